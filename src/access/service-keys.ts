@@ -1,0 +1,84 @@
+import { createHash, timingSafeEqual } from "node:crypto";
+import ipaddr from "ipaddr.js";
+import type { ServiceKeyConfig } from "../config/types.ts";
+import type { Clock } from "../kernel/clock.ts";
+import { AppError, forbidden } from "../kernel/errors.ts";
+import type { Principal } from "./principal.ts";
+import { createScopes, EVERY_SCOPE } from "./scopes.ts";
+
+export interface ServiceKeys {
+  /** Errors: 401 `Invalid service key` for an unknown, empty or expired key; 403 from an address outside its `ips`. */
+  identify(key: string, address: string): Principal;
+}
+
+interface KnownKey {
+  digest: Buffer;
+  expiresAtMs: number;
+  ranges: readonly AddressRange[] | null;
+  principal: Principal;
+}
+
+type AddressRange = [ipaddr.IPv4 | ipaddr.IPv6, number];
+
+/** Digests are of one length, so that comparing them tells nothing of a key, its length included. */
+const digestOf = (key: string): Buffer => createHash("sha256").update(key).digest();
+
+export function createServiceKeys(deps: {
+  rootKey: string;
+  declared: Readonly<Record<string, ServiceKeyConfig>>;
+  clock: Clock;
+}): ServiceKeys {
+  const root: KnownKey = {
+    digest: digestOf(deps.rootKey),
+    expiresAtMs: Number.POSITIVE_INFINITY,
+    ranges: null,
+    principal: { kind: "serviceKey", name: "root", scopes: EVERY_SCOPE },
+  };
+  const known = [root, ...Object.entries(deps.declared).map(([name, config]) => knownKey(name, config))];
+
+  return {
+    identify(key, address) {
+      const digest = digestOf(key);
+      // Every key is compared, also after a match: the time says nothing about which one it was.
+      let found: KnownKey | null = null;
+      for (const candidate of known) if (timingSafeEqual(candidate.digest, digest)) found = candidate;
+      if (key === "" || found === null || found.expiresAtMs <= deps.clock.now()) {
+        throw new InvalidServiceKey();
+      }
+      if (found.ranges !== null && !isWithin(address, found.ranges)) throw forbidden();
+      return found.principal;
+    },
+  };
+}
+
+/** An own class, because areas answer it with different statuses. Spec: Errors, per-endpoint conditions. */
+export class InvalidServiceKey extends AppError {
+  constructor(status = 401) {
+    super(status, "Invalid service key");
+  }
+}
+
+function knownKey(name: string, config: ServiceKeyConfig): KnownKey {
+  return {
+    digest: digestOf(config.key),
+    expiresAtMs: config.expiresAt === undefined ? Number.POSITIVE_INFINITY : Date.parse(config.expiresAt),
+    ranges: config.ips?.map(parseRange) ?? null,
+    principal: {
+      kind: "serviceKey",
+      name,
+      scopes: config.scopes === undefined ? EVERY_SCOPE : createScopes(config.scopes),
+    },
+  };
+}
+
+function parseRange(text: string): AddressRange {
+  if (text.includes("/")) return ipaddr.parseCIDR(text);
+  const address = ipaddr.parse(text);
+  return [address, address.kind() === "ipv4" ? 32 : 128];
+}
+
+function isWithin(text: string, ranges: readonly AddressRange[]): boolean {
+  if (!ipaddr.isValid(text)) return false;
+  const address = ipaddr.process(text);
+  return ranges.some((range) => range[0].kind() === address.kind() && address.match(range));
+}

@@ -1,0 +1,14 @@
+/** What is true of a session's user at this moment, whatever an older token says. */
+export interface SessionState {
+  role: string;
+  email: string | null;
+  isAnonymous: boolean;
+}
+
+/**
+ * Asked at every use of a token, in memory, so that a revocation counts at once. null: the session has ended, or its
+ * user is disabled or deleted. Decisions 6.
+ */
+export interface SessionLookup {
+  find(sessionId: string, userId: string): SessionState | null;
+}

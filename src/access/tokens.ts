@@ -1,0 +1,76 @@
+import { errors, type JWTPayload, jwtVerify } from "jose";
+import { BoundedMap } from "../kernel/bounded-map.ts";
+import type { Clock } from "../kernel/clock.ts";
+import { unauthorized } from "../kernel/errors.ts";
+import { isJsonObject, type JsonObject } from "../kernel/json.ts";
+import type { MaybePromise } from "../kernel/maybe-promise.ts";
+
+/** Verified tokens that are kept, so that a signature is checked once and not with every request. */
+const VERIFIED_TOKENS_MAX = 20_000;
+/** Longer than any token of ours; what is longer is not worth hashing. */
+const TOKEN_LENGTH_MAX = 16_384;
+/** `jwtVerify` must not judge the time: expiry is asked at every use, and by the injected clock. */
+const ANY_AGE_SECONDS = Number.MAX_SAFE_INTEGER;
+
+/** The claims of an access token. Decisions 6. */
+export interface AccessClaims {
+  userId: string;
+  sessionId: string;
+  role: string;
+  email: string | null;
+  isAnonymous: boolean;
+  custom: JsonObject;
+  expiresAtMs: number;
+}
+
+export interface TokenVerifier {
+  /** Errors: 401 `Invalid token` (signature, form, claims), then 401 `Token expired`. */
+  verify(token: string): MaybePromise<AccessClaims>;
+}
+
+/** `secret`: its UTF-8 bytes are the HS256 key; no other algorithm is accepted. Spec: Authentication; decisions 6. */
+export function createTokenVerifier(deps: { secret: string; clock: Clock }): TokenVerifier {
+  const key = new TextEncoder().encode(deps.secret);
+  const verified = new BoundedMap<string, AccessClaims>(VERIFIED_TOKENS_MAX);
+
+  const unexpired = (claims: AccessClaims): AccessClaims => {
+    if (claims.expiresAtMs <= deps.clock.now()) throw unauthorized("Token expired");
+    return claims;
+  };
+
+  const check = async (token: string): Promise<AccessClaims> => {
+    const claims = await jwtVerify(token, key, { algorithms: ["HS256"], clockTolerance: ANY_AGE_SECONDS })
+      .then((result) => readClaims(result.payload))
+      .catch((cause: unknown) => {
+        if (cause instanceof errors.JOSEError) return null;
+        throw cause;
+      });
+    if (claims === null) throw unauthorized("Invalid token");
+    verified.set(token, claims);
+    return unexpired(claims);
+  };
+
+  return {
+    verify(token) {
+      if (token.length > TOKEN_LENGTH_MAX) throw unauthorized("Invalid token");
+      const known = verified.peek(token);
+      return known === undefined ? check(token) : unexpired(known);
+    },
+  };
+}
+
+function readClaims(payload: JWTPayload): AccessClaims | null {
+  const { sub, exp } = payload;
+  const sessionId = payload["sid"];
+  if (typeof sub !== "string" || typeof exp !== "number" || typeof sessionId !== "string") return null;
+  const { role, email, anon, custom } = payload;
+  return {
+    userId: sub,
+    sessionId,
+    role: typeof role === "string" ? role : "user",
+    email: typeof email === "string" ? email : null,
+    isAnonymous: anon === true,
+    custom: isJsonObject(custom) ? custom : {},
+    expiresAtMs: exp * 1000,
+  };
+}

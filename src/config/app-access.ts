@@ -1,0 +1,141 @@
+import type { JsonObject, JsonValue } from "../kernel/json.ts";
+import type { Filter, TableRecord } from "./types.ts";
+
+export interface ListQuery {
+  filter?: Filter;
+  orFilter?: Filter;
+  /** `field:asc`, `field:desc`, comma-separated. */
+  sort?: string;
+  limit?: number;
+  offset?: number;
+  after?: string;
+  before?: string;
+}
+
+export interface ListResult {
+  items: TableRecord[];
+  total: number | null;
+  page: number | null;
+  perPage: number | null;
+  hasMore: boolean | null;
+  cursor: string | null;
+}
+
+export interface BatchOperations {
+  inserts?: readonly TableRecord[];
+  updates?: readonly { id: string; data: TableRecord }[];
+  deletes?: readonly string[];
+}
+
+export interface BatchResult {
+  inserted: TableRecord[];
+  updated: TableRecord[];
+  deleted: { id: string }[];
+}
+
+/** A table without its rules: validation and limits hold, rights are the caller's business. Decisions 12. */
+export interface TableAccessor {
+  /** null when there is no such record. */
+  get(id: string): Promise<TableRecord | null>;
+  list(query?: ListQuery): Promise<ListResult>;
+  count(query?: Pick<ListQuery, "filter" | "orFilter">): Promise<number>;
+  search(q: string, query?: Pick<ListQuery, "filter" | "orFilter" | "sort" | "limit" | "offset">): Promise<ListResult>;
+  insert(record: TableRecord): Promise<TableRecord>;
+  upsert(record: TableRecord, options?: { conflictTarget?: string }): Promise<TableRecord>;
+  update(id: string, changes: TableRecord): Promise<TableRecord>;
+  delete(id: string): Promise<void>;
+  batch(operations: BatchOperations): Promise<BatchResult>;
+}
+
+export interface DatabaseAccessor {
+  table(name: string): TableAccessor;
+}
+
+export interface StoredFile {
+  key: string;
+  size: number;
+  httpMetadata: { contentType: string };
+  customMetadata: { [key: string]: string };
+  uploaded: string;
+}
+
+export interface BucketAccessor {
+  put(
+    key: string,
+    bytes: Uint8Array | Blob,
+    options?: { contentType?: string; metadata?: { [key: string]: string } },
+  ): Promise<StoredFile>;
+  /** null when there is no such file. */
+  get(key: string): Promise<Blob | null>;
+  head(key: string): Promise<StoredFile | null>;
+  delete(key: string): Promise<boolean>;
+  list(options?: {
+    prefix?: string;
+    limit?: number;
+    cursor?: string;
+  }): Promise<{ objects: { key: string; size: number; uploaded: string }[]; truncated: boolean; cursor: string | null }>;
+}
+
+export interface KeyValueAccessor {
+  /** null when missing or expired. */
+  get(key: string): Promise<JsonValue>;
+  set(key: string, value: JsonValue, options?: { /** Seconds. */ ttl?: number }): Promise<void>;
+  delete(key: string): Promise<void>;
+  list(options?: {
+    prefix?: string;
+    limit?: number;
+    cursor?: string;
+  }): Promise<{ keys: string[]; cursor: string | null }>;
+}
+
+export interface SqlAccessor {
+  query(
+    sql: string,
+    params?: readonly JsonValue[],
+  ): Promise<{ results: JsonObject[]; meta: { changes: number; rows_read: number; duration: number } }>;
+}
+
+export interface VectorAccessor {
+  upsert(vectors: readonly { id: string; values: readonly number[]; metadata?: JsonObject }[]): Promise<number>;
+  search(
+    vector: readonly number[],
+    options?: { topK?: number; filter?: JsonObject; returnValues?: boolean },
+  ): Promise<{ id: string; score: number; metadata: JsonObject; values?: number[] }[]>;
+  delete(ids: readonly string[]): Promise<number>;
+}
+
+export interface PushMessage {
+  title: string;
+  body: string;
+  [member: string]: JsonValue;
+}
+
+export interface PushAccessor {
+  send(userId: string, message: PushMessage): Promise<{ sent: number; failed: number }>;
+  sendToTopic(topic: string, message: PushMessage): Promise<void>;
+}
+
+export interface UserSummary {
+  id: string;
+  email: string | null;
+  displayName: string | null;
+  role: string;
+  createdAt: string;
+}
+
+export interface UsersAccessor {
+  /** null when there is no such user. */
+  get(id: string): Promise<UserSummary | null>;
+}
+
+/** The server's own way in, for hooks, rooms and embedders. Decisions 12. */
+export interface AppAccess {
+  db(namespace: string, instanceId?: string): DatabaseAccessor;
+  storage(bucket: string): BucketAccessor;
+  kv(name: string): KeyValueAccessor;
+  sql(name: string): SqlAccessor;
+  vectors(name: string): VectorAccessor;
+  readonly push: PushAccessor;
+  broadcast(channel: string, event: string, payload: JsonObject): Promise<void>;
+  readonly users: UsersAccessor;
+}

@@ -1,0 +1,45 @@
+import type { PlatformConfig } from "../config/types.ts";
+
+const MAX_AGE_SECONDS = 600;
+const ALLOWED_HEADERS = "Authorization, Content-Type, X-Platform-Service-Key, Range, If-None-Match";
+const EXPOSED_HEADERS = "X-Request-Id, ETag, Content-Range, Retry-After";
+
+export interface Cors {
+  /** Adds what a browser of this origin needs; requests without `Origin` get nothing. */
+  decorate(headers: Record<string, string>, request: Request): void;
+  /** The answer to a preflight. */
+  preflight(request: Request, allow: string): Record<string, string>;
+}
+
+export function createCors(config: PlatformConfig["cors"] = {}): Cors {
+  const allowed = config.origin ?? "*";
+  const anyOrigin = allowed === "*" || (Array.isArray(allowed) && allowed.includes("*"));
+  const origins = new Set(typeof allowed === "string" ? [allowed] : allowed);
+
+  const decorate = (headers: Record<string, string>, request: Request): void => {
+    const origin = request.headers.get("origin");
+    if (origin === null) return;
+    if (!anyOrigin) headers["vary"] = "Origin";
+    if (!anyOrigin && !origins.has(origin)) return;
+    // A wildcard is not allowed together with credentials, so there the origin itself is named.
+    headers["access-control-allow-origin"] = anyOrigin && config.credentials !== true ? "*" : origin;
+    if (config.credentials === true) {
+      headers["access-control-allow-credentials"] = "true";
+      headers["vary"] = "Origin";
+    }
+    headers["access-control-expose-headers"] = EXPOSED_HEADERS;
+  };
+
+  return {
+    decorate,
+    preflight(request, allow) {
+      const headers: Record<string, string> = { allow };
+      decorate(headers, request);
+      if (headers["access-control-allow-origin"] === undefined) return headers;
+      headers["access-control-allow-methods"] = allow;
+      headers["access-control-allow-headers"] = ALLOWED_HEADERS;
+      headers["access-control-max-age"] = String(config.maxAge ?? MAX_AGE_SECONDS);
+      return headers;
+    },
+  };
+}

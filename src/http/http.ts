@@ -1,0 +1,162 @@
+import { ANONYMOUS, type Principal } from "../access/principal.ts";
+import { type Principals, SERVICE_KEY_HEADER } from "../access/principals.ts";
+import { InvalidServiceKey } from "../access/service-keys.ts";
+import { AppError, type ErrorBody } from "../kernel/errors.ts";
+import type { JsonObject, JsonValue } from "../kernel/json.ts";
+import type { Logger } from "../kernel/logger.ts";
+import { isPromise, type MaybePromise } from "../kernel/maybe-promise.ts";
+import { readJson, readJsonObject } from "./body.ts";
+import type { Cors } from "./cors.ts";
+import { JsonText, Reply } from "./reply.ts";
+
+/** What a handler knows of its request. */
+export interface RequestContext {
+  readonly request: Request;
+  readonly params: Readonly<Record<string, string>>;
+  readonly principal: Principal;
+  readonly requestId: string;
+  /** The client's address; behind a proxy only with `server.trustProxy`. */
+  address(): string;
+  /** The body as JSON. Errors: 415, 413, 400. */
+  json(): Promise<JsonValue>;
+  /** The body as a JSON object. Errors: 415, 413, 400. */
+  jsonObject(): Promise<JsonObject>;
+}
+
+/** A returned value is answered as 200 JSON, a `Reply` with its status, a `Response` as it is. */
+type Handler = (context: RequestContext) => MaybePromise<unknown>;
+
+export interface RouteOptions {
+  /** The status for a service key that does not match; 401, but 403 for realtime's broadcast. Spec: Errors. */
+  invalidKeyStatus?: 401 | 403;
+  /** Counts one hit of the client's address, before credentials are looked at. */
+  limit?: (address: string) => void;
+  /** true: credentials are not looked at at all (health, signed URLs that ask by themselves). */
+  public?: boolean;
+}
+
+/** Told of every answer: the request log. `pathname` is asked for only by those who want it. */
+export type AnswerListener = (answer: {
+  request: Request;
+  status: number;
+  startedAt: number;
+  principal: Principal;
+  address: () => string;
+}) => void;
+
+export interface HttpDeps {
+  principals: Principals;
+  cors: Cors;
+  logger: Logger;
+  bodyMaxBytes: number;
+  globalLimit: (address: () => string) => void;
+  addressOf: (request: Request) => string;
+  onAnswer?: AnswerListener | undefined;
+}
+
+/** The parts of Elysia's context that a route reads; naming no more keeps Elysia from parsing what nobody wants. */
+interface ElysiaContext {
+  request: Request;
+  params?: Record<string, string>;
+}
+
+export interface Http {
+  /** Wraps a handler: limits, principal, serialisation, error bodies, request id, CORS. The one way in for every route. */
+  route(handler: Handler, options?: RouteOptions): (context: ElysiaContext) => MaybePromise<Response>;
+  /** The answer to what was thrown. */
+  failure(cause: unknown, request: Request, requestId?: string): Response;
+  nextRequestId(): string;
+}
+
+export function createHttp(deps: HttpDeps): Http {
+  const nextRequestId = createRequestIds();
+
+  const respond = (request: Request, requestId: string, value: unknown): Response => {
+    if (value instanceof Response) {
+      const headers: Record<string, string> = { "x-request-id": requestId };
+      deps.cors.decorate(headers, request);
+      for (const [name, text] of Object.entries(headers)) value.headers.set(name, text);
+      return value;
+    }
+    const reply = value instanceof Reply ? value : null;
+    const body = reply === null ? value : reply.body;
+    const headers: Record<string, string> = { "content-type": "application/json", "x-request-id": requestId };
+    deps.cors.decorate(headers, request);
+    if (reply?.headers !== undefined) Object.assign(headers, reply.headers);
+    const text = body instanceof JsonText ? body.text : JSON.stringify(body);
+    return new Response(text, { status: reply?.status ?? 200, headers });
+  };
+
+  const failure = (cause: unknown, request: Request, requestId = nextRequestId()): Response => {
+    if (!(cause instanceof AppError)) {
+      deps.logger.error("request failed", { requestId, method: request.method, url: pathOf(request), cause });
+      return respond(request, requestId, new Reply(500, { code: 500, message: "Internal error" } satisfies ErrorBody));
+    }
+    const body: ErrorBody = { code: cause.status, message: cause.message };
+    if (cause.data !== undefined) body.data = cause.data;
+    return respond(request, requestId, new Reply(cause.status, body, cause.headers));
+  };
+
+  const route: Http["route"] = (handler, options = {}) => {
+    const identify = (request: Request, address: () => string): MaybePromise<Principal> => {
+      // A service key is not limited, so it is identified first; a wrong one counts like anybody's request.
+      const hasKey = request.headers.has(SERVICE_KEY_HEADER);
+      if (!hasKey) limitAddress(address);
+      if (options.public === true) return ANONYMOUS;
+      try {
+        return deps.principals.ofHeaders(request.headers, address);
+      } catch (cause) {
+        if (hasKey) limitAddress(address);
+        if (cause instanceof InvalidServiceKey) throw new InvalidServiceKey(options.invalidKeyStatus ?? 401);
+        throw cause;
+      }
+    };
+    const limitAddress = (address: () => string): void => {
+      deps.globalLimit(address);
+      options.limit?.(address());
+    };
+
+    return ({ request, params }) => {
+      const requestId = nextRequestId();
+      const startedAt = deps.onAnswer === undefined ? 0 : performance.now();
+      const address = () => deps.addressOf(request);
+      let principal: Principal = ANONYMOUS;
+      const finish = (value: unknown): Response => answered(respond(request, requestId, value));
+      const fail = (cause: unknown): Response => answered(failure(cause, request, requestId));
+      const answered = (response: Response): Response => {
+        deps.onAnswer?.({ request, status: response.status, startedAt, principal, address });
+        return response;
+      };
+      const run = (identified: Principal): MaybePromise<unknown> => {
+        principal = identified;
+        return handler({
+          request,
+          params: params ?? {},
+          principal,
+          requestId,
+          address,
+          json: () => readJson(request, deps.bodyMaxBytes),
+          jsonObject: () => readJsonObject(request, deps.bodyMaxBytes),
+        });
+      };
+      try {
+        const identified = identify(request, address);
+        const value = isPromise(identified) ? identified.then(run) : run(identified);
+        return isPromise(value) ? value.then(finish).catch(fail) : finish(value);
+      } catch (cause) {
+        return fail(cause);
+      }
+    };
+  };
+
+  return { route, failure, nextRequestId };
+}
+
+/** Unique among all processes by its random beginning, and cheap: the rest is a counter. */
+function createRequestIds(): () => string {
+  const prefix = Buffer.from(crypto.getRandomValues(new Uint8Array(6))).toString("hex");
+  let count = 0;
+  return () => `${prefix}-${(count++).toString(36)}`;
+}
+
+const pathOf = (request: Request): string => new URL(request.url).pathname;

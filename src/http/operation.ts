@@ -1,0 +1,110 @@
+import { type TSchema, Type } from "typebox";
+
+/** An error body. Spec: Errors. */
+const ErrorSchema = Type.Object({
+  code: Type.Integer({ description: "The HTTP status" }),
+  message: Type.String(),
+  data: Type.Optional(
+    Type.Record(Type.String(), Type.Object({ code: Type.String(), message: Type.String() }), {
+      description: "The fields at fault",
+    }),
+  ),
+});
+
+const ERROR_TEXTS: Readonly<Record<number, string>> = {
+  400: "Bad request or validation failure",
+  401: "Authentication required",
+  403: "Access denied",
+  404: "Not found",
+  405: "Method not allowed",
+  408: "Took too long",
+  409: "Conflict",
+  413: "Too large",
+  415: "Unsupported media type",
+  416: "Range not satisfiable",
+  429: "Rate limit exceeded",
+  500: "Internal error",
+  503: "Unavailable",
+  507: "No space left",
+};
+
+export interface OperationParameter {
+  name: string;
+  description?: string;
+  required?: boolean;
+  schema?: TSchema;
+}
+
+interface OperationOptions {
+  tag: string;
+  summary: string;
+  description?: string;
+  /** Who may call: `public` (rules may still ask), `user`, `serviceKey`, or either by rules. */
+  security: "public" | "user" | "serviceKey" | "rules";
+  /** Path parameters with their meaning; each is a required string. */
+  path?: Readonly<Record<string, string>>;
+  query?: readonly OperationParameter[];
+  headers?: readonly OperationParameter[];
+  body?: { schema: TSchema; contentType?: string };
+  /** Answers by status: a schema is JSON. */
+  answers: Readonly<Record<number, { description: string; schema?: TSchema; contentType?: string }>>;
+  /** Statuses that come with an error body; 429 and 500 are everywhere. */
+  errors: readonly number[];
+}
+
+const SECURITY = {
+  public: [{}],
+  user: [{ bearer: [] }],
+  serviceKey: [{ serviceKey: [] }],
+  rules: [{}, { bearer: [] }, { serviceKey: [] }],
+};
+
+/** The OpenAPI description of a route, for Elysia's `detail`. It documents; parsing is the area's own. */
+export function operation(options: OperationOptions): { detail: Record<string, unknown> } {
+  const parameter = (place: string, required: boolean) => (one: OperationParameter) => ({
+    name: one.name,
+    in: place,
+    required: one.required ?? required,
+    ...(one.description === undefined ? {} : { description: one.description }),
+    schema: one.schema ?? Type.String(),
+  });
+  const path = Object.entries(options.path ?? {}).map(([name, description]) => ({ name, description }));
+  const responses: Record<string, unknown> = {};
+  for (const [status, answer] of Object.entries(options.answers)) {
+    responses[status] =
+      answer.schema === undefined
+        ? { description: answer.description }
+        : {
+            description: answer.description,
+            content: { [answer.contentType ?? "application/json"]: { schema: answer.schema } },
+          };
+  }
+  for (const status of [...options.errors, 429, 500]) {
+    responses[status] ??= {
+      description: ERROR_TEXTS[status] ?? "Error",
+      content: { "application/json": { schema: ErrorSchema } },
+    };
+  }
+  return {
+    detail: {
+      tags: [options.tag],
+      summary: options.summary,
+      ...(options.description === undefined ? {} : { description: options.description }),
+      security: SECURITY[options.security],
+      parameters: [
+        ...path.map(parameter("path", true)),
+        ...(options.query ?? []).map(parameter("query", false)),
+        ...(options.headers ?? []).map(parameter("header", false)),
+      ],
+      ...(options.body === undefined
+        ? {}
+        : {
+            requestBody: {
+              required: true,
+              content: { [options.body.contentType ?? "application/json"]: { schema: options.body.schema } },
+            },
+          }),
+      responses,
+    },
+  };
+}

@@ -1,0 +1,87 @@
+import type { RateLimit, RateLimitGroup } from "../config/types.ts";
+import { BoundedMap } from "../kernel/bounded-map.ts";
+import type { Clock, Millis } from "../kernel/clock.ts";
+import { SECOND_MS } from "../kernel/duration.ts";
+import { AppError } from "../kernel/errors.ts";
+
+/** Spec: Limits / Rate limits; decisions 13. */
+export const RATE_LIMITS: Readonly<Record<RateLimitGroup, RateLimit>> = {
+  global: { requests: 10_000_000, window: 60 },
+  auth: { requests: 300, window: 60 },
+  signin: { requests: 10, window: 60 },
+  signup: { requests: 30, window: 60 },
+  events: { requests: 100, window: 60 },
+};
+
+/** Keys counted at once; past that the one used longest ago is forgotten, which errs on the side of letting through. */
+const COUNTED_KEYS_MAX = 100_000;
+
+interface Window {
+  endsAt: Millis;
+  count: number;
+}
+
+/** Counts per key in fixed windows that begin with a key's first hit. */
+export interface RateLimiter {
+  /** Counts one hit. Errors: 429 with `Retry-After` once the window is full. */
+  hit(key: string): void;
+  /** Refuses without counting: for limits on failures, which are counted when they happen. */
+  check(key: string): void;
+  /** Counts without refusing. */
+  count(key: string): void;
+}
+
+export function createRateLimiter(limit: RateLimit, clock: Clock): RateLimiter {
+  const windows = new BoundedMap<string, Window>(COUNTED_KEYS_MAX);
+
+  const current = (key: string): Window => {
+    const now = clock.now();
+    const window = windows.get(key);
+    if (window !== undefined && window.endsAt > now) return window;
+    const fresh = { endsAt: now + limit.window * SECOND_MS, count: 0 };
+    windows.set(key, fresh);
+    return fresh;
+  };
+  const refuse = (window: Window): never => {
+    const retryAfterSeconds = Math.max(1, Math.ceil((window.endsAt - clock.now()) / SECOND_MS));
+    throw new AppError(429, "Rate limit exceeded", { headers: { "retry-after": String(retryAfterSeconds) } });
+  };
+
+  return {
+    hit(key) {
+      const window = current(key);
+      if (window.count >= limit.requests) refuse(window);
+      window.count++;
+    },
+    check(key) {
+      const window = current(key);
+      if (window.count >= limit.requests) refuse(window);
+    },
+    count(key) {
+      current(key).count++;
+    },
+  };
+}
+
+/**
+ * The limit that every request passes. While all addresses together are below it, no single one can be over it, so they
+ * are told apart only from then on: the usual request pays one addition.
+ */
+export function createGlobalLimiter(limit: RateLimit, clock: Clock): (address: () => string) => void {
+  // A limit that one client can reach in earnest is counted per address from the first request.
+  const isTight = limit.requests / limit.window < 20_000;
+  const perAddress = createRateLimiter(limit, clock);
+  let endsAt = 0;
+  let total = 0;
+  return (address) => {
+    if (isTight) return perAddress.hit(address());
+    if (total++ < limit.requests) return;
+    const now = clock.now();
+    if (endsAt <= now) {
+      endsAt = now + limit.window * SECOND_MS;
+      total = 1;
+      return;
+    }
+    perAddress.hit(address());
+  };
+}

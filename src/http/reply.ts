@@ -1,0 +1,24 @@
+/** An answer whose status or headers are not the plain 200 of a returned value. */
+export class Reply {
+  readonly status: number;
+  readonly body: unknown;
+  readonly headers: Readonly<Record<string, string>> | undefined;
+
+  constructor(status: number, body: unknown, headers?: Readonly<Record<string, string>>) {
+    this.status = status;
+    this.body = body;
+    this.headers = headers;
+  }
+}
+
+export const created = (body: unknown): Reply => new Reply(201, body);
+
+/** JSON text that is ready to be sent: serialised once, elsewhere. */
+export class JsonText {
+  readonly text: string;
+  constructor(text: string) {
+    this.text = text;
+  }
+}
+
+export const OK = { ok: true } as const;

@@ -1,0 +1,44 @@
+import { type AnyElysia, Elysia } from "elysia";
+import { AppError, badRequest, notFound } from "../kernel/errors.ts";
+import type { Cors } from "./cors.ts";
+import type { Http } from "./http.ts";
+
+const METHODS = ["GET", "POST", "PUT", "PATCH", "DELETE"] as const;
+
+/**
+ * The Elysia instance that areas add their routes to, with the answers that belong to no route: 404, 405 with `Allow`,
+ * preflights, HEAD where there is GET. Decisions 13.
+ */
+export function createServer(http: Http, cors: Cors): AnyElysia {
+  const server = new Elysia({ normalize: false });
+
+  const allowedMethods = (path: string): string[] => {
+    const methods: string[] = METHODS.filter((method) => server.router.http.find(method, path) !== null);
+    if (methods.includes("GET") && !methods.includes("HEAD")) methods.push("HEAD");
+    if (methods.length > 0) methods.push("OPTIONS");
+    return methods;
+  };
+
+  const unrouted = async (request: Request): Promise<Response> => {
+    const { pathname } = new URL(request.url);
+    const allow = allowedMethods(pathname);
+    if (request.method === "OPTIONS" && allow.length > 0) {
+      const headers = cors.preflight(request, allow.join(", "));
+      return new Response(null, { status: 204, headers: { ...headers, "x-request-id": http.nextRequestId() } });
+    }
+    if (request.method === "HEAD" && allow.includes("GET")) {
+      const { status, headers } = await server.fetch(new Request(request.url, { headers: request.headers }));
+      return new Response(null, { status, headers });
+    }
+    if (allow.length === 0) throw notFound(`There is nothing at ${pathname}`);
+    throw new AppError(405, `${request.method} is not allowed here, but ${allow.join(", ")}`, {
+      headers: { allow: allow.join(", ") },
+    });
+  };
+
+  return server.onError(({ code, error, request }) => {
+    if (code === "NOT_FOUND") return unrouted(request).catch((cause: unknown) => http.failure(cause, request));
+    if (error instanceof URIError) return http.failure(badRequest("The path is not valid percent-encoding"), request);
+    return http.failure(error, request);
+  });
+}

@@ -1,0 +1,71 @@
+/** The error codes that a field can carry. Decisions 4. */
+export type FieldCode =
+  | "required"
+  | "invalid_type"
+  | "invalid_value"
+  | "too_short"
+  | "too_long"
+  | "too_small"
+  | "too_large"
+  | "pattern_mismatch"
+  | "unknown_field"
+  | "not_unique"
+  | "unknown_reference"
+  | "check_failed";
+
+export interface FieldProblem {
+  code: FieldCode;
+  message: string;
+}
+
+export type FieldProblems = Record<string, FieldProblem>;
+
+interface AppErrorOptions {
+  data?: FieldProblems | undefined;
+  headers?: Record<string, string> | undefined;
+  cause?: unknown;
+}
+
+/**
+ * A failure that the caller is meant to see: `status` is the HTTP status and the wire's `code`, `message` says what was
+ * asked, what is wanted and what is there, `data` names the fields at fault. Everything else that is thrown is a 500.
+ * Spec: Errors.
+ */
+export class AppError extends Error {
+  readonly status: number;
+  readonly data: FieldProblems | undefined;
+  readonly headers: Record<string, string> | undefined;
+
+  constructor(status: number, message: string, options: AppErrorOptions = {}) {
+    super(message, options.cause === undefined ? undefined : { cause: options.cause });
+    this.name = "AppError";
+    this.status = status;
+    this.data = options.data;
+    this.headers = options.headers;
+  }
+}
+
+/** The wire's error body: `{ code, message, data? }`. Spec: Errors. */
+export interface ErrorBody {
+  code: number;
+  message: string;
+  data?: FieldProblems;
+}
+
+export const badRequest = (message: string, data?: FieldProblems): AppError => new AppError(400, message, { data });
+
+/** One field at fault: the message serves the whole error and the field. */
+export const badField = (field: string, code: FieldCode, message: string): AppError =>
+  new AppError(400, message, { data: { [field]: { code, message } } });
+
+export const unauthorized = (message = "Authentication required"): AppError => new AppError(401, message);
+export const forbidden = (message = "Access denied"): AppError => new AppError(403, message);
+export const notFound = (message: string): AppError => new AppError(404, message);
+export const conflict = (message: string, data?: FieldProblems): AppError => new AppError(409, message, { data });
+export const tooLarge = (message: string): AppError => new AppError(413, message);
+export const unsupportedMediaType = (message: string): AppError => new AppError(415, message);
+
+/** A switch over a union ends here: a new member does not compile until it has an answer. */
+export function unreachable(value: never): never {
+  throw new Error(`unreachable: ${JSON.stringify(value)}`);
+}

@@ -1,0 +1,12 @@
+/** Chance is an argument, as time is. */
+export interface Ids {
+  /** A UUID v7: ids made later sort later. */
+  uuid(): string;
+  /** Unpredictable bytes as base64url, for secrets and tokens. */
+  secret(byteCount: number): string;
+}
+
+export const systemIds: Ids = {
+  uuid: () => Bun.randomUUIDv7(),
+  secret: (byteCount) => Buffer.from(crypto.getRandomValues(new Uint8Array(byteCount))).toString("base64url"),
+};
