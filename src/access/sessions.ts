@@ -12,3 +12,9 @@ export interface SessionState {
 export interface SessionLookup {
   find(sessionId: string, userId: string): SessionState | null;
 }
+
+/** How WebSockets learn that their session has ended: signed out, revoked, or its user disabled or deleted. */
+export interface SessionEvents {
+  /** The function returned takes the listener away. */
+  onEnd(listener: (sessionId: string) => void): () => void;
+}
