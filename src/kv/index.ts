@@ -1,0 +1,50 @@
+import { join } from "node:path";
+import type { AnyElysia } from "elysia";
+import type { KeyValueAccessor } from "../config/app-access.ts";
+import type { StorageEngine } from "../db/index.ts";
+import type { Http } from "../http/http.ts";
+import type { Clock } from "../kernel/clock.ts";
+import type { Logger } from "../kernel/logger.ts";
+import { CACHE_KIB } from "./limits.ts";
+import { createKeyValueRoutes } from "./routes.ts";
+import { createKeyValueAccessor, createKeyValueService, type KeyValueService } from "./service.ts";
+import { createEntryStore, type EntryStore, migrateEntries } from "./store.ts";
+import { startSweep } from "./sweep.ts";
+
+export interface KeyValueArea {
+  routes(http: Http): AnyElysia;
+  /** null when no such namespace is declared. */
+  accessor(namespace: string): KeyValueAccessor | null;
+  /** Ends the sweep; the files belong to the engine. */
+  stop(): Promise<void>;
+}
+
+/** Key-value namespaces, one file each: `<data>/kv/NAME.db`. Spec: Native resource endpoints; rules: SPEC.md. */
+export function createKeyValueArea(deps: {
+  /** The names under `kv` in the config. */
+  namespaces: readonly string[];
+  engine: StorageEngine;
+  dataDirectory: string;
+  clock: Clock;
+  logger: Logger;
+}): KeyValueArea {
+  const { engine, clock, logger } = deps;
+  const services = new Map<string, KeyValueService>();
+  const stores: EntryStore[] = [];
+  for (const namespace of deps.namespaces) {
+    const path = join(deps.dataDirectory, "kv", `${namespace}.db`);
+    const store = createEntryStore(engine.open(path, { migrate: migrateEntries, cacheKiB: CACHE_KIB }));
+    stores.push(store);
+    services.set(namespace, createKeyValueService({ store, clock }));
+  }
+  const stopSweep = stores.length === 0 ? async () => {} : startSweep({ stores, clock, logger });
+
+  return {
+    routes: (http) => createKeyValueRoutes(http, services),
+    accessor(namespace) {
+      const service = services.get(namespace);
+      return service === undefined ? null : createKeyValueAccessor(service);
+    },
+    stop: stopSweep,
+  };
+}

@@ -1,0 +1,67 @@
+import type { Database } from "bun:sqlite";
+import type { DatabaseFile, Transaction } from "../db/index.ts";
+import { encodeCursor, endOfPrefix } from "./keys.ts";
+import type { KeyPage, KeyQuery } from "./types.ts";
+
+/** One namespace's file: `kv/NAME.db`. Keys are in byte order, which is what SQLite's BINARY collation gives. */
+export function migrateEntries(sqlite: Database): void {
+  sqlite.run(`CREATE TABLE IF NOT EXISTS entries (
+    key TEXT PRIMARY KEY NOT NULL,
+    value TEXT NOT NULL,       -- JSON
+    expires_at INTEGER         -- milliseconds since 1970; NULL: never
+  ) STRICT, WITHOUT ROWID`);
+  sqlite.run("CREATE INDEX IF NOT EXISTS entries_by_expiry ON entries (expires_at) WHERE expires_at IS NOT NULL");
+}
+
+const GET = "SELECT value FROM entries WHERE key = ?1 AND (expires_at IS NULL OR expires_at > ?2)";
+const SET = "INSERT OR REPLACE INTO entries (key, value, expires_at) VALUES (?1, ?2, ?3)";
+const DELETE = "DELETE FROM entries WHERE key = ?1";
+const LIST = `SELECT key FROM entries
+  WHERE key > ?1 AND key >= ?2 AND key < ?3 AND (expires_at IS NULL OR expires_at > ?4) ORDER BY key LIMIT ?5`;
+const HAS_EXPIRED = "SELECT 1 FROM entries WHERE expires_at <= ?1 LIMIT 1";
+const REMOVE_EXPIRED =
+  "DELETE FROM entries WHERE key IN (SELECT key FROM entries WHERE expires_at <= ?1 ORDER BY expires_at LIMIT ?2)";
+
+/** In SQLite every text is less than every blob: the end of a list that has none. */
+const AFTER_EVERY_TEXT = new Uint8Array([0]);
+
+export interface EntryStore {
+  /** The value's JSON text; null when missing or expired. */
+  get(key: string, now: number): string | null;
+  /** `expiresAt` null: never. Durable when it resolves. */
+  set(key: string, value: string, expiresAt: number | null): Promise<void>;
+  delete(key: string): Promise<void>;
+  list(query: KeyQuery, now: number): KeyPage;
+  hasExpired(now: number): boolean;
+  /** Removes at most `limit` expired entries; resolves to how many. */
+  removeExpired(now: number, limit: number): Promise<number>;
+}
+
+export function createEntryStore(file: DatabaseFile): EntryStore {
+  const get = file.sqlite.prepare<{ value: string }, [string, number]>(GET);
+  const list = file.sqlite.prepare<{ key: string }, [string, string, string | Uint8Array, number, number]>(LIST);
+  const hasExpired = file.sqlite.prepare<unknown, [number]>(HAS_EXPIRED);
+  const run = (tx: Transaction, sql: string, ...params: (string | number | null)[]): number =>
+    tx.query(sql).run(...params).changes;
+
+  return {
+    get: (key, now) => get.get(key, now)?.value ?? null,
+    async set(key, value, expiresAt) {
+      await file.write((tx) => run(tx, SET, key, value, expiresAt));
+    },
+    async delete(key) {
+      await file.write((tx) => run(tx, DELETE, key));
+    },
+    list({ prefix, limit, after }, now) {
+      const end = endOfPrefix(prefix) ?? AFTER_EVERY_TEXT;
+      // One more than asked for tells whether there is a next page.
+      const keys = list.all(after ?? "", prefix, end, now, limit + 1).map((row) => row.key);
+      const hasMore = keys.length > limit;
+      if (hasMore) keys.pop();
+      const last = keys.at(-1);
+      return { keys, cursor: hasMore && last !== undefined ? encodeCursor(last) : null };
+    },
+    hasExpired: (now) => hasExpired.get(now) !== null,
+    removeExpired: (now, limit) => file.write((tx) => run(tx, REMOVE_EXPIRED, now, limit)),
+  };
+}
