@@ -1,0 +1,27 @@
+import { rmSync } from "node:fs";
+
+/** What a test run has to leave behind clean: processes it started and directories it made. */
+const children = new Set<Bun.Subprocess>();
+const directories = new Set<string>();
+
+export function ownChild(child: Bun.Subprocess): void {
+  children.add(child);
+  void child.exited.then(() => children.delete(child));
+}
+
+export function ownDirectory(path: string): void {
+  directories.add(path);
+}
+
+export function removeDirectory(path: string): void {
+  directories.delete(path);
+  rmSync(path, { recursive: true, force: true });
+}
+
+/** Ends what failed tests left running. Synchronous, so that it also works in an exit listener. */
+export function endEverything(): void {
+  for (const child of children) child.kill("SIGKILL");
+  children.clear();
+  for (const path of directories) rmSync(path, { recursive: true, force: true });
+  directories.clear();
+}

@@ -1,0 +1,85 @@
+import type { JsonObject, JsonValue } from "../../src/kernel/json.ts";
+
+export interface Answer<T> {
+  status: number;
+  headers: Headers;
+  /** The JSON of the answer; null where the answer has no body, `{ text }` where it is not JSON. */
+  body: T;
+}
+
+export interface RequestOptions {
+  headers?: Record<string, string>;
+  query?: Record<string, string | number | boolean>;
+}
+
+/** The shape of every error. Spec: Errors. */
+export interface ErrorAnswer {
+  code: number;
+  message: string;
+  data?: Record<string, { code: string; message: string }>;
+}
+
+/** Spec: List envelope. */
+export interface ListAnswer<T = JsonObject> {
+  items: T[];
+  total: number | null;
+  page: number | null;
+  perPage: number | null;
+  hasMore: boolean | null;
+  cursor: string | null;
+}
+
+/** One caller of a platform: what it sends carries that caller's credentials. */
+export interface HttpClient {
+  /** As `fetch`, with a path instead of an address. */
+  fetch(path: string, init?: RequestInit): Promise<Response>;
+  get<T = JsonObject>(path: string, options?: RequestOptions): Promise<Answer<T>>;
+  head(path: string, options?: RequestOptions): Promise<Answer<null>>;
+  post<T = JsonObject>(path: string, body?: JsonValue, options?: RequestOptions): Promise<Answer<T>>;
+  put<T = JsonObject>(path: string, body?: JsonValue, options?: RequestOptions): Promise<Answer<T>>;
+  patch<T = JsonObject>(path: string, body?: JsonValue, options?: RequestOptions): Promise<Answer<T>>;
+  delete<T = JsonObject>(path: string, body?: JsonValue, options?: RequestOptions): Promise<Answer<T>>;
+}
+
+function withQuery(path: string, query: RequestOptions["query"]): string {
+  if (query === undefined) return path;
+  const pairs = Object.entries(query).map(([name, value]): [string, string] => [name, String(value)]);
+  return `${path}${path.includes("?") ? "&" : "?"}${new URLSearchParams(pairs)}`;
+}
+
+async function readAnswer<T>(response: Response): Promise<Answer<T>> {
+  const text = await response.text();
+  const isJson = response.headers.get("content-type")?.includes("json") === true;
+  const body: unknown = text === "" ? null : isJson ? JSON.parse(text) : { text };
+  // The test names the shape it expects, and its assertions are what checks it.
+  return { status: response.status, headers: response.headers, body: body as T };
+}
+
+/** `baseUrl` is asked at each request: a restarted platform listens elsewhere. */
+export function createHttpClient(baseUrl: () => string, credentials: Record<string, string> = {}): HttpClient {
+  const send = (path: string, init: RequestInit = {}) => {
+    const headers = new Headers(credentials);
+    new Headers(init.headers).forEach((value, name) => {
+      headers.set(name, value);
+    });
+    return fetch(`${baseUrl()}${path}`, { redirect: "manual", ...init, headers });
+  };
+  const call = async <T>(method: string, path: string, body?: JsonValue, options: RequestOptions = {}) => {
+    const json = body === undefined ? {} : { "content-type": "application/json" };
+    const response = await send(withQuery(path, options.query), {
+      method,
+      headers: { ...json, ...options.headers },
+      body: body === undefined ? null : JSON.stringify(body),
+    });
+    return readAnswer<T>(response);
+  };
+  return {
+    fetch: send,
+    get: (path, options) => call("GET", path, undefined, options),
+    head: (path, options) => call("HEAD", path, undefined, options),
+    post: (path, body, options) => call("POST", path, body, options),
+    put: (path, body, options) => call("PUT", path, body, options),
+    patch: (path, body, options) => call("PATCH", path, body, options),
+    delete: (path, body, options) => call("DELETE", path, body, options),
+  };
+}

@@ -1,0 +1,199 @@
+import { mkdirSync, mkdtempSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join, resolve } from "node:path";
+import type { JsonValue } from "../../src/kernel/json.ts";
+import { ownChild, ownDirectory, removeDirectory } from "./children.ts";
+import { createHttpClient, type HttpClient } from "./http-client.ts";
+
+/** The root service key and the token secret of every platform under test. */
+export const SERVICE_KEY = "test-service-key-0123456789abcdefghijklmnop";
+export const JWT_SECRET = "test-jwt-secret-0123456789-abcdefghijklmnop";
+
+const MAIN = resolve(import.meta.dir, "../../src/main.ts");
+const START_TIMEOUT_MS = 20_000;
+const STOP_TIMEOUT_MS = 15_000;
+const OUTPUT_KEPT_CHARACTERS = 256 * 1024;
+const READY = /^platform listening on (http:\/\/\S+)/m;
+
+export interface TestPlatformOptions {
+  /**
+   * The config: a module's source text (with `export default`), the source text of the object alone (begins with `{`),
+   * or a plain object without functions.
+   */
+  config: string | { [member: string]: JsonValue };
+  /** Further files beside the config, by their relative path. */
+  files?: Record<string, string>;
+  /** Environment of the server beside the fixed secrets; undefined unsets. */
+  env?: Record<string, string | undefined>;
+  /** Arguments after `start`. */
+  args?: readonly string[];
+  /** The command; `start` by default. */
+  command?: "start" | "dev";
+}
+
+/** A server process of its own, reached by its public door only. By itself it sends no credentials. */
+export interface TestPlatform extends HttpClient {
+  /** `http://127.0.0.1:PORT`, without a slash at the end. */
+  readonly url: string;
+  /** `ws://127.0.0.1:PORT` */
+  readonly wsUrl: string;
+  readonly serviceKey: string;
+  readonly dataDirectory: string;
+  readonly configFile: string;
+  readonly process: Bun.Subprocess<"ignore", "pipe", "pipe">;
+  /** The same door with the root service key. */
+  readonly service: HttpClient;
+  /** The same door with this access token. */
+  as(token: string): HttpClient;
+  /** The same door with this service key. */
+  withKey(key: string): HttpClient;
+  /** What it has printed so far, since its last start (the last 256 KiB). */
+  stdout(): string;
+  stderr(): string;
+  /** Ends it with SIGTERM (if it still runs) and starts it on the same data directory; a new config takes its place. */
+  restart(options?: { config?: TestPlatformOptions["config"] }): Promise<void>;
+  /** Ends it by a signal and waits for the end; its directories stay. Gives the exit code. */
+  kill(signal?: NodeJS.Signals): Promise<number>;
+  /** Ends it with SIGTERM and removes its directories. Gives the exit code. */
+  stop(): Promise<number>;
+}
+
+/** The command line of the program under test: PLATFORM_EXECUTABLE, else the sources. */
+export function platformCommand(): string[] {
+  const executable = process.env["PLATFORM_EXECUTABLE"];
+  return executable === undefined || executable === "" ? [process.execPath, MAIN] : [resolve(executable)];
+}
+
+export function testEnvironment(env: TestPlatformOptions["env"] = {}): Record<string, string | undefined> {
+  return {
+    ...process.env,
+    NODE_ENV: "production",
+    PLATFORM_SERVICE_KEY: SERVICE_KEY,
+    PLATFORM_JWT_SECRET: JWT_SECRET,
+    ...env,
+  };
+}
+
+/** A directory under the system's temporary one that goes when the test run ends. */
+export function temporaryDirectory(): string {
+  const path = mkdtempSync(join(tmpdir(), "platform-test-"));
+  ownDirectory(path);
+  return path;
+}
+
+export function configSource(config: TestPlatformOptions["config"]): string {
+  const text = typeof config === "string" ? config.trim() : JSON.stringify(config);
+  if (!text.startsWith("{")) return text;
+  return `import { defineConfig } from "platform";\n\nexport default defineConfig(${text});\n`;
+}
+
+/** Collects what a process prints, keeping the end of it. */
+function collect(stream: ReadableStream<Uint8Array>, onText: (text: string) => void = () => {}): () => string {
+  let text = "";
+  const read = async () => {
+    const decoder = new TextDecoder();
+    for await (const chunk of stream) {
+      text = (text + decoder.decode(chunk, { stream: true })).slice(-OUTPUT_KEPT_CHARACTERS);
+      onText(text);
+    }
+  };
+  void read();
+  return () => text;
+}
+
+interface Running {
+  url: string;
+  process: Bun.Subprocess<"ignore", "pipe", "pipe">;
+  stdout: () => string;
+  stderr: () => string;
+}
+
+async function spawn(
+  command: readonly string[],
+  env: Record<string, string | undefined>,
+  cwd: string,
+): Promise<Running> {
+  const child = Bun.spawn([...command], { env, cwd, stdin: "ignore", stdout: "pipe", stderr: "pipe" });
+  ownChild(child);
+  const { promise, resolve: ready, reject } = Promise.withResolvers<string>();
+  const stdout = collect(child.stdout, (text) => {
+    const url = READY.exec(text)?.[1];
+    if (url !== undefined) ready(url.replace(/\/$/, ""));
+  });
+  const stderr = collect(child.stderr);
+  const fail = (why: string) => reject(new Error(`${why}\n--- stdout\n${stdout()}\n--- stderr\n${stderr()}`));
+  const timer = setTimeout(() => fail(`platform did not start within ${START_TIMEOUT_MS} ms`), START_TIMEOUT_MS);
+  void child.exited.then(async (code) => {
+    await Bun.sleep(20); // the pipes may still hold the reason
+    fail(`platform ended with ${code} before it was ready`);
+  });
+  try {
+    return { url: await promise, process: child, stdout, stderr };
+  } catch (error) {
+    child.kill("SIGKILL");
+    throw error;
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+async function end(child: Bun.Subprocess, signal: NodeJS.Signals): Promise<number> {
+  if (child.exitCode === null && child.signalCode === null) child.kill(signal);
+  const timer = setTimeout(() => child.kill("SIGKILL"), STOP_TIMEOUT_MS);
+  const code = await child.exited;
+  clearTimeout(timer);
+  return code;
+}
+
+/** Starts a platform with this config in a directory of its own; rejects with its output when it does not start. */
+export async function testPlatform(options: TestPlatformOptions): Promise<TestPlatform> {
+  const directory = temporaryDirectory();
+  const configFile = join(directory, "platform.config.ts");
+  const dataDirectory = join(directory, "data");
+  writeFileSync(configFile, configSource(options.config));
+  for (const [path, text] of Object.entries(options.files ?? {})) {
+    mkdirSync(dirname(join(directory, path)), { recursive: true });
+    writeFileSync(join(directory, path), text);
+  }
+  const command = [
+    ...[...platformCommand(), options.command ?? "start"],
+    ...["--config", configFile, "--data", dataDirectory, "--port", "0"],
+    ...(options.args ?? []),
+  ];
+  const environment = testEnvironment(options.env);
+  let running = await spawn(command, environment, directory);
+
+  const baseUrl = () => running.url;
+  const withKey = (key: string) => createHttpClient(baseUrl, { "x-platform-service-key": key });
+  return {
+    ...createHttpClient(baseUrl),
+    get url() {
+      return running.url;
+    },
+    get wsUrl() {
+      return running.url.replace(/^http/, "ws");
+    },
+    get process() {
+      return running.process;
+    },
+    serviceKey: SERVICE_KEY,
+    dataDirectory,
+    configFile,
+    service: withKey(SERVICE_KEY),
+    as: (token) => createHttpClient(baseUrl, { authorization: `Bearer ${token}` }),
+    withKey,
+    stdout: () => running.stdout(),
+    stderr: () => running.stderr(),
+    async restart(next = {}) {
+      await end(running.process, "SIGTERM");
+      if (next.config !== undefined) writeFileSync(configFile, configSource(next.config));
+      running = await spawn(command, environment, directory);
+    },
+    kill: (signal = "SIGKILL") => end(running.process, signal),
+    async stop() {
+      const code = await end(running.process, "SIGTERM");
+      removeDirectory(directory);
+      return code;
+    },
+  };
+}

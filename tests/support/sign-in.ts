@@ -1,0 +1,43 @@
+import type { JsonObject } from "../../src/kernel/json.ts";
+import type { HttpClient } from "./http-client.ts";
+import type { TestPlatform } from "./platform.ts";
+
+export interface SignedIn extends HttpClient {
+  readonly id: string;
+  readonly email: string;
+  readonly password: string;
+  /** The access token. */
+  readonly token: string;
+  readonly refreshToken: string;
+}
+
+interface TokenAnswer {
+  user: { id: string; email: string };
+  accessToken: string;
+  refreshToken: string;
+}
+
+let emailCount = 0;
+
+/** A user made by the administrator's endpoints, with this role and these claims, and signed in by the public one. */
+export async function signIn(
+  platform: TestPlatform,
+  options: { email?: string; password?: string; role?: string; claims?: JsonObject } = {},
+): Promise<SignedIn> {
+  const { email = `user-${++emailCount}@example.com`, password = "correct horse battery", role = "user" } = options;
+  const created = await platform.service.post<{ user: { id: string } }>("/api/auth/admin/users", {
+    email,
+    password,
+    role,
+  });
+  if (created.status !== 201) throw new Error(`cannot create ${email}: ${JSON.stringify(created.body)}`);
+  const { id } = created.body.user;
+  if (options.claims !== undefined) {
+    const set = await platform.service.put(`/api/auth/admin/users/${id}/claims`, options.claims);
+    if (set.status !== 200) throw new Error(`cannot set the claims of ${email}: ${JSON.stringify(set.body)}`);
+  }
+  const signedIn = await platform.post<TokenAnswer>("/api/auth/signin", { email, password });
+  if (signedIn.status !== 200) throw new Error(`cannot sign ${email} in: ${JSON.stringify(signedIn.body)}`);
+  const { accessToken, refreshToken } = signedIn.body;
+  return { ...platform.as(accessToken), id, email, password, token: accessToken, refreshToken };
+}
