@@ -1,0 +1,51 @@
+import { mkdirSync } from "node:fs";
+import { join } from "node:path";
+import type { AnyElysia } from "elysia";
+import type { SqlAccessor } from "../config/app-access.ts";
+import type { Http } from "../http/http.ts";
+import type { Clock } from "../kernel/clock.ts";
+import type { Logger } from "../kernel/logger.ts";
+import { READERS_MAX_PER_DATABASE } from "./limits.ts";
+import { createProcessPool } from "./process-pool.ts";
+import { createSqlRoutes } from "./routes.ts";
+import { createSqlAccessor, createSqlService, type SqlService } from "./service.ts";
+import { createDatabaseFile } from "./store.ts";
+
+export interface SqlArea {
+  routes(http: Http): AnyElysia;
+  /** null when no such database is declared. */
+  accessor(database: string): SqlAccessor | null;
+  /** Ends the query processes. */
+  stop(): Promise<void>;
+}
+
+/** Declared SQL databases, one file each: `<data>/d1/NAME.db`. Spec: Native resource endpoints; rules: SPEC.md. */
+export function createSqlArea(deps: {
+  /** The names under `d1` in the config. */
+  databases: readonly string[];
+  dataDirectory: string;
+  clock: Clock;
+  logger: Logger;
+}): SqlArea {
+  const { databases, clock, logger } = deps;
+  const directory = join(deps.dataDirectory, "d1");
+  const services = new Map<string, SqlService>();
+  if (databases.length > 0) mkdirSync(directory, { recursive: true });
+  for (const name of databases) {
+    const path = join(directory, `${name}.db`);
+    createDatabaseFile(path);
+    const readers = createProcessPool({ path, role: "reader", sizeMax: READERS_MAX_PER_DATABASE, clock });
+    const writer = createProcessPool({ path, role: "writer", sizeMax: 1, clock });
+    services.set(name, createSqlService({ readers, writer, logger }));
+  }
+  return {
+    routes: (http) => createSqlRoutes(http, services),
+    accessor(name) {
+      const service = services.get(name);
+      return service === undefined ? null : createSqlAccessor(service);
+    },
+    async stop() {
+      await Promise.all([...services.values()].map((service) => service.stop()));
+    },
+  };
+}

@@ -1,0 +1,20 @@
+/** How long a query may run. Then it is ended, with its process. Decisions 8. */
+export const QUERY_TIMEOUT_MS = 30_000;
+/** How long a query may wait for its turn behind others, before it has begun. */
+export const QUEUE_TIMEOUT_MS = 30_000;
+/** Queries that may wait for one database's reading processes, and as many for its writing one. */
+export const QUEUE_MAX_QUERIES = 100;
+/** Reading processes of one database: so many long reads run beside each other, and short ones beside all but the last. */
+export const READERS_MAX_PER_DATABASE = 4;
+/** A process that has had nothing to do for so long is ended. */
+export const PROCESS_IDLE_MS = 60_000;
+/** Characters of one statement. SQLite's own limit is a thousand times higher, which only makes slow parsers. */
+export const SQL_MAX_CHARACTERS = 1_000_000;
+/** Parameters of one statement; SQLite's usual bound. */
+export const PARAMETERS_MAX = 32_766;
+/** Bytes of an answer's rows as JSON. What is larger belongs in pages. */
+export const RESULT_MAX_BYTES = 32 * 1024 * 1024;
+/** How long a write waits for the lock of another process on the same file (a backup, say). */
+export const BUSY_TIMEOUT_MS = 5_000;
+/** What a query process has to end by itself when the server stops. */
+export const STOP_TIMEOUT_MS = 3_000;

@@ -1,0 +1,64 @@
+import { AppError } from "../kernel/errors.ts";
+import { encodeFrame, readFrames } from "./frames.ts";
+import { FLAG_OK, QUERY_PROCESS_COMMAND } from "./query-process.ts";
+import type { ProcessRole, QueryAnswer, QueryRequest } from "./types.ts";
+
+/** The server's end of one query process. It answers one query at a time. */
+export interface ProcessConnection {
+  run(request: QueryRequest): Promise<QueryAnswer>;
+  /** Kills the process, also in the middle of a query, whose promise rejects with `reason`. Resolves when it has ended. */
+  kill(reason: Error): Promise<void>;
+  /** Lets the process end by itself, which it does after the query under way. */
+  end(): Promise<void>;
+}
+
+/** `onExit` is called once, however the process ended. */
+export function startQueryProcess(path: string, role: ProcessRole, onExit: () => void): ProcessConnection {
+  const child = Bun.spawn([...commandOfQueryProcess(), path, role], {
+    stdin: "pipe",
+    stdout: "pipe",
+    stderr: "inherit",
+    // No secret of the server is a query's business.
+    env: process.env["TMPDIR"] === undefined ? {} : { TMPDIR: process.env["TMPDIR"] },
+  });
+  let waiting: PromiseWithResolvers<QueryAnswer> | null = null;
+  let exitReason: Error = new AppError(503, "The query process ended unexpectedly; the query may be sent again");
+
+  const receive = async (): Promise<void> => {
+    for await (const { flag, payload } of readFrames(child.stdout)) {
+      const answered = waiting;
+      waiting = null;
+      answered?.resolve({ isOk: flag === FLAG_OK, body: payload });
+    }
+  };
+  const exited = Promise.allSettled([receive(), child.exited]).then(() => {
+    onExit();
+    waiting?.reject(exitReason);
+    waiting = null;
+  });
+
+  return {
+    run(request) {
+      waiting = Promise.withResolvers<QueryAnswer>();
+      child.stdin.write(encodeFrame(0, JSON.stringify(request)));
+      // A pipe broken by the process's end is told by its exit.
+      Promise.resolve(child.stdin.flush()).catch(() => {});
+      return waiting.promise;
+    },
+    kill(reason) {
+      exitReason = reason;
+      child.kill("SIGKILL");
+      return exited;
+    },
+    async end() {
+      await child.stdin.end();
+      await exited;
+    },
+  };
+}
+
+/** The compiled executable is its own query process; from source it is a file of its own, so that embedders have it too. */
+function commandOfQueryProcess(): string[] {
+  if (Bun.isStandaloneExecutable) return [process.execPath, QUERY_PROCESS_COMMAND];
+  return [process.execPath, Bun.fileURLToPath(new URL("./query-process.ts", import.meta.url))];
+}
