@@ -1,4 +1,5 @@
-import type { ServerWebSocket } from "bun";
+import type { Server, ServerWebSocket, WebSocketHandler } from "bun";
+import { badRequest } from "../kernel/errors.ts";
 
 /** One WebSocket's behaviour; the socket carries it, and the server passes events to it. */
 export interface SocketHandler {
@@ -19,4 +20,60 @@ export interface SocketServer {
   upgrade(request: Request, handler: SocketHandler): Response;
   /** One message to every socket subscribed to `topic`, serialised once. */
   publish(topic: string, message: string): void;
+}
+
+/** How long requests under way may take once the server stops accepting. */
+const DRAIN_MS = 10_000;
+/** Larger WebSocket messages close their connection. */
+const MESSAGE_MAX_BYTES = 1024 * 1024;
+/** Bun's own bound; areas close a slow socket before, at 1 MiB waiting. */
+const BACKPRESSURE_MAX_BYTES = 16 * 1024 * 1024;
+const SOCKET_IDLE_SECONDS = 240;
+const GOING_AWAY = 1001;
+
+/** Stands for "this request has become a socket": the handlers return it, and nobody reads it. */
+const UPGRADED = new Response(null);
+
+export interface SocketServerOwner extends SocketServer {
+  readonly handlers: WebSocketHandler<SocketHandler>;
+  /** Stops accepting, lets answers finish, closes sockets with 1001. */
+  stop(server: Server<SocketHandler>): Promise<void>;
+}
+
+export function createSocketServer(server: () => Server<SocketHandler> | null): SocketServerOwner {
+  // Every open socket, so that all can be told when the server goes.
+  const open = new Set<Socket>();
+  return {
+    upgrade(request, handler) {
+      if (server()?.upgrade(request, { data: handler }) !== true)
+        throw badRequest("A WebSocket upgrade is wanted here");
+      return UPGRADED;
+    },
+    publish(topic, message) {
+      server()?.publish(topic, message);
+    },
+    handlers: {
+      maxPayloadLength: MESSAGE_MAX_BYTES,
+      backpressureLimit: BACKPRESSURE_MAX_BYTES,
+      closeOnBackpressureLimit: true,
+      idleTimeout: SOCKET_IDLE_SECONDS,
+      open(socket) {
+        open.add(socket);
+        socket.data.open?.(socket);
+      },
+      message: (socket, message) => socket.data.message(socket, message),
+      close(socket, code, reason) {
+        open.delete(socket);
+        socket.data.close?.(socket, code, reason);
+      },
+      drain: (socket) => socket.data.drain?.(socket),
+    },
+    async stop(stopping) {
+      const answered = stopping.stop(false);
+      for (const socket of open) socket.close(GOING_AWAY, "The server is stopping");
+      const timeout = new Promise((resolve) => setTimeout(resolve, DRAIN_MS).unref());
+      await Promise.race([answered, timeout]);
+      await stopping.stop(true);
+    },
+  };
 }

@@ -11,7 +11,11 @@ export type FieldCode =
   | "unknown_field"
   | "not_unique"
   | "unknown_reference"
-  | "check_failed";
+  | "check_failed"
+  // Of a whole operation in a batch: why it failed, where no field is at fault.
+  | "not_found"
+  | "access_denied"
+  | "conflict";
 
 export interface FieldProblem {
   code: FieldCode;

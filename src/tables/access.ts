@@ -1,0 +1,126 @@
+import { authOf, type Principal } from "../access/principal.ts";
+import type { Filter, Rule, TableRecord } from "../config/types.ts";
+import { type AppError, forbidden, unauthorized } from "../kernel/errors.ts";
+import type { Logger } from "../kernel/logger.ts";
+import { isPromise, type MaybePromise } from "../kernel/maybe-promise.ts";
+import { type Decisions, Suspended } from "./decisions.ts";
+import { FILTER_CONDITIONS_MAX, NO_FILTER, type ParsedFilter, parseConditions } from "./filter.ts";
+import { matches } from "./filter-match.ts";
+import type { TableModel } from "./model.ts";
+
+export type TableAction = "read" | "insert" | "update" | "delete";
+type RuleFunction = Exclude<Rule, boolean>;
+
+/**
+ * What a rule says before any record is looked at: everything, nothing, what a filter keeps, or "it depends on the
+ * record", in which case `record` is the rule to ask about each.
+ */
+export type Grant =
+  | { kind: "all" }
+  | { kind: "none" }
+  | { kind: "filter"; filter: ParsedFilter }
+  | { kind: "record"; rule: RuleFunction };
+
+const ALL: Grant = { kind: "all" };
+const NONE: Grant = { kind: "none" };
+
+/** The one door for rights to records: every way to a record asks here. Decisions 3. */
+export interface Door {
+  /** What the rule of this action grants; asked before the request's form is examined. */
+  grant(principal: Principal, model: TableModel, action: TableAction): MaybePromise<Grant>;
+  /** Whether the grant covers this record. Inside a write only: may throw `Suspended`. */
+  covers(grant: Grant, principal: Principal, model: TableModel, decisions: Decisions, about: RecordPair): boolean;
+  /** The same for reads outside a write. */
+  coversRead(grant: Grant, principal: Principal, model: TableModel, record: TableRecord): MaybePromise<boolean>;
+}
+
+interface RecordPair {
+  record: TableRecord;
+  next?: TableRecord;
+}
+
+/** Denied: 401 without credentials, 403 with them. Decisions 3. */
+export const denied = (principal: Principal): AppError =>
+  principal.kind === "anonymous" ? unauthorized() : forbidden();
+
+export function createDoor(deps: { logger: Logger }): Door {
+  const failed = (model: TableModel, cause: unknown): void =>
+    deps.logger.error("an access rule threw", { table: `${model.namespace}.${model.name}`, cause });
+
+  /** `true` and a filter allow; every other value denies. */
+  const grantOf = (model: TableModel, answer: unknown): Grant => {
+    if (answer === true) return ALL;
+    if (!Array.isArray(answer)) return NONE;
+    try {
+      return answer.length === 0 ? ALL : { kind: "filter", filter: parseRuleFilter(model, answer) };
+    } catch (cause) {
+      failed(model, cause);
+      return NONE;
+    }
+  };
+  const answerAbout = (model: TableModel, answer: unknown, record: TableRecord): boolean => {
+    const grant = grantOf(model, answer);
+    return grant.kind === "all" || (grant.kind === "filter" && matches(grant.filter, record));
+  };
+  const deny = (model: TableModel) => (cause: unknown) => {
+    failed(model, cause);
+    return false;
+  };
+
+  return {
+    grant(principal, model, action) {
+      if (principal.kind === "server") return ALL;
+      if (principal.kind === "serviceKey") {
+        return principal.scopes.allows("db", model.namespace, model.name, action) ? ALL : NONE;
+      }
+      const rule = model.config.access?.[action];
+      if (typeof rule !== "function") return rule === true ? ALL : NONE;
+      // A rule declared with a second parameter looks at the record.
+      if (rule.length > 1) return { kind: "record", rule };
+      try {
+        // Called without the records that it does not declare.
+        const answer = (rule as (auth: ReturnType<typeof authOf>) => unknown)(authOf(principal));
+        if (!isPromise(answer)) return grantOf(model, answer);
+        return answer.catch(deny(model)).then((settled) => grantOf(model, settled));
+      } catch (cause) {
+        failed(model, cause);
+        return NONE;
+      }
+    },
+
+    covers(grant, principal, model, decisions, { record, next }) {
+      if (grant.kind === "filter") return matches(grant.filter, record);
+      if (grant.kind !== "record") return grant.kind === "all";
+      const auth = authOf(principal);
+      try {
+        // Copies: what a rule does to its arguments must not be what is written.
+        const answer = decisions.ask(grant.rule, [auth, { ...record }, { ...(next ?? record) }], [record, next]);
+        return answerAbout(model, answer, record);
+      } catch (cause) {
+        if (cause instanceof Suspended) throw cause;
+        failed(model, cause);
+        return false;
+      }
+    },
+
+    coversRead(grant, principal, model, record) {
+      if (grant.kind === "filter") return matches(grant.filter, record);
+      if (grant.kind !== "record") return grant.kind === "all";
+      try {
+        const answer = grant.rule(authOf(principal), record, record);
+        if (!isPromise(answer)) return answerAbout(model, answer, record);
+        return answer.catch(deny(model)).then((settled) => answerAbout(model, settled, record));
+      } catch (cause) {
+        failed(model, cause);
+        return false;
+      }
+    },
+  };
+}
+
+function parseRuleFilter(model: TableModel, filter: Filter): ParsedFilter {
+  return {
+    ...NO_FILTER,
+    all: parseConditions(model, filter, { name: "rule", conditionsMax: FILTER_CONDITIONS_MAX }),
+  };
+}

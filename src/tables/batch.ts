@@ -1,0 +1,203 @@
+import type { Principal } from "../access/principal.ts";
+import type { BatchResult } from "../config/app-access.ts";
+import type { TableRecord } from "../config/types.ts";
+import type { DatabaseFile } from "../db/index.ts";
+import { AppError, badField, badRequest } from "../kernel/errors.ts";
+import { isJsonObject, type JsonObject, type JsonValue } from "../kernel/json.ts";
+import type { Door, Grant } from "./access.ts";
+import { type Patch, parsePatch } from "./changes.ts";
+import { Suspended } from "./decisions.ts";
+import { FILTER_CONDITIONS_MAX, OR_CONDITIONS_MAX, type ParsedFilter, parseConditions } from "./filter.ts";
+import { matches } from "./filter-match.ts";
+import { HookRefusal, type Mutations, type WriteContext, type WriteGrants } from "./mutations.ts";
+import type { Table } from "./namespaces.ts";
+import { atOperation } from "./problems.ts";
+import { whereOf } from "./reads.ts";
+import { orderBy, parseSort } from "./sort.ts";
+import type { Writes } from "./writes.ts";
+
+/** Spec: Limits. */
+export const BATCH_OPERATIONS_MAX = 500;
+export const BATCH_BY_FILTER_RECORDS_MAX = 500;
+
+export interface BatchBody {
+  inserts: readonly JsonObject[];
+  updates: readonly { id: string; data: JsonObject }[];
+  deletes: readonly string[];
+}
+
+/** Errors: 400 naming the operation for what has not the form. Spec: Table rule 7. */
+export function parseBatch(body: JsonObject): BatchBody {
+  const list = (name: string): JsonValue[] => {
+    const value = body[name] ?? [];
+    if (!Array.isArray(value)) throw badField(name, "invalid_type", `${name} must be an array`);
+    return value;
+  };
+  for (const name of Object.keys(body)) {
+    if (!["inserts", "updates", "deletes"].includes(name))
+      throw badField(name, "unknown_field", `${name} is not a member of a batch`);
+  }
+  const [inserts, updates, deletes] = [list("inserts"), list("updates"), list("deletes")];
+  const count = inserts.length + updates.length + deletes.length;
+  if (count > BATCH_OPERATIONS_MAX) {
+    throw badRequest(`A batch takes at most ${BATCH_OPERATIONS_MAX} operations, got ${count}`);
+  }
+  return {
+    inserts: inserts.map((one, index) => {
+      if (isJsonObject(one)) return one;
+      throw badField(`inserts.${index}`, "invalid_type", `inserts.${index} must be an object`);
+    }),
+    updates: updates.map((one, index) => {
+      if (isJsonObject(one) && typeof one["id"] === "string" && isJsonObject(one["data"])) {
+        return { id: one["id"], data: one["data"] };
+      }
+      throw badField(`updates.${index}`, "invalid_type", `updates.${index} must be { id, data }`);
+    }),
+    deletes: deletes.map((one, index) => {
+      if (typeof one === "string") return one;
+      throw badField(`deletes.${index}`, "invalid_type", `deletes.${index} must be a record id`);
+    }),
+  };
+}
+
+/** Runs `work`; its failure names the operation. */
+function at<T>(place: string, work: () => T): T {
+  try {
+    return work();
+  } catch (cause) {
+    throw atOperation(cause, place);
+  }
+}
+
+/** All or nothing, inside one transaction. Spec: Table rule 7; decisions 4 (Batch). */
+export function runBatch(
+  mutations: Mutations,
+  context: WriteContext,
+  grants: WriteGrants,
+  table: Table,
+  body: BatchBody,
+  options: { upsert: boolean },
+): BatchResult {
+  const { model, validator } = table;
+  const toPatch = (changes: JsonObject): Patch => parsePatch(model, validator, changes);
+  const target = model.byName.get("id");
+  const inserted = body.inserts.map((one, index) =>
+    at(`inserts.${index}`, () => {
+      if (!options.upsert || target === undefined || one["id"] === undefined) {
+        return mutations.insert(context, grants, table, one, index);
+      }
+      return mutations.upsert(context, grants, table, one, { target, index, toPatch }).record;
+    }),
+  );
+  const updated = body.updates.map(({ id, data }, index) =>
+    at(`updates.${index}`, () => mutations.update(context, grants, table, id, toPatch(data))),
+  );
+  const deleted = body.deletes.map((id, index) =>
+    at(`deletes.${index}`, () => {
+      mutations.delete(context, grants, table, id);
+      return { id };
+    }),
+  );
+  return { inserted, updated, deleted };
+}
+
+export interface ByFilterBody {
+  action: "update" | "delete";
+  filter: ParsedFilter;
+  /** null when deleting. */
+  patch: Patch | null;
+}
+
+/** Errors: 400; an empty filter with an empty orFilter too, so that nobody empties a table by a slip. Decisions 4. */
+export function parseByFilter(table: Table, body: JsonObject): ByFilterBody {
+  const { model, validator } = table;
+  const { action } = body;
+  for (const name of Object.keys(body)) {
+    if (!["action", "filter", "orFilter", "data"].includes(name))
+      throw badField(name, "unknown_field", `${name} is not a member of this request`);
+  }
+  if (action === undefined || action === null) throw badField("action", "required", "action is required");
+  if (action !== "update" && action !== "delete") {
+    throw badField("action", "invalid_value", `action must be update or delete, got ${JSON.stringify(action)}`);
+  }
+  const filter = {
+    all: parseConditions(model, body["filter"], { name: "filter", conditionsMax: FILTER_CONDITIONS_MAX }),
+    any: parseConditions(model, body["orFilter"], { name: "orFilter", conditionsMax: OR_CONDITIONS_MAX }),
+  };
+  if (filter.all.length + filter.any.length === 0) {
+    throw badField("filter", "required", "filter or orFilter must hold a condition");
+  }
+  if (action === "delete") return { action, filter, patch: null };
+  const { data } = body;
+  if (data === undefined || data === null) throw badField("data", "required", "data is required to update");
+  if (!isJsonObject(data)) throw badField("data", "invalid_type", "data must be an object");
+  return { action, filter, patch: parsePatch(model, validator, data) };
+}
+
+/**
+ * Changes what matches, reads and is allowed, at most 500 records by id. Finding them may take long and happens outside the
+ * transaction, which then looks at each again.
+ */
+export async function runByFilter(
+  deps: { mutations: Mutations; writes: Writes; door: Door },
+  principal: Principal,
+  grants: WriteGrants,
+  table: Table,
+  file: DatabaseFile,
+  body: ByFilterBody,
+): Promise<{ processed: number; succeeded: number }> {
+  const { model, store } = table;
+  const found = await store.select(file, {
+    where: whereOf(body.filter, grants.read),
+    orderBy: orderBy(parseSort(model, null), { reverse: false }),
+    limit: BATCH_BY_FILTER_RECORDS_MAX,
+    offset: 0,
+    isIndexed: false,
+  });
+  const ids = found.map((record) => String(record["id"]));
+  return deps.writes.run(file, principal, (context) => {
+    let processed = 0;
+    let succeeded = 0;
+    for (const id of ids) {
+      const record = store.get(context.tx, id);
+      if (
+        record === null ||
+        !matches(body.filter, record) ||
+        !isReadable(deps.door, grants.read, context, table, record)
+      )
+        continue;
+      processed++;
+      if (changeOne(deps.mutations, context, grants, table, id, body)) succeeded++;
+    }
+    return { processed, succeeded };
+  });
+}
+
+/** A table without a read right at all has nothing that this caller may read. */
+const isReadable = (door: Door, read: Grant, context: WriteContext, table: Table, record: TableRecord): boolean =>
+  door.covers(read, context.principal, table.model, context.decisions, { record });
+
+/** false: a rule or a hook refused this record, which stays as it is. Errors: a broken validation or reference is the whole request's. */
+function changeOne(
+  mutations: Mutations,
+  context: WriteContext,
+  grants: WriteGrants,
+  table: Table,
+  id: string,
+  { patch }: ByFilterBody,
+): boolean {
+  const hooksBefore = context.afterCommit.length;
+  try {
+    context.tx.savepoint(() => {
+      if (patch === null) mutations.delete(context, grants, table, id);
+      else mutations.update(context, grants, table, id, patch);
+    });
+    return true;
+  } catch (cause) {
+    if (cause instanceof Suspended || !(cause instanceof AppError)) throw cause;
+    const isRefusal = cause.status === 401 || cause.status === 403 || cause instanceof HookRefusal;
+    if (!isRefusal) throw cause;
+    context.afterCommit.length = hooksBefore;
+    return false;
+  }
+}

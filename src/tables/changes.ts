@@ -1,0 +1,121 @@
+import type { TableRecord } from "../config/types.ts";
+import { badRequest, type FieldProblems } from "../kernel/errors.ts";
+import type { JsonObject, JsonValue } from "../kernel/json.ts";
+import { DOCUMENT_COLUMN, type TableModel } from "./model.ts";
+import { isOperator, refuse, type Validator } from "./validation.ts";
+
+/** What a client may send back with a whole record, and the server decides by itself. Decisions 4. */
+const SERVER_FIELDS = ["id", "createdAt", "updatedAt"];
+
+/** The changes of a PATCH, as asked: values, and operators that need the stored record. */
+export interface Patch {
+  values: TableRecord;
+  increments: ReadonlyMap<string, number>;
+  /** Fields to take out: null in a column, absent in a schemaless record. */
+  deletions: readonly string[];
+}
+
+/** Errors: 400 naming each field for unknown fields and operators and values that do not fit. Spec: Table rule 6. */
+export function parsePatch(model: TableModel, validator: Validator, body: JsonObject): Patch {
+  const values: TableRecord = {};
+  const increments = new Map<string, number>();
+  const deletions: string[] = [];
+  const problems: FieldProblems = {};
+  if (Object.hasOwn(body, "__proto__")) refuseProto();
+  for (const [name, value] of Object.entries(body)) {
+    if (SERVER_FIELDS.includes(name) && (model.isSchemaless || name === "id" || model.byName.has(name))) continue;
+    if (!isOperator(value)) {
+      values[name] = value;
+      continue;
+    }
+    const operator = parseOperator(model, name, value);
+    if (operator.kind === "problem") problems[name] = operator.problem;
+    else if (operator.kind === "increment") increments.set(name, operator.amount);
+    else deletions.push(name);
+  }
+  for (const name of deletions) if (!model.isSchemaless) values[name] = null;
+  Object.assign(problems, { ...validator.ofChanges(values), ...problems });
+  if (Object.keys(problems).length > 0) refuse(problems);
+  return { values, increments, deletions };
+}
+
+type Operator =
+  | { kind: "increment"; amount: number }
+  | { kind: "deleteField" }
+  | { kind: "problem"; problem: FieldProblems[string] };
+
+function parseOperator(model: TableModel, name: string, value: JsonObject): Operator {
+  const problem = (code: FieldProblems[string]["code"], message: string): Operator => ({
+    kind: "problem",
+    problem: { code, message },
+  });
+  const column = model.byName.get(name);
+  if (column === undefined && !model.isSchemaless)
+    return problem("unknown_field", `${name} is not a field of this table`);
+  if (value["$op"] === "deleteField") return { kind: "deleteField" };
+  if (value["$op"] !== "increment") {
+    return problem("invalid_value", `${name}: ${JSON.stringify(value["$op"])} is not one of increment, deleteField`);
+  }
+  const amount = value["value"];
+  if (typeof amount !== "number") return problem("invalid_type", `${name}: increment takes a number as its value`);
+  if (column !== undefined && column.type !== "number" && column.type !== "integer") {
+    return problem("invalid_type", `${name} is not numeric and cannot be incremented`);
+  }
+  if (column?.type === "integer" && !Number.isSafeInteger(amount)) {
+    return problem("invalid_type", `${name}: increment takes a whole number as its value`);
+  }
+  return { kind: "increment", amount };
+}
+
+/** The fields that change, with their new values. Errors: 400 for an increment past a field's bounds. */
+export function resolvePatch(validator: Validator, patch: Patch, stored: TableRecord): TableRecord {
+  if (patch.increments.size === 0) return { ...patch.values };
+  const incremented: TableRecord = {};
+  for (const [name, amount] of patch.increments) {
+    const present: JsonValue = stored[name] ?? 0;
+    if (typeof present !== "number") {
+      return refuse({ [name]: { code: "invalid_type", message: `${name} is not a number and cannot be incremented` } });
+    }
+    incremented[name] = present + amount;
+    if (!Number.isFinite(incremented[name])) throw badRequest(`${name} would pass the bounds of numbers`);
+  }
+  const problems = validator.ofChanges(incremented);
+  if (problems !== null) refuse(problems);
+  return { ...patch.values, ...incremented };
+}
+
+/** The record as it becomes. */
+export function applyChanges(
+  model: TableModel,
+  stored: TableRecord,
+  changes: TableRecord,
+  deletions: readonly string[],
+): TableRecord {
+  const next = { ...stored, ...changes };
+  if (model.isSchemaless) for (const name of deletions) delete next[name];
+  return next;
+}
+
+/** A body as a whole record with its defaults, in the declared order. Unknown fields stay, for validation to name. */
+export function withDefaults(model: TableModel, body: JsonObject, auto: { id: string; now: string }): TableRecord {
+  if (Object.hasOwn(body, "__proto__")) refuseProto();
+  const given = (name: string, fallback: JsonValue): JsonValue => {
+    const value = body[name];
+    return value === undefined ? fallback : value;
+  };
+  const record: TableRecord = {};
+  for (const { name, field } of model.columns) {
+    if (field !== null) record[name] = given(name, field.default ?? (field.onUpdate === "now" ? auto.now : null));
+    else if (name === "id") record[name] = given(name, auto.id);
+    else if (name !== DOCUMENT_COLUMN) record[name] = given(name, auto.now);
+    else for (const own of Object.keys(body)) if (!model.byName.has(own)) record[own] = given(own, null);
+  }
+  if (!model.isSchemaless)
+    for (const name of Object.keys(body)) if (!model.byName.has(name)) record[name] = given(name, null);
+  return record;
+}
+
+/** Assigning to this name would set an object's prototype instead of a field. */
+function refuseProto(): never {
+  return refuse(Object.fromEntries([["__proto__", { code: "unknown_field", message: "__proto__ cannot be a field" }]]));
+}

@@ -1,0 +1,42 @@
+import type { AnyElysia } from "elysia";
+import type { TableDoor } from "../access/table-door.ts";
+import type { AppAccess, DatabaseAccessor } from "../config/app-access.ts";
+import type { NamespaceConfig } from "../config/types.ts";
+import type { StorageEngine } from "../db/index.ts";
+import type { Http } from "../http/http.ts";
+import type { Clock } from "../kernel/clock.ts";
+import type { Ids } from "../kernel/ids.ts";
+import type { Logger } from "../kernel/logger.ts";
+import { createDatabaseAccessor } from "./accessor.ts";
+import { openNamespaces, type TablesChangeListener } from "./namespaces.ts";
+import { createTableRoutes } from "./routes.ts";
+import { createTableService } from "./service.ts";
+
+export interface TablesArea {
+  routes(http: Http): AnyElysia;
+  /** `app.db(…)`. Errors: 404 when the namespace or table is not declared, at the first use. */
+  accessor(namespace: string, instanceId?: string): DatabaseAccessor;
+  /** The tables' rights, for realtime. */
+  readonly door: TableDoor;
+}
+
+/** Opens the declared namespaces. Errors: a declaration that would lose data, a file that cannot be opened. */
+export function createTablesArea(deps: {
+  databases: Readonly<Record<string, NamespaceConfig>>;
+  engine: StorageEngine;
+  /** The directory of the database files. */
+  directory: string;
+  clock: Clock;
+  ids: Ids;
+  logger: Logger;
+  app: () => AppAccess;
+  onChange: TablesChangeListener;
+}): TablesArea {
+  const namespaces = openNamespaces(deps);
+  const service = createTableService({ ...deps, namespaces });
+  return {
+    routes: (http) => createTableRoutes(http, service),
+    accessor: (namespace, instanceId) => createDatabaseAccessor(service, namespace, instanceId ?? null),
+    door: service.door,
+  };
+}

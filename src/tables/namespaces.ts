@@ -1,0 +1,70 @@
+import { join } from "node:path";
+import type { NamespaceConfig } from "../config/types.ts";
+import {
+  type Change,
+  createInstanceFiles,
+  type DatabaseFile,
+  type InstanceFiles,
+  migrateDeclared,
+  type StorageEngine,
+} from "../db/index.ts";
+import { compileTables, declareTable, type TableModel } from "./model.ts";
+import { createTableStore, type TableStore } from "./store.ts";
+import { createValidator, type Validator } from "./validation.ts";
+
+/** Instance files open at once; the rest of any number of instances costs nothing until used. */
+export const OPEN_INSTANCES_MAX = 256;
+
+export interface Table {
+  model: TableModel;
+  store: TableStore;
+  validator: Validator;
+}
+
+export type Namespace = {
+  name: string;
+  config: NamespaceConfig;
+  tables: ReadonlyMap<string, Table>;
+} & ({ kind: "static"; file: DatabaseFile } | { kind: "dynamic"; instances: InstanceFiles });
+
+/** What was committed, in order, for realtime. `instanceId` is null in a static namespace. */
+export type TablesChangeListener = (
+  address: { namespace: string; instanceId: string | null },
+  groups: readonly (readonly Change[])[],
+) => void;
+
+/** Opens the static files and prepares the dynamic ones. Errors: a declaration that would lose data, a broken file. */
+export function openNamespaces(deps: {
+  databases: Readonly<Record<string, NamespaceConfig>>;
+  engine: StorageEngine;
+  /** Where `NAME.db` and `NAME/INSTANCE.db` lie. */
+  directory: string;
+  onChange: TablesChangeListener;
+}): ReadonlyMap<string, Namespace> {
+  const namespaces = new Map<string, Namespace>();
+  for (const [name, config] of Object.entries(deps.databases)) {
+    const models = compileTables(name, config.tables);
+    const tables = new Map<string, Table>();
+    for (const model of models.values()) {
+      tables.set(model.name, { model, store: createTableStore(model), validator: createValidator(model) });
+    }
+    const declared = [...models.values()].map(declareTable);
+    const migrate = (sqlite: DatabaseFile["sqlite"]) => migrateDeclared(sqlite, declared);
+    if (config.instance === true) {
+      const instances = createInstanceFiles(deps.engine, {
+        directory: join(deps.directory, name),
+        openMax: OPEN_INSTANCES_MAX,
+        migrate,
+        onChange: (instanceId, groups) => deps.onChange({ namespace: name, instanceId }, groups),
+      });
+      namespaces.set(name, { name, config, tables, kind: "dynamic", instances });
+    } else {
+      const file = deps.engine.open(join(deps.directory, `${name}.db`), {
+        migrate,
+        onChange: (groups) => deps.onChange({ namespace: name, instanceId: null }, groups),
+      });
+      namespaces.set(name, { name, config, tables, kind: "static", file });
+    }
+  }
+  return namespaces;
+}

@@ -1,0 +1,39 @@
+import { AppError, badRequest, conflict, type FieldProblems } from "../kernel/errors.ts";
+import type { TableModel } from "./model.ts";
+
+/** SQLite's word about a broken constraint in the specification's terms; null for any other failure. Decisions 4. */
+export function constraintProblem(model: TableModel, cause: unknown): AppError | null {
+  if (!(cause instanceof Error)) return null;
+  const unique = /^UNIQUE constraint failed: (.+)$/.exec(cause.message);
+  if (unique !== null) return notUnique((unique[1] ?? "").split(", ").map((name) => name.slice(name.indexOf(".") + 1)));
+  const check = /^CHECK constraint failed: (.+)$/s.exec(cause.message);
+  if (check !== null) return checkFailed(model, check[1] ?? "");
+  if (cause.message.startsWith("FOREIGN KEY constraint failed")) {
+    return conflict("Another record refers to this one, or this one to a record that does not exist");
+  }
+  return null;
+}
+
+function notUnique(fields: readonly string[]): AppError {
+  const data: FieldProblems = {};
+  for (const field of fields) data[field] = { code: "not_unique", message: `${field} is already taken` };
+  return conflict(`A record with this ${fields.join(" and ")} exists already`, data);
+}
+
+function checkFailed(model: TableModel, expression: string): AppError {
+  const column = model.columns.find((one) => one.field?.check !== undefined && expression.includes(one.field.check));
+  const message = `The record breaks a condition of this table: ${column?.field?.check ?? expression}`;
+  return badRequest(message, column === undefined ? {} : { [column.name]: { code: "check_failed", message } });
+}
+
+/** The same failure with its fields below the operation's place, `inserts.3.title`. Decisions 4 (Batch). */
+export function atOperation(cause: unknown, place: string): unknown {
+  if (!(cause instanceof AppError)) return cause;
+  const data: FieldProblems = {};
+  for (const [field, problem] of Object.entries(cause.data ?? {})) data[`${place}.${field}`] = problem;
+  if (Object.keys(data).length === 0) {
+    const code = cause.status === 404 ? "not_found" : cause.status === 400 ? "invalid_value" : "access_denied";
+    data[place] = { code: cause.status === 409 ? "conflict" : code, message: cause.message };
+  }
+  return new AppError(cause.status, `${place}: ${cause.message}`, { data, headers: cause.headers });
+}

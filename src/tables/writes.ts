@@ -1,0 +1,86 @@
+import type { Principal } from "../access/principal.ts";
+import type { AppAccess } from "../config/app-access.ts";
+import type { DatabaseFile } from "../db/index.ts";
+import type { Clock } from "../kernel/clock.ts";
+import { AppError } from "../kernel/errors.ts";
+import type { Ids } from "../kernel/ids.ts";
+import type { Logger } from "../kernel/logger.ts";
+import { chain, isPromise, type MaybePromise } from "../kernel/maybe-promise.ts";
+import { type Door, denied, type TableAction } from "./access.ts";
+import { Decisions, RESTARTS_MAX, Suspended } from "./decisions.ts";
+import type { TableModel } from "./model.ts";
+import type { WriteContext, WriteGrants } from "./mutations.ts";
+
+const NONE = { kind: "none" } as const;
+
+/** How a request's writes run: grants first, then one transaction, again when a rule had to be awaited, then the hooks. */
+export interface Writes {
+  /** Grants for `actions` and for reading. Errors: 401/403 when `isEnough` (default: all of them) is not met. */
+  grants(
+    principal: Principal,
+    model: TableModel,
+    actions: readonly Exclude<TableAction, "read">[],
+    options?: { either: boolean },
+  ): MaybePromise<WriteGrants>;
+  run<T>(file: DatabaseFile, principal: Principal, work: (context: WriteContext) => T): Promise<T>;
+}
+
+export function createWrites(deps: {
+  door: Door;
+  clock: Clock;
+  ids: Ids;
+  logger: Logger;
+  app: () => AppAccess;
+}): Writes {
+  const { door, clock, ids, logger } = deps;
+
+  const runHooks = async (hooks: WriteContext["afterCommit"]): Promise<void> => {
+    for (const hook of hooks) {
+      try {
+        await hook(deps.app());
+      } catch (cause) {
+        logger.error("a hook failed after its write", { cause });
+      }
+    }
+  };
+
+  return {
+    grants(principal, model, actions, options) {
+      const asked = ["read" as const, ...actions].map((action) => door.grant(principal, model, action));
+      const settled = asked.some(isPromise) ? Promise.all(asked) : (asked as Awaited<(typeof asked)[number]>[]);
+      return chain(settled, ([read = NONE, ...granted]) => {
+        const isDenied = granted.map((grant) => grant.kind === "none");
+        const refused = options?.either === true ? !isDenied.includes(false) : isDenied.includes(true);
+        if (refused) throw denied(principal);
+        const grants: WriteGrants = { read, insert: NONE, update: NONE, delete: NONE };
+        for (const [index, action] of actions.entries()) grants[action] = granted[index] ?? NONE;
+        return grants;
+      });
+    },
+
+    async run(file, principal, work) {
+      const decisions = new Decisions();
+      const now = new Date(clock.now()).toISOString();
+      const newIds: string[] = [];
+      const newId = (index: number): string => {
+        newIds[index] ??= ids.uuid();
+        return newIds[index];
+      };
+      for (let restarts = 0; restarts <= RESTARTS_MAX; restarts++) {
+        const afterCommit: WriteContext["afterCommit"] = [];
+        try {
+          // What `work` returns is a plain value: it runs to its end inside the transaction.
+          const result = await file.write<unknown>(
+            (tx) => work({ tx, principal, decisions, now, newId, afterCommit }) as never,
+          );
+          if (afterCommit.length > 0) void runHooks(afterCommit);
+          return result as ReturnType<typeof work>;
+        } catch (cause) {
+          if (!(cause instanceof Suspended)) throw cause;
+          await cause.settled;
+        }
+      }
+      throw new AppError(503, "The record kept changing while its access rule was awaited; try again");
+    },
+  };
+}
