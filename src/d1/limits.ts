@@ -18,3 +18,5 @@ export const RESULT_MAX_BYTES = 32 * 1024 * 1024;
 export const BUSY_TIMEOUT_MS = 5_000;
 /** What a query process has to end by itself when the server stops. */
 export const STOP_TIMEOUT_MS = 3_000;
+/** What the WAL is cut to after a checkpoint, once a big write has blown it up. */
+export const JOURNAL_MAX_BYTES = 16 * 1024 * 1024;

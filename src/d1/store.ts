@@ -1,5 +1,5 @@
 import { Database, SQLiteError, type SQLQueryBindings } from "bun:sqlite";
-import { BUSY_TIMEOUT_MS, RESULT_MAX_BYTES } from "./limits.ts";
+import { BUSY_TIMEOUT_MS, JOURNAL_MAX_BYTES, RESULT_MAX_BYTES } from "./limits.ts";
 import type { Binding, ProcessRole, QueryFailure, QueryRequest } from "./types.ts";
 
 /** A query's failure on its way to the caller. */
@@ -29,7 +29,10 @@ export function openDatabase(path: string, role: ProcessRole): Database {
   database.run(`PRAGMA busy_timeout = ${BUSY_TIMEOUT_MS}`);
   database.run("PRAGMA foreign_keys = ON");
   database.run("PRAGMA trusted_schema = OFF");
-  if (role === "writer") database.run("PRAGMA synchronous = FULL");
+  if (role === "writer") {
+    database.run("PRAGMA synchronous = FULL");
+    database.run(`PRAGMA journal_size_limit = ${JOURNAL_MAX_BYTES}`);
+  }
   return database;
 }
 
