@@ -1,0 +1,129 @@
+// biome-ignore lint/suspicious/noDeprecatedImports: another overload of primaryKey is meant
+import { blob, index, integer, primaryKey, sqliteTable, text, unique } from "drizzle-orm/sqlite-core";
+
+/** Accounts. `seq` is the order of creation and the cursor of lists; times are milliseconds since 1970. */
+export const users = sqliteTable("users", {
+  seq: integer().primaryKey({ autoIncrement: true }),
+  id: text().notNull().unique(),
+  email: text().unique(),
+  emailVerified: integer({ mode: "boolean" }).notNull().default(false),
+  emailVisibility: text({ enum: ["public", "private"] })
+    .notNull()
+    .default("private"),
+  passwordHash: text(),
+  displayName: text(),
+  avatarUrl: text(),
+  role: text().notNull().default("user"),
+  isAnonymous: integer({ mode: "boolean" }).notNull().default(false),
+  disabled: integer({ mode: "boolean" }).notNull().default(false),
+  metadata: text({ mode: "json" }).notNull().default({}),
+  appMetadata: text({ mode: "json" }).notNull().default({}),
+  customClaims: text({ mode: "json" }).notNull().default({}),
+  createdAt: integer().notNull(),
+  updatedAt: integer().notNull(),
+});
+
+const userId = () =>
+  text()
+    .notNull()
+    .references(() => users.id, { onDelete: "cascade" });
+
+/** `generation` is that of the refresh token that counts; `rotations` when the last ones were replaced, newest first. */
+export const sessions = sqliteTable(
+  "sessions",
+  {
+    id: text().primaryKey().notNull(),
+    userId: userId(),
+    createdAt: integer().notNull(),
+    lastUsedAt: integer().notNull(),
+    expiresAt: integer().notNull(),
+    ip: text(),
+    userAgent: text(),
+    generation: integer().notNull().default(0),
+    rotations: text({ mode: "json" }).notNull().default([]),
+  },
+  (table) => [
+    index("sessions_userId").on(table.userId, table.createdAt),
+    index("sessions_expiresAt").on(table.expiresAt),
+  ],
+);
+
+/** What is good once: tokens and codes in mail, MFA tickets, OAuth states, WebAuthn challenges. Only hashes are kept. */
+export const oneTimeSecrets = sqliteTable(
+  "one_time_secrets",
+  {
+    hash: blob({ mode: "buffer" }).primaryKey().notNull(),
+    purpose: text().notNull(),
+    userId: text().references(() => users.id, { onDelete: "cascade" }),
+    payload: text({ mode: "json" }).notNull().default({}),
+    attempts: integer().notNull().default(0),
+    expiresAt: integer().notNull(),
+  },
+  (table) => [
+    index("one_time_secrets_expiresAt").on(table.expiresAt),
+    index("one_time_secrets_userId").on(table.userId, table.purpose),
+  ],
+);
+
+/** `secret` is encrypted; `lastStep` is the latest time step whose code has been used. */
+export const mfaFactors = sqliteTable(
+  "mfa_factors",
+  {
+    id: text().primaryKey().notNull(),
+    userId: userId(),
+    type: text().notNull(),
+    secret: text().notNull(),
+    verified: integer({ mode: "boolean" }).notNull().default(false),
+    lastStep: integer().notNull().default(0),
+    createdAt: integer().notNull(),
+  },
+  (table) => [index("mfa_factors_userId").on(table.userId)],
+);
+
+export const mfaRecoveryCodes = sqliteTable(
+  "mfa_recovery_codes",
+  {
+    hash: blob({ mode: "buffer" }).notNull(),
+    userId: userId(),
+    factorId: text()
+      .notNull()
+      .references(() => mfaFactors.id, { onDelete: "cascade" }),
+  },
+  (table) => [
+    primaryKey({ columns: [table.userId, table.hash] }),
+    index("mfa_recovery_codes_factorId").on(table.factorId),
+  ],
+);
+
+/** Accounts elsewhere (OAuth, OpenID Connect) that sign in here. */
+export const identities = sqliteTable(
+  "identities",
+  {
+    id: text().primaryKey().notNull(),
+    userId: userId(),
+    provider: text().notNull(),
+    subject: text().notNull(),
+    email: text(),
+    createdAt: integer().notNull(),
+    lastSignInAt: integer().notNull(),
+  },
+  (table) => [unique().on(table.provider, table.subject), index("identities_userId").on(table.userId)],
+);
+
+/** WebAuthn credentials; `id` is the credential id in base64url. */
+export const passkeys = sqliteTable(
+  "passkeys",
+  {
+    id: text().primaryKey().notNull(),
+    userId: userId(),
+    publicKey: blob({ mode: "buffer" }).notNull(),
+    counter: integer().notNull().default(0),
+    transports: text({ mode: "json" }).notNull().default([]),
+    deviceType: text().notNull(),
+    backedUp: integer({ mode: "boolean" }).notNull().default(false),
+    name: text(),
+    createdAt: integer().notNull(),
+    lastUsedAt: integer(),
+  },
+  (table) => [index("passkeys_userId").on(table.userId)],
+);

@@ -1,0 +1,96 @@
+import type { Fields } from "../kernel/fields.ts";
+import { requireJsonSize } from "../kernel/fields.ts";
+import type { JsonObject } from "../kernel/json.ts";
+
+/** Spec: Limits; decisions 6 and 7. */
+export const METADATA_MAX_BYTES = 16 * 1024;
+export const CLAIMS_MAX_BYTES = 4 * 1024;
+export const PASSWORD_MIN_CHARACTERS = 8;
+export const PASSWORD_MAX_BYTES = 1024;
+const EMAIL_MAX_CHARACTERS = 254;
+const EMAIL_LOCAL_MAX_CHARACTERS = 64;
+const DISPLAY_NAME_MAX_CHARACTERS = 256;
+const AVATAR_URL_MAX_CHARACTERS = 2048;
+const ROLE_MAX_CHARACTERS = 64;
+
+const EMAIL = /^[^\s@"(),:;<>[\]\\]+@(?:[\p{L}\p{N}](?:[\p{L}\p{N}-]{0,61}[\p{L}\p{N}])?\.)+[\p{L}\p{N}-]{2,63}$/u;
+// biome-ignore lint/suspicious/noControlCharactersInRegex: these are what is looked for
+const CONTROL = /[\u0000-\u001f\u007f]/;
+
+/** Trimmed and lower-cased; null when it is none. Decisions 6. */
+export function normalizeEmail(text: string): string | null {
+  const email = text.trim().toLowerCase();
+  const isEmail = email.length <= EMAIL_MAX_CHARACTERS && EMAIL.test(email) && !CONTROL.test(email);
+  return isEmail && email.indexOf("@") <= EMAIL_LOCAL_MAX_CHARACTERS ? email : null;
+}
+
+/** Required; "" when at fault. */
+export function emailField(fields: Fields, name = "email"): string {
+  const text = fields.requiredText(name, 4 * EMAIL_MAX_CHARACTERS);
+  if (text === "") return "";
+  const email = normalizeEmail(text);
+  if (email !== null) return email;
+  fields.problem(name, "invalid_value", `${name} must be an email address`);
+  return "";
+}
+
+/** A plaintext password that is about to be set: every way in asks here. Decisions 6. */
+export function checkPassword(fields: Fields, name: string, password: string, minLength: number): void {
+  const characters = Array.from(password).length;
+  if (characters < minLength) {
+    fields.problem(name, "too_short", `${name} must have at least ${minLength} characters`);
+  } else if (Buffer.byteLength(password) > PASSWORD_MAX_BYTES) {
+    fields.problem(name, "too_long", `${name} must have at most ${PASSWORD_MAX_BYTES} bytes`);
+  }
+}
+
+/** Required; "" when at fault. */
+export function newPasswordField(fields: Fields, minLength: number, name = "password"): string {
+  const password = fields.value(name);
+  if (password === undefined || password === null || password === "") {
+    fields.problem(name, "required", `${name} is required`);
+    return "";
+  }
+  if (typeof password !== "string") {
+    fields.problem(name, "invalid_type", `${name} must be a string`);
+    return "";
+  }
+  checkPassword(fields, name, password, minLength);
+  return password;
+}
+
+export function displayNameField(fields: Fields): string | null | undefined {
+  const value = fields.nullableText("displayName", { maxLength: DISPLAY_NAME_MAX_CHARACTERS });
+  if (typeof value !== "string" || !CONTROL.test(value)) return value;
+  return fields.problem("displayName", "invalid_value", "displayName must not hold control characters");
+}
+
+/** A path or an http(s) address: apps show it, so that `javascript:` has no place in it. */
+export function avatarUrlField(fields: Fields): string | null | undefined {
+  const value = fields.nullableText("avatarUrl", { maxLength: AVATAR_URL_MAX_CHARACTERS });
+  if (typeof value !== "string") return value;
+  const protocol = URL.canParse(value, "http://relative") ? new URL(value, "http://relative").protocol : "";
+  if (protocol === "http:" || protocol === "https:") return value;
+  return fields.problem("avatarUrl", "invalid_value", "avatarUrl must be a path or an http(s) address");
+}
+
+export function emailVisibilityField(fields: Fields): "public" | "private" | undefined {
+  const value = fields.value("emailVisibility");
+  if (value === undefined || value === "public" || value === "private") return value;
+  return fields.problem("emailVisibility", "invalid_value", 'emailVisibility must be "public" or "private"');
+}
+
+/** Any word: roles are the app's. Decisions 7. */
+export function roleField(fields: Fields): string | undefined {
+  if (fields.value("role") === null) return fields.problem("role", "invalid_type", "role must be a string");
+  const value = fields.text("role", { minLength: 1, maxLength: ROLE_MAX_CHARACTERS });
+  if (value === undefined || !CONTROL.test(value)) return value;
+  return fields.problem("role", "invalid_value", "role must not hold control characters");
+}
+
+/** Errors: 413 over 16 KB of JSON. */
+export function metadataField(fields: Fields, name: "metadata" | "appMetadata"): JsonObject | undefined {
+  const value = fields.object(name);
+  if (value !== undefined) requireJsonSize(name, value, METADATA_MAX_BYTES);
+  return value;
+}

@@ -1,0 +1,113 @@
+import type { Account, AccountEvents } from "../access/accounts.ts";
+import type { DatabaseFile, Sync, Transaction } from "../db/types.ts";
+import type { Clock, Millis } from "../kernel/clock.ts";
+import { AppError } from "../kernel/errors.ts";
+import type { Logger } from "../kernel/logger.ts";
+import type { SessionCache } from "./sessions.ts";
+import { deleteSecretsOfUser } from "./store/secrets.ts";
+import { deleteSessionsOfUser, sessionById } from "./store/sessions.ts";
+import { deleteUser, type SecretAccount, type UserChanges, updateUser, userById } from "./store/users.ts";
+
+/**
+ * One write to the accounts. What it does to sessions is collected, and reaches memory and listeners once it is on disk
+ * and before anybody is answered.
+ */
+export interface AccountWrite {
+  readonly tx: Transaction;
+  readonly now: Millis;
+  /** Changes the user, and what the user's sessions say. The user exists. */
+  update(userId: string, changes: UserChanges): SecretAccount;
+  delete(userId: string): void;
+  /** Says that these rows are gone. */
+  ended(sessionIds: readonly string[]): void;
+  extended(sessionId: string, expiresAt: Millis): void;
+  /** Ends all sessions of the user but one, and with them every sign-in that is half done. */
+  endSessions(userId: string, options: { except: string | null }): void;
+}
+
+export interface AccountFile extends AccountEvents {
+  readonly sql: DatabaseFile;
+  write<T>(work: (write: AccountWrite) => Sync<T>): Promise<T>;
+  /** The user of a live session, as of now. Errors: thrown by the caller. null: it has ended meanwhile. */
+  current(write: AccountWrite, userId: string, sessionId: string): SecretAccount | null;
+}
+
+type Effect = (sessions: SessionCache) => void;
+
+const stateOf = ({ role, email, isAnonymous }: Account) => ({ role, email, isAnonymous });
+
+export function createAccountFile(deps: {
+  file: DatabaseFile;
+  sessions: SessionCache;
+  clock: Clock;
+  logger: Logger;
+}): AccountFile {
+  const deletions = new Set<(userId: string) => void>();
+
+  const announceDeletion = (userId: string): void => {
+    for (const listener of deletions) {
+      try {
+        listener(userId);
+      } catch (cause) {
+        deps.logger.error("A listener of deleted users failed", { cause, userId });
+      }
+    }
+  };
+
+  const begin = (tx: Transaction, effects: Effect[]): AccountWrite => {
+    const now = deps.clock.now();
+    const ended = (sessionIds: readonly string[]): void => {
+      if (sessionIds.length > 0) effects.push((sessions) => sessions.end(sessionIds));
+    };
+    return {
+      tx,
+      now,
+      ended,
+      update(userId, changes) {
+        const account = updateUser(tx, userId, changes, now);
+        effects.push((sessions) => sessions.update(userId, stateOf(account)));
+        return account;
+      },
+      delete(userId) {
+        ended(deleteSessionsOfUser(tx, userId, null));
+        deleteUser(tx, userId);
+        effects.push(() => announceDeletion(userId));
+      },
+      extended(sessionId, expiresAt) {
+        effects.push((sessions) => sessions.extend(sessionId, expiresAt));
+      },
+      endSessions(userId, { except }) {
+        ended(deleteSessionsOfUser(tx, userId, except));
+        deleteSecretsOfUser(tx, userId, "mfa-ticket");
+      },
+    };
+  };
+
+  return {
+    sql: deps.file,
+    // The effects hang on the write's own promise and nothing else, so that they run in the order of commits.
+    write<T>(work: (write: AccountWrite) => Sync<T>): Promise<T> {
+      const effects: Effect[] = [];
+      return deps.file
+        .write<{ result: Sync<T> }>((tx) => {
+          effects.length = 0;
+          // An object is never a promise, which the type cannot see through `T`.
+          return { result: work(begin(tx, effects)) } as Sync<{ result: Sync<T> }>;
+        })
+        .then(({ result }) => {
+          for (const effect of effects) effect(deps.sessions);
+          return result;
+        });
+    },
+    current(write, userId, sessionId) {
+      const session = sessionById(write.tx, sessionId);
+      return session?.userId === userId ? userById(write.tx, userId) : null;
+    },
+    onDelete(listener) {
+      deletions.add(listener);
+      return () => deletions.delete(listener);
+    },
+  };
+}
+
+export const accountDisabled = (): AppError => new AppError(403, "Account is disabled");

@@ -1,0 +1,114 @@
+import type { Account, Accounts, NewAccount } from "../access/accounts.ts";
+import { type AppError, conflict, type FieldProblems, notFound } from "../kernel/errors.ts";
+import { deleteFactors } from "./store/factors.ts";
+import type { Sql } from "./store/sql.ts";
+import { insertUser, listUsers, type SecretAccount, userByEmail, userById } from "./store/users.ts";
+import type { AuthDeps } from "./types.ts";
+
+/** The accounts as an administrator handles them. Spec: Administration endpoints. */
+export function createAccounts(deps: AuthDeps): Accounts {
+  const { file, passwords } = deps;
+
+  /** `user` with its password hashed; a hash that is given stays until the user signs in. */
+  const insert = (sql: Sql, user: NewAccount, passwordHash: string | undefined, now: number): SecretAccount => {
+    const { password: _, ...fields } = user;
+    return insertUser(sql, { ...fields, passwordHash, id: user.id ?? deps.ids.uuid(), now });
+  };
+
+  return {
+    get(id) {
+      const account = userById(file.sql, id);
+      return account === null ? null : withoutHash(account);
+    },
+
+    list: (page) => listUsers(file.sql, page),
+
+    async create(user) {
+      refuseTaken(file.sql, [user], singleName);
+      const hash = user.password === undefined ? user.passwordHash : await passwords.hash(user.password);
+      return file.write((write) => {
+        refuseTaken(write.tx, [user], singleName);
+        return withoutHash(insert(write.tx, user, hash, write.now));
+      });
+    },
+
+    async import(users) {
+      refuseTaken(file.sql, users, importName);
+      const plaintext = users.flatMap((user) => user.password ?? []);
+      const hashes = (await passwords.hashAll(plaintext)).values();
+      const complete = users.map((user) => ({
+        user,
+        hash: user.password === undefined ? user.passwordHash : hashes.next().value,
+      }));
+      return file.write((write) => {
+        refuseTaken(write.tx, users, importName);
+        return complete.map(({ user, hash }) => insert(write.tx, user, hash, write.now).id);
+      });
+    },
+
+    async update(id, changes) {
+      return file.write((write) => {
+        requireUser(write.tx, id);
+        if (changes.disabled === true) write.endSessions(id, { except: null });
+        return withoutHash(write.update(id, changes));
+      });
+    },
+
+    async remove(id) {
+      await file.write((write) => {
+        requireUser(write.tx, id);
+        write.delete(id);
+      });
+    },
+
+    async revoke(id) {
+      await file.write((write) => {
+        requireUser(write.tx, id);
+        write.endSessions(id, { except: null });
+      });
+    },
+
+    async removeFactors(id) {
+      await file.write((write) => {
+        requireUser(write.tx, id);
+        deleteFactors(write.tx, id, null);
+      });
+    },
+
+    isPasswordHash: passwords.isPasswordHash,
+  };
+}
+
+function withoutHash({ passwordHash: _, ...account }: SecretAccount): Account {
+  return account;
+}
+
+function requireUser(sql: Sql, id: string): void {
+  if (userById(sql, id) === null) throw notFound(`There is no user "${id}"`);
+}
+
+const singleName = (_index: number, field: string): string => field;
+const importName = (index: number, field: string): string => `users.${index}.${field}`;
+
+/** Errors: 409 naming every email and id that is taken, in the file or by an earlier one of `users`. */
+function refuseTaken(sql: Sql, users: readonly NewAccount[], nameOf: (index: number, field: string) => string): void {
+  const emails = new Set<string>();
+  const ids = new Set<string>();
+  const problems: FieldProblems = {};
+  users.forEach((user, index) => {
+    if (emails.has(user.email) || userByEmail(sql, user.email) !== null) {
+      const message = `The email address ${user.email} already has an account`;
+      problems[nameOf(index, "email")] = { code: "not_unique", message };
+    }
+    if (user.id !== undefined && (ids.has(user.id) || userById(sql, user.id) !== null)) {
+      problems[nameOf(index, "id")] = { code: "not_unique", message: `The id "${user.id}" is taken` };
+    }
+    emails.add(user.email);
+    if (user.id !== undefined) ids.add(user.id);
+  });
+  const taken = Object.values(problems);
+  if (taken.length > 0) throw takenError(taken.length, taken[0]?.message ?? "", problems);
+}
+
+const takenError = (count: number, first: string, problems: FieldProblems): AppError =>
+  conflict(count === 1 ? first : `${count} fields are taken`, problems);

@@ -1,0 +1,88 @@
+import { type AnyElysia, Elysia } from "elysia";
+import type { AccountEvents, Accounts } from "../access/accounts.ts";
+import type { SessionEvents, SessionLookup } from "../access/sessions.ts";
+import type { AuthConfig, PlatformConfig } from "../config/types.ts";
+import type { DatabaseFile } from "../db/types.ts";
+import type { Http } from "../http/http.ts";
+import { createRateLimiter, RATE_LIMITS } from "../http/rate-limit.ts";
+import type { Clock } from "../kernel/clock.ts";
+import type { Ids } from "../kernel/ids.ts";
+import type { Logger } from "../kernel/logger.ts";
+import { createAccountFile } from "./account-file.ts";
+import { createAccounts } from "./accounts.ts";
+import { startCleanup } from "./cleanup.ts";
+import { createGuesses } from "./guesses.ts";
+import { ACCESS_TOKEN_TTL_SECONDS } from "./limits.ts";
+import { createPasswords } from "./passwords.ts";
+import { passwordRoutes, type RouteDeps, sessionRoutes } from "./routes/account.ts";
+import { createSealing } from "./sealing.ts";
+import { createAuthService } from "./service.ts";
+import { createSessionCache } from "./sessions.ts";
+import { createSignIns } from "./sign-in.ts";
+import { createTokens } from "./tokens.ts";
+import type { AuthDeps } from "./types.ts";
+
+export interface AuthAreaDeps {
+  config: AuthConfig;
+  rateLimits: PlatformConfig["rateLimits"];
+  /** The system database, migrated. */
+  file: DatabaseFile;
+  /** Signs access tokens; what is kept encrypted or hashed depends on it too. */
+  secret: string;
+  dataDirectory: string;
+  /** What links in mail begin with, without a slash at the end. */
+  publicUrl: () => string;
+  clock: Clock;
+  ids: Ids;
+  logger: Logger;
+}
+
+export interface AuthArea {
+  routes(http: Http): AnyElysia;
+  /** For the principal of every request, and for WebSockets. */
+  readonly sessions: SessionLookup & SessionEvents;
+  /** For the administration of users. */
+  readonly accounts: Accounts;
+  readonly accountEvents: AccountEvents;
+  stop(): Promise<void>;
+}
+
+/** Sign-up, sign-in, sessions, and everything that proves who somebody is. Spec: Authentication; decisions 6. */
+export async function createAuthArea(deps: AuthAreaDeps): Promise<AuthArea> {
+  const { config, clock, ids, logger } = deps;
+  const sessions = createSessionCache({ sql: deps.file, clock, logger });
+  const file = createAccountFile({ file: deps.file, sessions, clock, logger });
+  const sealing = createSealing(deps.secret);
+  const accessTtlSeconds = config.session?.accessTokenTtl ?? ACCESS_TOKEN_TTL_SECONDS;
+  const auth: AuthDeps = {
+    ...{ file, sessions, sealing, clock, ids, logger, config },
+    tokens: await createTokens({ secret: deps.secret, sealing, clock, accessTtlSeconds }),
+    passwords: createPasswords(),
+    guesses: createGuesses(clock),
+    signInLimit: deps.rateLimits?.signin ?? RATE_LIMITS.signin,
+  };
+  const signIns = createSignIns(auth);
+  const service = createAuthService(auth, signIns);
+  const stopCleanup = startCleanup({ file, clock, logger });
+  const authLimiter = createRateLimiter(deps.rateLimits?.auth ?? RATE_LIMITS.auth, clock);
+  const signUpLimiter = createRateLimiter(deps.rateLimits?.signup ?? RATE_LIMITS.signup, clock);
+
+  return {
+    sessions,
+    accounts: createAccounts(auth),
+    accountEvents: file,
+    routes(http) {
+      const routeDeps: RouteDeps = {
+        ...{ http, config, authLimit: authLimiter.hit },
+        signUpLimit(address) {
+          authLimiter.hit(address);
+          signUpLimiter.hit(address);
+        },
+      };
+      return new Elysia().use(passwordRoutes(routeDeps, service)).use(sessionRoutes(routeDeps, service));
+    },
+    async stop() {
+      stopCleanup();
+    },
+  };
+}

@@ -1,0 +1,52 @@
+import { availableParallelism } from "node:os";
+import { DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS } from "../kernel/duration.ts";
+
+/** Spec: decisions 2 and 6. */
+export const ACCESS_TOKEN_TTL_SECONDS = 900;
+export const REFRESH_TOKEN_TTL_SECONDS = (28 * DAY_MS) / SECOND_MS;
+/** How long a refresh token that has been replaced stays good: two tabs may refresh at once. */
+export const REFRESH_GRACE_MS = 30 * SECOND_MS;
+/** Replaced refresh tokens that are remembered within the grace; an older one counts as used too late. */
+export const REFRESH_ROTATIONS_KEPT = 64;
+
+export const VERIFICATION_TTL_MS = 24 * HOUR_MS;
+export const RESET_TTL_MS = HOUR_MS;
+export const MAGIC_LINK_TTL_MS = 15 * MINUTE_MS;
+export const EMAIL_CODE_TTL_MS = 5 * MINUTE_MS;
+export const EMAIL_CODE_ATTEMPTS_MAX = 5;
+export const MFA_TICKET_TTL_MS = 5 * MINUTE_MS;
+export const MFA_TICKET_ATTEMPTS_MAX = 5;
+export const RECOVERY_CODE_COUNT = 10;
+export const OAUTH_STATE_TTL_MS = 10 * MINUTE_MS;
+export const PASSKEY_CHALLENGE_TTL_MS = 5 * MINUTE_MS;
+export const PASSKEYS_PER_USER_MAX = 50;
+
+/** argon2id, as OWASP recommends: 19 MiB, 2 passes, 1 lane. */
+export const ARGON2_MEMORY_KIB = 19_456;
+export const ARGON2_PASSES = 2;
+/** Hashes at once: as many as there are cores, since each keeps one busy. */
+export const HASHES_AT_ONCE_MAX = Math.max(2, availableParallelism());
+/** Of these, an import takes no more than leaves one core to everybody else. */
+export const IMPORT_HASHES_AT_ONCE_MAX = Math.max(1, availableParallelism() - 1);
+/** Hashes that wait for their turn; past that a sign-in is answered 503 rather than after a minute. */
+export const HASHES_WAITING_MAX = 1_000;
+/** Bounds of imported hashes: what is above would let one sign-in take minutes. */
+export const BCRYPT_COST_MAX = 16;
+export const PBKDF2_ITERATIONS_MAX = 10_000_000;
+export const PBKDF2_HASH_BYTES_MAX = 128;
+
+/** Sessions whose state is kept in memory; others are read when they are used. */
+export const SESSIONS_IN_MEMORY_MAX = 200_000;
+export const USER_AGENT_MAX_CHARACTERS = 512;
+export const CLEANUP_INTERVAL_MS = 10 * MINUTE_MS;
+/** Rows that one clean-up transaction removes. */
+export const CLEANUP_CHUNK_ROWS = 1_000;
+
+/** Wrong MFA codes of one user before further ones are refused: a ticket's attempts alone would allow guessing on. */
+export const MFA_FAILURES = { requests: 20, window: (15 * MINUTE_MS) / SECOND_MS };
+/** Mails to one address, whoever asks for them. */
+export const MAILS_PER_ADDRESS = { requests: 30, window: (10 * MINUTE_MS) / SECOND_MS };
+/** `signin` counts failures per email, and this many times more per address. Decisions 13. */
+export const SIGN_IN_ADDRESS_FACTOR = 3;
+/** Guesses that wait for earlier ones of the same key to be judged. */
+export const GUESSES_WAITING_MAX = 1_000;

@@ -1,0 +1,115 @@
+import { pbkdf2 } from "node:crypto";
+import { promisify } from "node:util";
+import { AppError } from "../kernel/errors.ts";
+import {
+  ARGON2_MEMORY_KIB,
+  ARGON2_PASSES,
+  BCRYPT_COST_MAX,
+  HASHES_AT_ONCE_MAX,
+  HASHES_WAITING_MAX,
+  IMPORT_HASHES_AT_ONCE_MAX,
+  PBKDF2_HASH_BYTES_MAX,
+  PBKDF2_ITERATIONS_MAX,
+} from "./limits.ts";
+import { equalsConstantTime } from "./sealing.ts";
+
+export interface Passwords {
+  /** argon2id, off the main thread. Errors: 503 when too many wait. */
+  hash(password: string): Promise<string>;
+  /** The same for a whole import, leaving a core to everybody else; in the order given. */
+  hashAll(passwords: readonly string[]): Promise<string[]>;
+  /** A null hash (no such user, no password) takes the same time as a wrong password, and is one. */
+  verify(password: string, hash: string | null): Promise<boolean>;
+  /** Whether a hash is not what `hash()` makes today. */
+  isOutdated(hash: string): boolean;
+  isPasswordHash(text: string): boolean;
+}
+
+const PASSWORD_MAX_BYTES = 1024;
+/** bcrypt itself looks at no more; Bun's would hash longer passwords first, as no other system does. */
+const BCRYPT_MAX_BYTES = 72;
+const BCRYPT = /^\$2[aby]\$(\d\d)\$[./A-Za-z0-9]{53}$/;
+const PBKDF2 = /^pbkdf2:sha256:(\d{1,8}):([A-Za-z0-9+/_-]{8,1024}={0,2}):([A-Za-z0-9+/_-]{16,1024}={0,2})$/;
+const ARGON2_PREFIX = `$argon2id$v=19$m=${ARGON2_MEMORY_KIB},t=${ARGON2_PASSES},p=1$`;
+
+const deriveKey = promisify(pbkdf2);
+
+export function createPasswords(): Passwords {
+  const inTurn = createTurns(HASHES_AT_ONCE_MAX, HASHES_WAITING_MAX);
+  const hashNow = (password: string) =>
+    Bun.password.hash(password, { algorithm: "argon2id", memoryCost: ARGON2_MEMORY_KIB, timeCost: ARGON2_PASSES });
+  /** Of a password that nobody knows; made at its first use. */
+  let decoy: Promise<string> | null = null;
+
+  const check = async (password: string, hash: string | null): Promise<boolean> => {
+    const isTooLong = Buffer.byteLength(password) > PASSWORD_MAX_BYTES;
+    if (hash === null || password === "" || isTooLong) {
+      decoy ??= hashNow(Bun.randomUUIDv7());
+      await Bun.password.verify("decoy", await decoy);
+      return false;
+    }
+    if (PBKDF2.test(hash)) return checkPbkdf2(password, hash);
+    if (BCRYPT.test(hash)) return Bun.password.verify(Buffer.from(password).subarray(0, BCRYPT_MAX_BYTES), hash);
+    return Bun.password.verify(password, hash);
+  };
+
+  return {
+    hash: (password) => inTurn(() => hashNow(password)),
+    async hashAll(passwords) {
+      const hashes: string[] = new Array(passwords.length);
+      let next = 0;
+      const work = async (): Promise<void> => {
+        while (next < passwords.length) {
+          const index = next++;
+          hashes[index] = await inTurn(() => hashNow(passwords[index] ?? ""));
+        }
+      };
+      await Promise.all(Array.from({ length: IMPORT_HASHES_AT_ONCE_MAX }, work));
+      return hashes;
+    },
+    verify: (password, hash) => inTurn(() => check(password, hash)),
+    isOutdated: (hash) => !hash.startsWith(ARGON2_PREFIX),
+    isPasswordHash(text) {
+      const cost = BCRYPT.exec(text)?.[1];
+      if (cost !== undefined) return Number(cost) >= 4 && Number(cost) <= BCRYPT_COST_MAX;
+      const [, iterations, , hash] = PBKDF2.exec(text) ?? [];
+      if (iterations === undefined || hash === undefined) return false;
+      const isBounded = Number(iterations) >= 1 && Number(iterations) <= PBKDF2_ITERATIONS_MAX;
+      return isBounded && Buffer.from(hash, "base64").byteLength <= PBKDF2_HASH_BYTES_MAX;
+    },
+  };
+}
+
+async function checkPbkdf2(password: string, encoded: string): Promise<boolean> {
+  const [, iterations = "", salt = "", hash = ""] = PBKDF2.exec(encoded) ?? [];
+  const expected = Buffer.from(hash, "base64");
+  const actual = await deriveKey(
+    password,
+    Buffer.from(salt, "base64"),
+    Number(iterations),
+    expected.byteLength,
+    "sha256",
+  );
+  return equalsConstantTime(actual, expected);
+}
+
+/** Runs at most `atOnceMax` at a time, the others in order of arrival. Errors: 503 when `waitingMax` already wait. */
+function createTurns(atOnceMax: number, waitingMax: number): <T>(work: () => Promise<T>) => Promise<T> {
+  const waiting: (() => void)[] = [];
+  let running = 0;
+  return async (work) => {
+    if (running >= atOnceMax) {
+      if (waiting.length >= waitingMax)
+        throw new AppError(503, "Too many passwords are being checked, try again later");
+      // Whoever ends hands its place on, so that `running` stays.
+      await new Promise<void>((resolve) => waiting.push(resolve));
+    } else running++;
+    try {
+      return await work();
+    } finally {
+      const next = waiting.shift();
+      if (next === undefined) running--;
+      else next();
+    }
+  };
+}

@@ -1,0 +1,77 @@
+import type { SessionEvents, SessionLookup, SessionState } from "../access/sessions.ts";
+import { BoundedMap } from "../kernel/bounded-map.ts";
+import type { Clock, Millis } from "../kernel/clock.ts";
+import type { Logger } from "../kernel/logger.ts";
+import { SESSIONS_IN_MEMORY_MAX } from "./limits.ts";
+import { type LiveSession, liveSession } from "./store/sessions.ts";
+import type { Sql } from "./store/sql.ts";
+
+export interface SessionCache extends SessionLookup, SessionEvents {
+  /** After a commit: these have ended. */
+  end(sessionIds: readonly string[]): void;
+  /** After a commit: what the sessions of this user are to say from now on. */
+  update(userId: string, state: SessionState): void;
+  /** After a commit: it lives until then (milliseconds since 1970). */
+  extend(sessionId: string, expiresAt: Millis): void;
+}
+
+/**
+ * The sessions in use, in memory: a look-up is one Map access. One that is not there is read once, by its primary key;
+ * what is committed changes memory before the change is acknowledged.
+ */
+export function createSessionCache(deps: { sql: Sql; clock: Clock; logger: Logger }): SessionCache {
+  const ofUser = new Map<string, Set<string>>();
+  const forget = (sessionId: string, session: LiveSession): void => {
+    const ids = ofUser.get(session.userId);
+    ids?.delete(sessionId);
+    if (ids?.size === 0) ofUser.delete(session.userId);
+  };
+  const live = new BoundedMap<string, LiveSession>(SESSIONS_IN_MEMORY_MAX, forget);
+  const listeners = new Set<(sessionId: string) => void>();
+
+  const read = (sessionId: string): LiveSession | null => {
+    const session = liveSession(deps.sql, sessionId);
+    if (session === null) return null;
+    const ids = ofUser.get(session.userId);
+    if (ids === undefined) ofUser.set(session.userId, new Set([sessionId]));
+    else ids.add(sessionId);
+    live.set(sessionId, session);
+    return session;
+  };
+
+  return {
+    find(sessionId, userId) {
+      const session = live.peek(sessionId) ?? read(sessionId);
+      if (session === null || session.userId !== userId || session.expiresAt <= deps.clock.now()) return null;
+      return session;
+    },
+    onEnd(listener) {
+      listeners.add(listener);
+      return () => listeners.delete(listener);
+    },
+    end(sessionIds) {
+      for (const sessionId of sessionIds) {
+        const session = live.peek(sessionId);
+        if (session !== undefined) forget(sessionId, session);
+        live.delete(sessionId);
+        for (const listener of listeners) {
+          try {
+            listener(sessionId);
+          } catch (cause) {
+            deps.logger.error("A listener of ended sessions failed", { cause });
+          }
+        }
+      }
+    },
+    update(userId, state) {
+      for (const sessionId of ofUser.get(userId) ?? []) {
+        const session = live.peek(sessionId);
+        if (session !== undefined) Object.assign(session, state);
+      }
+    },
+    extend(sessionId, expiresAt) {
+      const session = live.peek(sessionId);
+      if (session !== undefined) session.expiresAt = expiresAt;
+    },
+  };
+}

@@ -1,0 +1,125 @@
+import type { Account } from "../access/accounts.ts";
+import { SECOND_MS } from "../kernel/duration.ts";
+import { type AppError, conflict, unauthorized } from "../kernel/errors.ts";
+import { type AccountWrite, accountDisabled } from "./account-file.ts";
+import type { GuessKey } from "./guesses.ts";
+import {
+  MFA_TICKET_TTL_MS,
+  REFRESH_TOKEN_TTL_SECONDS,
+  SIGN_IN_ADDRESS_FACTOR,
+  USER_AGENT_MAX_CHARACTERS,
+} from "./limits.ts";
+import { nextGeneration } from "./rotation.ts";
+import { factorsOfUser } from "./store/factors.ts";
+import { putSecret } from "./store/secrets.ts";
+import { deleteSession, insertSession, sessionById, sessionsOfUser, touchSession } from "./store/sessions.ts";
+import { type AuthDeps, type Caller, type Client, ownUser, type SignInAnswer, type TokenAnswer } from "./types.ts";
+
+const SECRET_BYTES = 32;
+
+export interface OpenSession {
+  account: Account;
+  sessionId: string;
+  /** Of its refresh token. */
+  generation: number;
+}
+
+/** What a sign-in has led to, inside the write that decided it. */
+export type SignIn =
+  | { kind: "session"; session: OpenSession }
+  | { kind: "mfa"; ticket: string; factors: { id: string; type: string }[] };
+
+export interface SignIns {
+  /** The end of every way of signing in: a session, or a ticket where a verified factor waits. Errors: 403 when disabled. */
+  complete(write: AccountWrite, account: Account, client: Client): SignIn;
+  /** Without asking for a second factor: sign-up, passkeys, and what follows the factor. Errors: 403 when disabled. */
+  open(write: AccountWrite, account: Account, client: Client): OpenSession;
+  /** The caller's session goes on with a new refresh token. Errors: 401 when it has ended meanwhile. */
+  renew(write: AccountWrite, account: Account, caller: Caller): OpenSession;
+  answer(signIn: SignIn): Promise<SignInAnswer>;
+  tokens(session: OpenSession): Promise<TokenAnswer>;
+  /** Who is counted for a guess at this email's password or code. */
+  guessKeys(email: string, client: Client): GuessKey[];
+  refreshTtlMs: number;
+}
+
+export function createSignIns(deps: AuthDeps): SignIns {
+  const refreshTtlMs = (deps.config.session?.refreshTokenTtl ?? REFRESH_TOKEN_TTL_SECONDS) * SECOND_MS;
+  const maxActive = deps.config.session?.maxActive ?? 0;
+
+  const endOldest = (write: AccountWrite, userId: string): void => {
+    if (maxActive === 0) return;
+    const sessions = sessionsOfUser(write.tx, userId);
+    const surplus = sessions.slice(0, Math.max(0, sessions.length - maxActive + 1)).map((session) => session.id);
+    for (const id of surplus) deleteSession(write.tx, id);
+    write.ended(surplus);
+  };
+
+  const open: SignIns["open"] = (write, account, client) => {
+    if (account.disabled) throw accountDisabled();
+    endOldest(write, account.id);
+    const sessionId = deps.ids.uuid();
+    insertSession(write.tx, {
+      id: sessionId,
+      userId: account.id,
+      createdAt: write.now,
+      lastUsedAt: write.now,
+      expiresAt: write.now + refreshTtlMs,
+      ip: client.address,
+      userAgent: client.userAgent?.slice(0, USER_AGENT_MAX_CHARACTERS) ?? null,
+    });
+    return { account, sessionId, generation: 0 };
+  };
+
+  const tokens: SignIns["tokens"] = async ({ account, sessionId, generation }) => ({
+    user: ownUser(account),
+    accessToken: await deps.tokens.access(account, sessionId),
+    refreshToken: deps.tokens.refresh({ sessionId, generation }),
+  });
+
+  return {
+    refreshTtlMs,
+    open,
+    tokens,
+    complete(write, account, client) {
+      if (account.disabled) throw accountDisabled();
+      const verified = factorsOfUser(write.tx, account.id).filter((factor) => factor.verified);
+      if (verified.length === 0) return { kind: "session", session: open(write, account, client) };
+      const ticket = deps.ids.secret(SECRET_BYTES);
+      putSecret(write.tx, deps.sealing.digest("mfa-ticket", ticket), {
+        purpose: "mfa-ticket",
+        userId: account.id,
+        payload: {},
+        expiresAt: write.now + MFA_TICKET_TTL_MS,
+      });
+      return { kind: "mfa", ticket, factors: verified.map(({ id, type }) => ({ id, type })) };
+    },
+    renew(write, account, caller) {
+      const session = sessionById(write.tx, caller.sessionId);
+      if (session === null) throw unauthorized("Invalid token");
+      const { generation, rotations } = nextGeneration(session, write.now);
+      const expiresAt = write.now + refreshTtlMs;
+      touchSession(write.tx, { ...session, generation, rotations, lastUsedAt: write.now, expiresAt });
+      write.extended(session.id, expiresAt);
+      return { account, sessionId: session.id, generation };
+    },
+    async answer(signIn) {
+      if (signIn.kind === "session") return tokens(signIn.session);
+      return { mfaRequired: true, mfaTicket: signIn.ticket, factors: signIn.factors };
+    },
+    guessKeys(email, client) {
+      if (!client.isLimited) return [];
+      const { requests, window } = deps.signInLimit;
+      return [
+        { key: `email:${email}`, limit: deps.signInLimit },
+        { key: `address:${client.address}`, limit: { requests: SIGN_IN_ADDRESS_FACTOR * requests, window } },
+      ];
+    },
+  };
+}
+
+/** 409 for an email that another account has. Spec: Errors. */
+export function emailTaken(field = "email"): AppError {
+  const message = "This email address already has an account";
+  return conflict(message, { [field]: { code: "not_unique", message } });
+}

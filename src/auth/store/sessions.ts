@@ -1,0 +1,108 @@
+import type { SessionState } from "../../access/sessions.ts";
+import type { Millis } from "../../kernel/clock.ts";
+import type { Sql } from "./sql.ts";
+
+export interface SessionRow {
+  id: string;
+  userId: string;
+  createdAt: Millis;
+  lastUsedAt: Millis;
+  expiresAt: Millis;
+  ip: string | null;
+  userAgent: string | null;
+  /** Of the refresh token that counts. */
+  generation: number;
+  /** When the generations before it were replaced, newest first. */
+  rotations: Millis[];
+}
+
+type StoredSession = Omit<SessionRow, "rotations"> & { rotations: string };
+
+// What the store wrote itself is an array of numbers.
+const toSession = (row: StoredSession): SessionRow => ({ ...row, rotations: JSON.parse(row.rotations) as Millis[] });
+
+export function insertSession(sql: Sql, session: Omit<SessionRow, "generation" | "rotations">): void {
+  sql
+    .query(
+      `INSERT INTO sessions (id, userId, createdAt, lastUsedAt, expiresAt, ip, userAgent) VALUES (?, ?, ?, ?, ?, ?, ?)`,
+    )
+    .run(
+      session.id,
+      session.userId,
+      session.createdAt,
+      session.lastUsedAt,
+      session.expiresAt,
+      session.ip,
+      session.userAgent,
+    );
+}
+
+export function sessionById(sql: Sql, id: string): SessionRow | null {
+  const row = sql.query<StoredSession>("SELECT * FROM sessions WHERE id = ?").get(id);
+  return row === null ? null : toSession(row);
+}
+
+/** Oldest first. */
+export function sessionsOfUser(sql: Sql, userId: string): SessionRow[] {
+  return sql
+    .query<StoredSession>("SELECT * FROM sessions WHERE userId = ? ORDER BY createdAt, id")
+    .all(userId)
+    .map(toSession);
+}
+
+export interface LiveSession extends SessionState {
+  userId: string;
+  expiresAt: Millis;
+}
+
+/** What a request with a token of this session has to know; null when the session has ended. */
+export function liveSession(sql: Sql, id: string): LiveSession | null {
+  const row = sql
+    .query<{ userId: string; expiresAt: number; role: string; email: string | null; isAnonymous: number }>(
+      `SELECT s.userId, s.expiresAt, u.role, u.email, u.isAnonymous
+       FROM sessions s JOIN users u ON u.id = s.userId WHERE s.id = ?`,
+    )
+    .get(id);
+  return row === null ? null : { ...row, isAnonymous: row.isAnonymous === 1 };
+}
+
+export function touchSession(
+  sql: Sql,
+  session: Pick<SessionRow, "id" | "lastUsedAt" | "expiresAt" | "ip" | "userAgent" | "generation" | "rotations">,
+): void {
+  sql
+    .query(
+      `UPDATE sessions SET lastUsedAt = ?, expiresAt = ?, ip = ?, userAgent = ?, generation = ?, rotations = ? WHERE id = ?`,
+    )
+    .run(
+      session.lastUsedAt,
+      session.expiresAt,
+      session.ip,
+      session.userAgent,
+      session.generation,
+      JSON.stringify(session.rotations),
+      session.id,
+    );
+}
+
+export function deleteSession(sql: Sql, id: string): boolean {
+  return sql.query("DELETE FROM sessions WHERE id = ?").run(id).changes > 0;
+}
+
+/** Ends all of a user's sessions but `exceptId`; gives the ids of those that ended. */
+export function deleteSessionsOfUser(sql: Sql, userId: string, exceptId: string | null): string[] {
+  return sql
+    .query<{ id: string }>("DELETE FROM sessions WHERE userId = ? AND id IS NOT ? RETURNING id")
+    .all(userId, exceptId)
+    .map((row) => row.id);
+}
+
+/** At most `limit`, so that one clean-up never holds up other writes for long. */
+export function deleteExpiredSessions(sql: Sql, now: Millis, limit: number): string[] {
+  return sql
+    .query<{ id: string }>(
+      "DELETE FROM sessions WHERE id IN (SELECT id FROM sessions WHERE expiresAt <= ? LIMIT ?) RETURNING id",
+    )
+    .all(now, limit)
+    .map((row) => row.id);
+}

@@ -1,0 +1,88 @@
+import type { Account } from "../access/accounts.ts";
+import type { AuthConfig, RateLimit } from "../config/types.ts";
+import type { Clock } from "../kernel/clock.ts";
+import type { Ids } from "../kernel/ids.ts";
+import type { JsonObject } from "../kernel/json.ts";
+import type { Logger } from "../kernel/logger.ts";
+import type { AccountFile } from "./account-file.ts";
+import type { Guesses } from "./guesses.ts";
+import type { Passwords } from "./passwords.ts";
+import type { Sealing } from "./sealing.ts";
+import type { SessionCache } from "./sessions.ts";
+import type { Tokens } from "./tokens.ts";
+
+/** What every part of the area works with. */
+export interface AuthDeps {
+  file: AccountFile;
+  sessions: SessionCache;
+  tokens: Tokens;
+  passwords: Passwords;
+  sealing: Sealing;
+  guesses: Guesses;
+  clock: Clock;
+  ids: Ids;
+  logger: Logger;
+  config: AuthConfig;
+  /** Failures that are allowed per email. */
+  signInLimit: RateLimit;
+}
+
+/** Who knocks, before anything is known of them. */
+export interface Client {
+  address: string;
+  userAgent: string | null;
+  /** A service key is not limited. */
+  isLimited: boolean;
+}
+
+/** The session that a request's access token belongs to. */
+export interface Caller {
+  userId: string;
+  sessionId: string;
+}
+
+/** A user as answers show it to the user themself. Decisions 6. */
+export interface OwnUser {
+  id: string;
+  email: string | null;
+  displayName: string | null;
+  avatarUrl: string | null;
+  role: string;
+  emailVerified: boolean;
+  isAnonymous: boolean;
+  createdAt: string;
+  emailVisibility: "public" | "private";
+  metadata: JsonObject;
+  customClaims: JsonObject;
+}
+
+export interface TokenAnswer {
+  user: OwnUser;
+  accessToken: string;
+  refreshToken: string;
+}
+
+export interface MfaAnswer {
+  mfaRequired: true;
+  mfaTicket: string;
+  factors: { id: string; type: string }[];
+}
+
+export type SignInAnswer = TokenAnswer | MfaAnswer;
+
+/** Everything but what is named here stays with the server: `appMetadata` above all. */
+export function ownUser(account: Account): OwnUser {
+  return {
+    id: account.id,
+    email: account.email,
+    displayName: account.displayName,
+    avatarUrl: account.avatarUrl,
+    role: account.role,
+    emailVerified: account.emailVerified,
+    isAnonymous: account.isAnonymous,
+    createdAt: new Date(account.createdAt).toISOString(),
+    emailVisibility: account.emailVisibility,
+    metadata: account.metadata,
+    customClaims: account.customClaims,
+  };
+}
