@@ -4,6 +4,7 @@ import type { AnyElysia } from "elysia";
 import { createPrincipals } from "./access/principals.ts";
 import { createServiceKeys } from "./access/service-keys.ts";
 import { createTokenVerifier } from "./access/tokens.ts";
+import { createAuthArea } from "./auth/index.ts";
 import type { AppAccess } from "./config/app-access.ts";
 import type { PlatformConfig } from "./config/types.ts";
 import { createStorageEngine, openSystemFile } from "./db/index.ts";
@@ -18,6 +19,7 @@ import { type Ids, systemIds } from "./kernel/ids.ts";
 import { type Logger, silentLogger } from "./kernel/logger.ts";
 import { createSystemArea } from "./system/index.ts";
 import { createTablesArea } from "./tables/index.ts";
+import { createUsersArea } from "./users/index.ts";
 
 export const HOST_DEFAULT = "127.0.0.1";
 export const PORT_DEFAULT = 8787;
@@ -57,10 +59,16 @@ export async function createPlatform(config: PlatformConfig, options: PlatformOp
   const sockets = createSocketServer(() => listening);
   const addressOf = createAddresses(config.server?.trustProxy === true, () => listening);
 
+  const publicUrl = () => (config.server?.publicUrl ?? listening?.url.origin ?? "").replace(/\/$/, "");
   const systemFile = openSystemFile(engine, dataDirectory);
   const serviceKeys = createServiceKeys({ rootKey: secrets.serviceKey, declared: config.serviceKeys ?? {}, clock });
   const tokens = createTokenVerifier({ secret: secrets.jwtSecret, clock });
-  const principals = createPrincipals({ serviceKeys, tokens, sessions: { find: () => null } });
+  const auth = await createAuthArea({
+    ...{ config: config.auth ?? {}, rateLimits: config.rateLimits, file: systemFile, secret: secrets.jwtSecret },
+    ...{ dataDirectory, publicUrl, clock, ids, logger },
+  });
+  const users = createUsersArea({ accounts: auth.accounts, config: config.auth ?? {} });
+  const principals = createPrincipals({ serviceKeys, tokens, sessions: auth.sessions });
   const tables = createTablesArea({
     databases: config.databases ?? {},
     engine,
@@ -71,7 +79,7 @@ export async function createPlatform(config: PlatformConfig, options: PlatformOp
     app: () => app,
     onChange: () => {},
   });
-  const app: AppAccess = { db: tables.accessor } as AppAccess;
+  const app: AppAccess = { db: tables.accessor, users: users.accessor } as AppAccess;
 
   const cors = createCors(config.cors);
   const http = createHttp({
@@ -83,7 +91,11 @@ export async function createPlatform(config: PlatformConfig, options: PlatformOp
     addressOf,
   });
   const system = createSystemArea({ config, clock });
-  const server = createServer(http, cors).use(system.routes(http)).use(tables.routes(http));
+  const server = createServer(http, cors)
+    .use(system.routes(http))
+    .use(tables.routes(http))
+    .use(auth.routes(http))
+    .use(users.routes(http));
   server.compile();
 
   return {
@@ -107,7 +119,7 @@ export async function createPlatform(config: PlatformConfig, options: PlatformOp
       const stopping = listening;
       listening = null;
       if (stopping !== null) await sockets.stop(stopping);
-      void systemFile;
+      await auth.stop();
       await engine.stop();
     },
   };
