@@ -1,0 +1,82 @@
+import { join } from "node:path";
+import type { AnyElysia } from "elysia";
+import type { VectorAccessor } from "../config/app-access.ts";
+import type { DatabaseFile, StorageEngine } from "../db/index.ts";
+import type { Http } from "../http/http.ts";
+import type { Logger } from "../kernel/logger.ts";
+import { type Compaction, createCompaction, noCompaction } from "./compaction.ts";
+import { extensionFile } from "./extension.ts";
+import { CACHE_KIB, SEARCH_WORKERS_MAX } from "./limits.ts";
+import { createVectorRoutes } from "./routes.ts";
+import { createSearchPool, type SearchPool } from "./search-pool.ts";
+import { createVectorAccessor, createVectorService, type VectorService } from "./service.ts";
+import { chunkVectors, createVectorStore, migrateIndex } from "./store.ts";
+import type { IndexDefinition } from "./types.ts";
+
+export interface VectorArea {
+  routes(http: Http): AnyElysia;
+  /** null when no such index is declared. */
+  accessor(index: string): VectorAccessor | null;
+  /** Ends the search workers and background work; the files belong to the engine. */
+  stop(): Promise<void>;
+}
+
+/**
+ * Vector indexes, one file each: `<data>/vectorize/NAME.db`. Errors: an Error that names the index whose declaration has
+ * changed, or says that this system cannot load sqlite-vec. Spec: Native resource endpoints; rules: SPEC.md.
+ */
+export async function createVectorArea(deps: {
+  indexes: readonly IndexDefinition[];
+  engine: StorageEngine;
+  dataDirectory: string;
+  logger: Logger;
+}): Promise<VectorArea> {
+  const { indexes, engine, logger } = deps;
+  const directory = join(deps.dataDirectory, "vectorize");
+  const extensionPath = indexes.length === 0 ? "" : await extensionFile(directory);
+  const sizeMax = Math.max(1, Math.min(SEARCH_WORKERS_MAX, navigator.hardwareConcurrency - 1));
+  const pool = createSearchPool({ sizeMax, logger });
+  const opened = indexes.map((index) => openIndex({ index, engine, directory, extensionPath, pool, logger }));
+  const services = new Map(opened.map(({ service }) => [service.index.name, service]));
+
+  return {
+    routes: (http) => createVectorRoutes(http, services),
+    accessor(name) {
+      const service = services.get(name);
+      return service === undefined ? null : createVectorAccessor(service);
+    },
+    async stop() {
+      pool.stop();
+      await Promise.all(opened.map(({ compaction }) => compaction.stop()));
+    },
+  };
+}
+
+function openIndex(deps: {
+  index: IndexDefinition;
+  engine: StorageEngine;
+  directory: string;
+  extensionPath: string;
+  pool: SearchPool;
+  logger: Logger;
+}): { service: VectorService; compaction: Compaction } {
+  const { index, engine, directory, extensionPath, pool, logger } = deps;
+  const path = join(directory, `${index.name}.db`);
+  const file: DatabaseFile = engine.open(path, {
+    cacheKiB: CACHE_KIB,
+    migrate(sqlite) {
+      try {
+        sqlite.loadExtension(extensionPath);
+      } catch (cause) {
+        throw new Error(`vectorize: this system's SQLite cannot load extensions, which vector indexes need`, { cause });
+      }
+      migrateIndex(sqlite, index);
+    },
+  });
+  const compaction =
+    index.metric === "dot-product"
+      ? noCompaction
+      : createCompaction({ file, chunkVectors: chunkVectors(index.dimensions), logger });
+  const store = createVectorStore(file, index);
+  return { service: createVectorService({ index, store, compaction, pool, path, extensionPath }), compaction };
+}

@@ -1,0 +1,39 @@
+/** Nearest vectors of a search. Decisions 8. */
+export const TOP_K_DEFAULT = 10;
+export const TOP_K_MAX = 100;
+/** Vectors of one upsert, and ids of one delete or getByIds. Decisions 8. */
+export const VECTORS_MAX = 1000;
+/** Characters (code points) of an id. */
+export const ID_LENGTH_MAX = 256;
+/** Bytes of one vector's metadata as JSON. */
+export const METADATA_MAX_BYTES = 64 * 1024;
+/** Conditions of one filter, and values of one `$in`. */
+export const FILTER_CONDITIONS_MAX = 50;
+export const FILTER_VALUES_MAX = 1000;
+/**
+ * A vector's length, between which its square is a normal number of 32 bits; outside, distances would be infinite or not a
+ * number. Zero is fine but for cosine, which has no direction to compare then.
+ */
+export const LENGTH_MIN = 1e-18;
+export const LENGTH_MAX = 1e18;
+/** Searches that may wait for the workers. */
+export const SEARCH_QUEUE_MAX = 1000;
+/** Search workers at most; one core is left to the server. */
+export const SEARCH_WORKERS_MAX = 4;
+/** Bytes of a chunk of vectors in the file: a bigger one is dearer to change, a smaller one dearer to scan. */
+export const CHUNK_BYTES = 512 * 1024;
+/** Vectors of a chunk. vec0 wants a multiple of 8. */
+export const CHUNK_VECTORS_MIN = 64;
+export const CHUNK_VECTORS_MAX = 1024;
+/** Deletions after which the room that they left is looked for. */
+export const COMPACT_AFTER_DELETIONS = 1024;
+/** Vectors that one step of a compaction moves. */
+export const COMPACT_STEP_VECTORS = 64;
+/** Page cache of the writing connection. */
+export const CACHE_KIB = 4096;
+/** What a searching connection maps of its file instead of copying it. */
+export const MMAP_MAX_BYTES = 4 * 1024 * 1024 * 1024;
+
+if (LENGTH_MIN * LENGTH_MIN < 2 ** -126 || LENGTH_MAX * LENGTH_MAX > 2 ** 127) {
+  throw new Error("the square of a vector's length must be a normal number of 32 bits");
+}

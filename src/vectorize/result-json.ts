@@ -1,0 +1,31 @@
+/** Rows of a search query as the JSON of its answer; the column order is SearchJob's. Metadata is JSON already. */
+export function matchesJson(rows: readonly unknown[][]): string {
+  const matches = rows.map(([id, score, metadata, values]) => {
+    const tail = values instanceof Uint8Array ? `,"values":${valuesJson(values)}}` : "}";
+    return `{"id":${JSON.stringify(id)},"score":${JSON.stringify(score)},"metadata":${String(metadata)}${tail}`;
+  });
+  return `{"matches":[${matches.join(",")}],"count":${matches.length}}`;
+}
+
+export function vectorsJson(rows: readonly unknown[][]): string {
+  const vectors = rows.map(([id, metadata, values]) => {
+    const list = values instanceof Uint8Array ? valuesJson(values) : "[]";
+    return `{"id":${JSON.stringify(id)},"values":${list},"metadata":${String(metadata)}}`;
+  });
+  return `{"vectors":[${vectors.join(",")}]}`;
+}
+
+function valuesJson(bytes: Uint8Array): string {
+  // A blob need not begin where a number of 32 bits may: it is copied.
+  return `[${Array.from(new Float32Array(bytes.slice().buffer), shortestFloat).join(",")}]`;
+}
+
+/** The shortest decimal that is this number of 32 bits: 0.1 comes back as 0.1, not as 0.10000000149011612. */
+function shortestFloat(value: number): number {
+  if (Number.isInteger(value)) return value;
+  for (let digits = 6; digits < 9; digits++) {
+    const short = Number(value.toPrecision(digits));
+    if (Math.fround(short) === value) return short;
+  }
+  return Number(value.toPrecision(9));
+}

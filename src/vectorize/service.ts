@@ -1,0 +1,65 @@
+import type { VectorAccessor } from "../config/app-access.ts";
+import type { VectorMetric } from "../config/types.ts";
+import { parseIds, parseSearch, parseVectors } from "./actions.ts";
+import type { Compaction } from "./compaction.ts";
+import type { SearchPool } from "./search-pool.ts";
+import type { VectorStore } from "./store.ts";
+import type { IndexDefinition, SearchQuery, StoredVector } from "./types.ts";
+
+export interface VectorService {
+  readonly index: IndexDefinition;
+  /** Replaces vectors of the same id, metadata too. Resolves to their number, when they are on disk. */
+  upsert(vectors: readonly StoredVector[]): Promise<number>;
+  /** The JSON of `{ matches, count }`, nearest first. */
+  search(query: SearchQuery): Promise<string>;
+  /** How many there were. */
+  delete(ids: readonly string[]): Promise<number>;
+  /** The JSON of `{ vectors }`, in the order asked, without those that are not there. */
+  getByIds(ids: readonly string[]): Promise<string>;
+  describe(): { vectorCount: number; dimensions: number; metric: VectorMetric };
+}
+
+export function createVectorService(deps: {
+  index: IndexDefinition;
+  store: VectorStore;
+  compaction: Compaction;
+  pool: SearchPool;
+  path: string;
+  extensionPath: string;
+}): VectorService {
+  const { index, store, compaction, pool, path, extensionPath } = deps;
+  let vectorCount = store.count();
+  return {
+    index,
+    async upsert(vectors) {
+      vectorCount += await store.upsert(vectors);
+      return vectors.length;
+    },
+    search: (query) => pool.run({ ...store.searchJob(query), path, extensionPath, shape: "matches" }),
+    async delete(ids) {
+      const count = await store.delete(ids);
+      vectorCount -= count;
+      compaction.afterDeletions(count);
+      return count;
+    },
+    getByIds: (ids) => pool.run({ ...store.getJob(ids), path, extensionPath, shape: "vectors" }),
+    describe: () => ({ vectorCount, dimensions: index.dimensions, metric: index.metric }),
+  };
+}
+
+/** `app.vectors(name)`: the same service, its arguments checked as a request's are. */
+export function createVectorAccessor(service: VectorService): VectorAccessor {
+  const { index } = service;
+  return {
+    async upsert(vectors) {
+      // The public type promises JSON; what it cannot promise is checked as for a request.
+      const list = vectors.map(({ id, values, metadata }) => ({ id, values: [...values], metadata: metadata ?? {} }));
+      return service.upsert(parseVectors(index, list));
+    },
+    async search(vector, options = {}) {
+      const query = parseSearch(index, { ...options, vector: [...vector] });
+      return JSON.parse(await service.search(query)).matches;
+    },
+    delete: async (ids) => service.delete(parseIds([...ids])),
+  };
+}
