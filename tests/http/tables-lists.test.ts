@@ -1,0 +1,283 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { type ErrorAnswer, type ListAnswer, type TestPlatform, testPlatform } from "../support/index.ts";
+
+let platform: TestPlatform;
+const P = "/api/db/shared/tables/items";
+
+beforeAll(async () => {
+  platform = await testPlatform({
+    config: `{ databases: { shared: { tables: {
+      items: {
+        schema: { name: { type: "string" }, rank: { type: "integer" }, price: { type: "number" }, live: { type: "boolean" },
+                  meta: { type: "json" }, due: { type: "datetime" } },
+        indexes: [{ fields: ["rank"] }],
+        access: { read: true },
+      },
+      seen: { schema: { n: { type: "integer" } }, access: { read: true } },
+    } } } }`,
+  });
+  const inserts = Array.from({ length: 25 }, (_, index) => ({
+    id: `i${String(index).padStart(2, "0")}`,
+    name: `Item ${index % 5}`,
+    rank: index % 4 === 0 ? null : index % 7,
+    price: index / 2,
+    live: index % 2 === 0,
+    meta: { tags: [`t${index % 3}`], size: { w: index } },
+  }));
+  expect((await platform.service.post(`${P}/batch`, { inserts })).status).toBe(200);
+});
+afterAll(() => platform.stop());
+
+const list = async (query: Record<string, string | number> = {}, path = P) => {
+  const answer = await platform.get<ListAnswer>(path, { query });
+  expect(answer.status).toBe(200);
+  return answer.body;
+};
+const ids = (page: ListAnswer) => page.items.map((item) => item["id"]);
+const refused = async (query: Record<string, string | number>) => {
+  const answer = await platform.get<ErrorAnswer>(P, { query });
+  expect(answer.status).toBe(400);
+  expect(answer.body.code).toBe(400);
+  return answer.body;
+};
+
+describe("lists", () => {
+  test("[TB1] a list without paging parameters is the first page, and says how to go on", async () => {
+    const page = await list({ limit: 10 });
+    expect(ids(page)).toEqual(Array.from({ length: 10 }, (_, index) => `i${String(index).padStart(2, "0")}`));
+    expect(page).toMatchObject({ total: 25, page: 1, perPage: 10, hasMore: true });
+    expect(page.cursor).toBeString();
+    expect(await list()).toMatchObject({ total: 25, page: 1, perPage: 100, hasMore: false, cursor: null });
+  });
+
+  test("[TB2] offset 20 with limit 10 is page 3", async () => {
+    expect(await list({ offset: 20, limit: 10 })).toMatchObject({
+      total: 25,
+      page: 3,
+      perPage: 10,
+      hasMore: null,
+      cursor: null,
+    });
+    const page = await list({ page: 3, perPage: 10 });
+    expect(ids(page)).toEqual(["i20", "i21", "i22", "i23", "i24"]);
+    expect(page.page).toBe(3);
+  });
+
+  test("[TB3] cursor mode knows whether there is more, and no totals", async () => {
+    const first = await list({ limit: 20 });
+    const second = await list({ limit: 20, after: String(first.cursor) });
+    expect(ids(second)).toEqual(["i20", "i21", "i22", "i23", "i24"]);
+    expect(second).toMatchObject({ total: null, page: null, perPage: null, hasMore: false, cursor: null });
+    const middle = await list({ limit: 5, after: "i04" });
+    expect(middle).toMatchObject({ hasMore: true });
+    expect(middle.cursor).toBeString();
+  });
+
+  test("[TB4] the two ways of paging exclude each other", async () => {
+    const pairs: Record<string, string | number>[] = [
+      { page: 1, after: "i01" },
+      { page: 1, before: "i01" },
+      { offset: 0, after: "i01" },
+      { offset: 0, before: "i01" },
+      { after: "i01", before: "i05" },
+      { page: 1, offset: 0 },
+    ];
+    for (const query of pairs) await refused(query);
+  });
+
+  test("[TB5] limits have their bounds", async () => {
+    for (const limit of ["0", "-1", "1.5", "ten", "1e3", " 5"]) {
+      expect((await refused({ limit })).data).toHaveProperty("limit");
+      await refused({ perPage: limit });
+    }
+    for (const query of [{ page: 0 }, { page: -1 }, { page: "x" }, { offset: -1 }, { offset: "1.5" }]) {
+      await refused(query as Record<string, string | number>);
+    }
+    expect(await list({ limit: 5000 })).toMatchObject({ perPage: 1000 });
+    expect(await list({ perPage: 3 })).toMatchObject({ perPage: 3 });
+  });
+
+  test("[TB6] sort, then id; nulls first ascending and last descending", async () => {
+    const ascending = (await list({ sort: "rank" })).items.map((item) => [item["rank"], item["id"]] as const);
+    const expected = [...ascending].sort(([a, x], [b, y]) => {
+      const order = Number(a ?? -1) - Number(b ?? -1);
+      return order !== 0 ? order : String(x) < String(y) ? -1 : 1;
+    });
+    expect(ascending).toEqual(expected);
+    expect(ascending[0]?.[0]).toBeNull();
+    const descending = (await list({ sort: "rank:desc" })).items.map((item) => item["rank"]);
+    expect(descending[0]).toBe(6);
+    expect(descending.at(-1)).toBeNull();
+    const two = (await list({ sort: "name:desc,price:asc" })).items.map((item) => item["name"]);
+    expect(two[0]).toBe("Item 4");
+    expect((await refused({ sort: "nope" })).data).toHaveProperty("sort");
+    await refused({ sort: "rank:up" });
+    await refused({ sort: "rank:asc:desc" });
+  });
+
+  test("[TB7] a cursor survives its record, and before leads back", async () => {
+    const table = "/api/db/shared/tables/seen";
+    const inserts = Array.from({ length: 9 }, (_, index) => ({ id: `s${index}`, n: index % 3 }));
+    await platform.service.post(`${table}/batch`, { inserts });
+    for (const sort of ["n:desc", "id", "n,id:desc", "createdAt:desc"]) {
+      const first = await list({ sort, limit: 4 }, table);
+      const last = String(first.items.at(-1)?.["id"]);
+      const rest = await list({ sort, limit: 9, after: String(first.cursor) }, table);
+      await platform.service.delete(`${table}/${last}`);
+      expect(ids(await list({ sort, limit: 9, after: String(first.cursor) }, table))).toEqual(ids(rest));
+      await platform.service.post(table, {
+        id: last,
+        n: Number(first.items.at(-1)?.["n"]),
+        createdAt: String(first.items.at(-1)?.["createdAt"]),
+      });
+    }
+    const all = ids(await list({ sort: "n" }, table));
+    const end = await list(
+      { sort: "n", limit: 4, after: String((await list({ sort: "n", limit: 4 }, table)).cursor) },
+      table,
+    );
+    const back = await list({ sort: "n", limit: 3, before: String(end.cursor) }, table);
+    expect(ids(back)).toEqual(all.slice(4, 7));
+    const further = await list({ sort: "n", limit: 3, before: String(back.cursor) }, table);
+    expect(ids(further)).toEqual(all.slice(1, 4));
+    expect(further.hasMore).toBe(true);
+    const beginning = await list({ sort: "n", limit: 3, before: String(further.cursor) }, table);
+    expect(ids(beginning)).toEqual(all.slice(0, 1));
+    expect(beginning).toMatchObject({ hasMore: false, cursor: null });
+    expect(ids(await list({ limit: 2, before: "s3" }, table))).toEqual(["s1", "s2"]);
+  });
+
+  test("[TB8] a malformed cursor and one of another sort are refused", async () => {
+    const { cursor } = await list({ sort: "rank", limit: 2 });
+    await refused({ after: String(cursor) });
+    await refused({ sort: "rank:desc", after: String(cursor) });
+    await refused({ sort: "rank", after: "garbage" });
+    await refused({ sort: "rank", after: `${String(cursor).slice(0, -4)}` });
+    await refused({ after: "c1~e30" });
+    await refused({ after: "" });
+    await refused({ before: "a/b" });
+  });
+
+  test("[TB9] fields narrows list and GET one", async () => {
+    const page = await list({ fields: "name,rank", limit: 1 });
+    expect(Object.keys(page.items[0] ?? {}).sort()).toEqual(["id", "name", "rank"]);
+    const one = await platform.get(`${P}/i01?fields=price`);
+    expect(one.body).toEqual({ id: "i01", price: 0.5 });
+    await refused({ fields: "name,secret" });
+    expect((await platform.get(`${P}/i01?fields=nope`)).status).toBe(400);
+  });
+
+  test("[TB18] count takes filter and orFilter", async () => {
+    const count = async (query: Record<string, string>) =>
+      (await platform.get<{ total: number }>(`${P}/count`, { query })).body;
+    expect(await count({})).toEqual({ total: 25 });
+    expect(await count({ filter: '[["live","==",true]]' })).toEqual({ total: 13 });
+    expect(await count({ filter: '[["live","==",true]]', orFilter: '[["price","<",1],["price",">",11]]' })).toEqual({
+      total: 3,
+    });
+    expect((await platform.get(`${P}/count?filter=nope`)).status).toBe(400);
+  });
+});
+
+describe("filters", () => {
+  const found = async (filter: unknown, orFilter?: unknown) =>
+    ids(
+      await list({
+        filter: JSON.stringify(filter),
+        ...(orFilter === undefined ? {} : { orFilter: JSON.stringify(orFilter) }),
+      }),
+    );
+
+  test("[TB12] the nine operators, AND and OR", async () => {
+    expect(await found([["price", "==", 3]])).toEqual(["i06"]);
+    expect((await found([["price", "!=", 3]])).length).toBe(24);
+    expect(await found([["price", ">", 11.5]])).toEqual(["i24"]);
+    expect((await found([["price", ">=", 11.5]])).length).toBe(2);
+    expect((await found([["price", "<", 1]])).length).toBe(2);
+    expect((await found([["price", "<=", 1]])).length).toBe(3);
+    expect((await found([["name", "contains", "m 3"]])).length).toBe(5);
+    expect((await found([["name", "in", ["Item 1", "Item 2"]]])).length).toBe(10);
+    expect((await found([["name", "not in", ["Item 1", "Item 2"]]])).length).toBe(15);
+    expect(
+      await found([
+        ["price", ">", 10],
+        ["live", "==", true],
+      ]),
+    ).toEqual(["i22", "i24"]);
+    expect(
+      await found(
+        [["live", "==", false]],
+        [
+          ["price", "==", 0.5],
+          ["price", "==", 1],
+          ["price", "==", 1.5],
+        ],
+      ),
+    ).toEqual(["i01", "i03"]);
+    expect(
+      await found([
+        ["name", ">", "Item 3"],
+        ["rank", "<", 2],
+        ["rank", ">=", 0],
+      ]),
+    ).toEqual(["i14"]);
+  });
+
+  test("[TB13] null in filters", async () => {
+    const nulls = await found([["rank", "==", null]]);
+    expect(nulls.length).toBe(7);
+    expect((await found([["rank", "!=", null]])).length).toBe(18);
+    expect(await found([["rank", "!=", 1]])).toEqual(expect.arrayContaining(nulls));
+    expect(await found([["rank", "not in", [1, 2]]])).toEqual(expect.arrayContaining(nulls));
+    expect((await found([["rank", "in", [null, 1]]])).length).toBeGreaterThan(nulls.length);
+    expect(await found([["rank", "not in", [null, 1]]])).not.toContain(nulls[0]);
+  });
+
+  test("[TB14] contains, and empty lists", async () => {
+    expect(await found([["name", "contains", "ITEM"]])).toEqual([]);
+    expect((await found([["name", "contains", ""]])).length).toBe(25);
+    expect((await found([["meta.tags", "contains", "t1"]])).length).toBe(8);
+    expect(await found([["meta.tags", "contains", "t"]])).toEqual([]);
+    expect(await found([["rank", "in", []]])).toEqual([]);
+    expect((await found([["rank", "not in", []]])).length).toBe(25);
+    expect(await found([["name", "contains", "%"]])).toEqual([]);
+  });
+
+  test("[TB15] JSON paths compare value and type", async () => {
+    expect(await found([["meta.size.w", "==", 7]])).toEqual(["i07"]);
+    expect(await found([["meta.size.w", "==", "7"]])).toEqual([]);
+    expect((await found([["meta.size.w", ">", 20]])).length).toBe(4);
+    expect((await found([["meta.size.h", "==", null]])).length).toBe(25);
+    expect(await found([["meta.size", "==", { w: 3 }]])).toEqual(["i03"]);
+    expect((await found([["meta.tags", "in", [["t0"], ["t1"]]]])).length).toBe(17);
+  });
+
+  test("[TB16] bad filters are named", async () => {
+    const bad: [unknown, string][] = [
+      [[["nope", "==", 1]], "nope"],
+      [[["rank", "=", 1]], '"="'],
+      [[["rank", "==", "1"]], "number"],
+      [[["name", ">", 5]], "text"],
+      [[["live", "==", 1]], "boolean"],
+      [[["rank", "in", 5]], "array"],
+      [[["rank", "in", ["a"]]], "number"],
+      [[["rank", ">", null]], "null"],
+      [[["rank", "contains", 1]], "text field"],
+      [[["rank", "=="]], "[field, operator, value]"],
+      [{ rank: 1 }, "array"],
+      [[["rank", "in", Array(1001).fill(1)]], "1000"],
+      [Array(51).fill(["rank", "==", 1]), "50"],
+      [[["name.first", "==", "x"]], "name.first"],
+    ];
+    for (const [filter, word] of bad) {
+      const answer = await platform.service.post<ErrorAnswer>(`${P}/batch-by-filter`, {
+        action: "delete",
+        filter: filter as never,
+      });
+      expect(answer.status).toBe(400);
+      expect(answer.body.message).toContain(word);
+    }
+    expect((await refused({ filter: "{nope" })).message).toContain("JSON");
+    expect((await refused({ orFilter: JSON.stringify(Array(6).fill(["rank", "==", 1])) })).message).toContain("5");
+  });
+});
