@@ -1,0 +1,225 @@
+import { Database } from "bun:sqlite";
+import { existsSync, rmSync } from "node:fs";
+import type { Clock } from "../kernel/clock.ts";
+import { Checkpoints } from "./checkpoints.ts";
+import { BUSY_TIMEOUT_MS, CACHE_KIB, CHECKPOINT_PAGES, PAGE_BYTES, READ_TIMEOUT_MS, STATEMENTS_MAX } from "./limits.ts";
+import type { QueryProcesses } from "./query-processes.ts";
+import { RowCounts } from "./row-counts.ts";
+import { openError } from "./sqlite-errors.ts";
+import { StatementCache } from "./statement-cache.ts";
+import type {
+  DatabaseFile,
+  OpenOptions,
+  QueryOptions,
+  QueryResult,
+  ReadOptions,
+  Row,
+  SqlValue,
+  Statement,
+  Sync,
+  Transaction,
+} from "./types.ts";
+import { createWalSync, type SyncFile } from "./wal-sync.ts";
+import { Writer } from "./writer.ts";
+
+export interface FileDependencies {
+  clock: Clock;
+  queries: QueryProcesses;
+  checkpointer: QueryProcesses;
+  onFailure: (path: string, cause: unknown) => void;
+  onClose: () => void;
+  syncFile: SyncFile | undefined;
+}
+
+/** Opens `path` with every setting, and migrated. Throws an Error that names the path. */
+export function openSqlite(path: string, options: OpenOptions): Database {
+  const isNew = !existsSync(path);
+  let sqlite: Database | null = null;
+  try {
+    sqlite = new Database(path, { create: true, readwrite: true });
+    configure(sqlite, options);
+  } catch (error) {
+    sqlite?.close();
+    throw openError(path, error);
+  }
+  try {
+    options.migrate?.(sqlite);
+    return sqlite;
+  } catch (error) {
+    sqlite.close();
+    // What never was a database of ours leaves no trace.
+    if (isNew) for (const suffix of ["", "-wal", "-shm"]) rmSync(path + suffix, { force: true });
+    throw error;
+  }
+}
+
+function configure(sqlite: Database, options: OpenOptions): void {
+  const checkpointBytes = (options.checkpointPages ?? CHECKPOINT_PAGES) * PAGE_BYTES;
+  sqlite.run(`PRAGMA busy_timeout = ${BUSY_TIMEOUT_MS}`);
+  sqlite.run(`PRAGMA page_size = ${PAGE_BYTES}`);
+  sqlite.run("PRAGMA journal_mode = WAL");
+  // The WAL is synced beside the loop: see wal-sync.ts. NORMAL keeps the syncs that a checkpoint needs.
+  sqlite.run("PRAGMA synchronous = NORMAL");
+  sqlite.run("PRAGMA wal_autocheckpoint = 0");
+  sqlite.run(`PRAGMA journal_size_limit = ${checkpointBytes}`);
+  sqlite.run("PRAGMA foreign_keys = ON");
+  sqlite.run("PRAGMA temp_store = MEMORY");
+  sqlite.run(`PRAGMA cache_size = -${options.cacheKiB ?? CACHE_KIB}`);
+  for (const extension of options.extensions ?? []) sqlite.loadExtension(extension);
+}
+
+/** One open file: its connection, its writer, and the ways to read it. */
+export class OpenFile implements DatabaseFile {
+  readonly path: string;
+  readonly sqlite: Database;
+  readonly #statements: StatementCache;
+  readonly #counts: RowCounts;
+  readonly #writer: Writer;
+  readonly #checkpoints: Checkpoints;
+  readonly #closeSync: () => void;
+  readonly #extensions: readonly string[];
+  readonly #dependencies: FileDependencies;
+  #readsUnderWay = 0;
+  #whenReadsEnd: (() => void)[] = [];
+  #writesAlone: Promise<unknown> = Promise.resolve();
+  #closing: Promise<void> | null = null;
+  #isClosed = false;
+
+  constructor(path: string, options: OpenOptions, dependencies: FileDependencies) {
+    this.path = path;
+    this.#dependencies = dependencies;
+    this.#extensions = options.extensions ?? [];
+    this.sqlite = openSqlite(path, options);
+    this.#statements = new StatementCache(this.sqlite, options.statementsMax ?? STATEMENTS_MAX);
+    this.#counts = new RowCounts(this.sqlite, this.#statements);
+    const sync = createWalSync(path, dependencies.syncFile);
+    this.#closeSync = () => sync.close();
+    const onFailure = (cause: unknown) => dependencies.onFailure(path, cause);
+    this.#writer = new Writer({
+      path,
+      sqlite: this.sqlite,
+      statements: this.#statements,
+      counts: this.#counts,
+      sync,
+      clock: dependencies.clock,
+      onChange: options.onChange,
+      onFailure,
+      afterCommit: () => this.#checkpoints.watch(),
+    });
+    this.#checkpoints = new Checkpoints({
+      path,
+      walBytes: () => sync.sizeBytes(),
+      checkpointBytes: (options.checkpointPages ?? CHECKPOINT_PAGES) * PAGE_BYTES,
+      writer: this.#writer,
+      checkpointer: dependencies.checkpointer,
+      onFailure,
+    });
+  }
+
+  get isClosed(): boolean {
+    return this.#isClosed;
+  }
+
+  /** Nothing waits or runs on this file: it can be closed without anybody noticing. */
+  get isIdle(): boolean {
+    return this.#writer.isIdle && this.#readsUnderWay === 0 && !this.#checkpoints.isRunning;
+  }
+
+  query<R = Row>(sql: string): Statement<R> {
+    if (this.#isClosed) throw new Error(`query of the closed database ${this.path}`);
+    return this.#statements.query<R>(sql);
+  }
+
+  write<T>(work: (tx: Transaction) => Sync<T>): Promise<T> {
+    return this.#writer.write(work);
+  }
+
+  async read(sql: string, params: readonly SqlValue[], options: ReadOptions = {}): Promise<unknown[][]> {
+    return (await this.#runQuery(sql, params, { ...options, mode: "read" }, false)).rows;
+  }
+
+  execute(sql: string, params: readonly SqlValue[], options: QueryOptions = {}): Promise<QueryResult> {
+    if (options.mode !== "write") return this.#runQuery(sql, params, options, true);
+    // One at a time, and never beside a transaction of this process: SQLite has one write lock a file.
+    const result = this.#writesAlone.then(() => this.#writeAlone(sql, params, options));
+    this.#writesAlone = result.catch(() => undefined);
+    return result;
+  }
+
+  async #writeAlone(sql: string, params: readonly SqlValue[], options: QueryOptions): Promise<QueryResult> {
+    const release = this.#writer.hold();
+    let result: QueryResult;
+    try {
+      result = await this.#runQuery(sql, params, options, true);
+    } finally {
+      release();
+    }
+    // The process has synced what it wrote; an empty write makes sure of the file's name, and watches the WAL.
+    await this.#writer.write(() => null);
+    return result;
+  }
+
+  async #runQuery(
+    sql: string,
+    params: readonly SqlValue[],
+    options: QueryOptions,
+    isGuarded: boolean,
+  ): Promise<QueryResult> {
+    if (this.#closing !== null) throw new Error(`query of the closed database ${this.path}`);
+    this.#readsUnderWay += 1;
+    try {
+      return await this.#dependencies.queries.query({
+        path: this.path,
+        extensions: this.#extensions,
+        sql,
+        params,
+        isGuarded,
+        mode: options.mode ?? "read",
+        bigIntegers: options.bigIntegers ?? false,
+        timeoutMs: options.timeoutMs ?? READ_TIMEOUT_MS,
+        signal: options.signal,
+      });
+    } finally {
+      this.#readsUnderWay -= 1;
+      if (this.#readsUnderWay === 0) {
+        for (const resolve of this.#whenReadsEnd) resolve();
+        this.#whenReadsEnd = [];
+      }
+    }
+  }
+
+  rowCount(table: string): number {
+    if (this.#isClosed) throw new Error(`query of the closed database ${this.path}`);
+    return this.#counts.get(table);
+  }
+
+  /** Moves the WAL, and closes the connections of others, beside the loop: a close has little left to do then. */
+  async prepareClose(): Promise<void> {
+    await this.#checkpoints.run();
+    await this.#dependencies.queries.forget(this.path);
+  }
+
+  close(): Promise<void> {
+    this.#closing ??= this.#close();
+    return this.#closing;
+  }
+
+  async #close(): Promise<void> {
+    this.#writer.close();
+    await this.#writer.idle();
+    if (this.#readsUnderWay > 0) await new Promise<void>((resolve) => this.#whenReadsEnd.push(resolve));
+    await this.prepareClose();
+    this.closeNow();
+  }
+
+  /** Closes at once a file that is idle; SQLite moves what the WAL still holds. */
+  closeNow(): void {
+    if (this.#isClosed) return;
+    this.#isClosed = true;
+    this.#writer.close();
+    this.#statements.close();
+    this.#closeSync();
+    this.sqlite.close();
+    this.#dependencies.onClose();
+  }
+}

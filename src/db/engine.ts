@@ -1,0 +1,66 @@
+import { resolve } from "node:path";
+import type { Clock } from "../kernel/clock.ts";
+import { OpenFile } from "./database-file.ts";
+import { QUERY_PROCESSES_MAX } from "./limits.ts";
+import { QueryProcesses } from "./query-processes.ts";
+import type { OpenOptions, StorageEngine } from "./types.ts";
+import type { SyncFile } from "./wal-sync.ts";
+
+export interface StorageEngineOptions {
+  clock: Clock;
+  /** Long statements that run at once. Default QUERY_PROCESSES_MAX. */
+  readWorkers?: number;
+  /** Hears of what no caller is told in full: a failed sync, a full disk, a checkpoint or a listener that threw. */
+  onFailure?(path: string, cause: unknown): void;
+  /** How the WAL is synced. Default fs.fdatasync; tests hold it back or make it fail. */
+  syncFile?: SyncFile;
+}
+
+/** Every open file of a server, and the processes that they share. No I/O until the first `open`. */
+export class Engine implements StorageEngine {
+  readonly clock: Clock;
+  readonly #options: StorageEngineOptions;
+  readonly #queries: QueryProcesses;
+  readonly #checkpointer: QueryProcesses;
+  readonly #files = new Map<string, OpenFile>();
+
+  constructor(options: StorageEngineOptions) {
+    this.#options = options;
+    this.clock = options.clock;
+    this.#queries = new QueryProcesses({
+      clock: options.clock,
+      processesMax: options.readWorkers ?? QUERY_PROCESSES_MAX,
+    });
+    // Of its own, so that long reads never keep a WAL from being moved.
+    this.#checkpointer = new QueryProcesses({ clock: options.clock, processesMax: 1 });
+  }
+
+  get openFiles(): number {
+    return this.#files.size;
+  }
+
+  open(path: string, options: OpenOptions): OpenFile {
+    const absolute = resolve(path);
+    // Two writers of one file in one process would wait for each other.
+    if (this.#files.has(absolute)) throw new Error(`the database ${absolute} is open already`);
+    const file = new OpenFile(absolute, options, {
+      clock: this.#options.clock,
+      queries: this.#queries,
+      checkpointer: this.#checkpointer,
+      onFailure: (failedPath, cause) => this.#options.onFailure?.(failedPath, cause),
+      onClose: () => this.#files.delete(absolute),
+      syncFile: this.#options.syncFile,
+    });
+    this.#files.set(absolute, file);
+    return file;
+  }
+
+  async stop(): Promise<void> {
+    await Promise.all([...this.#files.values()].map((file) => file.close()));
+    await Promise.all([this.#queries.stop(), this.#checkpointer.stop()]);
+  }
+}
+
+export function createStorageEngine(options: StorageEngineOptions): Engine {
+  return new Engine(options);
+}

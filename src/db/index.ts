@@ -1,0 +1,19 @@
+export { createStorageEngine, type StorageEngineOptions } from "./engine.ts";
+export { quoteIdentifier, quoteText } from "./identifiers.ts";
+export { createInstanceFiles, type InstanceFiles, type InstanceFilesOptions } from "./instance-files.ts";
+export { QueryError } from "./query-processes.ts";
+export type {
+  Change,
+  ChangeListener,
+  DatabaseFile,
+  OpenOptions,
+  QueryOptions,
+  QueryResult,
+  ReadOptions,
+  Row,
+  SqlValue,
+  Statement,
+  StorageEngine,
+  Sync,
+  Transaction,
+} from "./types.ts";

@@ -1,0 +1,219 @@
+import type { Database } from "bun:sqlite";
+import { existsSync, mkdirSync } from "node:fs";
+import { join } from "node:path";
+import { AppError } from "../kernel/errors.ts";
+import type { OpenFile } from "./database-file.ts";
+import type { Engine } from "./engine.ts";
+import { INSTANCE_CACHE_KIB, INSTANCE_STATEMENTS_MAX, OPEN_INSTANCES_MAX } from "./limits.ts";
+import { readMeta, writeMeta } from "./meta.ts";
+import type {
+  Change,
+  DatabaseFile,
+  QueryOptions,
+  QueryResult,
+  ReadOptions,
+  Row,
+  SqlValue,
+  Statement,
+  Sync,
+  Transaction,
+} from "./types.ts";
+
+export interface InstanceFilesOptions {
+  /** Holds one `INSTANCE.db` for each instance; made with the first of them. */
+  directory: string;
+  /** Files open at once; beyond it the ones used longest ago are closed. Default OPEN_INSTANCES_MAX. */
+  openMax?: number;
+  migrate(sqlite: Database): void;
+  onChange?(instanceId: string, groups: readonly (readonly Change[])[]): void;
+}
+
+export interface InstanceFiles {
+  exists(instanceId: string): boolean;
+  /**
+   * The instance's file; null when there is none and `create` is false. What is returned may be kept: it opens the file
+   * at its first use, and again if that was closed in between. With `create`, the file is made at the first use.
+   */
+  get(instanceId: string, options: { create: boolean }): DatabaseFile | null;
+  /** Files open now. */
+  readonly size: number;
+  close(): Promise<void>;
+}
+
+/** Files that are being closed beside the loop. */
+const CLOSING_MAX = 32;
+/** Files over the bound that may wait for that; beyond it a file is closed on the spot. */
+const OVER_MAX = 64;
+/** When files in use kept the bound from being met: after this time it is looked at again. */
+const SWEEP_DELAY_MS = 100;
+
+interface OpenInstance {
+  file: OpenFile;
+  isClosing: boolean;
+  useCount: number;
+}
+
+/** One file per instance, opened on demand and closed by last use. Instance ids have been checked: no path is in them. */
+class Instances implements InstanceFiles {
+  readonly #engine: Engine;
+  readonly #options: InstanceFilesOptions;
+  readonly #openMax: number;
+  /** In the order of last use. */
+  readonly #open = new Map<string, OpenInstance>();
+  #closingCount = 0;
+  #isSweepDue = false;
+
+  constructor(engine: Engine, options: InstanceFilesOptions) {
+    this.#engine = engine;
+    this.#options = options;
+    this.#openMax = options.openMax ?? OPEN_INSTANCES_MAX;
+  }
+
+  get size(): number {
+    return this.#open.size;
+  }
+
+  exists(instanceId: string): boolean {
+    return this.#open.has(instanceId) || existsSync(this.#pathOf(instanceId));
+  }
+
+  get(instanceId: string, options: { create: boolean }): DatabaseFile | null {
+    if (!options.create && !this.exists(instanceId)) return null;
+    return new InstanceFile(this, instanceId, this.#pathOf(instanceId));
+  }
+
+  async close(): Promise<void> {
+    await Promise.all([...this.#open.values()].map(({ file }) => file.close()));
+    this.#open.clear();
+  }
+
+  async closeInstance(instanceId: string): Promise<void> {
+    await this.#open.get(instanceId)?.file.close();
+    this.#open.delete(instanceId);
+  }
+
+  /** The open file, now the one used last. */
+  use(instanceId: string): OpenFile {
+    const known = this.#open.get(instanceId);
+    if (known !== undefined) {
+      known.useCount += 1;
+      this.#open.delete(instanceId);
+      this.#open.set(instanceId, known);
+      return known.file;
+    }
+    this.#makeRoom();
+    this.#assertRoom();
+    mkdirSync(this.#options.directory, { recursive: true });
+    const file = this.#engine.open(this.#pathOf(instanceId), {
+      migrate: (sqlite) => {
+        this.#options.migrate(sqlite);
+        assertIdentity(sqlite, instanceId);
+      },
+      onChange: (groups) => this.#options.onChange?.(instanceId, groups),
+      cacheKiB: INSTANCE_CACHE_KIB,
+      statementsMax: INSTANCE_STATEMENTS_MAX,
+    });
+    this.#open.set(instanceId, { file, isClosing: false, useCount: 1 });
+    return file;
+  }
+
+  #pathOf(instanceId: string): string {
+    return join(this.#options.directory, `${instanceId}.db`);
+  }
+
+  /** Makes room for one more file among those used longest ago; one with work under way is never closed. */
+  #makeRoom(): void {
+    for (const [instanceId, instance] of this.#open) {
+      if (this.#open.size - this.#closingCount < this.#openMax) return;
+      if (instance.isClosing || !instance.file.isIdle) continue;
+      if (this.#closingCount < CLOSING_MAX) void this.#closeBeside(instanceId, instance);
+      else if (this.#open.size >= this.#openMax + OVER_MAX) this.#closeNow(instanceId, instance);
+      else break;
+    }
+    // Busy ones were passed over: somebody has to come back for them when no new file is asked for.
+    if (this.#open.size - this.#closingCount < this.#openMax || this.#isSweepDue) return;
+    this.#isSweepDue = true;
+    this.#engine.clock.after(SWEEP_DELAY_MS, () => {
+      this.#isSweepDue = false;
+      this.#makeRoom();
+    });
+  }
+
+  #assertRoom(): void {
+    if (this.#open.size < this.#openMax + OVER_MAX + CLOSING_MAX) return;
+    throw new AppError(503, `Too many database instances are in use (at most ${this.#openMax})`);
+  }
+
+  /** The WAL is moved beside the loop first; whoever uses the file meanwhile keeps it open. */
+  async #closeBeside(instanceId: string, instance: OpenInstance): Promise<void> {
+    const { useCount } = instance;
+    instance.isClosing = true;
+    this.#closingCount += 1;
+    try {
+      await instance.file.prepareClose();
+      if (instance.useCount === useCount && instance.file.isIdle) this.#closeNow(instanceId, instance);
+    } finally {
+      instance.isClosing = false;
+      this.#closingCount -= 1;
+    }
+  }
+
+  #closeNow(instanceId: string, instance: OpenInstance): void {
+    this.#open.delete(instanceId);
+    instance.file.closeNow();
+  }
+}
+
+/** A file system that ignores case would give two instances one file, and each the other's records. */
+function assertIdentity(sqlite: Database, instanceId: string): void {
+  const owner = readMeta(sqlite, "instance");
+  if (owner === null) writeMeta(sqlite, "instance", instanceId);
+  else if (owner !== instanceId) {
+    throw new AppError(409, `The instance "${instanceId}" cannot be told from "${owner}" by this file system`);
+  }
+}
+
+/** An instance by its name: whatever is closed for want of room is opened again by the next use. */
+class InstanceFile implements DatabaseFile {
+  readonly #instances: Instances;
+  readonly #instanceId: string;
+  readonly path: string;
+
+  constructor(instances: Instances, instanceId: string, path: string) {
+    this.#instances = instances;
+    this.#instanceId = instanceId;
+    this.path = path;
+  }
+
+  get sqlite(): Database {
+    return this.#instances.use(this.#instanceId).sqlite;
+  }
+
+  query<R = Row>(sql: string): Statement<R> {
+    return this.#instances.use(this.#instanceId).query<R>(sql);
+  }
+
+  async write<T>(work: (tx: Transaction) => Sync<T>): Promise<T> {
+    return this.#instances.use(this.#instanceId).write(work);
+  }
+
+  async read(sql: string, params: readonly SqlValue[], options?: ReadOptions): Promise<unknown[][]> {
+    return this.#instances.use(this.#instanceId).read(sql, params, options);
+  }
+
+  async execute(sql: string, params: readonly SqlValue[], options?: QueryOptions): Promise<QueryResult> {
+    return this.#instances.use(this.#instanceId).execute(sql, params, options);
+  }
+
+  rowCount(table: string): number {
+    return this.#instances.use(this.#instanceId).rowCount(table);
+  }
+
+  close(): Promise<void> {
+    return this.#instances.closeInstance(this.#instanceId);
+  }
+}
+
+export function createInstanceFiles(engine: Engine, options: InstanceFilesOptions): InstanceFiles {
+  return new Instances(engine, options);
+}

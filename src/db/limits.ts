@@ -1,0 +1,38 @@
+/** Every number of this layer, with its unit. */
+
+export const PAGE_BYTES = 4096;
+export const CACHE_KIB = 8192;
+export const INSTANCE_CACHE_KIB = 256;
+export const INSTANCE_STATEMENTS_MAX = 64;
+export const STATEMENTS_MAX = 512;
+
+/** How long SQLite itself may wait for a lock: on the main thread, so short. */
+export const BUSY_TIMEOUT_MS = 250;
+
+/** One transaction holds at most this many writes, and stops taking more after this time: the loop goes on between. */
+export const WRITES_PER_TRANSACTION_MAX = 500;
+export const TRANSACTION_TIME_MAX_MS = 5;
+export const WAITING_WRITES_MAX = 100_000;
+
+/** WAL pages (4 MiB) after which a checkpoint runs beside the writer. */
+export const CHECKPOINT_PAGES = 1000;
+/** WAL bytes at which the writer waits for a checkpoint, so that the WAL can start over. */
+export const WAL_BYTES_MAX = 16 * 1024 * 1024;
+
+export const READ_TIMEOUT_MS = 30_000;
+/** Reads, user statements and checkpoints that may wait for a process. */
+export const WAITING_READS_MAX = 1_000;
+/** Long statements that run at once; the next ones wait. */
+export const QUERY_PROCESSES_MAX = 8;
+/** A process without work ends after this time: it costs memory only while it is needed. */
+export const READ_PROCESS_IDLE_MS = 60_000;
+/** Connections that one query process keeps. */
+export const READ_CONNECTIONS_MAX = 8;
+/** Bytes of values that one long read may return. */
+export const READ_RESULT_BYTES_MAX = 64 * 1024 * 1024;
+/** Memory of SQLite in one query process. */
+export const QUERY_HEAP_BYTES_MAX = 256 * 1024 * 1024;
+/** How long a user's writing statement waits for the write lock, in its own process. */
+export const QUERY_LOCK_TIMEOUT_MS = 5_000;
+
+export const OPEN_INSTANCES_MAX = 256;

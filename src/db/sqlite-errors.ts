@@ -1,0 +1,53 @@
+import { SQLiteError } from "bun:sqlite";
+import { AppError } from "../kernel/errors.ts";
+
+export const NO_SPACE_MESSAGE = "No space left on the device";
+
+function codeOf(error: unknown): string {
+  if (error instanceof SQLiteError) return error.code ?? "SQLITE_ERROR";
+  if (typeof error === "object" && error !== null && "code" in error) return String(error.code);
+  return "";
+}
+
+/**
+ * Whether `error` is about the file and not about the statement: the transaction that met it is lost as a whole.
+ * SQLite may have rolled it back by itself already.
+ */
+export function isFileError(error: unknown): boolean {
+  return /^(SQLITE_(FULL|IOERR|NOMEM|CORRUPT|READONLY|NOTADB|CANTOPEN|PROTOCOL)|ENOSPC|EIO|EDQUOT)/.test(codeOf(error));
+}
+
+/** What the caller of a write hears of an error about the file; every other error is its own answer. */
+export function asWriteError(error: unknown): unknown {
+  const code = codeOf(error);
+  if (/^(SQLITE_FULL|ENOSPC|EDQUOT)/.test(code)) return new AppError(507, NO_SPACE_MESSAGE, { cause: error });
+  if (/^SQLITE_(BUSY|LOCKED)/.test(code)) {
+    return new AppError(503, "The database is locked by another process", { cause: error });
+  }
+  if (code.startsWith("SQLITE_READONLY")) {
+    return new AppError(500, "Cannot write: the database file is read-only", { cause: error });
+  }
+  if (isFileError(error)) return new AppError(500, "Cannot write: the database file failed", { cause: error });
+  return error;
+}
+
+const OPEN_REASONS: readonly (readonly [prefix: string, reason: string])[] = [
+  ["SQLITE_NOTADB", "it is not an SQLite database"],
+  ["SQLITE_CORRUPT", "its content is damaged"],
+  ["SQLITE_CANTOPEN", "it cannot be opened or made (a missing directory, or no right to it)"],
+  ["SQLITE_READONLY", "it is read-only"],
+  ["SQLITE_PERM", "there is no right to it"],
+  ["SQLITE_BUSY", "another process has locked it"],
+  ["SQLITE_FULL", "no space is left on the device"],
+  ["SQLITE_IOERR", "the device failed to read or write it"],
+];
+
+/** An error that names the file and what is wrong with it. */
+export function openError(path: string, error: unknown): Error {
+  const code = codeOf(error);
+  const message = error instanceof Error ? error.message : String(error);
+  const reason = OPEN_REASONS.find(([prefix]) => code.startsWith(prefix))?.[1];
+  return new Error(`Cannot open the database ${path}: ${reason === undefined ? message : `${reason} (${message})`}`, {
+    cause: error,
+  });
+}

@@ -1,0 +1,102 @@
+import type { Database, Statement as SqliteStatement } from "bun:sqlite";
+import type { JsonObject } from "../kernel/json.ts";
+
+/** A transaction that returns a promise would commit before its work is done: it does not compile. */
+export type Sync<T> = T extends PromiseLike<unknown> ? never : T;
+
+export type SqlValue = string | number | bigint | boolean | null | Uint8Array;
+
+/** What SQLite gives back: booleans come back as 0 and 1. */
+export type Row = Record<string, string | number | bigint | null | Uint8Array>;
+
+/** A prepared statement of bun:sqlite. Use it before the next `await`: one that falls out of the cache is finalised. */
+export type Statement<R = Row> = SqliteStatement<R, SqlValue[]>;
+
+export interface Change {
+  table: string;
+  id: string;
+  /** Null: the record is new. */
+  before: JsonObject | null;
+  /** Null: the record is gone. */
+  after: JsonObject | null;
+}
+
+/** What each write() changed, in the order of commit; called after the sync and before the promises go on. */
+export type ChangeListener = (groups: readonly (readonly Change[])[]) => void;
+
+export interface Transaction {
+  /** Prepared once per SQL text and kept, in a cache of bounded size per file. */
+  query<R = Row>(sql: string): Statement<R>;
+  /** Says that a record changed, for the row count and the change listener; forgotten when this write is undone. */
+  change(change: Change): void;
+  /** Runs `work` in a savepoint of its own: a throw undoes it, its changes too, and is thrown on. */
+  savepoint<T>(work: () => Sync<T>): T;
+}
+
+export interface ReadOptions {
+  /** How long the query may run, and how long it may wait for its turn before that. Default READ_TIMEOUT_MS. */
+  timeoutMs?: number;
+  /** Ends the query; the promise rejects with the signal's reason. */
+  signal?: AbortSignal;
+}
+
+export interface QueryResult {
+  columns: string[];
+  /** In column order. Integers beyond 2^53 are bigint when `bigIntegers` is set, and lose precision otherwise. */
+  rows: unknown[][];
+  /** Rows inserted, updated or deleted by the statement itself; 0 for a query. */
+  changes: number;
+}
+
+export interface QueryOptions extends ReadOptions {
+  /** `read` refuses every statement that writes; `write` runs alone, as one durable transaction. Default `read`. */
+  mode?: "read" | "write";
+  bigIntegers?: boolean;
+}
+
+export interface DatabaseFile {
+  readonly path: string;
+  /** The connection of the main thread. Writes go through `write()` alone. */
+  readonly sqlite: Database;
+  /** For quick reads on the main thread; same cache as in a transaction. */
+  query<R = Row>(sql: string): Statement<R>;
+  /**
+   * Runs `work` in a transaction and resolves with its result when that is on disk; several writes may share one
+   * transaction, each in a savepoint. What `work` throws undoes this write alone. Errors: 503 too many waiting, 507 no
+   * space left, 500 the disk failed. Decisions 5.
+   */
+  write<T>(work: (tx: Transaction) => Sync<T>): Promise<T>;
+  /**
+   * A read that may take long, in another process and on a read-only connection: rows in column order. Errors: 408
+   * after `timeoutMs`, when the query has really ended; 503 when too many wait.
+   */
+  read(sql: string, params: readonly SqlValue[], options?: ReadOptions): Promise<unknown[][]>;
+  /** One statement of a user, in another process: with column names, and for writing too. Errors: as `read`. */
+  execute(sql: string, params: readonly SqlValue[], options?: QueryOptions): Promise<QueryResult>;
+  /** Rows of a table whose changes are announced by `change()`; 0 for an unknown table. */
+  rowCount(table: string): number;
+  /** Waits for the writes under way, checkpoints and closes. */
+  close(): Promise<void>;
+}
+
+export interface OpenOptions {
+  /** Runs before the first use; what it throws closes the file again and is thrown on. */
+  migrate?(sqlite: Database): void;
+  onChange?: ChangeListener;
+  /** Page cache of the main thread's connection. Default CACHE_KIB. */
+  cacheKiB?: number;
+  /** WAL pages after which a checkpoint runs. Default CHECKPOINT_PAGES. */
+  checkpointPages?: number;
+  /** Prepared statements that are kept. Default STATEMENTS_MAX. */
+  statementsMax?: number;
+  /** Paths of loadable extensions, for this connection and for the reading ones. */
+  extensions?: readonly string[];
+}
+
+export interface StorageEngine {
+  /** Opens or makes the file. Errors name the path and what is wrong. */
+  open(path: string, options: OpenOptions): DatabaseFile;
+  /** Closes every file and ends the reading processes. */
+  stop(): Promise<void>;
+  readonly openFiles: number;
+}

@@ -1,0 +1,68 @@
+import type { Database } from "bun:sqlite";
+import type { StatementCache } from "./statement-cache.ts";
+import type { Change, Row, Statement, Sync, Transaction } from "./types.ts";
+
+/** What one write() sees of the transaction that it shares with others. */
+export class WriteTransaction implements Transaction {
+  readonly changes: Change[] = [];
+  readonly #sqlite: Database;
+  readonly #statements: StatementCache;
+  #depth = 0;
+  #isOver = false;
+
+  constructor(sqlite: Database, statements: StatementCache) {
+    this.#sqlite = sqlite;
+    this.#statements = statements;
+  }
+
+  query<R = Row>(sql: string): Statement<R> {
+    this.#assertOpen();
+    return this.#statements.query<R>(sql);
+  }
+
+  change(change: Change): void {
+    this.#assertOpen();
+    this.changes.push(change);
+  }
+
+  savepoint<T>(work: () => Sync<T>): T {
+    this.#assertOpen();
+    const changesBefore = this.changes.length;
+    const name = `"nested${this.#depth}"`;
+    this.#statements.query(`SAVEPOINT ${name}`).run();
+    this.#depth += 1;
+    try {
+      const result = work();
+      assertSynchronous(result);
+      this.#statements.query(`RELEASE ${name}`).run();
+      // Sync<T> is T, or never for a promise, which was refused just now.
+      return result as T;
+    } catch (error) {
+      this.changes.length = changesBefore;
+      // Some errors (no space, a failing disk) have ended the whole transaction: there is nothing to go back to.
+      if (this.#sqlite.inTransaction) {
+        this.#statements.query(`ROLLBACK TO ${name}`).run();
+        this.#statements.query(`RELEASE ${name}`).run();
+      }
+      throw error;
+    } finally {
+      this.#depth -= 1;
+    }
+  }
+
+  /** From here on every use throws: whoever kept the object past its write would write into a stranger's. */
+  end(): void {
+    this.#isOver = true;
+  }
+
+  #assertOpen(): void {
+    if (this.#isOver) throw new Error("a transaction was used after its write() had returned");
+  }
+}
+
+/** The type forbids it; a rejected promise that commits must not slip through a cast either. */
+export function assertSynchronous(result: unknown): void {
+  if (typeof result === "object" && result !== null && typeof (result as { then?: unknown }).then === "function") {
+    throw new TypeError("the function given to write() or savepoint() returned a promise; it must be synchronous");
+  }
+}
