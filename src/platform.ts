@@ -7,7 +7,8 @@ import { createTokenVerifier } from "./access/tokens.ts";
 import { createAuthArea } from "./auth/index.ts";
 import type { AppAccess } from "./config/app-access.ts";
 import type { PlatformConfig } from "./config/types.ts";
-import { createStorageEngine, openSystemFile } from "./db/index.ts";
+import { createSqlArea } from "./d1/index.ts";
+import { createStorageEngine, openSystemFile, type StorageEngine } from "./db/index.ts";
 import { BODY_MAX_BYTES } from "./http/body.ts";
 import { createCors } from "./http/cors.ts";
 import { createHttp } from "./http/http.ts";
@@ -17,9 +18,11 @@ import { createSocketServer, type SocketHandler } from "./http/sockets.ts";
 import { type Clock, systemClock } from "./kernel/clock.ts";
 import { type Ids, systemIds } from "./kernel/ids.ts";
 import { type Logger, silentLogger } from "./kernel/logger.ts";
+import { createKeyValueArea } from "./kv/index.ts";
 import { createSystemArea } from "./system/index.ts";
 import { createTablesArea } from "./tables/index.ts";
 import { createUsersArea } from "./users/index.ts";
+import { createVectorArea } from "./vectorize/index.ts";
 
 export const HOST_DEFAULT = "127.0.0.1";
 export const PORT_DEFAULT = 8787;
@@ -79,7 +82,14 @@ export async function createPlatform(config: PlatformConfig, options: PlatformOp
     app: () => app,
     onChange: () => {},
   });
-  const app: AppAccess = { db: tables.accessor, users: users.accessor } as AppAccess;
+  const native = await createNativeAreas(config, { engine, dataDirectory, clock, logger });
+  const app: AppAccess = {
+    db: tables.accessor,
+    users: users.accessor,
+    kv: native.kv.accessor,
+    sql: native.d1.accessor,
+    vectors: native.vectors.accessor,
+  } as AppAccess;
 
   const cors = createCors(config.cors);
   const http = createHttp({
@@ -95,7 +105,10 @@ export async function createPlatform(config: PlatformConfig, options: PlatformOp
     .use(system.routes(http))
     .use(tables.routes(http))
     .use(auth.routes(http))
-    .use(users.routes(http));
+    .use(users.routes(http))
+    .use(native.kv.routes(http))
+    .use(native.d1.routes(http))
+    .use(native.vectors.routes(http));
   server.compile();
 
   return {
@@ -120,6 +133,7 @@ export async function createPlatform(config: PlatformConfig, options: PlatformOp
       listening = null;
       if (stopping !== null) await sockets.stop(stopping);
       await auth.stop();
+      await native.stop();
       await engine.stop();
     },
   };
@@ -136,5 +150,25 @@ function createAddresses(
     const last = forwarded?.split(",").at(-1)?.trim();
     if (last !== undefined && last !== "") return last;
     return server()?.requestIP(request)?.address ?? "127.0.0.1";
+  };
+}
+
+async function createNativeAreas(
+  config: PlatformConfig,
+  deps: { engine: StorageEngine; dataDirectory: string; clock: Clock; logger: Logger },
+) {
+  const indexes = Object.entries(config.vectorize ?? {}).map(([name, index]) => ({
+    metric: "cosine" as const,
+    ...index,
+    name,
+  }));
+  const kv = createKeyValueArea({ namespaces: Object.keys(config.kv ?? {}), ...deps });
+  const d1 = createSqlArea({ databases: Object.keys(config.d1 ?? {}), ...deps });
+  const vectors = await createVectorArea({ indexes, ...deps });
+  return {
+    ...{ kv, d1, vectors },
+    async stop(): Promise<void> {
+      await Promise.all([kv.stop(), d1.stop(), vectors.stop()]);
+    },
   };
 }

@@ -4,6 +4,7 @@ import type { AnyElysia } from "elysia";
 import type { SqlAccessor } from "../config/app-access.ts";
 import type { Http } from "../http/http.ts";
 import type { Clock } from "../kernel/clock.ts";
+import { notFound } from "../kernel/errors.ts";
 import type { Logger } from "../kernel/logger.ts";
 import { READERS_MAX_PER_DATABASE } from "./limits.ts";
 import { createProcessPool } from "./process-pool.ts";
@@ -13,8 +14,8 @@ import { createDatabaseFile } from "./store.ts";
 
 export interface SqlArea {
   routes(http: Http): AnyElysia;
-  /** null when no such database is declared. */
-  accessor(database: string): SqlAccessor | null;
+  /** Errors: 404 when no such database is declared. */
+  accessor(database: string): SqlAccessor;
   /** Ends the query processes. */
   stop(): Promise<void>;
 }
@@ -42,7 +43,8 @@ export function createSqlArea(deps: {
     routes: (http) => createSqlRoutes(http, services),
     accessor(name) {
       const service = services.get(name);
-      return service === undefined ? null : createSqlAccessor(service);
+      if (service === undefined) throw notFound(`There is no database "${name}"`);
+      return createSqlAccessor(service);
     },
     async stop() {
       await Promise.all([...services.values()].map((service) => service.stop()));

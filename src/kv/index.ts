@@ -1,9 +1,11 @@
+import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import type { AnyElysia } from "elysia";
 import type { KeyValueAccessor } from "../config/app-access.ts";
 import type { StorageEngine } from "../db/index.ts";
 import type { Http } from "../http/http.ts";
 import type { Clock } from "../kernel/clock.ts";
+import { notFound } from "../kernel/errors.ts";
 import type { Logger } from "../kernel/logger.ts";
 import { CACHE_KIB } from "./limits.ts";
 import { createKeyValueRoutes } from "./routes.ts";
@@ -13,8 +15,8 @@ import { startSweep } from "./sweep.ts";
 
 export interface KeyValueArea {
   routes(http: Http): AnyElysia;
-  /** null when no such namespace is declared. */
-  accessor(namespace: string): KeyValueAccessor | null;
+  /** Errors: 404 when no such namespace is declared. */
+  accessor(namespace: string): KeyValueAccessor;
   /** Ends the sweep; the files belong to the engine. */
   stop(): Promise<void>;
 }
@@ -31,8 +33,10 @@ export function createKeyValueArea(deps: {
   const { engine, clock, logger } = deps;
   const services = new Map<string, KeyValueService>();
   const stores: EntryStore[] = [];
+  const directory = join(deps.dataDirectory, "kv");
+  if (deps.namespaces.length > 0) mkdirSync(directory, { recursive: true });
   for (const namespace of deps.namespaces) {
-    const path = join(deps.dataDirectory, "kv", `${namespace}.db`);
+    const path = join(directory, `${namespace}.db`);
     const store = createEntryStore(engine.open(path, { migrate: migrateEntries, cacheKiB: CACHE_KIB }));
     stores.push(store);
     services.set(namespace, createKeyValueService({ store, clock }));
@@ -43,7 +47,8 @@ export function createKeyValueArea(deps: {
     routes: (http) => createKeyValueRoutes(http, services),
     accessor(namespace) {
       const service = services.get(namespace);
-      return service === undefined ? null : createKeyValueAccessor(service);
+      if (service === undefined) throw notFound(`There is no key-value namespace "${namespace}"`);
+      return createKeyValueAccessor(service);
     },
     stop: stopSweep,
   };

@@ -1,10 +1,10 @@
-import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
+import { existsSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import { basename, join } from "node:path";
 import { getLoadablePath } from "sqlite-vec";
 
 /**
  * The path of sqlite-vec's library, ready to be loaded. In the executable it lies inside, from where no system can load it:
- * it is copied into `directory` when the copy there is not the same. Errors: a message for who starts the server.
+ * it is copied into `directory` when there is no such copy yet. Errors: a message for who starts the server.
  */
 export async function extensionFile(directory: string): Promise<string> {
   if (!Bun.isStandaloneExecutable) return getLoadablePath();
@@ -15,7 +15,6 @@ export async function extensionFile(directory: string): Promise<string> {
   const path = join(directory, basename(packaged));
   const bytes = readFileSync(packaged);
   if (existsSync(path) && readFileSync(path).equals(bytes)) return path;
-  mkdirSync(directory, { recursive: true });
   const temporary = `${path}.${process.pid}`;
   writeFileSync(temporary, bytes, { mode: 0o700 });
   renameSync(temporary, path);

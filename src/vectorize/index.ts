@@ -1,8 +1,10 @@
+import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import type { AnyElysia } from "elysia";
 import type { VectorAccessor } from "../config/app-access.ts";
 import type { DatabaseFile, StorageEngine } from "../db/index.ts";
 import type { Http } from "../http/http.ts";
+import { notFound } from "../kernel/errors.ts";
 import type { Logger } from "../kernel/logger.ts";
 import { type Compaction, createCompaction, noCompaction } from "./compaction.ts";
 import { extensionFile } from "./extension.ts";
@@ -15,8 +17,8 @@ import type { IndexDefinition } from "./types.ts";
 
 export interface VectorArea {
   routes(http: Http): AnyElysia;
-  /** null when no such index is declared. */
-  accessor(index: string): VectorAccessor | null;
+  /** Errors: 404 when no such index is declared. */
+  accessor(index: string): VectorAccessor;
   /** Ends the search workers and background work; the files belong to the engine. */
   stop(): Promise<void>;
 }
@@ -33,6 +35,7 @@ export async function createVectorArea(deps: {
 }): Promise<VectorArea> {
   const { indexes, engine, logger } = deps;
   const directory = join(deps.dataDirectory, "vectorize");
+  if (indexes.length > 0) mkdirSync(directory, { recursive: true });
   const extensionPath = indexes.length === 0 ? "" : await extensionFile(directory);
   const sizeMax = Math.max(1, Math.min(SEARCH_WORKERS_MAX, navigator.hardwareConcurrency - 1));
   const pool = createSearchPool({ sizeMax, logger });
@@ -43,7 +46,8 @@ export async function createVectorArea(deps: {
     routes: (http) => createVectorRoutes(http, services),
     accessor(name) {
       const service = services.get(name);
-      return service === undefined ? null : createVectorAccessor(service);
+      if (service === undefined) throw notFound(`There is no vector index "${name}"`);
+      return createVectorAccessor(service);
     },
     async stop() {
       pool.stop();

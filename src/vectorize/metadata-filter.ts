@@ -71,7 +71,7 @@ export function conditionsSql(
 
 function conditionSql(condition: MetadataCondition, bind: (value: string | number) => string): string {
   const member = memberSql(condition.path, bind);
-  if (condition.operator === "in" || condition.operator === "notIn") {
+  if ("values" in condition) {
     // Members are compared as JSON text, so that 1, "1" and true differ. One that is absent is null.
     const list = condition.values.map((value) => bind(JSON.stringify(value))).join(", ");
     return `coalesce(${member("->")}, 'null') ${condition.operator === "in" ? "IN" : "NOT IN"} (${list})`;
