@@ -1,0 +1,100 @@
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { existsSync, readdirSync } from "node:fs";
+import { join } from "node:path";
+import { type ListAnswer, type SignedIn, signIn, type TestPlatform, testPlatform } from "../support/index.ts";
+
+let platform: TestPlatform;
+let ann: SignedIn;
+const path = (instance: string, namespace = "clubs") => `/api/db/${namespace}/${instance}/tables/members`;
+
+beforeAll(async () => {
+  platform = await testPlatform({
+    config: `{ databases: {
+      clubs: { instance: true,
+        access: { create: (auth, id) => auth !== null && id.startsWith("club"), open: async (auth, id) => auth !== null && id !== "club-closed" },
+        tables: { members: { schema: { name: { type: "string" } }, access: { read: true, insert: true, update: true, delete: true } } } },
+      sealed: { instance: true, tables: { members: { access: { read: true, insert: true } } } },
+    } }`,
+  });
+  ann = await signIn(platform);
+});
+afterAll(() => platform.stop());
+
+const directory = () => join(platform.dataDirectory, "databases", "clubs");
+
+test("[TB59] an instance is a file made at its first write", async () => {
+  expect((await ann.get<ListAnswer>(path("club-none"))).body).toMatchObject({ items: [], total: 0 });
+  expect((await ann.get(`${path("club-none")}/x`)).status).toBe(404);
+  expect((await ann.patch(`${path("club-none")}/x`, { name: "x" })).status).toBe(404);
+  expect((await ann.delete(`${path("club-none")}/x`)).status).toBe(404);
+  expect((await ann.get(`${path("club-none")}/count`)).body).toEqual({ total: 0 });
+  expect(existsSync(join(directory(), "club-none.db"))).toBe(false);
+  expect((await ann.post(path("club-1"), { id: "m", name: "One" })).status).toBe(201);
+  expect((await ann.post(path("club-2"), { id: "m", name: "Two" })).status).toBe(201);
+  expect((await ann.get(`${path("club-1")}/m`)).body["name"]).toBe("One");
+  expect((await ann.get(`${path("club-2")}/m`)).body["name"]).toBe("Two");
+  expect(existsSync(join(directory(), "club-1.db"))).toBe(true);
+  expect((await platform.service.get("/api/db/clubs/tables/members")).status).toBe(404);
+});
+
+test("[TB60] create and open decide", async () => {
+  expect((await ann.post(path("other"), { name: "x" })).status).toBe(403);
+  expect((await platform.post(path("club-1"), { name: "x" })).status).toBe(401);
+  expect((await platform.get(path("club-1"))).status).toBe(401);
+  expect((await platform.service.post(path("club-closed"), { id: "m", name: "x" })).status).toBe(201);
+  expect((await ann.get(`${path("club-closed")}/m`)).status).toBe(403);
+  expect((await ann.post(path("club-closed"), { name: "x" })).status).toBe(403);
+  expect((await ann.get(path("a", "sealed"))).status).toBe(403);
+  expect((await platform.get(path("a", "sealed"))).status).toBe(401);
+  expect((await platform.service.post(path("a", "sealed"), { any: 1 })).status).toBe(201);
+});
+
+test("[TB61] ids that try to leave the directory", async () => {
+  const bad = [
+    "..",
+    ".",
+    "..%2Fescape",
+    "%2e%2e%2fescape",
+    "a%2Fb",
+    "a%5Cb",
+    "a%00b",
+    "a b",
+    "ä",
+    "x".repeat(129),
+    "a.db",
+    "%2Ftmp%2Fx",
+    "-%0a",
+  ];
+  for (const id of bad) {
+    const answer = await platform.service.fetch(path(id), {
+      method: "POST",
+      body: '{"name":"x"}',
+      headers: { "content-type": "application/json" },
+    });
+    // A path that normalises to another route is not there at all.
+    expect([id, [400, 404, 405].includes(answer.status)]).toEqual([id, true]);
+  }
+  expect((await platform.service.post(path("a.b"), { name: "x" })).status).toBe(400);
+  expect((await platform.service.post(path("tables"), { name: "x" })).status).toBe(400);
+  expect((await platform.service.post(path("A-z_0".repeat(25)), { name: "x" })).status).toBe(201);
+  const files = readdirSync(platform.dataDirectory, { recursive: true })
+    .map(String)
+    .filter((name) => name.includes("escape"));
+  expect(files).toEqual([]);
+});
+
+test("[TB62] thousands of instances, few open files", async () => {
+  const count = 1_000;
+  for (let start = 0; start < count; start += 50) {
+    const answers = await Promise.all(
+      Array.from({ length: 50 }, (_, index) =>
+        ann.post(path(`club-m${start + index}`), { id: "m", name: `n${start + index}` }),
+      ),
+    );
+    expect(answers.every(({ status }) => status === 201)).toBe(true);
+  }
+  for (const index of [0, 1, 500, 999])
+    expect((await ann.get(`${path(`club-m${index}`)}/m`)).body["name"]).toBe(`n${index}`);
+  const open = readdirSync(`/proc/${platform.process.pid}/fd`).length;
+  expect(open).toBeLessThan(1_500);
+});

@@ -1,0 +1,77 @@
+import { afterEach, expect, test } from "bun:test";
+import { type TestPlatform, testPlatform } from "../support/index.ts";
+
+let platform: TestPlatform | null = null;
+afterEach(async () => {
+  await platform?.stop();
+  platform = null;
+});
+
+const config = (table: string, more = "") => `{ databases: { shared: { tables: { items: ${table} ${more} } } } }`;
+const P = "/api/db/shared/tables/items";
+const start = async (table: string) => {
+  platform = await testPlatform({ config: config(table) });
+  return platform;
+};
+
+test("[TB63] new tables, columns and indexes are added at start", async () => {
+  const { service, restart } = await start(`{ schema: { name: { type: "string" } } }`);
+  await service.post(P, { id: "a", name: "one" });
+  await restart({
+    config: config(
+      `{ schema: { name: { type: "string" }, n: { type: "integer", required: true, default: 7 }, tags: { type: "json" } }, fts: ["name"], indexes: [{ fields: ["n"] }] }`,
+      `, extra: { schema: { item: { type: "string", references: "items" } } }`,
+    ),
+  });
+  expect((await service.get(`${P}/a`)).body).toMatchObject({ name: "one", n: 7, tags: null });
+  expect((await service.get<{ total: number }>(`${P}/search?q=one`)).body.total).toBe(1);
+  expect((await service.post("/api/db/shared/tables/extra", { item: "a" })).status).toBe(201);
+  expect((await service.get<{ total: number }>(`${P}/count`)).body.total).toBe(1);
+});
+
+test("[TB63] what would lose data stops the start and is named", async () => {
+  const before = `{ schema: { name: { type: "string" }, n: { type: "integer" } } }`;
+  const { service, restart } = await start(before);
+  await service.post(P, { id: "a", name: "one", n: 1 });
+  await service.post(P, { id: "b", name: "one", n: null });
+  const refusals: [string, string][] = [
+    [`{ schema: { name: { type: "string" } } }`, "n"],
+    [`{ schema: { name: { type: "string" }, n: { type: "string" } } }`, "n"],
+    [`{ schema: { name: { type: "datetime" }, n: { type: "integer" } } }`, "name"],
+    [`{ schema: { name: { type: "string" }, n: { type: "integer", required: true } } }`, "n"],
+    [`{ schema: { name: { type: "string", unique: true }, n: { type: "integer" } } }`, "name"],
+    [`{}`, "items"],
+  ];
+  for (const [table, word] of refusals) {
+    const failure = await restart({ config: config(table) }).then(
+      () => "started",
+      (cause: Error) => cause.message,
+    );
+    expect(failure).toContain("ended with 1");
+    expect(failure).toContain(word);
+  }
+  await restart({ config: config(before) });
+  expect((await service.get<{ total: number }>(`${P}/count`)).body.total).toBe(2);
+});
+
+test("[TB64] migrations run once each, in order, or not at all", async () => {
+  const { service, restart } = await start(`{ schema: { name: { type: "string" } } }`);
+  await service.post(P, { id: "a", name: "one two" });
+  const failing = `{ schema: { title: { type: "string" } }, migrations: [
+    { version: 1, description: "rename", up: 'ALTER TABLE items RENAME COLUMN name TO title' },
+    { version: 2, description: "broken", up: 'UPDATE nowhere SET x = 1' } ] }`;
+  const failure = await restart({ config: config(failing) }).then(
+    () => "started",
+    (cause: Error) => cause.message,
+  );
+  expect(failure).toContain("ended with 1");
+  await restart({ config: config(`{ schema: { name: { type: "string" } } }`) });
+  expect((await service.get(`${P}/a`)).body["name"]).toBe("one two");
+  const working = `{ schema: { title: { type: "string" } }, migrations: [
+    { version: 1, description: "rename", up: 'ALTER TABLE items RENAME COLUMN name TO title' },
+    { version: 2, description: "shout", up: "UPDATE items SET title = title || '!'" } ] }`;
+  await restart({ config: config(working) });
+  expect((await service.get(`${P}/a`)).body["title"]).toBe("one two!");
+  await restart({ config: config(working) });
+  expect((await service.get(`${P}/a`)).body["title"]).toBe("one two!");
+});
