@@ -1,53 +1,77 @@
 /** One token of SQL as SQLite's own tokenizer cuts it; whitespace and comments are left out. */
 export interface SqlToken {
-  /** `word`: bare identifiers and keywords. `name`: an identifier in quotes, brackets or backticks. */
-  kind: "word" | "name" | "string" | "number" | "variable" | "semicolon" | "other";
+  /** `word`: bare identifiers, keywords and numbers. `name`: an identifier in quotes, brackets or backticks. */
+  kind: "word" | "name" | "string" | "variable" | "semicolon" | "other";
   /** Words in lower case, names without their quotes and in lower case; everything else as it is written. */
   text: string;
   start: number;
   end: number;
 }
 
-// One alternative for each kind of token, in the order in which SQLite's tokenizer decides. An open block comment runs to the
-// end of the text, as it does there. Everything above ASCII belongs to identifiers.
-const TOKEN = new RegExp(
-  [
-    String.raw`(?<space>[ \t\n\f\r]+|--[^\n]*|\/\*[^*]*(?:\*(?!\/)[^*]*)*(?:\*\/)?)`,
-    String.raw`(?<string>[xX]?'[^']*(?:''[^']*)*')`,
-    String.raw`(?<name>"[^"]*(?:""[^"]*)*"|${"`"}[^${"`"}]*(?:${"``"}[^${"`"}]*)*${"`"}|\[[^\]]*\])`,
-    String.raw`(?<variable>\?\d*|[$@:][\w$\u0080-\uffff]+)`,
-    String.raw`(?<number>(?:\d[\d_]*(?:\.[\d_]*)?|\.\d[\d_]*)(?:[eE][+-]?\d+)?[\w$]*)`,
-    String.raw`(?<word>[A-Za-z_\u0080-\uffff][\w$\u0080-\uffff]*)`,
-    "(?<semicolon>;)",
-    "(?<open>[\"'`[])",
-    String.raw`(?<other>[\s\S])`,
-  ].join("|"),
-  "gy",
-);
+const SPACE = /[ \t\n\f\r]/;
+/** Everything above ASCII belongs to identifiers. Digits are among them: a number is a word that no rule knows. */
+const WORD = /[\w$\u0080-\uffff]/;
+const VARIABLE = /[?@:$]/;
+const CLOSING_QUOTES: Readonly<Record<string, string>> = { "'": "'", '"': '"', "`": "`", "[": "]" };
 
-/** Null where a quoted text does not end. */
+/** Null where a quoted text does not end. Linear in the text, whatever is in it. */
 export function tokenizeSql(sql: string): SqlToken[] | null {
   const tokens: SqlToken[] = [];
-  for (const match of sql.matchAll(TOKEN)) {
-    const groups = match.groups ?? {};
-    if (groups["space"] !== undefined) continue;
-    if (groups["open"] !== undefined) return null;
-    tokens.push({ ...kindOf(groups, match[0]), start: match.index, end: match.index + match[0].length });
+  let start = 0;
+  while (start < sql.length) {
+    const afterBlank = endOfBlank(sql, start);
+    if (afterBlank > start) {
+      start = afterBlank;
+      continue;
+    }
+    const character = sql.charAt(start);
+    const closing = CLOSING_QUOTES[character];
+    const end = closing === undefined ? endOfBare(sql, start) : endOfQuoted(sql, start, closing);
+    if (end === null) return null;
+    tokens.push({ ...classify(character, sql.slice(start, end)), start, end });
+    start = end;
   }
   return tokens;
 }
 
-function kindOf(groups: Record<string, string>, text: string): Pick<SqlToken, "kind" | "text"> {
-  if (groups["word"] !== undefined) return { kind: "word", text: text.toLowerCase() };
-  if (groups["name"] !== undefined) return { kind: "name", text: unquote(text).toLowerCase() };
-  if (groups["string"] !== undefined) return { kind: "string", text };
-  if (groups["variable"] !== undefined) return { kind: "variable", text };
-  if (groups["number"] !== undefined) return { kind: "number", text };
-  return { kind: groups["semicolon"] === undefined ? "other" : "semicolon", text };
+function classify(first: string, text: string): Pick<SqlToken, "kind" | "text"> {
+  if (first === "'") return { kind: "string", text };
+  if (first === "[") return { kind: "name", text: text.slice(1, -1).toLowerCase() };
+  if (first === '"' || first === "`") {
+    return {
+      kind: "name",
+      text: text
+        .slice(1, -1)
+        .replaceAll(first + first, first)
+        .toLowerCase(),
+    };
+  }
+  if (VARIABLE.test(first)) return { kind: "variable", text };
+  if (WORD.test(first)) return { kind: "word", text: text.toLowerCase() };
+  return { kind: first === ";" ? "semicolon" : "other", text };
 }
 
-function unquote(text: string): string {
-  const quote = text.charAt(0);
-  const inner = text.slice(1, -1);
-  return quote === "[" ? inner : inner.replaceAll(quote + quote, quote);
+/** After the blank or the comment at `start`; `start` where there is none. An open block comment runs to the end. */
+function endOfBlank(sql: string, start: number): number {
+  if (SPACE.test(sql.charAt(start))) return start + 1;
+  const marker = sql.slice(start, start + 2);
+  if (marker !== "--" && marker !== "/*") return start;
+  const [close, width] = marker === "--" ? ["\n", 1] : ["*/", 2];
+  const end = sql.indexOf(close, start + 2);
+  return end === -1 ? sql.length : end + width;
+}
+
+/** A doubled quote stands for itself, but not in brackets. */
+function endOfQuoted(sql: string, start: number, closing: string): number | null {
+  let end = sql.indexOf(closing, start + 1);
+  while (end !== -1 && closing !== "]" && sql.charAt(end + 1) === closing) end = sql.indexOf(closing, end + 2);
+  return end === -1 ? null : end + 1;
+}
+
+function endOfBare(sql: string, start: number): number {
+  const first = sql.charAt(start);
+  let end = start + 1;
+  if (!WORD.test(first) && !VARIABLE.test(first)) return end;
+  while (end < sql.length && WORD.test(sql.charAt(end))) end++;
+  return end;
 }

@@ -1,0 +1,31 @@
+import { expect, test } from "bun:test";
+import { decodeCursor, encodeCursor, endOfPrefix, parseKey } from "./keys.ts";
+
+const inByteOrder = (a: string, b: string): number => Buffer.compare(Buffer.from(a), Buffer.from(b));
+
+test("[KV4] the end of a prefix comes after everything that begins with it, and before all else that comes after", () => {
+  const keys = ["a", "a\u{10ffff}", "a\u{10ffff}z", "ab", "b", "é", "\ud7ff", "\ue000", "\ue000x", "\u{10ffff}", "z"];
+  for (const prefix of ["a", "a\u{10ffff}", "\ud7ff", "é", "zz", "\u{10ffff}"]) {
+    const end = endOfPrefix(prefix);
+    for (const key of keys) {
+      const isInside = inByteOrder(key, prefix) >= 0 && (end === null || inByteOrder(key, end) < 0);
+      expect([prefix, key, isInside]).toEqual([prefix, key, key.startsWith(prefix)]);
+    }
+  }
+  expect(endOfPrefix("")).toBeNull();
+  expect(endOfPrefix("\u{10ffff}\u{10ffff}")).toBeNull();
+});
+
+test("[KV5] a cursor holds any key; what is none is refused", () => {
+  for (const key of ["a", "a/b c", "é\0\u{1f600}", "x".repeat(512)]) expect(decodeCursor(encodeCursor(key))).toBe(key);
+  for (const wrong of ["", "a", "%%%", "YQ==", 5, null, "/w"]) expect(() => decodeCursor(wrong)).toThrow('"cursor"');
+});
+
+test("[KV6] a key is 1 to 512 characters, counted as people count them", () => {
+  expect(parseKey("\u{1f600}".repeat(512), "key", 1)).toHaveLength(1024);
+  expect(() => parseKey("\u{1f600}".repeat(513), "key", 1)).toThrow("at most 512");
+  expect(() => parseKey("", "key", 1)).toThrow("must not be empty");
+  expect(() => parseKey("a\ud800", "key", 1)).toThrow("not valid Unicode");
+  expect(() => parseKey(7, "key", 1)).toThrow("must be a string");
+  expect(() => parseKey(undefined, "key", 1)).toThrow("required");
+});

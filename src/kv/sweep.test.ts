@@ -1,0 +1,50 @@
+import { afterEach, beforeEach, expect, test } from "bun:test";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { testClock } from "../../tests/support/clock.ts";
+import { createStorageEngine, type StorageEngine } from "../db/index.ts";
+import { systemClock } from "../kernel/clock.ts";
+import { silentLogger } from "../kernel/logger.ts";
+import { SWEEP_INTERVAL_MS, SWEEP_PAUSE_MS, SWEEP_STEP_KEYS } from "./limits.ts";
+import { createEntryStore, migrateEntries } from "./store.ts";
+import { startSweep } from "./sweep.ts";
+
+let directory = "";
+let engine: StorageEngine;
+
+beforeEach(() => {
+  directory = mkdtempSync(join(tmpdir(), "kv-sweep-"));
+  engine = createStorageEngine({ clock: systemClock });
+});
+afterEach(async () => {
+  await engine.stop();
+  rmSync(directory, { recursive: true });
+});
+
+test("[KV10] expired keys leave the file step by step, and only they", async () => {
+  const file = engine.open(join(directory, "a.db"), { migrate: migrateEntries });
+  const store = createEntryStore(file);
+  const clock = testClock(1_000_000);
+  const expiredCount = SWEEP_STEP_KEYS + 20;
+  const sets = Array.from({ length: expiredCount }, (_, index) => store.set(`old${index}`, "1", clock.now() + 1_000));
+  await Promise.all([...sets, store.set("kept", "1", null), store.set("later", "1", clock.now() + 3_600_000)]);
+  const rowCount = () => file.sqlite.query<{ count: number }, []>("SELECT count(*) AS count FROM entries").get()?.count;
+
+  const stop = startSweep({ stores: [store], clock, logger: silentLogger });
+  const waitFor = async (count: number) => {
+    for (let turn = 0; turn < 500 && (rowCount() !== count || clock.waiting === 0); turn++) await Bun.sleep(2);
+    expect(rowCount()).toBe(count);
+  };
+  clock.advance(SWEEP_INTERVAL_MS);
+  await waitFor(22);
+  clock.advance(SWEEP_PAUSE_MS);
+  await waitFor(2);
+  clock.advance(3_600_000);
+  await waitFor(2);
+  clock.advance(SWEEP_INTERVAL_MS);
+  await waitFor(1);
+  expect(store.get("kept", clock.now())).toBe("1");
+  await stop();
+  expect(clock.waiting).toBe(0);
+});
