@@ -65,7 +65,7 @@ export const oneTimeSecrets = sqliteTable(
   ],
 );
 
-/** `secret` is encrypted; `lastStep` is the latest time step whose code has been used. */
+/** `secret` is encrypted; `usedSteps` are the time steps whose codes have been used of late. */
 export const mfaFactors = sqliteTable(
   "mfa_factors",
   {
@@ -74,7 +74,7 @@ export const mfaFactors = sqliteTable(
     type: text().notNull(),
     secret: text().notNull(),
     verified: integer({ mode: "boolean" }).notNull().default(false),
-    lastStep: integer().notNull().default(0),
+    usedSteps: text({ mode: "json" }).notNull().default([]),
     createdAt: integer().notNull(),
   },
   (table) => [index("mfa_factors_userId").on(table.userId)],

@@ -51,7 +51,7 @@ CREATE TABLE mfa_factors (
   type TEXT NOT NULL,
   secret TEXT NOT NULL, -- encrypted with a key derived from the token secret
   verified INTEGER NOT NULL DEFAULT 0,
-  lastStep INTEGER NOT NULL DEFAULT 0, -- the latest time step whose code has been used
+  usedSteps TEXT NOT NULL DEFAULT '[]', -- time steps whose codes have been used, as long as they could be used again
   createdAt INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX mfa_factors_userId ON mfa_factors (userId);

@@ -11,10 +11,15 @@ import type { Logger } from "../kernel/logger.ts";
 import { createAccountFile } from "./account-file.ts";
 import { createAccounts } from "./accounts.ts";
 import { startCleanup } from "./cleanup.ts";
+import { createEmailFlows } from "./email-flows.ts";
 import { createGuesses } from "./guesses.ts";
-import { ACCESS_TOKEN_TTL_SECONDS } from "./limits.ts";
+import { ACCESS_TOKEN_TTL_SECONDS, MAILS_PER_ADDRESS } from "./limits.ts";
+import { createMailer } from "./mail/mailer.ts";
+import { createMfaService } from "./mfa.ts";
 import { createPasswords } from "./passwords.ts";
 import { passwordRoutes, type RouteDeps, sessionRoutes } from "./routes/account.ts";
+import { emailRoutes } from "./routes/email.ts";
+import { mfaRoutes } from "./routes/mfa.ts";
 import { createSealing } from "./sealing.ts";
 import { createAuthService } from "./service.ts";
 import { createSessionCache } from "./sessions.ts";
@@ -63,6 +68,10 @@ export async function createAuthArea(deps: AuthAreaDeps): Promise<AuthArea> {
   };
   const signIns = createSignIns(auth);
   const service = createAuthService(auth, signIns);
+  const mailer = createMailer({ config: config.mail ?? {}, dataDirectory: deps.dataDirectory, clock, ids, logger });
+  const mailLimit = createRateLimiter(MAILS_PER_ADDRESS, clock);
+  const emails = createEmailFlows({ ...auth, mailer, mailLimit, publicUrl: deps.publicUrl }, signIns);
+  const mfa = createMfaService(auth, signIns, () => issuerName(config, deps.publicUrl()));
   const stopCleanup = startCleanup({ file, clock, logger });
   const authLimiter = createRateLimiter(deps.rateLimits?.auth ?? RATE_LIMITS.auth, clock);
   const signUpLimiter = createRateLimiter(deps.rateLimits?.signup ?? RATE_LIMITS.signup, clock);
@@ -79,10 +88,20 @@ export async function createAuthArea(deps: AuthAreaDeps): Promise<AuthArea> {
           signUpLimiter.hit(address);
         },
       };
-      return new Elysia().use(passwordRoutes(routeDeps, service)).use(sessionRoutes(routeDeps, service));
+      return new Elysia()
+        .use(passwordRoutes(routeDeps, service))
+        .use(sessionRoutes(routeDeps, service))
+        .use(emailRoutes(routeDeps, emails, service))
+        .use(mfaRoutes(routeDeps, mfa, service));
     },
     async stop() {
       stopCleanup();
+      mailer.stop();
     },
   };
+}
+
+/** What authenticator apps show beside the account. */
+function issuerName(config: AuthConfig, publicUrl: string): string {
+  return config.passkeys?.rpName ?? (URL.canParse(publicUrl) ? new URL(publicUrl).hostname : "Platform");
 }

@@ -8,14 +8,19 @@ export interface Factor {
   /** Encrypted. */
   secret: string;
   verified: boolean;
-  /** The latest time step whose code has been used. */
-  lastStep: number;
+  /** The time steps whose codes have been used, as long as they could be used again. */
+  usedSteps: number[];
   createdAt: Millis;
 }
 
-type FactorRow = Omit<Factor, "verified"> & { verified: number };
+type FactorRow = Omit<Factor, "verified" | "usedSteps"> & { verified: number; usedSteps: string };
 
-const toFactor = (row: FactorRow): Factor => ({ ...row, verified: row.verified === 1 });
+const toFactor = (row: FactorRow): Factor => ({
+  ...row,
+  verified: row.verified === 1,
+  // What the store wrote itself is an array of numbers.
+  usedSteps: JSON.parse(row.usedSteps) as number[],
+});
 
 export function factorsOfUser(sql: Sql, userId: string): Factor[] {
   return sql
@@ -24,14 +29,15 @@ export function factorsOfUser(sql: Sql, userId: string): Factor[] {
     .map(toFactor);
 }
 
-export function insertFactor(sql: Sql, factor: Omit<Factor, "verified" | "lastStep">): void {
+export function insertFactor(sql: Sql, factor: Omit<Factor, "verified" | "usedSteps">): void {
   sql
     .query("INSERT INTO mfa_factors (id, userId, type, secret, createdAt) VALUES (?, ?, ?, ?, ?)")
     .run(factor.id, factor.userId, factor.type, factor.secret, factor.createdAt);
 }
 
-export function useFactorStep(sql: Sql, id: string, step: number): void {
-  sql.query("UPDATE mfa_factors SET verified = 1, lastStep = ? WHERE id = ?").run(step, id);
+/** A factor whose code has been right is verified. */
+export function setUsedSteps(sql: Sql, id: string, usedSteps: readonly number[]): void {
+  sql.query("UPDATE mfa_factors SET verified = 1, usedSteps = ? WHERE id = ?").run(JSON.stringify(usedSteps), id);
 }
 
 /** Recovery codes go with their factor. `verified: null` means either kind. */

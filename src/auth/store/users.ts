@@ -135,3 +135,10 @@ export function updateUser(sql: Sql, id: string, changes: UserChanges, now: Mill
 export function deleteUser(sql: Sql, id: string): boolean {
   return sql.query("DELETE FROM users WHERE id = ?").run(id).changes > 0;
 }
+
+/** Takes away what somebody may have set before the address was proved: password, identities, passkeys. */
+export function clearUnprovenCredentials(sql: Sql, id: string): void {
+  sql.query("UPDATE users SET passwordHash = NULL WHERE id = ?").run(id);
+  sql.query("DELETE FROM identities WHERE userId = ?").run(id);
+  sql.query("DELETE FROM passkeys WHERE userId = ?").run(id);
+}

@@ -1,0 +1,126 @@
+import { mkdirSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { createTransport } from "nodemailer";
+import type { AuthConfig } from "../../config/types.ts";
+import type { Clock } from "../../kernel/clock.ts";
+import { MINUTE_MS, SECOND_MS } from "../../kernel/duration.ts";
+import type { Ids } from "../../kernel/ids.ts";
+import type { Logger } from "../../kernel/logger.ts";
+import { type MailKind, type MailValues, renderMail } from "./templates.ts";
+
+/** Mails that wait for the SMTP server; what comes when there are so many is dropped, and logged. */
+const MAILS_WAITING_MAX = 1_000;
+const SMTP_CONNECTIONS_MAX = 4;
+const SMTP_TIMEOUT_MS = 20 * SECOND_MS;
+/** A mail that failed is sent again after these. */
+const RETRY_DELAYS_MS = [5 * SECOND_MS, MINUTE_MS, 5 * MINUTE_MS];
+/** Messages kept in the outbox; the oldest go. */
+const OUTBOX_FILES_MAX = 1_000;
+const FROM_DEFAULT = "no-reply@localhost";
+
+export interface Mailer {
+  /**
+   * Hands a mail over and returns at once, so that an answer takes as long for an address without an account as for one
+   * with. A failure is logged, and the mail tried again three times.
+   */
+  send(kind: MailKind, values: MailValues): void;
+  stop(): void;
+}
+
+interface Message {
+  kind: MailKind;
+  from: string;
+  to: string;
+  subject: string;
+  text: string;
+  html?: string;
+}
+
+interface MailerDeps {
+  config: NonNullable<AuthConfig["mail"]>;
+  dataDirectory: string;
+  clock: Clock;
+  ids: Ids;
+  logger: Logger;
+}
+
+/** With `smtp`, mails are sent; without, they become files in `<data>/outbox`. Decisions 2. */
+export function createMailer(deps: MailerDeps): Mailer {
+  const transport = deps.config.smtp === undefined ? createOutbox(deps) : createSmtp(deps, deps.config.smtp);
+  return {
+    send(kind, values) {
+      const content = renderMail(kind, values, deps.config.templates ?? {});
+      const { email: to, ...secrets } = values;
+      transport.send({ kind, from: deps.config.from ?? FROM_DEFAULT, to, ...content }, secrets);
+    },
+    stop: transport.stop,
+  };
+}
+
+interface Transport {
+  send(message: Message, secrets: Omit<MailValues, "email">): void;
+  stop(): void;
+}
+
+/** One JSON file per message, with the link or code beside the text, for development and tests. */
+function createOutbox(deps: MailerDeps): Transport {
+  const directory = join(deps.dataDirectory, "outbox");
+  return {
+    send(message, secrets) {
+      mkdirSync(directory, { recursive: true, mode: 0o700 });
+      const sentAt = new Date(deps.clock.now()).toISOString();
+      // Names sort by time: ids do.
+      const path = join(directory, `${deps.ids.uuid()}.json`);
+      writeFileSync(path, `${JSON.stringify({ ...message, ...secrets, sentAt }, null, 2)}\n`, { mode: 0o600 });
+      const files = readdirSync(directory).filter((name) => name.endsWith(".json"));
+      for (const name of files.sort().slice(0, Math.max(0, files.length - OUTBOX_FILES_MAX))) {
+        rmSync(join(directory, name), { force: true });
+      }
+      deps.logger.info("No SMTP server is configured: a mail was written to the outbox", {
+        ...{ kind: message.kind, to: message.to, path },
+      });
+    },
+    stop() {},
+  };
+}
+
+function createSmtp(deps: MailerDeps, smtp: NonNullable<MailerDeps["config"]["smtp"]>): Transport {
+  const transport = createTransport({
+    ...{ host: smtp.host, port: smtp.port, secure: smtp.secure ?? smtp.port === 465 },
+    ...(smtp.user === undefined ? {} : { auth: { user: smtp.user, pass: smtp.pass ?? "" } }),
+    ...{ pool: true, maxConnections: SMTP_CONNECTIONS_MAX },
+    ...{ connectionTimeout: SMTP_TIMEOUT_MS, greetingTimeout: SMTP_TIMEOUT_MS, socketTimeout: SMTP_TIMEOUT_MS },
+    // What a template refers to is nobody's file or address.
+    ...{ disableFileAccess: true, disableUrlAccess: true },
+  });
+  let waiting = 0;
+  let isStopped = false;
+
+  const deliver = async (message: Message, retry: number): Promise<void> => {
+    try {
+      await transport.sendMail(message);
+      waiting--;
+    } catch (cause) {
+      const delayMs = RETRY_DELAYS_MS[retry];
+      const willRetry = delayMs !== undefined && !isStopped;
+      deps.logger.error("Sending a mail failed", { cause, kind: message.kind, to: message.to, willRetry });
+      if (willRetry) deps.clock.after(delayMs, () => void deliver(message, retry + 1));
+      else waiting--;
+    }
+  };
+
+  return {
+    send(message) {
+      if (waiting >= MAILS_WAITING_MAX) {
+        deps.logger.error("Too many mails wait to be sent: one was dropped", { kind: message.kind, to: message.to });
+        return;
+      }
+      waiting++;
+      void deliver(message, 0);
+    },
+    stop() {
+      isStopped = true;
+      transport.close();
+    },
+  };
+}
