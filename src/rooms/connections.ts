@@ -1,0 +1,106 @@
+import type { Principal } from "../access/principal.ts";
+import type { Principals } from "../access/principals.ts";
+import type { SessionEvents, SessionLookup } from "../access/sessions.ts";
+import { AppError } from "../kernel/errors.ts";
+import type { MaybePromise } from "../kernel/maybe-promise.ts";
+import { CONNECTIONS_MAX, PENDING_PER_ADDRESS_MAX } from "./limits.ts";
+
+export type UserPrincipal = Principal & { kind: "user" };
+
+interface Connected {
+  /** Its session has ended. */
+  revoke(): void;
+  /** The server stops. */
+  goAway(): void;
+}
+
+export interface Connections {
+  /** Errors: 429 over 5 connections of one address that have not authenticated yet; 503 over all bounds. Decisions 9. */
+  checkRoom(address: string): void;
+  /** Counts a connection; it waits for its `auth`. */
+  add(connection: Connected, address: string): void;
+  /** It has authenticated: it counts as pending no longer, and ends with its session. */
+  authenticated(connection: Connected, sessionId: string): void;
+  remove(connection: Connected): void;
+  identify(token: string): MaybePromise<UserPrincipal>;
+  /** The user as of now; null when the session has ended. */
+  present(principal: UserPrincipal): UserPrincipal | null;
+  stop(): void;
+}
+
+interface Entry {
+  address: string;
+  isPending: boolean;
+  sessionId: string | null;
+}
+
+/** All connections: who waits for authentication, and whose session is whose. */
+export function createConnections(deps: {
+  principals: Pick<Principals, "ofToken">;
+  sessions: SessionLookup & SessionEvents;
+}): Connections {
+  const entries = new Map<Connected, Entry>();
+  const pendingByAddress = new Map<string, number>();
+  const bySession = new Map<string, Set<Connected>>();
+
+  const endPending = (entry: Entry): void => {
+    if (!entry.isPending) return;
+    entry.isPending = false;
+    const left = (pendingByAddress.get(entry.address) ?? 0) - 1;
+    if (left > 0) pendingByAddress.set(entry.address, left);
+    else pendingByAddress.delete(entry.address);
+  };
+  const leaveSession = (connection: Connected, entry: Entry): void => {
+    if (entry.sessionId === null) return;
+    const ofSession = bySession.get(entry.sessionId);
+    ofSession?.delete(connection);
+    if (ofSession?.size === 0) bySession.delete(entry.sessionId);
+    entry.sessionId = null;
+  };
+  const stopListening = deps.sessions.onEnd((sessionId) => {
+    for (const connection of [...(bySession.get(sessionId) ?? [])]) connection.revoke();
+  });
+
+  return {
+    checkRoom(address) {
+      if ((pendingByAddress.get(address) ?? 0) >= PENDING_PER_ADDRESS_MAX) {
+        throw new AppError(429, `At most ${PENDING_PER_ADDRESS_MAX} connections of one address may wait for auth`);
+      }
+      if (entries.size >= CONNECTIONS_MAX) throw new AppError(503, "Too many connections");
+    },
+    add(connection, address) {
+      entries.set(connection, { address, isPending: true, sessionId: null });
+      pendingByAddress.set(address, (pendingByAddress.get(address) ?? 0) + 1);
+    },
+    authenticated(connection, sessionId) {
+      const entry = entries.get(connection);
+      if (entry === undefined) return;
+      endPending(entry);
+      leaveSession(connection, entry);
+      entry.sessionId = sessionId;
+      const ofSession = bySession.get(sessionId);
+      if (ofSession === undefined) bySession.set(sessionId, new Set([connection]));
+      else ofSession.add(connection);
+    },
+    remove(connection) {
+      const entry = entries.get(connection);
+      if (entry === undefined) return;
+      endPending(entry);
+      leaveSession(connection, entry);
+      entries.delete(connection);
+    },
+    identify: (token) => deps.principals.ofToken(token),
+    present(principal) {
+      const session = deps.sessions.find(principal.sessionId, principal.auth.id);
+      if (session === null) return null;
+      const { role, email, isAnonymous } = session;
+      const { auth } = principal;
+      if (role === auth.role && email === auth.email && isAnonymous === auth.isAnonymous) return principal;
+      return { ...principal, auth: { ...auth, role, email, isAnonymous } };
+    },
+    stop() {
+      stopListening();
+      for (const connection of [...entries.keys()]) connection.goAway();
+    },
+  };
+}

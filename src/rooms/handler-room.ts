@@ -1,0 +1,204 @@
+import { createDraft } from "immer";
+import type { AppAccess } from "../config/app-access.ts";
+import type { Player, Room } from "../config/room-types.ts";
+import type { Clock } from "../kernel/clock.ts";
+import type { JsonObject, JsonValue } from "../kernel/json.ts";
+import { MESSAGES_PER_HANDLER_MAX, METADATA_MAX_BYTES, STATE_CEILING_BYTES, TIMER_DELAY_MAX_MS } from "./limits.ts";
+import { jsonText, roomMessage } from "./messages.ts";
+import type { RoomState, StateChanges } from "./room-state.ts";
+import { adoptState, SYNCED, stateBytes, UNSYNCED } from "./state.ts";
+import type { RoomNamespace, StoredTimer } from "./types.ts";
+
+type Next = JsonObject | ((state: JsonObject) => JsonObject);
+
+/** A message that goes out if the handler succeeds. */
+export interface Outgoing {
+  /** null: everybody but `except`. */
+  to: string | null;
+  except: readonly string[];
+  text: string;
+}
+
+/** Everything that a handler asked for. */
+export interface Staged extends StateChanges {
+  messages: readonly Outgoing[];
+  kicked: ReadonlySet<string>;
+  /** null clears. */
+  timers: ReadonlyMap<string, StoredTimer | null>;
+  wantsSave: boolean;
+}
+
+interface HandlerRoomDeps {
+  namespace: RoomNamespace;
+  id: string;
+  state: RoomState;
+  /** Those in the room while this handler runs. */
+  players: () => readonly Player[];
+  clock: Clock;
+  app: () => AppAccess;
+  /** A handler that has ended still asks for something. */
+  onLate: (what: string) => void;
+}
+
+/**
+ * The `room` of one handler. It works on top of the room's state and changes nothing: what the handler asked for stands in
+ * `staged` and counts only if the handler succeeds. After `end()` it is deaf, so that what a handler does later is lost.
+ */
+export class HandlerRoom implements Room {
+  readonly #deps: HandlerRoomDeps;
+  #hasEnded = false;
+  #shared: JsonObject | null = null;
+  #server: JsonObject | null = null;
+  #metadata: JsonObject | null = null;
+  readonly #players = new Map<string, JsonObject>();
+  readonly #messages: Outgoing[] = [];
+  readonly #kicked = new Set<string>();
+  readonly #timers = new Map<string, StoredTimer | null>();
+  #wantsSave = false;
+
+  constructor(deps: HandlerRoomDeps) {
+    this.#deps = deps;
+  }
+
+  get namespace(): string {
+    return this.#deps.namespace.name;
+  }
+
+  get id(): string {
+    return this.#deps.id;
+  }
+
+  get app(): AppAccess {
+    return this.#deps.app();
+  }
+
+  get shared(): JsonObject {
+    return this.#shared ?? this.#deps.state.shared;
+  }
+
+  setShared(next: Next): void {
+    if (!this.#listens("setShared")) return;
+    this.#shared = adoptState(resolve(next, this.shared), SYNCED);
+  }
+
+  player(userId: string): JsonObject {
+    return this.#players.get(userId) ?? this.#deps.state.player(userId);
+  }
+
+  setPlayer(userId: string, next: Next): void {
+    if (!this.#listens("setPlayer")) return;
+    if (typeof userId !== "string" || userId === "") throw new Error("setPlayer: a user id is required");
+    this.#players.set(userId, adoptState(resolve(next, this.player(userId)), SYNCED));
+  }
+
+  players(): Player[] {
+    return this.#deps.players().filter(({ userId }) => !this.#kicked.has(userId));
+  }
+
+  get server(): JsonObject {
+    return this.#server ?? this.#deps.state.server;
+  }
+
+  setServer(next: Next): void {
+    if (!this.#listens("setServer")) return;
+    const state = adoptState(resolve(next, this.server), UNSYNCED);
+    limitBytes("The server state", stateBytes(state, UNSYNCED), STATE_CEILING_BYTES);
+    this.#server = state;
+  }
+
+  send(messageType: string, data: JsonValue, options: { except?: readonly string[] } = {}): void {
+    this.#message({ to: null, except: options.except ?? [], text: roomMessage(messageType, data) });
+  }
+
+  sendTo(userId: string, messageType: string, data: JsonValue): void {
+    this.#message({ to: userId, except: [], text: roomMessage(messageType, data) });
+  }
+
+  kick(userId: string): void {
+    if (this.#listens("kick")) this.#kicked.add(userId);
+  }
+
+  get metadata(): JsonObject {
+    return this.#metadata ?? this.#deps.state.metadata;
+  }
+
+  setMetadata(metadata: JsonObject): void {
+    if (!this.#listens("setMetadata")) return;
+    const adopted = adoptState(metadata, UNSYNCED);
+    limitBytes("The metadata", stateBytes(adopted, UNSYNCED), METADATA_MAX_BYTES);
+    this.#metadata = adopted;
+  }
+
+  setTimer(name: string, ms: number, data?: JsonValue): void {
+    if (!this.#listens("setTimer")) return;
+    const { namespace, clock } = this.#deps;
+    if (!Object.hasOwn(namespace.config.timers ?? {}, name)) {
+      throw new Error(`setTimer: rooms.${namespace.name}.timers has no "${name}"`);
+    }
+    if (!(ms >= 0 && ms <= TIMER_DELAY_MAX_MS)) {
+      throw new Error(`setTimer: ms must be between 0 and ${TIMER_DELAY_MAX_MS}, got ${ms}`);
+    }
+    // A copy by way of JSON: what the handler does to its object afterwards is not the timer's.
+    this.#timers.set(name, { dueAt: clock.now() + ms, data: JSON.parse(jsonText(data)) });
+  }
+
+  clearTimer(name: string): void {
+    if (this.#listens("clearTimer")) this.#timers.set(name, null);
+  }
+
+  save(): void {
+    if (this.#listens("save")) this.#wantsSave = true;
+  }
+
+  /** Ends the handler's say. Errors: the state would be over its limit. */
+  end(): Staged {
+    this.#hasEnded = true;
+    const staged: Staged = {
+      shared: this.#shared,
+      server: this.#server,
+      metadata: this.#metadata,
+      players: this.#players,
+      messages: this.#messages,
+      kicked: this.#kicked,
+      timers: this.#timers,
+      wantsSave: this.#wantsSave,
+    };
+    if (this.#shared !== null || this.#players.size > 0) {
+      const { state, namespace } = this.#deps;
+      // A state that an older config allowed may shrink step by step.
+      const maxBytes = Math.max(namespace.limits.stateMaxBytes, state.bytes);
+      limitBytes("The state of the room", state.bytesAfter(staged), maxBytes);
+    }
+    return staged;
+  }
+
+  /** Ends it without effect: the handler has failed. */
+  abandon(): void {
+    this.#hasEnded = true;
+  }
+
+  #message(outgoing: Outgoing): void {
+    if (!this.#listens("send")) return;
+    if (this.#messages.length >= MESSAGES_PER_HANDLER_MAX) {
+      throw new Error(`A handler sends at most ${MESSAGES_PER_HANDLER_MAX} messages`);
+    }
+    this.#messages.push(outgoing);
+  }
+
+  #listens(what: string): boolean {
+    if (this.#hasEnded) this.#deps.onLate(what);
+    return !this.#hasEnded;
+  }
+}
+
+/** An updater may return another state, or change the one it gets, which is a draft. */
+function resolve(next: Next, state: JsonObject): unknown {
+  if (typeof next !== "function") return next;
+  const draft: JsonObject = createDraft(state);
+  // Without a return value the draft is what was meant.
+  return (next(draft) as JsonObject | undefined) ?? draft;
+}
+
+function limitBytes(what: string, bytes: number, maxBytes: number): void {
+  if (bytes > maxBytes) throw new Error(`${what} must be at most ${maxBytes} bytes of JSON, got ${bytes}`);
+}

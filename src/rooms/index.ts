@@ -1,0 +1,54 @@
+import type { AnyElysia } from "elysia";
+import type { Principals } from "../access/principals.ts";
+import type { SessionEvents, SessionLookup } from "../access/sessions.ts";
+import type { AppAccess } from "../config/app-access.ts";
+import type { RoomsConfig } from "../config/room-types.ts";
+import type { DatabaseFile } from "../db/index.ts";
+import type { Http } from "../http/http.ts";
+import type { SocketServer } from "../http/sockets.ts";
+import type { Clock } from "../kernel/clock.ts";
+import type { Ids } from "../kernel/ids.ts";
+import type { Logger } from "../kernel/logger.ts";
+import { createConnections } from "./connections.ts";
+import { createRoomRoutes } from "./routes.ts";
+import { createRoomsService } from "./service.ts";
+import { createRoomStore } from "./store.ts";
+
+export { migrateRooms } from "./store.ts";
+
+export interface RoomsArea {
+  routes(http: Http): AnyElysia;
+  /** Rooms that are known in memory. */
+  readonly liveRooms: number;
+  /** Closes every connection with 1001 and saves every room. The file belongs to the engine. */
+  stop(): Promise<void>;
+}
+
+/** Rooms over WebSockets. Spec: Room endpoints, Events; rules: SPEC.md. */
+export function createRoomsArea(deps: {
+  config: RoomsConfig;
+  sockets: SocketServer;
+  principals: Pick<Principals, "ofToken">;
+  sessions: SessionLookup & SessionEvents;
+  /** `<data>/rooms.db`, opened with `migrateRooms`. */
+  file: DatabaseFile;
+  app: () => AppAccess;
+  clock: Clock;
+  ids: Ids;
+  logger: Logger;
+}): RoomsArea {
+  const service = createRoomsService({ ...deps, store: createRoomStore(deps.file) });
+  const connections = createConnections(deps);
+  return {
+    routes: (http) => createRoomRoutes(http, { ...deps, service, connections }),
+    get liveRooms() {
+      return service.liveRooms;
+    },
+    async stop() {
+      // The rooms first: they must not take the closing for the players' leaving.
+      const saved = service.stop();
+      connections.stop();
+      await saved;
+    },
+  };
+}

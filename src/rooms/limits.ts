@@ -1,0 +1,77 @@
+import type { RoomConfig } from "../config/room-types.ts";
+import { DAY_MS, MINUTE_MS, SECOND_MS } from "../kernel/duration.ts";
+
+/** Spec: Limits / Rooms; decisions 9. Each of the first block can be set per namespace. */
+const PLAYERS_MAX = 100;
+const STATE_MAX_BYTES = 1024 * 1024;
+/** What `maxStateSize` can be raised to; the bound of the server state, which no client pays for, as well. */
+export const STATE_CEILING_BYTES = 10 * 1024 * 1024;
+const MESSAGES_PER_SECOND = 10;
+const AUTH_TIMEOUT_MS = 5 * SECOND_MS;
+const RECONNECT_TIMEOUT_MS = 30 * SECOND_MS;
+const SAVE_INTERVAL_MS = MINUTE_MS;
+const STATE_TTL_MS = DAY_MS;
+const IDLE_TIMEOUT_MS = 300 * SECOND_MS;
+
+export const DELTA_DEPTH_MAX = 5;
+export const DELTA_INTERVAL_MS = 50;
+export const HANDLER_TIMEOUT_MS = 5 * SECOND_MS;
+export const PENDING_PER_ADDRESS_MAX = 5;
+
+/** What the specification leaves open is bounded all the same. */
+export const METADATA_MAX_BYTES = 16 * 1024;
+/** The longest delay of a timer: what `setTimeout` can hold, 24.8 days. */
+export const TIMER_DELAY_MAX_MS = 2 ** 31 - 1;
+/** What one handler may send before it has ended. */
+export const MESSAGES_PER_HANDLER_MAX = 1_000;
+/** Tasks of one room that wait for their turn. */
+export const MAILBOX_MAX = 10_000;
+/** Messages of one connection that wait for its `auth` or `join` to be answered. */
+export const WAITING_MESSAGES_MAX = 256;
+/** Bytes that may wait for a slow client, beside two whole states, before it is closed with 1013. */
+const BACKLOG_BYTES = 1024 * 1024;
+/** Before `auth` a message holds no more than a token. */
+export const UNAUTHENTICATED_MESSAGE_MAX_CHARS = 32 * 1024;
+/** What a message may have beside the state that `join` hints at, or an action's payload. */
+export const MESSAGE_OVERHEAD_CHARS = 64 * 1024;
+/** Rooms in memory at once. */
+export const LIVE_ROOMS_MAX = 100_000;
+/** Connections at once, over all rooms. */
+export const CONNECTIONS_MAX = 100_000;
+
+/** How often rooms past their time to live are deleted, and how many at a time. */
+export const SWEEP_INTERVAL_MS = 10 * MINUTE_MS;
+export const SWEEP_ROWS_MAX = 500;
+/** Hibernated rooms that are woken for due timers in one turn. */
+export const WAKE_ROOMS_MAX = 100;
+/** After a failed save. */
+export const SAVE_RETRY_MS = 5 * SECOND_MS;
+
+export interface RoomLimits {
+  maxPlayers: number;
+  stateMaxBytes: number;
+  messagesPerSecond: number;
+  authTimeoutMs: number;
+  reconnectTimeoutMs: number;
+  saveIntervalMs: number;
+  stateTtlMs: number;
+  idleTimeoutMs: number;
+  /** Not a setting: follows from the size of the state, which a `sync` sends whole. */
+  backlogMaxBytes: number;
+}
+
+/** The limits of a namespace: what its config says, else the specification's defaults. */
+export function roomLimits(config: RoomConfig): RoomLimits {
+  const stateMaxBytes = Math.min(config.maxStateSize ?? STATE_MAX_BYTES, STATE_CEILING_BYTES);
+  return {
+    maxPlayers: config.maxPlayers ?? PLAYERS_MAX,
+    stateMaxBytes,
+    backlogMaxBytes: 2 * stateMaxBytes + BACKLOG_BYTES,
+    messagesPerSecond: config.messageRate ?? MESSAGES_PER_SECOND,
+    authTimeoutMs: config.authTimeout ?? AUTH_TIMEOUT_MS,
+    reconnectTimeoutMs: config.reconnectTimeout ?? RECONNECT_TIMEOUT_MS,
+    saveIntervalMs: config.saveInterval ?? SAVE_INTERVAL_MS,
+    stateTtlMs: config.stateTtl ?? STATE_TTL_MS,
+    idleTimeoutMs: config.idleTimeout ?? IDLE_TIMEOUT_MS,
+  };
+}

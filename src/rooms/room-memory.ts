@@ -1,0 +1,288 @@
+import type { AppAccess } from "../config/app-access.ts";
+import type { Player, Room } from "../config/room-types.ts";
+import type { Clock, Millis } from "../kernel/clock.ts";
+import type { JsonObject } from "../kernel/json.ts";
+import type { Logger } from "../kernel/logger.ts";
+import { chain, type MaybePromise } from "../kernel/maybe-promise.ts";
+import { Announcer } from "./announcer.ts";
+import { HandlerRoom, type Staged } from "./handler-room.ts";
+import { HANDLER_TIMEOUT_MS } from "./limits.ts";
+import { Mailbox } from "./mailbox.ts";
+import type { Members } from "./members.ts";
+import { messageOf } from "./messages.ts";
+import { type Outcome, runBounded } from "./outcome.ts";
+import { RoomState } from "./room-state.ts";
+import { RoomTimers } from "./room-timers.ts";
+import { SaveSchedule } from "./save-schedule.ts";
+import type { RoomStore } from "./store.ts";
+import type { RoomNamespace, StoredRoom } from "./types.ts";
+
+export interface RoomMemoryDeps {
+  store: RoomStore;
+  clock: Clock;
+  logger: Logger;
+  app: () => AppAccess;
+  /** The room has nobody in it and is not in memory: forget it. */
+  onEmpty: () => void;
+  /** The room left memory with a timer set. */
+  onTimerLeft: (dueAt: Millis) => void;
+}
+
+interface RoomEvents {
+  /** The file says that this player was in the room. */
+  onPresent(player: Player): void;
+  onTimer(name: string, dueAt: Millis): void;
+  onKick(userId: string): void;
+}
+
+type Task = (state: RoomState) => MaybePromise<void>;
+
+interface HandlerEnd<T> {
+  /** Not a member yet, and counted as one by the handler. */
+  entering?: Player;
+  /** The handler has succeeded; before its messages go out. */
+  committing?: () => void;
+  done?: (value: T) => void;
+  failed: (cause: unknown) => void;
+}
+
+/**
+ * A room's state and how it comes and goes: tasks run one after another and find the state in memory, handlers run on top
+ * of it, and it is saved, hibernates and comes back. Who is in the room, and what they may, is for `LiveRoom` to say.
+ */
+export class RoomMemory {
+  readonly namespace: RoomNamespace;
+  readonly id: string;
+  readonly announcer: Announcer;
+  readonly timers: RoomTimers;
+  readonly saves: SaveSchedule;
+  readonly #deps: RoomMemoryDeps;
+  readonly #members: Members;
+  readonly #events: RoomEvents;
+  readonly #mailbox = new Mailbox();
+  #state: RoomState | null = null;
+  #lastActiveAt: Millis = 0;
+  #cancelIdle: (() => void) | null = null;
+  #isStopping = false;
+
+  constructor(namespace: RoomNamespace, id: string, members: Members, deps: RoomMemoryDeps, events: RoomEvents) {
+    this.namespace = namespace;
+    this.id = id;
+    this.#members = members;
+    this.#deps = deps;
+    this.#events = events;
+    this.announcer = new Announcer(members, deps.clock);
+    this.timers = new RoomTimers(deps.clock, events.onTimer);
+    this.saves = new SaveSchedule({
+      clock: deps.clock,
+      intervalMs: namespace.limits.saveIntervalMs,
+      save: () => this.#save(),
+    });
+  }
+
+  get isStopping(): boolean {
+    return this.#isStopping;
+  }
+
+  /** null while it is not in memory. */
+  get state(): RoomState | null {
+    return this.#state;
+  }
+
+  /** Runs `task` in its turn, or `failed` when the state cannot be had. false: too many wait, and neither will run. */
+  post(task: Task, failed: (cause: unknown) => void = () => {}): boolean {
+    if (this.#isStopping) return false;
+    return this.#mailbox.post(() => {
+      if (this.#isStopping) return;
+      this.#lastActiveAt = this.#deps.clock.now();
+      const run = (state: RoomState | Error): MaybePromise<void> => {
+        return state instanceof Error ? failed(state) : task(state);
+      };
+      return chain(chain(this.#state ?? this.#wake(), run), () => this.#settle());
+    });
+  }
+
+  /** Runs a handler on top of the state: what it asked for counts when it succeeds, and nothing of it when not. */
+  run<T>(state: RoomState, handler: (room: Room) => MaybePromise<T>, end: HandlerEnd<T>): MaybePromise<void> {
+    const { namespace, id } = this;
+    const { clock, app } = this.#deps;
+    const { entering } = end;
+    const players = (): Player[] => {
+      return entering === undefined ? this.#members.players() : [...this.#members.players(), entering];
+    };
+    const onLate = (what: string): void => this.log(what, "called by a handler that had ended: nothing is changed");
+    const room = new HandlerRoom({ namespace, id, state, players, clock, app, onLate });
+    const finish = (outcome: Outcome<T>): void => {
+      let staged: Staged;
+      try {
+        if (!outcome.ok) throw outcome.cause;
+        staged = room.end();
+      } catch (cause) {
+        room.abandon();
+        end.failed(cause);
+        return;
+      }
+      end.committing?.();
+      this.#commit(state, staged);
+      end.done?.(outcome.value);
+    };
+    return runBounded(clock, HANDLER_TIMEOUT_MS, () => handler(room), finish);
+  }
+
+  /** Waits for the handler that runs, and saves. Nothing happens to the room afterwards. */
+  async stop(): Promise<void> {
+    this.#isStopping = true;
+    this.#mailbox.clear();
+    await this.#mailbox.whenIdle();
+    this.#rest();
+    await this.saves.flush();
+    this.saves.stop();
+    this.#state = null;
+  }
+
+  log(what: string, cause: unknown): void {
+    this.#deps.logger.error("room", { namespace: this.namespace.name, room: this.id, what, cause });
+  }
+
+  #commit(state: RoomState, staged: Staged): void {
+    let isChanged = state.commit(staged);
+    for (const [name, timer] of staged.timers) {
+      isChanged = true;
+      if (timer === null) state.timers.delete(name);
+      else state.timers.set(name, timer);
+    }
+    if (staged.timers.size > 0) this.timers.arm(state);
+    if (isChanged) this.saves.changed();
+    this.announcer.schedule(state);
+    for (const { to, except, text } of staged.messages) {
+      for (const connection of this.#members.connections()) {
+        const isMeant = to === null ? !except.includes(connection.userId) : connection.userId === to;
+        if (isMeant) connection.send(text);
+      }
+    }
+    for (const userId of staged.kicked) this.#events.onKick(userId);
+    if (staged.wantsSave) void this.saves.flush();
+  }
+
+  /** From the file, or new; an error when onCreate threw or the file cannot be read. */
+  #wake(): MaybePromise<RoomState | Error> {
+    let stored: StoredRoom | null;
+    let state: RoomState;
+    try {
+      stored = this.#deps.store.load(this.namespace.name, this.id, this.#deps.clock.now());
+      state = stored === null ? new RoomState() : RoomState.restore(stored);
+    } catch (cause) {
+      this.log("loading", cause);
+      return new Error("The room cannot be loaded");
+    }
+    this.#state = state;
+    this.#armIdle();
+    if (stored === null) return this.#create(state);
+    for (const player of stored.present) this.#events.onPresent(player);
+    // Who stayed connected through the hibernation gets the state again. Spec: Events / sync.
+    for (const connection of this.#members.connections()) {
+      connection.hold();
+      this.announcer.requestSync(state, connection);
+    }
+    this.timers.arm(state);
+    return state;
+  }
+
+  #create(state: RoomState): MaybePromise<RoomState | Error> {
+    const { onCreate } = this.namespace.config;
+    if (onCreate === undefined) return state;
+    let created: RoomState | Error = state;
+    const running = this.run(state, (room) => onCreate(room), {
+      failed: (cause) => {
+        this.log("onCreate", cause);
+        this.#rest();
+        this.#state = null;
+        created = new Error(messageOf(cause));
+      },
+    });
+    return chain(running, () => created);
+  }
+
+  /** After each task: a room without anybody in it goes to rest. */
+  #settle(): void {
+    if (this.#members.size > 0 || this.#mailbox.hasWaiting) return;
+    if (this.#state === null) this.#deps.onEmpty();
+    else this.#mailbox.post(() => this.#hibernate());
+  }
+
+  #armIdle(): void {
+    const { clock } = this.#deps;
+    const { idleTimeoutMs } = this.namespace.limits;
+    this.#cancelIdle?.();
+    this.#cancelIdle = clock.after(idleTimeoutMs, () => this.#checkIdle());
+  }
+
+  #checkIdle(): void {
+    const { clock } = this.#deps;
+    const { idleTimeoutMs } = this.namespace.limits;
+    const restMs = this.#lastActiveAt + idleTimeoutMs - clock.now();
+    this.#cancelIdle = clock.after(restMs > 0 ? restMs : idleTimeoutMs, () => this.#checkIdle());
+    if (restMs <= 0) this.#mailbox.post(() => this.#hibernate());
+  }
+
+  /** Saves and leaves memory, unless something happens meanwhile. */
+  #hibernate(): MaybePromise<void> {
+    const state = this.#state;
+    if (state === null || this.#isStopping || this.#mailbox.hasWaiting) return;
+    const isEmpty = this.#members.size === 0;
+    const idleMs = this.#deps.clock.now() - this.#lastActiveAt;
+    // Somebody's place is kept: the end of that is near, and is something that happens.
+    if (!isEmpty && (idleMs < this.namespace.limits.idleTimeoutMs || this.#members.hasAbsent)) return;
+    const { onDestroy } = this.namespace.config;
+    if (!isEmpty || onDestroy === undefined) return this.#leaveMemory(state);
+    const destroyed = this.run(state, (room) => onDestroy(room), { failed: (cause) => this.log("onDestroy", cause) });
+    return chain(destroyed, () => this.#leaveMemory(state));
+  }
+
+  async #leaveMemory(state: RoomState): Promise<void> {
+    // It is saved also when nothing has changed: its time to live begins anew.
+    this.saves.changed();
+    // A room that cannot be saved stays: the schedule tries again, and so does the next idle time.
+    if (!(await this.saves.flush()) || this.#isStopping) return;
+    this.#rest();
+    this.#state = null;
+    const timer = state.nextTimer();
+    if (timer !== null) this.#deps.onTimerLeft(timer.dueAt);
+    this.#settle();
+  }
+
+  /** Announces what there is, and ends everything that would act by itself. */
+  #rest(): void {
+    if (this.#state !== null) this.announcer.flush(this.#state);
+    this.announcer.stop();
+    this.timers.stop();
+    this.saves.stop();
+    this.#cancelIdle?.();
+    this.#cancelIdle = null;
+  }
+
+  async #save(): Promise<boolean> {
+    const state = this.#state;
+    if (state === null) return true;
+    const savedAt = this.#deps.clock.now();
+    try {
+      await this.#deps.store.save({
+        ...state.store(),
+        namespace: this.namespace.name,
+        id: this.id,
+        present: this.#members.players(),
+        savedAt,
+        expiresAt: savedAt + this.namespace.limits.stateTtlMs,
+      });
+      return true;
+    } catch (cause) {
+      this.log("saving", cause);
+      return false;
+    }
+  }
+
+  /** null while it is not in memory. */
+  get metadata(): JsonObject | null {
+    return this.#state?.metadata ?? null;
+  }
+}

@@ -1,0 +1,85 @@
+import { type AnyElysia, Elysia } from "elysia";
+import { Type } from "typebox";
+import type { Http } from "../http/http.ts";
+import { operation } from "../http/operation.ts";
+import { queryOf } from "../http/query.ts";
+import type { SocketServer } from "../http/sockets.ts";
+import type { Clock } from "../kernel/clock.ts";
+import type { Ids } from "../kernel/ids.ts";
+import type { Logger } from "../kernel/logger.ts";
+import type { Connections } from "./connections.ts";
+import { RoomSocket } from "./room-socket.ts";
+import type { RoomAddress, RoomsService } from "./service.ts";
+
+const ADDRESS = [
+  { name: "namespace", required: true, description: "A namespace of `rooms` in the config" },
+  { name: "id", required: true, description: "1 to 128 characters of A-Z a-z 0-9 _ - : ." },
+];
+
+/** Spec: Room endpoints. Credentials are not looked at: the first message of a connection carries the token. */
+export function createRoomRoutes(
+  http: Http,
+  deps: {
+    service: RoomsService;
+    connections: Connections;
+    sockets: SocketServer;
+    clock: Clock;
+    ids: Ids;
+    logger: Logger;
+  },
+): AnyElysia {
+  const { service, connections, sockets } = deps;
+  const addressOf = (request: Request): RoomAddress => {
+    const query = queryOf(request);
+    return service.address(query.get("namespace") ?? "", query.get("id") ?? "");
+  };
+
+  return new Elysia()
+    .get(
+      "/api/room",
+      http.route(
+        ({ request, address: clientAddress }) => {
+          const address = addressOf(request);
+          const from = clientAddress();
+          connections.checkRoom(from);
+          const socket = new RoomSocket({ ...deps, address, id: deps.ids.uuid() });
+          try {
+            const response = sockets.upgrade(request, socket);
+            connections.add(socket, from);
+            return response;
+          } catch (cause) {
+            socket.goAway();
+            throw cause;
+          }
+        },
+        { public: true },
+      ),
+      operation({
+        tag: "Rooms",
+        summary: "Connect to a room by WebSocket",
+        description: "The v2 protocol: JSON messages, of which `auth` is the first.",
+        security: "public",
+        query: ADDRESS,
+        answers: { 101: { description: "The connection is a WebSocket now" } },
+        errors: [400, 404, 429, 503],
+      }),
+    )
+    .get(
+      "/api/room/metadata",
+      http.route(({ request }) => service.metadata(addressOf(request)), { public: true }),
+      operation({
+        tag: "Rooms",
+        summary: "The metadata of a room",
+        description: "What the room's own code has set with `room.setMetadata`.",
+        security: "public",
+        query: ADDRESS,
+        answers: {
+          200: {
+            description: "The metadata; `{}` when none has been set",
+            schema: Type.Record(Type.String(), Type.Unknown()),
+          },
+        },
+        errors: [400, 404],
+      }),
+    );
+}

@@ -1,0 +1,160 @@
+import type { AppAccess } from "../config/app-access.ts";
+import type { RoomsConfig } from "../config/room-types.ts";
+import type { Auth } from "../config/types.ts";
+import type { Clock } from "../kernel/clock.ts";
+import { badField, notFound } from "../kernel/errors.ts";
+import type { JsonObject } from "../kernel/json.ts";
+import type { Logger } from "../kernel/logger.ts";
+import { chain } from "../kernel/maybe-promise.ts";
+import { HANDLER_TIMEOUT_MS, LIVE_ROOMS_MAX, roomLimits, SWEEP_INTERVAL_MS, SWEEP_ROWS_MAX } from "./limits.ts";
+import { type Outcome, runBounded } from "./outcome.ts";
+import { LiveRoom } from "./room.ts";
+import type { RoomStore } from "./store.ts";
+import type { JoinOutcome, RoomConnection, RoomNamespace } from "./types.ts";
+import { createWakeSchedule } from "./wake-schedule.ts";
+
+export interface RoomAddress {
+  namespace: RoomNamespace;
+  id: string;
+}
+
+export interface RoomsService {
+  /** Errors: 400 for a missing or malformed member, 404 for an undeclared namespace. Decisions 9. */
+  address(namespace: string, id: string): RoomAddress;
+  /** Asks the join rule, and brings the room into memory where it is not. */
+  join(address: RoomAddress, connection: RoomConnection, auth: Auth): Promise<Joining>;
+  /** `{}` when none has been set. */
+  metadata(address: RoomAddress): JsonObject;
+  /** Rooms that are known in memory, hibernated ones with connections included. */
+  readonly liveRooms: number;
+  /** Saves every room. */
+  stop(): Promise<void>;
+}
+
+export type Joining = { room: LiveRoom; outcome: JoinOutcome } | { room: null; outcome: JoinOutcome };
+
+const ROOM_ID = /^[A-Za-z0-9_\-:.]{1,128}$/;
+
+export function createRoomsService(deps: {
+  config: RoomsConfig;
+  store: RoomStore;
+  app: () => AppAccess;
+  clock: Clock;
+  logger: Logger;
+}): RoomsService {
+  const { store, clock, logger } = deps;
+  const namespaces = new Map<string, RoomNamespace>();
+  for (const [name, config] of Object.entries(deps.config)) {
+    namespaces.set(name, { name, config, limits: roomLimits(config) });
+  }
+  const rooms = new Map<string, LiveRoom>();
+  // No namespace has a slash in its name as an id has none, so a key stands for one room.
+  const keyOf = (namespace: string, id: string): string => `${namespace}/${id}`;
+
+  const wakes = createWakeSchedule({
+    store,
+    clock,
+    isInMemory: ({ namespace, id }) => rooms.get(keyOf(namespace, id))?.isInMemory === true,
+    wake({ namespace, id }) {
+      const declared = namespaces.get(namespace);
+      if (declared !== undefined) obtain({ namespace: declared, id })?.wake();
+    },
+    onFailure: (cause) => logger.error("rooms with timers cannot be found", { cause }),
+  });
+
+  /** null: LIVE_ROOMS_MAX are in memory. */
+  const obtain = ({ namespace, id }: RoomAddress): LiveRoom | null => {
+    const key = keyOf(namespace.name, id);
+    const known = rooms.get(key);
+    if (known !== undefined) return known;
+    if (rooms.size >= LIVE_ROOMS_MAX) return null;
+    const room = new LiveRoom(namespace, id, {
+      ...deps,
+      onTimerLeft: wakes.expect,
+      onEmpty: (empty) => {
+        if (rooms.get(key) === empty) rooms.delete(key);
+      },
+    });
+    rooms.set(key, room);
+    return room;
+  };
+
+  const sweep = startSweep({ store, clock, logger });
+  if (namespaces.size > 0) wakes.expect(clock.now());
+
+  return {
+    address(namespace, id) {
+      if (namespace === "") throw badField("namespace", "required", "namespace is required");
+      if (id === "") throw badField("id", "required", "id is required");
+      if (!ROOM_ID.test(id)) {
+        throw badField("id", "invalid_value", "id must be 1 to 128 characters of A-Z a-z 0-9 _ - : .");
+      }
+      const declared = namespaces.get(namespace);
+      if (declared === undefined) throw notFound(`There is no room namespace "${namespace}"`);
+      return { namespace: declared, id };
+    },
+    async join(address, connection, auth) {
+      const isAllowed = await mayJoin(address, auth, { clock, logger });
+      if (!isAllowed) return { room: null, outcome: { kind: "denied", message: "Access denied" } };
+      const room = obtain(address);
+      if (room === null)
+        return { room, outcome: { kind: "denied", message: "The server has no place for another room" } };
+      return { room, outcome: await room.join(connection) };
+    },
+    metadata({ namespace, id }) {
+      const live = rooms.get(keyOf(namespace.name, id))?.metadata ?? null;
+      return live ?? store.metadata(namespace.name, id, clock.now()) ?? {};
+    },
+    get liveRooms() {
+      return rooms.size;
+    },
+    async stop() {
+      sweep.stop();
+      wakes.stop();
+      await Promise.all([...rooms.values()].map((room) => room.stop()));
+      rooms.clear();
+    },
+  };
+}
+
+/** Absent: denied. A throw, and a rule that takes too long, deny too. Decisions 9. */
+async function mayJoin(
+  { namespace, id }: RoomAddress,
+  auth: Auth,
+  deps: { clock: Clock; logger: Logger },
+): Promise<boolean> {
+  const rule = namespace.config.access?.join;
+  if (typeof rule !== "function") return rule === true;
+  let outcome: Outcome<boolean> = { ok: true, value: false };
+  const isTrue = () => chain(rule(auth, id), (answer: unknown) => answer === true);
+  await runBounded(deps.clock, HANDLER_TIMEOUT_MS, isTrue, (result) => {
+    outcome = result;
+  });
+  return read(outcome);
+
+  function read(result: Outcome<boolean>): boolean {
+    if (result.ok) return result.value;
+    deps.logger.error("room join rule", { namespace: namespace.name, room: id, cause: result.cause });
+    return false;
+  }
+}
+
+/** Deletes rooms past their time to live, a bounded number at a time. */
+function startSweep(deps: { store: RoomStore; clock: Clock; logger: Logger }): { stop(): void } {
+  let cancel: (() => void) | null = null;
+  let hasStopped = false;
+  const run = async (): Promise<void> => {
+    const removed = await deps.store.removeExpired(deps.clock.now(), SWEEP_ROWS_MAX).catch((cause: unknown) => {
+      deps.logger.error("expired rooms cannot be deleted", { cause });
+      return 0;
+    });
+    if (!hasStopped) cancel = deps.clock.after(removed === SWEEP_ROWS_MAX ? 0 : SWEEP_INTERVAL_MS, () => void run());
+  };
+  cancel = deps.clock.after(SWEEP_INTERVAL_MS, () => void run());
+  return {
+    stop() {
+      hasStopped = true;
+      cancel?.();
+    },
+  };
+}

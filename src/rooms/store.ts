@@ -1,0 +1,131 @@
+import type { Database } from "bun:sqlite";
+import type { DatabaseFile } from "../db/index.ts";
+import type { Millis } from "../kernel/clock.ts";
+import type { JsonObject } from "../kernel/json.ts";
+import { jsonText } from "./messages.ts";
+import type { StoredRoom } from "./types.ts";
+
+/** Rooms have a file of their own, `rooms.db`: a save of many big states never holds up the writes of sign-ins. */
+export function migrateRooms(sqlite: Database): void {
+  sqlite.run(`CREATE TABLE IF NOT EXISTS rooms (
+    namespace TEXT NOT NULL,
+    id TEXT NOT NULL,
+    shared TEXT NOT NULL,            -- JSON, as players, server, metadata, timers and present
+    shared_version INTEGER NOT NULL,
+    players TEXT NOT NULL,           -- { [userId]: { state, version } }
+    server TEXT NOT NULL,
+    metadata TEXT NOT NULL,
+    timers TEXT NOT NULL,            -- { [name]: { dueAt, data } }
+    present TEXT NOT NULL,           -- the players that were in the room
+    saved_at INTEGER NOT NULL,       -- milliseconds since 1970, as expires_at and next_timer_at
+    expires_at INTEGER NOT NULL,
+    next_timer_at INTEGER,           -- NULL: no timer is set
+    PRIMARY KEY (namespace, id)
+  ) STRICT`);
+  sqlite.run("CREATE INDEX IF NOT EXISTS rooms_by_expiry ON rooms (expires_at)");
+  sqlite.run(
+    "CREATE INDEX IF NOT EXISTS rooms_by_timer ON rooms (next_timer_at, namespace, id) WHERE next_timer_at IS NOT NULL",
+  );
+}
+
+const LOAD = "SELECT * FROM rooms WHERE namespace = ?1 AND id = ?2 AND expires_at > ?3";
+const METADATA = "SELECT metadata FROM rooms WHERE namespace = ?1 AND id = ?2 AND expires_at > ?3";
+const SAVE = `INSERT OR REPLACE INTO rooms (namespace, id, shared, shared_version, players, server, metadata, timers,
+  present, saved_at, expires_at, next_timer_at) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)`;
+const TIMERS = `SELECT namespace, id, next_timer_at AS dueAt FROM rooms
+  WHERE next_timer_at IS NOT NULL AND (next_timer_at, namespace, id) > (?1, ?2, ?3)
+  ORDER BY next_timer_at, namespace, id LIMIT ?4`;
+const EXPIRED = "SELECT 1 FROM rooms WHERE expires_at <= ?1 LIMIT 1";
+const REMOVE_EXPIRED =
+  "DELETE FROM rooms WHERE rowid IN (SELECT rowid FROM rooms WHERE expires_at <= ?1 ORDER BY expires_at LIMIT ?2)";
+
+interface RoomRow {
+  shared: string;
+  shared_version: number;
+  players: string;
+  server: string;
+  metadata: string;
+  timers: string;
+  present: string;
+  saved_at: number;
+  expires_at: number;
+}
+
+export interface TimedRoom {
+  namespace: string;
+  id: string;
+  dueAt: Millis;
+}
+
+export interface RoomStore {
+  /** null: never saved, or past its time to live. */
+  load(namespace: string, id: string, now: Millis): StoredRoom | null;
+  /** null as for `load`. */
+  metadata(namespace: string, id: string, now: Millis): JsonObject | null;
+  save(room: StoredRoom): Promise<void>;
+  /** Saved rooms with a timer, by the time of their first one, beginning after `after`. */
+  timed(after: TimedRoom, limit: number): TimedRoom[];
+  /** Deletes at most `limit` rooms past their time to live; gives how many. */
+  removeExpired(now: Millis, limit: number): Promise<number>;
+}
+
+export function createRoomStore(file: DatabaseFile): RoomStore {
+  return {
+    load(namespace, id, now) {
+      const row = file.query<RoomRow>(LOAD).get(namespace, id, now);
+      return row === null ? null : readRow(namespace, id, row);
+    },
+    metadata(namespace, id, now) {
+      const row = file.query<{ metadata: string }>(METADATA).get(namespace, id, now);
+      return row === null ? null : JSON.parse(row.metadata);
+    },
+    async save(room) {
+      const nextTimerAt = Object.values(room.timers).reduce<Millis | null>((next, { dueAt }) => {
+        return next === null ? dueAt : Math.min(next, dueAt);
+      }, null);
+      // Made here and not inside the write: the room goes on while that waits for its turn.
+      const values = [
+        room.namespace,
+        room.id,
+        jsonText(room.shared),
+        room.sharedVersion,
+        jsonText(room.players),
+        jsonText(room.server),
+        jsonText(room.metadata),
+        jsonText(room.timers),
+        jsonText(room.present),
+        room.savedAt,
+        room.expiresAt,
+        nextTimerAt,
+      ];
+      await file.write((tx) => {
+        tx.query(SAVE).run(...values);
+      });
+    },
+    timed(after, limit) {
+      return file.query<TimedRoom>(TIMERS).all(after.dueAt, after.namespace, after.id, limit);
+    },
+    async removeExpired(now, limit) {
+      // Most sweeps find nothing, and need no transaction for that.
+      if (file.query(EXPIRED).get(now) === null) return 0;
+      return file.write((tx) => tx.query(REMOVE_EXPIRED).run(now, limit).changes);
+    },
+  };
+}
+
+/** What `save` has written; the casts of JSON.parse rest on that. */
+function readRow(namespace: string, id: string, row: RoomRow): StoredRoom {
+  return {
+    namespace,
+    id,
+    shared: JSON.parse(row.shared),
+    sharedVersion: row.shared_version,
+    players: JSON.parse(row.players),
+    server: JSON.parse(row.server),
+    metadata: JSON.parse(row.metadata),
+    timers: JSON.parse(row.timers),
+    present: JSON.parse(row.present),
+    savedAt: row.saved_at,
+    expiresAt: row.expires_at,
+  };
+}

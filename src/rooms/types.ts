@@ -1,0 +1,61 @@
+import type { Player, RoomConfig } from "../config/room-types.ts";
+import type { Millis } from "../kernel/clock.ts";
+import type { JsonObject, JsonValue } from "../kernel/json.ts";
+import type { RoomLimits } from "./limits.ts";
+
+export interface RoomNamespace {
+  name: string;
+  config: RoomConfig;
+  limits: RoomLimits;
+}
+
+/** A room as it lies in the file. */
+export interface StoredRoom {
+  namespace: string;
+  id: string;
+  shared: JsonObject;
+  sharedVersion: number;
+  /** By user id. */
+  players: Record<string, { state: JsonObject; version: number }>;
+  server: JsonObject;
+  metadata: JsonObject;
+  timers: Record<string, StoredTimer>;
+  /** Who was in the room: after a restart they keep their place for the reconnect timeout. */
+  present: readonly Player[];
+  savedAt: Millis;
+  expiresAt: Millis;
+}
+
+export interface StoredTimer {
+  dueAt: Millis;
+  data: JsonValue;
+}
+
+/** What a room needs of a connection. */
+export interface RoomConnection {
+  readonly id: string;
+  readonly userId: string;
+  /** With the user's present role. */
+  player(): Player;
+  send(text: string): void;
+  /** From here on what is sent waits, so that nothing overtakes the `sync`. */
+  hold(): void;
+  /** Sends the `sync` and what waited. */
+  release(syncText: string): void;
+  /** Sends `text`, if any, and closes. */
+  end(code: number, reason: string, text?: string): void;
+  /** null while it is open. */
+  readonly closeCode: number | null;
+}
+
+export type JoinOutcome =
+  | { kind: "joined" }
+  | { kind: "denied"; message: string }
+  | { kind: "full"; maxPlayers: number };
+
+/** One user in a room, with any number of connections; none while the place is kept for a reconnect. */
+export interface Member {
+  player: Player;
+  readonly connections: Set<RoomConnection>;
+  cancelGrace: (() => void) | null;
+}
