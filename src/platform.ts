@@ -1,6 +1,5 @@
 import { join } from "node:path";
-import type { Server } from "bun";
-import type { AnyElysia } from "elysia";
+import { type AnyElysia, Elysia } from "elysia";
 import { createPrincipals } from "./access/principals.ts";
 import { createServiceKeys } from "./access/service-keys.ts";
 import { createTokenVerifier } from "./access/tokens.ts";
@@ -12,9 +11,10 @@ import { createStorageEngine, openSystemFile, type StorageEngine } from "./db/in
 import { BODY_MAX_BYTES } from "./http/body.ts";
 import { createCors } from "./http/cors.ts";
 import { createHttp } from "./http/http.ts";
+import { createListener } from "./http/listener.ts";
+import { createApiDocumentation } from "./http/openapi.ts";
 import { createGlobalLimiter, RATE_LIMITS } from "./http/rate-limit.ts";
 import { createServer } from "./http/server.ts";
-import { createSocketServer, type SocketHandler } from "./http/sockets.ts";
 import { type Clock, systemClock } from "./kernel/clock.ts";
 import { type Ids, systemIds } from "./kernel/ids.ts";
 import { type Logger, silentLogger } from "./kernel/logger.ts";
@@ -23,13 +23,6 @@ import { createSystemArea } from "./system/index.ts";
 import { createTablesArea } from "./tables/index.ts";
 import { createUsersArea } from "./users/index.ts";
 import { createVectorArea } from "./vectorize/index.ts";
-
-export const HOST_DEFAULT = "127.0.0.1";
-export const PORT_DEFAULT = 8787;
-/** Longer than the slowest answer (a query of 30 s) takes to begin. */
-const IDLE_TIMEOUT_SECONDS = 120;
-/** Uploads are bounded by their bucket, JSON bodies where they are read; this bounds what neither reads. */
-const REQUEST_MAX_BYTES = 1024 ** 4;
 
 export interface PlatformOptions {
   dataDirectory: string;
@@ -58,11 +51,8 @@ export async function createPlatform(config: PlatformConfig, options: PlatformOp
     clock,
     onFailure: (path, cause) => logger.error("a database file failed and takes no more writes", { path, cause }),
   });
-  let listening: Server<SocketHandler> | null = null;
-  const sockets = createSocketServer(() => listening);
-  const addressOf = createAddresses(config.server?.trustProxy === true, () => listening);
-
-  const publicUrl = () => (config.server?.publicUrl ?? listening?.url.origin ?? "").replace(/\/$/, "");
+  const listener = createListener({ trustProxy: config.server?.trustProxy === true });
+  const publicUrl = () => (config.server?.publicUrl ?? listener.origin() ?? "").replace(/\/$/, "");
   const systemFile = openSystemFile(engine, dataDirectory);
   const serviceKeys = createServiceKeys({ rootKey: secrets.serviceKey, declared: config.serviceKeys ?? {}, clock });
   const tokens = createTokenVerifier({ secret: secrets.jwtSecret, clock });
@@ -98,58 +88,29 @@ export async function createPlatform(config: PlatformConfig, options: PlatformOp
     logger,
     bodyMaxBytes: config.server?.maxBodySize ?? BODY_MAX_BYTES,
     globalLimit: createGlobalLimiter(config.rateLimits?.global ?? RATE_LIMITS.global, clock),
-    addressOf,
+    addressOf: listener.addressOf,
   });
   const system = createSystemArea({ config, clock });
-  const server = createServer(http, cors)
-    .use(system.routes(http))
-    .use(tables.routes(http))
-    .use(auth.routes(http))
-    .use(users.routes(http))
-    .use(native.kv.routes(http))
-    .use(native.d1.routes(http))
-    .use(native.vectors.routes(http));
+  const areas = [system, tables, auth, users, native.kv, native.d1, native.vectors];
+  const routes = areas.reduce((all: AnyElysia, area) => all.use(area.routes(http)), new Elysia());
+  const server = createServer(http, cors).use(routes);
+  if (config.api?.docs !== false) server.use(createApiDocumentation(http, routes));
   server.compile();
 
   return {
     app,
     server,
     fetch: async (request) => server.fetch(request),
-    async listen({ host = HOST_DEFAULT, port = PORT_DEFAULT } = {}) {
-      listening = Bun.serve<SocketHandler>({
-        hostname: host,
-        port,
-        idleTimeout: IDLE_TIMEOUT_SECONDS,
-        maxRequestBodySize: REQUEST_MAX_BYTES,
-        fetch: server.fetch,
-        websocket: sockets.handlers,
-        error: (cause) => http.failure(cause, new Request("http://localhost/")),
-      });
-      const boundPort = listening.port ?? port;
-      return { url: `http://${host.includes(":") ? `[${host}]` : host}:${boundPort}`, port: boundPort };
+    async listen({ host, port } = {}) {
+      const failure = (cause: unknown) => http.failure(cause, new Request("http://localhost/"));
+      return listener.listen(server, { host, port, failure });
     },
     async stop() {
-      const stopping = listening;
-      listening = null;
-      if (stopping !== null) await sockets.stop(stopping);
+      await listener.stop();
       await auth.stop();
       await native.stop();
       await engine.stop();
     },
-  };
-}
-
-/** The client's address: the socket's, or with `trustProxy` what the proxy in front wrote last into `X-Forwarded-For`. */
-function createAddresses(
-  trustProxy: boolean,
-  server: () => Server<SocketHandler> | null,
-): (request: Request) => string {
-  return (request) => {
-    const forwarded = trustProxy ? request.headers.get("x-forwarded-for") : null;
-    // Entries before the last are the client's own words.
-    const last = forwarded?.split(",").at(-1)?.trim();
-    if (last !== undefined && last !== "") return last;
-    return server()?.requestIP(request)?.address ?? "127.0.0.1";
   };
 }
 

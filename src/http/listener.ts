@@ -1,0 +1,61 @@
+import type { Server } from "bun";
+import type { AnyElysia } from "elysia";
+import { createSocketServer, type SocketHandler, type SocketServer } from "./sockets.ts";
+
+export const HOST_DEFAULT = "127.0.0.1";
+export const PORT_DEFAULT = 8787;
+/** Longer than the slowest answer (a query of 30 s) takes to begin. */
+const IDLE_TIMEOUT_SECONDS = 120;
+/** Uploads are bounded by their bucket, JSON bodies where they are read; this bounds what neither reads. */
+const REQUEST_MAX_BYTES = 1024 ** 4;
+
+/** The network side of a platform: before it listens there are no sockets, and requests come from the process itself. */
+export interface Listener {
+  readonly sockets: SocketServer;
+  /** The client's address. */
+  addressOf(request: Request): string;
+  /** `http://HOST:PORT`; null while it does not listen. */
+  origin(): string | null;
+  listen(
+    server: AnyElysia,
+    options: { host?: string | undefined; port?: number | undefined; failure(cause: unknown): Response },
+  ): { url: string; port: number };
+  /** Stops accepting, answers what is under way, closes sockets with 1001. */
+  stop(): Promise<void>;
+}
+
+/** `trustProxy`: the address is what the proxy in front wrote last into `X-Forwarded-For`. Decisions 2. */
+export function createListener(options: { trustProxy: boolean }): Listener {
+  let listening: Server<SocketHandler> | null = null;
+  const sockets = createSocketServer(() => listening);
+  return {
+    sockets,
+    addressOf(request) {
+      const forwarded = options.trustProxy ? request.headers.get("x-forwarded-for") : null;
+      // Entries before the last are the client's own words.
+      const last = forwarded?.split(",").at(-1)?.trim();
+      if (last !== undefined && last !== "") return last;
+      return listening?.requestIP(request)?.address ?? "127.0.0.1";
+    },
+    origin: () => listening?.url.origin ?? null,
+    listen(server, { host = HOST_DEFAULT, port = PORT_DEFAULT, failure }) {
+      listening = Bun.serve<SocketHandler>({
+        hostname: host,
+        port,
+        idleTimeout: IDLE_TIMEOUT_SECONDS,
+        maxRequestBodySize: REQUEST_MAX_BYTES,
+        fetch: server.fetch,
+        websocket: sockets.handlers,
+        error: failure,
+      });
+      const boundPort = listening.port ?? port;
+      return { url: `http://${host.includes(":") ? `[${host}]` : host}:${boundPort}`, port: boundPort };
+    },
+    async stop() {
+      const stopping = listening;
+      if (stopping === null) return;
+      await sockets.stop(stopping);
+      listening = null;
+    },
+  };
+}

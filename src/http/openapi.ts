@@ -1,0 +1,86 @@
+import { swagger } from "@elysiajs/swagger";
+import { type AnyElysia, Elysia } from "elysia";
+import style from "swagger-ui-dist/swagger-ui.css" with { type: "file" };
+import script from "swagger-ui-dist/swagger-ui-bundle.js" with { type: "file" };
+import { VERSION } from "../kernel/version.ts";
+import type { Http } from "./http.ts";
+
+const TAGS = [
+  { name: "Tables", description: "Records in tables, grouped into namespaces" },
+  { name: "Storage", description: "Files in buckets" },
+  { name: "Auth", description: "Users and sign-in" },
+  { name: "Administration", description: "Users, for service keys" },
+  { name: "Key-value", description: "Values by key" },
+  { name: "SQL", description: "Statements on declared databases" },
+  { name: "Vectors", description: "Vector indexes" },
+  { name: "Rooms", description: "State synchronised over WebSockets" },
+  { name: "Realtime", description: "Changes, presence and broadcasts over WebSockets" },
+  { name: "Push", description: "Devices, topics and messages" },
+  { name: "Analytics", description: "Events and requests" },
+  { name: "System", description: "Health, schema, public configuration" },
+];
+
+/** Nothing on this page comes from elsewhere: it works on a machine without internet. */
+const PAGE = `<!doctype html>
+<html lang="en">
+  <head>
+    <meta charset="utf-8">
+    <meta name="viewport" content="width=device-width, initial-scale=1">
+    <title>Platform API</title>
+    <link rel="stylesheet" href="/swagger/ui.css">
+    <link rel="icon" href="data:,">
+  </head>
+  <body>
+    <div id="api"></div>
+    <script src="/swagger/ui.js"></script>
+    <script>SwaggerUIBundle({ url: "/swagger/json", dom_id: "#api", deepLinking: true, displayRequestDuration: true });</script>
+  </body>
+</html>
+`;
+
+/** `/swagger` (page) and `/swagger/json`, made from the descriptions of the routes. Decisions 11. */
+export function createApiDocumentation(http: Http, routes: AnyElysia): AnyElysia {
+  const documents = new Elysia().use(routes).use(
+    swagger({
+      path: "/swagger",
+      documentation: {
+        info: { title: "Platform", version: VERSION, description: "A whole backend in one executable." },
+        tags: TAGS,
+        components: {
+          securitySchemes: {
+            bearer: { type: "http", scheme: "bearer", bearerFormat: "JWT" },
+            serviceKey: { type: "apiKey", in: "header", name: "X-Platform-Service-Key" },
+          },
+        },
+      },
+    }),
+  );
+  const hidden = { detail: { hide: true } };
+  const file = (path: string, contentType: string) =>
+    http.route(() => new Response(Bun.file(path), { headers: { "content-type": contentType } }), { public: true });
+  // Written once: the routes are the same as long as the process lives.
+  let json: Promise<string> | null = null;
+  const document = () => {
+    json ??= Promise.resolve(documents.fetch(new Request("http://localhost/swagger/json"))).then((answer) =>
+      answer.text(),
+    );
+    return json;
+  };
+  return new Elysia()
+    .get(
+      "/swagger",
+      http.route(() => new Response(PAGE, { headers: { "content-type": "text/html; charset=utf-8" } }), {
+        public: true,
+      }),
+      hidden,
+    )
+    .get(
+      "/swagger/json",
+      http.route(async () => new Response(await document(), { headers: { "content-type": "application/json" } }), {
+        public: true,
+      }),
+      hidden,
+    )
+    .get("/swagger/ui.js", file(script, "text/javascript"), hidden)
+    .get("/swagger/ui.css", file(style, "text/css"), hidden);
+}
