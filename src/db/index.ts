@@ -1,3 +1,14 @@
+export {
+  type DeclaredColumn,
+  type DeclaredFts,
+  type DeclaredIndex,
+  type DeclaredMigration,
+  type DeclaredReference,
+  type DeclaredTable,
+  declaredMigration,
+  migrateDeclared,
+  SchemaMismatch,
+} from "./declared.ts";
 export { createStorageEngine, type StorageEngineOptions } from "./engine.ts";
 export { quoteIdentifier, quoteText } from "./identifiers.ts";
 export { createInstanceFiles, type InstanceFiles, type InstanceFilesOptions } from "./instance-files.ts";

@@ -1,0 +1,193 @@
+import type { Database } from "bun:sqlite";
+import { applyFts, applyIndexes, applyPlan, dropFts, dropFtsTriggers } from "./declared-apply.ts";
+import { DECLARED_KEY, readIndexNames, readStored, readTableSql, type StoredTable } from "./declared-inspect.ts";
+import { planTable } from "./declared-plan.ts";
+import { createTableSql } from "./declared-sql.ts";
+import { type DeclaredMigration, type DeclaredTable, SchemaMismatch } from "./declared-types.ts";
+import { quoteIdentifier as quote } from "./identifiers.ts";
+import { readMeta, writeMeta } from "./meta.ts";
+import { countRows } from "./row-counts.ts";
+
+export type {
+  DeclaredColumn,
+  DeclaredFts,
+  DeclaredIndex,
+  DeclaredMigration,
+  DeclaredReference,
+  DeclaredTable,
+} from "./declared-types.ts";
+export { SchemaMismatch } from "./declared-types.ts";
+
+const HASH_KEY = "declared_hash";
+const CREATE_MIGRATIONS = `CREATE TABLE IF NOT EXISTS "_platform_migrations" ("table" TEXT NOT NULL, "version" INTEGER NOT NULL,
+  "description" TEXT NOT NULL, PRIMARY KEY ("table", "version")) STRICT, WITHOUT ROWID`;
+
+export interface DeclaredOptions {
+  /** Stands before the table's name in messages. Default `""`: `posts.title`; with `shared`: `shared.posts.title`. */
+  namespace?: string;
+}
+
+/**
+ * Makes the tables of a file what is declared: adds tables, columns, indexes and full-text search, and drops indexes
+ * that are declared no longer. What would lose or reinterpret records throws SchemaMismatch, which names all of it,
+ * unless a migration has dealt with it; then, and after a failed migration, the file is as it was. Migrations run once
+ * each, in order of version over all tables, in the transaction of everything else. A table that is new has nothing to
+ * migrate: its migrations are recorded as done and not run. Decisions 2.
+ */
+export function migrateDeclared(sqlite: Database, tables: readonly DeclaredTable[], options?: DeclaredOptions): void {
+  declaredMigration(tables, options)(sqlite);
+}
+
+/** The same for many files: what depends on the declaration alone is done once. An unchanged file costs one look-up. */
+export function declaredMigration(
+  tables: readonly DeclaredTable[],
+  options: DeclaredOptions = {},
+): (sqlite: Database) => void {
+  const declaration = JSON.stringify(tables, (_, value: unknown) => (typeof value === "bigint" ? `${value}n` : value));
+  const hash = new Bun.CryptoHasher("sha256").update(declaration).digest("hex");
+  return (sqlite) => {
+    if (readMeta(sqlite, HASH_KEY) === hash) return;
+    // Dropping a table while foreign keys are enforced deletes what refers to it. Cannot be set inside a transaction.
+    sqlite.run("PRAGMA foreign_keys = OFF");
+    try {
+      sqlite.transaction(() => migrate(sqlite, tables, hash, options.namespace)).immediate();
+    } finally {
+      sqlite.run("PRAGMA foreign_keys = ON");
+    }
+  };
+}
+
+function migrate(
+  sqlite: Database,
+  tables: readonly DeclaredTable[],
+  hash: string,
+  namespace: string | undefined,
+): void {
+  const pathOf = (table: string) => (namespace === undefined ? table : `${namespace}.${table}`);
+  const stored = readStored(sqlite);
+  const before = readTableSql(sqlite);
+  const migrated = runMigrations(sqlite, tables, { stored, before, pathOf });
+  const present = migrated.size > 0 ? readTableSql(sqlite) : before;
+
+  const problems = missingTables(tables, stored, present).map(
+    (name) =>
+      `${pathOf(name)}: is no longer declared, and its records would be lost; a migration of another table can drop it`,
+  );
+  const planned = tables
+    .filter((table) => present.has(table.name))
+    .map((table) => {
+      const sql = present.get(table.name);
+      const isAltered = !stored.has(table.name) || sql !== before.get(table.name);
+      const isMigrated = migrated.has(table.name);
+      const input = { table, stored: stored.get(table.name) ?? null, isMigrated, isAltered };
+      return planTable(sqlite, input, pathOf(table.name));
+    });
+  problems.push(...planned.flatMap((entry) => entry.problems));
+  if (problems.length > 0) throw new SchemaMismatch(problems);
+
+  const added = tables.filter((table) => !present.has(table.name));
+  for (const table of added) sqlite.run(createTableSql(table));
+  for (const { plan } of planned) {
+    attempt(
+      () => applyPlan(sqlite, plan),
+      (message) => new SchemaMismatch([`${pathOf(plan.table.name)}: ${message}`]),
+    );
+  }
+  for (const table of tables) {
+    applyIndexes(sqlite, table);
+    applyFts(sqlite, table, { stored: stored.get(table.name) ?? null, isStale: migrated.size > 0 });
+  }
+  for (const name of stored.keys()) if (!tables.some((table) => table.name === name)) dropFts(sqlite, name);
+  if (planned.length > 0) assertReferences(sqlite, pathOf);
+  countRows(
+    sqlite,
+    (migrated.size > 0 || stored.size === 0 ? tables : added).map(({ name }) => name),
+    quote,
+  );
+  writeMeta(sqlite, DECLARED_KEY, JSON.stringify(tables.map(({ migrations: _, ...table }): StoredTable => table)));
+  writeMeta(sqlite, HASH_KEY, hash);
+}
+
+function missingTables(
+  tables: readonly DeclaredTable[],
+  stored: ReadonlyMap<string, StoredTable>,
+  present: ReadonlyMap<string, string>,
+): string[] {
+  const declared = new Set(tables.map(({ name }) => name));
+  return [...stored.keys()].filter((name) => !declared.has(name) && present.has(name));
+}
+
+interface MigrationContext {
+  stored: ReadonlyMap<string, StoredTable>;
+  before: ReadonlyMap<string, string>;
+  pathOf: (table: string) => string;
+}
+
+/** Runs what has not run yet, and returns the tables whose migrations did. */
+function runMigrations(sqlite: Database, tables: readonly DeclaredTable[], context: MigrationContext): Set<string> {
+  sqlite.run(CREATE_MIGRATIONS);
+  const pending = pendingMigrations(sqlite, tables);
+  // A table that was never there has no records to migrate, unless it is another one under a new name.
+  const mayBeRenamed = missingTables(tables, context.stored, context.before).length > 0;
+  const due = pending.filter(({ table }) => context.before.has(table.name) || mayBeRenamed);
+  if (due.length > 0) {
+    // Ours would stand in the way of dropped and renamed columns; all of them are made again afterwards.
+    for (const name of readIndexNames(sqlite)) sqlite.run(`DROP INDEX ${quote(name)}`);
+    for (const name of context.stored.keys()) dropFtsTriggers(sqlite, name);
+  }
+  const record = sqlite.prepare(
+    `INSERT INTO "_platform_migrations" ("table", "version", "description") VALUES (?, ?, ?)`,
+  );
+  for (const entry of pending) {
+    const { table, migration } = entry;
+    if (due.includes(entry)) runMigration(sqlite, migration, context.pathOf(table.name));
+    record.run(table.name, migration.version, migration.description);
+  }
+  record.finalize();
+  return new Set(due.map(({ table }) => table.name));
+}
+
+interface TableMigration {
+  table: DeclaredTable;
+  migration: DeclaredMigration;
+}
+
+function pendingMigrations(sqlite: Database, tables: readonly DeclaredTable[]): TableMigration[] {
+  const rows = sqlite
+    .query<{ table: string; version: number }, []>(`SELECT "table", "version" FROM "_platform_migrations"`)
+    .all();
+  const done = new Set(rows.map(({ table, version }) => `${version} ${table}`));
+  return tables
+    .flatMap((table) => table.migrations.map((migration) => ({ table, migration })))
+    .filter(({ table, migration }) => !done.has(`${migration.version} ${table.name}`))
+    .sort((a, b) => a.migration.version - b.migration.version);
+}
+
+function runMigration(sqlite: Database, migration: DeclaredMigration, path: string): void {
+  const name = `Migration ${migration.version} of ${path} (${migration.description})`;
+  attempt(
+    () => sqlite.run(migration.up),
+    (message) => new Error(`${name} failed: ${message}`),
+  );
+  if (!sqlite.inTransaction) throw new Error(`${name} ended the transaction that it runs in`);
+}
+
+function assertReferences(sqlite: Database, pathOf: (table: string) => string): void {
+  const broken = sqlite
+    .query<{ table: string; parent: string; n: number }, []>(
+      `SELECT "table", parent, count(*) AS n FROM pragma_foreign_key_check GROUP BY 1, 2`,
+    )
+    .all();
+  const problems = broken.map(
+    ({ table, parent, n }) => `${pathOf(table)}: ${n} records refer to records of ${pathOf(parent)} that do not exist`,
+  );
+  if (problems.length > 0) throw new SchemaMismatch(problems);
+}
+
+function attempt(work: () => void, asError: (message: string) => Error): void {
+  try {
+    work();
+  } catch (error) {
+    throw Object.assign(asError(error instanceof Error ? error.message : String(error)), { cause: error });
+  }
+}
