@@ -1,0 +1,163 @@
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import type { JsonObject, JsonValue } from "../../src/kernel/json.ts";
+import { type TestPlatform, testPlatform } from "../support/index.ts";
+
+const READER = "d1-scoped-key-0123456789abcdefghijklmnop";
+const CONFIG = {
+  d1: { main: {}, second: {}, slow: {} },
+  serviceKeys: { scoped: { key: READER, scopes: ["d1:database:main:*"] } },
+};
+const ENDLESS = "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c) SELECT count(*) FROM c";
+
+let platform: TestPlatform;
+beforeAll(async () => {
+  platform = await testPlatform({ config: CONFIG });
+  await sql("CREATE TABLE posts (id INTEGER PRIMARY KEY, title TEXT UNIQUE, extra)");
+});
+afterAll(() => platform.stop());
+
+interface SqlAnswer {
+  results: JsonObject[];
+  meta: { changes: number; rows_read: number; duration: number };
+  message: string;
+}
+const sql = (query: string, params?: JsonValue[], database = "main") =>
+  platform.service.post<SqlAnswer>(`/api/d1/${database}`, { query, ...(params === undefined ? {} : { params }) });
+const rows = async (query: string, params?: JsonValue[], database?: string) =>
+  (await sql(query, params, database)).body.results;
+
+test("[DQ1] statements answer with their rows and what they did", async () => {
+  const inserted = await sql("INSERT INTO posts (title) VALUES (?), (?)", ["one", "two"]);
+  expect([inserted.status, inserted.body]).toEqual([
+    200,
+    { results: [], meta: { changes: 2, rows_read: 0, duration: expect.any(Number) } } as never,
+  ]);
+  const selected = await sql("SELECT id, title FROM posts WHERE title <> ? ORDER BY id;", ["none"]);
+  expect(selected.body.results).toEqual([
+    { id: 1, title: "one" },
+    { id: 2, title: "two" },
+  ]);
+  expect(selected.body.meta).toMatchObject({ changes: 0, rows_read: 2 });
+  const returning = await sql("UPDATE posts SET title = title || '!' RETURNING title");
+  expect(returning.body.results).toEqual([{ title: "one!" }, { title: "two!" }]);
+  expect(returning.body.meta).toMatchObject({ changes: 2, rows_read: 2 });
+  expect((await sql("DELETE FROM posts WHERE id = 5")).body.meta.changes).toBe(0);
+  expect((await sql("CREATE TABLE other (a)")).body.meta.changes).toBe(0);
+  expect((await sql("VACUUM")).status).toBe(200);
+});
+
+test("[DQ2] values keep what they are, in and out", async () => {
+  const [types] = await rows("SELECT typeof(?) a, typeof(?) b, typeof(?) c, typeof(?) d, typeof(?) e", [
+    ...[1, 2 ** 40, 1.5, true, null],
+  ]);
+  expect(types).toEqual({ a: "integer", b: "integer", c: "real", d: "integer", e: "null" });
+  const [values] = await rows(
+    "SELECT 9223372036854775807 big, -9007199254740991 safe, x'00ff10' blob, 1.5 r, 'é\"\n' t, NULL n",
+  );
+  expect(values).toEqual({
+    ...{ big: "9223372036854775807", safe: -9007199254740991, blob: "AP8Q", r: 1.5, t: 'é"\n', n: null },
+  });
+  expect(await rows('SELECT 1 AS a, 2 AS a, 3 AS "__proto__"')).toEqual([JSON.parse('{"a":2,"__proto__":3}')]);
+});
+
+test("[DQ3] what SQLite refuses is 400 with its message", async () => {
+  await sql("INSERT INTO posts (id, title) VALUES (100, 'taken')");
+  const failures: [string, JsonValue[] | undefined, string][] = [
+    ["SELEC 1", undefined, "syntax error"],
+    ["SELECT * FROM nowhere", undefined, "no such table: nowhere"],
+    ["INSERT INTO posts (title) VALUES ('taken')", undefined, "UNIQUE constraint failed"],
+    ["SELECT ?, ?", [1], "takes 2 parameters, got 1"],
+    ["SELECT ?", [1, 2], "takes 1 parameters, got 2"],
+    ["SELECT ?", [[1]], "params.0"],
+    ["SELECT ?", [{}], "params.0"],
+    ["SELECT abs(-9223372036854775807 - 1)", undefined, "integer overflow"],
+  ];
+  for (const [query, params, message] of failures) {
+    const answer = await sql(query, params);
+    expect([query, answer.status]).toEqual([query, 400]);
+    expect(answer.body.message).toContain(message);
+  }
+  expect((await platform.service.post("/api/d1/main", {})).status).toBe(400);
+  expect((await platform.service.post("/api/d1/main", { query: "SELECT 1", params: "x" })).status).toBe(400);
+});
+
+test("[DQ4] of several statements none runs", async () => {
+  expect((await sql("INSERT INTO other VALUES (1); DROP TABLE other")).status).toBe(400);
+  expect(await rows("SELECT count(*) AS n FROM other")).toEqual([{ n: 0 }]);
+});
+
+test("[DQ5] nothing leads out of the file, and pragmas only read", async () => {
+  const refused = [
+    `ATTACH '${platform.dataDirectory}/system.db' AS s`,
+    "VACUUM INTO '/tmp/copy.db'",
+    "SELECT load_extension('x')",
+    "BEGIN",
+    "COMMIT",
+    "PRAGMA journal_mode = delete",
+    "PRAGMA user_version = 5",
+    "CREATE TEMP TABLE t (a)",
+  ];
+  for (const query of refused) expect([query, (await sql(query)).status]).toEqual([query, 400]);
+  expect(await rows("PRAGMA user_version")).toEqual([{ user_version: 0 }]);
+  expect((await rows("PRAGMA table_info(posts)")).map(({ name }) => name)).toEqual(["id", "title", "extra"]);
+  expect((await rows("SELECT name FROM pragma_table_info('posts')")).length).toBe(3);
+});
+
+test("[DQ6] a write that fails in the middle leaves nothing, and one that was answered survives a killed server", async () => {
+  await sql("CREATE TABLE numbers (n INTEGER PRIMARY KEY)", [], "second");
+  await sql("INSERT INTO numbers VALUES (5)", [], "second");
+  const failing = await sql("INSERT INTO numbers SELECT value FROM json_each('[1,2,5]')", [], "second");
+  expect(failing.status).toBe(400);
+  await Promise.all(Array.from({ length: 20 }, (_, n) => sql("INSERT INTO numbers VALUES (?)", [100 + n], "second")));
+  await platform.kill("SIGKILL");
+  await platform.restart();
+  const left = (await rows("SELECT n FROM numbers ORDER BY n", [], "second")).map(({ n }) => n);
+  expect(left).toEqual([5, ...Array.from({ length: 20 }, (_, n) => 100 + n)]);
+});
+
+test("[DQ8] a query that does not end holds up nothing else", async () => {
+  await sql("CREATE TABLE t (a)", [], "slow");
+  const abort = new AbortController();
+  const long = platform.service
+    .fetch("/api/d1/slow", {
+      method: "POST",
+      headers: { "content-type": "application/json" },
+      body: JSON.stringify({ query: ENDLESS }),
+      signal: abort.signal,
+    })
+    .catch(() => null);
+  await Bun.sleep(100);
+  for (let turn = 0; turn < 10; turn++) {
+    expect((await sql("INSERT INTO t VALUES (?)", [turn], "slow")).status).toBe(200);
+    expect(await rows("SELECT count(*) AS n FROM t", [], "slow")).toEqual([{ n: turn + 1 }]);
+    expect((await platform.get("/api/health")).status).toBe(200);
+  }
+  abort.abort();
+  await long;
+});
+
+test("[DQ10] rows without end are 413, and the statement has changed nothing", async () => {
+  const endlessRows = ENDLESS.replace("count(*)", "x, 'a long text that fills the answer quickly' AS t");
+  expect((await sql(endlessRows)).status).toBe(413);
+  await sql("CREATE TABLE filled (a)");
+  const query = `INSERT INTO filled ${endlessRows.replace("x, ", "")} LIMIT 900000 RETURNING a`;
+  expect((await sql(query)).status).toBe(413);
+  expect(await rows("SELECT count(*) AS n FROM filled")).toEqual([{ n: 0 }]);
+});
+
+test("[DQ11] only service keys with the right come in", async () => {
+  const body = { query: "SELECT 1" };
+  expect((await platform.post("/api/d1/main", body)).status).toBe(401);
+  expect((await platform.withKey("wrong").post("/api/d1/main", body)).status).toBe(401);
+  expect((await platform.service.post("/api/d1/nowhere", body)).status).toBe(404);
+  expect((await platform.withKey(READER).post("/api/d1/main", body)).status).toBe(200);
+  expect((await platform.withKey(READER).post("/api/d1/second", {})).status).toBe(403);
+});
+
+test("[DQ14] foreign keys are enforced", async () => {
+  await sql("CREATE TABLE parents (id INTEGER PRIMARY KEY)");
+  await sql("CREATE TABLE children (parent INTEGER REFERENCES parents (id) DEFERRABLE INITIALLY DEFERRED)");
+  const answer = await sql("INSERT INTO children VALUES (1)");
+  expect([answer.status, answer.body.message]).toEqual([400, "FOREIGN KEY constraint failed"]);
+  expect(await rows("SELECT * FROM children")).toEqual([]);
+});
