@@ -19,6 +19,7 @@ import { type Clock, systemClock } from "./kernel/clock.ts";
 import { type Ids, systemIds } from "./kernel/ids.ts";
 import { type Logger, silentLogger } from "./kernel/logger.ts";
 import { createKeyValueArea } from "./kv/index.ts";
+import { createRoomsArea, migrateRooms, roomMessageMaxBytes } from "./rooms/index.ts";
 import { createSystemArea } from "./system/index.ts";
 import { createTablesArea } from "./tables/index.ts";
 import { createUsersArea } from "./users/index.ts";
@@ -51,7 +52,10 @@ export async function createPlatform(config: PlatformConfig, options: PlatformOp
     clock,
     onFailure: (path, cause) => logger.error("a database file failed and takes no more writes", { path, cause }),
   });
-  const listener = createListener({ trustProxy: config.server?.trustProxy === true });
+  const listener = createListener({
+    trustProxy: config.server?.trustProxy === true,
+    messageMaxBytes: roomMessageMaxBytes(config.rooms ?? {}),
+  });
   const publicUrl = () => (config.server?.publicUrl ?? listener.origin() ?? "").replace(/\/$/, "");
   const systemFile = openSystemFile(engine, dataDirectory);
   const serviceKeys = createServiceKeys({ rootKey: secrets.serviceKey, declared: config.serviceKeys ?? {}, clock });
@@ -73,6 +77,12 @@ export async function createPlatform(config: PlatformConfig, options: PlatformOp
     onChange: () => {},
   });
   const native = await createNativeAreas(config, { engine, dataDirectory, clock, logger });
+  const rooms = createRoomsArea({
+    ...{ config: config.rooms ?? {}, sockets: listener.sockets, principals, sessions: auth.sessions },
+    ...{ clock, ids, logger },
+    file: engine.open(join(dataDirectory, "rooms.db"), { migrate: migrateRooms }),
+    app: () => app,
+  });
   const app: AppAccess = {
     db: tables.accessor,
     users: users.accessor,
@@ -91,7 +101,7 @@ export async function createPlatform(config: PlatformConfig, options: PlatformOp
     addressOf: listener.addressOf,
   });
   const system = createSystemArea({ config, clock });
-  const areas = [system, tables, auth, users, native.kv, native.d1, native.vectors];
+  const areas = [system, tables, auth, users, native.kv, native.d1, native.vectors, rooms];
   const routes = areas.reduce((all: AnyElysia, area) => all.use(area.routes(http)), new Elysia());
   const server = createServer(http, cors).use(routes);
   if (config.api?.docs !== false) server.use(createApiDocumentation(http, routes));
@@ -106,6 +116,8 @@ export async function createPlatform(config: PlatformConfig, options: PlatformOp
       return listener.listen(server, { host, port, failure });
     },
     async stop() {
+      // Rooms first: they must not take the closing of sockets for players who leave.
+      await rooms.stop();
       await listener.stop();
       await auth.stop();
       await native.stop();

@@ -24,10 +24,13 @@ export interface Listener {
   stop(): Promise<void>;
 }
 
-/** `trustProxy`: the address is what the proxy in front wrote last into `X-Forwarded-For`. Decisions 2. */
-export function createListener(options: { trustProxy: boolean }): Listener {
+/**
+ * `trustProxy`: the address is what the proxy in front wrote last into `X-Forwarded-For`. `messageMaxBytes`: of a WebSocket
+ * message, where an area needs more than the default. Decisions 2.
+ */
+export function createListener(options: { trustProxy: boolean; messageMaxBytes?: number }): Listener {
   let listening: Server<SocketHandler> | null = null;
-  const sockets = createSocketServer(() => listening);
+  const sockets = createSocketServer(() => listening, options.messageMaxBytes);
   return {
     sockets,
     addressOf(request) {

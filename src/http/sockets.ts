@@ -24,7 +24,7 @@ export interface SocketServer {
 
 /** How long requests under way may take once the server stops accepting. */
 const DRAIN_MS = 10_000;
-/** Larger WebSocket messages close their connection. */
+/** Larger WebSocket messages close their connection, unless an area says that it needs more. */
 const MESSAGE_MAX_BYTES = 1024 * 1024;
 /** Bun's own bound; areas close a slow socket before, at 1 MiB waiting. */
 const BACKPRESSURE_MAX_BYTES = 16 * 1024 * 1024;
@@ -40,7 +40,10 @@ export interface SocketServerOwner extends SocketServer {
   stop(server: Server<SocketHandler>): Promise<void>;
 }
 
-export function createSocketServer(server: () => Server<SocketHandler> | null): SocketServerOwner {
+export function createSocketServer(
+  server: () => Server<SocketHandler> | null,
+  messageMaxBytes = MESSAGE_MAX_BYTES,
+): SocketServerOwner {
   // Every open socket, so that all can be told when the server goes.
   const open = new Set<Socket>();
   return {
@@ -53,7 +56,7 @@ export function createSocketServer(server: () => Server<SocketHandler> | null): 
       server()?.publish(topic, message);
     },
     handlers: {
-      maxPayloadLength: MESSAGE_MAX_BYTES,
+      maxPayloadLength: Math.max(MESSAGE_MAX_BYTES, messageMaxBytes),
       backpressureLimit: BACKPRESSURE_MAX_BYTES,
       closeOnBackpressureLimit: true,
       idleTimeout: SOCKET_IDLE_SECONDS,

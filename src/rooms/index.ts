@@ -14,6 +14,7 @@ import { createRoomRoutes } from "./routes.ts";
 import { createRoomsService } from "./service.ts";
 import { createRoomStore } from "./store.ts";
 
+export { roomMessageMaxBytes } from "./limits.ts";
 export { migrateRooms } from "./store.ts";
 
 export interface RoomsArea {

@@ -1,4 +1,4 @@
-import type { RoomConfig } from "../config/room-types.ts";
+import type { RoomConfig, RoomsConfig } from "../config/room-types.ts";
 import { DAY_MS, MINUTE_MS, SECOND_MS } from "../kernel/duration.ts";
 
 /** Spec: Limits / Rooms; decisions 9. Each of the first block can be set per namespace. */
@@ -74,4 +74,10 @@ export function roomLimits(config: RoomConfig): RoomLimits {
     stateTtlMs: config.stateTtl ?? STATE_TTL_MS,
     idleTimeoutMs: config.idleTimeout ?? IDLE_TIMEOUT_MS,
   };
+}
+
+/** The longest message that a client of any namespace may send: a `join` hints at the whole state. 0 without rooms. */
+export function roomMessageMaxBytes(config: RoomsConfig): number {
+  const sizes = Object.values(config).map((one) => roomLimits(one).stateMaxBytes + MESSAGE_OVERHEAD_CHARS);
+  return Math.max(0, ...sizes);
 }
