@@ -8,7 +8,7 @@ import { RowCounts } from "./row-counts.ts";
 import { openError } from "./sqlite-errors.ts";
 import { StatementCache } from "./statement-cache.ts";
 import type {
-  DatabaseFile,
+  OpenedFile,
   OpenOptions,
   QueryOptions,
   QueryResult,
@@ -69,7 +69,7 @@ function configure(sqlite: Database, options: OpenOptions): void {
 }
 
 /** One open file: its connection, its writer, and the ways to read it. */
-export class OpenFile implements DatabaseFile {
+export class OpenFile implements OpenedFile {
   readonly path: string;
   readonly sqlite: Database;
   readonly #statements: StatementCache;

@@ -17,7 +17,7 @@ export interface StorageEngineOptions {
 }
 
 /** Every open file of a server, and the processes that they share. No I/O until the first `open`. */
-export class Engine implements StorageEngine {
+class Engine implements StorageEngine {
   readonly clock: Clock;
   readonly #options: StorageEngineOptions;
   readonly #queries: QueryProcesses;
@@ -61,6 +61,6 @@ export class Engine implements StorageEngine {
   }
 }
 
-export function createStorageEngine(options: StorageEngineOptions): Engine {
+export function createStorageEngine(options: StorageEngineOptions): StorageEngine {
   return new Engine(options);
 }

@@ -9,14 +9,17 @@ export {
   migrateDeclared,
   SchemaMismatch,
 } from "./declared.ts";
+export { type DirectoryLock, lockDirectory } from "./directory-lock.ts";
 export { createStorageEngine, type StorageEngineOptions } from "./engine.ts";
 export { quoteIdentifier, quoteText } from "./identifiers.ts";
 export { createInstanceFiles, type InstanceFiles, type InstanceFilesOptions } from "./instance-files.ts";
 export { QueryError } from "./query-processes.ts";
+export { openSystemFile } from "./system.ts";
 export type {
   Change,
   ChangeListener,
   DatabaseFile,
+  OpenedFile,
   OpenOptions,
   QueryOptions,
   QueryResult,

@@ -2,19 +2,19 @@ import type { Database } from "bun:sqlite";
 import { existsSync, mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { AppError } from "../kernel/errors.ts";
-import type { OpenFile } from "./database-file.ts";
-import type { Engine } from "./engine.ts";
 import { INSTANCE_CACHE_KIB, INSTANCE_STATEMENTS_MAX, OPEN_INSTANCES_MAX } from "./limits.ts";
 import { readMeta, writeMeta } from "./meta.ts";
 import type {
   Change,
   DatabaseFile,
+  OpenedFile,
   QueryOptions,
   QueryResult,
   ReadOptions,
   Row,
   SqlValue,
   Statement,
+  StorageEngine,
   Sync,
   Transaction,
 } from "./types.ts";
@@ -48,14 +48,14 @@ const OVER_MAX = 64;
 const SWEEP_DELAY_MS = 100;
 
 interface OpenInstance {
-  file: OpenFile;
+  file: OpenedFile;
   isClosing: boolean;
   useCount: number;
 }
 
 /** One file per instance, opened on demand and closed by last use. Instance ids have been checked: no path is in them. */
 class Instances implements InstanceFiles {
-  readonly #engine: Engine;
+  readonly #engine: StorageEngine;
   readonly #options: InstanceFilesOptions;
   readonly #openMax: number;
   /** In the order of last use. */
@@ -63,7 +63,7 @@ class Instances implements InstanceFiles {
   #closingCount = 0;
   #isSweepDue = false;
 
-  constructor(engine: Engine, options: InstanceFilesOptions) {
+  constructor(engine: StorageEngine, options: InstanceFilesOptions) {
     this.#engine = engine;
     this.#options = options;
     this.#openMax = options.openMax ?? OPEN_INSTANCES_MAX;
@@ -93,7 +93,7 @@ class Instances implements InstanceFiles {
   }
 
   /** The open file, now the one used last. */
-  use(instanceId: string): OpenFile {
+  use(instanceId: string): OpenedFile {
     const known = this.#open.get(instanceId);
     if (known !== undefined) {
       known.useCount += 1;
@@ -214,6 +214,6 @@ class InstanceFile implements DatabaseFile {
   }
 }
 
-export function createInstanceFiles(engine: Engine, options: InstanceFilesOptions): InstanceFiles {
+export function createInstanceFiles(engine: StorageEngine, options: InstanceFilesOptions): InstanceFiles {
   return new Instances(engine, options);
 }

@@ -1,4 +1,5 @@
 import type { Database, Statement as SqliteStatement } from "bun:sqlite";
+import type { Clock } from "../kernel/clock.ts";
 import type { JsonObject } from "../kernel/json.ts";
 
 /** A transaction that returns a promise would commit before its work is done: it does not compile. */
@@ -93,10 +94,21 @@ export interface OpenOptions {
   extensions?: readonly string[];
 }
 
+/** A file as whoever opened it sees it: it alone may close it. */
+export interface OpenedFile extends DatabaseFile {
+  /** Nothing waits or runs on this file: it can be closed without anybody noticing. */
+  readonly isIdle: boolean;
+  /** Moves the WAL, and closes the connections of others, beside the loop: `closeNow` has little left to do then. */
+  prepareClose(): Promise<void>;
+  /** Closes at once a file that is idle. */
+  closeNow(): void;
+}
+
 export interface StorageEngine {
-  /** Opens or makes the file. Errors name the path and what is wrong. */
-  open(path: string, options: OpenOptions): DatabaseFile;
-  /** Closes every file and ends the reading processes. */
+  readonly clock: Clock;
+  /** Opens or makes the file; its directory must exist. Errors name the path and what is wrong. */
+  open(path: string, options: OpenOptions): OpenedFile;
+  /** Closes every file and ends the query processes. */
   stop(): Promise<void>;
   readonly openFiles: number;
 }

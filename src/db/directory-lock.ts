@@ -1,0 +1,31 @@
+import { Database, SQLiteError } from "bun:sqlite";
+import { join } from "node:path";
+import { openError } from "./sqlite-errors.ts";
+
+const LOCK_FILE = "platform.lock";
+
+export interface DirectoryLock {
+  release(): void;
+}
+
+/**
+ * Keeps other processes off a data directory, which must exist. The lock is an exclusive transaction that SQLite holds
+ * on a file of its own: the system drops it with the process, however that ends. Errors: another process has it.
+ */
+export function lockDirectory(path: string): DirectoryLock {
+  const lockPath = join(path, LOCK_FILE);
+  let sqlite: Database | null = null;
+  try {
+    sqlite = new Database(lockPath, { create: true, readwrite: true });
+    sqlite.run("PRAGMA busy_timeout = 0");
+    sqlite.run("BEGIN EXCLUSIVE");
+  } catch (error) {
+    sqlite?.close();
+    if (error instanceof SQLiteError && error.code?.startsWith("SQLITE_BUSY") === true) {
+      throw new Error(`The data directory ${path} is in use by another process`, { cause: error });
+    }
+    throw openError(lockPath, error);
+  }
+  const held = sqlite;
+  return { release: () => held.close() };
+}
