@@ -28,16 +28,15 @@ function isInstalled() {
   );
 }
 
+/** Whether it ended well; what it prints goes to standard error, since standard output belongs to the script that follows. */
 function run(command, args) {
   const isShell = process.platform === "win32";
-  const { status, error } = spawnSync(command, args, {
-    cwd: root,
-    stdio: ["ignore", "inherit", "inherit"],
-    shell: isShell,
-  });
-  if (status === 0) return;
-  console.error(`setup: ${[command, ...args].join(" ")} failed${error ? `: ${error.message}` : ""}`);
-  process.exit(1);
+  return spawnSync(command, args, { cwd: root, stdio: ["ignore", 2, 2], shell: isShell }).status === 0;
+}
+
+function npm(...args) {
+  const cli = process.env.npm_execpath;
+  return cli?.endsWith("npm-cli.js") ? run(process.execPath, [cli, ...args]) : run("npm", args);
 }
 
 const doesBunAnswer = () =>
@@ -49,10 +48,13 @@ if (Number(process.versions.node.split(".")[0]) < NODE_VERSION_MIN) {
 }
 if (!isInstalled()) {
   console.error("setup: installing the libraries of package-lock.json");
-  const npm = process.env.npm_execpath;
-  const args = ["ci", "--no-audit", "--no-fund"];
-  if (npm?.endsWith("npm-cli.js")) run(process.execPath, [npm, ...args]);
-  else run("npm", args);
+  // `npm ci` insists on every optional package of every operating system; a registry that lacks one of them need not
+  // keep anyone from working: `npm install` takes the same versions and leaves out what this machine does not use.
+  const isDone = npm("ci", "--no-audit", "--no-fund") || npm("install", "--no-save", "--no-audit", "--no-fund");
+  if (!isDone) {
+    console.error("setup: the libraries could not be installed");
+    process.exit(1);
+  }
 }
 // Where install scripts are switched off, Bun's package is there without its executable: this is its own install step.
 if (!doesBunAnswer()) run(process.execPath, [join(root, "node_modules", "bun", "install.js")]);
