@@ -9,10 +9,11 @@ import { type Patch, parsePatch } from "./changes.ts";
 import { Suspended } from "./decisions.ts";
 import { FILTER_CONDITIONS_MAX, OR_CONDITIONS_MAX, type ParsedFilter, parseConditions } from "./filter.ts";
 import { matches } from "./filter-match.ts";
-import { HookRefusal, type Mutations, type WriteContext, type WriteGrants } from "./mutations.ts";
+import type { Mutations, WriteGrants } from "./mutations.ts";
 import type { Table } from "./namespaces.ts";
 import { atOperation } from "./problems.ts";
 import { whereOf } from "./reads.ts";
+import { HookRefusal, type WriteContext } from "./record-writes.ts";
 import { orderBy, parseSort } from "./sort.ts";
 import type { Writes } from "./writes.ts";
 
@@ -86,7 +87,7 @@ export function runBatch(
       if (!options.upsert || target === undefined || one["id"] === undefined) {
         return mutations.insert(context, grants, table, one, index);
       }
-      return mutations.upsert(context, grants, table, one, { target, index, toPatch }).record;
+      return mutations.upsert(context, grants, table, one, { target, index }).record;
     }),
   );
   const updated = body.updates.map(({ id, data }, index) =>

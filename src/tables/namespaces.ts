@@ -4,8 +4,8 @@ import {
   type Change,
   createInstanceFiles,
   type DatabaseFile,
+  declaredMigration,
   type InstanceFiles,
-  migrateDeclared,
   type StorageEngine,
 } from "../db/index.ts";
 import { compileTables, declareTable, type TableModel } from "./model.ts";
@@ -49,7 +49,7 @@ export function openNamespaces(deps: {
       tables.set(model.name, { model, store: createTableStore(model), validator: createValidator(model) });
     }
     const declared = [...models.values()].map(declareTable);
-    const migrate = (sqlite: DatabaseFile["sqlite"]) => migrateDeclared(sqlite, declared);
+    const migrate = declaredMigration(declared, { namespace: name });
     if (config.instance === true) {
       const instances = createInstanceFiles(deps.engine, {
         directory: join(deps.directory, name),

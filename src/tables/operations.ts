@@ -40,6 +40,12 @@ const LIMIT = whole("limit", `Records per page; default ${LIMIT_DEFAULT}, at mos
 const READ_ERRORS = [400, 401, 403, 404, 408, 503];
 const WRITE_ERRORS = [400, 401, 403, 404, 409, 413, 415, 503, 507];
 
+interface Family {
+  tag: string;
+  security: "rules";
+  path: Record<string, string>;
+}
+
 /** The descriptions of one family of paths, static or dynamic. */
 export function describeTables(family: "static" | "dynamic") {
   const path = {
@@ -47,9 +53,13 @@ export function describeTables(family: "static" | "dynamic") {
     ...(family === "dynamic" ? { instance: "The instance id: 1 to 128 of A-Z a-z 0-9 _ -" } : {}),
     table: "A table of the namespace",
   };
-  const withId = { ...path, id: "The record id" };
-  const common = { tag: "Tables", security: "rules" as const, path };
-  const body = (schema: TSchema) => ({ schema });
+  const common: Family = { tag: "Tables", security: "rules", path };
+  return { ...describeReads(common), ...describeWrites(common), ...describeBatches(common) };
+}
+
+const withId = ({ path, ...rest }: Family) => ({ ...rest, path: { ...path, id: "The record id" } });
+
+function describeReads(common: Family) {
   return {
     list: operation({
       ...common,
@@ -69,8 +79,7 @@ export function describeTables(family: "static" | "dynamic") {
       errors: READ_ERRORS,
     }),
     get: operation({
-      ...common,
-      path: withId,
+      ...withId(common),
       summary: "Read one record",
       query: [FIELDS],
       answers: { 200: { description: "The record", schema: RecordSchema } },
@@ -100,6 +109,11 @@ export function describeTables(family: "static" | "dynamic") {
       answers: { 200: { description: "Best match first; each item with its highlights", schema: ListSchema } },
       errors: READ_ERRORS,
     }),
+  };
+}
+
+function describeWrites(common: Family) {
+  return {
     insert: operation({
       ...common,
       summary: "Insert or upsert a record",
@@ -107,7 +121,7 @@ export function describeTables(family: "static" | "dynamic") {
         { name: "upsert", description: "true: an existing record is updated", schema: Type.Boolean() },
         text("conflictTarget", "The unique field that decides whether the record exists; default id"),
       ],
-      body: body(RecordSchema),
+      body: { schema: RecordSchema },
       answers: {
         201: { description: "The record, new", schema: RecordSchema },
         200: { description: "The record, updated by an upsert", schema: RecordSchema },
@@ -115,32 +129,35 @@ export function describeTables(family: "static" | "dynamic") {
       errors: WRITE_ERRORS,
     }),
     update: operation({
-      ...common,
-      path: withId,
+      ...withId(common),
       summary: "Update a record",
       description: "Fields not named stay. A field may be { $op: increment, value } or { $op: deleteField }.",
-      body: body(RecordSchema),
+      body: { schema: RecordSchema },
       answers: { 200: { description: "The record as it is now", schema: RecordSchema } },
       errors: WRITE_ERRORS,
     }),
     delete: operation({
-      ...common,
-      path: withId,
+      ...withId(common),
       summary: "Delete a record",
       answers: { 200: { description: "It is gone", schema: Type.Object({ ok: Type.Literal(true) }) } },
       errors: WRITE_ERRORS,
     }),
+  };
+}
+
+function describeBatches(common: Family) {
+  return {
     batch: operation({
       ...common,
       summary: `Up to ${BATCH_OPERATIONS_MAX} inserts, updates and deletes, all or nothing`,
       query: [{ name: "upsert", description: "true: inserts become upserts by id", schema: Type.Boolean() }],
-      body: body(
-        Type.Object({
+      body: {
+        schema: Type.Object({
           inserts: Type.Optional(Type.Array(RecordSchema)),
           updates: Type.Optional(Type.Array(Type.Object({ id: Type.String(), data: RecordSchema }))),
           deletes: Type.Optional(Type.Array(Type.String())),
         }),
-      ),
+      },
       answers: {
         200: {
           description: "In the order asked",
@@ -156,14 +173,14 @@ export function describeTables(family: "static" | "dynamic") {
     batchByFilter: operation({
       ...common,
       summary: "Update or delete what matches a filter, at most 500 records",
-      body: body(
-        Type.Object({
+      body: {
+        schema: Type.Object({
           action: Type.Union([Type.Literal("update"), Type.Literal("delete")]),
           filter: Type.Optional(Type.Array(TupleSchema)),
           orFilter: Type.Optional(Type.Array(TupleSchema, { maxItems: OR_CONDITIONS_MAX })),
           data: Type.Optional(RecordSchema),
         }),
-      ),
+      },
       answers: {
         200: {
           description: "How many matched, and how many were changed",

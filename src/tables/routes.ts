@@ -12,82 +12,82 @@ type Params = Readonly<Record<string, string>>;
 
 /** Spec: Table endpoints. Static and dynamic namespaces differ in the path alone. */
 export function createTableRoutes(http: Http, service: TableService): AnyElysia {
-  const addressOf = (params: Params): TableAddress => ({
-    namespace: params["namespace"] ?? "",
-    instanceId: params["instance"] ?? null,
-    table: params["table"] ?? "",
-  });
-  const idOf = (params: Params): string => params["id"] ?? "";
-
-  const mount = (family: "static" | "dynamic", path: string): AnyElysia => {
-    const describe = describeTables(family);
-    return new Elysia({ prefix: path })
-      .get(
-        "/",
-        http.route(({ principal, params, request }) => service.list(principal, addressOf(params), queryOf(request))),
-        describe.list,
-      )
-      .get(
-        "/count",
-        http.route(({ principal, params, request }) => service.count(principal, addressOf(params), queryOf(request))),
-        describe.count,
-      )
-      .get(
-        "/search",
-        http.route(({ principal, params, request }) => service.search(principal, addressOf(params), queryOf(request))),
-        describe.search,
-      )
-      .get(
-        "/:id",
-        http.route(({ principal, params, request }) =>
-          service.get(principal, addressOf(params), idOf(params), queryOf(request)),
-        ),
-        describe.get,
-      )
-      .post(
-        "/",
-        http.route(async ({ principal, params, request, jsonObject }) => {
-          const query = queryOf(request);
-          if (!isUpsert(query)) return created(await service.insert(principal, addressOf(params), jsonObject));
-          const conflictTarget = query.get("conflictTarget") ?? "id";
-          const done = await service.upsert(principal, addressOf(params), jsonObject, { conflictTarget });
-          return done.isNew ? created(done.record) : done.record;
-        }),
-        describe.insert,
-      )
-      .patch(
-        "/:id",
-        http.route(({ principal, params, jsonObject }) =>
-          service.update(principal, addressOf(params), idOf(params), jsonObject),
-        ),
-        describe.update,
-      )
-      .delete(
-        "/:id",
-        http.route(({ principal, params }) =>
-          chain(service.delete(principal, addressOf(params), idOf(params)), () => OK),
-        ),
-        describe.delete,
-      )
-      .post(
-        "/batch",
-        http.route(({ principal, params, request, jsonObject }) =>
-          service.batch(principal, addressOf(params), jsonObject, { upsert: isUpsert(queryOf(request)) }),
-        ),
-        describe.batch,
-      )
-      .post(
-        "/batch-by-filter",
-        http.route(({ principal, params, jsonObject }) =>
-          service.batchByFilter(principal, addressOf(params), jsonObject),
-        ),
-        describe.batchByFilter,
-      );
-  };
-
   return new Elysia()
-    .use(mount("static", "/api/db/:namespace/tables/:table"))
-    .use(mount("dynamic", "/api/db/:namespace/:instance/tables/:table"));
+    .use(mount(http, service, "static", "/api/db/:namespace/tables/:table"))
+    .use(mount(http, service, "dynamic", "/api/db/:namespace/:instance/tables/:table"));
+}
+
+const addressOf = (params: Params): TableAddress => ({
+  namespace: params["namespace"] ?? "",
+  instanceId: params["instance"] ?? null,
+  table: params["table"] ?? "",
+});
+const idOf = (params: Params): string => params["id"] ?? "";
+
+function mount(http: Http, service: TableService, family: "static" | "dynamic", path: string): AnyElysia {
+  const describe = describeTables(family);
+  return new Elysia({ prefix: path })
+    .get(
+      "/",
+      http.route(({ principal, params, request }) => service.list(principal, addressOf(params), queryOf(request))),
+      describe.list,
+    )
+    .get(
+      "/count",
+      http.route(({ principal, params, request }) => service.count(principal, addressOf(params), queryOf(request))),
+      describe.count,
+    )
+    .get(
+      "/search",
+      http.route(({ principal, params, request }) => service.search(principal, addressOf(params), queryOf(request))),
+      describe.search,
+    )
+    .get(
+      "/:id",
+      http.route(({ principal, params, request }) =>
+        service.get(principal, addressOf(params), idOf(params), queryOf(request)),
+      ),
+      describe.get,
+    )
+    .post(
+      "/",
+      http.route(async ({ principal, params, request, jsonObject }) => {
+        const query = queryOf(request);
+        if (!isUpsert(query)) return created(await service.insert(principal, addressOf(params), jsonObject));
+        const conflictTarget = query.get("conflictTarget") ?? "id";
+        const done = await service.upsert(principal, addressOf(params), jsonObject, { conflictTarget });
+        return done.isNew ? created(done.record) : done.record;
+      }),
+      describe.insert,
+    )
+    .patch(
+      "/:id",
+      http.route(({ principal, params, jsonObject }) =>
+        service.update(principal, addressOf(params), idOf(params), jsonObject),
+      ),
+      describe.update,
+    )
+    .delete(
+      "/:id",
+      http.route(({ principal, params }) =>
+        chain(service.delete(principal, addressOf(params), idOf(params)), () => OK),
+      ),
+      describe.delete,
+    )
+    .post(
+      "/batch",
+      http.route(({ principal, params, request, jsonObject }) =>
+        service.batch(principal, addressOf(params), jsonObject, { upsert: isUpsert(queryOf(request)) }),
+      ),
+      describe.batch,
+    )
+    .post(
+      "/batch-by-filter",
+      http.route(({ principal, params, jsonObject }) =>
+        service.batchByFilter(principal, addressOf(params), jsonObject),
+      ),
+      describe.batchByFilter,
+    );
 }
 
 function isUpsert(query: URLSearchParams): boolean {

@@ -9,7 +9,8 @@ import { chain, isPromise, type MaybePromise } from "../kernel/maybe-promise.ts"
 import { type Door, denied, type TableAction } from "./access.ts";
 import { Decisions, RESTARTS_MAX, Suspended } from "./decisions.ts";
 import type { TableModel } from "./model.ts";
-import type { WriteContext, WriteGrants } from "./mutations.ts";
+import type { WriteGrants } from "./mutations.ts";
+import type { WriteContext } from "./record-writes.ts";
 
 const NONE = { kind: "none" } as const;
 

@@ -116,7 +116,7 @@ test("[TB16] deep and huge filters", async () => {
         query: {
           sort: Array(9)
             .fill("name")
-            .map((name, index) => `meta.k${index}`)
+            .map((_name, index) => `meta.k${index}`)
             .join(","),
         },
       })
