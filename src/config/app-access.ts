@@ -69,11 +69,11 @@ export interface BucketAccessor {
   get(key: string): Promise<Blob | null>;
   head(key: string): Promise<StoredFile | null>;
   delete(key: string): Promise<boolean>;
-  list(options?: {
-    prefix?: string;
-    limit?: number;
-    cursor?: string;
-  }): Promise<{ objects: { key: string; size: number; uploaded: string }[]; truncated: boolean; cursor: string | null }>;
+  list(options?: { prefix?: string; limit?: number; cursor?: string }): Promise<{
+    objects: { key: string; size: number; uploaded: string }[];
+    truncated: boolean;
+    cursor: string | null;
+  }>;
 }
 
 export interface KeyValueAccessor {

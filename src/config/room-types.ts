@@ -1,6 +1,6 @@
-import type { AppAccess } from "./app-access.ts";
 import type { JsonObject, JsonValue } from "../kernel/json.ts";
 import type { MaybePromise } from "../kernel/maybe-promise.ts";
+import type { AppAccess } from "./app-access.ts";
 import type { Auth } from "./types.ts";
 
 export type LeaveReason = "leave" | "disconnect" | "kicked";
@@ -64,7 +64,9 @@ export interface RoomConfig {
   onJoin?: (room: Room, player: Player) => MaybePromise<void>;
   onLeave?: (room: Room, player: Player, reason: LeaveReason) => MaybePromise<void>;
   onDestroy?: (room: Room) => MaybePromise<void>;
-  actions?: { [actionType: string]: (room: Room, player: Player, payload: JsonValue) => MaybePromise<JsonValue | void> };
+  actions?: {
+    [actionType: string]: (room: Room, player: Player, payload: JsonValue) => MaybePromise<JsonValue | void>;
+  };
   timers?: { [name: string]: (room: Room, data: JsonValue) => MaybePromise<void> };
 }
 

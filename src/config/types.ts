@@ -1,6 +1,6 @@
-import type { AppAccess } from "./app-access.ts";
 import type { JsonObject, JsonValue } from "../kernel/json.ts";
 import type { MaybePromise } from "../kernel/maybe-promise.ts";
+import type { AppAccess } from "./app-access.ts";
 import type { RoomsConfig } from "./room-types.ts";
 
 /** Who asks, as access rules see it; null without a token. Decisions 3. */

@@ -1,0 +1,47 @@
+import { loadConfig } from "../config/load.ts";
+import type { PlatformConfig, TableConfig } from "../config/types.ts";
+import * as platformModule from "../index.ts";
+import { declareCommand } from "./command.ts";
+import { configOption } from "./options.ts";
+import { printAnswer, printNote } from "./output.ts";
+
+export const checkCommand = declareCommand({
+  meta: { name: "check", description: "Checks a config, and prints what it declares" },
+  args: { config: configOption },
+  async run({ args }) {
+    const { config, warnings } = await loadConfig(args.config, platformModule);
+    for (const { path, message } of warnings) await printNote(`warning: ${path}: ${message}`);
+    await printAnswer([`${args.config} is fine. It declares:`, ...declarations(config)].join("\n"));
+  },
+});
+
+function declarations(config: PlatformConfig): string[] {
+  const lines: string[] = [];
+  for (const [name, namespace] of Object.entries(config.databases ?? {})) {
+    lines.push(`  namespace ${name}${namespace.instance === true ? " (one file per instance)" : ""}`);
+    for (const [table, declared] of Object.entries(namespace.tables))
+      lines.push(`    table ${describeTable(table, declared)}`);
+  }
+  const kinds: [kind: string, declared: object | undefined][] = [
+    ["bucket", config.storage?.buckets],
+    ["key-value namespace", config.kv],
+    ["SQL database", config.d1],
+    ["vector index", config.vectorize],
+    ["room", config.rooms],
+    ["service key", config.serviceKeys],
+    ["OAuth provider", config.auth?.oauth],
+  ];
+  for (const [kind, declared] of kinds) {
+    for (const name of Object.keys(declared ?? {})) lines.push(`  ${kind} ${name}`);
+  }
+  return lines.length === 0 ? ["  nothing yet"] : lines;
+}
+
+function describeTable(name: string, table: TableConfig): string {
+  const fields = Object.values(table.schema ?? {}).filter((field) => field !== false).length;
+  const facts = [table.schema === undefined ? "schemaless" : `${fields} ${fields === 1 ? "field" : "fields"}`];
+  if (table.fts !== undefined) facts.push("full-text search");
+  const rules = (["read", "insert", "update", "delete"] as const).filter((rule) => table.access?.[rule] !== undefined);
+  facts.push(rules.length === 0 ? "no rules" : `rules for ${rules.join(", ")}`);
+  return `${name}: ${facts.join("; ")}`;
+}

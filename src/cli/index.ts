@@ -1,0 +1,104 @@
+import { parseArgs } from "node:util";
+import { type ArgsDef, type CommandDef, defineCommand, renderUsage, runCommand } from "citty";
+import { ConfigError } from "../config/problems.ts";
+import { SecretsError } from "../config/secrets.ts";
+import { closestName } from "../kernel/closest-name.ts";
+import { VERSION } from "../kernel/version.ts";
+import { printAnswer, printNote } from "./output.ts";
+import { CommandError, UsageError } from "./usage-error.ts";
+
+const EXIT_FAILED = 1;
+const EXIT_USAGE = 2;
+
+type LoadCommand = () => Promise<CommandDef>;
+
+/** Loaded when asked for: starting a server need not evaluate the CSV parser. */
+const COMMANDS: Readonly<Record<string, LoadCommand>> = {
+  start: async () => (await import("./start.ts")).startCommand,
+  keys: async () => (await import("./keys.ts")).keysCommand,
+  check: async () => (await import("./check.ts")).checkCommand,
+};
+
+const mainCommand = defineCommand({
+  meta: { name: "platform", version: VERSION, description: "A whole backend in one executable" },
+  subCommands: COMMANDS,
+});
+
+/** Runs one command to its end and gives the exit code: 0 fine, 1 failed, 2 wrong usage. Decisions 1. */
+export async function runCommandLine(rawArgs: readonly string[]): Promise<number> {
+  try {
+    return await dispatch(rawArgs);
+  } catch (cause) {
+    const isUsage = cause instanceof UsageError || isCittyError(cause);
+    const isExpected =
+      isUsage || cause instanceof CommandError || cause instanceof ConfigError || cause instanceof SecretsError;
+    await printNote(`platform: ${isExpected || !(cause instanceof Error) ? messageOf(cause) : cause.message}`);
+    if (isUsage) await printNote(`Try "platform --help".`);
+    return isUsage ? EXIT_USAGE : EXIT_FAILED;
+  }
+}
+
+async function dispatch([name, ...rest]: readonly string[]): Promise<number> {
+  if (name === undefined) {
+    await printNote(plain(await renderUsage(mainCommand), process.stderr.isTTY));
+    return EXIT_USAGE;
+  }
+  if (name === "--help" || name === "-h") return printUsage(mainCommand);
+  if (name === "--version" || name === "-v") {
+    await printAnswer(VERSION);
+    return 0;
+  }
+  if (name.startsWith("-")) throw new UsageError(`unknown option ${name}`);
+  const load = Object.hasOwn(COMMANDS, name) ? COMMANDS[name] : undefined;
+  if (load === undefined) throw new UsageError(`unknown command "${name}"${closestName(name, Object.keys(COMMANDS))}`);
+  const command = await load();
+  if (asksForHelp(rest)) return printUsage(command);
+  // The commands declare their arguments as plain objects; citty would also take promises and functions.
+  checkArguments(rest, (command.args ?? {}) as ArgsDef);
+  const { result } = await runCommand(command, { rawArgs: [...rest] });
+  return typeof result === "number" ? result : 0;
+}
+
+async function printUsage(command: CommandDef): Promise<number> {
+  await printAnswer(
+    plain(await renderUsage(command, command === mainCommand ? undefined : mainCommand), process.stdout.isTTY),
+  );
+  return 0;
+}
+
+const plain = (text: string, isTerminal: boolean): string => (isTerminal ? text : Bun.stripANSI(text));
+
+function asksForHelp(args: readonly string[]): boolean {
+  const end = args.indexOf("--");
+  const own = end === -1 ? args : args.slice(0, end);
+  return own.includes("--help") || own.includes("-h");
+}
+
+/** citty takes what it does not know for granted; a mistyped option must not start a server on the default directory. */
+function checkArguments(args: readonly string[], declared: ArgsDef): void {
+  const entries = Object.entries(declared);
+  const options = entries.filter(([, argument]) => argument.type !== "positional");
+  const positionalsMax = entries.length - options.length;
+  const types = options.map(([name, argument]) => [name, { type: argument.type === "boolean" ? "boolean" : "string" }]);
+  let positionals: string[];
+  try {
+    const parsed = parseArgs({
+      args: [...args],
+      options: Object.fromEntries(types),
+      allowPositionals: true,
+      strict: true,
+    });
+    positionals = parsed.positionals;
+  } catch (cause) {
+    throw new UsageError(messageOf(cause));
+  }
+  const surplus = positionals[positionalsMax];
+  if (surplus !== undefined) throw new UsageError(`unexpected argument "${surplus}"`);
+}
+
+/** citty does not export its error class. */
+const isCittyError = (cause: unknown): boolean => cause instanceof Error && cause.name === "CLIError";
+
+function messageOf(cause: unknown): string {
+  return cause instanceof Error ? Bun.stripANSI(cause.message) : String(cause);
+}

@@ -1,0 +1,50 @@
+import { loadConfig } from "../config/load.ts";
+import { HOST_DEFAULT, PORT_DEFAULT } from "../http/listener.ts";
+import * as platformModule from "../index.ts";
+import { openPlatform } from "../open-platform.ts";
+import { declareCommand } from "./command.ts";
+import { createLogger } from "./logs.ts";
+import { configOption, dataOption, parsePort } from "./options.ts";
+import { printAnswer } from "./output.ts";
+import { stopSignal } from "./signals.ts";
+
+export const serveOptions = {
+  config: configOption,
+  data: dataOption,
+  host: { type: "string", description: "The address to listen on", default: HOST_DEFAULT, valueHint: "HOST" },
+  port: {
+    type: "string",
+    description: "The port to listen on; 0 picks a free one",
+    default: String(PORT_DEFAULT),
+    valueHint: "PORT",
+  },
+} as const;
+
+export const startCommand = declareCommand({
+  meta: { name: "start", description: "Serves what the config declares" },
+  args: serveOptions,
+  async run({ args }) {
+    const port = parsePort(args.port);
+    const logger = createLogger();
+    // What a hook left unattended must not take the server down with it.
+    process.on("unhandledRejection", (cause) => logger.error("a promise was rejected and nobody looked", { cause }));
+    process.on("uncaughtException", (cause) => logger.error("an error was thrown and nobody caught it", { cause }));
+    const stopped = stopSignal();
+    const { config, warnings } = await loadConfig(args.config, platformModule);
+    for (const { path, message } of warnings) logger.warn(`${path}: ${message}`);
+    const platform = await openPlatform(config, { data: args.data, environment: process.env, logger });
+    const keyLine = platform.newServiceKey === null ? "" : `\nroot service key: ${platform.newServiceKey}`;
+    try {
+      const { url } = await platform.listen({ host: args.host, port });
+      await printAnswer(`platform listening on ${url}${keyLine}`);
+      await stopped;
+    } catch (cause) {
+      // It is generated once and so must be shown once, also when the port is taken.
+      if (keyLine !== "") await printAnswer(keyLine.trimStart());
+      throw cause;
+    } finally {
+      await platform.stop();
+    }
+    return 0;
+  },
+});

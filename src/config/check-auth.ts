@@ -1,0 +1,57 @@
+import { nameProblem } from "./names.ts";
+import { boolean, list, members, named, positive, secretText, text, textWith, url, whole } from "./shape.ts";
+
+const PASSWORD_BYTES_MAX = 1024;
+const PORT_MAX = 65_535;
+
+const template = members({ subject: text, text, html: text }, ["subject", "text"]);
+
+/** An absolute address, in which a trailing `*` stands for any rest. */
+const redirectUrl = textWith((value) => {
+  const parsed = URL.parse(value.replace(/\*$/, ""));
+  if (parsed === null) return `must be an absolute URL, a * at its end for any rest, got "${value}"`;
+  // Without a path the * could make the host longer: https://app.example* would match https://app.example.evil.
+  const isOpenHost = value.endsWith("*") && parsed.host !== "" && !/^[a-z][a-z0-9+.-]*:\/\/[^/?#]+[/?#]/i.test(value);
+  return isOpenHost ? "must have a / between its host and the *, which would match other hosts" : null;
+});
+
+const passkeyOrigin = url("https", "http");
+
+/** `auth`. Decisions 2 and 6. */
+export const checkAuth = members({
+  emailPassword: boolean,
+  anonymous: boolean,
+  magicLink: boolean,
+  emailOtp: boolean,
+  mfa: members({ totp: boolean }),
+  session: members({
+    accessTokenTtl: positive("seconds"),
+    refreshTokenTtl: positive("seconds"),
+    maxActive: whole({ min: 0 }),
+  }),
+  password: members({ minLength: whole({ min: 1, max: PASSWORD_BYTES_MAX, unit: "characters" }) }),
+  oauth: named(
+    nameProblem,
+    members({ clientId: text, clientSecret: secretText, issuer: url("https", "http"), scopes: list(text) }, [
+      "clientId",
+      "clientSecret",
+    ]),
+  ),
+  passkeys: members({ rpName: text, rpId: text, origin: passkeyOrigin }, ["rpName", "rpId", "origin"]),
+  redirectUrls: list(redirectUrl, { isEmptyAllowed: true }),
+  mail: members({
+    smtp: members(
+      { host: text, port: whole({ min: 1, max: PORT_MAX }), user: text, pass: secretText, secure: boolean },
+      ["host", "port"],
+    ),
+    from: text,
+    templates: members({
+      verification: template,
+      passwordReset: template,
+      magicLink: template,
+      emailOtp: template,
+      emailChange: template,
+    }),
+  }),
+  captcha: members({ siteKey: text }, ["siteKey"]),
+});

@@ -1,0 +1,154 @@
+import ipaddr from "ipaddr.js";
+import { isIsoDateTime } from "../kernel/iso-datetime.ts";
+import { nameProblem } from "./names.ts";
+import { scopeProblem } from "./scope-syntax.ts";
+import {
+  boolean,
+  booleanOrFunction,
+  type Check,
+  describe,
+  isPlainObject,
+  list,
+  members,
+  named,
+  oneOf,
+  positive,
+  secretText,
+  text,
+  textWith,
+  url,
+  whole,
+} from "./shape.ts";
+
+/** sqlite-vec's own bound. */
+export const VECTOR_DIMENSIONS_MAX = 8192;
+const THUMB_PIXELS_MAX = 4096;
+
+const s3 = members(
+  {
+    endpoint: url("https", "http"),
+    bucket: text,
+    region: text,
+    accessKeyId: text,
+    secretAccessKey: secretText,
+    prefix: text,
+  },
+  ["endpoint", "bucket", "accessKeyId", "secretAccessKey"],
+);
+
+const thumb = textWith((value) => {
+  const [, width, height] = /^(\d{1,4})x(\d{1,4})$/.exec(value) ?? [];
+  const isRight = [width, height].every((side) => Number(side) >= 1 && Number(side) <= THUMB_PIXELS_MAX);
+  return isRight ? null : `must be WIDTHxHEIGHT in pixels up to ${THUMB_PIXELS_MAX}, as in 200x200, got "${value}"`;
+});
+
+export const checkStorage = members(
+  {
+    buckets: named(
+      nameProblem,
+      members({
+        maxFileSize: whole({ min: 1, unit: "bytes" }),
+        access: members({ read: booleanOrFunction, write: booleanOrFunction, delete: booleanOrFunction }),
+        inline: boolean,
+        thumbs: list(thumb, { isEmptyAllowed: true }),
+        backend: members({ s3 }, ["s3"]),
+      }),
+    ),
+  },
+  ["buckets"],
+);
+
+/** kv namespaces and SQL databases: a name, and nothing to say about it. */
+export const checkDeclared = named(nameProblem, members({}));
+
+export const checkVectorize = named(
+  nameProblem,
+  members(
+    {
+      dimensions: whole({ min: 1, max: VECTOR_DIMENSIONS_MAX }),
+      metric: oneOf("cosine", "euclidean", "dot-product"),
+    },
+    ["dimensions"],
+  ),
+);
+
+export const checkRealtime = members({
+  access: members({ broadcast: booleanOrFunction, presence: booleanOrFunction }),
+  authTimeout: positive("milliseconds"),
+  presenceTtl: positive("milliseconds"),
+  batchThreshold: whole({ min: 1 }),
+  messageRate: positive("messages a second"),
+});
+
+const serviceAccount: Check = (value, report) => {
+  if (typeof value === "string") return text(value, report);
+  if (!isPlainObject(value))
+    return report.say(`must be the account's JSON or the path of its file, got ${describe(value)}`);
+  // Google's file has more members than these, which may stay.
+  return (["client_email", "private_key"] as const)
+    .map((name) => secretText(value[name], report.at(name)))
+    .every(Boolean);
+};
+
+const base64url = textWith((value) =>
+  /^[A-Za-z0-9_-]+={0,2}$/.test(value) ? null : "must be base64url, as VAPID keys are",
+);
+
+export const checkPush = members({
+  fcm: members(
+    { projectId: text, serviceAccount, endpoint: url("https", "http"), tokenEndpoint: url("https", "http") },
+    ["projectId", "serviceAccount"],
+  ),
+  webPush: members({ subject: url("mailto", "https"), publicKey: base64url, privateKey: base64url }, [
+    "subject",
+    "publicKey",
+    "privateKey",
+  ]),
+});
+
+const limit = members({ requests: whole({ min: 1 }), window: positive("seconds") }, ["requests", "window"]);
+export const checkRateLimits = members({ global: limit, auth: limit, signin: limit, signup: limit, events: limit });
+
+const address = textWith((value) => {
+  const isRight = value.includes("/") ? ipaddr.isValidCIDR(value) : ipaddr.isValid(value);
+  return isRight ? null : `must be an address or a range such as 10.0.0.0/8, got ${describe(value)}`;
+});
+
+const headerText: Check = (value, report) => {
+  if (!secretText(value, report)) return false;
+  // secretText has seen that it is one.
+  return (
+    /^[\x21-\x7e]+$/.test(value as string) ||
+    report.say("must be printable ASCII without spaces, since it travels in a header")
+  );
+};
+
+const serviceKey = members(
+  {
+    key: headerText,
+    scopes: list(textWith(scopeProblem), { isEmptyAllowed: true }),
+    expiresAt: textWith((value) =>
+      isIsoDateTime(value) ? null : `must be an ISO 8601 date and time, got ${describe(value)}`,
+    ),
+    ips: list(address),
+  },
+  ["key"],
+);
+
+export const checkServiceKeys: Check = (value, report) => {
+  const isRight = named(serviceKeyNameProblem, serviceKey)(value, report);
+  if (!isPlainObject(value)) return false;
+  const nameByKey = new Map<unknown, string>();
+  let isEachOnce = true;
+  for (const [name, entry] of Object.entries(value)) {
+    const key: unknown = isPlainObject(entry) ? entry["key"] : undefined;
+    const twin = nameByKey.get(key);
+    if (key === undefined) continue;
+    nameByKey.set(key, name);
+    if (twin !== undefined) isEachOnce = report.at(name).at("key").say(`is the key of ${twin} as well`);
+  }
+  return isRight && isEachOnce;
+};
+
+const serviceKeyNameProblem = (name: string): string | null =>
+  name === "root" ? "is what the key of the data directory is called" : nameProblem(name);

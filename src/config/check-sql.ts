@@ -1,0 +1,33 @@
+import { Database } from "bun:sqlite";
+import type { PlainObject, Report } from "./shape.ts";
+import { isPlainObject } from "./shape.ts";
+
+type Fields = ReadonlyMap<string, { type: string }>;
+
+const COLUMN_TYPES: Readonly<Record<string, string>> = { number: "REAL", integer: "INTEGER", boolean: "INTEGER" };
+const quote = (name: string): string => `"${name.replaceAll('"', '""')}"`;
+
+/** Whether SQLite understands every `check` of a table, asked of an empty table in memory with the same columns. */
+export function checkExpressions(schema: PlainObject, fields: Fields, report: Report): void {
+  const checks = Object.entries(schema).flatMap(([name, field]) => {
+    const check: unknown = isPlainObject(field) ? field["check"] : undefined;
+    return typeof check === "string" && check !== "" ? [{ name, check }] : [];
+  });
+  if (checks.length === 0) return;
+  const columns = [...fields].map(([name, { type }]) => `${quote(name)} ${COLUMN_TYPES[type] ?? "TEXT"}`);
+  using database = new Database(":memory:");
+  for (const { name, check } of checks) {
+    try {
+      // By itself first: an expression with a parenthesis too many could close the constraint and go on.
+      database.run(`CREATE TABLE facts (${columns.join(", ")})`);
+      database.prepare(`SELECT (${check}\n) FROM facts`).finalize();
+      database.run("DROP TABLE facts");
+      database.run(`CREATE TABLE facts (${columns.join(", ")}, CHECK (${check}\n))`);
+    } catch (cause) {
+      const reason = cause instanceof Error ? cause.message : String(cause);
+      report.at(name).at("check").say(`is not an expression that SQLite understands: ${reason}`);
+    } finally {
+      database.run("DROP TABLE IF EXISTS facts");
+    }
+  }
+}

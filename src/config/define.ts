@@ -1,0 +1,102 @@
+import type { JsonValue } from "../kernel/json.ts";
+import type { MaybePromise } from "../kernel/maybe-promise.ts";
+import type { AppAccess } from "./app-access.ts";
+import type {
+  Auth,
+  Field,
+  Filter,
+  NamespaceConfig,
+  PlatformConfig,
+  TableAccess,
+  TableConfig,
+  TableRecord,
+} from "./types.ts";
+
+interface ValueByType {
+  string: string;
+  text: string;
+  number: number;
+  integer: number;
+  boolean: boolean;
+  datetime: string;
+  json: JsonValue;
+}
+
+type SchemaShape = { readonly [field: string]: Field | false };
+
+type ValueOf<F> = F extends { enum: readonly (infer Choice)[] }
+  ? Choice
+  : F extends { type: infer Type extends keyof ValueByType }
+    ? ValueByType[Type]
+    : JsonValue;
+
+type FieldValue<F> = F extends { required: true } ? ValueOf<F> : ValueOf<F> | null;
+
+interface AutoFields {
+  id: string;
+  createdAt: string;
+  updatedAt: string;
+}
+
+/**
+ * A record of a table with this schema: `required` fields are never null, every other one may be; `enum` gives the union
+ * of its values. Without a schema it is `TableRecord`, whose fields are any JSON.
+ */
+export type RecordOf<Schema> = unknown extends Schema
+  ? TableRecord
+  : string extends keyof Schema
+    ? TableRecord
+    : {
+        [Name in keyof AutoFields | keyof Schema as Name extends keyof Schema
+          ? Schema[Name] extends false
+            ? never
+            : Name
+          : Name]: Name extends keyof Schema ? FieldValue<Schema[Name]> : string;
+      };
+
+/** What a `before*` hook may return to be written instead. */
+type Written<R> = string extends keyof R ? TableRecord : { [Name in keyof R]?: R[Name] | null };
+
+type TypedRule<R> = boolean | ((auth: Auth | null, record: R, next: R) => MaybePromise<boolean | Filter>);
+
+interface TypedAccess<R> extends Pick<TableAccess, "upsert"> {
+  read?: TypedRule<R>;
+  insert?: TypedRule<R>;
+  update?: TypedRule<R>;
+  delete?: TypedRule<R>;
+}
+
+interface TypedHooks<R> {
+  beforeInsert?: (auth: Auth | null, record: R, app: AppAccess) => MaybePromise<Written<R> | void>;
+  beforeUpdate?: (auth: Auth | null, record: R, changes: Written<R>, app: AppAccess) => MaybePromise<Written<R> | void>;
+  beforeDelete?: (auth: Auth | null, record: R, app: AppAccess) => MaybePromise<void>;
+  afterInsert?: (record: R, app: AppAccess) => MaybePromise<void>;
+  afterUpdate?: (record: R, before: R, app: AppAccess) => MaybePromise<void>;
+  afterDelete?: (record: R, app: AppAccess) => MaybePromise<void>;
+}
+
+interface TypedTable<Schema> extends Omit<TableConfig, "schema" | "access" | "hooks"> {
+  schema?: Schema & SchemaShape;
+  access?: TypedAccess<NoInfer<RecordOf<Schema>>>;
+  hooks?: TypedHooks<NoInfer<RecordOf<Schema>>>;
+}
+
+interface TypedNamespace<Tables> extends Omit<NamespaceConfig, "tables"> {
+  tables: { [Table in keyof Tables]: TypedTable<Tables[Table]> };
+}
+
+/** `PlatformConfig` whose rules and hooks know the fields of their own table. */
+export interface TypedConfig<Namespaces> extends Omit<PlatformConfig, "databases"> {
+  databases?: { [Namespace in keyof Namespaces]: TypedNamespace<Namespaces[Namespace]> };
+}
+
+/**
+ * What a `platform.config.ts` exports by default. It checks types only; the values are checked when the config is
+ * loaded. Decisions 2.
+ */
+export function defineConfig<const Namespaces extends { [namespace: string]: { [table: string]: unknown } }>(
+  config: TypedConfig<Namespaces>,
+): PlatformConfig {
+  // A rule's record type is narrower than TableRecord in the types alone: at run time they are the same functions.
+  return config as unknown as PlatformConfig;
+}

@@ -1,0 +1,84 @@
+import { existsSync } from "node:fs";
+import { resolve } from "node:path";
+import { pathToFileURL } from "node:url";
+import { checkedConfig } from "./check.ts";
+import { ConfigError, type ConfigProblem } from "./problems.ts";
+import type { PlatformConfig } from "./types.ts";
+import { configWarnings } from "./warnings.ts";
+
+/** What `import … from "platform"` gives inside a config. */
+export type PlatformModule = Readonly<Record<string, unknown>>;
+
+export interface LoadedConfig {
+  config: PlatformConfig;
+  /** What is allowed and probably not meant. */
+  warnings: ConfigProblem[];
+}
+
+/** Loads and checks a config file. Errors: `ConfigError`, naming every problem. Decisions 1 and 2. */
+export async function loadConfig(file: string, platformModule: PlatformModule): Promise<LoadedConfig> {
+  const config = checkedConfig(await loadConfigModule(file, platformModule), resolve(file));
+  return { config, warnings: configWarnings(config) };
+}
+
+let isProvided = false;
+
+/** From here on `import … from "platform"` resolves to this module, wherever the importing file lies. */
+function providePlatformModule(exports: PlatformModule): void {
+  if (isProvided) return;
+  isProvided = true;
+  Bun.plugin({
+    name: "platform",
+    setup(build) {
+      build.module("platform", () => ({ exports: { ...exports }, loader: "object" }));
+    },
+  });
+}
+
+/**
+ * The default export of a config file, unchecked. The file may import its own relative files and packages installed
+ * beside it. Errors: `ConfigError` for a missing file, one that cannot be parsed or throws, and one without a default
+ * export.
+ */
+async function loadConfigModule(file: string, platformModule: PlatformModule): Promise<unknown> {
+  const path = resolve(file);
+  if (!existsSync(path)) throw new ConfigError(`There is no config file at ${path}`);
+  providePlatformModule(platformModule);
+  let module: unknown;
+  try {
+    module = await import(pathToFileURL(path).href);
+  } catch (cause) {
+    throw new ConfigError(`${path} cannot be loaded:\n${describeFailure(cause)}`, [], cause);
+  }
+  if (typeof module !== "object" || module === null || !("default" in module)) {
+    throw new ConfigError(`${path} has no default export; end it with \`export default defineConfig({ … })\``);
+  }
+  return module.default;
+}
+
+function describeFailure(cause: unknown): string {
+  if (cause instanceof AggregateError) return cause.errors.map(describeFailure).join("\n");
+  if (isPositioned(cause)) {
+    const { file, line, column, lineText } = cause.position;
+    return `${file}:${line}:${column}: ${cause.message}\n  ${lineText}`;
+  }
+  if (cause instanceof Error) return cause.stack === undefined ? cause.message : firstFrames(cause);
+  return String(cause);
+}
+
+/** Where it was thrown, without the frames of this program. */
+function firstFrames(error: Error): string {
+  const frames = (error.stack ?? "").split("\n").filter((line) => /^\s+at /.test(line));
+  return [`${error.name}: ${error.message}`, ...frames.slice(0, 3)].join("\n");
+}
+
+interface Positioned {
+  message: string;
+  position: { file: string; line: number; column: number; lineText: string };
+}
+
+/** Bun's BuildMessage and ResolveMessage, which are no Errors. */
+function isPositioned(cause: unknown): cause is Positioned {
+  if (typeof cause !== "object" || cause === null || !("position" in cause)) return false;
+  return typeof cause.position === "object" && cause.position !== null;
+}

@@ -1,0 +1,20 @@
+/** One thing wrong with a config: where, and what. */
+export interface ConfigProblem {
+  /** Members joined by dots, as in `databases.shared.tables.posts.schema.title.type`; empty for the whole. */
+  path: string;
+  message: string;
+}
+
+export const formatProblem = ({ path, message }: ConfigProblem): string =>
+  path === "" ? `the config ${message}` : `${path}: ${message}`;
+
+/** A config that cannot be used. `problems` is empty when its file could not be loaded at all. */
+export class ConfigError extends Error {
+  override readonly name = "ConfigError";
+  readonly problems: readonly ConfigProblem[];
+
+  constructor(message: string, problems: readonly ConfigProblem[] = [], cause?: unknown) {
+    super([message, ...problems.map((problem) => `  ${formatProblem(problem)}`)].join("\n"), { cause });
+    this.problems = problems;
+  }
+}

@@ -1,0 +1,39 @@
+import { checkedConfig } from "./config/check.ts";
+import type { PlatformConfig } from "./config/types.ts";
+import type { Logger } from "./kernel/logger.ts";
+import { type OpenPlatform, openPlatform } from "./open-platform.ts";
+
+export type * from "./config/app-access.ts";
+export { defineConfig, type RecordOf, type TypedConfig } from "./config/define.ts";
+export { ConfigError, type ConfigProblem } from "./config/problems.ts";
+export type * from "./config/room-types.ts";
+export type * from "./config/types.ts";
+export { AppError } from "./kernel/errors.ts";
+export type { JsonObject, JsonValue } from "./kernel/json.ts";
+export type { Logger } from "./kernel/logger.ts";
+export type { OpenPlatform as Platform } from "./open-platform.ts";
+
+export interface EmbedOptions {
+  /** The directory that everything is kept in; `./data` by default. */
+  data?: string;
+  /** The root service key; by default `PLATFORM_SERVICE_KEY`, else the one kept in the data directory. */
+  serviceKey?: string;
+  /** 32 bytes or more; by default `PLATFORM_JWT_SECRET`, else the one kept in the data directory. */
+  jwtSecret?: string;
+  /** Silent by default. */
+  logger?: Logger;
+}
+
+/**
+ * A platform inside another Bun program, as `platform start` runs it: the config is checked, the data directory locked,
+ * missing secrets are generated and kept. It serves after `listen`, and answers `fetch` without. Errors: `ConfigError`
+ * with every problem of the config; a data directory that another process has. Decisions 12.
+ */
+export async function createPlatform(config: PlatformConfig, options: EmbedOptions = {}): Promise<OpenPlatform> {
+  const { data = "./data", serviceKey, jwtSecret, logger } = options;
+  const environment = {
+    PLATFORM_SERVICE_KEY: serviceKey ?? process.env["PLATFORM_SERVICE_KEY"],
+    PLATFORM_JWT_SECRET: jwtSecret ?? process.env["PLATFORM_JWT_SECRET"],
+  };
+  return openPlatform(checkedConfig(config), { data, environment, logger });
+}
