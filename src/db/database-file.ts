@@ -7,18 +7,7 @@ import type { QueryProcesses } from "./query-processes.ts";
 import { RowCounts } from "./row-counts.ts";
 import { openError } from "./sqlite-errors.ts";
 import { StatementCache } from "./statement-cache.ts";
-import type {
-  OpenedFile,
-  OpenOptions,
-  QueryOptions,
-  QueryResult,
-  ReadOptions,
-  Row,
-  SqlValue,
-  Statement,
-  Sync,
-  Transaction,
-} from "./types.ts";
+import type { OpenedFile, OpenOptions, ReadOptions, Row, SqlValue, Statement, Sync, Transaction } from "./types.ts";
 import { createWalSync, type SyncFile } from "./wal-sync.ts";
 import { Writer } from "./writer.ts";
 
@@ -81,7 +70,6 @@ export class OpenFile implements OpenedFile {
   readonly #dependencies: FileDependencies;
   #readsUnderWay = 0;
   #whenReadsEnd: (() => void)[] = [];
-  #writesAlone: Promise<unknown> = Promise.resolve();
   #closing: Promise<void> | null = null;
   #isClosed = false;
 
@@ -135,37 +123,7 @@ export class OpenFile implements OpenedFile {
   }
 
   async read(sql: string, params: readonly SqlValue[], options: ReadOptions = {}): Promise<unknown[][]> {
-    return (await this.#runQuery(sql, params, { ...options, mode: "read" }, false)).rows;
-  }
-
-  execute(sql: string, params: readonly SqlValue[], options: QueryOptions = {}): Promise<QueryResult> {
-    if (options.mode !== "write") return this.#runQuery(sql, params, options, true);
-    // One at a time, and never beside a transaction of this process: SQLite has one write lock a file.
-    const result = this.#writesAlone.then(() => this.#writeAlone(sql, params, options));
-    this.#writesAlone = result.catch(() => undefined);
-    return result;
-  }
-
-  async #writeAlone(sql: string, params: readonly SqlValue[], options: QueryOptions): Promise<QueryResult> {
-    const release = this.#writer.hold();
-    let result: QueryResult;
-    try {
-      result = await this.#runQuery(sql, params, options, true);
-    } finally {
-      release();
-    }
-    // The process has synced what it wrote; an empty write makes sure of the file's name, and watches the WAL.
-    await this.#writer.write(() => null);
-    return result;
-  }
-
-  async #runQuery(
-    sql: string,
-    params: readonly SqlValue[],
-    options: QueryOptions,
-    isGuarded: boolean,
-  ): Promise<QueryResult> {
-    if (this.#closing !== null) throw new Error(`query of the closed database ${this.path}`);
+    if (this.#closing !== null || this.#isClosed) throw new Error(`query of the closed database ${this.path}`);
     this.#readsUnderWay += 1;
     try {
       return await this.#dependencies.queries.query({
@@ -173,9 +131,6 @@ export class OpenFile implements OpenedFile {
         extensions: this.#extensions,
         sql,
         params,
-        isGuarded,
-        mode: options.mode ?? "read",
-        bigIntegers: options.bigIntegers ?? false,
         timeoutMs: options.timeoutMs ?? READ_TIMEOUT_MS,
         signal: options.signal,
       });

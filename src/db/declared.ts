@@ -32,13 +32,9 @@ export interface DeclaredOptions {
  * that are declared no longer. What would lose or reinterpret records throws SchemaMismatch, which names all of it,
  * unless a migration has dealt with it; then, and after a failed migration, the file is as it was. Migrations run once
  * each, in order of version over all tables, in the transaction of everything else. A table that is new has nothing to
- * migrate: its migrations are recorded as done and not run. Decisions 2.
+ * migrate: its migrations are recorded as done and not run. What is returned serves many files: for an unchanged one it
+ * costs a single look-up. Decisions 2.
  */
-export function migrateDeclared(sqlite: Database, tables: readonly DeclaredTable[], options?: DeclaredOptions): void {
-  declaredMigration(tables, options)(sqlite);
-}
-
-/** The same for many files: what depends on the declaration alone is done once. An unchanged file costs one look-up. */
 export function declaredMigration(
   tables: readonly DeclaredTable[],
   options: DeclaredOptions = {},

@@ -6,7 +6,6 @@ export {
   type DeclaredReference,
   type DeclaredTable,
   declaredMigration,
-  migrateDeclared,
   SchemaMismatch,
 } from "./declared.ts";
 export { type DirectoryLock, lockDirectory } from "./directory-lock.ts";
@@ -21,8 +20,6 @@ export type {
   DatabaseFile,
   OpenedFile,
   OpenOptions,
-  QueryOptions,
-  QueryResult,
   ReadOptions,
   Row,
   SqlValue,

@@ -8,8 +8,6 @@ import type {
   Change,
   DatabaseFile,
   OpenedFile,
-  QueryOptions,
-  QueryResult,
   ReadOptions,
   Row,
   SqlValue,
@@ -199,10 +197,6 @@ class InstanceFile implements DatabaseFile {
 
   async read(sql: string, params: readonly SqlValue[], options?: ReadOptions): Promise<unknown[][]> {
     return this.#instances.use(this.#instanceId).read(sql, params, options);
-  }
-
-  async execute(sql: string, params: readonly SqlValue[], options?: QueryOptions): Promise<QueryResult> {
-    return this.#instances.use(this.#instanceId).execute(sql, params, options);
   }
 
   rowCount(table: string): number {

@@ -20,7 +20,7 @@ export const CHECKPOINT_PAGES = 1000;
 export const WAL_BYTES_MAX = 16 * 1024 * 1024;
 
 export const READ_TIMEOUT_MS = 30_000;
-/** Reads, user statements and checkpoints that may wait for a process. */
+/** Long reads that may wait for a process. */
 export const WAITING_READS_MAX = 1_000;
 /** Long statements that run at once; the next ones wait. */
 export const QUERY_PROCESSES_MAX = 8;
@@ -30,9 +30,7 @@ export const READ_PROCESS_IDLE_MS = 60_000;
 export const READ_CONNECTIONS_MAX = 8;
 /** Bytes of values that one long read may return. */
 export const READ_RESULT_BYTES_MAX = 64 * 1024 * 1024;
-/** Memory of SQLite in one query process. */
-export const QUERY_HEAP_BYTES_MAX = 256 * 1024 * 1024;
-/** How long a user's writing statement waits for the write lock, in its own process. */
+/** How long a query process waits for a lock: it holds up nobody. */
 export const QUERY_LOCK_TIMEOUT_MS = 5_000;
 
 export const OPEN_INSTANCES_MAX = 256;

@@ -1,7 +1,6 @@
 import type { Clock } from "../kernel/clock.ts";
 import { AppError } from "../kernel/errors.ts";
 import {
-  QUERY_HEAP_BYTES_MAX,
   QUERY_LOCK_TIMEOUT_MS,
   READ_CONNECTIONS_MAX,
   READ_PROCESS_IDLE_MS,
@@ -10,7 +9,7 @@ import {
 } from "./limits.ts";
 import { serveQueries } from "./query-process.ts";
 import type { ProcessLimits, ProcessRequest, ProcessResponse, QueryMessage } from "./query-protocol.ts";
-import type { QueryResult, SqlValue } from "./types.ts";
+import type { SqlValue } from "./types.ts";
 
 /** What SQLite said about a statement that ran in a query process. */
 export class QueryError extends Error {
@@ -36,7 +35,7 @@ interface Job {
   request: Unnumbered;
   timeoutMs: number | null;
   signal: AbortSignal | undefined;
-  resolve: (result: QueryResult) => void;
+  resolve: (result: unknown[][]) => void;
   reject: (error: unknown) => void;
   /** Ends what watches over the job: its timer, its signal. */
   unwatch: () => void;
@@ -80,7 +79,7 @@ export class QueryProcesses {
     return this.#processes.size;
   }
 
-  query(request: QueryRequest): Promise<QueryResult> {
+  query(request: QueryRequest): Promise<unknown[][]> {
     const { timeoutMs, signal, params, ...rest } = request;
     return this.#submit({ ...rest, op: "query", params: params.map(asBinding) }, timeoutMs, signal);
   }
@@ -100,7 +99,7 @@ export class QueryProcesses {
         continue;
       }
       answers.push(
-        new Promise<QueryResult>((resolve, reject) => {
+        new Promise<unknown[][]>((resolve, reject) => {
           const request = { op: "forget" as const, path };
           this.#start(process, { request, timeoutMs: null, signal: undefined, resolve, reject, unwatch: () => {} });
         }).catch(() => undefined),
@@ -121,7 +120,7 @@ export class QueryProcesses {
     await Promise.all(exits);
   }
 
-  #submit(request: Unnumbered, timeoutMs: number | null, signal: AbortSignal | undefined): Promise<QueryResult> {
+  #submit(request: Unnumbered, timeoutMs: number | null, signal: AbortSignal | undefined): Promise<unknown[][]> {
     if (this.#isStopped) return Promise.reject(new Error("the server is stopping"));
     if (signal?.aborted === true) return Promise.reject(signal.reason);
     if (this.#waiting.length >= WAITING_READS_MAX) {
@@ -185,7 +184,6 @@ export class QueryProcesses {
     const limits: ProcessLimits = {
       connectionsMax: READ_CONNECTIONS_MAX,
       resultBytesMax: READ_RESULT_BYTES_MAX,
-      heapBytesMax: QUERY_HEAP_BYTES_MAX,
       lockTimeoutMs: QUERY_LOCK_TIMEOUT_MS,
     };
     const source = `(${serveQueries.toString()})(require("node:sqlite"), process, ${JSON.stringify(limits)})`;
@@ -217,7 +215,7 @@ export class QueryProcesses {
     if (job === null || response.id !== process.jobId || process.verdict !== undefined) return;
     job.unwatch();
     process.job = null;
-    if (response.ok) job.resolve({ columns: response.columns, rows: response.rows, changes: response.changes });
+    if (response.ok) job.resolve(response.rows);
     else job.reject(new QueryError(response.message, response.errorCode));
     this.#next(process);
   }

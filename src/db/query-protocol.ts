@@ -7,10 +7,6 @@ export interface QueryMessage {
   extensions: readonly string[];
   sql: string;
   params: readonly (string | number | bigint | null | Uint8Array)[];
-  mode: "read" | "write";
-  /** A user's own statement: one that reaches outside its file, or ends transactions, is refused. */
-  isGuarded: boolean;
-  bigIntegers: boolean;
 }
 
 export interface FileMessage {
@@ -22,12 +18,11 @@ export interface FileMessage {
 export type ProcessRequest = QueryMessage | FileMessage;
 
 export type ProcessResponse =
-  | { id: number; ok: true; columns: string[]; rows: unknown[][]; changes: number }
+  | { id: number; ok: true; rows: unknown[][] }
   | { id: number; ok: false; message: string; errorCode: number };
 
 export interface ProcessLimits {
   connectionsMax: number;
   resultBytesMax: number;
-  heapBytesMax: number;
   lockTimeoutMs: number;
 }

@@ -41,20 +41,6 @@ export interface ReadOptions {
   signal?: AbortSignal;
 }
 
-export interface QueryResult {
-  columns: string[];
-  /** In column order. Integers beyond 2^53 are bigint when `bigIntegers` is set, and lose precision otherwise. */
-  rows: unknown[][];
-  /** Rows inserted, updated or deleted by the statement itself; 0 for a query. */
-  changes: number;
-}
-
-export interface QueryOptions extends ReadOptions {
-  /** `read` refuses every statement that writes; `write` runs alone, as one durable transaction. Default `read`. */
-  mode?: "read" | "write";
-  bigIntegers?: boolean;
-}
-
 export interface DatabaseFile {
   readonly path: string;
   /** The connection of the main thread. Writes go through `write()` alone. */
@@ -68,12 +54,11 @@ export interface DatabaseFile {
    */
   write<T>(work: (tx: Transaction) => Sync<T>): Promise<T>;
   /**
-   * A read that may take long, in another process and on a read-only connection: rows in column order. Errors: 408
-   * after `timeoutMs`, when the query has really ended; 503 when too many wait.
+   * A read that may take long, in another process and on a read-only connection: rows in column order; integers beyond
+   * 2^53 lose precision. Errors: 408 after `timeoutMs`, when the query has really ended; 503 when too many wait;
+   * QueryError for what SQLite says.
    */
   read(sql: string, params: readonly SqlValue[], options?: ReadOptions): Promise<unknown[][]>;
-  /** One statement of a user, in another process: with column names, and for writing too. Errors: as `read`. */
-  execute(sql: string, params: readonly SqlValue[], options?: QueryOptions): Promise<QueryResult>;
   /** Rows of a table whose changes are announced by `change()`; 0 for an unknown table. */
   rowCount(table: string): number;
   /** Waits for the writes under way, checkpoints and closes. */
