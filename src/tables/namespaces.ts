@@ -1,3 +1,4 @@
+import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import type { NamespaceConfig } from "../config/types.ts";
 import {
@@ -42,6 +43,7 @@ export function openNamespaces(deps: {
   onChange: TablesChangeListener;
 }): ReadonlyMap<string, Namespace> {
   const namespaces = new Map<string, Namespace>();
+  mkdirSync(deps.directory, { recursive: true });
   for (const [name, config] of Object.entries(deps.databases)) {
     const models = compileTables(name, config.tables);
     const tables = new Map<string, Table>();
