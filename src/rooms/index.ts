@@ -3,7 +3,6 @@ import type { Principals } from "../access/principals.ts";
 import type { SessionEvents, SessionLookup } from "../access/sessions.ts";
 import type { AppAccess } from "../config/app-access.ts";
 import type { RoomsConfig } from "../config/room-types.ts";
-import type { DatabaseFile } from "../db/index.ts";
 import type { Http } from "../http/http.ts";
 import type { SocketServer } from "../http/sockets.ts";
 import type { Clock } from "../kernel/clock.ts";
@@ -12,7 +11,7 @@ import type { Logger } from "../kernel/logger.ts";
 import { createConnections } from "./connections.ts";
 import { createRoomRoutes } from "./routes.ts";
 import { createRoomsService } from "./service.ts";
-import { createRoomStore } from "./store.ts";
+import { createRoomStore, type RoomFile } from "./store.ts";
 
 export { roomMessageMaxBytes } from "./limits.ts";
 export { migrateRooms } from "./store.ts";
@@ -32,7 +31,7 @@ export function createRoomsArea(deps: {
   principals: Pick<Principals, "ofToken">;
   sessions: SessionLookup & SessionEvents;
   /** `<data>/rooms.db`, opened with `migrateRooms`. */
-  file: DatabaseFile;
+  file: RoomFile;
   app: () => AppAccess;
   clock: Clock;
   ids: Ids;

@@ -69,7 +69,10 @@ export interface RoomStore {
   removeExpired(now: Millis, limit: number): Promise<number>;
 }
 
-export function createRoomStore(file: DatabaseFile): RoomStore {
+/** What rooms need of their file. */
+export type RoomFile = Pick<DatabaseFile, "query" | "write">;
+
+export function createRoomStore(file: RoomFile): RoomStore {
   return {
     load(namespace, id, now) {
       const row = file.query<RoomRow>(LOAD).get(namespace, id, now);

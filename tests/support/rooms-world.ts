@@ -1,0 +1,251 @@
+import { join } from "node:path";
+import { createPrincipals } from "../../src/access/principals.ts";
+import type { AppAccess } from "../../src/config/app-access.ts";
+import type { RoomsConfig } from "../../src/config/room-types.ts";
+import { createStorageEngine, type DatabaseFile } from "../../src/db/index.ts";
+import { createCors } from "../../src/http/cors.ts";
+import { createHttp } from "../../src/http/http.ts";
+import type { Socket, SocketHandler } from "../../src/http/sockets.ts";
+import type { Clock } from "../../src/kernel/clock.ts";
+import { systemClock } from "../../src/kernel/clock.ts";
+import { AppError } from "../../src/kernel/errors.ts";
+import { systemIds } from "../../src/kernel/ids.ts";
+import type { JsonObject } from "../../src/kernel/json.ts";
+import type { Logger } from "../../src/kernel/logger.ts";
+import { createRoomsArea, migrateRooms, type RoomsArea } from "../../src/rooms/index.ts";
+import { settle, type TestClock, testClock } from "./clock.ts";
+import { temporaryDirectory } from "./platform.ts";
+
+/** What a client of a room has been told. */
+export interface RoomClient {
+  readonly userId: string;
+  readonly messages: JsonObject[];
+  /** null while it is open. */
+  readonly closed: { code: number } | null;
+  send(message: JsonObject | string): void;
+  /** auth and join, and what came of them. */
+  enter(): Promise<void>;
+  /** As the client's own doing: 1000 is a clean close, 1006 a lost connection. */
+  close(code: number): Promise<void>;
+  /** Messages of this type, oldest first. */
+  of(type: string): JsonObject[];
+}
+
+/** The rooms area in this process, on a clock of its own, with a real file and its own front door. */
+export interface RoomsWorld {
+  readonly clock: TestClock;
+  readonly area: RoomsArea;
+  readonly failures: { message: string; facts: Record<string, unknown> }[];
+  /** Lets promises and writes to the file come to their ends. */
+  settle(): Promise<void>;
+  /** Moves the clock on, letting writes come to their ends on the way. */
+  advance(ms: number): Promise<void>;
+  connect(userId: string, options?: { namespace?: string; id?: string; sessionId?: string }): Promise<RoomClient>;
+  get(path: string): Promise<Response>;
+  endSession(sessionId: string): void;
+  setRole(userId: string, role: string): void;
+  /** Stops the area as a server that is told to end, and starts it again. */
+  restart(): Promise<void>;
+  /** The process is gone from one moment to the next. */
+  crash(): Promise<void>;
+  stop(): Promise<void>;
+}
+
+const WRITE_TURNS_MAX = 2_000;
+/** The longest step of the clock between two looks at the file. */
+const ADVANCE_STEP_MS = 15_000;
+
+export async function roomsWorld(config: RoomsConfig): Promise<RoomsWorld> {
+  const clock = testClock();
+  const engine = createStorageEngine({ clock: systemClock });
+  const opened = engine.open(join(temporaryDirectory(), "rooms.db"), { migrate: migrateRooms });
+  let writesUnderWay = 0;
+  const file: Pick<DatabaseFile, "query" | "write"> = {
+    query: (sql) => opened.query(sql),
+    write(work) {
+      writesUnderWay++;
+      return opened.write(work).finally(() => writesUnderWay--);
+    },
+  };
+  const settleWrites = async (): Promise<void> => {
+    await settle();
+    for (let turn = 0; writesUnderWay > 0 && turn < WRITE_TURNS_MAX; turn++) {
+      await Bun.sleep(1);
+      await settle();
+    }
+  };
+  const ended = new Set<string>();
+  const roles = new Map<string, string>();
+  const listeners = new Set<(sessionId: string) => void>();
+  const sessions = {
+    find: (sessionId: string, userId: string) =>
+      ended.has(sessionId) ? null : { role: roles.get(userId) ?? "user", email: null, isAnonymous: false },
+    onEnd(listener: (sessionId: string) => void) {
+      listeners.add(listener);
+      return () => listeners.delete(listener);
+    },
+  };
+  const principals = createPrincipals({
+    sessions,
+    serviceKeys: {
+      identify: () => {
+        throw new AppError(401, "Invalid service key");
+      },
+    },
+    // A token is USER or USER/SESSION; anything that begins with "bad" is none.
+    tokens: {
+      verify(token) {
+        if (token.startsWith("bad")) throw new AppError(401, "Invalid token");
+        const [userId = "", sessionId = `session of ${userId}`] = token.split("/");
+        return {
+          ...{ userId, sessionId, role: "user", email: null, isAnonymous: false, custom: {} },
+          expiresAtMs: Number.POSITIVE_INFINITY,
+        };
+      },
+    },
+  });
+  const failures: { message: string; facts: Record<string, unknown> }[] = [];
+  const note = (message: string, facts: Record<string, unknown> = {}): void => {
+    failures.push({ message, facts });
+  };
+  const logger: Logger = { info() {}, warn: note, error: note };
+  const http = createHttp({
+    ...{ principals, cors: createCors(), logger, bodyMaxBytes: 1024, globalLimit() {}, addressOf: () => "127.0.0.1" },
+  });
+
+  let upgraded: SocketHandler | null = null;
+  let generation = startGeneration();
+
+  function startGeneration() {
+    const own = mortalClock(clock);
+    const area = createRoomsArea({
+      ...{ config, principals, sessions, file, logger, clock: own.clock, ids: systemIds },
+      // No handler of these tests reaches for it.
+      app: () => ({}) as AppAccess,
+      sockets: {
+        upgrade(_request, handler) {
+          upgraded = handler;
+          return new Response(null);
+        },
+        publish() {},
+      },
+    });
+    return { area, clock: own, server: area.routes(http), clients: new Set<{ lose(): void }>() };
+  }
+
+  return {
+    clock,
+    failures,
+    settle: settleWrites,
+    async advance(ms) {
+      for (let left = ms; left > 0; left -= ADVANCE_STEP_MS) {
+        await clock.advanceAsync(Math.min(left, ADVANCE_STEP_MS));
+        await settleWrites();
+      }
+    },
+    get area() {
+      return generation.area;
+    },
+    async connect(userId, { namespace = "game", id = "one", sessionId } = {}) {
+      const { server, clients } = generation;
+      const url = `http://localhost/api/room?namespace=${namespace}&id=${encodeURIComponent(id)}`;
+      upgraded = null;
+      const response = await server.fetch(new Request(url));
+      if (upgraded === null) throw new Error(`refused: ${response.status} ${await response.text()}`);
+      const token = sessionId === undefined ? userId : `${userId}/${sessionId}`;
+      return openClient(upgraded, { userId, token, clients, settle: settleWrites });
+    },
+    get: async (path) => generation.server.fetch(new Request(`http://localhost${path}`)),
+    endSession(sessionId) {
+      ended.add(sessionId);
+      for (const listener of [...listeners]) listener(sessionId);
+    },
+    setRole: (userId, role) => roles.set(userId, role),
+    async restart() {
+      await generation.area.stop();
+      generation.clock.die();
+      generation = startGeneration();
+      await settleWrites();
+    },
+    async crash() {
+      generation.clock.die();
+      for (const client of [...generation.clients]) client.lose();
+      listeners.clear();
+      await settleWrites();
+      generation = startGeneration();
+      await settleWrites();
+    },
+    async stop() {
+      await generation.area.stop();
+      await engine.stop();
+    },
+  };
+}
+
+/** A clock whose waiting work can be made to never happen. */
+function mortalClock(clock: Clock): { clock: Clock; die(): void } {
+  let isAlive = true;
+  return {
+    clock: {
+      now: () => clock.now(),
+      after: (delayMs, work) => clock.after(delayMs, () => (isAlive ? work() : undefined)),
+    },
+    die() {
+      isAlive = false;
+    },
+  };
+}
+
+function openClient(
+  handler: SocketHandler,
+  options: { userId: string; token: string; clients: Set<{ lose(): void }>; settle(): Promise<void> },
+): RoomClient {
+  const messages: JsonObject[] = [];
+  let closed: { code: number } | null = null;
+  let isLost = false;
+  const end = (code: number): void => {
+    if (closed !== null) return;
+    closed = { code };
+    options.clients.delete(self);
+    if (!isLost) handler.close?.(socket, code, "");
+  };
+  // The part of a socket that rooms use.
+  const socket = {
+    send(text: string) {
+      if (closed === null) messages.push(JSON.parse(text));
+      return text.length;
+    },
+    close: (code: number) => queueMicrotask(() => end(code)),
+    getBufferedAmount: () => 0,
+  } as unknown as Socket;
+  const self = {
+    lose() {
+      isLost = true;
+      end(1006);
+    },
+  };
+  options.clients.add(self);
+  handler.open?.(socket);
+
+  const client: RoomClient = {
+    userId: options.userId,
+    messages,
+    get closed() {
+      return closed;
+    },
+    send(message) {
+      if (closed === null) handler.message(socket, typeof message === "string" ? message : JSON.stringify(message));
+    },
+    async enter() {
+      client.send({ type: "auth", token: options.token });
+      client.send({ type: "join" });
+      await options.settle();
+    },
+    async close(code) {
+      end(code);
+      await options.settle();
+    },
+    of: (type) => messages.filter((message) => message["type"] === type),
+  };
+  return client;
+}
