@@ -16,10 +16,14 @@ import { createGuesses } from "./guesses.ts";
 import { ACCESS_TOKEN_TTL_SECONDS, MAILS_PER_ADDRESS } from "./limits.ts";
 import { createMailer } from "./mail/mailer.ts";
 import { createMfaService } from "./mfa.ts";
+import { createOAuthService } from "./oauth/service.ts";
+import { createPasskeyService } from "./passkeys.ts";
 import { createPasswords } from "./passwords.ts";
 import { passwordRoutes, type RouteDeps, sessionRoutes } from "./routes/account.ts";
 import { emailRoutes } from "./routes/email.ts";
 import { mfaRoutes } from "./routes/mfa.ts";
+import { oauthRoutes } from "./routes/oauth.ts";
+import { passkeyRoutes } from "./routes/passkeys.ts";
 import { createSealing } from "./sealing.ts";
 import { createAuthService } from "./service.ts";
 import { createSessionCache } from "./sessions.ts";
@@ -72,6 +76,8 @@ export async function createAuthArea(deps: AuthAreaDeps): Promise<AuthArea> {
   const mailLimit = createRateLimiter(MAILS_PER_ADDRESS, clock);
   const emails = createEmailFlows({ ...auth, mailer, mailLimit, publicUrl: deps.publicUrl }, signIns);
   const mfa = createMfaService(auth, signIns, () => issuerName(config, deps.publicUrl()));
+  const oauth = createOAuthService({ ...auth, publicUrl: deps.publicUrl }, signIns);
+  const passkeys = config.passkeys === undefined ? null : createPasskeyService(auth, signIns, config.passkeys);
   const stopCleanup = startCleanup({ file, clock, logger });
   const authLimiter = createRateLimiter(deps.rateLimits?.auth ?? RATE_LIMITS.auth, clock);
   const signUpLimiter = createRateLimiter(deps.rateLimits?.signup ?? RATE_LIMITS.signup, clock);
@@ -92,7 +98,9 @@ export async function createAuthArea(deps: AuthAreaDeps): Promise<AuthArea> {
         .use(passwordRoutes(routeDeps, service))
         .use(sessionRoutes(routeDeps, service))
         .use(emailRoutes(routeDeps, emails, service))
-        .use(mfaRoutes(routeDeps, mfa, service));
+        .use(mfaRoutes(routeDeps, mfa, service))
+        .use(oauthRoutes({ ...routeDeps, publicUrl: deps.publicUrl }, oauth))
+        .use(passkeyRoutes(routeDeps, passkeys));
     },
     async stop() {
       stopCleanup();

@@ -1,0 +1,215 @@
+import {
+  // biome-ignore lint/suspicious/noDeprecatedImports: marked so to stand out; for issuers on loopback alone
+  allowInsecureRequests,
+  authorizationCodeGrant,
+  buildAuthorizationUrl,
+  ClientSecretBasic,
+  ClientSecretPost,
+  Configuration,
+  calculatePKCECodeChallenge,
+  discovery,
+  enableNonRepudiationChecks,
+  fetchProtectedResource,
+  fetchUserInfo,
+  type ServerMetadata,
+} from "openid-client";
+import { normalizeEmail } from "../../access/account-fields.ts";
+import type { OAuthProvider } from "../../config/types.ts";
+import { HOUR_MS } from "../../kernel/duration.ts";
+import { isJsonObject, type JsonObject } from "../../kernel/json.ts";
+
+/** Who somebody is at a provider. */
+export interface Profile {
+  subject: string;
+  /** Trimmed and lower-cased. */
+  email: string | null;
+  /** Whether the provider says that the email is the user's. */
+  emailVerified: boolean;
+  name: string | null;
+  picture: string | null;
+}
+
+export interface Exchange {
+  /** The callback's address as the provider called it, with its query. */
+  callback: URL;
+  state: string;
+  nonce: string;
+  verifier: string;
+}
+
+/** One provider's side of the conversation. Errors: whatever the library throws; the caller answers them. */
+export interface ProviderClient {
+  authorizationUrl(options: Omit<Exchange, "callback"> & { redirectUri: string }): Promise<URL>;
+  /** Checks state, issuer, nonce, PKCE and the ID token's signature on the way. */
+  profile(exchange: Exchange): Promise<Profile>;
+}
+
+const TIMEOUT_SECONDS = 10;
+/** Metadata of an issuer is read again after this. */
+const METADATA_TTL_MS = 24 * HOUR_MS;
+const LOOPBACK = new Set(["127.0.0.1", "[::1]", "localhost"]);
+
+/** Issuers that are known by name. */
+const ISSUERS: Readonly<Record<string, string>> = {
+  google: "https://accounts.google.com",
+  gitlab: "https://gitlab.com",
+};
+
+/** Providers that speak OAuth 2 without OpenID Connect: where to ask, and how to read the answer. */
+export interface PlainProvider {
+  metadata: ServerMetadata;
+  scopes: readonly string[];
+  resources: readonly string[];
+  /** `answers` in the order of `resources`. null: not understood. */
+  read(answers: readonly unknown[]): Profile | null;
+}
+
+const PLAIN: Readonly<Record<string, PlainProvider>> = {
+  github: {
+    metadata: {
+      issuer: "https://github.com",
+      authorization_endpoint: "https://github.com/login/oauth/authorize",
+      token_endpoint: "https://github.com/login/oauth/access_token",
+    },
+    scopes: ["read:user", "user:email"],
+    resources: ["https://api.github.com/user", "https://api.github.com/user/emails"],
+    read: readGithub,
+  },
+  discord: {
+    metadata: {
+      issuer: "https://discord.com",
+      authorization_endpoint: "https://discord.com/oauth2/authorize",
+      token_endpoint: "https://discord.com/api/oauth2/token",
+    },
+    scopes: ["identify", "email"],
+    resources: ["https://discord.com/api/users/@me"],
+    read: readDiscord,
+  },
+};
+
+/** Errors: throws for a name without an issuer that is not known. */
+export function createProviderClient(name: string, config: OAuthProvider, now: () => number): ProviderClient {
+  const issuer = config.issuer ?? ISSUERS[name];
+  if (issuer !== undefined) return createOidcClient(config, issuer, now);
+  const plain = PLAIN[name];
+  if (plain === undefined) throw new Error(`auth.oauth.${name}.issuer: is required for a provider of this name`);
+  return createPlainClient(config, plain);
+}
+
+const scopeOf = (config: OAuthProvider, fallback: readonly string[]) => (config.scopes ?? fallback).join(" ");
+
+function createOidcClient(config: OAuthProvider, issuer: string, now: () => number): ProviderClient {
+  const server = new URL(issuer);
+  // Plain http stays on this machine: elsewhere anybody on the way could be anybody.
+  const isLoopback = server.protocol === "http:" && LOOPBACK.has(server.hostname);
+  let known: { configuration: Configuration; readAt: number } | null = null;
+
+  const configure = async (): Promise<Configuration> => {
+    if (known !== null && now() - known.readAt < METADATA_TTL_MS) return known.configuration;
+    const found = await discovery(server, config.clientId, config.clientSecret, undefined, {
+      timeout: TIMEOUT_SECONDS,
+      ...(isLoopback ? { execute: [allowInsecureRequests] } : {}),
+    });
+    const methods = found.serverMetadata().token_endpoint_auth_methods_supported;
+    // Basic is what OpenID Connect assumes where nothing is said.
+    const takesBasic = methods === undefined || methods.includes("client_secret_basic");
+    const secret = config.clientSecret;
+    const authentication = takesBasic ? ClientSecretBasic(secret) : ClientSecretPost(secret);
+    const configuration = new Configuration(found.serverMetadata(), config.clientId, secret, authentication);
+    configuration.timeout = TIMEOUT_SECONDS;
+    if (isLoopback) allowInsecureRequests(configuration);
+    // The ID token's signature is checked too, not only the connection that it came through.
+    enableNonRepudiationChecks(configuration);
+    known = { configuration, readAt: now() };
+    return configuration;
+  };
+
+  return {
+    async authorizationUrl({ redirectUri, state, nonce, verifier }) {
+      return buildAuthorizationUrl(await configure(), {
+        ...{ redirect_uri: redirectUri, scope: scopeOf(config, ["openid", "email", "profile"]), state, nonce },
+        ...{ code_challenge: await calculatePKCECodeChallenge(verifier), code_challenge_method: "S256" },
+      });
+    },
+    async profile({ callback, state, nonce, verifier }) {
+      const configuration = await configure();
+      const checks = { expectedState: state, expectedNonce: nonce, pkceCodeVerifier: verifier, idTokenExpected: true };
+      const tokens = await authorizationCodeGrant(configuration, callback, checks);
+      const claims = tokens.claims();
+      if (claims === undefined) throw new Error("the provider gave no ID token");
+      const hasUserInfo = configuration.serverMetadata().userinfo_endpoint !== undefined;
+      if (claims["email"] !== undefined || !hasUserInfo) return readOidc(claims.sub, claims);
+      return readOidc(claims.sub, await fetchUserInfo(configuration, tokens.access_token, claims.sub));
+    },
+  };
+}
+
+export function createPlainClient(config: OAuthProvider, plain: PlainProvider): ProviderClient {
+  const secret = config.clientSecret;
+  const configuration = new Configuration(plain.metadata, config.clientId, secret, ClientSecretPost(secret));
+  configuration.timeout = TIMEOUT_SECONDS;
+  if (LOOPBACK.has(new URL(plain.metadata.issuer).hostname)) allowInsecureRequests(configuration);
+  return {
+    async authorizationUrl({ redirectUri, state, verifier }) {
+      return buildAuthorizationUrl(configuration, {
+        ...{ redirect_uri: redirectUri, scope: scopeOf(config, plain.scopes), state },
+        ...{ code_challenge: await calculatePKCECodeChallenge(verifier), code_challenge_method: "S256" },
+      });
+    },
+    async profile({ callback, state, verifier }) {
+      const checks = { expectedState: state, pkceCodeVerifier: verifier };
+      const tokens = await authorizationCodeGrant(configuration, callback, checks);
+      const answers: unknown[] = [];
+      for (const resource of plain.resources) {
+        const headers = new Headers({ accept: "application/json", "user-agent": "platform" });
+        const url = new URL(resource);
+        const response = await fetchProtectedResource(configuration, tokens.access_token, url, "GET", null, headers);
+        if (!response.ok) throw new Error(`${url.host} answered ${response.status}`);
+        answers.push(await response.json());
+      }
+      const profile = plain.read(answers);
+      if (profile === null) throw new Error(`${plain.metadata.issuer} gave a profile that is not understood`);
+      return profile;
+    },
+  };
+}
+
+const textOrNull = (value: unknown): string | null => (typeof value === "string" && value !== "" ? value : null);
+
+function readOidc(subject: string, claims: Record<string, unknown>): Profile {
+  const email = textOrNull(claims["email"]);
+  return {
+    subject,
+    email: email === null ? null : normalizeEmail(email),
+    // Some providers write it as a string.
+    emailVerified: claims["email_verified"] === true || claims["email_verified"] === "true",
+    name: textOrNull(claims["name"]),
+    picture: textOrNull(claims["picture"]),
+  };
+}
+
+export function readGithub([user, emails]: readonly unknown[]): Profile | null {
+  if (!isJsonObject(user) || typeof user["id"] !== "number") return null;
+  const all: JsonObject[] = Array.isArray(emails) ? emails.filter(isJsonObject) : [];
+  const primary = all.find((entry) => entry["primary"] === true && entry["verified"] === true);
+  const email = textOrNull(primary?.["email"]);
+  return {
+    subject: String(user["id"]),
+    email: email === null ? null : normalizeEmail(email),
+    emailVerified: email !== null,
+    name: textOrNull(user["name"]) ?? textOrNull(user["login"]),
+    picture: textOrNull(user["avatar_url"]),
+  };
+}
+
+export function readDiscord([user]: readonly unknown[]): Profile | null {
+  if (!isJsonObject(user) || typeof user["id"] !== "string") return null;
+  const email = textOrNull(user["email"]);
+  return {
+    subject: user["id"],
+    email: email === null ? null : normalizeEmail(email),
+    emailVerified: user["verified"] === true,
+    name: textOrNull(user["global_name"]) ?? textOrNull(user["username"]),
+    picture: null,
+  };
+}

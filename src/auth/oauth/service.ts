@@ -1,0 +1,227 @@
+import type { AuthConfig } from "../../config/types.ts";
+import { AppError, badField, badRequest, conflict, notFound, unauthorized } from "../../kernel/errors.ts";
+import type { AccountWrite } from "../account-file.ts";
+import { OAUTH_STATE_TTL_MS } from "../limits.ts";
+import { allowedRedirect } from "../redirect.ts";
+import { equalsConstantTime } from "../sealing.ts";
+import type { SignIn, SignIns } from "../sign-in.ts";
+import {
+  deleteIdentity,
+  type Identity,
+  identitiesOfUser,
+  identityBySubject,
+  insertIdentity,
+  touchIdentity,
+} from "../store/identities.ts";
+import { passkeysOfUser } from "../store/passkeys.ts";
+import { deleteSecret, findSecret, putSecret } from "../store/secrets.ts";
+import { insertUser, type SecretAccount, userByEmail, userById } from "../store/users.ts";
+import type { AuthDeps, Caller, Client, SignInAnswer } from "../types.ts";
+import { createProviderClient, type Profile, type ProviderClient } from "./provider.ts";
+
+export interface IdentityView {
+  id: string;
+  provider: string;
+  email: string | null;
+  createdAt: string;
+  lastSignInAt: string;
+}
+
+export interface OAuthService {
+  /** Where to send the browser, and what to remember in it. Errors: 404 for an undeclared provider, 400, 502. */
+  begin(provider: string, redirectUrl: string | null): Promise<{ location: string; browserSecret: string }>;
+  /**
+   * What the provider sent the browser back with. `browserSecret` is what `begin` left in the browser, null where there
+   * is none, undefined where the request does not come from a browser. Errors: 400 for a wrong, used or expired state,
+   * another browser, or an answer that does not check; 403 when disabled; 409 when the email belongs to another account.
+   */
+  finish(
+    provider: string,
+    query: URLSearchParams,
+    browserSecret: string | null | undefined,
+    client: Client,
+  ): Promise<Finished>;
+  identities(caller: Caller): IdentityView[];
+  /** Errors: 404; 400 when nothing would be left to sign in with. */
+  removeIdentity(caller: Caller, id: string): Promise<void>;
+}
+
+export type Finished = { redirectUrl: URL } & ({ answer: SignInAnswer } | { error: string; description: string });
+
+const SECRET_BYTES = 32;
+const DISPLAY_NAME_MAX_CHARACTERS = 256;
+const AVATAR_URL_MAX_CHARACTERS = 2_048;
+
+interface State {
+  provider: string;
+  nonce: string;
+  verifier: string;
+  redirectUrl: string;
+  browser: string;
+}
+
+interface OAuthDeps extends AuthDeps {
+  publicUrl: () => string;
+}
+
+export function createOAuthService(deps: OAuthDeps, signIns: SignIns): OAuthService {
+  const clients = createClients(deps.config.oauth ?? {}, deps.clock.now);
+  const { file, sealing } = deps;
+  const secret = () => deps.ids.secret(SECRET_BYTES);
+  const callbackOf = (provider: string) =>
+    `${deps.publicUrl()}/api/auth/oauth/${encodeURIComponent(provider)}/callback`;
+  const browserHash = (secret: string) => sealing.digest("oauth-browser", secret);
+
+  const clientOf = (provider: string): ProviderClient => {
+    const client = clients.get(provider);
+    if (client === undefined) throw notFound(`There is no OAuth provider "${provider}"`);
+    return client;
+  };
+  const redirectOf = (text: string | null): URL => {
+    if (text === null || text === "") return new URL("/", deps.publicUrl());
+    const url = allowedRedirect(text, deps.config.redirectUrls ?? []);
+    if (url !== null) return url;
+    throw badField("redirect_url", "invalid_value", "redirect_url is not one of auth.redirectUrls");
+  };
+  return {
+    ...createIdentities(deps),
+
+    async begin(provider, redirectUrl) {
+      const client = clientOf(provider);
+      const redirect = redirectOf(redirectUrl);
+      const [state, nonce, verifier] = [secret(), secret(), secret()] as const;
+      const browserSecret = secret();
+      const url = await client
+        .authorizationUrl({ state, nonce, verifier, redirectUri: callbackOf(provider) })
+        .catch((cause: unknown) => {
+          deps.logger.error("An OAuth provider does not answer", { provider, cause });
+          throw new AppError(502, `The provider "${provider}" does not answer`, { cause });
+        });
+      await file.write((write) => {
+        putSecret(write.tx, sealing.digest("oauth-state", state), {
+          ...{ purpose: "oauth-state", userId: null, expiresAt: write.now + OAUTH_STATE_TTL_MS },
+          payload: {
+            ...{ provider, nonce, verifier: sealing.seal(verifier), redirectUrl: redirect.href },
+            browser: browserHash(browserSecret).toString("base64"),
+          },
+        });
+      });
+      return { location: url.href, browserSecret };
+    },
+
+    async finish(provider, query, browserSecret, client) {
+      const providerClient = clientOf(provider);
+      const text = query.get("state");
+      if (text === null || text === "") throw badField("state", "required", "state is required");
+      const state = await takeState(deps, text, provider);
+      if (browserSecret !== undefined) {
+        const given = browserHash(browserSecret ?? "");
+        // Somebody else's sign-in, begun in another browser, must not end in this one.
+        if (!equalsConstantTime(given, Buffer.from(state.browser, "base64"))) {
+          throw badField("state", "invalid_value", "state belongs to another browser");
+        }
+      }
+      const redirectUrl = new URL(state.redirectUrl);
+      const error = query.get("error");
+      if (error !== null)
+        return { redirectUrl, error, description: (query.get("error_description") ?? "").slice(0, 256) };
+      const callback = new URL(`${callbackOf(provider)}?${query}`);
+      const { nonce, verifier } = state;
+      const profile = await providerClient
+        .profile({ callback, state: text, nonce, verifier })
+        .catch((cause: unknown) => {
+          deps.logger.warn("An OAuth sign-in was refused", { provider, cause });
+          throw badRequest(`The answer of the provider "${provider}" does not check`);
+        });
+      const signIn = await file.write((write) => signInProfile(deps, signIns, write, provider, profile, client));
+      return { redirectUrl, answer: await signIns.answer(signIn) };
+    },
+  };
+}
+
+/** Good once: it is gone before the provider is asked anything. */
+function takeState({ file, sealing }: OAuthDeps, state: string, provider: string): Promise<State> {
+  return file.write((write) => {
+    const hash = sealing.digest("oauth-state", state);
+    const found = findSecret(write.tx, hash, "oauth-state", write.now);
+    if (found === null || found.payload["provider"] !== provider) {
+      throw badField("state", "invalid_value", "state is wrong, used or expired");
+    }
+    deleteSecret(write.tx, hash);
+    const { nonce, verifier, redirectUrl, browser } = found.payload;
+    const text = (value: unknown) => (typeof value === "string" ? value : "");
+    return {
+      ...{ provider, nonce: text(nonce), verifier: sealing.unseal(text(verifier)) },
+      ...{ redirectUrl: text(redirectUrl), browser: text(browser) },
+    };
+  });
+}
+
+function createClients(providers: NonNullable<AuthConfig["oauth"]>, now: () => number): Map<string, ProviderClient> {
+  return new Map(Object.entries(providers).map(([name, config]) => [name, createProviderClient(name, config, now)]));
+}
+
+function signInProfile(
+  deps: OAuthDeps,
+  signIns: SignIns,
+  write: AccountWrite,
+  provider: string,
+  profile: Profile,
+  client: Client,
+): SignIn {
+  const known = identityBySubject(write.tx, provider, profile.subject);
+  if (known !== null) {
+    const account = userById(write.tx, known.userId);
+    if (account === null) throw new Error(`identity ${known.id} has no user`);
+    touchIdentity(write.tx, known.id, profile.email, write.now);
+    return signIns.complete(write, account, client);
+  }
+  const account = accountFor(deps, write, profile);
+  const signIn = signIns.complete(write, account, client);
+  insertIdentity(write.tx, {
+    ...{ id: deps.ids.uuid(), userId: account.id, provider, subject: profile.subject },
+    ...{ email: profile.email, createdAt: write.now },
+  });
+  return signIn;
+}
+
+/** The account with the profile's email, where both sides vouch for it; a new one where nobody has it. Decisions 6. */
+function accountFor(deps: OAuthDeps, write: AccountWrite, profile: Profile): SecretAccount {
+  const owner = profile.email === null ? null : userByEmail(write.tx, profile.email);
+  if (owner !== null) {
+    if (owner.emailVerified && profile.emailVerified) return owner;
+    throw conflict("This email address has an account, and is not verified on both sides: sign in to it another way");
+  }
+  const picture = profile.picture !== null && /^https?:\/\//.test(profile.picture) ? profile.picture : null;
+  return insertUser(write.tx, {
+    ...{ id: deps.ids.uuid(), email: profile.email, emailVerified: profile.email !== null && profile.emailVerified },
+    displayName: profile.name?.slice(0, DISPLAY_NAME_MAX_CHARACTERS) ?? null,
+    avatarUrl: picture !== null && picture.length <= AVATAR_URL_MAX_CHARACTERS ? picture : null,
+    now: write.now,
+  });
+}
+
+function createIdentities({ file }: OAuthDeps): Pick<OAuthService, "identities" | "removeIdentity"> {
+  const view = ({ id, provider, email, createdAt, lastSignInAt }: Identity): IdentityView => ({
+    ...{ id, provider, email },
+    createdAt: new Date(createdAt).toISOString(),
+    lastSignInAt: new Date(lastSignInAt).toISOString(),
+  });
+  return {
+    identities: (caller) => identitiesOfUser(file.sql, caller.userId).map(view),
+    async removeIdentity(caller, id) {
+      await file.write((write) => {
+        const account = file.current(write, caller.userId, caller.sessionId);
+        if (account === null) throw unauthorized("Invalid token");
+        const identities = identitiesOfUser(write.tx, caller.userId);
+        if (!identities.some((identity) => identity.id === id)) throw notFound(`There is no identity "${id}"`);
+        // With an address, a password can be set by mail.
+        const hasOther = account.email !== null || identities.length > 1;
+        if (!hasOther && passkeysOfUser(write.tx, caller.userId).length === 0) {
+          throw badRequest("This is the only way to sign in to this account");
+        }
+        deleteIdentity(write.tx, id);
+      });
+    },
+  };
+}

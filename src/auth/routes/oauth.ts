@@ -1,0 +1,137 @@
+import { type AnyElysia, Elysia } from "elysia";
+import { Type } from "typebox";
+import type { Http, RequestContext } from "../../http/http.ts";
+import { operation } from "../../http/operation.ts";
+import { queryOf } from "../../http/query.ts";
+import { OK } from "../../http/reply.ts";
+import { SECOND_MS } from "../../kernel/duration.ts";
+import { OAUTH_STATE_TTL_MS } from "../limits.ts";
+import type { Finished, OAuthService } from "../oauth/service.ts";
+import type { RouteDeps } from "./account.ts";
+import { callerOf, clientOf } from "./context.ts";
+import { nullable, OkSchema } from "./schemas.ts";
+
+const COOKIE = "platform_oauth";
+const COOKIE_PATH = "/api/auth/oauth";
+const tag = "auth";
+
+interface OAuthRouteDeps extends RouteDeps {
+  publicUrl: () => string;
+}
+
+/** Signing in elsewhere. Decisions 6. */
+export function oauthRoutes({ http, authLimit, publicUrl }: OAuthRouteDeps, oauth: OAuthService): AnyElysia {
+  const limited = { limit: authLimit };
+  const begin = http.route(async ({ params, request }) => {
+    const { location, browserSecret } = await oauth.begin(
+      params["provider"] ?? "",
+      queryOf(request).get("redirect_url"),
+    );
+    const secure = publicUrl().startsWith("https:") ? "; Secure" : "";
+    const maxAgeSeconds = OAUTH_STATE_TTL_MS / SECOND_MS;
+    const cookie = `${COOKIE}=${browserSecret}; Path=${COOKIE_PATH}; Max-Age=${maxAgeSeconds}; HttpOnly; SameSite=Lax`;
+    return redirect(location, { "set-cookie": cookie + secure });
+  }, limited);
+  const finish = http.route(async (context) => {
+    const provider = context.params["provider"] ?? "";
+    const query = queryOf(context.request);
+    const finished = await oauth.finish(provider, query, browserSecretOf(context), clientOf(context));
+    const cookie = `${COOKIE}=; Path=${COOKIE_PATH}; Max-Age=0; HttpOnly; SameSite=Lax`;
+    return redirect(destination(finished), { "set-cookie": cookie });
+  }, limited);
+  const list = http.route(({ principal }) => ({ identities: oauth.identities(callerOf(principal)) }), limited);
+  const remove = http.route(async ({ principal, params }) => {
+    await oauth.removeIdentity(callerOf(principal), params["id"] ?? "");
+    return OK;
+  }, limited);
+  return describeOAuthRoutes({ begin, finish, list, remove });
+}
+
+const redirect = (location: string, headers: Record<string, string>): Response =>
+  // Neither the tokens in the fragment nor the state are for caches and other sites.
+  new Response(null, {
+    status: 302,
+    headers: { location, "cache-control": "no-store", "referrer-policy": "no-referrer", ...headers },
+  });
+
+/**
+ * The cookie that `begin` set; null where a browser has none. Browsers, and only they, send `Sec-Fetch-Site`: what is no
+ * browser cannot be lured into somebody else's sign-in, and needs no cookie.
+ */
+function browserSecretOf({ request }: RequestContext): string | null | undefined {
+  const cookies = request.headers.get("cookie") ?? "";
+  const found = cookies.split(/;\s*/).find((cookie) => cookie.startsWith(`${COOKIE}=`));
+  if (found !== undefined) return found.slice(COOKIE.length + 1);
+  return request.headers.has("sec-fetch-site") ? null : undefined;
+}
+
+/** Tokens go into the fragment, which browsers send to nobody. */
+function destination(finished: Finished): string {
+  const fragment = new URLSearchParams();
+  if ("error" in finished) {
+    fragment.set("error", finished.error);
+    fragment.set("error_description", finished.description);
+  } else if ("mfaRequired" in finished.answer) {
+    fragment.set("mfa_required", "true");
+    fragment.set("mfa_ticket", finished.answer.mfaTicket);
+  } else {
+    fragment.set("access_token", finished.answer.accessToken);
+    fragment.set("refresh_token", finished.answer.refreshToken);
+  }
+  const url = new URL(finished.redirectUrl);
+  url.hash = fragment.toString();
+  return url.href;
+}
+
+function describeOAuthRoutes(
+  routes: Record<"begin" | "finish" | "list" | "remove", ReturnType<Http["route"]>>,
+): AnyElysia {
+  const path = { provider: "A provider of `auth.oauth`" };
+  const redirected = (description: string) => ({ 302: { description } });
+  const Identity = Type.Object({
+    id: Type.String(),
+    provider: Type.String(),
+    email: nullable(Type.String()),
+    createdAt: Type.String({ format: "date-time" }),
+    lastSignInAt: Type.String({ format: "date-time" }),
+  });
+  return new Elysia()
+    .get(
+      "/api/auth/oauth/:provider",
+      routes.begin,
+      operation({
+        ...{ tag, summary: "Sign in elsewhere", security: "public", path, errors: [400, 404, 502] },
+        query: [{ name: "redirect_url", description: "Must match `auth.redirectUrls`; the server's root by default" }],
+        answers: redirected("To the provider"),
+      }),
+    )
+    .get(
+      "/api/auth/oauth/:provider/callback",
+      routes.finish,
+      operation({
+        ...{ tag, summary: "Where the provider sends the browser back", security: "public", path },
+        errors: [400, 403, 404, 409],
+        query: [{ name: "state", required: true }, { name: "code" }, { name: "error" }],
+        answers: redirected(
+          "To `redirect_url` with `#access_token=…&refresh_token=…`, `#mfa_required=true&mfa_ticket=…` or `#error=…`",
+        ),
+      }),
+    )
+    .get(
+      "/api/auth/identities",
+      routes.list,
+      operation({
+        ...{ tag, summary: "Where else the user signs in", security: "user", errors: [401] },
+        answers: { 200: { description: "Identities", schema: Type.Object({ identities: Type.Array(Identity) }) } },
+      }),
+    )
+    .delete(
+      "/api/auth/identities/:id",
+      routes.remove,
+      operation({
+        ...{ tag, summary: "Forget an identity", security: "user", path: { id: "The identity's id" } },
+        errors: [400, 401, 404],
+        answers: { 200: { description: "Forgotten", schema: OkSchema } },
+      }),
+    );
+}

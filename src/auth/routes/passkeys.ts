@@ -1,0 +1,120 @@
+import { type AnyElysia, Elysia } from "elysia";
+import { Type } from "typebox";
+import type { Http } from "../../http/http.ts";
+import { operation } from "../../http/operation.ts";
+import { OK } from "../../http/reply.ts";
+import { badField, notFound } from "../../kernel/errors.ts";
+import type { PasskeyService } from "../passkeys.ts";
+import type { RouteDeps } from "./account.ts";
+import { callerOf, clientOf } from "./context.ts";
+import { AnyObject, nullable, OkSchema, SignInSchema } from "./schemas.ts";
+
+const NAME_MAX_CHARACTERS = 128;
+const tag = "auth";
+
+/** Passkeys; `passkeys` is null where the config declares none. Decisions 6. */
+export function passkeyRoutes({ http, authLimit }: RouteDeps, passkeys: PasskeyService | null): AnyElysia {
+  const limited = { limit: authLimit };
+  const service = (): PasskeyService => {
+    if (passkeys === null) throw notFound("Passkeys are not enabled");
+    return passkeys;
+  };
+  const registerOptions = http.route(({ principal }) => {
+    const caller = callerOf(principal);
+    return service().registerOptions(caller);
+  }, limited);
+  const register = http.route(async ({ principal, jsonObject }) => {
+    const caller = callerOf(principal);
+    const { name = null, ...response } = await jsonObject();
+    if (name !== null && (typeof name !== "string" || name.length > NAME_MAX_CHARACTERS)) {
+      throw badField("name", "invalid_value", `name must be a string of at most ${NAME_MAX_CHARACTERS} characters`);
+    }
+    const passkey = await service().register(caller, response, name);
+    return { verified: true, passkey };
+  }, limited);
+  const authOptions = http.route(() => service().authOptions(), limited);
+  const authenticate = http.route(
+    async (context) => service().authenticate(await context.jsonObject(), clientOf(context)),
+    limited,
+  );
+  const list = http.route(({ principal }) => {
+    const caller = callerOf(principal);
+    return { passkeys: service().list(caller) };
+  }, limited);
+  const remove = http.route(async ({ principal, params }) => {
+    await service().remove(callerOf(principal), params["id"] ?? "");
+    return OK;
+  }, limited);
+  return describePasskeyRoutes({ registerOptions, register, authOptions, authenticate, list, remove });
+}
+
+function describePasskeyRoutes(
+  routes: Record<
+    "registerOptions" | "register" | "authOptions" | "authenticate" | "list" | "remove",
+    ReturnType<Http["route"]>
+  >,
+): AnyElysia {
+  const Passkey = Type.Object({
+    id: Type.String({ description: "The credential id, base64url" }),
+    name: nullable(Type.String()),
+    deviceType: Type.String(),
+    backedUp: Type.Boolean(),
+    createdAt: Type.String({ format: "date-time" }),
+    lastUsedAt: nullable(Type.String({ format: "date-time" })),
+  });
+  const webauthn = (description: string) => ({ description, schema: AnyObject });
+  return new Elysia()
+    .post(
+      "/api/auth/passkeys/register-options",
+      routes.registerOptions,
+      operation({
+        ...{ tag, summary: "Begin with a passkey", security: "user", errors: [400, 401, 404] },
+        answers: { 200: webauthn("PublicKeyCredentialCreationOptionsJSON") },
+      }),
+    )
+    .post(
+      "/api/auth/passkeys/register",
+      routes.register,
+      operation({
+        ...{ tag, summary: "Register a passkey", security: "user", errors: [400, 401, 404, 409] },
+        description: "The RegistrationResponseJSON of the browser, with an optional `name` beside its members.",
+        body: { schema: AnyObject },
+        answers: {
+          200: { description: "Registered", schema: Type.Object({ verified: Type.Literal(true), passkey: Passkey }) },
+        },
+      }),
+    )
+    .post(
+      "/api/auth/passkeys/auth-options",
+      routes.authOptions,
+      operation({
+        ...{ tag, summary: "Begin a sign-in with a passkey", security: "public", errors: [404] },
+        answers: { 200: webauthn("PublicKeyCredentialRequestOptionsJSON") },
+      }),
+    )
+    .post(
+      "/api/auth/passkeys/authenticate",
+      routes.authenticate,
+      operation({
+        ...{ tag, summary: "Sign in with a passkey", security: "public", errors: [400, 403, 404] },
+        ...{ description: "The AuthenticationResponseJSON of the browser.", body: { schema: AnyObject } },
+        answers: { 200: { description: "Tokens", schema: SignInSchema } },
+      }),
+    )
+    .get(
+      "/api/auth/passkeys",
+      routes.list,
+      operation({
+        ...{ tag, summary: "The own passkeys", security: "user", errors: [401, 404] },
+        answers: { 200: { description: "Passkeys", schema: Type.Object({ passkeys: Type.Array(Passkey) }) } },
+      }),
+    )
+    .delete(
+      "/api/auth/passkeys/:id",
+      routes.remove,
+      operation({
+        ...{ tag, summary: "Remove a passkey", security: "user", path: { id: "Its id" }, errors: [401, 404] },
+        answers: { 200: { description: "Removed", schema: OkSchema } },
+      }),
+    );
+}
