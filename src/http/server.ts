@@ -30,7 +30,10 @@ export function createServer(http: Http, cors: Cors): AnyElysia {
       const { status, headers } = await server.fetch(new Request(request.url, { headers: request.headers }));
       return new Response(null, { status, headers });
     }
-    if (allow.length === 0) throw notFound(`There is nothing at ${pathname}`);
+    if (allow.length === 0) {
+      if (!isDecodable(pathname)) throw badRequest("The path is not valid percent-encoding");
+      throw notFound(`There is nothing at ${pathname}`);
+    }
     throw new AppError(405, `${request.method} is not allowed here, but ${allow.join(", ")}`, {
       headers: { allow: allow.join(", ") },
     });
@@ -38,7 +41,15 @@ export function createServer(http: Http, cors: Cors): AnyElysia {
 
   return server.onError(({ code, error, request }) => {
     if (code === "NOT_FOUND") return unrouted(request).catch((cause: unknown) => http.failure(cause, request));
-    if (error instanceof URIError) return http.failure(badRequest("The path is not valid percent-encoding"), request);
     return http.failure(error, request);
   });
+}
+
+function isDecodable(pathname: string): boolean {
+  try {
+    decodeURIComponent(pathname);
+    return true;
+  } catch {
+    return false;
+  }
 }

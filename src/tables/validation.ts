@@ -89,13 +89,20 @@ function textProblem(column: Column, value: JsonValue | undefined): FieldProblem
   const { name, field } = column;
   const invalid = (message: string): FieldProblem => ({ code: "invalid_value", message });
   if (!value.isWellFormed()) return invalid(`${name} holds half of a surrogate pair`);
-  if (column.type === "datetime" && !(ISO_8601.test(value) && !Number.isNaN(Date.parse(value)))) {
+  if (column.type === "datetime" && !isDateTime(value)) {
     return invalid(`${name} must be an ISO 8601 date and time, got ${JSON.stringify(value)}`);
   }
   if (field?.pattern !== undefined && !matchesPattern(field.pattern, value)) {
     return { code: "pattern_mismatch", message: `${name} must match ${String(field.pattern)}` };
   }
   return null;
+}
+
+/** The engine's own parser takes the 30th of February for the 1st of March. */
+function isDateTime(text: string): boolean {
+  if (!ISO_8601.test(text)) return false;
+  const [year = 0, month = 0, day = 0] = text.slice(0, 10).split("-").map(Number);
+  return day <= new Date(Date.UTC(year, month, 0)).getUTCDate();
 }
 
 function matchesPattern(pattern: string | RegExp, value: string): boolean {

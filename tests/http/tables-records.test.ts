@@ -150,7 +150,7 @@ test("[TB22] ids have a form", async () => {
     if (id === null) continue;
     expect(answer).toMatchObject({ status: 400, codes: { id: expect.any(String) } });
   }
-  for (const id of ["x".repeat(256), "ünïcödé 😀", "a%2Fb", "..", "a?b#c"]) {
+  for (const id of ["x".repeat(256), "ünïcödé 😀", "a%2Fb", "a?b#c"]) {
     expect((await insert("things", { title: "ok ok", id })).status).toBe(201);
     expect((await platform.get(`${P}/${encodeURIComponent(id)}`)).body).toMatchObject({ id });
   }
