@@ -50,7 +50,9 @@ if (!isInstalled()) {
   console.error("setup: installing the libraries of package-lock.json");
   // `npm ci` insists on every optional package of every operating system; a registry that lacks one of them need not
   // keep anyone from working: `npm install` takes the same versions and leaves out what this machine does not use.
-  const isDone = npm("ci", "--no-audit", "--no-fund") || npm("install", "--no-save", "--no-audit", "--no-fund");
+  const isDone =
+    npm("ci", "--include=dev", "--no-audit", "--no-fund") ||
+    npm("install", "--no-save", "--include=dev", "--no-audit", "--no-fund");
   if (!isDone) {
     console.error("setup: the libraries could not be installed");
     process.exit(1);

@@ -1,0 +1,45 @@
+import { statSync } from "node:fs";
+import { relative, resolve } from "node:path";
+import { parseArgs } from "node:util";
+
+// `npm run build`: the whole program as one executable, dist/platform. `--target bun-linux-arm64` builds for another
+// system, `--outfile FILE` elsewhere, `--no-bytecode` without the parsed form of the sources that makes it start sooner.
+
+const root = resolve(import.meta.dir, "..");
+const BYTES_PER_MIB = 1024 * 1024;
+
+const { values } = parseArgs({
+  args: process.argv.slice(2),
+  allowNegative: true,
+  options: {
+    outfile: { type: "string", default: resolve(root, "dist/platform") },
+    target: { type: "string" },
+    bytecode: { type: "boolean", default: true },
+  },
+});
+
+/** Bun starts a worker of the executable by the path of its source: each is an entry point of its own. */
+const workers = [...new Bun.Glob("src/**/*-worker.ts").scanSync({ cwd: root })].sort();
+const outfile = resolve(values.outfile);
+const startedAt = performance.now();
+const built = await Bun.build({
+  entrypoints: ["src/main.ts", ...workers].map((path) => resolve(root, path)),
+  root: resolve(root, "src"),
+  compile: {
+    outfile,
+    // A bunfig.toml in the directory where it is started is about somebody else's program.
+    autoloadBunfig: false,
+    // Bun checks the name itself, and says which there are.
+    ...(values.target === undefined ? {} : { target: values.target as Bun.Build.CompileTarget }),
+  },
+  format: "esm",
+  minify: true,
+  bytecode: values.bytecode,
+  define: { "process.env.NODE_ENV": JSON.stringify("production") },
+  throw: false,
+});
+for (const log of built.logs) console.error(String(log));
+if (!built.success) process.exit(1);
+const sizeMib = Math.round(statSync(outfile).size / BYTES_PER_MIB);
+const seconds = ((performance.now() - startedAt) / 1000).toFixed(1);
+console.log(`${relative(process.cwd(), outfile)}: ${sizeMib} MiB, built in ${seconds} s`);
