@@ -6,7 +6,7 @@ import { createStorageEngine, type DatabaseFile, type StorageEngine } from "../d
 import { systemClock } from "../kernel/clock.ts";
 import { silentLogger } from "../kernel/logger.ts";
 import { createCompaction } from "./compaction.ts";
-import { extensionFile } from "./extension.ts";
+import { extensionFile, loadVectorExtension } from "./extension.ts";
 import { COMPACT_AFTER_DELETIONS } from "./limits.ts";
 import { chunkVectors, createVectorStore, migrateIndex, type VectorStore } from "./store.ts";
 import type { IndexDefinition, StoredVector } from "./types.ts";
@@ -25,7 +25,7 @@ beforeEach(async () => {
   engine = createStorageEngine({ clock: systemClock });
   file = engine.open(join(directory, "a.db"), {
     migrate(sqlite) {
-      sqlite.loadExtension(extensionPath);
+      loadVectorExtension(sqlite, extensionPath);
       migrateIndex(sqlite, INDEX);
     },
   });

@@ -1,6 +1,14 @@
+import type { Database } from "bun:sqlite";
 import { existsSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import { basename, join } from "node:path";
 import { getLoadablePath } from "sqlite-vec";
+
+/** SQLite would derive it from the file's name, which a build changes. */
+const ENTRY_POINT = "sqlite3_vec_init";
+
+export function loadVectorExtension(sqlite: Database, extensionPath: string): void {
+  sqlite.loadExtension(extensionPath, ENTRY_POINT);
+}
 
 /**
  * The path of sqlite-vec's library, ready to be loaded. In the executable it lies inside, from where no system can load it:

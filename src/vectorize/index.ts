@@ -7,7 +7,7 @@ import type { Http } from "../http/http.ts";
 import { notFound } from "../kernel/errors.ts";
 import type { Logger } from "../kernel/logger.ts";
 import { type Compaction, createCompaction, noCompaction } from "./compaction.ts";
-import { extensionFile } from "./extension.ts";
+import { extensionFile, loadVectorExtension } from "./extension.ts";
 import { CACHE_KIB, SEARCH_WORKERS_MAX } from "./limits.ts";
 import { createVectorRoutes } from "./routes.ts";
 import { createSearchPool, type SearchPool } from "./search-pool.ts";
@@ -70,9 +70,12 @@ function openIndex(deps: {
     cacheKiB: CACHE_KIB,
     migrate(sqlite) {
       try {
-        sqlite.loadExtension(extensionPath);
+        loadVectorExtension(sqlite, extensionPath);
       } catch (cause) {
-        throw new Error(`vectorize: this system's SQLite cannot load extensions, which vector indexes need`, { cause });
+        const reason = cause instanceof Error ? cause.message : String(cause);
+        throw new Error(`vectorize: SQLite here cannot load sqlite-vec, which vector indexes need: ${reason}`, {
+          cause,
+        });
       }
       migrateIndex(sqlite, index);
     },

@@ -1,4 +1,5 @@
 import { Database } from "bun:sqlite";
+import { loadVectorExtension } from "./extension.ts";
 import { MMAP_MAX_BYTES } from "./limits.ts";
 import { matchesJson, vectorsJson } from "./result-json.ts";
 import type { SearchJob } from "./types.ts";
@@ -12,7 +13,7 @@ function open(path: string, extensionPath: string): Database {
   const known = databases.get(path);
   if (known !== undefined) return known;
   const database = new Database(path, { readonly: true });
-  database.loadExtension(extensionPath);
+  loadVectorExtension(database, extensionPath);
   database.run(`PRAGMA mmap_size = ${MMAP_MAX_BYTES}`);
   databases.set(path, database);
   return database;
