@@ -1,7 +1,7 @@
 import { ANONYMOUS, type Principal } from "../access/principal.ts";
 import { type Principals, SERVICE_KEY_HEADER } from "../access/principals.ts";
 import { InvalidServiceKey } from "../access/service-keys.ts";
-import { AppError, type ErrorBody } from "../kernel/errors.ts";
+import { AppError, badRequest, type ErrorBody } from "../kernel/errors.ts";
 import type { JsonObject, JsonValue } from "../kernel/json.ts";
 import type { Logger } from "../kernel/logger.ts";
 import { isPromise, type MaybePromise } from "../kernel/maybe-promise.ts";
@@ -140,6 +140,7 @@ export function createHttp(deps: HttpDeps): Http {
         });
       };
       try {
+        if (params !== undefined) checkEncoding(params);
         const identified = identify(request, address);
         const value = isPromise(identified) ? identified.then(run) : run(identified);
         return isPromise(value) ? value.then(finish).catch(fail) : finish(value);
@@ -150,6 +151,11 @@ export function createHttp(deps: HttpDeps): Http {
   };
 
   return { route, failure, nextRequestId };
+}
+
+/** The router gives null for what it cannot decode, whatever its types say. Errors: 400. */
+function checkEncoding(params: Readonly<Record<string, string | null>>): void {
+  for (const name in params) if (params[name] === null) throw badRequest("The path is not valid percent-encoding");
 }
 
 /** Unique among all processes by its random beginning, and cheap: the rest is a counter. */

@@ -1,5 +1,5 @@
 import { type AnyElysia, Elysia } from "elysia";
-import { AppError, badRequest, notFound } from "../kernel/errors.ts";
+import { AppError, notFound } from "../kernel/errors.ts";
 import type { Cors } from "./cors.ts";
 import type { Http } from "./http.ts";
 
@@ -30,10 +30,7 @@ export function createServer(http: Http, cors: Cors): AnyElysia {
       const { status, headers } = await server.fetch(new Request(request.url, { headers: request.headers }));
       return new Response(null, { status, headers });
     }
-    if (allow.length === 0) {
-      if (!isDecodable(pathname)) throw badRequest("The path is not valid percent-encoding");
-      throw notFound(`There is nothing at ${pathname}`);
-    }
+    if (allow.length === 0) throw notFound(`There is nothing at ${pathname}`);
     throw new AppError(405, `${request.method} is not allowed here, but ${allow.join(", ")}`, {
       headers: { allow: allow.join(", ") },
     });
@@ -43,13 +40,4 @@ export function createServer(http: Http, cors: Cors): AnyElysia {
     if (code === "NOT_FOUND") return unrouted(request).catch((cause: unknown) => http.failure(cause, request));
     return http.failure(error, request);
   });
-}
-
-function isDecodable(pathname: string): boolean {
-  try {
-    decodeURIComponent(pathname);
-    return true;
-  } catch {
-    return false;
-  }
 }
