@@ -161,3 +161,18 @@ test("[DQ14] foreign keys are enforced", async () => {
   expect([answer.status, answer.body.message]).toEqual([400, "FOREIGN KEY constraint failed"]);
   expect(await rows("SELECT * FROM children")).toEqual([]);
 });
+
+test("[DQ12] a killed server leaves no query behind", async () => {
+  const processCount = () => {
+    const list = Bun.spawnSync(["ps", "-eo", "args"]).stdout.toString();
+    return list.split("\n").filter((line) => line.includes(`${platform.dataDirectory}/d1/`)).length;
+  };
+  const long = sql(ENDLESS).catch(() => null);
+  for (let turn = 0; turn < 200 && processCount() === 0; turn++) await Bun.sleep(10);
+  expect(processCount()).toBeGreaterThan(0);
+  await platform.kill("SIGKILL");
+  await long;
+  for (let turn = 0; turn < 200 && processCount() > 0; turn++) await Bun.sleep(10);
+  expect(processCount()).toBe(0);
+  await platform.restart();
+});
