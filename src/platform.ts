@@ -19,6 +19,7 @@ import { type Clock, systemClock } from "./kernel/clock.ts";
 import { type Ids, systemIds } from "./kernel/ids.ts";
 import { type Logger, silentLogger } from "./kernel/logger.ts";
 import { createKeyValueArea } from "./kv/index.ts";
+import { createRealtimeArea } from "./realtime/index.ts";
 import { createRoomsArea, migrateRooms, roomMessageMaxBytes } from "./rooms/index.ts";
 import { createSystemArea } from "./system/index.ts";
 import { createTablesArea } from "./tables/index.ts";
@@ -74,7 +75,7 @@ export async function createPlatform(config: PlatformConfig, options: PlatformOp
     ids,
     logger,
     app: () => app,
-    onChange: () => {},
+    onChange: (address, groups) => realtime.publishChanges(address, groups),
   });
   const native = await createNativeAreas(config, { engine, dataDirectory, clock, logger });
   const rooms = createRoomsArea({
@@ -83,8 +84,13 @@ export async function createPlatform(config: PlatformConfig, options: PlatformOp
     file: engine.open(join(dataDirectory, "rooms.db"), { migrate: migrateRooms }),
     app: () => app,
   });
+  const realtime = createRealtimeArea({
+    ...{ config: config.realtime ?? {}, sockets: listener.sockets, principals, sessions: auth.sessions },
+    ...{ tables: tables.door, clock, ids, logger },
+  });
   const app: AppAccess = {
     db: tables.accessor,
+    broadcast: realtime.broadcast,
     users: users.accessor,
     kv: native.kv.accessor,
     sql: native.d1.accessor,
@@ -101,7 +107,7 @@ export async function createPlatform(config: PlatformConfig, options: PlatformOp
     addressOf: listener.addressOf,
   });
   const system = createSystemArea({ config, clock });
-  const areas = [system, tables, auth, users, native.kv, native.d1, native.vectors, rooms];
+  const areas = [system, tables, auth, users, native.kv, native.d1, native.vectors, rooms, realtime];
   const routes = areas.reduce((all: AnyElysia, area) => all.use(area.routes(http)), new Elysia());
   const server = createServer(http, cors).use(routes);
   if (config.api?.docs !== false) server.use(createApiDocumentation(http, routes));
@@ -118,6 +124,7 @@ export async function createPlatform(config: PlatformConfig, options: PlatformOp
     async stop() {
       // Rooms first: they must not take the closing of sockets for players who leave.
       await rooms.stop();
+      realtime.stop();
       await listener.stop();
       await auth.stop();
       await native.stop();

@@ -1,0 +1,98 @@
+import { isPromise } from "../kernel/maybe-promise.ts";
+import type { Entry, TableLog } from "./change-log.ts";
+import { encodeChanges } from "./encoding.ts";
+import { AUDIENCE_WAITING_MAX } from "./limits.ts";
+import type { Topic } from "./topic.ts";
+import { type ChangeType, changeTypesFor, type View } from "./visibility.ts";
+
+/** Subscribers of one channel to whom every change is the same: one evaluation and one message serve them all. */
+export interface Audience {
+  readonly key: string;
+  readonly topic: Topic;
+  readonly view: View;
+  /** Subscriptions that count on it, those that are still catching up included. */
+  holders: number;
+  /** The number of the last change that it has delivered; behind the log's only while a rule is awaited. */
+  readonly position: number;
+  /** The changes of one request wait to be delivered. */
+  enqueue(entries: readonly Entry[]): void;
+  /** Delivers the oldest request's changes; true when more are ready. */
+  deliverNext(): boolean;
+  /** The messages of one request's changes. */
+  encode(entries: readonly Entry[], types: readonly (ChangeType | null)[]): string[];
+}
+
+export interface AudienceChannel {
+  name: string;
+  docId: string | null;
+}
+
+export function createAudience(deps: {
+  key: string;
+  channel: AudienceChannel;
+  view: View;
+  log: TableLog;
+  topic: Topic;
+  batchThreshold: number;
+  /** It was waiting for a rule, and can go on. */
+  onReady(audience: Audience): void;
+  /** It has fallen so far behind that its changes were dropped. */
+  onOverrun(audience: Audience): void;
+}): Audience {
+  const { log, topic, view } = deps;
+  const channel = { name: deps.channel.name, table: log.address.table };
+  let waiting: (readonly Entry[])[] = [];
+  let waitingCount = 0;
+  let isAwaiting = false;
+  let delivered = log.head;
+
+  const encode: Audience["encode"] = (entries, types) => encodeChanges(channel, entries, types, deps.batchThreshold);
+  const deliver = (entries: readonly Entry[], types: readonly (ChangeType | null)[]): void => {
+    for (const message of encode(entries, types)) topic.publish(message);
+    delivered = entries.at(-1)?.seq ?? delivered;
+  };
+  const audience: Audience = {
+    key: deps.key,
+    topic,
+    view,
+    holders: 0,
+    get position() {
+      return waiting.length === 0 && !isAwaiting ? log.head : delivered;
+    },
+    enqueue(entries) {
+      if (waiting.length === 0 && !isAwaiting) delivered = (entries[0]?.seq ?? log.head) - 1;
+      waitingCount += entries.length;
+      waiting.push(entries);
+      if (!isAwaiting || waitingCount <= AUDIENCE_WAITING_MAX) return;
+      waiting = [];
+      waitingCount = 0;
+      deps.onOverrun(audience);
+    },
+    deliverNext() {
+      if (isAwaiting) return false;
+      const entries = waiting.shift();
+      if (entries === undefined) return false;
+      waitingCount -= entries.length;
+      const types = changeTypesFor(view, entries);
+      if (!isPromise(types)) {
+        deliver(entries, types);
+        return waiting.length > 0;
+      }
+      isAwaiting = true;
+      void types.then(
+        (settled) => {
+          deliver(entries, settled);
+          isAwaiting = false;
+          if (waiting.length > 0) deps.onReady(audience);
+        },
+        () => {
+          isAwaiting = false;
+          deps.onOverrun(audience);
+        },
+      );
+      return false;
+    },
+    encode,
+  };
+  return audience;
+}

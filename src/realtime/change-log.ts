@@ -1,0 +1,119 @@
+import type { TableAddress } from "../access/table-door.ts";
+import type { Change } from "../db/index.ts";
+import type { Millis } from "../kernel/clock.ts";
+import { LOG_AGE_MAX_MS, LOG_CHANGES_MAX, LOG_MAX_BYTES } from "./limits.ts";
+
+/** One change as it is announced. */
+export interface Entry {
+  /** Grows by one with each change of its table. */
+  seq: number;
+  /** Entries of one request have one number. */
+  group: number;
+  at: Millis;
+  timestamp: string;
+  change: Change;
+  /** The record after the change as JSON: serialised once, for all. */
+  text: string;
+  bytes: number;
+}
+
+const MICROSECONDS_PER_MS = 1_000;
+/** Entries evicted from the front of an array before it is cut. */
+const COMPACT_AFTER = 1_024;
+
+/** The changes of one table that are still known. */
+export class TableLog {
+  readonly address: TableAddress;
+  #entries: Entry[] = [];
+  #evicted = 0;
+  #head: number;
+
+  /**
+   * Numbering begins with the time in microseconds: it grows from one process to the next, and a number of an earlier
+   * one is never taken for one of this.
+   */
+  constructor(address: TableAddress, now: Millis) {
+    this.address = address;
+    this.#head = now * MICROSECONDS_PER_MS;
+  }
+
+  /** The number of the latest change. */
+  get head(): number {
+    return this.#head;
+  }
+
+  append(change: Change, about: { group: number; at: Millis; timestamp: string }): Entry {
+    const text = change.after === null ? "null" : JSON.stringify(change.after);
+    // The record before is about as large as the one after; a removed one is measured.
+    const beforeLength = change.after === null ? JSON.stringify(change.before).length : text.length;
+    this.#head++;
+    const { group, at, timestamp } = about;
+    const entry = { seq: this.#head, group, at, timestamp, change, text, bytes: text.length + beforeLength };
+    this.#entries.push(entry);
+    return entry;
+  }
+
+  /** Whether everything after `seq` is still known. */
+  reaches(seq: number): boolean {
+    return seq <= this.#head && seq >= this.#head - (this.#entries.length - this.#evicted);
+  }
+
+  /** The next changes of one request after `seq`; empty when there are none. `reaches(seq)` must hold. */
+  groupAfter(seq: number): Entry[] {
+    const first = this.#entries.length - (this.#head - seq);
+    const group = this.#entries[first]?.group;
+    let end = first;
+    while (end < this.#entries.length && this.#entries[end]?.group === group) end++;
+    return this.#entries.slice(first, end);
+  }
+
+  get oldest(): Entry | undefined {
+    return this.#entries[this.#evicted];
+  }
+
+  evict(): Entry | undefined {
+    const entry = this.#entries[this.#evicted];
+    if (entry === undefined) return undefined;
+    this.#evicted++;
+    if (this.#evicted >= COMPACT_AFTER || this.#evicted === this.#entries.length) {
+      this.#entries = this.#entries.slice(this.#evicted);
+      this.#evicted = 0;
+    }
+    return entry;
+  }
+}
+
+/** Bounds what the tables of one namespace keep together: number, bytes and age. */
+export class NamespaceLog {
+  /** The table of each entry, oldest first. */
+  #order: TableLog[] = [];
+  #evicted = 0;
+  #bytes = 0;
+
+  append(table: TableLog, change: Change, about: { group: number; at: Millis; timestamp: string }): Entry {
+    const entry = table.append(change, about);
+    this.#order.push(table);
+    this.#bytes += entry.bytes;
+    return entry;
+  }
+
+  trim(now: Millis): void {
+    for (;;) {
+      const table = this.#order[this.#evicted];
+      const entry = table?.oldest;
+      if (table === undefined || entry === undefined) break;
+      const isOver = this.size > LOG_CHANGES_MAX || this.#bytes > LOG_MAX_BYTES || entry.at < now - LOG_AGE_MAX_MS;
+      if (!isOver) break;
+      table.evict();
+      this.#bytes -= entry.bytes;
+      this.#evicted++;
+    }
+    if (this.#evicted < COMPACT_AFTER && this.#evicted < this.#order.length) return;
+    this.#order = this.#order.slice(this.#evicted);
+    this.#evicted = 0;
+  }
+
+  get size(): number {
+    return this.#order.length - this.#evicted;
+  }
+}

@@ -1,0 +1,158 @@
+import type { Principal } from "../access/principal.ts";
+import type { Socket, SocketHandler } from "../http/sockets.ts";
+import { isPromise, type MaybePromise } from "../kernel/maybe-promise.ts";
+import type { ServerMessage } from "./encoding.ts";
+import { MAILBOX_MAX, WAITING_MAX_BYTES } from "./limits.ts";
+import type { MessageRate } from "./message-rate.ts";
+import type { Tracked } from "./presence.ts";
+import type { Subscription } from "./subscription.ts";
+import type { Listener } from "./topic.ts";
+
+export type SignedIn = Principal & { kind: "user" };
+
+/** Spec: Realtime connection; decisions 10. */
+export const CLOSE = { protocol: 4000, session: 4003, slow: 1013, goingAway: 1001 } as const;
+
+/** What the protocol does with a connection's events. */
+export interface ConnectionEvents {
+  opened(connection: Connection): void;
+  /** Messages of one connection come one after another: the next when this one is done. */
+  received(connection: Connection, message: string | Buffer): MaybePromise<void>;
+  /** The mailbox is full. */
+  refused(connection: Connection): void;
+  /** Once. `wasClean` is false for a connection lost without a close. */
+  closed(connection: Connection, wasClean: boolean): void;
+  failed(connection: Connection, cause: unknown): void;
+}
+
+interface ConnectionParts {
+  id: string;
+  address: string;
+  defaultChannel: string | null;
+  rate: MessageRate;
+  events: ConnectionEvents;
+}
+
+/** One WebSocket. A class, since ten thousand of them share its functions. */
+export class Connection implements SocketHandler, Listener {
+  readonly id: string;
+  readonly address: string;
+  /** The connection's own channel: what track, untrack and broadcast act on. */
+  readonly defaultChannel: string | null;
+  readonly rate: MessageRate;
+  readonly subscriptions = new Map<string, Subscription>();
+  /** null: not authenticated yet. */
+  principal: SignedIn | null = null;
+  tracked: Tracked | null = null;
+  cancelAuthTimeout: (() => void) | null = null;
+  readonly #events: ConnectionEvents;
+  #socket: Socket | null = null;
+  #isClosed = false;
+  #mailbox: (string | Buffer)[] = [];
+  #isBusy = false;
+  #onDrain: (() => void)[] = [];
+
+  constructor(parts: ConnectionParts) {
+    this.id = parts.id;
+    this.address = parts.address;
+    this.defaultChannel = parts.defaultChannel;
+    this.rate = parts.rate;
+    this.#events = parts.events;
+  }
+
+  get socket(): Socket {
+    if (this.#socket === null) throw new Error("the socket is not open yet");
+    return this.#socket;
+  }
+
+  get isClosed(): boolean {
+    return this.#isClosed;
+  }
+
+  open(socket: Socket): void {
+    this.#socket = socket;
+    this.#events.opened(this);
+  }
+
+  message(_socket: Socket, message: string | Buffer): void {
+    if (this.#isClosed) return;
+    if (this.#isBusy) {
+      if (this.#mailbox.length >= MAILBOX_MAX) this.#events.refused(this);
+      else this.#mailbox.push(message);
+      return;
+    }
+    this.#process(message);
+  }
+
+  #process(message: string | Buffer): void {
+    try {
+      const done = this.#events.received(this, message);
+      if (!isPromise(done)) return;
+      this.#isBusy = true;
+      void done.catch((cause: unknown) => this.#events.failed(this, cause)).then(() => this.#processNext());
+    } catch (cause) {
+      this.#events.failed(this, cause);
+    }
+  }
+
+  #processNext(): void {
+    this.#isBusy = false;
+    while (!this.#isBusy && !this.#isClosed) {
+      const message = this.#mailbox.shift();
+      if (message === undefined) return;
+      this.#process(message);
+    }
+  }
+
+  close(_socket: Socket, code: number): void {
+    this.#ended(code !== 1006);
+  }
+
+  /** Closed by us is closed: nothing more is delivered, whenever the peer notices. */
+  end(code: number, reason: string): void {
+    if (this.#isClosed) return;
+    this.#ended(true);
+    this.#socket?.close(code, reason);
+  }
+
+  #ended(wasClean: boolean): void {
+    if (this.#isClosed) return;
+    this.#isClosed = true;
+    this.#mailbox = [];
+    this.cancelAuthTimeout?.();
+    this.#events.closed(this, wasClean);
+    this.drain();
+  }
+
+  drain(): void {
+    const waiting = this.#onDrain;
+    this.#onDrain = [];
+    for (const go of waiting) go();
+  }
+
+  /** Resolves when what waits has been sent, or the connection has ended. */
+  drained(): Promise<void> {
+    return new Promise((resolve) => {
+      if (this.#isClosed) resolve();
+      else this.#onDrain.push(resolve);
+    });
+  }
+
+  send(message: ServerMessage): void {
+    this.sendText(JSON.stringify(message));
+  }
+
+  sendText(text: string): void {
+    if (!this.#isClosed && !this.closeIfSlow()) this.socket.send(text);
+  }
+
+  closeIfSlow(): boolean {
+    if (this.socket.getBufferedAmount() <= WAITING_MAX_BYTES) return false;
+    this.closeAsSlow();
+    return true;
+  }
+
+  closeAsSlow(): void {
+    this.end(CLOSE.slow, "Too slow");
+  }
+}

@@ -1,0 +1,63 @@
+import type { Entry } from "./change-log.ts";
+import type { ChangeType } from "./visibility.ts";
+
+/** Everything the server sends, apart from what is serialised in parts. Spec: Realtime, server to client. */
+export type ServerMessage =
+  | { type: "auth_success"; userId: string }
+  | { type: "auth_refreshed"; userId: string; revokedChannels: string[] }
+  | { type: "auth_error"; message: string }
+  | { type: "subscribed"; channel: string; serverFilter: boolean; seq?: number; resync?: true }
+  | { type: "filters_updated"; channel: string; serverFilter: boolean }
+  | { type: "presence_leave"; channel: string; userId: string; connectionId: string; reason: LeaveReason }
+  | { type: "pong" }
+  | { type: "error"; code: ErrorCode; message: string; channel?: string };
+
+export type LeaveReason = "disconnect" | "timeout";
+
+/** Spec: WebSocket error codes; decisions 10. The last five are additions. */
+export type ErrorCode =
+  | "AUTH_REFRESH_FAILED"
+  | "AUTH_TIMEOUT"
+  | "INVALID_JSON"
+  | "NOT_AUTHENTICATED"
+  | "RATE_LIMITED"
+  | "SUBSCRIBE_DENIED"
+  | "ACCESS_DENIED"
+  | "INVALID_CHANNEL"
+  | "INVALID_FILTER"
+  | "INVALID_MESSAGE"
+  | "NOT_SUBSCRIBED"
+  | "STATE_TOO_LARGE"
+  | "SESSION_REVOKED"
+  | "TOO_MANY_SUBSCRIPTIONS"
+  | "TOO_MANY_TRACKED"
+  | "CHANNEL_FULL"
+  | "MESSAGE_TOO_LARGE"
+  | "INTERNAL";
+
+/**
+ * The messages for one request's changes of a channel: one for each, or a single one from `batchThreshold` on. Records
+ * are already JSON. Spec: db_change, batch_changes; decisions 10.
+ */
+export function encodeChanges(
+  channel: { name: string; table: string },
+  entries: readonly Entry[],
+  types: readonly (ChangeType | null)[],
+  batchThreshold: number,
+): string[] {
+  const head = `{"type":"db_change","channel":${JSON.stringify(channel.name)},"table":${JSON.stringify(channel.table)}`;
+  const messages: string[] = [];
+  for (const [index, entry] of entries.entries()) {
+    const type = types[index] ?? null;
+    if (type === null) continue;
+    const text = type === "removed" ? "null" : entry.text;
+    messages.push(
+      `${head},"changeType":"${type}","docId":${JSON.stringify(entry.change.id)},"data":${text},"timestamp":"${entry.timestamp}","seq":${entry.seq}}`,
+    );
+  }
+  if (messages.length < batchThreshold) return messages;
+  const all = messages.join(",");
+  return [
+    `{"type":"batch_changes","channel":${JSON.stringify(channel.name)},"changes":[${all}],"total":${messages.length}}`,
+  ];
+}

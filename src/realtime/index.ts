@@ -1,0 +1,80 @@
+import type { AnyElysia } from "elysia";
+import type { Principals } from "../access/principals.ts";
+import type { SessionEvents } from "../access/sessions.ts";
+import type { TableDoor } from "../access/table-door.ts";
+import type { AppAccess } from "../config/app-access.ts";
+import type { RealtimeConfig } from "../config/types.ts";
+import type { Http } from "../http/http.ts";
+import type { SocketServer } from "../http/sockets.ts";
+import type { Clock } from "../kernel/clock.ts";
+import type { Ids } from "../kernel/ids.ts";
+import type { Logger } from "../kernel/logger.ts";
+import { checkBroadcast, createBroadcasts } from "./broadcasts.ts";
+import { CLOSE, Connection } from "./connection.ts";
+import { createConnections } from "./connections.ts";
+import { createFeeds, type Feeds } from "./feeds.ts";
+import { AUTH_TIMEOUT_MS, BATCH_THRESHOLD, MESSAGE_RATE, PRESENCE_TTL_MS } from "./limits.ts";
+import { MessageRate } from "./message-rate.ts";
+import { createOperations } from "./operations.ts";
+import { createPresence } from "./presence.ts";
+import { createRights } from "./rights.ts";
+import { createRealtimeRoutes } from "./routes.ts";
+import { createProtocol } from "./service.ts";
+import { createTableSubscriptions } from "./subscription.ts";
+import { createTopics } from "./topic.ts";
+
+export interface RealtimeArea {
+  routes(http: Http): AnyElysia;
+  /** What was committed, in order, one inner array per request. */
+  readonly publishChanges: Feeds["publishChanges"];
+  /** `app.broadcast`. Errors: 400 naming the argument at fault. */
+  readonly broadcast: AppAccess["broadcast"];
+  /** Closes every connection with 1001. */
+  stop(): void;
+}
+
+export function createRealtimeArea(deps: {
+  config: RealtimeConfig;
+  sockets: SocketServer;
+  principals: Principals;
+  sessions: SessionEvents;
+  tables: TableDoor;
+  clock: Clock;
+  ids: Ids;
+  logger: Logger;
+}): RealtimeArea {
+  const { config, sockets, clock, ids, logger, tables } = deps;
+  const topics = createTopics(sockets);
+  const feeds = createFeeds({ clock, topics, batchThreshold: config.batchThreshold ?? BATCH_THRESHOLD });
+  const presence = createPresence({ clock, topics, ttlMs: config.presenceTtl ?? PRESENCE_TTL_MS });
+  const broadcasts = createBroadcasts(topics);
+  const connections = createConnections();
+  const operations = createOperations({
+    tables,
+    rights: createRights({ access: config.access ?? {}, tables, logger }),
+    subscriptions: createTableSubscriptions({ feeds, tables, clock }),
+    presence,
+    broadcasts,
+  });
+  const authTimeoutMs = config.authTimeout ?? AUTH_TIMEOUT_MS;
+  const protocol = createProtocol({ ...deps, connections, operations, authTimeoutMs });
+  const messageRate = config.messageRate ?? MESSAGE_RATE;
+  const connect = (address: string, defaultChannel: string | null): Connection => {
+    const rate = new MessageRate(messageRate, clock.now());
+    return new Connection({ id: ids.uuid(), address, defaultChannel, rate, events: protocol.events });
+  };
+
+  return {
+    routes: (http) => createRealtimeRoutes(http, { sockets, connections, broadcasts, connect }),
+    publishChanges: feeds.publishChanges,
+    async broadcast(channel, event, payload) {
+      broadcasts.send(checkBroadcast(channel, event, payload));
+    },
+    stop() {
+      for (const connection of connections.all()) connection.end(CLOSE.goingAway, "The server is stopping");
+      protocol.stop();
+      presence.stop();
+      feeds.stop();
+    },
+  };
+}

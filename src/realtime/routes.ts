@@ -1,0 +1,88 @@
+import { type AnyElysia, Elysia } from "elysia";
+import { Type } from "typebox";
+import { requireServiceKey } from "../access/service-key-right.ts";
+import type { Http } from "../http/http.ts";
+import { operation } from "../http/operation.ts";
+import { queryOf } from "../http/query.ts";
+import { OK } from "../http/reply.ts";
+import type { SocketServer } from "../http/sockets.ts";
+import { badField, tooLarge } from "../kernel/errors.ts";
+import { type Broadcasts, checkBroadcast } from "./broadcasts.ts";
+import type { Connection } from "./connection.ts";
+import type { Connections } from "./connections.ts";
+import { CHANNEL_LENGTH_MAX, MESSAGE_MAX_BYTES } from "./limits.ts";
+
+export function createRealtimeRoutes(
+  http: Http,
+  deps: {
+    sockets: SocketServer;
+    connections: Connections;
+    broadcasts: Broadcasts;
+    connect(address: string, defaultChannel: string | null): Connection;
+  },
+): AnyElysia {
+  const { connections } = deps;
+  const connectRoute = http.route(
+    ({ request, address }) => {
+      const channel = queryOf(request).get("channel");
+      if (channel !== null && channel.length > CHANNEL_LENGTH_MAX) {
+        throw badField("channel", "too_long", `channel must have at most ${CHANNEL_LENGTH_MAX} characters`);
+      }
+      const from = address();
+      connections.admit(from);
+      try {
+        return deps.sockets.upgrade(request, deps.connect(from, channel === "" ? null : channel));
+      } catch (cause) {
+        connections.withdraw(from);
+        throw cause;
+      }
+    },
+    { public: true },
+  );
+  const broadcastRoute = http.route(
+    async ({ principal, jsonObject }) => {
+      requireServiceKey(principal, ["realtime", "*", "*", "broadcast"]);
+      const { channel, event, payload } = await jsonObject();
+      const broadcast = checkBroadcast(channel, event, payload);
+      if (JSON.stringify(broadcast.payload).length > MESSAGE_MAX_BYTES) {
+        throw tooLarge(`payload must be at most ${MESSAGE_MAX_BYTES} bytes`);
+      }
+      deps.broadcasts.send(broadcast);
+      return OK;
+    },
+    { invalidKeyStatus: 403 },
+  );
+
+  return new Elysia()
+    .get(
+      "/api/realtime",
+      connectRoute,
+      operation({
+        tag: "Realtime",
+        summary: "Connect to realtime",
+        description: "A WebSocket; its first message is `auth`.",
+        security: "public",
+        query: [{ name: "channel", description: "What track, untrack and broadcast act on" }],
+        answers: { 101: { description: "The connection is a WebSocket" } },
+        errors: [400],
+      }),
+    )
+    .post(
+      "/api/realtime/broadcast",
+      broadcastRoute,
+      operation({
+        tag: "Realtime",
+        summary: "Send to the subscribers of a broadcast channel",
+        security: "serviceKey",
+        body: {
+          schema: Type.Object({
+            channel: Type.String({ description: "With its prefix `broadcast:`" }),
+            event: Type.String(),
+            payload: Type.Object({}, { additionalProperties: true }),
+          }),
+        },
+        answers: { 200: { description: "Sent", schema: Type.Object({ ok: Type.Literal(true) }) } },
+        errors: [400, 401, 403, 413, 415],
+      }),
+    );
+}

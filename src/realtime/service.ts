@@ -1,0 +1,120 @@
+import type { Principals } from "../access/principals.ts";
+import type { SessionEvents } from "../access/sessions.ts";
+import type { Clock } from "../kernel/clock.ts";
+import { AppError } from "../kernel/errors.ts";
+import type { Logger } from "../kernel/logger.ts";
+import { chain, isPromise, type MaybePromise } from "../kernel/maybe-promise.ts";
+import { type ClientMessage, parseClientMessage, parseJson } from "./client-message.ts";
+import { CLOSE, type Connection, type ConnectionEvents, type SignedIn } from "./connection.ts";
+import type { Connections } from "./connections.ts";
+import type { ErrorCode } from "./encoding.ts";
+import { MESSAGE_MAX_BYTES } from "./limits.ts";
+import type { Operations } from "./operations.ts";
+
+/** The protocol: who may say what when, and what is answered. Spec: Realtime connection; decisions 10. */
+export function createProtocol(deps: {
+  connections: Connections;
+  operations: Operations;
+  principals: Principals;
+  sessions: SessionEvents;
+  clock: Clock;
+  logger: Logger;
+  authTimeoutMs: number;
+}): { events: ConnectionEvents; stop(): void } {
+  const { connections, operations, clock } = deps;
+
+  const fail = (connection: Connection, code: ErrorCode, message: string, channel: string | null = null): void =>
+    connection.send({ type: "error", code, message, ...(channel === null ? {} : { channel }) });
+  const failAndClose = (connection: Connection, code: ErrorCode, message: string, closeCode: number): void => {
+    fail(connection, code, message);
+    connection.end(closeCode, message);
+  };
+
+  /** The principal of a token as it is now: a session may end while the signature is being checked. */
+  const identify = (token: string): MaybePromise<SignedIn> => {
+    const principal = deps.principals.ofToken(token);
+    return isPromise(principal) ? principal.then(() => deps.principals.ofToken(token)) : principal;
+  };
+  const authenticate = (connection: Connection, token: string): MaybePromise<void> => {
+    const refused = (cause: unknown): void => {
+      if (!(cause instanceof AppError)) throw cause;
+      if (connection.principal === null) connection.send({ type: "auth_error", message: cause.message });
+      else fail(connection, "AUTH_REFRESH_FAILED", cause.message);
+    };
+    try {
+      const done = chain(identify(token), (principal) => accept(connection, principal));
+      return isPromise(done) ? done.catch(refused) : undefined;
+    } catch (cause) {
+      return refused(cause);
+    }
+  };
+  const accept = (connection: Connection, principal: SignedIn): MaybePromise<void> => {
+    if (connection.isClosed) return;
+    const before = connection.principal;
+    if (before === null) {
+      connections.authenticated(connection, principal);
+      return connection.send({ type: "auth_success", userId: principal.auth.id });
+    }
+    if (before.auth.id !== principal.auth.id) {
+      return fail(connection, "AUTH_REFRESH_FAILED", "The token belongs to another user");
+    }
+    connections.authenticated(connection, principal);
+    return operations.refresh(connection, principal).then((revokedChannels) => {
+      connection.send({ type: "auth_refreshed", userId: principal.auth.id, revokedChannels });
+    });
+  };
+
+  const perform = (connection: Connection, message: ClientMessage): MaybePromise<void> => {
+    if (message.type === "ping") {
+      operations.ping(connection);
+      return connection.send({ type: "pong" });
+    }
+    if (message.type === "auth") return authenticate(connection, message.token);
+    const { principal } = connection;
+    if (principal === null) throw new Error("asked before");
+    return chain(operations.perform(connection, principal, message), (failure) => {
+      if (failure !== null) fail(connection, failure.code, failure.message, message.channel);
+    });
+  };
+
+  const events: ConnectionEvents = {
+    opened(connection) {
+      connection.cancelAuthTimeout = clock.after(deps.authTimeoutMs, () => {
+        failAndClose(connection, "AUTH_TIMEOUT", `No auth within ${deps.authTimeoutMs} ms`, CLOSE.protocol);
+      });
+    },
+    received(connection, message) {
+      if (!connection.rate.take(clock.now())) return fail(connection, "RATE_LIMITED", "Too many messages");
+      const tooLong = message.length > MESSAGE_MAX_BYTES;
+      if (tooLong) return fail(connection, "MESSAGE_TOO_LARGE", `A message has at most ${MESSAGE_MAX_BYTES} bytes`);
+      const json = typeof message === "string" ? parseJson(message) : null;
+      if (json === null) {
+        return failAndClose(connection, "INVALID_JSON", "A message must be a JSON object", CLOSE.protocol);
+      }
+      const { type } = json;
+      if (connection.principal === null && type !== "auth" && type !== "ping") {
+        return failAndClose(connection, "NOT_AUTHENTICATED", "The first message must be auth", CLOSE.protocol);
+      }
+      const parsed = parseClientMessage(json, connection.defaultChannel);
+      if (parsed.type !== "problem") return perform(connection, parsed);
+      if (connection.principal !== null) return fail(connection, parsed.code, parsed.message, parsed.channel);
+      connection.send({ type: "auth_error", message: parsed.message });
+    },
+    refused: (connection) => fail(connection, "RATE_LIMITED", "Too many messages wait"),
+    closed(connection, wasClean) {
+      operations.leave(connection, wasClean);
+      connections.closed(connection);
+    },
+    failed(connection, cause) {
+      deps.logger.error("a realtime message failed", { cause });
+      fail(connection, "INTERNAL", "Internal error");
+    },
+  };
+
+  const unlisten = deps.sessions.onEnd((sessionId) => {
+    for (const connection of connections.ofSession(sessionId)) {
+      failAndClose(connection, "SESSION_REVOKED", "The session has ended", CLOSE.session);
+    }
+  });
+  return { events, stop: unlisten };
+}

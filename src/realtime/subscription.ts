@@ -1,0 +1,153 @@
+import type { Principal } from "../access/principal.ts";
+import type { ReadAccess, RecordFilter, TableDoor } from "../access/table-door.ts";
+import type { Clock } from "../kernel/clock.ts";
+import { isPromise } from "../kernel/maybe-promise.ts";
+import type { Audience } from "./audience.ts";
+import type { Channel } from "./channel.ts";
+import type { Connection } from "./connection.ts";
+import type { Feed, Feeds } from "./feeds.ts";
+import { REPLAY_SLICE_CHANGES, REPLAY_WAITING_MAX_BYTES } from "./limits.ts";
+import { changeTypesFor } from "./visibility.ts";
+
+export type TableChannel = Channel & { kind: "table" };
+
+/** Raw as the client sent them; absent or null: none. */
+export interface Filters {
+  filters: unknown;
+  orFilters: unknown;
+}
+
+export interface TableSubscription {
+  readonly kind: "table";
+  readonly channel: TableChannel;
+  filters: Filters;
+  access: ReadAccess;
+  /** null: no filters in force. */
+  filter: RecordFilter | null;
+  feed: Feed;
+  audience: Audience;
+  isCatchingUp: boolean;
+  isEnded: boolean;
+}
+
+export type Subscription = TableSubscription | { readonly kind: "presence" | "broadcast" };
+
+export interface TableSubscriptions {
+  /** Errors: as `TableDoor.parseFilter`. null where there are no conditions. */
+  parseFilters(channel: TableChannel, filters: Filters): RecordFilter | null;
+  /**
+   * Begins with what follows `since`, or with what follows now (null). `announce` runs first, and hears where it begins
+   * and whether what was missed is no longer known.
+   */
+  begin(
+    connection: Connection,
+    parts: { channel: TableChannel; filters: Filters; access: ReadAccess; filter: RecordFilter | null },
+    options: { since: number | null; announce(start: { seq: number; isLost: boolean }): void },
+  ): TableSubscription;
+  /** Goes on with other rights or filters, from the same place: nothing is missed in between. */
+  change(connection: Connection, subscription: TableSubscription): void;
+  end(connection: Connection, subscription: TableSubscription): void;
+}
+
+export function createTableSubscriptions(deps: { feeds: Feeds; tables: TableDoor; clock: Clock }): TableSubscriptions {
+  const { feeds, clock } = deps;
+
+  const acquire = (
+    connection: Connection,
+    { channel, access, filter }: Pick<TableSubscription, "channel" | "access" | "filter">,
+  ): { feed: Feed; audience: Audience } => {
+    const key = JSON.stringify([channel.name, accessKey(access, connection.principal), filter?.key ?? null]);
+    return feeds.acquire(channel.address, channel, key, { access, filter });
+  };
+
+  const turn = (): Promise<void> => new Promise((resolve) => clock.after(0, resolve));
+
+  /** Sends what follows `position`, at the pace of the reader, and joins the live audience where the two meet. */
+  const catchUp = async (connection: Connection, subscription: TableSubscription, position: number): Promise<void> => {
+    const { log } = subscription.feed;
+    const { docId } = subscription.channel;
+    subscription.isCatchingUp = true;
+    let at = position;
+    let sliceCount = 0;
+    while (!subscription.isEnded && at < subscription.audience.position) {
+      // Overtaken by the bounded log: only a new subscription can tell the client what to do.
+      if (!log.reaches(at)) return connection.closeAsSlow();
+      const group = log.groupAfter(at);
+      const entries = docId === null ? group : group.filter((entry) => entry.change.id === docId);
+      const { audience } = subscription;
+      const types = changeTypesFor(audience.view, entries);
+      const settled = isPromise(types) ? await types : types;
+      if (subscription.isEnded) return;
+      for (const message of audience.encode(entries, settled)) connection.sendText(message);
+      at = group.at(-1)?.seq ?? subscription.audience.position;
+      sliceCount += group.length;
+      if (connection.isClosed) return;
+      if (connection.socket.getBufferedAmount() > REPLAY_WAITING_MAX_BYTES) await connection.drained();
+      else if (sliceCount >= REPLAY_SLICE_CHANGES) {
+        sliceCount = 0;
+        await turn();
+      }
+    }
+    if (subscription.isEnded) return;
+    subscription.isCatchingUp = false;
+    subscription.audience.topic.join(connection);
+  };
+  const start = (connection: Connection, subscription: TableSubscription, position: number): void => {
+    catchUp(connection, subscription, position).catch(() => connection.closeAsSlow());
+  };
+
+  return {
+    parseFilters(channel, { filters, orFilters }) {
+      const filter = deps.tables.parseFilter(channel.address, { all: filters, any: orFilters });
+      return isEmpty(filters) && isEmpty(orFilters) ? null : filter;
+    },
+    begin(connection, parts, { since, announce }) {
+      const { feed, audience } = acquire(connection, parts);
+      const isLost = since !== null && !feed.log.reaches(since);
+      const position = since === null || isLost ? audience.position : since;
+      const subscription: TableSubscription = {
+        kind: "table",
+        ...parts,
+        feed,
+        audience,
+        isCatchingUp: false,
+        isEnded: false,
+      };
+      announce({ seq: position, isLost });
+      start(connection, subscription, position);
+      return subscription;
+    },
+    change(connection, subscription) {
+      const old = subscription.audience;
+      const { audience } = acquire(connection, subscription);
+      subscription.audience = audience;
+      // A replay reads the audience anew with each step.
+      if (!subscription.isCatchingUp) {
+        old.topic.leave(connection);
+        start(connection, subscription, old.position);
+      }
+      feeds.release(subscription.feed, subscription.channel, old);
+    },
+    end(connection, subscription) {
+      if (subscription.isEnded) return;
+      subscription.isEnded = true;
+      subscription.audience.topic.leave(connection);
+      feeds.release(subscription.feed, subscription.channel, subscription.audience);
+    },
+  };
+}
+
+const isEmpty = (filters: unknown): boolean =>
+  filters === undefined || filters === null || (Array.isArray(filters) && filters.length === 0);
+
+/** Rights that answer alike have one key. A rule that looks at records answers by who asks. */
+function accessKey(access: ReadAccess, principal: Principal | null): string {
+  switch (access.kind) {
+    case "all":
+      return "all";
+    case "filter":
+      return `filter ${access.filter.key}`;
+    case "record":
+      return `record ${JSON.stringify(principal?.kind === "user" ? principal.auth : null)}`;
+  }
+}
