@@ -1,0 +1,44 @@
+import { expect, test } from "bun:test";
+import { testClock } from "../../tests/support/clock.ts";
+import { MAILBOX_MAX } from "./limits.ts";
+import { Mailbox } from "./mailbox.ts";
+import { createMessageRate } from "./message-rate.ts";
+
+test("[RM20] a task that nobody is before runs at once, others in order of arrival, one at a time", async () => {
+  const mailbox = new Mailbox();
+  const order: string[] = [];
+  const gate = Promise.withResolvers<void>();
+  mailbox.post(() => {
+    order.push("first");
+    return gate.promise.then(() => void order.push("first is done"));
+  });
+  for (let index = 0; index < 250; index++) mailbox.post(() => void order.push(String(index)));
+  expect(order).toEqual(["first"]);
+  gate.resolve();
+  await mailbox.whenIdle();
+  expect(order).toEqual(["first", "first is done", ...Array.from({ length: 250 }, (_, index) => String(index))]);
+});
+
+test("[RM20] a full mailbox refuses, and runs nothing of what it refused", async () => {
+  const mailbox = new Mailbox();
+  const gate = Promise.withResolvers<void>();
+  let count = 0;
+  mailbox.post(() => gate.promise);
+  for (let index = 0; index < MAILBOX_MAX; index++) expect(mailbox.post(() => void count++)).toBe(true);
+  expect(mailbox.post(() => void count++)).toBe(false);
+  gate.resolve();
+  await mailbox.whenIdle();
+  expect(count).toBe(MAILBOX_MAX);
+});
+
+test("[RM8] the rate holds in any second, wherever it begins, and refused messages are not counted", () => {
+  const clock = testClock();
+  const rate = createMessageRate(3, clock);
+  const admitted: boolean[] = [];
+  const at = (ms: number): void => {
+    clock.advance(ms);
+    admitted.push(rate.admit());
+  };
+  for (const ms of [0, 500, 0, 0, 499, 1, 0, 500]) at(ms);
+  expect(admitted).toEqual([true, true, true, false, false, true, false, true]);
+});
