@@ -1,0 +1,203 @@
+import { type Auth, defineConfig } from "platform";
+
+// A film club: what `npm start` serves. Its films (3,201 of them) are imported at the first start.
+
+/** Whoever looks after the catalogue; roles are set through the administration endpoints. */
+const isEditor = (auth: Auth | null) => auth?.role === "editor" || auth?.role === "admin";
+
+/** Someone with an account. Anonymous users may look around and sit in the lounge. */
+const isMember = (auth: Auth | null) => auth !== null && !auth.isAnonymous;
+
+/** Who founds a club owns it: its id begins with the founder's user id, as in `0198…c7-noir`. */
+const isFounder = (auth: Auth | null, clubId: string) => auth !== null && clubId.startsWith(auth.id);
+
+/** Further members have the club's id in their custom claim `clubs`. */
+const isInvited = (auth: Auth | null, clubId: string) => {
+  const clubs = auth?.custom["clubs"];
+  return Array.isArray(clubs) && clubs.includes(clubId);
+};
+
+export default defineConfig({
+  databases: {
+    shared: {
+      tables: {
+        films: {
+          schema: {
+            title: { type: "string", required: true, min: 1, max: 200 },
+            director: { type: "string", max: 200 },
+            distributor: { type: "string", max: 200 },
+            rating: { type: "string", enum: ["G", "PG", "PG-13", "R", "NC-17", "Not Rated", "Open"] },
+            genre: { type: "string", max: 50 },
+            creativeType: { type: "string", max: 50 },
+            source: { type: "string", max: 50 },
+            releaseDate: { type: "datetime" },
+            runningTime: { type: "integer", min: 1 }, // minutes
+            budget: { type: "integer", min: 0 }, // US dollars, as the three below
+            usGross: { type: "integer", min: 0 },
+            worldwideGross: { type: "integer", min: 0 },
+            dvdSales: { type: "integer", min: 0 },
+            imdbRating: { type: "number", min: 0, max: 10 },
+            imdbVotes: { type: "integer", min: 0 },
+            rottenTomatoes: { type: "integer", min: 0, max: 100 }, // percent
+          },
+          fts: ["title", "director"],
+          indexes: [
+            { fields: ["title"] },
+            { fields: ["genre", "imdbRating"] },
+            { fields: ["imdbRating"] },
+            { fields: ["releaseDate"] },
+          ],
+          access: {
+            read: true,
+            insert: isEditor,
+            update: isEditor,
+            delete: (auth) => auth?.role === "admin",
+          },
+        },
+
+        reviews: {
+          schema: {
+            film: { type: "string", required: true, references: { table: "films", onDelete: "cascade" } },
+            ownerId: { type: "string" }, // set by the hook below
+            stars: { type: "integer", required: true, min: 1, max: 5 },
+            text: { type: "text", max: 5000 },
+          },
+          indexes: [{ fields: ["film", "ownerId"], unique: true }], // one review of a film by each member
+          access: {
+            read: true,
+            insert: isMember,
+            update: (auth, review, next) => review.ownerId === auth?.id && next.ownerId === review.ownerId,
+            delete: (auth, review) => review.ownerId === auth?.id || isEditor(auth),
+            upsert: "matching", // who may write a review may not overwrite another's
+          },
+          hooks: {
+            beforeInsert: (auth, review) => (auth === null ? review : { ...review, ownerId: auth.id }),
+            afterInsert: (review, app) =>
+              app.broadcast("broadcast:reviews", "new", { film: review.film, stars: review.stars }),
+          },
+        },
+      },
+    },
+
+    // One file per club: another club's messages are not one forgotten filter away.
+    clubs: {
+      instance: true,
+      access: {
+        create: (auth, clubId) => isMember(auth) && isFounder(auth, clubId),
+        open: (auth, clubId) => isFounder(auth, clubId) || isInvited(auth, clubId),
+      },
+      tables: {
+        members: {
+          schema: {
+            userId: { type: "string", required: true, unique: true },
+            nickname: { type: "string", required: true, min: 1, max: 40 },
+            favouriteFilm: { type: "string" },
+          },
+          access: {
+            read: true, // everyone who may open the club
+            insert: (auth, member) => member.userId === auth?.id,
+            update: (auth, member, next) => member.userId === auth?.id && next.userId === member.userId,
+            delete: (auth, member) => member.userId === auth?.id,
+            upsert: "matching",
+          },
+        },
+        messages: {
+          schema: {
+            authorId: { type: "string" }, // set by the hook below
+            text: { type: "text", required: true, min: 1, max: 2000 },
+            updatedAt: false,
+          },
+          fts: ["text"],
+          indexes: [{ fields: ["createdAt"] }],
+          access: {
+            read: true,
+            insert: isMember,
+            update: false,
+            delete: (auth, message) => message.authorId === auth?.id,
+            upsert: "matching",
+          },
+          hooks: {
+            beforeInsert: (auth, message) => (auth === null ? message : { ...message, authorId: auth.id }),
+          },
+        },
+      },
+    },
+  },
+
+  storage: {
+    buckets: {
+      posters: {
+        maxFileSize: 5 * 1024 * 1024,
+        access: { read: true, write: isEditor, delete: isEditor },
+      },
+      // Keys begin with the owner's id: `0198…c7/me.jpg`.
+      avatars: {
+        maxFileSize: 512 * 1024,
+        access: {
+          read: (auth) => auth !== null,
+          write: (auth, file) => isMember(auth) && file.key.startsWith(`${auth?.id}/`),
+          delete: (auth, file) => isMember(auth) && file.key.startsWith(`${auth?.id}/`),
+        },
+      },
+    },
+  },
+
+  auth: { anonymous: true },
+
+  // These three are for the club's own servers: they take the service key.
+  kv: { settings: {} },
+  d1: { statistics: {} },
+  vectorize: { tastes: { dimensions: 8 } },
+
+  rooms: {
+    // Watching together: who is in the lounge proposes a film, votes, and sees the same second of it.
+    lounge: {
+      maxPlayers: 50,
+      access: { join: (auth) => auth !== null },
+      onCreate(room) {
+        room.setShared({ film: null, isPlaying: false, positionSeconds: 0, votes: {} });
+      },
+      onJoin(room) {
+        room.setMetadata({ present: room.players().length });
+      },
+      onLeave(room) {
+        room.setMetadata({ present: room.players().length });
+      },
+      actions: {
+        async propose(room, player, payload) {
+          const film = await room.app.db("shared").table("films").get(String(payload));
+          if (film === null) throw new Error("There is no such film");
+          room.setShared((state) => ({
+            ...state,
+            film: film["id"] ?? null,
+            positionSeconds: 0,
+            isPlaying: false,
+            votes: {},
+          }));
+          room.send("proposed", { title: film["title"] ?? null, by: player.userId }, { except: [player.userId] });
+          return { title: film["title"] ?? null };
+        },
+        vote(room, player, payload) {
+          const votes = room.shared["votes"];
+          room.setShared((state) => ({
+            ...state,
+            votes: { ...(typeof votes === "object" ? votes : {}), [player.userId]: payload === true },
+          }));
+        },
+        play(room, _player, payload) {
+          const positionSeconds = typeof payload === "number" && payload >= 0 ? payload : 0;
+          room.setShared((state) => ({ ...state, isPlaying: true, positionSeconds }));
+        },
+        pause(room, _player, payload) {
+          const positionSeconds = typeof payload === "number" && payload >= 0 ? payload : 0;
+          room.setShared((state) => ({ ...state, isPlaying: false, positionSeconds }));
+        },
+        say(room, player, payload) {
+          room.send("said", { userId: player.userId, text: String(payload).slice(0, 500) });
+        },
+      },
+    },
+  },
+
+  api: { schemaEndpoint: true },
+});
