@@ -18,3 +18,9 @@ export interface SessionEvents {
   /** The function returned takes the listener away. */
   onEnd(listener: (sessionId: string) => void): () => void;
 }
+
+/** What is true of a user has changed: the role, the email. */
+export interface UserEvents {
+  /** The function returned takes the listener away. */
+  onUserChange(listener: (userId: string) => void): () => void;
+}

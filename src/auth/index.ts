@@ -1,6 +1,6 @@
 import { type AnyElysia, Elysia } from "elysia";
 import type { AccountEvents, Accounts } from "../access/accounts.ts";
-import type { SessionEvents, SessionLookup } from "../access/sessions.ts";
+import type { SessionEvents, SessionLookup, UserEvents } from "../access/sessions.ts";
 import type { AuthConfig, PlatformConfig } from "../config/types.ts";
 import type { DatabaseFile } from "../db/types.ts";
 import type { Http } from "../http/http.ts";
@@ -49,7 +49,7 @@ export interface AuthAreaDeps {
 export interface AuthArea {
   routes(http: Http): AnyElysia;
   /** For the principal of every request, and for WebSockets. */
-  readonly sessions: SessionLookup & SessionEvents;
+  readonly sessions: SessionLookup & SessionEvents & UserEvents;
   /** For the administration of users. */
   readonly accounts: Accounts;
   readonly accountEvents: AccountEvents;

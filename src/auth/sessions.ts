@@ -1,4 +1,4 @@
-import type { SessionEvents, SessionLookup, SessionState } from "../access/sessions.ts";
+import type { SessionEvents, SessionLookup, SessionState, UserEvents } from "../access/sessions.ts";
 import { BoundedMap } from "../kernel/bounded-map.ts";
 import type { Clock, Millis } from "../kernel/clock.ts";
 import type { Logger } from "../kernel/logger.ts";
@@ -6,7 +6,7 @@ import { SESSIONS_IN_MEMORY_MAX } from "./limits.ts";
 import { type LiveSession, liveSession } from "./store/sessions.ts";
 import type { Sql } from "./store/sql.ts";
 
-export interface SessionCache extends SessionLookup, SessionEvents {
+export interface SessionCache extends SessionLookup, SessionEvents, UserEvents {
   /** After a commit: these have ended. */
   end(sessionIds: readonly string[]): void;
   /** After a commit: what the sessions of this user are to say from now on. */
@@ -27,7 +27,17 @@ export function createSessionCache(deps: { sql: Sql; clock: Clock; logger: Logge
     if (ids?.size === 0) ofUser.delete(session.userId);
   };
   const live = new BoundedMap<string, LiveSession>(SESSIONS_IN_MEMORY_MAX, forget);
-  const listeners = new Set<(sessionId: string) => void>();
+  const endListeners = new Set<(sessionId: string) => void>();
+  const changeListeners = new Set<(userId: string) => void>();
+  const tell = (listeners: ReadonlySet<(id: string) => void>, id: string): void => {
+    for (const listener of listeners) {
+      try {
+        listener(id);
+      } catch (cause) {
+        deps.logger.error("A listener of sessions failed", { cause });
+      }
+    }
+  };
 
   const read = (sessionId: string): LiveSession | null => {
     const session = liveSession(deps.sql, sessionId);
@@ -46,21 +56,19 @@ export function createSessionCache(deps: { sql: Sql; clock: Clock; logger: Logge
       return session;
     },
     onEnd(listener) {
-      listeners.add(listener);
-      return () => listeners.delete(listener);
+      endListeners.add(listener);
+      return () => endListeners.delete(listener);
+    },
+    onUserChange(listener) {
+      changeListeners.add(listener);
+      return () => changeListeners.delete(listener);
     },
     end(sessionIds) {
       for (const sessionId of sessionIds) {
         const session = live.peek(sessionId);
         if (session !== undefined) forget(sessionId, session);
         live.delete(sessionId);
-        for (const listener of listeners) {
-          try {
-            listener(sessionId);
-          } catch (cause) {
-            deps.logger.error("A listener of ended sessions failed", { cause });
-          }
-        }
+        tell(endListeners, sessionId);
       }
     },
     update(userId, state) {
@@ -68,6 +76,7 @@ export function createSessionCache(deps: { sql: Sql; clock: Clock; logger: Logge
         const session = live.peek(sessionId);
         if (session !== undefined) Object.assign(session, state);
       }
+      tell(changeListeners, userId);
     },
     extend(sessionId, expiresAt) {
       const session = live.peek(sessionId);

@@ -25,6 +25,9 @@ export interface ConnectionEvents {
   failed(connection: Connection, cause: unknown): void;
 }
 
+/** Something of ours that takes its turn among the messages. */
+type Work = () => MaybePromise<void>;
+
 interface ConnectionParts {
   id: string;
   address: string;
@@ -48,7 +51,7 @@ export class Connection implements SocketHandler, Listener {
   readonly #events: ConnectionEvents;
   #socket: Socket | null = null;
   #isClosed = false;
-  #mailbox: (string | Buffer)[] = [];
+  #mailbox: (string | Buffer | Work)[] = [];
   #isBusy = false;
   #onDrain: (() => void)[] = [];
 
@@ -84,9 +87,16 @@ export class Connection implements SocketHandler, Listener {
     this.#process(message);
   }
 
-  #process(message: string | Buffer): void {
+  /** Runs `work` when the messages before it are done. */
+  takeTurn(work: Work): void {
+    if (this.#isClosed) return;
+    if (this.#isBusy) this.#mailbox.push(work);
+    else this.#process(work);
+  }
+
+  #process(message: string | Buffer | Work): void {
     try {
-      const done = this.#events.received(this, message);
+      const done = typeof message === "function" ? message() : this.#events.received(this, message);
       if (!isPromise(done)) return;
       this.#isBusy = true;
       void done.catch((cause: unknown) => this.#events.failed(this, cause)).then(() => this.#processNext());

@@ -11,12 +11,14 @@ export interface Connections {
   authenticated(connection: Connection, principal: SignedIn): void;
   closed(connection: Connection): void;
   ofSession(sessionId: string): readonly Connection[];
+  ofUser(userId: string): readonly Connection[];
   all(): readonly Connection[];
 }
 
 export function createConnections(): Connections {
   const byAddress = new Map<string, { open: number; pending: number }>();
-  const bySession = new Map<string, Set<Connection>>();
+  const bySession = createIndex();
+  const byUser = createIndex();
   const open = new Set<Connection>();
 
   const count = (address: string, change: { open: number; pending: number }): void => {
@@ -26,14 +28,6 @@ export function createConnections(): Connections {
     counts.pending += change.pending;
     if (counts.open === 0) byAddress.delete(address);
   };
-  const forgetSession = (connection: Connection): void => {
-    const sessionId = connection.principal?.sessionId;
-    if (sessionId === undefined) return;
-    const ofSession = bySession.get(sessionId);
-    ofSession?.delete(connection);
-    if (ofSession?.size === 0) bySession.delete(sessionId);
-  };
-
   return {
     admit(address) {
       const counts = byAddress.get(address);
@@ -52,19 +46,40 @@ export function createConnections(): Connections {
         connection.cancelAuthTimeout?.();
         connection.cancelAuthTimeout = null;
         open.add(connection);
+      } else {
+        bySession.delete(connection.principal.sessionId, connection);
       }
-      forgetSession(connection);
       connection.principal = principal;
-      const ofSession = bySession.get(principal.sessionId);
-      if (ofSession === undefined) bySession.set(principal.sessionId, new Set([connection]));
-      else ofSession.add(connection);
+      bySession.add(principal.sessionId, connection);
+      byUser.add(principal.auth.id, connection);
     },
     closed(connection) {
-      count(connection.address, { open: -1, pending: connection.principal === null ? -1 : 0 });
-      forgetSession(connection);
+      const { address, principal } = connection;
+      count(address, { open: -1, pending: principal === null ? -1 : 0 });
+      if (principal === null) return;
+      bySession.delete(principal.sessionId, connection);
+      byUser.delete(principal.auth.id, connection);
       open.delete(connection);
     },
-    ofSession: (sessionId) => [...(bySession.get(sessionId) ?? [])],
+    ofSession: bySession.get,
+    ofUser: byUser.get,
     all: () => [...open],
+  };
+}
+
+function createIndex() {
+  const sets = new Map<string, Set<Connection>>();
+  return {
+    add(key: string, connection: Connection): void {
+      const set = sets.get(key);
+      if (set === undefined) sets.set(key, new Set([connection]));
+      else set.add(connection);
+    },
+    delete(key: string, connection: Connection): void {
+      const set = sets.get(key);
+      set?.delete(connection);
+      if (set?.size === 0) sets.delete(key);
+    },
+    get: (key: string): readonly Connection[] => [...(sets.get(key) ?? [])],
   };
 }

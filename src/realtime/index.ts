@@ -1,6 +1,6 @@
 import type { AnyElysia } from "elysia";
 import type { Principals } from "../access/principals.ts";
-import type { SessionEvents } from "../access/sessions.ts";
+import type { SessionEvents, SessionLookup, UserEvents } from "../access/sessions.ts";
 import type { TableDoor } from "../access/table-door.ts";
 import type { AppAccess } from "../config/app-access.ts";
 import type { RealtimeConfig } from "../config/types.ts";
@@ -20,6 +20,8 @@ import { createPresence } from "./presence.ts";
 import { createRights } from "./rights.ts";
 import { createRealtimeRoutes } from "./routes.ts";
 import { createProtocol } from "./service.ts";
+import { watchSessions } from "./session-watch.ts";
+import { createSubscribing } from "./subscribing.ts";
 import { createTableSubscriptions } from "./subscription.ts";
 import { createTopics } from "./topic.ts";
 
@@ -37,7 +39,7 @@ export function createRealtimeArea(deps: {
   config: RealtimeConfig;
   sockets: SocketServer;
   principals: Principals;
-  sessions: SessionEvents;
+  sessions: SessionEvents & SessionLookup & UserEvents;
   tables: TableDoor;
   clock: Clock;
   ids: Ids;
@@ -49,19 +51,17 @@ export function createRealtimeArea(deps: {
   const presence = createPresence({ clock, topics, ttlMs: config.presenceTtl ?? PRESENCE_TTL_MS });
   const broadcasts = createBroadcasts(topics);
   const connections = createConnections();
-  const operations = createOperations({
-    tables,
-    rights: createRights({ access: config.access ?? {}, tables, logger }),
-    subscriptions: createTableSubscriptions({ feeds, tables, clock }),
-    presence,
-    broadcasts,
-  });
+  const rights = createRights({ access: config.access ?? {}, tables, logger });
+  const subscriptions = createTableSubscriptions({ feeds, tables, clock });
+  const subscribing = createSubscribing({ tables, rights, subscriptions, presence, broadcasts });
+  const operations = createOperations({ tables, rights, subscribing, presence, broadcasts });
   const authTimeoutMs = config.authTimeout ?? AUTH_TIMEOUT_MS;
-  const protocol = createProtocol({ ...deps, connections, operations, authTimeoutMs });
+  const events = createProtocol({ ...deps, connections, operations, authTimeoutMs });
+  const unwatch = watchSessions({ connections, operations, sessions: deps.sessions });
   const messageRate = config.messageRate ?? MESSAGE_RATE;
   const connect = (address: string, defaultChannel: string | null): Connection => {
     const rate = new MessageRate(messageRate, clock.now());
-    return new Connection({ id: ids.uuid(), address, defaultChannel, rate, events: protocol.events });
+    return new Connection({ id: ids.uuid(), address, defaultChannel, rate, events });
   };
 
   return {
@@ -72,7 +72,7 @@ export function createRealtimeArea(deps: {
     },
     stop() {
       for (const connection of connections.all()) connection.end(CLOSE.goingAway, "The server is stopping");
-      protocol.stop();
+      unwatch();
       presence.stop();
       feeds.stop();
     },

@@ -1,23 +1,13 @@
 import type { TableDoor } from "../access/table-door.ts";
-import { AppError } from "../kernel/errors.ts";
 import { chain, type MaybePromise } from "../kernel/maybe-promise.ts";
 import type { Broadcasts } from "./broadcasts.ts";
-import { type Channel, parseChannel } from "./channel.ts";
-import type { ClientMessage } from "./client-message.ts";
+import { parseChannel } from "./channel.ts";
 import type { Connection, SignedIn } from "./connection.ts";
-import type { ErrorCode } from "./encoding.ts";
-import { SUBSCRIPTIONS_PER_SOCKET_MAX, TRACKED_PER_SOCKET_MAX } from "./limits.ts";
+import { denied, type Failure, failure, type Operation, type OperationOf, unknownChannel } from "./failure.ts";
+import { TRACKED_PER_SOCKET_MAX } from "./limits.ts";
 import type { Presence, Tracked } from "./presence.ts";
-import { LISTENING, type Rights } from "./rights.ts";
-import type { Subscription, TableChannel, TableSubscriptions } from "./subscription.ts";
-
-export interface Failure {
-  code: ErrorCode;
-  message: string;
-}
-
-export type Operation = Exclude<ClientMessage, { type: "auth" } | { type: "ping" }>;
-type Ask<T extends Operation["type"]> = Operation & { type: T };
+import type { Rights } from "./rights.ts";
+import type { Subscribing } from "./subscribing.ts";
 
 /** What an authenticated connection can do; each gives the failure to answer with, or null. Decisions 10. */
 export interface Operations {
@@ -29,109 +19,19 @@ export interface Operations {
   leave(connection: Connection, wasClean: boolean): void;
 }
 
-const failure = (code: ErrorCode, message: string): Failure => ({ code, message });
-const unknownChannel = (name: string): Failure => failure("INVALID_CHANNEL", `There is no channel "${name}"`);
-const denied = (code: "SUBSCRIBE_DENIED" | "ACCESS_DENIED"): Failure => failure(code, "Access denied");
-
 export function createOperations(deps: {
   tables: TableDoor;
   rights: Rights;
-  subscriptions: TableSubscriptions;
+  subscribing: Subscribing;
   presence: Presence;
   broadcasts: Broadcasts;
 }): Operations {
-  const { tables, rights, subscriptions, presence, broadcasts } = deps;
-
-  const end = (connection: Connection, name: string): void => {
-    const subscription = connection.subscriptions.get(name);
-    if (subscription === undefined) return;
-    connection.subscriptions.delete(name);
-    if (subscription.kind === "table") subscriptions.end(connection, subscription);
-    else if (subscription.kind === "presence") presence.unlisten(name, connection);
-    else broadcasts.unlisten(name, connection);
-  };
-
-  const subscribeToTable = (
-    connection: Connection,
-    principal: SignedIn,
-    channel: TableChannel,
-    { filters, orFilters, since }: Ask<"subscribe">,
-  ): MaybePromise<Failure | null> =>
-    chain(rights.readTable(principal, channel), (access) => {
-      if (access === null) return denied("SUBSCRIBE_DENIED");
-      const filter = parsed(() => subscriptions.parseFilters(channel, { filters, orFilters }));
-      if ("problem" in filter) return failure("INVALID_FILTER", filter.problem);
-      if (connection.isClosed) return null;
-      end(connection, channel.name);
-      const parts = { channel, filters: { filters, orFilters }, access, filter: filter.value };
-      const subscription = subscriptions.begin(connection, parts, {
-        since,
-        announce: ({ seq, isLost }) =>
-          connection.send({
-            type: "subscribed",
-            channel: channel.name,
-            serverFilter: filter.value !== null,
-            seq,
-            ...(isLost ? { resync: true } : {}),
-          }),
-      });
-      connection.subscriptions.set(channel.name, subscription);
-      return null;
-    });
-
-  const mayListen = (principal: SignedIn, channel: Channel & { kind: "presence" | "broadcast" }) =>
-    channel.kind === "presence"
-      ? rights.presence(principal, channel.name)
-      : rights.broadcast(principal, channel.name, LISTENING);
-
-  const subscribe = (
-    connection: Connection,
-    principal: SignedIn,
-    message: Ask<"subscribe">,
-  ): MaybePromise<Failure | null> => {
-    const channel = parseChannel(message.channel, tables);
-    if (channel === null) return unknownChannel(message.channel);
-    const { subscriptions: own } = connection;
-    if (!own.has(channel.name) && own.size >= SUBSCRIPTIONS_PER_SOCKET_MAX) {
-      return failure(
-        "TOO_MANY_SUBSCRIPTIONS",
-        `A connection has at most ${SUBSCRIPTIONS_PER_SOCKET_MAX} subscriptions`,
-      );
-    }
-    if (channel.kind === "table") return subscribeToTable(connection, principal, channel, message);
-    return chain(mayListen(principal, channel), (isAllowed) => {
-      if (!isAllowed) return denied("SUBSCRIBE_DENIED");
-      if ((message.filters ?? null) !== null || (message.orFilters ?? null) !== null) {
-        return failure("INVALID_FILTER", "Only channels of tables take filters");
-      }
-      if (connection.isClosed) return null;
-      connection.subscriptions.set(channel.name, { kind: channel.kind });
-      connection.send({ type: "subscribed", channel: channel.name, serverFilter: false });
-      if (channel.kind === "presence") connection.sendText(presence.listen(channel.name, connection));
-      else broadcasts.listen(channel.name, connection);
-      return null;
-    });
-  };
-
-  const updateFilters = (connection: Connection, message: Ask<"update_filters">): Failure | null => {
-    const subscription = connection.subscriptions.get(message.channel);
-    if (subscription === undefined) return failure("NOT_SUBSCRIBED", `Not subscribed to "${message.channel}"`);
-    if (subscription.kind !== "table") return failure("INVALID_FILTER", "Only channels of tables take filters");
-    const { filters = subscription.filters.filters, orFilters = subscription.filters.orFilters } = message;
-    const filter = parsed(() => subscriptions.parseFilters(subscription.channel, { filters, orFilters }));
-    if ("problem" in filter) return failure("INVALID_FILTER", filter.problem);
-    subscription.filters = { filters, orFilters };
-    subscription.filter = filter.value;
-    const serverFilter = filter.value !== null;
-    connection.send({ type: "filters_updated", channel: message.channel, serverFilter });
-    subscriptions.change(connection, subscription);
-    return null;
-  };
+  const { tables, rights, subscribing, presence, broadcasts } = deps;
 
   const track = (
     connection: Connection,
     principal: SignedIn,
-    { channel, state }: Ask<"track">,
+    { channel, state }: OperationOf<"track">,
   ): MaybePromise<Failure | null> => {
     if (parseChannel(channel, tables)?.kind !== "presence") return unknownChannel(channel);
     return chain(rights.presence(principal, channel), (isAllowed) => {
@@ -148,7 +48,7 @@ export function createOperations(deps: {
   const broadcast = (
     connection: Connection,
     principal: SignedIn,
-    { channel, event, payload, excludeSelf }: Ask<"broadcast">,
+    { channel, event, payload, excludeSelf }: OperationOf<"broadcast">,
   ): MaybePromise<Failure | null> => {
     if (parseChannel(channel, tables)?.kind !== "broadcast") return unknownChannel(channel);
     return chain(rights.broadcast(principal, channel, event), (isAllowed) => {
@@ -158,38 +58,26 @@ export function createOperations(deps: {
     });
   };
 
-  const isStillAllowed = (
-    connection: Connection,
-    principal: SignedIn,
-    name: string,
-    subscription: Subscription,
-  ): MaybePromise<boolean> => {
-    if (subscription.kind !== "table") return mayListen(principal, { kind: subscription.kind, name });
-    return chain(rights.readTable(principal, subscription.channel), (access) => {
-      if (access === null) return false;
-      if (subscription.isEnded) return true;
-      subscription.access = access;
-      subscriptions.change(connection, subscription);
-      return true;
-    });
+  const untrack = (connection: Connection, { channel }: OperationOf<"untrack">): Failure | null => {
+    if (parseChannel(channel, tables)?.kind !== "presence") return unknownChannel(channel);
+    if (connection.tracked !== null) presence.untrack(connection.tracked, channel, "disconnect");
+    return null;
   };
 
   return {
     perform(connection, principal, message) {
       switch (message.type) {
         case "subscribe":
-          return subscribe(connection, principal, message);
+          return subscribing.subscribe(connection, principal, message);
         case "unsubscribe":
-          end(connection, message.channel);
+          subscribing.end(connection, message.channel);
           return null;
         case "update_filters":
-          return updateFilters(connection, message);
+          return subscribing.updateFilters(connection, message);
         case "track":
           return track(connection, principal, message);
         case "untrack":
-          if (parseChannel(message.channel, tables)?.kind !== "presence") return unknownChannel(message.channel);
-          if (connection.tracked !== null) presence.untrack(connection.tracked, message.channel, "disconnect");
-          return null;
+          return untrack(connection, message);
         case "broadcast":
           return broadcast(connection, principal, message);
       }
@@ -200,8 +88,8 @@ export function createOperations(deps: {
     async refresh(connection, principal) {
       const revoked: string[] = [];
       for (const [name, subscription] of [...connection.subscriptions]) {
-        if (await isStillAllowed(connection, principal, name, subscription)) continue;
-        end(connection, name);
+        if (await subscribing.isStillAllowed(connection, principal, name, subscription)) continue;
+        subscribing.end(connection, name);
         revoked.push(name);
       }
       const { tracked } = connection;
@@ -213,20 +101,10 @@ export function createOperations(deps: {
       return revoked;
     },
     leave(connection, wasClean) {
-      for (const name of [...connection.subscriptions.keys()]) end(connection, name);
+      for (const name of [...connection.subscriptions.keys()]) subscribing.end(connection, name);
       if (wasClean && connection.tracked !== null) presence.untrack(connection.tracked, null, "disconnect");
     },
   };
-}
-
-/** A refused filter's message is the client's to read. */
-function parsed<T>(parse: () => T): { value: T } | { problem: string } {
-  try {
-    return { value: parse() };
-  } catch (cause) {
-    if (cause instanceof AppError && cause.status === 400) return { problem: cause.message };
-    throw cause;
-  }
 }
 
 function trackedOf(connection: Connection, principal: SignedIn): Tracked {

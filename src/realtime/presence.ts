@@ -80,8 +80,7 @@ export function createPresence(deps: { clock: Clock; topics: Topics; ttlMs: numb
   };
   const touch = (tracked: Tracked): void => {
     tracked.lastSeen = clock.now();
-    if (!seen.delete(tracked)) return;
-    seen.add(tracked);
+    if (seen.delete(tracked)) seen.add(tracked);
   };
 
   return {

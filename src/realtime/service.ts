@@ -1,5 +1,4 @@
 import type { Principals } from "../access/principals.ts";
-import type { SessionEvents } from "../access/sessions.ts";
 import type { Clock } from "../kernel/clock.ts";
 import { AppError } from "../kernel/errors.ts";
 import type { Logger } from "../kernel/logger.ts";
@@ -16,18 +15,17 @@ export function createProtocol(deps: {
   connections: Connections;
   operations: Operations;
   principals: Principals;
-  sessions: SessionEvents;
   clock: Clock;
   logger: Logger;
   authTimeoutMs: number;
-}): { events: ConnectionEvents; stop(): void } {
+}): ConnectionEvents {
   const { connections, operations, clock } = deps;
 
   const fail = (connection: Connection, code: ErrorCode, message: string, channel: string | null = null): void =>
     connection.send({ type: "error", code, message, ...(channel === null ? {} : { channel }) });
-  const failAndClose = (connection: Connection, code: ErrorCode, message: string, closeCode: number): void => {
+  const failAndClose = (connection: Connection, code: ErrorCode, message: string): void => {
     fail(connection, code, message);
-    connection.end(closeCode, message);
+    connection.end(CLOSE.protocol, message);
   };
 
   /** The principal of a token as it is now: a session may end while the signature is being checked. */
@@ -80,7 +78,7 @@ export function createProtocol(deps: {
   const events: ConnectionEvents = {
     opened(connection) {
       connection.cancelAuthTimeout = clock.after(deps.authTimeoutMs, () => {
-        failAndClose(connection, "AUTH_TIMEOUT", `No auth within ${deps.authTimeoutMs} ms`, CLOSE.protocol);
+        failAndClose(connection, "AUTH_TIMEOUT", `No auth within ${deps.authTimeoutMs} ms`);
       });
     },
     received(connection, message) {
@@ -89,11 +87,11 @@ export function createProtocol(deps: {
       if (tooLong) return fail(connection, "MESSAGE_TOO_LARGE", `A message has at most ${MESSAGE_MAX_BYTES} bytes`);
       const json = typeof message === "string" ? parseJson(message) : null;
       if (json === null) {
-        return failAndClose(connection, "INVALID_JSON", "A message must be a JSON object", CLOSE.protocol);
+        return failAndClose(connection, "INVALID_JSON", "A message must be a JSON object");
       }
       const { type } = json;
       if (connection.principal === null && type !== "auth" && type !== "ping") {
-        return failAndClose(connection, "NOT_AUTHENTICATED", "The first message must be auth", CLOSE.protocol);
+        return failAndClose(connection, "NOT_AUTHENTICATED", "The first message must be auth");
       }
       const parsed = parseClientMessage(json, connection.defaultChannel);
       if (parsed.type !== "problem") return perform(connection, parsed);
@@ -111,10 +109,5 @@ export function createProtocol(deps: {
     },
   };
 
-  const unlisten = deps.sessions.onEnd((sessionId) => {
-    for (const connection of connections.ofSession(sessionId)) {
-      failAndClose(connection, "SESSION_REVOKED", "The session has ended", CLOSE.session);
-    }
-  });
-  return { events, stop: unlisten };
+  return events;
 }

@@ -5,7 +5,8 @@ import { isPromise } from "../kernel/maybe-promise.ts";
 import type { Audience } from "./audience.ts";
 import type { Channel } from "./channel.ts";
 import type { Connection } from "./connection.ts";
-import type { Feed, Feeds } from "./feeds.ts";
+import type { Feed } from "./feed-registry.ts";
+import type { Feeds } from "./feeds.ts";
 import { REPLAY_SLICE_CHANGES, REPLAY_WAITING_MAX_BYTES } from "./limits.ts";
 import { changeTypesFor } from "./visibility.ts";
 

@@ -1,0 +1,51 @@
+import type { Clock } from "../kernel/clock.ts";
+import type { Audience } from "./audience.ts";
+import { SLICE_MS } from "./limits.ts";
+
+export interface Delivery {
+  /** Has something for the next `run`. */
+  add(audience: Audience): void;
+  /** The same, and a run follows by itself. */
+  wake(audience: Audience): void;
+  run(): void;
+  stop(): void;
+}
+
+/** Delivers in turns, one request's changes for each audience, and lets others at the event loop in between. */
+export function createDelivery(clock: Clock): Delivery {
+  const waiting = new Set<Audience>();
+  let cancelNext: (() => void) | null = null;
+  let isStopped = false;
+
+  const runSoon = (): void => {
+    if (cancelNext !== null || isStopped) return;
+    cancelNext = clock.after(0, () => {
+      cancelNext = null;
+      run();
+    });
+  };
+  const run = (): void => {
+    const until = clock.now() + SLICE_MS;
+    for (const audience of waiting) {
+      waiting.delete(audience);
+      // Added again at the end: the others come first.
+      if (audience.deliverNext()) waiting.add(audience);
+      if (clock.now() > until) break;
+    }
+    if (waiting.size > 0) runSoon();
+  };
+  return {
+    add(audience) {
+      waiting.add(audience);
+    },
+    wake(audience) {
+      waiting.add(audience);
+      runSoon();
+    },
+    run,
+    stop() {
+      isStopped = true;
+      cancelNext?.();
+    },
+  };
+}

@@ -1,0 +1,83 @@
+import type { TableAddress } from "../access/table-door.ts";
+import type { Clock, Millis } from "../kernel/clock.ts";
+import type { Audience } from "./audience.ts";
+import { NamespaceLog, TableLog } from "./change-log.ts";
+import { IDLE_FEEDS_MAX, LOG_AGE_MAX_MS } from "./limits.ts";
+
+/** One table that somebody listens to, or did within the last ten minutes. */
+export interface Feed {
+  readonly log: TableLog;
+  /** By key; those of single records apart, so that a change asks only the ones it concerns. */
+  readonly audiences: Map<string, Audience>;
+  readonly documents: Map<string, Map<string, Audience>>;
+  holders: number;
+}
+
+interface NamespaceFeeds {
+  log: NamespaceLog;
+  /** By instance id (empty in a static namespace), then by table. */
+  instances: Map<string, Map<string, Feed>>;
+}
+
+/** The tables whose changes are kept: those listened to, and those that were a short while ago. */
+export interface FeedRegistry {
+  /** null: nobody listens to anything there. */
+  tablesOf(
+    namespace: string,
+    instanceId: string | null,
+  ): { log: NamespaceLog; tables: ReadonlyMap<string, Feed> } | null;
+  use(address: TableAddress): Feed;
+  /** Nobody listens to it any more. */
+  rest(feed: Feed): void;
+  sweep(now: Millis): void;
+}
+
+export function createFeedRegistry(clock: Clock): FeedRegistry {
+  const namespaces = new Map<string, NamespaceFeeds>();
+  /** Feeds without subscriptions, the one idle longest first. */
+  const idle = new Map<Feed, Millis>();
+
+  const forget = (feed: Feed): void => {
+    const { namespace, instanceId, table } = feed.log.address;
+    idle.delete(feed);
+    const instances = namespaces.get(namespace)?.instances;
+    const tables = instances?.get(instanceId ?? "");
+    tables?.delete(table);
+    if (tables?.size === 0) instances?.delete(instanceId ?? "");
+  };
+
+  return {
+    tablesOf(namespace, instanceId) {
+      const found = namespaces.get(namespace);
+      const tables = found?.instances.get(instanceId ?? "");
+      return found === undefined || tables === undefined ? null : { log: found.log, tables };
+    },
+    use(address) {
+      const instance = address.instanceId ?? "";
+      const namespace = namespaces.get(address.namespace) ?? { log: new NamespaceLog(), instances: new Map() };
+      namespaces.set(address.namespace, namespace);
+      const tables = namespace.instances.get(instance) ?? new Map<string, Feed>();
+      namespace.instances.set(instance, tables);
+      const known = tables.get(address.table);
+      if (known !== undefined) {
+        idle.delete(known);
+        return known;
+      }
+      const log = new TableLog(address, clock.now());
+      const feed: Feed = { log, audiences: new Map(), documents: new Map(), holders: 0 };
+      tables.set(address.table, feed);
+      return feed;
+    },
+    rest(feed) {
+      idle.set(feed, clock.now());
+      for (const [longestIdle] of idle) {
+        if (idle.size <= IDLE_FEEDS_MAX) break;
+        forget(longestIdle);
+      }
+    },
+    sweep(now) {
+      for (const { log } of namespaces.values()) log.trim(now);
+      for (const [feed, since] of idle) if (since < now - LOG_AGE_MAX_MS) forget(feed);
+    },
+  };
+}

@@ -1,0 +1,164 @@
+import type { TableDoor } from "../access/table-door.ts";
+import { AppError } from "../kernel/errors.ts";
+import { chain, type MaybePromise } from "../kernel/maybe-promise.ts";
+import type { Broadcasts } from "./broadcasts.ts";
+import { type Channel, parseChannel } from "./channel.ts";
+import type { Connection, SignedIn } from "./connection.ts";
+import { denied, type Failure, failure, type OperationOf, unknownChannel } from "./failure.ts";
+import { SUBSCRIPTIONS_PER_SOCKET_MAX } from "./limits.ts";
+import type { Presence } from "./presence.ts";
+import { LISTENING, type Rights } from "./rights.ts";
+import type { Subscription, TableChannel, TableSubscriptions } from "./subscription.ts";
+
+/** Listening to channels of every kind. Decisions 10. */
+export interface Subscribing {
+  subscribe(
+    connection: Connection,
+    principal: SignedIn,
+    message: OperationOf<"subscribe">,
+  ): MaybePromise<Failure | null>;
+  updateFilters(connection: Connection, message: OperationOf<"update_filters">): Failure | null;
+  /** Ends the subscription to this channel, if there is one. */
+  end(connection: Connection, name: string): void;
+  /** Asks the right again: a table's view follows it. */
+  isStillAllowed(
+    connection: Connection,
+    principal: SignedIn,
+    name: string,
+    subscription: Subscription,
+  ): MaybePromise<boolean>;
+}
+
+interface SubscribingDeps {
+  tables: TableDoor;
+  rights: Rights;
+  subscriptions: TableSubscriptions;
+  presence: Presence;
+  broadcasts: Broadcasts;
+}
+
+export function createSubscribing(deps: SubscribingDeps): Subscribing {
+  const { tables, rights, subscriptions, presence, broadcasts } = deps;
+  const subscribeToTable = createTableSubscribing(deps, (connection, name) => end(connection, name));
+
+  const end = (connection: Connection, name: string): void => {
+    const subscription = connection.subscriptions.get(name);
+    if (subscription === undefined) return;
+    connection.subscriptions.delete(name);
+    if (subscription.kind === "table") subscriptions.end(connection, subscription);
+    else if (subscription.kind === "presence") presence.unlisten(name, connection);
+    else broadcasts.unlisten(name, connection);
+  };
+
+  const mayListen = (principal: SignedIn, channel: Channel & { kind: "presence" | "broadcast" }) =>
+    channel.kind === "presence"
+      ? rights.presence(principal, channel.name)
+      : rights.broadcast(principal, channel.name, LISTENING);
+
+  const subscribe = (
+    connection: Connection,
+    principal: SignedIn,
+    message: OperationOf<"subscribe">,
+  ): MaybePromise<Failure | null> => {
+    const channel = parseChannel(message.channel, tables);
+    if (channel === null) return unknownChannel(message.channel);
+    const { subscriptions: own } = connection;
+    if (!own.has(channel.name) && own.size >= SUBSCRIPTIONS_PER_SOCKET_MAX) {
+      return failure(
+        "TOO_MANY_SUBSCRIPTIONS",
+        `A connection has at most ${SUBSCRIPTIONS_PER_SOCKET_MAX} subscriptions`,
+      );
+    }
+    if (channel.kind === "table") return subscribeToTable(connection, principal, channel, message);
+    return chain(mayListen(principal, channel), (isAllowed) => {
+      if (!isAllowed) return denied("SUBSCRIBE_DENIED");
+      if ((message.filters ?? null) !== null || (message.orFilters ?? null) !== null) {
+        return failure("INVALID_FILTER", "Only channels of tables take filters");
+      }
+      if (connection.isClosed) return null;
+      connection.subscriptions.set(channel.name, { kind: channel.kind });
+      connection.send({ type: "subscribed", channel: channel.name, serverFilter: false });
+      if (channel.kind === "presence") connection.sendText(presence.listen(channel.name, connection));
+      else broadcasts.listen(channel.name, connection);
+      return null;
+    });
+  };
+
+  const isStillAllowed = (
+    connection: Connection,
+    principal: SignedIn,
+    name: string,
+    subscription: Subscription,
+  ): MaybePromise<boolean> => {
+    if (subscription.kind !== "table") return mayListen(principal, { kind: subscription.kind, name });
+    return chain(rights.readTable(principal, subscription.channel), (access) => {
+      if (access === null) return false;
+      if (subscription.isEnded) return true;
+      subscription.access = access;
+      subscriptions.change(connection, subscription);
+      return true;
+    });
+  };
+
+  return { subscribe, end, isStillAllowed, updateFilters: createFilterUpdates(subscriptions) };
+}
+
+function createTableSubscribing(
+  { rights, subscriptions }: SubscribingDeps,
+  end: (connection: Connection, name: string) => void,
+) {
+  return (
+    connection: Connection,
+    principal: SignedIn,
+    channel: TableChannel,
+    { filters, orFilters, since }: OperationOf<"subscribe">,
+  ): MaybePromise<Failure | null> =>
+    chain(rights.readTable(principal, channel), (access) => {
+      if (access === null) return denied("SUBSCRIBE_DENIED");
+      const filter = parsed(() => subscriptions.parseFilters(channel, { filters, orFilters }));
+      if ("problem" in filter) return failure("INVALID_FILTER", filter.problem);
+      if (connection.isClosed) return null;
+      end(connection, channel.name);
+      const parts = { channel, filters: { filters, orFilters }, access, filter: filter.value };
+      const subscription = subscriptions.begin(connection, parts, {
+        since,
+        announce: ({ seq, isLost }) =>
+          connection.send({
+            type: "subscribed",
+            channel: channel.name,
+            serverFilter: filter.value !== null,
+            seq,
+            ...(isLost ? { resync: true } : {}),
+          }),
+      });
+      connection.subscriptions.set(channel.name, subscription);
+      return null;
+    });
+}
+
+function createFilterUpdates(subscriptions: TableSubscriptions): Subscribing["updateFilters"] {
+  return (connection, message) => {
+    const subscription = connection.subscriptions.get(message.channel);
+    if (subscription === undefined) return failure("NOT_SUBSCRIBED", `Not subscribed to "${message.channel}"`);
+    if (subscription.kind !== "table") return failure("INVALID_FILTER", "Only channels of tables take filters");
+    const { filters = subscription.filters.filters, orFilters = subscription.filters.orFilters } = message;
+    const filter = parsed(() => subscriptions.parseFilters(subscription.channel, { filters, orFilters }));
+    if ("problem" in filter) return failure("INVALID_FILTER", filter.problem);
+    subscription.filters = { filters, orFilters };
+    subscription.filter = filter.value;
+    const serverFilter = filter.value !== null;
+    connection.send({ type: "filters_updated", channel: message.channel, serverFilter });
+    subscriptions.change(connection, subscription);
+    return null;
+  };
+}
+
+/** A refused filter's message is the client's to read. */
+function parsed<T>(parse: () => T): { value: T } | { problem: string } {
+  try {
+    return { value: parse() };
+  } catch (cause) {
+    if (cause instanceof AppError && cause.status === 400) return { problem: cause.message };
+    throw cause;
+  }
+}
