@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import movies from "vega-datasets/data/movies.json" with { type: "json" };
-import { filmOf, parseReleaseDate } from "./films.ts";
+import { filmOf, MOVIES_FILE, type MovieRow, parseReleaseDate } from "./films.ts";
 
 test("a release date with two-digit years in its past lies in the century it was shown in", () => {
   expect(parseReleaseDate("Jun 12 1998")).toBe("1998-06-12");
@@ -16,7 +16,8 @@ test("a title is text, also where the collection has a number or nothing", () =>
   expect(filmOf({ Title: "Wings", "Running Time min": 141 })).toMatchObject({ title: "Wings", runningTime: 141 });
 });
 
-test("every film of the collection has a title and a date that exists", () => {
+test("every film of the collection has a title and a date that exists", async () => {
+  const movies: MovieRow[] = await Bun.file(MOVIES_FILE).json();
   const films = movies.map((row) => filmOf(row));
   expect(films).toHaveLength(3201);
   const wrong = films.filter(({ title, releaseDate }) => title === "" || Number.isNaN(Date.parse(String(releaseDate))));

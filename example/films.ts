@@ -3,6 +3,9 @@ import type { JsonObject, JsonPrimitive } from "../src/kernel/json.ts";
 /** A row of the film collection in the npm package vega-datasets. */
 export type MovieRow = Readonly<Record<string, JsonPrimitive | undefined>>;
 
+/** Where npm puts it; the package exports no name for it. */
+export const MOVIES_FILE = new URL("../node_modules/vega-datasets/data/movies.json", import.meta.url);
+
 /** The collection ends here: what its two-digit years have put behind that was shown a hundred years sooner. */
 const LAST_YEAR = 2011;
 const YEARS_OF_A_CENTURY = 100;

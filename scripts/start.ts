@@ -1,0 +1,33 @@
+import { existsSync, mkdirSync } from "node:fs";
+import { join, resolve } from "node:path";
+import { filmOf, MOVIES_FILE, type MovieRow } from "../example/films.ts";
+import { runCommandLine } from "../src/cli/index.ts";
+
+// `npm start`: the film club of platform.config.ts on http://127.0.0.1:8787, with its films imported at the first start.
+// Arguments go to `platform start` (`npm start -- --port 9000`), and so do --config and --data, which leave the films out.
+
+const root = resolve(import.meta.dir, "..");
+const data = join(root, "data");
+const own = ["--config", join(root, "platform.config.ts"), "--data", data];
+const asked = process.argv.slice(2);
+const isOwn = (argument: string) => !/^--(config|data)(=|$)/.test(argument);
+
+async function importFilms(): Promise<number> {
+  const movies: MovieRow[] = await Bun.file(MOVIES_FILE).json();
+  const file = join(data, "films.ndjson");
+  mkdirSync(data, { recursive: true });
+  await Bun.write(file, movies.map((row) => `${JSON.stringify(filmOf(row))}\n`).join(""));
+  try {
+    return await runCommandLine(["import", "shared/films", file, ...own]);
+  } finally {
+    await Bun.file(file).delete();
+  }
+}
+
+if (asked.every(isOwn)) {
+  const isFirstStart = !existsSync(join(data, "databases", "shared.db"));
+  const code = isFirstStart ? await importFilms() : 0;
+  // In this process, not in one of its own: a signal then arrives once, from a terminal as from a supervisor.
+  process.exit(code === 0 ? await runCommandLine(["start", ...own, ...asked]) : code);
+}
+process.exit(await runCommandLine(["start", ...asked]));
