@@ -1,3 +1,5 @@
+// A library of passkeys looks for it when it is evaluated, and in the executable no import of a later module comes before.
+import "reflect-metadata";
 import { QUERY_PROCESS_COMMAND, runQueryProcess } from "./d1/query-process.ts";
 
 // The only file that does something when it is imported.

@@ -15,6 +15,8 @@ type LoadCommand = () => Promise<CommandDef>;
 /** Loaded when asked for: starting a server need not evaluate the CSV parser. */
 const COMMANDS: Readonly<Record<string, LoadCommand>> = {
   start: async () => (await import("./start.ts")).startCommand,
+  dev: async () => (await import("./dev.ts")).devCommand,
+  init: async () => (await import("./init.ts")).initCommand,
   keys: async () => (await import("./keys.ts")).keysCommand,
   check: async () => (await import("./check.ts")).checkCommand,
 };
@@ -90,10 +92,17 @@ function checkArguments(args: readonly string[], declared: ArgsDef): void {
     });
     positionals = parsed.positionals;
   } catch (cause) {
-    throw new UsageError(messageOf(cause));
+    throw new UsageError(describeMistake(messageOf(cause), Object.keys(declared)));
   }
   const surplus = positionals[positionalsMax];
   if (surplus !== undefined) throw new UsageError(`unexpected argument "${surplus}"`);
+}
+
+/** Node's message, without its advice on arguments that begin with a hyphen, and with the option that was meant. */
+function describeMistake(message: string, known: readonly string[]): string {
+  const option = /^Unknown option '(--?([^']*))'/.exec(message);
+  if (option === null) return message;
+  return `unknown option ${option[1]}${closestName(option[2] ?? "", known)}`;
 }
 
 /** citty does not export its error class. */

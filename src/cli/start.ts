@@ -1,24 +1,12 @@
 import { loadConfig } from "../config/load.ts";
-import { HOST_DEFAULT, PORT_DEFAULT } from "../http/listener.ts";
 import * as platformModule from "../index.ts";
 import { openPlatform } from "../open-platform.ts";
 import { declareCommand } from "./command.ts";
 import { createLogger } from "./logs.ts";
-import { configOption, dataOption, parsePort } from "./options.ts";
+import { parsePort } from "./options.ts";
 import { printAnswer } from "./output.ts";
+import { serveOptions } from "./serve-options.ts";
 import { stopSignal } from "./signals.ts";
-
-export const serveOptions = {
-  config: configOption,
-  data: dataOption,
-  host: { type: "string", description: "The address to listen on", default: HOST_DEFAULT, valueHint: "HOST" },
-  port: {
-    type: "string",
-    description: "The port to listen on; 0 picks a free one",
-    default: String(PORT_DEFAULT),
-    valueHint: "PORT",
-  },
-} as const;
 
 export const startCommand = declareCommand({
   meta: { name: "start", description: "Serves what the config declares" },
@@ -31,7 +19,7 @@ export const startCommand = declareCommand({
     process.on("uncaughtException", (cause) => logger.error("an error was thrown and nobody caught it", { cause }));
     const stopped = stopSignal();
     const { config, warnings } = await loadConfig(args.config, platformModule);
-    for (const { path, message } of warnings) logger.warn(`${path}: ${message}`);
+    if (warnings.length > 0) logger.warn(`the config has ${warnings.length} warnings, which "platform check" names`);
     const platform = await openPlatform(config, { data: args.data, environment: process.env, logger });
     const keyLine = platform.newServiceKey === null ? "" : `\nroot service key: ${platform.newServiceKey}`;
     try {
