@@ -1,6 +1,7 @@
 import { errors, type JWTPayload, jwtVerify } from "jose";
 import { BoundedMap } from "../kernel/bounded-map.ts";
 import type { Clock } from "../kernel/clock.ts";
+import { MINUTE_MS, SECOND_MS } from "../kernel/duration.ts";
 import { unauthorized } from "../kernel/errors.ts";
 import { isJsonObject, type JsonObject } from "../kernel/json.ts";
 import type { MaybePromise } from "../kernel/maybe-promise.ts";
@@ -12,6 +13,9 @@ const TOKEN_LENGTH_MAX = 16_384;
 /** `jwtVerify` must not judge the time: expiry is asked at every use, and by the injected clock. */
 const ANY_AGE_SECONDS = Number.MAX_SAFE_INTEGER;
 
+/** A clock that was set back must not lock out those who signed in before. */
+const CLOCK_SKEW_MS = 5 * MINUTE_MS;
+
 /** The claims of an access token. Decisions 6. */
 export interface AccessClaims {
   userId: string;
@@ -21,6 +25,8 @@ export interface AccessClaims {
   isAnonymous: boolean;
   custom: JsonObject;
   expiresAtMs: number;
+  /** From `nbf`, and from `iat` less what clocks may differ: a token of the future is nobody's yet. */
+  validFromMs: number;
 }
 
 export interface TokenVerifier {
@@ -34,7 +40,9 @@ export function createTokenVerifier(deps: { secret: string; clock: Clock }): Tok
   const verified = new BoundedMap<string, AccessClaims>(VERIFIED_TOKENS_MAX);
 
   const unexpired = (claims: AccessClaims): AccessClaims => {
-    if (claims.expiresAtMs <= deps.clock.now()) throw unauthorized("Token expired");
+    const now = deps.clock.now();
+    if (claims.expiresAtMs <= now) throw unauthorized("Token expired");
+    if (claims.validFromMs > now) throw unauthorized("Invalid token");
     return claims;
   };
 
@@ -60,7 +68,7 @@ export function createTokenVerifier(deps: { secret: string; clock: Clock }): Tok
 }
 
 function readClaims(payload: JWTPayload): AccessClaims | null {
-  const { sub, exp } = payload;
+  const { sub, exp, nbf = 0, iat = 0 } = payload;
   const sessionId = payload["sid"];
   if (typeof sub !== "string" || typeof exp !== "number" || typeof sessionId !== "string") return null;
   const { role, email, anon, custom } = payload;
@@ -71,6 +79,7 @@ function readClaims(payload: JWTPayload): AccessClaims | null {
     email: typeof email === "string" ? email : null,
     isAnonymous: anon === true,
     custom: isJsonObject(custom) ? custom : {},
-    expiresAtMs: exp * 1000,
+    expiresAtMs: exp * SECOND_MS,
+    validFromMs: Math.max(nbf * SECOND_MS, iat * SECOND_MS - CLOCK_SKEW_MS),
   };
 }

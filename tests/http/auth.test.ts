@@ -152,7 +152,8 @@ describe("signing up and in", () => {
     const caller = platform.as(anonymous.body.accessToken);
     const email = nextEmail();
     const taken = await signUp(platform);
-    const link = (address: string) => caller.post<Tokens>("/api/auth/link/email", { email: address, password: PASSWORD });
+    const link = (address: string) =>
+      caller.post<Tokens>("/api/auth/link/email", { email: address, password: PASSWORD });
     expect((await link(String(taken.user.email))).status).toBe(409);
     const linked = await link(email);
     expect(linked.status).toBe(200);
@@ -225,7 +226,10 @@ describe("sessions", () => {
     const one = (await signIn(String(user.email), PASSWORD)).body;
     const two = (await signIn(String(user.email), PASSWORD)).body;
     expect((await platform.post("/api/auth/signout", { refreshToken: one.refreshToken })).body).toEqual({ ok: true });
-    expect((await platform.as(one.accessToken).get("/api/auth/me")).body).toEqual({ code: 401, message: "Invalid token" });
+    expect((await platform.as(one.accessToken).get("/api/auth/me")).body).toEqual({
+      code: 401,
+      message: "Invalid token",
+    });
     expect((await refresh(one.refreshToken)).status).toBe(401);
     expect((await platform.as(two.accessToken).post("/api/auth/signout")).status).toBe(200);
     expect((await platform.as(two.accessToken).get("/api/auth/me")).status).toBe(401);
@@ -239,9 +243,14 @@ describe("sessions", () => {
     const caller = platform.as(accessToken);
     const { body } = await caller.get<{ sessions: { id: string; current: boolean }[] }>("/api/auth/sessions");
     expect(body.sessions.map((session) => session.current)).toEqual([false, true]);
-    expect(Object.keys(body.sessions[0] ?? {}).sort()).toEqual(
-      ["createdAt", "current", "id", "ip", "lastUsedAt", "userAgent"],
-    );
+    expect(Object.keys(body.sessions[0] ?? {}).sort()).toEqual([
+      "createdAt",
+      "current",
+      "id",
+      "ip",
+      "lastUsedAt",
+      "userAgent",
+    ]);
     const otherId = body.sessions.find((session) => !session.current)?.id ?? "";
     const stranger = await signUp(platform);
     expect((await platform.as(stranger.accessToken).delete(`/api/auth/sessions/${otherId}`)).status).toBe(404);

@@ -53,14 +53,19 @@ describe("administration", () => {
       ["POST", IMPORT],
     ];
     for (const [method, path] of calls) {
-      const init = { method, headers: { "content-type": "application/json" }, ...(method === "GET" ? {} : { body: "{}" }) };
+      const init = {
+        method,
+        headers: { "content-type": "application/json" },
+        ...(method === "GET" ? {} : { body: "{}" }),
+      };
       expect((await platform.fetch(path, init)).status).toBe(401);
       expect((await platform.as(accessToken).fetch(path, init)).status).toBe(401);
       const wrong = await platform.withKey("wrong").fetch(path, init);
       expect(wrong.status).toBe(401);
       expect(await wrong.json()).toEqual({ code: 401, message: "Invalid service key" });
       expect((await platform.withKey("other-key-0123456789").fetch(path, init)).status).toBe(403);
-      if (method !== "GET") expect((await platform.withKey("reader-key-0123456789").fetch(path, init)).status).toBe(403);
+      if (method !== "GET")
+        expect((await platform.withKey("reader-key-0123456789").fetch(path, init)).status).toBe(403);
     }
     expect((await platform.withKey("reader-key-0123456789").get(BASE)).status).toBe(200);
     expect((await platform.as(accessToken).get("/api/auth/me")).status).toBe(200);
@@ -145,7 +150,11 @@ describe("administration", () => {
     const read = await platform.service.get(path);
     expect(read.body).toMatchObject({ metadata: { a: 1 }, appMetadata: { secret: "only for the server" } });
     const caller = platform.as(accessToken);
-    const answers = [await caller.get("/api/auth/me"), await caller.patch("/api/auth/me", {}), await signIn(String(user.email))];
+    const answers = [
+      await caller.get("/api/auth/me"),
+      await caller.patch("/api/auth/me", {}),
+      await signIn(String(user.email)),
+    ];
     for (const answer of answers) expect(JSON.stringify(answer.body)).not.toContain("only for the server");
   });
 
@@ -260,13 +269,21 @@ describe("import", () => {
     const attempts: [JsonObject[], number, string][] = [
       [[good, { email: "no address", password: PASSWORD }], 400, "users.1.email"],
       [[good, { email: nextEmail() }], 400, "users.1.password"],
-      [[good, { email: nextEmail(), password: PASSWORD, passwordHash: `$2b$04$${"x".repeat(53)}` }], 400, "users.1.password"],
+      [
+        [good, { email: nextEmail(), password: PASSWORD, passwordHash: `$2b$04$${"x".repeat(53)}` }],
+        400,
+        "users.1.password",
+      ],
       [[good, { email: nextEmail(), password: "short" }], 400, "users.1.password"],
       [[good, { email: nextEmail(), passwordHash: "md5:1234" }], 400, "users.1.passwordHash"],
       [[good, { email: nextEmail(), passwordHash: `$2b$31$${"x".repeat(53)}` }], 400, "users.1.passwordHash"],
       [[good, { email: nextEmail(), password: PASSWORD, disabled: true }], 400, "users.1.disabled"],
       [[good, { email: nextEmail(), password: PASSWORD, id: "a/b" }], 400, "users.1.id"],
-      [[good, { email: nextEmail(), password: PASSWORD, metadata: { x: "y".repeat(16_384) } }], 400, "users.1.metadata"],
+      [
+        [good, { email: nextEmail(), password: PASSWORD, metadata: { x: "y".repeat(16_384) } }],
+        400,
+        "users.1.metadata",
+      ],
       [[good, { email: known.body.user.email, password: PASSWORD }], 409, "users.1.email"],
       [[good, { email: good.email.toUpperCase(), password: PASSWORD }], 409, "users.1.email"],
       [[good, { email: nextEmail(), password: PASSWORD, id: known.body.user.id }], 409, "users.1.id"],
@@ -300,7 +317,9 @@ describe("import", () => {
 
   test("[US14] what only looks like a token does not open the administration", async () => {
     const head = Buffer.from(JSON.stringify({ alg: "HS256" })).toString("base64url");
-    const claims = Buffer.from(JSON.stringify({ sub: "x", sid: "x", role: "admin", exp: 9_999_999_999 })).toString("base64url");
+    const claims = Buffer.from(JSON.stringify({ sub: "x", sid: "x", role: "admin", exp: 9_999_999_999 })).toString(
+      "base64url",
+    );
     const mac = createHmac("sha256", "guessed").update(`${head}.${claims}`).digest("base64url");
     expect((await platform.as(`${head}.${claims}.${mac}`).get(BASE)).status).toBe(401);
     const admin = await create({ role: "admin" });
