@@ -11,14 +11,18 @@ test("a release date with two-digit years in its past lies in the century it was
 });
 
 test("a title is text, also where the collection has a number or nothing", () => {
-  expect(filmOf({ Title: 300 })["title"]).toBe("300");
-  expect(filmOf({ Title: null })["title"]).toBe("Untitled");
-  expect(filmOf({ Title: "Wings", "Running Time min": 141 })).toMatchObject({ title: "Wings", runningTime: 141 });
+  expect(filmOf({ Title: 300 }, 1)["title"]).toBe("300");
+  expect(filmOf({ Title: null }, 2)["title"]).toBe("Untitled");
+  expect(filmOf({ Title: "Wings", "Running Time min": 141 }, 3)).toMatchObject({
+    id: "film-0003",
+    title: "Wings",
+    runningTime: 141,
+  });
 });
 
 test("every film of the collection has a title and a date that exists", async () => {
   const movies: MovieRow[] = await Bun.file(MOVIES_FILE).json();
-  const films = movies.map((row) => filmOf(row));
+  const films = movies.map((row, index) => filmOf(row, index + 1));
   expect(films).toHaveLength(3201);
   const wrong = films.filter(({ title, releaseDate }) => title === "" || Number.isNaN(Date.parse(String(releaseDate))));
   expect(wrong).toEqual([]);

@@ -9,6 +9,7 @@ export const MOVIES_FILE = new URL("../node_modules/vega-datasets/data/movies.js
 /** The collection ends here: what its two-digit years have put behind that was shown a hundred years sooner. */
 const LAST_YEAR = 2011;
 const YEARS_OF_A_CENTURY = 100;
+const ID_DIGITS = 4;
 const MONTHS = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
 const RELEASE_DATE = /^([A-Z][a-z]{2}) (\d{2}) (\d{4})$/;
 
@@ -27,9 +28,13 @@ function titleOf(title: JsonPrimitive | undefined): string {
   return title === null || title === undefined ? "Untitled" : String(title);
 }
 
-/** A row under the names that the table `films` of platform.config.ts declares. */
-export function filmOf(row: MovieRow): JsonObject {
+/** `film-0001` and so on: importing the same collection again overwrites instead of doubling. `place` counts from 1. */
+const idOf = (place: number): string => `film-${String(place).padStart(ID_DIGITS, "0")}`;
+
+/** The row at `place` (from 1) under the names that the table `films` of platform.config.ts declares. */
+export function filmOf(row: MovieRow, place: number): JsonObject {
   return {
+    id: idOf(place),
     title: titleOf(row["Title"]),
     director: row["Director"] ?? null,
     distributor: row["Distributor"] ?? null,

@@ -12,20 +12,20 @@ const own = ["--config", join(root, "platform.config.ts"), "--data", data];
 const asked = process.argv.slice(2);
 const isOwn = (argument: string) => !/^--(config|data)(=|$)/.test(argument);
 
+const filmsFile = join(data, "films.ndjson");
+
+/** Gives the exit code. The file goes once all are in: what a first start left unfinished, the next one does again. */
 async function importFilms(): Promise<number> {
   const movies: MovieRow[] = await Bun.file(MOVIES_FILE).json();
-  const file = join(data, "films.ndjson");
   mkdirSync(data, { recursive: true });
-  await Bun.write(file, movies.map((row) => `${JSON.stringify(filmOf(row))}\n`).join(""));
-  try {
-    return await runCommandLine(["import", "shared/films", file, ...own]);
-  } finally {
-    await Bun.file(file).delete();
-  }
+  await Bun.write(filmsFile, movies.map((row, index) => `${JSON.stringify(filmOf(row, index + 1))}\n`).join(""));
+  const code = await runCommandLine(["import", "shared/films", filmsFile, "--upsert", ...own]);
+  if (code === 0) await Bun.file(filmsFile).delete();
+  return code;
 }
 
 if (asked.every(isOwn)) {
-  const isFirstStart = !existsSync(join(data, "databases", "shared.db"));
+  const isFirstStart = !existsSync(join(data, "databases", "shared.db")) || existsSync(filmsFile);
   const code = isFirstStart ? await importFilms() : 0;
   // In this process, not in one of its own: a signal then arrives once, from a terminal as from a supervisor.
   process.exit(code === 0 ? await runCommandLine(["start", ...own, ...asked]) : code);
