@@ -1,8 +1,9 @@
 import { Database } from "bun:sqlite";
-import { existsSync, rmSync } from "node:fs";
+import { closeSync, existsSync, rmSync } from "node:fs";
 import type { Clock } from "../kernel/clock.ts";
 import { Checkpoints } from "./checkpoints.ts";
 import { BUSY_TIMEOUT_MS, CACHE_KIB, CHECKPOINT_PAGES, PAGE_BYTES, READ_TIMEOUT_MS, STATEMENTS_MAX } from "./limits.ts";
+import { writeNewFile } from "./new-file.ts";
 import type { QueryProcesses } from "./query-processes.ts";
 import { RowCounts } from "./row-counts.ts";
 import { openError } from "./sqlite-errors.ts";
@@ -20,35 +21,56 @@ export interface FileDependencies {
   syncFile: SyncFile | undefined;
 }
 
+interface Opened {
+  sqlite: Database;
+  /** Of a file that was just made from a template; null for any other. */
+  newFileDescriptor: number | null;
+  /** The WAL was not there before, and has nothing in it yet. */
+  isWalNew: boolean;
+}
+
 /** Opens `path` with every setting, and migrated. Throws an Error that names the path. */
-export function openSqlite(path: string, options: OpenOptions): Database {
+function openSqlite(path: string, options: OpenOptions): Opened {
   const isNew = !existsSync(path);
+  const isWalNew = !existsSync(`${path}-wal`);
+  const template = isNew ? options.template?.() : undefined;
+  let newFileDescriptor: number | null = null;
   let sqlite: Database | null = null;
   try {
+    if (template !== undefined) newFileDescriptor = writeNewFile(path, template);
     sqlite = new Database(path, { create: true, readwrite: true });
     configure(sqlite, options);
   } catch (error) {
     sqlite?.close();
+    if (newFileDescriptor !== null) closeSync(newFileDescriptor);
     throw openError(path, error);
   }
   try {
+    if (isWalNew) sqlite.run("PRAGMA synchronous = OFF");
     options.migrate?.(sqlite);
-    return sqlite;
+    return { sqlite, newFileDescriptor, isWalNew };
   } catch (error) {
     sqlite.close();
+    if (newFileDescriptor !== null) closeSync(newFileDescriptor);
     // What never was a database of ours leaves no trace.
     if (isNew) for (const suffix of ["", "-wal", "-shm"]) rmSync(path + suffix, { force: true });
     throw error;
   }
 }
 
+/**
+ * The WAL is synced beside the loop: see wal-sync.ts. NORMAL keeps the one sync that cannot be had there: of the header
+ * when a WAL starts over, before frames of before are overwritten. A new WAL has no such frames, and its first
+ * transaction runs without it.
+ */
+const SYNC_BETWEEN_WALS = "PRAGMA synchronous = NORMAL";
+
 function configure(sqlite: Database, options: OpenOptions): void {
   const checkpointBytes = (options.checkpointPages ?? CHECKPOINT_PAGES) * PAGE_BYTES;
   sqlite.run(`PRAGMA busy_timeout = ${BUSY_TIMEOUT_MS}`);
   sqlite.run(`PRAGMA page_size = ${PAGE_BYTES}`);
   sqlite.run("PRAGMA journal_mode = WAL");
-  // The WAL is synced beside the loop: see wal-sync.ts. NORMAL keeps the syncs that a checkpoint needs.
-  sqlite.run("PRAGMA synchronous = NORMAL");
+  sqlite.run(SYNC_BETWEEN_WALS);
   sqlite.run("PRAGMA wal_autocheckpoint = 0");
   sqlite.run(`PRAGMA journal_size_limit = ${checkpointBytes}`);
   sqlite.run("PRAGMA foreign_keys = ON");
@@ -66,8 +88,10 @@ export class OpenFile implements OpenedFile {
   readonly #writer: Writer;
   readonly #checkpoints: Checkpoints;
   readonly #closeSync: () => void;
+  readonly #newFileDescriptor: number | null;
   readonly #extensions: readonly string[];
   readonly #dependencies: FileDependencies;
+  #isWalNew: boolean;
   #readsUnderWay = 0;
   #whenReadsEnd: (() => void)[] = [];
   #closing: Promise<void> | null = null;
@@ -77,10 +101,12 @@ export class OpenFile implements OpenedFile {
     this.path = path;
     this.#dependencies = dependencies;
     this.#extensions = options.extensions ?? [];
-    this.sqlite = openSqlite(path, options);
+    const { sqlite, newFileDescriptor, isWalNew } = openSqlite(path, options);
+    this.sqlite = sqlite;
+    this.#newFileDescriptor = newFileDescriptor;
     this.#statements = new StatementCache(this.sqlite, options.statementsMax ?? STATEMENTS_MAX);
     this.#counts = new RowCounts(this.sqlite, this.#statements);
-    const sync = createWalSync(path, dependencies.syncFile);
+    const sync = createWalSync(path, newFileDescriptor, dependencies.syncFile);
     this.#closeSync = () => sync.close();
     const onFailure = (cause: unknown) => dependencies.onFailure(path, cause);
     this.#writer = new Writer({
@@ -92,8 +118,9 @@ export class OpenFile implements OpenedFile {
       clock: dependencies.clock,
       onChange: options.onChange,
       onFailure,
-      afterCommit: () => this.#checkpoints.watch(),
+      afterCommit: () => this.#afterCommit(),
     });
+    this.#isWalNew = isWalNew;
     this.#checkpoints = new Checkpoints({
       path,
       walBytes: () => sync.sizeBytes(),
@@ -106,6 +133,12 @@ export class OpenFile implements OpenedFile {
 
   get isClosed(): boolean {
     return this.#isClosed;
+  }
+
+  #afterCommit(): void {
+    if (this.#isWalNew) this.sqlite.run(SYNC_BETWEEN_WALS);
+    this.#isWalNew = false;
+    this.#checkpoints.watch();
   }
 
   /** Nothing waits or runs on this file: it can be closed without anybody noticing. */
@@ -174,7 +207,10 @@ export class OpenFile implements OpenedFile {
     this.#writer.close();
     this.#statements.close();
     this.#closeSync();
+    // What migrations wrote may still be in the WAL: closing moves it, with its syncs.
+    if (this.#isWalNew) this.sqlite.run(SYNC_BETWEEN_WALS);
     this.sqlite.close();
+    if (this.#newFileDescriptor !== null) closeSync(this.#newFileDescriptor);
     this.#dependencies.onClose();
   }
 }

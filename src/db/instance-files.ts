@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { AppError } from "../kernel/errors.ts";
 import { INSTANCE_CACHE_KIB, INSTANCE_STATEMENTS_MAX, OPEN_INSTANCES_MAX } from "./limits.ts";
 import { readMeta, writeMeta } from "./meta.ts";
+import { createTemplate } from "./new-file.ts";
 import type {
   Change,
   DatabaseFile,
@@ -58,6 +59,8 @@ class Instances implements InstanceFiles {
   readonly #openMax: number;
   /** In the order of last use. */
   readonly #open = new Map<string, OpenInstance>();
+  /** What a new instance begins with; made for the first of them. */
+  #template: Uint8Array | null = null;
   #closingCount = 0;
   #isSweepDue = false;
 
@@ -106,6 +109,10 @@ class Instances implements InstanceFiles {
       migrate: (sqlite) => {
         this.#options.migrate(sqlite);
         assertIdentity(sqlite, instanceId);
+      },
+      template: () => {
+        this.#template ??= createTemplate(this.#options.migrate);
+        return this.#template;
       },
       onChange: (groups) => this.#options.onChange?.(instanceId, groups),
       cacheKiB: INSTANCE_CACHE_KIB,

@@ -68,6 +68,8 @@ export interface DatabaseFile {
 export interface OpenOptions {
   /** Runs before the first use; what it throws closes the file again and is thrown on. */
   migrate?(sqlite: Database): void;
+  /** The content of a file that does not exist yet, as `serialize()` gives it; `migrate` runs on it as on any. */
+  template?(): Uint8Array;
   onChange?: ChangeListener;
   /** Page cache of the main thread's connection. Default CACHE_KIB. */
   cacheKiB?: number;

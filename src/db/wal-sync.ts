@@ -18,9 +18,19 @@ export interface WalSync {
  * so that an error of an earlier background write is seen by the next sync. Only the WAL is opened here, never the
  * database file: closing a descriptor of that one would drop SQLite's POSIX locks.
  */
-export function createWalSync(databasePath: string, syncFile: SyncFile = fs.fdatasync): WalSync {
+export function createWalSync(
+  databasePath: string,
+  newFileDescriptor: number | null,
+  syncFile: SyncFile = fs.fdatasync,
+): WalSync {
   let descriptor: number | null = null;
-  let namesAreSynced = false;
+  let isNewFileSynced = false;
+
+  /** A database file that SQLite has not synced itself, and the names of it and of its WAL. */
+  function syncNewFile(done: (error: Error | null) => void): void {
+    if (newFileDescriptor === null) syncNames(done);
+    else syncFile(newFileDescriptor, (error) => (error ? done(error) : syncNames(done)));
+  }
 
   function syncNames(done: (error: Error | null) => void): void {
     // The file's own directory holds the names of the WAL and of a new database; the one above may be new as well.
@@ -41,10 +51,13 @@ export function createWalSync(databasePath: string, syncFile: SyncFile = fs.fdat
         return;
       }
       syncFile(descriptor, (error) => {
-        if (error || namesAreSynced) return done(error ?? null);
-        syncNames((nameError) => {
-          namesAreSynced = nameError === null;
-          done(nameError);
+        if (error || isNewFileSynced) {
+          done(error ?? null);
+          return;
+        }
+        syncNewFile((newFileError) => {
+          isNewFileSynced = newFileError === null;
+          done(newFileError);
         });
       });
     },
