@@ -1,16 +1,35 @@
 import { badField } from "../kernel/errors.ts";
 
-const EMPTY = new URLSearchParams();
+/** The query of a request. Taken apart when the first parameter is asked for: many requests have none. */
+export class Query {
+  /** As it was sent, without the question mark: equal texts mean equal queries. */
+  readonly text: string;
+  #parameters: URLSearchParams | null = null;
 
-/** The query of a request's URL. Unknown parameters are nobody's business; of a repeated one the first counts. */
-export function queryOf(request: Request): URLSearchParams {
+  constructor(text: string) {
+    this.text = text;
+  }
+
+  /** null when absent; of a repeated parameter the first counts. Unknown parameters are nobody's business. */
+  get(name: string): string | null {
+    if (this.text === "") return null;
+    this.#parameters ??= new URLSearchParams(this.text);
+    return this.#parameters.get(name);
+  }
+}
+
+const EMPTY = new Query("");
+
+export function queryOf(request: Request): Query {
   const start = request.url.indexOf("?");
-  return start < 0 ? EMPTY : new URLSearchParams(request.url.slice(start + 1));
+  if (start < 0) return EMPTY;
+  const end = request.url.indexOf("#", start);
+  return new Query(request.url.slice(start + 1, end < 0 ? undefined : end));
 }
 
 /** A whole number within its bounds, or `fallback` when absent. Errors: 400 naming the parameter. */
 export function wholeNumber(
-  query: URLSearchParams,
+  query: Query,
   name: string,
   bounds: { min: number; max?: number; fallback: number },
 ): number {
@@ -28,7 +47,7 @@ export function wholeNumber(
 }
 
 /** A parameter that has to be there. Errors: 400 `required`. */
-export function requiredText(query: URLSearchParams, name: string): string {
+export function requiredText(query: Query, name: string): string {
   const text = query.get(name);
   if (text === null || text === "") throw badField(name, "required", `${name} is required`);
   return text;

@@ -1,5 +1,6 @@
 import type { TableRecord } from "../config/types.ts";
 import type { SqlValue } from "../db/index.ts";
+import { BoundedMap } from "../kernel/bounded-map.ts";
 import { badField, badRequest } from "../kernel/errors.ts";
 import { decodeCursor } from "./cursor.ts";
 import { FILTER_CONDITIONS_MAX, OR_CONDITIONS_MAX, type ParsedFilter, parseFilterText } from "./filter.ts";
@@ -26,7 +27,27 @@ export interface ListRequest {
 
 /** Anything with the parameters of a request: a query string, or the options of a server-side call. */
 export interface Parameters {
+  /** The whole, where it is one text: equal texts have equal parameters. */
+  readonly text?: string;
   get(name: string): string | null;
+}
+
+/** Requests that are kept parsed, per table: applications send the same few, page after page. */
+const PARSED_REQUESTS_MAX = 256;
+const PARSED_TEXT_LENGTH_MAX = 1_024;
+
+/** `parseListRequest` that remembers. */
+export function createListRequests(model: TableModel): (query: Parameters) => ListRequest {
+  const parsed = new BoundedMap<string, ListRequest>(PARSED_REQUESTS_MAX);
+  return (query) => {
+    const { text } = query;
+    if (text === undefined || text.length > PARSED_TEXT_LENGTH_MAX) return parseListRequest(model, query);
+    const known = parsed.get(text);
+    if (known !== undefined) return known;
+    const request = parseListRequest(model, query);
+    parsed.set(text, request);
+    return request;
+  };
 }
 
 /** Errors: 400 naming the parameter. Spec: Table rules 1–4; decisions 4. */

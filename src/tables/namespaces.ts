@@ -9,6 +9,7 @@ import {
   type InstanceFiles,
   type StorageEngine,
 } from "../db/index.ts";
+import { createListRequests, type ListRequest, type Parameters } from "./list-query.ts";
 import { compileTables, declareTable, type TableModel } from "./model.ts";
 import { createTableStore, type TableStore } from "./store.ts";
 import { createValidator, type Validator } from "./validation.ts";
@@ -20,6 +21,7 @@ export interface Table {
   model: TableModel;
   store: TableStore;
   validator: Validator;
+  listRequest(query: Parameters): ListRequest;
 }
 
 export type Namespace = {
@@ -48,7 +50,12 @@ export function openNamespaces(deps: {
     const models = compileTables(name, config.tables);
     const tables = new Map<string, Table>();
     for (const model of models.values()) {
-      tables.set(model.name, { model, store: createTableStore(model), validator: createValidator(model) });
+      tables.set(model.name, {
+        model,
+        store: createTableStore(model),
+        validator: createValidator(model),
+        listRequest: createListRequests(model),
+      });
     }
     const declared = [...models.values()].map(declareTable);
     const migrate = declaredMigration(declared, { namespace: name });

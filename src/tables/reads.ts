@@ -8,9 +8,9 @@ import { type Door, denied, type Grant } from "./access.ts";
 import { encodeCursor } from "./cursor.ts";
 import type { ParsedFilter } from "./filter.ts";
 import { filterToSql, join, type SqlCondition } from "./filter-sql.ts";
-import { type ListRequest, type Parameters, parseFields, parseFilters, parseListRequest, pick } from "./list-query.ts";
+import { type ListRequest, type Parameters, parseFields, parseFilters, pick } from "./list-query.ts";
 import type { Table } from "./namespaces.ts";
-import { beyond, orderBy, type Sort } from "./sort.ts";
+import { beyond, orderBy, parseSort, type Sort } from "./sort.ts";
 
 /** Matches that a count looks at one by one, where the read rule wants to see each. Decisions 3. */
 const RULE_COUNT_MAX = 10_000;
@@ -86,7 +86,7 @@ export function createReads(deps: { door: Door }): Reads {
 
   const list: Reads["list"] = (principal, source, query) =>
     chain(grant(principal, source), (granted) => {
-      const request = parseListRequest(source.table.model, query);
+      const request = source.table.listRequest(query);
       return chain(page(source, request, granted), ({ records, hasMore }) =>
         chain(allReadable(principal, source, granted, records), () =>
           chain(totalOf(source, request, granted), (total) => envelope(request, records, hasMore, total)),
@@ -120,7 +120,7 @@ export function createReads(deps: { door: Door }): Reads {
   return { get, list, count, grant, allReadable };
 }
 
-const byId = (table: Table): Sort => parseListRequest(table.model, { get: () => null }).sort;
+const byId = (table: Table): Sort => parseSort(table.model, null);
 
 interface Page {
   records: TableRecord[];

@@ -1,7 +1,7 @@
 import { type AnyElysia, Elysia } from "elysia";
 import type { TableAddress } from "../access/table-door.ts";
 import type { Http } from "../http/http.ts";
-import { queryOf } from "../http/query.ts";
+import { type Query, queryOf } from "../http/query.ts";
 import { created, OK } from "../http/reply.ts";
 import { badField } from "../kernel/errors.ts";
 import { chain } from "../kernel/maybe-promise.ts";
@@ -90,7 +90,7 @@ function mount(http: Http, service: TableService, family: "static" | "dynamic", 
     );
 }
 
-function isUpsert(query: URLSearchParams): boolean {
+function isUpsert(query: Query): boolean {
   const text = query.get("upsert");
   if (text === null || text === "false") return false;
   if (text === "true") return true;

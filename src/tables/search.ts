@@ -44,8 +44,8 @@ export function createSearch(deps: { reads: Reads }): Search {
       const order = sort === null ? plan.bestFirst : orderBy(sort, { reverse: false, alias: "t." });
       const select = [...model.columns.map((column) => `t.${column.sql}`), ...plan.highlights.map((one) => one.sql)];
       const rows = await store.rows(file, {
-        sql: `SELECT ${select.join(", ")} FROM ${plan.from} WHERE ${where.sql} ORDER BY ${order.sql} LIMIT ? OFFSET ?`,
-        params: [...plan.highlights.flatMap((one) => one.params), ...where.params, ...order.params, limit, offset],
+        sql: `SELECT ${select.join(", ")} FROM ${plan.from} WHERE ${where.sql} ORDER BY ${order.sql} LIMIT ${limit} OFFSET ?`,
+        params: [...plan.highlights.flatMap((one) => one.params), ...where.params, ...order.params, offset],
       });
       const found = rows.map((values) => ({
         record: store.codec.fromValues(values),

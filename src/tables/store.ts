@@ -95,8 +95,10 @@ export function createTableStore(model: TableModel): TableStore {
       queries.query(deleteSql).run(id);
     },
     select(file, { where, orderBy, limit, offset, isIndexed }) {
-      const sql = `SELECT ${selectList} FROM ${table}${where === null ? "" : ` WHERE ${where.sql}`} ORDER BY ${orderBy.sql} LIMIT ? OFFSET ?`;
-      const params = [...(where?.params ?? []), ...orderBy.params, limit, offset];
+      // The limit is written out: SQLite prepares a statement anew each time when a limit is bound.
+      const page = offset === 0 ? `LIMIT ${limit}` : `LIMIT ${limit} OFFSET ?`;
+      const sql = `SELECT ${selectList} FROM ${table}${where === null ? "" : ` WHERE ${where.sql}`} ORDER BY ${orderBy.sql} ${page}`;
+      const params = [...(where?.params ?? []), ...orderBy.params, ...(offset === 0 ? [] : [offset])];
       const isQuick = isIndexed && where === null && offset + limit <= QUICK_STEPS_MAX;
       if (isQuick || file.rowCount(model.name) <= QUICK_SCAN_ROWS_MAX) {
         return file

@@ -34,7 +34,7 @@ export function oauthRoutes({ http, authLimit, publicUrl }: OAuthRouteDeps, oaut
   }, limited);
   const finish = http.route(async (context) => {
     const provider = context.params["provider"] ?? "";
-    const query = queryOf(context.request);
+    const query = new URLSearchParams(queryOf(context.request).text);
     const finished = await oauth.finish(provider, query, browserSecretOf(context), clientOf(context));
     const cookie = `${COOKIE}=; Path=${COOKIE_PATH}; Max-Age=0; HttpOnly; SameSite=Lax`;
     return redirect(destination(finished), { "set-cookie": cookie });
