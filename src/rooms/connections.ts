@@ -37,7 +37,7 @@ interface Entry {
 /** All connections: who waits for authentication, and whose session is whose. */
 export function createConnections(deps: {
   principals: Pick<Principals, "ofToken">;
-  sessions: SessionLookup & SessionEvents;
+  sessions: SessionLookup & Pick<SessionEvents, "onEnd">;
 }): Connections {
   const entries = new Map<Connected, Entry>();
   const pendingByAddress = new Map<string, number>();

@@ -29,7 +29,7 @@ export function createRoomsArea(deps: {
   config: RoomsConfig;
   sockets: SocketServer;
   principals: Pick<Principals, "ofToken">;
-  sessions: SessionLookup & SessionEvents;
+  sessions: SessionLookup & Pick<SessionEvents, "onEnd">;
   /** `<data>/rooms.db`, opened with `migrateRooms`. */
   file: RoomFile;
   app: () => AppAccess;

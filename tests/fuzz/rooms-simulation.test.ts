@@ -147,7 +147,7 @@ async function simulate(seed: number): Promise<void> {
   const followers = new Set<Follower>();
   let now: Model = { at: world.clock.now(), total: 0, mine: new Map() };
   /** States that a crash may go back to: the last one that was saved for certain, and all after it. */
-  let since: Model[] = [now];
+  let since: Model[] = [copyOf(now, now.at)];
   const survivors = (): Model[] => {
     const savedBefore = world.clock.now() - SAVE_INTERVAL_MS - SAVE_SLACK_MS;
     const oldest = since.findLastIndex(({ at }) => at <= savedBefore);
@@ -218,11 +218,11 @@ async function simulate(seed: number): Promise<void> {
       act(follower, "keep");
       await world.settle();
       now = copyOf(now, world.clock.now());
-      since = [now];
+      since = [copyOf(now, now.at)];
     } else if (choice < 96) {
       await world.restart();
       now = copyOf(now, world.clock.now());
-      since = [now];
+      since = [copyOf(now, now.at)];
     } else {
       const candidates = survivors();
       await world.crash();
@@ -230,7 +230,7 @@ async function simulate(seed: number): Promise<void> {
       const survivor = candidates.find((model) => model.total === saved);
       expect(survivor).toBeDefined();
       now = copyOf(survivor ?? now, world.clock.now());
-      since = [now];
+      since = [copyOf(now, now.at)];
     }
     await check();
   }

@@ -1,5 +1,6 @@
 import { join } from "node:path";
-import { createPrincipals } from "../../src/access/principals.ts";
+import { ANONYMOUS } from "../../src/access/principal.ts";
+import type { Principals } from "../../src/access/principals.ts";
 import type { AppAccess } from "../../src/config/app-access.ts";
 import type { RoomsConfig } from "../../src/config/room-types.ts";
 import { createStorageEngine, type DatabaseFile } from "../../src/db/index.ts";
@@ -8,7 +9,7 @@ import { createHttp } from "../../src/http/http.ts";
 import type { Socket, SocketHandler } from "../../src/http/sockets.ts";
 import type { Clock } from "../../src/kernel/clock.ts";
 import { systemClock } from "../../src/kernel/clock.ts";
-import { AppError } from "../../src/kernel/errors.ts";
+import { unauthorized } from "../../src/kernel/errors.ts";
 import { systemIds } from "../../src/kernel/ids.ts";
 import type { JsonObject } from "../../src/kernel/json.ts";
 import type { Logger } from "../../src/kernel/logger.ts";
@@ -25,6 +26,8 @@ export interface RoomClient {
   send(message: JsonObject | string): void;
   /** auth and join, and what came of them. */
   enter(): Promise<void>;
+  /** From now on it reads nothing: what is sent to it waits. */
+  stall(): void;
   /** As the client's own doing: 1000 is a clean close, 1006 a lost connection. */
   close(code: number): Promise<void>;
   /** Messages of this type, oldest first. */
@@ -44,6 +47,8 @@ export interface RoomsWorld {
   get(path: string): Promise<Response>;
   endSession(sessionId: string): void;
   setRole(userId: string, role: string): void;
+  /** While true, every write to the file fails. */
+  failWrites(isFailing: boolean): void;
   /** Stops the area as a server that is told to end, and starts it again. */
   restart(): Promise<void>;
   /** The process is gone from one moment to the next. */
@@ -60,9 +65,11 @@ export async function roomsWorld(config: RoomsConfig): Promise<RoomsWorld> {
   const engine = createStorageEngine({ clock: systemClock });
   const opened = engine.open(join(temporaryDirectory(), "rooms.db"), { migrate: migrateRooms });
   let writesUnderWay = 0;
+  let isFailing = false;
   const file: Pick<DatabaseFile, "query" | "write"> = {
     query: (sql) => opened.query(sql),
     write(work) {
+      if (isFailing) return Promise.reject(new Error("the disk is full"));
       writesUnderWay++;
       return opened.write(work).finally(() => writesUnderWay--);
     },
@@ -85,25 +92,16 @@ export async function roomsWorld(config: RoomsConfig): Promise<RoomsWorld> {
       return () => listeners.delete(listener);
     },
   };
-  const principals = createPrincipals({
-    sessions,
-    serviceKeys: {
-      identify: () => {
-        throw new AppError(401, "Invalid service key");
-      },
+  // A token is USER or USER/SESSION; anything that begins with "bad" is none.
+  const principals: Principals = {
+    ofHeaders: () => ANONYMOUS,
+    ofToken(token) {
+      const [id = "", sessionId = `session of ${id}`] = token.split("/");
+      const session = token.startsWith("bad") ? null : sessions.find(sessionId, id);
+      if (session === null) throw unauthorized("Invalid token");
+      return { kind: "user", sessionId, auth: { id, ...session, custom: {} } };
     },
-    // A token is USER or USER/SESSION; anything that begins with "bad" is none.
-    tokens: {
-      verify(token) {
-        if (token.startsWith("bad")) throw new AppError(401, "Invalid token");
-        const [userId = "", sessionId = `session of ${userId}`] = token.split("/");
-        return {
-          ...{ userId, sessionId, role: "user", email: null, isAnonymous: false, custom: {} },
-          expiresAtMs: Number.POSITIVE_INFINITY,
-        };
-      },
-    },
-  });
+  };
   const failures: { message: string; facts: Record<string, unknown> }[] = [];
   const note = (message: string, facts: Record<string, unknown> = {}): void => {
     failures.push({ message, facts });
@@ -161,6 +159,9 @@ export async function roomsWorld(config: RoomsConfig): Promise<RoomsWorld> {
       for (const listener of [...listeners]) listener(sessionId);
     },
     setRole: (userId, role) => roles.set(userId, role),
+    failWrites(failing) {
+      isFailing = failing;
+    },
     async restart() {
       await generation.area.stop();
       generation.clock.die();
@@ -203,6 +204,8 @@ function openClient(
   const messages: JsonObject[] = [];
   let closed: { code: number } | null = null;
   let isLost = false;
+  let isStalled = false;
+  let waitingBytes = 0;
   const end = (code: number): void => {
     if (closed !== null) return;
     closed = { code };
@@ -212,11 +215,15 @@ function openClient(
   // The part of a socket that rooms use.
   const socket = {
     send(text: string) {
+      if (isStalled) {
+        waitingBytes += text.length;
+        return -1;
+      }
       if (closed === null) messages.push(JSON.parse(text));
       return text.length;
     },
     close: (code: number) => queueMicrotask(() => end(code)),
-    getBufferedAmount: () => 0,
+    getBufferedAmount: () => waitingBytes,
   } as unknown as Socket;
   const self = {
     lose() {
@@ -240,6 +247,9 @@ function openClient(
       client.send({ type: "auth", token: options.token });
       client.send({ type: "join" });
       await options.settle();
+    },
+    stall() {
+      isStalled = true;
     },
     async close(code) {
       end(code);

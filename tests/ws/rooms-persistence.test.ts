@@ -1,0 +1,99 @@
+import { afterEach, expect, test } from "bun:test";
+import { type SignedIn, signIn, type TestPlatform, testPlatform } from "../support/index.ts";
+import { CONFIG, roomVisits } from "../support/room-visits.ts";
+
+let platform: TestPlatform;
+const { enter, act, closeAll } = roomVisits(() => platform);
+
+async function start(extra = ""): Promise<[SignedIn, SignedIn]> {
+  platform = await testPlatform({ config: CONFIG.replace("messageRate: 200,", `messageRate: 200, ${extra}`) });
+  return Promise.all([signIn(platform), signIn(platform)]);
+}
+
+afterEach(async () => {
+  await closeAll();
+  await platform.stop();
+});
+
+/** Something in every place that has to come back. */
+async function fill(user: SignedIn, id: string) {
+  const socket = await enter(user, id);
+  await act(socket, "add", { by: 7 });
+  await act(socket, "mine", { gold: 3 });
+  await act(socket, "rename", { title: "kept" });
+  await Bun.sleep(70);
+  return socket;
+}
+
+test("[RM34] the last one out sends the room to sleep, and everything comes back", async () => {
+  const [ann, bob] = await start();
+  const socket = await fill(ann, "sleep");
+  await act(socket, "alarm", { ms: 500, n: 1 });
+  await socket.close();
+  await Bun.sleep(100);
+  const other = await enter(bob, "sleep");
+  expect(other.sync).toMatchObject({ sharedState: { count: 7, log: ["join", "leave", "join"] } });
+  expect(await act(other, "server")).toMatchObject({ result: { destroyed: 1 } });
+  const again = await enter(ann, "sleep");
+  expect(again.sync).toMatchObject({ playerState: { gold: 3 }, playerVersion: 1 });
+  expect(again.sync["sharedVersion"]).toBeGreaterThan(2);
+  expect(await again.nextOf("message")).toMatchObject({ messageType: "tick", data: { n: 1 } });
+  expect((await platform.get("/api/room/metadata?namespace=game&id=sleep")).body).toEqual({ title: "kept" });
+});
+
+test("[RM27] a timer wakes a room that sleeps", async () => {
+  const [ann] = await start();
+  const socket = await fill(ann, "alarm");
+  await act(socket, "alarm", { ms: 300 });
+  await socket.close();
+  await Bun.sleep(600);
+  const back = await enter(ann, "alarm");
+  // Asleep after the leave, awake for the timer, asleep again.
+  expect(await act(back, "server")).toMatchObject({ result: { destroyed: 2 } });
+});
+
+test("[RM35] an idle room leaves memory with its connections open, and comes back with a sync for each", async () => {
+  const [ann, bob] = await start("idleTimeout: 200,");
+  const one = await fill(ann, "idle");
+  const two = await enter(bob, "idle");
+  await Bun.sleep(700);
+  const result = act(two, "add", { by: 1 });
+  expect(await one.nextOf("sync")).toMatchObject({ sharedState: { count: 7 }, playerState: { gold: 3 } });
+  expect(await result).toMatchObject({ result: 8 });
+  expect(await one.nextOf("shared_delta")).toMatchObject({ delta: { count: 8 } });
+});
+
+test("[RM36] a server that stops closes with 1001 and saves; the players' places are kept", async () => {
+  const [ann, bob] = await start("saveInterval: 600000,");
+  const socket = await fill(ann, "restart");
+  await enter(bob, "restart");
+  await platform.restart();
+  expect((await socket.closed).code).toBe(1001);
+  const back = await enter(ann, "restart");
+  expect(back.sync).toMatchObject({ sharedState: { count: 7, log: ["join", "join"] }, playerState: { gold: 3 } });
+  // The other one does not come back, and leaves when the time is over.
+  expect(await back.nextOf("shared_delta")).toMatchObject({ delta: { log: ["join", "join", "disconnect"] } });
+});
+
+test("[RM33] a killed server loses no more than the save interval", async () => {
+  const [ann] = await start("saveInterval: 150,");
+  const socket = await fill(ann, "killed");
+  await Bun.sleep(300);
+  await platform.kill("SIGKILL");
+  await platform.restart();
+  const back = await enter(ann, "killed");
+  expect(back.sync).toMatchObject({ sharedState: { count: 7 }, playerState: { gold: 3 } });
+  expect((await platform.get("/api/room/metadata?namespace=game&id=killed")).body).toEqual({ title: "kept" });
+  expect((await socket.closed).code).toBe(1006);
+});
+
+test("[RM37] a room past its time to live begins anew", async () => {
+  const [ann] = await start("stateTtl: 300,");
+  const socket = await fill(ann, "old");
+  await socket.close();
+  await Bun.sleep(500);
+  expect((await platform.get("/api/room/metadata?namespace=game&id=old")).body).toEqual({});
+  expect((await enter(ann, "old")).sync).toMatchObject({
+    ...{ sharedState: { count: 0, log: ["join"] }, playerState: {}, playerVersion: 0 },
+  });
+});

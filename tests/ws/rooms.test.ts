@@ -1,0 +1,302 @@
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { type SignedIn, signIn, signToken, type TestPlatform, testPlatform } from "../support/index.ts";
+import { CONFIG, roomVisits } from "../support/room-visits.ts";
+
+let platform: TestPlatform;
+let ann: SignedIn;
+let bob: SignedIn;
+const { connect, authenticate, enter, act, closeAll } = roomVisits(() => platform);
+
+beforeAll(async () => {
+  platform = await testPlatform({ config: CONFIG });
+  [ann, bob] = await Promise.all([signIn(platform), signIn(platform)]);
+});
+
+afterAll(async () => {
+  await closeAll();
+  await platform.stop();
+});
+
+test("[RM1] the upgrade is refused for what names no room", async () => {
+  const status = async (query: string) => (await platform.get(`/api/room${query}`)).status;
+  expect(await status("?namespace=game")).toBe(400);
+  expect(await status("?id=a")).toBe(400);
+  expect(await status(`?namespace=game&id=${"x".repeat(129)}`)).toBe(400);
+  expect(await status("?namespace=game&id=a%2Fb")).toBe(400);
+  expect(await status("?namespace=nothing&id=a")).toBe(404);
+  expect(await status("?namespace=game&id=a")).toBe(400);
+  expect(connect("a", "nothing")).rejects.toThrow();
+});
+
+test("[RM2] five connections of one address may wait for auth", async () => {
+  const waiting = await Promise.all([1, 2, 3, 4, 5].map(() => connect("pending")));
+  expect(connect("pending")).rejects.toThrow();
+  const refused = await fetch(`${platform.url}/api/room?namespace=game&id=pending`);
+  expect(refused.status).toBe(429);
+  waiting[0]?.send({ type: "auth", token: ann.token });
+  await waiting[0]?.expect({ type: "auth_success" });
+  waiting[1]?.close();
+  await waiting[1]?.closed;
+  await Bun.sleep(20);
+  const further = await Promise.all([connect("pending"), connect("pending")]);
+  for (const socket of [...waiting, ...further]) await socket.close();
+});
+
+test("[RM3] a wrong token is AUTH_FAILED, and the connection may try again", async () => {
+  const socket = await connect("auth");
+  const forged = await signToken({ sub: ann.id, sid: "x" }, { secret: "another secret of more than 32 bytes" });
+  for (const token of ["nonsense", forged, 5, null]) {
+    socket.send({ type: "auth", token });
+    await socket.expect({ type: "error", code: "AUTH_FAILED" });
+  }
+  socket.send({ type: "auth", token: ann.token });
+  const success = await socket.expect({ type: "auth_success", userId: ann.id });
+  expect(typeof success["connectionId"]).toBe("string");
+});
+
+test("[RM4] no auth in time closes with 4000", async () => {
+  const socket = await connect("auth");
+  await socket.expect({ type: "error", code: "AUTH_TIMEOUT" });
+  expect((await socket.closed).code).toBe(4000);
+});
+
+test("[RM5] before auth there are auth and ping only", async () => {
+  for (const message of [
+    { type: "join" },
+    { type: "send", actionType: "add", requestId: "1" },
+    { type: "x" },
+    5,
+    null,
+  ]) {
+    const socket = await connect("auth");
+    socket.send({ type: "ping" });
+    await socket.expect({ type: "pong" });
+    socket.send(message);
+    await socket.expect({ type: "error", code: "NOT_AUTHENTICATED" });
+    expect((await socket.closed).code).toBe(4000);
+  }
+});
+
+test("[RM5] messages sent right behind auth and join wait for their answers", async () => {
+  const socket = await connect("eager", "strict");
+  socket.send({ type: "auth", token: ann.token });
+  socket.send({ type: "join" });
+  socket.send({ type: "send", actionType: "hit", requestId: "a" });
+  await socket.expect({ type: "auth_success" });
+  await socket.expect({ type: "sync" });
+  await socket.expect({ type: "action_result", requestId: "a", result: 1 });
+  const refused = await connect("eager", "strict");
+  refused.send({ type: "auth", token: "nonsense" });
+  refused.send({ type: "join" });
+  await refused.expect({ code: "AUTH_FAILED" });
+  await refused.expect({ code: "NOT_AUTHENTICATED" });
+  expect((await refused.closed).code).toBe(4000);
+});
+
+test("[RM6] what is not JSON closes with 4000, before auth and after", async () => {
+  const before = await connect("json");
+  before.send("{oops");
+  await before.expect({ type: "error", code: "INVALID_JSON" });
+  expect((await before.closed).code).toBe(4000);
+  const after = await enter(ann, "json");
+  after.send("");
+  await after.expect({ type: "error", code: "INVALID_JSON" });
+  expect((await after.closed).code).toBe(4000);
+});
+
+test("[RM7] auth again refreshes; a wrong token or another user's changes nothing", async () => {
+  const socket = await enter(ann, "refresh");
+  socket.send({ type: "auth", token: ann.token });
+  await socket.expect({ type: "auth_refreshed", userId: ann.id });
+  for (const token of ["nonsense", bob.token]) {
+    socket.send({ type: "auth", token });
+    await socket.expect({ type: "error", code: "AUTH_REFRESH_FAILED" });
+  }
+  expect(await act(socket, "whoami")).toMatchObject({ result: { userId: ann.id, role: "user" } });
+});
+
+test("[RM8] over the rate messages are dropped and the connection stays", async () => {
+  const socket = await authenticate(ann, "rate", "quick");
+  socket.send({ type: "join" });
+  await socket.expect({ type: "sync" });
+  for (let index = 1; index <= 7; index++) {
+    socket.send({ type: "send", actionType: "hit", requestId: `r${index}` });
+  }
+  for (let index = 1; index <= 5; index++) await socket.expect({ type: "action_result", requestId: `r${index}` });
+  await socket.expect({ type: "error", code: "RATE_LIMITED", requestId: "r6" });
+  await socket.expect({ type: "error", code: "RATE_LIMITED", requestId: "r7" });
+  await Bun.sleep(1_050);
+  expect(await act(socket, "hit")).toMatchObject({ type: "action_result", result: 1 });
+});
+
+test("[RM9] what cannot be done is said with its requestId, and the connection stays", async () => {
+  const socket = await authenticate(ann, "errors");
+  socket.send({ type: "send", actionType: "add", requestId: "n" });
+  await socket.expect({ type: "error", code: "NOT_JOINED", requestId: "n" });
+  socket.send({ type: "join" });
+  await socket.nextOf("sync");
+  await socket.expect({ type: "message", messageType: "welcome" });
+  socket.send({ type: "send", requestId: "a" });
+  await socket.expect({ type: "error", code: "INVALID_ACTION", requestId: "a" });
+  socket.send({ type: "send", actionType: "add" });
+  await socket.expect({ type: "error", code: "INVALID_ACTION" });
+  for (const actionType of ["missing", "constructor", "toString", "__proto__"]) {
+    socket.send({ type: "send", actionType, requestId: "m" });
+    await socket.expect({ type: "error", code: "NO_HANDLER", requestId: "m" });
+  }
+  for (const message of [{ type: "dance", requestId: "d" }, { requestId: "d" }]) {
+    socket.send(message);
+    await socket.expect({ type: "error", code: "INVALID_MESSAGE", requestId: "d" });
+  }
+  socket.send([1, 2]);
+  await socket.expect({ type: "error", code: "INVALID_MESSAGE" });
+  socket.send({ type: "ping" });
+  await socket.expect({ type: "pong" });
+});
+
+test("[RM10] a session that ends takes its connections with it", async () => {
+  const cid = await signIn(platform);
+  const joined = await enter(cid, "revoked", "open");
+  const waiting = await authenticate(cid, "revoked", "open");
+  expect((await platform.service.post(`/api/auth/admin/users/${cid.id}/revoke`, {})).status).toBe(200);
+  for (const socket of [joined, waiting]) {
+    await socket.expect({ type: "error", code: "SESSION_REVOKED" });
+    expect((await socket.closed).code).toBe(4003);
+  }
+  const dan = await signIn(platform);
+  const other = await enter(dan, "revoked", "open");
+  await platform.service.patch(`/api/auth/admin/users/${dan.id}`, { disabled: true });
+  await other.expect({ type: "error", code: "SESSION_REVOKED" });
+  expect((await other.closed).code).toBe(4003);
+});
+
+test("[RM12] without a rule that says yes nobody joins", async () => {
+  for (const [id, namespace] of [
+    ["closed", "game"],
+    ["broken", "game"],
+    ["any", "denied"],
+  ] as const) {
+    const socket = await authenticate(ann, id, namespace);
+    socket.send({ type: "join" });
+    await socket.expect({ type: "error", code: "JOIN_DENIED" });
+    socket.send({ type: "ping" });
+    await socket.expect({ type: "pong" });
+  }
+  const admin = await signIn(platform, { role: "admin" });
+  expect((await enter(admin, "closed")).sync).toMatchObject({ sharedState: { log: ["join"] } });
+});
+
+test("[RM13] a throw in onJoin or onCreate denies the join and leaves no trace", async () => {
+  for (const [id, message] of [
+    ["picky", "not you"],
+    ["uncreatable", "not today"],
+  ] as const) {
+    const socket = await authenticate(ann, id);
+    for (let attempt = 0; attempt < 2; attempt++) {
+      socket.send({ type: "join" });
+      await socket.expect({ type: "error", code: "JOIN_DENIED", message });
+    }
+  }
+});
+
+test("[RM14] a full room, places kept included", async () => {
+  const users = await Promise.all([1, 2, 3, 4].map(() => signIn(platform)));
+  const inside = await Promise.all(users.slice(0, 3).map((user) => enter(user, "full")));
+  const late = await authenticate(users[3]!, "full");
+  late.send({ type: "join" });
+  await late.expect({ type: "error", code: "ROOM_FULL" });
+  inside[0]?.terminate();
+  await Bun.sleep(50);
+  late.send({ type: "join" });
+  await late.expect({ type: "error", code: "ROOM_FULL" });
+  expect((await enter(users[1]!, "full")).sync).toMatchObject({ type: "sync" });
+  await Bun.sleep(400);
+  late.send({ type: "join" });
+  expect(await late.nextOf("sync")).toMatchObject({
+    sharedState: { log: ["join", "join", "join", "disconnect", "join"] },
+  });
+});
+
+test("[RM15] sync holds what onCreate and onJoin did, before any message; hints are hints", async () => {
+  const socket = await authenticate(ann, "hints");
+  socket.send({
+    ...{ type: "join", lastSharedState: { count: 1_000 }, lastSharedVersion: 77 },
+    ...{ lastPlayerState: { rich: true }, lastPlayerVersion: 9 },
+  });
+  expect(await socket.next()).toEqual({
+    ...{ type: "sync", sharedState: { log: ["join"], count: 0 }, sharedVersion: 1 },
+    ...{ playerState: {}, playerVersion: 0 },
+  });
+  expect(await socket.next()).toEqual({ type: "message", messageType: "welcome", data: { players: 1 } });
+  const second = await authenticate(bob, "hints");
+  second.send({ type: "join" });
+  await second.expect({ type: "sync", sharedState: { log: ["join", "join"], count: 0 }, sharedVersion: 2 });
+  await second.expect({ type: "message", data: { players: 2 } });
+  await socket.expect({ type: "shared_delta", delta: { log: ["join", "join"] }, version: 2 });
+});
+
+test("[RM16] two connections of one user are one player, and a second join is a second sync", async () => {
+  const one = await enter(ann, "twice");
+  const two = await enter(ann, "twice");
+  expect(two.sync).toMatchObject({ sharedState: { log: ["join"] } });
+  two.send({ type: "join" });
+  await two.expect({ type: "sync", sharedState: { log: ["join"] } });
+  await one.close();
+  expect(await act(two, "add", { by: 1 })).toMatchObject({ result: 1 });
+  await two.close();
+  const back = await enter(ann, "twice");
+  expect(back.sync).toMatchObject({ sharedState: { log: ["join", "leave", "join"], count: 1 } });
+});
+
+test("[RM17] a clean close leaves at once", async () => {
+  const stays = await enter(bob, "leave");
+  for (const code of [1000, undefined]) {
+    const goes = await enter(ann, "leave");
+    await stays.nextOf("shared_delta");
+    await goes.close(code);
+    const delta = await stays.nextOf<{ delta: { log: string[] } }>("shared_delta");
+    expect(delta.delta.log.at(-1)).toBe("leave");
+  }
+});
+
+test("[RM18] a lost connection keeps its place for a while", async () => {
+  const stays = await enter(bob, "grace");
+  const goes = await enter(ann, "grace");
+  await stays.nextOf("shared_delta");
+  goes.terminate();
+  await Bun.sleep(60);
+  const back = await enter(ann, "grace");
+  expect(back.sync).toMatchObject({ sharedState: { log: ["join", "join"] } });
+  back.terminate();
+  await stays.expectSilence(150);
+  const delta = await stays.nextOf("shared_delta");
+  expect(delta).toMatchObject({ delta: { log: ["join", "join", "disconnect"] } });
+});
+
+test("[RM19] a kicked player's connections close with 4001, and onLeave knows why", async () => {
+  const stays = await enter(bob, "kick");
+  const one = await enter(ann, "kick");
+  const two = await enter(ann, "kick");
+  await stays.nextOf("shared_delta");
+  await act(stays, "kick", { userId: ann.id });
+  for (const socket of [one, two]) {
+    expect(await socket.nextOf("kicked")).toEqual({ type: "kicked" });
+    expect((await socket.closed).code).toBe(4001);
+  }
+  expect(await stays.nextOf("shared_delta")).toMatchObject({ delta: { log: ["join", "join", "kicked"] } });
+});
+
+test("[RM29] metadata is public, lasts, and is an object of its own", async () => {
+  const url = "/api/room/metadata?namespace=game&id=titled";
+  expect(await platform.get(url)).toMatchObject({ status: 200, body: {} });
+  const socket = await enter(ann, "titled");
+  await act(socket, "rename", { title: "A game", "key.with.dots": 1 });
+  expect(await platform.get(url)).toMatchObject({ status: 200, body: { title: "A game", "key.with.dots": 1 } });
+  await socket.close();
+  await Bun.sleep(50);
+  expect((await platform.get(url)).body).toEqual({ title: "A game", "key.with.dots": 1 });
+  expect((await platform.get("/api/room/metadata?namespace=game")).status).toBe(400);
+  expect((await platform.get("/api/room/metadata?namespace=none&id=a")).status).toBe(404);
+  const again = await enter(ann, "titled");
+  expect(await act(again, "rename", { text: "x".repeat(17_000) })).toMatchObject({ type: "action_error" });
+});
