@@ -1,5 +1,4 @@
 import { expect, test } from "bun:test";
-import movies from "vega-datasets/data/movies.json" with { type: "json" };
 import { filmOf, MOVIES_FILE, type MovieRow, parseReleaseDate } from "./films.ts";
 
 test("a release date with two-digit years in its past lies in the century it was shown in", () => {
