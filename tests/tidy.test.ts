@@ -1,0 +1,225 @@
+import { describe, expect, test } from "bun:test";
+import { existsSync, readFileSync } from "node:fs";
+import { dirname, join, relative, resolve } from "node:path";
+
+// The rules of the house that a test can hold: who may import whom, sizes, banned calls, numbered rules, links.
+
+const root = resolve(import.meta.dir, "..");
+const SOURCE_LINES_MAX = 400;
+
+const files = (pattern: string): string[] =>
+  [...new Bun.Glob(pattern).scanSync({ cwd: root })].filter((path) => !path.includes("node_modules/")).sort();
+const read = (path: string): string => readFileSync(join(root, path), "utf8");
+const isTest = (path: string): boolean => path.endsWith(".test.ts");
+
+const sources = files("src/**/*.ts").filter((path) => !isTest(path) && !path.endsWith(".d.ts"));
+const tests = [...files("src/**/*.test.ts"), ...files("tests/**/*.test.ts"), ...files("example/**/*.test.ts")];
+
+/** Without types and comments, laid out by one printer: what the checks below look at. */
+const transpiler = new Bun.Transpiler({ loader: "ts", target: "bun" });
+const codeOf = (path: string): string => transpiler.transformSync(read(path));
+
+/** Programs of their own, started beside the server: they have no one to get a clock from, and begin by themselves. */
+const isProgram = (path: string): boolean =>
+  path === "src/main.ts" || path.endsWith("-worker.ts") || path.endsWith("query-process.ts");
+
+describe("layers: main -> cli -> platform -> areas -> {http, access} -> db -> config -> kernel", () => {
+  const LAYERS: readonly (readonly string[])[] = [
+    ["schema"],
+    ["kernel"],
+    ["config"],
+    ["db"],
+    ["access", "http"],
+    ["areas"],
+    ["platform.ts", "open-platform.ts", "index.ts"],
+    ["cli"],
+    ["main.ts"],
+  ];
+  const named = new Set(LAYERS.flat());
+
+  /** The folder of src, or the file where it lies in src itself; `schema` for what the server stores for itself. */
+  const placeOf = (path: string): string => (path.startsWith("schema/") ? "schema" : (path.split("/")[1] ?? ""));
+  const levelOf = (place: string): number =>
+    LAYERS.findIndex((layer) => layer.includes(named.has(place) ? place : "areas"));
+
+  /** Types too: a type from a layer above is a dependency like any other. */
+  const importsOf = (path: string): string[] =>
+    [...read(path).matchAll(/(?:\bfrom|\bimport)\s*\(?\s*"(\.{1,2}\/[^"]+)"/g)].map(([, target = ""]) =>
+      relative(root, resolve(root, dirname(path), target)),
+    );
+
+  const mayImport = (from: string, to: string): boolean => {
+    const [here, there] = [placeOf(from), placeOf(to)];
+    if (here === there) return true;
+    if (!named.has(here) && !named.has(there)) return false; // two areas
+    const [level, below] = [levelOf(here), levelOf(there)];
+    // Routes ask who it is that asks; the top layer is three files that know one another.
+    return below < level || (below === level && here !== "access");
+  };
+
+  test("imports go down only, and never from one area to another", () => {
+    const wrong = sources.flatMap((path) =>
+      importsOf(path)
+        .filter((target) => /^(?:src|schema)\//.test(target) && !mayImport(path, target))
+        .map((target) => `${path} -> ${target}`),
+    );
+    expect(wrong).toEqual([]);
+  });
+
+  test("sources import nothing from tests, scripts, bench or the example", () => {
+    const wrong = sources.flatMap((path) =>
+      importsOf(path)
+        .filter((target) => !/^(?:src\/|schema\/|package\.json$)/.test(target) || isTest(target))
+        .map((target) => `${path} -> ${target}`),
+    );
+    expect(wrong).toEqual([]);
+  });
+
+  test("services know no HTTP library, and SQL stays out of routes and services", () => {
+    const inArea = (path: string) => !named.has(placeOf(path));
+    const wrong = sources.filter(
+      (path) =>
+        inArea(path) &&
+        ((path.endsWith("/service.ts") && /from "elysia"/.test(read(path))) ||
+          (/\/(?:service|routes)\.ts$/.test(path) &&
+            /\b(?:SELECT\b.+\bFROM|INSERT\s+(?:OR \w+ )?INTO|UPDATE \S+ SET|DELETE\s+FROM)\s/.test(codeOf(path)))),
+    );
+    expect(wrong).toEqual([]);
+  });
+});
+
+describe("sources", () => {
+  test(`have at most ${SOURCE_LINES_MAX} lines`, () => {
+    const long = [...sources, ...files("{scripts,bench,example,schema}/**/*.ts")]
+      .map((path) => ({ path, lines: read(path).split("\n").length - 1 }))
+      .filter(({ lines }) => lines > SOURCE_LINES_MAX);
+    expect(long).toEqual([]);
+  });
+
+  /**
+   * Each call, and the places that may make it; time and chance are arguments everywhere else. The end of the process waits
+   * for real time; a nonce and a request's id must be nobody's to choose.
+   */
+  const BANNED: readonly { call: RegExp; but: RegExp }[] = [
+    { call: /\bDate\.now\(/, but: /^src\/(?:kernel\/clock\.ts|cli\/)/ },
+    { call: /\bnew Date(?:\(\)|;|\))/, but: /^src\/(?:kernel\/clock\.ts|cli\/)/ },
+    { call: /\bset(?:Timeout|Interval)\(/, but: /^src\/(?:kernel\/clock\.ts|http\/sockets\.ts|cli\/)/ },
+    { call: /\bMath\.random\(/, but: /^$/ },
+    {
+      call: /\b(?:randomUUID|randomUUIDv7|getRandomValues|randomBytes)\(/,
+      but: /^src\/(?:kernel\/ids|http\/http|auth\/(?:passwords|sealing))\.ts$/,
+    },
+    { call: /\bconsole\.\w+\(/, but: /^src\/(?:cli\/|main\.ts$)/ },
+    { call: /\bprocess\.exit\(/, but: /^src\/(?:cli\/|main\.ts$)/ },
+    { call: /\b(?:eval|new Function)\(/, but: /^$/ },
+  ];
+  for (const { call, but } of BANNED) {
+    test(`${call.source} is called where it belongs`, () => {
+      const wrong = sources.filter((path) => !isProgram(path) && !but.test(path) && call.test(codeOf(path)));
+      expect(wrong).toEqual([]);
+    });
+  }
+
+  test("do nothing when they are imported", () => {
+    const DECLARATION =
+      /^(?:import|export|const|let|function|async function|class|abstract class|type|interface|declare|assert\(|\/[/*]|[\s})\]]|$)/;
+    const AT_ONCE =
+      /^(?:export )?(?:const|let) .*(?:\bawait\b|\bnew (?:Database|Worker)\(|\b(?:open|read|write|mkdir)\w*Sync\()/;
+    // A file of limits may refuse to load when they contradict one another: `if (…) { throw …`.
+    const CHECKED_LIMITS = /^if \([^\n]*\) \{\n {2}throw /gm;
+    const wrong = sources
+      .filter((path) => !isProgram(path))
+      .flatMap((path) =>
+        read(path)
+          .replace(/`(?:\\[\s\S]|[^`\\])*`/g, "``")
+          .replace(path.endsWith("limits.ts") ? CHECKED_LIMITS : /^$/g, "")
+          .split("\n")
+          .filter((line) => !DECLARATION.test(line) || (AT_ONCE.test(line) && !line.includes("=>")))
+          .map((line) => `${path}: ${line}`),
+      );
+    expect(wrong).toEqual([]);
+  });
+
+  test("leave nothing for later, and silence no checker", () => {
+    const marks = /\b(?:TODO|FIXME|XXX|HACK)\b|@ts-(?:ignore|nocheck)/;
+    const own = "tests/tidy.test.ts";
+    const wrong = [...sources, ...tests, ...files("{scripts,bench,example,schema}/**/*.ts")].filter(
+      (path) => path !== own && marks.test(read(path)),
+    );
+    expect(wrong).toEqual([]);
+  });
+});
+
+describe("tests and their rules", () => {
+  const RULE_ID = /\[([A-Z]{2,3}\d+(?:,\s*[A-Z]{2,3}\d+)*)\]/g;
+  const idsIn = (text: string): string[] => [...text.matchAll(RULE_ID)].flatMap(([, ids = ""]) => ids.split(/,\s*/));
+  const specs = files("src/**/SPEC.md");
+  const LIBRARIES = new Set(["kernel", "access", "http"]);
+
+  const declared = specs.flatMap((path) => {
+    const lines = read(path)
+      .split("\n")
+      .filter((line) => /^\s*(?:[-*]\s+|\d+\.\s+)?(?:\*\*)?\[[A-Z]{2,3}\d+\]/.test(line));
+    return lines.map((line) => ({ path, id: idsIn(line)[0] ?? "" }));
+  });
+  const quoted = new Set(tests.flatMap((path) => idsIn(read(path))));
+
+  test("every area has numbered rules", () => {
+    const folders = new Set(sources.map((path) => path.split("/")[1] ?? "").filter((place) => !place.endsWith(".ts")));
+    const without = [...folders].filter(
+      (place) => !LIBRARIES.has(place) && !existsSync(join(root, "src", place, "SPEC.md")),
+    );
+    expect(without).toEqual([]);
+    expect(specs.filter((path) => !declared.some((rule) => rule.path === path))).toEqual([]);
+  });
+
+  test("a rule's number is used once", () => {
+    const ids = declared.map(({ id }) => id);
+    expect(ids.filter((id, index) => ids.indexOf(id) !== index)).toEqual([]);
+  });
+
+  test("every rule that a test quotes exists", () => {
+    const ids = new Set(declared.map(({ id }) => id));
+    expect([...quoted].filter((id) => !ids.has(id)).sort()).toEqual([]);
+  });
+
+  test("every rule is quoted by a test", () => {
+    expect(declared.filter(({ id }) => !quoted.has(id)).map(({ path, id }) => `${path} [${id}]`)).toEqual([]);
+  });
+
+  test("none is skipped, put off or run alone", () => {
+    const wrong = tests.filter((path) => /\b(?:test|it|describe)\.(?:skip|todo|only|failing)\b/.test(codeOf(path)));
+    expect(wrong).toEqual([]);
+  });
+
+  // What every client has as well is free to use: the kernel's types, and how a delta is applied.
+  test("black-box tests come in by the public door only", () => {
+    const wrong = files("tests/{http,ws}/**/*.ts").flatMap((path) =>
+      [...codeOf(path).matchAll(/from "([^"]*\/src\/[^"]+)"/g)]
+        .filter(([, target = ""]) => !/\/src\/(?:kernel\/|rooms\/delta\.ts)/.test(target))
+        .map(([, target]) => `${path} -> ${target}`),
+    );
+    expect(wrong).toEqual([]);
+  });
+});
+
+describe("the house", () => {
+  test("dependencies have exact versions", () => {
+    const manifest: Record<string, Record<string, string> | undefined> = JSON.parse(read("package.json"));
+    const versions = ["dependencies", "devDependencies", "optionalDependencies"].flatMap((kind) =>
+      Object.entries(manifest[kind] ?? {}),
+    );
+    expect(versions.filter(([, version]) => !/^\d+\.\d+\.\d+(?:-[\w.]+)?$/.test(version))).toEqual([]);
+  });
+
+  test("links of the documents lead to files that exist", () => {
+    const documents = [...files("*.md"), ...files("docs/**/*.md"), ...files("{src,schema,bench}/**/*.md")];
+    const broken = documents.flatMap((path) =>
+      [...read(path).matchAll(/\]\(([^)\s#]+)(?:#[^)]*)?\)/g)]
+        .map(([, target = ""]) => target)
+        .filter((target) => !/^[a-z]+:/.test(target) && !existsSync(resolve(root, dirname(path), target)))
+        .map((target) => `${path} -> ${target}`),
+    );
+    expect(broken).toEqual([]);
+  });
+});
