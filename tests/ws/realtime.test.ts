@@ -1,0 +1,371 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { connect as connectTcp } from "node:net";
+import { openSocket, type SignedIn, signIn, signToken, type TestPlatform, testPlatform } from "../support/index.ts";
+import { connect, connectAnonymously, settled, subscribe } from "./realtime-support.ts";
+
+const CONFIG = `{
+  databases: {
+    shared: { tables: {
+      posts: { schema: { title: { type: "string" } }, access: { read: true, insert: true } },
+      staff: { schema: { note: { type: "string" } }, access: { read: (auth) => auth?.role === "editor", insert: true } },
+      claimed: { schema: { note: { type: "string" } }, access: { read: (auth) => auth?.custom.vip === true, insert: true } },
+      closed: { schema: { note: { type: "string" } } },
+    } },
+    clubs: { instance: true, access: { create: true, open: (auth, id) => id !== "secret" },
+      tables: { members: { schema: { name: { type: "string" } }, access: { read: true, insert: true } } } },
+  },
+  realtime: {
+    authTimeout: 700,
+    access: {
+      presence: (auth, channel) => !channel.startsWith("presence:vip") || auth.custom.vip === true,
+      broadcast: (auth, channel, event) => {
+        if (channel === "broadcast:broken") throw new Error("a rule that fails");
+        if (channel === "broadcast:news") return event === "" || auth.role === "editor";
+        return channel !== "broadcast:secret";
+      },
+    },
+  },
+}`;
+
+let platform: TestPlatform;
+let user: SignedIn;
+beforeAll(async () => {
+  platform = await testPlatform({ config: CONFIG });
+  user = await signIn(platform);
+});
+afterAll(() => platform.stop());
+
+describe("connection", () => {
+  test("[RT1] auth answers auth_success, a bad token auth_error, and one may try again", async () => {
+    const socket = await connectAnonymously(platform);
+    socket.send({ type: "auth", token: "nonsense" });
+    expect(await socket.next()).toEqual({ type: "auth_error", message: "Invalid token" });
+    socket.send({ type: "auth", token: await signToken({ sub: user.id, sid: "gone" }, { expiresInSeconds: -5 }) });
+    expect(await socket.next()).toEqual({ type: "auth_error", message: "Token expired" });
+    socket.send({ type: "auth", token: await signToken({ sub: user.id, sid: "gone" }) });
+    await socket.expect({ type: "auth_error", message: "Invalid token" });
+    socket.send({ type: "auth" });
+    await socket.expect({ type: "auth_error", message: "token is required" });
+    socket.send({ type: "auth", token: user.token });
+    expect(await socket.next()).toEqual({ type: "auth_success", userId: user.id });
+    await socket.close();
+  });
+
+  test("[RT2] before auth only auth and ping are heard; too late is AUTH_TIMEOUT", async () => {
+    const early = await connectAnonymously(platform);
+    early.send({ type: "ping" });
+    expect(await early.next()).toEqual({ type: "pong" });
+    early.send({ type: "subscribe", channel: "realtime:shared:posts" });
+    await early.expect({ type: "error", code: "NOT_AUTHENTICATED" });
+    expect((await early.closed).code).toBe(4000);
+
+    const late = await connectAnonymously(platform);
+    await late.expect({ type: "error", code: "AUTH_TIMEOUT" });
+    expect((await late.closed).code).toBe(4000);
+
+    const timely = await connect(platform, user);
+    await Bun.sleep(900);
+    await settled(timely);
+    await timely.close();
+  });
+
+  test("[RT3] what is not a JSON object closes with 4000", async () => {
+    for (const text of ["{", "[]", "null", '"x"', "", "[".repeat(5_000)]) {
+      const socket = await connect(platform, user);
+      socket.send(text);
+      await socket.expect({ type: "error", code: "INVALID_JSON" });
+      expect((await socket.closed).code).toBe(4000);
+    }
+    const binary = new WebSocket(`${platform.wsUrl}/api/realtime`);
+    binary.onopen = () => binary.send(new Uint8Array([1, 2, 3]));
+    const code = await new Promise((resolve) => {
+      binary.onclose = (event) => resolve(event.code);
+    });
+    expect(code).toBe(4000);
+  });
+
+  test("[RT4] a refreshed token ends what it no longer allows, and a failed refresh changes nothing", async () => {
+    const vip = await signIn(platform, { claims: { vip: true } });
+    const watcher = await connect(platform, user);
+    await subscribe(watcher, "presence:open");
+    const socket = await connect(platform, vip);
+    await subscribe(socket, "realtime:shared:posts");
+    await subscribe(socket, "realtime:shared:claimed");
+    await subscribe(socket, "presence:vip");
+    await socket.expect({ type: "presence_sync" });
+
+    socket.send({ type: "auth", token: "nonsense" });
+    await socket.expect({ type: "error", code: "AUTH_REFRESH_FAILED" });
+    socket.send({ type: "auth", token: user.token });
+    await socket.expect({ type: "error", code: "AUTH_REFRESH_FAILED" });
+    socket.send({ type: "auth", token: vip.token });
+    expect(await socket.next()).toEqual({ type: "auth_refreshed", userId: vip.id, revokedChannels: [] });
+    await user.post("/api/db/shared/tables/claimed", { note: "still seen" });
+    await socket.expect({ type: "db_change", channel: "realtime:shared:claimed" });
+
+    await platform.service.put(`/api/auth/admin/users/${vip.id}/claims`, { vip: false });
+    const { body } = await platform.post<{ accessToken: string }>("/api/auth/refresh", {
+      refreshToken: vip.refreshToken,
+    });
+    socket.send({ type: "auth", token: body.accessToken });
+    expect(await socket.next()).toEqual({
+      type: "auth_refreshed",
+      userId: vip.id,
+      revokedChannels: ["realtime:shared:claimed", "presence:vip"],
+    });
+    await user.post("/api/db/shared/tables/claimed", { note: "not for you" });
+    await user.post("/api/db/shared/tables/posts", { title: "for all" });
+    await socket.expect({ type: "db_change", channel: "realtime:shared:posts" });
+    expect(socket.pending).toEqual([]);
+    await Promise.all([socket.close(), watcher.close()]);
+  });
+
+  test("[RT5] a session that ends closes its connections with 4003, and no others", async () => {
+    for (const end of [
+      (victim: SignedIn) => platform.service.post(`/api/auth/admin/users/${victim.id}/revoke`),
+      (victim: SignedIn) => platform.service.patch(`/api/auth/admin/users/${victim.id}`, { disabled: true }),
+      (victim: SignedIn) => platform.service.delete(`/api/auth/admin/users/${victim.id}`),
+      (victim: SignedIn) => victim.post("/api/auth/signout", {}),
+    ]) {
+      const victim = await signIn(platform);
+      const [socket, other] = [await connect(platform, victim), await connect(platform, user)];
+      await subscribe(socket, "realtime:shared:posts");
+      expect((await end(victim)).status).toBe(200);
+      await socket.expect({ type: "error", code: "SESSION_REVOKED" });
+      expect((await socket.closed).code).toBe(4003);
+      await settled(other);
+      await other.close();
+    }
+  });
+
+  test("[RT6] a role counts at once for live subscriptions", async () => {
+    const editor = await signIn(platform, { role: "editor" });
+    const socket = await connect(platform, editor);
+    await subscribe(socket, "realtime:shared:staff");
+    await platform.service.patch(`/api/auth/admin/users/${editor.id}`, { displayName: "Still an editor" });
+    await user.post("/api/db/shared/tables/staff", { note: "one" });
+    await socket.expect({ type: "db_change", data: { note: "one" } });
+    await platform.service.patch(`/api/auth/admin/users/${editor.id}`, { role: "user" });
+    await socket.expect({ type: "auth_refreshed", revokedChannels: ["realtime:shared:staff"] });
+    await user.post("/api/db/shared/tables/staff", { note: "two" });
+    await settled(socket);
+    socket.send({ type: "subscribe", channel: "realtime:shared:staff" });
+    await socket.expect({ type: "error", code: "SUBSCRIBE_DENIED" });
+    await socket.close();
+  });
+
+  test("[RT7] too many messages a second are dropped, and the connection stays", async () => {
+    const socket = await connect(platform, user);
+    for (let count = 0; count < 150; count++) socket.send({ type: "ping" });
+    let limited = 0;
+    for (let count = 0; count < 150; count++) if ((await socket.next())["code"] === "RATE_LIMITED") limited++;
+    expect(limited).toBeGreaterThan(30);
+    expect(limited).toBeLessThan(60);
+    await Bun.sleep(200);
+    await settled(socket);
+    await socket.close();
+  });
+
+  test("[RT8] malformed messages are answered, and the connection stays", async () => {
+    const socket = await connect(platform, user);
+    for (const message of [
+      {},
+      { type: "sing" },
+      { type: 7 },
+      { type: "subscribe" },
+      { type: "subscribe", channel: 7 },
+      { type: "subscribe", channel: "realtime:shared:posts", since: "soon" },
+      { type: "unsubscribe" },
+      { type: "update_filters" },
+      { type: "track", state: {} },
+      { type: "track", channel: "presence:x" },
+      { type: "track", channel: "presence:x", state: [] },
+      { type: "untrack" },
+      { type: "broadcast", channel: "broadcast:x", data: {} },
+      { type: "broadcast", channel: "broadcast:x", event: "", data: {} },
+      { type: "broadcast", channel: "broadcast:x", event: "e" },
+      { type: "broadcast", channel: "broadcast:x", event: "e", data: "text" },
+      { type: "broadcast", channel: "broadcast:x", event: "e", data: {}, excludeSelf: "no" },
+    ]) {
+      socket.send(message);
+      expect(await socket.next()).toMatchObject({ type: "error", code: "INVALID_MESSAGE" });
+    }
+    socket.send({ type: "broadcast", channel: "broadcast:x", event: "e", data: { text: "x".repeat(300_000) } });
+    await socket.expect({ type: "error", code: "MESSAGE_TOO_LARGE" });
+    await settled(socket);
+    await socket.close();
+  });
+
+  test("[RT9] an address has at most 50 unauthenticated connections, and only upgrades are answered", async () => {
+    expect((await platform.get("/api/realtime")).status).toBe(400);
+    expect((await platform.get(`/api/realtime?channel=${"x".repeat(600)}`)).status).toBe(400);
+    const authenticated = await connect(platform, user);
+    const sockets = await Promise.all(Array.from({ length: 50 }, () => connectAnonymously(platform)));
+    await expect(connectAnonymously(platform)).rejects.toThrow();
+    const refused = await fetch(`${platform.url}/api/realtime`, {
+      headers: {
+        ...{ upgrade: "websocket", connection: "Upgrade" },
+        ...{ "sec-websocket-version": "13", "sec-websocket-key": "dGhlIHNhbXBsZSBub25jZQ==" },
+      },
+    });
+    expect(refused.status).toBe(429);
+    await sockets[0]?.close();
+    const next = await connectAnonymously(platform);
+    await Promise.all([...sockets.slice(1), next, authenticated].map((socket) => socket.close()));
+    const afterwards = await connect(platform, user);
+    await afterwards.close();
+  });
+
+  test("[RT10] a connection has at most 100 subscriptions and 100 tracked channels", async () => {
+    const socket = await connect(platform, user);
+    for (let half = 0; half < 2; half++) {
+      for (let count = 0; count < 50; count++) await subscribe(socket, `broadcast:b${half}-${count}`);
+      await Bun.sleep(600);
+    }
+    socket.send({ type: "subscribe", channel: "broadcast:more" });
+    await socket.expect({ type: "error", code: "TOO_MANY_SUBSCRIPTIONS", channel: "broadcast:more" });
+    socket.send({ type: "unsubscribe", channel: "broadcast:b0-0" });
+    await subscribe(socket, "broadcast:more");
+    await subscribe(socket, "broadcast:more");
+    for (let count = 0; count < 101; count++) {
+      if (count % 50 === 0) await Bun.sleep(700);
+      socket.send({ type: "track", channel: `presence:p${count}`, state: {} });
+    }
+    await socket.expect({ type: "error", code: "TOO_MANY_TRACKED" });
+    await settled(socket);
+    await socket.close();
+  });
+
+  test("[RT11] a client that does not read is closed, and the others get everything", async () => {
+    const reader = await connect(platform, user);
+    await subscribe(reader, "broadcast:flood");
+    const slow = connectTcp(Number(new URL(platform.url).port), "127.0.0.1");
+    const upgrade = ["GET /api/realtime HTTP/1.1", "Host: localhost", "Upgrade: websocket", "Connection: Upgrade"];
+    const key = ["Sec-WebSocket-Version: 13", "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ=="];
+    slow.write(`${[...upgrade, ...key].join("\r\n")}\r\n\r\n`);
+    await new Promise((resolve) => slow.once("data", resolve));
+    slow.write(maskedFrame(JSON.stringify({ type: "auth", token: user.token })));
+    slow.write(maskedFrame(JSON.stringify({ type: "subscribe", channel: "broadcast:flood" })));
+    slow.write(maskedFrame(JSON.stringify({ type: "track", channel: "presence:slow", state: {} })));
+    await subscribe(reader, "presence:slow");
+    const sync = await reader.next<{ users: unknown[] }>();
+    if (sync.users.length === 0) await reader.expect({ type: "presence_join" });
+    slow.pause();
+
+    // Each is 200 KB: more than the kernel's buffers and 1 MiB in all.
+    const payload = { text: "x".repeat(200_000) };
+    for (let count = 0; count < 100; count++) {
+      const sent = await platform.service.post("/api/realtime/broadcast", {
+        ...{ channel: "broadcast:flood", event: `e${count}`, payload },
+      });
+      expect(sent.status).toBe(200);
+    }
+    let events = 0;
+    let hasSlowLeft = false;
+    while (events < 100 || !hasSlowLeft) {
+      const message = await reader.next();
+      if (message["type"] === "broadcast_event") expect(message["event"]).toBe(`e${events++}`);
+      else if (message["type"] === "presence_leave") hasSlowLeft = true;
+    }
+    // What it had been sent is still there to be read, and ends with the close frame.
+    let tail = Buffer.alloc(0);
+    slow.on("data", (chunk) => {
+      tail = Buffer.concat([tail, chunk]).subarray(-64);
+    });
+    slow.resume();
+    await new Promise((resolve) => slow.once("end", resolve));
+    expect(tail.includes(Buffer.from([1013 >> 8, 1013 & 255]))).toBe(true);
+    slow.destroy();
+    await reader.close();
+  });
+});
+
+describe("channels and rights", () => {
+  test("[RT13] channels of no known pattern, and tables that are not there", async () => {
+    const socket = await connect(platform, user);
+    for (const channel of [
+      ...["lobby", "", "realtime", "realtime:", "realtime:shared", "realtime:shared:nothing", "realtime:nowhere:posts"],
+      ...["realtime:shared:posts:", "realtime:clubs:members", "realtime:clubs:a:nothing", "realtime:clubs::members"],
+      ...[
+        "realtime:clubs:a:members:id",
+        "presence:",
+        "broadcast:",
+        `broadcast:${"x".repeat(600)}`,
+        "Realtime:shared:posts",
+      ],
+    ]) {
+      socket.send({ type: "subscribe", channel });
+      expect(await socket.next()).toMatchObject({ type: "error", code: "INVALID_CHANNEL" });
+    }
+    await subscribe(socket, "realtime:shared:posts:a:b:c");
+    await subscribe(socket, "realtime:clubs:a:members");
+    await user.post("/api/db/shared/tables/posts", { id: "a:b:c", title: "colons" });
+    await socket.expect({ type: "db_change", channel: "realtime:shared:posts:a:b:c", docId: "a:b:c" });
+    await user.post("/api/db/clubs/b/tables/members", { name: "elsewhere" });
+    await user.post("/api/db/clubs/a/tables/members", { name: "here" });
+    await socket.expect({ type: "db_change", channel: "realtime:clubs:a:members", data: { name: "here" } });
+    await socket.close();
+  });
+
+  test("[RT14] a table's channel needs its read rule, and the instance's open rule", async () => {
+    const socket = await connect(platform, user);
+    for (const channel of [
+      ...[
+        "realtime:shared:closed",
+        "realtime:shared:closed:id",
+        "realtime:shared:staff",
+        "realtime:clubs:secret:members",
+      ],
+      ...["realtime:clubs:not an id:members"],
+    ]) {
+      socket.send({ type: "subscribe", channel });
+      expect(await socket.next()).toMatchObject({ type: "error", code: "SUBSCRIBE_DENIED", channel });
+    }
+    await platform.service.post("/api/db/shared/tables/closed", { note: "secret" });
+    await settled(socket);
+    await socket.close();
+  });
+
+  test("[RT16] presence and broadcast rules", async () => {
+    const socket = await connect(platform, user);
+    for (const channel of ["presence:vip-lounge", "broadcast:secret", "broadcast:broken"]) {
+      socket.send({ type: "subscribe", channel });
+      await socket.expect({ type: "error", code: "SUBSCRIBE_DENIED", channel });
+    }
+    await subscribe(socket, "broadcast:news");
+    socket.send({ type: "track", channel: "presence:vip-lounge", state: {} });
+    await socket.expect({ type: "error", code: "ACCESS_DENIED" });
+    socket.send({ type: "broadcast", channel: "broadcast:news", event: "breaking", data: {}, excludeSelf: false });
+    await socket.expect({ type: "error", code: "ACCESS_DENIED" });
+    const editor = await connect(platform, await signIn(platform, { role: "editor" }));
+    editor.send({ type: "broadcast", channel: "broadcast:news", event: "breaking", data: { a: 1 } });
+    await socket.expect({ type: "broadcast_event", event: "breaking", data: { a: 1 } });
+    for (const [type, channel] of [
+      ["track", "broadcast:x"],
+      ["track", "realtime:shared:posts"],
+      ["untrack", "broadcast:x"],
+      ["broadcast", "presence:x"],
+    ] as const) {
+      socket.send({ type, channel, state: {}, event: "e", data: {} });
+      await socket.expect({ type: "error", code: "INVALID_CHANNEL", channel });
+    }
+    await Promise.all([socket.close(), editor.close()]);
+  });
+});
+
+test("[RT12] a server that stops closes with 1001", async () => {
+  const own = await testPlatform({ config: "{}" });
+  const socket = await connect(own, await signIn(own));
+  const unauthenticated = await openSocket(`${own.wsUrl}/api/realtime`);
+  await own.stop();
+  expect((await socket.closed).code).toBe(1001);
+  expect((await unauthenticated.closed).code).toBe(1001);
+});
+
+/** A text frame as a client sends it, with a mask of zeros. */
+function maskedFrame(text: string): Buffer {
+  const payload = Buffer.from(text);
+  const length =
+    payload.length < 126 ? [0x80 | payload.length] : [0x80 | 126, payload.length >> 8, payload.length & 255];
+  return Buffer.concat([Buffer.from([0x81, ...length, 0, 0, 0, 0]), payload]);
+}
