@@ -9,21 +9,21 @@ declare const self: Worker;
 
 const databases = new Map<string, Database>();
 
-function open(path: string, extensionPath: string): Database {
+function open({ path, extensionPath, isMapped }: SearchJob): Database {
   const known = databases.get(path);
   if (known !== undefined) return known;
   const database = new Database(path, { readonly: true });
   loadVectorExtension(database, extensionPath);
-  database.run(`PRAGMA mmap_size = ${MMAP_MAX_BYTES}`);
+  if (isMapped) database.run(`PRAGMA mmap_size = ${MMAP_MAX_BYTES}`);
   databases.set(path, database);
   return database;
 }
 
-function perform({ path, extensionPath, sql, params, shape }: SearchJob): string {
-  const rows = open(path, extensionPath)
-    .query(sql)
-    .values(...params);
-  return shape === "matches" ? matchesJson(rows) : vectorsJson(rows);
+function perform(job: SearchJob): string {
+  const rows = open(job)
+    .query(job.sql)
+    .values(...job.params);
+  return job.shape === "matches" ? matchesJson(rows) : vectorsJson(rows);
 }
 
 // The server's thread is the only one that sends, and sends jobs.
