@@ -88,7 +88,7 @@ export async function startOidcProvider(): Promise<OidcProvider> {
     return Response.json({ access_token: accessToken, token_type: "Bearer", expires_in: 300, id_token: idToken });
   };
 
-  const server = Bun.serve({
+  const server: Bun.Server<undefined> = Bun.serve({
     hostname: "127.0.0.1",
     port: 0,
     routes: {
@@ -109,7 +109,7 @@ export async function startOidcProvider(): Promise<OidcProvider> {
       },
     },
   });
-  const issuer = `http://127.0.0.1:${server.port}`;
+  const issuer: string = `http://127.0.0.1:${server.port}`;
 
   return {
     ...{ issuer, clientId, clientSecret },
