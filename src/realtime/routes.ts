@@ -44,7 +44,7 @@ export function createRealtimeRoutes(
       requireServiceKey(principal, ["realtime", "*", "*", "broadcast"]);
       const { channel, event, payload } = await jsonObject();
       const broadcast = checkBroadcast(channel, event, payload);
-      if (JSON.stringify(broadcast.payload).length > MESSAGE_MAX_BYTES) {
+      if (Buffer.byteLength(JSON.stringify(broadcast.payload)) > MESSAGE_MAX_BYTES) {
         throw tooLarge(`payload must be at most ${MESSAGE_MAX_BYTES} bytes`);
       }
       deps.broadcasts.send(broadcast);

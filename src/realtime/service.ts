@@ -83,7 +83,7 @@ export function createProtocol(deps: {
     },
     received(connection, message) {
       if (!connection.rate.take(clock.now())) return fail(connection, "RATE_LIMITED", "Too many messages");
-      const tooLong = message.length > MESSAGE_MAX_BYTES;
+      const tooLong = Buffer.byteLength(message) > MESSAGE_MAX_BYTES;
       if (tooLong) return fail(connection, "MESSAGE_TOO_LARGE", `A message has at most ${MESSAGE_MAX_BYTES} bytes`);
       const json = typeof message === "string" ? parseJson(message) : null;
       if (json === null) {

@@ -40,8 +40,8 @@ const insert = async (name: string, record: JsonObject): Promise<string> => {
 test("[RT17] each kind of change, by each kind of request", async () => {
   const socket = await connect(platform, user);
   await subscribe(socket, "realtime:shared:posts");
-  const created = await user.post<ChangeEvent>(table("posts"), { title: "one" });
-  const { id } = created.body as JsonObject & { id: string };
+  const created = await user.post<JsonObject & { id: string }>(table("posts"), { title: "one" });
+  const { id } = created.body;
   const added = await socket.next<ChangeEvent & { timestamp: string }>();
   expect(added).toEqual({
     ...{ type: "db_change", channel: "realtime:shared:posts", table: "posts", changeType: "added", docId: id },
@@ -259,11 +259,11 @@ test("[RT26] since replays what was missed, under the filters of now, and goes o
   const first = await connect(platform, user);
   const channel = "realtime:shared:posts";
   const { seq } = await subscribe(first, channel);
-  const ids = [await insert("posts", { title: "r0", score: 0 }), await insert("posts", { title: "r1", score: 1 })];
-  await first.expect({ docId: ids[0] });
+  const [r0, r1] = [await insert("posts", { title: "r0", score: 0 }), await insert("posts", { title: "r1", score: 1 })];
+  await first.expect({ docId: r0 });
   const seen = await first.next<ChangeEvent>();
   await first.close();
-  ids.push(await insert("posts", { title: "r2", score: 2 }), await insert("posts", { title: "r3", score: 3 }));
+  const [r2, r3] = [await insert("posts", { title: "r2", score: 2 }), await insert("posts", { title: "r3", score: 3 })];
   await user.post(`${table("posts")}/batch`, {
     inserts: Array.from({ length: 11 }, (_, index) => ({ title: `m${index}`, score: 100 })),
   });
@@ -272,8 +272,8 @@ test("[RT26] since replays what was missed, under the filters of now, and goes o
   const again = await subscribe(second, channel, { since: seen.seq });
   expect(again.seq).toBe(seen.seq);
   expect(again).not.toHaveProperty("resync");
-  await second.expect({ changeType: "added", docId: ids[2], seq: seen.seq + 1 });
-  await second.expect({ changeType: "added", docId: ids[3] });
+  await second.expect({ changeType: "added", docId: r2, seq: seen.seq + 1 });
+  await second.expect({ changeType: "added", docId: r3 });
   await second.expect({ type: "batch_changes", total: 11 });
   const last = await insert("posts", { title: "live" });
   await second.expect({ docId: last });
@@ -285,9 +285,9 @@ test("[RT26] since replays what was missed, under the filters of now, and goes o
       ["title", "contains", "r"],
     ],
   });
-  for (const id of ids.slice(0, 3)) await second.expect({ type: "db_change", docId: id });
-  await subscribe(second, `${channel}:${ids[1]}`, { since: seq });
-  await second.expect({ channel: `${channel}:${ids[1]}`, docId: ids[1] });
+  for (const id of [r0, r1, r2]) await second.expect({ type: "db_change", docId: id });
+  await subscribe(second, `${channel}:${r1}`, { since: seq });
+  await second.expect({ channel: `${channel}:${r1}`, docId: r1 });
   await settled(second);
   const now = await subscribe(second, channel);
   expect((await subscribe(second, channel, { since: now.seq })).seq).toBe(now.seq);

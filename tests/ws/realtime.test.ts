@@ -269,7 +269,7 @@ describe("connection", () => {
     }
     // What it had been sent is still there to be read, and ends with the close frame.
     let tail = Buffer.alloc(0);
-    slow.on("data", (chunk) => {
+    slow.on("data", (chunk: Buffer) => {
       tail = Buffer.concat([tail, chunk]).subarray(-64);
     });
     slow.resume();
