@@ -43,6 +43,8 @@ export interface InstanceFiles {
 const CLOSING_MAX = 32;
 /** Files over the bound that may wait for that; beyond it a file is closed on the spot. */
 const OVER_MAX = 64;
+/** Writes and long reads that may wait for a place. */
+const WAITING_FOR_ROOM_MAX = 10_000;
 /** When files in use kept the bound from being met: after this time it is looked at again. */
 const SWEEP_DELAY_MS = 100;
 
@@ -61,6 +63,8 @@ class Instances implements InstanceFiles {
   readonly #open = new Map<string, OpenInstance>();
   /** What a new instance begins with; made for the first of them. */
   #template: Uint8Array | null = null;
+  /** Who waits for room, in the order of arrival. */
+  readonly #waiting: (() => void)[] = [];
   #closingCount = 0;
   #isSweepDue = false;
 
@@ -93,7 +97,17 @@ class Instances implements InstanceFiles {
     this.#open.delete(instanceId);
   }
 
-  /** The open file, now the one used last. */
+  /** Uses the file, after a wait while every place is taken by one with work under way. Errors: 503, too many wait. */
+  async withRoom<T>(instanceId: string, work: (file: OpenedFile) => Promise<T>): Promise<T> {
+    for (;;) {
+      if (this.#isFull) this.#makeRoom();
+      if (!this.#isFull || this.#open.has(instanceId)) return work(this.use(instanceId));
+      if (this.#waiting.length >= WAITING_FOR_ROOM_MAX) throw this.#tooMany();
+      await new Promise<void>((resolve) => this.#waiting.push(resolve));
+    }
+  }
+
+  /** The open file, now the one used last. Errors: 503 when every place is taken by a file with work under way. */
   use(instanceId: string): OpenedFile {
     const known = this.#open.get(instanceId);
     if (known !== undefined) {
@@ -103,7 +117,7 @@ class Instances implements InstanceFiles {
       return known.file;
     }
     this.#makeRoom();
-    this.#assertRoom();
+    if (this.#isFull) throw this.#tooMany();
     mkdirSync(this.#options.directory, { recursive: true });
     const file = this.#engine.open(this.#pathOf(instanceId), {
       migrate: (sqlite) => {
@@ -144,9 +158,12 @@ class Instances implements InstanceFiles {
     });
   }
 
-  #assertRoom(): void {
-    if (this.#open.size < this.#openMax + OVER_MAX + CLOSING_MAX) return;
-    throw new AppError(503, `Too many database instances are in use (at most ${this.#openMax})`);
+  get #isFull(): boolean {
+    return this.#open.size >= this.#openMax + OVER_MAX + CLOSING_MAX;
+  }
+
+  #tooMany(): AppError {
+    return new AppError(503, `Too many database instances are in use (at most ${this.#openMax})`);
   }
 
   /** The WAL is moved beside the loop first; whoever uses the file meanwhile keeps it open. */
@@ -166,6 +183,7 @@ class Instances implements InstanceFiles {
   #closeNow(instanceId: string, instance: OpenInstance): void {
     this.#open.delete(instanceId);
     instance.file.closeNow();
+    this.#waiting.shift()?.();
   }
 }
 
@@ -198,12 +216,12 @@ class InstanceFile implements DatabaseFile {
     return this.#instances.use(this.#instanceId).query<R>(sql);
   }
 
-  async write<T>(work: (tx: Transaction) => Sync<T>): Promise<T> {
-    return this.#instances.use(this.#instanceId).write(work);
+  write<T>(work: (tx: Transaction) => Sync<T>): Promise<T> {
+    return this.#instances.withRoom(this.#instanceId, (file) => file.write(work));
   }
 
-  async read(sql: string, params: readonly SqlValue[], options?: ReadOptions): Promise<unknown[][]> {
-    return this.#instances.use(this.#instanceId).read(sql, params, options);
+  read(sql: string, params: readonly SqlValue[], options?: ReadOptions): Promise<unknown[][]> {
+    return this.#instances.withRoom(this.#instanceId, (file) => file.read(sql, params, options));
   }
 
   rowCount(table: string): number {

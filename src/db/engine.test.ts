@@ -1,0 +1,155 @@
+import { Database } from "bun:sqlite";
+import { afterEach, beforeEach, expect, test } from "bun:test";
+import fs, { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { systemClock } from "../kernel/clock.ts";
+import { createStorageEngine } from "./engine.ts";
+import { WAL_BYTES_MAX } from "./limits.ts";
+import type { StorageEngine } from "./types.ts";
+
+const CREATE = "CREATE TABLE IF NOT EXISTS items (id TEXT PRIMARY KEY NOT NULL, v TEXT) STRICT";
+
+let directory: string;
+let engine: StorageEngine;
+
+beforeEach(() => {
+  directory = mkdtempSync(join(tmpdir(), "engine-"));
+  engine = createStorageEngine({ clock: systemClock });
+});
+
+afterEach(async () => {
+  await engine.stop();
+  rmSync(directory, { recursive: true });
+});
+
+test("[DB21] a file opens with WAL, foreign keys and no automatic checkpoint", () => {
+  const { sqlite } = engine.open(join(directory, "a.db"), { cacheKiB: 512 });
+  const pragma = (name: string) => Object.values(sqlite.query(`PRAGMA ${name}`).get() ?? {})[0];
+  expect(pragma("journal_mode")).toBe("wal");
+  expect(pragma("foreign_keys")).toBe(1);
+  expect(pragma("wal_autocheckpoint")).toBe(0);
+  expect(pragma("page_size")).toBe(4096);
+  expect(pragma("cache_size")).toBe(-512);
+});
+
+test("[DB22] a file that is no database, damaged, locked or out of reach: an error that names it and the reason", () => {
+  const broken = join(directory, "broken.db");
+  writeFileSync(broken, "this is a text file, and has been one for more than the length of a header of SQLite 3 files");
+  expect(() => engine.open(broken, {})).toThrow(`${broken}: it is not an SQLite database`);
+
+  const missing = join(directory, "nowhere", "a.db");
+  expect(() => engine.open(missing, {})).toThrow(`${missing}: it cannot be opened`);
+
+  const locked = join(directory, "locked.db");
+  const other = new Database(locked);
+  other.run("CREATE TABLE t (a)");
+  other.run("BEGIN EXCLUSIVE");
+  expect(() => engine.open(locked, {})).toThrow(`${locked}: another process has locked it`);
+  other.close();
+  expect(engine.openFiles).toBe(0);
+});
+
+test("[DB22] a file that is open already is refused: it has one writer", () => {
+  const path = join(directory, "a.db");
+  engine.open(path, {});
+  expect(() => engine.open(path, {})).toThrow("is open already");
+});
+
+test("[DB23] a migration that throws leaves no new file behind", () => {
+  const migrate = () => {
+    throw new Error("no");
+  };
+  expect(() => engine.open(join(directory, "a.db"), { migrate })).toThrow("no");
+  expect(fs.readdirSync(directory)).toEqual([]);
+});
+
+test("[DB13] under constant writes the WAL stays bounded, and goes on being moved", async () => {
+  const path = join(directory, "a.db");
+  const file = engine.open(path, { migrate: (sqlite) => sqlite.run(CREATE) });
+  const text = "x".repeat(20_000);
+  let written = 0;
+  let walBytesMax = 0;
+  await Promise.all(
+    Array.from({ length: 16 }, async () => {
+      while (written * text.length < 6 * WAL_BYTES_MAX) {
+        written += 1;
+        const id = `${written}`;
+        await file.write((tx) => tx.query("INSERT INTO items VALUES (?, ?)").run(id, text));
+        walBytesMax = Math.max(walBytesMax, fs.statSync(`${path}-wal`).size);
+      }
+    }),
+  );
+  expect(walBytesMax).toBeGreaterThan(4 * 1024 * 1024);
+  expect(walBytesMax).toBeLessThan(1.5 * WAL_BYTES_MAX);
+  expect(fs.statSync(path).size).toBeGreaterThan(4 * WAL_BYTES_MAX);
+  expect(file.query("SELECT count(*) AS n FROM items").get()).toEqual({ n: written });
+});
+
+test("[DB14] a reader that holds the WAL makes the writer wait for one checkpoint, not for itself", async () => {
+  const path = join(directory, "a.db");
+  const file = engine.open(path, { migrate: (sqlite) => sqlite.run(CREATE) });
+  await file.write((tx) => tx.query("INSERT INTO items VALUES ('first', '')").run());
+  const reader = new Database(path, { readonly: true });
+  reader.run("BEGIN");
+  reader.query("SELECT count(*) FROM items").get();
+  const text = "x".repeat(200_000);
+  for (let n = 0; n * text.length < 2 * WAL_BYTES_MAX; n += 1) {
+    await file.write((tx) => tx.query("INSERT INTO items VALUES (?, ?)").run(`${n}`, text));
+  }
+  expect(fs.statSync(`${path}-wal`).size).toBeGreaterThan(WAL_BYTES_MAX);
+  reader.run("COMMIT");
+  reader.close();
+  await file.close();
+  expect(fs.readdirSync(directory)).toEqual(["a.db"]);
+});
+
+const WRITER_SOURCE = `
+import { createStorageEngine } from ${JSON.stringify(join(import.meta.dir, "index.ts"))};
+import { systemClock } from ${JSON.stringify(join(import.meta.dir, "../kernel/clock.ts"))};
+const file = createStorageEngine({ clock: systemClock }).open(process.argv[1], {
+  migrate: (sqlite) => sqlite.run(${JSON.stringify(CREATE)}),
+});
+let n = 0;
+for (let writer = 0; writer < 32; writer += 1) {
+  (async () => {
+    for (;;) {
+      const id = String((n += 1));
+      await file.write((tx) => {
+        tx.query("INSERT INTO items VALUES (?, ?)").run(id, "x".repeat(2000));
+        tx.change({ table: "items", id, before: null, after: {} });
+      });
+      process.stdout.write(id + "\\n");
+    }
+  })();
+}`;
+
+test("[DB24] a process that is killed under load loses no answered write, and its row count is right", async () => {
+  const path = join(directory, "a.db");
+  const child = Bun.spawn([process.execPath, "-e", WRITER_SOURCE, path], { stdout: "pipe", stderr: "inherit" });
+  setTimeout(() => child.kill("SIGKILL"), 700);
+  const output = await new Response(child.stdout).text();
+  // The last line may have been cut by the kill.
+  const answered = output.split("\n").slice(0, -1);
+  expect(answered.length).toBeGreaterThan(100);
+  const file = engine.open(path, {});
+  const stored = new Set(file.query("SELECT id FROM items").values().flat());
+  expect(answered.filter((id) => !stored.has(id))).toEqual([]);
+  expect(file.rowCount("items")).toBe(stored.size);
+});
+
+test("[DB25] a file made from a template is whole, and what is written to it survives", async () => {
+  const source = new Database(":memory:");
+  source.run(CREATE);
+  source.run("INSERT INTO items VALUES ('from the template', null)");
+  const content = new Uint8Array(source.serialize());
+  source.close();
+  content[18] = 2;
+  content[19] = 2;
+  const path = join(directory, "a.db");
+  const file = engine.open(path, { template: () => content });
+  await file.write((tx) => tx.query("INSERT INTO items VALUES ('own', null)").run());
+  await file.close();
+  const again = engine.open(path, { template: () => new Uint8Array() });
+  expect(again.query("SELECT id FROM items ORDER BY id").values().flat()).toEqual(["from the template", "own"]);
+});

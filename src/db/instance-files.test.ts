@@ -1,0 +1,145 @@
+import { afterEach, beforeEach, expect, test } from "bun:test";
+import fs, { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { systemClock } from "../kernel/clock.ts";
+import { declaredMigration } from "./declared.ts";
+import { createStorageEngine } from "./engine.ts";
+import { createInstanceFiles, type InstanceFiles } from "./instance-files.ts";
+import type { DatabaseFile, StorageEngine } from "./types.ts";
+import type { SyncFile } from "./wal-sync.ts";
+
+const OPEN_MAX = 8;
+
+let directory: string;
+let engine: StorageEngine;
+let instances: InstanceFiles;
+let syncFile: SyncFile;
+let announced: string[];
+
+beforeEach(() => {
+  directory = join(mkdtempSync(join(tmpdir(), "instances-")), "clubs");
+  syncFile = fs.fdatasync;
+  announced = [];
+  engine = createStorageEngine({ clock: systemClock, syncFile: (descriptor, done) => syncFile(descriptor, done) });
+  const id = { name: "id", type: "TEXT" as const, notNull: true, unique: false, check: null, references: null };
+  instances = createInstanceFiles(engine, {
+    directory,
+    openMax: OPEN_MAX,
+    migrate: declaredMigration([
+      { name: "items", kind: "", columnKinds: {}, columns: [id], indexes: [], fts: null, migrations: [] },
+    ]),
+    onChange: (instanceId, groups) => announced.push(`${instanceId}: ${groups.flat().map((change) => change.id)}`),
+  });
+});
+
+afterEach(async () => {
+  await instances.close();
+  await engine.stop();
+  rmSync(join(directory, ".."), { recursive: true });
+});
+
+function use(instanceId: string): DatabaseFile {
+  const file = instances.get(instanceId, { create: true });
+  if (file === null) throw new Error("create gives a file");
+  return file;
+}
+
+function insert(instanceId: string, id: string): Promise<void> {
+  return use(instanceId).write((tx) => {
+    tx.query("INSERT INTO items VALUES (?)").run(id);
+    tx.change({ table: "items", id, before: null, after: { id } });
+  });
+}
+
+const idsOf = (instanceId: string) => use(instanceId).query("SELECT id FROM items ORDER BY id").values().flat();
+
+test("[DB26] an instance that was never written to does not exist, and asking makes nothing", async () => {
+  expect(instances.exists("red")).toBe(false);
+  expect(instances.get("red", { create: false })).toBeNull();
+  expect(fs.existsSync(directory)).toBe(false);
+  const file = use("red");
+  expect(fs.existsSync(directory)).toBe(false);
+  await file.write((tx) => tx.query("INSERT INTO items VALUES ('a')").run());
+  expect(instances.exists("red")).toBe(true);
+  expect(instances.get("red", { create: false })).not.toBeNull();
+});
+
+test("[DB26] each instance has its own records, and its changes carry its name", async () => {
+  await Promise.all([insert("red", "a"), insert("blue", "b")]);
+  expect([idsOf("red"), idsOf("blue")]).toEqual([["a"], ["b"]]);
+  expect(announced.sort()).toEqual(["blue: b", "red: a"]);
+  expect(use("red").rowCount("items")).toBe(1);
+});
+
+test("[DB27] beyond openMax the files used longest ago are closed; a handle opens its file again", async () => {
+  const kept = use("club 0");
+  for (let n = 0; n < 30; n += 1) await insert(`club ${n}`, `item ${n}`);
+  await Bun.sleep(300);
+  expect(instances.size).toBeLessThanOrEqual(OPEN_MAX);
+  expect(engine.openFiles).toBe(instances.size);
+  expect(kept.query("SELECT id FROM items").values()).toEqual([["item 0"]]);
+  for (let n = 0; n < 30; n += 1) expect(idsOf(`club ${n}`)).toEqual([`item ${n}`]);
+});
+
+test("[DB27] a file that is used all the time stays open", async () => {
+  await insert("busy", "a");
+  const { sqlite } = use("busy");
+  for (let n = 0; n < 40; n += 1) {
+    await insert(`club ${n}`, "x");
+    use("busy").query("SELECT 1").get();
+  }
+  expect(use("busy").sqlite).toBe(sqlite);
+});
+
+test("[DB28] a file with a write under way is never closed", async () => {
+  await insert("slow", "a");
+  const held: (() => void)[] = [];
+  syncFile = (descriptor, done) => {
+    held.push(() => fs.fdatasync(descriptor, done));
+  };
+  let isAnswered = false;
+  const slow = insert("slow", "b").then(() => {
+    isAnswered = true;
+  });
+  await Bun.sleep(20);
+  syncFile = fs.fdatasync;
+  expect(held.length).toBe(1);
+  for (let n = 0; n < 30; n += 1) await insert(`club ${n}`, "x");
+  await Bun.sleep(200);
+  expect(isAnswered).toBe(false);
+  for (const release of held) release();
+  await slow;
+  expect(idsOf("slow")).toEqual(["a", "b"]);
+});
+
+test("[DB28] when more files have work under way than may be open, writes wait for room, and quick reads are 503", async () => {
+  const held: (() => void)[] = [];
+  syncFile = (descriptor, done) => {
+    held.push(() => fs.fdatasync(descriptor, done));
+  };
+  const names = Array.from({ length: 150 }, (_, n) => `club ${n}`);
+  const writes = names.map((name) => insert(name, "x"));
+  await Bun.sleep(300);
+  expect(instances.size).toBeLessThan(names.length);
+  expect(() => use("one more").query("SELECT 1")).toThrow("Too many database instances");
+  syncFile = fs.fdatasync;
+  for (const release of held) release();
+  await Promise.all(writes);
+  for (const name of names) expect(idsOf(name)).toEqual(["x"]);
+});
+
+test("[DB29] a file that another instance wrote under a name of the same letters is refused", async () => {
+  await insert("Red", "a");
+  await use("Red").close();
+  // What a file system that ignores case would do.
+  fs.renameSync(join(directory, "Red.db"), join(directory, "red.db"));
+  await expect(insert("red", "b")).rejects.toMatchObject({ status: 409 });
+});
+
+test("[DB27] closing leaves one file an instance, with everything in it", async () => {
+  await Promise.all(Array.from({ length: 12 }, (_, n) => insert(`club ${n}`, "x")));
+  await instances.close();
+  expect(fs.readdirSync(directory).sort()).toEqual(Array.from({ length: 12 }, (_, n) => `club ${n}.db`).sort());
+  expect(idsOf("club 7")).toEqual(["x"]);
+});
