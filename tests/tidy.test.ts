@@ -132,7 +132,7 @@ describe("sources", () => {
       .flatMap((path) =>
         read(path)
           .replace(/`(?:\\[\s\S]|[^`\\])*`/g, "``")
-          .replace(path.endsWith("limits.ts") ? CHECKED_LIMITS : /^$/g, "")
+          .replace(path.endsWith("limits.ts") ? CHECKED_LIMITS : /^$/g, "  ")
           .split("\n")
           .filter((line) => !DECLARATION.test(line) || (AT_ONCE.test(line) && !line.includes("=>")))
           .map((line) => `${path}: ${line}`),

@@ -1,0 +1,32 @@
+import { parseArgs } from "node:util";
+
+// `npm run check`: everything that a machine can say about the sources, in seconds. All of it runs, then the failures are
+// named, so that one look shows what is to do. `npm run check -- --only types` runs one of them.
+
+const bin = (name: string): string => `node_modules/.bin/${name}`;
+
+const CHECKS: Readonly<Record<string, readonly string[]>> = {
+  "format and lint": [bin("biome"), "check", "--error-on-warnings", "."],
+  types: [bin("tsc"), "--noEmit", "-p", "."],
+  tidy: [process.execPath, "test", "--only-failures", "tests/tidy.test.ts"],
+  "unused code": [bin("knip"), "--no-progress"],
+};
+
+const { values } = parseArgs({ args: process.argv.slice(2), options: { only: { type: "string" } } });
+const wanted = Object.entries(CHECKS).filter(([name]) => values.only === undefined || name.includes(values.only));
+if (wanted.length === 0) {
+  console.error(`There is no check "${values.only}": ${Object.keys(CHECKS).join(", ")}`);
+  process.exit(2);
+}
+
+async function run([name, command]: [string, readonly string[]]) {
+  const startedAt = performance.now();
+  const child = Bun.spawn([...command], { stdin: "ignore", stdout: "pipe", stderr: "pipe" });
+  const [output, errors, code] = await Promise.all([child.stdout.text(), child.stderr.text(), child.exited]);
+  return { name, output: output + errors, isFine: code === 0, ms: Math.round(performance.now() - startedAt) };
+}
+
+const results = await Promise.all(wanted.map(run));
+for (const { name, output, isFine } of results) if (!isFine) console.error(`--- ${name}\n${output.trim()}\n`);
+for (const { name, isFine, ms } of results) console.log(`${isFine ? "ok    " : "FAILED"} ${name} (${ms} ms)`);
+process.exit(results.every(({ isFine }) => isFine) ? 0 : 1);
