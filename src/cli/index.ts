@@ -19,6 +19,8 @@ const COMMANDS: Readonly<Record<string, LoadCommand>> = {
   init: async () => (await import("./init.ts")).initCommand,
   keys: async () => (await import("./keys.ts")).keysCommand,
   check: async () => (await import("./check.ts")).checkCommand,
+  import: async () => (await import("./import.ts")).importCommand,
+  export: async () => (await import("./export.ts")).exportCommand,
 };
 
 const mainCommand = defineCommand({

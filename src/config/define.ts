@@ -1,5 +1,5 @@
 import type { JsonValue } from "../kernel/json.ts";
-import type { MaybePromise } from "../kernel/maybe-promise.ts";
+import type { MaybePromise, OrNothing } from "../kernel/maybe-promise.ts";
 import type { AppAccess } from "./app-access.ts";
 import type {
   Auth,
@@ -67,8 +67,13 @@ interface TypedAccess<R> extends Pick<TableAccess, "upsert"> {
 }
 
 interface TypedHooks<R> {
-  beforeInsert?: (auth: Auth | null, record: R, app: AppAccess) => MaybePromise<Written<R> | void>;
-  beforeUpdate?: (auth: Auth | null, record: R, changes: Written<R>, app: AppAccess) => MaybePromise<Written<R> | void>;
+  beforeInsert?: (auth: Auth | null, record: R, app: AppAccess) => MaybePromise<OrNothing<Written<R>>>;
+  beforeUpdate?: (
+    auth: Auth | null,
+    record: R,
+    changes: Written<R>,
+    app: AppAccess,
+  ) => MaybePromise<OrNothing<Written<R>>>;
   beforeDelete?: (auth: Auth | null, record: R, app: AppAccess) => MaybePromise<void>;
   afterInsert?: (record: R, app: AppAccess) => MaybePromise<void>;
   afterUpdate?: (record: R, before: R, app: AppAccess) => MaybePromise<void>;

@@ -1,5 +1,5 @@
 import type { JsonObject, JsonValue } from "../kernel/json.ts";
-import type { MaybePromise } from "../kernel/maybe-promise.ts";
+import type { MaybePromise, OrNothing } from "../kernel/maybe-promise.ts";
 import type { AppAccess } from "./app-access.ts";
 import type { Auth } from "./types.ts";
 
@@ -65,7 +65,7 @@ export interface RoomConfig {
   onLeave?: (room: Room, player: Player, reason: LeaveReason) => MaybePromise<void>;
   onDestroy?: (room: Room) => MaybePromise<void>;
   actions?: {
-    [actionType: string]: (room: Room, player: Player, payload: JsonValue) => MaybePromise<JsonValue | void>;
+    [actionType: string]: (room: Room, player: Player, payload: JsonValue) => MaybePromise<OrNothing<JsonValue>>;
   };
   timers?: { [name: string]: (room: Room, data: JsonValue) => MaybePromise<void> };
 }

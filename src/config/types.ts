@@ -1,5 +1,5 @@
 import type { JsonObject, JsonValue } from "../kernel/json.ts";
-import type { MaybePromise } from "../kernel/maybe-promise.ts";
+import type { MaybePromise, OrNothing } from "../kernel/maybe-promise.ts";
 import type { AppAccess } from "./app-access.ts";
 import type { RoomsConfig } from "./room-types.ts";
 
@@ -81,13 +81,13 @@ export interface TableAccess {
 
 /** `before*` run inside the write and may replace what is written or throw; `after*` run once it is on disk. Decisions 4. */
 export interface TableHooks {
-  beforeInsert?: (auth: Auth | null, record: TableRecord, app: AppAccess) => MaybePromise<TableRecord | void>;
+  beforeInsert?: (auth: Auth | null, record: TableRecord, app: AppAccess) => MaybePromise<OrNothing<TableRecord>>;
   beforeUpdate?: (
     auth: Auth | null,
     record: TableRecord,
     changes: TableRecord,
     app: AppAccess,
-  ) => MaybePromise<TableRecord | void>;
+  ) => MaybePromise<OrNothing<TableRecord>>;
   beforeDelete?: (auth: Auth | null, record: TableRecord, app: AppAccess) => MaybePromise<void>;
   afterInsert?: (record: TableRecord, app: AppAccess) => MaybePromise<void>;
   afterUpdate?: (record: TableRecord, before: TableRecord, app: AppAccess) => MaybePromise<void>;

@@ -1,6 +1,10 @@
 /** A value that may have to be waited for. Hot paths stay synchronous where nothing is awaited. */
 export type MaybePromise<T> = T | Promise<T>;
 
+/** What a function gives that need not return anything. */
+// biome-ignore lint/suspicious/noConfusingVoidType: `undefined` would ask functions for a return statement
+export type OrNothing<T> = T | void;
+
 export function isPromise<T>(value: MaybePromise<T>): value is Promise<T> {
   return typeof value === "object" && value !== null && typeof (value as { then?: unknown }).then === "function";
 }

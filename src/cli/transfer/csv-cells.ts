@@ -1,0 +1,46 @@
+import type { FieldType } from "../../config/types.ts";
+import type { JsonValue } from "../../kernel/json.ts";
+
+const NUMBER = /^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$/;
+
+export interface Cell {
+  text: string;
+  /** Whether it stood in quotes, which is how an empty text differs from nothing. */
+  isQuoted: boolean;
+}
+
+/**
+ * A cell as a value of its field's declared type; without one it stays text. An empty cell is null. What does not fit its
+ * type is handed on as it stands, so that the server's validation names it. Errors: `SyntaxError` for broken JSON, which
+ * as text would be a value of its own.
+ */
+export function parseCell({ text, isQuoted }: Cell, type: FieldType | undefined): JsonValue {
+  const isText = type === undefined || type === "string" || type === "text";
+  if (text === "") return isQuoted && isText ? "" : null;
+  switch (type) {
+    case "number":
+    case "integer":
+      return NUMBER.test(text.trim()) ? Number(text) : text;
+    case "boolean":
+      return parseBoolean(text);
+    case "json":
+      return JSON.parse(text);
+    default:
+      return text;
+  }
+}
+
+function parseBoolean(text: string): JsonValue {
+  const word = text.trim().toLowerCase();
+  if (word === "true" || word === "1") return true;
+  return word === "false" || word === "0" ? false : text;
+}
+
+/** The other way. null is an empty cell, an empty text a quoted one. */
+export function formatCell(value: JsonValue | undefined, type: FieldType | undefined): string {
+  if (value === null || value === undefined) return "";
+  const text = typeof value === "string" && type !== "json" ? value : JSON.stringify(value);
+  return text === "" || /[",\r\n]|^\s|\s$/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
+}
+
+export const formatRow = (cells: readonly string[]): string => `${cells.join(",")}\r\n`;

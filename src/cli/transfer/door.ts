@@ -1,0 +1,137 @@
+import { existsSync } from "node:fs";
+import { loadConfig } from "../../config/load.ts";
+import type { FieldType, PlatformConfig } from "../../config/types.ts";
+import * as platformModule from "../../index.ts";
+import { isJsonObject, type JsonObject } from "../../kernel/json.ts";
+import { openPlatform } from "../../open-platform.ts";
+import { createLogger } from "../logs.ts";
+import { configOption, dataOption } from "../options.ts";
+import { CommandError, UsageError } from "../usage-error.ts";
+import type { Target } from "./target.ts";
+
+/** What `import` and `export` take to find the server. */
+export const doorOptions = {
+  url: { type: "string", description: "A running server; without it the data directory is opened", valueHint: "URL" },
+  key: { type: "string", description: "The service key for --url (else PLATFORM_SERVICE_KEY)", valueHint: "KEY" },
+  config: configOption,
+  data: dataOption,
+} as const;
+
+export interface Reply {
+  status: number;
+  body: JsonObject;
+}
+
+/** The public door of a server with a service key: of one that runs, or of one opened in this process. */
+export interface Door {
+  get(path: string): Promise<Reply>;
+  post(path: string, body: unknown): Promise<Reply>;
+  /** The declared types of a table's fields; null for a schemaless table, and where nobody says what is declared. */
+  fieldTypes(target: Target): Promise<FieldTypes | null>;
+  close(): Promise<void>;
+}
+
+export type FieldTypes = ReadonlyMap<string, FieldType>;
+type Send = (path: string, init: RequestInit) => Promise<Response>;
+
+interface DoorArguments {
+  url?: string | undefined;
+  key?: string | undefined;
+  config: string;
+  data: string;
+}
+
+export async function openDoor(args: DoorArguments): Promise<Door> {
+  return args.url === undefined ? openStopped(args) : openRunning(args, args.url);
+}
+
+async function openRunning(args: DoorArguments, url: string): Promise<Door> {
+  const base = URL.parse(url);
+  if (base === null || !/^https?:$/.test(base.protocol))
+    throw new UsageError(`--url must be an http URL, got "${url}"`);
+  const key = args.key ?? process.env["PLATFORM_SERVICE_KEY"] ?? "";
+  if (key === "") throw new UsageError("--url needs --key, or PLATFORM_SERVICE_KEY in the environment");
+  const send: Send = async (path, init) => {
+    try {
+      return await fetch(`${url.replace(/\/$/, "")}${path}`, init);
+    } catch (cause) {
+      throw new CommandError(`${url} does not answer: ${cause instanceof Error ? cause.message : cause}`, { cause });
+    }
+  };
+  const door = createDoor(send, key);
+  return {
+    ...door,
+    async fieldTypes(target) {
+      const { status, body } = await door.get("/api/schema");
+      if (status === 200) return typesFromSchema(body, target);
+      // The server keeps its schema to itself; the config may lie here all the same.
+      if (!existsSync(args.config)) return null;
+      return typesFromConfig((await loadConfig(args.config, platformModule)).config, target);
+    },
+    close: async () => {},
+  };
+}
+
+async function openStopped(args: DoorArguments): Promise<Door> {
+  if (args.key !== undefined) throw new UsageError("--key is for --url");
+  const { config } = await loadConfig(args.config, platformModule);
+  const platform = await openPlatform(config, { data: args.data, environment: process.env, logger: createLogger() });
+  const send: Send = (path, init) => platform.fetch(new Request(`http://localhost${path}`, init));
+  return {
+    ...createDoor(send, platform.serviceKey),
+    fieldTypes: async (target) => typesFromConfig(config, target),
+    close: () => platform.stop(),
+  };
+}
+
+function createDoor(send: Send, key: string): Pick<Door, "get" | "post"> {
+  const headers = { "x-platform-service-key": key };
+  const read = async (response: Response): Promise<Reply> => {
+    const text = await response.text();
+    let body: unknown = null;
+    try {
+      body = JSON.parse(text);
+    } catch {
+      // No answer of a platform; the status says what can be said.
+    }
+    return { status: response.status, body: isJsonObject(body) ? body : {} };
+  };
+  return {
+    get: async (path) => read(await send(path, { headers })),
+    post: async (path, body) => {
+      const json = { ...headers, "content-type": "application/json" };
+      return read(await send(path, { method: "POST", headers: json, body: JSON.stringify(body) }));
+    },
+  };
+}
+
+function typesFromConfig(config: PlatformConfig, target: Target): FieldTypes | null {
+  const schema = config.databases?.[target.namespace]?.tables[target.table]?.schema;
+  if (schema === undefined) return null;
+  const types = new Map<string, FieldType>([["id", "string"]]);
+  for (const [name, field] of Object.entries(schema)) if (field !== false) types.set(name, field.type);
+  for (const name of ["createdAt", "updatedAt"]) if (schema[name] !== false) types.set(name, "datetime");
+  return types;
+}
+
+/** From the answer of `GET /api/schema`. */
+function typesFromSchema(body: JsonObject, target: Target): FieldTypes | null {
+  const fields = [`namespaces`, target.namespace, "tables", target.table, "fields"].reduce<unknown>(
+    (value, name) => (isJsonObject(value) ? value[name] : undefined),
+    body,
+  );
+  if (!isJsonObject(fields)) return null;
+  const types = new Map<string, FieldType>();
+  // The server has just said so, in its own words for types.
+  for (const [name, field] of Object.entries(fields))
+    if (isJsonObject(field)) types.set(name, field["type"] as FieldType);
+  for (const name of ["createdAt", "updatedAt"]) if (!types.has(name)) types.set(name, "datetime");
+  return types.set("id", "string");
+}
+
+/** Fails with the server's own words. */
+export function requireOk({ status, body }: Reply): JsonObject {
+  if (status >= 200 && status < 300) return body;
+  const message = typeof body["message"] === "string" ? body["message"] : "no reason given";
+  throw new CommandError(`the server answered ${status}: ${message}`);
+}

@@ -1,0 +1,25 @@
+import { Presets, SingleBar } from "cli-progress";
+
+export interface Progress {
+  /** `done` of the whole, and how many records that is. */
+  show(done: number, records: number): void;
+  end(): void;
+}
+
+/** A bar on a terminal, silence otherwise. On standard error, since standard output may be the export itself. */
+export function createProgress(whole: number): Progress {
+  if (process.stderr.isTTY !== true || whole === 0) return { show() {}, end() {} };
+  const bar = new SingleBar(
+    {
+      format: "{bar} {percentage}%  {records} records  {eta_formatted} left",
+      stream: process.stderr,
+      hideCursor: true,
+    },
+    Presets.shades_classic,
+  );
+  bar.start(whole, 0, { records: 0 });
+  return {
+    show: (done, records) => bar.update(done, { records }),
+    end: () => bar.stop(),
+  };
+}

@@ -1,0 +1,169 @@
+import { createReadStream } from "node:fs";
+import { JSONParser } from "@streamparser/json";
+import { CsvError, parse } from "csv-parse";
+import { isJsonObject, type JsonObject } from "../../kernel/json.ts";
+import { CommandError } from "../usage-error.ts";
+import { parseCell } from "./csv-cells.ts";
+import type { FieldTypes } from "./door.ts";
+import type { Format } from "./format.ts";
+
+export interface SourceRecord {
+  /** `line 17`, or `element 17` of a JSON array; from 1. */
+  place: string;
+  record: JsonObject;
+  /** Bytes of the file read so far. */
+  bytesRead: number;
+}
+
+/** A line longer than this is no record. */
+const LINE_MAX_CHARACTERS = 64 * 1024 * 1024;
+const BYTE_ORDER_MARK = /^\ufeff/;
+
+/** The records of a file, read as they are asked for. Errors: `CommandError` that names the place. */
+export function readRecords(file: string, format: Format, types: FieldTypes | null): AsyncGenerator<SourceRecord> {
+  switch (format) {
+    case "json":
+      return readJsonArray(file);
+    case "ndjson":
+      return readLines(file);
+    case "csv":
+      return readCsv(file, types);
+    default:
+      return format satisfies never;
+  }
+}
+
+function asRecord(value: unknown, place: string): JsonObject {
+  if (isJsonObject(value)) return value;
+  throw new CommandError(`${place}: must be a JSON object`);
+}
+
+async function* readLines(file: string): AsyncGenerator<SourceRecord> {
+  let lineNumber = 0;
+  for await (const { line, bytesRead } of linesOf(file)) {
+    lineNumber++;
+    const text = lineNumber === 1 ? line.replace(BYTE_ORDER_MARK, "") : line;
+    if (text.trim() === "") continue;
+    const place = `line ${lineNumber}`;
+    let value: unknown;
+    try {
+      value = JSON.parse(text);
+    } catch (cause) {
+      throw new CommandError(`${place}: is not valid JSON (${cause instanceof Error ? cause.message : cause})`, {
+        cause,
+      });
+    }
+    yield { place, record: asRecord(value, place), bytesRead };
+  }
+}
+
+async function* linesOf(file: string): AsyncGenerator<{ line: string; bytesRead: number }> {
+  const decoder = new TextDecoder();
+  let rest = "";
+  let bytesRead = 0;
+  for await (const chunk of chunksOf(file)) {
+    bytesRead += chunk.byteLength;
+    const lines = (rest + decoder.decode(chunk, { stream: true })).split("\n");
+    rest = lines.pop() ?? "";
+    if (rest.length > LINE_MAX_CHARACTERS)
+      throw new CommandError(`${file} has a line of more than ${LINE_MAX_CHARACTERS} characters`);
+    for (const line of lines) yield { line, bytesRead };
+  }
+  yield { line: rest + decoder.decode(), bytesRead };
+}
+
+/** Node's stream of a file: it reads no further than it is asked. */
+const chunksOf = (file: string): AsyncIterable<Uint8Array> => createReadStream(file);
+
+async function* readJsonArray(file: string): AsyncGenerator<SourceRecord> {
+  const parser = new JSONParser({ paths: ["$.*"], keepStack: false });
+  let elements: unknown[] = [];
+  parser.onValue = ({ value }) => {
+    elements.push(value);
+  };
+  let count = 0;
+  let bytesRead = 0;
+  let isStarted = false;
+  for await (const chunk of chunksOf(file)) {
+    bytesRead += chunk.byteLength;
+    if (!isStarted) {
+      const start = new TextDecoder().decode(chunk).replace(BYTE_ORDER_MARK, "").trimStart();
+      if (start !== "" && !start.startsWith("[")) throw new CommandError(`${file} must hold a JSON array`);
+      isStarted = start !== "";
+    }
+    let failure: unknown = null;
+    try {
+      parser.write(isStarted && bytesRead === chunk.byteLength ? withoutMark(chunk) : chunk);
+    } catch (cause) {
+      failure = cause;
+    }
+    // What came before the mistake is read first: it is the record after these that is broken.
+    for (const element of elements) {
+      count++;
+      yield { place: `element ${count}`, record: asRecord(element, `element ${count}`), bytesRead };
+    }
+    elements = [];
+    if (failure !== null) throw brokenArray(count + 1, failure);
+  }
+  if (!parser.isEnded) throw brokenArray(count + 1, new Error("the file ends before the array does"));
+}
+
+const brokenArray = (element: number, cause: unknown): CommandError =>
+  new CommandError(`element ${element}: is not valid JSON (${cause instanceof Error ? cause.message : cause})`, {
+    cause,
+  });
+
+const withoutMark = (chunk: Uint8Array): Uint8Array =>
+  chunk[0] === 0xef && chunk[1] === 0xbb && chunk[2] === 0xbf ? chunk.subarray(3) : chunk;
+
+async function* readCsv(file: string, types: FieldTypes | null): AsyncGenerator<SourceRecord> {
+  let columns: readonly string[] | null = null;
+  let nextLine = 1;
+  const input = createReadStream(file);
+  const parser = parse({
+    bom: true,
+    info: true,
+    skip_empty_lines: true,
+    // An object a cell, because the text alone does not say whether it was quoted.
+    cast: (text, { quoting }) => ({ text, isQuoted: quoting }),
+  });
+  input.on("error", (cause) => parser.destroy(cause));
+  try {
+    for await (const item of input.pipe(parser)) {
+      // The forms that `info` and `cast` above give.
+      const { record: cells, info } = item as {
+        record: { text: string; isQuoted: boolean }[];
+        info: { lines: number };
+      };
+      const place = `line ${nextLine}`;
+      nextLine = info.lines + 1;
+      if (columns === null) columns = cells.map((cell) => cell.text.trim());
+      else yield { place, record: csvRecord(columns, cells, types, place), bytesRead: input.bytesRead };
+    }
+  } catch (cause) {
+    if (cause instanceof CsvError) throw new CommandError(`line ${nextLine}: ${cause.message}`, { cause });
+    throw cause;
+  }
+}
+
+function csvRecord(
+  columns: readonly string[],
+  cells: readonly { text: string; isQuoted: boolean }[],
+  types: FieldTypes | null,
+  place: string,
+): JsonObject {
+  const record: JsonObject = {};
+  for (const [index, name] of columns.entries()) {
+    const cell = cells[index];
+    if (cell === undefined) continue;
+    try {
+      const value = parseCell(cell, types?.get(name));
+      // These are made by the server where a file has none.
+      const isMade = value === null && (name === "id" || name === "createdAt" || name === "updatedAt");
+      if (!isMade) record[name] = value;
+    } catch {
+      throw new CommandError(`${place}: ${name}: is not valid JSON`);
+    }
+  }
+  return record;
+}

@@ -1,0 +1,666 @@
+import { describe, expect, test } from "bun:test";
+import { checkConfig, checkedConfig } from "./check.ts";
+import { ConfigError } from "./problems.ts";
+import { configWarnings } from "./warnings.ts";
+
+/** `path: message` of every problem. */
+function problemsOf(config: unknown): string[] {
+  const checked = checkConfig(config);
+  return "problems" in checked ? checked.problems.map(({ path, message }) => `${path}: ${message}`) : [];
+}
+
+const table = (declared: unknown) => ({ databases: { shared: { tables: { posts: declared } } } });
+const schema = (fields: unknown) => table({ schema: fields });
+const field = (declared: unknown) => schema({ title: declared });
+const POSTS = "databases.shared.tables.posts";
+const TITLE = `${POSTS}.schema.title`;
+
+/** [rule, what, config, path, words of the message] */
+const CASES: [rule: string, what: string, config: unknown, path: string, words: string][] = [
+  ["CF1", "no object", 5, "", "must be an object, got 5"],
+  ["CF1", "a list for a map", { databases: [] }, "databases", "must be an object, got a list"],
+  ["CF1", "a class instance", { databases: new Map() }, "databases", "an instance of Map"],
+  ["CF1", "a namespace without tables", { databases: { a: {} } }, "databases.a.tables", "is required"],
+  ["CF1", "undefined as a declaration", { kv: { a: undefined } }, "kv.a", "is undefined"],
+  ["CF2", "unknown at the top", { databses: {} }, "databses", 'did you mean "databases"?'],
+  [
+    "CF2",
+    "unknown in a field",
+    field({ type: "string", requird: true }),
+    `${TITLE}.requird`,
+    'did you mean "required"?',
+  ],
+  ["CF2", "unknown in kv", { kv: { a: { ttl: 5 } } }, "kv.a.ttl", "nothing can be declared"],
+  ["CF2", "unknown without a near name", { api: { zzzz: 1 } }, "api.zzzz", "only schemaEndpoint, docs"],
+  ["CF2", "constructor as a member", { api: JSON.parse('{"constructor":1}') }, "api.constructor", "is not known here"],
+  ["CF3", "a namespace with a dot", { databases: { "a.b": { tables: {} } } }, "databases.a.b", "must be a name"],
+  [
+    "CF3",
+    "a table with a hyphen",
+    { databases: { a: { tables: { "b-c": {} } } } },
+    "databases.a.tables.b-c",
+    "digits and _",
+  ],
+  ["CF3", "a digit first", { d1: { "1a": {} } }, "d1.1a", "must be a name"],
+  [
+    "CF3",
+    "a long name",
+    { kv: { ["x".repeat(65)]: {} } },
+    `kv.${"x".repeat(65)}`,
+    "at most 64 characters long, got 65",
+  ],
+  ["CF3", "an empty name", { kv: { "": {} } }, "kv.", "must be a name"],
+  ["CF4", "_platform", schema({ _platform_x: { type: "json" } }), `${POSTS}.schema._platform_x`, "reserved"],
+  ["CF4", "sqlite_", { databases: { a: { tables: { SQLITE_x: {} } } } }, "databases.a.tables.SQLITE_x", "reserved"],
+  ["CF4", "_fts", { databases: { a: { tables: { posts_fts: {} } } } }, "databases.a.tables.posts_fts", "_fts"],
+  [
+    "CF4",
+    "_fts_data",
+    { databases: { a: { tables: { posts_fts_data: {} } } } },
+    "databases.a.tables.posts_fts_data",
+    "_fts",
+  ],
+  ["CF4", "rowid", schema({ RowId: { type: "json" } }), `${POSTS}.schema.RowId`, "SQLite calls the row"],
+  ["CF4", "__proto__", JSON.parse('{"kv":{"__proto__":{}}}'), "kv.__proto__", "JavaScript objects"],
+  [
+    "CF4",
+    "constructor",
+    { storage: { buckets: { constructor: {} } } },
+    "storage.buckets.constructor",
+    "JavaScript objects",
+  ],
+  [
+    "CF4",
+    "an action __proto__",
+    JSON.parse('{"rooms":{"r":{"actions":{"__proto__":1}}}}'),
+    "rooms.r.actions.__proto__",
+    "handler",
+  ],
+  ["CF5", "two tables", { databases: { a: { tables: { x: {}, X: {} } } } }, "databases.a.tables.X", "only in case"],
+  ["CF5", "two fields", schema({ ab: { type: "json" }, aB: { type: "json" } }), `${POSTS}.schema.aB`, "only in case"],
+  ["CF5", "two databases", { d1: { a: {}, A: {} } }, "d1.A", "differs from a only in case"],
+  ["CF6", "id", schema({ id: { type: "string" } }), `${POSTS}.schema.id`, "exists without being declared"],
+  ["CF6", "id false", schema({ id: false }), `${POSTS}.schema.id`, "exists without being declared"],
+  [
+    "CF6",
+    "createdAt",
+    schema({ createdAt: { type: "datetime" } }),
+    `${POSTS}.schema.createdAt`,
+    "false switches it off",
+  ],
+  ["CF6", "another field false", schema({ title: false }), TITLE, "must be an object, got false"],
+  ["CF6", "ID", schema({ ID: { type: "string" } }), `${POSTS}.schema.ID`, "differs from id only in case"],
+  ["CF7", "no type", field({}), `${TITLE}.type`, "is required"],
+  [
+    "CF7",
+    "an unknown type",
+    field({ type: "strng" }),
+    `${TITLE}.type`,
+    'must be one of string, text, number, integer, boolean, datetime, json, got "strng" (did you mean "string"?)',
+  ],
+  [
+    "CF7",
+    "min over max",
+    field({ type: "string", min: 5, max: 2 }),
+    `${TITLE}.min`,
+    "must not be above max, got 5 and 2",
+  ],
+  ["CF7", "a negative length", field({ type: "text", min: -1 }), `${TITLE}.min`, "counts characters"],
+  ["CF7", "a bound of a boolean", field({ type: "boolean", max: 1 }), `${TITLE}.max`, "not for boolean"],
+  [
+    "CF7",
+    "a bound that is no number",
+    field({ type: "number", max: Number.NaN }),
+    `${TITLE}.max`,
+    "must be a number, got NaN",
+  ],
+  [
+    "CF7",
+    "a broken pattern",
+    field({ type: "string", pattern: "(" }),
+    `${TITLE}.pattern`,
+    "is not a regular expression",
+  ],
+  ["CF7", "a pattern of a number", field({ type: "number", pattern: "a" }), `${TITLE}.pattern`, "not for number"],
+  ["CF7", "an empty enum", field({ type: "string", enum: [] }), `${TITLE}.enum`, "must not be empty"],
+  ["CF7", "an enum of another type", field({ type: "string", enum: ["a", 1] }), `${TITLE}.enum.1`, "must be a string"],
+  ["CF7", "an enum of fractions", field({ type: "integer", enum: [1.5] }), `${TITLE}.enum.0`, "whole number"],
+  ["CF7", "an enum twice", field({ type: "string", enum: ["a", "a"] }), `${TITLE}.enum.1`, "is there twice"],
+  ["CF7", "an enum of json", field({ type: "json", enum: ["a"] }), `${TITLE}.enum`, "not for json"],
+  ["CF7", "onUpdate of text", field({ type: "text", onUpdate: "now" }), `${TITLE}.onUpdate`, "is for datetime"],
+  ["CF7", "onUpdate later", field({ type: "datetime", onUpdate: "later" }), `${TITLE}.onUpdate`, "must be one of now"],
+  [
+    "CF7",
+    "a default of another type",
+    field({ type: "integer", default: 1.5 }),
+    `${TITLE}.default`,
+    "must be a whole number",
+  ],
+  [
+    "CF7",
+    "a default that is no day",
+    field({ type: "datetime", default: "2025-02-31x" }),
+    `${TITLE}.default`,
+    "ISO 8601",
+  ],
+  [
+    "CF7",
+    "a default too long",
+    field({ type: "string", max: 1, default: "ab" }),
+    `${TITLE}.default`,
+    "above the field's max: 2 characters",
+  ],
+  [
+    "CF7",
+    "a default too small",
+    field({ type: "number", min: 1, default: 0 }),
+    `${TITLE}.default`,
+    "below the field's min",
+  ],
+  [
+    "CF7",
+    "a default outside the enum",
+    field({ type: "string", enum: ["a"], default: "b" }),
+    `${TITLE}.default`,
+    'must be one of a, got "b"',
+  ],
+  [
+    "CF7",
+    "a default against the pattern",
+    field({ type: "string", pattern: "^a$", default: "b" }),
+    `${TITLE}.default`,
+    "pattern",
+  ],
+  [
+    "CF7",
+    "a default null that is required",
+    field({ type: "string", required: true, default: null }),
+    `${TITLE}.default`,
+    "must not be null",
+  ],
+  ["CF7", "a default function", field({ type: "json", default: () => 1 }), `${TITLE}.default`, "must be a JSON value"],
+  [
+    "CF8",
+    "an unknown table",
+    field({ type: "string", references: "nope" }),
+    `${TITLE}.references`,
+    '"nope" is not a table of this namespace',
+  ],
+  [
+    "CF8",
+    "an unknown column",
+    field({ type: "string", references: { table: "posts", column: "x" } }),
+    `${TITLE}.references.column`,
+    "not a declared field",
+  ],
+  [
+    "CF8",
+    "a column that is not unique",
+    schema({ title: { type: "string", references: { table: "posts", column: "name" } }, name: { type: "string" } }),
+    `${TITLE}.references.column`,
+    "posts.name is not unique",
+  ],
+  [
+    "CF8",
+    "another type",
+    field({ type: "integer", references: "posts" }),
+    `${TITLE}.references`,
+    "must be of the type of posts.id",
+  ],
+  [
+    "CF8",
+    "set null on required",
+    field({ type: "string", required: true, references: { table: "posts", onDelete: "set null" } }),
+    `${TITLE}.references.onDelete`,
+    "cannot be set null",
+  ],
+  [
+    "CF9",
+    "an unknown fts field",
+    table({ schema: { a: { type: "text" } }, fts: ["b"] }),
+    `${POSTS}.fts.0`,
+    '"b" is not a declared field',
+  ],
+  [
+    "CF9",
+    "an fts field of another type",
+    table({ schema: { a: { type: "json" } }, fts: { fields: ["a"] } }),
+    `${POSTS}.fts.fields.0`,
+    "must be a string or text field",
+  ],
+  ["CF9", "fts without a schema", table({ fts: ["a"] }), `${POSTS}.fts`, "needs a schema"],
+  ["CF9", "fts of nothing", table({ schema: { a: { type: "text" } }, fts: [] }), `${POSTS}.fts`, "must not be empty"],
+  [
+    "CF9",
+    "a tokenizer",
+    table({ schema: { a: { type: "text" } }, fts: { fields: ["a"], tokenize: "x" } }),
+    `${POSTS}.fts.tokenize`,
+    "must be one of unicode61, trigram, porter",
+  ],
+  [
+    "CF9",
+    "an unknown indexed field",
+    table({ schema: {}, indexes: [{ fields: ["b"] }] }),
+    `${POSTS}.indexes.0.fields.0`,
+    "not a declared field, only id, createdAt, updatedAt",
+  ],
+  [
+    "CF9",
+    "an index of a field switched off",
+    table({ schema: { createdAt: false }, indexes: [{ fields: ["createdAt"] }] }),
+    `${POSTS}.indexes.0.fields.0`,
+    "not a declared field",
+  ],
+  [
+    "CF9",
+    "an index field twice",
+    table({ indexes: [{ fields: ["id", "id"] }] }),
+    `${POSTS}.indexes.0.fields.1`,
+    "is there twice",
+  ],
+  [
+    "CF10",
+    "versions that stand",
+    table({
+      migrations: [
+        { version: 2, description: "a", up: "x" },
+        { version: 2, description: "b", up: "y" },
+      ],
+    }),
+    `${POSTS}.migrations.1.version`,
+    "2 follows 2",
+  ],
+  [
+    "CF10",
+    "a version 0",
+    table({ migrations: [{ version: 0, description: "a", up: "x" }] }),
+    `${POSTS}.migrations.0.version`,
+    "1 or more",
+  ],
+  [
+    "CF10",
+    "no SQL",
+    table({ migrations: [{ version: 1, description: "a" }] }),
+    `${POSTS}.migrations.0.up`,
+    "is required",
+  ],
+  [
+    "CF11",
+    "access of a static namespace",
+    { databases: { a: { access: { open: true }, tables: {} } } },
+    "databases.a.access",
+    "instance: true",
+  ],
+  ["CF12", "an unknown column", field({ type: "string", check: "nope > 1" }), `${TITLE}.check`, "no such column: nope"],
+  [
+    "CF12",
+    "a parenthesis too many",
+    field({ type: "string", check: "1) , (2" }),
+    `${TITLE}.check`,
+    "is not an expression",
+  ],
+  [
+    "CF13",
+    "room state",
+    { rooms: { r: { maxStateSize: 10 * 1024 * 1024 + 1 } } },
+    "rooms.r.maxStateSize",
+    "from 1 to 10485760",
+  ],
+  [
+    "CF13",
+    "dimensions",
+    { vectorize: { v: { dimensions: 8193 } } },
+    "vectorize.v.dimensions",
+    "from 1 to 8192, got 8193",
+  ],
+  ["CF13", "no dimensions", { vectorize: { v: {} } }, "vectorize.v.dimensions", "is required"],
+  ["CF13", "a body size", { server: { maxBodySize: 0 } }, "server.maxBodySize", "1 or more"],
+  [
+    "CF13",
+    "a lifetime",
+    { auth: { session: { accessTokenTtl: 0 } } },
+    "auth.session.accessTokenTtl",
+    "seconds above 0",
+  ],
+  ["CF13", "a rate", { rateLimits: { auth: { requests: 0, window: 60 } } }, "rateLimits.auth.requests", "1 or more"],
+  [
+    "CF13",
+    "an unknown group",
+    { rateLimits: { uploads: { requests: 1, window: 60 } } },
+    "rateLimits.uploads",
+    "only global, auth, signin, signup, events",
+  ],
+  [
+    "CF13",
+    "a port",
+    { auth: { mail: { smtp: { host: "a", port: 70_000 } } } },
+    "auth.mail.smtp.port",
+    "from 1 to 65535",
+  ],
+  [
+    "CF13",
+    "a thumb",
+    { storage: { buckets: { b: { thumbs: ["0x5"] } } } },
+    "storage.buckets.b.thumbs.0",
+    "WIDTHxHEIGHT",
+  ],
+  [
+    "CF14",
+    "an unknown area",
+    { serviceKeys: { k: { key: "s", scopes: ["files:a:b:read"] } } },
+    "serviceKeys.k.scopes.0",
+    '"files" is not one of',
+  ],
+  [
+    "CF14",
+    "three parts",
+    { serviceKeys: { k: { key: "s", scopes: ["db:a:read"] } } },
+    "serviceKeys.k.scopes.0",
+    "four parts",
+  ],
+  [
+    "CF14",
+    "an unknown action",
+    { serviceKeys: { k: { key: "s", scopes: ["push:*:*:shout"] } } },
+    "serviceKeys.k.scopes.0",
+    '"shout" is not an action of push',
+  ],
+  ["CF14", "an expiry", { serviceKeys: { k: { key: "s", expiresAt: "soon" } } }, "serviceKeys.k.expiresAt", "ISO 8601"],
+  [
+    "CF14",
+    "an address",
+    { serviceKeys: { k: { key: "s", ips: ["10.0.0.0/33"] } } },
+    "serviceKeys.k.ips.0",
+    "10.0.0.0/8",
+  ],
+  [
+    "CF14",
+    "one key twice",
+    { serviceKeys: { a: { key: "s" }, b: { key: "s" } } },
+    "serviceKeys.b.key",
+    "is the key of a as well",
+  ],
+  [
+    "CF14",
+    "a key that no header carries",
+    { serviceKeys: { k: { key: "a b" } } },
+    "serviceKeys.k.key",
+    "travels in a header",
+  ],
+  ["CF14", "root", { serviceKeys: { root: { key: "s" } } }, "serviceKeys.root", "the key of the data directory"],
+  ["CF15", "a public URL", { server: { publicUrl: "example.com" } }, "server.publicUrl", "begins with https: or http:"],
+  [
+    "CF15",
+    "a public URL with a query",
+    { server: { publicUrl: "https://a.example/?x=1" } },
+    "server.publicUrl",
+    "query",
+  ],
+  [
+    "CF15",
+    "an origin with a path",
+    { cors: { origin: ["https://a.example/"] } },
+    "cors.origin.0",
+    "must be * or an origin",
+  ],
+  [
+    "CF15",
+    "a * that extends the host",
+    { auth: { redirectUrls: ["https://app.example*"] } },
+    "auth.redirectUrls.0",
+    "other hosts",
+  ],
+  ["CF15", "a relative redirect", { auth: { redirectUrls: ["/welcome"] } }, "auth.redirectUrls.0", "absolute URL"],
+  [
+    "CF15",
+    "a web push subject",
+    { push: { webPush: { subject: "me", publicKey: "a", privateKey: "b" } } },
+    "push.webPush.subject",
+    "mailto: or https:",
+  ],
+];
+
+describe("checkConfig", () => {
+  for (const [rule, what, config, path, words] of CASES) {
+    test(`[${rule}] ${what} is a problem of its own place`, () => {
+      const found = problemsOf(config);
+      expect(found.map((problem) => problem.slice(0, path.length + 1))).toContain(`${path}:`);
+      expect(found.find((problem) => problem.startsWith(`${path}: `))).toContain(words);
+    });
+  }
+
+  test("[CF1] every problem is named, and a broken field does not hide what refers to it", () => {
+    const found = problemsOf({
+      api: { docs: 1 },
+      databases: {
+        shared: {
+          tables: {
+            posts: {
+              schema: { title: { type: "strng" }, ownerId: { type: "string", references: "users" } },
+              fts: ["titel"],
+              access: { read: "everyone" },
+            },
+          },
+        },
+      },
+      kv: { "a b": {} },
+    });
+    expect(found.map((problem) => problem.split(": ")[0])).toEqual([
+      "api.docs",
+      `${TITLE}.type`,
+      `${POSTS}.access.read`,
+      `${POSTS}.fts.0`,
+      `${POSTS}.schema.ownerId.references`,
+      "kv.a b",
+    ]);
+  });
+
+  test("[CF6] createdAt and updatedAt may be switched off", () => {
+    expect(problemsOf(schema({ createdAt: false, updatedAt: false }))).toEqual([]);
+  });
+
+  test("[CF8] what a reference may lead to", () => {
+    const users = { schema: { email: { type: "text", unique: true }, number: { type: "integer", unique: true } } };
+    const posts = {
+      schema: {
+        authorId: { type: "string", references: "users" },
+        email: { type: "string", references: { table: "users", column: "email", onDelete: "set null" } },
+        number: { type: "integer", references: { table: "users", column: "number", onDelete: "cascade" } },
+        parentId: { type: "text", references: { table: "posts" } },
+      },
+    };
+    expect(problemsOf({ databases: { shared: { tables: { users, posts } } } })).toEqual([]);
+  });
+
+  test("[CF16] no message holds a secret", () => {
+    const secret = "hunter2 with a space";
+    const found = problemsOf({
+      serviceKeys: { a: { key: secret } },
+      auth: { oauth: { google: { clientId: 1, clientSecret: [secret] } }, mail: { smtp: { pass: [secret] } } },
+      push: { fcm: { projectId: "p", serviceAccount: { client_email: "", private_key: [secret] } } },
+      storage: { buckets: { b: { backend: { s3: { secretAccessKey: [secret] } } } } },
+    });
+    expect(found.length).toBeGreaterThan(4);
+    expect(found.join("\n")).not.toContain("hunter2");
+  });
+
+  test("[CF17] a name from a request finds only what was declared", () => {
+    const config = checkedConfig({
+      databases: { shared: { tables: { posts: { schema: { title: { type: "string" } } } } } },
+      storage: { buckets: {} },
+      rooms: { game: { actions: { move: () => null } } },
+    });
+    for (const map of [
+      config.databases,
+      config.databases?.["shared"]?.tables,
+      config.databases?.["shared"]?.tables["posts"]?.schema,
+      config.storage?.buckets,
+      config.rooms,
+      config.rooms?.["game"]?.actions,
+    ]) {
+      expect(Object.getPrototypeOf(map)).toBeNull();
+    }
+    expect(config.databases?.["shared"]?.tables["posts"]?.schema?.["title"]).toEqual({ type: "string" });
+    expect(config.kv).toBeUndefined();
+  });
+
+  test("[CF1] the error for a start names them all", () => {
+    expect(() => checkedConfig({ api: { docs: 1 }, kv: 2 }, "/etc/platform.config.ts")).toThrow(
+      new ConfigError("/etc/platform.config.ts has 2 problems:", [
+        { path: "api.docs", message: "must be true or false, got 1" },
+        { path: "kv", message: "must be an object, got 2" },
+      ]),
+    );
+  });
+
+  test("a config that uses everything has no problem", () => {
+    expect(problemsOf(EVERYTHING)).toEqual([]);
+  });
+});
+
+describe("configWarnings", () => {
+  const warningsOf = (config: unknown) => configWarnings(checkedConfig(config)).map(({ path }) => path);
+  const rule = () => true;
+  const access = (declared: unknown) => warningsOf(table({ access: declared }));
+
+  test("[CF18] an update rule that may be stricter than the insert rule", () => {
+    expect(access({ insert: true })).toEqual([`${POSTS}.access`]);
+    expect(access({ insert: true, update: false })).toEqual([`${POSTS}.access`]);
+    expect(access({ insert: true, update: rule })).toEqual([`${POSTS}.access`]);
+    expect(access({ insert: rule, update: () => false })).toEqual([`${POSTS}.access`]);
+  });
+
+  test("[CF18] no warning where upsert is said, the rules are the same, or insert is denied", () => {
+    expect(access({ insert: true, upsert: "matching" })).toEqual([]);
+    expect(access({ insert: true, upsert: "either" })).toEqual([]);
+    expect(access({ insert: rule, update: rule })).toEqual([]);
+    expect(access({ insert: rule, update: true })).toEqual([]);
+    expect(access({ read: true, update: rule })).toEqual([]);
+  });
+
+  test("[CF18] what only a service key can use", () => {
+    const config = {
+      databases: { shared: { tables: { posts: {} } }, teams: { instance: true, tables: {} } },
+      storage: { buckets: { files: {} } },
+      rooms: { game: {} },
+      cors: { credentials: true },
+    };
+    expect(warningsOf(config)).toEqual([
+      "databases.shared.tables.posts",
+      "databases.teams.tables",
+      "databases.teams",
+      "storage.buckets.files",
+      "rooms.game",
+      "cors",
+    ]);
+  });
+});
+
+const EVERYTHING = {
+  server: { publicUrl: "https://api.example.com/base", trustProxy: true, maxBodySize: 1024 },
+  cors: { origin: ["https://app.example.com", "http://localhost:5173"], credentials: true, maxAge: 0 },
+  databases: {
+    shared: {
+      tables: {
+        posts: {
+          schema: {
+            title: { type: "string", required: true, unique: true, min: 1, max: 200, pattern: "^\\S", default: "x" },
+            body: { type: "text", default: "", pattern: /\p{L}*/u },
+            stars: { type: "integer", min: 1, max: 5, default: 3, check: "stars <> 4 AND length(title) > 0" },
+            price: { type: "number", enum: [1.5, 2], default: 2 },
+            isDraft: { type: "boolean", default: false },
+            editedAt: { type: "datetime", onUpdate: "now", default: "2024-02-29T10:00:00Z" },
+            extra: { type: "json", default: { a: [1, null] } },
+            parentId: { type: "string", references: { table: "posts", onDelete: "cascade" } },
+            updatedAt: false,
+          },
+          fts: { fields: ["title", "body"], tokenize: "trigram" },
+          indexes: [{ fields: ["stars", "createdAt"], unique: true }],
+          access: { read: true, insert: () => true, update: () => [], delete: false, upsert: "matching" },
+          hooks: { beforeInsert: () => {}, afterDelete: () => {} },
+          migrations: [{ version: 3, description: "renames", up: "SELECT 1" }],
+        },
+        free: {},
+      },
+    },
+    "team-files": { instance: true, access: { create: true, open: () => true }, tables: { notes: {} } },
+  },
+  storage: {
+    buckets: {
+      "user-files": {
+        maxFileSize: 1,
+        access: { read: true, write: () => true, delete: false },
+        inline: true,
+        thumbs: ["200x200"],
+        backend: { s3: { endpoint: "http://127.0.0.1:9000", bucket: "b", accessKeyId: "a", secretAccessKey: "s" } },
+      },
+    },
+  },
+  auth: {
+    emailPassword: true,
+    anonymous: true,
+    magicLink: true,
+    emailOtp: true,
+    mfa: { totp: true },
+    session: { accessTokenTtl: 60, refreshTokenTtl: 3600, maxActive: 0 },
+    password: { minLength: 12 },
+    oauth: { google: { clientId: "a", clientSecret: "b", issuer: "https://accounts.example.com", scopes: ["email"] } },
+    passkeys: { rpName: "App", rpId: "example.com", origin: "https://example.com" },
+    redirectUrls: ["https://app.example.com/*", "myapp://signed-in", "http://localhost:3000/done"],
+    mail: {
+      smtp: { host: "smtp.example.com", port: 587, user: "u", pass: "p", secure: false },
+      from: "App <app@example.com>",
+      templates: { magicLink: { subject: "Sign in", text: "{{link}}", html: "<a href='{{link}}'>in</a>" } },
+    },
+    captcha: { siteKey: "k" },
+  },
+  kv: { settings: {} },
+  d1: { reports: {} },
+  vectorize: { articles: { dimensions: 8192, metric: "dot-product" } },
+  rooms: {
+    game: {
+      maxPlayers: 4,
+      maxStateSize: 10 * 1024 * 1024,
+      messageRate: 20,
+      authTimeout: 1000,
+      reconnectTimeout: 0,
+      saveInterval: 1000,
+      stateTtl: 1000,
+      idleTimeout: 1000,
+      access: { join: true, action: () => true },
+      onCreate: () => {},
+      onJoin: () => {},
+      onLeave: () => {},
+      onDestroy: () => {},
+      actions: { move: () => null, Move: () => null, "player:jump": () => null },
+      timers: { tick: () => {} },
+    },
+  },
+  realtime: {
+    access: { broadcast: () => true, presence: false },
+    authTimeout: 1,
+    presenceTtl: 1,
+    batchThreshold: 1,
+    messageRate: 1,
+  },
+  push: {
+    fcm: {
+      projectId: "p",
+      serviceAccount: "./account.json",
+      endpoint: "http://127.0.0.1:1",
+      tokenEndpoint: "https://a.example/t",
+    },
+    webPush: { subject: "mailto:a@example.com", publicKey: "BPx_-1", privateKey: "abc" },
+  },
+  analytics: { requestLog: false },
+  rateLimits: { global: { requests: 1, window: 1 }, signin: { requests: 5, window: 0.5 } },
+  serviceKeys: {
+    ci: {
+      key: "secret-1",
+      scopes: ["storage:bucket:*:read", "db:shared:posts:insert", "d1:database:reports:*", "*:*:*:*"],
+      expiresAt: "2030-01-01T00:00:00Z",
+      ips: ["10.0.0.0/8", "::1"],
+    },
+  },
+  api: { schemaEndpoint: "authenticated", docs: false },
+};
