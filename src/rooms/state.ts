@@ -81,24 +81,28 @@ function adoptArray(items: readonly unknown[], kind: StateKind, depth: number): 
   return adopted;
 }
 
+/** A copy, because the handler may go on with its own object; only what is not adopted yet is looked into. */
 function adoptObject(members: object, kind: StateKind, depth: number): JsonObject {
   let bytes = 1;
   let height = 0;
-  const adopted: JsonObject = {};
-  for (const [key, member] of Object.entries(members)) {
+  const adopted: Record<string, unknown> = { ...members };
+  for (const key of Object.keys(adopted)) {
     if (key === "__proto__") throw new Error(`A key of a state must not be "__proto__"`);
     if (!kind.allowsDots && key.includes(".")) throw new Error(`A key of a state must not contain a dot, got "${key}"`);
-    if (member === null || member === undefined) continue;
-    const value = adopt(member, kind, depth + 1);
-    // Only what toJSON gave can be null here.
-    if (value === null) continue;
+    const member = adopted[key];
+    const value = member === undefined ? null : adopt(member, kind, depth + 1);
+    if (value === null) {
+      delete adopted[key];
+      continue;
+    }
+    if (!Object.is(value, member)) adopted[key] = value;
     const measure = measureOf(value, kind);
     bytes += stringBytes(key) + 2 + measure.bytes;
-    height = Math.max(height, measure.height);
-    adopted[key] = value;
+    if (measure.height > height) height = measure.height;
   }
   kind.adopted.set(adopted, { bytes: Math.max(2, bytes), height: height + 1 });
-  return Object.freeze(adopted);
+  // Every member is a JsonValue now.
+  return Object.freeze(adopted) as JsonObject;
 }
 
 const NOTHING: Measure = { bytes: 4, height: 0 };

@@ -285,18 +285,3 @@ test("[RM19] a kicked player's connections close with 4001, and onLeave knows wh
   }
   expect(await stays.nextOf("shared_delta")).toMatchObject({ delta: { log: ["join", "join", "kicked"] } });
 });
-
-test("[RM29] metadata is public, lasts, and is an object of its own", async () => {
-  const url = "/api/room/metadata?namespace=game&id=titled";
-  expect(await platform.get(url)).toMatchObject({ status: 200, body: {} });
-  const socket = await enter(ann, "titled");
-  await act(socket, "rename", { title: "A game", "key.with.dots": 1 });
-  expect(await platform.get(url)).toMatchObject({ status: 200, body: { title: "A game", "key.with.dots": 1 } });
-  await socket.close();
-  await Bun.sleep(50);
-  expect((await platform.get(url)).body).toEqual({ title: "A game", "key.with.dots": 1 });
-  expect((await platform.get("/api/room/metadata?namespace=game")).status).toBe(400);
-  expect((await platform.get("/api/room/metadata?namespace=none&id=a")).status).toBe(404);
-  const again = await enter(ann, "titled");
-  expect(await act(again, "rename", { text: "x".repeat(17_000) })).toMatchObject({ type: "action_error" });
-});
