@@ -13,7 +13,7 @@ const MAILS_WAITING_MAX = 1_000;
 const SMTP_CONNECTIONS_MAX = 4;
 const SMTP_TIMEOUT_MS = 20 * SECOND_MS;
 /** A mail that failed is sent again after these. */
-const RETRY_DELAYS_MS = [5 * SECOND_MS, MINUTE_MS, 5 * MINUTE_MS];
+const RETRY_DELAYS_MS = [2 * SECOND_MS, MINUTE_MS, 5 * MINUTE_MS];
 /** Messages kept in the outbox; the oldest go. */
 const OUTBOX_FILES_MAX = 1_000;
 const FROM_DEFAULT = "no-reply@localhost";

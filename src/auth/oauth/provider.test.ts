@@ -1,0 +1,101 @@
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { createHash } from "node:crypto";
+import { createPlainClient, createProviderClient, type PlainProvider, readDiscord, readGithub } from "./provider.ts";
+
+/** A provider that speaks OAuth 2 without OpenID Connect, as GitHub does. */
+let server: Bun.Server<undefined>;
+let plain: PlainProvider;
+let challenge = "";
+
+const EMAILS = [
+  { email: "other@example.com", primary: false, verified: true },
+  { email: "Octo@Example.com", primary: true, verified: true },
+];
+
+beforeAll(() => {
+  server = Bun.serve({
+    hostname: "127.0.0.1",
+    port: 0,
+    routes: {
+      "/token": {
+        async POST(request) {
+          const form = new URLSearchParams(await request.text());
+          const verifier = createHash("sha256")
+            .update(form.get("code_verifier") ?? "")
+            .digest("base64url");
+          const isRight =
+            form.get("code") === "right" && form.get("client_secret") === "secret" && verifier === challenge;
+          if (!isRight) return Response.json({ error: "bad_verification_code" }, { status: 400 });
+          return Response.json({ access_token: "granted", token_type: "bearer", scope: "user:email" });
+        },
+      },
+      "/user": (request) =>
+        request.headers.get("authorization") === "Bearer granted"
+          ? Response.json({ id: 7, login: "octo", name: null, avatar_url: "https://example.com/7.png" })
+          : new Response(null, { status: 401 }),
+      "/user/emails": () => Response.json(EMAILS),
+    },
+  });
+  const issuer = `http://127.0.0.1:${server.port}`;
+  plain = {
+    metadata: { issuer, authorization_endpoint: `${issuer}/authorize`, token_endpoint: `${issuer}/token` },
+    scopes: ["read:user"],
+    resources: [`${issuer}/user`, `${issuer}/user/emails`],
+    read: readGithub,
+  };
+});
+afterAll(() => server.stop(true));
+
+const CONFIG = { clientId: "client", clientSecret: "secret" };
+const [state, nonce, verifier] = ["s".repeat(43), "n".repeat(43), "v".repeat(43)] as const;
+const callback = (query: string) => new URL(`https://api.example.com/callback?${query}`);
+
+test("[AU32] providers without OpenID Connect: state and PKCE go out, the profile comes from their API", async () => {
+  const client = createPlainClient(CONFIG, plain);
+  const url = await client.authorizationUrl({
+    state,
+    nonce,
+    verifier,
+    redirectUri: "https://api.example.com/callback",
+  });
+  expect(url.searchParams.get("state")).toBe(state);
+  challenge = url.searchParams.get("code_challenge") ?? "";
+  expect(challenge).toBe(createHash("sha256").update(verifier).digest("base64url"));
+  const profile = await client.profile({ callback: callback(`code=right&state=${state}`), state, nonce, verifier });
+  expect(profile).toEqual({
+    ...{ subject: "7", email: "octo@example.com", emailVerified: true, name: "octo" },
+    picture: "https://example.com/7.png",
+  });
+});
+
+test("[AU33] providers without OpenID Connect: another state, verifier or code is refused", async () => {
+  const client = createPlainClient(CONFIG, plain);
+  const attempt = (query: string, secret = verifier) =>
+    client.profile({ callback: callback(query), state, nonce, verifier: secret }).then(
+      () => "accepted",
+      () => "refused",
+    );
+  expect(await attempt(`code=right&state=${"x".repeat(43)}`)).toBe("refused");
+  expect(await attempt("code=right")).toBe("refused");
+  expect(await attempt(`code=wrong&state=${state}`)).toBe("refused");
+  expect(await attempt(`code=right&state=${state}`, "w".repeat(43))).toBe("refused");
+  expect(await attempt(`code=right&state=${state}`)).toBe("accepted");
+});
+
+test("[AU34] an email that the provider has not verified is not taken for one that is", () => {
+  const user = { id: 7, login: "octo" };
+  expect(readGithub([user, [{ email: "a@example.com", primary: true, verified: false }]])).toMatchObject({
+    email: null,
+  });
+  expect(readGithub([user, { message: "rate limited" }])).toMatchObject({ email: null, emailVerified: false });
+  expect(readGithub([{ id: "7" }, []])).toBeNull();
+  expect(readDiscord([{ id: "7", email: "A@example.com", verified: false }])).toMatchObject({
+    ...{ email: "a@example.com", emailVerified: false },
+  });
+  expect(readDiscord([null])).toBeNull();
+});
+
+test("[AU32] a provider of an unknown name wants an issuer", () => {
+  expect(() => createProviderClient("elsewhere", CONFIG, () => 0)).toThrow("auth.oauth.elsewhere.issuer");
+  expect(createProviderClient("github", CONFIG, () => 0)).toBeDefined();
+});
