@@ -21,9 +21,9 @@ export function createTableSql(table: DeclaredTable, name: string = table.name):
   return `CREATE TABLE ${quote(name)} (${table.columns.map(columnSql).join(", ")}) STRICT`;
 }
 
-/** A required column needs a value for the rows that exist: its default, which stays in the table's definition. */
+/** A required column needs a value for the rows that exist: its default, which stays in the definition. */
 export function addColumnSql(table: string, column: DeclaredColumn): string {
-  const filling = column.default === undefined ? "" : ` DEFAULT ${literal(column.default)}`;
+  const filling = column.default === undefined || !column.notNull ? "" : ` DEFAULT ${literal(column.default)}`;
   return `ALTER TABLE ${quote(table)} ADD COLUMN ${columnSql(column)}${filling}`;
 }
 

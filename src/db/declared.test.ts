@@ -1,0 +1,335 @@
+import { Database } from "bun:sqlite";
+import { afterEach, beforeEach, expect, test } from "bun:test";
+import { type DeclaredColumn, type DeclaredTable, declaredMigration, SchemaMismatch } from "./declared.ts";
+
+let sqlite: Database;
+
+beforeEach(() => {
+  sqlite = new Database(":memory:");
+  sqlite.run("PRAGMA foreign_keys = ON");
+});
+
+afterEach(() => sqlite.close());
+
+function column(name: string, options: Partial<DeclaredColumn> = {}): DeclaredColumn {
+  return { name, type: "TEXT", notNull: false, unique: false, check: null, references: null, ...options };
+}
+
+function table(name: string, columns: DeclaredColumn[], options: Partial<DeclaredTable> = {}): DeclaredTable {
+  const all = [column("id", { notNull: true }), ...columns];
+  const columnKinds = Object.fromEntries(all.map((one) => [one.name, one.type.toLowerCase()]));
+  return { name, kind: "declared", columnKinds, columns: all, indexes: [], fts: null, migrations: [], ...options };
+}
+
+const migrate = (...tables: DeclaredTable[]) => declaredMigration(tables, { namespace: "shared" })(sqlite);
+
+function problemsOf(...tables: DeclaredTable[]): readonly string[] {
+  const before = dump();
+  try {
+    migrate(...tables);
+  } catch (error) {
+    expect(dump()).toEqual(before);
+    expect(sqlite.query("PRAGMA foreign_keys").get()).toEqual({ foreign_keys: 1 });
+    if (error instanceof SchemaMismatch) return error.problems;
+    return [error instanceof Error ? error.message : String(error)];
+  }
+  return [];
+}
+
+/** Everything in the file: a refused migration must leave it as it was. */
+function dump(): unknown {
+  const objects = sqlite
+    .query<{ name: string; sql: string; type: string }, []>("SELECT * FROM sqlite_master ORDER BY name")
+    .all();
+  const rows = objects
+    .filter(({ type, name }) => type === "table" && !/_fts/.test(name))
+    .map(({ name }) => [name, sqlite.prepare(`SELECT * FROM "${name}"`).values()]);
+  return { objects: objects.map(({ name, sql }) => [name, sql]), rows };
+}
+
+const values = (sql: string) => sqlite.prepare(sql).values();
+const indexes = (name: string) =>
+  values(
+    `SELECT name FROM sqlite_master WHERE type = 'index' AND sql IS NOT NULL AND tbl_name = '${name}' ORDER BY 1`,
+  ).flat();
+const counts = () =>
+  Object.fromEntries(values(`SELECT name, rows FROM _platform_counts ORDER BY 1`) as [string, number][]);
+
+test("[DB40] new tables, columns and indexes are added, and records stay", () => {
+  migrate(table("posts", [column("title")]));
+  sqlite.run("INSERT INTO posts VALUES ('a', 'first')");
+  migrate(
+    table("posts", [column("title"), column("likes", { type: "INTEGER" })], {
+      indexes: [{ fields: ["title", "likes"], unique: false }],
+    }),
+    table("tags", [column("name", { unique: true })]),
+  );
+  expect(values("SELECT * FROM posts")).toEqual([["a", "first", null]]);
+  expect(indexes("posts")).toEqual(["ix:posts:title,likes"]);
+  expect(indexes("tags")).toEqual(["ux:tags:name"]);
+  expect(() => sqlite.run("INSERT INTO posts (id, likes) VALUES ('b', 'many')")).toThrow("cannot store TEXT");
+});
+
+test("[DB40] an index that is declared no longer is dropped", () => {
+  migrate(table("posts", [column("title", { unique: true })], { indexes: [{ fields: ["title"], unique: false }] }));
+  migrate(table("posts", [column("title")]));
+  expect(indexes("posts")).toEqual([]);
+});
+
+test("[DB41] a file that knows the declaration is not looked at further", () => {
+  const posts = table("posts", [column("title")]);
+  migrate(posts);
+  sqlite.run("DROP TABLE posts");
+  migrate(posts);
+  expect(values("SELECT name FROM sqlite_master WHERE name = 'posts'")).toEqual([]);
+});
+
+test("[DB42] what would lose or reinterpret records is refused, and every reason is named", () => {
+  migrate(table("posts", [column("title"), column("views", { type: "INTEGER" }), column("gone")]), table("old", []));
+  sqlite.run("INSERT INTO posts VALUES ('a', null, 1, 'x'), ('b', null, 2, 'y')");
+  const problems = problemsOf(
+    table("posts", [
+      column("title", { notNull: true }),
+      column("views", { type: "TEXT" }),
+      column("author", { notNull: true }),
+    ]),
+  );
+  expect(problems.map((problem) => problem.slice(0, 70))).toEqual([
+    "shared.old: is no longer declared, and its records would be lost; a mi",
+    "shared.posts.gone: is no longer declared, and its values would be lost",
+    "shared.posts.title: became required and has no default, and 2 records ",
+    "shared.posts.views: was integer and is now text; a migration has to co",
+    "shared.posts.author: is required and has no default, and there are 2 r",
+  ]);
+});
+
+test("[DB42] a logical type that changes over the same SQL type is a retype", () => {
+  const flags = (kind: string) => ({
+    ...table("posts", [column("flag", { type: "INTEGER" })]),
+    columnKinds: { id: "text", flag: kind },
+  });
+  migrate(flags("boolean"));
+  expect(problemsOf(flags("integer"))).toEqual([
+    "shared.posts.flag: was boolean and is now integer; a migration has to convert its values",
+  ]);
+  expect(problemsOf({ ...flags("boolean"), kind: "schemaless" })).toEqual([
+    "shared.posts: was declared as declared and is now schemaless; a migration has to convert its records",
+  ]);
+});
+
+test("[DB42] a new unique over duplicates is refused; nulls are no duplicates", () => {
+  migrate(table("users", [column("email"), column("team")]));
+  sqlite.run("INSERT INTO users VALUES ('a', 'x', null), ('b', 'x', null), ('c', 'y', null)");
+  expect(problemsOf(table("users", [column("email", { unique: true }), column("team", { unique: true })]))).toEqual([
+    "shared.users.email: is unique now, and 1 values occur more than once",
+  ]);
+  sqlite.run("UPDATE users SET email = id");
+  expect(problemsOf(table("users", [column("email", { unique: true }), column("team")]))).toEqual([]);
+});
+
+test("[DB42] a check or a reference that records break is refused", () => {
+  migrate(table("teams", []), table("users", [column("age", { type: "INTEGER" }), column("team")]));
+  sqlite.run("INSERT INTO users VALUES ('a', 5, 'nowhere'), ('b', null, null)");
+  const age = column("age", { type: "INTEGER", check: `"age" >= 18` });
+  expect(problemsOf(table("teams", []), table("users", [age, column("team")]))).toEqual([
+    `shared.users.age: 1 records do not pass the check "age" >= 18`,
+  ]);
+  const team = column("team", { references: { table: "teams", column: "id", onDelete: "CASCADE" } });
+  expect(problemsOf(table("teams", []), table("users", [column("age", { type: "INTEGER" }), team]))).toEqual([
+    "shared.users: 1 records refer to records of shared.teams that do not exist",
+  ]);
+});
+
+test("[DB43] a required column with a default fills the records that exist", () => {
+  migrate(table("posts", [column("title")]));
+  sqlite.run("INSERT INTO posts VALUES ('a', null), ('b', 'kept')");
+  migrate(
+    table("posts", [
+      column("title", { notNull: true, default: "it's new" }),
+      column("n", { type: "INTEGER", notNull: true, default: 7 }),
+    ]),
+  );
+  expect(values("SELECT * FROM posts ORDER BY id")).toEqual([
+    ["a", "it's new", 7],
+    ["b", "kept", 7],
+  ]);
+  expect(() => sqlite.run("INSERT INTO posts (id, title) VALUES ('c', null)")).toThrow("NOT NULL");
+});
+
+test("[DB43] a new optional column is empty in the records that exist, whatever its default", () => {
+  migrate(table("posts", []));
+  sqlite.run("INSERT INTO posts VALUES ('a')");
+  migrate(table("posts", [column("title", { default: "untitled" })]));
+  expect(values("SELECT * FROM posts")).toEqual([["a", null]]);
+});
+
+test("[DB44] a changed constraint moves the rows: rowids, references and foreign triggers stay", () => {
+  const comments = table("comments", [
+    column("post", { references: { table: "posts", column: "id", onDelete: "CASCADE" } }),
+  ]);
+  const fts = { fields: ["title"], tokenize: "unicode61" as const };
+  migrate(table("posts", [column("title")], { fts }), comments);
+  sqlite.run("INSERT INTO posts (rowid, id, title) VALUES (7, 'a', 'seven words'), (3, 'b', 'three words')");
+  sqlite.run("INSERT INTO comments VALUES ('c', 'a')");
+  sqlite.run("CREATE TRIGGER own AFTER DELETE ON posts BEGIN INSERT INTO comments VALUES (old.id, null); END");
+  migrate(table("posts", [column("title", { notNull: true, check: `length("title") > 3` })], { fts }), comments);
+  expect(values("SELECT rowid, id FROM posts ORDER BY rowid")).toEqual([
+    [3, "b"],
+    [7, "a"],
+  ]);
+  expect(values("SELECT rowid FROM posts_fts WHERE posts_fts MATCH 'seven'")).toEqual([[7]]);
+  expect(() => sqlite.run("INSERT INTO posts VALUES ('x', 'abc')")).toThrow("CHECK");
+  expect(() => sqlite.run("INSERT INTO comments VALUES ('d', 'nowhere')")).toThrow("FOREIGN KEY");
+  sqlite.run("DELETE FROM posts WHERE id = 'a'");
+  expect(values("SELECT * FROM comments")).toEqual([["a", null]]);
+  expect(values("SELECT rowid FROM posts_fts WHERE posts_fts MATCH 'seven'")).toEqual([]);
+  sqlite.run("INSERT INTO posts_fts (posts_fts) VALUES ('integrity-check')");
+});
+
+test("[DB45] migrations run once each, in order of version over all tables, before the comparison", () => {
+  migrate(table("posts", [column("name"), column("views")]), table("log", [column("what")]));
+  sqlite.run("INSERT INTO posts VALUES ('a', 'Title', '12')");
+  const posts = table("posts", [column("title"), column("views", { type: "INTEGER" })], {
+    migrations: [
+      {
+        version: 1,
+        description: "rename",
+        up: "ALTER TABLE posts RENAME COLUMN name TO title; INSERT INTO log VALUES ('1', 'one')",
+      },
+      {
+        version: 3,
+        description: "trim",
+        up: "UPDATE posts SET views = trim(views); INSERT INTO log VALUES ('3', 'three')",
+      },
+    ],
+  });
+  const log = table("log", [column("what")], {
+    migrations: [{ version: 2, description: "note", up: "INSERT INTO log VALUES ('2', 'two')" }],
+  });
+  migrate(posts, log);
+  migrate(posts, { ...log, indexes: [{ fields: ["what"], unique: false }] });
+  expect(values("SELECT * FROM posts")).toEqual([["a", "Title", 12]]);
+  expect(values("SELECT what FROM log ORDER BY rowid").flat()).toEqual(["one", "two", "three"]);
+  expect(counts()).toEqual({ log: 3, posts: 1 });
+});
+
+test("[DB45] a migration may drop what is declared no longer: columns with all that hangs on them, and tables", () => {
+  const fts = { fields: ["title", "extra"], tokenize: "trigram" as const };
+  migrate(
+    table("users", []),
+    table(
+      "posts",
+      [
+        column("title"),
+        column("extra", { unique: true }),
+        column("author", { references: { table: "users", column: "id", onDelete: "RESTRICT" } }),
+      ],
+      { fts },
+    ),
+    table("old", [], { fts: { fields: ["id"], tokenize: "porter" } }),
+  );
+  sqlite.run("INSERT INTO posts VALUES ('a', 'some title', 'x', null)");
+  migrate(
+    table("users", []),
+    table("posts", [column("title")], {
+      fts: { fields: ["title"], tokenize: "trigram" },
+      migrations: [
+        {
+          version: 1,
+          description: "less",
+          up: "ALTER TABLE posts DROP COLUMN extra; ALTER TABLE posts DROP COLUMN author; DROP TABLE old",
+        },
+      ],
+    }),
+  );
+  expect(values("SELECT * FROM posts")).toEqual([["a", "some title"]]);
+  expect(values("SELECT rowid FROM posts_fts WHERE posts_fts MATCH 'itl'")).toEqual([[1]]);
+  expect(values("SELECT name FROM sqlite_master WHERE name LIKE 'old%'")).toEqual([]);
+});
+
+test("[DB45] a table may get a new name", () => {
+  migrate(table("posts", [column("title")], { fts: { fields: ["title"], tokenize: "unicode61" } }));
+  sqlite.run("INSERT INTO posts VALUES ('a', 'words')");
+  const articles = table("articles", [column("title")], {
+    fts: { fields: ["title"], tokenize: "unicode61" },
+    migrations: [{ version: 1, description: "rename", up: "ALTER TABLE posts RENAME TO articles" }],
+  });
+  migrate(articles);
+  expect(
+    values("SELECT id FROM articles WHERE rowid IN (SELECT rowid FROM articles_fts WHERE articles_fts MATCH 'words')"),
+  ).toEqual([["a"]]);
+  expect(values("SELECT name FROM sqlite_master WHERE name LIKE 'posts%'")).toEqual([]);
+  expect(counts()["articles"]).toBe(1);
+});
+
+test("[DB46] a new table has nothing to migrate: its migrations are recorded and not run", () => {
+  const posts = table("posts", [column("title")], {
+    migrations: [{ version: 1, description: "fill", up: "INSERT INTO posts VALUES ('made', 'by a migration')" }],
+  });
+  migrate(posts);
+  expect(values("SELECT * FROM posts")).toEqual([]);
+  migrate({ ...posts, indexes: [{ fields: ["title"], unique: false }] });
+  expect(values("SELECT * FROM posts")).toEqual([]);
+  const later = { version: 2, description: "now", up: "INSERT INTO posts VALUES ('made', 'later')" };
+  migrate({ ...posts, migrations: [...posts.migrations, later] });
+  expect(values("SELECT * FROM posts")).toEqual([["made", "later"]]);
+});
+
+test("[DB47] a migration that fails is named and leaves the file as it was, with those before it", () => {
+  migrate(table("posts", [column("title")]));
+  sqlite.run("INSERT INTO posts VALUES ('a', 'kept')");
+  const migrations = [
+    { version: 1, description: "empty", up: "DELETE FROM posts" },
+    { version: 2, description: "broken", up: "ALTER TABLE nowhere ADD COLUMN x" },
+  ];
+  const [problem] = problemsOf(table("posts", [column("title")], { migrations }));
+  expect(problem).toContain("Migration 2 of shared.posts (broken) failed: no such table: nowhere");
+  expect(values("SELECT * FROM posts")).toEqual([["a", "kept"]]);
+});
+
+test("[DB47] a migration that leaves values of another type than declared is refused", () => {
+  migrate(table("posts", [column("views")]));
+  sqlite.run("INSERT INTO posts VALUES ('a', 'many')");
+  const migrations = [{ version: 1, description: "nothing", up: "SELECT 1" }];
+  const [problem] = problemsOf(table("posts", [column("views", { type: "INTEGER" })], { migrations }));
+  expect(problem).toContain("shared.posts: cannot store TEXT value in INTEGER column");
+});
+
+test("[DB48] full-text search follows the table, and is made anew when its configuration changes", () => {
+  const search = (words: string) => values(`SELECT rowid FROM posts_fts WHERE posts_fts MATCH '${words}'`).flat();
+  const columns = [column("title"), column("body")];
+  migrate(table("posts", columns));
+  sqlite.run("INSERT INTO posts VALUES ('a', 'running water', 'x'), ('b', null, 'still running')");
+  migrate(table("posts", columns, { fts: { fields: ["title"], tokenize: "unicode61" } }));
+  expect(search("running")).toEqual([1]);
+  expect(search("run*")).toEqual([1]);
+  sqlite.run("UPDATE posts SET title = 'standing' WHERE id = 'a'");
+  sqlite.run("UPDATE posts SET title = 'running' WHERE id = 'b'");
+  expect(search("running")).toEqual([2]);
+  migrate(table("posts", columns, { fts: { fields: ["title", "body"], tokenize: "porter" } }));
+  expect(search("run")).toEqual([2]);
+  sqlite.run("DELETE FROM posts WHERE id = 'b'");
+  expect(search("run")).toEqual([]);
+  migrate(table("posts", columns));
+  expect(values("SELECT name FROM sqlite_master WHERE name LIKE 'posts_fts%'")).toEqual([]);
+  sqlite.run("INSERT INTO posts VALUES ('c', 'goes on', null)");
+});
+
+test("[DB48] an update of another column leaves the index alone", () => {
+  migrate(
+    table("posts", [column("title"), column("n", { type: "INTEGER" })], {
+      fts: { fields: ["title"], tokenize: "unicode61" },
+    }),
+  );
+  sqlite.run("INSERT INTO posts VALUES ('a', 'words', 1)");
+  const before = sqlite.query<{ n: number }, []>("SELECT total_changes() AS n").get()?.n ?? 0;
+  sqlite.run("UPDATE posts SET n = 2, title = title");
+  expect((sqlite.query<{ n: number }, []>("SELECT total_changes() AS n").get()?.n ?? 0) - before).toBe(1);
+});
+
+test("[DB49] a table that was emptied by nobody is counted when it is first declared", () => {
+  sqlite.run("CREATE TABLE posts (id TEXT PRIMARY KEY NOT NULL, title TEXT) STRICT");
+  sqlite.run("INSERT INTO posts VALUES ('a', null), ('b', null)");
+  migrate(table("posts", [column("title")]));
+  expect(counts()).toEqual({ posts: 2 });
+});
