@@ -22,6 +22,7 @@ export function startQueryProcess(path: string, role: ProcessRole, onExit: () =>
     env: process.env["TMPDIR"] === undefined ? {} : { TMPDIR: process.env["TMPDIR"] },
   });
   let waiting: PromiseWithResolvers<QueryAnswer> | null = null;
+  let hasEnded = false;
   let exitReason: Error = new AppError(503, "The query process ended unexpectedly; the query may be sent again");
 
   const receive = async (): Promise<void> => {
@@ -32,13 +33,15 @@ export function startQueryProcess(path: string, role: ProcessRole, onExit: () =>
     }
   };
   const exited = Promise.allSettled([receive(), child.exited]).then(() => {
+    hasEnded = true;
     onExit();
     waiting?.reject(exitReason);
     waiting = null;
   });
 
   return {
-    run(request) {
+    async run(request) {
+      if (hasEnded) throw exitReason;
       waiting = Promise.withResolvers<QueryAnswer>();
       child.stdin.write(encodeFrame(0, JSON.stringify(request)));
       // A pipe broken by the process's end is told by its exit.

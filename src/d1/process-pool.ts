@@ -1,14 +1,10 @@
 import type { Clock } from "../kernel/clock.ts";
 import { SECOND_MS } from "../kernel/duration.ts";
 import { AppError } from "../kernel/errors.ts";
-import { PROCESS_IDLE_MS, QUERY_TIMEOUT_MS, QUEUE_MAX_QUERIES, QUEUE_TIMEOUT_MS, STOP_TIMEOUT_MS } from "./limits.ts";
+import { PROCESS_IDLE_MS, QUERY_TIMEOUT_MS, STOP_TIMEOUT_MS } from "./limits.ts";
 import { type ProcessConnection, startQueryProcess } from "./process-connection.ts";
+import { clientGone, createTurns } from "./turns.ts";
 import type { ProcessRole, QueryAnswer, QueryRequest } from "./types.ts";
-
-interface Waiting {
-  start(process: Pooled): void;
-  reject(cause: Error): void;
-}
 
 interface Pooled {
   connection: ProcessConnection;
@@ -18,8 +14,11 @@ interface Pooled {
 
 /** The processes of one role for one database: started when wanted, one query each at a time, ended when idle. */
 export interface ProcessPool {
-  /** Errors: 408 after the time limit, when the query has really ended; 503 when too many wait or the process broke. */
-  run(request: QueryRequest): Promise<QueryAnswer>;
+  /**
+   * Errors: 408 after the time limit, when the query has really ended; 503 when too many wait or the process broke. An abort of
+   * `signal` ends the query, waiting or under way.
+   */
+  run(request: QueryRequest, signal?: AbortSignal): Promise<QueryAnswer>;
   stop(): Promise<void>;
 }
 
@@ -32,16 +31,20 @@ export function createProcessPool(options: {
   const { path, role, sizeMax, clock } = options;
   const all = new Set<Pooled>();
   const idle: Pooled[] = [];
-  const queue: Waiting[] = [];
+  const turns = createTurns<Pooled>(clock);
   let isStopped = false;
 
   const forget = (process: Pooled): void => {
     all.delete(process);
     process.cancelIdle?.();
     remove(idle, process);
+    if (isStopped || turns.isEmpty) return;
     // Its place is free for those who wait.
-    const next = isStopped ? undefined : queue.shift();
-    next?.start(start());
+    try {
+      turns.give(start());
+    } catch {
+      turns.refuseAll(new AppError(503, "No process could be started for the query"));
+    }
   };
   const start = (): Pooled => {
     const process: Pooled = { connection: startQueryProcess(path, role, () => forget(process)), cancelIdle: null };
@@ -50,9 +53,8 @@ export function createProcessPool(options: {
   };
   const release = (process: Pooled): void => {
     if (!all.has(process)) return;
-    const next = queue.shift();
-    if (next !== undefined) {
-      next.start(process);
+    if (!turns.isEmpty) {
+      turns.give(process);
       return;
     }
     idle.push(process);
@@ -63,52 +65,42 @@ export function createProcessPool(options: {
       process.connection.end().catch(() => {});
     });
   };
-  const perform = async (process: Pooled, request: QueryRequest): Promise<QueryAnswer> => {
+  const perform = async (process: Pooled, request: QueryRequest, signal?: AbortSignal): Promise<QueryAnswer> => {
     process.cancelIdle?.();
     process.cancelIdle = null;
-    const cancelTimeout = clock.after(QUERY_TIMEOUT_MS, () => {
-      const reason = new AppError(408, `The query was ended after ${QUERY_TIMEOUT_MS / SECOND_MS} s`);
+    const end = (reason: Error): void => {
       process.connection.kill(reason).catch(() => {});
+    };
+    const abort = (): void => end(clientGone());
+    signal?.addEventListener("abort", abort);
+    const cancelTimeout = clock.after(QUERY_TIMEOUT_MS, () => {
+      end(new AppError(408, `The query was ended after ${QUERY_TIMEOUT_MS / SECOND_MS} s`));
     });
     try {
       return await process.connection.run(request);
     } finally {
       cancelTimeout();
+      signal?.removeEventListener("abort", abort);
       release(process);
     }
   };
-  const wait = (request: QueryRequest): Promise<QueryAnswer> => {
-    if (queue.length >= QUEUE_MAX_QUERIES) throw new AppError(503, "Too many queries are waiting for this database");
-    const { promise, resolve, reject } = Promise.withResolvers<QueryAnswer>();
-    const cancelTimeout = clock.after(QUEUE_TIMEOUT_MS, () => {
-      remove(queue, waiting);
-      reject(new AppError(408, `The query waited ${QUEUE_TIMEOUT_MS / SECOND_MS} s for others and has not begun`));
-    });
-    const waiting: Waiting = {
-      start(process) {
-        cancelTimeout();
-        resolve(perform(process, request));
-      },
-      reject(cause) {
-        cancelTimeout();
-        reject(cause);
-      },
-    };
-    queue.push(waiting);
-    return promise;
-  };
 
   return {
-    async run(request) {
+    async run(request, signal) {
+      if (signal?.aborted === true) throw clientGone();
       if (isStopped) throw new AppError(503, "The server is stopping");
       // The one used last is the warm one, and the others come to their idle end.
-      const process = idle.pop() ?? (all.size < sizeMax ? start() : null);
-      return process === null ? wait(request) : perform(process, request);
+      const process = idle.pop() ?? (all.size < sizeMax ? start() : await turns.wait(signal));
+      if (signal?.aborted === true) {
+        release(process);
+        throw clientGone();
+      }
+      return perform(process, request, signal);
     },
     async stop() {
       isStopped = true;
       const reason = new AppError(503, "The server is stopping");
-      for (const waiting of queue.splice(0)) waiting.reject(reason);
+      turns.refuseAll(reason);
       await Promise.all([...all].map((process) => stopProcess(process, clock, reason)));
     },
   };

@@ -9,14 +9,14 @@ import type { SqlService } from "./service.ts";
 export function createSqlRoutes(http: Http, services: ReadonlyMap<string, SqlService>): AnyElysia {
   return new Elysia().post(
     "/api/d1/:database",
-    http.route(async ({ params, principal, jsonObject }) => {
+    http.route(async ({ request, params, principal, jsonObject }) => {
       const database = params["database"] ?? "";
       requireAnyServiceKey(principal);
       const service = services.get(database);
       if (service === undefined) throw notFound(`There is no database "${database}"`);
       requireServiceKey(principal, ["d1", "database", database, "*"]);
       const body = await jsonObject();
-      const answer = await service.query(body["query"], body["params"]);
+      const answer = await service.query(body["query"], body["params"], request.signal);
       return new Response(answer, { headers: { "content-type": "application/json" } });
     }),
     DESCRIPTION,

@@ -4,28 +4,28 @@ import type { Logger } from "../kernel/logger.ts";
 import { PARAMETERS_MAX } from "./limits.ts";
 import type { ProcessPool } from "./process-pool.ts";
 import { parseStatement } from "./statement.ts";
-import type { Binding, QueryAnswer, QueryFailure } from "./types.ts";
+import type { Binding, QueryAnswer, QueryFailure, QueryRequest } from "./types.ts";
 
 export interface SqlService {
   /**
    * Runs one statement; the answer is the JSON of `{ results, meta }`. A write is on disk when it resolves. Errors: 400 with
-   * SQLite's message, 408 after 30 s, 413 for too many rows, 503, 507.
+   * SQLite's message, 408 after 30 s, 413 for too many rows, 503, 507. An abort of `signal` ends a read; a write goes on.
    */
-  query(sql: unknown, params: unknown): Promise<Uint8Array<ArrayBuffer>>;
+  query(sql: unknown, params: unknown, signal?: AbortSignal): Promise<Uint8Array<ArrayBuffer>>;
   stop(): Promise<void>;
 }
 
 export function createSqlService(deps: { readers: ProcessPool; writer: ProcessPool; logger: Logger }): SqlService {
   const { readers, writer, logger } = deps;
-  const poolOf = (mode: "read" | "write" | "vacuum"): ProcessPool => {
-    switch (mode) {
+  const run = (request: QueryRequest, signal: AbortSignal | undefined): Promise<QueryAnswer> => {
+    switch (request.mode) {
       case "read":
-        return readers;
+        return readers.run(request, signal);
       case "write":
       case "vacuum":
-        return writer;
+        return writer.run(request);
       default:
-        return unreachable(mode);
+        return unreachable(request.mode);
     }
   };
   const bodyOf = ({ isOk, body }: QueryAnswer): Uint8Array<ArrayBuffer> => {
@@ -38,10 +38,8 @@ export function createSqlService(deps: { readers: ProcessPool; writer: ProcessPo
   };
 
   return {
-    async query(sql, params) {
-      const statement = parseStatement(sql);
-      const bindings = parseBindings(params);
-      return bodyOf(await poolOf(statement.mode).run({ ...statement, params: bindings }));
+    async query(sql, params, signal) {
+      return bodyOf(await run({ ...parseStatement(sql), params: parseBindings(params) }, signal));
     },
     async stop() {
       await Promise.all([readers.stop(), writer.stop()]);

@@ -136,6 +136,20 @@ test("[DQ8] a query that does not end holds up nothing else", async () => {
   await long;
 });
 
+test("[DQ15] a read whose client goes away leaves its place to others", async () => {
+  const abort = new AbortController();
+  const init = { method: "POST", headers: { "content-type": "application/json" }, signal: abort.signal };
+  const body = JSON.stringify({ query: ENDLESS });
+  const abandoned = Array.from({ length: 8 }, () =>
+    platform.service.fetch("/api/d1/slow", { ...init, body }).catch(() => null),
+  );
+  await Bun.sleep(200);
+  abort.abort();
+  await Promise.all(abandoned);
+  // Four endless reads would hold every place, and four more would wait before this one.
+  expect(await rows("SELECT 1 AS one", [], "slow")).toEqual([{ one: 1 }]);
+});
+
 test("[DQ10] rows without end are 413, and the statement has changed nothing", async () => {
   const endlessRows = ENDLESS.replace("count(*)", "x, 'a long text that fills the answer quickly' AS t");
   expect((await sql(endlessRows)).status).toBe(413);
