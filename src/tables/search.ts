@@ -9,7 +9,7 @@ import { highlight, type Marks, markHighlighted, PRIVATE_MARKS } from "./highlig
 import { type Parameters, parseFields, parseFilters, parseLimit, parseOffset, pick } from "./list-query.ts";
 import type { TableModel } from "./model.ts";
 import { type Reads, type Source, whereOf } from "./reads.ts";
-import { orderBy, parseSort } from "./sort.ts";
+import { orderBy, parseSort, type Sort } from "./sort.ts";
 
 const QUERY_LENGTH_MAX = 1_000;
 const QUERY_WORDS_MAX = 32;
@@ -36,38 +36,79 @@ export function createSearch(deps: { reads: Reads }): Search {
       const filter = parseFilters(model, query);
       const sort = query.get("sort") === null ? null : parseSort(model, query.get("sort"));
       const marks = parseMarks(query);
-      const ids = { page: Math.floor(offset / limit) + 1, perPage: limit, hasMore: null, cursor: null };
-      if (plan === null || file === null) return { items: [], total: granted.kind === "record" ? null : 0, ...ids };
+      const page = { page: Math.floor(offset / limit) + 1, perPage: limit, hasMore: null, cursor: null };
+      const seesEach = granted.kind === "record";
+      if (plan === null || file === null) return { items: [], total: seesEach ? null : 0, ...page };
 
-      const filtered = whereOf(filter, granted, "t.");
-      const where = filtered === null ? plan.where : join([plan.where, filtered], "AND");
-      const order = sort === null ? plan.bestFirst : orderBy(sort, { reverse: false, alias: "t." });
-      const select = [...model.columns.map((column) => `t.${column.sql}`), ...plan.highlights.map((one) => one.sql)];
-      const rows = await store.rows(file, {
-        sql: `SELECT ${select.join(", ")} FROM ${plan.from} WHERE ${where.sql} ORDER BY ${order.sql} LIMIT ${limit} OFFSET ?`,
-        params: [...plan.highlights.flatMap((one) => one.params), ...where.params, ...order.params, offset],
-      });
-      const found = rows.map((values) => ({
-        record: store.codec.fromValues(values),
-        marked: values.slice(model.columns.length),
-      }));
-      const records = found.map(({ record }) => record);
+      const found = foundSql(model, plan, whereOf(filter, granted, "t."), { isRanked: sort === null });
+      const rows = await store.rows(file, pageSql(model, plan, found, { sort, limit, offset }));
+      const records = rows.map((values) => store.codec.fromValues(values.slice(1)));
       await deps.reads.allReadable(principal, source, granted, records);
-      const total = granted.kind === "record" ? null : await countOf(source, plan, where);
-      const items = found.map(({ record, marked }) => ({
+      const items = records.map((record, index) => ({
         ...pick(record, fields),
-        highlights: plan.highlight(record, marked, marks),
+        highlights: plan.highlight(record, rows[index]?.slice(1 + model.columns.length) ?? [], marks),
       }));
-      return { items, total, ...ids };
+      if (seesEach) return { items, total: null, ...page };
+      if (rows.length > 0 || offset === 0) return { items, total: Number(rows[0]?.[0] ?? 0), ...page };
+      const counted = await store.rows(file, { sql: `SELECT count(*) FROM (${found.sql})`, params: found.params });
+      return { items, total: Number(counted[0]?.[0] ?? 0), ...page };
     },
   };
 }
 
-async function countOf({ table, file }: Source, plan: SearchPlan, where: SqlCondition): Promise<number> {
-  if (file === null) return 0;
-  const sql = `SELECT count(*) FROM ${plan.from} WHERE ${where.sql}`;
-  const rows = await table.store.rows(file, { sql, params: where.params });
-  return Number(rows[0]?.[0] ?? 0);
+/** Every match: its rowid `r`, and its rank `k` where the best come first. */
+function foundSql(
+  model: TableModel,
+  plan: SearchPlan,
+  filter: SqlCondition | null,
+  options: { isRanked: boolean },
+): SqlCondition {
+  const conditions = [plan.match, plan.like, filter].filter((part) => part !== null);
+  const where = join(conditions, "AND");
+  const rank = options.isRanked && plan.match !== null ? "f.rank" : "0";
+  const { fts } = plan;
+  const needsTable = plan.like !== null || filter !== null;
+  const from =
+    plan.match === null
+      ? `${model.sql} AS t`
+      : `${fts} AS f${needsTable ? ` JOIN ${model.sql} AS t ON t.rowid = f.rowid` : ""}`;
+  return {
+    sql: `SELECT ${plan.match === null ? "t" : "f"}.rowid AS r, ${rank} AS k FROM ${from} WHERE ${where.sql}`,
+    params: where.params,
+  };
+}
+
+/**
+ * One page with the number of all matches in its first column. The matches are gone through once; records and highlights
+ * are fetched for the page alone, and ties at its end are settled by the id among those of that rank.
+ */
+function pageSql(
+  model: TableModel,
+  plan: SearchPlan,
+  found: SqlCondition,
+  { sort, limit, offset }: { sort: Sort | null; limit: number; offset: number },
+): SqlCondition {
+  const order = sort === null ? { sql: 'k, t."id"', params: [] } : orderBy(sort, { reverse: false, alias: "t." });
+  const edge = `SELECT k FROM found ORDER BY k LIMIT 1 OFFSET ${offset + limit - 1}`;
+  const within = sort === null ? ` WHERE k <= ifnull((${edge}), 9e999)` : "";
+  const columns = model.columns.map((column) => `t.${column.sql}`);
+  const highlights = plan.highlights.map((one) => one.sql);
+  const isHighlighted = plan.match !== null && highlights.length > 0;
+  return {
+    sql:
+      `WITH found AS MATERIALIZED (${found.sql}), ` +
+      `page AS MATERIALIZED (SELECT k, r FROM found CROSS JOIN ${model.sql} AS t ON t.rowid = r${within} ORDER BY ${order.sql} LIMIT ${limit} OFFSET ${offset}) ` +
+      `SELECT ${["(SELECT count(*) FROM found)", ...columns, ...highlights].join(", ")} ` +
+      `FROM page CROSS JOIN ${model.sql} AS t ON t.rowid = page.r` +
+      `${isHighlighted ? ` CROSS JOIN ${plan.fts} AS f ON f.rowid = page.r AND ${plan.match?.sql}` : ""} ORDER BY ${order.sql}`,
+    params: [
+      ...found.params,
+      ...order.params,
+      ...plan.highlights.flatMap((one) => one.params),
+      ...(isHighlighted ? (plan.match?.params ?? []) : []),
+      ...order.params,
+    ],
+  };
 }
 
 function searchOffset(query: Parameters, limit: number): number {
@@ -90,9 +131,12 @@ function parseMarks(query: Parameters): Marks & { isDefault: boolean } {
 }
 
 interface SearchPlan {
-  from: string;
-  where: SqlCondition;
-  bestFirst: SqlCondition;
+  /** The quoted name of the index. */
+  fts: string;
+  /** What the index answers, on `f`; null when no word is long enough for it. */
+  match: SqlCondition | null;
+  /** What a scan has to answer, on `t`. */
+  like: SqlCondition | null;
   /** Columns selected beside the record's. */
   highlights: { sql: string; params: SqlValue[] }[];
   highlight(
@@ -113,7 +157,7 @@ function planSearch(model: TableModel, query: Parameters): SearchPlan | null {
   const words = wordsOf(q);
   if (words.length > QUERY_WORDS_MAX) throw badField("q", "too_long", `q must have at most ${QUERY_WORDS_MAX} words`);
   if (words.length === 0) return null;
-  return fts.tokenize === "trigram" ? planTrigram(model, fts, words) : planWords(model, fts, words);
+  return fts.tokenize === "trigram" ? planTrigram(model, fts, words) : planWords(fts, words);
 }
 
 /** Pieces between white space that hold a letter or a digit. FTS5 ends its queries at NUL, so it separates too. */
@@ -124,13 +168,12 @@ const quoted = (word: string): string => `"${word.replaceAll('"', '""')}"`;
 
 type Fts = NonNullable<TableModel["fts"]>;
 
-function planWords(model: TableModel, fts: Fts, words: readonly string[]): SearchPlan {
-  // All words have to occur, and the last one may be unfinished.
-  const match = `${words.map(quoted).join(" ")}*`;
+function planWords(fts: Fts, words: readonly string[]): SearchPlan {
   return {
-    from: `${fts.sql} AS f JOIN ${model.sql} AS t ON t.rowid = f.rowid`,
-    where: { sql: `f.${fts.sql} MATCH ?`, params: [match] },
-    bestFirst: { sql: 'f.rank, t."id"', params: [] },
+    fts: fts.sql,
+    // All words have to occur, and the last one may be unfinished.
+    match: { sql: `f.${fts.sql} MATCH ?`, params: [`${words.map(quoted).join(" ")}*`] },
+    like: null,
     highlights: fts.fields.map((_, index) => ({
       sql: `highlight(f.${fts.sql}, ${index}, ?, ?)`,
       params: [PRIVATE_MARKS.pre, PRIVATE_MARKS.post],
@@ -148,14 +191,13 @@ function planWords(model: TableModel, fts: Fts, words: readonly string[]): Searc
 }
 
 function planTrigram(model: TableModel, fts: Fts, words: readonly string[]): SearchPlan {
-  const long = words.filter((word) => [...word].length >= TRIGRAM_LENGTH_MIN);
-  const short = words.filter((word) => [...word].length < TRIGRAM_LENGTH_MIN);
-  const parts: SqlCondition[] = short.map((word) => anyFieldLike(model, fts, word));
-  if (long.length > 0) parts.unshift({ sql: `f.${fts.sql} MATCH ?`, params: [long.map(quoted).join(" ")] });
+  const isLong = (word: string) => [...word].length >= TRIGRAM_LENGTH_MIN;
+  const long = words.filter(isLong);
+  const likes = words.filter((word) => !isLong(word)).map((word) => anyFieldLike(model, fts, word));
   return {
-    from: long.length > 0 ? `${fts.sql} AS f JOIN ${model.sql} AS t ON t.rowid = f.rowid` : `${model.sql} AS t`,
-    where: join(parts, "AND"),
-    bestFirst: { sql: long.length > 0 ? 'f.rank, t."id"' : 't."id"', params: [] },
+    fts: fts.sql,
+    match: long.length === 0 ? null : { sql: `f.${fts.sql} MATCH ?`, params: [long.map(quoted).join(" ")] },
+    like: likes.length === 0 ? null : join(likes, "AND"),
     highlights: [],
     highlight(record, _marked, marks) {
       const highlights: Record<string, string> = {};
