@@ -87,11 +87,11 @@ export function createProcessPool(options: {
 
   return {
     async run(request, signal) {
-      if (signal?.aborted === true) throw clientGone();
+      if (hasAborted(signal)) throw clientGone();
       if (isStopped) throw new AppError(503, "The server is stopping");
       // The one used last is the warm one, and the others come to their idle end.
       const process = idle.pop() ?? (all.size < sizeMax ? start() : await turns.wait(signal));
-      if (signal?.aborted === true) {
+      if (hasAborted(signal)) {
         release(process);
         throw clientGone();
       }
@@ -105,6 +105,8 @@ export function createProcessPool(options: {
     },
   };
 }
+
+const hasAborted = (signal: AbortSignal | undefined): boolean => signal?.aborted === true;
 
 /** Time to end by itself (a checkpoint may be due), then by force. */
 async function stopProcess({ connection, cancelIdle }: Pooled, clock: Clock, reason: Error): Promise<void> {
