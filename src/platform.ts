@@ -21,6 +21,7 @@ import { type Logger, silentLogger } from "./kernel/logger.ts";
 import { createKeyValueArea } from "./kv/index.ts";
 import { createRealtimeArea } from "./realtime/index.ts";
 import { createRoomsArea, migrateRooms, roomMessageMaxBytes } from "./rooms/index.ts";
+import { createStorageArea } from "./storage/index.ts";
 import { createSystemArea } from "./system/index.ts";
 import { createTablesArea } from "./tables/index.ts";
 import { createUsersArea } from "./users/index.ts";
@@ -84,12 +85,17 @@ export async function createPlatform(config: PlatformConfig, options: PlatformOp
     file: engine.open(join(dataDirectory, "rooms.db"), { migrate: migrateRooms }),
     app: () => app,
   });
+  const storage = createStorageArea({
+    ...{ buckets: config.storage?.buckets ?? {}, file: systemFile, dataDirectory, secret: secrets.jwtSecret },
+    ...{ publicUrl: config.server?.publicUrl, clock, ids, logger },
+  });
   const realtime = createRealtimeArea({
     ...{ config: config.realtime ?? {}, sockets: listener.sockets, principals, sessions: auth.sessions },
     ...{ tables: tables.door, clock, ids, logger },
   });
   const app: AppAccess = {
     db: tables.accessor,
+    storage: storage.accessor,
     broadcast: realtime.broadcast,
     users: users.accessor,
     kv: native.kv.accessor,
@@ -107,7 +113,7 @@ export async function createPlatform(config: PlatformConfig, options: PlatformOp
     addressOf: listener.addressOf,
   });
   const system = createSystemArea({ config, clock });
-  const areas = [system, tables, auth, users, native.kv, native.d1, native.vectors, rooms, realtime];
+  const areas = [system, tables, storage, auth, users, native.kv, native.d1, native.vectors, rooms, realtime];
   const routes = areas.reduce((all: AnyElysia, area) => all.use(area.routes(http)), new Elysia());
   const server = createServer(http, cors).use(routes);
   if (config.api?.docs !== false) server.use(createApiDocumentation(http, routes));
@@ -127,6 +133,7 @@ export async function createPlatform(config: PlatformConfig, options: PlatformOp
       realtime.stop();
       await listener.stop();
       await auth.stop();
+      await storage.stop();
       await native.stop();
       await engine.stop();
     },

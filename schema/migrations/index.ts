@@ -1,7 +1,11 @@
 import auth from "./001_auth.sql" with { type: "text" };
+import storage from "./002_storage.sql" with { type: "text" };
 
 /**
  * Every step of system.db, in the order in which they run. A step that has been released is never changed: a new one
  * follows it.
  */
-export const systemMigrations: readonly { name: string; sql: string }[] = [{ name: "001_auth", sql: auth }];
+export const systemMigrations: readonly { name: string; sql: string }[] = [
+  { name: "001_auth", sql: auth },
+  { name: "002_storage", sql: storage },
+];

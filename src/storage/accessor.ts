@@ -1,0 +1,61 @@
+import { SERVER } from "../access/principal.ts";
+import type { BucketAccessor } from "../config/app-access.ts";
+import { AppError } from "../kernel/errors.ts";
+import { parseContentType, parseMetadata } from "./content.ts";
+import type { Gates } from "./gates.ts";
+import { parseKey } from "./keys.ts";
+import { LIST_LIMIT_DEFAULT } from "./limits.ts";
+import { listObjects } from "./listing.ts";
+import { createReceiver } from "./receive.ts";
+import { describe, type StorageService } from "./service.ts";
+import type { StorageStore } from "./store.ts";
+
+/** `app.storage(bucket)`: passes rules; keys, types, metadata and sizes are checked as over HTTP. Decisions 12. */
+export function createBucketAccessor(
+  deps: { service: StorageService; store: StorageStore; gates: Gates },
+  bucket: string,
+): BucketAccessor {
+  const { service, store, gates } = deps;
+  return {
+    async put(key, bytes, options = {}) {
+      const gate = await gates.enter(SERVER, bucket, "write");
+      const blobType = bytes instanceof Blob ? bytes.type : undefined;
+      const content = {
+        key: parseKey(key),
+        contentType: parseContentType(options.contentType ?? blobType),
+        customMetadata: parseMetadata(options.metadata),
+      };
+      const object = await service.put({
+        gate,
+        uploadedBy: null,
+        async receive(incoming) {
+          const receiver = createReceiver(incoming, gate.bucket.maxFileBytes);
+          if (bytes instanceof Blob) for await (const chunk of bytes.stream()) await receiver.take(chunk);
+          // A copy: the caller may go on writing into its own bytes.
+          else await receiver.take(bytes.slice());
+          return { ...content, size: receiver.byteCount };
+        },
+      });
+      return describe(object);
+    },
+    async get(key) {
+      const object = store.find({ bucket, key });
+      return object === null ? null : gates.bucket(bucket).files.blob(object.fileId);
+    },
+    async head(key) {
+      const object = store.find({ bucket, key });
+      return object === null ? null : describe(object);
+    },
+    async delete(key) {
+      try {
+        await service.remove(SERVER, bucket, key);
+        return true;
+      } catch (cause) {
+        if (cause instanceof AppError && cause.status === 404) return false;
+        throw cause;
+      }
+    },
+    list: ({ prefix = "", limit = LIST_LIMIT_DEFAULT, cursor } = {}) =>
+      listObjects({ store, gates }, SERVER, bucket, () => ({ prefix, limit, cursor: cursor ?? null })),
+  };
+}

@@ -1,0 +1,59 @@
+import { DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS } from "../kernel/duration.ts";
+
+/** Bytes of one file where the bucket says nothing. Decisions 2. */
+export const FILE_MAX_BYTES = 100 * 1024 * 1024;
+
+export const KEY_MAX_BYTES = 1024;
+export const CONTENT_TYPE_LENGTH_MAX = 255;
+/** JSON of a file's custom metadata, as for users. */
+export const METADATA_MAX_BYTES = 16 * 1024;
+
+/** Spec: Limits / Tables and storage. */
+export const BATCH_DELETE_KEYS_MAX = 100;
+export const SIGNED_URL_KEYS_MAX = 100;
+
+export const LIST_LIMIT_DEFAULT = 100;
+export const LIST_LIMIT_MAX = 1000;
+/** Files that one page looks at when a rule hides most of them; the page is shorter then, and its cursor leads on. */
+export const LIST_SCAN_MAX = 5_000;
+/** Files read, and asked about, between two turns of the event loop. */
+export const LIST_CHUNK = 500;
+
+/** Signed URLs. Decisions 13. */
+export const SIGNED_URL_DEFAULT_SECONDS = HOUR_MS / SECOND_MS;
+export const SIGNED_URL_MAX_SECONDS = (7 * DAY_MS) / SECOND_MS;
+
+/** Multipart uploads. Decisions 13. */
+export const PART_NUMBER_MAX = 10_000;
+export const UPLOAD_TTL_MS = DAY_MS;
+/** Unfinished uploads of one owner in one bucket. */
+export const UNFINISHED_UPLOADS_MAX = 1_000;
+
+/** What a form may hold beside its file: part headers, the other fields, boundaries. */
+export const FORM_OVERHEAD_MAX_BYTES = 1024 * 1024;
+export const FORM_PARTS_MAX = 32;
+export const FORM_FIELD_MAX_BYTES = 64 * 1024;
+
+/** A body of which nothing arrives for so long is given up. */
+export const UPLOAD_STALL_MS = MINUTE_MS;
+/** Bytes gathered before they go to the disk. */
+export const WRITE_BUFFER_BYTES = 256 * 1024;
+
+/** Between a file's end and its unlink, so that an answer that has just named it can open it. */
+export const UNLINK_DELAY_MS = SECOND_MS;
+/** Times a write starts over because the file changed while an asynchronous rule looked at it. */
+export const WRITE_ATTEMPTS_MAX = 10;
+
+export const SWEEP_INTERVAL_MS = DAY_MS;
+/** How often unfinished uploads and used-up grants are looked for. */
+export const EXPIRY_INTERVAL_MS = HOUR_MS;
+/** Expired uploads or grants removed by one write. */
+export const EXPIRY_STEP = 200;
+/** Between two directories of a sweep. */
+export const SWEEP_PAUSE_MS = 20;
+
+/** Thumbnails: the source's pixels are decoded at four bytes each, so this bounds memory to 128 MiB for one. */
+export const THUMB_SOURCE_PIXELS_MAX = 32 * 1024 * 1024;
+export const THUMB_SOURCE_MAX_BYTES = 64 * 1024 * 1024;
+export const THUMBS_AT_ONCE_MAX = 2;
+export const THUMBS_WAITING_MAX = 100;

@@ -1,0 +1,148 @@
+import { close, closeSync, fdatasync, fsync, mkdirSync, open, openSync, rename, unlink, write } from "node:fs";
+import { readdir } from "node:fs/promises";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { AppError } from "../kernel/errors.ts";
+import { WRITE_BUFFER_BYTES } from "./limits.ts";
+import { createSharedSync } from "./shared-sync.ts";
+import type { FileStore, IncomingFile } from "./types.ts";
+
+const openFile = promisify(open);
+const closeFile = promisify(close);
+const syncBytes = promisify(fdatasync);
+const syncDirectory = promisify(fsync);
+const renameFile = promisify(rename);
+const unlinkFile = promisify(unlink);
+
+/**
+ * Whole files in one directory, fanned out by the last two characters of their random ids. A file is written under
+ * `incoming/`, synced, renamed to its place, and the place synced: what stands there is whole.
+ */
+export function createLocalFiles(directory: string): FileStore {
+  const incoming = join(directory, "incoming");
+  mkdirSync(incoming, { recursive: true });
+  const places = new Map<string, { path: string; descriptor: number; sync: () => Promise<void> }>();
+  const syncRoot = createSharedSync(() => withDescriptor(directory, syncDirectory));
+  const pathOf = (fileId: string): string => join(directory, fileId.slice(-2), fileId);
+
+  /** At most 256 of them; their descriptors stay open for the syncs. */
+  const place = async (fileId: string) => {
+    const name = fileId.slice(-2);
+    const known = places.get(name);
+    if (known !== undefined) return known;
+    const path = join(directory, name);
+    const isNew = mkdirSync(path, { recursive: true }) !== undefined;
+    const descriptor = openSync(path, "r");
+    const made = { path, descriptor, sync: createSharedSync(() => syncDirectory(descriptor)) };
+    places.set(name, made);
+    if (isNew) await syncRoot();
+    return made;
+  };
+
+  return {
+    create: (fileId) =>
+      createIncoming(join(incoming, fileId), async (from) => {
+        const { path, sync } = await place(fileId);
+        await renameFile(from, join(path, fileId));
+        await sync();
+      }),
+    body(fileId, { start, end, size }) {
+      const file = Bun.file(pathOf(fileId));
+      return start === 0 && end === size ? file : file.slice(start, end);
+    },
+    blob: (fileId) => Bun.file(pathOf(fileId)),
+    async remove(fileId) {
+      await removeFile(pathOf(fileId));
+      await removeFile(join(incoming, fileId));
+    },
+    async *ids() {
+      for (const name of await readdir(directory)) {
+        // One fan-out directory at a time bounds what is held.
+        if (name === "incoming" || name.length === 2) yield await readdir(join(directory, name));
+      }
+    },
+    async close() {
+      for (const { descriptor } of places.values()) closeSync(descriptor);
+      places.clear();
+    },
+  };
+}
+
+/** Also for one that is not there. */
+export async function removeFile(path: string): Promise<void> {
+  try {
+    await unlinkFile(path);
+  } catch (cause) {
+    if (codeOf(cause) !== "ENOENT") throw cause;
+  }
+}
+
+async function createIncoming(path: string, settle: (path: string) => Promise<void>): Promise<IncomingFile> {
+  const descriptor = await guarded(openFile(path, "wx", 0o600));
+  let waiting: Uint8Array[] = [];
+  let waitingBytes = 0;
+  let isOpen = true;
+
+  const flush = async (): Promise<void> => {
+    const bytes = waiting.length === 1 ? (waiting[0] ?? new Uint8Array()) : Buffer.concat(waiting, waitingBytes);
+    waiting = [];
+    waitingBytes = 0;
+    for (let offset = 0; offset < bytes.byteLength; ) {
+      offset += await guarded(writeBytes(descriptor, bytes, offset));
+    }
+  };
+  const end = async (): Promise<void> => {
+    if (!isOpen) return;
+    isOpen = false;
+    await closeFile(descriptor);
+  };
+  return {
+    async write(chunk) {
+      waiting.push(chunk);
+      waitingBytes += chunk.byteLength;
+      if (waitingBytes >= WRITE_BUFFER_BYTES) await flush();
+    },
+    async finish() {
+      await flush();
+      await guarded(syncBytes(descriptor));
+      await end();
+      await guarded(settle(path));
+    },
+    async discard() {
+      waiting = [];
+      await end();
+      await removeFile(path);
+    },
+  };
+}
+
+/** Resolves to how many bytes went in, which may be fewer than asked for. */
+function writeBytes(descriptor: number, bytes: Uint8Array, offset: number): Promise<number> {
+  return new Promise((resolve, reject) => {
+    write(descriptor, bytes, offset, bytes.byteLength - offset, null, (cause, written) => {
+      if (cause !== null) reject(cause);
+      else resolve(written);
+    });
+  });
+}
+
+async function withDescriptor(path: string, use: (descriptor: number) => Promise<void>): Promise<void> {
+  const descriptor = await openFile(path, "r");
+  try {
+    await use(descriptor);
+  } finally {
+    await closeFile(descriptor);
+  }
+}
+
+async function guarded<T>(work: Promise<T>): Promise<T> {
+  try {
+    return await work;
+  } catch (cause) {
+    const code = codeOf(cause);
+    if (code !== "ENOSPC" && code !== "EDQUOT") throw cause;
+    throw new AppError(507, "No space left on the device", { cause });
+  }
+}
+
+const codeOf = (cause: unknown): unknown => (cause instanceof Error && "code" in cause ? cause.code : null);

@@ -1,0 +1,197 @@
+import { Type } from "typebox";
+import { operation } from "../http/operation.ts";
+import {
+  BATCH_DELETE_KEYS_MAX,
+  LIST_LIMIT_DEFAULT,
+  LIST_LIMIT_MAX,
+  PART_NUMBER_MAX,
+  SIGNED_URL_DEFAULT_SECONDS,
+  SIGNED_URL_KEYS_MAX,
+  SIGNED_URL_MAX_SECONDS,
+} from "./limits.ts";
+
+const tag = "Storage";
+const bucket = "A bucket declared under `storage.buckets`";
+const key = "The file's key; slashes as they are, or as %2F";
+const inBucket = { bucket };
+const ofFile = { bucket, "*": key };
+
+const Uploaded = Type.String({ format: "date-time" });
+const StoredFile = Type.Object({
+  key: Type.String(),
+  size: Type.Integer({ description: "Bytes" }),
+  httpMetadata: Type.Object({ contentType: Type.String() }),
+  customMetadata: Type.Record(Type.String(), Type.String()),
+  uploaded: Uploaded,
+});
+const Ok = Type.Object({ ok: Type.Literal(true) });
+const Key = Type.String({ minLength: 1, description: "1 to 1024 bytes of UTF-8" });
+const Bytes = Type.String({ format: "binary" });
+const Part = Type.Object({ partNumber: Type.Integer({ minimum: 1, maximum: PART_NUMBER_MAX }), etag: Type.String() });
+const Expiry = Type.Optional(
+  Type.Integer({
+    minimum: 1,
+    maximum: SIGNED_URL_MAX_SECONDS,
+    default: SIGNED_URL_DEFAULT_SECONDS,
+    description: "Seconds",
+  }),
+);
+const NamedUpload = { uploadId: Type.String(), key: Key };
+const json = (description: string, schema: ReturnType<typeof Type.Object>) => ({ description, schema });
+
+/** What the routes say of themselves in the OpenAPI document. */
+export const DESCRIPTIONS = {
+  list: operation({
+    ...{ tag, summary: "List the files that the caller may read, by key", security: "user", path: inBucket },
+    query: [
+      { name: "prefix", description: "Keys that begin with this" },
+      {
+        name: "limit",
+        description: `Default ${LIST_LIMIT_DEFAULT}; more than ${LIST_LIMIT_MAX} counts as that`,
+        schema: Type.Integer({ minimum: 1 }),
+      },
+      { name: "cursor", description: "Of the page before" },
+    ],
+    answers: {
+      200: json(
+        "A page. Where a rule hides many files it may be short and still be truncated",
+        Type.Object({
+          objects: Type.Array(Type.Object({ key: Type.String(), size: Type.Integer(), uploaded: Uploaded })),
+          truncated: Type.Boolean(),
+          cursor: Type.Union([Type.String(), Type.Null()]),
+        }),
+      ),
+    },
+    errors: [400, 401, 403, 404],
+  }),
+  download: operation({
+    ...{ tag, summary: "Download a file", security: "rules", path: ofFile },
+    description:
+      "`KEY/metadata` answers the stored file object as JSON, `uploads/ID/parts?key=KEY` the parts of a multipart upload. HEAD answers the headers alone.",
+    query: [
+      { name: "token", description: "Of a signed URL" },
+      { name: "thumb", description: "A size that the bucket declares, such as 200x200" },
+    ],
+    headers: [{ name: "Range" }, { name: "If-None-Match" }, { name: "If-Range" }],
+    answers: {
+      200: { description: "The file", schema: Bytes, contentType: "application/octet-stream" },
+      206: { description: "The bytes of the range", schema: Bytes, contentType: "application/octet-stream" },
+      304: { description: "The file has this ETag" },
+    },
+    errors: [400, 401, 403, 404, 413, 415, 416, 503],
+  }),
+  signedUpload: operation({
+    ...{ tag, summary: "Upload to a signed URL", security: "public", path: ofFile },
+    query: [{ name: "token", required: true, description: "Of the signed URL; good once" }],
+    body: { schema: Bytes, contentType: "application/octet-stream" },
+    answers: { 200: json("The stored file", StoredFile) },
+    errors: [400, 401, 403, 404, 408, 413, 507],
+  }),
+  remove: operation({
+    ...{ tag, summary: "Delete a file", security: "user", path: ofFile },
+    answers: { 200: json("It is gone", Ok) },
+    errors: [400, 401, 403, 404],
+  }),
+  patchMetadata: operation({
+    ...{ tag, summary: "Set custom metadata", security: "user", path: { bucket, "*": "`KEY/metadata`" } },
+    description: "Members not named stay; null removes one.",
+    body: { schema: Type.Record(Type.String(), Type.Union([Type.String(), Type.Null()])) },
+    answers: { 200: json("The stored file", StoredFile) },
+    errors: [400, 401, 403, 404, 413, 415],
+  }),
+  upload: operation({
+    ...{ tag, summary: "Upload a file", security: "user", path: inBucket },
+    body: {
+      contentType: "multipart/form-data",
+      schema: Type.Object({
+        file: Bytes,
+        key: Key,
+        metadata: Type.Optional(Type.String({ description: "JSON: an object of strings" })),
+      }),
+    },
+    answers: { 201: json("The stored file", StoredFile) },
+    errors: [400, 401, 403, 404, 408, 409, 413, 415, 507],
+  }),
+  removeBatch: operation({
+    ...{ tag, summary: "Delete several files, each by the delete rule", security: "user", path: inBucket },
+    body: { schema: Type.Object({ keys: Type.Array(Key, { maxItems: BATCH_DELETE_KEYS_MAX }) }) },
+    answers: {
+      200: json(
+        "What was deleted and what was not",
+        Type.Object({
+          deleted: Type.Array(Type.String()),
+          failed: Type.Array(Type.Object({ key: Type.String(), error: Type.String() })),
+        }),
+      ),
+    },
+    errors: [400, 401, 403, 404, 415],
+  }),
+  signedUrl: operation({
+    ...{ tag, summary: "Sign a download URL", security: "user", path: inBucket },
+    body: { schema: Type.Object({ key: Key, expiresIn: Expiry }) },
+    answers: { 200: json("Good for GET and HEAD until it expires", Type.Object({ url: Type.String() })) },
+    errors: [400, 401, 403, 404, 415],
+  }),
+  signedUrls: operation({
+    ...{ tag, summary: "Sign several download URLs", security: "user", path: inBucket },
+    description: "Files that do not exist are left out; one that may not be read denies the request.",
+    body: {
+      schema: Type.Object({
+        keys: Type.Array(Key, { maxItems: SIGNED_URL_KEYS_MAX }),
+        expiresIn: Type.Optional(Type.String({ description: "`30m`, `1h`, `7d`; default `1h`, at most `7d`" })),
+      }),
+    },
+    answers: {
+      200: json(
+        "The URLs",
+        Type.Object({
+          urls: Type.Array(Type.Object({ key: Type.String(), url: Type.String(), expiresAt: Uploaded })),
+        }),
+      ),
+    },
+    errors: [400, 401, 403, 404, 415],
+  }),
+  signedUploadUrl: operation({
+    ...{ tag, summary: "Sign an upload URL, good for one PUT", security: "user", path: inBucket },
+    body: { schema: Type.Object({ key: Key, expiresIn: Expiry }) },
+    answers: { 200: json("The URL to PUT the bytes to", Type.Object({ url: Type.String() })) },
+    errors: [400, 401, 403, 404, 415],
+  }),
+  createUpload: operation({
+    ...{ tag, summary: "Begin a multipart upload", security: "user", path: inBucket },
+    body: {
+      schema: Type.Object({
+        key: Key,
+        contentType: Type.Optional(Type.String()),
+        metadata: Type.Optional(Type.Record(Type.String(), Type.String())),
+      }),
+    },
+    answers: { 200: json("Its id", Type.Object(NamedUpload)) },
+    errors: [400, 401, 403, 404, 409, 413, 415],
+  }),
+  putPart: operation({
+    ...{ tag, summary: "Upload one part; parts may come in parallel", security: "user", path: inBucket },
+    query: [
+      { name: "uploadId", required: true },
+      { name: "partNumber", required: true, schema: Type.Integer({ minimum: 1, maximum: PART_NUMBER_MAX }) },
+      { name: "key", required: true },
+    ],
+    body: { schema: Bytes, contentType: "application/octet-stream" },
+    answers: { 200: json("Name both when completing", Part) },
+    errors: [400, 401, 403, 404, 408, 413, 507],
+  }),
+  completeUpload: operation({
+    ...{ tag, summary: "Make the parts one file", security: "user", path: inBucket },
+    body: { schema: Type.Object({ ...NamedUpload, parts: Type.Array(Part) }) },
+    answers: {
+      200: json("The file", Type.Object({ key: Type.String(), size: Type.Integer(), uploaded: Uploaded })),
+    },
+    errors: [400, 401, 403, 404, 409, 413, 415, 507],
+  }),
+  abortUpload: operation({
+    ...{ tag, summary: "Give a multipart upload up", security: "user", path: inBucket },
+    body: { schema: Type.Object(NamedUpload) },
+    answers: { 200: json("It is gone", Ok) },
+    errors: [400, 401, 403, 404, 415],
+  }),
+} as const;

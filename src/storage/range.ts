@@ -1,0 +1,35 @@
+/** What of a file an answer carries; `end` is exclusive. */
+export type RangeChoice = { kind: "whole" } | { kind: "part"; start: number; end: number } | { kind: "unsatisfiable" };
+
+const WHOLE: RangeChoice = { kind: "whole" };
+
+/**
+ * RFC 9110, 14: one range of bytes. Several ranges, other units and malformed headers are ignored, as the RFC allows.
+ */
+export function chooseRange(header: string | null, sizeBytes: number): RangeChoice {
+  const match = header === null ? null : /^bytes=[ \t]*(\d{0,15})-(\d{0,15})[ \t]*$/i.exec(header);
+  if (match === null) return WHOLE;
+  const [, first = "", last = ""] = match;
+  if (first === "") {
+    if (last === "") return WHOLE;
+    const suffixBytes = Number(last);
+    if (suffixBytes === 0 || sizeBytes === 0) return { kind: "unsatisfiable" };
+    return { kind: "part", start: Math.max(0, sizeBytes - suffixBytes), end: sizeBytes };
+  }
+  const start = Number(first);
+  if (last !== "" && Number(last) < start) return WHOLE;
+  if (start >= sizeBytes) return { kind: "unsatisfiable" };
+  return { kind: "part", start, end: last === "" ? sizeBytes : Math.min(sizeBytes, Number(last) + 1) };
+}
+
+/** `If-None-Match`: weak comparison, a list, or `*`. RFC 9110, 13.1.2. */
+export function matchesEtag(header: string | null, etag: string): boolean {
+  if (header === null) return false;
+  if (header.trim() === "*") return true;
+  return header.split(",").some((one) => one.trim().replace(/^W\//, "") === etag);
+}
+
+/** Whether a `Range` counts under this `If-Range`: the exact entity tag or date. RFC 9110, 13.1.5. */
+export function rangeStillValid(ifRange: string | null, etag: string, lastModified: string): boolean {
+  return ifRange === null || ifRange === etag || ifRange === lastModified;
+}

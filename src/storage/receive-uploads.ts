@@ -1,0 +1,70 @@
+import type { Principal } from "../access/principal.ts";
+import type { Clock } from "../kernel/clock.ts";
+import { badField } from "../kernel/errors.ts";
+import { parseContentType, parseMetadataText } from "./content.ts";
+import { parseBoundary, readUploadForm } from "./form.ts";
+import type { Gates } from "./gates.ts";
+import { parseKey } from "./keys.ts";
+import { FORM_OVERHEAD_MAX_BYTES } from "./limits.ts";
+import { bodyChunks, createReceiver, requireDeclaredLength } from "./receive.ts";
+import { ownerOf, type StorageService } from "./service.ts";
+import { type Signing, usedUp } from "./signing.ts";
+import type { StoredObject } from "./types.ts";
+
+interface Deps {
+  gates: Gates;
+  service: StorageService;
+  signing: Signing;
+  clock: Clock;
+}
+
+/** POST upload: a form with `file`, `key` and `metadata` in any order. Errors: 400, 401, 403, 404, 413, 415, 507. */
+export async function receiveForm(
+  { gates, service, clock }: Deps,
+  principal: Principal,
+  bucket: string,
+  request: Request,
+): Promise<StoredObject> {
+  const gate = await gates.enter(principal, bucket, "write");
+  const boundary = parseBoundary(request.headers.get("content-type"));
+  const { maxFileBytes } = gate.bucket;
+  requireDeclaredLength(request, maxFileBytes, FORM_OVERHEAD_MAX_BYTES);
+  return service.put({
+    gate,
+    uploadedBy: ownerOf(principal),
+    async receive(incoming) {
+      const receiver = createReceiver(incoming, maxFileBytes);
+      const form = await readUploadForm(bodyChunks(request, clock), boundary, receiver.take, (key) => parseKey(key));
+      if (form.file === null) throw badField("file", "required", "file is required");
+      const { contentType } = form.file;
+      const customMetadata = parseMetadataText(form.metadata);
+      return { key: parseKey(form.key), contentType, customMetadata, size: receiver.byteCount };
+    },
+  });
+}
+
+/** PUT to a signed upload URL: the bytes as they are. Good once: the write that stores the file uses the grant up. */
+export async function receiveSigned(
+  { gates, service, signing, clock }: Deps,
+  token: string,
+  address: { bucket: string; key: string },
+  request: Request,
+): Promise<StoredObject> {
+  const { bucket, key } = address;
+  const { grant, principal } = signing.verifyUpload(token, bucket, key);
+  const gate = await gates.enter(principal, bucket, "write");
+  const contentType = parseContentType(request.headers.get("content-type"));
+  requireDeclaredLength(request, gate.bucket.maxFileBytes);
+  return service.put({
+    gate,
+    uploadedBy: ownerOf(principal),
+    async receive(incoming) {
+      const receiver = createReceiver(incoming, gate.bucket.maxFileBytes);
+      for await (const chunk of bodyChunks(request, clock)) await receiver.take(chunk);
+      return { key, contentType, customMetadata: {}, size: receiver.byteCount };
+    },
+    within(storage) {
+      if (!storage.consumeGrant(grant.id)) throw usedUp();
+    },
+  });
+}

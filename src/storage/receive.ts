@@ -1,0 +1,83 @@
+import type { Clock } from "../kernel/clock.ts";
+import { AppError, badRequest, tooLarge } from "../kernel/errors.ts";
+import { UPLOAD_STALL_MS } from "./limits.ts";
+import type { IncomingFile } from "./types.ts";
+
+/**
+ * The body as it arrives; no more of it is in memory than has not been taken yet. Errors: 408 when nothing comes for
+ * UPLOAD_STALL_MS, 400 when it breaks off or is not as long as it said.
+ */
+export async function* bodyChunks(request: Request, clock: Clock): AsyncGenerator<Uint8Array> {
+  const declared = request.headers.get("content-length");
+  let byteCount = 0;
+  if (request.body !== null) {
+    const reader = request.body.getReader();
+    let isStalled = false;
+    // One timer for the whole body, set again only when it fires: chunks come too often for one each.
+    let lastAt = clock.now();
+    const watch = (): void => {
+      const restMs = lastAt + UPLOAD_STALL_MS - clock.now();
+      if (restMs > 0) {
+        unwatch = clock.after(restMs, watch);
+        return;
+      }
+      isStalled = true;
+      void reader.cancel().catch(() => {});
+    };
+    let unwatch = clock.after(UPLOAD_STALL_MS, watch);
+    try {
+      for (;;) {
+        const { done, value } = await read(reader, () => isStalled);
+        if (done) break;
+        byteCount += value.byteLength;
+        yield value;
+        lastAt = clock.now();
+      }
+    } finally {
+      unwatch();
+      void reader.cancel().catch(() => {});
+    }
+    if (isStalled) throw stalled();
+  }
+  if (declared !== null && Number(declared) !== byteCount) throw brokeOff();
+}
+
+async function read(reader: Pick<ReadableStreamDefaultReader<Uint8Array>, "read">, isStalled: () => boolean) {
+  try {
+    return await reader.read();
+  } catch {
+    throw isStalled() ? stalled() : brokeOff();
+  }
+}
+
+const stalled = () => new AppError(408, `The body stalled for ${UPLOAD_STALL_MS / 1000} s`);
+const brokeOff = () => badRequest("The body broke off");
+
+/** Takes chunks into a file, and counts them. */
+export interface Receiver {
+  take(chunk: Uint8Array): Promise<void>;
+  readonly byteCount: number;
+}
+
+/** Errors: 413 over `maxBytes`, 507 without room. */
+export function createReceiver(incoming: IncomingFile, maxBytes: number): Receiver {
+  let byteCount = 0;
+  return {
+    async take(chunk) {
+      byteCount += chunk.byteLength;
+      if (byteCount > maxBytes) throw tooBig(maxBytes);
+      await incoming.write(chunk);
+    },
+    get byteCount() {
+      return byteCount;
+    },
+  };
+}
+
+/** Refuses by the declared length, before anything is read; `overheadBytes` is what may come beside the file. */
+export function requireDeclaredLength(request: Request, maxBytes: number, overheadBytes = 0): void {
+  const declared = request.headers.get("content-length");
+  if (declared !== null && Number(declared) > maxBytes + overheadBytes) throw tooBig(maxBytes);
+}
+
+const tooBig = (maxBytes: number) => tooLarge(`The file must be at most ${maxBytes} bytes`);

@@ -1,0 +1,190 @@
+import { type AnyElysia, Elysia } from "elysia";
+import type { Http, RequestContext } from "../http/http.ts";
+import { queryOf, requiredText, wholeNumber } from "../http/query.ts";
+import { created, OK } from "../http/reply.ts";
+import { AppError, unauthorized } from "../kernel/errors.ts";
+import { contentOf, respondWith } from "./download.ts";
+import { pathRest } from "./keys.ts";
+import { LIST_LIMIT_DEFAULT } from "./limits.ts";
+import { listObjects } from "./listing.ts";
+import { DESCRIPTIONS } from "./operations.ts";
+import { receiveForm, receiveSigned } from "./receive-uploads.ts";
+import { describe, type StorageDeps, type StorageService } from "./service.ts";
+import type { Signing } from "./signing.ts";
+import type { Thumbs } from "./thumbs.ts";
+import { parsePartNumber, type Uploads } from "./uploads.ts";
+
+export interface StorageRouteDeps extends StorageDeps {
+  service: StorageService;
+  signing: Signing;
+  uploads: Uploads;
+  thumbs: Thumbs;
+  /** What signed URLs begin with; null: the address that the request was sent to. */
+  publicUrl: string | null;
+}
+
+const METADATA = /^(.*)\/metadata$/s;
+const PARTS = /^uploads\/([^/]+)\/parts$/;
+const BASE = "/api/storage/:bucket";
+
+/** Spec: Storage endpoints. A key may contain slashes, so what follows the bucket is told apart here, not by the router. */
+export function createStorageRoutes(http: Http, deps: StorageRouteDeps): AnyElysia {
+  const { service, signing, uploads } = deps;
+  const bucketOf = ({ params }: Pick<RequestContext, "params">): string => params["bucket"] ?? "";
+  const originOf = (request: Request): string => deps.publicUrl ?? new URL(request.url).origin;
+
+  const read = async ({ request, params, principal }: RequestContext): Promise<unknown> => {
+    const bucket = bucketOf({ params });
+    const rest = pathRest(request.url);
+    const uploadId = PARTS.exec(rest)?.[1];
+    if (uploadId !== undefined) {
+      const parts = await uploads.parts(principal, bucket, uploadId, () => requiredText(queryOf(request), "key"));
+      return { parts };
+    }
+    const metadataOf = METADATA.exec(rest)?.[1];
+    if (metadataOf !== undefined) return describe((await service.find(principal, bucket, metadataOf)).object);
+    return download(deps, principal, { bucket, key: rest }, request);
+  };
+
+  return new Elysia()
+    .get(
+      BASE,
+      http.route(({ principal, params, request }) =>
+        listObjects(deps, principal, bucketOf({ params }), () => {
+          const query = queryOf(request);
+          const limit = wholeNumber(query, "limit", { min: 1, fallback: LIST_LIMIT_DEFAULT });
+          return { prefix: query.get("prefix") ?? "", limit, cursor: query.get("cursor") };
+        }),
+      ),
+      DESCRIPTIONS.list,
+    )
+    .get(`${BASE}/*`, http.route(read), DESCRIPTIONS.download)
+    .put(
+      `${BASE}/*`,
+      http.route(async ({ params, request }) => {
+        const token = queryOf(request).get("token");
+        if (token === null) throw unauthorized();
+        const address = { bucket: bucketOf({ params }), key: pathRest(request.url) };
+        return describe(await receiveSigned(deps, token, address, request));
+      }),
+      DESCRIPTIONS.signedUpload,
+    )
+    .delete(
+      `${BASE}/*`,
+      http.route(async ({ principal, params, request }) => {
+        await service.remove(principal, bucketOf({ params }), pathRest(request.url));
+        return OK;
+      }),
+      DESCRIPTIONS.remove,
+    )
+    .patch(
+      `${BASE}/*`,
+      http.route(async ({ principal, params, request, jsonObject }) => {
+        const key = METADATA.exec(pathRest(request.url))?.[1];
+        if (key === undefined) throw notAllowed();
+        return describe(await service.patchMetadata(principal, bucketOf({ params }), key, jsonObject));
+      }),
+      DESCRIPTIONS.patchMetadata,
+    )
+    .post(
+      `${BASE}/upload`,
+      http.route(async ({ principal, params, request }) =>
+        created(describe(await receiveForm(deps, principal, bucketOf({ params }), request))),
+      ),
+      DESCRIPTIONS.upload,
+    )
+    .post(
+      `${BASE}/delete-batch`,
+      http.route(({ principal, params, jsonObject }) =>
+        service.removeBatch(principal, bucketOf({ params }), async () => (await jsonObject())["keys"]),
+      ),
+      DESCRIPTIONS.removeBatch,
+    )
+    .post(
+      `${BASE}/signed-url`,
+      http.route(({ principal, params, request, jsonObject }) =>
+        signing.downloadUrl(principal, bucketOf({ params }), jsonObject, originOf(request)),
+      ),
+      DESCRIPTIONS.signedUrl,
+    )
+    .post(
+      `${BASE}/signed-urls`,
+      http.route(({ principal, params, request, jsonObject }) =>
+        signing.downloadUrls(principal, bucketOf({ params }), jsonObject, originOf(request)),
+      ),
+      DESCRIPTIONS.signedUrls,
+    )
+    .post(
+      `${BASE}/signed-upload-url`,
+      http.route(({ principal, params, request, jsonObject }) =>
+        signing.uploadUrl(principal, bucketOf({ params }), jsonObject, originOf(request)),
+      ),
+      DESCRIPTIONS.signedUploadUrl,
+    )
+    .use(multipartRoutes(http, uploads));
+}
+
+function multipartRoutes(http: Http, uploads: Uploads): AnyElysia {
+  const bucketOf = ({ params }: Pick<RequestContext, "params">): string => params["bucket"] ?? "";
+  return new Elysia({ prefix: `${BASE}/multipart` })
+    .post(
+      "/create",
+      http.route(({ principal, params, jsonObject }) => uploads.create(principal, bucketOf({ params }), jsonObject)),
+      DESCRIPTIONS.createUpload,
+    )
+    .post(
+      "/upload-part",
+      http.route(({ principal, params, request }) =>
+        uploads.putPart(principal, bucketOf({ params }), () => partQuery(request), request),
+      ),
+      DESCRIPTIONS.putPart,
+    )
+    .post(
+      "/complete",
+      http.route(async ({ principal, params, jsonObject }) => {
+        const object = await uploads.complete(principal, bucketOf({ params }), jsonObject);
+        return { key: object.key, size: object.size, uploaded: new Date(object.uploaded).toISOString() };
+      }),
+      DESCRIPTIONS.completeUpload,
+    )
+    .post(
+      "/abort",
+      http.route(async ({ principal, params, jsonObject }) => {
+        await uploads.abort(principal, bucketOf({ params }), jsonObject);
+        return OK;
+      }),
+      DESCRIPTIONS.abortUpload,
+    );
+}
+
+function partQuery(request: Request): { uploadId: string; key: string; partNumber: number } {
+  const query = queryOf(request);
+  const uploadId = requiredText(query, "uploadId");
+  const partNumber = parsePartNumber(requiredText(query, "partNumber"));
+  return { uploadId, partNumber, key: requiredText(query, "key") };
+}
+
+/** GET and HEAD of a file, by the rule or by a signed URL. */
+async function download(
+  { service, signing, thumbs }: StorageRouteDeps,
+  principal: RequestContext["principal"],
+  { bucket, key }: { bucket: string; key: string },
+  request: Request,
+): Promise<Response> {
+  const query = queryOf(request);
+  const token = query.get("token");
+  if (token !== null) signing.verifyDownload(token, bucket, key);
+  const found =
+    token === null
+      ? await service.find(principal, bucket, key, { allowAnonymous: true })
+      : service.findSigned(bucket, key);
+  const size = query.get("thumb");
+  const content =
+    size === null ? contentOf(found.bucket, found.object) : await thumbs.content(found.bucket, found.object, size);
+  return respondWith(request, found.bucket, found.object, content);
+}
+
+const notAllowed = (): AppError => {
+  const allow = "GET, HEAD, PUT, DELETE";
+  return new AppError(405, `PATCH is not allowed here, but ${allow}`, { headers: { allow } });
+};

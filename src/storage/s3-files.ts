@@ -1,0 +1,83 @@
+import { S3Client } from "bun";
+import type { BucketConfig } from "../config/types.ts";
+import { AppError } from "../kernel/errors.ts";
+import type { FileStore, IncomingFile } from "./types.ts";
+
+/** What S3 takes as one part; a smaller file goes as a single request. Also what is held in memory per upload. */
+const S3_PART_BYTES = 5 * 1024 * 1024;
+const S3_RETRIES = 2;
+const LIST_KEYS = 1000;
+
+type S3Backend = NonNullable<BucketConfig["backend"]>["s3"];
+
+/** Whole files in a bucket of an S3-compatible store, named `PREFIX` + id. An object appears there whole, or not at all. */
+export function createS3Files(backend: S3Backend): FileStore {
+  const { endpoint, bucket, region, accessKeyId, secretAccessKey, prefix = "" } = backend;
+  const client = new S3Client({
+    ...{ endpoint, bucket, accessKeyId, secretAccessKey },
+    ...(region === undefined ? {} : { region }),
+  });
+  const fileOf = (fileId: string) => client.file(prefix + fileId);
+
+  return {
+    create: async (fileId) => createIncoming(fileOf(fileId)),
+    body: (fileId, { start, end, size }) => {
+      const file = fileOf(fileId);
+      // As a stream: a response made of the file itself would send the client to the object store.
+      return (start === 0 && end === size ? file : file.slice(start, end)).stream();
+    },
+    blob: (fileId) => fileOf(fileId),
+    remove: (fileId) => guarded(fileOf(fileId).delete()),
+    async *ids() {
+      let continuationToken: string | undefined;
+      do {
+        const page = await guarded(
+          client.list({
+            ...{ prefix, maxKeys: LIST_KEYS },
+            ...(continuationToken === undefined ? {} : { continuationToken }),
+          }),
+        );
+        yield (page.contents ?? []).map(({ key }) => key.slice(prefix.length)).filter(isFileId);
+        continuationToken = page.isTruncated === true ? page.nextContinuationToken : undefined;
+      } while (continuationToken !== undefined);
+    },
+    async close() {},
+  };
+}
+
+/** Others may keep objects of their own under the prefix; those are not ours to sweep. */
+const isFileId = (name: string): boolean => /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/.test(name);
+
+function createIncoming(file: Bun.S3File): IncomingFile {
+  const writer = file.writer({ partSize: S3_PART_BYTES, queueSize: 1, retry: S3_RETRIES });
+  let waitingBytes = 0;
+  let isEnded = false;
+  return {
+    async write(chunk) {
+      // The writer may send later than the chunk's buffer lives.
+      writer.write(chunk.slice());
+      waitingBytes += chunk.byteLength;
+      if (waitingBytes < S3_PART_BYTES) return;
+      waitingBytes = 0;
+      await guarded(Promise.resolve(writer.flush()));
+    },
+    async finish() {
+      isEnded = true;
+      await guarded(Promise.resolve(writer.end()));
+    },
+    async discard() {
+      if (isEnded) return;
+      isEnded = true;
+      // Ends the upload at the store; its parts go, and nothing appears.
+      await Promise.resolve(writer.end(new Error("discarded"))).catch(() => {});
+    },
+  };
+}
+
+async function guarded<T>(work: Promise<T>): Promise<T> {
+  try {
+    return await work;
+  } catch (cause) {
+    throw new AppError(503, "The bucket's object store does not answer as it should", { cause });
+  }
+}

@@ -1,0 +1,205 @@
+import type { Principal } from "../access/principal.ts";
+import type { StoredFile } from "../config/app-access.ts";
+import type { FileFacts } from "../config/types.ts";
+import type { Clock } from "../kernel/clock.ts";
+import { AppError, badField, notFound, unauthorized } from "../kernel/errors.ts";
+import { mergeMetadata } from "./content.ts";
+import type { FileLife } from "./garbage.ts";
+import { factsOf, factsOfNew, type Gates } from "./gates.ts";
+import { guardedWrite } from "./guarded-write.ts";
+import { parseKey } from "./keys.ts";
+import { BATCH_DELETE_KEYS_MAX } from "./limits.ts";
+import type { StorageStore, StorageWrite } from "./store.ts";
+import type { Bucket, Gate, IncomingFile, StoredObject } from "./types.ts";
+
+export interface StorageDeps {
+  store: StorageStore;
+  gates: Gates;
+  life: FileLife;
+  clock: Clock;
+}
+
+/** What a way of uploading learns from its body. */
+export interface ReceivedFile {
+  key: string;
+  contentType: string;
+  customMetadata: { [key: string]: string };
+  size: number;
+}
+
+export interface NewFile {
+  gate: Gate;
+  uploadedBy: string | null;
+  /** Fills the file; what it throws leaves nothing behind. */
+  receive(incoming: IncomingFile): Promise<ReceivedFile>;
+  /** Runs in the write that makes the file visible. */
+  within?(storage: StorageWrite): void;
+}
+
+export interface StorageService {
+  /** The file that a read is about. Errors: 401, 403, 404. */
+  find(principal: Principal, bucket: string, key: string, options?: { allowAnonymous?: boolean }): Promise<FoundObject>;
+  /** The same behind a signed URL: no rule. Errors: 404. */
+  findSigned(bucket: string, key: string): FoundObject;
+  /** Stores bytes under a key, replacing what was there. Errors: 401, 403, 413, 507, and what `receive` throws. */
+  put(file: NewFile): Promise<StoredObject>;
+  remove(principal: Principal, bucket: string, key: string): Promise<void>;
+  removeBatch(
+    principal: Principal,
+    bucket: string,
+    keys: () => Promise<unknown>,
+  ): Promise<{ deleted: string[]; failed: { key: string; error: string }[] }>;
+  patchMetadata(
+    principal: Principal,
+    bucket: string,
+    key: string,
+    changes: () => Promise<{ [key: string]: unknown }>,
+  ): Promise<StoredObject>;
+}
+
+export interface FoundObject {
+  bucket: Bucket;
+  object: StoredObject;
+}
+
+export function createStorageService({ store, gates, life, clock }: StorageDeps): StorageService {
+  const removeOne = async (gate: Gate, key: string): Promise<void> => {
+    const removed = await guardedWrite(
+      store,
+      gate,
+      { bucket: gate.bucket.name, key },
+      {
+        facts: (present) => factsOf(existing(present, gate, key)),
+        write(storage, present) {
+          storage.remove({ bucket: gate.bucket.name, key });
+          return existing(present, gate, key).fileId;
+        },
+      },
+    );
+    life.dispose(gate.bucket.files, [removed]);
+  };
+
+  return {
+    async find(principal, bucketName, key, options) {
+      const gate = await gates.enter(principal, bucketName, "read", options);
+      parseKey(key);
+      const object = existing(store.find({ bucket: bucketName, key }), gate, key);
+      if (!gate.isDecided) gate.enforce(await gate.ask(factsOf(object)));
+      return { bucket: gate.bucket, object };
+    },
+
+    findSigned(bucketName, key) {
+      const bucket = gates.bucket(bucketName);
+      const object = store.find({ bucket: bucketName, key });
+      if (object === null) throw missing(key);
+      return { bucket, object };
+    },
+
+    put: ({ gate, uploadedBy, receive, within }) =>
+      life.withNew(gate.bucket.files, async (incoming, fileId) => {
+        const { key, contentType, customMetadata, size } = await receive(incoming);
+        const address = { bucket: gate.bucket.name, key };
+        const facts = (present: StoredObject | null): FileFacts => factsOfNew({ key, size, contentType }, present);
+        // Asked before the sync as well: what is refused costs no disk write.
+        if (!gate.isDecided) gate.enforce(await gate.ask(facts(store.find(address))));
+        await incoming.finish();
+        const [object, replaced] = await guardedWrite(store, gate, address, {
+          facts,
+          write(storage, present): [StoredObject, string | null] {
+            within?.(storage);
+            const content = { fileId, size, contentType, customMetadata };
+            const made = { ...address, ...content, uploadedBy, uploaded: clock.now(), revision: 1 };
+            storage.put(made);
+            return [made, present?.fileId ?? null];
+          },
+        });
+        if (replaced !== null) life.dispose(gate.bucket.files, [replaced]);
+        return object;
+      }),
+
+    async remove(principal, bucket, key) {
+      const gate = await gates.enter(principal, bucket, "delete");
+      await removeOne(gate, parseKey(key));
+    },
+
+    async removeBatch(principal, bucket, keys) {
+      const gate = await gates.enter(principal, bucket, "delete", { eachFile: true });
+      const wanted = parseKeys(await keys(), BATCH_DELETE_KEYS_MAX);
+      const outcomes = await Promise.all(
+        wanted.map(async (key) => {
+          try {
+            await removeOne(gate, parseKey(key));
+            return null;
+          } catch (cause) {
+            if (cause instanceof AppError && cause.status < 500) return cause.message;
+            throw cause;
+          }
+        }),
+      );
+      const deleted = wanted.filter((_, index) => outcomes[index] === null);
+      const failed = wanted.flatMap((key, index) => {
+        const error = outcomes[index];
+        return typeof error === "string" ? [{ key, error }] : [];
+      });
+      return { deleted, failed };
+    },
+
+    async patchMetadata(principal, bucket, key, changes) {
+      const gate = await gates.enter(principal, bucket, "write");
+      const wanted = await changes();
+      return guardedWrite(
+        store,
+        gate,
+        { bucket, key: parseKey(key) },
+        {
+          facts: (present) => factsOf(existing(present, gate, key)),
+          write(storage, present) {
+            const object = existing(present, gate, key);
+            const customMetadata = mergeMetadata(object.customMetadata, wanted);
+            const changed = { ...object, customMetadata, revision: object.revision + 1 };
+            storage.put(changed);
+            return changed;
+          },
+        },
+      );
+    },
+  };
+}
+
+/**
+ * Errors: 404; 401 for those without credentials where the rule would have looked at the file, so that they cannot learn
+ * which keys exist. Decisions 3.
+ */
+function existing(object: StoredObject | null, gate: Gate, key: string): StoredObject {
+  if (object !== null) return object;
+  if (gate.isAnonymous && !gate.isDecided) throw unauthorized();
+  throw missing(key);
+}
+
+const missing = (key: string): AppError => notFound(`There is no file "${key}"`);
+
+/** A list of keys, not yet looked at one by one. Errors: 400. */
+export function parseKeys(keys: unknown, max: number): string[] {
+  if (keys === undefined || keys === null) throw badField("keys", "required", "keys is required");
+  if (!Array.isArray(keys)) throw badField("keys", "invalid_type", "keys must be an array of strings");
+  if (keys.length > max) throw badField("keys", "too_long", `keys must hold at most ${max} keys, got ${keys.length}`);
+  return keys.map((key: unknown, index) => {
+    if (typeof key === "string") return key;
+    throw badField(`keys.${index}`, "invalid_type", `keys.${index} must be a string`);
+  });
+}
+
+/** Whose file it becomes: null for service keys and the server. */
+export const ownerOf = (principal: Principal): string | null => (principal.kind === "user" ? principal.auth.id : null);
+
+/** Spec: Stored file object. */
+export function describe(object: StoredObject): StoredFile {
+  const { key, size, contentType, customMetadata, uploaded } = object;
+  return {
+    key,
+    size,
+    httpMetadata: { contentType },
+    customMetadata,
+    uploaded: new Date(uploaded).toISOString(),
+  };
+}

@@ -1,0 +1,26 @@
+/**
+ * Many callers, one disk sync at a time: those who come while one runs share the next, since it alone is sure to cover
+ * what they have done.
+ */
+export function createSharedSync(sync: () => Promise<void>): () => Promise<void> {
+  let running: Promise<void> | null = null;
+  let next: Promise<void> | null = null;
+
+  const start = (): Promise<void> => {
+    const current = sync().finally(() => {
+      if (running === current) running = null;
+    });
+    running = current;
+    return current;
+  };
+  return () => {
+    if (running === null) return start();
+    next ??= running
+      .catch(() => {})
+      .then(() => {
+        next = null;
+        return start();
+      });
+    return next;
+  };
+}

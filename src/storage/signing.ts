@@ -1,0 +1,125 @@
+import { authOf, type Principal, SERVER } from "../access/principal.ts";
+import type { Clock } from "../kernel/clock.ts";
+import { parseDuration, SECOND_MS } from "../kernel/duration.ts";
+import { badField, unauthorized } from "../kernel/errors.ts";
+import type { Ids } from "../kernel/ids.ts";
+import type { JsonObject } from "../kernel/json.ts";
+import { factsOf, factsOfNew, type Gates } from "./gates.ts";
+import { objectPath, parseKey } from "./keys.ts";
+import { SIGNED_URL_DEFAULT_SECONDS, SIGNED_URL_KEYS_MAX, SIGNED_URL_MAX_SECONDS } from "./limits.ts";
+import { parseKeys, type StorageService } from "./service.ts";
+import type { UrlSigner } from "./signed-urls.ts";
+import type { StorageStore } from "./store.ts";
+import type { UploadGrant } from "./types.ts";
+
+export interface Signing {
+  downloadUrl(principal: Principal, bucket: string, body: Body, origin: string): Promise<{ url: string }>;
+  downloadUrls(
+    principal: Principal,
+    bucket: string,
+    body: Body,
+    origin: string,
+  ): Promise<{ urls: { key: string; url: string; expiresAt: string }[] }>;
+  uploadUrl(principal: Principal, bucket: string, body: Body, origin: string): Promise<{ url: string }>;
+  /** Errors: 401. */
+  verifyDownload(token: string, bucket: string, key: string): void;
+  /** Who asked for the URL, for the rule to be asked about the file itself. Errors: 401, also when it has been used. */
+  verifyUpload(token: string, bucket: string, key: string): { grant: UploadGrant; principal: Principal };
+}
+
+/** The body is read only once credentials, bucket and rule have been looked at. */
+type Body = () => Promise<JsonObject>;
+
+export function createSigning(deps: {
+  store: StorageStore;
+  gates: Gates;
+  service: StorageService;
+  signer: UrlSigner;
+  clock: Clock;
+  ids: Ids;
+}): Signing {
+  const { store, gates, service, signer, clock, ids } = deps;
+  const expiryAfter = (seconds: number): number => Math.floor(clock.now() / SECOND_MS) + seconds;
+  const urlOf = (bucket: string, key: string, expiresAtSeconds: number, grantId: string | null, origin: string) => {
+    const method = grantId === null ? "GET" : "PUT";
+    const token = signer.sign({ method, bucket, key, expiresAtSeconds, grantId });
+    return `${origin}${objectPath({ bucket, key })}?token=${token}`;
+  };
+
+  return {
+    async downloadUrl(principal, bucket, body, origin) {
+      await gates.enter(principal, bucket, "read");
+      const fields = await body();
+      const key = parseKey(fields["key"]);
+      const seconds = parseSeconds(fields["expiresIn"]);
+      await service.find(principal, bucket, key);
+      return { url: urlOf(bucket, key, expiryAfter(seconds), null, origin) };
+    },
+
+    async downloadUrls(principal, bucket, body, origin) {
+      const gate = await gates.enter(principal, bucket, "read");
+      const fields = await body();
+      const keys = parseKeys(fields["keys"], SIGNED_URL_KEYS_MAX);
+      const expiresAtSeconds = expiryAfter(parseDurationSeconds(fields["expiresIn"]));
+      const expiresAt = new Date(expiresAtSeconds * SECOND_MS).toISOString();
+      const urls = [];
+      for (const key of keys) {
+        const object = store.find({ bucket, key });
+        if (object === null) continue;
+        if (!gate.isDecided) gate.enforce(await gate.ask(factsOf(object)));
+        urls.push({ key, url: urlOf(bucket, key, expiresAtSeconds, null, origin), expiresAt });
+      }
+      return { urls };
+    },
+
+    async uploadUrl(principal, bucket, body, origin) {
+      const gate = await gates.enter(principal, bucket, "write");
+      const fields = await body();
+      const key = parseKey(fields["key"]);
+      const seconds = parseSeconds(fields["expiresIn"]);
+      const expected = { key, size: 0, contentType: "application/octet-stream" };
+      // The file itself is asked about when it comes; this spares the caller a URL that can only be refused.
+      if (!gate.isDecided) gate.enforce(await gate.ask(factsOfNew(expected, store.find({ bucket, key }))));
+      const expiresAtSeconds = expiryAfter(seconds);
+      const grant = { id: ids.uuid(), bucket, key, auth: authOf(principal), expiresAt: expiresAtSeconds * SECOND_MS };
+      await store.write((storage) => storage.insertGrant(grant));
+      return { url: urlOf(bucket, key, expiresAtSeconds, grant.id, origin) };
+    },
+
+    verifyDownload(token, bucket, key) {
+      signer.verify(token, { method: "GET", bucket, key });
+    },
+
+    verifyUpload(token, bucket, key) {
+      const grantId = signer.verify(token, { method: "PUT", bucket, key });
+      const grant = grantId === null ? null : store.findGrant(grantId);
+      if (grant === null) throw usedUp();
+      const principal: Principal = grant.auth === null ? SERVER : { kind: "user", auth: grant.auth, sessionId: "" };
+      return { grant, principal };
+    },
+  };
+}
+
+export const usedUp = () => unauthorized("This upload URL has been used");
+
+function parseSeconds(value: unknown): number {
+  if (value === undefined || value === null) return SIGNED_URL_DEFAULT_SECONDS;
+  if (typeof value !== "number" || !Number.isInteger(value)) {
+    throw badField("expiresIn", "invalid_type", "expiresIn must be a whole number of seconds");
+  }
+  return boundedSeconds(value);
+}
+
+function parseDurationSeconds(value: unknown): number {
+  if (value === undefined || value === null) return SIGNED_URL_DEFAULT_SECONDS;
+  const milliseconds = typeof value === "string" ? parseDuration(value) : null;
+  if (milliseconds === null) throw badField("expiresIn", "invalid_type", 'expiresIn must be a duration such as "1h"');
+  return boundedSeconds(milliseconds / SECOND_MS);
+}
+
+function boundedSeconds(seconds: number): number {
+  if (seconds < 1) throw badField("expiresIn", "too_small", `expiresIn must be at least 1 second, got ${seconds}`);
+  if (seconds <= SIGNED_URL_MAX_SECONDS) return seconds;
+  const message = `expiresIn must be at most ${SIGNED_URL_MAX_SECONDS} seconds (7 days), got ${seconds}`;
+  throw badField("expiresIn", "too_large", message);
+}

@@ -1,0 +1,138 @@
+import type { Auth } from "../config/types.ts";
+import type { DatabaseFile, Statement, Transaction } from "../db/index.ts";
+import type { ObjectAddress, StoredObject, Upload, UploadGrant, UploadPart } from "./types.ts";
+
+const COLUMNS = "bucket, key, fileId, size, contentType, customMetadata, uploadedBy, uploaded, revision";
+const FIND = `SELECT ${COLUMNS} FROM storage_objects WHERE bucket = ?1 AND key = ?2`;
+const LIST = `SELECT ${COLUMNS} FROM storage_objects WHERE bucket = ?1 AND key > ?2 AND key >= ?3 ORDER BY key LIMIT ?4`;
+const PUT = `INSERT OR REPLACE INTO storage_objects (${COLUMNS}) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)`;
+const REMOVE = "DELETE FROM storage_objects WHERE bucket = ?1 AND key = ?2";
+const HAS_FILE = `SELECT 1 FROM storage_objects WHERE fileId = ?1 UNION ALL SELECT 1 FROM storage_parts WHERE fileId = ?1`;
+
+const UPLOAD_COLUMNS = "id, bucket, key, contentType, customMetadata, ownerId, createdAt";
+const FIND_UPLOAD = `SELECT ${UPLOAD_COLUMNS} FROM storage_uploads WHERE id = ?1`;
+const INSERT_UPLOAD = `INSERT INTO storage_uploads (${UPLOAD_COLUMNS}) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)`;
+const COUNT_UPLOADS = "SELECT count(*) AS count FROM storage_uploads WHERE bucket = ?1 AND ownerId IS ?2";
+const REMOVE_UPLOAD = "DELETE FROM storage_uploads WHERE id = ?1";
+const EXPIRED_UPLOADS = "SELECT id FROM storage_uploads WHERE createdAt <= ?1 ORDER BY createdAt LIMIT ?2";
+const PARTS = "SELECT partNumber, fileId, size FROM storage_parts WHERE uploadId = ?1 ORDER BY partNumber";
+const PUT_PART = "INSERT OR REPLACE INTO storage_parts (uploadId, partNumber, fileId, size) VALUES (?1, ?2, ?3, ?4)";
+
+const FIND_GRANT = "SELECT id, bucket, key, auth, expiresAt FROM storage_grants WHERE id = ?1";
+const INSERT_GRANT = "INSERT INTO storage_grants (id, bucket, key, auth, expiresAt) VALUES (?1, ?2, ?3, ?4, ?5)";
+const REMOVE_GRANT = "DELETE FROM storage_grants WHERE id = ?1";
+const EXPIRED_GRANTS = `DELETE FROM storage_grants WHERE id IN
+  (SELECT id FROM storage_grants WHERE expiresAt <= ?1 ORDER BY expiresAt LIMIT ?2)`;
+
+type ObjectRow = Omit<StoredObject, "customMetadata"> & { customMetadata: string };
+type UploadRow = Omit<Upload, "customMetadata"> & { customMetadata: string };
+type GrantRow = Omit<UploadGrant, "auth"> & { auth: string | null };
+
+/** What can be done within one write; all of it happens or none. */
+export interface StorageWrite {
+  find(address: ObjectAddress): StoredObject | null;
+  put(object: StoredObject): void;
+  remove(address: ObjectAddress): void;
+  insertUpload(upload: Upload): void;
+  /** Unfinished uploads of one owner. */
+  uploadCount(bucket: string, ownerId: string | null): number;
+  findUpload(id: string): Upload | null;
+  /** Its parts go with it. */
+  removeUpload(id: string): void;
+  parts(uploadId: string): UploadPart[];
+  putPart(uploadId: string, part: UploadPart): void;
+  insertGrant(grant: UploadGrant): void;
+  /** false: it has been used up. */
+  consumeGrant(id: string): boolean;
+}
+
+export interface StorageStore {
+  find(address: ObjectAddress): StoredObject | null;
+  /** In order of key (UTF-8 bytes): those after `after` that are not before `from`. */
+  list(bucket: string, query: { after: string; from: string; limit: number }): StoredObject[];
+  findUpload(id: string): Upload | null;
+  parts(uploadId: string): UploadPart[];
+  findGrant(id: string): UploadGrant | null;
+  /** Whether a file or a part still has these bytes. */
+  hasFile(fileId: string): boolean;
+  expiredUploads(createdUntil: number, limit: number): string[];
+  /** Resolves to how many went. */
+  removeExpiredGrants(now: number, limit: number): Promise<number>;
+  /** Durable when it resolves. */
+  write<T>(work: (storage: StorageWrite) => T): Promise<T>;
+}
+
+export function createStorageStore(file: DatabaseFile): StorageStore {
+  const prepared = {
+    find: file.sqlite.prepare<ObjectRow, [string, string]>(FIND),
+    list: file.sqlite.prepare<ObjectRow, [string, string, string, number]>(LIST),
+    hasFile: file.sqlite.prepare<unknown, [string]>(HAS_FILE),
+    upload: file.sqlite.prepare<UploadRow, [string]>(FIND_UPLOAD),
+    parts: file.sqlite.prepare<UploadPart, [string]>(PARTS),
+    grant: file.sqlite.prepare<GrantRow, [string]>(FIND_GRANT),
+    expiredUploads: file.sqlite.prepare<{ id: string }, [number, number]>(EXPIRED_UPLOADS),
+  };
+  return {
+    find: ({ bucket, key }) => readObject(prepared.find.get(bucket, key)),
+    list: (bucket, { after, from, limit }) => prepared.list.all(bucket, after, from, limit).map(toObject),
+    findUpload: (id) => readUpload(prepared.upload.get(id)),
+    parts: (uploadId) => prepared.parts.all(uploadId),
+    findGrant(id) {
+      const row = prepared.grant.get(id);
+      // What this column holds has been written from an Auth by `insertGrant`.
+      return row === null ? null : { ...row, auth: row.auth === null ? null : (JSON.parse(row.auth) as Auth) };
+    },
+    hasFile: (fileId) => prepared.hasFile.get(fileId) !== null,
+    expiredUploads: (until, limit) => prepared.expiredUploads.all(until, limit).map(({ id }) => id),
+    removeExpiredGrants: (now, limit) => file.write((tx) => tx.query(EXPIRED_GRANTS).run(now, limit).changes),
+    // What `work` returns here is no promise: every caller's type says so, but a generic one cannot be shown to be.
+    write: <T>(work: (storage: StorageWrite) => T) =>
+      file.write<unknown>((tx) => work(writeOf(tx)) as undefined) as Promise<T>,
+  };
+}
+
+function writeOf(tx: Transaction): StorageWrite {
+  const one = <R>(sql: string, ...params: (string | number | null)[]): R | null => statement<R>(tx, sql).get(...params);
+  const run = (sql: string, ...params: (string | number | null)[]): number => tx.query(sql).run(...params).changes;
+  return {
+    find: ({ bucket, key }) => readObject(one<ObjectRow>(FIND, bucket, key)),
+    put(object) {
+      const { bucket, key, fileId, size, contentType, uploadedBy, uploaded, revision } = object;
+      const metadata = JSON.stringify(object.customMetadata);
+      run(PUT, bucket, key, fileId, size, contentType, metadata, uploadedBy, uploaded, revision);
+    },
+    remove({ bucket, key }) {
+      run(REMOVE, bucket, key);
+    },
+    insertUpload({ id, bucket, key, contentType, customMetadata, ownerId, createdAt }) {
+      run(INSERT_UPLOAD, id, bucket, key, contentType, JSON.stringify(customMetadata), ownerId, createdAt);
+    },
+    uploadCount: (bucket, ownerId) => one<{ count: number }>(COUNT_UPLOADS, bucket, ownerId)?.count ?? 0,
+    findUpload: (id) => readUpload(one<UploadRow>(FIND_UPLOAD, id)),
+    removeUpload(id) {
+      run(REMOVE_UPLOAD, id);
+    },
+    parts: (uploadId) => statement<UploadPart>(tx, PARTS).all(uploadId),
+    putPart(uploadId, { partNumber, fileId, size }) {
+      run(PUT_PART, uploadId, partNumber, fileId, size);
+    },
+    insertGrant({ id, bucket, key, auth, expiresAt }) {
+      run(INSERT_GRANT, id, bucket, key, auth === null ? null : JSON.stringify(auth), expiresAt);
+    },
+    consumeGrant: (id) => run(REMOVE_GRANT, id) === 1,
+  };
+}
+
+/** The row's type is what the columns named in `sql` give, by schema/migrations/002_storage.sql. */
+const statement = <R>(tx: Transaction, sql: string): Statement<R> => tx.query<R>(sql);
+
+const readObject = (row: ObjectRow | null): StoredObject | null => (row === null ? null : toObject(row));
+
+// `put` has written these columns as JSON of objects of strings.
+const toObject = (row: ObjectRow): StoredObject => ({
+  ...row,
+  customMetadata: row.customMetadata === "{}" ? {} : (JSON.parse(row.customMetadata) as { [key: string]: string }),
+});
+
+const readUpload = (row: UploadRow | null): Upload | null =>
+  row === null ? null : { ...row, customMetadata: JSON.parse(row.customMetadata) as { [key: string]: string } };

@@ -1,0 +1,108 @@
+import type { Auth, BucketConfig, FileFacts } from "../config/types.ts";
+import type { MaybePromise } from "../kernel/maybe-promise.ts";
+
+/** A stored file as the system file keeps it. */
+export interface StoredObject {
+  bucket: string;
+  key: string;
+  /** Random; names the bytes. A new one with every overwrite, so it is the ETag too. */
+  fileId: string;
+  size: number;
+  contentType: string;
+  customMetadata: { [key: string]: string };
+  /** null: by a service key or by the server. */
+  uploadedBy: string | null;
+  /** Milliseconds since 1970. */
+  uploaded: number;
+  /** Goes up with every change of the metadata. */
+  revision: number;
+}
+
+export interface ObjectAddress {
+  bucket: string;
+  key: string;
+}
+
+export interface Upload {
+  id: string;
+  bucket: string;
+  key: string;
+  contentType: string;
+  customMetadata: { [key: string]: string };
+  /** null: a service key. */
+  ownerId: string | null;
+  createdAt: number;
+}
+
+export interface UploadPart {
+  partNumber: number;
+  /** Names the bytes, and is the part's etag. */
+  fileId: string;
+  size: number;
+}
+
+/** A signed upload URL that has not been used. `auth` null: it was a service key's. */
+export interface UploadGrant {
+  id: string;
+  bucket: string;
+  key: string;
+  auth: Auth | null;
+  expiresAt: number;
+}
+
+export interface ListedObject {
+  key: string;
+  size: number;
+  uploaded: string;
+}
+
+export interface ObjectPage {
+  objects: ListedObject[];
+  truncated: boolean;
+  cursor: string | null;
+}
+
+/** Bytes on their way in. Nothing of them can be read before `finish`; exactly one of `finish` and `discard` is called last. */
+export interface IncomingFile {
+  write(chunk: Uint8Array): Promise<void>;
+  /** Resolves when the bytes are durable under the file's id. */
+  finish(): Promise<void>;
+  discard(): Promise<void>;
+}
+
+/**
+ * Where a bucket's bytes lie: whole files under random ids, written once and never changed. Errors: 507 no space left,
+ * 503 the object store does not answer.
+ */
+export interface FileStore {
+  create(fileId: string): Promise<IncomingFile>;
+  /** Bytes from `start` up to `end` (exclusive), as the body of an answer. The whole file's bytes where it is all of it. */
+  body(fileId: string, range: { start: number; end: number; size: number }): Blob | ReadableStream<Uint8Array>;
+  /** All of it, lazily read. */
+  blob(fileId: string): Blob;
+  /** Also for one that is not there. */
+  remove(fileId: string): Promise<void>;
+  /** Every id, in groups of bounded size, unfinished ones included: for the sweep. */
+  ids(): AsyncIterable<readonly string[]>;
+  close(): Promise<void>;
+}
+
+export interface Bucket {
+  name: string;
+  config: BucketConfig;
+  maxFileBytes: number;
+  files: FileStore;
+}
+
+export type BucketAction = "read" | "write" | "delete";
+
+/** A bucket's rule for one caller and one action, where credentials, bucket and scope have been looked at. */
+export interface Gate {
+  readonly bucket: Bucket;
+  /** The rule has spoken for every file of the bucket. */
+  readonly isDecided: boolean;
+  readonly isAnonymous: boolean;
+  ask(file: FileFacts): MaybePromise<boolean>;
+  /** Errors: 401 without credentials, else 403. */
+  enforce(isAllowed: boolean): void;
+}

@@ -1,0 +1,217 @@
+import type { Principal } from "../access/principal.ts";
+import type { Clock } from "../kernel/clock.ts";
+import { badField, badRequest, conflict, notFound, tooLarge } from "../kernel/errors.ts";
+import type { Ids } from "../kernel/ids.ts";
+import { isJsonObject, type JsonObject } from "../kernel/json.ts";
+import { parseContentType, parseMetadata } from "./content.ts";
+import type { FileLife } from "./garbage.ts";
+import { factsOfNew, type Gates } from "./gates.ts";
+import { parseKey } from "./keys.ts";
+import { PART_NUMBER_MAX, UNFINISHED_UPLOADS_MAX, UPLOAD_TTL_MS } from "./limits.ts";
+import { bodyChunks, createReceiver, requireDeclaredLength } from "./receive.ts";
+import { ownerOf, type StorageService } from "./service.ts";
+import type { StorageStore, StorageWrite } from "./store.ts";
+import type { FileStore, Gate, IncomingFile, StoredObject, Upload, UploadPart } from "./types.ts";
+
+type Body = () => Promise<JsonObject>;
+
+/** The calls of a multipart upload; every one asks the write rule. Spec: Storage endpoints; decisions 13. */
+export interface Uploads {
+  create(principal: Principal, bucket: string, body: Body): Promise<{ uploadId: string; key: string }>;
+  putPart(
+    principal: Principal,
+    bucket: string,
+    query: () => { uploadId: string; key: string; partNumber: number },
+    request: Request,
+  ): Promise<{ partNumber: number; etag: string }>;
+  complete(principal: Principal, bucket: string, body: Body): Promise<StoredObject>;
+  abort(principal: Principal, bucket: string, body: Body): Promise<void>;
+  parts(
+    principal: Principal,
+    bucket: string,
+    uploadId: string,
+    key: () => string,
+  ): Promise<{ partNumber: number; size: number; etag: string }[]>;
+}
+
+export function createUploads(deps: {
+  store: StorageStore;
+  gates: Gates;
+  service: StorageService;
+  life: FileLife;
+  /** Where parts lie until they become a file; always on this machine. */
+  staging: FileStore;
+  clock: Clock;
+  ids: Ids;
+}): Uploads {
+  const { store, gates, service, life, staging, clock, ids } = deps;
+
+  /** Errors: 404 for one that is unknown, finished, expired or another owner's: which of them is nobody's business. */
+  const owned = (upload: Upload | null, principal: Principal, bucket: string, key: string): Upload => {
+    const isPresent = upload !== null && upload.createdAt + UPLOAD_TTL_MS > clock.now();
+    const isOwner = principal.kind !== "user" || upload?.ownerId === principal.auth.id;
+    if (isPresent && isOwner && upload.bucket === bucket && upload.key === key) return upload;
+    throw notFound("There is no such multipart upload");
+  };
+  const ask = async (gate: Gate, upload: Pick<Upload, "key" | "contentType">, size: number): Promise<void> => {
+    if (gate.isDecided) return;
+    const present = store.find({ bucket: gate.bucket.name, key: upload.key });
+    gate.enforce(await gate.ask(factsOfNew({ key: upload.key, size, contentType: upload.contentType }, present)));
+  };
+  /** The upload that a body names, with its key. */
+  const named = (fields: JsonObject, principal: Principal, bucket: string): Upload => {
+    const { uploadId } = fields;
+    const key = parseKey(fields["key"]);
+    if (uploadId === undefined || uploadId === null || uploadId === "") {
+      throw badField("uploadId", "required", "uploadId is required");
+    }
+    if (typeof uploadId !== "string") throw badField("uploadId", "invalid_type", "uploadId must be a string");
+    return owned(store.findUpload(uploadId), principal, bucket, key);
+  };
+
+  return {
+    async create(principal, bucket, body) {
+      const gate = await gates.enter(principal, bucket, "write");
+      const fields = await body();
+      const key = parseKey(fields["key"]);
+      const contentType = parseContentType(fields["contentType"]);
+      const customMetadata = parseMetadata(fields["metadata"]);
+      await ask(gate, { key, contentType }, 0);
+      const owner = ownerOf(principal);
+      const created = { bucket, key, contentType, customMetadata, ownerId: owner, createdAt: clock.now() };
+      const upload: Upload = { id: ids.uuid(), ...created };
+      await store.write((storage) => {
+        if (storage.uploadCount(bucket, owner) >= UNFINISHED_UPLOADS_MAX) {
+          throw conflict(`There are ${UNFINISHED_UPLOADS_MAX} unfinished uploads already; complete or abort some`);
+        }
+        storage.insertUpload(upload);
+      });
+      return { uploadId: upload.id, key };
+    },
+
+    async putPart(principal, bucket, query, request) {
+      const gate = await gates.enter(principal, bucket, "write");
+      const { uploadId, key, partNumber } = query();
+      const upload = owned(store.findUpload(uploadId), principal, bucket, parseKey(key));
+      const others = sizeOf(store.parts(uploadId).filter((part) => part.partNumber !== partNumber));
+      const roomBytes = gate.bucket.maxFileBytes - others;
+      requireDeclaredLength(request, roomBytes);
+      await ask(gate, upload, others + Number(request.headers.get("content-length") ?? 0));
+      return life.withNew(staging, async (incoming, fileId) => {
+        const receiver = createReceiver(incoming, roomBytes);
+        for await (const chunk of bodyChunks(request, clock)) await receiver.take(chunk);
+        await incoming.finish();
+        const replaced = await store.write((storage) => {
+          owned(storage.findUpload(uploadId), principal, bucket, key);
+          const present = storage.parts(uploadId);
+          storage.putPart(uploadId, { partNumber, fileId, size: receiver.byteCount });
+          // Parts that came meanwhile count too: in parallel they could pass the limit together.
+          requireTotal(storage.parts(uploadId), gate.bucket.maxFileBytes);
+          return present.find((part) => part.partNumber === partNumber)?.fileId ?? null;
+        });
+        if (replaced !== null) life.dispose(staging, [replaced]);
+        return { partNumber, etag: fileId };
+      });
+    },
+
+    async complete(principal, bucket, body) {
+      const gate = await gates.enter(principal, bucket, "write");
+      const fields = await body();
+      const upload = named(fields, principal, bucket);
+      const stored = store.parts(upload.id);
+      const parts = chooseParts(fields["parts"], stored);
+      requireTotal(parts, gate.bucket.maxFileBytes);
+      await ask(gate, upload, sizeOf(parts));
+      const object = await service.put({
+        gate,
+        uploadedBy: upload.ownerId,
+        async receive(incoming) {
+          for (const part of parts) await copy(staging, part, incoming);
+          const { key, contentType, customMetadata } = upload;
+          return { key, contentType, customMetadata, size: sizeOf(parts) };
+        },
+        within: (storage) => finishUpload(storage, upload.id, parts),
+      });
+      life.dispose(staging, fileIds(stored));
+      return object;
+    },
+
+    async abort(principal, bucket, body) {
+      const gate = await gates.enter(principal, bucket, "write");
+      const upload = named(await body(), principal, bucket);
+      await ask(gate, upload, sizeOf(store.parts(upload.id)));
+      const parts = await store.write((storage) => {
+        owned(storage.findUpload(upload.id), principal, bucket, upload.key);
+        const removed = storage.parts(upload.id);
+        storage.removeUpload(upload.id);
+        return removed;
+      });
+      life.dispose(staging, fileIds(parts));
+    },
+
+    async parts(principal, bucket, uploadId, key) {
+      const gate = await gates.enter(principal, bucket, "write");
+      const upload = owned(store.findUpload(uploadId), principal, bucket, parseKey(key()));
+      const parts = store.parts(upload.id);
+      await ask(gate, upload, sizeOf(parts));
+      return parts.map(({ partNumber, size, fileId }) => ({ partNumber, size, etag: fileId }));
+    },
+  };
+}
+
+const sizeOf = (parts: readonly UploadPart[]): number => parts.reduce((sum, { size }) => sum + size, 0);
+const fileIds = (parts: readonly UploadPart[]): string[] => parts.map(({ fileId }) => fileId);
+
+function requireTotal(parts: readonly UploadPart[], maxBytes: number): void {
+  if (sizeOf(parts) > maxBytes) throw tooLarge(`The file must be at most ${maxBytes} bytes`);
+}
+
+/** The stored parts that a complete call names, in its order. Errors: 400 for a missing part or a wrong etag. */
+function chooseParts(named: unknown, stored: readonly UploadPart[]): UploadPart[] {
+  if (named === undefined || named === null) throw badField("parts", "required", "parts is required");
+  if (!Array.isArray(named)) throw badField("parts", "invalid_type", "parts must be an array");
+  if (named.length === 0) throw badField("parts", "too_short", "parts must name at least one part");
+  if (named.length > PART_NUMBER_MAX) {
+    throw badField("parts", "too_long", `parts must name at most ${PART_NUMBER_MAX} parts`);
+  }
+  const byNumber = new Map(stored.map((part) => [part.partNumber, part]));
+  let last = 0;
+  return named.map((one: unknown, index) => {
+    const { partNumber, etag } = isJsonObject(one) ? one : {};
+    const field = `parts.${index}`;
+    if (typeof partNumber !== "number" || typeof etag !== "string") {
+      throw badField(field, "invalid_type", `${field} must be { partNumber, etag }`);
+    }
+    if (partNumber <= last) throw badField(field, "invalid_value", "parts must be in ascending order of partNumber");
+    last = partNumber;
+    const part = byNumber.get(partNumber);
+    if (part === undefined) throw badField(field, "invalid_value", `Part ${partNumber} has not been uploaded`);
+    if (part.fileId !== etag) throw badField(field, "invalid_value", `The etag of part ${partNumber} does not match`);
+    return part;
+  });
+}
+
+/** Part numbers are whole and start at 1. Errors: 400. */
+export function parsePartNumber(text: string): number {
+  const partNumber = Number(text);
+  if (/^\d{1,9}$/.test(text) && partNumber >= 1 && partNumber <= PART_NUMBER_MAX) return partNumber;
+  throw badField("partNumber", "invalid_value", `partNumber must be a whole number from 1 to ${PART_NUMBER_MAX}`);
+}
+
+async function copy(staging: FileStore, part: UploadPart, incoming: IncomingFile): Promise<void> {
+  let byteCount = 0;
+  for await (const chunk of staging.blob(part.fileId).stream()) {
+    byteCount += chunk.byteLength;
+    await incoming.write(chunk);
+  }
+  // An abort may have taken the bytes away in the middle.
+  if (byteCount !== part.size) throw notFound("There is no such multipart upload");
+}
+
+/** Runs in the write that makes the file visible: of two complete calls one finds the upload gone. Errors: 404, 400. */
+function finishUpload(storage: StorageWrite, uploadId: string, parts: readonly UploadPart[]): void {
+  if (storage.findUpload(uploadId) === null) throw notFound("There is no such multipart upload");
+  const present = new Set(fileIds(storage.parts(uploadId)));
+  if (!parts.every(({ fileId }) => present.has(fileId))) throw badRequest("A part was replaced meanwhile");
+  storage.removeUpload(uploadId);
+}
