@@ -20,8 +20,14 @@ async function importFilms(): Promise<number> {
   mkdirSync(data, { recursive: true });
   await Bun.write(filmsFile, movies.map((row, index) => `${JSON.stringify(filmOf(row, index + 1))}\n`).join(""));
   const code = await runCommandLine(["import", "shared/films", filmsFile, "--upsert", ...own]);
-  if (code === 0) await Bun.file(filmsFile).delete();
-  return code;
+  if (code !== 0) return code;
+  await Bun.file(filmsFile).delete();
+  // The import has generated the key, so that the server has no new one to show.
+  if (process.env["PLATFORM_SERVICE_KEY"] === undefined) {
+    process.stdout.write("root service key: ");
+    await runCommandLine(["keys", "--data", data]);
+  }
+  return 0;
 }
 
 if (asked.every(isOwn)) {
