@@ -3,7 +3,7 @@ import { JSONParser } from "@streamparser/json";
 import { CsvError, parse } from "csv-parse";
 import { isJsonObject, type JsonObject } from "../../kernel/json.ts";
 import { CommandError } from "../usage-error.ts";
-import { parseCell } from "./csv-cells.ts";
+import { type Cell, parseCell } from "./csv-cells.ts";
 import type { FieldTypes } from "./door.ts";
 import type { Format } from "./format.ts";
 
@@ -118,12 +118,14 @@ const withoutMark = (chunk: Uint8Array): Uint8Array =>
 
 async function* readCsv(file: string, types: FieldTypes | null): AsyncGenerator<SourceRecord> {
   let columns: readonly string[] | null = null;
-  let nextLine = 1;
+  let overcounted = 0;
   const input = createReadStream(file);
   const parser = parse({
     bom: true,
     info: true,
     skip_empty_lines: true,
+    // Looked at below, where the line is known.
+    relax_column_count: true,
     // An object a cell, because the text alone does not say whether it was quoted.
     cast: (text, { quoting }) => ({ text, isQuoted: quoting }),
   });
@@ -131,27 +133,31 @@ async function* readCsv(file: string, types: FieldTypes | null): AsyncGenerator<
   try {
     for await (const item of input.pipe(parser)) {
       // The forms that `info` and `cast` above give.
-      const { record: cells, info } = item as {
-        record: { text: string; isQuoted: boolean }[];
-        info: { lines: number };
-      };
-      const place = `line ${nextLine}`;
-      nextLine = info.lines + 1;
+      const { record: cells, info } = item as { record: Cell[]; info: { lines: number } };
+      // The parser says where a record ends, and counts a CRLF inside a cell as two lines.
+      const text = cells.map((cell) => cell.text).join();
+      overcounted += countOf(text, /\r\n/g);
+      const place = `line ${info.lines - overcounted - countOf(text, /\r\n|\r|\n/g)}`;
       if (columns === null) columns = cells.map((cell) => cell.text.trim());
       else yield { place, record: csvRecord(columns, cells, types, place), bytesRead: input.bytesRead };
     }
   } catch (cause) {
-    if (cause instanceof CsvError) throw new CommandError(`line ${nextLine}: ${cause.message}`, { cause });
+    if (cause instanceof CsvError) throw new CommandError(`${file}: ${cause.message}`, { cause });
     throw cause;
   }
 }
 
+const countOf = (text: string, pattern: RegExp): number => text.match(pattern)?.length ?? 0;
+
 function csvRecord(
   columns: readonly string[],
-  cells: readonly { text: string; isQuoted: boolean }[],
+  cells: readonly Cell[],
   types: FieldTypes | null,
   place: string,
 ): JsonObject {
+  if (cells.length !== columns.length) {
+    throw new CommandError(`${place}: has ${cells.length} cells where the first line names ${columns.length} fields`);
+  }
   const record: JsonObject = {};
   for (const [index, name] of columns.entries()) {
     const cell = cells[index];

@@ -1,0 +1,63 @@
+import { describe, expect, test } from "bun:test";
+import type { FieldType } from "../../config/types.ts";
+import type { JsonValue } from "../../kernel/json.ts";
+import { formatCell, formatRow, parseCell } from "./csv-cells.ts";
+
+const bare = (text: string) => ({ text, isQuoted: false });
+const quoted = (text: string) => ({ text, isQuoted: true });
+
+describe("parseCell", () => {
+  const CASES: [text: string, type: FieldType | undefined, value: JsonValue][] = [
+    ["1.5", "number", 1.5],
+    ["-3e2", "number", -300],
+    ["007", "integer", 7],
+    ["0x10", "integer", "0x10"],
+    ["many", "integer", "many"],
+    ["TRUE", "boolean", true],
+    ["0", "boolean", false],
+    ["yes", "boolean", "yes"],
+    ['{"a":[1]}', "json", { a: [1] }],
+    ["2024-01-01", "datetime", "2024-01-01"],
+    ["42", "string", "42"],
+    [" x ", "text", " x "],
+    ["42", undefined, "42"],
+  ];
+  for (const [text, type, value] of CASES) {
+    test(`[CL15] ${text} as ${type ?? "a field without a type"}`, () => {
+      expect(parseCell(bare(text), type)).toEqual(value);
+    });
+  }
+
+  test("[CL15] an empty cell is null, a quoted one an empty text where the field is text", () => {
+    for (const type of ["string", "text", "number", "boolean", "json", "datetime", undefined] as const) {
+      expect(parseCell(bare(""), type)).toBeNull();
+    }
+    expect(parseCell(quoted(""), "string")).toBe("");
+    expect(parseCell(quoted(""), undefined)).toBe("");
+    expect(parseCell(quoted(""), "integer")).toBeNull();
+  });
+
+  test("[CL15] broken JSON is refused, since as text it would be another value", () => {
+    expect(() => parseCell(bare("{a"), "json")).toThrow(SyntaxError);
+  });
+});
+
+test("[CL17] what formatCell writes, parseCell reads as the same value", () => {
+  const values: [JsonValue, FieldType | undefined][] = [
+    [null, "string"],
+    ["", "string"],
+    ['a "b", c\nd', "text"],
+    [" padded ", "text"],
+    ["null", "json"],
+    [{ a: ["x", null] }, "json"],
+    [1e21, "number"],
+    [false, "boolean"],
+  ];
+  for (const [value, type] of values) {
+    const cell = formatCell(value, type);
+    const isQuoted = cell.startsWith('"');
+    const text = isQuoted ? cell.slice(1, -1).replaceAll('""', '"') : cell;
+    expect(parseCell({ text, isQuoted }, type)).toEqual(value);
+  }
+  expect(formatRow(["a", '"b,c"', ""])).toBe('a,"b,c",\r\n');
+});

@@ -1,0 +1,15 @@
+import { expect, test } from "bun:test";
+import { resolve } from "node:path";
+import { defineConfig } from "./define.ts";
+
+test("[CF40] defineConfig gives the very object, with its functions", () => {
+  const config = { databases: { shared: { tables: { posts: { access: { read: () => true } } } } } };
+  expect(defineConfig(config) as unknown).toBe(config);
+});
+
+test("[CF40] tests/types/define-config.ts, which says what is inferred, is among what tsc checks", async () => {
+  const root = resolve(import.meta.dir, "../..");
+  const { include } = await Bun.file(resolve(root, "tsconfig.json")).json();
+  expect(include).toContain("tests");
+  expect(await Bun.file(resolve(root, "tests/types/define-config.ts")).text()).toContain("[CF40]");
+});

@@ -1,0 +1,158 @@
+// What TypeScript makes of a config: checked by `tsc`, never run. [CF40]
+import {
+  type Auth,
+  defineConfig,
+  type JsonValue,
+  type PlatformConfig,
+  type RecordOf,
+  type Rule,
+  type TableRecord,
+} from "platform";
+
+type Equal<A, B> = (<T>() => T extends A ? 1 : 2) extends <T>() => T extends B ? 1 : 2 ? true : false;
+const holds = <T extends true>(): T | undefined => undefined;
+
+const ownerOnly: Rule = (auth, record) => record["ownerId"] === auth?.id;
+const owned = (auth: Auth | null, record: { ownerId: JsonValue }): boolean => record.ownerId === auth?.id;
+const shared = {
+  notes: { schema: { ownerId: { type: "string" } }, access: { read: ownerOnly, update: owned } },
+} as const;
+
+export const inferred: PlatformConfig = defineConfig({
+  databases: {
+    shared: {
+      tables: {
+        // Rules before the schema they are about: the order of members does not matter.
+        posts: {
+          access: {
+            read: true,
+            insert: (auth, record) => record.ownerId === auth?.id,
+            update: (auth, record, next) => {
+              holds<Equal<typeof auth, Auth | null>>();
+              holds<Equal<typeof record.title, string>>();
+              holds<Equal<typeof record.kind, "draft" | "published">>();
+              holds<Equal<typeof next.stars, number | null>>();
+              holds<Equal<typeof record.extra, JsonValue>>();
+              holds<Equal<typeof record.createdAt, string>>();
+              // @ts-expect-error: updatedAt is switched off
+              record.updatedAt;
+              // @ts-expect-error: no such field
+              record.titel;
+              return [["ownerId", "==", auth?.id ?? ""]];
+            },
+            delete: async (auth) => auth?.role === "admin",
+          },
+          schema: {
+            title: { type: "string", required: true },
+            ownerId: { type: "string" },
+            kind: { type: "text", enum: ["draft", "published"], required: true },
+            stars: { type: "integer" },
+            extra: { type: "json" },
+            updatedAt: false,
+          },
+          hooks: {
+            beforeInsert: (auth, record) => ({ ...record, ownerId: auth?.id ?? null }),
+            beforeUpdate: (_auth, record, changes) => {
+              holds<Equal<typeof record.title, string>>();
+              return { ...changes, stars: (changes.stars ?? 0) + 1 };
+            },
+            beforeDelete: (_auth, record) => {
+              if (record.kind === "published") throw new Error("published");
+            },
+            afterInsert: async (record, app) => app.broadcast("broadcast:posts", "new", { title: record.title }),
+          },
+        },
+        // Without a schema, any field is JSON.
+        free: {
+          access: {
+            read: (auth, record) => {
+              holds<Equal<typeof record, TableRecord>>();
+              return record["ownerId"] === auth?.id;
+            },
+          },
+        },
+      },
+    },
+    teams: {
+      instance: true,
+      access: { create: (auth) => auth !== null, open: (auth, instanceId) => auth?.custom["team"] === instanceId },
+      tables: {
+        notes: { schema: { stars: { type: "number" } }, access: { read: (_auth, { stars }) => (stars ?? 0) > 3 } },
+      },
+    },
+  },
+});
+
+// Configs and tables that are made elsewhere.
+const plain: PlatformConfig = { databases: { a: { tables: { t: { access: { read: ownerOnly } } } } } };
+const name: string = "posts";
+export const others = [
+  defineConfig(plain),
+  defineConfig({}),
+  defineConfig({ databases: { shared: { tables: shared } } }),
+  defineConfig({
+    databases: { [name]: { tables: { [name]: { access: { read: (_auth, record) => record["x"] === 1 } } } } },
+  }),
+];
+
+holds<
+  Equal<RecordOf<{ createdAt: false; updatedAt: false; a: { type: "boolean" } }>, { id: string; a: boolean | null }>
+>();
+
+defineConfig({
+  // @ts-expect-error: no such member
+  databses: {},
+});
+defineConfig({
+  databases: {
+    shared: {
+      tables: {
+        posts: {
+          // @ts-expect-error: no such type
+          schema: { title: { type: "strng" } },
+        },
+      },
+    },
+  },
+});
+defineConfig({
+  databases: {
+    shared: {
+      tables: {
+        posts: {
+          // @ts-expect-error: no such member of a field
+          schema: { title: { type: "string", requird: true } },
+        },
+      },
+    },
+  },
+});
+defineConfig({
+  databases: {
+    shared: {
+      tables: {
+        posts: {
+          access: {
+            // @ts-expect-error: a rule gives a boolean or a filter
+            read: () => "yes",
+          },
+        },
+      },
+    },
+  },
+});
+defineConfig({
+  databases: {
+    shared: {
+      tables: {
+        posts: {
+          schema: { title: { type: "string" } },
+          hooks: {
+            // @ts-expect-error: a title is a string
+            beforeInsert: () => ({ title: 5 }),
+          },
+        },
+      },
+    },
+  },
+});
