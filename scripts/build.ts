@@ -29,6 +29,8 @@ const built = await Bun.build({
     outfile,
     // A bunfig.toml in the directory where it is started is about somebody else's program.
     autoloadBunfig: false,
+    // A config may import packages installed beside it, which are found by their package.json.
+    autoloadPackageJson: true,
     // Bun checks the name itself, and says which there are.
     ...(values.target === undefined ? {} : { target: values.target as Bun.Build.CompileTarget }),
   },
