@@ -1,7 +1,7 @@
 import type { LeaveReason, Player, Room } from "../config/room-types.ts";
 import type { Clock } from "../kernel/clock.ts";
 import type { JsonObject, JsonValue } from "../kernel/json.ts";
-import { chain, type MaybePromise } from "../kernel/maybe-promise.ts";
+import { chain, isPromise, type MaybePromise } from "../kernel/maybe-promise.ts";
 import { CLOSE_KICKED, isCleanClose } from "./close-codes.ts";
 import { Members } from "./members.ts";
 import { actionError, actionResult, jsonText, KICKED, messageOf } from "./messages.ts";
@@ -192,12 +192,25 @@ export class LiveRoom {
 
   #runAction(room: Room, player: Player, action: Action): MaybePromise<unknown> {
     const handler = this.namespace.config.actions?.[action.type];
-    const rule = this.namespace.config.access?.action;
-    if (rule === undefined) return handler?.(room, player, action.payload);
-    return chain(rule(player.auth, this.id, action.type, action.payload), (answer: unknown) => {
-      if (answer !== true) throw new Error("Access denied");
+    if (this.namespace.config.access?.action === undefined) return handler?.(room, player, action.payload);
+    return chain(this.#mayAct(player, action), (isAllowed) => {
+      if (!isAllowed) throw new Error("Access denied");
       return handler?.(room, player, action.payload);
     });
+  }
+
+  /** A rule that throws denies. Decisions 3. */
+  #mayAct(player: Player, { type, payload }: Action): MaybePromise<boolean> {
+    const deny = (cause: unknown): boolean => {
+      this.#memory.log(`access.action of ${type}`, cause);
+      return false;
+    };
+    try {
+      const answer: MaybePromise<unknown> = this.namespace.config.access?.action?.(player.auth, this.id, type, payload);
+      return isPromise(answer) ? answer.then((said) => said === true, deny) : answer === true;
+    } catch (cause) {
+      return deny(cause);
+    }
   }
 
   #fireTimer(name: string, dueAt: number): void {

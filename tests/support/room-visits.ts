@@ -16,7 +16,10 @@ export const CONFIG = `{
           if (roomId === "broken") throw new Error("a mistake");
           return roomId !== "closed" || auth.role === "admin";
         },
-        action: (auth, roomId, actionType, payload) => actionType !== "forbidden",
+        action: (auth, roomId, actionType, payload) => {
+          if (actionType === "confused") throw new Error("a mistake in the rule");
+          return actionType !== "forbidden";
+        },
       },
       onCreate(room) {
         if (room.id === "uncreatable") throw new Error("not today");
@@ -64,6 +67,7 @@ export const CONFIG = `{
           throw new Error("not your turn");
         },
         forbidden: () => "never",
+        confused: () => "never",
         whoami: (room, player) => player,
         nothing: () => {},
         unsayable: (room) => { room.setShared((s) => ({ ...s, count: -1 })); return 1n; },

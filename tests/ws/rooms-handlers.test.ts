@@ -58,8 +58,9 @@ test("[RM21] nothing remains of an action that throws", async () => {
   expect(await act(socket, "server")).toMatchObject({ result: {} });
 });
 
-test("[RM23] the action rule is asked", async () => {
+test("[RM23] the action rule is asked, and denies by a throw too", async () => {
   const socket = await enter(ann, "rule");
+  expect(await act(socket, "confused")).toMatchObject({ type: "action_error", message: "Access denied" });
   expect(await act(socket, "forbidden")).toMatchObject({ type: "action_error", message: "Access denied" });
 });
 
