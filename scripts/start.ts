@@ -6,6 +6,7 @@ import { runCommandLine } from "../src/cli/index.ts";
 // `npm start`: the film club of platform.config.ts on http://127.0.0.1:8787, with its films imported at the first start.
 // Arguments go to `platform start` (`npm start -- --port 9000`), and so do --config and --data, which leave the films out.
 
+const SHELL_CHECK_MS = 500;
 const root = resolve(import.meta.dir, "..");
 const data = join(root, "data");
 const own = ["--config", join(root, "platform.config.ts"), "--data", data];
@@ -30,6 +31,18 @@ async function importFilms(): Promise<number> {
   return 0;
 }
 
+/** npm ends the shell that it started this in, and the shell tells nobody: its going away is the signal. */
+function stopWithShell(): void {
+  const shell = process.ppid;
+  const timer = setInterval(() => {
+    if (process.ppid === shell) return;
+    clearInterval(timer);
+    process.kill(process.pid, "SIGTERM");
+  }, SHELL_CHECK_MS);
+  timer.unref();
+}
+
+if (process.env["npm_lifecycle_event"] === "start") stopWithShell();
 if (asked.every(isOwn)) {
   const isFirstStart = !existsSync(join(data, "databases", "shared.db")) || existsSync(filmsFile);
   const code = isFirstStart ? await importFilms() : 0;
