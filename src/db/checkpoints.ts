@@ -1,31 +1,32 @@
-import { WAL_BYTES_MAX } from "./limits.ts";
-import type { QueryProcesses } from "./query-processes.ts";
-import type { Writer } from "./writer.ts";
+import { WAL_BYTES_MAX, WAL_BYTES_STOP } from "./limits.ts";
 
 export interface CheckpointOptions {
-  path: string;
   walBytes: () => number;
   checkpointBytes: number;
-  writer: Writer;
-  checkpointer: QueryProcesses;
+  /** Keeps transactions from starting until the function it returns is called. */
+  holdWriter: () => () => void;
+  /** Moves what can be moved, in another process. */
+  checkpoint: () => Promise<void>;
   onFailure: (cause: unknown) => void;
 }
 
 /**
  * Moves the WAL into the database file, in another process: a checkpoint syncs. A WAL starts over only when all of it
- * has been moved and nobody reads it, which never happens under constant writes; so at WAL_BYTES_MAX the writer waits
+ * has been moved and nobody reads it, which never happens under constant writes; so past WAL_BYTES_MAX the writer waits
  * for a last, short one. [DB13]–[DB15]
  */
 export class Checkpoints {
   readonly #options: CheckpointOptions;
   #running: Promise<void> | null = null;
-  #nextBytes: number;
-  #pauseBytes: number;
+  #releaseWriter: (() => void) | null = null;
+  /** Lengths of the WAL at which the next checkpoint runs, the writer waits for its end, and waits at once. */
+  #nextBytes = 0;
+  #pauseBytes = 0;
+  #stopBytes = 0;
 
   constructor(options: CheckpointOptions) {
     this.#options = options;
-    this.#nextBytes = options.checkpointBytes;
-    this.#pauseBytes = Math.max(WAL_BYTES_MAX, options.checkpointBytes);
+    this.#expect(0);
   }
 
   get isRunning(): boolean {
@@ -34,15 +35,12 @@ export class Checkpoints {
 
   /** Starts what the length of the WAL asks for. Cheap: after every transaction. */
   watch(): void {
-    if (this.#running !== null) return;
-    const walBytes = this.#options.walBytes();
-    if (walBytes <= this.#options.checkpointBytes) {
-      // SQLite started the WAL over and cut it back to journal_size_limit.
-      this.#nextBytes = this.#options.checkpointBytes;
-      this.#pauseBytes = Math.max(WAL_BYTES_MAX, this.#options.checkpointBytes);
-    } else if (walBytes > this.#nextBytes) {
-      void this.run();
-    }
+    const { checkpointBytes, holdWriter, walBytes } = this.#options;
+    const bytes = walBytes();
+    // SQLite started the WAL over and cut it back to journal_size_limit.
+    if (bytes <= checkpointBytes && this.#running === null) this.#expect(0);
+    if (bytes > this.#stopBytes) this.#releaseWriter ??= holdWriter();
+    if (bytes > this.#nextBytes) void this.run();
   }
 
   /** Resolves also when it failed: a checkpoint that did not happen loses nothing. */
@@ -54,25 +52,32 @@ export class Checkpoints {
   }
 
   async #run(): Promise<void> {
-    const { checkpointBytes, checkpointer, onFailure, path, walBytes, writer } = this.#options;
-    let release: (() => void) | null = null;
+    const { checkpoint, checkpointBytes, holdWriter, onFailure, walBytes } = this.#options;
+    if (walBytes() === 0) return;
     try {
-      let bytes = walBytes();
-      if (bytes === 0) return;
-      if (bytes > this.#pauseBytes) {
-        // First without stopping the writer, so that little is left to wait for.
-        await checkpointer.checkpoint(path);
-        release = writer.hold();
+      await checkpoint();
+      if (walBytes() > this.#pauseBytes) {
+        // Little is left to move now, and nothing is added to it.
+        this.#releaseWriter ??= holdWriter();
+        await checkpoint();
+        this.#expect(walBytes());
+      } else {
+        this.#nextBytes = walBytes() + checkpointBytes;
       }
-      await checkpointer.checkpoint(path);
-      bytes = walBytes();
-      this.#nextBytes = bytes + checkpointBytes;
-      if (release !== null) this.#pauseBytes = bytes + WAL_BYTES_MAX;
     } catch (error) {
       onFailure(error);
-      this.#nextBytes = walBytes() + checkpointBytes;
+      this.#expect(walBytes());
     } finally {
-      release?.();
+      this.#releaseWriter?.();
+      this.#releaseWriter = null;
     }
+  }
+
+  /** From a WAL of `bytes` that could not be made shorter, or that has just started over. */
+  #expect(bytes: number): void {
+    const { checkpointBytes } = this.#options;
+    this.#nextBytes = bytes + checkpointBytes;
+    this.#pauseBytes = bytes + Math.max(WAL_BYTES_MAX, checkpointBytes);
+    this.#stopBytes = bytes + Math.max(WAL_BYTES_STOP, checkpointBytes);
   }
 }

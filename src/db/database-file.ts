@@ -122,11 +122,10 @@ export class OpenFile implements OpenedFile {
     });
     this.#isWalNew = isWalNew;
     this.#checkpoints = new Checkpoints({
-      path,
       walBytes: () => sync.sizeBytes(),
       checkpointBytes: (options.checkpointPages ?? CHECKPOINT_PAGES) * PAGE_BYTES,
-      writer: this.#writer,
-      checkpointer: dependencies.checkpointer,
+      holdWriter: () => this.#writer.hold(),
+      checkpoint: () => dependencies.checkpointer.checkpoint(path),
       onFailure,
     });
   }

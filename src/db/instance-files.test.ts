@@ -94,6 +94,7 @@ test("[DB27] a file that is used all the time stays open", async () => {
 
 test("[DB28] a file with a write under way is never closed", async () => {
   await insert("slow", "a");
+  const { sqlite } = use("slow");
   const held: (() => void)[] = [];
   syncFile = (descriptor, done) => {
     held.push(() => fs.fdatasync(descriptor, done));
@@ -108,6 +109,7 @@ test("[DB28] a file with a write under way is never closed", async () => {
   for (let n = 0; n < 30; n += 1) await insert(`club ${n}`, "x");
   await Bun.sleep(200);
   expect(isAnswered).toBe(false);
+  expect(use("slow").sqlite).toBe(sqlite);
   for (const release of held) release();
   await slow;
   expect(idsOf("slow")).toEqual(["a", "b"]);

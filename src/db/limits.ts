@@ -16,8 +16,10 @@ export const WAITING_WRITES_MAX = 100_000;
 
 /** WAL pages (4 MiB) after which a checkpoint runs beside the writer. */
 export const CHECKPOINT_PAGES = 1000;
-/** WAL bytes at which the writer waits for a checkpoint, so that the WAL can start over. */
+/** WAL bytes past which the writer waits for the end of a checkpoint, so that the WAL can start over. */
 export const WAL_BYTES_MAX = 16 * 1024 * 1024;
+/** WAL bytes past which it waits at once: the disk does not keep up. */
+export const WAL_BYTES_STOP = 24 * 1024 * 1024;
 
 export const READ_TIMEOUT_MS = 30_000;
 /** Long reads that may wait for a process. */

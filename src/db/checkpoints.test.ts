@@ -1,0 +1,81 @@
+import { expect, test } from "bun:test";
+import { Checkpoints } from "./checkpoints.ts";
+import { WAL_BYTES_MAX, WAL_BYTES_STOP } from "./limits.ts";
+
+const CHECKPOINT_BYTES = 4 * 1024 * 1024;
+
+function checkpoints() {
+  const state = {
+    walBytes: 0,
+    holds: 0,
+    failures: 0,
+    ends: [] as { resolve: () => void; reject: (error: Error) => void }[],
+  };
+  const subject = new Checkpoints({
+    checkpointBytes: CHECKPOINT_BYTES,
+    walBytes: () => state.walBytes,
+    holdWriter: () => {
+      state.holds += 1;
+      return () => {
+        state.holds -= 1;
+      };
+    },
+    checkpoint: () => new Promise((resolve, reject) => state.ends.push({ resolve, reject })),
+    onFailure: () => {
+      state.failures += 1;
+    },
+  });
+  const grow = (bytes: number) => {
+    state.walBytes = bytes;
+    subject.watch();
+  };
+  return { state, subject, grow };
+}
+
+test("[DB13] past the bound the writer waits for a second checkpoint, and far past it at once", async () => {
+  const { state, subject, grow } = checkpoints();
+  grow(CHECKPOINT_BYTES);
+  expect(subject.isRunning).toBe(false);
+  grow(CHECKPOINT_BYTES + 1);
+  expect([subject.isRunning, state.holds]).toEqual([true, 0]);
+  grow(WAL_BYTES_MAX + 1);
+  expect(state.holds).toBe(0);
+  grow(WAL_BYTES_STOP + 1);
+  expect(state.holds).toBe(1);
+  state.ends.shift()?.resolve();
+  await Bun.sleep(1);
+  expect([subject.isRunning, state.holds]).toEqual([true, 1]);
+  state.ends.shift()?.resolve();
+  await Bun.sleep(1);
+  expect([subject.isRunning, state.holds]).toEqual([false, 0]);
+});
+
+test("[DB14] a WAL that could not start over is waited for again a whole bound later", async () => {
+  const { state, subject, grow } = checkpoints();
+  grow(WAL_BYTES_MAX + 1);
+  for (let n = 0; n < 2; n += 1) {
+    state.ends.shift()?.resolve();
+    await Bun.sleep(1);
+  }
+  expect(subject.isRunning).toBe(false);
+  grow(WAL_BYTES_MAX + CHECKPOINT_BYTES + 2);
+  state.ends.shift()?.resolve();
+  await Bun.sleep(1);
+  expect([subject.isRunning, state.holds]).toEqual([false, 0]);
+  grow(100);
+  grow(CHECKPOINT_BYTES + 1);
+  expect(subject.isRunning).toBe(true);
+});
+
+test("[DB15] a checkpoint that fails is reported, lets the writer go on, and is tried again later", async () => {
+  const { state, subject, grow } = checkpoints();
+  grow(WAL_BYTES_STOP + 1);
+  expect(state.holds).toBe(1);
+  state.ends.shift()?.reject(new Error("no process"));
+  await Bun.sleep(1);
+  expect([subject.isRunning, state.holds, state.failures]).toEqual([false, 0, 1]);
+  grow(WAL_BYTES_STOP + CHECKPOINT_BYTES);
+  expect(subject.isRunning).toBe(false);
+  grow(WAL_BYTES_STOP + CHECKPOINT_BYTES + 2);
+  expect(subject.isRunning).toBe(true);
+});
