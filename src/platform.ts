@@ -52,7 +52,7 @@ export async function createPlatform(config: PlatformConfig, options: PlatformOp
   const { clock = systemClock, ids = systemIds, logger = silentLogger, dataDirectory, secrets } = options;
   const engine = createStorageEngine({
     clock,
-    onFailure: (path, cause) => logger.error("a database file failed and takes no more writes", { path, cause }),
+    onFailure: (path, cause) => logger.error("a database file has a problem", { path, cause }),
   });
   const listener = createListener({
     trustProxy: config.server?.trustProxy === true,
