@@ -1,9 +1,4 @@
 import { afterEach, expect, test } from "bun:test";
-import type { PlatformConfig } from "../../src/config/types.ts";
-import { DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS } from "../../src/kernel/duration.ts";
-import { createPlatform, type Platform } from "../../src/platform.ts";
-import { createHttpClient, type HttpClient } from "../support/http-client.ts";
-import { JWT_SECRET, SERVICE_KEY, type TestClock, temporaryDirectory, testClock } from "../support/index.ts";
 import {
   type Enrolment,
   lastMail,
@@ -13,7 +8,12 @@ import {
   type Ticket,
   type Tokens,
   totpCode,
-} from "./auth-support.ts";
+} from "../../tests/http/auth-support.ts";
+import { createHttpClient, type HttpClient } from "../../tests/support/http-client.ts";
+import { JWT_SECRET, SERVICE_KEY, type TestClock, temporaryDirectory, testClock } from "../../tests/support/index.ts";
+import type { PlatformConfig } from "../config/types.ts";
+import { DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS } from "../kernel/duration.ts";
+import { createPlatform, type Platform } from "../platform.ts";
 
 interface Timed extends HttpClient {
   clock: TestClock;
