@@ -56,6 +56,8 @@ function headersOf(
     "accept-ranges": "bytes",
     "x-content-type-options": "nosniff",
     // A copy is asked about before it is used again: rules, expiry and overwrites count at once.
+    // Said in any case: the server would name the file by its name on disk.
+    "content-disposition": "inline",
     "cache-control": bucket.config.access?.read === true ? "public, no-cache" : "private, no-cache",
   };
   if (isActiveContent(contentType) && bucket.config.inline !== true) {

@@ -1,0 +1,288 @@
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import {
+  type ErrorAnswer,
+  type HttpClient,
+  type SignedIn,
+  signIn,
+  signToken,
+  type TestPlatform,
+  testPlatform,
+} from "../support/index.ts";
+import { path, type StoredFile, upload } from "./storage-support.ts";
+
+const READER = "storage-reader-key-0123456789abcdefghijklmn";
+const WRITER = "storage-writer-key-0123456789abcdefghijklmn";
+
+let platform: TestPlatform;
+let ann: SignedIn;
+let bob: SignedIn;
+beforeAll(async () => {
+  platform = await testPlatform({
+    config: `{
+      storage: { buckets: {
+        closed: {},
+        open: { access: { read: true, write: true, delete: true } },
+        users: { access: { read: (auth) => auth !== null, write: (auth) => auth !== null } },
+        own: { access: {
+          read: (auth, file) => file.uploadedBy === auth?.id || file.customMetadata?.public === "yes",
+          write: (auth, file) => file.uploadedBy === undefined || file.uploadedBy === auth?.id,
+          delete: (auth, file) => file.uploadedBy === auth?.id,
+        } },
+        pictures: { maxFileSize: 5000, access: {
+          read: true,
+          write: async (auth, file) => { await Bun.sleep(5); return file.contentType.startsWith("image/") && file.size <= 100; },
+        } },
+        odd: { access: { read: () => "yes", write: () => { throw new Error("no"); }, delete: (auth, file) => [] } },
+      } },
+      serviceKeys: {
+        reader: { key: "${READER}", scopes: ["storage:bucket:closed:read"] },
+        writer: { key: "${WRITER}", scopes: ["storage:bucket:closed:write"] },
+      },
+    }`,
+  });
+  ann = await signIn(platform);
+  bob = await signIn(platform);
+});
+afterAll(() => platform.stop());
+
+const download = async (client: HttpClient, bucket: string, key: string) =>
+  (await client.fetch(path(bucket, key))).status;
+const relative = (url: string): string => url.slice(new URL(url).origin.length);
+const sign = async (client: HttpClient, bucket: string, key: string, expiresIn?: number) =>
+  client.post<{ url: string }>(`/api/storage/${bucket}/signed-url`, {
+    key,
+    ...(expiresIn === undefined ? {} : { expiresIn }),
+  });
+const signUpload = async (client: HttpClient, bucket: string, key: string) =>
+  relative((await client.post<{ url: string }>(`/api/storage/${bucket}/signed-upload-url`, { key })).body.url);
+const put = async (url: string, content: string, type = "image/png") => {
+  const answer = await platform.fetch(url, { method: "PUT", body: content, headers: { "content-type": type } });
+  return { status: answer.status, body: (await answer.json()) as StoredFile & ErrorAnswer };
+};
+
+test("[ST40] without credentials: only what the read rule allows", async () => {
+  await upload(platform.service, "open", "a", "x");
+  await upload(platform.service, "own", "hidden", "x");
+  await upload(platform.service, "own", "shown", "x", { metadata: '{"public":"yes"}' });
+  expect(await download(platform, "open", "a")).toBe(200);
+  expect(await download(platform, "open", "missing")).toBe(404);
+  expect(await download(platform, "own", "shown")).toBe(200);
+  expect(await download(platform, "own", "hidden")).toBe(401);
+  expect(await download(platform, "own", "missing")).toBe(401);
+  expect(await download(platform, "users", "missing")).toBe(401);
+  expect(await download(platform, "none", "a")).toBe(404);
+  expect((await platform.head(path("open", "a"))).status).toBe(200);
+  const calls: [string, string, unknown?][] = [
+    ["GET", "/api/storage/open"],
+    ["GET", "/api/storage/open/a/metadata"],
+    ["GET", "/api/storage/open/uploads/1/parts?key=a"],
+    ["PATCH", "/api/storage/open/a/metadata", {}],
+    ["DELETE", "/api/storage/open/a"],
+    ["PUT", "/api/storage/open/a", {}],
+    ...["upload", "delete-batch", "signed-url", "signed-urls", "signed-upload-url"].map(
+      (name): [string, string, unknown] => ["POST", `/api/storage/open/${name}`, {}],
+    ),
+    ...["create", "upload-part", "complete", "abort"].map((name): [string, string, unknown] => [
+      "POST",
+      `/api/storage/open/multipart/${name}`,
+      {},
+    ]),
+  ];
+  for (const [method, url, body] of calls) {
+    const answer = await platform.fetch(url, { method, body: body === undefined ? null : JSON.stringify(body) });
+    const error = (await answer.json()) as ErrorAnswer;
+    expect([method, url, answer.status, error.message]).toEqual([method, url, 401, "Authentication required"]);
+  }
+});
+
+test("[ST40] bad credentials are refused where anyone may read", async () => {
+  const forged = await signToken({ sub: ann.id, sid: "x" }, { secret: "another-secret-0123456789-another-secret" });
+  const expired = await signToken({ sub: ann.id, sid: "x" }, { expiresInSeconds: -5 });
+  expect(await download(platform.as(forged), "open", "a")).toBe(401);
+  expect(await download(platform.as(expired), "open", "a")).toBe(401);
+  expect(await download(platform.withKey("wrong"), "open", "a")).toBe(401);
+  expect((await ann.get("/api/storage/none")).status).toBe(404);
+  expect((await upload(ann, "constructor", "a", "x")).status).toBe(404);
+});
+
+test("[ST41] no rule, a false one, a throwing one and odd answers deny", async () => {
+  expect((await upload(ann, "closed", "a", "x")).status).toBe(403);
+  expect((await ann.get("/api/storage/closed")).status).toBe(403);
+  expect((await ann.delete(path("closed", "a"))).status).toBe(403);
+  await upload(platform.service, "odd", "a", "x");
+  expect(await download(ann, "odd", "a")).toBe(403);
+  expect((await upload(ann, "odd", "b", "x")).status).toBe(403);
+  expect((await ann.delete(path("odd", "a"))).status).toBe(403);
+  expect((await ann.patch(`${path("odd", "a")}/metadata`, {})).status).toBe(403);
+  for (const call of ["create", "upload-part?uploadId=1&partNumber=1&key=a", "complete", "abort"]) {
+    expect([call, (await ann.post(`/api/storage/closed/multipart/${call}`, {})).status]).toEqual([call, 403]);
+  }
+  expect((await ann.get("/api/storage/closed/uploads/1/parts?key=a")).status).toBe(403);
+  expect((await sign(ann, "closed", "a")).status).toBe(403);
+  expect((await ann.post("/api/storage/closed/signed-upload-url", { key: "a" })).status).toBe(403);
+  expect((await ann.post("/api/storage/closed/signed-urls", { keys: [] })).status).toBe(403);
+});
+
+test("[ST41] the write rule sees the file that has come, whatever the form claimed first", async () => {
+  expect((await upload(ann, "pictures", "a", "x", { type: "image/png" })).status).toBe(201);
+  expect((await upload(ann, "pictures", "a", "x", { type: "text/plain" })).status).toBe(403);
+  expect((await upload(ann, "pictures", "a", "x".repeat(101), { type: "image/png" })).status).toBe(403);
+  expect(await (await platform.fetch(path("pictures", "a"))).text()).toBe("x");
+});
+
+test("[ST42] nobody overwrites, changes or deletes another's file where the rules say so", async () => {
+  expect((await upload(ann, "own", "ann", "hers")).status).toBe(201);
+  expect((await upload(bob, "own", "ann", "his")).status).toBe(403);
+  expect((await bob.patch(`${path("own", "ann")}/metadata`, { public: "yes" })).status).toBe(403);
+  expect((await bob.delete(path("own", "ann"))).status).toBe(403);
+  expect(await download(bob, "own", "ann")).toBe(403);
+  expect((await bob.get(`${path("own", "ann")}/metadata`)).status).toBe(403);
+  expect((await bob.post("/api/storage/own/multipart/create", { key: "ann" })).status).toBe(403);
+  expect((await bob.post("/api/storage/own/signed-upload-url", { key: "ann" })).status).toBe(403);
+  const batch = await bob.post("/api/storage/own/delete-batch", { keys: ["ann"] });
+  expect(batch).toMatchObject({ status: 200, body: { deleted: [], failed: [{ key: "ann", error: "Access denied" }] } });
+  expect((await upload(ann, "own", "ann", "again")).status).toBe(201);
+  expect(await (await ann.fetch(path("own", "ann"))).text()).toBe("again");
+});
+
+test("[ST43] a list holds what the caller may read, page by page", async () => {
+  for (let index = 0; index < 12; index++) await upload(index % 3 === 0 ? ann : bob, "own", `list/${10 + index}`, "x");
+  type Page = { objects: { key: string }[]; truncated: boolean; cursor: string | null };
+  const seen: string[] = [];
+  let cursor: string | null = null;
+  do {
+    const query: Record<string, string | number> = {
+      prefix: "list/",
+      limit: 3,
+      ...(cursor === null ? {} : { cursor }),
+    };
+    const page: Page = (await ann.get<Page>("/api/storage/own", { query })).body;
+    seen.push(...page.objects.map(({ key }) => key));
+    cursor = page.cursor;
+  } while (cursor !== null && seen.length < 20);
+  expect(seen).toEqual(["list/10", "list/13", "list/16", "list/19"]);
+});
+
+test("[ST44] a service key acts within its scopes", async () => {
+  const reader = platform.withKey(READER);
+  const writer = platform.withKey(WRITER);
+  expect((await upload(writer, "closed", "scoped", "x")).status).toBe(201);
+  expect((await upload(reader, "closed", "scoped", "x")).status).toBe(403);
+  expect((await reader.head(path("closed", "scoped"))).status).toBe(200);
+  expect((await writer.head(path("closed", "scoped"))).status).toBe(403);
+  expect((await reader.post("/api/storage/closed/signed-urls", { keys: ["scoped"] })).status).toBe(200);
+  expect((await writer.post("/api/storage/closed/signed-urls", { keys: ["scoped"] })).status).toBe(403);
+  expect((await reader.get("/api/storage/open")).status).toBe(403);
+  expect((await writer.delete(path("closed", "scoped"))).status).toBe(403);
+  expect((await writer.post("/api/storage/closed/delete-batch", { keys: ["scoped"] })).status).toBe(403);
+});
+
+test("[ST45] of many first uploads to one key in a bucket of owners, one wins and the others are denied", async () => {
+  const people = [ann, bob];
+  const answers = await Promise.all(
+    Array.from({ length: 20 }, (_, index) => upload(people[index % 2] ?? ann, "own", "race", `${index % 2}`)),
+  );
+  const winner = await ann.fetch(path("own", "race"));
+  const [won, lost] = winner.status === 200 ? [0, 1] : [1, 0];
+  for (const [index, { status }] of answers.entries())
+    expect([index, status]).toEqual([index, index % 2 === won ? 201 : 403]);
+  expect(await (await (people[won] ?? ann).fetch(path("own", "race"))).text()).toBe(`${won}`);
+  expect(lost).not.toBe(won);
+});
+
+test("[ST50] a signed URL opens its file, and nothing else", async () => {
+  await upload(ann, "own", "dir/signed file", "secret");
+  await upload(ann, "own", "other", "secret");
+  const { url } = (await sign(ann, "own", "dir/signed file", 100)).body;
+  expect(url.startsWith(`${platform.url}/api/storage/own/dir/signed%20file?token=`)).toBe(true);
+  const signed = relative(url);
+  const token = new URL(url).searchParams.get("token") ?? "";
+  expect(await (await platform.fetch(signed)).text()).toBe("secret");
+  expect((await platform.head(signed)).status).toBe(200);
+  const ranged = await platform.fetch(signed, { headers: { range: "bytes=0-1" } });
+  expect([ranged.status, await ranged.text()]).toEqual([206, "se"]);
+  await upload(platform.service, "closed", "dir/signed file", "x");
+  const [expiry = "", grant = "", mac = ""] = token.split(".");
+  const attacks = [
+    `/api/storage/own/other?token=${token}`,
+    `/api/storage/closed/dir/signed%20file?token=${token}`,
+    `${path("own", "dir/signed file")}?token=${Number(expiry) + 1}.${grant}.${mac}`,
+    `${path("own", "dir/signed file")}?token=${expiry}..${mac.slice(0, -1)}A`,
+    `${path("own", "dir/signed file")}?token=${expiry}.00000000-0000-0000-0000-000000000000.${mac}`,
+    `${path("own", "dir/signed file")}?token=`,
+    `${path("own", "dir/signed file")}?token=${ann.token}`,
+  ];
+  for (const attack of attacks) expect([attack, (await platform.fetch(attack)).status]).toEqual([attack, 401]);
+  expect((await platform.fetch(signed, { method: "DELETE" })).status).toBe(401);
+  expect((await platform.fetch(signed, { method: "PUT", body: "x" })).status).toBe(401);
+  expect((await platform.get(signed.replace("?", "/metadata?"))).status).toBe(401);
+});
+
+test("[ST50] a signed URL ends when it expires", async () => {
+  await upload(ann, "own", "brief", "x");
+  const signed = relative((await sign(ann, "own", "brief", 1)).body.url);
+  expect((await platform.fetch(signed)).status).toBe(200);
+  await Bun.sleep(1_100);
+  expect(await platform.get<ErrorAnswer>(signed)).toMatchObject({ status: 401, body: { message: "Token expired" } });
+});
+
+test("[ST51] signing: missing files, denied ones, bounds", async () => {
+  expect((await sign(ann, "own", "never")).status).toBe(404);
+  expect((await sign(bob, "own", "dir/signed file")).status).toBe(403);
+  for (const expiresIn of [0, -1, 1.5, 604_801]) expect((await sign(ann, "own", "other", expiresIn)).status).toBe(400);
+  expect((await sign(ann, "own", "other", 604_800)).status).toBe(200);
+  const many = (client: HttpClient, keys: unknown, expiresIn?: string) =>
+    client.post<{ urls: { key: string; url: string; expiresAt: string }[] }>("/api/storage/own/signed-urls", {
+      keys,
+      ...(expiresIn === undefined ? {} : { expiresIn }),
+    } as never);
+  const answer = await many(ann, ["other", "never", "dir/signed file"], "30m");
+  expect(answer.body.urls.map(({ key }) => key)).toEqual(["other", "dir/signed file"]);
+  for (const { url, expiresAt } of answer.body.urls) {
+    expect((await platform.fetch(relative(url))).status).toBe(200);
+    expect(Math.abs(Date.parse(expiresAt) - Date.now() - 1_800_000)).toBeLessThan(10_000);
+  }
+  await upload(bob, "own", "bobs", "x");
+  expect((await many(ann, ["other", "bobs"])).status).toBe(403);
+  for (const expiresIn of ["8d", "0s", "x", "-1h"]) expect((await many(ann, ["other"], expiresIn)).status).toBe(400);
+  expect(
+    (
+      await many(
+        ann,
+        Array.from({ length: 101 }, () => "other"),
+      )
+    ).status,
+  ).toBe(400);
+  expect((await many(ann, undefined)).status).toBe(400);
+});
+
+test("[ST52] a signed upload URL is good for one file", async () => {
+  const url = await signUpload(ann, "own", "by-url");
+  const stored = await put(url, "bytes", "text/x-a");
+  expect(stored).toMatchObject({
+    status: 200,
+    body: { key: "by-url", size: 5, httpMetadata: { contentType: "text/x-a" } },
+  });
+  expect((await put(url, "again")).status).toBe(401);
+  expect(await (await ann.fetch(path("own", "by-url"))).text()).toBe("bytes");
+  expect(await download(bob, "own", "by-url")).toBe(403);
+  const other = await signUpload(ann, "own", "by-url");
+  expect((await put(other.replace("by-url", "elsewhere"), "x")).status).toBe(401);
+  expect((await platform.fetch(other)).status).toBe(401);
+  const both = await Promise.all([put(other, "first"), put(other, "second")]);
+  expect(both.map(({ status }) => status).toSorted()).toEqual([200, 401]);
+});
+
+test("[ST52] the rule is asked about the file that comes, and a refusal leaves the URL good", async () => {
+  await upload(platform.service, "pictures", "old", "x", { type: "image/png" });
+  const denied = await ann.post("/api/storage/pictures/signed-upload-url", { key: "new" });
+  expect(denied.status).toBe(403); // no content type yet: this bucket's rule wants a picture
+  const url = relative(
+    (await platform.service.post<{ url: string }>("/api/storage/pictures/signed-upload-url", { key: "new" })).body.url,
+  );
+  expect((await put(url, "x".repeat(5001))).status).toBe(413);
+  expect((await put(url, "x".repeat(5000))).status).toBe(200);
+  const owned = await signUpload(ann, "own", "contested");
+  await upload(bob, "own", "contested", "his");
+  expect((await put(owned, "hers")).status).toBe(403);
+});

@@ -1,0 +1,354 @@
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { type SignedIn, signIn, type TestPlatform, testPlatform } from "../support/index.ts";
+import { bytesOnDisk, path, randomBytes, rawForm, type StoredFile, sendRaw, until, upload } from "./storage-support.ts";
+
+let platform: TestPlatform;
+let user: SignedIn;
+beforeAll(async () => {
+  platform = await testPlatform({
+    config: `{
+      storage: { buckets: {
+        files: { access: { read: true, write: (auth) => auth !== null, delete: true } },
+        lists: { access: { read: true, write: true } },
+        small: { maxFileSize: 1000, access: { read: true, write: true } },
+        inline: { inline: true, access: { read: true, write: true } },
+      } },
+    }`,
+  });
+  user = await signIn(platform);
+});
+afterAll(() => platform.stop());
+
+const text = async (key: string, init?: RequestInit, bucket = "files") => {
+  const answer = await platform.fetch(path(bucket, key), init);
+  return { status: answer.status, headers: answer.headers, text: await answer.text() };
+};
+
+test("[ST1] an upload answers the stored file object, with the type that the part declares", async () => {
+  const answer = await upload(user, "files", "st1", "hello", { type: "image/png", metadata: '{"a":"b"}' });
+  expect(answer.status).toBe(201);
+  expect(answer.body).toEqual({
+    key: "st1",
+    size: 5,
+    httpMetadata: { contentType: "image/png" },
+    customMetadata: { a: "b" },
+    uploaded: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/) as unknown as string,
+  });
+});
+
+test("[ST1] fields in any order; parameters of the type stay; no type is octet-stream", async () => {
+  const part = (type: string, key: string) =>
+    `--X\r\nContent-Disposition: form-data; name="file"; filename="a.html"\r\n${type}\r\nbody\r\n--X\r\nContent-Disposition: form-data; name="key"\r\n\r\n${key}\r\n--X--\r\n`;
+  const typed = await rawForm(user, "files", part("Content-Type: text/plain; charset=utf-8\r\n", "order"));
+  expect(typed.status).toBe(201);
+  expect((await typed.json()) as StoredFile).toMatchObject({
+    httpMetadata: { contentType: "text/plain; charset=utf-8" },
+  });
+  const untyped = (await (await rawForm(user, "files", part("", "untyped"))).json()) as StoredFile;
+  expect(untyped.httpMetadata.contentType).toBe("application/octet-stream");
+  expect((await text("untyped")).text).toBe("body");
+});
+
+test("[ST2] what a form lacks, and what is no form", async () => {
+  const field = (name: string, value: string) =>
+    `--X\r\nContent-Disposition: form-data; name="${name}"\r\n\r\n${value}\r\n`;
+  const file = `--X\r\nContent-Disposition: form-data; name="file"; filename="a"\r\n\r\nbody\r\n`;
+  const cases: [string, number][] = [
+    [`${field("key", "k")}--X--`, 400],
+    [`${file}--X--`, 400],
+    [`${field("key", "")}${file}--X--`, 400],
+    [`${field("key", "k")}${field("metadata", "{")}${file}--X--`, 400],
+    [`${field("key", "k")}${field("metadata", '{"a":1}')}${file}--X--`, 400],
+    [`${field("key", "k")}${field("metadata", "[]")}${file}--X--`, 400],
+    [`${field("key", "k")}${field("metadata", "null")}${file}--X--`, 400],
+    [`${field("key", "k")}${file}`, 400],
+    [`${field("key", "k")}--X\r\nContent-Disposition: form-data; name="file"; filename="a"\r\n\r\nhalf`, 400],
+    ["no form at all", 400],
+    ["", 400],
+    [field("x", "y").repeat(40) + file, 400],
+    [`${field("key", "k".repeat(70_000))}${file}--X--`, 400],
+  ];
+  for (const [body, status] of cases)
+    expect([(await rawForm(user, "files", body)).status, body.slice(0, 80)]).toEqual([status, body.slice(0, 80)]);
+  expect((await rawForm(user, "files", file, "multipart/form-data")).status).toBe(400);
+  expect((await rawForm(user, "files", "{}", "application/json")).status).toBe(415);
+  const bare = await platform.service.fetch("/api/storage/files/upload", { method: "POST" });
+  expect(bare.status).toBe(415);
+  await until("nothing is left", () => bytesOnDisk(platform, "objects/incoming").length === 0);
+});
+
+test("[ST3] maxFileSize binds the file, to the byte", async () => {
+  expect((await upload(user, "small", "fits", "x".repeat(1000))).status).toBe(201);
+  expect((await upload(user, "small", "over", "x".repeat(1001))).status).toBe(413);
+  expect((await upload(user, "small", "far-over", "x".repeat(3_000_000))).status).toBe(413);
+  expect((await text("over", {}, "small")).status).toBe(404);
+});
+
+test("[ST4] a body that breaks off stores nothing and leaves nothing", async () => {
+  const before = bytesOnDisk(platform).length;
+  const head = (length: number) =>
+    `POST /api/storage/files/upload HTTP/1.1\r\nHost: localhost\r\nX-Platform-Service-Key: ${platform.serviceKey}\r\nContent-Type: multipart/form-data; boundary=X\r\nContent-Length: ${length}\r\n\r\n`;
+  const form = `--X\r\nContent-Disposition: form-data; name="key"\r\n\r\nbroken\r\n--X\r\nContent-Disposition: form-data; name="file"; filename="a"\r\n\r\n${"x".repeat(5000)}`;
+  await sendRaw(platform, head(1_000_000) + form, 150);
+  await sendRaw(platform, head(form.length + 9) + form, 150);
+  await until("the broken upload is gone", () => bytesOnDisk(platform).length === before);
+  expect((await text("broken")).status).toBe(404);
+});
+
+test("[ST5] a reader during overwrites gets one of the files, whole, and old bytes go", async () => {
+  const versions = Array.from({ length: 20 }, (_, index) => String.fromCharCode(97 + index).repeat(200_000));
+  await upload(user, "files", "overwritten", versions[0] ?? "");
+  let isWriting = true;
+  const writing = (async () => {
+    for (const version of versions) expect((await upload(user, "files", "overwritten", version)).status).toBe(201);
+    isWriting = false;
+  })();
+  let reads = 0;
+  while (isWriting) {
+    const answer = await text("overwritten");
+    expect(answer.status).toBe(200);
+    expect(versions.includes(answer.text)).toBe(true);
+    reads++;
+  }
+  await writing;
+  expect(reads).toBeGreaterThan(3);
+  const stored = bytesOnDisk(platform, "objects").length;
+  await upload(user, "files", "overwritten", "last");
+  await until("the old bytes are gone", () => bytesOnDisk(platform, "objects").length <= stored);
+});
+
+test("[ST6] 200 uploads in parallel are all stored, each whole", async () => {
+  const contents = Array.from({ length: 200 }, (_, index) => `${index}:`.repeat(2000));
+  const answers = await Promise.all(contents.map((content, index) => upload(user, "files", `many/${index}`, content)));
+  expect(answers.every(({ status }) => status === 201)).toBe(true);
+  const back = await Promise.all(contents.map(async (_, index) => (await text(`many/${index}`)).text));
+  expect(back).toEqual(contents);
+});
+
+test("[ST10] keys that are refused, by form, by path and by body", async () => {
+  const wrong = [
+    "/a",
+    "a/",
+    "a//b",
+    "a/../b",
+    "..",
+    ".",
+    "a/./b",
+    "a\\b",
+    "a\u0000b",
+    "a\nb",
+    "\u007f",
+    "\u0085",
+    "metadata",
+    "a/metadata",
+    "uploads/1/parts",
+    "k".repeat(1025),
+    "é".repeat(513),
+  ];
+  for (const key of wrong) {
+    expect([key, (await upload(user, "files", key, "x")).status]).toEqual([key, 400]);
+    expect([key, (await user.post("/api/storage/files/signed-upload-url", { key })).status]).toEqual([key, 400]);
+    expect([key, (await user.post("/api/storage/files/multipart/create", { key })).status]).toEqual([key, 400]);
+  }
+  expect((await user.post("/api/storage/files/multipart/create", { key: "\ud800" })).status).toBe(400);
+  for (const raw of ["a%00b", "a%5Cb", "%2Fa", "a%2F%2Fb", "a/%zz", "%ff", "a%2F..%2Fb", "%2E%2E%2Fx"]) {
+    expect([raw, (await user.fetch(`/api/storage/files/${raw}`)).status]).toEqual([raw, 400]);
+  }
+  const climbing = await sendRaw(
+    platform,
+    "GET /api/storage/files/..%2f..%2f..%2fsecrets.json HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n",
+    500,
+  );
+  expect(climbing).toStartWith("HTTP/1.1 400");
+});
+
+test("[ST11] odd keys come back under the same key", async () => {
+  const keys = [
+    "a/b/c.txt",
+    "upload",
+    "multipart/create",
+    "signed-url",
+    "uploads/1",
+    "metadata/x",
+    "a b+c&d=e?f#g%41.txt",
+    "%2e%2e/x",
+    "..a",
+    "a..",
+    "\u{1f600}/\u202e.txt",
+    "e\u0301",
+    "\u00e9",
+    "k".repeat(1024),
+    "__proto__",
+    "'\"<>",
+    ":x",
+    "*",
+  ];
+  for (const key of keys) {
+    expect([key, (await upload(user, "files", key, `is ${key}`)).status]).toEqual([key, 201]);
+    expect([key, await text(key)]).toMatchObject([key, { status: 200, text: `is ${key}` }]);
+    const metadata = await user.get<StoredFile>(`${path("files", key)}/metadata`);
+    expect(metadata.body.key).toBe(key);
+  }
+  const encoded = await platform.fetch("/api/storage/files/a%2Fb%2Fc.txt");
+  expect(await encoded.text()).toBe("is a/b/c.txt");
+});
+
+test("[ST20] a download's headers, and HEAD", async () => {
+  await upload(user, "files", "st20", "0123456789", { type: "image/gif" });
+  const got = await text("st20");
+  const head = await platform.head(path("files", "st20"));
+  for (const { headers, status } of [got, head]) {
+    expect(status).toBe(200);
+    expect(headers.get("content-type")).toBe("image/gif");
+    expect(headers.get("content-length")).toBe("10");
+    expect(headers.get("etag")).toMatch(/^"[^"]+"$/);
+    expect(headers.get("accept-ranges")).toBe("bytes");
+    expect(headers.get("x-content-type-options")).toBe("nosniff");
+    expect(Math.abs(Date.parse(headers.get("last-modified") ?? "") - Date.now())).toBeLessThan(60_000);
+  }
+  expect(head.body).toBeNull();
+  expect((await platform.head(path("files", "missing"))).status).toBe(404);
+  expect((await text("missing")).status).toBe(404);
+  await upload(user, "files", "empty", "");
+  expect(await text("empty")).toMatchObject({ status: 200, text: "" });
+});
+
+test("[ST21] ranges", async () => {
+  await upload(user, "files", "st21", "0123456789");
+  const range = async (value: string, more: Record<string, string> = {}) => {
+    const answer = await text("st21", { headers: { range: value, ...more } });
+    return [answer.status, answer.status === 416 ? "" : answer.text, answer.headers.get("content-range")];
+  };
+  expect(await range("bytes=2-4")).toEqual([206, "234", "bytes 2-4/10"]);
+  expect(await range("bytes=7-")).toEqual([206, "789", "bytes 7-9/10"]);
+  expect(await range("bytes=-3")).toEqual([206, "789", "bytes 7-9/10"]);
+  expect(await range("bytes=-30")).toEqual([206, "0123456789", "bytes 0-9/10"]);
+  expect(await range("bytes=8-99")).toEqual([206, "89", "bytes 8-9/10"]);
+  expect(await range("bytes=0-0")).toEqual([206, "0", "bytes 0-0/10"]);
+  expect(await range("bytes=10-")).toEqual([416, "", "bytes */10"]);
+  expect(await range("bytes=-0")).toEqual([416, "", "bytes */10"]);
+  for (const ignored of ["bytes=4-2", "bytes=0-1,3-4", "lines=0-1", "bytes=", "bytes=-", "bytes=a-b"]) {
+    expect([ignored, ...(await range(ignored))]).toEqual([ignored, 200, "0123456789", null]);
+  }
+  const etag = (await text("st21")).headers.get("etag") ?? "";
+  expect(await range("bytes=2-4", { "if-range": etag })).toEqual([206, "234", "bytes 2-4/10"]);
+  expect(await range("bytes=2-4", { "if-range": '"other"' })).toEqual([200, "0123456789", null]);
+});
+
+test("[ST22] If-None-Match, until the file is overwritten", async () => {
+  await upload(user, "files", "st22", "one");
+  const etag = (await text("st22")).headers.get("etag") ?? "";
+  for (const value of [etag, `W/${etag}`, `"x", ${etag}`, "*"]) {
+    const answer = await text("st22", { headers: { "if-none-match": value } });
+    expect([value, answer.status, answer.text]).toEqual([value, 304, ""]);
+  }
+  await upload(user, "files", "st22", "two");
+  expect(await text("st22", { headers: { "if-none-match": etag } })).toMatchObject({ status: 200, text: "two" });
+});
+
+test("[ST23] what a browser would run is not shown inline", async () => {
+  for (const type of [
+    "text/html",
+    "TEXT/HTML; charset=utf-8",
+    "image/svg+xml",
+    "application/xml",
+    "application/atom+xml",
+  ]) {
+    const form = `--X\r\nContent-Disposition: form-data; name="key"\r\n\r\nd/ü'x.html\r\n--X\r\nContent-Disposition: form-data; name="file"; filename="a"\r\nContent-Type: ${type}\r\n\r\n<script>\r\n--X--`;
+    expect((await rawForm(user, "files", form)).status).toBe(201);
+    const { headers } = await text("d/ü'x.html");
+    expect(headers.get("content-type")).toBe(type);
+    expect(headers.get("content-disposition")).toBe("attachment; filename*=UTF-8''%C3%BC%27x.html");
+    expect(headers.get("content-security-policy")).toBe("sandbox");
+    expect((await rawForm(user, "inline", form)).status).toBe(201);
+    expect((await text("d/ü'x.html", {}, "inline")).headers.get("content-disposition")).toBe("inline");
+  }
+  const smuggled = `--X\r\nContent-Disposition: form-data; name="key"\r\n\r\nk\r\n--X\r\nContent-Disposition: form-data; name="file"; filename="a"\r\nContent-Type: text/plain, text/html\r\n\r\n<script>\r\n--X--`;
+  expect((await rawForm(user, "files", smuggled)).status).toBe(400);
+});
+
+test("[ST24] lists: order, prefix, limit, cursor", async () => {
+  const keys = ["b", "a/1", "a/2", "a", "a0", "\u{1f600}", "\uffee", "B", "a/\u{10ffff}x"];
+  await Promise.all(keys.map((key) => upload(user, "lists", key, key)));
+  const sorted = keys.toSorted((one, other) => Buffer.compare(Buffer.from(one), Buffer.from(other)));
+  type Page = { objects: { key: string; size: number; uploaded: string }[]; truncated: boolean; cursor: string | null };
+  const list = (query: Record<string, string | number> = {}) => user.get<Page>("/api/storage/lists", { query });
+  const all = await list();
+  expect(all.body.objects.map(({ key }) => key)).toEqual(sorted);
+  expect(all.body).toMatchObject({ truncated: false, cursor: null });
+  expect(Object.keys(all.body.objects[0] ?? {}).sort()).toEqual(["key", "size", "uploaded"]);
+  const prefixed = await list({ prefix: "a/" });
+  expect(prefixed.body.objects.map(({ key }) => key)).toEqual(["a/1", "a/2", "a/\u{10ffff}x"]);
+  expect((await list({ prefix: "zz" })).body).toEqual({ objects: [], truncated: false, cursor: null });
+
+  const seen: string[] = [];
+  let cursor: string | null = null;
+  do {
+    const page: Page = (await list({ limit: 2, ...(cursor === null ? {} : { cursor }) })).body;
+    expect(page.truncated).toBe(page.cursor !== null);
+    expect(page.objects.length).toBeLessThanOrEqual(2);
+    seen.push(...page.objects.map(({ key }) => key));
+    cursor = page.cursor;
+  } while (cursor !== null && seen.length < 100);
+  expect(seen).toEqual(sorted);
+  expect((await list({ limit: keys.length })).body.truncated).toBe(false);
+  expect((await list({ limit: 5000 })).status).toBe(200);
+  for (const query of [{ limit: 0 }, { limit: "x" }, { limit: 1.5 }, { limit: -1 }, { cursor: "!" }, { cursor: "" }]) {
+    expect([query, (await list(query)).status]).toEqual([query, 400] as never);
+  }
+});
+
+test("[ST25] metadata is set, overwritten and removed by name", async () => {
+  await upload(user, "files", "st25", "x", { metadata: '{"a":"1","b":"2"}' });
+  const url = `${path("files", "st25")}/metadata`;
+  const etag = (await text("st25")).headers.get("etag");
+  const patched = await user.patch<StoredFile>(url, { b: "3", c: "4", a: null });
+  expect(patched).toMatchObject({ status: 200, body: { key: "st25", size: 1, customMetadata: { b: "3", c: "4" } } });
+  expect((await user.get<StoredFile>(url)).body).toEqual(patched.body);
+  expect((await text("st25")).headers.get("etag")).toBe(etag);
+  expect((await user.patch(url, { d: 1 })).status).toBe(400);
+  expect((await user.patch(url, [])).status).toBe(400);
+  expect((await user.patch(url, { big: "x".repeat(17_000) })).status).toBe(413);
+  expect((await user.patch(`${path("files", "none")}/metadata`, {})).status).toBe(404);
+  expect((await user.get(`${path("files", "none")}/metadata`)).status).toBe(404);
+  expect((await user.patch(path("files", "st25"), { a: "b" })).status).toBe(405);
+  expect((await user.get<StoredFile>(url)).body).toEqual(patched.body);
+  await Promise.all(Array.from({ length: 20 }, (_, index) => user.patch(url, { [`n${index}`]: "x" })));
+  expect(Object.keys((await user.get<StoredFile>(url)).body.customMetadata)).toHaveLength(22);
+});
+
+test("[ST30] delete, and the bytes go", async () => {
+  const before = bytesOnDisk(platform, "objects").length;
+  await upload(user, "files", "st30", "x");
+  expect(await user.delete(path("files", "st30"))).toMatchObject({ status: 200, body: { ok: true } });
+  expect((await user.delete(path("files", "st30"))).status).toBe(404);
+  expect((await text("st30")).status).toBe(404);
+  await until("the bytes are gone", () => bytesOnDisk(platform, "objects").length <= before);
+});
+
+test("[ST31] delete-batch reports each key", async () => {
+  for (const key of ["b/1", "b/2"]) await upload(user, "files", key, "x");
+  const batch = (keys: unknown) => user.post("/api/storage/files/delete-batch", { keys } as never);
+  const answer = await batch(["b/1", "b/none", "../x", "b/2"]);
+  expect(answer).toMatchObject({ status: 200, body: { deleted: ["b/1", "b/2"] } });
+  expect((answer.body as { failed: { key: string; error: string }[] }).failed.map(({ key }) => key)).toEqual([
+    "b/none",
+    "../x",
+  ]);
+  for (const keys of [undefined, "b/1", [1], Array.from({ length: 101 }, (_, index) => `k${index}`)]) {
+    expect((await batch(keys)).status).toBe(400);
+  }
+  expect((await batch(Array.from({ length: 100 }, (_, index) => `k${index}`))).status).toBe(200);
+  expect((await user.post("/api/storage/lists/delete-batch", { keys: ["a"] })).body).toMatchObject({
+    deleted: [],
+    failed: [{ key: "a", error: "Access denied" }],
+  });
+});
+
+test("[ST20] an answer under way survives the deletion of its file", async () => {
+  const content = randomBytes(8 * 1024 * 1024);
+  await upload(user, "files", "long", content);
+  const answer = await platform.fetch(path("files", "long"));
+  await user.delete(path("files", "long"));
+  expect(Buffer.from(await answer.arrayBuffer()).equals(content)).toBe(true);
+});
