@@ -1,7 +1,7 @@
 import { checkedConfig } from "./config/check.ts";
 import type { PlatformConfig } from "./config/types.ts";
 import type { Logger } from "./kernel/logger.ts";
-import { type OpenPlatform, openPlatform } from "./open-platform.ts";
+import type { OpenPlatform } from "./open-platform.ts";
 
 export type * from "./config/app-access.ts";
 export { defineConfig, type RecordOf, type TypedConfig } from "./config/define.ts";
@@ -35,5 +35,7 @@ export async function createPlatform(config: PlatformConfig, options: EmbedOptio
     PLATFORM_SERVICE_KEY: serviceKey ?? process.env["PLATFORM_SERVICE_KEY"],
     PLATFORM_JWT_SECRET: jwtSecret ?? process.env["PLATFORM_JWT_SECRET"],
   };
+  // Loaded when asked for: most that import "platform" are configs, and want defineConfig alone.
+  const { openPlatform } = await import("./open-platform.ts");
   return openPlatform(checkedConfig(config), { data, environment, logger });
 }

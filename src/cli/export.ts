@@ -51,7 +51,10 @@ const ndjson: Format = { head: "", format: (record) => `${JSON.stringify(record)
 
 async function createCsv(door: Door, target: Target): Promise<Format> {
   const types = await door.fieldTypes(target);
-  const columns = types === null ? await columnsOfRecords(door, target) : new Map<string, FieldType | undefined>(types);
+  const columns =
+    types === null || types === "unknown"
+      ? await columnsOfRecords(door, target)
+      : new Map<string, FieldType | undefined>(types);
   const names = [...columns.keys()];
   return {
     head: formatRow(names.map((name) => formatCell(name, undefined))),

@@ -2,7 +2,7 @@ import { statSync } from "node:fs";
 import { isJsonObject } from "../kernel/json.ts";
 import { declareCommand } from "./command.ts";
 import { printAnswer } from "./output.ts";
-import { type Door, doorOptions, openDoor, type Reply, requireOk } from "./transfer/door.ts";
+import { type Door, doorOptions, type FieldTypes, openDoor, type Reply, requireOk } from "./transfer/door.ts";
 import { formatOf } from "./transfer/format.ts";
 import { createProgress } from "./transfer/progress.ts";
 import { readRecords, type SourceRecord } from "./transfer/records.ts";
@@ -35,7 +35,7 @@ export const importCommand = declareCommand({
     const progress = createProgress(file.size);
     const batches = createBatches(door, target, args.upsert === true);
     try {
-      const types = format === "csv" ? await door.fieldTypes(target) : null;
+      const types = format === "csv" ? await typesForCells(door, target) : null;
       for await (const source of readRecords(args.file, format, types)) {
         await batches.add(source);
         progress.show(source.bytesRead, batches.imported);
@@ -53,6 +53,14 @@ export const importCommand = declareCommand({
     );
   },
 });
+
+async function typesForCells(door: Door, target: Target): Promise<FieldTypes | null> {
+  const types = await door.fieldTypes(target);
+  if (types !== "unknown") return types;
+  throw new CommandError(
+    "CSV needs to know the declared types: the server's api.schemaEndpoint is off, and --config names no config that says them",
+  );
+}
 
 const howMany = (count: number): string => (count === 1 ? "1 record is" : `${count} records are`);
 

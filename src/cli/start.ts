@@ -1,6 +1,5 @@
 import { loadConfig } from "../config/load.ts";
 import * as platformModule from "../index.ts";
-import { openPlatform } from "../open-platform.ts";
 import { declareCommand } from "./command.ts";
 import { createLogger } from "./logs.ts";
 import { parsePort } from "./options.ts";
@@ -20,6 +19,8 @@ export const startCommand = declareCommand({
     const stopped = stopSignal();
     const { config, warnings } = await loadConfig(args.config, platformModule);
     if (warnings.length > 0) logger.warn(`the config has ${warnings.length} warnings, which "platform check" names`);
+    // All areas at once: whoever mistyped an option, or a config, need not wait for them.
+    const { openPlatform } = await import("../open-platform.ts");
     const platform = await openPlatform(config, { data: args.data, environment: process.env, logger });
     const keyLine = platform.newServiceKey === null ? "" : `\nroot service key: ${platform.newServiceKey}`;
     try {

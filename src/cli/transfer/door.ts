@@ -3,7 +3,6 @@ import { loadConfig } from "../../config/load.ts";
 import type { FieldType, PlatformConfig } from "../../config/types.ts";
 import * as platformModule from "../../index.ts";
 import { isJsonObject, type JsonObject } from "../../kernel/json.ts";
-import { openPlatform } from "../../open-platform.ts";
 import { createLogger } from "../logs.ts";
 import { configOption, dataOption } from "../options.ts";
 import { CommandError, UsageError } from "../usage-error.ts";
@@ -26,8 +25,8 @@ export interface Reply {
 export interface Door {
   get(path: string): Promise<Reply>;
   post(path: string, body: unknown): Promise<Reply>;
-  /** The declared types of a table's fields; null for a schemaless table, and where nobody says what is declared. */
-  fieldTypes(target: Target): Promise<FieldTypes | null>;
+  /** The declared types of a table's fields; null for a schemaless table, "unknown" where nobody says what is declared. */
+  fieldTypes(target: Target): Promise<FieldTypes | null | "unknown">;
   close(): Promise<void>;
 }
 
@@ -65,7 +64,7 @@ async function openRunning(args: DoorArguments, url: string): Promise<Door> {
       const { status, body } = await door.get("/api/schema");
       if (status === 200) return typesFromSchema(body, target);
       // The server keeps its schema to itself; the config may lie here all the same.
-      if (!existsSync(args.config)) return null;
+      if (!existsSync(args.config)) return "unknown";
       return typesFromConfig((await loadConfig(args.config, platformModule)).config, target);
     },
     close: async () => {},
@@ -75,6 +74,8 @@ async function openRunning(args: DoorArguments, url: string): Promise<Door> {
 async function openStopped(args: DoorArguments): Promise<Door> {
   if (args.key !== undefined) throw new UsageError("--key is for --url");
   const { config } = await loadConfig(args.config, platformModule);
+  // A running server is reached without loading one.
+  const { openPlatform } = await import("../../open-platform.ts");
   const platform = await openPlatform(config, { data: args.data, environment: process.env, logger: createLogger() });
   const send: Send = (path, init) => platform.fetch(new Request(`http://localhost${path}`, init));
   return {
