@@ -21,7 +21,7 @@ interface Timed extends HttpClient {
   as(token: string): HttpClient;
 }
 
-let running: Platform | null = null;
+let running: { platform: Platform; clock: TestClock } | null = null;
 
 /** A platform whose time goes on only when told to. */
 async function platformAt(auth: PlatformConfig["auth"] = {}): Promise<Timed> {
@@ -29,16 +29,29 @@ async function platformAt(auth: PlatformConfig["auth"] = {}): Promise<Timed> {
   const dataDirectory = temporaryDirectory();
   const secrets = { serviceKey: SERVICE_KEY, jwtSecret: JWT_SECRET };
   const rateLimits = { auth: { requests: 100_000, window: 60 }, signup: { requests: 100_000, window: 60 } };
-  running = await createPlatform({ auth, rateLimits }, { dataDirectory, secrets, clock });
-  const { url } = await running.listen({ port: 0 });
+  const platform = await createPlatform({ auth, rateLimits }, { dataDirectory, secrets, clock });
+  running = { platform, clock };
+  const { url } = await platform.listen({ port: 0 });
   const client = (headers: Record<string, string> = {}) => createHttpClient(() => url, headers);
   return { ...client(), clock, dataDirectory, as: (token) => client({ authorization: `Bearer ${token}` }) };
 }
 
-afterEach(async () => {
-  await running?.stop();
+/** What a platform waits for while it stops, it waits for by its clock. */
+async function stop(): Promise<void> {
+  if (running === null) return;
+  const { platform, clock } = running;
   running = null;
-});
+  let isStopped = false;
+  const stopped = platform.stop().finally(() => {
+    isStopped = true;
+  });
+  for (let round = 0; !isStopped && round < 1_000; round++) {
+    await Bun.sleep(1);
+    clock.advance(SECOND_MS);
+  }
+  await stopped;
+}
+afterEach(stop);
 
 const signUp = async (platform: Timed): Promise<Tokens> => {
   const answer = await platform.post<Tokens>("/api/auth/signup", { email: nextEmail(), password: PASSWORD });
@@ -87,7 +100,7 @@ test("[AU15] an access token lives for 15 minutes, or what the config says", asy
     platform.clock.advance(SECOND_MS);
     const late = await platform.as(accessToken).get("/api/auth/me");
     expect([late.status, late.body["message"]]).toEqual([401, "Token expired"]);
-    await running?.stop();
+    await stop();
   }
 });
 
