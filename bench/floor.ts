@@ -1,0 +1,47 @@
+import { Database } from "bun:sqlite";
+import { join } from "node:path";
+
+// What the platform is measured against: the least that a server in Bun can do with the same SQLite file. No rules, no
+// checks, no filters from outside, no errors: a path, a prepared statement, JSON. bun bench/floor.ts DATABASE DIRECTORY
+
+const [file = "", directory = ""] = process.argv.slice(2);
+const posts = new Database(file, { readonly: true });
+const one = posts.query("SELECT * FROM posts WHERE id = ?");
+const page = posts.query("SELECT * FROM posts ORDER BY id LIMIT 20");
+const filtered = posts.query("SELECT * FROM posts WHERE category = ? AND score >= ? ORDER BY score DESC, id LIMIT 20");
+
+// Each request its own transaction, each on disk before its answer.
+const own = new Database(join(directory, "floor.db"));
+own.run("PRAGMA journal_mode = WAL");
+own.run("PRAGMA synchronous = FULL");
+own.run(
+  "CREATE TABLE IF NOT EXISTS posts (id TEXT PRIMARY KEY, title TEXT, body TEXT, category TEXT, score REAL, createdAt TEXT, updatedAt TEXT) STRICT",
+);
+const insert = own.query("INSERT INTO posts VALUES (?, ?, ?, ?, ?, ?, ?) RETURNING *");
+
+interface Post {
+  title: string;
+  body: string;
+  category: string;
+  score: number;
+}
+
+const server = Bun.serve({
+  port: 0,
+  hostname: "127.0.0.1",
+  routes: {
+    "/posts/:id": (request) => Response.json(one.get(request.params.id)),
+    "/posts": {
+      GET: () => Response.json({ items: page.all() }),
+      async POST(request) {
+        const post = (await request.json()) as Post; // the load generator sends nothing else
+        const now = new Date().toISOString();
+        const values = [post.title, post.body, post.category, post.score, now, now];
+        return Response.json(insert.get(Bun.randomUUIDv7(), ...values), { status: 201 });
+      },
+    },
+    "/filtered": () => Response.json({ items: filtered.all("news", 50) }),
+  },
+});
+console.log(`floor listening on ${server.url.origin}`);
+process.on("SIGTERM", () => process.exit(0));

@@ -1,0 +1,58 @@
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join, resolve } from "node:path";
+import { keyValue, realtime, rooms, vectors } from "./sections/areas.ts";
+import { processSection } from "./sections/process.ts";
+import { tables } from "./sections/tables.ts";
+import { sectionText, withSection } from "./support/report.ts";
+import type { Bench, Section } from "./support/section.ts";
+
+// `npm run bench`: measures the compiled executable and writes bench/RESULTS.md. `npm run bench -- tables process` measures
+// some parts and leaves the others as they are. PLATFORM_EXECUTABLE: that one, instead of one that is built first.
+
+const SECTIONS: readonly Section[] = [tables, processSection, keyValue, vectors, realtime, rooms];
+const RESULTS = resolve(import.meta.dir, "RESULTS.md");
+const root = resolve(import.meta.dir, "..");
+
+const asked = process.argv.slice(2);
+const unknown = asked.filter((name) => !SECTIONS.some((section) => section.name === name));
+if (unknown.length > 0) {
+  console.error(`There is no part "${unknown[0]}": ${SECTIONS.map(({ name }) => name).join(", ")}`);
+  process.exit(2);
+}
+
+function executableToMeasure(): string {
+  const given = process.env["PLATFORM_EXECUTABLE"];
+  if (given !== undefined && given !== "") return resolve(given);
+  const build = Bun.spawnSync([process.execPath, join(root, "scripts/build.ts")], {
+    stdio: ["ignore", "inherit", "inherit"],
+  });
+  if (!build.success) process.exit(1);
+  return join(root, "dist/platform");
+}
+
+const executable = executableToMeasure();
+// What the areas measure through tests/support is that executable too.
+process.env["PLATFORM_EXECUTABLE"] = executable;
+
+const temporary = mkdtempSync(join(tmpdir(), "platform-bench-"));
+const bench: Bench = {
+  executable,
+  directory(name) {
+    const path = join(temporary, name);
+    mkdirSync(path, { recursive: true });
+    return path;
+  },
+  note: (text) => console.error(`measuring ${text}`),
+};
+try {
+  for (const section of SECTIONS.filter(({ name }) => asked.length === 0 || asked.includes(name))) {
+    const text = sectionText(section, await section.run(bench), new Date().toISOString().slice(0, 10));
+    console.log(text);
+    const report = existsSync(RESULTS) ? readFileSync(RESULTS, "utf8") : "";
+    writeFileSync(RESULTS, withSection(report, section.title, text));
+  }
+} finally {
+  rmSync(temporary, { recursive: true, force: true });
+}
+process.exit(0);

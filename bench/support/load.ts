@@ -1,0 +1,95 @@
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+
+export const CONNECTIONS = 32;
+const WARM_UP_S = 1;
+
+export interface Load {
+  url: string;
+  method?: "GET" | "POST";
+  headers?: Record<string, string>;
+  body?: string;
+  /** Appended to `url`, one after another by chance: requests for many records instead of one. */
+  suffixes?: readonly string[];
+  /** 32 by default. */
+  connections?: number;
+}
+
+export interface LoadResult {
+  requestsPerSecond: number;
+  p50Ms: number;
+  p99Ms: number;
+}
+
+interface WrkReport {
+  requests: number;
+  durationUs: number;
+  p50Us: number;
+  p99Us: number;
+  statusErrors: number;
+  socketErrors: number;
+}
+
+const lua = (text: string): string => `"${text.replace(/[\\"]/g, "\\$&").replace(/\n/g, "\\n")}"`;
+
+/** A wrk script: what to send, and the numbers as JSON at the end. */
+function scriptOf(load: Load): string {
+  const { pathname, search } = new URL(load.url);
+  const headers = Object.entries(load.headers ?? {}).map(
+    ([name, value]) => `wrk.headers[${lua(name)}] = ${lua(value)}`,
+  );
+  const paths = (load.suffixes ?? []).map((suffix) => lua(`${pathname}${search}${suffix}`));
+  return [
+    `wrk.method = ${lua(load.method ?? "GET")}`,
+    ...(load.body === undefined
+      ? []
+      : [`wrk.body = ${lua(load.body)}`, `wrk.headers["Content-Type"] = "application/json"`]),
+    ...headers,
+    // Requests are written out before the measurement: what the generator does in it is taken from the server's machine.
+    ...(paths.length === 0
+      ? []
+      : [
+          `local paths = {${paths.join(",")}}`,
+          "local requests = {}",
+          "function init() for i, path in ipairs(paths) do requests[i] = wrk.format(nil, path) end end",
+          "function request() return requests[math.random(#requests)] end",
+        ]),
+    "function done(summary, latency)",
+    "  local e = summary.errors",
+    `  io.write(string.format('\\n{"requests":%d,"durationUs":%d,"p50Us":%f,"p99Us":%f,"statusErrors":%d,"socketErrors":%d}',`,
+    "    summary.requests, summary.duration, latency:percentile(50), latency:percentile(99), e.status,",
+    "    e.connect + e.read + e.write + e.timeout))",
+    "end",
+  ].join("\n");
+}
+
+async function wrk(load: Load, seconds: number, scriptFile: string): Promise<LoadResult> {
+  const connections = String(load.connections ?? CONNECTIONS);
+  const command = ["wrk", "-t1", "-c", connections, "-d", `${seconds}s`, "-s", scriptFile, new URL(load.url).origin];
+  const child = Bun.spawn(command, { stdin: "ignore", stdout: "pipe", stderr: "pipe" });
+  const [output, errors] = await Promise.all([child.stdout.text(), child.stderr.text()]);
+  if ((await child.exited) !== 0) throw new Error(`wrk failed: ${errors}${output}`);
+  // wrk prints it last, as the script above says.
+  const report = JSON.parse(output.trim().split("\n").at(-1) ?? "") as WrkReport;
+  if (report.statusErrors > 0 || report.socketErrors > 0) {
+    throw new Error(
+      `${load.url}: ${report.statusErrors} answers were errors, ${report.socketErrors} connections failed`,
+    );
+  }
+  return {
+    requestsPerSecond: (report.requests / report.durationUs) * 1e6,
+    p50Ms: report.p50Us / 1000,
+    p99Ms: report.p99Us / 1000,
+  };
+}
+
+/** Sends requests for `seconds`, after a second that is not counted. Errors: any answer that is not 2xx or 3xx. */
+export async function runLoad(load: Load, options: { seconds: number; directory: string }): Promise<LoadResult> {
+  const scriptFile = join(options.directory, `load-${Bun.randomUUIDv7()}.lua`);
+  writeFileSync(scriptFile, scriptOf(load));
+  if (Bun.which("wrk") === null) {
+    throw new Error("The load generator wrk is needed: `apt-get install wrk`, or `brew install wrk`");
+  }
+  await wrk(load, WARM_UP_S, scriptFile);
+  return wrk(load, options.seconds, scriptFile);
+}

@@ -1,0 +1,58 @@
+import { writeFileSync } from "node:fs";
+import { join, resolve } from "node:path";
+
+export const SERVICE_KEY = "bench-service-key-0123456789abcdefghijklmnop";
+const START_TIMEOUT_MS = 20_000;
+const FLOOR = resolve(import.meta.dir, "../floor.ts");
+
+export interface Running {
+  url: string;
+  pid: number;
+  /** Ends it with SIGTERM and waits. */
+  stop(): Promise<void>;
+}
+
+/** Starts a server and waits for the line that says where it listens: `… listening on http://…`. */
+async function startServer(command: readonly string[], cwd: string): Promise<Running> {
+  const env = { ...process.env, NODE_ENV: "production", PLATFORM_SERVICE_KEY: SERVICE_KEY };
+  const child = Bun.spawn([...command], { cwd, env, stdin: "ignore", stdout: "pipe", stderr: "inherit" });
+  const timer = setTimeout(() => child.kill("SIGKILL"), START_TIMEOUT_MS);
+  const decoder = new TextDecoder();
+  const reader = child.stdout.getReader();
+  let output = "";
+  for (;;) {
+    const { value, done } = await reader.read();
+    if (done) throw new Error(`${command.join(" ")} did not start: ${output}`);
+    output += decoder.decode(value, { stream: true });
+    const url = /listening on (http:\/\/\S+)/.exec(output)?.[1];
+    if (url === undefined) continue;
+    clearTimeout(timer);
+    return {
+      url,
+      pid: child.pid,
+      async stop() {
+        child.kill("SIGTERM");
+        await child.exited;
+      },
+    };
+  }
+}
+
+/** The compiled executable with this config, the data in `directory`. */
+export function startPlatform(executable: string, directory: string, config: string): Promise<Running> {
+  const configFile = join(directory, "platform.config.ts");
+  writeFileSync(configFile, config);
+  const data = join(directory, "data");
+  return startServer([executable, "start", "--config", configFile, "--data", data, "--port", "0"], directory);
+}
+
+/** The floor on the same database file. */
+export function startFloor(file: string, directory: string): Promise<Running> {
+  return startServer([process.execPath, FLOOR, file, directory], directory);
+}
+
+/** Resident memory of a process in bytes; `ps` reports KiB on Linux and macOS alike. */
+export function residentBytes(pid: number): number {
+  const { stdout } = Bun.spawnSync(["ps", "-o", "rss=", "-p", String(pid)]);
+  return Number(stdout.toString().trim()) * 1024;
+}

@@ -1,0 +1,50 @@
+import { cpus, platform, release, totalmem } from "node:os";
+import type { Result, Section } from "./section.ts";
+
+const HEADER = `# Measurements
+
+Written by \`npm run bench\` (all of it, or \`npm run bench -- tables\` for one part). Each part states the machine that it was measured on:
+numbers of different machines are not comparable, the ratios to a floor measured in the same run are.
+`;
+
+const GIB = 1024 ** 3;
+
+/** `2 × Some Processor, 24 GiB, linux 6.1.0, Bun 1.4.5`. */
+function machine(): string {
+  const processors = cpus();
+  const model = processors[0]?.model.trim() ?? "processor";
+  const memory = Math.round(totalmem() / GIB);
+  return `${processors.length} × ${model}, ${memory} GiB, ${platform()} ${release()}, Bun ${Bun.version}`;
+}
+
+function row(result: Result): string {
+  const ratio = result.ratio?.toFixed(2) ?? "";
+  const met = result.isMet === null ? "" : result.isMet ? " ✓" : " ✗";
+  const cells = [result.name, result.measured, result.p50 ?? "", result.p99 ?? "", result.floor ?? "", ratio];
+  return `| ${[...cells, `${result.target ?? ""}${met}`].join(" | ")} |`;
+}
+
+export function sectionText(section: Section, results: readonly Result[], day: string): string {
+  return [
+    `## ${section.title}`,
+    "",
+    section.about,
+    "",
+    `Measured ${day} on ${machine()}.`,
+    "",
+    "| what | measured | p50 | p99 | floor | ratio | target |",
+    "| --- | ---: | ---: | ---: | ---: | ---: | --- |",
+    ...results.map(row),
+    "",
+  ].join("\n");
+}
+
+/** The report with this section in it, new or in the place of its last measurement; the others stay as they are. */
+export function withSection(report: string, title: string, text: string): string {
+  const [, ...parts] = report.split(/^(?=## )/m);
+  const sections = parts.map((part) => part.trimEnd());
+  const place = sections.findIndex((part) => part.startsWith(`## ${title}\n`));
+  if (place === -1) sections.push(text.trimEnd());
+  else sections[place] = text.trimEnd();
+  return `${[HEADER.trimEnd(), ...sections].join("\n\n")}\n`;
+}

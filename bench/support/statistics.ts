@@ -1,0 +1,14 @@
+/** The middle value; of an even number of values the lower one of the two in the middle. */
+export function median(values: readonly number[]): number {
+  const sorted = [...values].sort((a, b) => a - b);
+  const middle = sorted[Math.floor((sorted.length - 1) / 2)];
+  if (middle === undefined) throw new Error("there is no median of no values");
+  return middle;
+}
+
+export const perSecond = (value: number, unit = "requests"): string =>
+  `${Math.round(value).toLocaleString("en")} ${unit}/s`;
+
+export function milliseconds(ms: number): string {
+  return `${ms < 10 ? ms.toFixed(2) : ms.toFixed(0)} ms`;
+}
