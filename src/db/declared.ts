@@ -8,15 +8,7 @@ import { quoteIdentifier as quote } from "./identifiers.ts";
 import { readMeta, writeMeta } from "./meta.ts";
 import { countRows } from "./row-counts.ts";
 
-export type {
-  DeclaredColumn,
-  DeclaredFts,
-  DeclaredIndex,
-  DeclaredMigration,
-  DeclaredReference,
-  DeclaredTable,
-} from "./declared-types.ts";
-export { SchemaMismatch } from "./declared-types.ts";
+export { type DeclaredColumn, type DeclaredTable, SchemaMismatch } from "./declared-types.ts";
 
 const HASH_KEY = "declared_hash";
 const CREATE_MIGRATIONS = `CREATE TABLE IF NOT EXISTS "_platform_migrations" ("table" TEXT NOT NULL, "version" INTEGER NOT NULL,
