@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, test } from "bun:test";
+import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 import { type ErrorAnswer, type HttpClient, type TestPlatform, testPlatform } from "../support/index.ts";
 import {
   type Enrolment,
@@ -12,6 +12,9 @@ import {
   type Tokens,
   totpCode,
 } from "./auth-support.ts";
+
+// Codes of one step are wanted, and its end may have to be waited for.
+setDefaultTimeout(20_000);
 
 let platform: TestPlatform;
 

@@ -1,9 +1,12 @@
-import { afterAll, beforeAll, beforeEach, expect, test } from "bun:test";
+import { afterAll, beforeAll, beforeEach, expect, setDefaultTimeout, test } from "bun:test";
 import { type TestPlatform, testPlatform } from "../support/index.ts";
 import { type OidcProvider, type OidcUser, startOidcProvider } from "../support/oidc-provider.ts";
 import { enrol, mailedToken, nextEmail, signUp, type Tokens, totpCode } from "./auth-support.ts";
 
 let provider: OidcProvider;
+// Codes of one step are wanted, and its end may have to be waited for.
+setDefaultTimeout(20_000);
+
 let platform: TestPlatform;
 
 beforeAll(async () => {

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, test } from "bun:test";
+import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 import type { JsonObject } from "../../src/kernel/json.ts";
 import { type AuthenticatorOptions, createAuthenticator } from "../support/authenticator.ts";
 import { type HttpClient, type TestPlatform, testPlatform } from "../support/index.ts";
@@ -6,6 +6,9 @@ import { enrol, signUp, type Ticket, type Tokens } from "./auth-support.ts";
 
 const ORIGIN = "https://app.example.com";
 const RP = { rpName: "Film Club", rpId: "app.example.com", origin: ORIGIN };
+
+// Codes of one step are wanted, and its end may have to be waited for.
+setDefaultTimeout(20_000);
 
 let platform: TestPlatform;
 

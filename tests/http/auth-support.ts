@@ -65,7 +65,7 @@ export function totpCode(secret: string, steps = 0, nowMs = Date.now()): string 
 /** Waits, where needed, so that the next seconds lie within one step. */
 export async function steadyStep(): Promise<void> {
   const left = STEP_MS - (Date.now() % STEP_MS);
-  if (left < 5_000) await Bun.sleep(left + 50);
+  if (left < 4_000) await Bun.sleep(left + 50);
 }
 
 export interface Enrolment {

@@ -1,8 +1,11 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { createHmac, pbkdf2Sync } from "node:crypto";
 import type { JsonObject } from "../../src/kernel/json.ts";
 import { type ErrorAnswer, type TestPlatform, testPlatform } from "../support/index.ts";
 import { enrol, nextEmail, PASSWORD, signUp, type Tokens } from "./auth-support.ts";
+
+// Codes of one step are wanted, and its end may have to be waited for.
+setDefaultTimeout(20_000);
 
 let platform: TestPlatform;
 
