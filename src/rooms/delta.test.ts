@@ -77,3 +77,18 @@ test("[RM24] the size of a state is the bytes of its JSON", () => {
     { numRuns: 500 },
   );
 });
+
+test("[RM24] a state that follows another is the same as one made from nothing, in value and size", () => {
+  fc.assert(
+    fc.property(state, state, (one, other) => {
+      const before = adoptState(one, SYNCED);
+      const mixed = { ...before, ...other };
+      for (const next of [other, mixed, { ...mixed, a: null }]) {
+        const following = adoptState(next, SYNCED, before);
+        expect(following).toEqual(adoptState(next, SYNCED));
+        expect(stateBytes(following, SYNCED)).toBe(Buffer.byteLength(JSON.stringify(following)));
+      }
+    }),
+    { numRuns: 500 },
+  );
+});

@@ -16,18 +16,30 @@ export function diffStates(before: JsonObject, after: JsonObject): Delta | null 
     isEmpty = false;
   };
   const visit = (older: JsonObject, newer: JsonObject, prefix: string, depth: number): void => {
-    for (const key of Object.keys(older)) if (!Object.hasOwn(newer, key)) put(prefix + key, null);
+    let inBoth = 0;
     for (const key of Object.keys(newer)) {
       const value = newer[key] ?? null;
-      const previous = Object.hasOwn(older, key) ? older[key] : undefined;
-      if (previous === value) continue;
+      // Values of a state are never functions, so that what is the same is no accident of a prototype.
+      if (older[key] === value) {
+        inBoth++;
+        continue;
+      }
       const path = prefix + key;
+      const previous = Object.hasOwn(older, key) ? older[key] : undefined;
+      if (previous === undefined) {
+        put(path, value);
+        continue;
+      }
+      inBoth++;
       if (depth < DELTA_DEPTH_MAX && isJsonObject(previous) && isJsonObject(value)) {
         visit(previous, value, `${path}.`, depth + 1);
-      } else if (previous === undefined || !isEqual(previous, value)) {
+      } else if (!isEqual(previous, value)) {
         put(path, value);
       }
     }
+    const olderKeys = Object.keys(older);
+    if (inBoth === olderKeys.length) return;
+    for (const key of olderKeys) if (!Object.hasOwn(newer, key)) put(prefix + key, null);
   };
   if (before !== after) visit(before, after, "", 1);
   return isEmpty ? null : delta;

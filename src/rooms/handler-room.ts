@@ -1,4 +1,4 @@
-import { createDraft } from "immer";
+import { Immer } from "immer";
 import type { AppAccess } from "../config/app-access.ts";
 import type { Player, Room } from "../config/room-types.ts";
 import type { Clock } from "../kernel/clock.ts";
@@ -78,7 +78,7 @@ export class HandlerRoom implements Room {
 
   setShared(next: Next): void {
     if (!this.#listens("setShared")) return;
-    this.#shared = adoptState(resolve(next, this.shared), SYNCED);
+    this.#shared = adoptState(resolve(next, this.shared), SYNCED, this.shared);
   }
 
   player(userId: string): JsonObject {
@@ -88,7 +88,8 @@ export class HandlerRoom implements Room {
   setPlayer(userId: string, next: Next): void {
     if (!this.#listens("setPlayer")) return;
     if (typeof userId !== "string" || userId === "") throw new Error("setPlayer: a user id is required");
-    this.#players.set(userId, adoptState(resolve(next, this.player(userId)), SYNCED));
+    const before = this.player(userId);
+    this.#players.set(userId, adoptState(resolve(next, before), SYNCED, before));
   }
 
   players(): Player[] {
@@ -101,7 +102,7 @@ export class HandlerRoom implements Room {
 
   setServer(next: Next): void {
     if (!this.#listens("setServer")) return;
-    const state = adoptState(resolve(next, this.server), UNSYNCED);
+    const state = adoptState(resolve(next, this.server), UNSYNCED, this.server);
     limitBytes("The server state", stateBytes(state, UNSYNCED), STATE_CEILING_BYTES);
     this.#server = state;
   }
@@ -191,12 +192,16 @@ export class HandlerRoom implements Room {
   }
 }
 
+/** Freezing is for `adoptState`, which copies: what the handler puts into a draft stays its own. */
+const immer = new Immer({ autoFreeze: false });
+
 /** An updater may return another state, or change the one it gets, which is a draft. */
 function resolve(next: Next, state: JsonObject): unknown {
   if (typeof next !== "function") return next;
-  const draft: JsonObject = createDraft(state);
+  const draft: JsonObject = immer.createDraft(state);
+  const result: JsonObject | undefined = next(draft);
   // Without a return value the draft is what was meant.
-  return (next(draft) as JsonObject | undefined) ?? draft;
+  return result === undefined || result === draft ? immer.finishDraft(draft) : result;
 }
 
 function limitBytes(what: string, bytes: number, maxBytes: number): void {

@@ -1,5 +1,5 @@
 import { current, isDraft } from "immer";
-import { JSON_DEPTH_MAX, type JsonObject, type JsonValue } from "../kernel/json.ts";
+import { isJsonObject, JSON_DEPTH_MAX, type JsonObject, type JsonValue } from "../kernel/json.ts";
 
 /** Of a value's JSON. */
 interface Measure {
@@ -24,16 +24,16 @@ export const UNSYNCED: StateKind = { allowsDots: true, adopted: new WeakMap() };
 
 /**
  * `next` as a state: JSON, deeply frozen, without keys that are null (a key set to null is absent; in arrays null stays).
- * Parts that were adopted before are shared. Errors: a key with a dot or `__proto__`, a value that JSON does not have,
- * nesting beyond 64 levels. Decisions 9.
+ * Parts that were adopted before are shared, and what is the same in `base`, the state that it follows, is not looked at
+ * again. Errors: a key with a dot or `__proto__`, a value that JSON does not have, nesting beyond 64 levels. Decisions 9.
  */
-export function adoptState(next: unknown, kind: StateKind): JsonObject {
+export function adoptState(next: unknown, kind: StateKind, base?: JsonObject): JsonObject {
   const value = isDraft(next) ? current(next) : next;
   if (typeof value !== "object" || value === null || Array.isArray(value)) {
     throw new Error(`A state must be an object, got ${describe(value)}`);
   }
   // Adopting an object gives an object.
-  return adopt(value, kind, 1) as JsonObject;
+  return adopt(value, kind, 1, base) as JsonObject;
 }
 
 /** Bytes of its JSON; only for what `adoptState` returned, where it costs nothing. */
@@ -41,7 +41,7 @@ export function stateBytes(state: JsonObject, kind: StateKind): number {
   return kind.adopted.get(state)?.bytes ?? 0;
 }
 
-function adopt(value: unknown, kind: StateKind, depth: number): JsonValue {
+function adopt(value: unknown, kind: StateKind, depth: number, base?: JsonValue): JsonValue {
   if (typeof value === "number") {
     // JSON has no negative zero.
     if (Number.isFinite(value)) return value === 0 ? 0 : value;
@@ -55,14 +55,14 @@ function adopt(value: unknown, kind: StateKind, depth: number): JsonValue {
   }
   // What has a measure is JSON already: only the functions below give one.
   if (known !== undefined) return value as JsonObject;
-  if (isDraft(value)) return adopt(current(value), kind, depth);
+  if (isDraft(value)) return adopt(current(value), kind, depth, base);
   if (Array.isArray(value)) return adoptArray(value, kind, depth);
   if ("toJSON" in value && typeof value.toJSON === "function") return adopt(value.toJSON(), kind, depth + 1);
   const prototype: unknown = Object.getPrototypeOf(value);
   if (prototype !== Object.prototype && prototype !== null) {
     throw new Error(`State is JSON, which has no ${describe(value)}`);
   }
-  return adoptObject(value, kind, depth);
+  return adoptObject(value, kind, depth, isJsonObject(base) && kind.adopted.has(base) ? base : EMPTY);
 }
 
 function adoptArray(items: readonly unknown[], kind: StateKind, depth: number): JsonValue[] {
@@ -81,30 +81,63 @@ function adoptArray(items: readonly unknown[], kind: StateKind, depth: number): 
   return adopted;
 }
 
-/** A copy, because the handler may go on with its own object; only what is not adopted yet is looked into. */
-function adoptObject(members: object, kind: StateKind, depth: number): JsonObject {
-  let bytes = 1;
-  let height = 0;
+const EMPTY: JsonObject = Object.freeze({});
+
+/**
+ * A copy, because the handler may go on with its own object. Its size is that of `base` and what is different: in a state of
+ * thousands of keys one action changes a few.
+ */
+function adoptObject(members: object, kind: StateKind, depth: number, base: JsonObject): JsonObject {
+  const known = kind.adopted.get(base) ?? EMPTY_MEASURE;
   const adopted: Record<string, unknown> = { ...members };
+  let entryBytes = known.bytes === EMPTY_MEASURE.bytes ? 0 : known.bytes - 1;
+  // An upper bound, which is all that is asked of it: what made `base` high may be gone.
+  let height = known.height - 1;
+  let inherited = 0;
   for (const key of Object.keys(adopted)) {
-    if (key === "__proto__") throw new Error(`A key of a state must not be "__proto__"`);
-    if (!kind.allowsDots && key.includes(".")) throw new Error(`A key of a state must not contain a dot, got "${key}"`);
     const member = adopted[key];
-    const value = member === undefined ? null : adopt(member, kind, depth + 1);
+    const older = base[key];
+    if (older === member && typeof member !== "function" && key !== "__proto__" && member !== undefined) {
+      inherited++;
+      continue;
+    }
+    checkKey(key, kind);
+    const replaces = Object.hasOwn(base, key);
+    const value = member === undefined ? null : adopt(member, kind, depth + 1, replaces ? older : undefined);
+    if (replaces) {
+      inherited++;
+      entryBytes -= bytesOfEntry(key, older ?? null, kind);
+    }
     if (value === null) {
       delete adopted[key];
       continue;
     }
     if (!Object.is(value, member)) adopted[key] = value;
-    const measure = measureOf(value, kind);
-    bytes += stringBytes(key) + 2 + measure.bytes;
-    if (measure.height > height) height = measure.height;
+    entryBytes += bytesOfEntry(key, value, kind);
+    height = Math.max(height, measureOf(value, kind).height);
   }
-  kind.adopted.set(adopted, { bytes: Math.max(2, bytes), height: height + 1 });
+  const baseKeys = Object.keys(base);
+  if (inherited < baseKeys.length) {
+    for (const key of baseKeys) {
+      // What was set to null is counted above.
+      if (!Object.hasOwn(members, key)) entryBytes -= bytesOfEntry(key, base[key] ?? null, kind);
+    }
+  }
+  kind.adopted.set(adopted, { bytes: entryBytes === 0 ? EMPTY_MEASURE.bytes : entryBytes + 1, height: height + 1 });
   // Every member is a JsonValue now.
   return Object.freeze(adopted) as JsonObject;
 }
 
+function checkKey(key: string, kind: StateKind): void {
+  if (key === "__proto__") throw new Error(`A key of a state must not be "__proto__"`);
+  if (!kind.allowsDots && key.includes(".")) throw new Error(`A key of a state must not contain a dot, got "${key}"`);
+}
+
+/** With its colon and a comma; the comma that the last entry has not is taken for one of the braces. */
+const bytesOfEntry = (key: string, value: JsonValue, kind: StateKind): number =>
+  stringBytes(key) + 2 + measureOf(value, kind).bytes;
+
+const EMPTY_MEASURE: Measure = { bytes: 2, height: 1 };
 const NOTHING: Measure = { bytes: 4, height: 0 };
 
 function measureOf(value: JsonValue, kind: StateKind): Measure {
