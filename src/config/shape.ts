@@ -172,8 +172,3 @@ export function url(...schemes: readonly string[]): Check {
     return isRight ? null : `must be a URL that begins with ${wanted}, got ${describe(value)}`;
   });
 }
-
-/** All of these, so that each says what it finds; a later one is asked only when those before were content. */
-export function both(first: Check, second: Check): Check {
-  return (value, report) => first(value, report) && second(value, report);
-}

@@ -1,0 +1,40 @@
+import { expect, test } from "bun:test";
+import { join } from "node:path";
+import { ConfigError, createPlatform, defineConfig } from "platform";
+import { temporaryDirectory } from "../support/index.ts";
+
+const config = defineConfig({
+  databases: {
+    shared: { tables: { notes: { schema: { text: { type: "text", required: true } }, access: { read: true } } } },
+  },
+});
+
+test("[CF50] createPlatform serves without a network, on a port, and to the program itself", async () => {
+  const platform = await createPlatform(config, { data: join(temporaryDirectory(), "data"), serviceKey: "embedder" });
+  try {
+    expect(platform.serviceKey).toBe("embedder");
+    const note = await platform.app.db("shared").table("notes").insert({ text: "from inside" });
+    const { url } = await platform.listen({ port: 0 });
+    const path = `/api/db/shared/tables/notes/${note["id"]}`;
+    const overNetwork = await fetch(`${url}${path}`);
+    const direct = await platform.fetch(new Request(`http://localhost${path}`));
+    expect([await overNetwork.json(), await direct.json()]).toEqual([note, note]);
+  } finally {
+    await platform.stop();
+  }
+});
+
+test("[CF50] it checks the config, keeps generated secrets, and has its directory alone until it stops", async () => {
+  const data = join(temporaryDirectory(), "data");
+  // What a program without types could pass.
+  const broken: unknown = { api: { docs: "yes" } };
+  await expect(createPlatform(broken as typeof config, { data })).rejects.toThrow(ConfigError);
+  await expect(createPlatform(config, { data, jwtSecret: "short" })).rejects.toThrow("at least 32 bytes");
+
+  const first = await createPlatform(config, { data });
+  await expect(createPlatform(config, { data })).rejects.toThrow("in use");
+  await first.stop();
+  const second = await createPlatform(config, { data });
+  await second.stop();
+  expect(second.serviceKey).toBe(first.serviceKey);
+});
