@@ -79,17 +79,21 @@ export async function removeFile(path: string): Promise<void> {
 
 async function createIncoming(path: string, settle: (path: string) => Promise<void>): Promise<IncomingFile> {
   const descriptor = await guarded(openFile(path, "wx", 0o600));
-  let waiting: Uint8Array[] = [];
+  // One buffer for the whole file: joining chunks anew each time would leave garbage faster than it is collected.
+  let buffer: Buffer | null = null;
   let waitingBytes = 0;
   let isOpen = true;
 
-  const flush = async (): Promise<void> => {
-    const bytes = waiting.length === 1 ? (waiting[0] ?? new Uint8Array()) : Buffer.concat(waiting, waitingBytes);
-    waiting = [];
-    waitingBytes = 0;
+  const writeAll = async (bytes: Uint8Array): Promise<void> => {
     for (let offset = 0; offset < bytes.byteLength; ) {
       offset += await guarded(writeBytes(descriptor, bytes, offset));
     }
+  };
+  const flush = async (): Promise<void> => {
+    if (buffer === null || waitingBytes === 0) return;
+    const bytes = buffer.subarray(0, waitingBytes);
+    waitingBytes = 0;
+    await writeAll(bytes);
   };
   const end = async (): Promise<void> => {
     if (!isOpen) return;
@@ -98,9 +102,11 @@ async function createIncoming(path: string, settle: (path: string) => Promise<vo
   };
   return {
     async write(chunk) {
-      waiting.push(chunk);
+      if (waitingBytes + chunk.byteLength > WRITE_BUFFER_BYTES) await flush();
+      if (chunk.byteLength >= WRITE_BUFFER_BYTES) return writeAll(chunk);
+      buffer ??= Buffer.allocUnsafe(WRITE_BUFFER_BYTES);
+      buffer.set(chunk, waitingBytes);
       waitingBytes += chunk.byteLength;
-      if (waitingBytes >= WRITE_BUFFER_BYTES) await flush();
     },
     async finish() {
       await flush();
@@ -109,7 +115,6 @@ async function createIncoming(path: string, settle: (path: string) => Promise<vo
       await guarded(settle(path));
     },
     async discard() {
-      waiting = [];
       await end();
       await removeFile(path);
     },

@@ -1,0 +1,85 @@
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { deflateSync } from "node:zlib";
+import { type TestPlatform, testPlatform } from "../support/index.ts";
+import { bytesOnDisk, path, until, upload } from "./storage-support.ts";
+
+let platform: TestPlatform;
+beforeAll(async () => {
+  platform = await testPlatform({
+    config: `{ storage: { buckets: {
+      pictures: { thumbs: ["40x40", "200x100"], access: { read: true } },
+      hidden: { thumbs: ["40x40"] },
+    } } }`,
+  });
+});
+afterAll(() => platform.stop());
+
+/** A black PNG; `claim` writes another size into its header than its pixels have. */
+function png(width: number, height: number, claim = { width, height }): Uint8Array<ArrayBuffer> {
+  const chunk = (type: string, bytes: Uint8Array) => {
+    const body = Buffer.concat([Buffer.from(type, "latin1"), bytes]);
+    const framed = Buffer.alloc(body.byteLength + 8);
+    framed.writeUInt32BE(bytes.byteLength, 0);
+    body.copy(framed, 4);
+    framed.writeUInt32BE(Bun.hash.crc32(body), body.byteLength + 4);
+    return framed;
+  };
+  const header = Buffer.alloc(13);
+  header.writeUInt32BE(claim.width, 0);
+  header.writeUInt32BE(claim.height, 4);
+  header.set([8, 2, 0, 0, 0], 8);
+  const pixels = deflateSync(Buffer.alloc(height * (1 + width * 3)));
+  const signature = Buffer.from([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a]);
+  return new Uint8Array(
+    Buffer.concat([signature, chunk("IHDR", header), chunk("IDAT", pixels), chunk("IEND", Buffer.alloc(0))]),
+  );
+}
+
+const thumb = (bucket: string, key: string, size: string, init?: RequestInit) =>
+  platform.fetch(`${path(bucket, key)}?thumb=${size}`, init);
+
+test("[ST70] a picture made to fit, never enlarged, made once", async () => {
+  await upload(platform.service, "pictures", "wide", png(400, 100), { type: "image/png" });
+  const answers = await Promise.all(Array.from({ length: 8 }, () => thumb("pictures", "wide", "40x40")));
+  for (const answer of answers) {
+    expect([answer.status, answer.headers.get("content-type")]).toEqual([200, "image/webp"]);
+    expect(await new Bun.Image(await answer.bytes()).metadata()).toMatchObject({
+      width: 40,
+      height: 10,
+      format: "webp",
+    });
+  }
+  expect(bytesOnDisk(platform, "thumbs")).toEqual(["40x40"]);
+  await upload(platform.service, "pictures", "tiny", png(10, 5));
+  const tiny = await thumb("pictures", "tiny", "200x100");
+  expect(await new Bun.Image(await tiny.bytes()).metadata()).toMatchObject({ width: 10, height: 5 });
+  const etag = tiny.headers.get("etag") ?? "";
+  expect((await thumb("pictures", "tiny", "200x100", { headers: { "if-none-match": etag } })).status).toBe(304);
+  expect((await thumb("pictures", "tiny", "40x40", { headers: { "if-none-match": etag } })).status).toBe(200);
+});
+
+test("[ST70] undeclared sizes, what is no picture, and bombs", async () => {
+  await upload(platform.service, "pictures", "text", "no picture", { type: "image/png" });
+  await upload(platform.service, "pictures", "cut", png(50, 50).slice(0, 60), { type: "image/png" });
+  await upload(platform.service, "pictures", "bomb", png(10, 10, { width: 60_000, height: 60_000 }));
+  await upload(platform.service, "pictures", "picture", png(10, 10));
+  for (const size of ["41x41", "40", "", "40x40x40", "../40x40"])
+    expect((await thumb("pictures", "picture", size)).status).toBe(400);
+  expect((await thumb("pictures", "text", "40x40")).status).toBe(415);
+  expect((await thumb("pictures", "cut", "40x40")).status).toBe(415);
+  expect((await thumb("pictures", "bomb", "40x40")).status).toBe(413);
+  expect((await thumb("pictures", "missing", "40x40")).status).toBe(404);
+  expect((await thumb("pictures", "picture", "40x40")).status).toBe(200);
+});
+
+test("[ST71] a thumbnail is for those who may read the picture, and goes with it", async () => {
+  await upload(platform.service, "hidden", "p", png(100, 100));
+  expect((await thumb("hidden", "p", "40x40")).status).toBe(401);
+  const before = bytesOnDisk(platform, "thumbs").length;
+  const made = await platform.service.fetch(`${path("hidden", "p")}?thumb=40x40`);
+  expect([made.status, made.headers.get("cache-control")]).toEqual([200, "private, no-cache"]);
+  expect(bytesOnDisk(platform, "thumbs").length).toBe(before + 1);
+  expect((await thumb("hidden", "p", "40x40")).status).toBe(401);
+  await platform.service.delete(path("hidden", "p"));
+  await until("the thumbnail is gone", () => bytesOnDisk(platform, "thumbs").length === before);
+});
