@@ -8,8 +8,8 @@ export const CONFIG = `{
     game: {
       messageRate: 200,
       maxPlayers: 3,
-      authTimeout: 400,
-      reconnectTimeout: 300,
+      authTimeout: 800,
+      reconnectTimeout: 500,
       maxStateSize: 4096,
       access: {
         join: (auth, roomId) => {
