@@ -72,6 +72,10 @@ export class Connection implements SocketHandler, Listener {
     return this.#isClosed;
   }
 
+  get waitingBytes(): number {
+    return this.#isClosed ? 0 : this.socket.getBufferedAmount();
+  }
+
   open(socket: Socket): void {
     this.#socket = socket;
     this.#events.opened(this);
@@ -157,7 +161,7 @@ export class Connection implements SocketHandler, Listener {
   }
 
   closeIfSlow(): boolean {
-    if (this.socket.getBufferedAmount() <= WAITING_MAX_BYTES) return false;
+    if (this.waitingBytes <= WAITING_MAX_BYTES) return false;
     this.closeAsSlow();
     return true;
   }

@@ -12,7 +12,7 @@ export interface Delivery {
 }
 
 /** Delivers in turns, one request's changes for each audience, and lets others at the event loop in between. */
-export function createDelivery(clock: Clock): Delivery {
+export function createDelivery(clock: Clock, onFailure: (audience: Audience, cause: unknown) => void): Delivery {
   const waiting = new Set<Audience>();
   let cancelNext: (() => void) | null = null;
   let isStopped = false;
@@ -29,7 +29,12 @@ export function createDelivery(clock: Clock): Delivery {
     for (const audience of waiting) {
       waiting.delete(audience);
       // Added again at the end: the others come first.
-      if (audience.deliverNext()) waiting.add(audience);
+      // What fails for one audience must not keep the others, or the writer, from going on.
+      try {
+        if (audience.deliverNext()) waiting.add(audience);
+      } catch (cause) {
+        onFailure(audience, cause);
+      }
       if (clock.now() > until) break;
     }
     if (waiting.size > 0) runSoon();

@@ -1,6 +1,7 @@
 import type { TableAddress } from "../access/table-door.ts";
 import type { Change } from "../db/index.ts";
 import type { Clock } from "../kernel/clock.ts";
+import type { Logger } from "../kernel/logger.ts";
 import { type Audience, type AudienceChannel, createAudience } from "./audience.ts";
 import type { Entry } from "./change-log.ts";
 import { createDelivery, type Delivery } from "./delivery.ts";
@@ -21,10 +22,13 @@ export interface Feeds {
   stop(): void;
 }
 
-export function createFeeds(deps: { clock: Clock; topics: Topics; batchThreshold: number }): Feeds {
+export function createFeeds(deps: { clock: Clock; logger: Logger; topics: Topics; batchThreshold: number }): Feeds {
   const { clock } = deps;
   const registry = createFeedRegistry(clock);
-  const delivery = createDelivery(clock);
+  const delivery = createDelivery(clock, (audience, cause) => {
+    deps.logger.error("changes could not be delivered", { cause });
+    dropAudience(audience);
+  });
   let groupCount = 0;
 
   const sweep = (): void => {

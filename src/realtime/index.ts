@@ -47,7 +47,7 @@ export function createRealtimeArea(deps: {
 }): RealtimeArea {
   const { config, sockets, clock, ids, logger, tables } = deps;
   const topics = createTopics(sockets);
-  const feeds = createFeeds({ clock, topics, batchThreshold: config.batchThreshold ?? BATCH_THRESHOLD });
+  const feeds = createFeeds({ clock, logger, topics, batchThreshold: config.batchThreshold ?? BATCH_THRESHOLD });
   const presence = createPresence({ clock, topics, ttlMs: config.presenceTtl ?? PRESENCE_TTL_MS });
   const broadcasts = createBroadcasts(topics);
   const connections = createConnections();

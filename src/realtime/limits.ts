@@ -21,6 +21,8 @@ export const CHANNEL_LENGTH_MAX = 512;
 export const EVENT_LENGTH_MAX = 256;
 /** One message of a client, or the payload of a broadcast. */
 export const MESSAGE_MAX_BYTES = 256 * 1024;
+/** Characters of the JSON of one subscription's filters. */
+export const FILTERS_LENGTH_MAX = 65_536;
 /** Messages of one connection that wait while an earlier one is being answered. */
 export const MAILBOX_MAX = 1_000;
 export const PRESENCE_MEMBERS_MAX = 20_000;

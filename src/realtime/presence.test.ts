@@ -1,7 +1,9 @@
 import { expect, test } from "bun:test";
-import { testClock } from "../../tests/support/clock.ts";
+import { settle, testClock } from "../../tests/support/clock.ts";
+import type { Socket } from "../http/sockets.ts";
 import { PRESENCE_MEMBERS_MAX, PRESENCE_TTL_MS } from "./limits.ts";
 import { createPresence, type Tracked } from "./presence.ts";
+import { createPresenceChannel, type PresenceListener } from "./presence-channel.ts";
 import { Topic } from "./topic.ts";
 
 const silentSockets = {
@@ -25,4 +27,64 @@ test("[RT32] a channel has at most 20,000 entries, and room again when they time
   expect(presence.track(late, "presence:x", "{}")).toBe(true);
   presence.stop();
   expect(clock.waiting).toBe(0);
+});
+
+test("[RT28] a reader of a long sync hears what happened meanwhile once it has read it, and only then", async () => {
+  const heard: { type: string; connectionId?: string; users?: unknown[] }[] = [];
+  const drains: (() => void)[] = [];
+  let waitingBytes = 0;
+  const listener: PresenceListener = {
+    // The three members that a topic touches.
+    socket: { subscribe: () => {}, unsubscribe: () => {}, readyState: WebSocket.OPEN } as unknown as Socket,
+    isClosed: false,
+    get waitingBytes() {
+      return waitingBytes;
+    },
+    closeIfSlow: () => false,
+    closeAsSlow: () => {
+      throw new Error("closed as slow");
+    },
+    sendText(text) {
+      waitingBytes += text.length;
+      heard.push(JSON.parse(text));
+    },
+    drained: () => new Promise((resolve) => drains.push(resolve)),
+  };
+  const drain = async (leftBytes: number) => {
+    waitingBytes = leftBytes;
+    for (const resolve of drains.splice(0)) resolve();
+    await settle();
+  };
+  const topic = new Topic("t", silentSockets);
+  const channel = createPresenceChannel("presence:x", topic);
+  const state = JSON.stringify({ text: "x".repeat(1_000) });
+  for (let id = 0; id < 500; id++) channel.set("u", `c${id}`, state);
+
+  channel.listen(listener);
+  channel.delete("c0", "timeout");
+  channel.set("u", "c1", "{}");
+  channel.set("u", "new", "{}");
+  expect(heard.map((message) => message.type)).toEqual(["presence_sync"]);
+  expect(topic.members.size).toBe(0);
+  await drain(0);
+  expect(heard.slice(1).map(({ type, connectionId }) => [type, connectionId])).toEqual([
+    ["presence_leave", "c0"],
+    ["presence_update", "c1"],
+    ["presence_join", "new"],
+  ]);
+  expect(topic.members.size).toBe(1);
+
+  // More has happened than a sync says: a sync it is.
+  channel.listen(listener);
+  channel.unlisten(listener);
+  channel.listen(listener);
+  for (let id = 500; id < 1_000; id++) channel.set("u", `c${id}`, state);
+  await drain(0);
+  expect(heard.at(-1)).toMatchObject({ type: "presence_sync" });
+  expect(heard.at(-1)?.users).toHaveLength(1_000);
+  expect(topic.members.size).toBe(0);
+  await drain(0);
+  expect(topic.members.size).toBe(1);
+  channel.unlisten(listener);
+  expect(topic.members.size).toBe(0);
 });

@@ -1,7 +1,8 @@
 import type { Clock, Millis } from "../kernel/clock.ts";
 import type { LeaveReason } from "./encoding.ts";
 import { PRESENCE_MEMBERS_MAX } from "./limits.ts";
-import type { Listener, Topic, Topics } from "./topic.ts";
+import { createPresenceChannel, type PresenceChannel, type PresenceListener } from "./presence-channel.ts";
+import type { Topics } from "./topic.ts";
 
 /** One connection as presence sees it; outlives its socket when that is lost without a close, until the TTL. */
 export interface Tracked {
@@ -12,9 +13,9 @@ export interface Tracked {
 }
 
 export interface Presence {
-  /** Joins the channel's listeners and gives the `presence_sync` for the new one. */
-  listen(channel: string, listener: Listener): string;
-  unlisten(channel: string, listener: Listener): void;
+  /** Sends the `presence_sync`, then what follows it. */
+  listen(channel: string, listener: PresenceListener): void;
+  unlisten(channel: string, listener: PresenceListener): void;
   /** Begins or changes an entry. false: the channel is full. */
   track(tracked: Tracked, channel: string, state: string): boolean;
   /** Ends one entry, or all of them. */
@@ -22,12 +23,6 @@ export interface Presence {
   /** A ping came. */
   touch(tracked: Tracked): void;
   stop(): void;
-}
-
-interface PresenceChannel {
-  topic: Topic;
-  /** Entries of `presence_sync` as JSON, by connection. */
-  members: Map<string, string>;
 }
 
 /** Who is there, on channels of any number of members. States are JSON already. Spec: Realtime connection; decisions 10. */
@@ -41,21 +36,16 @@ export function createPresence(deps: { clock: Clock; topics: Topics; ttlMs: numb
   const channelOf = (name: string): PresenceChannel => {
     const known = channels.get(name);
     if (known !== undefined) return known;
-    const channel = { topic: topics(), members: new Map<string, string>() };
+    const channel = createPresenceChannel(name, topics());
     channels.set(name, channel);
     return channel;
-  };
-  const forgetIfEmpty = (name: string, channel: PresenceChannel): void => {
-    if (channel.members.size === 0 && channel.topic.members.size === 0) channels.delete(name);
   };
 
   const leave = (tracked: Tracked, name: string, reason: LeaveReason): void => {
     tracked.channels.delete(name);
     const channel = channels.get(name);
-    if (channel === undefined || !channel.members.delete(tracked.connectionId)) return;
-    const { userId, connectionId } = tracked;
-    channel.topic.publish(JSON.stringify({ type: "presence_leave", channel: name, userId, connectionId, reason }));
-    forgetIfEmpty(name, channel);
+    channel?.delete(tracked.connectionId, reason);
+    if (channel?.isUnused === true) channels.delete(name);
   };
   const leaveAll = (tracked: Tracked, reason: LeaveReason): void => {
     seen.delete(tracked);
@@ -84,30 +74,20 @@ export function createPresence(deps: { clock: Clock; topics: Topics; ttlMs: numb
   };
 
   return {
-    listen(name, listener) {
-      const channel = channelOf(name);
-      channel.topic.join(listener);
-      const users = [...channel.members.values()].join(",");
-      return `{"type":"presence_sync","channel":${JSON.stringify(name)},"users":[${users}]}`;
-    },
+    listen: (name, listener) => channelOf(name).listen(listener),
     unlisten(name, listener) {
       const channel = channels.get(name);
-      if (channel === undefined) return;
-      channel.topic.leave(listener);
-      forgetIfEmpty(name, channel);
+      channel?.unlisten(listener);
+      if (channel?.isUnused === true) channels.delete(name);
     },
     track(tracked, name, state) {
       const channel = channelOf(name);
-      const isUpdate = channel.members.has(tracked.connectionId);
-      if (!isUpdate && channel.members.size >= PRESENCE_MEMBERS_MAX) return false;
       const { userId, connectionId } = tracked;
-      const entry = `"userId":${JSON.stringify(userId)},"connectionId":"${connectionId}","state":${state}}`;
-      channel.members.set(connectionId, `{${entry}`);
+      if (!channel.has(connectionId) && channel.size >= PRESENCE_MEMBERS_MAX) return false;
       tracked.channels.add(name);
       seen.add(tracked);
       touch(tracked);
-      const type = isUpdate ? "presence_update" : "presence_join";
-      channel.topic.publish(`{"type":"${type}","channel":${JSON.stringify(name)},${entry}`);
+      channel.set(userId, connectionId, state);
       scheduleExpiry();
       return true;
     },

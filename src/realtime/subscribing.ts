@@ -76,9 +76,12 @@ export function createSubscribing(deps: SubscribingDeps): Subscribing {
         return failure("INVALID_FILTER", "Only channels of tables take filters");
       }
       if (connection.isClosed) return null;
-      connection.subscriptions.set(channel.name, { kind: channel.kind });
+      end(connection, channel.name);
       connection.send({ type: "subscribed", channel: channel.name, serverFilter: false });
-      if (channel.kind === "presence") connection.sendText(presence.listen(channel.name, connection));
+      // What was sent may have closed it, as too slow.
+      if (connection.isClosed) return null;
+      connection.subscriptions.set(channel.name, { kind: channel.kind });
+      if (channel.kind === "presence") presence.listen(channel.name, connection);
       else broadcasts.listen(channel.name, connection);
       return null;
     });
@@ -131,7 +134,9 @@ function createTableSubscribing(
             ...(isLost ? { resync: true } : {}),
           }),
       });
-      connection.subscriptions.set(channel.name, subscription);
+      // What was sent may have closed it, as too slow.
+      if (connection.isClosed) subscriptions.end(connection, subscription);
+      else connection.subscriptions.set(channel.name, subscription);
       return null;
     });
 }

@@ -1,13 +1,14 @@
 import type { Principal } from "../access/principal.ts";
 import type { ReadAccess, RecordFilter, TableDoor } from "../access/table-door.ts";
 import type { Clock } from "../kernel/clock.ts";
+import { badRequest } from "../kernel/errors.ts";
 import { isPromise } from "../kernel/maybe-promise.ts";
 import type { Audience } from "./audience.ts";
 import type { Channel } from "./channel.ts";
 import type { Connection } from "./connection.ts";
 import type { Feed } from "./feed-registry.ts";
 import type { Feeds } from "./feeds.ts";
-import { REPLAY_SLICE_CHANGES, REPLAY_WAITING_MAX_BYTES } from "./limits.ts";
+import { FILTERS_LENGTH_MAX, REPLAY_SLICE_CHANGES, REPLAY_WAITING_MAX_BYTES } from "./limits.ts";
 import { changeTypesFor } from "./visibility.ts";
 
 export type TableChannel = Channel & { kind: "table" };
@@ -83,7 +84,7 @@ export function createTableSubscriptions(deps: { feeds: Feeds; tables: TableDoor
       at = group.at(-1)?.seq ?? subscription.audience.position;
       sliceCount += group.length;
       if (connection.isClosed) return;
-      if (connection.socket.getBufferedAmount() > REPLAY_WAITING_MAX_BYTES) await connection.drained();
+      if (connection.waitingBytes > REPLAY_WAITING_MAX_BYTES) await connection.drained();
       else if (sliceCount >= REPLAY_SLICE_CHANGES) {
         sliceCount = 0;
         await turn();
@@ -99,6 +100,10 @@ export function createTableSubscriptions(deps: { feeds: Feeds; tables: TableDoor
 
   return {
     parseFilters(channel, { filters, orFilters }) {
+      const length = JSON.stringify([filters, orFilters]).length;
+      if (length > FILTERS_LENGTH_MAX) {
+        throw badRequest(`filters and orFilters have at most ${FILTERS_LENGTH_MAX} characters of JSON, got ${length}`);
+      }
       const filter = deps.tables.parseFilter(channel.address, { all: filters, any: orFilters });
       return isEmpty(filters) && isEmpty(orFilters) ? null : filter;
     },

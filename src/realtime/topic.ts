@@ -3,6 +3,9 @@ import type { Socket, SocketServer } from "../http/sockets.ts";
 /** Somebody a topic delivers to. */
 export interface Listener {
   readonly socket: Socket;
+  readonly isClosed: boolean;
+  /** Bytes that have been sent to it and not yet left. */
+  readonly waitingBytes: number;
   /** Closes the socket when too much waits for it already; true when it did. Decisions 10. */
   closeIfSlow(): boolean;
   closeAsSlow(): void;
@@ -20,6 +23,7 @@ export class Topic {
   }
 
   join(listener: Listener): void {
+    if (listener.isClosed) return;
     this.members.add(listener);
     listener.socket.subscribe(this.#name);
   }
@@ -35,7 +39,8 @@ export class Topic {
   publish(message: string, except: Listener | null = null): void {
     if (this.members.size === 0) return;
     for (const member of this.members) member.closeIfSlow();
-    if (except === null) this.#sockets.publish(this.#name, message);
+    // A closed socket publishes nothing any more.
+    if (except === null || except.isClosed) this.#sockets.publish(this.#name, message);
     else except.socket.publish(this.#name, message);
   }
 }

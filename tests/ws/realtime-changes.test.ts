@@ -158,6 +158,9 @@ test("[RT20] bad filters are INVALID_FILTER, and what there was stays", async ()
       await socket.expect({ type: "error", code: "INVALID_FILTER", channel });
     }
   }
+  const long = [["title", "in", Array.from({ length: 1_000 }, () => "x".repeat(80))]];
+  socket.send({ type: "update_filters", channel, filters: long });
+  await socket.expect({ type: "error", code: "INVALID_FILTER", channel });
   socket.send({ type: "subscribe", channel: "broadcast:x", filters: [] });
   await socket.expect({ type: "error", code: "INVALID_FILTER" });
   await insert("posts", { title: "no", score: 1 });

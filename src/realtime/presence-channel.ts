@@ -1,0 +1,106 @@
+import type { LeaveReason } from "./encoding.ts";
+import { REPLAY_WAITING_MAX_BYTES } from "./limits.ts";
+import type { Listener, Topic } from "./topic.ts";
+
+export interface PresenceListener extends Listener {
+  sendText(text: string): void;
+  /** Resolves when what waits has been sent, or the connection has ended. */
+  drained(): Promise<void>;
+}
+
+/** Members are never changed in place: two of one connection are equal when they are the same. */
+interface Member {
+  userId: string;
+  connectionId: string;
+  /** The object of `presence_sync` as JSON, without its opening brace. */
+  entry: string;
+}
+
+/** Who is on one channel, and who listens to it. */
+export interface PresenceChannel {
+  readonly size: number;
+  readonly isUnused: boolean;
+  has(connectionId: string): boolean;
+  /** `state` is JSON. */
+  set(userId: string, connectionId: string, state: string): void;
+  delete(connectionId: string, reason: LeaveReason): void;
+  /** Sends the `presence_sync`, then what follows it. */
+  listen(listener: PresenceListener): void;
+  unlisten(listener: PresenceListener): void;
+}
+
+export function createPresenceChannel(name: string, topic: Topic): PresenceChannel {
+  const channelJson = JSON.stringify(name);
+  const members = new Map<string, Member>();
+  /** Those who are still reading a long `presence_sync`, with a token of the attempt. */
+  const catchingUp = new Map<PresenceListener, object>();
+
+  const sync = (): string => {
+    const users = Array.from(members.values(), (member) => `{${member.entry}`).join(",");
+    return `{"type":"presence_sync","channel":${channelJson},"users":[${users}]}`;
+  };
+  const arrival = (type: "presence_join" | "presence_update", { entry }: Member): string =>
+    `{"type":"${type}","channel":${channelJson},${entry}`;
+  const departure = ({ userId, connectionId }: Member, reason: LeaveReason): string =>
+    JSON.stringify({ type: "presence_leave", channel: name, userId, connectionId, reason });
+
+  /** What leads from those known to those there now. */
+  const differences = (known: ReadonlyMap<string, Member>): string[] => {
+    const messages: string[] = [];
+    for (const [id, member] of known) if (!members.has(id)) messages.push(departure(member, "disconnect"));
+    for (const [id, member] of members) {
+      const before = known.get(id);
+      if (before === undefined) messages.push(arrival("presence_join", member));
+      else if (before !== member) messages.push(arrival("presence_update", member));
+    }
+    return messages;
+  };
+
+  /** A long sync must not get its reader closed as too slow by the first change after it: changes wait until it is read. */
+  const catchUp = async (listener: PresenceListener): Promise<void> => {
+    const token = {};
+    catchingUp.set(listener, token);
+    while (listener.waitingBytes > REPLAY_WAITING_MAX_BYTES) {
+      const known = new Map(members);
+      await listener.drained();
+      if (catchingUp.get(listener) !== token) return;
+      const messages = differences(known);
+      const length = messages.reduce((sum, message) => sum + message.length, 0);
+      for (const message of length > REPLAY_WAITING_MAX_BYTES ? [sync()] : messages) listener.sendText(message);
+    }
+    if (catchingUp.get(listener) !== token) return;
+    catchingUp.delete(listener);
+    topic.join(listener);
+  };
+
+  return {
+    get size() {
+      return members.size;
+    },
+    get isUnused() {
+      return members.size === 0 && topic.members.size === 0 && catchingUp.size === 0;
+    },
+    has: (connectionId) => members.has(connectionId),
+    set(userId, connectionId, state) {
+      const entry = `"userId":${JSON.stringify(userId)},"connectionId":"${connectionId}","state":${state}}`;
+      const type = members.has(connectionId) ? "presence_update" : "presence_join";
+      const member = { userId, connectionId, entry };
+      members.set(connectionId, member);
+      topic.publish(arrival(type, member));
+    },
+    delete(connectionId, reason) {
+      const member = members.get(connectionId);
+      if (member === undefined) return;
+      members.delete(connectionId);
+      topic.publish(departure(member, reason));
+    },
+    listen(listener) {
+      listener.sendText(sync());
+      catchUp(listener).catch(() => listener.closeAsSlow());
+    },
+    unlisten(listener) {
+      catchingUp.delete(listener);
+      topic.leave(listener);
+    },
+  };
+}
