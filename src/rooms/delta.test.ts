@@ -1,7 +1,8 @@
 import { expect, test } from "bun:test";
 import fc from "fast-check";
+import { followDelta } from "../../tests/support/room-client.ts";
 import type { JsonObject, JsonValue } from "../kernel/json.ts";
-import { applyDelta, diffStates } from "./delta.ts";
+import { diffStates } from "./delta.ts";
 import { adoptState, SYNCED, stateBytes } from "./state.ts";
 
 const key = fc.stringMatching(/^[a-d]{1,2}$/);
@@ -29,7 +30,7 @@ test("[RM31] applying the delta of two states to the first gives the second", ()
       const before = adoptState(one, SYNCED);
       const after = adoptState(other, SYNCED);
       const delta = diffStates(before, after);
-      const followed = delta === null ? wire(before) : applyDelta(wire(before), wire(delta));
+      const followed = delta === null ? wire(before) : followDelta(wire(before), wire(delta));
       expect(followed).toEqual(wire(after));
     }),
     { numRuns: 500 },

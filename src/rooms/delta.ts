@@ -45,25 +45,6 @@ export function diffStates(before: JsonObject, after: JsonObject): Delta | null 
   return isEmpty ? null : delta;
 }
 
-/** What a client does with a delta; `state` stays as it is. Objects on the way that are missing are made. */
-export function applyDelta(state: JsonObject, delta: Delta): JsonObject {
-  const next: JsonObject = { ...state };
-  for (const [path, value] of Object.entries(delta)) {
-    const segments = path.split(".");
-    const last = segments.pop() ?? "";
-    let parent = next;
-    for (const segment of segments) {
-      const child = Object.hasOwn(parent, segment) ? parent[segment] : undefined;
-      const copy: JsonObject = isJsonObject(child) ? { ...child } : {};
-      parent[segment] = copy;
-      parent = copy;
-    }
-    if (value === null) delete parent[last];
-    else parent[last] = value;
-  }
-  return next;
-}
-
 function isEqual(one: JsonValue, other: JsonValue): boolean {
   if (one === other) return true;
   if (typeof one !== "object" || typeof other !== "object" || one === null || other === null) return false;

@@ -163,6 +163,7 @@ export class RoomSocket implements SocketHandler, RoomConnection {
     if (this.closeCode !== null) return;
     this.#held = null;
     if (text !== undefined) this.send(text);
+    if (this.#stage.kind === "pending") this.#stage.cancelTimeout();
     this.closeCode = code;
     this.#socket?.close(code, reason);
   }

@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import type { RoomsConfig } from "../../src/config/room-types.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../src/kernel/json.ts";
-import { applyDelta } from "../../src/rooms/delta.ts";
+import { followDelta } from "../support/room-client.ts";
 import { type RoomClient, type RoomsWorld, roomsWorld } from "../support/rooms-world.ts";
 
 const STEPS = 250;
@@ -120,12 +120,12 @@ class Follower {
         expect(this.shared).not.toBeNull();
         expect(version).toBe(this.sharedVersion + 1);
         this.sharedVersion = version;
-        this.shared = applyDelta(this.shared ?? {}, objectOf(message["delta"]));
+        this.shared = followDelta(this.shared ?? {}, objectOf(message["delta"]));
         break;
       case "player_delta":
         expect(version).toBe(this.playerVersion + 1);
         this.playerVersion = version;
-        this.player = applyDelta(this.player, objectOf(message["delta"]));
+        this.player = followDelta(this.player, objectOf(message["delta"]));
         break;
       case "message":
         throw new Error("a message of a handler that failed");

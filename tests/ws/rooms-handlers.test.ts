@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../src/kernel/json.ts";
-import { applyDelta } from "../../src/rooms/delta.ts";
 import { type SignedIn, signIn, type TestPlatform, testPlatform } from "../support/index.ts";
+import { followDelta } from "../support/room-client.ts";
 import { CONFIG, roomVisits } from "../support/room-visits.ts";
 
 const objectOf = (value: JsonValue | undefined): JsonObject => (isJsonObject(value) ? value : {});
@@ -165,7 +165,7 @@ test("[RM31] what a client builds from sync and deltas is the server's state", a
   let state = objectOf(one.sync["sharedState"]);
   let message = await one.next();
   for (; message["type"] !== "sync"; message = await one.next()) {
-    if (message["type"] === "shared_delta") state = applyDelta(state, objectOf(message["delta"]));
+    if (message["type"] === "shared_delta") state = followDelta(state, objectOf(message["delta"]));
   }
   expect(state).toEqual(objectOf(message["sharedState"]));
   expect(state).toMatchObject({ "": { "": 1 }, list: { but: "this" } });
