@@ -62,8 +62,8 @@ function createFormReader(boundary: string, onKey: (key: string) => void) {
     try {
       work();
     } catch (cause) {
-      if (cause instanceof AppError) return fail(cause);
-      throw cause;
+      if (!(cause instanceof AppError)) throw cause;
+      fail(cause);
     }
   };
   const throwFailure = (): void => {

@@ -29,22 +29,7 @@ const BASE = "/api/storage/:bucket";
 
 /** Spec: Storage endpoints. A key may contain slashes, so what follows the bucket is told apart here, not by the router. */
 export function createStorageRoutes(http: Http, deps: StorageRouteDeps): AnyElysia {
-  const { service, signing, uploads } = deps;
-  const bucketOf = ({ params }: Pick<RequestContext, "params">): string => params["bucket"] ?? "";
-  const originOf = (request: Request): string => deps.publicUrl ?? new URL(request.url).origin;
-
-  const read = async ({ request, params, principal }: RequestContext): Promise<unknown> => {
-    const bucket = bucketOf({ params });
-    const rest = pathRest(request.url);
-    const uploadId = PARTS.exec(rest)?.[1];
-    if (uploadId !== undefined) {
-      const parts = await uploads.parts(principal, bucket, uploadId, () => requiredText(queryOf(request), "key"));
-      return { parts };
-    }
-    const metadataOf = METADATA.exec(rest)?.[1];
-    if (metadataOf !== undefined) return describe((await service.find(principal, bucket, metadataOf)).object);
-    return download(deps, principal, { bucket, key: rest }, request);
-  };
+  const { service, uploads } = deps;
 
   return new Elysia()
     .get(
@@ -58,7 +43,11 @@ export function createStorageRoutes(http: Http, deps: StorageRouteDeps): AnyElys
       ),
       DESCRIPTIONS.list,
     )
-    .get(`${BASE}/*`, http.route(read), DESCRIPTIONS.download)
+    .get(
+      `${BASE}/*`,
+      http.route((context) => read(deps, context)),
+      DESCRIPTIONS.download,
+    )
     .put(
       `${BASE}/*`,
       http.route(async ({ params, request }) => {
@@ -100,6 +89,15 @@ export function createStorageRoutes(http: Http, deps: StorageRouteDeps): AnyElys
       ),
       DESCRIPTIONS.removeBatch,
     )
+    .use(signingRoutes(http, deps))
+    .use(multipartRoutes(http, uploads));
+}
+
+const bucketOf = ({ params }: Pick<RequestContext, "params">): string => params["bucket"] ?? "";
+
+function signingRoutes(http: Http, { signing, publicUrl }: StorageRouteDeps): AnyElysia {
+  const originOf = (request: Request): string => publicUrl ?? new URL(request.url).origin;
+  return new Elysia()
     .post(
       `${BASE}/signed-url`,
       http.route(({ principal, params, request, jsonObject }) =>
@@ -120,12 +118,10 @@ export function createStorageRoutes(http: Http, deps: StorageRouteDeps): AnyElys
         signing.uploadUrl(principal, bucketOf({ params }), jsonObject, originOf(request)),
       ),
       DESCRIPTIONS.signedUploadUrl,
-    )
-    .use(multipartRoutes(http, uploads));
+    );
 }
 
 function multipartRoutes(http: Http, uploads: Uploads): AnyElysia {
-  const bucketOf = ({ params }: Pick<RequestContext, "params">): string => params["bucket"] ?? "";
   return new Elysia({ prefix: `${BASE}/multipart` })
     .post(
       "/create",
@@ -162,6 +158,21 @@ function partQuery(request: Request): { uploadId: string; key: string; partNumbe
   const uploadId = requiredText(query, "uploadId");
   const partNumber = parsePartNumber(requiredText(query, "partNumber"));
   return { uploadId, partNumber, key: requiredText(query, "key") };
+}
+
+/** What GET under a bucket is about: the parts of an upload, a file's metadata, or the file. */
+async function read(deps: StorageRouteDeps, { request, params, principal }: RequestContext): Promise<unknown> {
+  const { service, uploads } = deps;
+  const bucket = bucketOf({ params });
+  const rest = pathRest(request.url);
+  const uploadId = PARTS.exec(rest)?.[1];
+  if (uploadId !== undefined) {
+    const parts = await uploads.parts(principal, bucket, uploadId, () => requiredText(queryOf(request), "key"));
+    return { parts };
+  }
+  const metadataOf = METADATA.exec(rest)?.[1];
+  if (metadataOf !== undefined) return describe((await service.find(principal, bucket, metadataOf)).object);
+  return download(deps, principal, { bucket, key: rest }, request);
 }
 
 /** GET and HEAD of a file, by the rule or by a signed URL. */

@@ -10,7 +10,10 @@ const LIST_KEYS = 1000;
 
 type S3Backend = NonNullable<BucketConfig["backend"]>["s3"];
 
-/** Whole files in a bucket of an S3-compatible store, named `PREFIX` + id. An object appears there whole, or not at all. */
+/**
+ * Whole files in a bucket of an S3-compatible store, named `PREFIX` + id. What is not finished may be there for a moment,
+ * under an id that nothing names.
+ */
 export function createS3Files(backend: S3Backend): FileStore {
   const { endpoint, bucket, region, accessKeyId, secretAccessKey, prefix = "" } = backend;
   const client = new S3Client({
@@ -66,10 +69,12 @@ function createIncoming(file: Bun.S3File): IncomingFile {
       await guarded(Promise.resolve(writer.end()));
     },
     async discard() {
-      if (isEnded) return;
-      isEnded = true;
-      // Ends the upload at the store; its parts go, and nothing appears.
-      await Promise.resolve(writer.end(new Error("discarded"))).catch(() => {});
+      if (!isEnded) {
+        isEnded = true;
+        // The writer knows no abort: ended, the upload leaves no parts behind, and the object goes at once.
+        await Promise.resolve(writer.end()).catch(() => {});
+      }
+      await file.delete().catch(() => {});
     },
   };
 }

@@ -125,23 +125,7 @@ export function createStorageService({ store, gates, life, clock }: StorageDeps)
     async removeBatch(principal, bucket, keys) {
       const gate = await gates.enter(principal, bucket, "delete", { eachFile: true });
       const wanted = parseKeys(await keys(), BATCH_DELETE_KEYS_MAX);
-      const outcomes = await Promise.all(
-        wanted.map(async (key) => {
-          try {
-            await removeOne(gate, parseKey(key));
-            return null;
-          } catch (cause) {
-            if (cause instanceof AppError && cause.status < 500) return cause.message;
-            throw cause;
-          }
-        }),
-      );
-      const deleted = wanted.filter((_, index) => outcomes[index] === null);
-      const failed = wanted.flatMap((key, index) => {
-        const error = outcomes[index];
-        return typeof error === "string" ? [{ key, error }] : [];
-      });
-      return { deleted, failed };
+      return removeEach(wanted, (key) => removeOne(gate, parseKey(key)));
     },
 
     async patchMetadata(principal, bucket, key, changes) {
@@ -163,6 +147,28 @@ export function createStorageService({ store, gates, life, clock }: StorageDeps)
         },
       );
     },
+  };
+}
+
+/** Each key by itself: an expected failure is that key's alone. */
+async function removeEach(
+  keys: readonly string[],
+  remove: (key: string) => Promise<void>,
+): Promise<{ deleted: string[]; failed: { key: string; error: string }[] }> {
+  const outcomes = await Promise.all(
+    keys.map(async (key) => {
+      try {
+        await remove(key);
+        return { key, error: null };
+      } catch (cause) {
+        if (cause instanceof AppError && cause.status < 500) return { key, error: cause.message };
+        throw cause;
+      }
+    }),
+  );
+  return {
+    deleted: outcomes.flatMap(({ key, error }) => (error === null ? [key] : [])),
+    failed: outcomes.flatMap(({ key, error }) => (error === null ? [] : [{ key, error }])),
   };
 }
 

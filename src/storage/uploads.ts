@@ -34,7 +34,7 @@ export interface Uploads {
   ): Promise<{ partNumber: number; size: number; etag: string }[]>;
 }
 
-export function createUploads(deps: {
+export interface UploadDeps {
   store: StorageStore;
   gates: Gates;
   service: StorageService;
@@ -43,120 +43,160 @@ export function createUploads(deps: {
   staging: FileStore;
   clock: Clock;
   ids: Ids;
-}): Uploads {
-  const { store, gates, service, life, staging, clock, ids } = deps;
+}
 
-  /** Errors: 404 for one that is unknown, finished, expired or another owner's: which of them is nobody's business. */
-  const owned = (upload: Upload | null, principal: Principal, bucket: string, key: string): Upload => {
-    const isPresent = upload !== null && upload.createdAt + UPLOAD_TTL_MS > clock.now();
-    const isOwner = principal.kind !== "user" || upload?.ownerId === principal.auth.id;
-    if (isPresent && isOwner && upload.bucket === bucket && upload.key === key) return upload;
-    throw notFound("There is no such multipart upload");
-  };
-  const ask = async (gate: Gate, upload: Pick<Upload, "key" | "contentType">, size: number): Promise<void> => {
-    if (gate.isDecided) return;
-    const present = store.find({ bucket: gate.bucket.name, key: upload.key });
-    gate.enforce(await gate.ask(factsOfNew({ key: upload.key, size, contentType: upload.contentType }, present)));
-  };
-  /** The upload that a body names, with its key. */
-  const named = (fields: JsonObject, principal: Principal, bucket: string): Upload => {
-    const { uploadId } = fields;
-    const key = parseKey(fields["key"]);
-    if (uploadId === undefined || uploadId === null || uploadId === "") {
-      throw badField("uploadId", "required", "uploadId is required");
-    }
-    if (typeof uploadId !== "string") throw badField("uploadId", "invalid_type", "uploadId must be a string");
-    return owned(store.findUpload(uploadId), principal, bucket, key);
+export function createUploads(deps: UploadDeps): Uploads {
+  const { store, gates, life, staging } = deps;
+  const context: UploadContext = {
+    ...deps,
+    owned(upload, principal, bucket, key) {
+      const isPresent = upload !== null && upload.createdAt + UPLOAD_TTL_MS > deps.clock.now();
+      const isOwner = principal.kind !== "user" || upload?.ownerId === principal.auth.id;
+      if (isPresent && isOwner && upload.bucket === bucket && upload.key === key) return upload;
+      throw unknownUpload();
+    },
+    async ask(gate, upload, size) {
+      if (gate.isDecided) return;
+      const present = store.find({ bucket: gate.bucket.name, key: upload.key });
+      gate.enforce(await gate.ask(factsOfNew({ key: upload.key, size, contentType: upload.contentType }, present)));
+    },
   };
 
   return {
     async create(principal, bucket, body) {
       const gate = await gates.enter(principal, bucket, "write");
-      const fields = await body();
-      const key = parseKey(fields["key"]);
-      const contentType = parseContentType(fields["contentType"]);
-      const customMetadata = parseMetadata(fields["metadata"]);
-      await ask(gate, { key, contentType }, 0);
-      const owner = ownerOf(principal);
-      const created = { bucket, key, contentType, customMetadata, ownerId: owner, createdAt: clock.now() };
-      const upload: Upload = { id: ids.uuid(), ...created };
-      await store.write((storage) => {
-        if (storage.uploadCount(bucket, owner) >= UNFINISHED_UPLOADS_MAX) {
-          throw conflict(`There are ${UNFINISHED_UPLOADS_MAX} unfinished uploads already; complete or abort some`);
-        }
-        storage.insertUpload(upload);
-      });
-      return { uploadId: upload.id, key };
+      return createUpload(context, principal, gate, await body());
     },
-
     async putPart(principal, bucket, query, request) {
       const gate = await gates.enter(principal, bucket, "write");
-      const { uploadId, key, partNumber } = query();
-      const upload = owned(store.findUpload(uploadId), principal, bucket, parseKey(key));
-      const others = sizeOf(store.parts(uploadId).filter((part) => part.partNumber !== partNumber));
-      const roomBytes = gate.bucket.maxFileBytes - others;
-      requireDeclaredLength(request, roomBytes);
-      await ask(gate, upload, others + Number(request.headers.get("content-length") ?? 0));
-      return life.withNew(staging, async (incoming, fileId) => {
-        const receiver = createReceiver(incoming, roomBytes);
-        for await (const chunk of bodyChunks(request, clock)) await receiver.take(chunk);
-        await incoming.finish();
-        const replaced = await store.write((storage) => {
-          owned(storage.findUpload(uploadId), principal, bucket, key);
-          const present = storage.parts(uploadId);
-          storage.putPart(uploadId, { partNumber, fileId, size: receiver.byteCount });
-          // Parts that came meanwhile count too: in parallel they could pass the limit together.
-          requireTotal(storage.parts(uploadId), gate.bucket.maxFileBytes);
-          return present.find((part) => part.partNumber === partNumber)?.fileId ?? null;
-        });
-        if (replaced !== null) life.dispose(staging, [replaced]);
-        return { partNumber, etag: fileId };
-      });
+      return putPart(context, principal, gate, query(), request);
     },
-
     async complete(principal, bucket, body) {
       const gate = await gates.enter(principal, bucket, "write");
-      const fields = await body();
-      const upload = named(fields, principal, bucket);
-      const stored = store.parts(upload.id);
-      const parts = chooseParts(fields["parts"], stored);
-      requireTotal(parts, gate.bucket.maxFileBytes);
-      await ask(gate, upload, sizeOf(parts));
-      const object = await service.put({
-        gate,
-        uploadedBy: upload.ownerId,
-        async receive(incoming) {
-          for (const part of parts) await copy(staging, part, incoming);
-          const { key, contentType, customMetadata } = upload;
-          return { key, contentType, customMetadata, size: sizeOf(parts) };
-        },
-        within: (storage) => finishUpload(storage, upload.id, parts),
-      });
-      life.dispose(staging, fileIds(stored));
-      return object;
+      return completeUpload(context, principal, gate, await body());
     },
-
     async abort(principal, bucket, body) {
       const gate = await gates.enter(principal, bucket, "write");
-      const upload = named(await body(), principal, bucket);
-      await ask(gate, upload, sizeOf(store.parts(upload.id)));
+      const upload = namedUpload(context, await body(), principal, bucket);
+      await context.ask(gate, upload, sizeOf(store.parts(upload.id)));
       const parts = await store.write((storage) => {
-        owned(storage.findUpload(upload.id), principal, bucket, upload.key);
+        context.owned(storage.findUpload(upload.id), principal, bucket, upload.key);
         const removed = storage.parts(upload.id);
         storage.removeUpload(upload.id);
         return removed;
       });
       life.dispose(staging, fileIds(parts));
     },
-
     async parts(principal, bucket, uploadId, key) {
       const gate = await gates.enter(principal, bucket, "write");
-      const upload = owned(store.findUpload(uploadId), principal, bucket, parseKey(key()));
+      const upload = context.owned(store.findUpload(uploadId), principal, bucket, parseKey(key()));
       const parts = store.parts(upload.id);
-      await ask(gate, upload, sizeOf(parts));
+      await context.ask(gate, upload, sizeOf(parts));
       return parts.map(({ partNumber, size, fileId }) => ({ partNumber, size, etag: fileId }));
     },
   };
+}
+
+interface UploadContext extends UploadDeps {
+  /** Errors: 404 for one that is unknown, finished, expired or another owner's: which of them is nobody's business. */
+  owned(upload: Upload | null, principal: Principal, bucket: string, key: string): Upload;
+  /** Asks a rule that looks at the file, as large as it is so far. */
+  ask(gate: Gate, upload: Pick<Upload, "key" | "contentType">, size: number): Promise<void>;
+}
+
+const unknownUpload = () => notFound("There is no such multipart upload");
+
+/** The upload that a body names, with its key. Errors: 400, 404. */
+function namedUpload(
+  { store, owned }: UploadContext,
+  fields: JsonObject,
+  principal: Principal,
+  bucket: string,
+): Upload {
+  const { uploadId } = fields;
+  const key = parseKey(fields["key"]);
+  if (uploadId === undefined || uploadId === null || uploadId === "") {
+    throw badField("uploadId", "required", "uploadId is required");
+  }
+  if (typeof uploadId !== "string") throw badField("uploadId", "invalid_type", "uploadId must be a string");
+  return owned(store.findUpload(uploadId), principal, bucket, key);
+}
+
+async function createUpload(
+  { store, clock, ids, ask }: UploadContext,
+  principal: Principal,
+  gate: Gate,
+  fields: JsonObject,
+): Promise<{ uploadId: string; key: string }> {
+  const bucket = gate.bucket.name;
+  const key = parseKey(fields["key"]);
+  const contentType = parseContentType(fields["contentType"]);
+  const customMetadata = parseMetadata(fields["metadata"]);
+  await ask(gate, { key, contentType }, 0);
+  const ownerId = ownerOf(principal);
+  const upload: Upload = { id: ids.uuid(), bucket, key, contentType, customMetadata, ownerId, createdAt: clock.now() };
+  await store.write((storage) => {
+    if (storage.uploadCount(bucket, ownerId) >= UNFINISHED_UPLOADS_MAX) {
+      throw conflict(`There are ${UNFINISHED_UPLOADS_MAX} unfinished uploads already; complete or abort some`);
+    }
+    storage.insertUpload(upload);
+  });
+  return { uploadId: upload.id, key };
+}
+
+async function putPart(
+  { store, life, staging, clock, owned, ask }: UploadContext,
+  principal: Principal,
+  gate: Gate,
+  { uploadId, key, partNumber }: { uploadId: string; key: string; partNumber: number },
+  request: Request,
+): Promise<{ partNumber: number; etag: string }> {
+  const { name: bucket, maxFileBytes } = gate.bucket;
+  const upload = owned(store.findUpload(uploadId), principal, bucket, parseKey(key));
+  const others = sizeOf(store.parts(uploadId).filter((part) => part.partNumber !== partNumber));
+  requireDeclaredLength(request, maxFileBytes - others);
+  await ask(gate, upload, others + Number(request.headers.get("content-length") ?? 0));
+  return life.withNew(staging, async (incoming, fileId) => {
+    const receiver = createReceiver(incoming, maxFileBytes - others);
+    for await (const chunk of bodyChunks(request, clock)) await receiver.take(chunk);
+    await incoming.finish();
+    const replaced = await store.write((storage) => {
+      owned(storage.findUpload(uploadId), principal, bucket, key);
+      const present = storage.parts(uploadId);
+      storage.putPart(uploadId, { partNumber, fileId, size: receiver.byteCount });
+      // Parts that came meanwhile count too: in parallel they could pass the limit together.
+      requireTotal(storage.parts(uploadId), maxFileBytes);
+      return present.find((part) => part.partNumber === partNumber)?.fileId ?? null;
+    });
+    if (replaced !== null) life.dispose(staging, [replaced]);
+    return { partNumber, etag: fileId };
+  });
+}
+
+async function completeUpload(
+  context: UploadContext,
+  principal: Principal,
+  gate: Gate,
+  fields: JsonObject,
+): Promise<StoredObject> {
+  const { store, service, life, staging } = context;
+  const upload = namedUpload(context, fields, principal, gate.bucket.name);
+  const stored = store.parts(upload.id);
+  const parts = chooseParts(fields["parts"], stored);
+  requireTotal(parts, gate.bucket.maxFileBytes);
+  await context.ask(gate, upload, sizeOf(parts));
+  const object = await service.put({
+    gate,
+    uploadedBy: upload.ownerId,
+    async receive(incoming) {
+      for (const part of parts) await copy(staging, part, incoming);
+      const { key, contentType, customMetadata } = upload;
+      return { key, contentType, customMetadata, size: sizeOf(parts) };
+    },
+    within: (storage) => finishUpload(storage, upload.id, parts),
+  });
+  life.dispose(staging, fileIds(stored));
+  return object;
 }
 
 const sizeOf = (parts: readonly UploadPart[]): number => parts.reduce((sum, { size }) => sum + size, 0);
@@ -205,12 +245,12 @@ async function copy(staging: FileStore, part: UploadPart, incoming: IncomingFile
     await incoming.write(chunk);
   }
   // An abort may have taken the bytes away in the middle.
-  if (byteCount !== part.size) throw notFound("There is no such multipart upload");
+  if (byteCount !== part.size) throw unknownUpload();
 }
 
 /** Runs in the write that makes the file visible: of two complete calls one finds the upload gone. Errors: 404, 400. */
 function finishUpload(storage: StorageWrite, uploadId: string, parts: readonly UploadPart[]): void {
-  if (storage.findUpload(uploadId) === null) throw notFound("There is no such multipart upload");
+  if (storage.findUpload(uploadId) === null) throw unknownUpload();
   const present = new Set(fileIds(storage.parts(uploadId)));
   if (!parts.every(({ fileId }) => present.has(fileId))) throw badRequest("A part was replaced meanwhile");
   storage.removeUpload(uploadId);

@@ -1,0 +1,105 @@
+/** As much of S3 as a bucket's backend uses, in memory and on loopback: whole objects, ranges, lists, multipart uploads. */
+export interface S3Server {
+  readonly endpoint: string;
+  readonly objects: ReadonlyMap<string, Uint8Array>;
+  /** Uploads begun and neither completed nor aborted. */
+  readonly openUploads: number;
+  /** While true every request is answered 500. */
+  failing: boolean;
+  stop(): Promise<void>;
+}
+
+const xml = (body: string, status = 200) =>
+  new Response(`<?xml version="1.0" encoding="UTF-8"?>${body}`, {
+    status,
+    headers: { "content-type": "application/xml" },
+  });
+
+const notFound = () => xml("<Error><Code>NoSuchKey</Code><Message>missing</Message></Error>", 404);
+
+export function startS3Server(bucket: string): S3Server {
+  const objects = new Map<string, Uint8Array>();
+  const uploads = new Map<string, Map<number, Uint8Array>>();
+  let uploadCount = 0;
+
+  const list = (query: URLSearchParams): Response => {
+    const max = Number(query.get("max-keys") ?? 1000);
+    const after = query.get("continuation-token") ?? "";
+    const keys = [...objects.keys()].filter((key) => key.startsWith(query.get("prefix") ?? "") && key > after).sort();
+    const page = keys.slice(0, max);
+    const entries = page.map(
+      (key) => `<Contents><Key>${key}</Key><Size>${objects.get(key)?.byteLength}</Size></Contents>`,
+    );
+    const isTruncated = keys.length > max;
+    const next = isTruncated ? `<NextContinuationToken>${page.at(-1)}</NextContinuationToken>` : "";
+    return xml(
+      `<ListBucketResult><IsTruncated>${isTruncated}</IsTruncated><KeyCount>${page.length}</KeyCount>${next}${entries.join("")}</ListBucketResult>`,
+    );
+  };
+
+  const read = (request: Request, key: string): Response => {
+    const bytes = objects.get(key);
+    if (bytes === undefined) return notFound();
+    const range = /^bytes=(\d+)-(\d*)$/.exec(request.headers.get("range") ?? "");
+    if (range === null) return new Response(new Uint8Array(bytes), { headers: { etag: '"1"' } });
+    const start = Number(range[1]);
+    const end = range[2] === "" ? bytes.byteLength : Math.min(bytes.byteLength, Number(range[2]) + 1);
+    const headers = { "content-range": `bytes ${start}-${end - 1}/${bytes.byteLength}`, etag: '"1"' };
+    return new Response(new Uint8Array(bytes.slice(start, end)), { status: 206, headers });
+  };
+
+  const multipart = async (request: Request, key: string, query: URLSearchParams): Promise<Response> => {
+    if (request.method === "POST" && query.has("uploads")) {
+      const id = `upload-${++uploadCount}`;
+      uploads.set(id, new Map());
+      return xml(
+        `<InitiateMultipartUploadResult><Bucket>${bucket}</Bucket><Key>${key}</Key><UploadId>${id}</UploadId></InitiateMultipartUploadResult>`,
+      );
+    }
+    const id = query.get("uploadId") ?? "";
+    const parts = uploads.get(id);
+    if (parts === undefined) return notFound();
+    if (request.method === "PUT") {
+      const number = Number(query.get("partNumber"));
+      parts.set(number, await request.bytes());
+      return new Response(null, { headers: { etag: `"${number}"` } });
+    }
+    uploads.delete(id);
+    if (request.method === "DELETE") return new Response(null, { status: 204 });
+    const ordered = [...parts].sort(([one], [other]) => one - other).map(([, bytes]) => bytes);
+    objects.set(key, new Uint8Array(Buffer.concat(ordered)));
+    return xml(`<CompleteMultipartUploadResult><Key>${key}</Key><ETag>"1"</ETag></CompleteMultipartUploadResult>`);
+  };
+
+  const server = Bun.serve({
+    hostname: "127.0.0.1",
+    port: 0,
+    async fetch(request) {
+      if (state.failing) return xml("<Error><Code>InternalError</Code></Error>", 500);
+      const { pathname, searchParams } = new URL(request.url);
+      const key = decodeURIComponent(pathname.replace(`/${bucket}`, "").replace(/^\//, ""));
+      if (!request.headers.get("authorization")?.startsWith("AWS4-HMAC-SHA256")) return xml("<Error/>", 403);
+      if (searchParams.has("uploads") || searchParams.has("uploadId")) return multipart(request, key, searchParams);
+      if (key === "" && request.method === "GET") return list(searchParams);
+      if (request.method === "PUT") {
+        objects.set(key, await request.bytes());
+        return new Response(null, { headers: { etag: '"1"' } });
+      }
+      if (request.method === "DELETE") {
+        objects.delete(key);
+        return new Response(null, { status: 204 });
+      }
+      return read(request, key);
+    },
+  });
+  const state = {
+    endpoint: server.url.origin,
+    objects,
+    get openUploads() {
+      return uploads.size;
+    },
+    failing: false,
+    stop: () => server.stop(true),
+  };
+  return state;
+}
