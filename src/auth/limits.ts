@@ -24,10 +24,11 @@ export const PASSKEYS_PER_USER_MAX = 50;
 /** argon2id, as OWASP recommends: 19 MiB, 2 passes, 1 lane. */
 export const ARGON2_MEMORY_KIB = 19_456;
 export const ARGON2_PASSES = 2;
-/** Hashes at once: as many as there are cores, since each keeps one busy. */
-export const HASHES_AT_ONCE_MAX = Math.max(2, availableParallelism());
-/** Of these, an import takes no more than leaves one core to everybody else. */
-export const IMPORT_HASHES_AT_ONCE_MAX = Math.max(1, availableParallelism() - 1);
+/**
+ * Hashes at once. They share their threads, one per core, with the disk's syncs: one thread stays free, so that no write
+ * waits for a hash.
+ */
+export const HASHES_AT_ONCE_MAX = Math.max(1, availableParallelism() - 1);
 /** Hashes that wait for their turn; past that a sign-in is answered 503 rather than after a minute. */
 export const HASHES_WAITING_MAX = 1_000;
 /** Bounds of imported hashes: what is above would let one sign-in take minutes. */

@@ -7,7 +7,6 @@ import {
   BCRYPT_COST_MAX,
   HASHES_AT_ONCE_MAX,
   HASHES_WAITING_MAX,
-  IMPORT_HASHES_AT_ONCE_MAX,
   PBKDF2_HASH_BYTES_MAX,
   PBKDF2_ITERATIONS_MAX,
 } from "./limits.ts";
@@ -16,7 +15,7 @@ import { equalsConstantTime } from "./sealing.ts";
 export interface Passwords {
   /** argon2id, off the main thread. Errors: 503 when too many wait. */
   hash(password: string): Promise<string>;
-  /** The same for a whole import, leaving a core to everybody else; in the order given. */
+  /** The same for a whole import, taking turns with everybody else; in the order given. */
   hashAll(passwords: readonly string[]): Promise<string[]>;
   /** A null hash (no such user, no password) takes the same time as a wrong password, and is one. */
   verify(password: string, hash: string | null): Promise<boolean>;
@@ -64,7 +63,7 @@ export function createPasswords(): Passwords {
           hashes[index] = await inTurn(() => hashNow(passwords[index] ?? ""));
         }
       };
-      await Promise.all(Array.from({ length: IMPORT_HASHES_AT_ONCE_MAX }, work));
+      await Promise.all(Array.from({ length: HASHES_AT_ONCE_MAX }, work));
       return hashes;
     },
     verify: (password, hash) => inTurn(() => check(password, hash)),
