@@ -155,7 +155,7 @@ async function measureActions(actionsPerPlayer: number): Promise<ActionFigures> 
     const cpu = cpuMs(platform) - cpuBefore;
     const latencies = players.flatMap(({ latenciesMs }) => latenciesMs);
     const deltas = players.reduce((sum, player) => sum + player.deltas, 0);
-    await Bun.sleep(SETTLE_MS);
+    await quiet(players);
     const ends = new Set(players.map(({ room, version }) => `${room} ${version}`));
     return {
       actionsPerSecond: latencies.length / (tookMs / 1_000),
@@ -168,6 +168,15 @@ async function measureActions(actionsPerPlayer: number): Promise<ActionFigures> 
   } finally {
     for (const player of players) player.close();
     await platform.stop();
+  }
+}
+
+/** Until nothing comes any more: what is under way is late, and not missed. */
+async function quiet(players: readonly Player[]): Promise<void> {
+  const received = (): number => players.reduce((sum, player) => sum + player.deltas + player.latenciesMs.length, 0);
+  for (let before = -1, now = received(); now !== before; now = received()) {
+    before = now;
+    await Bun.sleep(SETTLE_MS);
   }
 }
 
