@@ -2,6 +2,7 @@ import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { keyValue, realtime, rooms, vectors } from "./sections/areas.ts";
+import { authentication } from "./sections/auth.ts";
 import { processSection } from "./sections/process.ts";
 import { tables } from "./sections/tables.ts";
 import { sectionText, withSection } from "./support/report.ts";
@@ -10,7 +11,7 @@ import type { Bench, Section } from "./support/section.ts";
 // `npm run bench`: measures the compiled executable and writes bench/RESULTS.md. `npm run bench -- tables process` measures
 // some parts and leaves the others as they are. PLATFORM_EXECUTABLE: that one, instead of one that is built first.
 
-const SECTIONS: readonly Section[] = [tables, processSection, keyValue, vectors, realtime, rooms];
+const SECTIONS: readonly Section[] = [tables, processSection, authentication, keyValue, vectors, realtime, rooms];
 const RESULTS = resolve(import.meta.dir, "RESULTS.md");
 const root = resolve(import.meta.dir, "..");
 
