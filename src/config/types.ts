@@ -208,7 +208,9 @@ export type VectorMetric = "cosine" | "euclidean" | "dot-product";
 
 export interface RealtimeConfig {
   access?: {
+    /** To listen (`event` is empty then) and to send. Absent: any signed-in user. */
     broadcast?: boolean | ((auth: Auth, channel: string, event: string) => MaybePromise<boolean>);
+    /** To listen and to be tracked. Absent: any signed-in user. */
     presence?: boolean | ((auth: Auth, channel: string) => MaybePromise<boolean>);
   };
   /** Milliseconds; 5000 by default. */
