@@ -65,15 +65,17 @@ function scriptOf(load: Load): string {
 
 async function wrk(load: Load, seconds: number, scriptFile: string): Promise<LoadResult> {
   const connections = String(load.connections ?? CONNECTIONS);
-  const command = ["wrk", "-t1", "-c", connections, "-d", `${seconds}s`, "-s", scriptFile, new URL(load.url).origin];
+  const command = ["wrk", "-t1", "-c", connections, "-d", `${seconds}s`, "-s", scriptFile, load.url];
   const child = Bun.spawn(command, { stdin: "ignore", stdout: "pipe", stderr: "pipe" });
   const [output, errors] = await Promise.all([child.stdout.text(), child.stderr.text()]);
   if ((await child.exited) !== 0) throw new Error(`wrk failed: ${errors}${output}`);
   // wrk prints it last, as the script above says.
   const report = JSON.parse(output.trim().split("\n").at(-1) ?? "") as WrkReport;
   if (report.statusErrors > 0 || report.socketErrors > 0) {
+    const answer = await fetch(load.url, { method: load.method ?? "GET", headers: load.headers ?? {} });
     throw new Error(
-      `${load.url}: ${report.statusErrors} answers were errors, ${report.socketErrors} connections failed`,
+      `${load.url}: ${report.statusErrors} answers were errors, ${report.socketErrors} connections failed; ` +
+        `alone it answers ${answer.status} ${(await answer.text()).slice(0, 500)}`,
     );
   }
   return {

@@ -1,4 +1,4 @@
-import { cpus, platform, release, totalmem } from "node:os";
+import { cpus, loadavg, platform, release, totalmem } from "node:os";
 import type { Result, Section } from "./section.ts";
 
 const HEADER = `# Measurements
@@ -8,6 +8,15 @@ numbers of different machines are not comparable, the ratios to a floor measured
 `;
 
 const GIB = 1024 ** 3;
+/** Of all processors together, before anything is measured: above it, something else has a say in the numbers. */
+const QUIET_LOAD_MAX = 0.25;
+
+/** Says so when the machine is busy with something else; an empty text when it is not. */
+export function busyNote(): string {
+  const load = loadavg()[0] ?? 0;
+  if (load <= QUIET_LOAD_MAX * cpus().length) return "";
+  return ` Other programs were running (load average ${load.toFixed(1)}): do not trust these numbers.`;
+}
 
 /** `2 × Some Processor, 24 GiB, linux 6.1.0, Bun 1.4.5`. */
 function machine(): string {
@@ -24,13 +33,17 @@ function row(result: Result): string {
   return `| ${[...cells, `${result.target ?? ""}${met}`].join(" | ")} |`;
 }
 
-export function sectionText(section: Section, results: readonly Result[], day: string): string {
+export function sectionText(
+  section: Section,
+  results: readonly Result[],
+  measured: { day: string; busyNote: string },
+): string {
   return [
     `## ${section.title}`,
     "",
     section.about,
     "",
-    `Measured ${day} on ${machine()}.`,
+    `Measured ${measured.day} on ${machine()}.${measured.busyNote}`,
     "",
     "| what | measured | p50 | p99 | floor | ratio | target |",
     "| --- | ---: | ---: | ---: | ---: | ---: | --- |",
