@@ -63,7 +63,8 @@ export function createAudience(deps: {
       if (waiting.length === 0 && !isAwaiting) delivered = (entries[0]?.seq ?? log.head) - 1;
       waitingCount += entries.length;
       waiting.push(entries);
-      if (!isAwaiting || waitingCount <= AUDIENCE_WAITING_MAX) return;
+      // One request's changes are taken however many they are.
+      if (waiting.length === 1 || waitingCount <= AUDIENCE_WAITING_MAX) return;
       waiting = [];
       waitingCount = 0;
       deps.onOverrun(audience);

@@ -47,7 +47,10 @@ export function createDelivery(clock: Clock, onFailure: (audience: Audience, cau
       waiting.add(audience);
       runSoon();
     },
-    run,
+    run() {
+      // One that was broken off goes on in its turn: many commits in a row must not hold the loop any longer.
+      if (cancelNext === null) run();
+    },
     stop() {
       isStopped = true;
       cancelNext?.();

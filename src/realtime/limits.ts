@@ -35,8 +35,8 @@ export const LOG_SWEEP_INTERVAL_MS = MINUTE_MS;
 /** Tables that nobody listens to any more, and whose log is still kept. */
 export const IDLE_FEEDS_MAX = 10_000;
 
-/** Changes that may wait for one audience whose rule is being awaited; past it, its sockets are closed as too slow. */
-export const AUDIENCE_WAITING_MAX = 10_000;
+/** Changes that may wait for one audience, whose rule is slow; past it, its sockets are closed as too slow. */
+export const AUDIENCE_WAITING_MAX = 50_000;
 /** How long deliveries hold the event loop before others get a turn. */
 export const SLICE_MS = 4;
 /** A replay pauses while this much waits, well below what closes a socket. */
