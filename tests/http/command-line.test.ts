@@ -1,7 +1,10 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { platformCommand, temporaryDirectory, testEnvironment, testPlatform } from "../support/index.ts";
+
+// Each command is a process of its own, and some tests start several.
+setDefaultTimeout(30_000);
 
 interface Ended {
   code: number;
@@ -37,7 +40,7 @@ function directoryWith(files: Record<string, string>): string {
   return directory;
 }
 
-async function until(isSo: () => boolean, what: string, timeoutMs = 10_000): Promise<void> {
+async function until(isSo: () => boolean, what: string, timeoutMs = 20_000): Promise<void> {
   const deadline = Date.now() + timeoutMs;
   while (!isSo()) {
     if (Date.now() > deadline) throw new Error(`${what} did not happen within ${timeoutMs} ms`);

@@ -11,7 +11,7 @@ export function createProgress(whole: number): Progress {
   if (process.stderr.isTTY !== true || whole === 0) return { show() {}, end() {} };
   const bar = new SingleBar(
     {
-      format: "{bar} {percentage}%  {records} records  {eta_formatted} left",
+      format: "{bar} {percentage}%  {records} records",
       stream: process.stderr,
       hideCursor: true,
     },
