@@ -4,8 +4,26 @@ import { MAILBOX_MAX } from "./limits.ts";
 import { Mailbox } from "./mailbox.ts";
 import { createMessageRate } from "./message-rate.ts";
 
+function unexpected(cause: unknown): void {
+  throw cause;
+}
+
+test("[RM20] a task that fails is told of, and the next one runs", async () => {
+  const causes: unknown[] = [];
+  const mailbox = new Mailbox((cause) => causes.push(cause));
+  let ran = 0;
+  mailbox.post(() => {
+    throw new Error("at once");
+  });
+  mailbox.post(() => Promise.reject(new Error("later")));
+  mailbox.post(() => void ran++);
+  await mailbox.whenIdle();
+  expect(ran).toBe(1);
+  expect(causes.map(String)).toEqual(["Error: at once", "Error: later"]);
+});
+
 test("[RM20] a task that nobody is before runs at once, others in order of arrival, one at a time", async () => {
-  const mailbox = new Mailbox();
+  const mailbox = new Mailbox(unexpected);
   const order: string[] = [];
   const gate = Promise.withResolvers<void>();
   mailbox.post(() => {
@@ -20,7 +38,7 @@ test("[RM20] a task that nobody is before runs at once, others in order of arriv
 });
 
 test("[RM20] a full mailbox refuses, and runs nothing of what it refused", async () => {
-  const mailbox = new Mailbox();
+  const mailbox = new Mailbox(unexpected);
   const gate = Promise.withResolvers<void>();
   let count = 0;
   mailbox.post(() => gate.promise);

@@ -7,15 +7,18 @@ export type Task = () => MaybePromise<void>;
 /** Tasks that run in one go before the event loop gets its turn. */
 const TASKS_PER_TURN = 100;
 
-/**
- * Tasks run one after another, in order of arrival; one that finds nobody before it runs at once. Tasks must not throw or
- * reject.
- */
+/** Tasks run one after another, in order of arrival; one that finds nobody before it runs at once. */
 export class Mailbox {
   #waiting: Task[] = [];
   #next = 0;
   #isRunning = false;
   #idle: (() => void)[] = [];
+  readonly #onFailure: (cause: unknown) => void;
+
+  /** `onFailure` hears of tasks that throw or reject, which none is meant to do; the next one runs all the same. */
+  constructor(onFailure: (cause: unknown) => void) {
+    this.#onFailure = onFailure;
+  }
 
   /** false: MAILBOX_MAX tasks wait already, and this one does not run. */
   post(task: Task): boolean {
@@ -53,14 +56,22 @@ export class Mailbox {
         setImmediate(() => this.#run());
         return;
       }
-      const running = this.#take()();
+      const running = this.#begin(this.#take());
       if (isPromise(running)) {
-        void running.then(() => this.#run());
+        void running.catch(this.#onFailure).then(() => this.#run());
         return;
       }
     }
     this.#isRunning = false;
     for (const resolve of this.#idle.splice(0)) resolve();
+  }
+
+  #begin(task: Task): MaybePromise<void> {
+    try {
+      return task();
+    } catch (cause) {
+      this.#onFailure(cause);
+    }
   }
 
   #take(): Task {

@@ -59,7 +59,7 @@ export class RoomMemory {
   readonly #deps: RoomMemoryDeps;
   readonly #members: Members;
   readonly #events: RoomEvents;
-  readonly #mailbox = new Mailbox();
+  readonly #mailbox = new Mailbox((cause) => this.log("task", cause));
   #state: RoomState | null = null;
   #lastActiveAt: Millis = 0;
   #cancelIdle: (() => void) | null = null;
