@@ -81,7 +81,8 @@ function createChecks({ sealing }: AuthDeps): Checks {
   const useCode: Checks["useCode"] = (write, userId, code, factorId) => {
     for (const factor of factorsOfUser(write.tx, userId)) {
       if (factorId === null ? !factor.verified : factor.id !== factorId) continue;
-      const usedSteps = acceptCode(sealing.unseal(factor.secret), code, factor.usedSteps, write.now);
+      const secret = sealing.unseal(factor.secret);
+      const usedSteps = secret === null ? null : acceptCode(secret, code, factor.usedSteps, write.now);
       if (usedSteps === null) continue;
       setUsedSteps(write.tx, factor.id, usedSteps);
       return true;

@@ -5,8 +5,8 @@ export interface Sealing {
   /** Keyed hash; `purpose` keeps equal texts of different uses apart. */
   digest(purpose: string, text: string): Buffer;
   seal(plaintext: string): string;
-  /** Errors: throws on what was not sealed with this secret. */
-  unseal(sealed: string): string;
+  /** null for what was not sealed with this secret: it may have been replaced. */
+  unseal(sealed: string): string | null;
 }
 
 const NONCE_BYTES = 12;
@@ -28,7 +28,11 @@ export function createSealing(secret: string): Sealing {
       const bytes = Buffer.from(sealed, "base64");
       const decipher = createDecipheriv("aes-256-gcm", sealKey, bytes.subarray(0, NONCE_BYTES));
       decipher.setAuthTag(bytes.subarray(NONCE_BYTES, NONCE_BYTES + TAG_BYTES));
-      return Buffer.concat([decipher.update(bytes.subarray(NONCE_BYTES + TAG_BYTES)), decipher.final()]).toString();
+      try {
+        return Buffer.concat([decipher.update(bytes.subarray(NONCE_BYTES + TAG_BYTES)), decipher.final()]).toString();
+      } catch {
+        return null;
+      }
     },
   };
 }

@@ -151,7 +151,7 @@ function takeState({ file, sealing }: OAuthDeps, state: string, provider: string
     const { nonce, verifier, redirectUrl, browser } = found.payload;
     const text = (value: unknown) => (typeof value === "string" ? value : "");
     return {
-      ...{ provider, nonce: text(nonce), verifier: sealing.unseal(text(verifier)) },
+      ...{ provider, nonce: text(nonce), verifier: sealing.unseal(text(verifier)) ?? "" },
       ...{ redirectUrl: text(redirectUrl), browser: text(browser) },
     };
   });
