@@ -13,7 +13,7 @@ const read = (path: string): string => readFileSync(join(root, path), "utf8");
 const isTest = (path: string): boolean => path.endsWith(".test.ts");
 
 const sources = files("src/**/*.ts").filter((path) => !isTest(path) && !path.endsWith(".d.ts"));
-const tests = [...files("src/**/*.test.ts"), ...files("tests/**/*.test.ts"), ...files("example/**/*.test.ts")];
+const tests = [...files("src/**/*.test.ts"), ...files("tests/**/*.test.ts"), ...files("{example,schema}/**/*.test.ts")];
 
 /** Without types and comments, laid out by one printer: what the checks below look at. */
 const transpiler = new Bun.Transpiler({ loader: "ts", target: "bun" });
