@@ -1,4 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { existsSync, readFileSync } from "node:fs";
+import { join } from "node:path";
 import { type ErrorAnswer, type TestPlatform, testPlatform } from "../support/index.ts";
 import { lastMail, mailedToken, nextEmail, outbox, PASSWORD, signUp, type Tokens } from "./auth-support.ts";
 
@@ -259,6 +261,19 @@ describe("links", () => {
     expect((await post("verify-magic-link", { token })).status).toBe(400);
     expect((await post("verify-email-change", { token })).status).toBe(400);
     expect((await post("verify-email", { token })).status).toBe(200);
+  });
+
+  test("[AU42] nothing that was mailed lies in the data directory's database", async () => {
+    const [email, other] = [nextEmail(), nextEmail()];
+    await post("signin/magic-link", { email });
+    await post("signin/email-otp", { email: other });
+    const names = ["system.db", "system.db-wal"].map((name) => join(platform.dataDirectory, name));
+    const stored = names.filter((path) => existsSync(path)).map((path) => readFileSync(path).toString("latin1"));
+    expect(stored.join("")).toContain("one_time_secrets");
+    expect(stored.join("")).not.toContain(mailedToken(platform, email));
+    // Six digits may occur by chance; what would hold the code would name it.
+    expect(stored.join("")).not.toContain(`"code":"${lastMail(platform, other).code}"`);
+    expect(stored.join("")).not.toContain(PASSWORD);
   });
 
   test("[AU22] links lead to publicUrl, whatever the Host header says", async () => {

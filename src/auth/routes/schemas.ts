@@ -1,7 +1,6 @@
 import { type TSchema, Type } from "typebox";
 
 const nullable = (schema: TSchema): TSchema => Type.Union([schema, Type.Null()]);
-export const text = (description: string): TSchema => Type.String({ description });
 const AnyObject = Type.Record(Type.String(), Type.Unknown());
 
 export const UserSchema = Type.Object({
