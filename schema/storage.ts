@@ -1,3 +1,4 @@
+// biome-ignore lint/suspicious/noDeprecatedImports: another overload of primaryKey is meant
 import { index, integer, primaryKey, sqliteTable, text } from "drizzle-orm/sqlite-core";
 
 /** Stored files: what a key names at present. The bytes lie under `storage/`, or in the bucket's object store, by `fileId`. */
@@ -14,7 +15,6 @@ export const storageObjects = sqliteTable(
     uploaded: integer().notNull(),
     revision: integer().notNull().default(1),
   },
-  // biome-ignore lint/suspicious/noDeprecatedImports: another overload of primaryKey is meant
   (table) => [primaryKey({ columns: [table.bucket, table.key] })],
 );
 

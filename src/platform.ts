@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import { type AnyElysia, Elysia } from "elysia";
-import { createPrincipals } from "./access/principals.ts";
+import { createPrincipals, type Principals } from "./access/principals.ts";
 import { createServiceKeys } from "./access/service-keys.ts";
 import { createTokenVerifier } from "./access/tokens.ts";
 import { createAuthArea } from "./auth/index.ts";
@@ -10,7 +10,7 @@ import { createSqlArea } from "./d1/index.ts";
 import { createStorageEngine, openSystemFile, type StorageEngine } from "./db/index.ts";
 import { BODY_MAX_BYTES } from "./http/body.ts";
 import { createCors } from "./http/cors.ts";
-import { createHttp } from "./http/http.ts";
+import { createHttp, type Http } from "./http/http.ts";
 import { createListener } from "./http/listener.ts";
 import { createApiDocumentation } from "./http/openapi.ts";
 import { createGlobalLimiter, RATE_LIMITS } from "./http/rate-limit.ts";
@@ -101,23 +101,11 @@ export async function createPlatform(config: PlatformConfig, options: PlatformOp
     kv: native.kv.accessor,
     sql: native.d1.accessor,
     vectors: native.vectors.accessor,
-  } as AppAccess;
+  };
 
-  const cors = createCors(config.cors);
-  const http = createHttp({
-    principals,
-    cors,
-    logger,
-    bodyMaxBytes: config.server?.maxBodySize ?? BODY_MAX_BYTES,
-    globalLimit: createGlobalLimiter(config.rateLimits?.global ?? RATE_LIMITS.global, clock),
-    addressOf: listener.addressOf,
-  });
   const system = createSystemArea({ config, clock });
   const areas = [system, tables, storage, auth, users, native.kv, native.d1, native.vectors, rooms, realtime];
-  const routes = areas.reduce((all: AnyElysia, area) => all.use(area.routes(http)), new Elysia());
-  const server = createServer(http, cors).use(routes);
-  if (config.api?.docs !== false) server.use(createApiDocumentation(http, routes));
-  server.compile();
+  const { http, server } = serveAreas(config, areas, { principals, clock, logger, addressOf: listener.addressOf });
 
   return {
     app,
@@ -138,6 +126,26 @@ export async function createPlatform(config: PlatformConfig, options: PlatformOp
       await engine.stop();
     },
   };
+}
+
+/** The routes of all areas as one server, with what belongs to none of them. */
+function serveAreas(
+  config: PlatformConfig,
+  areas: readonly { routes(http: Http): AnyElysia }[],
+  deps: { principals: Principals; clock: Clock; logger: Logger; addressOf: (request: Request) => string },
+): { http: Http; server: AnyElysia } {
+  const cors = createCors(config.cors);
+  const http = createHttp({
+    ...deps,
+    cors,
+    bodyMaxBytes: config.server?.maxBodySize ?? BODY_MAX_BYTES,
+    globalLimit: createGlobalLimiter(config.rateLimits?.global ?? RATE_LIMITS.global, deps.clock),
+  });
+  const routes = areas.reduce((all: AnyElysia, area) => all.use(area.routes(http)), new Elysia());
+  const server = createServer(http, cors).use(routes);
+  if (config.api?.docs !== false) server.use(createApiDocumentation(http, routes));
+  server.compile();
+  return { http, server };
 }
 
 async function createNativeAreas(

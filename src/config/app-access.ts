@@ -104,17 +104,6 @@ export interface VectorAccessor {
   delete(ids: readonly string[]): Promise<number>;
 }
 
-export interface PushMessage {
-  title: string;
-  body: string;
-  [member: string]: JsonValue;
-}
-
-export interface PushAccessor {
-  send(userId: string, message: PushMessage): Promise<{ sent: number; failed: number }>;
-  sendToTopic(topic: string, message: PushMessage): Promise<void>;
-}
-
 export interface UserSummary {
   id: string;
   email: string | null;
@@ -135,7 +124,6 @@ export interface AppAccess {
   kv(name: string): KeyValueAccessor;
   sql(name: string): SqlAccessor;
   vectors(name: string): VectorAccessor;
-  readonly push: PushAccessor;
   broadcast(channel: string, event: string, payload: JsonObject): Promise<void>;
   readonly users: UsersAccessor;
 }
