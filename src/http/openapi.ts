@@ -4,6 +4,7 @@ import style from "swagger-ui-dist/swagger-ui.css" with { type: "file" };
 import script from "swagger-ui-dist/swagger-ui-bundle.js" with { type: "file" };
 import { VERSION } from "../kernel/version.ts";
 import type { Http } from "./http.ts";
+import { ERROR_SCHEMA, PLACES, type Places } from "./operation.ts";
 
 const TAGS = [
   { name: "Tables", description: "Records in tables, grouped into namespaces" },
@@ -40,13 +41,16 @@ const PAGE = `<!doctype html>
 
 /** `/swagger` (page) and `/swagger/json`, made from the descriptions of the routes. Decisions 11. */
 export function createApiDocumentation(http: Http, routes: AnyElysia): AnyElysia {
-  const documents = new Elysia().use(routes).use(
+  const documents = describedRoutes(routes).use(
     swagger({
       path: "/swagger",
       documentation: {
+        // 3.1 takes JSON Schema as it is: null, const and patterns of property names included.
+        openapi: "3.1.0",
         info: { title: "Platform", version: VERSION, description: "A whole backend in one executable." },
         tags: TAGS,
         components: {
+          schemas: { Error: ERROR_SCHEMA },
           securitySchemes: {
             bearer: { type: "http", scheme: "bearer", bearerFormat: "JWT" },
             serviceKey: { type: "apiKey", in: "header", name: "X-Platform-Service-Key" },
@@ -83,4 +87,20 @@ export function createApiDocumentation(http: Http, routes: AnyElysia): AnyElysia
     )
     .get("/swagger/ui.js", file(script, "text/javascript"), hidden)
     .get("/swagger/ui.css", file(style, "text/css"), hidden);
+}
+
+/**
+ * The routes as the document shall name them. The plugin leaves out paths with a wildcard, and keeps the slash that a
+ * group's own path ends in.
+ */
+function describedRoutes(routes: AnyElysia): AnyElysia {
+  const described = new Elysia();
+  const nothing = () => null;
+  for (const { method, path, hooks } of routes.routes) {
+    // Made by `operation`, which puts the places there; a route without a description has no detail.
+    const { [PLACES]: places, ...detail } = (hooks?.detail ?? {}) as Record<string, unknown> & { [PLACES]?: Places };
+    described.route(method, (places?.at ?? path).replace(/(?<=.)\/$/, ""), nothing, { detail });
+    for (const other of places?.also ?? []) described.route(other.method, other.at, nothing, { detail: other.detail });
+  }
+  return described;
 }

@@ -1,7 +1,7 @@
 import { type TSchema, Type } from "typebox";
 
-/** An error body. Spec: Errors. */
-const ErrorSchema = Type.Object({
+/** An error body; descriptions refer to it by its name, `Error`. Spec: Errors. */
+export const ERROR_SCHEMA = Type.Object({
   code: Type.Integer({ description: "The HTTP status" }),
   message: Type.String(),
   data: Type.Optional(
@@ -24,6 +24,7 @@ const ERROR_TEXTS: Readonly<Record<number, string>> = {
   416: "Range not satisfiable",
   429: "Rate limit exceeded",
   500: "Internal error",
+  502: "Another server failed",
   503: "Unavailable",
   507: "No space left",
 };
@@ -39,8 +40,8 @@ interface OperationOptions {
   tag: string;
   summary: string;
   description?: string;
-  /** Who may call: `public` (rules may still ask), `user`, `serviceKey`, or either by rules. */
-  security: "public" | "user" | "serviceKey" | "rules";
+  /** Who may call: `public` (rules may still ask), `user`, `serviceKey`, `caller` (either), or anybody by `rules`. */
+  security: "public" | "user" | "serviceKey" | "caller" | "rules";
   /** Path parameters with their meaning; each is a required string. */
   path?: Readonly<Record<string, string>>;
   query?: readonly OperationParameter[];
@@ -50,17 +51,37 @@ interface OperationOptions {
   answers: Readonly<Record<number, { description: string; schema?: TSchema; contentType?: string }>>;
   /** Statuses that come with an error body; 429 and 500 are everywhere. */
   errors: readonly number[];
+  /** Where the description belongs when the route's own path is wider, as `/files/*` is. */
+  at?: string;
+  /** What a wide route does besides, each told as an endpoint of its own. */
+  also?: readonly (OperationOptions & { method: "GET" | "HEAD"; at: string })[];
+}
+
+/** The member of `detail` that says where descriptions belong; it is taken out before the document is made. */
+export const PLACES = "x-places";
+
+export interface Places {
+  /** null: the route's own path. */
+  at: string | null;
+  also: readonly { method: string; at: string; detail: Record<string, unknown> }[];
 }
 
 const SECURITY = {
   public: [{}],
   user: [{ bearer: [] }],
   serviceKey: [{ serviceKey: [] }],
+  caller: [{ bearer: [] }, { serviceKey: [] }],
   rules: [{}, { bearer: [] }, { serviceKey: [] }],
 };
 
 /** The OpenAPI description of a route, for Elysia's `detail`. It documents; parsing is the area's own. */
 export function operation(options: OperationOptions): { detail: Record<string, unknown> } {
+  const also = (options.also ?? []).map((one) => ({ method: one.method, at: one.at, detail: describe(one) }));
+  const places: Places = { at: options.at ?? null, also };
+  return { detail: { ...describe(options), [PLACES]: places } };
+}
+
+function describe(options: OperationOptions): Record<string, unknown> {
   const parameter = (place: string, required: boolean) => (one: OperationParameter) => ({
     name: one.name,
     in: place,
@@ -82,29 +103,27 @@ export function operation(options: OperationOptions): { detail: Record<string, u
   for (const status of [...options.errors, 429, 500]) {
     responses[status] ??= {
       description: ERROR_TEXTS[status] ?? "Error",
-      content: { "application/json": { schema: ErrorSchema } },
+      content: { "application/json": { schema: { $ref: "#/components/schemas/Error" } } },
     };
   }
   return {
-    detail: {
-      tags: [options.tag],
-      summary: options.summary,
-      ...(options.description === undefined ? {} : { description: options.description }),
-      security: SECURITY[options.security],
-      parameters: [
-        ...path.map(parameter("path", true)),
-        ...(options.query ?? []).map(parameter("query", false)),
-        ...(options.headers ?? []).map(parameter("header", false)),
-      ],
-      ...(options.body === undefined
-        ? {}
-        : {
-            requestBody: {
-              required: true,
-              content: { [options.body.contentType ?? "application/json"]: { schema: options.body.schema } },
-            },
-          }),
-      responses,
-    },
+    tags: [options.tag],
+    summary: options.summary,
+    ...(options.description === undefined ? {} : { description: options.description }),
+    security: SECURITY[options.security],
+    parameters: [
+      ...path.map(parameter("path", true)),
+      ...(options.query ?? []).map(parameter("query", false)),
+      ...(options.headers ?? []).map(parameter("header", false)),
+    ],
+    ...(options.body === undefined
+      ? {}
+      : {
+          requestBody: {
+            required: true,
+            content: { [options.body.contentType ?? "application/json"]: { schema: options.body.schema } },
+          },
+        }),
+    responses,
   };
 }

@@ -14,7 +14,10 @@ const tag = "Storage";
 const bucket = "A bucket declared under `storage.buckets`";
 const key = "The file's key; slashes as they are, or as %2F";
 const inBucket = { bucket };
-const ofFile = { bucket, "*": key };
+const ofFile = { bucket, key };
+/** The routes end in a wildcard, since keys hold slashes; a document can only name the key. */
+const FILE = "/api/storage/:bucket/:key";
+const METADATA = `${FILE}/metadata`;
 
 const Uploaded = Type.String({ format: "date-time" });
 const StoredFile = Type.Object({
@@ -28,6 +31,7 @@ const Ok = Type.Object({ ok: Type.Literal(true) });
 const Key = Type.String({ minLength: 1, description: "1 to 1024 bytes of UTF-8" });
 const Bytes = Type.String({ format: "binary" });
 const Part = Type.Object({ partNumber: Type.Integer({ minimum: 1, maximum: PART_NUMBER_MAX }), etag: Type.String() });
+const StoredPart = Type.Object({ ...Part.properties, size: Type.Integer({ description: "Bytes" }) });
 const Expiry = Type.Optional(
   Type.Integer({
     minimum: 1,
@@ -42,7 +46,7 @@ const json = (description: string, schema: ReturnType<typeof Type.Object>) => ({
 /** What the routes say of themselves in the OpenAPI document. */
 export const DESCRIPTIONS = {
   list: operation({
-    ...{ tag, summary: "List the files that the caller may read, by key", security: "user", path: inBucket },
+    ...{ tag, summary: "List the files that the caller may read, by key", security: "caller", path: inBucket },
     query: [
       { name: "prefix", description: "Keys that begin with this" },
       {
@@ -66,8 +70,30 @@ export const DESCRIPTIONS = {
   }),
   download: operation({
     ...{ tag, summary: "Download a file", security: "rules", path: ofFile },
-    description:
-      "`KEY/metadata` answers the stored file object as JSON, `uploads/ID/parts?key=KEY` the parts of a multipart upload. HEAD answers the headers alone.",
+    at: FILE,
+    also: [
+      {
+        ...{ tag, summary: "Whether a file exists", security: "rules", path: ofFile },
+        ...{ method: "HEAD", at: FILE },
+        query: [{ name: "token", description: "Of a signed URL" }],
+        answers: { 200: { description: "It does; the headers of its download" } },
+        errors: [400, 401, 403, 404],
+      },
+      {
+        ...{ tag, summary: "What is known of a file", security: "caller", path: ofFile },
+        ...{ method: "GET", at: METADATA },
+        answers: { 200: json("The stored file", StoredFile) },
+        errors: [400, 401, 403, 404],
+      },
+      {
+        ...{ tag, summary: "List the parts of a multipart upload", security: "caller" },
+        ...{ method: "GET", at: "/api/storage/:bucket/uploads/:uploadId/parts" },
+        path: { bucket, uploadId: "Of a multipart upload that is not finished" },
+        query: [{ name: "key", required: true, description: "The file's key" }],
+        answers: { 200: json("By number", Type.Object({ parts: Type.Array(StoredPart) })) },
+        errors: [400, 401, 403, 404],
+      },
+    ],
     query: [
       { name: "token", description: "Of a signed URL" },
       { name: "thumb", description: "A size that the bucket declares, such as 200x200" },
@@ -82,25 +108,28 @@ export const DESCRIPTIONS = {
   }),
   signedUpload: operation({
     ...{ tag, summary: "Upload to a signed URL", security: "public", path: ofFile },
+    at: FILE,
     query: [{ name: "token", required: true, description: "Of the signed URL; good once" }],
     body: { schema: Bytes, contentType: "application/octet-stream" },
     answers: { 200: json("The stored file", StoredFile) },
     errors: [400, 401, 403, 404, 408, 413, 507],
   }),
   remove: operation({
-    ...{ tag, summary: "Delete a file", security: "user", path: ofFile },
+    ...{ tag, summary: "Delete a file", security: "caller", path: ofFile },
+    at: FILE,
     answers: { 200: json("It is gone", Ok) },
     errors: [400, 401, 403, 404],
   }),
   patchMetadata: operation({
-    ...{ tag, summary: "Set custom metadata", security: "user", path: { bucket, "*": "`KEY/metadata`" } },
+    ...{ tag, summary: "Set custom metadata", security: "caller", path: ofFile },
+    at: METADATA,
     description: "Members not named stay; null removes one.",
     body: { schema: Type.Record(Type.String(), Type.Union([Type.String(), Type.Null()])) },
     answers: { 200: json("The stored file", StoredFile) },
     errors: [400, 401, 403, 404, 413, 415],
   }),
   upload: operation({
-    ...{ tag, summary: "Upload a file", security: "user", path: inBucket },
+    ...{ tag, summary: "Upload a file", security: "caller", path: inBucket },
     body: {
       contentType: "multipart/form-data",
       schema: Type.Object({
@@ -113,7 +142,7 @@ export const DESCRIPTIONS = {
     errors: [400, 401, 403, 404, 408, 409, 413, 415, 507],
   }),
   removeBatch: operation({
-    ...{ tag, summary: "Delete several files, each by the delete rule", security: "user", path: inBucket },
+    ...{ tag, summary: "Delete several files, each by the delete rule", security: "caller", path: inBucket },
     body: { schema: Type.Object({ keys: Type.Array(Key, { maxItems: BATCH_DELETE_KEYS_MAX }) }) },
     answers: {
       200: json(
@@ -127,13 +156,13 @@ export const DESCRIPTIONS = {
     errors: [400, 401, 403, 404, 415],
   }),
   signedUrl: operation({
-    ...{ tag, summary: "Sign a download URL", security: "user", path: inBucket },
+    ...{ tag, summary: "Sign a download URL", security: "caller", path: inBucket },
     body: { schema: Type.Object({ key: Key, expiresIn: Expiry }) },
     answers: { 200: json("Good for GET and HEAD until it expires", Type.Object({ url: Type.String() })) },
     errors: [400, 401, 403, 404, 415],
   }),
   signedUrls: operation({
-    ...{ tag, summary: "Sign several download URLs", security: "user", path: inBucket },
+    ...{ tag, summary: "Sign several download URLs", security: "caller", path: inBucket },
     description: "Files that do not exist are left out; one that may not be read denies the request.",
     body: {
       schema: Type.Object({
@@ -152,13 +181,13 @@ export const DESCRIPTIONS = {
     errors: [400, 401, 403, 404, 415],
   }),
   signedUploadUrl: operation({
-    ...{ tag, summary: "Sign an upload URL, good for one PUT", security: "user", path: inBucket },
+    ...{ tag, summary: "Sign an upload URL, good for one PUT", security: "caller", path: inBucket },
     body: { schema: Type.Object({ key: Key, expiresIn: Expiry }) },
     answers: { 200: json("The URL to PUT the bytes to", Type.Object({ url: Type.String() })) },
     errors: [400, 401, 403, 404, 415],
   }),
   createUpload: operation({
-    ...{ tag, summary: "Begin a multipart upload", security: "user", path: inBucket },
+    ...{ tag, summary: "Begin a multipart upload", security: "caller", path: inBucket },
     body: {
       schema: Type.Object({
         key: Key,
@@ -170,7 +199,7 @@ export const DESCRIPTIONS = {
     errors: [400, 401, 403, 404, 409, 413, 415],
   }),
   putPart: operation({
-    ...{ tag, summary: "Upload one part; parts may come in parallel", security: "user", path: inBucket },
+    ...{ tag, summary: "Upload one part; parts may come in parallel", security: "caller", path: inBucket },
     query: [
       { name: "uploadId", required: true },
       { name: "partNumber", required: true, schema: Type.Integer({ minimum: 1, maximum: PART_NUMBER_MAX }) },
@@ -181,7 +210,7 @@ export const DESCRIPTIONS = {
     errors: [400, 401, 403, 404, 408, 413, 507],
   }),
   completeUpload: operation({
-    ...{ tag, summary: "Make the parts one file", security: "user", path: inBucket },
+    ...{ tag, summary: "Make the parts one file", security: "caller", path: inBucket },
     body: { schema: Type.Object({ ...NamedUpload, parts: Type.Array(Part) }) },
     answers: {
       200: json("The file", Type.Object({ key: Type.String(), size: Type.Integer(), uploaded: Uploaded })),
@@ -189,7 +218,7 @@ export const DESCRIPTIONS = {
     errors: [400, 401, 403, 404, 409, 413, 415, 507],
   }),
   abortUpload: operation({
-    ...{ tag, summary: "Give a multipart upload up", security: "user", path: inBucket },
+    ...{ tag, summary: "Give a multipart upload up", security: "caller", path: inBucket },
     body: { schema: Type.Object(NamedUpload) },
     answers: { 200: json("It is gone", Ok) },
     errors: [400, 401, 403, 404, 415],

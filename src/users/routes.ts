@@ -11,7 +11,7 @@ import type { UsersService } from "./service.ts";
 const LIST_LIMIT = 20;
 const LIST_LIMIT_MAX = 1_000;
 
-const tag = "users";
+const tag = "Administration";
 const security = "serviceKey";
 const path = { id: "The user's id" };
 const nullable = (schema: TSchema): TSchema => Type.Union([schema, Type.Null()]);

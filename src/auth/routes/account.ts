@@ -30,7 +30,7 @@ export interface RouteDeps {
   signUpLimit: (address: string) => void;
 }
 
-const tag = "auth";
+const tag = "Auth";
 
 export function passwordRoutes({ http, config, authLimit, signUpLimit }: RouteDeps, auth: AuthService): AnyElysia {
   const minLength = config.password?.minLength ?? PASSWORD_MIN_CHARACTERS;

@@ -16,7 +16,7 @@ const URL_MAX_CHARACTERS = 2_048;
 const TOKEN_MAX_CHARACTERS = 256;
 const SECRET_MAX_CHARACTERS = 4_096;
 
-const tag = "auth";
+const tag = "Auth";
 const Email = Type.String({ format: "email" });
 const redirectUrl = Type.Optional(Type.String({ description: "Must match `auth.redirectUrls`" }));
 const token = Type.String({ description: "From the mail; good once" });

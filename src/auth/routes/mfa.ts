@@ -13,7 +13,7 @@ import { OkSchema, TokenSchema } from "./schemas.ts";
 
 const TEXT_MAX_CHARACTERS = 256;
 const PASSWORD_MAX_CHARACTERS = 4_096;
-const tag = "auth";
+const tag = "Auth";
 
 /** Second factors. Decisions 6. */
 export function mfaRoutes({ http, config, authLimit }: RouteDeps, mfa: MfaService, auth: AuthService): AnyElysia {

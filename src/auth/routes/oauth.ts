@@ -13,7 +13,7 @@ import { nullable, OkSchema } from "./schemas.ts";
 
 const COOKIE = "platform_oauth";
 const COOKIE_PATH = "/api/auth/oauth";
-const tag = "auth";
+const tag = "Auth";
 
 interface OAuthRouteDeps extends RouteDeps {
   publicUrl: () => string;

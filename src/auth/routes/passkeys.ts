@@ -10,7 +10,7 @@ import { callerOf, clientOf } from "./context.ts";
 import { AnyObject, nullable, OkSchema, SignInSchema } from "./schemas.ts";
 
 const NAME_MAX_CHARACTERS = 128;
-const tag = "auth";
+const tag = "Auth";
 
 /** Passkeys; `passkeys` is null where the config declares none. Decisions 6. */
 export function passkeyRoutes({ http, authLimit }: RouteDeps, passkeys: PasskeyService | null): AnyElysia {
