@@ -61,12 +61,30 @@ export function parseBatch(body: JsonObject): BatchBody {
   };
 }
 
-/** Runs `work`; its failure names the operation. */
-function at<T>(place: string, work: () => T): T {
-  try {
-    return work();
-  } catch (cause) {
-    throw atOperation(cause, place);
+/**
+ * The operations of one transaction, some of which may have to await a rule or hook. Those after it are still tried, so that
+ * everything that is awaited is awaited together and the transaction runs again once, not once for each.
+ */
+class Operations {
+  readonly #awaited: Promise<unknown>[] = [];
+
+  /** null: it waits. A failure names the operation, unless it may come of one that waits. */
+  run<T>(place: string, work: () => T): T | null {
+    try {
+      return work();
+    } catch (cause) {
+      if (!(cause instanceof Suspended)) {
+        this.finish();
+        throw atOperation(cause, place);
+      }
+      this.#awaited.push(cause.settled);
+      return null;
+    }
+  }
+
+  /** Throws `Suspended` when any of them waits. */
+  finish(): void {
+    if (this.#awaited.length > 0) throw new Suspended(Promise.all(this.#awaited));
   }
 }
 
@@ -80,10 +98,10 @@ export function runBatch(
   options: { upsert: boolean },
 ): BatchResult {
   const { model, validator } = table;
-  const toPatch = (changes: JsonObject): Patch => parsePatch(model, validator, changes);
   const target = model.byName.get("id");
+  const operations = new Operations();
   const inserted = body.inserts.map((one, index) =>
-    at(`inserts.${index}`, () => {
+    operations.run(`inserts.${index}`, () => {
       if (!options.upsert || target === undefined || one["id"] === undefined) {
         return mutations.insert(context, grants, table, one, index);
       }
@@ -91,15 +109,19 @@ export function runBatch(
     }),
   );
   const updated = body.updates.map(({ id, data }, index) =>
-    at(`updates.${index}`, () => mutations.update(context, grants, table, id, toPatch(data))),
+    operations.run(`updates.${index}`, () =>
+      mutations.update(context, grants, table, id, parsePatch(model, validator, data)),
+    ),
   );
   const deleted = body.deletes.map((id, index) =>
-    at(`deletes.${index}`, () => {
+    operations.run(`deletes.${index}`, () => {
       mutations.delete(context, grants, table, id);
       return { id };
     }),
   );
-  return { inserted, updated, deleted };
+  operations.finish();
+  const isDone = <T>(result: T | null): result is T => result !== null;
+  return { inserted: inserted.filter(isDone), updated: updated.filter(isDone), deleted: deleted.filter(isDone) };
 }
 
 export interface ByFilterBody {
@@ -159,17 +181,17 @@ export async function runByFilter(
   return deps.writes.run(file, principal, (context) => {
     let processed = 0;
     let succeeded = 0;
+    const operations = new Operations();
     for (const id of ids) {
-      const record = store.get(context.tx, id);
-      if (
-        record === null ||
-        !matches(body.filter, record) ||
-        !isReadable(deps.door, grants.read, context, table, record)
-      )
-        continue;
-      processed++;
-      if (changeOne(deps.mutations, context, grants, table, id, body)) succeeded++;
+      operations.run(id, () => {
+        const record = store.get(context.tx, id);
+        if (record === null || !matches(body.filter, record)) return;
+        if (!isReadable(deps.door, grants.read, context, table, record)) return;
+        processed++;
+        if (changeOne(deps.mutations, context, grants, table, id, body)) succeeded++;
+      });
     }
+    operations.finish();
     return { processed, succeeded };
   });
 }

@@ -214,6 +214,25 @@ describe("asynchronous rules", () => {
   });
 });
 
+test("[TB52] hundreds of asynchronous rules in one batch", async () => {
+  const S = path("slow");
+  const inserts = Array.from({ length: 200 }, (_, index) => ({ id: `many-${index}`, n: index % 10, ownerId: ann.id }));
+  const many = await ann.post<{ inserted: JsonObject[] }>(`${S}/batch`, { inserts });
+  expect(many.status).toBe(200);
+  expect(many.body.inserted.map((one) => one["id"])).toEqual(inserts.map((one) => one.id));
+  const refused = await ann.post<ErrorAnswer>(`${S}/batch`, {
+    inserts: [
+      { id: "fine", n: 1 },
+      { id: "not", n: 10 },
+    ],
+  });
+  expect(refused.status).toBe(403);
+  expect(Object.keys(refused.body.data ?? {})).toEqual(["inserts.1"]);
+  expect((await ann.get(`${S}/fine`)).status).toBe(404);
+  const byFilter = await ann.post(`${S}/batch-by-filter`, { action: "delete", filter: [["id", "contains", "many-"]] });
+  expect(byFilter.body).toEqual({ processed: 200, succeeded: 200 });
+});
+
 test("[TB53] who may do nothing learns nothing", async () => {
   expect(await status(platform.post(path("locked"), "nonsense"))).toBe(401);
   expect(await status(ann.post(`${path("locked")}/batch`, { inserts: 5 }))).toBe(403);
