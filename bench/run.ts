@@ -4,6 +4,7 @@ import { join, resolve } from "node:path";
 import { keyValue, realtime, rooms, vectors } from "./sections/areas.ts";
 import { authentication } from "./sections/auth.ts";
 import { processSection } from "./sections/process.ts";
+import { storage } from "./sections/storage.ts";
 import { tables } from "./sections/tables.ts";
 import { busyNote, sectionText, withSection } from "./support/report.ts";
 import type { Bench, Section } from "./support/section.ts";
@@ -11,7 +12,16 @@ import type { Bench, Section } from "./support/section.ts";
 // `npm run bench`: measures the compiled executable and writes bench/RESULTS.md. `npm run bench -- tables process` measures
 // some parts and leaves the others as they are. PLATFORM_EXECUTABLE: that one, instead of one that is built first.
 
-const SECTIONS: readonly Section[] = [tables, processSection, authentication, keyValue, vectors, realtime, rooms];
+const SECTIONS: readonly Section[] = [
+  tables,
+  processSection,
+  authentication,
+  storage,
+  keyValue,
+  vectors,
+  realtime,
+  rooms,
+];
 const RESULTS = resolve(import.meta.dir, "RESULTS.md");
 const root = resolve(import.meta.dir, "..");
 

@@ -37,7 +37,7 @@ export const FORM_FIELD_MAX_BYTES = 64 * 1024;
 /** A body of which nothing arrives for so long is given up. */
 export const UPLOAD_STALL_MS = MINUTE_MS;
 /** Bytes gathered before they go to the disk. */
-export const WRITE_BUFFER_BYTES = 256 * 1024;
+export const WRITE_BUFFER_BYTES = 512 * 1024;
 
 /** Between a file's end and its unlink, so that an answer that has just named it can open it. */
 export const UNLINK_DELAY_MS = SECOND_MS;

@@ -16,7 +16,7 @@ const unlinkFile = promisify(unlink);
 
 /**
  * Whole files in one directory, fanned out by the last two characters of their random ids. A file is written under
- * `incoming/`, synced, renamed to its place, and the place synced: what stands there is whole.
+ * `incoming/`, renamed to its place, and both are synced before `finish` resolves; only then may a record name it.
  */
 export function createLocalFiles(directory: string): FileStore {
   const incoming = join(directory, "incoming");
@@ -110,9 +110,10 @@ async function createIncoming(path: string, settle: (path: string) => Promise<vo
     },
     async finish() {
       await flush();
-      await guarded(syncBytes(descriptor));
+      // The bytes and the name are synced side by side: until both are, no record names the file, so nobody reads it.
+      const settled = await Promise.allSettled([guarded(syncBytes(descriptor)), guarded(settle(path))]);
+      for (const outcome of settled) if (outcome.status === "rejected") throw outcome.reason;
       await end();
-      await guarded(settle(path));
     },
     async discard() {
       await end();

@@ -1,0 +1,164 @@
+import { Database } from "bun:sqlite";
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { SERVICE_KEY, type TestPlatform, temporaryDirectory, testPlatform } from "../../tests/support/index.ts";
+
+const CONNECTIONS = 16;
+const ROUND_SECONDS = 3;
+const ROUNDS = 5;
+const FILE_BYTES = 1024 * 1024;
+/** As browsers write them. */
+const BOUNDARY = "----WebKitFormBoundary7MA4YWxkTrZu0gW";
+const LISTED_OBJECTS = 100_000;
+const LIST_REQUESTS = 500;
+
+export interface StorageFigures {
+  downloadsPerSecond: number;
+  downloadP99Ms: number;
+  downloadFloorPerSecond: number;
+  uploadsPerSecond: number;
+  uploadP99Ms: number;
+  uploadFloorPerSecond: number;
+  /** 100 of 100,000 files, at random places. */
+  listP50Ms: number;
+  listP99Ms: number;
+}
+
+interface Round {
+  perSecond: number;
+  p99Ms: number;
+}
+
+const RESULT = `done = function(summary, latency)
+  local errors = summary.errors.status + summary.errors.connect + summary.errors.read + summary.errors.timeout
+  io.write(string.format("RESULT %f %f %d", summary.requests / summary.duration * 1e6, latency:percentile(99) / 1e3, errors))
+end`;
+
+/** wrk's script for uploads: the same form to the server and to the floor, each connection a key of its own. */
+function uploadScript(directory: string): string {
+  const path = join(directory, "upload.lua");
+  writeFileSync(
+    path,
+    `local requests = {}
+     local n = 0
+     -- Written out beforehand: what the generator does meanwhile is taken from the server's machine.
+     init = function()
+       local file = string.rep("0123456789abcdef", ${FILE_BYTES / 16})
+       local headers = { ["content-type"] = "multipart/form-data; boundary=${BOUNDARY}", ["x-platform-service-key"] = "${SERVICE_KEY}" }
+       local head = '--${BOUNDARY}\\r\\nContent-Disposition: form-data; name="file"; filename="a"\\r\\n\\r\\n'
+       for i = 0, ${CONNECTIONS - 1} do
+         local key = '--${BOUNDARY}\\r\\nContent-Disposition: form-data; name="key"\\r\\n\\r\\nbench/' .. i .. '\\r\\n'
+         requests[i] = wrk.format("POST", "/api/storage/files/upload", headers, key .. head .. file .. "\\r\\n--${BOUNDARY}--\\r\\n")
+       end
+     end
+     request = function()
+       n = n + 1
+       return requests[n % ${CONNECTIONS}]
+     end
+     ${RESULT}`,
+  );
+  return path;
+}
+
+function downloadScript(directory: string): string {
+  const path = join(directory, "download.lua");
+  writeFileSync(path, RESULT);
+  return path;
+}
+
+async function load(url: string, path: string): Promise<Round> {
+  const args = ["-t1", `-c${CONNECTIONS}`, `-d${ROUND_SECONDS}`, "-s", path, url];
+  const wrk = Bun.spawn(["wrk", ...args], { stdout: "pipe", stderr: "inherit" });
+  const [, perSecond, p99Ms, errors] = /RESULT (\S+) (\S+) (\d+)/.exec(await new Response(wrk.stdout).text()) ?? [];
+  if (perSecond === undefined || errors !== "0")
+    throw new Error(`wrk against ${url}: ${errors ?? "no"} errors reported`);
+  return { perSecond: Number(perSecond), p99Ms: Number(p99Ms) };
+}
+
+const at = (numbers: readonly number[], share: number): number =>
+  numbers.toSorted((a, b) => a - b)[Math.floor((numbers.length - 1) * share)] ?? Number.NaN;
+
+/** The server and the floor by turns, so that the machine's moods meet both. */
+async function compare(urls: readonly [ours: string, floor: string], path: string) {
+  const rounds: [Round, Round][] = [];
+  for (let round = 0; round < ROUNDS; round++) rounds.push([await load(urls[0], path), await load(urls[1], path)]);
+  return {
+    perSecond: at(
+      rounds.map(([ours]) => ours.perSecond),
+      0.5,
+    ),
+    p99Ms: at(
+      rounds.map(([ours]) => ours.p99Ms),
+      0.5,
+    ),
+    floorPerSecond: at(
+      rounds.map(([, floor]) => floor.perSecond),
+      0.5,
+    ),
+  };
+}
+
+/** Records alone: a list never looks at the bytes. Written while the server is down, as 100,000 uploads take long. */
+async function fillBucket(platform: TestPlatform): Promise<void> {
+  await platform.kill("SIGTERM");
+  const database = new Database(join(platform.dataDirectory, "system.db"));
+  const insert = database.query(
+    "INSERT INTO storage_objects (bucket, key, fileId, size, contentType, uploaded) VALUES ('listed', ?, ?, 1, 'text/plain', 0)",
+  );
+  database.transaction(() => {
+    for (let index = 0; index < LISTED_OBJECTS; index++) insert.run(keyAt(index), Bun.randomUUIDv7());
+  })();
+  database.close();
+  await platform.restart();
+}
+
+const keyAt = (index: number): string => `photos/${String(index).padStart(6, "0")}.jpg`;
+
+async function listLatencies(platform: TestPlatform): Promise<number[]> {
+  const latencies: number[] = [];
+  for (let index = 0; index < LIST_REQUESTS; index++) {
+    const after = keyAt((index * 7919) % (LISTED_OBJECTS - 200));
+    const query = { limit: 100, cursor: Buffer.from(after).toString("base64url") };
+    const begin = performance.now();
+    const page = await platform.service.get<{ objects: unknown[] }>("/api/storage/listed", { query });
+    latencies.push(performance.now() - begin);
+    if (page.body.objects.length !== 100) throw new Error(`a page of ${page.body.objects.length} objects`);
+  }
+  return latencies;
+}
+
+/** Files of 1 MiB up and down, 16 clients; lists in a large bucket, one client. */
+export async function measureStorage(): Promise<StorageFigures> {
+  const directory = temporaryDirectory();
+  const file = join(directory, "file.bin");
+  writeFileSync(file, new Uint8Array(FILE_BYTES));
+  const platform = await testPlatform({
+    config: {
+      storage: { buckets: { files: { access: { read: true } }, listed: {} } },
+      analytics: { requestLog: false },
+    },
+  });
+  const floor = Bun.spawn([process.execPath, join(import.meta.dir, "../storage-floor.ts"), directory, file], {
+    ...{ stdin: "ignore", stdout: "pipe", stderr: "inherit" },
+  });
+  try {
+    const { value } = await floor.stdout.getReader().read();
+    const floorUrl = new TextDecoder().decode(value).trim();
+    const form = new FormData();
+    form.append("key", "file");
+    form.append("file", Bun.file(file));
+    await platform.service.fetch("/api/storage/files/upload", { method: "POST", body: form });
+    const down = await compare([`${platform.url}/api/storage/files/file`, floorUrl], downloadScript(directory));
+    const up = await compare([platform.url, floorUrl], uploadScript(directory));
+    await fillBucket(platform);
+    const lists = await listLatencies(platform);
+    return {
+      ...{ downloadsPerSecond: down.perSecond, downloadP99Ms: down.p99Ms, downloadFloorPerSecond: down.floorPerSecond },
+      ...{ uploadsPerSecond: up.perSecond, uploadP99Ms: up.p99Ms, uploadFloorPerSecond: up.floorPerSecond },
+      ...{ listP50Ms: at(lists, 0.5), listP99Ms: at(lists, 0.99) },
+    };
+  } finally {
+    floor.kill();
+    await platform.stop();
+  }
+}
