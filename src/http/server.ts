@@ -10,7 +10,7 @@ const METHODS = ["GET", "POST", "PUT", "PATCH", "DELETE"] as const;
  * preflights, HEAD where there is GET. Decisions 13.
  */
 export function createServer(http: Http, cors: Cors): AnyElysia {
-  const server = new Elysia({ normalize: false });
+  const server = new Elysia({ normalize: false, handler: { standardHostname: false } });
 
   const allowedMethods = (path: string): string[] => {
     const methods: string[] = METHODS.filter((method) => server.router.http.find(method, path) !== null);
@@ -27,7 +27,8 @@ export function createServer(http: Http, cors: Cors): AnyElysia {
       return new Response(null, { status: 204, headers: { ...headers, "x-request-id": http.nextRequestId() } });
     }
     if (request.method === "HEAD" && allow.includes("GET")) {
-      const { status, headers } = await server.fetch(new Request(request.url, { headers: request.headers }));
+      const get = http.inPlaceOf(request, new Request(request.url, { headers: request.headers }));
+      const { status, headers } = await server.fetch(get);
       return new Response(null, { status, headers });
     }
     if (allow.length === 0) throw notFound(`There is nothing at ${pathname}`);
