@@ -3,6 +3,7 @@ import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { keyValue, realtime, rooms, vectors } from "./sections/areas.ts";
 import { authentication } from "./sections/auth.ts";
+import { largeTables } from "./sections/large-tables.ts";
 import { processSection } from "./sections/process.ts";
 import { storage } from "./sections/storage.ts";
 import { tables } from "./sections/tables.ts";
@@ -14,6 +15,7 @@ import type { Bench, Section } from "./support/section.ts";
 
 const SECTIONS: readonly Section[] = [
   tables,
+  largeTables,
   processSection,
   authentication,
   storage,
