@@ -66,10 +66,13 @@ export interface Http {
   /** The answer to what was thrown. */
   failure(cause: unknown, request: Request, requestId?: string): Response;
   nextRequestId(): string;
+  /** The copy is answered as if it were the original: it came from the same address. Gives the copy. */
+  inPlaceOf(original: Request, copy: Request): Request;
 }
 
 export function createHttp(deps: HttpDeps): Http {
   const nextRequestId = createRequestIds();
+  const originals = new WeakMap<Request, Request>();
 
   const respond = (request: Request, requestId: string, value: unknown): Response => {
     if (value instanceof Response) {
@@ -119,7 +122,7 @@ export function createHttp(deps: HttpDeps): Http {
     return ({ request, params }) => {
       const requestId = nextRequestId();
       const startedAt = deps.onAnswer === undefined ? 0 : performance.now();
-      const address = () => deps.addressOf(request);
+      const address = () => deps.addressOf(originals.get(request) ?? request);
       let principal: Principal = ANONYMOUS;
       const finish = (value: unknown): Response => answered(respond(request, requestId, value));
       const fail = (cause: unknown): Response => answered(failure(cause, request, requestId));
@@ -150,7 +153,13 @@ export function createHttp(deps: HttpDeps): Http {
     };
   };
 
-  return { route, failure, nextRequestId };
+  return {
+    ...{ route, failure, nextRequestId },
+    inPlaceOf(original, copy) {
+      originals.set(copy, original);
+      return copy;
+    },
+  };
 }
 
 /** The router gives null for what it cannot decode, whatever its types say. Errors: 400. */

@@ -13,7 +13,12 @@ export function createServer(http: Http, cors: Cors): AnyElysia {
   const server = new Elysia({ normalize: false, handler: { standardHostname: false } });
 
   const allowedMethods = (path: string): string[] => {
-    const methods: string[] = METHODS.filter((method) => server.router.http.find(method, path) !== null);
+    const inTree = (method: string) => server.router.http.find(method, path) !== null;
+    // Paths without parameters are kept beside the tree, with or without the slash at their end.
+    const { static: fixed } = server.router;
+    const bare = path.replace(/\/$/, "");
+    const isFixed = (method: string) => [bare, `${bare}/`].some((one) => fixed[one]?.[method] !== undefined);
+    const methods: string[] = METHODS.filter((method) => inTree(method) || isFixed(method));
     if (methods.includes("GET") && !methods.includes("HEAD")) methods.push("HEAD");
     if (methods.length > 0) methods.push("OPTIONS");
     return methods;

@@ -1,0 +1,87 @@
+import { expect, test } from "bun:test";
+import { type AnyElysia, Elysia } from "elysia";
+import { ANONYMOUS } from "../access/principal.ts";
+import type { Logger } from "../kernel/logger.ts";
+import { createCors } from "./cors.ts";
+import { createHttp, type Http } from "./http.ts";
+import { createServer } from "./server.ts";
+
+/** A server with these routes, to which every request that it is handed comes from 203.0.113.9. */
+function serve(routes: (http: Http) => AnyElysia) {
+  const logged: { message: string; facts: Record<string, unknown> | undefined }[] = [];
+  const logger: Logger = { info() {}, warn() {}, error: (message, facts) => void logged.push({ message, facts }) };
+  const received = new WeakSet<Request>();
+  const cors = createCors();
+  const http = createHttp({
+    principals: {
+      ofHeaders: () => ANONYMOUS,
+      ofToken: () => Promise.reject(new Error("nobody sends a token here")),
+    },
+    cors,
+    logger,
+    bodyMaxBytes: 1000,
+    globalLimit: () => {},
+    addressOf: (request) => (received.has(request) ? "203.0.113.9" : "127.0.0.1"),
+  });
+  const server = createServer(http, cors).use(routes(http));
+  return {
+    logged,
+    async fetch(path: string, init?: RequestInit): Promise<Response> {
+      const request = new Request(`http://localhost${path}`, init);
+      received.add(request);
+      return server.fetch(request);
+    },
+  };
+}
+
+test("[HT4] what nobody foresaw tells the client a request id, and the log the cause", async () => {
+  const cause = new Error("SELECT secret FROM /var/lib/somewhere");
+  const { fetch, logged } = serve((http) =>
+    new Elysia()
+      .get(
+        "/now",
+        http.route(() => {
+          throw cause;
+        }),
+      )
+      .get(
+        "/later",
+        http.route(async () => {
+          await Promise.resolve();
+          throw cause;
+        }),
+      )
+      .get(
+        "/unserialisable",
+        http.route(() => ({ value: 1n })),
+      ),
+  );
+  for (const path of ["/now", "/later", "/unserialisable"]) {
+    logged.length = 0;
+    const response = await fetch(path);
+    expect([path, response.status]).toEqual([path, 500]);
+    expect(await response.json()).toEqual({ code: 500, message: "Internal error" });
+    const requestId = response.headers.get("x-request-id");
+    expect(requestId).not.toBeNull();
+    expect(logged).toHaveLength(1);
+    expect(logged[0]?.facts).toMatchObject({ requestId, method: "GET", url: path });
+    if (path !== "/unserialisable") expect(logged[0]?.facts?.["cause"]).toBe(cause);
+  }
+});
+
+test("[HT6] [HT11] HEAD comes from the same address as its GET would", async () => {
+  const addresses: string[] = [];
+  const { fetch } = serve((http) =>
+    new Elysia().get(
+      "/where",
+      http.route(({ address }) => {
+        addresses.push(address());
+        return {};
+      }),
+    ),
+  );
+  expect((await fetch("/where")).status).toBe(200);
+  const head = await fetch("/where", { method: "HEAD" });
+  expect([head.status, await head.text()]).toEqual([200, ""]);
+  expect(addresses).toEqual(["203.0.113.9", "203.0.113.9"]);
+});

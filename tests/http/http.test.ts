@@ -1,0 +1,286 @@
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { mkdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { type ErrorAnswer, type TestPlatform, testPlatform } from "../support/index.ts";
+
+const BODY_MAX_BYTES = 2_000;
+const ORIGIN = "https://app.example.com";
+const STRANGER = "https://elsewhere.example.org";
+
+let platform: TestPlatform;
+/** Behind a proxy, with few requests a minute and two origins. */
+let strict: TestPlatform;
+beforeAll(async () => {
+  [platform, strict] = await Promise.all([
+    testPlatform({
+      config: {
+        server: { maxBodySize: BODY_MAX_BYTES },
+        databases: {
+          shared: { tables: { open: {} } },
+          team: { instance: true, tables: { notes: {} } },
+        },
+        storage: { buckets: { files: {} } },
+        kv: { cache: {} },
+      },
+    }),
+    testPlatform({
+      config: {
+        server: { trustProxy: true },
+        cors: { origin: [ORIGIN, "http://localhost:3000"], credentials: true, maxAge: 60 },
+        rateLimits: { global: { requests: 3, window: 2 } },
+        kv: { cache: {} },
+      },
+    }),
+  ]);
+});
+afterAll(() => Promise.all([platform.stop(), strict.stop()]));
+
+const KV = "/api/kv/cache";
+const send = (body: RequestInit["body"], headers: Record<string, string> = { "content-type": "application/json" }) =>
+  platform.service.fetch(KV, { method: "POST", headers, body: body ?? null });
+
+async function expectError(response: Response, status: number): Promise<ErrorAnswer> {
+  expect(response.headers.get("content-type")).toBe("application/json");
+  const text = await response.text();
+  expect([response.status, text]).toEqual([status, expect.stringMatching(/^\{.*\}$/)]);
+  const body: ErrorAnswer = JSON.parse(text);
+  expect(body).toMatchObject({ code: status, message: expect.stringMatching(/./) });
+  expect(Object.keys(body).filter((name) => !["code", "message", "data"].includes(name))).toEqual([]);
+  return body;
+}
+
+test("[HT1] [HT2] an unknown path is 404 whatever its method and credentials", async () => {
+  for (const path of ["/", "/api", "/api/", "/nothing", "/api/nothing/at/all", "/api/kv", "/swagger/other"]) {
+    for (const method of ["GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"]) {
+      for (const client of [platform, platform.withKey("wrong"), platform.as("wrong")]) {
+        await expectError(await client.fetch(path, { method }), 404);
+      }
+    }
+    expect((await platform.fetch(path, { method: "HEAD" })).status).toBe(404);
+  }
+});
+
+test("[HT1] [HT2] a wrong method is 405 with what is allowed, before credentials", async () => {
+  const cases: [string, string, string][] = [
+    ["DELETE", "/api/health", "GET, HEAD, OPTIONS"],
+    ["GET", "/api/auth/signup", "POST, OPTIONS"],
+    ["PUT", "/api/auth/me", "GET, PATCH, HEAD, OPTIONS"],
+    ["DELETE", "/api/auth/me/", "GET, PATCH, HEAD, OPTIONS"],
+    ["GET", KV, "POST, OPTIONS"],
+    ["PUT", "/api/db/shared/tables/open", "GET, POST, HEAD, OPTIONS"],
+    ["POST", "/api/db/shared/tables/open/id", "GET, PATCH, DELETE, HEAD, OPTIONS"],
+    ["PATCH", "/swagger", "GET, HEAD, OPTIONS"],
+  ];
+  for (const [method, path, allow] of cases) {
+    for (const client of [platform, platform.withKey("wrong"), platform.as("wrong")]) {
+      const response = await client.fetch(path, { method });
+      expect([method, path, response.headers.get("allow")]).toEqual([method, path, allow]);
+      await expectError(response, 405);
+    }
+  }
+});
+
+test("[HT3] a body that is no JSON, or the wrong kind of it, is 400", async () => {
+  for (const body of ["", "{", "undefined", "{'a': 1}", '{"action": "get"', "[]", "null", "1", '"text"']) {
+    await expectError(await send(body), 400);
+  }
+  const deep = (levels: number) => `{"action":"set","key":"deep","value":${"[".repeat(levels)}${"]".repeat(levels)}}`;
+  expect((await send(deep(50))).status).toBe(200);
+  await expectError(await send(deep(100)), 400);
+});
+
+test("[HT3] another content type, or none, is 415", async () => {
+  const body = '{"action":"get","key":"a"}';
+  for (const type of ["text/plain", "application/x-www-form-urlencoded", "multipart/form-data; boundary=x", "json"]) {
+    await expectError(await send(body, { "content-type": type }), 415);
+  }
+  await expectError(await send(new TextEncoder().encode(body), {}), 415);
+  for (const type of ["application/json; charset=utf-8", "Application/JSON", "application/merge-patch+json"]) {
+    expect([type, (await send(body, { "content-type": type })).status]).toEqual([type, 200]);
+  }
+});
+
+test("[HT3] a body over its limit is 413, whether or not its length was declared", async () => {
+  const bytes = (length: number) => {
+    const frame = '{"action":"set","key":"size","value":""}';
+    return new TextEncoder().encode(frame.replace('""', `"${"x".repeat(length - frame.length)}"`));
+  };
+  const inChunks = (whole: Uint8Array) =>
+    new ReadableStream({
+      start(controller) {
+        for (let at = 0; at < whole.length; at += 500) controller.enqueue(whole.slice(at, at + 500));
+        controller.close();
+      },
+    });
+  for (const form of [(whole: Uint8Array<ArrayBuffer>) => whole, inChunks]) {
+    expect((await send(form(bytes(BODY_MAX_BYTES)))).status).toBe(200);
+    await expectError(await send(form(bytes(BODY_MAX_BYTES + 1))), 413);
+    await expectError(await send(form(bytes(BODY_MAX_BYTES * 100))), 413);
+  }
+});
+
+test("[HT4] a broken file is 500 without internals, and the log names the request", async () => {
+  const directory = join(platform.dataDirectory, "databases", "team");
+  mkdirSync(directory, { recursive: true });
+  writeFileSync(join(directory, "broken.db"), "this is no database".repeat(500));
+  const response = await platform.service.fetch("/api/db/team/broken/tables/notes");
+  const requestId = response.headers.get("x-request-id") ?? "";
+  expect(await expectError(response, 500)).toEqual({ code: 500, message: "Internal error" });
+  // What the process prints reaches the test a moment later.
+  for (let turn = 0; turn < 100 && !platform.stderr().includes(requestId); turn++) await Bun.sleep(20);
+  expect(platform.stderr()).toContain(requestId);
+  expect((await platform.get("/api/health")).status).toBe(200);
+});
+
+test("[HT5] every answer has a request id of its own", async () => {
+  const requests: [string, string][] = [
+    ...["/api/health", "/api/config", "/swagger", "/swagger/json", "/nothing", KV].map((path): [string, string] => [
+      "GET",
+      path,
+    ]),
+    ...[["OPTIONS", KV] satisfies [string, string], ["HEAD", "/api/health"] satisfies [string, string]],
+    ...[["POST", KV] satisfies [string, string], ["DELETE", "/api/health"] satisfies [string, string]],
+  ];
+  const ids = await Promise.all(
+    Array.from({ length: 10 }, () => requests)
+      .flat()
+      .map(async ([method, path]) => (await platform.fetch(path, { method })).headers.get("x-request-id")),
+  );
+  expect(ids.filter((id) => id === null || !/^[\w-]{8,64}$/.test(id))).toEqual([]);
+  expect(new Set(ids).size).toBe(ids.length);
+});
+
+test("[HT6] HEAD answers as GET does, without a body", async () => {
+  for (const path of ["/api/health", "/api/config", "/swagger/json", "/api/db/shared/tables/open", "/nothing"]) {
+    const [get, head] = [await platform.fetch(path), await platform.fetch(path, { method: "HEAD" })];
+    expect([path, head.status]).toEqual([path, get.status]);
+    expect(await head.text()).toBe("");
+    expect([path, head.headers.get("content-type")]).toEqual([path, get.headers.get("content-type")]);
+  }
+});
+
+test("[HT7] path parameters are decoded once, and what cannot be decoded is 400", async () => {
+  const insert = await platform.service.post("/api/db/shared/tables/open", { id: "50% of é" });
+  expect(insert.status).toBe(201);
+  const path = `/api/db/shared/tables/open/${encodeURIComponent("50% of é")}`;
+  expect((await platform.service.get(path)).body).toMatchObject({ id: "50% of é" });
+  for (const bad of ["%", "%E0%A4%A", "%zz", "%C3%28"]) {
+    await expectError(await platform.service.fetch(`/api/db/shared/tables/open/${bad}`), 400);
+  }
+});
+
+test("[HT7] malformed headers and queries are the client's fault", async () => {
+  const wrong: [string, number][] = [];
+  const headers: Record<string, string>[] = [
+    { authorization: "" },
+    { authorization: "Bearer" },
+    { authorization: "Bearer ".padEnd(8_000, "x") },
+    { authorization: "Basic dXNlcjpwYXNz" },
+    { "x-platform-service-key": "é" },
+    { "content-type": ";;;" },
+    { range: "bytes=9-1,x" },
+    { "if-none-match": '"' },
+    { origin: "null" },
+    { "x-forwarded-for": ",,," },
+    { accept: "nothing/at-all" },
+  ];
+  const queries = [
+    "?",
+    "?&&&",
+    "?filter=%",
+    "?filter=%E0%A4%A",
+    "?limit=1e9",
+    "?=",
+    "?sort=",
+    "?%00=%00",
+    "?cursor=%ff",
+  ];
+  for (const one of headers) {
+    for (const path of ["/api/health", "/api/db/shared/tables/open", "/api/storage/files/a"]) {
+      const { status } = await platform.fetch(path, { headers: one });
+      if (status >= 500) wrong.push([`${path} ${JSON.stringify(one)}`, status]);
+    }
+  }
+  for (const query of queries) {
+    for (const path of ["/api/health", "/api/db/shared/tables/open", "/api/storage/files", "/api/room/metadata"]) {
+      const { status } = await platform.service.fetch(path + query);
+      if (status >= 500) wrong.push([path + query, status]);
+    }
+  }
+  expect(wrong).toEqual([]);
+});
+
+test("[HT8] by default any origin may read answers, errors included", async () => {
+  for (const path of ["/api/health", "/nothing", KV, "/swagger/json"]) {
+    const response = await platform.fetch(path, { headers: { origin: STRANGER } });
+    expect([path, response.headers.get("access-control-allow-origin")]).toEqual([path, "*"]);
+    expect(response.headers.get("access-control-allow-credentials")).toBeNull();
+    expect(response.headers.get("access-control-expose-headers")).toContain("X-Request-Id");
+  }
+  const without = await platform.fetch("/api/health");
+  expect([...without.headers.keys()].filter((name) => name.startsWith("access-control"))).toEqual([]);
+});
+
+test("[HT8] with a list only its origins may, by name where there are credentials", async () => {
+  const address = { "x-forwarded-for": "192.0.2.1" };
+  const listed = await strict.service.fetch("/api/config", { headers: { ...address, origin: ORIGIN } });
+  expect(listed.headers.get("access-control-allow-origin")).toBe(ORIGIN);
+  expect(listed.headers.get("access-control-allow-credentials")).toBe("true");
+  expect(listed.headers.get("vary")).toBe("Origin");
+  for (const origin of [STRANGER, `${ORIGIN}.evil.example`, "null", ORIGIN.toUpperCase()]) {
+    const other = await strict.service.fetch("/api/config", { headers: { ...address, origin } });
+    expect([origin, other.headers.get("access-control-allow-origin")]).toEqual([origin, null]);
+    expect([origin, other.headers.get("access-control-allow-credentials")]).toEqual([origin, null]);
+    expect(other.headers.get("vary")).toBe("Origin");
+  }
+});
+
+test("[HT9] a preflight tells a listed origin what it may send, and no other", async () => {
+  const preflight = (path: string, origin: string) =>
+    strict.fetch(path, { method: "OPTIONS", headers: { origin, "access-control-request-method": "POST" } });
+  const allowed = await preflight(KV, ORIGIN);
+  expect([allowed.status, await allowed.text()]).toEqual([204, ""]);
+  expect(allowed.headers.get("access-control-allow-origin")).toBe(ORIGIN);
+  expect(allowed.headers.get("access-control-allow-methods")).toContain("POST");
+  expect(allowed.headers.get("access-control-allow-headers")).toMatch(/Authorization.*X-Platform-Service-Key/);
+  expect(allowed.headers.get("access-control-max-age")).toBe("60");
+  // A path without parameters, with several methods, has the same.
+  const me = await preflight("/api/auth/me", ORIGIN);
+  expect([me.status, me.headers.get("access-control-allow-methods")]).toEqual([204, "GET, PATCH, HEAD, OPTIONS"]);
+  const refused = await preflight(KV, STRANGER);
+  expect([refused.status, refused.headers.get("access-control-allow-origin")]).toEqual([204, null]);
+  expect(refused.headers.get("access-control-allow-methods")).toBeNull();
+  await expectError(await preflight("/nothing", ORIGIN), 404);
+});
+
+test("[HT10] [HT11] each address has its requests; then 429 until the window ends; a service key has no limit", async () => {
+  const from = (forwarded: string, client = strict as Pick<TestPlatform, "fetch">) =>
+    client.fetch("/api/config", { headers: { "x-forwarded-for": forwarded } });
+  // What the client itself wrote comes before what the proxy wrote, and counts for nothing.
+  for (let turn = 0; turn < 3; turn++) expect((await from(`198.51.100.${turn}, 203.0.113.7`)).status).toBe(200);
+  const refused = await from("203.0.113.7");
+  const retryAfterSeconds = Number(refused.headers.get("retry-after"));
+  expect(await expectError(refused, 429)).toEqual({ code: 429, message: "Rate limit exceeded" });
+  expect([1, 2]).toContain(retryAfterSeconds);
+  expect((await from("203.0.113.8")).status).toBe(200);
+  for (let turn = 0; turn < 10; turn++) expect((await from("203.0.113.7", strict.service)).status).not.toBe(429);
+  await Bun.sleep(retryAfterSeconds * 1_000 + 20);
+  expect((await from("203.0.113.7")).status).toBe(200);
+
+  const guess = () =>
+    strict.withKey("wrong").fetch(KV, { method: "POST", headers: { "x-forwarded-for": "203.0.113.66" } });
+  const statuses: number[] = [];
+  for (let turn = 0; turn < 5; turn++) statuses.push((await guess()).status);
+  expect(statuses).toEqual([401, 401, 401, 429, 429]);
+});
+
+test("[HT11] without a proxy in front, a forwarded address is the client's own invention", async () => {
+  const direct = await testPlatform({ config: { rateLimits: { global: { requests: 3, window: 60 } } } });
+  const statuses: number[] = [];
+  for (let turn = 0; turn < 5; turn++) {
+    const answer = await direct.get("/api/config", { headers: { "x-forwarded-for": `203.0.113.${turn}` } });
+    statuses.push(answer.status);
+  }
+  expect(statuses).toEqual([200, 200, 200, 429, 429]);
+  await direct.stop();
+});
