@@ -30,6 +30,13 @@ export interface Listener {
  */
 export function createListener(options: { trustProxy: boolean; messageMaxBytes?: number }): Listener {
   let listening: Server<SocketHandler> | null = null;
+  const originals = new WeakMap<Request, Request>();
+  // Without a host that can be read (HTTP/1.0, a malformed header) a request's address is its path alone.
+  const withHost = (request: Request): Request => {
+    const complete = new Request(`http://localhost${request.url}`, request);
+    originals.set(complete, request);
+    return complete;
+  };
   const sockets = createSocketServer(() => listening, options.messageMaxBytes);
   return {
     sockets,
@@ -38,16 +45,17 @@ export function createListener(options: { trustProxy: boolean; messageMaxBytes?:
       // Entries before the last are the client's own words.
       const last = forwarded?.split(",").at(-1)?.trim();
       if (last !== undefined && last !== "") return last;
-      return listening?.requestIP(request)?.address ?? "127.0.0.1";
+      return listening?.requestIP(originals.get(request) ?? request)?.address ?? "127.0.0.1";
     },
     origin: () => listening?.url.origin ?? null,
     listen(server, { host = HOST_DEFAULT, port = PORT_DEFAULT, failure }) {
+      const { fetch } = server;
       listening = Bun.serve<SocketHandler>({
         hostname: host,
         port,
         idleTimeout: IDLE_TIMEOUT_SECONDS,
         maxRequestBodySize: REQUEST_MAX_BYTES,
-        fetch: server.fetch,
+        fetch: (request) => fetch(request.url.startsWith("/") ? withHost(request) : request),
         websocket: sockets.handlers,
         error: failure,
       });

@@ -210,6 +210,50 @@ test("[HT7] malformed headers and queries are the client's fault", async () => {
   expect(wrong).toEqual([]);
 });
 
+/** What the server says to these bytes: the status, and the body once it is whole. */
+async function sendBytes(text: string): Promise<{ status: number; body: string }> {
+  const { promise, resolve } = Promise.withResolvers<string>();
+  let received = "";
+  const { hostname, port } = new URL(platform.url);
+  const socket = await Bun.connect({
+    hostname,
+    port: Number(port),
+    socket: {
+      data(_, chunk) {
+        received += chunk.toString();
+        if (received.endsWith("}") || received.endsWith("\r\n\r\n")) resolve(received);
+      },
+      close: () => resolve(received),
+    },
+  });
+  socket.write(text);
+  const answer = await promise;
+  socket.end();
+  return { status: Number(answer.split(" ")[1]), body: answer.slice(answer.indexOf("\r\n\r\n") + 4) };
+}
+
+test("[HT7] a request without a host, or with one that is none, finds its path", async () => {
+  const key = `X-Platform-Service-Key: ${platform.serviceKey}\r\n`;
+  for (const [version, host] of [
+    ["1.0", ""] as const,
+    ["1.1", "Host: \r\n"] as const,
+    ["1.1", "Host: a b\r\n"] as const,
+  ]) {
+    const ask = (method: string, path: string, more = "", body = "") =>
+      sendBytes(`${method} ${path} HTTP/${version}\r\n${host}${more}\r\n${body}`);
+    expect((await ask("GET", "/api/health")).status).toBe(200);
+    expect((await ask("HEAD", "/api/health")).status).toBe(200);
+    expect((await ask("GET", "/nothing")).status).toBe(404);
+    expect((await ask("DELETE", "/api/health")).status).toBe(405);
+    const body = '{"action":"get","key":"no-such-key"}';
+    const headers = `${key}Content-Type: application/json\r\nContent-Length: ${body.length}\r\n`;
+    expect(await ask("POST", KV, headers, body)).toEqual({ status: 200, body: '{"value":null}' });
+    const sign = '{"key":"none"}';
+    const signHeaders = `${key}Content-Type: application/json\r\nContent-Length: ${sign.length}\r\n`;
+    expect((await ask("POST", "/api/storage/files/signed-upload-url", signHeaders, sign)).status).toBe(200);
+  }
+});
+
 test("[HT8] by default any origin may read answers, errors included", async () => {
   for (const path of ["/api/health", "/nothing", KV, "/swagger/json"]) {
     const response = await platform.fetch(path, { headers: { origin: STRANGER } });
