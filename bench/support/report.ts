@@ -1,4 +1,4 @@
-import { cpus, loadavg, platform, release, totalmem } from "node:os";
+import { cpus, platform, release, totalmem } from "node:os";
 import type { Result, Section } from "./section.ts";
 
 const HEADER = `# Measurements
@@ -9,13 +9,24 @@ numbers of different machines are not comparable, the ratios to a floor measured
 
 const GIB = 1024 ** 3;
 /** Of all processors together, before anything is measured: above it, something else has a say in the numbers. */
-const QUIET_LOAD_MAX = 0.25;
+const QUIET_BUSY_MAX = 0.1;
+const SAMPLE_MS = 2_000;
 
-/** Says so when the machine is busy with something else; an empty text when it is not. */
-export function busyNote(): string {
-  const load = loadavg()[0] ?? 0;
-  if (load <= QUIET_LOAD_MAX * cpus().length) return "";
-  return ` Other programs were running (load average ${load.toFixed(1)}): do not trust these numbers.`;
+function processorTimes(): { busyMs: number; allMs: number } {
+  const times = cpus().map((processor) => processor.times);
+  const idleMs = times.reduce((sum, { idle }) => sum + idle, 0);
+  const allMs = times.reduce((sum, { user, nice, sys, idle, irq }) => sum + user + nice + sys + idle + irq, 0);
+  return { busyMs: allMs - idleMs, allMs };
+}
+
+/** Says so when the machine is busy with something else; an empty text when it is not. Takes two seconds. */
+export async function busyNote(): Promise<string> {
+  const before = processorTimes();
+  await Bun.sleep(SAMPLE_MS);
+  const after = processorTimes();
+  const share = (after.busyMs - before.busyMs) / (after.allMs - before.allMs);
+  if (share <= QUIET_BUSY_MAX) return "";
+  return ` Other programs took ${Math.round(share * 100)} % of the processors: do not trust these numbers.`;
 }
 
 /** `2 × Some Processor, 24 GiB, linux 6.1.0, Bun 1.4.5`. */
