@@ -145,7 +145,7 @@ function page({ table, file }: Source, request: ListRequest, grant: Grant): Mayb
     orderBy: orderBy(sort, { reverse }),
     limit: limit + 1,
     offset: paging.mode === "offset" ? paging.offset : 0,
-    isIndexed: isIndexed(table, sort),
+    isIndexed: filtered === null && isIndexed(table, sort, { isKeyset }),
   });
   return chain(selected, (found) => {
     const records = found.slice(0, limit);
@@ -155,12 +155,14 @@ function page({ table, file }: Source, request: ListRequest, grant: Grant): Mayb
 }
 
 /** Whether an index gives this order as it is, so that a page is found without sorting. */
-function isIndexed({ model }: Table, sort: Sort): boolean {
+function isIndexed({ model }: Table, sort: Sort, { isKeyset }: { isKeyset: boolean }): boolean {
   const [leading, ...rest] = sort.terms;
   if (leading === undefined || leading.field.isJson) return false;
   if (leading.field.name === "id") return true;
   if (rest.length > 1) return false;
   if (leading.field.column.isUnique && !leading.field.column.isNullable) return true;
+  // From a cursor on, SQLite enters such an index at the leading value alone, and may have many equal ones to step over.
+  if (isKeyset) return false;
   // Declared indexes end with the id, as every sort does.
   const indexes = model.config.indexes ?? [];
   return (

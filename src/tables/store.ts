@@ -7,7 +7,7 @@ import { type Column, DOCUMENT_COLUMN, type TableModel } from "./model.ts";
 
 /** Rows up to which a scan stays on the main thread: a millisecond or two, less than a worker's turn would save. */
 const QUICK_SCAN_ROWS_MAX = 5_000;
-/** Rows that an unfiltered walk along an index may step over on the main thread. */
+/** Rows that a walk along an index may step over on the main thread. */
 const QUICK_STEPS_MAX = 2_000;
 
 export interface SelectQuery {
@@ -15,7 +15,7 @@ export interface SelectQuery {
   orderBy: SqlCondition;
   limit: number;
   offset: number;
-  /** true: an index gives this order, so an unfiltered page is found without a sort. */
+  /** true: an index leads to the page, and every record on the way belongs to it: nothing is filtered out or sorted. */
   isIndexed: boolean;
 }
 
@@ -99,7 +99,7 @@ export function createTableStore(model: TableModel): TableStore {
       const page = offset === 0 ? `LIMIT ${limit}` : `LIMIT ${limit} OFFSET ?`;
       const sql = `SELECT ${selectList} FROM ${table}${where === null ? "" : ` WHERE ${where.sql}`} ORDER BY ${orderBy.sql} ${page}`;
       const params = [...(where?.params ?? []), ...orderBy.params, ...(offset === 0 ? [] : [offset])];
-      const isQuick = isIndexed && where === null && offset + limit <= QUICK_STEPS_MAX;
+      const isQuick = isIndexed && offset + limit <= QUICK_STEPS_MAX;
       if (isQuick || file.rowCount(model.name) <= QUICK_SCAN_ROWS_MAX) {
         return file
           .query(sql)
