@@ -3,5 +3,8 @@ const ISO_8601 =
 
 /** Whether a text is an ISO 8601 date, or date and time, of a day that exists. */
 export function isIsoDateTime(value: string): boolean {
-  return ISO_8601.test(value) && !Number.isNaN(Date.parse(value));
+  if (!ISO_8601.test(value)) return false;
+  // The engine's own parser takes the 30th of February for the 1st of March.
+  const [year = 0, month = 0, day = 0] = value.slice(0, 10).split("-").map(Number);
+  return day <= new Date(Date.UTC(year, month, 0)).getUTCDate();
 }

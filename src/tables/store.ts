@@ -5,7 +5,7 @@ import { type Codec, createCodec, type Row } from "./codec.ts";
 import type { SqlCondition } from "./filter-sql.ts";
 import { type Column, DOCUMENT_COLUMN, type TableModel } from "./model.ts";
 
-/** Rows up to which a scan stays on the main thread: a millisecond or two, less than a worker's turn would save. */
+/** Rows up to which a scan stays on the main thread: a millisecond or two, less than the way to a query process would save. */
 const QUICK_SCAN_ROWS_MAX = 5_000;
 /** Rows that a walk along an index may step over on the main thread. */
 const QUICK_STEPS_MAX = 2_000;

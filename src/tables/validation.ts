@@ -1,6 +1,7 @@
 import { Compile } from "typebox/schema";
 import type { TableRecord } from "../config/types.ts";
 import { badRequest, type FieldCode, type FieldProblem, type FieldProblems } from "../kernel/errors.ts";
+import { isIsoDateTime } from "../kernel/iso-datetime.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../kernel/json.ts";
 import { type Column, DOCUMENT_COLUMN, type TableModel } from "./model.ts";
 
@@ -8,9 +9,6 @@ export const ID_LENGTH_MAX = 256;
 const RESERVED_IDS = new Set(["count", "search", "batch", "batch-by-filter"]);
 /** Names that mean something to JavaScript objects; nobody's data is called so. */
 const FORBIDDEN_FIELDS = ["__proto__", "constructor", "prototype"];
-const ISO_8601 =
-  /^\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\d|3[01])(?:T(?:[01]\d|2[0-3]):[0-5]\d(?::[0-5]\d(?:\.\d{1,9})?)?(?:Z|[+-](?:[01]\d|2[0-3]):?[0-5]\d)?)?$/;
-
 export interface Validator {
   /** Problems of a record about to be inserted, defaults included; null when there are none. */
   ofRecord(record: TableRecord): FieldProblems | null;
@@ -27,13 +25,15 @@ export function createValidator(model: TableModel): Validator {
   const whole = Compile({ type: "object", properties, required, additionalProperties: false });
   const partial = Compile({ type: "object", properties, additionalProperties: false });
   // What JSON Schema cannot say, or says differently from the specification.
-  const textual = model.columns.filter((column) => ["string", "text", "datetime"].includes(column.type));
+  const textual = model.columns
+    .filter((column) => ["string", "text", "datetime"].includes(column.type))
+    .map((column) => ({ column, pattern: patternOf(column) }));
 
   const check = (compiled: Compiled, record: TableRecord): FieldProblems | null => {
     const problems: FieldProblems = {};
     if (!compiled.Check(record)) collect(compiled.Errors(record)[1], record, problems);
-    for (const column of textual) {
-      const problem = textProblem(column, record[column.name]);
+    for (const { column, pattern } of textual) {
+      const problem = textProblem(column, pattern, record[column.name]);
       if (problem !== null) problems[column.name] ??= problem;
     }
     return Object.keys(problems).length === 0 ? null : problems;
@@ -60,7 +60,7 @@ function schemalessValidator(model: TableModel): Validator {
       if (value !== undefined && typeof value !== "string") {
         problems[column.name] = { code: "invalid_type", message: `${column.name} must be text` };
       }
-      const problem = textProblem(column, value);
+      const problem = textProblem(column, null, value);
       if (problem !== null) problems[column.name] ??= problem;
     }
     return Object.keys(problems).length === 0 ? null : problems;
@@ -84,29 +84,27 @@ function propertySchema(column: Column): Record<string, unknown> {
   return schema;
 }
 
-function textProblem(column: Column, value: JsonValue | undefined): FieldProblem | null {
+function textProblem(column: Column, pattern: RegExp | null, value: JsonValue | undefined): FieldProblem | null {
   if (typeof value !== "string") return null;
-  const { name, field } = column;
+  const { name } = column;
   const invalid = (message: string): FieldProblem => ({ code: "invalid_value", message });
   if (!value.isWellFormed()) return invalid(`${name} holds half of a surrogate pair`);
-  if (column.type === "datetime" && !isDateTime(value)) {
+  if (column.type === "datetime" && !isIsoDateTime(value)) {
     return invalid(`${name} must be an ISO 8601 date and time, got ${JSON.stringify(value)}`);
   }
-  if (field?.pattern !== undefined && !matchesPattern(field.pattern, value)) {
-    return { code: "pattern_mismatch", message: `${name} must match ${String(field.pattern)}` };
+  if (pattern !== null && !matchesPattern(pattern, value)) {
+    return { code: "pattern_mismatch", message: `${name} must match ${pattern.source}` };
   }
   return null;
 }
 
-/** The engine's own parser takes the 30th of February for the 1st of March. */
-function isDateTime(text: string): boolean {
-  if (!ISO_8601.test(text)) return false;
-  const [year = 0, month = 0, day = 0] = text.slice(0, 10).split("-").map(Number);
-  return day <= new Date(Date.UTC(year, month, 0)).getUTCDate();
+/** Compiled once per table; null where the field has none. */
+function patternOf({ field }: Column): RegExp | null {
+  if (field?.pattern === undefined) return null;
+  return typeof field.pattern === "string" ? new RegExp(field.pattern, "u") : field.pattern;
 }
 
-function matchesPattern(pattern: string | RegExp, value: string): boolean {
-  if (typeof pattern === "string") return new RegExp(pattern, "u").test(value);
+function matchesPattern(pattern: RegExp, value: string): boolean {
   // A global or sticky expression remembers where it stopped; each value is asked from its beginning.
   pattern.lastIndex = 0;
   return pattern.test(value);
