@@ -130,7 +130,8 @@ function collectText(name: string) {
       if (byteCount > FORM_FIELD_MAX_BYTES) {
         throw badField(name, "too_long", `${name} must be at most ${FORM_FIELD_MAX_BYTES} bytes`);
       }
-      chunks.push(bytes);
+      // A copy: the body's chunk is gone with the next one.
+      chunks.push(Uint8Array.from(bytes));
     },
     read(): string {
       try {

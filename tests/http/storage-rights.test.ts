@@ -203,11 +203,13 @@ test("[ST50] a signed URL opens its file, and nothing else", async () => {
   expect([ranged.status, await ranged.text()]).toEqual([206, "se"]);
   await upload(platform.service, "closed", "dir/signed file", "x");
   const [expiry = "", grant = "", mac = ""] = token.split(".");
+  // The first character: the last one has bits that no byte holds, so that two of them may mean the same.
+  const otherMac = (mac.startsWith("A") ? "B" : "A") + mac.slice(1);
   const attacks = [
     `/api/storage/own/other?token=${token}`,
     `/api/storage/closed/dir/signed%20file?token=${token}`,
     `${path("own", "dir/signed file")}?token=${Number(expiry) + 1}.${grant}.${mac}`,
-    `${path("own", "dir/signed file")}?token=${expiry}..${mac.slice(0, -1)}A`,
+    `${path("own", "dir/signed file")}?token=${expiry}..${otherMac}`,
     `${path("own", "dir/signed file")}?token=${expiry}.00000000-0000-0000-0000-000000000000.${mac}`,
     `${path("own", "dir/signed file")}?token=`,
     `${path("own", "dir/signed file")}?token=${ann.token}`,
