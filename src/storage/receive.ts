@@ -45,7 +45,10 @@ export async function* bodyChunks(request: Request, clock: Clock): AsyncGenerato
   if (declared !== null && Number(declared) !== byteCount) throw brokeOff();
 }
 
-async function read(reader: Pick<ReadableStreamDefaultReader<Uint8Array<ArrayBuffer>>, "read">, isStalled: () => boolean) {
+async function read(
+  reader: Pick<ReadableStreamDefaultReader<Uint8Array<ArrayBuffer>>, "read">,
+  isStalled: () => boolean,
+) {
   try {
     return await reader.read();
   } catch {
