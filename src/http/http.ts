@@ -1,7 +1,7 @@
 import { ANONYMOUS, type Principal } from "../access/principal.ts";
 import { type Principals, SERVICE_KEY_HEADER } from "../access/principals.ts";
 import { InvalidServiceKey } from "../access/service-keys.ts";
-import { AppError, badRequest, type ErrorBody } from "../kernel/errors.ts";
+import { AppError, badRequest, type ErrorBody, insufficientStorage, isDiskFull } from "../kernel/errors.ts";
 import type { JsonObject, JsonValue } from "../kernel/json.ts";
 import type { Logger } from "../kernel/logger.ts";
 import { isPromise, type MaybePromise } from "../kernel/maybe-promise.ts";
@@ -35,13 +35,16 @@ export interface RouteOptions {
   public?: boolean;
 }
 
-/** Told of every answer: the request log. `pathname` is asked for only by those who want it. */
+/**
+ * Told of every answer to a request: the request log, the metrics. `route` is the pattern of the path
+ * (`/api/kv/:namespace`), null where no route matched; `durationMs` runs from the handler's start until it has its answer.
+ */
 export type AnswerListener = (answer: {
   request: Request;
+  route: string | null;
   status: number;
-  startedAt: number;
+  durationMs: number;
   principal: Principal;
-  address: () => string;
 }) => void;
 
 export interface HttpDeps {
@@ -58,6 +61,8 @@ export interface HttpDeps {
 interface ElysiaContext {
   request: Request;
   params?: Record<string, string>;
+  /** The pattern of the path. */
+  route: string;
 }
 
 export interface Http {
@@ -65,33 +70,22 @@ export interface Http {
   route(handler: Handler, options?: RouteOptions): (context: ElysiaContext) => MaybePromise<Response>;
   /** The answer to what was thrown. */
   failure(cause: unknown, request: Request, requestId?: string): Response;
+  /** The answer to a request that came to no route. */
+  refusal(cause: unknown, request: Request): Response;
   nextRequestId(): string;
   /** The copy is answered as if it were the original: it came from the same address. Gives the copy. */
   inPlaceOf(original: Request, copy: Request): Request;
 }
 
 export function createHttp(deps: HttpDeps): Http {
+  const { onAnswer } = deps;
   const nextRequestId = createRequestIds();
   const originals = new WeakMap<Request, Request>();
 
-  const respond = (request: Request, requestId: string, value: unknown): Response => {
-    if (value instanceof Response) {
-      const headers: Record<string, string> = { "x-request-id": requestId };
-      deps.cors.decorate(headers, request);
-      for (const [name, text] of Object.entries(headers)) value.headers.set(name, text);
-      return value;
-    }
-    const reply = value instanceof Reply ? value : null;
-    const body = reply === null ? value : reply.body;
-    const headers: Record<string, string> = { "content-type": "application/json", "x-request-id": requestId };
-    deps.cors.decorate(headers, request);
-    if (reply?.headers !== undefined) Object.assign(headers, reply.headers);
-    const text = body instanceof JsonText ? body.text : JSON.stringify(body);
-    return new Response(text, { status: reply?.status ?? 200, headers });
-  };
-
+  const respond = createRespond(deps.cors);
   const failure = (cause: unknown, request: Request, requestId = nextRequestId()): Response => {
     if (!(cause instanceof AppError)) {
+      if (isDiskFull(cause)) return failure(insufficientStorage(cause), request, requestId);
       deps.logger.error("request failed", { requestId, method: request.method, url: pathOf(request), cause });
       return respond(request, requestId, new Reply(500, { code: 500, message: "Internal error" } satisfies ErrorBody));
     }
@@ -119,15 +113,17 @@ export function createHttp(deps: HttpDeps): Http {
       options.limit?.(address());
     };
 
-    return ({ request, params }) => {
+    return ({ request, params, route: pattern }) => {
       const requestId = nextRequestId();
-      const startedAt = deps.onAnswer === undefined ? 0 : performance.now();
+      const startedAt = onAnswer === undefined ? 0 : performance.now();
       const address = () => deps.addressOf(originals.get(request) ?? request);
       let principal: Principal = ANONYMOUS;
       const finish = (value: unknown): Response => answered(respond(request, requestId, value));
       const fail = (cause: unknown): Response => answered(failure(cause, request, requestId));
       const answered = (response: Response): Response => {
-        deps.onAnswer?.({ request, status: response.status, startedAt, principal, address });
+        if (onAnswer === undefined) return response;
+        const durationMs = performance.now() - startedAt;
+        onAnswer({ request, route: pattern, status: response.status, durationMs, principal });
         return response;
       };
       const run = (identified: Principal): MaybePromise<unknown> => {
@@ -155,10 +151,34 @@ export function createHttp(deps: HttpDeps): Http {
 
   return {
     ...{ route, failure, nextRequestId },
+    refusal(cause, request) {
+      const response = failure(cause, request);
+      onAnswer?.({ request, route: null, status: response.status, durationMs: 0, principal: ANONYMOUS });
+      return response;
+    },
     inPlaceOf(original, copy) {
       originals.set(copy, original);
       return copy;
     },
+  };
+}
+
+/** Headers that every answer has, and JSON for what is no `Response` yet. */
+function createRespond(cors: Cors): (request: Request, requestId: string, value: unknown) => Response {
+  return (request, requestId, value) => {
+    if (value instanceof Response) {
+      const headers: Record<string, string> = { "x-request-id": requestId };
+      cors.decorate(headers, request);
+      for (const [name, text] of Object.entries(headers)) value.headers.set(name, text);
+      return value;
+    }
+    const reply = value instanceof Reply ? value : null;
+    const body = reply === null ? value : reply.body;
+    const headers: Record<string, string> = { "content-type": "application/json", "x-request-id": requestId };
+    cors.decorate(headers, request);
+    if (reply?.headers !== undefined) Object.assign(headers, reply.headers);
+    const text = body instanceof JsonText ? body.text : JSON.stringify(body);
+    return new Response(text, { status: reply?.status ?? 200, headers });
   };
 }
 

@@ -43,7 +43,7 @@ export function createServer(http: Http, cors: Cors): AnyElysia {
   };
 
   return server.onError(({ code, error, request }) => {
-    if (code === "NOT_FOUND") return unrouted(request).catch((cause: unknown) => http.failure(cause, request));
-    return http.failure(error, request);
+    if (code === "NOT_FOUND") return unrouted(request).catch((cause: unknown) => http.refusal(cause, request));
+    return http.refusal(error, request);
   });
 }

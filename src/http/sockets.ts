@@ -31,8 +31,8 @@ const BACKPRESSURE_MAX_BYTES = 16 * 1024 * 1024;
 const SOCKET_IDLE_SECONDS = 240;
 const GOING_AWAY = 1001;
 
-/** Stands for "this request has become a socket": the handlers return it, and nobody reads it. */
-const UPGRADED = new Response(null);
+/** Stands for "this request has become a socket": the handlers return it, and only the request log reads it. */
+const UPGRADED = new Response(null, { status: 101 });
 
 export interface SocketServerOwner extends SocketServer {
   readonly handlers: WebSocketHandler<SocketHandler>;
