@@ -3,6 +3,7 @@ import { notFound } from "../kernel/errors.ts";
 import type { JsonObject } from "../kernel/json.ts";
 import { type Door, denied, type Grant } from "./access.ts";
 import { applyChanges, type Patch, parsePatch, resolvePatch } from "./changes.ts";
+import { pick } from "./list-query.ts";
 import type { Column } from "./model.ts";
 import type { Table } from "./namespaces.ts";
 import type { RecordWrites, WriteContext } from "./record-writes.ts";
@@ -50,6 +51,17 @@ export function createMutations(deps: { door: Door; writes: RecordWrites }): Mut
     throw notFound(`There is no record "${id}" in ${table.model.name}`);
   };
 
+  /** The record as the answer shows it: who may change but not read it gets the id and the values of their own. */
+  const shown = (
+    context: WriteContext,
+    grants: WriteGrants,
+    table: Table,
+    written: { record: TableRecord; patch: Patch },
+  ): TableRecord => {
+    const { record, patch } = written;
+    return covers(context, grants.read, table, { record }) ? record : pick(record, Object.keys(patch.values));
+  };
+
   return {
     insert(context, grants, table, body, index) {
       refuseOperators(body);
@@ -64,7 +76,9 @@ export function createMutations(deps: { door: Door; writes: RecordWrites }): Mut
       const next = applyChanges(table.model, record, changes, patch.deletions);
       if (!covers(context, grants.update, table, { record, next })) throw denied(context.principal);
       const isEmpty = Object.keys(changes).length === 0 && patch.deletions.length === 0;
-      return isEmpty ? record : writes.update(context, table, record, { changes, deletions: patch.deletions });
+      const { deletions } = patch;
+      const written = isEmpty ? record : writes.update(context, table, record, { changes, deletions });
+      return shown(context, grants, table, { record: written, patch });
     },
 
     delete(context, grants, table, id) {
@@ -91,8 +105,9 @@ export function createMutations(deps: { door: Door; writes: RecordWrites }): Mut
       const byUpdate = covers(context, grants.update, table, { record: stored, next });
       const isAllowed = byUpdate || (!isMatching && covers(context, grants.insert, table, { record: next }));
       if (!isAllowed) throw denied(context.principal);
-      if (Object.keys(changes).length === 0) return { record: stored, isNew: false };
-      return { record: writes.update(context, table, stored, { changes, deletions: [] }), isNew: false };
+      const isEmpty = Object.keys(changes).length === 0;
+      const record = isEmpty ? stored : writes.update(context, table, stored, { changes, deletions: [] });
+      return { record: shown(context, grants, table, { record, patch }), isNew: false };
     },
   };
 }

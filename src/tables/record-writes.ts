@@ -4,6 +4,7 @@ import type { TableHooks, TableRecord } from "../config/types.ts";
 import type { Transaction } from "../db/index.ts";
 import { AppError } from "../kernel/errors.ts";
 import type { JsonObject } from "../kernel/json.ts";
+import type { Door } from "./access.ts";
 import { applyChanges, withDefaults } from "./changes.ts";
 import { type Decisions, Suspended } from "./decisions.ts";
 import type { TableModel } from "./model.ts";
@@ -47,8 +48,12 @@ export interface RecordWrites {
   delete(context: WriteContext, table: Table, stored: TableRecord): void;
 }
 
-export function createRecordWrites(deps: { app: () => AppAccess; tableOf(model: TableModel): Table }): RecordWrites {
-  const references = createReferences(deps.tableOf);
+export function createRecordWrites(deps: {
+  app: () => AppAccess;
+  door: Door;
+  tableOf(model: TableModel): Table;
+}): RecordWrites {
+  const references = createReferences(deps);
 
   return {
     prepare: (context, table, body, index) =>
@@ -65,7 +70,7 @@ export function createRecordWrites(deps: { app: () => AppAccess; tableOf(model: 
           record = validated(table, withDefaults(table.model, replaced, { id: String(record["id"]), now }));
         }
       }
-      references.check(tx, table, record, record);
+      references.check(context, table, null, record);
       constrained(table, () => table.store.insert(tx, record));
       tx.change({ table: table.model.name, id: String(record["id"]), before: null, after: record });
       const after = hook(table, "afterInsert");
@@ -86,7 +91,7 @@ export function createRecordWrites(deps: { app: () => AppAccess; tableOf(model: 
       }
       changes = { ...changes, ...serverChanges(model, now) };
       const next = applyChanges(model, stored, changes, deletions);
-      references.check(tx, table, changes, next);
+      references.check(context, table, stored, next);
       references.checkReferred(tx, table, stored, next);
       constrained(table, () => store.update(tx, id, changes, next));
       tx.change({ table: model.name, id, before: stored, after: next });

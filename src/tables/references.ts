@@ -1,8 +1,10 @@
 import type { TableRecord } from "../config/types.ts";
 import type { Transaction } from "../db/index.ts";
 import { conflict } from "../kernel/errors.ts";
+import type { Door } from "./access.ts";
 import type { ReferenceEdge, TableModel } from "./model.ts";
 import type { Table } from "./namespaces.ts";
+import type { WriteContext } from "./record-writes.ts";
 import { refuse } from "./validation.ts";
 
 /** Records that one delete may take with it; more is a job for several requests. */
@@ -10,15 +12,26 @@ const CASCADE_RECORDS_MAX = 10_000;
 
 /** References between the tables of a namespace. The file's foreign keys stand behind them; here they get their names. */
 export interface References {
-  /** Errors: 400 `unknown_reference` for a changed field that refers to nothing. */
-  check(tx: Transaction, table: Table, changes: TableRecord, next: TableRecord): void;
+  /**
+   * Errors: 400 `unknown_reference` for a changed field that refers to nothing, or to what a read filter hides: for this
+   * caller that is the same. `stored`: null for a new record.
+   */
+  check(context: WriteContext, table: Table, stored: TableRecord | null, next: TableRecord): void;
   /** Errors: 409 when a value that others refer to would be renamed away under them. */
   checkReferred(tx: Transaction, table: Table, stored: TableRecord, next: TableRecord): void;
   /** Deletes a record with what refers to it, by `onDelete`. Errors: 409 by `restrict`, or for too many. Decisions 4. */
   delete(tx: Transaction, table: Table, stored: TableRecord): void;
 }
 
-export function createReferences(tableOf: (model: TableModel) => Table): References {
+export function createReferences(deps: { tableOf(model: TableModel): Table; door: Door }): References {
+  const { tableOf, door } = deps;
+  const readGrant = (principal: WriteContext["principal"], model: TableModel) => door.grant(principal, model, "read");
+
+  const isVisible = ({ principal, decisions }: WriteContext, { model }: Table, record: TableRecord): boolean => {
+    const grant = decisions.ask(readGrant, [principal, model], model.name);
+    return grant.kind !== "filter" || door.covers(grant, principal, model, decisions, { record });
+  };
+
   const isReferred = (tx: Transaction, edge: ReferenceEdge, value: NonNullable<TableRecord[string]>): boolean => {
     const { store } = tableOf(edge.from);
     return store.exists(tx, edge.column, store.codec.toValue(edge.column, value));
@@ -57,15 +70,16 @@ export function createReferences(tableOf: (model: TableModel) => Table): Referen
   };
 
   return {
-    check(tx, table, changes, next) {
+    check(context, table, stored, next) {
       for (const edge of table.model.outgoing) {
         const { name } = edge.column;
-        const value = changes[name];
-        if (value === undefined || value === null) continue;
+        const value = next[name] ?? null;
+        if (value === null || value === stored?.[name]) continue;
         // A record may refer to itself before it is there.
         if (edge.to === table.model && next[edge.toColumn.name] === value) continue;
-        const { store } = tableOf(edge.to);
-        if (store.exists(tx, edge.toColumn, store.codec.toValue(edge.toColumn, value))) continue;
+        const to = tableOf(edge.to);
+        const referred = to.store.getBy(context.tx, edge.toColumn, value);
+        if (referred !== null && isVisible(context, to, referred)) continue;
         const message = `${name}: there is no record of ${edge.to.name} with ${edge.toColumn.name} ${JSON.stringify(value)}`;
         refuse({ [name]: { code: "unknown_reference", message } });
       }

@@ -1,0 +1,266 @@
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import type { JsonObject } from "../../src/kernel/json.ts";
+import type { ListAnswer } from "../support/index.ts";
+import { testSeed } from "../support/random.ts";
+import {
+  type Action,
+  ask,
+  type Caller,
+  granted,
+  type Heard,
+  isHidden,
+  may,
+  type RuledTable,
+  type RulesWorld,
+  recordOf,
+  refused,
+  rulesWorld,
+} from "../support/rules-world.ts";
+
+// Every way to change records allows exactly the same, and its answer tells nobody what they may not read.
+//
+// A new way is a new entry in WAYS: how it is asked, and what it needs, in the terms of the oracle. Each runs on a record
+// of its own, so that all of them can be asked at once; afterwards the table is read as root, and compared.
+
+const SEED = testSeed(20_262);
+const ROUNDS = Number(process.env["PLATFORM_FUZZ_ROUNDS"] ?? 1);
+const TABLES_PER_ROUND = 20;
+
+let world: RulesWorld;
+beforeAll(async () => {
+  world = await rulesWorld(SEED, TABLES_PER_ROUND * ROUNDS);
+});
+afterAll(() => world.stop());
+
+/** One attempt: by whom, on which record, to what. */
+interface Attempt {
+  table: RuledTable;
+  caller: Caller;
+  id: string;
+  /** null: the id is free. */
+  stored: JsonObject | null;
+  /** The record as it would become. */
+  next: JsonObject;
+  n: number;
+}
+
+interface Verdict {
+  status: number;
+  /** What the record is afterwards; null: gone, or never there. */
+  after: JsonObject | null;
+}
+
+interface Way {
+  name: string;
+  kind: "insert" | "update" | "delete";
+  request(attempt: Attempt): [path: string, method: string, body?: JsonObject];
+  verdict(attempt: Attempt): Verdict;
+  /** What the answer says beside its status. */
+  says?(attempt: Attempt, heard: Heard): void;
+}
+
+const is = (attempt: Attempt, action: Action) => granted(attempt.table, attempt.caller, action);
+const may_ = ({ table, caller, stored, next }: Attempt, action: Action): boolean =>
+  may(table, caller, action, action === "insert" ? next : (stored ?? next), next);
+
+const refusal = (attempt: Attempt): Verdict => ({ status: refused(attempt.caller), after: attempt.stored });
+const done = (attempt: Attempt, status = 200): Verdict => ({ status, after: attempt.next });
+
+/** Whether nothing that one of these actions needs is granted at all, before any record is looked at. */
+const hasNone = (attempt: Attempt, actions: readonly Action[]): boolean =>
+  actions.every((action) => is(attempt, action) === "none");
+
+const inserting = (attempt: Attempt): Verdict =>
+  may_(attempt, "insert") ? done(attempt, 201) : { ...refusal(attempt), after: null };
+
+const changing = (action: "update" | "delete", attempt: Attempt): Verdict => {
+  const { table, caller, stored } = attempt;
+  if (is(attempt, action) === "none") return refusal(attempt);
+  if (stored !== null && isHidden(table, caller, stored)) {
+    const isAnonymous = refused(caller) === 401;
+    return { status: isAnonymous && is(attempt, action) === "record" ? 401 : 404, after: stored };
+  }
+  if (!may_(attempt, action)) return refusal(attempt);
+  return { status: 200, after: action === "delete" ? null : attempt.next };
+};
+
+const changingByFilter = (action: "update" | "delete", attempt: Attempt): Verdict => {
+  const { table, caller, stored } = attempt;
+  if (is(attempt, action) === "none") return refusal(attempt);
+  const isChanged = stored !== null && may(table, caller, "read", stored) && may_(attempt, action);
+  return { status: 200, after: isChanged ? (action === "delete" ? null : attempt.next) : stored };
+};
+
+const upserting = (attempt: Attempt): Verdict => {
+  const { table, stored } = attempt;
+  if (hasNone(attempt, ["insert", "update"])) return { ...refusal(attempt), after: stored };
+  if (stored === null) {
+    const byUpdate = !table.isMatching && is(attempt, "update") === "all";
+    return may_(attempt, "insert") || byUpdate ? done(attempt, 201) : { ...refusal(attempt), after: null };
+  }
+  const byInsert = !table.isMatching && may_(attempt, "insert");
+  return may_(attempt, "update") || byInsert ? done(attempt) : refusal(attempt);
+};
+
+/** A batch answers 200 where a single request would say 201. */
+const batched = (verdict: Verdict): Verdict => ({ ...verdict, status: verdict.status === 201 ? 200 : verdict.status });
+
+const byFilter = (action: "update" | "delete", attempt: Attempt, heard: Heard): void => {
+  if (heard.status !== 200) return;
+  const { table, caller, stored } = attempt;
+  const isFound = stored !== null && may(table, caller, "read", stored);
+  const succeeded = isFound && may_(attempt, action) ? 1 : 0;
+  expect({ caller: caller.name, stored, ...heard.body }).toEqual({
+    ...{ caller: caller.name, stored },
+    ...{ processed: isFound ? 1 : 0, succeeded },
+  });
+};
+
+const whole = ({ next }: Attempt): JsonObject => next;
+
+const WAYS: readonly Way[] = [
+  {
+    name: "POST",
+    kind: "insert",
+    request: (attempt) => [attempt.table.path, "POST", whole(attempt)],
+    verdict: inserting,
+  },
+  {
+    name: "an insert in a batch",
+    kind: "insert",
+    request: (attempt) => [`${attempt.table.path}/batch`, "POST", { inserts: [whole(attempt)] }],
+    verdict: (attempt) => batched(inserting(attempt)),
+  },
+  {
+    name: "an upsert of something new",
+    kind: "insert",
+    request: (attempt) => [`${attempt.table.path}?upsert=true`, "POST", whole(attempt)],
+    verdict: upserting,
+  },
+  {
+    name: "an upsert of something new in a batch",
+    kind: "insert",
+    request: (attempt) => [`${attempt.table.path}/batch?upsert=true`, "POST", { inserts: [whole(attempt)] }],
+    verdict: (attempt) => batched(upserting(attempt)),
+  },
+  {
+    name: "PATCH",
+    kind: "update",
+    request: ({ table, id, n }) => [`${table.path}/${id}`, "PATCH", { n }],
+    verdict: (attempt) => changing("update", attempt),
+  },
+  {
+    name: "an update in a batch",
+    kind: "update",
+    request: ({ table, id, n }) => [`${table.path}/batch`, "POST", { updates: [{ id, data: { n } }] }],
+    verdict: (attempt) => changing("update", attempt),
+  },
+  {
+    name: "an update by filter",
+    kind: "update",
+    request: ({ table, id, n }) => [
+      `${table.path}/batch-by-filter`,
+      "POST",
+      { action: "update", filter: [["id", "==", id]], data: { n } },
+    ],
+    verdict: (attempt) => changingByFilter("update", attempt),
+    says: (attempt, heard) => byFilter("update", attempt, heard),
+  },
+  {
+    name: "an upsert of a record",
+    kind: "update",
+    request: ({ table, id, n }) => [`${table.path}?upsert=true`, "POST", { id, n }],
+    verdict: upserting,
+  },
+  {
+    name: "an upsert by another unique field",
+    kind: "update",
+    request: ({ table, id, n }) => [`${table.path}?upsert=true&conflictTarget=slug`, "POST", { slug: `slug-${id}`, n }],
+    verdict: upserting,
+  },
+  {
+    name: "an upsert of a record in a batch",
+    kind: "update",
+    request: ({ table, id, n }) => [`${table.path}/batch?upsert=true`, "POST", { inserts: [{ id, n }] }],
+    verdict: upserting,
+  },
+  {
+    name: "DELETE",
+    kind: "delete",
+    request: ({ table, id }) => [`${table.path}/${id}`, "DELETE"],
+    verdict: (attempt) => changing("delete", attempt),
+  },
+  {
+    name: "a delete in a batch",
+    kind: "delete",
+    request: ({ table, id }) => [`${table.path}/batch`, "POST", { deletes: [id] }],
+    verdict: (attempt) => changing("delete", attempt),
+  },
+  {
+    name: "a delete by filter",
+    kind: "delete",
+    request: ({ table, id }) => [
+      `${table.path}/batch-by-filter`,
+      "POST",
+      { action: "delete", orFilter: [["slug", "==", `slug-${id}`]] },
+    ],
+    verdict: (attempt) => changingByFilter("delete", attempt),
+    says: (attempt, heard) => byFilter("delete", attempt, heard),
+  },
+];
+
+/** A fresh record for each way, or a free id where it inserts. */
+async function attemptsOf(table: RuledTable, caller: Caller, root: Caller): Promise<(Attempt & { way: Way })[]> {
+  const attempts = WAYS.map((way, index) => {
+    const id = `w${index}-${caller.name}`;
+    const record = recordOf(world.r, table.name, id, world.owners);
+    const n = world.r.below(6);
+    const isNew = way.kind === "insert";
+    // The caller's own words are no secret to them.
+    const next: JsonObject = isNew ? { ...record, secret: "mine" } : { ...record, n };
+    return { way, table, caller, id, stored: isNew ? null : record, next, n };
+  });
+  const inserts = attempts.flatMap(({ stored }) => (stored === null ? [] : [stored]));
+  expect((await ask(root, "POST", `${table.path}/batch`, { inserts })).status).toBe(200);
+  return attempts;
+}
+
+/** Of a record only what the test has put there. */
+const withoutTimes = ({ createdAt: _createdAt, updatedAt: _updatedAt, ...record }: JsonObject): JsonObject => record;
+
+test(`[TB55, TB67] every way to change allows the same, and shows what may be read (seed ${SEED})`, async () => {
+  const root = world.callers.find(({ name }) => name === "root");
+  if (root === undefined) throw new Error("no root");
+  const statuses = new Map<number, number>();
+  for (const table of world.tables) {
+    for (const caller of world.callers) {
+      const attempts = await attemptsOf(table, caller, root);
+      const heard = await Promise.all(
+        attempts.map((attempt) => {
+          const [path, method, body] = attempt.way.request(attempt);
+          return ask(caller, method, path, body);
+        }),
+      );
+      const filter = JSON.stringify([["id", "in", attempts.map(({ id }) => id)]]);
+      const left = (await ask(root, "GET", `${table.path}?filter=${encodeURIComponent(filter)}`)).body;
+      const found = new Map((left as unknown as ListAnswer).items.map((one) => [one["id"], withoutTimes(one)]));
+      for (const [index, attempt] of attempts.entries()) {
+        const answer = heard[index];
+        if (answer === undefined) throw new Error("no answer");
+        const { way, id, stored } = attempt;
+        const verdict = way.verdict(attempt);
+        const rules = Object.fromEntries(Object.entries(table.rules).map(([name, rule]) => [name, rule?.source]));
+        const about = { way: way.name, caller: caller.name, isMatching: table.isMatching, rules, stored };
+        const got = { ...about, status: answer.status, after: found.get(id) ?? null };
+        expect(got).toEqual({ ...about, ...verdict });
+        statuses.set(answer.status, (statuses.get(answer.status) ?? 0) + 1);
+        way.says?.(attempt, answer);
+        const isShown = stored !== null && verdict.after !== null && may(table, caller, "read", verdict.after);
+        const mayTell = isShown && way.kind === "update" && answer.status === 200 && way.says === undefined;
+        expect({ ...about, secretsOf: answer.secretsOf }).toEqual({ ...about, secretsOf: mayTell ? [id] : [] });
+      }
+    }
+  }
+  // The rules are neither all open nor all closed.
+  for (const status of [200, 201, 401, 403, 404]) expect(statuses.get(status) ?? 0).toBeGreaterThan(10);
+});

@@ -1,0 +1,192 @@
+import type { JsonObject, JsonValue } from "../../src/kernel/json.ts";
+import type { HttpClient } from "./http-client.ts";
+import { type TestPlatform, testPlatform } from "./platform.ts";
+import { type Random, random } from "./random.ts";
+import { type Auth, covers, type GeneratedRule, type Grant, grantOf, randomRecord, randomRule } from "./rules.ts";
+
+/** Tables under random rules, everybody who may ask, and what each of them has to get. */
+
+export const ACTIONS = ["read", "insert", "update", "delete"] as const;
+export type Action = (typeof ACTIONS)[number];
+
+export interface RuledTable {
+  name: string;
+  /** The table's address, and that of the table that refers to it. */
+  path: string;
+  linksPath: string;
+  channel: string;
+  /** As `platform export` names it. */
+  address: string;
+  rules: Record<Action, GeneratedRule | null>;
+  isMatching: boolean;
+  /** By id; `secret` holds a canary that names table and record. */
+  records: Map<string, JsonObject>;
+}
+
+export interface Caller {
+  name: string;
+  client: HttpClient;
+  /** null: nobody, or a service key. */
+  auth: Auth;
+  key: string | null;
+  /** What its service key may do; null for those without. */
+  scopes: readonly Action[] | null;
+  token: string | null;
+}
+
+export interface RulesWorld {
+  platform: TestPlatform;
+  r: Random;
+  tables: RuledTable[];
+  callers: Caller[];
+  owners: readonly string[];
+  stop(): Promise<number>;
+}
+
+export const RECORDS_PER_TABLE = 10;
+const PASSWORD = "correct horse battery";
+const USERS = [
+  { id: "ann", role: "user", claims: {} },
+  { id: "bob", role: "editor", claims: { team: "red" } },
+];
+
+const schema = `{ owner: { type: "string" }, n: { type: "integer" }, s: { type: "text" }, b: { type: "boolean" }, j: { type: "json" },
+  slug: { type: "string", unique: true }, secret: { type: "string" } }`;
+
+function tableSource({ name, rules, isMatching }: RuledTable): string {
+  const access = ACTIONS.flatMap((action) => {
+    const rule = rules[action];
+    return rule === null ? [] : [`${action}: ${rule.source}`];
+  });
+  if (isMatching) access.push('upsert: "matching"');
+  return `${name}: { schema: ${schema}, fts: ["s"], access: { ${access.join(", ")} } },
+    links_${name}: { schema: { to: { type: "string", references: "${name}" } }, access: { insert: true, update: true } },`;
+}
+
+function generateTable(r: Random, index: number, owners: readonly string[]): RuledTable {
+  const name = `t${index}`;
+  const isDynamic = index % 3 === 2;
+  const base = isDynamic ? "/api/db/spaces/one/tables" : "/api/db/shared/tables";
+  const records = Array.from({ length: RECORDS_PER_TABLE }, (_, at) => recordOf(r, name, `r${at}`, owners));
+  // What lists and channels can show is decided by filters; a rule that looks at records denies whole answers.
+  const readBy = r.chance(0.6) ? "by filter" : "may look at the record";
+  return {
+    name,
+    path: `${base}/${name}`,
+    linksPath: `${base}/links_${name}`,
+    channel: isDynamic ? `realtime:spaces:one:${name}` : `realtime:shared:${name}`,
+    address: isDynamic ? `spaces/one/${name}` : `shared/${name}`,
+    rules: {
+      read: randomRule(r, owners, ["record"], readBy),
+      insert: randomRule(r, owners, ["record"]),
+      update: randomRule(r, owners, ["record", "next"]),
+      delete: randomRule(r, owners, ["record"]),
+    },
+    isMatching: r.chance(0.4),
+    records: new Map(records.map((record) => [String(record["id"]), record])),
+  };
+}
+
+export function recordOf(r: Random, table: string, id: string, owners: readonly string[]): JsonObject {
+  return { id, ...randomRecord(r, owners), slug: `slug-${id}`, secret: `canary:${table}:${id};` };
+}
+
+/** Everything follows from the seed, the ids of users included. */
+export async function rulesWorld(seed: number, tableCount: number): Promise<RulesWorld> {
+  const r = random(seed);
+  const owners = [...USERS.map(({ id }) => id), "cyd"];
+  const tables = Array.from({ length: tableCount }, (_, index) => generateTable(r, index, owners));
+  const keys: [name: string, scopes: readonly Action[]][] = [
+    ...ACTIONS.map((action): [string, readonly Action[]] => [`only-${action}`, [action]]),
+    ["stranger", []],
+  ];
+  const secretOf = (name: string) => `key-${name}-0123456789abcdef`;
+  const keySource = keys.map(([name, scopes]) => {
+    const all = [...scopes.map((scope) => `db:*:*:${scope}`), "kv:namespace:x:read"];
+    return `"${name}": { key: "${secretOf(name)}", scopes: ${JSON.stringify(all)} }`;
+  });
+  const of = (isDynamic: boolean) =>
+    tables
+      .filter((one) => one.path.includes("/spaces/") === isDynamic)
+      .map(tableSource)
+      .join("\n");
+  const platform = await testPlatform({
+    config: `{ serviceKeys: { ${keySource.join(", ")} }, databases: {
+      shared: { tables: { ${of(false)} } },
+      spaces: { instance: true, access: { create: true, open: true }, tables: { ${of(true)} } } } }`,
+  });
+
+  const imported = await platform.service.post("/api/admin/auth/users/import", {
+    users: USERS.map(({ id, role }) => ({ id, role, email: `${id}@example.com`, password: PASSWORD })),
+  });
+  if (imported.status !== 200) throw new Error(`no users: ${JSON.stringify(imported.body)}`);
+  const people = await Promise.all(
+    USERS.map(async ({ id, role, claims }): Promise<Caller> => {
+      await platform.service.put(`/api/auth/admin/users/${id}/claims`, claims);
+      const credentials = { email: `${id}@example.com`, password: PASSWORD };
+      const token = (await platform.post<{ accessToken: string }>("/api/auth/signin", credentials)).body.accessToken;
+      return {
+        name: id,
+        client: platform.as(token),
+        auth: { id, role, custom: claims },
+        key: null,
+        scopes: null,
+        token,
+      };
+    }),
+  );
+  for (const { path, records } of tables) {
+    const written = await platform.service.post(`${path}/batch`, { inserts: [...records.values()] });
+    if (written.status !== 200) throw new Error(`no records: ${JSON.stringify(written.body)}`);
+  }
+  const keyHolder = (name: string, key: string, scopes: readonly Action[]): Caller => ({
+    ...{ name, key, scopes, client: platform.withKey(key), auth: null, token: null },
+  });
+  const callers: Caller[] = [
+    { name: "nobody", client: platform, auth: null, key: null, scopes: null, token: null },
+    ...people,
+    keyHolder("root", platform.serviceKey, ACTIONS),
+    ...keys.map(([name, scopes]) => keyHolder(name, secretOf(name), scopes)),
+  ];
+  return { platform, r, tables, callers, owners, stop: () => platform.stop() };
+}
+
+/** What a caller has to get, by the rules alone. */
+export const granted = ({ rules }: RuledTable, { scopes, auth }: Caller, action: Action): Grant =>
+  scopes === null ? grantOf(rules[action], auth) : scopes.includes(action) ? "all" : "none";
+
+export const may = (table: RuledTable, caller: Caller, action: Action, record: JsonObject, next = record): boolean =>
+  caller.scopes === null ? covers(table.rules[action], caller.auth, record, next) : caller.scopes.includes(action);
+
+/** Whether the record does not exist for this caller. */
+export const isHidden = (table: RuledTable, caller: Caller, record: JsonObject): boolean =>
+  typeof granted(table, caller, "read") !== "string" && !may(table, caller, "read", record);
+
+/** The status of a refusal. */
+export const refused = ({ auth, scopes }: Caller): number => (auth === null && scopes === null ? 401 : 403);
+
+export interface Heard {
+  status: number;
+  text: string;
+  body: JsonObject;
+  /** The records whose secret stands in the answer. */
+  secretsOf: string[];
+}
+
+/** One request; what of anybody's secrets is in its answer comes with it. */
+export async function ask(caller: Caller, method: string, path: string, body?: JsonValue): Promise<Heard> {
+  const json: RequestInit =
+    body === undefined ? {} : { headers: { "content-type": "application/json" }, body: JSON.stringify(body) };
+  const response = await caller.client.fetch(path, { method, ...json });
+  const text = await response.text();
+  return {
+    status: response.status,
+    text,
+    // Every answer of a table is a JSON object, but those to HEAD.
+    body: (text === "" ? {} : JSON.parse(text)) as JsonObject,
+    secretsOf: secretsIn(text),
+  };
+}
+
+export const secretsIn = (text: string): string[] =>
+  [...text.matchAll(/canary:\w+:([\w-]+);/g)].map(([, id = ""]) => id).sort();

@@ -1,0 +1,169 @@
+import type { JsonObject, JsonValue } from "../../src/kernel/json.ts";
+import type { Random } from "./random.ts";
+
+/**
+ * Random access rules, each as the source text that a config takes and as an oracle that says what it has to mean. The
+ * oracle knows nothing of the server's code: it is small enough to be read, and believed.
+ */
+
+export type Auth = { id: string; role: string; custom: JsonObject } | null;
+export type Tuple = readonly [field: string, operator: string, value: JsonValue];
+
+/** What a rule says: everything, nothing, what a filter keeps. */
+type Says = boolean | readonly Tuple[];
+
+export interface GeneratedRule {
+  /** As it stands in the config. */
+  source: string;
+  /** Whether it is declared with the record as a parameter. */
+  looksAtRecord: boolean;
+  says(auth: Auth, record: JsonObject, next: JsonObject): Says;
+}
+
+/** What a principal may do by a rule before any record is looked at. */
+export type Grant = "all" | "none" | "record" | readonly Tuple[];
+
+export function grantOf(rule: GeneratedRule | null, auth: Auth): Grant {
+  if (rule === null) return "none";
+  if (rule.looksAtRecord) return "record";
+  const says = rule.says(auth, {}, {});
+  if (typeof says === "boolean") return says ? "all" : "none";
+  return says.length === 0 ? "all" : says;
+}
+
+export function covers(rule: GeneratedRule | null, auth: Auth, record: JsonObject, next: JsonObject = record): boolean {
+  if (rule === null) return false;
+  const says = rule.says(auth, record, next);
+  return typeof says === "boolean" ? says : says.every((tuple) => holds(tuple, record));
+}
+
+/** A filter tuple asked of a record. Decisions 4. */
+export function holds([path, operator, wanted]: Tuple, record: JsonObject): boolean {
+  const value = path.split(".").reduce<JsonValue>((at, name) => memberOf(at, name), record);
+  const isIn = Array.isArray(wanted) && wanted.some((one) => one === value);
+  switch (operator) {
+    case "==":
+      return value === wanted;
+    case "!=":
+      return value !== wanted;
+    case "in":
+      return isIn;
+    case "not in":
+      return !isIn;
+    case "contains":
+      if (Array.isArray(value)) return value.some((one) => one === wanted);
+      return typeof value === "string" && typeof wanted === "string" && value.includes(wanted);
+    default:
+      return isOrdered(value, operator, wanted);
+  }
+}
+
+const memberOf = (value: JsonValue, name: string): JsonValue =>
+  typeof value === "object" && value !== null && !Array.isArray(value) && Object.hasOwn(value, name)
+    ? (value[name] ?? null)
+    : null;
+
+function isOrdered(value: JsonValue, operator: string, wanted: JsonValue): boolean {
+  // Only values of one type have an order; null has none.
+  if (value === null || wanted === null || typeof value !== typeof wanted) return false;
+  if (operator === ">") return value > wanted;
+  if (operator === ">=") return value >= wanted;
+  return operator === "<" ? value < wanted : value <= wanted;
+}
+
+interface Leaf {
+  source: string;
+  says: GeneratedRule["says"];
+}
+
+export const OWNERS = ["ann", "bob"] as const;
+
+/** A tuple on the records of `randomRecord`, whose value fits its field. `owner` is filled in by the caller. */
+export function randomTuple(r: Random, ids: readonly string[]): Tuple {
+  const tuples: readonly (() => Tuple)[] = [
+    () => ["n", r.pick(["==", "!=", ">", ">=", "<", "<="]), r.below(6)],
+    () => ["n", r.pick(["in", "not in"]), Array.from({ length: r.below(4) }, () => r.below(6))],
+    () => ["n", r.pick(["==", "!="]), null],
+    () => ["s", r.pick(["==", "!=", "<", ">="]), r.pick(["alpha w", "beta w", "gamma w"])],
+    () => ["s", "contains", r.pick(["a", "eta", "A", "w", "zz"])],
+    () => ["b", r.pick(["==", "!="]), r.chance(0.5)],
+    () => ["j.k", r.pick(["==", "!=", ">", "<="]), r.below(3)],
+    () => ["j.tags", "contains", r.pick(["x", "y"])],
+    () => ["owner", r.pick(["==", "!=", "in", "not in"]), r.pick(ids)],
+  ];
+  const [field, operator, value] = r.pick(tuples)();
+  return [field, operator, operator.endsWith("in") && !Array.isArray(value) ? [value] : value];
+}
+
+/** What a record of the generated tables holds beside its id. */
+export const randomRecord = (r: Random, ids: readonly string[]): JsonObject => ({
+  owner: r.pick(ids),
+  n: r.chance(0.15) ? null : r.below(6),
+  s: r.pick(["alpha w", "beta w", "gamma w"]),
+  b: r.chance(0.5),
+  j: r.chance(0.2) ? null : { k: r.below(3), tags: r.chance(0.5) ? ["x"] : ["x", "y"] },
+});
+
+const ODD = ["1", '"yes"', "null", "undefined", "({})", "0", "[[1]]", '[["nothing", "==", 1]]', "new Date(0)"];
+const THROWS = '(() => { throw new Error("a rule of the test throws"); })()';
+
+function leaf(r: Random, ids: readonly string[], looksAtRecord: boolean): Leaf {
+  const kind = r.below(looksAtRecord ? 9 : 7);
+  if (kind === 0) return { source: "false", says: () => false };
+  if (kind === 1) return { source: r.pick(ODD), says: () => false };
+  if (kind === 2) return { source: THROWS, says: () => false };
+  if (kind === 3) return { source: "true", says: () => true };
+  if (kind === 4) {
+    return {
+      source: '[["owner", "==", auth?.id ?? "nobody"]]',
+      says: (auth) => [["owner", "==", auth?.id ?? "nobody"]],
+    };
+  }
+  if (kind <= 6) {
+    const tuples = Array.from({ length: 1 + r.below(2) }, () => randomTuple(r, ids));
+    return { source: JSON.stringify(tuples), says: () => tuples };
+  }
+  if (kind === 7) {
+    return { source: "record.owner === auth?.id", says: (auth, record) => record["owner"] === auth?.id };
+  }
+  const bound = r.below(5);
+  return { source: `record.n >= ${bound}`, says: (_auth, record) => Number(record["n"]) >= bound };
+}
+
+/** A branch by who asks, or none. */
+function expression(r: Random, ids: readonly string[], looksAtRecord: boolean): Leaf {
+  const first = leaf(r, ids, looksAtRecord);
+  if (r.chance(0.4)) return first;
+  const second = leaf(r, ids, looksAtRecord);
+  const [condition, isTrue] = r.pick<readonly [string, (auth: Auth) => boolean]>([
+    ["auth === null", (auth) => auth === null],
+    ['auth?.role === "editor"', (auth) => auth?.role === "editor"],
+    ['auth?.custom.team === "red"', (auth) => auth?.custom["team"] === "red"],
+  ]);
+  return {
+    source: `${condition} ? ${first.source} : ${second.source}`,
+    says: (auth, record, next) => (isTrue(auth) ? first : second).says(auth, record, next),
+  };
+}
+
+/** null: no rule is declared. `parameters`: what a rule of this action is given after `auth`. */
+export function randomRule(
+  r: Random,
+  ids: readonly string[],
+  parameters: readonly string[],
+  record: "may look at the record" | "by filter" = "may look at the record",
+): GeneratedRule | null {
+  if (r.chance(0.06)) return null;
+  if (r.chance(0.2)) {
+    const says = r.chance(0.8);
+    return { source: String(says), looksAtRecord: false, says: () => says };
+  }
+  const looksAtRecord = record === "may look at the record" && r.chance(0.5);
+  const { source, says } = expression(r, ids, looksAtRecord);
+  const names = ["auth", ...(looksAtRecord ? parameters : [])].join(", ");
+  const isAsync = r.chance(0.35);
+  const body = isAsync
+    ? `{ await Bun.sleep(0); return ${source}; }`
+    : `${source.startsWith("{") ? `(${source})` : source}`;
+  return { source: `${isAsync ? "async " : ""}(${names}) => ${body}`, looksAtRecord, says };
+}
