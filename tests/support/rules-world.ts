@@ -111,7 +111,7 @@ export async function rulesWorld(seed: number, tableCount: number): Promise<Rule
       .map(tableSource)
       .join("\n");
   const platform = await testPlatform({
-    config: `{ serviceKeys: { ${keySource.join(", ")} }, databases: {
+    config: `{ serviceKeys: { ${keySource.join(", ")} }, realtime: { messageRate: 100_000 }, databases: {
       shared: { tables: { ${of(false)} } },
       spaces: { instance: true, access: { create: true, open: true }, tables: { ${of(true)} } } } }`,
   });
