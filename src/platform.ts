@@ -52,6 +52,7 @@ export async function createPlatform(config: PlatformConfig, options: PlatformOp
   const { clock = systemClock, ids = systemIds, logger = silentLogger, dataDirectory, secrets } = options;
   const engine = createStorageEngine({
     clock,
+    ids,
     onFailure: (path, cause) => logger.error("a database file has a problem", { path, cause }),
   });
   const listener = createListener({
@@ -78,7 +79,7 @@ export async function createPlatform(config: PlatformConfig, options: PlatformOp
     app: () => app,
     onChange: (address, groups) => realtime.publishChanges(address, groups),
   });
-  const native = await createNativeAreas(config, { engine, dataDirectory, clock, logger });
+  const native = await createNativeAreas(config, { engine, dataDirectory, clock, ids, logger });
   const rooms = createRoomsArea({
     ...{ config: config.rooms ?? {}, sockets: listener.sockets, principals, sessions: auth.sessions },
     ...{ clock, ids, logger },
@@ -150,7 +151,7 @@ function serveAreas(
 
 async function createNativeAreas(
   config: PlatformConfig,
-  deps: { engine: StorageEngine; dataDirectory: string; clock: Clock; logger: Logger },
+  deps: { engine: StorageEngine; dataDirectory: string; clock: Clock; ids: Ids; logger: Logger },
 ) {
   const indexes = Object.entries(config.vectorize ?? {}).map(([name, index]) => ({
     metric: "cosine" as const,

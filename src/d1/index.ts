@@ -1,3 +1,4 @@
+import type { Database } from "bun:sqlite";
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import type { AnyElysia } from "elysia";
@@ -5,18 +6,19 @@ import type { SqlAccessor } from "../config/app-access.ts";
 import type { Http } from "../http/http.ts";
 import type { Clock } from "../kernel/clock.ts";
 import { notFound } from "../kernel/errors.ts";
+import type { Ids } from "../kernel/ids.ts";
 import type { Logger } from "../kernel/logger.ts";
 import { READERS_MAX_PER_DATABASE } from "./limits.ts";
 import { createProcessPool } from "./process-pool.ts";
 import { createSqlRoutes } from "./routes.ts";
 import { createSqlAccessor, createSqlService, type SqlService } from "./service.ts";
-import { createDatabaseFile } from "./store.ts";
+import { keepDatabaseFile } from "./store.ts";
 
 export interface SqlArea {
   routes(http: Http): AnyElysia;
   /** Errors: 404 when no such database is declared. */
   accessor(database: string): SqlAccessor;
-  /** Ends the query processes. */
+  /** Ends the query processes, and closes the files. */
   stop(): Promise<void>;
 }
 
@@ -26,18 +28,20 @@ export function createSqlArea(deps: {
   databases: readonly string[];
   dataDirectory: string;
   clock: Clock;
+  ids: Ids;
   logger: Logger;
 }): SqlArea {
   const { databases, clock, logger } = deps;
   const directory = join(deps.dataDirectory, "d1");
   const services = new Map<string, SqlService>();
+  const kept: Database[] = [];
   if (databases.length > 0) mkdirSync(directory, { recursive: true });
   for (const name of databases) {
     const path = join(directory, `${name}.db`);
-    createDatabaseFile(path);
+    kept.push(keepDatabaseFile(path, deps.ids));
     const readers = createProcessPool({ path, role: "reader", sizeMax: READERS_MAX_PER_DATABASE, clock });
     const writer = createProcessPool({ path, role: "writer", sizeMax: 1, clock });
-    services.set(name, createSqlService({ readers, writer, logger }));
+    services.set(name, createSqlService({ path, readers, writer, logger }));
   }
   return {
     routes: (http) => createSqlRoutes(http, services),
@@ -48,6 +52,7 @@ export function createSqlArea(deps: {
     },
     async stop() {
       await Promise.all([...services.values()].map((service) => service.stop()));
+      for (const database of kept) database.close();
     },
   };
 }

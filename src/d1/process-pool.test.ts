@@ -4,10 +4,11 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { testClock } from "../../tests/support/clock.ts";
 import { systemClock } from "../kernel/clock.ts";
+import { systemIds } from "../kernel/ids.ts";
 import { PROCESS_IDLE_MS, QUERY_TIMEOUT_MS, QUEUE_MAX_QUERIES, QUEUE_TIMEOUT_MS } from "./limits.ts";
 import { createProcessPool, type ProcessPool } from "./process-pool.ts";
 import { parseStatement } from "./statement.ts";
-import { createDatabaseFile } from "./store.ts";
+import { keepDatabaseFile } from "./store.ts";
 import type { Binding, ProcessRole } from "./types.ts";
 
 const ENDLESS = "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c) SELECT count(*) FROM c";
@@ -20,7 +21,7 @@ const pools: ProcessPool[] = [];
 beforeEach(() => {
   directory = mkdtempSync(join(tmpdir(), "d1-pool-"));
   path = join(directory, "a.db");
-  createDatabaseFile(path);
+  keepDatabaseFile(path, systemIds).close();
 });
 afterEach(async () => {
   await Promise.all(pools.splice(0).map((pool) => pool.stop()));

@@ -1,3 +1,4 @@
+import type { Database } from "bun:sqlite";
 import { writeFileSync } from "node:fs";
 import { encodeFrame, readFrames } from "./frames.ts";
 import { executeQuery, openDatabase, QueryError } from "./store.ts";
@@ -20,15 +21,18 @@ export async function runQueryProcess(path: string, role: ProcessRole): Promise<
   // Ctrl-C reaches the whole group; the server decides when its queries end.
   process.on("SIGINT", () => {});
   process.on("SIGTERM", () => {});
-  const database = openDatabase(path, role);
+  let database: Database | null = null;
+  const connection = (): Database => {
+    database ??= openDatabase(path, role);
+    return database;
+  };
   const output = Bun.stdout.writer();
   for await (const { payload } of readFrames(Bun.stdin.stream())) {
     // The parent is the only one that writes here, and writes nothing else.
     const request = JSON.parse(Buffer.from(payload.buffer).toString("utf8")) as QueryRequest;
-    output.write(answer(() => executeQuery(database, request)));
+    output.write(answer(() => executeQuery(connection(), request)));
     await output.flush();
   }
-  database.close();
 }
 
 function answer(work: () => string): Uint8Array<ArrayBuffer> {

@@ -15,8 +15,13 @@ export interface SqlService {
   stop(): Promise<void>;
 }
 
-export function createSqlService(deps: { readers: ProcessPool; writer: ProcessPool; logger: Logger }): SqlService {
-  const { readers, writer, logger } = deps;
+export function createSqlService(deps: {
+  path: string;
+  readers: ProcessPool;
+  writer: ProcessPool;
+  logger: Logger;
+}): SqlService {
+  const { path, readers, writer, logger } = deps;
   const run = (request: QueryRequest, signal: AbortSignal | undefined): Promise<QueryAnswer> => {
     switch (request.mode) {
       case "read":
@@ -33,7 +38,7 @@ export function createSqlService(deps: { readers: ProcessPool; writer: ProcessPo
     // The query process of this very program has written it.
     const { status, message } = JSON.parse(Buffer.from(body.buffer).toString("utf8")) as QueryFailure;
     if (status !== 500) throw new AppError(status, message);
-    logger.error("a d1 query failed", { message });
+    logger.error("a d1 query failed", { path, message });
     throw new AppError(500, "Internal error");
   };
 

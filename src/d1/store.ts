@@ -1,4 +1,9 @@
 import { Database, SQLiteError, type SQLQueryBindings } from "bun:sqlite";
+import { existsSync } from "node:fs";
+import { assertOpenable, markFile } from "../db/file-identity.ts";
+import { openError } from "../db/sqlite-errors.ts";
+import { insufficientStorage, isDiskFull } from "../kernel/errors.ts";
+import type { Ids } from "../kernel/ids.ts";
 import { BUSY_TIMEOUT_MS, JOURNAL_MAX_BYTES, RESULT_MAX_BYTES } from "./limits.ts";
 import type { Binding, ProcessRole, QueryFailure, QueryRequest } from "./types.ts";
 
@@ -11,19 +16,40 @@ export class QueryError extends Error {
   }
 }
 
-/** Makes the file where there is none, in WAL mode, which lets reads and a write go on side by side. */
-export function createDatabaseFile(path: string): void {
-  const database = new Database(path, { create: true });
+/**
+ * Makes the file where there is none, in WAL mode, which lets reads and a write go on side by side. What lies beside the
+ * file for that stays as long as this connection, so that processes can begin to read also when the disk is full.
+ * Errors: one that names the file and what is wrong with it.
+ */
+export function keepDatabaseFile(path: string, ids: Ids): Database {
+  let database: Database | null = null;
   try {
+    if (existsSync(path)) assertOpenable(path);
+    database = new Database(path, { create: true });
     database.run(`PRAGMA busy_timeout = ${BUSY_TIMEOUT_MS}`);
+    markFile(database, ids);
     database.run("PRAGMA journal_mode = WAL");
-  } finally {
-    database.close();
+    database.query("SELECT count(*) FROM sqlite_schema").get();
+    return database;
+  } catch (error) {
+    database?.close();
+    throw openError(path, error);
   }
 }
 
-/** A reader's connection cannot write, whatever is asked of it. A writer's commits are on disk when they return. */
+/**
+ * A reader's connection cannot write, whatever is asked of it. A writer's commits are on disk when they return. Errors:
+ * QueryError.
+ */
 export function openDatabase(path: string, role: ProcessRole): Database {
+  try {
+    return openAs(path, role);
+  } catch (cause) {
+    throw new QueryError(isDiskFull(cause) ? DISK_FULL : { status: 500, message: openError(path, cause).message });
+  }
+}
+
+function openAs(path: string, role: ProcessRole): Database {
   const options = role === "reader" ? { readonly: true } : { readwrite: true };
   const database = new Database(path, { ...options, safeIntegers: true });
   database.run(`PRAGMA busy_timeout = ${BUSY_TIMEOUT_MS}`);
@@ -130,12 +156,14 @@ function jsonOf(value: unknown): string {
   return "null";
 }
 
+const DISK_FULL: QueryFailure = { status: 507, message: insufficientStorage().message };
+
 /** SQLite's word for what the caller has done wrong; other trouble is the server's. */
 function failureOf(cause: unknown): QueryFailure {
+  if (isDiskFull(cause)) return DISK_FULL;
   const message = cause instanceof Error ? cause.message : String(cause);
   const code = cause instanceof SQLiteError ? (cause.code ?? "") : "";
   if (/^SQLITE_(BUSY|LOCKED)/.test(code)) return { status: 503, message: "The database is busy" };
-  if (code.startsWith("SQLITE_FULL")) return { status: 507, message: "No space left on the device" };
   if (/^SQLITE_(IOERR|CORRUPT|NOTADB|CANTOPEN|PROTOCOL|PERM|INTERNAL)/.test(code)) return { status: 500, message };
   return { status: 400, message };
 }

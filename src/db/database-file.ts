@@ -1,12 +1,14 @@
 import { Database } from "bun:sqlite";
 import { closeSync, existsSync, rmSync } from "node:fs";
 import type { Clock } from "../kernel/clock.ts";
+import type { Ids } from "../kernel/ids.ts";
 import { Checkpoints } from "./checkpoints.ts";
+import { assertOpenable, markFile, newFileId } from "./file-identity.ts";
 import { BUSY_TIMEOUT_MS, CACHE_KIB, CHECKPOINT_PAGES, PAGE_BYTES, READ_TIMEOUT_MS, STATEMENTS_MAX } from "./limits.ts";
 import { writeNewFile } from "./new-file.ts";
 import type { QueryProcesses } from "./query-processes.ts";
 import { RowCounts } from "./row-counts.ts";
-import { openError } from "./sqlite-errors.ts";
+import { isFileError, openError } from "./sqlite-errors.ts";
 import { StatementCache } from "./statement-cache.ts";
 import type { OpenedFile, OpenOptions, ReadOptions, Row, SqlValue, Statement, Sync, Transaction } from "./types.ts";
 import { createWalSync, type SyncFile } from "./wal-sync.ts";
@@ -14,6 +16,7 @@ import { Writer } from "./writer.ts";
 
 export interface FileDependencies {
   clock: Clock;
+  ids: Ids;
   queries: QueryProcesses;
   checkpointer: QueryProcesses;
   onFailure: (path: string, cause: unknown) => void;
@@ -30,16 +33,17 @@ interface Opened {
 }
 
 /** Opens `path` with every setting, and migrated. Throws an Error that names the path. */
-function openSqlite(path: string, options: OpenOptions): Opened {
+function openSqlite(path: string, options: OpenOptions, ids: Ids): Opened {
   const isNew = !existsSync(path);
   const isWalNew = !existsSync(`${path}-wal`);
   const template = isNew ? options.template?.() : undefined;
   let newFileDescriptor: number | null = null;
   let sqlite: Database | null = null;
   try {
-    if (template !== undefined) newFileDescriptor = writeNewFile(path, template);
+    if (template !== undefined) newFileDescriptor = writeNewFile(path, template, newFileId(ids));
+    if (!isNew) assertOpenable(path);
     sqlite = new Database(path, { create: true, readwrite: true });
-    configure(sqlite, options);
+    configure(sqlite, options, ids);
   } catch (error) {
     sqlite?.close();
     if (newFileDescriptor !== null) closeSync(newFileDescriptor);
@@ -54,7 +58,7 @@ function openSqlite(path: string, options: OpenOptions): Opened {
     if (newFileDescriptor !== null) closeSync(newFileDescriptor);
     // What never was a database of ours leaves no trace.
     if (isNew) for (const suffix of ["", "-wal", "-shm"]) rmSync(path + suffix, { force: true });
-    throw error;
+    throw isFileError(error) ? openError(path, error) : error;
   }
 }
 
@@ -65,10 +69,11 @@ function openSqlite(path: string, options: OpenOptions): Opened {
  */
 const SYNC_BETWEEN_WALS = "PRAGMA synchronous = NORMAL";
 
-function configure(sqlite: Database, options: OpenOptions): void {
+function configure(sqlite: Database, options: OpenOptions, ids: Ids): void {
   const checkpointBytes = (options.checkpointPages ?? CHECKPOINT_PAGES) * PAGE_BYTES;
   sqlite.run(`PRAGMA busy_timeout = ${BUSY_TIMEOUT_MS}`);
   sqlite.run(`PRAGMA page_size = ${PAGE_BYTES}`);
+  markFile(sqlite, ids);
   sqlite.run("PRAGMA journal_mode = WAL");
   sqlite.run(SYNC_BETWEEN_WALS);
   sqlite.run("PRAGMA wal_autocheckpoint = 0");
@@ -101,7 +106,7 @@ export class OpenFile implements OpenedFile {
     this.path = path;
     this.#dependencies = dependencies;
     this.#extensions = options.extensions ?? [];
-    const { sqlite, newFileDescriptor, isWalNew } = openSqlite(path, options);
+    const { sqlite, newFileDescriptor, isWalNew } = openSqlite(path, options, dependencies.ids);
     this.sqlite = sqlite;
     this.#newFileDescriptor = newFileDescriptor;
     this.#statements = new StatementCache(this.sqlite, options.statementsMax ?? STATEMENTS_MAX);

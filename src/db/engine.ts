@@ -1,5 +1,6 @@
 import { resolve } from "node:path";
 import type { Clock } from "../kernel/clock.ts";
+import { type Ids, systemIds } from "../kernel/ids.ts";
 import { OpenFile } from "./database-file.ts";
 import { QUERY_PROCESSES_MAX } from "./limits.ts";
 import { QueryProcesses } from "./query-processes.ts";
@@ -8,6 +9,8 @@ import type { SyncFile } from "./wal-sync.ts";
 
 export interface StorageEngineOptions {
   clock: Clock;
+  /** Default systemIds. */
+  ids?: Ids;
   /** Long statements that run at once. Default QUERY_PROCESSES_MAX. */
   readWorkers?: number;
   /** Hears of what no caller is told in full: a failed sync, a full disk, a checkpoint or a listener that threw. */
@@ -45,6 +48,7 @@ class Engine implements StorageEngine {
     if (this.#files.has(absolute)) throw new Error(`the database ${absolute} is open already`);
     const file = new OpenFile(absolute, options, {
       clock: this.#options.clock,
+      ids: this.#options.ids ?? systemIds,
       queries: this.#queries,
       checkpointer: this.#checkpointer,
       onFailure: (failedPath, cause) => this.#options.onFailure?.(failedPath, cause),

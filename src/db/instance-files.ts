@@ -1,7 +1,7 @@
 import type { Database } from "bun:sqlite";
 import { existsSync, mkdirSync } from "node:fs";
 import { join } from "node:path";
-import { AppError } from "../kernel/errors.ts";
+import { AppError, insufficientStorage, isDiskFull } from "../kernel/errors.ts";
 import { INSTANCE_CACHE_KIB, INSTANCE_STATEMENTS_MAX, OPEN_INSTANCES_MAX } from "./limits.ts";
 import { readMeta, writeMeta } from "./meta.ts";
 import { createTemplate } from "./new-file.ts";
@@ -107,7 +107,7 @@ class Instances implements InstanceFiles {
     }
   }
 
-  /** The open file, now the one used last. Errors: 503 when every place is taken by a file with work under way. */
+  /** The open file, now the one used last. Errors: 503 when every place is taken by a file with work under way, 507. */
   use(instanceId: string): OpenedFile {
     const known = this.#open.get(instanceId);
     if (known !== undefined) {
@@ -118,22 +118,31 @@ class Instances implements InstanceFiles {
     }
     this.#makeRoom();
     if (this.#isFull) throw this.#tooMany();
-    mkdirSync(this.#options.directory, { recursive: true });
-    const file = this.#engine.open(this.#pathOf(instanceId), {
-      migrate: (sqlite) => {
-        this.#options.migrate(sqlite);
-        assertIdentity(sqlite, instanceId);
-      },
-      template: () => {
-        this.#template ??= createTemplate(this.#options.migrate);
-        return this.#template;
-      },
-      onChange: (groups) => this.#options.onChange?.(instanceId, groups),
-      cacheKiB: INSTANCE_CACHE_KIB,
-      statementsMax: INSTANCE_STATEMENTS_MAX,
-    });
+    const file = this.#openFile(instanceId);
     this.#open.set(instanceId, { file, isClosing: false, useCount: 1 });
     return file;
+  }
+
+  #openFile(instanceId: string): OpenedFile {
+    try {
+      mkdirSync(this.#options.directory, { recursive: true });
+      return this.#engine.open(this.#pathOf(instanceId), {
+        migrate: (sqlite) => {
+          this.#options.migrate(sqlite);
+          assertIdentity(sqlite, instanceId);
+        },
+        template: () => {
+          this.#template ??= createTemplate(this.#options.migrate);
+          return this.#template;
+        },
+        onChange: (groups) => this.#options.onChange?.(instanceId, groups),
+        cacheKiB: INSTANCE_CACHE_KIB,
+        statementsMax: INSTANCE_STATEMENTS_MAX,
+      });
+    } catch (error) {
+      // Opening takes some pages beside the file, for reading too.
+      throw isDiskFull(error) ? insufficientStorage(error) : error;
+    }
   }
 
   #pathOf(instanceId: string): string {

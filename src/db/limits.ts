@@ -36,3 +36,6 @@ export const READ_RESULT_BYTES_MAX = 64 * 1024 * 1024;
 export const QUERY_LOCK_TIMEOUT_MS = 5_000;
 
 export const OPEN_INSTANCES_MAX = 256;
+
+/** A file that a crash has left with a WAL is looked through when it is opened, up to this size: some 0.1 s. */
+export const CHECK_AFTER_CRASH_MAX_BYTES = 64 * 1024 * 1024;

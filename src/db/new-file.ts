@@ -1,5 +1,6 @@
 import { Database } from "bun:sqlite";
 import fs from "node:fs";
+import { APPLICATION_ID_OFFSET } from "./file-identity.ts";
 import { PAGE_BYTES } from "./limits.ts";
 
 /** Bytes of the header that say which journal a file uses, and the value for a WAL. */
@@ -21,11 +22,13 @@ export function createTemplate(migrate: (sqlite: Database) => void): Uint8Array 
 }
 
 /**
- * Writes a database that is not there yet, whole or not at all, and without waiting for the disk: the descriptor
+ * Writes a database that is not there yet, whole or not at all, and without waiting for the disk; `content` is marked with
+ * `fileId`. The descriptor
  * returned is to be synced before the first write is answered. It may be closed only after SQLite has closed the file,
  * as closing it drops every POSIX lock of this process on it.
  */
-export function writeNewFile(path: string, content: Uint8Array): number {
+export function writeNewFile(path: string, content: Uint8Array, fileId: number): number {
+  new DataView(content.buffer, content.byteOffset).setInt32(APPLICATION_ID_OFFSET, fileId);
   const temporaryPath = `${path}.new`;
   const descriptor = fs.openSync(temporaryPath, "w");
   try {

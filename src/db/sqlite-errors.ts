@@ -1,7 +1,5 @@
 import { SQLiteError } from "bun:sqlite";
-import { AppError } from "../kernel/errors.ts";
-
-export const NO_SPACE_MESSAGE = "No space left on the device";
+import { AppError, insufficientStorage, isDiskFull } from "../kernel/errors.ts";
 
 function codeOf(error: unknown): string {
   if (error instanceof SQLiteError) return error.code ?? "SQLITE_ERROR";
@@ -19,8 +17,8 @@ export function isFileError(error: unknown): boolean {
 
 /** What the caller of a write hears of an error about the file; every other error is its own answer. */
 export function asWriteError(error: unknown): unknown {
+  if (isDiskFull(error)) return insufficientStorage(error);
   const code = codeOf(error);
-  if (/^(SQLITE_FULL|ENOSPC|EDQUOT)/.test(code)) return new AppError(507, NO_SPACE_MESSAGE, { cause: error });
   if (/^SQLITE_(BUSY|LOCKED)/.test(code)) {
     return new AppError(503, "The database is locked by another process", { cause: error });
   }
@@ -38,7 +36,12 @@ const OPEN_REASONS: readonly (readonly [prefix: string, reason: string])[] = [
   ["SQLITE_READONLY", "it is read-only"],
   ["SQLITE_PERM", "there is no right to it"],
   ["SQLITE_BUSY", "another process has locked it"],
+  ["EACCES", "there is no right to write it"],
+  ["EROFS", "the file system is read-only"],
   ["SQLITE_FULL", "no space is left on the device"],
+  ["SQLITE_IOERR_SHMSIZE", "no space is left on the device"],
+  ["ENOSPC", "no space is left on the device"],
+  ["EDQUOT", "no space is left on the device"],
   ["SQLITE_IOERR", "the device failed to read or write it"],
 ];
 

@@ -1,6 +1,6 @@
 import type { Database } from "bun:sqlite";
 import type { Clock } from "../kernel/clock.ts";
-import { AppError } from "../kernel/errors.ts";
+import { AppError, isDiskFull } from "../kernel/errors.ts";
 import { TRANSACTION_TIME_MAX_MS, WAITING_WRITES_MAX, WRITES_PER_TRANSACTION_MAX } from "./limits.ts";
 import type { RowCounts } from "./row-counts.ts";
 import { asWriteError, isFileError } from "./sqlite-errors.ts";
@@ -58,6 +58,8 @@ export class Writer {
   #isSyncing = false;
   #holds = 0;
   #failure: AppError | null = null;
+  /** Since the last commit a transaction has found the disk full: every one does, and it is reported once. */
+  #isDiskFull = false;
   #isClosed = false;
   #whenIdle: (() => void)[] = [];
 
@@ -136,6 +138,7 @@ export class Writer {
         const deltas = counts.write(groups);
         statements.query("COMMIT").run();
         counts.apply(deltas);
+        this.#isDiskFull = false;
       } else if (sqlite.inTransaction) {
         statements.query("ROLLBACK").run();
       }
@@ -206,7 +209,9 @@ export class Writer {
   /** The transaction is lost, and with it the writes that were in it, or would have been. */
   #abandon(done: readonly DoneWrite[], cause: unknown): void {
     const { sqlite, onFailure } = this.#options;
-    onFailure(cause);
+    const isFull = isDiskFull(cause);
+    if (!isFull || !this.#isDiskFull) onFailure(cause);
+    this.#isDiskFull = isFull;
     try {
       if (sqlite.inTransaction) sqlite.run("ROLLBACK");
     } catch (rollbackError) {

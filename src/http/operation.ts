@@ -26,7 +26,7 @@ const ERROR_TEXTS: Readonly<Record<number, string>> = {
   500: "Internal error",
   502: "Another server failed",
   503: "Unavailable",
-  507: "No space left",
+  507: "Insufficient storage",
 };
 
 export interface OperationParameter {
@@ -49,7 +49,7 @@ interface OperationOptions {
   body?: { schema: TSchema; contentType?: string };
   /** Answers by status: a schema is JSON. */
   answers: Readonly<Record<number, { description: string; schema?: TSchema; contentType?: string }>>;
-  /** Statuses that come with an error body; 429 and 500 are everywhere. */
+  /** Statuses that come with an error body; 429 and 500 are everywhere, 400, 413 and 415 wherever there is a body. */
   errors: readonly number[];
   /** Where the description belongs when the route's own path is wider, as `/files/*` is. */
   at?: string;
@@ -100,7 +100,8 @@ function describe(options: OperationOptions): Record<string, unknown> {
             content: { [answer.contentType ?? "application/json"]: { schema: answer.schema } },
           };
   }
-  for (const status of [...options.errors, 429, 500]) {
+  const ofBodies = options.body === undefined ? [] : [400, 413, 415];
+  for (const status of [...options.errors, ...ofBodies, 429, 500]) {
     responses[status] ??= {
       description: ERROR_TEXTS[status] ?? "Error",
       content: { "application/json": { schema: { $ref: "#/components/schemas/Error" } } },

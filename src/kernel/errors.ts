@@ -69,6 +69,21 @@ export const conflict = (message: string, data?: FieldProblems): AppError => new
 export const tooLarge = (message: string): AppError => new AppError(413, message);
 export const unsupportedMediaType = (message: string): AppError => new AppError(415, message);
 
+const DISK_FULL = /^(?:ENOSPC|EDQUOT|SQLITE_FULL|SQLITE_IOERR_SHMSIZE)/;
+
+/**
+ * Whether what was thrown says, itself or through what caused it, that a disk has no room. SQLite says so in two ways:
+ * SHMSIZE is the memory that a WAL needs and that lies beside it.
+ */
+export function isDiskFull(cause: unknown): boolean {
+  if (typeof cause !== "object" || cause === null) return false;
+  if ("code" in cause && DISK_FULL.test(String(cause.code))) return true;
+  return "cause" in cause && cause.cause !== cause && isDiskFull(cause.cause);
+}
+
+/** Also after a part was written: whoever throws this has undone it. Writes work again once there is room. */
+export const insufficientStorage = (cause?: unknown): AppError => new AppError(507, "Insufficient storage", { cause });
+
 /** A switch over a union ends here: a new member does not compile until it has an answer. */
 export function unreachable(value: never): never {
   throw new Error(`unreachable: ${JSON.stringify(value)}`);

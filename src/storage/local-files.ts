@@ -1,8 +1,21 @@
-import { close, closeSync, fdatasync, fsync, mkdirSync, open, openSync, rename, unlink, write } from "node:fs";
+import {
+  accessSync,
+  close,
+  closeSync,
+  constants,
+  fdatasync,
+  fsync,
+  mkdirSync,
+  open,
+  openSync,
+  rename,
+  unlink,
+  write,
+} from "node:fs";
 import { readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { promisify } from "node:util";
-import { AppError } from "../kernel/errors.ts";
+import { insufficientStorage, isDiskFull } from "../kernel/errors.ts";
 import { WRITE_BUFFER_BYTES } from "./limits.ts";
 import { createSharedSync } from "./shared-sync.ts";
 import type { FileStore, IncomingFile } from "./types.ts";
@@ -21,6 +34,7 @@ const unlinkFile = promisify(unlink);
 export function createLocalFiles(directory: string): FileStore {
   const incoming = join(directory, "incoming");
   mkdirSync(incoming, { recursive: true });
+  accessSync(incoming, constants.W_OK);
   const places = new Map<string, { path: string; descriptor: number; sync: () => Promise<void> }>();
   const syncRoot = createSharedSync(() => withDescriptor(directory, syncDirectory));
   const pathOf = (fileId: string): string => join(directory, fileId.slice(-2), fileId);
@@ -145,9 +159,7 @@ async function guarded<T>(work: Promise<T>): Promise<T> {
   try {
     return await work;
   } catch (cause) {
-    const code = codeOf(cause);
-    if (code !== "ENOSPC" && code !== "EDQUOT") throw cause;
-    throw new AppError(507, "No space left on the device", { cause });
+    throw isDiskFull(cause) ? insufficientStorage(cause) : cause;
   }
 }
 

@@ -40,8 +40,13 @@ export function createThumbs(deps: { directory: string; ids: Ids }): Thumbs {
       // Renamed into place: a reader never sees half of one.
       await mkdir(folderOf(object.fileId), { recursive: true });
       const unfinished = `${path}.${ids.uuid()}`;
-      await Bun.write(unfinished, bytes);
-      await rename(unfinished, path);
+      try {
+        await Bun.write(unfinished, bytes);
+        await rename(unfinished, path);
+      } catch (cause) {
+        await removeFile(unfinished).catch(() => {});
+        throw cause;
+      }
     });
   };
 

@@ -1,0 +1,52 @@
+import { platformCommand, testEnvironment } from "./platform.ts";
+
+const GIVE_UP_MS = 20_000;
+const NOBODY = 65_534;
+
+export interface StartAttempt {
+  /** true: it listened, and was ended with SIGTERM. */
+  hasStarted: boolean;
+  exitCode: number;
+  stderr: string;
+}
+
+/** Runs `platform start` until it listens or ends. `prefix`: a command that runs it. */
+export async function attemptStart(options: {
+  configFile: string;
+  dataDirectory: string;
+  prefix?: readonly string[];
+}): Promise<StartAttempt> {
+  const { configFile, dataDirectory, prefix = [] } = options;
+  const command = ["start", "--config", configFile, "--data", dataDirectory, "--port", "0"];
+  const child = Bun.spawn([...prefix, ...platformCommand(), ...command], {
+    ...{ env: testEnvironment(), stdin: "ignore", stdout: "pipe", stderr: "pipe" },
+  });
+  const timer = setTimeout(() => child.kill("SIGKILL"), GIVE_UP_MS);
+  let hasStarted = false;
+  const listen = async () => {
+    let text = "";
+    const decoder = new TextDecoder();
+    for await (const chunk of child.stdout) {
+      text += decoder.decode(chunk, { stream: true });
+      if (hasStarted || !text.includes("platform listening on ")) continue;
+      hasStarted = true;
+      child.kill("SIGTERM");
+    }
+  };
+  const [stderr] = await Promise.all([new Response(child.stderr).text(), listen()]);
+  const exitCode = await child.exited;
+  clearTimeout(timer);
+  return { hasStarted, exitCode, stderr };
+}
+
+/** root may write everything, so that modes mean nothing to it: the command before a command that runs it as nobody. */
+export const AS_NOBODY: readonly string[] =
+  process.getuid?.() === 0 ? ["setpriv", `--reuid=${NOBODY}`, `--regid=${NOBODY}`, "--clear-groups"] : [];
+
+/** Whether the program under test can be run that way. */
+export function canRunAsNobody(): boolean {
+  if (process.platform === "win32") return false;
+  return Bun.spawnSync([...AS_NOBODY, ...platformCommand(), "--version"], { env: testEnvironment() }).success;
+}
+
+export const NOBODY_ID = process.getuid?.() === 0 ? NOBODY : (process.getuid?.() ?? NOBODY);
