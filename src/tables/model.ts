@@ -1,6 +1,6 @@
-import type { Field, FieldType, FullTextSearch, Reference, TableConfig } from "../config/types.ts";
+import type { Field, FieldType, FullTextSearch, Index, Reference, TableConfig } from "../config/types.ts";
 import type { DeclaredColumn, DeclaredTable } from "../db/index.ts";
-import { quoteIdentifier } from "../db/index.ts";
+import { indexName, quoteIdentifier } from "../db/index.ts";
 
 export interface Column {
   name: string;
@@ -10,6 +10,13 @@ export interface Column {
   /** The quoted identifier. */
   sql: string;
   isNullable: boolean;
+  isUnique: boolean;
+}
+
+/** An index as the file has it; `name` is null for the primary key, which no statement can name. */
+export interface TableIndex {
+  name: string | null;
+  columns: readonly string[];
   isUnique: boolean;
 }
 
@@ -32,6 +39,7 @@ export interface TableModel {
   /** In the order of the record: id, fields, createdAt, updatedAt. */
   columns: readonly Column[];
   byName: ReadonlyMap<string, Column>;
+  indexes: readonly TableIndex[];
   sql: string;
   /** The column list of a SELECT. */
   selectList: string;
@@ -76,6 +84,7 @@ function compileTable(namespace: string, name: string, config: TableConfig): Tab
     isSchemaless: config.schema === undefined,
     columns,
     byName: new Map(columns.map((column) => [column.name, column])),
+    indexes: compileIndexes(name, columns, config),
     sql: quoteIdentifier(name),
     selectList: columns.map((column) => column.sql).join(", "),
     hasCreatedAt: config.schema?.["createdAt"] !== false,
@@ -114,6 +123,24 @@ function compileColumns(config: TableConfig): Column[] {
   return columns;
 }
 
+/** Every declared index that is not unique ends with the id, as every sort does: so a sort can walk along it. */
+const indexColumns = (index: Index): readonly string[] =>
+  index.unique === true || index.fields.includes("id") ? index.fields : [...index.fields, "id"];
+
+function compileIndexes(table: string, columns: readonly Column[], config: TableConfig): TableIndex[] {
+  const declare = (names: readonly string[], isUnique: boolean): TableIndex => ({
+    name: indexName(table, names, { isUnique }),
+    columns: names,
+    isUnique,
+  });
+  const unique = columns.filter(({ name, isUnique }) => isUnique && name !== "id").map(({ name }) => [name]);
+  return [
+    { name: null, columns: ["id"], isUnique: true },
+    ...unique.map((names) => declare(names, true)),
+    ...(config.indexes ?? []).map((index) => declare(indexColumns(index), index.unique === true)),
+  ];
+}
+
 function compileFts(
   fts: TableConfig["fts"],
 ): { fields: readonly string[]; tokenize: "unicode61" | "trigram" | "porter" } | null {
@@ -147,7 +174,7 @@ export function declareTable(model: TableModel): DeclaredTable {
     columnKinds: Object.fromEntries(model.columns.map((column) => [column.name, column.type])),
     columns,
     indexes: (model.config.indexes ?? []).map((index) => ({
-      fields: [...index.fields],
+      fields: [...indexColumns(index)],
       unique: index.unique === true,
     })),
     fts: model.fts === null ? null : { fields: [...model.fts.fields], tokenize: model.fts.tokenize },

@@ -1,5 +1,5 @@
 import { type TSchema, Type } from "typebox";
-import { type OperationParameter, operation } from "../http/operation.ts";
+import { type OperationParameter, operation, optional } from "../http/operation.ts";
 import { BATCH_OPERATIONS_MAX } from "./batch.ts";
 import { FILTER_CONDITIONS_MAX, OR_CONDITIONS_MAX } from "./filter.ts";
 import { LIMIT_DEFAULT, LIMIT_MAX } from "./list-query.ts";
@@ -153,9 +153,9 @@ function describeBatches(common: Family) {
       query: [{ name: "upsert", description: "true: inserts become upserts by id", schema: Type.Boolean() }],
       body: {
         schema: Type.Object({
-          inserts: Type.Optional(Type.Array(RecordSchema)),
-          updates: Type.Optional(Type.Array(Type.Object({ id: Type.String(), data: RecordSchema }))),
-          deletes: Type.Optional(Type.Array(Type.String())),
+          inserts: optional(Type.Array(RecordSchema)),
+          updates: optional(Type.Array(Type.Object({ id: Type.String(), data: RecordSchema }))),
+          deletes: optional(Type.Array(Type.String())),
         }),
       },
       answers: {
@@ -176,8 +176,8 @@ function describeBatches(common: Family) {
       body: {
         schema: Type.Object({
           action: Type.Union([Type.Literal("update"), Type.Literal("delete")]),
-          filter: Type.Optional(Type.Array(TupleSchema)),
-          orFilter: Type.Optional(Type.Array(TupleSchema, { maxItems: OR_CONDITIONS_MAX })),
+          filter: optional(Type.Array(TupleSchema)),
+          orFilter: optional(Type.Array(TupleSchema, { maxItems: OR_CONDITIONS_MAX })),
           data: Type.Optional(RecordSchema),
         }),
       },

@@ -8,9 +8,12 @@ import { type Door, denied, type Grant } from "./access.ts";
 import { encodeCursor } from "./cursor.ts";
 import type { ParsedFilter } from "./filter.ts";
 import { filterToSql, join, type SqlCondition } from "./filter-sql.ts";
+import { coveringIndex, isWalk } from "./index-choice.ts";
 import { type ListRequest, type Parameters, parseFields, parseFilters, pick } from "./list-query.ts";
+import type { TableModel } from "./model.ts";
 import type { Table } from "./namespaces.ts";
-import { beyond, orderBy, parseSort, type Sort } from "./sort.ts";
+import { beyond, orderBy, parseSort } from "./sort.ts";
+import type { Matches, PreparedList } from "./store.ts";
 
 /** Matches that a count looks at one by one, where the read rule wants to see each. Decisions 3. */
 const RULE_COUNT_MAX = 10_000;
@@ -87,27 +90,36 @@ export function createReads(deps: { door: Door }): Reads {
   const list: Reads["list"] = (principal, source, query) =>
     chain(grant(principal, source), (granted) => {
       const request = source.table.listRequest(query);
-      // Asked together: on a large table the page and the count are two reads in two processes.
-      const both = together(page(source, request, granted), totalOf(source, request, granted));
-      return chain(both, ([{ records, hasMore }, total]) =>
-        chain(allReadable(principal, source, granted, records), () => envelope(request, records, hasMore, total)),
-      );
+      return chain(find(source, request, granted), ({ records, total }) => {
+        // One record more than asked for tells whether there are more, where no total does.
+        const hasMore = total === null ? records.length > request.limit : total > records.length;
+        if (records.length > request.limit) records.length = request.limit;
+        if (request.paging.mode === "before") records.reverse();
+        return chain(allReadable(principal, source, granted, records), () =>
+          envelope(request, records, hasMore, total),
+        );
+      });
     });
+
+  /** Statements of requests that no rule narrows: the same for everybody. */
+  const prepared = new WeakMap<ListRequest, PreparedList>();
+  const find = (source: Source, request: ListRequest, granted: Grant) => {
+    const { table, file } = source;
+    if (file === null) return { records: [], total: isTotalWanted(request, granted) ? 0 : null };
+    if (granted.kind !== "all") return table.store.list(file, prepare(table, request, granted));
+    const known = prepared.get(request) ?? prepare(table, request, granted);
+    prepared.set(request, known);
+    return table.store.list(file, known);
+  };
 
   const count: Reads["count"] = (principal, source, query) =>
     chain(grant(principal, source), async (granted) => {
       const { table, file } = source;
       const filter = parseFilters(table.model, query);
       if (file === null) return { total: 0 };
-      if (granted.kind !== "record") return { total: await table.store.count(file, whereOf(filter, granted)) };
-      const sort = byId(table);
-      const records = await table.store.select(file, {
-        where: whereOf(filter, granted),
-        orderBy: orderBy(sort, { reverse: false }),
-        limit: RULE_COUNT_MAX + 1,
-        offset: 0,
-        isIndexed: false,
-      });
+      const matches = matchesOf(table.model, filter, granted);
+      if (granted.kind !== "record") return { total: await table.store.count(file, matches) };
+      const records = await firstById(table, file, matches, RULE_COUNT_MAX + 1);
       if (records.length > RULE_COUNT_MAX) {
         throw badRequest(
           `The read rule looks at each record, and more than ${RULE_COUNT_MAX} match; narrow the filter`,
@@ -120,64 +132,45 @@ export function createReads(deps: { door: Door }): Reads {
   return { get, list, count, grant, allReadable };
 }
 
-const byId = (table: Table): Sort => parseSort(table.model, null);
-
-function together<A, B>(a: MaybePromise<A>, b: MaybePromise<B>): MaybePromise<[A, B]> {
-  return isPromise(a) || isPromise(b) ? Promise.all([a, b]) : [a, b];
+/** What a request and the rule's own filter keep. */
+export function matchesOf(model: TableModel, filter: ParsedFilter, grant: Grant): Matches {
+  const all = grant.kind === "filter" ? [...filter.all, ...grant.filter.all] : filter.all;
+  return { where: whereOf(filter, grant), index: filter.any.length > 0 ? null : coveringIndex(model, all) };
 }
 
-interface Page {
-  records: TableRecord[];
-  hasMore: boolean;
+/** The first `limit` of the matches, by id. */
+export async function firstById(
+  { model, store }: Table,
+  file: DatabaseFile,
+  matches: Matches,
+  limit: number,
+): Promise<TableRecord[]> {
+  const order = orderBy(parseSort(model, null), { reverse: false });
+  const page = { behind: null, orderBy: order, limit, offset: 0, isWalk: false, isTotalWanted: false };
+  return (await store.list(file, store.prepareList({ matches, ...page }))).records;
 }
 
-function page({ table, file }: Source, request: ListRequest, grant: Grant): MaybePromise<Page> {
-  if (file === null) return { records: [], hasMore: false };
-  const { paging, sort, limit } = request;
+function prepare({ model, store }: Table, request: ListRequest, grant: Grant): PreparedList {
+  const { paging, sort, limit, filter } = request;
   const reverse = paging.mode === "before";
-  const filtered = whereOf(request.filter, grant);
   const isKeyset = paging.mode === "after" || paging.mode === "before";
   const behind = isKeyset ? beyond(sort, paging.values, { reverse }) : null;
-  const where = behind === null ? filtered : filtered === null ? behind : join([filtered, behind], "AND");
-  // One record more than asked for tells whether there are more.
-  const selected = table.store.select(file, {
-    where,
+  const isTotal = isTotalWanted(request, grant);
+  const isPlain = filter.any.length === 0 && grant.kind !== "filter";
+  return store.prepareList({
+    matches: matchesOf(model, filter, grant),
+    behind: behind?.condition ?? null,
     orderBy: orderBy(sort, { reverse }),
-    limit: limit + 1,
+    limit: isTotal || paging.mode === "offset" ? limit : limit + 1,
     offset: paging.mode === "offset" ? paging.offset : 0,
-    isIndexed: filtered === null && isIndexed(table, sort, { isKeyset }),
-  });
-  return chain(selected, (found) => {
-    const records = found.slice(0, limit);
-    if (reverse) records.reverse();
-    return { records, hasMore: found.length > limit };
+    isWalk: isPlain && behind?.isRange !== false && isWalk(model, filter.all, sort),
+    isTotalWanted: isTotal,
   });
 }
 
-/** Whether an index gives this order as it is, so that a page is found without sorting. */
-function isIndexed({ model }: Table, sort: Sort, { isKeyset }: { isKeyset: boolean }): boolean {
-  const [leading, ...rest] = sort.terms;
-  if (leading === undefined || leading.field.isJson) return false;
-  if (leading.field.name === "id") return true;
-  if (rest.length > 1) return false;
-  if (leading.field.column.isUnique && !leading.field.column.isNullable) return true;
-  // From a cursor on, SQLite enters such an index at the leading value alone, and may have many equal ones to step over.
-  if (isKeyset) return false;
-  // Declared indexes end with the id, as every sort does.
-  const indexes = model.config.indexes ?? [];
-  return (
-    leading.direction === "asc" &&
-    indexes.some(
-      (index) => index.unique !== true && index.fields.length === 1 && index.fields[0] === leading.field.name,
-    )
-  );
-}
-
-/** null where offsets are not asked about, and where the rule has to see each record. */
-function totalOf({ table, file }: Source, request: ListRequest, grant: Grant): MaybePromise<number | null> {
-  if (grant.kind === "record" || request.paging.mode === "after" || request.paging.mode === "before") return null;
-  return file === null ? 0 : table.store.count(file, whereOf(request.filter, grant));
-}
+/** Not where a cursor leads on, nor where the rule has to see each record. */
+const isTotalWanted = ({ paging }: ListRequest, grant: Grant): boolean =>
+  grant.kind !== "record" && paging.mode !== "after" && paging.mode !== "before";
 
 /** Spec: List envelope; decisions 4 for a list with neither page/offset nor after/before. */
 function envelope(request: ListRequest, records: TableRecord[], hasMore: boolean, total: number | null): ListResult {

@@ -75,15 +75,36 @@ export function sortValues(sort: Sort, record: TableRecord): SqlValue[] {
   });
 }
 
+/** What lies behind a place in an order. */
+export interface Beyond {
+  condition: SqlCondition;
+  /** true: an index over the terms is entered exactly at the place, with nothing to step over. */
+  isRange: boolean;
+}
+
 /** What lies strictly behind the place given by `values`; with `reverse`, before it. */
-export function beyond(
-  sort: Sort,
-  values: readonly SqlValue[],
-  options: { reverse: boolean; alias?: string },
-): SqlCondition {
+export function beyond(sort: Sort, values: readonly SqlValue[], options: { reverse: boolean }): Beyond {
+  return rangeBeyond(sort, values, options) ?? { condition: anyBeyond(sort, values, options), isRange: false };
+}
+
+/** As a comparison of rows, which SQLite finds in an index; null where nulls or two directions forbid it. */
+function rangeBeyond({ terms }: Sort, values: readonly SqlValue[], { reverse }: { reverse: boolean }): Beyond | null {
+  const isDescending = (terms[0]?.direction === "desc") !== reverse;
+  const isPossible = terms.every(({ field, direction }, index) => {
+    const isSameWay = ((direction === "desc") !== reverse) === isDescending;
+    // A comparison with null is neither true nor false; walking down, nulls come behind every value.
+    return isSameWay && !field.isJson && (values[index] ?? null) !== null && !(isDescending && field.column.isNullable);
+  });
+  if (!isPossible) return null;
+  const columns = terms.map(({ field }) => field.column.sql).join(", ");
+  const sql = `(${columns}) ${isDescending ? "<" : ">"} (${terms.map(() => "?").join(", ")})`;
+  return { condition: { sql, params: [...values] }, isRange: true };
+}
+
+function anyBeyond(sort: Sort, values: readonly SqlValue[], options: { reverse: boolean }): SqlCondition {
   let rest: SqlCondition | null = null;
   for (const [index, term] of [...sort.terms.entries()].reverse()) {
-    const place = termSql(term.field, options.alias ?? "");
+    const place = termSql(term.field, "");
     const value = values[index] ?? null;
     const isDescending = (term.direction === "desc") !== options.reverse;
     const after = afterValue(place, value, isDescending);

@@ -1,0 +1,69 @@
+import { expect, test } from "bun:test";
+import type { Filter } from "../config/types.ts";
+import { parseConditions } from "./filter.ts";
+import { coveringIndex, isWalk } from "./index-choice.ts";
+import { compileTables } from "./model.ts";
+import { parseSort } from "./sort.ts";
+
+const model = compileTables("shared", {
+  posts: {
+    schema: {
+      category: { type: "string" },
+      score: { type: "number" },
+      email: { type: "string", required: true, unique: true },
+      nick: { type: "string", unique: true },
+      tags: { type: "json" },
+    },
+    indexes: [{ fields: ["category", "score"] }, { fields: ["score"] }],
+  },
+}).get("posts");
+if (model === undefined) throw new Error("no model");
+
+const conditions = (...filter: Filter) => parseConditions(model, filter, { name: "filter", conditionsMax: 50 });
+const covered = (...filter: Filter) => coveringIndex(model, conditions(...filter));
+const walks = (sort: string | null, ...filter: Filter) => isWalk(model, conditions(...filter), parseSort(model, sort));
+
+test("an index covers equal leading columns, then one that is compared", () => {
+  const both = "ix:posts:category,score,id";
+  expect(covered(["category", "==", "news"])).toBe(both);
+  expect(covered(["score", ">=", 5], ["category", "==", "news"])).toBe(both);
+  expect(covered(["category", "==", "news"], ["score", ">", 1], ["score", "<=", 5])).toBe(both);
+  expect(covered(["category", "==", null], ["score", "==", 5])).toBe(both);
+  expect(covered(["score", "<", 5])).toBe("ix:posts:score,id");
+  expect(covered(["email", "==", "a@b.c"])).toBe("ux:posts:email");
+});
+
+test("an index covers nothing that leaves records to be stepped over", () => {
+  expect(covered()).toBeNull();
+  expect(covered(["category", ">", "a"], ["score", "==", 5])).toBeNull();
+  expect(covered(["category", "==", "a"], ["score", "!=", 5])).toBeNull();
+  expect(covered(["category", "==", "a"], ["category", "==", "b"])).toBeNull();
+  expect(covered(["category", "contains", "a"])).toBeNull();
+  expect(covered(["score", ">", 1], ["score", ">", 2])).toBeNull();
+  expect(covered(["score", ">", 1], ["tags", "==", 2])).toBeNull();
+  expect(covered(["id", "==", "x"])).toBeNull();
+});
+
+test("an index leads along a sort behind what is held equal", () => {
+  expect(walks(null)).toBe(true);
+  expect(walks("id:desc")).toBe(true);
+  expect(walks("score")).toBe(true);
+  expect(walks("category,score")).toBe(true);
+  expect(walks("score", ["category", "==", "news"])).toBe(true);
+  expect(walks(null, ["category", "==", "news"], ["score", "==", 5])).toBe(true);
+  expect(walks("email")).toBe(true);
+  expect(walks("email,score:desc")).toBe(true);
+});
+
+test("an index does not lead where records would have to be sorted or left out", () => {
+  // By score downwards, and by id upwards among equals.
+  expect(walks("score:desc")).toBe(false);
+  expect(walks("category")).toBe(false);
+  expect(walks("createdAt")).toBe(false);
+  expect(walks("score", ["category", ">", "a"])).toBe(false);
+  expect(walks("score", ["category", "==", "a"], ["category", "==", "b"])).toBe(false);
+  expect(walks(null, ["category", "==", "news"])).toBe(false);
+  // Many may have none, and those are equal.
+  expect(walks("nick")).toBe(false);
+  expect(walks("tags.a")).toBe(false);
+});
