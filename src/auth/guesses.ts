@@ -37,11 +37,14 @@ export function createGuesses(clock: Clock): Guesses {
   const countOf = (key: GuessKey): Count => {
     const now = clock.now();
     const found = counts.get(key.key);
-    if (found !== undefined && (found.endsAt > now || found.underWay > 0)) {
-      if (found.endsAt <= now) Object.assign(found, { failures: 0, endsAt: now + key.limit.window * SECOND_MS });
+    const endsAt = now + key.limit.window * SECOND_MS;
+    // A window that ends later than any could was begun before the clock was set back.
+    const isOpen = found !== undefined && found.endsAt > now && found.endsAt <= endsAt;
+    if (found !== undefined && (isOpen || found.underWay > 0)) {
+      if (!isOpen) Object.assign(found, { failures: 0, endsAt });
       return found;
     }
-    const fresh = { failures: 0, underWay: 0, endsAt: now + key.limit.window * SECOND_MS };
+    const fresh = { failures: 0, underWay: 0, endsAt };
     counts.set(key.key, fresh);
     return fresh;
   };

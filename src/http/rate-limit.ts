@@ -37,8 +37,10 @@ export function createRateLimiter(limit: RateLimit, clock: Clock): RateLimiter {
   const current = (key: string): Window => {
     const now = clock.now();
     const window = windows.get(key);
-    if (window !== undefined && window.endsAt > now) return window;
-    const fresh = { endsAt: now + limit.window * SECOND_MS, count: 0 };
+    const endsAt = now + limit.window * SECOND_MS;
+    // One that ends later than any could was begun before the clock was set back.
+    if (window !== undefined && window.endsAt > now && window.endsAt <= endsAt) return window;
+    const fresh = { endsAt, count: 0 };
     windows.set(key, fresh);
     return fresh;
   };
@@ -77,7 +79,7 @@ export function createGlobalLimiter(limit: RateLimit, clock: Clock): (address: (
     if (isTight) return perAddress.hit(address());
     if (total++ < limit.requests) return;
     const now = clock.now();
-    if (endsAt <= now) {
+    if (endsAt <= now || endsAt > now + limit.window * SECOND_MS) {
       endsAt = now + limit.window * SECOND_MS;
       total = 1;
       return;

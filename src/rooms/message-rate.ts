@@ -17,7 +17,8 @@ export function createMessageRate(messagesPerSecond: number, clock: Clock): Mess
     admit() {
       const now = clock.now();
       const oldest = admitted[next];
-      if (oldest !== undefined && now - oldest < SECOND_MS) return false;
+      // One of the future was admitted before the clock was set back.
+      if (oldest !== undefined && oldest <= now && now - oldest < SECOND_MS) return false;
       admitted[next] = now;
       next = (next + 1) % size;
       return true;

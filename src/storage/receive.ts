@@ -17,6 +17,8 @@ export async function* bodyChunks(request: Request, clock: Clock): AsyncGenerato
     // One timer for the whole body, set again only when it fires: chunks come too often for one each.
     let lastAt = clock.now();
     const watch = (): void => {
+      // A clock that is set back makes nobody wait longer.
+      lastAt = Math.min(lastAt, clock.now());
       const restMs = lastAt + UPLOAD_STALL_MS - clock.now();
       if (restMs > 0) {
         unwatch = clock.after(restMs, watch);
