@@ -18,6 +18,8 @@ export interface Audience {
   enqueue(entries: readonly Entry[]): void;
   /** Delivers the oldest request's changes; true when more are ready. */
   deliverNext(): boolean;
+  /** Resolves once it has delivered, or dropped, something more. */
+  advanced(): Promise<void>;
   /** The messages of one request's changes. */
   encode(entries: readonly Entry[], types: readonly (ChangeType | null)[]): string[];
 }
@@ -45,11 +47,18 @@ export function createAudience(deps: {
   let waitingCount = 0;
   let isAwaiting = false;
   let delivered = log.head;
+  let advance = Promise.withResolvers<void>();
 
+  const announceAdvance = (): void => {
+    const { resolve } = advance;
+    advance = Promise.withResolvers<void>();
+    resolve();
+  };
   const encode: Audience["encode"] = (entries, types) => encodeChanges(channel, entries, types, deps.batchThreshold);
   const deliver = (entries: readonly Entry[], types: readonly (ChangeType | null)[]): void => {
     for (const message of encode(entries, types)) topic.publish(message);
     delivered = entries.at(-1)?.seq ?? delivered;
+    announceAdvance();
   };
   const audience: Audience = {
     key: deps.key,
@@ -68,6 +77,7 @@ export function createAudience(deps: {
       waiting = [];
       waitingCount = 0;
       deps.onOverrun(audience);
+      announceAdvance();
     },
     deliverNext() {
       if (isAwaiting) return false;
@@ -89,10 +99,12 @@ export function createAudience(deps: {
         () => {
           isAwaiting = false;
           deps.onOverrun(audience);
+          announceAdvance();
         },
       );
       return false;
     },
+    advanced: () => advance.promise,
     encode,
   };
   return audience;

@@ -13,6 +13,8 @@ export interface Connections {
   ofSession(sessionId: string): readonly Connection[];
   ofUser(userId: string): readonly Connection[];
   all(): readonly Connection[];
+  /** Open connections, those that wait for their `auth` included. */
+  readonly count: number;
 }
 
 export function createConnections(): Connections {
@@ -20,11 +22,13 @@ export function createConnections(): Connections {
   const bySession = createIndex();
   const byUser = createIndex();
   const open = new Set<Connection>();
+  let total = 0;
 
   const count = (address: string, change: { open: number; pending: number }): void => {
     const counts = byAddress.get(address) ?? { open: 0, pending: 0 };
     byAddress.set(address, counts);
     counts.open += change.open;
+    total += change.open;
     counts.pending += change.pending;
     if (counts.open === 0) byAddress.delete(address);
   };
@@ -64,6 +68,9 @@ export function createConnections(): Connections {
     ofSession: bySession.get,
     ofUser: byUser.get,
     all: () => [...open],
+    get count() {
+      return total;
+    },
   };
 }
 

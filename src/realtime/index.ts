@@ -31,6 +31,7 @@ export interface RealtimeArea {
   readonly publishChanges: Feeds["publishChanges"];
   /** `app.broadcast`. Errors: 400 naming the argument at fault. */
   readonly broadcast: AppAccess["broadcast"];
+  readonly openSockets: number;
   /** Closes every connection with 1001. */
   stop(): void;
 }
@@ -67,6 +68,9 @@ export function createRealtimeArea(deps: {
   return {
     routes: (http) => createRealtimeRoutes(http, { sockets, connections, broadcasts, connect }),
     publishChanges: feeds.publishChanges,
+    get openSockets() {
+      return connections.count;
+    },
     async broadcast(channel, event, payload) {
       broadcasts.send(checkBroadcast(channel, event, payload));
     },

@@ -71,7 +71,12 @@ export function createTableSubscriptions(deps: { feeds: Feeds; tables: TableDoor
     subscription.isCatchingUp = true;
     let at = position;
     let sliceCount = 0;
-    while (!subscription.isEnded && at < subscription.audience.position) {
+    while (!subscription.isEnded && at !== subscription.audience.position) {
+      // This one has seen what the others of its audience still wait for: joined now, it would see that again.
+      if (at > subscription.audience.position) {
+        await subscription.audience.advanced();
+        continue;
+      }
       // Overtaken by the bounded log: only a new subscription can tell the client what to do.
       if (!log.reaches(at)) return connection.closeAsSlow();
       const group = log.groupAfter(at);

@@ -298,6 +298,22 @@ test("[RT26] since replays what was missed, under the filters of now, and goes o
   await second.close();
 });
 
+test("[RT26] numbers only grow: whoever changes over to slower company sees nothing twice", async () => {
+  const channel = "realtime:shared:awaited";
+  const [slow, quick] = [await connect(platform, user), await connect(platform, user)];
+  await subscribe(slow, channel);
+  const { seq } = await subscribe(quick, channel, { filters: [["delay", "<", 0]] });
+  await insert("awaited", { ownerId: user.id, delay: 400 });
+  // The first one's rule is still awaited; for the filter of the second nothing is.
+  quick.send({ type: "update_filters", channel, filters: null });
+  await quick.expect({ type: "filters_updated" });
+  const next = await insert("awaited", { ownerId: user.id, delay: 0 });
+  await slow.expect({ type: "db_change", seq: seq + 1 });
+  await slow.expect({ type: "db_change", docId: next, seq: seq + 2 });
+  await quick.expect({ type: "db_change", docId: next, seq: seq + 2 });
+  await Promise.all([slow.close(), quick.close()]);
+});
+
 test("[RT26] a long replay reaches a reader whole and in order, with live changes behind it", async () => {
   const watcher = await connect(platform, user);
   const channel = "realtime:shared:loose";
