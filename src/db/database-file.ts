@@ -145,6 +145,10 @@ export class OpenFile implements OpenedFile {
     this.#checkpoints.watch();
   }
 
+  get waitingWrites(): number {
+    return this.#writer.waiting;
+  }
+
   /** Nothing waits or runs on this file: it can be closed without anybody noticing. */
   get isIdle(): boolean {
     return this.#writer.isIdle && this.#readsUnderWay === 0 && !this.#checkpoints.isRunning;

@@ -4,7 +4,7 @@ import { type Ids, systemIds } from "../kernel/ids.ts";
 import { OpenFile } from "./database-file.ts";
 import { QUERY_PROCESSES_MAX } from "./limits.ts";
 import { QueryProcesses } from "./query-processes.ts";
-import type { OpenOptions, StorageEngine } from "./types.ts";
+import type { EngineLoad, OpenOptions, StorageEngine } from "./types.ts";
 import type { SyncFile } from "./wal-sync.ts";
 
 export interface StorageEngineOptions {
@@ -40,6 +40,13 @@ class Engine implements StorageEngine {
 
   get openFiles(): number {
     return this.#files.size;
+  }
+
+  get load(): EngineLoad {
+    let waitingWrites = 0;
+    for (const file of this.#files.values()) waitingWrites += file.waitingWrites;
+    const { running: runningReads, waiting: waitingReads } = this.#queries;
+    return { openFiles: this.openFiles, waitingWrites, runningReads, waitingReads };
   }
 
   open(path: string, options: OpenOptions): OpenFile {

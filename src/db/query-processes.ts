@@ -79,6 +79,16 @@ export class QueryProcesses {
     return this.#processes.size;
   }
 
+  get running(): number {
+    let running = 0;
+    for (const process of this.#processes) if (process.job !== null) running += 1;
+    return running;
+  }
+
+  get waiting(): number {
+    return this.#waiting.length;
+  }
+
   query(request: QueryRequest): Promise<unknown[][]> {
     const { timeoutMs, signal, params, ...rest } = request;
     return this.#submit({ ...rest, op: "query", params: params.map(asBinding) }, timeoutMs, signal);

@@ -91,6 +91,16 @@ export interface OpenedFile extends DatabaseFile {
   closeNow(): void;
 }
 
+/** What an engine has to do at one moment. */
+export interface EngineLoad {
+  openFiles: number;
+  /** Writes that have not begun, of all files. */
+  waitingWrites: number;
+  /** Statements that run in other processes, and those that wait for one. */
+  runningReads: number;
+  waitingReads: number;
+}
+
 export interface StorageEngine {
   readonly clock: Clock;
   /** Opens or makes the file; its directory must exist. Errors name the path and what is wrong. */
@@ -98,4 +108,5 @@ export interface StorageEngine {
   /** Closes every file and ends the query processes. */
   stop(): Promise<void>;
   readonly openFiles: number;
+  readonly load: EngineLoad;
 }

@@ -69,17 +69,18 @@ export class Writer {
 
   /** Nothing waits, and everything committed is on disk. */
   get isIdle(): boolean {
-    return this.#waitingCount === 0 && !this.#isSyncing && this.#unsynced.length === 0 && this.#holds === 0;
+    return this.waiting === 0 && !this.#isSyncing && this.#unsynced.length === 0 && this.#holds === 0;
   }
 
-  get #waitingCount(): number {
+  /** Writes that have not begun. */
+  get waiting(): number {
     return this.#queue.length - this.#head;
   }
 
   write<T>(work: (tx: Transaction) => Sync<T>): Promise<T> {
     if (this.#failure !== null) return Promise.reject(this.#failure);
     if (this.#isClosed) return Promise.reject(new Error(`write to the closed database ${this.#options.path}`));
-    if (this.#waitingCount >= WAITING_WRITES_MAX) {
+    if (this.waiting >= WAITING_WRITES_MAX) {
       return Promise.reject(new AppError(503, `Too many writes are waiting (at most ${WAITING_WRITES_MAX})`));
     }
     return new Promise<T>((resolve, reject) => {
@@ -112,7 +113,7 @@ export class Writer {
   }
 
   #schedule(): void {
-    if (this.#isScheduled || this.#holds > 0 || this.#waitingCount === 0) return;
+    if (this.#isScheduled || this.#holds > 0 || this.waiting === 0) return;
     this.#isScheduled = true;
     // After this turn's I/O callbacks: whatever arrives in the same turn comes along.
     setImmediate(() => {
@@ -152,7 +153,7 @@ export class Writer {
     const { clock, sqlite } = this.#options;
     const startedAt = clock.now();
     // A write that is alone in its transaction needs no savepoint: its failure rolls all of it back.
-    const isAlone = this.#waitingCount === 1;
+    const isAlone = this.waiting === 1;
     while (done.length < WRITES_PER_TRANSACTION_MAX) {
       const write = this.#queue[this.#head];
       if (write === undefined) break;
@@ -200,7 +201,7 @@ export class Writer {
   }
 
   #trimQueue(): void {
-    if (this.#waitingCount === 0) this.#queue = [];
+    if (this.waiting === 0) this.#queue = [];
     else if (this.#head >= WAITING_WRITES_MAX) this.#queue = this.#queue.slice(this.#head);
     else return;
     this.#head = 0;

@@ -25,6 +25,8 @@ export interface Connections {
   identify(token: string): MaybePromise<UserPrincipal>;
   /** The user as of now; null when the session has ended. */
   present(principal: UserPrincipal): UserPrincipal | null;
+  /** Open connections, those that wait for their `auth` included. */
+  readonly count: number;
   stop(): void;
 }
 
@@ -97,6 +99,9 @@ export function createConnections(deps: {
       const { auth } = principal;
       if (role === auth.role && email === auth.email && isAnonymous === auth.isAnonymous) return principal;
       return { ...principal, auth: { ...auth, role, email, isAnonymous } };
+    },
+    get count() {
+      return entries.size;
     },
     stop() {
       stopListening();

@@ -20,6 +20,7 @@ export interface RoomsArea {
   routes(http: Http): AnyElysia;
   /** Rooms that are known in memory. */
   readonly liveRooms: number;
+  readonly openSockets: number;
   /** Closes every connection with 1001 and saves every room. The file belongs to the engine. */
   stop(): Promise<void>;
 }
@@ -43,6 +44,9 @@ export function createRoomsArea(deps: {
     routes: (http) => createRoomRoutes(http, { ...deps, service, connections }),
     get liveRooms() {
       return service.liveRooms;
+    },
+    get openSockets() {
+      return connections.count;
     },
     async stop() {
       // The rooms first: they must not take the closing for the players' leaving.

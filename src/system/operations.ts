@@ -70,4 +70,10 @@ export const DESCRIPTIONS = {
     },
     errors: [401, 403, 404],
   }),
+  metrics: operation({
+    ...{ tag, summary: "Figures for Prometheus", security: "serviceKey" },
+    description: "Requests, latency, files, queues, sockets, rooms, memory; text format 0.0.4.",
+    answers: { 200: { description: "One line a figure", schema: Text, contentType: "text/plain" } },
+    errors: [401, 403],
+  }),
 };

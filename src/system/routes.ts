@@ -4,6 +4,7 @@ import { requireServiceKey } from "../access/service-key-right.ts";
 import type { Http } from "../http/http.ts";
 import { JsonText } from "../http/reply.ts";
 import { notFound, unauthorized } from "../kernel/errors.ts";
+import { METRICS_CONTENT_TYPE } from "./exposition.ts";
 import { DESCRIPTIONS } from "./operations.ts";
 
 export type SchemaEndpoint = boolean | "authenticated";
@@ -14,6 +15,8 @@ export interface SystemRouteDeps {
   configJson: string;
   schemaEndpoint: SchemaEndpoint;
   health(): { status: "ok"; version: string; uptime: number };
+  /** Prometheus text format. */
+  metrics(): string;
 }
 
 /** Spec: System endpoints. */
@@ -42,6 +45,14 @@ export function createSystemRoutes(http: Http, deps: SystemRouteDeps): AnyElysia
             return schema;
           }),
       DESCRIPTIONS.schema,
+    )
+    .get(
+      "/metrics",
+      http.route(({ principal }) => {
+        requireServiceKey(principal, ["system", "*", "*", "read"]);
+        return new Response(deps.metrics(), { headers: { "content-type": METRICS_CONTENT_TYPE } });
+      }),
+      DESCRIPTIONS.metrics,
     );
 }
 

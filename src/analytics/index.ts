@@ -1,0 +1,61 @@
+import { join } from "node:path";
+import type { AnyElysia } from "elysia";
+import type { RateLimit } from "../config/types.ts";
+import type { StorageEngine } from "../db/index.ts";
+import type { AnswerListener, Http } from "../http/http.ts";
+import { createRateLimiter } from "../http/rate-limit.ts";
+import type { Clock } from "../kernel/clock.ts";
+import type { Logger } from "../kernel/logger.ts";
+import { createEventQueries } from "./event-queries.ts";
+import { CACHE_KIB } from "./limits.ts";
+import { createRecording } from "./recording.ts";
+import { readRequestReport } from "./request-queries.ts";
+import { startRetention } from "./retention.ts";
+import { createAnalyticsRoutes } from "./routes.ts";
+import { createAnalyticsService } from "./service.ts";
+import { createAnalyticsStore, migrateAnalytics } from "./store.ts";
+import { eventSummaries, requestSummaries } from "./summaries.ts";
+
+export interface AnalyticsArea {
+  routes(http: Http): AnyElysia;
+  /** The request log; undefined when the config switches it off. */
+  readonly onAnswer: AnswerListener | undefined;
+  /** Requests since the start that the log lost. */
+  readonly droppedRequests: number;
+  /** Writes what waits; the file belongs to the engine. Decisions 1. */
+  stop(): Promise<void>;
+}
+
+/** Events and the request log, in `<data>/analytics.db`. Spec: Analytics endpoints; rules: SPEC.md. */
+export function createAnalyticsArea(deps: {
+  /** Whether requests are recorded. */
+  requestLog: boolean;
+  trackLimit: RateLimit;
+  engine: StorageEngine;
+  dataDirectory: string;
+  clock: Clock;
+  logger: Logger;
+}): AnalyticsArea {
+  const { engine, clock, logger } = deps;
+  const path = join(deps.dataDirectory, "analytics.db");
+  const file = engine.open(path, { migrate: migrateAnalytics, cacheKiB: CACHE_KIB });
+  const recording = createRecording({ store: createAnalyticsStore(file), clock, logger });
+  const service = createAnalyticsService({
+    ...{ accept: recording.accept, flush: recording.flush, clock, eventQueries: createEventQueries(file) },
+    readReport: (query, signal) => readRequestReport(file, query, signal),
+  });
+  const summaries = [eventSummaries(file), requestSummaries(file)];
+  const stopRetention = startRetention({ summaries, clock, logger });
+  const trackLimit = createRateLimiter(deps.trackLimit, clock);
+
+  return {
+    routes: (http) => createAnalyticsRoutes(http, { service, trackLimit }),
+    onAnswer: deps.requestLog ? recording.onAnswer : undefined,
+    get droppedRequests() {
+      return recording.droppedRequests;
+    },
+    async stop() {
+      await Promise.all([stopRetention(), recording.stop()]);
+    },
+  };
+}

@@ -1,0 +1,69 @@
+import type { AnswerListener } from "../http/http.ts";
+import type { Clock } from "../kernel/clock.ts";
+import { SECOND_MS } from "../kernel/duration.ts";
+import { VERSION } from "../kernel/version.ts";
+import { counter, family, gauge } from "./exposition.ts";
+import { createRequestMetrics } from "./request-metrics.ts";
+
+/** What other parts of the server tell about themselves at the moment of asking. */
+export interface ServerLoad {
+  openFiles: number;
+  waitingWrites: number;
+  runningReads: number;
+  waitingReads: number;
+  realtimeSockets: number;
+  roomSockets: number;
+  rooms: number;
+  /** Since the start. */
+  droppedRequests: number;
+}
+
+export interface Metrics {
+  readonly record: AnswerListener;
+  /** Prometheus text format 0.0.4. */
+  text(): string;
+}
+
+const MICROSECONDS_PER_SECOND = 1_000_000;
+
+export function createMetrics(deps: { clock: Clock; startedAt: number; load: () => ServerLoad }): Metrics {
+  const { clock, startedAt, load } = deps;
+  const requests = createRequestMetrics();
+  return {
+    record: requests.record,
+    text: () => requests.text() + loadText(load()) + processText(startedAt, clock.now()),
+  };
+}
+
+function loadText(load: ServerLoad): string {
+  const sockets = [
+    { labels: { area: "realtime" }, value: load.realtimeSockets },
+    { labels: { area: "rooms" }, value: load.roomSockets },
+  ];
+  return [
+    family({ name: "platform_sockets_open", type: "gauge", help: "Open WebSockets." }, sockets),
+    gauge("platform_rooms_in_memory", "Rooms that are not at rest.", load.rooms),
+    gauge("platform_database_files_open", "Open database files.", load.openFiles),
+    gauge("platform_writes_waiting", "Writes that wait for their transaction.", load.waitingWrites),
+    gauge("platform_long_reads_running", "Statements that run in processes.", load.runningReads),
+    gauge("platform_long_reads_waiting", "Statements that wait for a process.", load.waitingReads),
+    counter(
+      "platform_request_log_dropped_total",
+      "Requests that are missing from the request log.",
+      load.droppedRequests,
+    ),
+  ].join("");
+}
+
+/** Under the names that every client library of Prometheus uses. */
+function processText(startedAt: number, now: number): string {
+  const { user, system } = process.cpuUsage();
+  const version = { labels: { version: VERSION }, value: 1 };
+  return [
+    family({ name: "platform_info", type: "gauge", help: "The version that runs." }, [version]),
+    gauge("platform_uptime_seconds", "Time since the start.", (now - startedAt) / SECOND_MS),
+    gauge("process_start_time_seconds", "When the server started.", startedAt / SECOND_MS),
+    counter("process_cpu_seconds_total", "Processor time used.", (user + system) / MICROSECONDS_PER_SECOND),
+    gauge("process_resident_memory_bytes", "Resident memory.", process.memoryUsage.rss()),
+  ].join("");
+}
