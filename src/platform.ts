@@ -3,6 +3,7 @@ import { type AnyElysia, Elysia } from "elysia";
 import { createPrincipals, type Principals } from "./access/principals.ts";
 import { createServiceKeys } from "./access/service-keys.ts";
 import { createTokenVerifier } from "./access/tokens.ts";
+import { createAnalyticsArea } from "./analytics/index.ts";
 import { createAuthArea } from "./auth/index.ts";
 import type { AppAccess } from "./config/app-access.ts";
 import type { PlatformConfig } from "./config/types.ts";
@@ -10,7 +11,7 @@ import { createSqlArea } from "./d1/index.ts";
 import { createStorageEngine, openSystemFile, type StorageEngine } from "./db/index.ts";
 import { BODY_MAX_BYTES } from "./http/body.ts";
 import { createCors } from "./http/cors.ts";
-import { createHttp, type Http } from "./http/http.ts";
+import { type AnswerListener, createHttp, type Http } from "./http/http.ts";
 import { createListener } from "./http/listener.ts";
 import { createApiDocumentation } from "./http/openapi.ts";
 import { createGlobalLimiter, RATE_LIMITS } from "./http/rate-limit.ts";
@@ -22,7 +23,7 @@ import { createKeyValueArea } from "./kv/index.ts";
 import { createRealtimeArea } from "./realtime/index.ts";
 import { createRoomsArea, migrateRooms, roomMessageMaxBytes } from "./rooms/index.ts";
 import { createStorageArea } from "./storage/index.ts";
-import { createSystemArea } from "./system/index.ts";
+import { createSystemArea, type ServerLoad } from "./system/index.ts";
 import { createTablesArea } from "./tables/index.ts";
 import { createUsersArea } from "./users/index.ts";
 import { createVectorArea } from "./vectorize/index.ts";
@@ -70,12 +71,8 @@ export async function createPlatform(config: PlatformConfig, options: PlatformOp
   const users = createUsersArea({ accounts: auth.accounts, config: config.auth ?? {} });
   const principals = createPrincipals({ serviceKeys, tokens, sessions: auth.sessions });
   const tables = createTablesArea({
-    databases: config.databases ?? {},
-    engine,
-    directory: join(dataDirectory, "databases"),
-    clock,
-    ids,
-    logger,
+    ...{ databases: config.databases ?? {}, directory: join(dataDirectory, "databases") },
+    ...{ engine, clock, ids, logger },
     app: () => app,
     onChange: (address, groups) => realtime.publishChanges(address, groups),
   });
@@ -94,6 +91,11 @@ export async function createPlatform(config: PlatformConfig, options: PlatformOp
     ...{ config: config.realtime ?? {}, sockets: listener.sockets, principals, sessions: auth.sessions },
     ...{ tables: tables.door, clock, ids, logger },
   });
+  const analytics = createAnalyticsArea({
+    requestLog: config.analytics?.requestLog !== false,
+    trackLimit: config.rateLimits?.events ?? RATE_LIMITS.events,
+    ...{ engine, dataDirectory, clock, logger },
+  });
   const app: AppAccess = {
     db: tables.accessor,
     storage: storage.accessor,
@@ -104,9 +106,13 @@ export async function createPlatform(config: PlatformConfig, options: PlatformOp
     vectors: native.vectors.accessor,
   };
 
-  const system = createSystemArea({ config, clock });
-  const areas = [system, tables, storage, auth, users, native.kv, native.d1, native.vectors, rooms, realtime];
-  const { http, server } = serveAreas(config, areas, { principals, clock, logger, addressOf: listener.addressOf });
+  const system = createSystemArea({ config, clock, load: () => serverLoad({ engine, realtime, rooms, analytics }) });
+  const { kv, d1, vectors } = native;
+  const areas = [system, tables, storage, auth, users, kv, d1, vectors, rooms, realtime, analytics];
+  const { http, server } = serveAreas(config, areas, {
+    ...{ principals, clock, logger, addressOf: listener.addressOf },
+    onAnswer: both(system.onAnswer, analytics.onAnswer),
+  });
 
   return {
     app,
@@ -124,8 +130,30 @@ export async function createPlatform(config: PlatformConfig, options: PlatformOp
       await auth.stop();
       await storage.stop();
       await native.stop();
+      await analytics.stop();
       await engine.stop();
     },
+  };
+}
+
+function serverLoad(areas: {
+  engine: StorageEngine;
+  realtime: { readonly openSockets: number };
+  rooms: { readonly openSockets: number; readonly liveRooms: number };
+  analytics: { readonly droppedRequests: number };
+}): ServerLoad {
+  const { engine, realtime, rooms, analytics } = areas;
+  return {
+    ...{ ...engine.load, realtimeSockets: realtime.openSockets, roomSockets: rooms.openSockets },
+    ...{ rooms: rooms.liveRooms, droppedRequests: analytics.droppedRequests },
+  };
+}
+
+function both(first: AnswerListener, second: AnswerListener | undefined): AnswerListener {
+  if (second === undefined) return first;
+  return (answer) => {
+    first(answer);
+    second(answer);
   };
 }
 
@@ -133,7 +161,13 @@ export async function createPlatform(config: PlatformConfig, options: PlatformOp
 function serveAreas(
   config: PlatformConfig,
   areas: readonly { routes(http: Http): AnyElysia }[],
-  deps: { principals: Principals; clock: Clock; logger: Logger; addressOf: (request: Request) => string },
+  deps: {
+    principals: Principals;
+    clock: Clock;
+    logger: Logger;
+    addressOf: (request: Request) => string;
+    onAnswer: AnswerListener;
+  },
 ): { http: Http; server: AnyElysia } {
   const cors = createCors(config.cors);
   const http = createHttp({
