@@ -1,5 +1,6 @@
 import { mkdirSync } from "node:fs";
 import { resolve } from "node:path";
+import { requireWhole } from "./backup/interrupted.ts";
 import { resolveSecrets } from "./config/secrets.ts";
 import type { PlatformConfig } from "./config/types.ts";
 import { lockDirectory } from "./db/index.ts";
@@ -28,6 +29,7 @@ export async function openPlatform(
   mkdirSync(dataDirectory, { recursive: true });
   const lock = lockDirectory(dataDirectory);
   try {
+    requireWhole(dataDirectory);
     const { secrets, newServiceKey, warnings } = resolveSecrets({ dataDirectory, environment, ids: systemIds });
     for (const warning of warnings) logger.warn(warning);
     const platform = await createPlatform(config, { dataDirectory, secrets, logger });

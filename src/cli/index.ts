@@ -21,6 +21,8 @@ const COMMANDS: Readonly<Record<string, LoadCommand>> = {
   check: async () => (await import("./check.ts")).checkCommand,
   import: async () => (await import("./import.ts")).importCommand,
   export: async () => (await import("./export.ts")).exportCommand,
+  backup: async () => (await import("./backup.ts")).backupCommand,
+  restore: async () => (await import("./restore.ts")).restoreCommand,
 };
 
 const mainCommand = defineCommand({

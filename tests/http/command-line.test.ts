@@ -92,7 +92,7 @@ describe("usage", () => {
     ]);
     expect(version).toEqual({ code: 0, stdout: expect.stringMatching(/^\d+\.\d+\.\d+\n$/), stderr: "" });
     expect(help.code).toBe(0);
-    for (const command of ["start", "dev", "init", "keys", "check", "import", "export"])
+    for (const command of ["start", "dev", "init", "keys", "check", "import", "export", "backup", "restore"])
       expect(help.stdout).toContain(command);
     expect(startHelp.code).toBe(0);
     expect(startHelp.stdout).toContain("--port");
@@ -113,6 +113,8 @@ describe("usage", () => {
     [["import", "films", "a.csv"], "must be NAMESPACE/TABLE"],
     [["import", "shared/films", "a.txt"], "must end in"],
     [["export", "shared/films", "a.json"], "NDJSON or CSV"],
+    [["backup"], "FILE"],
+    [["restore", "a", "b"], 'unexpected argument "b"'],
     [["export", "shared/films", "--url", "http://127.0.0.1:1"], "--url needs --key"],
   ];
   for (const [args, words] of WRONG) {

@@ -1,0 +1,34 @@
+import { expect, test } from "bun:test";
+import { isKept, kindOf, objectPath } from "./layout.ts";
+
+const ID = "0193b4c2-1111-7222-8333-4444555566ab";
+
+test("[BK3] databases, contents of files, secrets and waiting mail are kept", () => {
+  const databases = ["system.db", "rooms.db", "analytics.db", "databases/shared.db", "databases/clubs/berlin-1.db"];
+  for (const path of [...databases, "kv/cache.db", "d1/reports.db", "vectorize/words.db"]) {
+    expect([path, kindOf(path)]).toEqual([path, "database"]);
+  }
+  expect(kindOf(objectPath("objects", ID))).toBe("object");
+  expect(kindOf(objectPath("parts", ID))).toBe("object");
+  expect(["secrets.json", `outbox/${ID}.json`].map(kindOf)).toEqual(["plain", "plain"]);
+});
+
+test("[BK3] what the server makes again is left out, and nothing else is taken for its own", () => {
+  const passing = [
+    ...["platform.lock", "system.db-wal", "databases/clubs/a.db-shm", "databases/clubs/a.db.new", "vectorize/vec0.so"],
+    ...["storage/thumbs/ab", `storage/objects/incoming/${ID}`, "secrets.json.12.new", "restore.partial/system.db"],
+  ];
+  for (const path of passing) expect([path, kindOf(path)]).toEqual([path, "passing"]);
+  for (const path of ["notes.txt", "other.db", "databases/a/b/c.db", "kv/.db", "storage/objects/ab"]) {
+    expect([path, kindOf(path)]).toEqual([path, "stranger"]);
+  }
+});
+
+test("[BK13] no path that leads elsewhere is of a known form", () => {
+  const hostile = [
+    ...["/system.db", "../system.db", "databases/../system.db", "databases/./a.db", "databases//a.db", "./system.db"],
+    ...["C:/system.db", "databases\\a.db", "kv/a.db\0", "kv/a.db\n", "kv/../../a.db", "databases/a/..db", "SYSTEM.DB"],
+    ...[`storage/objects/00/${ID}`, `storage/objects/ab/../${ID}`, `storage/objects/ab/${ID}/x`, "secrets.json/x", ""],
+  ];
+  for (const path of hostile) expect([path, isKept(path)]).toEqual([path, false]);
+});
