@@ -1,5 +1,5 @@
 import { Type } from "typebox";
-import { type OperationParameter, operation } from "../http/operation.ts";
+import { type OperationParameter, operation, optional } from "../http/operation.ts";
 import { ROUTE_AREAS } from "../http/route-area.ts";
 import {
   EVENT_NAME_LENGTH_MAX,
@@ -60,11 +60,11 @@ export const DESCRIPTIONS = {
         events: Type.Array(
           Type.Object({
             name: Type.String({ minLength: 1, maxLength: EVENT_NAME_LENGTH_MAX }),
-            properties: Type.Optional(Properties),
-            timestamp: Type.Optional(
+            properties: optional(Properties),
+            timestamp: optional(
               Type.Integer({ description: "Milliseconds since 1970, within the last 90 days; now by default" }),
             ),
-            userId: Type.Optional(
+            userId: optional(
               Type.String({ minLength: 1, maxLength: USER_ID_LENGTH_MAX, description: "Service keys only" }),
             ),
           }),

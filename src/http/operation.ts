@@ -36,20 +36,30 @@ export interface OperationParameter {
   schema?: TSchema;
 }
 
+/** A member of a body that may be missing; null counts as missing. */
+export const optional = <Schema extends TSchema>(schema: Schema) => Type.Optional(Type.Union([schema, Type.Null()]));
+
 interface OperationOptions {
   tag: string;
   summary: string;
   description?: string;
-  /** Who may call: `public` (rules may still ask), `user`, `serviceKey`, `caller` (either), or anybody by `rules`. */
-  security: "public" | "user" | "serviceKey" | "caller" | "rules";
+  /**
+   * Who may call: anybody, with credentials not looked at (`open`) or refused when they do not hold (`public`), a `user`, a
+   * `serviceKey`, a `caller` (either), or anybody by `rules`.
+   */
+  security: "open" | "public" | "user" | "serviceKey" | "caller" | "rules";
   /** Path parameters with their meaning; each is a required string. */
   path?: Readonly<Record<string, string>>;
   query?: readonly OperationParameter[];
   headers?: readonly OperationParameter[];
-  body?: { schema: TSchema; contentType?: string };
+  /** `isOptional`: a request may come without. */
+  body?: { schema: TSchema; contentType?: string; isOptional?: boolean };
   /** Answers by status: a schema is JSON. */
   answers: Readonly<Record<number, { description: string; schema?: TSchema; contentType?: string }>>;
-  /** Statuses that come with an error body; 429 and 500 are everywhere, 400, 413 and 415 wherever there is a body. */
+  /**
+   * Statuses that come with an error body. 429 and 500 are everywhere, 401 wherever credentials are looked at, 400, 413 and
+   * 415 wherever there is a body.
+   */
   errors: readonly number[];
   /** Where the description belongs when the route's own path is wider, as `/files/*` is. */
   at?: string;
@@ -67,6 +77,7 @@ export interface Places {
 }
 
 const SECURITY = {
+  open: [{}],
   public: [{}],
   user: [{ bearer: [] }],
   serviceKey: [{ serviceKey: [] }],
@@ -101,7 +112,8 @@ function describe(options: OperationOptions): Record<string, unknown> {
           };
   }
   const ofBodies = options.body === undefined ? [] : [400, 413, 415];
-  for (const status of [...options.errors, ...ofBodies, 429, 500]) {
+  const ofCredentials = options.security === "open" ? [] : [401];
+  for (const status of [...options.errors, ...ofBodies, ...ofCredentials, 429, 500]) {
     responses[status] ??= {
       description: ERROR_TEXTS[status] ?? "Error",
       content: { "application/json": { schema: { $ref: "#/components/schemas/Error" } } },
@@ -121,7 +133,7 @@ function describe(options: OperationOptions): Record<string, unknown> {
       ? {}
       : {
           requestBody: {
-            required: true,
+            required: options.body.isOptional !== true,
             content: { [options.body.contentType ?? "application/json"]: { schema: options.body.schema } },
           },
         }),

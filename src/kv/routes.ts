@@ -3,7 +3,7 @@ import { Type } from "typebox";
 import type { Principal } from "../access/principal.ts";
 import { requireAnyServiceKey, requireOneRight, requireServiceKey } from "../access/service-key-right.ts";
 import type { Http } from "../http/http.ts";
-import { operation } from "../http/operation.ts";
+import { operation, optional } from "../http/operation.ts";
 import { JsonText, OK } from "../http/reply.ts";
 import { notFound, unreachable } from "../kernel/errors.ts";
 import { parseAction } from "./actions.ts";
@@ -68,16 +68,16 @@ const DESCRIPTION = operation({
         action: Type.Literal("set"),
         key: Key,
         value: Type.Unknown({ description: "Any JSON value up to 1 MiB" }),
-        ttl: Type.Optional(Type.Integer({ minimum: 1, maximum: TTL_MAX_SECONDS, description: "Seconds" })),
+        ttl: optional(Type.Integer({ minimum: 1, maximum: TTL_MAX_SECONDS, description: "Seconds" })),
       }),
       Type.Object({ action: Type.Literal("delete"), key: Key }),
       Type.Object({
         action: Type.Literal("list"),
-        prefix: Type.Optional(Type.String({ maxLength: KEY_LENGTH_MAX })),
-        limit: Type.Optional(
+        prefix: optional(Type.String({ maxLength: KEY_LENGTH_MAX })),
+        limit: optional(
           Type.Integer({ minimum: 1, default: LIST_LIMIT_DEFAULT, description: `More counts as ${LIST_LIMIT_MAX}` }),
         ),
-        cursor: Type.Optional(Type.String()),
+        cursor: optional(Type.String()),
       }),
     ]),
   },

@@ -61,7 +61,7 @@ export function createRealtimeRoutes(
         tag: "Realtime",
         summary: "Connect to realtime",
         description: "A WebSocket; its first message is `auth`.",
-        security: "public",
+        security: "open",
         query: [{ name: "channel", description: "What track, untrack and broadcast act on" }],
         answers: { 101: { description: "The connection is a WebSocket" } },
         errors: [400],

@@ -58,7 +58,7 @@ export function createRoomRoutes(
         tag: "Rooms",
         summary: "Connect to a room by WebSocket",
         description: "The v2 protocol: JSON messages, of which `auth` is the first.",
-        security: "public",
+        security: "open",
         query: ADDRESS,
         answers: { 101: { description: "The connection is a WebSocket now" } },
         errors: [400, 404, 429, 503],
@@ -71,7 +71,7 @@ export function createRoomRoutes(
         tag: "Rooms",
         summary: "The metadata of a room",
         description: "What the room's own code has set with `room.setMetadata`.",
-        security: "public",
+        security: "open",
         query: ADDRESS,
         answers: {
           200: {

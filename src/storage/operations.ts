@@ -1,5 +1,5 @@
 import { Type } from "typebox";
-import { operation } from "../http/operation.ts";
+import { operation, optional } from "../http/operation.ts";
 import {
   BATCH_DELETE_KEYS_MAX,
   LIST_LIMIT_DEFAULT,
@@ -32,7 +32,7 @@ const Key = Type.String({ minLength: 1, description: "1 to 1024 bytes of UTF-8" 
 const Bytes = Type.String({ format: "binary" });
 const Part = Type.Object({ partNumber: Type.Integer({ minimum: 1, maximum: PART_NUMBER_MAX }), etag: Type.String() });
 const StoredPart = Type.Object({ ...Part.properties, size: Type.Integer({ description: "Bytes" }) });
-const Expiry = Type.Optional(
+const Expiry = optional(
   Type.Integer({
     minimum: 1,
     maximum: SIGNED_URL_MAX_SECONDS,
@@ -143,7 +143,8 @@ export const DESCRIPTIONS = {
   }),
   removeBatch: operation({
     ...{ tag, summary: "Delete several files, each by the delete rule", security: "caller", path: inBucket },
-    body: { schema: Type.Object({ keys: Type.Array(Key, { maxItems: BATCH_DELETE_KEYS_MAX }) }) },
+    description: "What cannot be a key is among `failed`.",
+    body: { schema: Type.Object({ keys: Type.Array(Type.String(), { maxItems: BATCH_DELETE_KEYS_MAX }) }) },
     answers: {
       200: json(
         "What was deleted and what was not",
@@ -166,8 +167,8 @@ export const DESCRIPTIONS = {
     description: "Files that do not exist are left out; one that may not be read denies the request.",
     body: {
       schema: Type.Object({
-        keys: Type.Array(Key, { maxItems: SIGNED_URL_KEYS_MAX }),
-        expiresIn: Type.Optional(Type.String({ description: "`30m`, `1h`, `7d`; default `1h`, at most `7d`" })),
+        keys: Type.Array(Type.String(), { maxItems: SIGNED_URL_KEYS_MAX }),
+        expiresIn: optional(Type.String({ description: "`30m`, `1h`, `7d`; default `1h`, at most `7d`" })),
       }),
     },
     answers: {
@@ -191,8 +192,8 @@ export const DESCRIPTIONS = {
     body: {
       schema: Type.Object({
         key: Key,
-        contentType: Type.Optional(Type.String()),
-        metadata: Type.Optional(Type.Record(Type.String(), Type.String())),
+        contentType: optional(Type.String()),
+        metadata: optional(Type.Record(Type.String(), Type.String())),
       }),
     },
     answers: { 200: json("Its id", Type.Object(NamedUpload)) },

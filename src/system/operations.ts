@@ -30,7 +30,7 @@ const Table = Type.Object({
 
 export const DESCRIPTIONS = {
   health: operation({
-    ...{ tag, summary: "Whether the server answers", security: "public" },
+    ...{ tag, summary: "Whether the server answers", security: "open" },
     answers: {
       200: {
         description: "It does; `uptime` in seconds",
@@ -40,7 +40,7 @@ export const DESCRIPTIONS = {
     errors: [],
   }),
   config: operation({
-    ...{ tag, summary: "What a client may know before anybody has signed in", security: "public" },
+    ...{ tag, summary: "What a client may know before anybody has signed in", security: "open" },
     answers: {
       200: {
         description: "The ways to sign in, and the CAPTCHA site key",

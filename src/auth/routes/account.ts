@@ -11,7 +11,7 @@ import {
 } from "../../access/account-fields.ts";
 import type { AuthConfig } from "../../config/types.ts";
 import type { Http } from "../../http/http.ts";
-import { operation } from "../../http/operation.ts";
+import { operation, optional } from "../../http/operation.ts";
 import { created, OK } from "../../http/reply.ts";
 import { Fields } from "../../kernel/fields.ts";
 import type { AuthService } from "../service.ts";
@@ -213,7 +213,7 @@ function describeSessionRoutes(
       operation({
         ...{ tag, summary: "End the session of the refresh token, or of the bearer", security: "public" },
         errors: [400, 401],
-        body: { schema: Type.Object({ refreshToken: Type.Optional(Type.String()) }) },
+        body: { schema: Type.Object({ refreshToken: optional(Type.String()) }), isOptional: true },
         answers: { 200: { description: "Signed out", schema: OkSchema } },
       }),
     )

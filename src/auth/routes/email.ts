@@ -2,7 +2,7 @@ import { type AnyElysia, Elysia } from "elysia";
 import { type TSchema, Type } from "typebox";
 import { emailField, newPasswordField, PASSWORD_MIN_CHARACTERS } from "../../access/account-fields.ts";
 import type { RequestContext } from "../../http/http.ts";
-import { operation } from "../../http/operation.ts";
+import { operation, optional } from "../../http/operation.ts";
 import { OK } from "../../http/reply.ts";
 import { Fields } from "../../kernel/fields.ts";
 import type { EmailFlows } from "../email-flows.ts";
@@ -18,7 +18,7 @@ const SECRET_MAX_CHARACTERS = 4_096;
 
 const tag = "Auth";
 const Email = Type.String({ format: "email" });
-const redirectUrl = Type.Optional(Type.String({ description: "Must match `auth.redirectUrls`" }));
+const redirectUrl = optional(Type.String({ description: "Must match `auth.redirectUrls`" }));
 const token = Type.String({ description: "From the mail; good once" });
 const done = { 200: { description: "Done", schema: OkSchema } };
 const accepted = { 200: { description: "Accepted, whether or not there is such a user", schema: OkSchema } };
@@ -29,6 +29,7 @@ interface Endpoint {
   summary: string;
   security: "public" | "user";
   body: Record<string, TSchema>;
+  bodyIsOptional?: boolean;
   answers: typeof done | typeof signedIn;
   errors: readonly number[];
   handler: (context: RequestContext) => Promise<unknown>;
@@ -38,10 +39,11 @@ interface Endpoint {
 export function emailRoutes(deps: RouteDeps, flows: EmailFlows, auth: AuthService): AnyElysia {
   const endpoints = [...addressEndpoints(deps, flows, auth), ...signInEndpoints(deps, flows)];
   let routes: AnyElysia = new Elysia();
-  for (const { path, handler, summary, security, body, answers, errors } of endpoints) {
+  for (const { path, handler, summary, security, answers, errors, ...one } of endpoints) {
     const address: string = `/api/auth/${path}`;
     const route = deps.http.route(handler, { limit: deps.authLimit });
-    const description = operation({ tag, summary, security, body: { schema: Type.Object(body) }, answers, errors });
+    const body = { schema: Type.Object(one.body), isOptional: one.bodyIsOptional === true };
+    const description = operation({ tag, summary, security, body, answers, errors });
     routes = routes.use(new Elysia().post(address, route, description));
   }
   return routes;
@@ -60,7 +62,7 @@ function addressEndpoints({ config }: RouteDeps, flows: EmailFlows, auth: AuthSe
   return [
     {
       ...{ path: "request-email-verification", summary: "Mail a link that confirms the address", security: "user" },
-      ...{ body: { redirectUrl }, answers: done, errors: [400, 401] },
+      ...{ body: { redirectUrl }, bodyIsOptional: true, answers: done, errors: [400, 401] },
       async handler(context) {
         const caller = callerOf(context.principal);
         const fields = new Fields(await optionalBody(context));

@@ -1,0 +1,109 @@
+#!/usr/bin/env bash
+# Asks a server everything that its own OpenAPI document allows, and much that it does not: no answer may be a fault of the
+# server, have a status or content type that is not documented, or break its schema. Needs python3 and a package index;
+# without them it says so and passes. Twice: as a user, and with a service key.
+#
+#   bash .ci/schemathesis.sh [MORE ARGUMENTS OF st run]
+#
+# PLATFORM_FUZZ_ROUNDS=20 asks twenty times as much. What is put aside stands in .ci/schemathesis.toml, with reasons.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+VERSION=4.32.5
+SEED=20261
+EXAMPLES=$((10 * ${PLATFORM_FUZZ_ROUNDS:-1}))
+READY_SECONDS=20
+KEY=schemathesis-service-key-0123456789abcdefgh
+
+work=$(mktemp -d)
+server=
+# shellcheck disable=SC2329 # called by the trap
+finish() {
+  if [[ -n $server ]]; then kill "$server" 2> /dev/null || true; wait "$server" 2> /dev/null || true; fi
+  rm -rf "$work"
+}
+trap finish EXIT
+
+skip() {
+  echo "schemathesis was not run: $1"
+  exit 0
+}
+
+command -v python3 > /dev/null || skip "there is no python3"
+python3 -m venv "$work/venv" > /dev/null 2>&1 || skip "python3 has no venv"
+"$work/venv/bin/pip" install --quiet --disable-pip-version-check "schemathesis==$VERSION" > "$work/pip.log" 2>&1 ||
+  skip "it could not be installed: $(tail -n 1 "$work/pip.log")"
+
+cat > "$work/platform.config.ts" << 'CONFIG'
+import { defineConfig } from "platform";
+
+const access = { read: true, insert: true, update: true, delete: true } as const;
+const many = { requests: 1_000_000, window: 60 };
+
+export default defineConfig({
+  databases: {
+    shared: {
+      tables: {
+        posts: {
+          schema: {
+            title: { type: "string" },
+            views: { type: "integer" },
+            rating: { type: "number" },
+            isPublished: { type: "boolean" },
+            at: { type: "datetime" },
+            meta: { type: "json" },
+          },
+          fts: ["title"],
+          access,
+        },
+      },
+    },
+    team: { instance: true, access: { create: true, open: true }, tables: { posts: { access } } },
+  },
+  storage: { buckets: { files: { thumbs: ["8x8"], access: { read: true, write: true, delete: true } } } },
+  auth: { anonymous: true, magicLink: true, emailOtp: true, mfa: { totp: true }, passkeys: { rpName: "Tests", rpId: "localhost", origin: "http://localhost" } },
+  kv: { cache: {} },
+  d1: { main: {} },
+  vectorize: { items: { dimensions: 2 } },
+  rooms: { game: { access: { join: true } } },
+  api: { schemaEndpoint: true },
+  rateLimits: { auth: many, signin: many, signup: many, events: many },
+});
+CONFIG
+
+PLATFORM_SERVICE_KEY=$KEY node_modules/.bin/bun src/main.ts start --config "$work/platform.config.ts" --data "$work/data" \
+  --port 0 > "$work/server.log" 2>&1 &
+server=$!
+for ((tries = 0; tries < READY_SECONDS * 10; tries++)); do
+  grep -aq "^platform listening on" "$work/server.log" && break
+  sleep 0.1
+done
+url=$(sed -n 's/^platform listening on //p' "$work/server.log")
+if [[ -z $url ]]; then
+  echo "the server did not start:"
+  cat "$work/server.log"
+  exit 1
+fi
+
+token=$(curl --silent --show-error "$url/api/auth/signup" --header "content-type: application/json" \
+  --data '{"email":"user@example.com","password":"correct horse battery"}' | sed 's/.*"accessToken":"\([^"]*\)".*/\1/')
+
+# ask NAME ARGUMENTS…: one run with these credentials.
+failed=0
+ask() {
+  echo "--- $1"
+  shift
+  (cd "$work" && venv/bin/st --config-file "$OLDPWD/.ci/schemathesis.toml" run "$url/swagger/json" --no-color \
+    --warnings off --phases coverage,fuzzing,stateful --max-examples "$EXAMPLES" --seed "$SEED" --continue-on-failure \
+    "$@") || failed=1
+}
+ask "as a user" --header "Authorization: Bearer $token" "$@"
+# A request with both credentials counts as the key's, so a wrong token beside it is not looked at.
+ask "with a service key" --header "X-Platform-Service-Key: $KEY" --exclude-checks ignored_auth "$@"
+
+curl --silent --fail --output /dev/null "$url/api/health" || { echo "the server does not answer any more"; failed=1; }
+if grep -a '"level":"\(ERROR\|FATAL\)"' "$work/server.log"; then
+  echo "the server has logged errors"
+  failed=1
+fi
+exit "$failed"
