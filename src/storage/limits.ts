@@ -49,7 +49,8 @@ export const SWEEP_INTERVAL_MS = DAY_MS;
 export const EXPIRY_INTERVAL_MS = HOUR_MS;
 /** Expired uploads or grants removed by one write. */
 export const EXPIRY_STEP = 200;
-/** Between two directories of a sweep. */
+/** A sweep pauses after the directory in which it has looked at so many files. */
+export const SWEEP_STEP_FILES = 500;
 export const SWEEP_PAUSE_MS = 20;
 
 /** Thumbnails: the source's pixels are decoded at four bytes each, so this bounds memory to 128 MiB for one. */

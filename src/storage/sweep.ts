@@ -1,7 +1,14 @@
 import type { Clock } from "../kernel/clock.ts";
 import type { Logger } from "../kernel/logger.ts";
 import type { FileLife } from "./garbage.ts";
-import { EXPIRY_INTERVAL_MS, EXPIRY_STEP, SWEEP_INTERVAL_MS, SWEEP_PAUSE_MS, UPLOAD_TTL_MS } from "./limits.ts";
+import {
+  EXPIRY_INTERVAL_MS,
+  EXPIRY_STEP,
+  SWEEP_INTERVAL_MS,
+  SWEEP_PAUSE_MS,
+  SWEEP_STEP_FILES,
+  UPLOAD_TTL_MS,
+} from "./limits.ts";
 import type { StorageStore } from "./store.ts";
 import type { Thumbs } from "./thumbs.ts";
 import type { FileStore } from "./types.ts";
@@ -18,8 +25,8 @@ export interface SweepDeps {
 }
 
 /**
- * Removes bytes that no record names: what a crash left between a file and its record, at start and daily, one directory
- * at a time with pauses; and uploads and signed URLs that have expired, hourly. Resolves when nothing is under way.
+ * Removes bytes that no record names: what a crash left between a file and its record, at start and daily, with pauses
+ * between directories; and uploads and signed URLs that have expired, hourly. Resolves when nothing is under way.
  */
 export function startSweeps(deps: SweepDeps): () => Promise<void> {
   const { store, life, clock, logger } = deps;
@@ -46,19 +53,23 @@ export function startSweeps(deps: SweepDeps): () => Promise<void> {
 
   const isOrphan = (fileId: string): boolean => !life.isPending(fileId) && !store.hasFile(fileId);
 
-  const sweepFiles = async (): Promise<void> => {
-    for (const files of deps.places) {
-      for await (const fileIds of files.ids()) {
-        if (isStopped) return;
-        for (const fileId of fileIds) if (isOrphan(fileId)) await files.remove(fileId);
-        await pause();
-      }
-    }
-    for await (const fileIds of deps.thumbs.fileIds()) {
+  const sweepPlace = async (
+    directories: AsyncIterable<readonly string[]>,
+    remove: (fileId: string) => Promise<void>,
+  ): Promise<void> => {
+    let lookedAt = 0;
+    for await (const fileIds of directories) {
       if (isStopped) return;
-      for (const fileId of fileIds) if (isOrphan(fileId)) await deps.thumbs.remove(fileId);
+      for (const fileId of fileIds) if (isOrphan(fileId)) await remove(fileId);
+      lookedAt += fileIds.length;
+      if (lookedAt < SWEEP_STEP_FILES) continue;
+      lookedAt = 0;
       await pause();
     }
+  };
+  const sweepFiles = async (): Promise<void> => {
+    for (const files of deps.places) await sweepPlace(files.ids(), files.remove);
+    await sweepPlace(deps.thumbs.fileIds(), deps.thumbs.remove);
   };
 
   const expire = async (): Promise<void> => {

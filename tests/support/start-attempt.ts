@@ -10,18 +10,19 @@ export interface StartAttempt {
   stderr: string;
 }
 
-/** Runs `platform start` until it listens or ends. `prefix`: a command that runs it. */
+/** Runs `platform start` until it listens, ends or is killed. `prefix`: a command that runs it. */
 export async function attemptStart(options: {
   configFile: string;
   dataDirectory: string;
   prefix?: readonly string[];
+  killAfterMs?: number;
 }): Promise<StartAttempt> {
-  const { configFile, dataDirectory, prefix = [] } = options;
+  const { configFile, dataDirectory, prefix = [], killAfterMs = GIVE_UP_MS } = options;
   const command = ["start", "--config", configFile, "--data", dataDirectory, "--port", "0"];
   const child = Bun.spawn([...prefix, ...platformCommand(), ...command], {
     ...{ env: testEnvironment(), stdin: "ignore", stdout: "pipe", stderr: "pipe" },
   });
-  const timer = setTimeout(() => child.kill("SIGKILL"), GIVE_UP_MS);
+  const timer = setTimeout(() => child.kill("SIGKILL"), killAfterMs);
   let hasStarted = false;
   const listen = async () => {
     let text = "";
