@@ -43,8 +43,10 @@ export function createEventQueries(file: DatabaseFile): EventQueries {
       const sql = `WITH ${ALL_PARAMETERS} SELECT id, timestamp, user_id, name, properties FROM events
         WHERE ${matching(query)} AND (timestamp, id) < (?5, ?6) ORDER BY timestamp DESC, id DESC LIMIT ?7`;
       const place = after ?? { timestamp: query.range.endMs, id: 0 };
+      // The index is entered at the place of the cursor, however far back that is.
+      const range = { ...query.range, endMs: Math.min(query.range.endMs, place.timestamp + 1) };
       // One more than asked for tells whether there is a next page. The columns are those of the statement.
-      const params = [...paramsOf(query), place.timestamp, place.id, limit + 1];
+      const params = [...paramsOf({ ...query, range }), place.timestamp, place.id, limit + 1];
       const rows = (await file.read(sql, params, { signal })) as EventRow[];
       const hasMore = rows.length > limit;
       if (hasMore) rows.pop();

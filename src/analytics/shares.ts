@@ -42,10 +42,10 @@ export function averageMs({ requests, durationUs }: RequestSums): number {
 export function percentagesOf(counts: readonly number[]): number[] {
   const total = counts.reduce((sum, count) => sum + count, 0);
   if (total === 0) return counts.map(() => 0);
-  const exact = counts.map((count) => (count / total) * HUNDREDTHS);
-  const floors = exact.map(Math.floor);
+  const floors = counts.map((count) => Math.floor((count * HUNDREDTHS) / total));
   let left = HUNDREDTHS - floors.reduce((sum, floor) => sum + floor, 0);
-  const byLoss = exact.map((value, index) => ({ index, loss: value - Math.floor(value) }));
+  // In whole numbers, so that equal counts lose the same.
+  const byLoss = counts.map((count, index) => ({ index, loss: (count * HUNDREDTHS) % total }));
   for (const { index } of byLoss.toSorted((a, b) => b.loss - a.loss)) {
     if (left-- <= 0) break;
     floors[index] = (floors[index] ?? 0) + 1;
