@@ -41,7 +41,7 @@ export interface ChangeSet {
 
 /** Writing with hooks, references and constraints. Whoever calls has asked the rules before. */
 export interface RecordWrites {
-  /** The body as a whole, valid record. Errors: 400. */
+  /** The body as a whole, valid record; what is required may still be missing where a hook can fill it in. Errors: 400. */
   prepare(context: WriteContext, table: Table, body: JsonObject, index: number): TableRecord;
   insert(context: WriteContext, table: Table, record: TableRecord): TableRecord;
   update(context: WriteContext, table: Table, stored: TableRecord, changeSet: ChangeSet): TableRecord;
@@ -57,7 +57,9 @@ export function createRecordWrites(deps: {
 
   return {
     prepare: (context, table, body, index) =>
-      validated(table, withDefaults(table.model, body, { id: context.newId(index), now: context.now })),
+      validated(table, withDefaults(table.model, body, { id: context.newId(index), now: context.now }), {
+        isFinal: hook(table, "beforeInsert") === undefined,
+      }),
 
     insert(context, table, prepared) {
       const { tx, principal, decisions, now } = context;
@@ -67,8 +69,9 @@ export function createRecordWrites(deps: {
         const args: Parameters<typeof before> = [authOf(principal), { ...record }, deps.app()];
         const replaced = asked(() => decisions.ask(before, args, record));
         if (replaced !== undefined && replaced !== null) {
-          record = validated(table, withDefaults(table.model, replaced, { id: String(record["id"]), now }));
+          record = withDefaults(table.model, replaced, { id: String(record["id"]), now });
         }
+        validated(table, record, { isFinal: true });
       }
       references.check(context, table, null, record);
       constrained(table, () => table.store.insert(tx, record));
@@ -134,8 +137,12 @@ function constrained<T>(table: Table, work: () => T): T {
   }
 }
 
-function validated(table: Table, record: TableRecord): TableRecord {
+/** Before it is final, a record may lack what is required. */
+function validated(table: Table, record: TableRecord, { isFinal }: { isFinal: boolean }): TableRecord {
   const problems = { ...table.validator.ofRecord(record) };
+  if (!isFinal) {
+    for (const [name, { code }] of Object.entries(problems)) if (code === "required") delete problems[name];
+  }
   const problem = idProblem(record["id"] ?? null);
   if (problem !== null) problems["id"] = problem;
   if (Object.keys(problems).length > 0) refuse(problems);

@@ -63,6 +63,9 @@ beforeAll(async () => {
             afterDelete: async (record, app) => { await app.db("shared").table("log").insert({ what: "delete " + record.n }) } } },
           asyncHook: { schema: owner, access: { read: true, insert: true }, hooks: {
             beforeInsert: async (auth, record, app) => { const total = await app.db("shared").table("log").count(); return { ...record, n: 1000 + (total >= 0 ? 1 : 0) } } } },
+          filled: { schema: { ownerId: { type: "string", required: true }, n: { type: "number", required: true } },
+            access: { read: true, insert: true }, hooks: {
+            beforeInsert: (auth, record) => (record.n === 1 ? undefined : { ...record, ownerId: auth.id }) } },
           log: { schema: { what: { type: "string" } } },
         } } },
       });`,
@@ -305,6 +308,22 @@ test("[TB57] hooks before a write may change it or refuse", async () => {
   await ann.post(H, { id: "h2", n: 668 });
   expect((await ann.delete<ErrorAnswer>(`${H}/h2`)).body).toMatchObject({ code: 400, message: "stays" });
   expect(await status(ann.post(`${H}/batch`, { inserts: [{ n: 5 }, { n: 666 }] }))).toBe(400);
+});
+
+test("[TB57] what a hook fills in may be required, and what it leaves out is missed", async () => {
+  const F = path("filled");
+  expect(await ann.post(F, { n: 2 })).toMatchObject({ status: 201, body: { n: 2, ownerId: ann.id } });
+  expect((await ann.post<ErrorAnswer>(F, { n: 1 })).body).toMatchObject({
+    code: 400,
+    data: { ownerId: { code: "required" } },
+  });
+  const none = await ann.post<ErrorAnswer>(F, {});
+  expect(none.body).toMatchObject({ code: 400, data: { n: { code: "required" } } });
+  expect(none.body.data).not.toHaveProperty("ownerId");
+  const wrong = await ann.post<ErrorAnswer>(F, { n: "2", zz: 1 });
+  expect(wrong.body).toMatchObject({ data: { n: { code: "invalid_type" }, zz: { code: "unknown_field" } } });
+  const batch = await ann.post<ErrorAnswer>(`${F}/batch`, { inserts: [{ n: 2 }, { n: 1 }] });
+  expect(batch.body).toMatchObject({ code: 400, data: { "inserts.1.ownerId": { code: "required" } } });
 });
 
 test("[TB58] hooks after a write run, and their failure changes nothing", async () => {
