@@ -16,6 +16,11 @@ export interface ServerLoad {
   rooms: number;
   /** Since the start. */
   droppedRequests: number;
+  backupsMade: number;
+  backupsFailed: number;
+  /** Milliseconds since 1970; 0 before the first success. */
+  lastBackupAt: number;
+  lastBackupBytes: number;
 }
 
 export interface Metrics {
@@ -52,6 +57,10 @@ function loadText(load: ServerLoad): string {
       "Requests that are missing from the request log.",
       load.droppedRequests,
     ),
+    counter("platform_backups_made_total", "Scheduled backups that were made.", load.backupsMade),
+    counter("platform_backups_failed_total", "Scheduled backups that failed.", load.backupsFailed),
+    gauge("platform_backup_last_timestamp_seconds", "When the last one was made.", load.lastBackupAt / SECOND_MS),
+    gauge("platform_backup_last_size_bytes", "The size of the last one.", load.lastBackupBytes),
   ].join("");
 }
 
