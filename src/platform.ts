@@ -20,6 +20,7 @@ import { type Clock, systemClock } from "./kernel/clock.ts";
 import { type Ids, systemIds } from "./kernel/ids.ts";
 import { type Logger, silentLogger } from "./kernel/logger.ts";
 import { createKeyValueArea } from "./kv/index.ts";
+import { createPushArea } from "./push/index.ts";
 import { createRealtimeArea } from "./realtime/index.ts";
 import { createRoomsArea, migrateRooms, roomMessageMaxBytes } from "./rooms/index.ts";
 import { createStorageArea } from "./storage/index.ts";
@@ -96,6 +97,7 @@ export async function createPlatform(config: PlatformConfig, options: PlatformOp
     trackLimit: config.rateLimits?.events ?? RATE_LIMITS.events,
     ...{ engine, dataDirectory, clock, logger },
   });
+  const push = await createPushArea({ config: config.push ?? {}, file: systemFile, clock, ids, logger });
   const app: AppAccess = {
     db: tables.accessor,
     storage: storage.accessor,
@@ -104,11 +106,12 @@ export async function createPlatform(config: PlatformConfig, options: PlatformOp
     kv: native.kv.accessor,
     sql: native.d1.accessor,
     vectors: native.vectors.accessor,
+    push: push.accessor,
   };
 
   const system = createSystemArea({ config, clock, load: () => serverLoad({ engine, realtime, rooms, analytics }) });
   const { kv, d1, vectors } = native;
-  const areas = [system, tables, storage, auth, users, kv, d1, vectors, rooms, realtime, analytics];
+  const areas = [system, tables, storage, auth, users, kv, d1, vectors, rooms, realtime, analytics, push];
   const { http, server } = serveAreas(config, areas, {
     ...{ principals, clock, logger, addressOf: listener.addressOf },
     onAnswer: both(system.onAnswer, analytics.onAnswer),
@@ -126,7 +129,8 @@ export async function createPlatform(config: PlatformConfig, options: PlatformOp
       // Rooms first: they must not take the closing of sockets for players who leave.
       await rooms.stop();
       realtime.stop();
-      await listener.stop();
+      // Together: requests that send are answered as soon as nothing more is begun.
+      await Promise.all([listener.stop(), push.stop()]);
       await auth.stop();
       await storage.stop();
       await native.stop();

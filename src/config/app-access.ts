@@ -117,6 +117,57 @@ export interface UsersAccessor {
   get(id: string): Promise<UserSummary | null>;
 }
 
+export type PushPlatform = "android" | "ios" | "web";
+
+/** What both kinds of message may have. */
+export type PushOptions = {
+  /** The address of a picture. */
+  image?: string;
+  sound?: string;
+  /** The number on the app's icon (iOS). */
+  badge?: number;
+  /** Values that are no strings arrive as JSON. */
+  data?: JsonObject;
+  /** Of messages with the same one, a device that was away gets the last. */
+  collapseId?: string;
+  /** Seconds that the provider keeps it for a device that is away; four weeks at most. */
+  ttl?: number;
+  /** Raw members of an FCM message, over everything else. */
+  fcm?: JsonObject;
+};
+
+/** A notification; `silent` shows nothing, and the app gets `data` alone. */
+export type PushMessage = PushOptions &
+  ({ title: string; body: string; silent?: boolean } | { silent: true; title?: string; body?: string });
+
+export interface PushDevice {
+  /** The deviceId it registered with. */
+  id: string;
+  token: string;
+  platform: PushPlatform;
+  metadata: JsonObject;
+  createdAt: string;
+}
+
+/** Push notifications. Errors: 503 when neither FCM nor Web Push is configured. */
+export interface PushAccessor {
+  /** To every device of the user, once all are tried; `{ sent: 0, failed: 0 }` when there is none. */
+  send(userId: string, message: PushMessage): Promise<{ sent: number; failed: number }>;
+  sendMany(userIds: readonly string[], message: PushMessage): Promise<{ sent: number; failed: number }>;
+  /** To a token that need not be registered; `platform` is `web` by default. */
+  sendToToken(
+    token: string,
+    message: PushMessage,
+    options?: { platform?: PushPlatform },
+  ): Promise<{ sent: number; failed: number }>;
+  /** Resolves when the message waits to be sent. */
+  sendToTopic(topic: string, message: PushMessage): Promise<void>;
+  broadcast(message: PushMessage): Promise<void>;
+  devices(userId: string): Promise<PushDevice[]>;
+  /** Replaces it whole; 16 KB of JSON at most. Errors: 404. */
+  setMetadata(userId: string, deviceId: string, metadata: JsonObject): Promise<void>;
+}
+
 /** The server's own way in, for hooks, rooms and embedders. Decisions 12. */
 export interface AppAccess {
   db(namespace: string, instanceId?: string): DatabaseAccessor;
@@ -125,5 +176,6 @@ export interface AppAccess {
   sql(name: string): SqlAccessor;
   vectors(name: string): VectorAccessor;
   broadcast(channel: string, event: string, payload: JsonObject): Promise<void>;
+  readonly push: PushAccessor;
   readonly users: UsersAccessor;
 }

@@ -226,13 +226,14 @@ export interface RealtimeConfig {
 export interface PushConfig {
   fcm?: {
     projectId: string;
-    /** The service account's JSON, or the path of its file. */
-    serviceAccount: string | { client_email: string; private_key: string };
-    /** Base URL before `/v1/projects/…/messages:send`. */
+    /** The service account's JSON, or the path of its file, from where the server is started. */
+    serviceAccount: string | { client_email: string; private_key: string; [other: string]: string };
+    /** Base URL before `/v1/projects/…/messages:send`; Google's by default. */
     endpoint?: string;
-    /** The whole URL. */
+    /** The whole URL; Google's by default. */
     tokenEndpoint?: string;
   };
+  /** `subject` is a `mailto:` or `https:` address; the keys are VAPID keys in base64url. */
   webPush?: { subject: string; publicKey: string; privateKey: string };
 }
 

@@ -73,7 +73,11 @@ test("[HT12] every endpoint of the interface is described", () => {
     ...posts("/api/auth", "signup signin refresh signout"),
     ...["POST /api/kv/*", "POST /api/d1/*", "POST /api/vectorize/*"],
     ...["GET /api/room", "GET /api/room/metadata", "GET /api/realtime", "POST /api/realtime/broadcast"],
-    ...["GET /api/health", "GET /api/config", "GET /api/schema"],
+    ...posts("/api/push", "register unregister topic/subscribe topic/unsubscribe send send-many send-to-token"),
+    ...["POST /api/push/send-to-topic", "POST /api/push/broadcast", "PATCH /api/push/tokens"],
+    ...["GET /api/push/tokens", "GET /api/push/logs"],
+    ...["POST /api/analytics/track", "GET /api/analytics/query", "GET /api/analytics/events"],
+    ...["GET /api/health", "GET /api/config", "GET /api/schema", "GET /metrics"],
   ];
   expect(wanted.filter((one) => !described.has(one))).toEqual([]);
 });

@@ -1,0 +1,94 @@
+import { ADDRCONFIG } from "node:dns";
+import { lookup } from "node:dns/promises";
+import type { AnyElysia } from "elysia";
+import type { PushAccessor } from "../config/app-access.ts";
+import type { PushConfig } from "../config/types.ts";
+import type { DatabaseFile } from "../db/index.ts";
+import type { Http } from "../http/http.ts";
+import type { Clock } from "../kernel/clock.ts";
+import type { Ids } from "../kernel/ids.ts";
+import type { Logger } from "../kernel/logger.ts";
+import { createPushAccessor } from "./accessor.ts";
+import { checkVapidKeys, loadServiceAccount } from "./credentials.ts";
+import { createDeliveries } from "./deliveries.ts";
+import { createFanOut } from "./fan-out.ts";
+import { createFcm } from "./fcm.ts";
+import { STOP_GRACE_MS } from "./limits.ts";
+import { publicAddress } from "./public-address.ts";
+import { createPushRoutes } from "./routes.ts";
+import { createPushService } from "./service.ts";
+import { createPushStore } from "./store.ts";
+import { startSweep } from "./sweep.ts";
+import { createTopicQueue } from "./topic-queue.ts";
+import type { Provider } from "./types.ts";
+import { createWebPush } from "./web-push.ts";
+
+const FCM_ENDPOINT = "https://fcm.googleapis.com";
+const TOKEN_ENDPOINT = "https://oauth2.googleapis.com/token";
+
+export interface PushArea {
+  routes(http: Http): AnyElysia;
+  readonly accessor: PushAccessor;
+  /** Begins nothing more, gives calls under way five seconds, and logs what has not been sent. */
+  stop(): Promise<void>;
+}
+
+/**
+ * Devices, topics and messages to them, in the server's own file. Errors: `ConfigError` for credentials that cannot be
+ * used. Spec: Push endpoints; decisions 11.
+ */
+export async function createPushArea(deps: {
+  config: PushConfig;
+  /** The server's own file, with the tables of schema/push.ts. */
+  file: DatabaseFile;
+  clock: Clock;
+  ids: Ids;
+  logger: Logger;
+}): Promise<PushArea> {
+  const { clock, ids, logger } = deps;
+  const store = createPushStore(deps.file);
+  const stopping = new AbortController();
+  const deliveries = createDeliveries({
+    fcm: await configuredFcm(deps.config.fcm, clock),
+    webPush: await configuredWebPush(deps.config.webPush, clock),
+    ...{ clock, stopping: stopping.signal },
+  });
+  const fanOut = createFanOut({ store, deliveries, clock, ids, logger });
+  const topics = createTopicQueue({ store, fanOut, stopping: stopping.signal, logger });
+  const service = createPushService({ store, deliveries, fanOut, topics, clock, stopping: stopping.signal });
+  const stopSweep = startSweep({ store, clock, logger });
+
+  return {
+    routes: (http) => createPushRoutes(http, service),
+    accessor: createPushAccessor(service),
+    async stop() {
+      stopping.abort();
+      const cancel = clock.after(STOP_GRACE_MS, () => {
+        deliveries.giveUp(new Error("The server stopped before the provider had answered"));
+      });
+      await Promise.all([topics.idle(), service.idle(), stopSweep()]);
+      cancel();
+    },
+  };
+}
+
+async function configuredFcm(config: PushConfig["fcm"], clock: Clock): Promise<Provider | null> {
+  if (config === undefined) return null;
+  const { projectId, endpoint = FCM_ENDPOINT, tokenEndpoint = TOKEN_ENDPOINT } = config;
+  return createFcm({ account: await loadServiceAccount(config), projectId, endpoint, tokenEndpoint, clock });
+}
+
+async function configuredWebPush(config: PushConfig["webPush"], clock: Clock): Promise<Provider | null> {
+  if (config === undefined) return null;
+  checkVapidKeys(config);
+  // Loaded when it is wanted: most servers start sooner without it.
+  const { default: library } = await import("web-push");
+  const addressOf = (hostname: string) => publicAddress(hostname, systemLookup);
+  return createWebPush({ vapidDetails: config, library, addressOf, clock });
+}
+
+/** Every address of a family that this machine has, IPv4 first. */
+async function systemLookup(hostname: string): Promise<string[]> {
+  const found = await lookup(hostname, { all: true, hints: ADDRCONFIG, order: "ipv4first" });
+  return found.map(({ address }) => address);
+}

@@ -1,0 +1,67 @@
+import type webPush from "web-push";
+import type { PushConfig } from "../config/types.ts";
+import type { Clock } from "../kernel/clock.ts";
+import { isBusy, retryAfterMs } from "./provider-answer.ts";
+import type { CallResult, Provider } from "./types.ts";
+import { parseSubscription, webPushOptions, webPushPayload } from "./web-push-request.ts";
+
+export interface WebPushDeps {
+  vapidDetails: NonNullable<PushConfig["webPush"]>;
+  /** The library: encryption and VAPID headers. */
+  library: Pick<typeof webPush, "generateRequestDetails">;
+  /** Where to connect to: an address that has been checked. */
+  addressOf(hostname: string): Promise<string>;
+  clock: Clock;
+  /** Certificate authorities instead of the usual ones. */
+  ca?: string;
+}
+
+/**
+ * Web Push (RFC 8030, 8188, 8291, 8292), to https alone. The connection goes to the address that has been checked, and the
+ * certificate is checked against the host's name: a name that is answered differently the next time leads nowhere else.
+ * Redirects are not followed. Decisions 11.
+ */
+export function createWebPush(deps: WebPushDeps): Provider {
+  const { vapidDetails, library, clock } = deps;
+
+  return {
+    async send(target, message, signal) {
+      const { subscription, url } = parseSubscription(target.token);
+      const address = await deps.addressOf(url.hostname);
+      const request = library.generateRequestDetails(subscription, webPushPayload(message), {
+        ...{ vapidDetails, contentEncoding: "aes128gcm" },
+        ...webPushOptions(message),
+      });
+      const headers = Object.entries(request.headers).map(([name, value]): [string, string] => [name, String(value)]);
+      const response = await fetch(addressed(url, address), {
+        method: "POST",
+        headers: [...headers.filter(([name]) => name !== "Content-Length"), ["Host", url.host]],
+        body: new Uint8Array(request.body),
+        tls: { ...nameToCheck(url.hostname), ...(deps.ca === undefined ? {} : { ca: deps.ca }) },
+        ...{ redirect: "manual", signal },
+      });
+      // Nothing in the body is wanted, and whoever runs the endpoint could send one without end.
+      await response.body?.cancel();
+      return resultOf(response, clock.now());
+    },
+  };
+}
+
+/** The same URL with an address in the place of its host. */
+function addressed(url: URL, address: string): URL {
+  const direct = new URL(url);
+  direct.hostname = address.includes(":") ? `[${address}]` : address;
+  return direct;
+}
+
+/** Of an address in the URL itself the certificate has to name the address. */
+const nameToCheck = (hostname: string): { serverName?: string } =>
+  /^\[|^[\d.]+$/.test(hostname) ? {} : { serverName: hostname };
+
+function resultOf({ status, ok, headers }: Response, nowMs: number): CallResult {
+  if (ok) return { kind: "sent" };
+  const error = `The push service answered ${status}`;
+  if (status === 404 || status === 410) return { kind: "unregistered", error };
+  if (isBusy(status)) return { kind: "busy", error, retryAfterMs: retryAfterMs(headers, nowMs) };
+  return { kind: "failed", error };
+}

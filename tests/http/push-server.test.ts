@@ -1,0 +1,141 @@
+import { expect, test } from "bun:test";
+import { join } from "node:path";
+import type { JsonObject } from "../../src/kernel/json.ts";
+import { startFcmServer } from "../support/fcm-server.ts";
+import { platformCommand, signIn, temporaryDirectory, testEnvironment, testPlatform } from "../support/index.ts";
+import { fcmConfig, logsOf, pushWorld, register, TITLED, tokensOf, until } from "./push-support.ts";
+
+// What a push server does when it starts, stops and dies, and what code of the config does with it.
+
+test("[PU29] what has been answered is there after a killed process and after a restart", async () => {
+  const { platform, fcm, stop } = await pushWorld();
+  const ann = await signIn(platform);
+  await register(ann, "kept");
+  await register(ann, "dropped");
+  await ann.post("/api/push/topic/subscribe", { topic: "news" });
+  await ann.post("/api/push/unregister", { token: "dropped" });
+  await platform.service.post("/api/push/send", { userId: ann.id, ...TITLED });
+  for (const end of [() => platform.kill(), () => platform.kill("SIGTERM")]) {
+    await end();
+    await platform.restart();
+    expect(await tokensOf(platform, ann.id)).toEqual(["kept"]);
+    expect(await logsOf(platform, { userId: ann.id })).toMatchObject([{ status: "sent", ...TITLED }]);
+  }
+  await platform.service.post("/api/push/send-to-topic", { topic: "news", payload: TITLED });
+  await until(() => fcm.taken("kept").length === 2, "the subscription was there");
+  await stop();
+});
+
+test("[PU13, PU30] a topic is answered before it is sent; a stop gives up what is under way, and says what was not", async () => {
+  const { platform, fcm, stop } = await pushWorld();
+  const users = [await signIn(platform), await signIn(platform)];
+  for (const [index, user] of users.entries()) {
+    const tokens = Array.from({ length: 50 }, (_, device) => `hang-${index}-${device}`);
+    await Promise.all(tokens.map((token) => register(user, token)));
+  }
+  expect((await platform.service.post("/api/push/broadcast", { payload: TITLED })).status).toBe(200);
+  expect((await platform.service.post("/api/push/broadcast", { payload: TITLED })).status).toBe(200);
+  await until(() => fcm.calls.length === 40, "calls are under way, and some are left to others");
+  expect(await logsOf(platform)).toEqual([]);
+  // Somebody who sends to one user does not wait for all of them.
+  const direct = await platform.service.post("/api/push/send-to-token", { token: "quick", payload: TITLED });
+  expect(direct.body).toEqual({ sent: 1, failed: 0 });
+  expect(await platform.kill("SIGTERM")).toBe(0);
+  const said = platform.stderr() + platform.stdout();
+  expect(said.match(/push: stopped before a topic was done/g)?.length).toBe(2);
+  expect(said).toMatch(/devices\W+60/);
+  expect(said).toMatch(/devices\W+100/);
+  await platform.restart();
+  const logs = await logsOf(platform, { limit: 1000 });
+  const given = logs.filter(({ error }) => error === "The server stopped before the provider had answered");
+  expect([logs.length, given.length]).toEqual([41, 40]);
+  await stop();
+});
+
+test("[PU34] a thousand messages to topics wait, and no more", async () => {
+  const { platform, stop } = await pushWorld();
+  const ann = await signIn(platform);
+  await register(ann, "hang-ann");
+  const post = () => platform.service.post("/api/push/broadcast", { payload: TITLED });
+  const statuses = (await Promise.all(Array.from({ length: 1_010 }, post))).map(({ status }) => status);
+  expect(statuses.filter((status) => status === 200).length).toBe(1_000);
+  expect(statuses.filter((status) => status === 503).length).toBe(10);
+  await platform.kill();
+  await stop();
+});
+
+test("[PU32] a hook sends through app.push, with the same checks", async () => {
+  const fcm = await startFcmServer();
+  const platform = await testPlatform({
+    config: `{
+      push: { fcm: ${JSON.stringify(fcmConfig(fcm))} },
+      databases: { shared: { tables: { calls: {
+        schema: { method: { type: "string" }, args: { type: "json" }, result: { type: "json" } },
+        access: { insert: true, read: true },
+        hooks: {
+          async beforeInsert(auth, record, app) {
+            try {
+              return { ...record, result: (await app.push[record.method](...record.args)) ?? null };
+            } catch (error) {
+              return { ...record, result: { status: error.status ?? 0, fields: Object.keys(error.data ?? {}) } };
+            }
+          },
+        },
+      } } } },
+    }`,
+  });
+  const ann = await signIn(platform);
+  await register(ann, "hooked");
+  const call = async (method: string, ...args: JsonObject[string][]) =>
+    (await platform.post("/api/db/shared/tables/calls", { method, args })).body["result"];
+  expect(await call("send", ann.id, TITLED)).toEqual({ sent: 1, failed: 0 });
+  expect(await call("send", ann.id, { silent: true, data: { n: 1 } })).toEqual({ sent: 1, failed: 0 });
+  expect(await call("send", "nobody", TITLED)).toEqual({ sent: 0, failed: 0 });
+  expect(await call("sendMany", [ann.id, ann.id], TITLED)).toEqual({ sent: 1, failed: 0 });
+  expect(await call("sendToToken", "bare", TITLED, { platform: "ios" })).toEqual({ sent: 1, failed: 0 });
+  expect(await call("setMetadata", ann.id, "hooked", { model: "x" })).toBeNull();
+  expect(await call("devices", ann.id)).toEqual([
+    { id: "hooked", token: "hooked", platform: "android", metadata: { model: "x" }, createdAt: expect.any(String) },
+  ]);
+  expect(await call("sendToTopic", "nobody", TITLED)).toBeNull();
+  expect(await call("broadcast", { ...TITLED, title: "last" })).toBeNull();
+  await until(() => fcm.taken("hooked").length === 4, "the broadcast came");
+  expect(await call("send", ann.id, { title: "alone" })).toEqual({ status: 400, fields: ["payload.body"] });
+  expect(await call("sendToToken", "t", TITLED, { platform: "symbian" })).toMatchObject({ status: 400 });
+  expect(await call("sendToTopic", "a b", TITLED)).toMatchObject({ status: 400 });
+  expect(await call("setMetadata", ann.id, "other", {})).toMatchObject({ status: 404 });
+  await platform.stop();
+  await fcm.stop();
+});
+
+test("[PU33] the account may lie in a file, and credentials that cannot be used stop the start", async () => {
+  const fcm = await startFcmServer();
+  const directory = temporaryDirectory();
+  const account = join(directory, "account.json");
+  await Bun.write(account, JSON.stringify({ ...fcm.serviceAccount, type: "service_account" }));
+  const platform = await testPlatform({ config: { push: { fcm: { ...fcmConfig(fcm), serviceAccount: account } } } });
+  const sent = await platform.service.post("/api/push/send-to-token", { token: "t", payload: TITLED });
+  expect(sent.body).toEqual({ sent: 1, failed: 0 });
+  await platform.stop();
+  await fcm.stop();
+
+  const config = join(directory, "platform.config.ts");
+  const keys = { publicKey: "BPx_-1", privateKey: "c2VjcmV0" };
+  const wrong: [push: JsonObject, problem: string][] = [
+    [
+      { fcm: { projectId: "p", serviceAccount: join(directory, "none.json") } },
+      "push.fcm.serviceAccount: cannot be read",
+    ],
+    [{ webPush: { subject: "mailto:a@example.com", ...keys } }, "push.webPush.privateKey: must be a VAPID private key"],
+  ];
+  for (const [push, problem] of wrong) {
+    await Bun.write(config, `export default ${JSON.stringify({ push })}`);
+    const args = ["start", "--config", config, "--data", join(directory, "data"), "--port", "0"];
+    const child = Bun.spawn([...platformCommand(), ...args], {
+      ...{ env: testEnvironment(), stdin: "ignore", stdout: "pipe", stderr: "pipe" },
+    });
+    const said = await child.stderr.text();
+    expect([await child.exited, said.includes(problem)]).toEqual([1, true]);
+    expect(said).not.toContain("c2VjcmV0");
+  }
+});
