@@ -5,6 +5,7 @@ import { keyValue, realtime, rooms, vectors } from "./sections/areas.ts";
 import { authentication } from "./sections/auth.ts";
 import { largeTables } from "./sections/large-tables.ts";
 import { processSection } from "./sections/process.ts";
+import { push } from "./sections/push.ts";
 import { storage } from "./sections/storage.ts";
 import { tables } from "./sections/tables.ts";
 import { busyNote, sectionText, withSection } from "./support/report.ts";
@@ -23,6 +24,7 @@ const SECTIONS: readonly Section[] = [
   vectors,
   realtime,
   rooms,
+  push,
 ];
 const RESULTS = resolve(import.meta.dir, "RESULTS.md");
 const root = resolve(import.meta.dir, "..");
