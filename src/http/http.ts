@@ -17,6 +17,11 @@ export interface RequestContext {
   readonly requestId: string;
   /** The client's address; behind a proxy only with `server.trustProxy`. */
   address(): string;
+  /**
+   * From here to the answer the connection is not closed because little moves on it. For handlers that take long or read a
+   * large body, and bound both themselves.
+   */
+  holdOpen(): void;
   /** The body as JSON. Errors: 415, 413, 400. */
   json(): Promise<JsonValue>;
   /** The body as a JSON object. Errors: 415, 413, 400. */
@@ -54,6 +59,7 @@ export interface HttpDeps {
   bodyMaxBytes: number;
   globalLimit: (address: () => string) => void;
   addressOf: (request: Request) => string;
+  holdOpen: (request: Request, isHeld: boolean) => void;
   onAnswer?: AnswerListener | undefined;
 }
 
@@ -120,7 +126,13 @@ export function createHttp(deps: HttpDeps): Http {
       let principal: Principal = ANONYMOUS;
       const finish = (value: unknown): Response => answered(respond(request, requestId, value));
       const fail = (cause: unknown): Response => answered(failure(cause, request, requestId));
+      let isHeld = false;
+      const hold = (held: boolean): void => {
+        if (isHeld !== held) deps.holdOpen(request, held);
+        isHeld = held;
+      };
       const answered = (response: Response): Response => {
+        hold(false);
         if (onAnswer === undefined) return response;
         const durationMs = performance.now() - startedAt;
         onAnswer({ request, route: pattern, status: response.status, durationMs, principal });
@@ -134,6 +146,7 @@ export function createHttp(deps: HttpDeps): Http {
           principal,
           requestId,
           address,
+          holdOpen: () => hold(true),
           json: () => readJson(request, deps.bodyMaxBytes),
           jsonObject: () => readJsonObject(request, deps.bodyMaxBytes),
         });

@@ -4,7 +4,10 @@ import { createSocketServer, type SocketHandler, type SocketServer } from "./soc
 
 export const HOST_DEFAULT = "127.0.0.1";
 export const PORT_DEFAULT = 8787;
-/** Longer than the slowest answer (a query of 30 s) takes to begin. */
+/**
+ * Longer than the slowest answer (a query of 30 s that waited for 30) takes to begin. Bun closes a connection on which nothing
+ * moves for so long; one that sends a body slower than 16 KiB/s counts as one on which nothing moves.
+ */
 const IDLE_TIMEOUT_SECONDS = 120;
 /** Uploads are bounded by their bucket, JSON bodies where they are read; this bounds what neither reads. */
 const REQUEST_MAX_BYTES = 1024 ** 4;
@@ -14,6 +17,8 @@ export interface Listener {
   readonly sockets: SocketServer;
   /** The client's address. */
   addressOf(request: Request): string;
+  /** While it is held, nothing but its handler ends a request's connection. */
+  holdOpen(request: Request, isHeld: boolean): void;
   /** `http://HOST:PORT`; null while it does not listen. */
   origin(): string | null;
   listen(
@@ -26,9 +31,15 @@ export interface Listener {
 
 /**
  * `trustProxy`: the address is what the proxy in front wrote last into `X-Forwarded-For`. `messageMaxBytes`: of a WebSocket
- * message, where an area needs more than the default. Decisions 2.
+ * message, where an area needs more than the default. The other two have defaults that only tests change. Decisions 2.
  */
-export function createListener(options: { trustProxy: boolean; messageMaxBytes?: number }): Listener {
+export function createListener(options: {
+  trustProxy: boolean;
+  messageMaxBytes?: number;
+  idleTimeoutSeconds?: number;
+  socketIdleSeconds?: number;
+}): Listener {
+  const { idleTimeoutSeconds = IDLE_TIMEOUT_SECONDS } = options;
   let listening: Server<SocketHandler> | null = null;
   const originals = new WeakMap<Request, Request>();
   // Without a host that can be read (HTTP/1.0, a malformed header) a request's address is its path alone.
@@ -37,7 +48,7 @@ export function createListener(options: { trustProxy: boolean; messageMaxBytes?:
     originals.set(complete, request);
     return complete;
   };
-  const sockets = createSocketServer(() => listening, options.messageMaxBytes);
+  const sockets = createSocketServer(() => listening, options);
   return {
     sockets,
     addressOf(request) {
@@ -47,13 +58,16 @@ export function createListener(options: { trustProxy: boolean; messageMaxBytes?:
       if (last !== undefined && last !== "") return last;
       return listening?.requestIP(originals.get(request) ?? request)?.address ?? "127.0.0.1";
     },
+    holdOpen(request, isHeld) {
+      listening?.timeout(originals.get(request) ?? request, isHeld ? 0 : idleTimeoutSeconds);
+    },
     origin: () => listening?.url.origin ?? null,
     listen(server, { host = HOST_DEFAULT, port = PORT_DEFAULT, failure }) {
       const { fetch } = server;
       listening = Bun.serve<SocketHandler>({
         hostname: host,
         port,
-        idleTimeout: IDLE_TIMEOUT_SECONDS,
+        idleTimeout: idleTimeoutSeconds,
         maxRequestBodySize: REQUEST_MAX_BYTES,
         fetch: (request) => fetch(request.url.startsWith("/") ? withHost(request) : request),
         websocket: sockets.handlers,

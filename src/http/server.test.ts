@@ -22,6 +22,7 @@ function serve(routes: (http: Http) => AnyElysia) {
     bodyMaxBytes: 1000,
     globalLimit: () => {},
     addressOf: (request) => (received.has(request) ? "203.0.113.9" : "127.0.0.1"),
+    holdOpen() {},
   });
   const server = createServer(http, cors).use(routes(http));
   return {

@@ -28,7 +28,8 @@ const DRAIN_MS = 10_000;
 const MESSAGE_MAX_BYTES = 1024 * 1024;
 /** Bun's own bound; areas close a slow socket before, at 1 MiB waiting. */
 const BACKPRESSURE_MAX_BYTES = 16 * 1024 * 1024;
-const SOCKET_IDLE_SECONDS = 240;
+/** Bun pings a silent socket before this is over, and closes one that does not answer: its peer has vanished. */
+const SOCKET_IDLE_SECONDS = 120;
 const GOING_AWAY = 1001;
 
 /** Stands for "this request has become a socket": the handlers return it, and only the request log reads it. */
@@ -40,9 +41,14 @@ export interface SocketServerOwner extends SocketServer {
   stop(server: Server<SocketHandler>): Promise<void>;
 }
 
+interface SocketLimits {
+  messageMaxBytes?: number;
+  socketIdleSeconds?: number;
+}
+
 export function createSocketServer(
   server: () => Server<SocketHandler> | null,
-  messageMaxBytes = MESSAGE_MAX_BYTES,
+  { messageMaxBytes = MESSAGE_MAX_BYTES, socketIdleSeconds = SOCKET_IDLE_SECONDS }: SocketLimits = {},
 ): SocketServerOwner {
   // Every open socket, so that all can be told when the server goes.
   const open = new Set<Socket>();
@@ -59,7 +65,7 @@ export function createSocketServer(
       maxPayloadLength: Math.max(MESSAGE_MAX_BYTES, messageMaxBytes),
       backpressureLimit: BACKPRESSURE_MAX_BYTES,
       closeOnBackpressureLimit: true,
-      idleTimeout: SOCKET_IDLE_SECONDS,
+      idleTimeout: socketIdleSeconds,
       open(socket) {
         open.add(socket);
         socket.data.open?.(socket);

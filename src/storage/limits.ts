@@ -34,8 +34,9 @@ export const FORM_OVERHEAD_MAX_BYTES = 1024 * 1024;
 export const FORM_PARTS_MAX = 32;
 export const FORM_FIELD_MAX_BYTES = 64 * 1024;
 
-/** A body of which nothing arrives for so long is given up. */
+/** A body of which less than this arrives within so long is given up: slower than the slowest telephone. */
 export const UPLOAD_STALL_MS = MINUTE_MS;
+export const UPLOAD_MIN_BYTES = 16 * 1024;
 /** Bytes gathered before they go to the disk. */
 export const WRITE_BUFFER_BYTES = 512 * 1024;
 

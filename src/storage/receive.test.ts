@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import { settle, testClock } from "../../tests/support/index.ts";
-import { UPLOAD_STALL_MS } from "./limits.ts";
+import { UPLOAD_MIN_BYTES, UPLOAD_STALL_MS } from "./limits.ts";
 import { bodyChunks } from "./receive.ts";
 
 function bodyOf(): { request: Request; send(text: string): void; end(): void } {
@@ -17,20 +17,30 @@ function bodyOf(): { request: Request; send(text: string): void; end(): void } {
   };
 }
 
-test("[ST4] a body of which nothing arrives for a minute is given up, one that trickles is not", async () => {
+test.each([
+  ["of which nothing arrives for a minute", 0],
+  ["that comes a byte a second", 60],
+])("[ST4] a body %s is given up, a slow one is not", async (_, byteCount) => {
   const clock = testClock();
   const { request, send } = bodyOf();
-  const received: string[] = [];
+  let receivedCount = 0;
   const reading = (async () => {
-    for await (const chunk of bodyChunks(request, clock)) received.push(new TextDecoder().decode(chunk));
+    for await (const chunk of bodyChunks(request, clock)) receivedCount += chunk.byteLength;
   })().catch((problem: unknown) => problem);
-  for (let index = 0; index < 5; index++) {
-    send(`${index}`);
-    await settle();
-    await clock.advanceAsync(UPLOAD_STALL_MS - 1);
+  for (let minute = 0; minute < 5; minute++) {
+    for (let part = 0; part < 4; part++) {
+      send("x".repeat(UPLOAD_MIN_BYTES / 4));
+      await settle();
+      await clock.advanceAsync(UPLOAD_STALL_MS / 4);
+    }
   }
-  expect(received).toEqual(["0", "1", "2", "3", "4"]);
-  await clock.advanceAsync(2);
+  expect(receivedCount).toBe(5 * UPLOAD_MIN_BYTES);
+  for (let n = 0; n < byteCount; n++) {
+    send("x");
+    await settle();
+    await clock.advanceAsync(UPLOAD_STALL_MS / byteCount);
+  }
+  if (byteCount === 0) await clock.advanceAsync(UPLOAD_STALL_MS);
   expect(await reading).toMatchObject({ status: 408 });
   expect(clock.waiting).toBe(0);
 });

@@ -1,12 +1,12 @@
 import type { Clock } from "../kernel/clock.ts";
+import { SECOND_MS } from "../kernel/duration.ts";
 import { AppError, badRequest, tooLarge } from "../kernel/errors.ts";
-import { UPLOAD_STALL_MS } from "./limits.ts";
+import { UPLOAD_MIN_BYTES, UPLOAD_STALL_MS } from "./limits.ts";
 import type { IncomingFile } from "./types.ts";
 
 /**
- * The body as it arrives; no more of it is in memory than has not been taken yet. A chunk is gone when the next one is
- * asked for: who needs its bytes longer copies them. Errors: 408 when nothing comes for UPLOAD_STALL_MS, 400 when it
- * breaks off or is not as long as it said.
+ * The body as it arrives; no more of it is in memory than has not been taken yet. Errors: 408 when less than
+ * UPLOAD_MIN_BYTES comes within UPLOAD_STALL_MS, 400 when it breaks off or is not as long as it said.
  */
 export async function* bodyChunks(request: Request, clock: Clock): AsyncGenerator<Uint8Array> {
   const declared = request.headers.get("content-length");
@@ -14,14 +14,14 @@ export async function* bodyChunks(request: Request, clock: Clock): AsyncGenerato
   if (request.body !== null) {
     const reader = request.body.getReader();
     let isStalled = false;
-    // One timer for the whole body, set again only when it fires: chunks come too often for one each.
-    let lastAt = clock.now();
+    // One timer for the whole body: chunks come too often for one each.
+    let countBefore = 0;
+    // Only the client's time counts: the disk may take what it takes.
+    let isAwaited = false;
     const watch = (): void => {
-      // A clock that is set back makes nobody wait longer.
-      lastAt = Math.min(lastAt, clock.now());
-      const restMs = lastAt + UPLOAD_STALL_MS - clock.now();
-      if (restMs > 0) {
-        unwatch = clock.after(restMs, watch);
+      if (!isAwaited || byteCount - countBefore >= UPLOAD_MIN_BYTES) {
+        countBefore = byteCount;
+        unwatch = clock.after(UPLOAD_STALL_MS, watch);
         return;
       }
       isStalled = true;
@@ -30,13 +30,12 @@ export async function* bodyChunks(request: Request, clock: Clock): AsyncGenerato
     let unwatch = clock.after(UPLOAD_STALL_MS, watch);
     try {
       for (;;) {
+        isAwaited = true;
         const { done, value } = await read(reader, () => isStalled);
+        isAwaited = false;
         if (done) break;
         byteCount += value.byteLength;
         yield value;
-        // Given back at once: the collector would let tens of megabytes of taken chunks gather.
-        value.buffer.transfer(0);
-        lastAt = clock.now();
       }
     } finally {
       unwatch();
@@ -58,7 +57,8 @@ async function read(
   }
 }
 
-const stalled = () => new AppError(408, `The body stalled for ${UPLOAD_STALL_MS / 1000} s`);
+const stalled = () =>
+  new AppError(408, `The body stalled: under ${UPLOAD_MIN_BYTES} bytes within ${UPLOAD_STALL_MS / SECOND_MS} s`);
 const brokeOff = () => badRequest("The body broke off");
 
 /** Takes chunks into a file, and counts them. */

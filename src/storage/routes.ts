@@ -50,10 +50,11 @@ export function createStorageRoutes(http: Http, deps: StorageRouteDeps): AnyElys
     )
     .put(
       `${BASE}/*`,
-      http.route(async ({ params, request }) => {
+      http.route(async ({ params, request, holdOpen }) => {
         const token = queryOf(request).get("token");
         if (token === null) throw unauthorized();
         const address = { bucket: bucketOf({ params }), key: pathRest(request.url) };
+        holdOpen();
         return describe(await receiveSigned(deps, token, address, request));
       }),
       DESCRIPTIONS.signedUpload,
@@ -77,9 +78,10 @@ export function createStorageRoutes(http: Http, deps: StorageRouteDeps): AnyElys
     )
     .post(
       `${BASE}/upload`,
-      http.route(async ({ principal, params, request }) =>
-        created(describe(await receiveForm(deps, principal, bucketOf({ params }), request))),
-      ),
+      http.route(async ({ principal, params, request, holdOpen }) => {
+        holdOpen();
+        return created(describe(await receiveForm(deps, principal, bucketOf({ params }), request)));
+      }),
       DESCRIPTIONS.upload,
     )
     .post(
@@ -130,15 +132,21 @@ function multipartRoutes(http: Http, uploads: Uploads): AnyElysia {
     )
     .post(
       "/upload-part",
-      http.route(({ principal, params, request }) =>
-        uploads.putPart(principal, bucketOf({ params }), () => partQuery(request), request),
-      ),
+      http.route(({ principal, params, request, holdOpen }) => {
+        holdOpen();
+        return uploads.putPart(principal, bucketOf({ params }), () => partQuery(request), request);
+      }),
       DESCRIPTIONS.putPart,
     )
     .post(
       "/complete",
-      http.route(async ({ principal, params, jsonObject }) => {
-        const object = await uploads.complete(principal, bucketOf({ params }), jsonObject);
+      http.route(async ({ principal, params, jsonObject, holdOpen }) => {
+        const object = await uploads.complete(principal, bucketOf({ params }), async () => {
+          const fields = await jsonObject();
+          // Joining the parts of a large file takes its time.
+          holdOpen();
+          return fields;
+        });
         return { key: object.key, size: object.size, uploaded: new Date(object.uploaded).toISOString() };
       }),
       DESCRIPTIONS.completeUpload,

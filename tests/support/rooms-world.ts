@@ -108,7 +108,15 @@ export async function roomsWorld(config: RoomsConfig): Promise<RoomsWorld> {
   };
   const logger: Logger = { info() {}, warn: note, error: note };
   const http = createHttp({
-    ...{ principals, cors: createCors(), logger, bodyMaxBytes: 1024, globalLimit() {}, addressOf: () => "127.0.0.1" },
+    ...{
+      principals,
+      cors: createCors(),
+      logger,
+      bodyMaxBytes: 1024,
+      globalLimit() {},
+      addressOf: () => "127.0.0.1",
+      holdOpen() {},
+    },
   });
 
   let upgraded: SocketHandler | null = null;
