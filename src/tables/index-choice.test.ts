@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import type { Filter } from "../config/types.ts";
 import { parseConditions } from "./filter.ts";
-import { coveringIndex, isWalk } from "./index-choice.ts";
+import { coveringIndex, walkOf } from "./index-choice.ts";
 import { compileTables } from "./model.ts";
 import { parseSort } from "./sort.ts";
 
@@ -21,7 +21,8 @@ if (model === undefined) throw new Error("no model");
 
 const conditions = (...filter: Filter) => parseConditions(model, filter, { name: "filter", conditionsMax: 50 });
 const covered = (...filter: Filter) => coveringIndex(model, conditions(...filter));
-const walks = (sort: string | null, ...filter: Filter) => isWalk(model, conditions(...filter), parseSort(model, sort));
+const walks = (sort: string | null, ...filter: Filter) =>
+  walkOf(model, conditions(...filter), parseSort(model, sort))?.by;
 
 test("an index covers equal leading columns, then one that is compared", () => {
   const both = "ix:posts:category,score,id";
@@ -45,25 +46,33 @@ test("an index covers nothing that leaves records to be stepped over", () => {
 });
 
 test("an index leads along a sort behind what is held equal", () => {
-  expect(walks(null)).toBe(true);
-  expect(walks("id:desc")).toBe(true);
-  expect(walks("score")).toBe(true);
-  expect(walks("category,score")).toBe(true);
-  expect(walks("score", ["category", "==", "news"])).toBe(true);
-  expect(walks(null, ["category", "==", "news"], ["score", "==", 5])).toBe(true);
-  expect(walks("email")).toBe(true);
-  expect(walks("email,score:desc")).toBe(true);
+  expect(walks(null)).toBe("records");
+  expect(walks("id:desc")).toBe("records");
+  expect(walks("score")).toBe("records");
+  expect(walks("category,score")).toBe("records");
+  expect(walks("score", ["category", "==", "news"])).toBe("records");
+  expect(walks(null, ["category", "==", "news"], ["score", "==", 5])).toBe("records");
+  expect(walks("email")).toBe("records");
+  expect(walks("email,score:desc")).toBe("records");
+});
+
+test("an index leads by groups where equals come in the other order", () => {
+  expect(walks("score:desc")).toBe("groups");
+  expect(walks("score,id:desc")).toBe("groups");
+  expect(walks("score:desc", ["category", "==", "news"])).toBe("groups");
+  expect(walks("category:desc,score:desc")).toBeUndefined();
+  expect(walkOf(model, conditions(["category", "==", "news"]), parseSort(model, "score:desc"))).toEqual({
+    ...{ index: "ix:posts:category,score,id", by: "groups" },
+  });
 });
 
 test("an index does not lead where records would have to be sorted or left out", () => {
-  // By score downwards, and by id upwards among equals.
-  expect(walks("score:desc")).toBe(false);
-  expect(walks("category")).toBe(false);
-  expect(walks("createdAt")).toBe(false);
-  expect(walks("score", ["category", ">", "a"])).toBe(false);
-  expect(walks("score", ["category", "==", "a"], ["category", "==", "b"])).toBe(false);
-  expect(walks(null, ["category", "==", "news"])).toBe(false);
+  expect(walks("category")).toBeUndefined();
+  expect(walks("createdAt")).toBeUndefined();
+  expect(walks("score", ["category", ">", "a"])).toBeUndefined();
+  expect(walks("score", ["category", "==", "a"], ["category", "==", "b"])).toBeUndefined();
+  expect(walks(null, ["category", "==", "news"])).toBeUndefined();
   // Many may have none, and those are equal.
-  expect(walks("nick")).toBe(false);
-  expect(walks("tags.a")).toBe(false);
+  expect(walks("nick")).toBeUndefined();
+  expect(walks("tags.a")).toBeUndefined();
 });

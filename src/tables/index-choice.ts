@@ -34,26 +34,43 @@ function isOneRange(conditions: readonly Condition[]): boolean {
 }
 
 /**
- * Whether an index leads along the matches in the order wanted, so that a page takes as many steps as it has records:
- * its leading columns are those that `conditions` hold equal, and then comes the sort.
+ * A way along an index through the matches in the order wanted. `records`: one by one, so that a page takes as many steps
+ * as it has records. `groups`: by the leading term, those that are equal in it in another order than wanted, so that a
+ * page takes as many steps more as its last group has records.
  */
-export function isWalk(model: TableModel, conditions: readonly Condition[], sort: Sort): boolean {
-  if (sort.terms.some(({ field }) => field.isJson)) return false;
-  if (!conditions.every(({ field, operator }) => operator === "==" && !field.isJson)) return false;
-  const equal = new Set(conditions.map(({ field }) => field.name));
-  if (equal.size < conditions.length) return false;
-  return model.indexes.some((index) => leadsAlong(index, equal, sort));
+export interface Walk {
+  /** null: the primary key. */
+  index: string | null;
+  by: "records" | "groups";
 }
 
-function leadsAlong({ columns, isUnique }: TableIndex, equal: ReadonlySet<string>, { terms }: Sort): boolean {
-  if (!columns.slice(0, equal.size).every((column) => equal.has(column))) return false;
+/** The leading columns of the index are those that `conditions` hold equal, and then comes the sort. null: there is none. */
+export function walkOf(model: TableModel, conditions: readonly Condition[], sort: Sort): Walk | null {
+  if (sort.terms.some(({ field }) => field.isJson)) return null;
+  if (!conditions.every(({ field, operator }) => operator === "==" && !field.isJson)) return null;
+  const equal = new Set(conditions.map(({ field }) => field.name));
+  if (equal.size < conditions.length) return null;
+  let groups: Walk | null = null;
+  for (const index of model.indexes) {
+    const by = waysAlong(index, equal, sort);
+    if (by === "records") return { index: index.name, by };
+    if (by === "groups") groups ??= { index: index.name, by };
+  }
+  return groups;
+}
+
+function waysAlong({ columns, isUnique }: TableIndex, equal: ReadonlySet<string>, { terms }: Sort): Walk["by"] | null {
+  if (!columns.slice(0, equal.size).every((column) => equal.has(column))) return null;
   const rest = columns.slice(equal.size);
   const [first] = terms;
   for (const [position, { field, direction }] of terms.entries()) {
-    // Behind the last column of a unique index no two are equal that the remaining terms would have to order.
-    if (position === rest.length)
-      return isUnique && terms.slice(0, position).every((term) => !term.field.column.isNullable);
-    if (field.name !== rest[position] || direction !== first?.direction) return false;
+    if (position === rest.length) {
+      // Behind the last column of a unique index no two are equal that the remaining terms would have to order.
+      const isDecided = isUnique && terms.slice(0, position).every((term) => !term.field.column.isNullable);
+      return isDecided ? "records" : null;
+    }
+    if (field.name !== rest[position]) return null;
+    if (direction !== first?.direction) return position === 1 && terms.length === 2 ? "groups" : null;
   }
-  return true;
+  return "records";
 }

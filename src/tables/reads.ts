@@ -6,14 +6,14 @@ import { badRequest, forbidden, notFound, unauthorized } from "../kernel/errors.
 import { chain, isPromise, type MaybePromise } from "../kernel/maybe-promise.ts";
 import { type Door, denied, type Grant } from "./access.ts";
 import { encodeCursor } from "./cursor.ts";
-import type { ParsedFilter } from "./filter.ts";
+import type { Condition, ParsedFilter } from "./filter.ts";
 import { filterToSql, join, type SqlCondition } from "./filter-sql.ts";
-import { coveringIndex, isWalk } from "./index-choice.ts";
+import { coveringIndex, walkOf } from "./index-choice.ts";
 import { type ListRequest, type Parameters, parseFields, parseFilters, pick } from "./list-query.ts";
+import type { Matches, PreparedList } from "./list-sql.ts";
 import type { TableModel } from "./model.ts";
 import type { Table } from "./namespaces.ts";
-import { beyond, orderBy, parseSort } from "./sort.ts";
-import type { Matches, PreparedList } from "./store.ts";
+import { beyond, parseSort } from "./sort.ts";
 
 /** Matches that a count looks at one by one, where the read rule wants to see each. Decisions 3. */
 const RULE_COUNT_MAX = 10_000;
@@ -134,8 +134,14 @@ export function createReads(deps: { door: Door }): Reads {
 
 /** What a request and the rule's own filter keep. */
 export function matchesOf(model: TableModel, filter: ParsedFilter, grant: Grant): Matches {
-  const all = grant.kind === "filter" ? [...filter.all, ...grant.filter.all] : filter.all;
-  return { where: whereOf(filter, grant), index: filter.any.length > 0 ? null : coveringIndex(model, all) };
+  const conditions = conditionsOf(filter, grant);
+  return { where: whereOf(filter, grant), index: conditions === null ? null : coveringIndex(model, conditions) };
+}
+
+/** What all has to hold; null where there are alternatives beside. */
+function conditionsOf(filter: ParsedFilter, grant: Grant): readonly Condition[] | null {
+  if (filter.any.length > 0) return null;
+  return grant.kind === "filter" ? [...filter.all, ...grant.filter.all] : filter.all;
 }
 
 /** The first `limit` of the matches, by id. */
@@ -145,8 +151,8 @@ export async function firstById(
   matches: Matches,
   limit: number,
 ): Promise<TableRecord[]> {
-  const order = orderBy(parseSort(model, null), { reverse: false });
-  const page = { behind: null, orderBy: order, limit, offset: 0, isWalk: false, isTotalWanted: false };
+  const order = { sort: parseSort(model, null), reverse: false };
+  const page = { ...order, behind: null, limit, offset: 0, walk: null, isTotalWanted: false };
   return (await store.list(file, store.prepareList({ matches, ...page }))).records;
 }
 
@@ -156,14 +162,15 @@ function prepare({ model, store }: Table, request: ListRequest, grant: Grant): P
   const isKeyset = paging.mode === "after" || paging.mode === "before";
   const behind = isKeyset ? beyond(sort, paging.values, { reverse }) : null;
   const isTotal = isTotalWanted(request, grant);
-  const isPlain = filter.any.length === 0 && grant.kind !== "filter";
+  const conditions = conditionsOf(filter, grant);
+  const walk = conditions === null ? null : walkOf(model, conditions, sort);
+  // Behind a cursor, the index has to be entered where the page begins.
+  const isEntered = behind === null || behind.ranges !== null;
   return store.prepareList({
-    matches: matchesOf(model, filter, grant),
-    behind: behind?.condition ?? null,
-    orderBy: orderBy(sort, { reverse }),
+    ...{ matches: matchesOf(model, filter, grant), behind, sort, reverse },
     limit: isTotal || paging.mode === "offset" ? limit : limit + 1,
     offset: paging.mode === "offset" ? paging.offset : 0,
-    isWalk: isPlain && behind?.isRange !== false && isWalk(model, filter.all, sort),
+    walk: isEntered ? walk : null,
     isTotalWanted: isTotal,
   });
 }

@@ -78,27 +78,46 @@ export function sortValues(sort: Sort, record: TableRecord): SqlValue[] {
 /** What lies behind a place in an order. */
 export interface Beyond {
   condition: SqlCondition;
-  /** true: an index over the terms is entered exactly at the place, with nothing to step over. */
-  isRange: boolean;
+  /** The same as ranges of an index over the terms, one after the other. null: it has no such form. */
+  ranges: readonly SqlCondition[] | null;
 }
 
 /** What lies strictly behind the place given by `values`; with `reverse`, before it. */
 export function beyond(sort: Sort, values: readonly SqlValue[], options: { reverse: boolean }): Beyond {
-  return rangeBeyond(sort, values, options) ?? { condition: anyBeyond(sort, values, options), isRange: false };
+  const terms = sort.terms.map(({ field, direction }, index) => ({
+    ...{ field, column: field.column.sql, value: values[index] ?? null },
+    isDescending: (direction === "desc") !== options.reverse,
+  }));
+  const [leading, tie, ...others] = terms;
+  if (leading === undefined || terms.some(({ field }) => field.isJson)) {
+    return { condition: anyBeyond(sort, values, options), ranges: null };
+  }
+  const isRow = terms.every(({ field, value, isDescending }) => {
+    // A comparison with null is neither true nor false; walking down, nulls come behind every value.
+    const isComparable = value !== null && !(isDescending && field.column.isNullable);
+    return isComparable && isDescending === leading.isDescending;
+  });
+  if (isRow) {
+    // As a comparison of rows, which SQLite finds in an index.
+    const comparison = leading.isDescending ? "<" : ">";
+    const sql = `(${terms.map(({ column }) => column).join(", ")}) ${comparison} (${terms.map(() => "?").join(", ")})`;
+    const condition = { sql, params: terms.map(({ value }) => value) };
+    return { condition, ranges: [condition] };
+  }
+  const condition = anyBeyond(sort, values, options);
+  if (tie === undefined || tie.value === null || others.length > 0) return { condition, ranges: null };
+  const behindTie = { sql: `${tie.column} ${tie.isDescending ? "<" : ">"} ?`, params: [tie.value] };
+  const place = { sql: leading.column, params: [], isNullable: leading.field.column.isNullable };
+  const ties = join([atValue(place, leading.value), behindTie], "AND");
+  return { condition, ranges: [ties, ...rangesAfter(place, leading.value, leading.isDescending)] };
 }
 
-/** As a comparison of rows, which SQLite finds in an index; null where nulls or two directions forbid it. */
-function rangeBeyond({ terms }: Sort, values: readonly SqlValue[], { reverse }: { reverse: boolean }): Beyond | null {
-  const isDescending = (terms[0]?.direction === "desc") !== reverse;
-  const isPossible = terms.every(({ field, direction }, index) => {
-    const isSameWay = ((direction === "desc") !== reverse) === isDescending;
-    // A comparison with null is neither true nor false; walking down, nulls come behind every value.
-    return isSameWay && !field.isJson && (values[index] ?? null) !== null && !(isDescending && field.column.isNullable);
-  });
-  if (!isPossible) return null;
-  const columns = terms.map(({ field }) => field.column.sql).join(", ");
-  const sql = `(${columns}) ${isDescending ? "<" : ">"} (${terms.map(() => "?").join(", ")})`;
-  return { condition: { sql, params: [...values] }, isRange: true };
+/** What follows a value, nulls in a range of their own. */
+function rangesAfter({ sql, isNullable }: TermSql, value: SqlValue, isDescending: boolean): SqlCondition[] {
+  const nulls = { sql: `${sql} IS NULL`, params: [] };
+  if (value === null) return isDescending ? [] : [{ sql: `${sql} IS NOT NULL`, params: [] }];
+  const values = { sql: `${sql} ${isDescending ? "<" : ">"} ?`, params: [value] };
+  return isDescending && isNullable ? [values, nulls] : [values];
 }
 
 function anyBeyond(sort: Sort, values: readonly SqlValue[], options: { reverse: boolean }): SqlCondition {

@@ -3,43 +3,20 @@ import { type DatabaseFile, quoteIdentifier, type SqlValue, type Transaction } f
 import type { JsonValue } from "../kernel/json.ts";
 import { chain, isPromise, type MaybePromise } from "../kernel/maybe-promise.ts";
 import { type Codec, createCodec, type Row } from "./codec.ts";
-import { join, type SqlCondition } from "./filter-sql.ts";
+import type { SqlCondition } from "./filter-sql.ts";
+import {
+  countOf,
+  countOfFew,
+  type ListQuery,
+  type Matches,
+  type PreparedList,
+  prepareList,
+  QUICK_STEPS_MAX,
+} from "./list-sql.ts";
 import { type Column, DOCUMENT_COLUMN, type TableModel } from "./model.ts";
 
 /** Rows up to which a scan stays on the main thread: a millisecond or two, less than the way to a query process would save. */
 const QUICK_SCAN_ROWS_MAX = 5_000;
-/** Rows that a way along an index may step over on the main thread. */
-const QUICK_STEPS_MAX = 2_000;
-
-/** What is looked for, and the index in which that lies side by side; null: there is none. */
-export interface Matches {
-  where: SqlCondition | null;
-  index: string | null;
-}
-
-export interface ListQuery {
-  matches: Matches;
-  /** The place that the page begins at, where it is not told by `offset`. */
-  behind: SqlCondition | null;
-  orderBy: SqlCondition;
-  limit: number;
-  offset: number;
-  /** true: an index leads along the page, and every record on the way belongs to it: nothing is filtered out or sorted. */
-  isWalk: boolean;
-  isTotalWanted: boolean;
-}
-
-/** The statements of a list, made once for all requests that ask the same. */
-export interface PreparedList {
-  page: SqlCondition;
-  total: PreparedCount | null;
-  /** For when few match: found by their index, whatever the order wanted would suggest. */
-  ofFew: { count: SqlCondition; page: SqlCondition } | null;
-  isWalk: boolean;
-}
-
-/** null: all rows, whose number is known. */
-type PreparedCount = { sql: SqlCondition | null };
 
 /** Where statements run: a file for reads on the main thread, a transaction for those inside a write. */
 type Queries = Pick<Transaction, "query">;
@@ -122,14 +99,15 @@ export function createTableStore(model: TableModel): TableStore {
       queries.query(deleteSql).run(id);
     },
     prepareList: (query) => prepareList(model, query),
-    list(file, { page, total, ofFew, isWalk }) {
+    list(file, { page, total, ofFew, walk }) {
       const isSmall = file.rowCount(model.name) <= QUICK_SCAN_ROWS_MAX;
+      const isWalk = !isSmall && walk !== null && (walk.steps === null || isFew(file, walk.steps));
       const few = isSmall || ofFew === null || (isWalk && total === null) ? null : fewMatching(file, ofFew.count);
-      const isQuick = isSmall || isWalk || few !== null;
       const { sql, params } = !isWalk && few !== null && ofFew !== null ? ofFew.page : page;
-      const records = isQuick
-        ? codec.fromRows(file.query<Row>(sql).all(...params))
-        : file.read(sql, params).then((found) => found.map(codec.fromValues));
+      const records =
+        isSmall || isWalk || few !== null
+          ? codec.fromRows(file.query<Row>(sql).all(...params))
+          : file.read(sql, params).then((found) => found.map(codec.fromValues));
       const counted = total === null ? null : (few ?? countBy(file, total.sql));
       if (!isPromise(records) && !isPromise(counted)) return { records, total: counted };
       // Asked together: on a large table the page and the count are two reads in two processes.
@@ -151,40 +129,4 @@ function fewMatching(file: DatabaseFile, count: SqlCondition): number | null {
   return matching <= QUICK_STEPS_MAX ? matching : null;
 }
 
-function prepareList(model: TableModel, query: ListQuery): PreparedList {
-  const { matches, isTotalWanted } = query;
-  const few = countOfFew(model, matches);
-  return {
-    page: pageOf(model, query, null),
-    total: isTotalWanted ? { sql: countOf(model, matches) } : null,
-    ofFew: few === null ? null : { count: few, page: pageOf(model, query, matches.index) },
-    isWalk: query.isWalk && query.offset + query.limit <= QUICK_STEPS_MAX,
-  };
-}
-
-function pageOf(model: TableModel, query: ListQuery, index: string | null): SqlCondition {
-  const { matches, behind, orderBy, limit, offset } = query;
-  const conditions = [matches.where, behind].filter((part) => part !== null);
-  const where = conditions.length === 0 ? null : join(conditions, "AND");
-  // The limit is written out: SQLite prepares a statement anew each time when a limit is bound.
-  const page = offset === 0 ? `LIMIT ${limit}` : `LIMIT ${limit} OFFSET ?`;
-  return {
-    sql: `SELECT ${model.selectList} FROM ${fromSql(model, index)}${whereSql(where)} ORDER BY ${orderBy.sql} ${page}`,
-    params: [...(where?.params ?? []), ...orderBy.params, ...(offset === 0 ? [] : [offset])],
-  };
-}
-
-const countOf = (model: TableModel, { where }: Matches): SqlCondition | null =>
-  where === null ? null : { sql: `SELECT count(*) FROM ${model.sql}${whereSql(where)}`, params: where.params };
-
-/** Stops where there are too many to be few. */
-function countOfFew(model: TableModel, { where, index }: Matches): SqlCondition | null {
-  if (where === null || index === null) return null;
-  const found = `SELECT 1 FROM ${fromSql(model, index)}${whereSql(where)} LIMIT ${QUICK_STEPS_MAX + 1}`;
-  return { sql: `SELECT count(*) FROM (${found})`, params: where.params };
-}
-
-const fromSql = (model: TableModel, index: string | null): string =>
-  index === null ? model.sql : `${model.sql} INDEXED BY ${quoteIdentifier(index)}`;
-
-const whereSql = (where: SqlCondition | null): string => (where === null ? "" : ` WHERE ${where.sql}`);
+const isFew = (file: DatabaseFile, count: SqlCondition): boolean => fewMatching(file, count) !== null;

@@ -47,6 +47,7 @@ const ORDERS: Readonly<Record<string, Order>> = {
   score: (a, b) => upwards(a.score, b.score) || byId(a, b),
   "score:desc": (a, b) => upwards(b.score, a.score) || byId(a, b),
   "kind,score": (a, b) => upwards(a.kind, b.kind) || upwards(a.score, b.score) || byId(a, b),
+  "score:desc,id:desc": (a, b) => upwards(b.score, a.score) || byId(b, a),
   code: (a, b) => upwards(a.code, b.code),
   "kind:desc,code": (a, b) => upwards(b.kind, a.kind) || upwards(a.code, b.code),
 };
@@ -94,8 +95,9 @@ for (const [sort, order] of Object.entries(ORDERS)) {
 
       let cursor = first.cursor;
       const forwards = idsOf(first);
+      // A short page first: the ways along an index are those of short pages.
       while (cursor !== null) {
-        const page = await list({ ...query, limit: "1000", after: cursor });
+        const page: ListAnswer = await list({ ...query, limit: forwards.length === 7 ? "13" : "1000", after: cursor });
         forwards.push(...idsOf(page));
         cursor = page.cursor;
       }

@@ -1,0 +1,121 @@
+import { quoteIdentifier, type SqlValue } from "../db/index.ts";
+import { join, type SqlCondition } from "./filter-sql.ts";
+import type { Walk } from "./index-choice.ts";
+import type { TableModel } from "./model.ts";
+import { type Beyond, orderBy, type Sort } from "./sort.ts";
+
+/** Rows that a way along an index may step over on the main thread. */
+export const QUICK_STEPS_MAX = 2_000;
+
+/** What is looked for, and the index in which that lies side by side; null: there is none. */
+export interface Matches {
+  where: SqlCondition | null;
+  index: string | null;
+}
+
+export interface ListQuery {
+  matches: Matches;
+  /** The place that the page begins at, where it is not told by `offset`. */
+  behind: Beyond | null;
+  sort: Sort;
+  /** true: the same order backwards. */
+  reverse: boolean;
+  limit: number;
+  offset: number;
+  walk: Walk | null;
+  isTotalWanted: boolean;
+}
+
+/** The statements of a list, made once for all requests that ask the same. */
+export interface PreparedList {
+  page: SqlCondition;
+  /** null: not wanted. `sql` null: all rows, whose number is known. */
+  total: { sql: SqlCondition | null } | null;
+  /** For when few match: found by their index, whatever the order wanted would suggest. */
+  ofFew: { count: SqlCondition; page: SqlCondition } | null;
+  /** The page is found along an index; `steps` counts what it takes where that is not told by the page's size. */
+  walk: { steps: SqlCondition | null } | null;
+}
+
+export function prepareList(model: TableModel, query: ListQuery): PreparedList {
+  const { matches, isTotalWanted, walk } = query;
+  const few = countOfFew(model, matches);
+  const isShort = query.offset + query.limit <= QUICK_STEPS_MAX;
+  return {
+    page: walk === null ? page(model, query, null) : walkedPage(model, query, walk),
+    total: isTotalWanted ? { sql: countOf(model, matches) } : null,
+    ofFew: few === null ? null : { count: few, page: page(model, query, matches.index) },
+    walk: walk === null || !isShort ? null : { steps: walk.by === "groups" ? lastGroup(model, query, walk) : null },
+  };
+}
+
+export const countOf = (model: TableModel, { where }: Matches): SqlCondition | null =>
+  where === null ? null : { sql: `SELECT count(*) FROM ${model.sql}${whereSql([where])}`, params: where.params };
+
+/** Stops where there are too many to be few. null: no index tells. */
+export function countOfFew(model: TableModel, { where, index }: Matches): SqlCondition | null {
+  if (where === null || index === null) return null;
+  return countUpToFew(`FROM ${from(model, index)}${whereSql([where])}`, where.params);
+}
+
+const countUpToFew = (found: string, params: SqlValue[]): SqlCondition => ({
+  sql: `SELECT count(*) FROM (SELECT 1 ${found} LIMIT ${QUICK_STEPS_MAX + 1})`,
+  params,
+});
+
+function page(model: TableModel, query: ListQuery, index: string | null): SqlCondition {
+  const { matches, behind, sort, reverse, limit, offset } = query;
+  const order = orderBy(sort, { reverse });
+  const conditions = [matches.where, behind?.condition ?? null];
+  return {
+    sql: `SELECT ${model.selectList} FROM ${from(model, index)}${whereSql(conditions)} ORDER BY ${order.sql} ${limitSql(limit, offset)}`,
+    params: [...paramsOf(conditions), ...order.params, ...(offset === 0 ? [] : [offset])],
+  };
+}
+
+/** Of each range that lies behind the cursor as much as a page can need, one after the other. */
+function walkedPage(model: TableModel, query: ListQuery, { index }: Walk): SqlCondition {
+  const { matches, behind, sort, reverse, limit } = query;
+  const ranges = behind?.ranges ?? [];
+  if (ranges.length <= 1) return page(model, query, index);
+  const order = orderBy(sort, { reverse }).sql;
+  const part = (range: SqlCondition): string =>
+    `SELECT * FROM (SELECT ${model.selectList} FROM ${from(model, index)}${whereSql([matches.where, range])} ORDER BY ${order} LIMIT ${limit})`;
+  return {
+    sql: `${ranges.map(part).join(" UNION ALL ")} ORDER BY ${order} LIMIT ${limit}`,
+    params: ranges.flatMap((range) => paramsOf([matches.where, range])),
+  };
+}
+
+/** How many there are in the group that the page ends in. null: it does not leave the group of its cursor. */
+function lastGroup(model: TableModel, query: ListQuery, { index }: Walk): SqlCondition | null {
+  const { matches, behind, sort, reverse, limit, offset } = query;
+  const [leading] = sort.terms;
+  const [, following] = behind?.ranges ?? [];
+  if (leading === undefined || (behind !== null && following === undefined)) return null;
+  const column = leading.field.column.sql;
+  const direction = (leading.direction === "desc") !== reverse ? "DESC" : "ASC";
+  // Where too few follow, this is null, and the last group is that of the nulls.
+  const conditions = [matches.where, following ?? null];
+  const last = `SELECT ${column} FROM ${from(model, index)}${whereSql(conditions)} ORDER BY ${column} ${direction} LIMIT 1 OFFSET ?`;
+  const inGroup = { sql: `${column} IS (${last})`, params: [...paramsOf(conditions), offset + limit - 1] };
+  const found = [matches.where, inGroup];
+  return countUpToFew(`FROM ${from(model, index)}${whereSql(found)}`, paramsOf(found));
+}
+
+type Conditions = readonly (SqlCondition | null)[];
+
+const isPresent = (condition: SqlCondition | null): condition is SqlCondition => condition !== null;
+
+function whereSql(conditions: Conditions): string {
+  const present = conditions.filter(isPresent);
+  return present.length === 0 ? "" : ` WHERE ${join(present, "AND").sql}`;
+}
+
+const paramsOf = (conditions: Conditions): SqlValue[] => conditions.filter(isPresent).flatMap(({ params }) => params);
+
+/** The limit is written out: SQLite prepares a statement anew each time when a limit is bound. */
+const limitSql = (limit: number, offset: number): string => `LIMIT ${limit}${offset === 0 ? "" : " OFFSET ?"}`;
+
+const from = (model: TableModel, index: string | null): string =>
+  index === null ? model.sql : `${model.sql} INDEXED BY ${quoteIdentifier(index)}`;
