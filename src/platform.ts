@@ -5,6 +5,7 @@ import { createServiceKeys } from "./access/service-keys.ts";
 import { createTokenVerifier } from "./access/tokens.ts";
 import { createAnalyticsArea } from "./analytics/index.ts";
 import { createAuthArea } from "./auth/index.ts";
+import { createBackupsArea } from "./backup/index.ts";
 import type { AppAccess } from "./config/app-access.ts";
 import type { PlatformConfig } from "./config/types.ts";
 import { createSqlArea } from "./d1/index.ts";
@@ -24,7 +25,7 @@ import { createPushArea } from "./push/index.ts";
 import { createRealtimeArea } from "./realtime/index.ts";
 import { createRoomsArea, migrateRooms, roomMessageMaxBytes } from "./rooms/index.ts";
 import { createStorageArea } from "./storage/index.ts";
-import { createSystemArea, type ServerLoad } from "./system/index.ts";
+import { createSystemArea } from "./system/index.ts";
 import { createTablesArea } from "./tables/index.ts";
 import { createUsersArea } from "./users/index.ts";
 import { createVectorArea } from "./vectorize/index.ts";
@@ -53,8 +54,7 @@ export interface Platform {
 export async function createPlatform(config: PlatformConfig, options: PlatformOptions): Promise<Platform> {
   const { clock = systemClock, ids = systemIds, logger = silentLogger, dataDirectory, secrets } = options;
   const engine = createStorageEngine({
-    clock,
-    ids,
+    ...{ clock, ids },
     onFailure: (path, cause) => logger.error("a database file has a problem", { path, cause }),
   });
   const listener = createListener({
@@ -73,8 +73,7 @@ export async function createPlatform(config: PlatformConfig, options: PlatformOp
   const principals = createPrincipals({ serviceKeys, tokens, sessions: auth.sessions });
   const tables = createTablesArea({
     ...{ databases: config.databases ?? {}, directory: join(dataDirectory, "databases") },
-    ...{ engine, clock, ids, logger },
-    app: () => app,
+    ...{ engine, clock, ids, logger, app: () => app },
     onChange: (address, groups) => realtime.publishChanges(address, groups),
   });
   const native = await createNativeAreas(config, { engine, dataDirectory, clock, ids, logger });
@@ -109,11 +108,13 @@ export async function createPlatform(config: PlatformConfig, options: PlatformOp
     push: push.accessor,
   };
 
-  const system = createSystemArea({ config, clock, load: () => serverLoad({ engine, realtime, rooms, analytics }) });
+  const backups = createBackupsArea({ config: config.backups, dataDirectory, clock, logger });
+  const load = () => ({ ...serverLoad({ engine, realtime, rooms, analytics }), ...backups.load });
+  const system = createSystemArea({ config, clock, load });
   const { kv, d1, vectors } = native;
   const areas = [system, tables, storage, auth, users, kv, d1, vectors, rooms, realtime, analytics, push];
   const { http, server } = serveAreas(config, areas, {
-    ...{ principals, clock, logger, addressOf: listener.addressOf, holdOpen: listener.holdOpen },
+    ...{ principals, clock, logger, addressOf: listener.addressOf },
     onAnswer: both(system.onAnswer, analytics.onAnswer),
   });
 
@@ -130,7 +131,7 @@ export async function createPlatform(config: PlatformConfig, options: PlatformOp
       await rooms.stop();
       realtime.stop();
       // Together: requests that send are answered as soon as nothing more is begun.
-      await Promise.all([listener.stop(), push.stop()]);
+      await Promise.all([listener.stop(), push.stop(), backups.stop()]);
       await auth.stop();
       await storage.stop();
       await native.stop();
@@ -145,7 +146,7 @@ function serverLoad(areas: {
   realtime: { readonly openSockets: number };
   rooms: { readonly openSockets: number; readonly liveRooms: number };
   analytics: { readonly droppedRequests: number };
-}): ServerLoad {
+}) {
   const { engine, realtime, rooms, analytics } = areas;
   return {
     ...{ ...engine.load, realtimeSockets: realtime.openSockets, roomSockets: rooms.openSockets },
@@ -170,7 +171,6 @@ function serveAreas(
     clock: Clock;
     logger: Logger;
     addressOf: (request: Request) => string;
-    holdOpen: (request: Request, isHeld: boolean) => void;
     onAnswer: AnswerListener;
   },
 ): { http: Http; server: AnyElysia } {

@@ -1,5 +1,5 @@
 import { loadConfig } from "../config/load.ts";
-import type { PlatformConfig, TableConfig } from "../config/types.ts";
+import type { BackupsConfig, PlatformConfig, TableConfig } from "../config/types.ts";
 import * as platformModule from "../index.ts";
 import { declareCommand } from "./command.ts";
 import { configOption } from "./options.ts";
@@ -34,7 +34,13 @@ function declarations(config: PlatformConfig): string[] {
   for (const [kind, declared] of kinds) {
     for (const name of Object.keys(declared ?? {})) lines.push(`  ${kind} ${name}`);
   }
+  if (config.backups !== undefined) lines.push(`  ${describeBackups(config.backups)}`);
   return lines.length === 0 ? ["  nothing yet"] : lines;
+}
+
+function describeBackups({ schedule, keep, to }: BackupsConfig): string {
+  const place = "folder" in to ? to.folder : `the bucket ${to.s3.bucket}`;
+  return `backups at "${schedule}" (UTC) into ${place}, ${keep} kept`;
 }
 
 function describeTable(name: string, table: TableConfig): string {

@@ -1,5 +1,6 @@
 import { parseArgs } from "node:util";
 import { type ArgsDef, type CommandDef, defineCommand, renderUsage, runCommand } from "citty";
+import { BACKUP_JOB_COMMAND } from "../backup/job-process.ts";
 import { ConfigError } from "../config/problems.ts";
 import { SecretsError } from "../config/secrets.ts";
 import { closestName } from "../kernel/closest-name.ts";
@@ -23,6 +24,7 @@ const COMMANDS: Readonly<Record<string, LoadCommand>> = {
   export: async () => (await import("./export.ts")).exportCommand,
   backup: async () => (await import("./backup.ts")).backupCommand,
   restore: async () => (await import("./restore.ts")).restoreCommand,
+  [BACKUP_JOB_COMMAND]: async () => (await import("./backup-job.ts")).backupJobCommand,
 };
 
 const mainCommand = defineCommand({

@@ -24,7 +24,7 @@ import {
 export const VECTOR_DIMENSIONS_MAX = 8192;
 const THUMB_PIXELS_MAX = 4096;
 
-const s3 = members(
+export const objectStore = members(
   {
     endpoint: url("https", "http"),
     bucket: text,
@@ -51,7 +51,7 @@ export const checkStorage = members(
         access: members({ read: booleanOrFunction, write: booleanOrFunction, delete: booleanOrFunction }),
         inline: boolean,
         thumbs: list(thumb, { isEmptyAllowed: true }),
-        backend: members({ s3 }, ["s3"]),
+        backend: members({ s3: objectStore }, ["s3"]),
       }),
     ),
   },

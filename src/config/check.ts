@@ -1,4 +1,5 @@
 import { checkAuth } from "./check-auth.ts";
+import { checkBackups } from "./check-backups.ts";
 import { checkRooms } from "./check-rooms.ts";
 import {
   checkDeclared,
@@ -47,6 +48,7 @@ const checkWhole = members({
   realtime: checkRealtime,
   push: checkPush,
   analytics: members({ requestLog: boolean }),
+  backups: checkBackups,
   rateLimits: checkRateLimits,
   serviceKeys: checkServiceKeys,
   api: members({ schemaEndpoint: oneOf(true, false, "authenticated"), docs: boolean }),

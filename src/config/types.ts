@@ -143,16 +143,28 @@ export interface BucketConfig {
   /** Sizes that `?thumb=` takes, e.g. `["200x200"]`. None by default. */
   thumbs?: readonly string[];
   /** Where the bytes lie; the data directory by default. */
-  backend?: {
-    s3: {
-      endpoint: string;
-      bucket: string;
-      region?: string;
-      accessKeyId: string;
-      secretAccessKey: string;
-      prefix?: string;
-    };
-  };
+  backend?: { s3: ObjectStore };
+}
+
+/** A bucket of an S3-compatible object store. */
+export interface ObjectStore {
+  endpoint: string;
+  bucket: string;
+  region?: string;
+  accessKeyId: string;
+  secretAccessKey: string;
+  /** What the names of objects begin with; nothing by default. */
+  prefix?: string;
+}
+
+/** Backups that the server makes by itself while it runs. */
+export interface BackupsConfig {
+  /** When, in UTC: a cron expression of five fields, or a nickname such as `@daily`. */
+  schedule: string;
+  /** The newest that stay; older ones are deleted after each success. */
+  keep: number;
+  /** A folder on this machine, best on another disk, or an object store. No other server's backups may go there. */
+  to: { folder: string } | { s3: ObjectStore };
 }
 
 export interface OAuthProvider {
@@ -283,6 +295,8 @@ export interface PlatformConfig {
   realtime?: RealtimeConfig;
   push?: PushConfig;
   analytics?: { /** true by default. */ requestLog?: boolean };
+  /** None by default. */
+  backups?: BackupsConfig;
   rateLimits?: { [group in RateLimitGroup]?: RateLimit };
   serviceKeys?: { [name: string]: ServiceKeyConfig };
   api?: {

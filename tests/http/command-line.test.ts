@@ -129,11 +129,13 @@ describe("usage", () => {
 
 describe("configs", () => {
   test("[CL12] check prints what is declared, and warnings apart from it", async () => {
-    const cwd = directoryWith({ "platform.config.ts": configOf(FILMS) });
+    const backups = 'backups: { schedule: "@daily", keep: 3, to: { folder: "/backups" } },';
+    const cwd = directoryWith({ "platform.config.ts": configOf(FILMS.replace("{", `{ ${backups}`)) });
     const { code, stdout, stderr } = await run(["check"], { cwd });
     expect(code).toBe(0);
     expect(stdout).toContain("table films: 5 fields; rules for read");
     expect(stdout).toContain("namespace clubs (one file per instance)");
+    expect(stdout).toContain('backups at "@daily" (UTC) into /backups, 3 kept');
     expect(stderr).toContain("warning: databases.shared.tables.free:");
     expect(readdirSync(cwd)).toEqual(["platform.config.ts"]);
   });

@@ -1,0 +1,17 @@
+const NAME = /^platform-\d{4}-\d\d-\d\dT\d\d-\d\d-\d\dZ\.tar\.zst$/;
+/** What a killed backup leaves beside its file. */
+const REMAINS = /^(platform-.*\.tar\.zst)\.partial$/;
+
+/** `platform-2026-01-31T02-00-00Z.tar.zst`: names sort by time. */
+export const backupName = (time: Date): string =>
+  `platform-${time.toISOString().slice(0, "2026-01-31T02:00:00".length).replaceAll(":", "-")}Z.tar.zst`;
+
+export const isBackupName = (name: string): boolean => NAME.test(name);
+
+export const isRemains = (name: string): boolean => isBackupName(REMAINS.exec(name)?.[1] ?? "");
+
+/** Those beyond the newest `keep`, oldest first. What has another form of name is none of the scheduled backups'. */
+export function outdated(names: readonly string[], keep: number): string[] {
+  const own = names.filter(isBackupName).sort();
+  return own.slice(0, Math.max(0, own.length - keep));
+}

@@ -1,0 +1,20 @@
+import { runBackupJob } from "../backup/job.ts";
+import { BACKUP_JOB_COMMAND } from "../backup/job-process.ts";
+import { systemClock } from "../kernel/clock.ts";
+import { abortOnStop, stepBack, unlessStopped } from "./backup.ts";
+import { declareCommand } from "./command.ts";
+import { printAnswer } from "./output.ts";
+
+/** One scheduled backup, told on standard input and answered on standard output: what the server starts at its times. */
+export const backupJobCommand = declareCommand({
+  meta: { name: BACKUP_JOB_COMMAND, description: "Makes one scheduled backup", hidden: true },
+  args: {},
+  async run() {
+    stepBack();
+    const signal = abortOnStop();
+    const job = JSON.parse(await Bun.stdin.text());
+    const result = await unlessStopped(signal, "backup", () => runBackupJob(job, { clock: systemClock, signal }));
+    await printAnswer(JSON.stringify(result));
+    return 0;
+  },
+});
