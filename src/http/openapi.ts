@@ -5,6 +5,7 @@ import script from "swagger-ui-dist/swagger-ui-bundle.js" with { type: "file" };
 import { VERSION } from "../kernel/version.ts";
 import type { Http } from "./http.ts";
 import { ERROR_SCHEMA, PLACES, type Places } from "./operation.ts";
+import { pageHeaders } from "./security-headers.ts";
 
 const TAGS = [
   { name: "Tables", description: "Records in tables, grouped into namespaces" },
@@ -21,6 +22,9 @@ const TAGS = [
   { name: "System", description: "Health, schema, public configuration" },
 ];
 
+const SCRIPT =
+  'SwaggerUIBundle({ url: "/swagger/json", dom_id: "#api", deepLinking: true, displayRequestDuration: true });';
+
 /** Nothing on this page comes from elsewhere: it works on a machine without internet. */
 const PAGE = `<!doctype html>
 <html lang="en">
@@ -34,7 +38,7 @@ const PAGE = `<!doctype html>
   <body>
     <div id="api"></div>
     <script src="/swagger/ui.js"></script>
-    <script>SwaggerUIBundle({ url: "/swagger/json", dom_id: "#api", deepLinking: true, displayRequestDuration: true });</script>
+    <script>${SCRIPT}</script>
   </body>
 </html>
 `;
@@ -62,6 +66,7 @@ export function createApiDocumentation(http: Http, routes: AnyElysia): AnyElysia
   const hidden = { detail: { hide: true } };
   const file = (path: string, contentType: string) =>
     http.route(() => new Response(Bun.file(path), { headers: { "content-type": contentType } }), { public: true });
+  const page = pageHeaders(SCRIPT);
   // Written once: the routes are the same as long as the process lives.
   let json: Promise<string> | null = null;
   const document = () => {
@@ -73,9 +78,7 @@ export function createApiDocumentation(http: Http, routes: AnyElysia): AnyElysia
   return new Elysia()
     .get(
       "/swagger",
-      http.route(() => new Response(PAGE, { headers: { "content-type": "text/html; charset=utf-8" } }), {
-        public: true,
-      }),
+      http.route(() => new Response(PAGE, { headers: page }), { public: true }),
       hidden,
     )
     .get(

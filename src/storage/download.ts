@@ -54,7 +54,6 @@ function headersOf(
     etag,
     "last-modified": lastModified,
     "accept-ranges": "bytes",
-    "x-content-type-options": "nosniff",
     // A copy is asked about before it is used again: rules, expiry and overwrites count at once.
     // Said in any case: the server would name the file by its name on disk.
     "content-disposition": "inline",
