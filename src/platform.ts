@@ -114,7 +114,7 @@ export async function createPlatform(config: PlatformConfig, options: PlatformOp
   const { kv, d1, vectors } = native;
   const areas = [system, tables, storage, auth, users, kv, d1, vectors, rooms, realtime, analytics, push];
   const { http, server } = serveAreas(config, areas, {
-    ...{ principals, clock, logger, addressOf: listener.addressOf },
+    ...{ principals, clock, logger, addressOf: listener.addressOf, holdOpen: listener.holdOpen },
     onAnswer: both(system.onAnswer, analytics.onAnswer),
   });
 
@@ -171,6 +171,7 @@ function serveAreas(
     clock: Clock;
     logger: Logger;
     addressOf: (request: Request) => string;
+    holdOpen: (request: Request, isHeld: boolean) => void;
     onAnswer: AnswerListener;
   },
 ): { http: Http; server: AnyElysia } {
