@@ -9,7 +9,7 @@ export const push: Section = {
   title: "Push",
   about: `Broadcasts to 10,000 devices of 200 users, one after another, through an FCM on loopback that takes each message at once (a
 process of its own, \`bench/fcm-server.ts\`); every device has its row in the log. The floor makes the same calls from a bare process, also 40
-at a time. In turns, three rounds; medians. Beside the broadcasts one health check after another.`,
+at a time. In turns, three rounds; medians. Beside the broadcasts a health check every 2 ms.`,
   async run(bench) {
     bench.note("push");
     const figures = await measurePush();
