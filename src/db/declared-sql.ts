@@ -30,6 +30,9 @@ export function addColumnSql(table: string, column: DeclaredColumn): string {
 export const indexName = (table: string, columns: readonly string[], { isUnique }: { isUnique: boolean }): string =>
   `${isUnique ? "ux" : "ix"}:${table}:${columns.join(",")}`;
 
+/** SQLite's own name for the index of `id`; it follows the table when that is renamed. */
+export const primaryKeyIndexName = (table: string): string => `sqlite_autoindex_${table}_1`;
+
 /** Every index by its name, which says all about it: what is declared and what is there compare by name. */
 export function indexesSql(table: DeclaredTable): Map<string, string> {
   const indexes = new Map<string, string>();

@@ -3,7 +3,7 @@ export {
   type DeclaredTable,
   declaredMigration,
 } from "./declared.ts";
-export { indexName } from "./declared-sql.ts";
+export { indexName, primaryKeyIndexName } from "./declared-sql.ts";
 export { lockDirectory } from "./directory-lock.ts";
 export { createStorageEngine } from "./engine.ts";
 export { quoteIdentifier } from "./identifiers.ts";

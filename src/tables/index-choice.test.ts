@@ -31,7 +31,13 @@ test("an index covers equal leading columns, then one that is compared", () => {
   expect(covered(["category", "==", "news"], ["score", ">", 1], ["score", "<=", 5])).toBe(both);
   expect(covered(["category", "==", null], ["score", "==", 5])).toBe(both);
   expect(covered(["score", "<", 5])).toBe("ix:posts:score,id");
-  expect(covered(["email", "==", "a@b.c"])).toBe("ux:posts:email");
+  expect(covered(["email", ">", "a@b.c"])).toBe("ux:posts:email");
+});
+
+test("a unique index finds one record at most for each value, whatever else is asked", () => {
+  expect(covered(["email", "==", "a@b.c"], ["tags", "contains", "x"])).toBe("ux:posts:email");
+  expect(covered(["score", ">", 1], ["id", "in", ["a", "b"]])).toBe("sqlite_autoindex_posts_1");
+  expect(covered(["nick", "in", ["a", "b"]])).toBe("ux:posts:nick");
 });
 
 test("an index covers nothing that leaves records to be stepped over", () => {
@@ -42,7 +48,7 @@ test("an index covers nothing that leaves records to be stepped over", () => {
   expect(covered(["category", "contains", "a"])).toBeNull();
   expect(covered(["score", ">", 1], ["score", ">", 2])).toBeNull();
   expect(covered(["score", ">", 1], ["tags", "==", 2])).toBeNull();
-  expect(covered(["id", "==", "x"])).toBeNull();
+  expect(covered(["nick", "in", ["a", null]], ["tags", "==", 1])).toBeNull();
 });
 
 test("an index leads along a sort behind what is held equal", () => {

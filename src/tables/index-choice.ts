@@ -5,13 +5,25 @@ import type { Sort } from "./sort.ts";
 const RANGES: readonly string[] = [">", ">=", "<", "<="];
 
 /**
- * The index in which what meets all `conditions`, and nothing else, lies side by side: equal in its leading columns, then
- * at most one that is compared. Going through the matches then takes as many steps as there are. null: there is none.
+ * The index by which what meets all `conditions` is found in as many steps as there are matches, or values asked for: it
+ * holds them side by side (equal in its leading columns, then at most one that is compared), or one at most for each value.
+ * null: there is none.
  */
 export function coveringIndex(model: TableModel, conditions: readonly Condition[]): string | null {
+  const unique = conditions.find(
+    ({ field, ...tested }) => field.column.isUnique && !field.isJson && isOfValues(tested),
+  );
+  const single = unique?.field.column.name;
+  const isOne = ({ columns, isUnique }: TableIndex) => isUnique && columns.length === 1 && columns[0] === single;
+  if (single !== undefined) return model.indexes.find(isOne)?.name ?? null;
   if (conditions.length === 0 || conditions.some(({ field }) => field.isJson)) return null;
-  const found = model.indexes.find((index) => index.name !== null && covers(index, conditions));
-  return found?.name ?? null;
+  return model.indexes.find((index) => covers(index, conditions))?.name ?? null;
+}
+
+/** Of any number of records a unique field may be null. */
+function isOfValues({ operator, value }: Pick<Condition, "operator" | "value">): boolean {
+  if (operator === "in") return Array.isArray(value) && !value.includes(null);
+  return operator === "==" && value !== null;
 }
 
 function covers({ columns }: TableIndex, conditions: readonly Condition[]): boolean {
@@ -39,8 +51,7 @@ function isOneRange(conditions: readonly Condition[]): boolean {
  * page takes as many steps more as its last group has records.
  */
 export interface Walk {
-  /** null: the primary key. */
-  index: string | null;
+  index: string;
   by: "records" | "groups";
 }
 

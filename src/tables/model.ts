@@ -1,6 +1,6 @@
 import type { Field, FieldType, FullTextSearch, Index, Reference, TableConfig } from "../config/types.ts";
 import type { DeclaredColumn, DeclaredTable } from "../db/index.ts";
-import { indexName, quoteIdentifier } from "../db/index.ts";
+import { indexName, primaryKeyIndexName, quoteIdentifier } from "../db/index.ts";
 
 export interface Column {
   name: string;
@@ -13,9 +13,9 @@ export interface Column {
   isUnique: boolean;
 }
 
-/** An index as the file has it; `name` is null for the primary key, which no statement can name. */
+/** An index as the file has it. */
 export interface TableIndex {
-  name: string | null;
+  name: string;
   columns: readonly string[];
   isUnique: boolean;
 }
@@ -135,7 +135,7 @@ function compileIndexes(table: string, columns: readonly Column[], config: Table
   });
   const unique = columns.filter(({ name, isUnique }) => isUnique && name !== "id").map(({ name }) => [name]);
   return [
-    { name: null, columns: ["id"], isUnique: true },
+    { name: primaryKeyIndexName(table), columns: ["id"], isUnique: true },
     ...unique.map((names) => declare(names, true)),
     ...(config.indexes ?? []).map((index) => declare(indexColumns(index), index.unique === true)),
   ];

@@ -66,6 +66,15 @@ const FILTERS: readonly { tuples: readonly unknown[]; keeps: (item: Item) => boo
   },
   { tuples: [["score", ">", 20]], keeps: ({ score }) => score !== null && score > 20 },
   { tuples: [["score", "==", null]], keeps: ({ score }) => score === null },
+  {
+    tuples: [
+      ["id", "in", ["i00001", "i06000", "i03333", "none"]],
+      ["score", "!=", 3],
+    ],
+    keeps: ({ id, score }) => ["i00001", "i06000", "i03333"].includes(id) && score !== 3,
+  },
+  { tuples: [["id", "in", []]], keeps: () => false },
+  { tuples: [["code", "==", "c00042"]], keeps: ({ code }) => code === "c00042" },
   { tuples: [["code", "contains", "7"]], keeps: ({ code }) => code.includes("7") },
 ];
 
