@@ -1,6 +1,7 @@
 import type { Clock } from "../kernel/clock.ts";
 import { DAY_MS } from "../kernel/duration.ts";
 import type { Logger } from "../kernel/logger.ts";
+import { startSweeping } from "../kernel/sweeping.ts";
 import {
   RETENTION_MS,
   RETENTION_SLACK_MS,
@@ -21,38 +22,22 @@ export function startRetention(deps: {
   logger: Logger;
 }): () => Promise<void> {
   const { summaries, clock, logger } = deps;
-  const stopping = new AbortController();
-  let step: Promise<void> = Promise.resolve();
-
   /** Whether there is more to do at once. */
-  const stepOf = async (summary: Summaries): Promise<boolean> => {
+  const stepOf = async (summary: Summaries, stopping: AbortSignal): Promise<boolean> => {
     const day = summary.oldestDay();
     if (day !== null && day + DAY_MS + RETENTION_MS + RETENTION_SLACK_MS <= clock.now()) {
-      await summary.sumUp(day, stopping.signal);
+      await summary.sumUp(day, stopping);
       return true;
     }
     return (await summary.removeSummed(SWEEP_STEP_ROWS)) === SWEEP_STEP_ROWS;
   };
-  const sweep = async (): Promise<boolean> => {
-    let isMore = false;
-    for (const summary of summaries) if (!stopping.signal.aborted && (await stepOf(summary))) isMore = true;
-    return isMore;
-  };
-  const run = (): void => {
-    step = sweep()
-      .catch((cause: unknown) => {
-        if (!stopping.signal.aborted) logger.error("summing up old analytics failed", { cause });
-        return false;
-      })
-      .then((isMore) => {
-        if (!stopping.signal.aborted) cancel = clock.after(isMore ? SWEEP_PAUSE_MS : SWEEP_INTERVAL_MS, run);
-      });
-  };
-  let cancel = clock.after(SWEEP_FIRST_MS, run);
-
-  return () => {
-    stopping.abort();
-    cancel();
-    return step;
-  };
+  return startSweeping({
+    ...{ clock, firstMs: SWEEP_FIRST_MS, intervalMs: SWEEP_INTERVAL_MS, pauseMs: SWEEP_PAUSE_MS },
+    async sweep(stopping) {
+      let isMore = false;
+      for (const summary of summaries) if (!stopping.aborted && (await stepOf(summary, stopping))) isMore = true;
+      return isMore;
+    },
+    onFailure: (cause) => logger.error("summing up old analytics failed", { cause }),
+  });
 }

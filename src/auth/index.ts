@@ -103,8 +103,8 @@ export async function createAuthArea(deps: AuthAreaDeps): Promise<AuthArea> {
         .use(passkeyRoutes(routeDeps, passkeys));
     },
     async stop() {
-      stopCleanup();
       mailer.stop();
+      await stopCleanup();
     },
   };
 }

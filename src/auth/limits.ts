@@ -40,6 +40,8 @@ export const PBKDF2_HASH_BYTES_MAX = 128;
 export const SESSIONS_IN_MEMORY_MAX = 200_000;
 export const USER_AGENT_MAX_CHARACTERS = 512;
 export const CLEANUP_INTERVAL_MS = 10 * MINUTE_MS;
+/** Between its steps while there is more. */
+export const CLEANUP_PAUSE_MS = 50;
 /** Rows that one clean-up transaction removes. */
 export const CLEANUP_CHUNK_ROWS = 1_000;
 

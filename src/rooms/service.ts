@@ -6,6 +6,7 @@ import { badField, notFound } from "../kernel/errors.ts";
 import type { JsonObject } from "../kernel/json.ts";
 import type { Logger } from "../kernel/logger.ts";
 import { chain } from "../kernel/maybe-promise.ts";
+import { startSweeping } from "../kernel/sweeping.ts";
 import { HANDLER_TIMEOUT_MS, LIVE_ROOMS_MAX, roomLimits, SWEEP_INTERVAL_MS, SWEEP_ROWS_MAX } from "./limits.ts";
 import { type Outcome, runBounded } from "./outcome.ts";
 import { LiveRoom } from "./room.ts";
@@ -79,7 +80,7 @@ export function createRoomsService(deps: {
     return room;
   };
 
-  const sweep = startSweep({ store, clock, logger });
+  const stopSweep = startSweep({ store, clock, logger });
   if (namespaces.size > 0) wakes.expect(clock.now());
 
   return {
@@ -109,9 +110,8 @@ export function createRoomsService(deps: {
       return rooms.size;
     },
     async stop() {
-      sweep.stop();
       wakes.stop();
-      await Promise.all([...rooms.values()].map((room) => room.stop()));
+      await Promise.all([stopSweep(), ...[...rooms.values()].map((room) => room.stop())]);
       rooms.clear();
     },
   };
@@ -140,21 +140,9 @@ async function mayJoin(
 }
 
 /** Deletes rooms past their time to live, a bounded number at a time. */
-function startSweep(deps: { store: RoomStore; clock: Clock; logger: Logger }): { stop(): void } {
-  let cancel: (() => void) | null = null;
-  let hasStopped = false;
-  const run = async (): Promise<void> => {
-    const removed = await deps.store.removeExpired(deps.clock.now(), SWEEP_ROWS_MAX).catch((cause: unknown) => {
-      deps.logger.error("expired rooms cannot be deleted", { cause });
-      return 0;
-    });
-    if (!hasStopped) cancel = deps.clock.after(removed === SWEEP_ROWS_MAX ? 0 : SWEEP_INTERVAL_MS, () => void run());
-  };
-  cancel = deps.clock.after(SWEEP_INTERVAL_MS, () => void run());
-  return {
-    stop() {
-      hasStopped = true;
-      cancel?.();
-    },
-  };
-}
+const startSweep = ({ store, clock, logger }: { store: RoomStore; clock: Clock; logger: Logger }) =>
+  startSweeping({
+    ...{ clock, intervalMs: SWEEP_INTERVAL_MS, pauseMs: 0 },
+    sweep: async () => (await store.removeExpired(clock.now(), SWEEP_ROWS_MAX)) === SWEEP_ROWS_MAX,
+    onFailure: (cause) => logger.error("expired rooms cannot be deleted", { cause }),
+  });
