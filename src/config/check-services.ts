@@ -1,6 +1,7 @@
 import ipaddr from "ipaddr.js";
 import { isIsoDateTime } from "../kernel/iso-datetime.ts";
 import { nameProblem } from "./names.ts";
+import { rsaKey, vapidPublicKey } from "./push-keys.ts";
 import { scopeProblem } from "./scope-syntax.ts";
 import {
   boolean,
@@ -85,25 +86,39 @@ const serviceAccount: Check = (value, report) => {
   if (!isPlainObject(value))
     return report.say(`must be the account's JSON or the path of its file, got ${describe(value)}`);
   // Google's file has more members than these, which may stay.
-  return (["client_email", "private_key"] as const)
-    .map((name) => secretText(value[name], report.at(name)))
-    .every(Boolean);
+  const isEmail = secretText(value["client_email"], report.at("client_email"));
+  const key = value["private_key"];
+  if (!secretText(key, report.at("private_key")) || typeof key !== "string") return false;
+  return isEmail && (rsaKey(key) !== null || report.at("private_key").say("must be an RSA key in PEM"));
 };
 
 const base64url = textWith((value) =>
   /^[A-Za-z0-9_-]+={0,2}$/.test(value) ? null : "must be base64url, as VAPID keys are",
 );
 
+const vapid = members({ subject: url("mailto", "https"), publicKey: base64url, privateKey: base64url }, [
+  "subject",
+  "publicKey",
+  "privateKey",
+]);
+
+const webPush: Check = (value, report) => {
+  if (!vapid(value, report) || !isPlainObject(value)) return false;
+  // `vapid` has seen that both are text.
+  const publicKey = vapidPublicKey(value["privateKey"] as string);
+  if (publicKey === null) return report.at("privateKey").say("must be a VAPID private key: 32 bytes in base64url");
+  return (
+    (value["publicKey"] as string).replace(/=+$/, "") === publicKey ||
+    report.at("publicKey").say("must be the public key that belongs to privateKey")
+  );
+};
+
 export const checkPush = members({
   fcm: members(
     { projectId: text, serviceAccount, endpoint: url("https", "http"), tokenEndpoint: url("https", "http") },
     ["projectId", "serviceAccount"],
   ),
-  webPush: members({ subject: url("mailto", "https"), publicKey: base64url, privateKey: base64url }, [
-    "subject",
-    "publicKey",
-    "privateKey",
-  ]),
+  webPush,
 });
 
 const limit = members({ requests: whole({ min: 1 }), window: positive("seconds") }, ["requests", "window"]);

@@ -1,4 +1,5 @@
 import { describe, expect, test } from "bun:test";
+import library from "web-push";
 import { checkConfig, checkedConfig } from "./check.ts";
 import { ConfigError } from "./problems.ts";
 import { configWarnings } from "./warnings.ts";
@@ -14,6 +15,7 @@ const schema = (fields: unknown) => table({ schema: fields });
 const field = (declared: unknown) => schema({ title: declared });
 const POSTS = "databases.shared.tables.posts";
 const TITLE = `${POSTS}.schema.title`;
+const vapidKeys = library.generateVAPIDKeys();
 
 /** [rule, what, config, path, words of the message] */
 const CASES: [rule: string, what: string, config: unknown, path: string, words: string][] = [
@@ -460,6 +462,27 @@ const CASES: [rule: string, what: string, config: unknown, path: string, words: 
     "push.webPush.subject",
     "mailto: or https:",
   ],
+  [
+    "[CF24]",
+    "a VAPID private key of another length",
+    { push: { webPush: { subject: "mailto:a@example.com", ...vapidKeys, privateKey: "abc" } } },
+    "push.webPush.privateKey",
+    "32 bytes",
+  ],
+  [
+    "[CF24]",
+    "a VAPID public key of another pair",
+    { push: { webPush: { subject: "mailto:a@example.com", ...vapidKeys, publicKey: "BPx_-1" } } },
+    "push.webPush.publicKey",
+    "belongs to privateKey",
+  ],
+  [
+    "[CF24]",
+    "a service account's key that is none",
+    { push: { fcm: { projectId: "p", serviceAccount: { client_email: "a@b.example", private_key: "k" } } } },
+    "push.fcm.serviceAccount.private_key",
+    "RSA key",
+  ],
 ];
 
 describe("checkConfig", () => {
@@ -692,7 +715,7 @@ const EVERYTHING = {
       endpoint: "http://127.0.0.1:1",
       tokenEndpoint: "https://a.example/t",
     },
-    webPush: { subject: "mailto:a@example.com", publicKey: "BPx_-1", privateKey: "abc" },
+    webPush: { subject: "mailto:a@example.com", ...vapidKeys },
   },
   analytics: { requestLog: false },
   rateLimits: { global: { requests: 1, window: 1 }, signin: { requests: 5, window: 0.5 } },

@@ -1,4 +1,5 @@
-import { type CryptoKey, SignJWT } from "jose";
+import type { KeyObject } from "node:crypto";
+import { SignJWT } from "jose";
 import type { Clock } from "../kernel/clock.ts";
 import { SECOND_MS } from "../kernel/duration.ts";
 import { isJsonObject } from "../kernel/json.ts";
@@ -11,7 +12,7 @@ const ASSERTION_TTL_SECONDS = 3600;
 
 export interface ServiceAccount {
   email: string;
-  key: CryptoKey;
+  key: KeyObject;
   /** Which of the account's keys it is; null: the account does not say. */
   keyId: string | null;
 }

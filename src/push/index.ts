@@ -9,7 +9,7 @@ import type { Clock } from "../kernel/clock.ts";
 import type { Ids } from "../kernel/ids.ts";
 import type { Logger } from "../kernel/logger.ts";
 import { createPushAccessor } from "./accessor.ts";
-import { checkVapidKeys, loadServiceAccount } from "./credentials.ts";
+import { loadServiceAccount } from "./credentials.ts";
 import { createDeliveries } from "./deliveries.ts";
 import { createFanOut } from "./fan-out.ts";
 import { createFcm } from "./fcm.ts";
@@ -49,7 +49,7 @@ export async function createPushArea(deps: {
   const store = createPushStore(deps.file);
   const stopping = new AbortController();
   const deliveries = createDeliveries({
-    fcm: await configuredFcm(deps.config.fcm, clock),
+    fcm: configuredFcm(deps.config.fcm, clock),
     webPush: await configuredWebPush(deps.config.webPush, clock),
     ...{ clock, stopping: stopping.signal },
   });
@@ -72,19 +72,20 @@ export async function createPushArea(deps: {
   };
 }
 
-async function configuredFcm(config: PushConfig["fcm"], clock: Clock): Promise<Provider | null> {
+function configuredFcm(config: PushConfig["fcm"], clock: Clock): Provider | null {
   if (config === undefined) return null;
   const { projectId, endpoint = FCM_ENDPOINT, tokenEndpoint = TOKEN_ENDPOINT } = config;
-  return createFcm({ account: await loadServiceAccount(config), projectId, endpoint, tokenEndpoint, clock });
+  return createFcm({ account: loadServiceAccount(config), projectId, endpoint, tokenEndpoint, clock });
 }
 
 async function configuredWebPush(config: PushConfig["webPush"], clock: Clock): Promise<Provider | null> {
   if (config === undefined) return null;
-  checkVapidKeys(config);
   // Loaded when it is wanted: most servers start sooner without it.
   const { default: library } = await import("web-push");
   const addressOf = (hostname: string) => publicAddress(hostname, systemLookup);
-  return createWebPush({ vapidDetails: config, library, addressOf, clock });
+  // The library wants it without the padding that base64url may have.
+  const vapidDetails = { ...config, publicKey: config.publicKey.replace(/=+$/, "") };
+  return createWebPush({ vapidDetails, library, addressOf, clock });
 }
 
 /** Every address of a family that this machine has, IPv4 first. */

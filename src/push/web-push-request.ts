@@ -1,9 +1,10 @@
 import { isJsonObject } from "../kernel/json.ts";
 import { present, webPushTopic } from "./fcm-message.ts";
+import { TTL_MAX_SECONDS } from "./limits.ts";
 import type { Message } from "./types.ts";
 
-export interface Subscription {
-  endpoint: string;
+interface Subscription {
+  url: URL;
   keys: { p256dh: string; auth: string };
 }
 
@@ -11,7 +12,7 @@ export interface Subscription {
 export const isSubscription = (token: string): boolean => parsed(token) !== null;
 
 /** Errors: what keeps it from being sent to. */
-export function parseSubscription(token: string): { subscription: Subscription; url: URL } {
+export function parseSubscription(token: string): Subscription {
   const members = parsed(token) ?? {};
   const { endpoint, keys } = members;
   if (typeof endpoint !== "string" || !URL.canParse(endpoint)) throw new Error("The endpoint is not a URL");
@@ -20,7 +21,7 @@ export function parseSubscription(token: string): { subscription: Subscription; 
   if (url.username !== "" || url.password !== "") throw new Error("The endpoint must not have credentials");
   const { p256dh, auth } = isJsonObject(keys) ? keys : {};
   if (typeof p256dh !== "string" || typeof auth !== "string") throw new Error("The subscription has no keys");
-  return { subscription: { endpoint: url.href, keys: { p256dh, auth } }, url };
+  return { url, keys: { p256dh, auth } };
 }
 
 function parsed(token: string): Record<string, unknown> | null {
@@ -40,11 +41,11 @@ export function webPushPayload(message: Message): string {
   return JSON.stringify(present({ ...shown, collapseId, data: { ...data } }));
 }
 
-/** How the push service is to handle it. */
-export function webPushOptions({ silent, ttl, collapseId }: Message) {
+/** How the push service is to handle it. Without a `TTL` it would refuse the message. */
+export function webPushHeaders({ silent, ttl, collapseId }: Message): Record<string, string> {
   return {
-    ...(ttl === null ? {} : { TTL: ttl }),
-    ...(collapseId === null ? {} : { topic: webPushTopic(collapseId) }),
-    urgency: silent ? ("normal" as const) : ("high" as const),
+    TTL: String(ttl ?? TTL_MAX_SECONDS),
+    Urgency: silent ? "normal" : "high",
+    ...(collapseId === null ? {} : { Topic: webPushTopic(collapseId) }),
   };
 }

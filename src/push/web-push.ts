@@ -3,12 +3,13 @@ import type { PushConfig } from "../config/types.ts";
 import type { Clock } from "../kernel/clock.ts";
 import { isBusy, retryAfterMs } from "./provider-answer.ts";
 import type { CallResult, Provider } from "./types.ts";
-import { parseSubscription, webPushOptions, webPushPayload } from "./web-push-request.ts";
+import { parseSubscription, webPushHeaders, webPushPayload } from "./web-push-request.ts";
+
+const ENCODING = "aes128gcm";
 
 export interface WebPushDeps {
   vapidDetails: NonNullable<PushConfig["webPush"]>;
-  /** The library: encryption and VAPID headers. */
-  library: Pick<typeof webPush, "generateRequestDetails">;
+  library: Pick<typeof webPush, "encrypt" | "getVapidHeaders">;
   /** Where to connect to: an address that has been checked. */
   addressOf(hostname: string): Promise<string>;
   clock: Clock;
@@ -22,21 +23,23 @@ export interface WebPushDeps {
  * Redirects are not followed. Decisions 11.
  */
 export function createWebPush(deps: WebPushDeps): Provider {
-  const { vapidDetails, library, clock } = deps;
+  const { library, clock } = deps;
+  const { subject, publicKey, privateKey } = deps.vapidDetails;
 
   return {
     async send(target, message, signal) {
-      const { subscription, url } = parseSubscription(target.token);
+      const { url, keys } = parseSubscription(target.token);
       const address = await deps.addressOf(url.hostname);
-      const request = library.generateRequestDetails(subscription, webPushPayload(message), {
-        ...{ vapidDetails, contentEncoding: "aes128gcm" },
-        ...webPushOptions(message),
-      });
-      const headers = Object.entries(request.headers).map(([name, value]): [string, string] => [name, String(value)]);
+      const { cipherText } = library.encrypt(keys.p256dh, keys.auth, webPushPayload(message), ENCODING);
+      const { Authorization } = library.getVapidHeaders(url.origin, subject, publicKey, privateKey, ENCODING);
       const response = await fetch(addressed(url, address), {
         method: "POST",
-        headers: [...headers.filter(([name]) => name !== "Content-Length"), ["Host", url.host]],
-        body: new Uint8Array(request.body),
+        headers: {
+          ...{ Host: url.host, Authorization, "Content-Encoding": ENCODING },
+          "Content-Type": "application/octet-stream",
+          ...webPushHeaders(message),
+        },
+        body: new Uint8Array(cipherText),
         tls: { ...nameToCheck(url.hostname), ...(deps.ca === undefined ? {} : { ca: deps.ca }) },
         ...{ redirect: "manual", signal },
       });
