@@ -1,10 +1,10 @@
-import { createWriteStream } from "node:fs";
 import { open } from "node:fs/promises";
 import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { constants, createZstdCompress } from "node:zlib";
 import { createTarPacker } from "modern-tar";
 import { CHUNK_BYTES } from "./limits.ts";
+import { createSyncedFile } from "./synced-file.ts";
 import { BackupError, type FileFacts } from "./types.ts";
 
 /** What a later version cannot read any more gets the next number. */
@@ -31,9 +31,8 @@ export function createArchive(path: string, { time, signal }: { time: Date; sign
   const compressor = createZstdCompress({ params: { [constants.ZSTD_c_checksumFlag]: 1 } });
   // The library's stream and Node's are of one kind, but typed by different libraries.
   const source = Readable.fromWeb(readable as Parameters<typeof Readable.fromWeb>[0]);
-  const output = createWriteStream(path, { flags: "wx", mode: OWNER_ONLY });
   let failure: { cause: unknown } | null = null;
-  const written = pipeline(source, compressor, output, { signal }).catch((cause: unknown) => {
+  const written = pipeline(source, compressor, createSyncedFile(path), { signal }).catch((cause: unknown) => {
     failure ??= { cause };
   });
 
@@ -75,8 +74,6 @@ export function createArchive(path: string, { time, signal }: { time: Date; sign
       controller.finalize();
       await written;
       if (failure !== null) throw failure.cause;
-      const handle = await open(path, "r+");
-      await handle.sync().finally(() => handle.close());
     },
     async abort() {
       controller.error(new BackupError("The backup was given up"));

@@ -2,6 +2,10 @@ import { SECOND_MS } from "../kernel/duration.ts";
 
 /** Bytes read, hashed and written at once. */
 export const CHUNK_BYTES = 1024 * 1024;
+/** Pages of a database (4 MiB) copied between two syncs of the copy. */
+export const STEP_PAGES = 1024;
+/** Bytes of an archive written between two syncs of it. */
+export const SYNC_BYTES = 4 * 1024 * 1024;
 /** How far a process steps back behind the server's (`nice`). */
 export const BACKUP_NICENESS = 10;
 /** How long a snapshot waits for a database that is locked for a moment. */

@@ -1,21 +1,29 @@
 import { Database } from "bun:sqlite";
+import { closeSync, fdatasyncSync, openSync } from "node:fs";
 import { backup, DatabaseSync } from "node:sqlite";
 import { STORAGE_FOLDERS, type StorageFolder } from "./layout.ts";
-import { LOCK_TIMEOUT_MS } from "./limits.ts";
+import { LOCK_TIMEOUT_MS, STEP_PAGES } from "./limits.ts";
 import type { FileFacts } from "./types.ts";
-
-/** More pages than a database can have: all of them in one step, so that no write comes in between. */
-const ALL_PAGES = 2 ** 31 - 1;
 
 /**
  * A consistent copy of a database that another process may be writing to, page by page: extensions of its tables are not
- * needed, and rowids stay. Readers and writers go on; only the WAL cannot start over meanwhile. Holds up this thread.
+ * needed, and rowids stay. Readers and writers go on; only the WAL cannot start over meanwhile. What has been copied goes
+ * to the disk little by little: one large sync at the end would keep the server's own waiting.
  */
 export async function snapshotDatabase(path: string, copyPath: string): Promise<void> {
   const source = new DatabaseSync(path, { readOnly: true, timeout: LOCK_TIMEOUT_MS });
+  let copy: number | null = null;
   try {
-    await backup(source, copyPath, { rate: ALL_PAGES });
+    // All steps read what was there at this moment.
+    source.exec("BEGIN");
+    source.prepare("SELECT count(*) FROM sqlite_schema").get();
+    const progress = () => {
+      copy ??= openSync(copyPath, "r+");
+      fdatasyncSync(copy);
+    };
+    await backup(source, copyPath, { rate: STEP_PAGES, progress });
   } finally {
+    if (copy !== null) closeSync(copy);
     source.close();
   }
 }
