@@ -25,7 +25,9 @@ export const WRITE_DELAY_MS = 400;
 export const WRITE_RETRY_MS = 1_000;
 /** Rows that one write inserts: about a millisecond. */
 export const WRITE_STEP_ROWS = 500;
-/** Events that wait to be written; past either bound a track request is 503. */
+/** Events that may wait to be written; when there are more, track requests are answered once theirs have been. */
+export const WAITING_EVENTS_EASY = 2_000;
+/** Past either of these bounds a track request is 503. */
 export const WAITING_EVENTS_MAX = 50_000;
 export const WAITING_EVENTS_MAX_BYTES = 32 * 1024 * 1024;
 /** Rows of the request log that wait to be written; past it requests are counted as dropped. */

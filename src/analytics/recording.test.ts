@@ -3,6 +3,7 @@ import { settle, testClock } from "../../tests/support/clock.ts";
 import { ANONYMOUS, type Principal } from "../access/principal.ts";
 import type { Logger } from "../kernel/logger.ts";
 import {
+  WAITING_EVENTS_EASY,
   WAITING_EVENTS_MAX,
   WAITING_EVENTS_MAX_BYTES,
   WAITING_REQUEST_ROWS_MAX,
@@ -52,40 +53,52 @@ const userOf = (id: string): Principal => ({
 
 test("[AN5] what waits is written together, within the delay of the first of it", async () => {
   const { clock, written, recording } = world();
-  recording.accept([event("a")]);
+  await recording.accept([event("a")]);
   clock.advance(WRITE_DELAY_MS - 1);
-  recording.accept([event("b")]);
+  await recording.accept([event("b")]);
   expect(written.events).toEqual([]);
   await clock.advanceAsync(1);
   expect(written.events.flat().map(({ name }) => name)).toEqual(["a", "b"]);
   expect(clock.waiting).toBe(0);
 });
 
+test("[AN5] when many wait they are written at once, and whoever sends waits for that", async () => {
+  const { written, recording } = world();
+  expect(recording.accept([event("a")])).toBeUndefined();
+  await recording.accept(Array.from({ length: WAITING_EVENTS_EASY }, () => event("a")));
+  expect(written.events.flat()).toHaveLength(WAITING_EVENTS_EASY + 1);
+});
+
 test("[AN5] many are written in steps of bounded size", async () => {
   const { written, recording } = world();
-  recording.accept(Array.from({ length: 2 * WRITE_STEP_ROWS + 1 }, () => event("a")));
+  await recording.accept(Array.from({ length: 2 * WRITE_STEP_ROWS + 1 }, () => event("a")));
   await recording.flush();
   expect(written.events.map(({ length }) => length)).toEqual([WRITE_STEP_ROWS, WRITE_STEP_ROWS, 1]);
 });
 
 test("[AN5] past the bounds of what waits there is 503, all or nothing", async () => {
-  const { written, recording } = world();
-  recording.accept(Array.from({ length: WAITING_EVENTS_MAX - 1 }, () => event("a")));
-  expect(() => recording.accept([event("b"), event("b")])).toThrow(expect.objectContaining({ status: 503 }) as Error);
-  recording.accept([event("b")]);
-  await recording.flush();
+  const { clock, written, state, recording } = world();
+  const full = expect.objectContaining({ status: 503 });
+  const attempt = (events: readonly TrackedEvent[]) => (async () => recording.accept(events))();
+  state.isBroken = true;
+  await attempt(Array.from({ length: WAITING_EVENTS_MAX - 1 }, () => event("a")));
+  expect(await attempt([event("b"), event("b")]).catch((cause: unknown) => cause)).toEqual(full);
+  await attempt([event("b")]);
+  state.isBroken = false;
+  await clock.advanceAsync(WRITE_RETRY_MS);
   expect(written.events.flat()).toHaveLength(WAITING_EVENTS_MAX);
 
   const large = event("c", "x".repeat(4096));
   const fitting = Math.floor(WAITING_EVENTS_MAX_BYTES / (2 * 4097 + 64));
-  recording.accept(Array.from({ length: fitting }, () => large));
-  expect(() => recording.accept([large])).toThrow("Too many events");
+  state.isBroken = true;
+  await attempt(Array.from({ length: fitting }, () => large));
+  expect(await attempt([large]).catch((cause: unknown) => cause)).toEqual(full);
 });
 
 test("[AN5] events that could not be written are tried again; the log hears of it once", async () => {
   const { clock, written, logged, state, recording } = world();
   state.isBroken = true;
-  recording.accept([event("a")]);
+  await recording.accept([event("a")]);
   await clock.advanceAsync(WRITE_DELAY_MS);
   await clock.advanceAsync(3 * WRITE_RETRY_MS);
   expect([written.events, logged]).toEqual([[], ["analytics could not be written"]]);
@@ -97,14 +110,14 @@ test("[AN5] events that could not be written are tried again; the log hears of i
 
 test("[AN5] a stop writes what waits, and says what it could not", async () => {
   const { clock, written, recording } = world();
-  recording.accept([event("a")]);
+  await recording.accept([event("a")]);
   await recording.stop();
   expect(written.events.flat()).toEqual([event("a")]);
   expect(clock.waiting).toBe(0);
 
   const failing = world();
   failing.state.isBroken = true;
-  failing.recording.accept([event("a")]);
+  await failing.recording.accept([event("a")]);
   await failing.recording.stop();
   expect(failing.logged.at(-1)).toMatch(/events are lost/);
   expect(failing.clock.waiting).toBe(0);

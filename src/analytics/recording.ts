@@ -1,7 +1,8 @@
 import type { AnswerListener } from "../http/http.ts";
 import type { Clock } from "../kernel/clock.ts";
 import type { Logger } from "../kernel/logger.ts";
-import { WRITE_STEP_ROWS } from "./limits.ts";
+import type { MaybePromise } from "../kernel/maybe-promise.ts";
+import { WAITING_EVENTS_EASY, WRITE_STEP_ROWS } from "./limits.ts";
 import { createRequestLog } from "./request-log.ts";
 import type { AnalyticsStore } from "./store.ts";
 import type { TrackedEvent } from "./types.ts";
@@ -10,8 +11,8 @@ import { createWriteBehind } from "./write-behind.ts";
 
 /** From what is recorded to what is on disk: gathered in memory, bounded, written together. */
 export interface Recording {
-  /** Errors: 503 when too many wait. */
-  accept(events: readonly TrackedEvent[]): void;
+  /** Usually at once; when many wait, when they have been written, which slows down who sends. Errors: 503 past the bounds. */
+  accept(events: readonly TrackedEvent[]): MaybePromise<void>;
   readonly onAnswer: AnswerListener;
   /** Requests since the start that the log lost. */
   readonly droppedRequests: number;
@@ -70,7 +71,9 @@ export function createRecording(deps: { store: AnalyticsStore; clock: Clock; log
   return {
     accept(added) {
       events.add(added);
+      if (events.count >= WAITING_EVENTS_EASY && !isFailing) return writing.flush();
       writing.wake();
+      return undefined;
     },
     onAnswer: requestLog.record,
     get droppedRequests() {

@@ -29,7 +29,7 @@ export function createAnalyticsRoutes(
             trackLimit.hit(address());
             requireServiceKey(principal, ["analytics", "*", "*", "write"]);
           }
-          return { ok: true, count: service.track(await jsonObject(), principal) };
+          return { ok: true, count: await service.track(await jsonObject(), principal) };
         },
         { limit: (address) => trackLimit.hit(address) },
       ),

@@ -3,6 +3,7 @@ import type { Query } from "../http/query.ts";
 import type { Clock } from "../kernel/clock.ts";
 import { AppError, unreachable } from "../kernel/errors.ts";
 import type { JsonObject } from "../kernel/json.ts";
+import { chain, type MaybePromise } from "../kernel/maybe-promise.ts";
 import type { EventQueries } from "./event-queries.ts";
 import { TOP_ITEMS_MAX } from "./limits.ts";
 import { parseEventQuery, parseRequestQuery } from "./query-parameters.ts";
@@ -14,7 +15,7 @@ import type { EventQuery, RequestQuery, TrackedEvent } from "./types.ts";
 /** Answers are JSON text: long series come out of the file as such. Spec: Analytics endpoints; decisions 11. */
 export interface AnalyticsService {
   /** Takes the events, to be on disk within a second; gives their number. Errors: 400 naming event and member, 503. */
-  track(body: JsonObject, principal: Principal): number;
+  track(body: JsonObject, principal: Principal): MaybePromise<number>;
   /** What the request log tells, everything answered so far included. Errors: 400, 408 after 30 s, 503. */
   requests(query: Query, signal: AbortSignal): Promise<string>;
   /** What the events tell, everything tracked so far included. Errors: 400, 408 after 30 s, 503. */
@@ -22,7 +23,7 @@ export interface AnalyticsService {
 }
 
 export function createAnalyticsService(deps: {
-  accept: (events: readonly TrackedEvent[]) => void;
+  accept: (events: readonly TrackedEvent[]) => MaybePromise<void>;
   /** Resolves when everything that waits to be written has been. */
   flush: () => Promise<void>;
   readReport: (query: RequestQuery, signal: AbortSignal) => Promise<RequestReport>;
@@ -33,8 +34,7 @@ export function createAnalyticsService(deps: {
   return {
     track(body, principal) {
       const events = parseTrackBody(body, principal, clock.now());
-      accept(events);
-      return events.length;
+      return chain(accept(events), () => events.length);
     },
     async requests(text, signal) {
       const query = parseRequestQuery(text, clock.now());
