@@ -37,6 +37,11 @@ export const CALL_TIMEOUT_MS = 10 * SECOND_MS;
 export const RETRY_DELAYS_MS: readonly number[] = [500, 1_000];
 /** A longer `Retry-After` counts as this. */
 export const RETRY_AFTER_MAX_MS = 10 * SECOND_MS;
+/** A push service that has let so many calls in a row run out of time is left alone for a while. */
+export const SILENCES_BEFORE_REST = 5;
+export const SILENCE_REST_MS = 30 * SECOND_MS;
+/** Silent push services that are remembered. */
+export const SILENT_SITES_MAX = 1_000;
 /** An access token is replaced so long before it expires. */
 export const ACCESS_TOKEN_MARGIN_MS = MINUTE_MS;
 

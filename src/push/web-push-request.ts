@@ -3,7 +3,7 @@ import { present, webPushTopic } from "./fcm-message.ts";
 import { TTL_MAX_SECONDS } from "./limits.ts";
 import type { Message } from "./types.ts";
 
-interface Subscription {
+export interface Subscription {
   url: URL;
   keys: { p256dh: string; auth: string };
 }

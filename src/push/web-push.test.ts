@@ -2,6 +2,7 @@ import { afterAll, beforeAll, expect, test } from "bun:test";
 import { createPublicKey, verify } from "node:crypto";
 import { decodeJwt, decodeProtectedHeader } from "jose";
 import library from "web-push";
+import { testClock } from "../../tests/support/clock.ts";
 import { createSubscriber, startWebPushService, type WebPushService } from "../../tests/support/web-push-service.ts";
 import { systemClock } from "../kernel/clock.ts";
 import type { Message, Provider, Target } from "./types.ts";
@@ -128,4 +129,34 @@ test("[PU24] what is no subscription in JSON is a token of FCM's", () => {
   for (const token of ["dGVz:APA91b", "{broken", "[]", "null", `{"keys":{}}`, `"{}"`]) {
     expect([token, isSubscription(token)]).toEqual([token, false]);
   }
+});
+
+test("[PU35] who lets five calls in a row run out of time is left alone for half a minute, under every name", async () => {
+  const clock = testClock();
+  let isSilent = true;
+  const addressOf = async () => (isSilent ? await new Promise<never>(() => {}) : "127.0.0.1");
+  const own = createWebPush({ vapidDetails, library, addressOf, clock, ca: service.ca });
+  const sendTo = (host: string, timeout = new AbortController()) => {
+    const token = subscriber.token(`${service.origin}/201/a`.replace("push.example", host));
+    return { result: own.send({ userId: "u", token, platform: "web" }, message, timeout.signal), timeout };
+  };
+  const resting = (host: string) => ({ kind: "failed" as const, error: `${host} has not answered of late` });
+  for (const host of ["push.example", "a.push.example", "b.push.example", "push.example."]) {
+    sendTo(host).timeout.abort();
+  }
+  isSilent = false;
+  expect(await sendTo("push.example").result).toEqual({ kind: "sent" });
+  isSilent = true;
+  // The answer has made good for the four before it.
+  for (const host of ["a.push.example", "b.push.example", "c.push.example", "d.push.example"]) {
+    sendTo(host).timeout.abort();
+  }
+  const fifth = sendTo("push.example");
+  fifth.timeout.abort();
+  expect(await sendTo("e.push.example").result).toEqual(resting("e.push.example"));
+  isSilent = false;
+  clock.advance(29_999);
+  expect(await sendTo("push.example").result).toEqual(resting("push.example"));
+  clock.advance(1);
+  expect(await sendTo("push.example").result).toEqual({ kind: "sent" });
 });

@@ -2,8 +2,9 @@ import type webPush from "web-push";
 import type { PushConfig } from "../config/types.ts";
 import type { Clock } from "../kernel/clock.ts";
 import { isBusy, retryAfterMs } from "./provider-answer.ts";
-import type { CallResult, Provider } from "./types.ts";
-import { parseSubscription, webPushHeaders, webPushPayload } from "./web-push-request.ts";
+import { createSilences } from "./silences.ts";
+import type { CallResult, Message, Provider } from "./types.ts";
+import { parseSubscription, type Subscription, webPushHeaders, webPushPayload } from "./web-push-request.ts";
 
 const ENCODING = "aes128gcm";
 
@@ -25,27 +26,42 @@ export interface WebPushDeps {
 export function createWebPush(deps: WebPushDeps): Provider {
   const { library, clock } = deps;
   const { subject, publicKey, privateKey } = deps.vapidDetails;
+  const silences = createSilences(clock);
+
+  const post = async ({ url, keys }: Subscription, message: Message, signal: AbortSignal): Promise<Response> => {
+    const address = await deps.addressOf(url.hostname);
+    const { cipherText } = library.encrypt(keys.p256dh, keys.auth, webPushPayload(message), ENCODING);
+    const { Authorization } = library.getVapidHeaders(url.origin, subject, publicKey, privateKey, ENCODING);
+    const response = await fetch(addressed(url, address), {
+      method: "POST",
+      headers: {
+        ...{ Host: url.host, Authorization, "Content-Encoding": ENCODING },
+        "Content-Type": "application/octet-stream",
+        ...webPushHeaders(message),
+      },
+      body: new Uint8Array(cipherText),
+      tls: { ...nameToCheck(url.hostname), ...(deps.ca === undefined ? {} : { ca: deps.ca }) },
+      ...{ redirect: "manual", signal },
+    });
+    // Nothing in the body is wanted, and whoever runs the endpoint could send one without end.
+    await response.body?.cancel();
+    return response;
+  };
 
   return {
     async send(target, message, signal) {
-      const { url, keys } = parseSubscription(target.token);
-      const address = await deps.addressOf(url.hostname);
-      const { cipherText } = library.encrypt(keys.p256dh, keys.auth, webPushPayload(message), ENCODING);
-      const { Authorization } = library.getVapidHeaders(url.origin, subject, publicKey, privateKey, ENCODING);
-      const response = await fetch(addressed(url, address), {
-        method: "POST",
-        headers: {
-          ...{ Host: url.host, Authorization, "Content-Encoding": ENCODING },
-          "Content-Type": "application/octet-stream",
-          ...webPushHeaders(message),
-        },
-        body: new Uint8Array(cipherText),
-        tls: { ...nameToCheck(url.hostname), ...(deps.ca === undefined ? {} : { ca: deps.ca }) },
-        ...{ redirect: "manual", signal },
-      });
-      // Nothing in the body is wanted, and whoever runs the endpoint could send one without end.
-      await response.body?.cancel();
-      return resultOf(response, clock.now());
+      const subscription = parseSubscription(target.token);
+      const { hostname } = subscription.url;
+      if (silences.isResting(hostname)) return { kind: "failed", error: `${hostname} has not answered of late` };
+      const noteSilence = (): void => silences.silent(hostname);
+      signal.addEventListener("abort", noteSilence);
+      try {
+        const response = await post(subscription, message, signal);
+        silences.answered(hostname);
+        return resultOf(response, clock.now());
+      } finally {
+        signal.removeEventListener("abort", noteSilence);
+      }
     },
   };
 }
