@@ -107,7 +107,10 @@ test("[HT21] headers without end are 431, another protocol 400 or 505, and the s
     [`GET /api/health?${"a".repeat(100_000)} HTTP/1.1\r\nHost: x\r\n\r\n`, /^HTTP\/1\.1 (?:414|431)/],
     ["GET /api/health HTTP/9.1\r\nHost: x\r\n\r\n", /^HTTP\/1\.1 505/],
     ["\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03", /^HTTP\/1\.1 400/],
-    ["CONNECT elsewhere.example:80 HTTP/1.1\r\nHost: elsewhere.example\r\n\r\n", /^HTTP\/1\.1 4\d\d/],
+    [
+      "CONNECT elsewhere.example:80 HTTP/1.1\r\nHost: elsewhere.example\r\nConnection: close\r\n\r\n",
+      /^HTTP\/1\.1 4\d\d/,
+    ],
   ];
   for (const [text, wanted] of odd) expect((await sendRaw(platform, text, 10_000)).slice(0, 40)).toMatch(wanted);
   expect((await platform.get("/api/health")).status).toBe(200);
@@ -183,6 +186,22 @@ test("[HT24] cookies, query parameters and forms carry no credentials", async ()
     body: JSON.stringify({ email: ann.email, password: ann.password }),
   });
   expect([signedIn.status, signedIn.headers.get("set-cookie")]).toEqual([200, null]);
+});
+
+test("[AU15] nobody signs in into a session that somebody else has chosen", async () => {
+  const sessionOf = (token: string): unknown =>
+    JSON.parse(Buffer.from(token.split(".")[1] ?? "", "base64url").toString()).sid;
+  const chosen = String(sessionOf(ann.token));
+  const credentials = { email: ann.email, password: ann.password };
+  const headers = { cookie: `sid=${chosen}; session=${chosen}`, "x-session-id": chosen };
+  const first = await platform.post<{ accessToken: string }>("/api/auth/signin", credentials, { headers });
+  const second = await platform.post<{ accessToken: string }>("/api/auth/signin", credentials, { headers });
+  const sessions = [chosen, sessionOf(first.body.accessToken), sessionOf(second.body.accessToken)];
+  expect(new Set(sessions).size).toBe(3);
+  for (const member of ["sid", "sessionId", "refreshToken", "id"]) {
+    const answer = await platform.post("/api/auth/signin", { ...credentials, [member]: chosen });
+    expect([member, answer.status]).toEqual([member, 400]);
+  }
 });
 
 test("[HT25] no spelling of a path leads to the server's files", async () => {
