@@ -6,7 +6,7 @@ export const HOST_DEFAULT = "127.0.0.1";
 export const PORT_DEFAULT = 8787;
 /**
  * Longer than the slowest answer (a query of 30 s that waited for 30) takes to begin. Bun closes a connection on which nothing
- * moves for so long; one that sends a body slower than 16 KiB/s counts as one on which nothing moves.
+ * moves for so long; a body slower than some 20 KiB/s counts as nothing.
  */
 const IDLE_TIMEOUT_SECONDS = 120;
 /** Uploads are bounded by their bucket, JSON bodies where they are read; this bounds what neither reads. */
