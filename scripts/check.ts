@@ -10,6 +10,7 @@ const CHECKS: Readonly<Record<string, readonly string[]>> = {
   types: [bin("tsc"), "--noEmit", "-p", "."],
   tidy: [process.execPath, "test", "--only-failures", "tests/tidy.test.ts"],
   "unused code": [bin("knip"), "--no-progress"],
+  dependencies: [process.execPath, "scripts/dependencies.ts"],
 };
 
 const { values } = parseArgs({ args: process.argv.slice(2), options: { only: { type: "string" } } });
@@ -28,5 +29,6 @@ async function run([name, command]: [string, readonly string[]]) {
 
 const results = await Promise.all(wanted.map(run));
 for (const { name, output, isFine } of results) if (!isFine) console.error(`--- ${name}\n${output.trim()}\n`);
+for (const { output } of results) for (const [note] of output.matchAll(/^note: .*$/gm)) console.log(note);
 for (const { name, isFine, ms } of results) console.log(`${isFine ? "ok    " : "FAILED"} ${name} (${ms} ms)`);
 process.exit(results.every(({ isFine }) => isFine) ? 0 : 1);

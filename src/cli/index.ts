@@ -56,6 +56,10 @@ async function dispatch([name, ...rest]: readonly string[]): Promise<number> {
     await printAnswer(VERSION);
     return 0;
   }
+  if (name === "--licenses") {
+    await printAnswer((await import("./notices/third-party.txt", { with: { type: "text" } })).default.trimEnd());
+    return 0;
+  }
   if (name.startsWith("-")) throw new UsageError(`unknown option ${name}`);
   const load = Object.hasOwn(COMMANDS, name) ? COMMANDS[name] : undefined;
   if (load === undefined) throw new UsageError(`unknown command "${name}"${closestName(name, Object.keys(COMMANDS))}`);

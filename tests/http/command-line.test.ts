@@ -99,6 +99,16 @@ describe("usage", () => {
     expect(startHelp.stdout).toContain("8787");
   });
 
+  test("[CL22] --licenses prints what is in the executable, the runtime first", async () => {
+    const { code, stdout, stderr } = await run(["--licenses"]);
+    expect([code, stderr]).toEqual([0, ""]);
+    expect(stdout).toMatch(/^Platform contains .*\nBun \d+\.\d+\.\d+, the runtime\n/s);
+    for (const name of ["elysia", "jose", "modern-tar", "swagger-ui-dist", "sqlite-vec"]) {
+      expect(stdout).toMatch(new RegExp(`\n${name} \\d+\\.\\d+\\.\\d+: (?:MIT|Apache-2\\.0)`));
+    }
+    expect(stdout).toContain("Permission is hereby granted");
+  });
+
   const WRONG: [args: string[], words: string][] = [
     [[], "USAGE"],
     [["strat"], 'unknown command "strat" (did you mean "start"?)'],

@@ -1,0 +1,77 @@
+/**
+ * Writes the licences of everything that the executable contains: of the packages whose code a build takes in, and of the
+ * runtime. `platform --licenses` prints them. `bun scripts/notices.ts` after a change of dependencies; `npm run check`
+ * says when it is due.
+ */
+import { readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join, resolve } from "node:path";
+
+const ROOT = resolve(import.meta.dir, "..");
+export const NOTICES_FILE = join(ROOT, "src/cli/notices/third-party.txt");
+const RULE = "=".repeat(80);
+const LICENCE_FILE = /^(?:licen[cs]e|notice|copying)/i;
+/** One library for each system, and a build takes in the one it runs on: all under the licence of the package itself. */
+const OF_ONE_SYSTEM = /^sqlite-vec-/;
+
+interface Manifest {
+  name: string;
+  version: string;
+  license?: string;
+  repository?: string | { url?: string };
+}
+
+const HEAD = `Platform contains the following software of others, unchanged. Each part is under its own licence, which stands below it.
+The source of a package is published under its name and version in the npm registry, and where its entry says.
+`;
+
+/** The folders of packages from which a build takes code, by name. */
+async function bundledPackages(): Promise<string[]> {
+  const workers = [...new Bun.Glob("src/**/*-worker.ts").scanSync({ cwd: ROOT })];
+  const { metafile } = await Bun.build({
+    entrypoints: ["src/main.ts", ...workers].map((path) => join(ROOT, path)),
+    root: join(ROOT, "src"),
+    target: "bun",
+    format: "esm",
+    metafile: true,
+  });
+  if (metafile === undefined) throw new Error("the build does not tell what it takes in");
+  const folders = Object.keys(metafile.inputs).flatMap((path) => {
+    const [, folder] = /(node_modules\/.*?)$/.exec(path) ?? [];
+    const inner = folder?.lastIndexOf("node_modules/") ?? -1;
+    const [name] = /^(?:@[^/]+\/)?[^/]+/.exec(folder?.slice(inner + "node_modules/".length) ?? "") ?? [];
+    return folder === undefined || name === undefined || OF_ONE_SYSTEM.test(name)
+      ? []
+      : [`${folder.slice(0, inner)}node_modules/${name}`];
+  });
+  return [...new Set(folders)].sort();
+}
+
+function noticeOf(folder: string): string {
+  const path = join(ROOT, folder);
+  // Every package has one, and npm has read it.
+  const manifest = JSON.parse(readFileSync(join(path, "package.json"), "utf8")) as Manifest;
+  const { name, version, license = "none stated", repository } = manifest;
+  const source = typeof repository === "string" ? repository : repository?.url;
+  const texts = readdirSync(path)
+    .filter((file) => LICENCE_FILE.test(file))
+    .sort()
+    .map((file) => readFileSync(join(path, file), "utf8").replaceAll("\r\n", "\n").trim());
+  const body = texts.length === 0 ? "The package has no file with the text of its licence." : texts.join("\n\n");
+  const from = source === undefined ? "" : `\n${source}`;
+  return `${RULE}\n${name} ${version}: ${license}${from}\n${RULE}\n\n${body}\n`;
+}
+
+/** What the runtime says of itself and of the libraries inside it. */
+function runtimeNotice(): string {
+  const text = readFileSync(join(ROOT, "node_modules/bun-types/docs/project/license.mdx"), "utf8");
+  const body = text.replace(/^---\n[\s\S]*?\n---\n/, "").trim();
+  return `${RULE}\nBun ${Bun.version}, the runtime\nhttps://github.com/oven-sh/bun\n${RULE}\n\n${body}\n`;
+}
+
+export async function generateNotices(): Promise<string> {
+  const packages = (await bundledPackages()).map(noticeOf);
+  // The same package twice in the tree, in one version, is one entry.
+  return [HEAD, runtimeNotice(), ...new Set(packages)].join("\n");
+}
+
+if (import.meta.main) writeFileSync(NOTICES_FILE, await generateNotices());
