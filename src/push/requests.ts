@@ -29,6 +29,7 @@ export function parseRegistration(body: JsonObject): Registration {
   const deviceId = printable(fields, "deviceId", DEVICE_ID_LENGTH_MAX);
   const token = printable(fields, "token", TOKEN_LENGTH_MAX);
   fields.requiredText("platform", TOKEN_LENGTH_MAX);
+  // Where it is missing, `finish` does not come back.
   const platform = parsePlatform(fields) ?? "web";
   fields.finish();
   return { deviceId, token, platform };
