@@ -32,6 +32,8 @@ export const WAITING_EVENTS_MAX = 50_000;
 export const WAITING_EVENTS_MAX_BYTES = 32 * 1024 * 1024;
 /** Rows of the request log that wait to be written; past it requests are counted as dropped. */
 export const WAITING_REQUEST_ROWS_MAX = 50_000;
+/** The log hears of dropped requests at most this often. */
+export const DROP_REPORT_INTERVAL_MS = MINUTE_MS;
 
 /** How long single events and request rows are kept. Spec: Limits / Analytics. */
 export const RETENTION_MS = 90 * DAY_MS;

@@ -2,7 +2,7 @@ import type { AnswerListener } from "../http/http.ts";
 import type { Clock } from "../kernel/clock.ts";
 import type { Logger } from "../kernel/logger.ts";
 import type { MaybePromise } from "../kernel/maybe-promise.ts";
-import { WAITING_EVENTS_EASY, WRITE_STEP_ROWS } from "./limits.ts";
+import { DROP_REPORT_INTERVAL_MS, WAITING_EVENTS_EASY, WRITE_STEP_ROWS } from "./limits.ts";
 import { createRequestLog } from "./request-log.ts";
 import type { AnalyticsStore } from "./store.ts";
 import type { TrackedEvent } from "./types.ts";
@@ -27,6 +27,8 @@ export function createRecording(deps: { store: AnalyticsStore; clock: Clock; log
   const events = createWaitingEvents();
   const requestLog = createRequestLog({ clock, onRow: () => writing.wake() });
   let reportedDrops = 0;
+  let mayReport = true;
+  let cancelReport = (): void => {};
   let isFailing = false;
 
   /** A failed write is told of once, until one succeeds again. */
@@ -50,15 +52,26 @@ export function createRecording(deps: { store: AnalyticsStore; clock: Clock; log
     const steps = inSteps(requestLog.take()).map(async (step) => {
       try {
         await store.insertRequests(step);
+        isFailing = false;
       } catch (cause) {
         requestLog.drop(step.reduce((sum, { requests }) => sum + requests, 0));
         noteFailure(cause);
       }
     });
     await Promise.all(steps);
+    reportDrops();
+  };
+  /** Not for every write: what makes them fail makes many fail. */
+  const reportDrops = (): void => {
     const dropped = requestLog.dropped - reportedDrops;
+    if (dropped === 0 || !mayReport) return;
+    logger.warn("requests are missing from the request log", { dropped });
     reportedDrops = requestLog.dropped;
-    if (dropped > 0) logger.warn("requests are missing from the request log", { dropped });
+    mayReport = false;
+    cancelReport = clock.after(DROP_REPORT_INTERVAL_MS, () => {
+      mayReport = true;
+      reportDrops();
+    });
   };
   const writing = createWriteBehind({
     clock,
@@ -82,6 +95,7 @@ export function createRecording(deps: { store: AnalyticsStore; clock: Clock; log
     flush: writing.flush,
     async stop() {
       await writing.stop();
+      cancelReport();
       if (events.count > 0) logger.error("events are lost: they could not be written", { events: events.count });
     },
   };

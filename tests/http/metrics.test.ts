@@ -126,6 +126,7 @@ test("[SY9] sockets, rooms, files, queues and the process are there", async () =
   const families = await metrics();
   expect(value(families, 'platform_sockets_open{area="realtime"}')).toBe(1);
   expect(value(families, 'platform_sockets_open{area="rooms"}')).toBe(1);
+  expect(value(families, 'platform_http_requests_total{area="rooms",method="GET",status="1xx"}')).toBe(1);
   expect(value(families, "platform_rooms_in_memory")).toBe(1);
   expect(value(families, "platform_database_files_open")).toBeGreaterThanOrEqual(3);
   for (const name of ["platform_writes_waiting", "platform_long_reads_running", "platform_long_reads_waiting"]) {
