@@ -8,6 +8,7 @@ import { processSection } from "./sections/process.ts";
 import { push } from "./sections/push.ts";
 import { storage } from "./sections/storage.ts";
 import { tables } from "./sections/tables.ts";
+import { executableToMeasure } from "./support/executable.ts";
 import { busyNote, sectionText, withSection } from "./support/report.ts";
 import type { Bench, Section } from "./support/section.ts";
 
@@ -27,23 +28,12 @@ const SECTIONS: readonly Section[] = [
   push,
 ];
 const RESULTS = resolve(import.meta.dir, "RESULTS.md");
-const root = resolve(import.meta.dir, "..");
 
 const asked = process.argv.slice(2);
 const unknown = asked.filter((name) => !SECTIONS.some((section) => section.name === name));
 if (unknown.length > 0) {
   console.error(`There is no part "${unknown[0]}": ${SECTIONS.map(({ name }) => name).join(", ")}`);
   process.exit(2);
-}
-
-function executableToMeasure(): string {
-  const given = process.env["PLATFORM_EXECUTABLE"];
-  if (given !== undefined && given !== "") return resolve(given);
-  const build = Bun.spawnSync([process.execPath, join(root, "scripts/build.ts")], {
-    stdio: ["ignore", "inherit", "inherit"],
-  });
-  if (!build.success) process.exit(1);
-  return join(root, "dist/platform");
 }
 
 const executable = executableToMeasure();

@@ -45,7 +45,7 @@ function row(result: Result): string {
 }
 
 export function sectionText(
-  section: Section,
+  section: Pick<Section, "title" | "about">,
   results: readonly Result[],
   measured: { day: string; busyNote: string },
 ): string {

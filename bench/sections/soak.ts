@@ -1,0 +1,50 @@
+import type { Minute } from "../soak/minutes.ts";
+import type { Result } from "../support/section.ts";
+import { median, milliseconds, perSecond } from "../support/statistics.ts";
+import { plain } from "./figures.ts";
+
+const WARM_MINUTES = 2;
+const GROWTH_MAX_PERCENT = 5;
+/** The slowest minute's p99 over the one in the middle. */
+const SPREAD_MAX = 2;
+const mebibytes = (bytes: number): string => `${Math.round(bytes / 1024 ** 2)} MiB`;
+
+/** What the minutes come to: memory is compared with the second minute's, after which it should grow no more. */
+export function figuresOf(
+  minutes: readonly Minute[],
+  errors: number,
+): { title: string; about: string; results: Result[] } {
+  const warm = minutes[WARM_MINUTES - 1];
+  const last = minutes.at(-1);
+  if (warm === undefined || last === undefined) throw new Error("a soak takes more minutes than it warms up for");
+  const growthPercent = (last.memoryBytes / warm.memoryBytes - 1) * 100;
+  const p99s = minutes.slice(WARM_MINUTES).map(({ p99Ms }) => p99Ms);
+  const spread = Math.max(...p99s) / median(p99s);
+  const rows = minutes.map(
+    ({ requests, p50Ms, p99Ms, memoryBytes }, index): Result => ({
+      ...plain(`minute ${index + 1}`, `${perSecond(requests / 60)}, ${mebibytes(memoryBytes)}`),
+      ...{ p50: milliseconds(p50Ms), p99: milliseconds(p99Ms) },
+    }),
+  );
+  return {
+    title: "Soak",
+    about: `\`npm run bench:soak -- ${minutes.length}\`: 16 clients that ask for something of every area every few milliseconds, each with a realtime
+connection and a place in a room that come and go; 400 instances, of which 256 stay open. What is stored stays as much, so that only
+a leak grows. Latency as the clients see it, steps of several requests included.`,
+    results: [
+      ...rows,
+      {
+        ...plain(
+          `memory, minute ${minutes.length} against minute ${WARM_MINUTES}`,
+          `${growthPercent >= 0 ? "+" : ""}${growthPercent.toFixed(1)} %`,
+        ),
+        ...{ target: `≤ +${GROWTH_MAX_PERCENT} %`, isMet: growthPercent <= GROWTH_MAX_PERCENT },
+      },
+      {
+        ...plain("p99, slowest minute against the median", `× ${spread.toFixed(2)}`),
+        ...{ target: `≤ × ${SPREAD_MAX}`, isMet: spread <= SPREAD_MAX },
+      },
+      { ...plain("errors", String(errors)), target: "0", isMet: errors === 0 },
+    ],
+  };
+}

@@ -1,0 +1,83 @@
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import { resolve } from "node:path";
+import { testPlatform } from "../tests/support/index.ts";
+import { random as seeded, testSeed } from "../tests/support/random.ts";
+import { figuresOf } from "./sections/soak.ts";
+import { CONFIG } from "./soak/config.ts";
+import { Minutes } from "./soak/minutes.ts";
+import { type Client, createClients, requestsOf } from "./soak/requests.ts";
+import { playInRoom, watchTable } from "./soak/sockets.ts";
+import { executableToMeasure } from "./support/executable.ts";
+import { residentBytes } from "./support/processes.ts";
+import { busyNote, sectionText, withSection } from "./support/report.ts";
+
+// `npm run bench:soak` (10 minutes) or `npm run bench:soak -- 3`: every area under mixed traffic, and what grows.
+
+const CLIENTS = 16;
+/** Between two requests of a client: steady traffic, far from what the server could do. */
+const PAUSE_MS = 10;
+const MINUTE_MS = 60_000;
+const MEMORY_EVERY_MS = 1_000;
+const ERRORS_SHOWN_MAX = 20;
+const RESULTS = resolve(import.meta.dir, "RESULTS.md");
+
+const minutes = Number(process.argv[2] ?? 10);
+if (!Number.isInteger(minutes) || minutes < 3) {
+  console.error("minutes must be a whole number from 3: the first two are for warming up");
+  process.exit(2);
+}
+process.env["PLATFORM_EXECUTABLE"] = executableToMeasure();
+const measured = { day: new Date().toISOString().slice(0, 10), busyNote: await busyNote() };
+const platform = await testPlatform({ config: CONFIG });
+const random = seeded(testSeed(1));
+const clients = await createClients(platform, CLIENTS, () => seeded(random.below(2 ** 31)));
+
+const stats = new Minutes();
+const errors: string[] = [];
+let isOver = false;
+const fail = (what: string): void => {
+  errors.push(what);
+  if (errors.length <= ERRORS_SHOWN_MAX) console.error(what);
+};
+
+async function work(client: Client): Promise<void> {
+  const requests = requestsOf(client);
+  while (!isOver) {
+    const startedAt = performance.now();
+    try {
+      const { status, body } = await client.random.pick(requests)(client);
+      stats.request(performance.now() - startedAt);
+      if (status >= 300) fail(`${status} ${JSON.stringify(body)}`);
+    } catch (cause) {
+      fail(String(cause));
+    }
+    await Bun.sleep(PAUSE_MS);
+  }
+}
+
+const over = () => isOver;
+const traffic = clients.flatMap((client) => [
+  work(client),
+  watchTable(client, over, fail),
+  playInRoom(client, over, fail),
+]);
+const sampling = setInterval(() => stats.memory(residentBytes(platform.process.pid)), MEMORY_EVERY_MS);
+for (let minute = 1; minute <= minutes; minute++) {
+  await Bun.sleep(MINUTE_MS);
+  const { requests, p99Ms, memoryBytes } = stats.close();
+  console.error(
+    `minute ${minute}: ${requests} requests, p99 ${p99Ms.toFixed(1)} ms, ${Math.round(memoryBytes / 1024 ** 2)} MiB`,
+  );
+}
+isOver = true;
+clearInterval(sampling);
+await Promise.all(traffic);
+const exitCode = await platform.stop();
+if (exitCode !== 0) fail(`the server ended with ${exitCode}`);
+
+const section = figuresOf(stats.all, errors.length);
+const text = sectionText(section, section.results, measured);
+console.log(text);
+const report = existsSync(RESULTS) ? readFileSync(RESULTS, "utf8") : "";
+writeFileSync(RESULTS, withSection(report, section.title, text));
+process.exit(section.results.every(({ isMet }) => isMet !== false) ? 0 : 1);

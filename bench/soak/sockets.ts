@@ -1,0 +1,80 @@
+import type { JsonObject } from "../../src/kernel/json.ts";
+import { ROOMS } from "./config.ts";
+import type { Client } from "./requests.ts";
+
+/** A connection that lives for a while, and then another in its place. */
+const LIFE_MS = 5_000;
+const ACTION_EVERY_MS = 200;
+
+interface Visit {
+  url: string;
+  hello: readonly JsonObject[];
+  /** The answer to the last of them. */
+  greeting: string;
+  every: () => JsonObject;
+}
+
+/** Listens to changes and says that it is there, on and on until `isOver`. */
+export const watchTable = (client: Client, isOver: () => boolean, onError: (what: string) => void): Promise<void> =>
+  comeAndGo(isOver, onError, () => ({
+    url: `${client.platform.wsUrl}/api/realtime?channel=presence:lobby`,
+    hello: [
+      { type: "auth", token: client.user.token },
+      { type: "subscribe", channel: "presence:lobby" },
+      { type: "track", state: { name: client.prefix } },
+      { type: "subscribe", channel: "realtime:shared:posts" },
+    ],
+    greeting: "subscribed",
+    every: () => ({ type: "ping" }),
+  }));
+
+/** Plays in a room. */
+export const playInRoom = (client: Client, isOver: () => boolean, onError: (what: string) => void): Promise<void> =>
+  comeAndGo(isOver, onError, () => ({
+    url: `${client.platform.wsUrl}/api/room?namespace=game&id=r${client.random.below(ROOMS)}`,
+    hello: [{ type: "auth", token: client.user.token }, { type: "join" }],
+    greeting: "sync",
+    every: () => ({
+      ...{ type: "send", actionType: "move", requestId: "1" },
+      payload: { x: client.random.below(100), y: client.random.below(100) },
+    }),
+  }));
+
+async function comeAndGo(isOver: () => boolean, onError: (what: string) => void, next: () => Visit): Promise<void> {
+  while (!isOver()) await visit(next(), isOver, onError);
+}
+
+/** One after another: of one address only some connections may wait for their `auth`. */
+let doorway: Promise<void> = Promise.resolve();
+
+async function visit({ url, hello, greeting, every }: Visit, isOver: () => boolean, onError: (what: string) => void) {
+  const turn = doorway;
+  const entered = Promise.withResolvers<void>();
+  doorway = entered.promise;
+  await turn;
+  const socket = new WebSocket(url);
+  const closed = new Promise<void>((resolve) => {
+    socket.onclose = () => resolve();
+  });
+  socket.onerror = () => onError(`${url} failed`);
+  socket.onopen = () => {
+    for (const message of hello) socket.send(JSON.stringify(message));
+  };
+  const greeted = new Promise<void>((resolve) => {
+    socket.onmessage = ({ data }) => {
+      const text = String(data);
+      if (text.startsWith(`{"type":"${greeting}"`)) resolve();
+      if (/^\{"type":"(?:error|action_error|auth_error)"/.test(text)) onError(text);
+    };
+  });
+  await Promise.race([greeted, closed]);
+  entered.resolve();
+  const until = Date.now() + LIFE_MS;
+  while (Date.now() < until && !isOver() && socket.readyState === WebSocket.OPEN) {
+    await Bun.sleep(ACTION_EVERY_MS);
+    if (socket.readyState === WebSocket.OPEN) socket.send(JSON.stringify(every()));
+  }
+  if (socket.readyState !== WebSocket.OPEN) onError(`${url} was closed`);
+  socket.close(1000);
+  await closed;
+}

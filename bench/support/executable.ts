@@ -1,0 +1,14 @@
+import { join, resolve } from "node:path";
+
+const root = resolve(import.meta.dir, "../..");
+
+/** PLATFORM_EXECUTABLE, or one that is built now; ends this process when that fails. */
+export function executableToMeasure(): string {
+  const given = process.env["PLATFORM_EXECUTABLE"];
+  if (given !== undefined && given !== "") return resolve(given);
+  const build = Bun.spawnSync([process.execPath, join(root, "scripts/build.ts")], {
+    stdio: ["ignore", "inherit", "inherit"],
+  });
+  if (!build.success) process.exit(1);
+  return join(root, "dist/platform");
+}
