@@ -57,12 +57,9 @@ test("[DB16] a long read sees what was answered before, and cannot write", async
 });
 
 test("[DB17] a read over its time is 408, and has really ended", async () => {
-  const startedAt = performance.now();
-  const reading = file.read(ENDLESS, [], { timeoutMs: 400 });
-  await Bun.sleep(200);
-  if (process.platform === "linux") expect(busyChildren()).toBe(1);
-  await expect(reading).rejects.toMatchObject({ status: 408 });
-  expect(performance.now() - startedAt).toBeLessThan(5000);
+  const reading = file.read(ENDLESS, [], { timeoutMs: 1_500 }).catch((error: unknown) => error);
+  if (process.platform === "linux") while (busyChildren() === 0) await Bun.sleep(5);
+  expect(await reading).toMatchObject({ status: 408 });
   if (process.platform === "linux") expect(busyChildren()).toBe(0);
   expect(await file.read("SELECT 1", [])).toEqual([[1]]);
 });
@@ -76,14 +73,19 @@ test("[DB17] a read whose signal fires ends, with the signal's reason", async ()
 });
 
 test("[DB18] long reads hold up neither writes nor quick reads nor each other", async () => {
-  const long = file.read(ENDLESS, [], { timeoutMs: 1000 }).catch((error: unknown) => error);
+  const abort = new AbortController();
+  let isOver = false;
+  const long = file.read(ENDLESS, [], { signal: abort.signal }).catch((error: unknown) => {
+    isOver = true;
+    return error;
+  });
   await Bun.sleep(50);
-  const startedAt = performance.now();
   await file.write((tx) => tx.query("INSERT INTO items (id) VALUES ('c')").run());
   expect(file.query("SELECT count(*) AS n FROM items").get()).toEqual({ n: 3 });
   expect(await file.read("SELECT count(*) FROM items", [])).toEqual([[3]]);
-  expect(performance.now() - startedAt).toBeLessThan(800);
-  expect(await long).toMatchObject({ status: 408 });
+  expect(isOver).toBe(false);
+  abort.abort(new Error("enough"));
+  expect(await long).toMatchObject({ message: "enough" });
 });
 
 test("[DB18] a read that waits for a process longer than its time is 503, and the queue is bounded", async () => {

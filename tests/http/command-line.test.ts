@@ -1,7 +1,13 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { platformCommand, temporaryDirectory, testEnvironment, testPlatform } from "../support/index.ts";
+import {
+  platformCommand,
+  type TestPlatform,
+  temporaryDirectory,
+  testEnvironment,
+  testPlatform,
+} from "../support/index.ts";
 
 // Each command is a process of its own, and some tests start several.
 setDefaultTimeout(30_000);
@@ -315,14 +321,18 @@ describe("start", () => {
   });
 
   const SLOW = `{
-    databases: { shared: { tables: { slow: { access: { read: async (auth) => { await Bun.sleep(MS); return true; } } } } } },
+    databases: { shared: { tables: { slow: { access: {
+      read: async (auth) => { await Bun.write("asked", ""); await Bun.sleep(MS); return true; } } } } } },
   }`;
+  const isAsked = async ({ configFile }: TestPlatform) => {
+    while (!existsSync(join(dirname(configFile), "asked"))) await Bun.sleep(10);
+  };
 
   for (const signal of ["SIGTERM", "SIGINT"] as const) {
     test(`[CL4] ${signal}: what is under way is answered, then exit code 0`, async () => {
       const platform = await testPlatform({ config: SLOW.replace("MS", "400") });
       const answer = platform.get("/api/db/shared/tables/slow");
-      await Bun.sleep(100);
+      await isAsked(platform);
       const ended = platform.kill(signal);
       expect((await answer).status).toBe(200);
       expect(await ended).toBe(0);
@@ -334,9 +344,16 @@ describe("start", () => {
   test("[CL4] a second signal ends it at once, with another code", async () => {
     const platform = await testPlatform({ config: SLOW.replace("MS", "20_000") });
     const answer = platform.get("/api/db/shared/tables/slow").catch(() => null);
-    await Bun.sleep(100);
+    await isAsked(platform);
     platform.process.kill("SIGTERM");
-    await Bun.sleep(200);
+    // It has taken the signal once nobody can connect any more.
+    while (
+      await platform.get("/api/health").then(
+        () => true,
+        () => false,
+      )
+    )
+      await Bun.sleep(20);
     expect(platform.process.exitCode).toBeNull();
     const startedAt = performance.now();
     expect(await platform.kill("SIGTERM")).toBe(143);

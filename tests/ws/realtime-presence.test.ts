@@ -3,7 +3,7 @@ import type { JsonObject } from "../../src/kernel/json.ts";
 import { type SignedIn, signIn, type TestPlatform, type TestSocket, testPlatform } from "../support/index.ts";
 import { connect, settled, subscribe } from "./realtime-support.ts";
 
-const TTL_MS = 700;
+const TTL_MS = 1_500;
 
 let platform: TestPlatform;
 let user: SignedIn;

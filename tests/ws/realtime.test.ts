@@ -154,12 +154,12 @@ describe("connection", () => {
 
   test("[RT7] too many messages a second are dropped, and the connection stays", async () => {
     const socket = await connect(platform, user);
-    for (let count = 0; count < 150; count++) socket.send({ type: "ping" });
+    for (let count = 0; count < 400; count++) socket.send({ type: "ping" });
     let limited = 0;
-    for (let count = 0; count < 150; count++) if ((await socket.next())["code"] === "RATE_LIMITED") limited++;
+    for (let count = 0; count < 400; count++) if ((await socket.next())["code"] === "RATE_LIMITED") limited++;
     // auth and 99 pings at once, and what a slow machine lets the bucket refill meanwhile.
     expect(limited).toBeGreaterThan(0);
-    expect(limited).toBeLessThanOrEqual(51);
+    expect(limited).toBeLessThanOrEqual(301);
     await Bun.sleep(200);
     await settled(socket);
     await socket.close();

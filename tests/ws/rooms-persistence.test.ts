@@ -28,7 +28,7 @@ async function fill(user: SignedIn, id: string) {
 test("[RM34] the last one out sends the room to sleep, and everything comes back", async () => {
   const [ann, bob] = await start();
   const socket = await fill(ann, "sleep");
-  await act(socket, "alarm", { ms: 500, n: 1 });
+  await act(socket, "alarm", { ms: 1_500, n: 1 });
   await socket.close();
   await Bun.sleep(100);
   const other = await enter(bob, "sleep");
@@ -44,9 +44,9 @@ test("[RM34] the last one out sends the room to sleep, and everything comes back
 test("[RM27] a timer wakes a room that sleeps", async () => {
   const [ann] = await start();
   const socket = await fill(ann, "alarm");
-  await act(socket, "alarm", { ms: 300 });
+  await act(socket, "alarm", { ms: 800 });
   await socket.close();
-  await Bun.sleep(600);
+  await Bun.sleep(1_400);
   const back = await enter(ann, "alarm");
   // Asleep after the leave, awake for the timer, asleep again.
   expect(await act(back, "server")).toMatchObject({ result: { destroyed: 2 } });
@@ -78,7 +78,7 @@ test("[RM36] a server that stops closes with 1001 and saves; the players' places
 test("[RM33] a killed server loses no more than the save interval", async () => {
   const [ann] = await start("saveInterval: 150,");
   const socket = await fill(ann, "killed");
-  await Bun.sleep(300);
+  await Bun.sleep(1_000);
   await platform.kill("SIGKILL");
   await platform.restart();
   const back = await enter(ann, "killed");
@@ -91,7 +91,7 @@ test("[RM37] a room past its time to live begins anew", async () => {
   const [ann] = await start("stateTtl: 300,");
   const socket = await fill(ann, "old");
   await socket.close();
-  await Bun.sleep(500);
+  await Bun.sleep(1_000);
   expect((await platform.get("/api/room/metadata?namespace=game&id=old")).body).toEqual({});
   expect((await enter(ann, "old")).sync).toMatchObject({
     ...{ sharedState: { count: 0, log: ["join"] }, playerState: {}, playerVersion: 0 },

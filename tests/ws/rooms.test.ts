@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
+import type { JsonObject } from "../../src/kernel/json.ts";
 import { type SignedIn, signIn, signToken, type TestPlatform, testPlatform } from "../support/index.ts";
 import { CONFIG, roomVisits } from "../support/room-visits.ts";
 
@@ -119,12 +120,19 @@ test("[RM8] over the rate messages are dropped and the connection stays", async 
   const socket = await authenticate(ann, "rate", "quick");
   socket.send({ type: "join" });
   await socket.expect({ type: "sync" });
-  for (let index = 1; index <= 7; index++) {
+  const count = 40;
+  for (let index = 0; index < count; index++) {
     socket.send({ type: "send", actionType: "hit", requestId: `r${index}` });
   }
-  for (let index = 1; index <= 5; index++) await socket.expect({ type: "action_result", requestId: `r${index}` });
-  await socket.expect({ type: "error", code: "RATE_LIMITED", requestId: "r6" });
-  await socket.expect({ type: "error", code: "RATE_LIMITED", requestId: "r7" });
+  const answers: JsonObject[] = [];
+  while (answers.length < count) answers.push(await socket.next());
+  // Dropped ones are answered at once, and a slow machine may let some more through than at first.
+  expect(new Set(answers.map((answer) => answer["requestId"])).size).toBe(count);
+  const dropped = answers.filter(({ type, code }) => type === "error" && code === "RATE_LIMITED");
+  const done = answers.filter(({ type }) => type === "action_result").map(({ requestId }) => requestId);
+  expect(done.slice(0, 5)).toEqual(["r0", "r1", "r2", "r3", "r4"]);
+  expect(dropped.length).toBe(count - done.length);
+  expect(dropped.length).toBeGreaterThan(0);
   await Bun.sleep(1_050);
   expect(await act(socket, "hit")).toMatchObject({ type: "action_result", result: 1 });
 });
@@ -210,9 +218,14 @@ test("[RM14] a full room, places kept included", async () => {
   late.send({ type: "join" });
   await late.expect({ type: "error", code: "ROOM_FULL" });
   expect((await enter(users[1]!, "full")).sync).toMatchObject({ type: "sync" });
-  await Bun.sleep(700);
-  late.send({ type: "join" });
-  expect(await late.nextOf("sync")).toMatchObject({
+  let answer: JsonObject = { type: "error" };
+  while (answer["type"] === "error") {
+    await Bun.sleep(50);
+    late.send({ type: "join" });
+    answer = await late.next();
+  }
+  expect(answer).toMatchObject({
+    type: "sync",
     sharedState: { log: ["join", "join", "join", "disconnect", "join"] },
   });
 });
