@@ -24,5 +24,5 @@ export const CONFIG = `{
     },
     both: (room) => [room.shared.count ?? 0, room.server.count ?? 0],
   } } },
-  rateLimits: { auth: { requests: 1000000, window: 60 } },
+  rateLimits: { auth: { requests: 1000000, window: 60 }, events: { requests: 1000000, window: 60 } },
 }`;

@@ -16,6 +16,7 @@ import { random as seeded, testSeed } from "../support/random.ts";
 import { attemptStart } from "../support/start-attempt.ts";
 import { CONFIG } from "./config.ts";
 import { faultsOfFiles } from "./files.ts";
+import { type LateThings, noteSaved, nothingLate } from "./late.ts";
 import { Ledger, RefusedError } from "./ledger.ts";
 import { observe } from "./observe.ts";
 import { KINDS, step } from "./writers.ts";
@@ -38,8 +39,7 @@ let freshCount = 0;
 interface Beside {
   increments: { asked: number; answered: number };
   refreshTokens: string[];
-  /** Of the one room: the last count that was answered, and the last that was asked for. */
-  room: { answered: number; asked: number; saved: number };
+  late: LateThings;
 }
 
 interface Load {
@@ -60,14 +60,16 @@ async function repeat(load: Load, work: () => Promise<void>): Promise<void> {
   }
 }
 
-function startLoad(platform: TestPlatform, beside: Beside, socket: TestSocket) {
+function startLoad(platform: TestPlatform, beside: Beside, socket: TestSocket, token: string) {
   const load: Load = { isOver: false, errors: [] };
   const { service } = platform;
+  const user = platform.as(token);
+  const { room, events } = beside.late;
   const writers = Object.entries(KINDS).flatMap(([name, kind]) =>
     Array.from({ length: kind.writers }, (_, index) => {
       const prefix = `${name}${index}q`;
       const fresh = () => `${prefix}${(freshCount++).toString(36)}`;
-      const context = { service, ledger, random: seeded(random.below(2 ** 31)), prefix, fresh };
+      const context = { service, user, ledger, random: seeded(random.below(2 ** 31)), prefix, fresh };
       return repeat(load, () => step(name, kind, context));
     }),
   );
@@ -84,11 +86,17 @@ function startLoad(platform: TestPlatform, beside: Beside, socket: TestSocket) {
     beside.refreshTokens[index] = String(body["refreshToken"]);
   };
   const act = async () => {
-    beside.room.asked++;
-    beside.room.answered = Number(((await action(socket, "add")) as JsonObject)["count"]);
+    room.asked++;
+    room.answered = Number(((await action(socket, "add")) as JsonObject)["count"]);
+  };
+  const track = async () => {
+    events.asked++;
+    const { status, body } = await service.post("/api/analytics/track", { events: [{ name: "crashed" }] });
+    if (status !== 200) throw new RefusedError([], status, body);
+    events.answered++;
   };
   const others = [
-    ...[repeat(load, increment), repeat(load, increment), repeat(load, act)],
+    ...[repeat(load, increment), repeat(load, increment), repeat(load, act), repeat(load, track)],
     ...beside.refreshTokens.map((_, index) => repeat(load, () => refresh(index))),
   ];
   return { load, ended: Promise.all([...writers, ...others]) };
@@ -107,18 +115,10 @@ async function action(socket: TestSocket, actionType: string) {
   return (await socket.nextOf("action_result"))["result"];
 }
 
-/** What the room's last save holds. */
-function savedCount(platform: TestPlatform): number {
-  const sqlite = new Database(join(platform.dataDirectory, "rooms.db"), { readonly: true });
-  const row = sqlite.query<{ shared: string }, []>("SELECT shared FROM rooms").get();
-  sqlite.close();
-  return row === null ? 0 : Number(JSON.parse(row.shared)["count"] ?? 0);
-}
-
-async function compare(platform: TestPlatform, beside: Beside): Promise<void> {
+async function compare(platform: TestPlatform, beside: Beside, userId: string): Promise<void> {
   const { service } = platform;
   const vectorIds = ledger.mentioned("vector/").map((thing) => thing.slice("vector/".length));
-  expect(ledger.compare(await observe(service, vectorIds))).toEqual([]);
+  expect(ledger.compare(await observe(service, { userId, vectorIds }))).toEqual([]);
 
   const sum = Number((await service.get(`${tally}/all`)).body["sum"]);
   expect(sum).toBeGreaterThanOrEqual(beside.increments.answered);
@@ -141,13 +141,19 @@ async function compare(platform: TestPlatform, beside: Beside): Promise<void> {
   }
 }
 
-/** A room loses what was not saved, and is never half of a state. */
-async function compareRoom(socket: TestSocket, room: Beside["room"]): Promise<void> {
+/** What was not on disk may be lost; what is there is never half of a state. */
+async function compareLate(platform: TestPlatform, socket: TestSocket, { room, events }: LateThings): Promise<void> {
   const [shared, server] = (await action(socket, "both")) as [number, number]; // as config.ts says
   expect(server).toBe(shared);
-  expect(shared).toBeGreaterThanOrEqual(room.saved);
-  expect(shared).toBeLessThanOrEqual(room.asked);
-  Object.assign(room, { asked: shared, answered: shared });
+  const { body } = await platform.service.get("/api/analytics/events", { query: { metric: "count" } });
+  for (const [thing, present] of [
+    [room, shared],
+    [events, Number(body["totalEvents"])],
+  ] as const) {
+    expect(present).toBeGreaterThanOrEqual(thing.saved);
+    expect(present).toBeLessThanOrEqual(thing.asked);
+    Object.assign(thing, { asked: present, answered: present });
+  }
 }
 
 /** What lies under storage/ is what records name, once the sweep has passed. */
@@ -161,7 +167,7 @@ async function compareBytes(platform: TestPlatform): Promise<void> {
   await until("bytes without a record are gone", () => bytesOnDisk(platform).sort().join() === named());
 }
 
-test(`[TB66, DB24, ST80, RM33] a server killed under mixed load has all that it acknowledged, and nothing by halves (seed ${SEED}, ${ROUNDS} rounds)`, async () => {
+test(`[TB66, DB24, ST80, RM33, AN5] a server killed under mixed load has all that it acknowledged, and nothing by halves (seed ${SEED}, ${ROUNDS} rounds)`, async () => {
   const platform = await testPlatform({ config: CONFIG });
   await platform.service.post(tally, { id: "all", sum: 0 });
   await platform.service.post("/api/d1/main", { query: "CREATE TABLE t (id TEXT PRIMARY KEY, value TEXT)" });
@@ -170,18 +176,15 @@ test(`[TB66, DB24, ST80, RM33] a server killed under mixed load has all that it 
   const beside: Beside = {
     increments: { asked: 0, answered: 0 },
     refreshTokens: users.map(({ refreshToken }) => refreshToken),
-    room: { answered: 0, asked: 0, saved: 0 },
+    late: nothingLate(),
   };
   const token = users[0]?.token ?? "";
   let unansweredCount = 0;
   let socket = await enterRoom(platform, token);
   for (let round = 0; round < ROUNDS; round++) {
-    const { load, ended } = startLoad(platform, beside, socket);
+    const { load, ended } = startLoad(platform, beside, socket, token);
     await Bun.sleep(LOAD_MIN_MS + random.below(LOAD_SPREAD_MS));
-    // Whatever the load, a room's changes are saved in the end.
-    const answered = beside.room.answered;
-    if (random.chance(0.3)) await until("the room is saved", () => savedCount(platform) >= answered);
-    beside.room.saved = savedCount(platform);
+    await noteSaved(platform, beside.late, random.chance(0.3));
     load.isOver = true;
     await platform.kill("SIGKILL");
     await ended;
@@ -195,9 +198,9 @@ test(`[TB66, DB24, ST80, RM33] a server killed under mixed load has all that it 
       await attemptStart({ configFile, dataDirectory, killAfterMs: random.below(START_KILL_MS) });
     }
     await platform.restart();
-    await compare(platform, beside);
+    await compare(platform, beside, users[0]?.id ?? "");
     socket = await enterRoom(platform, token);
-    await compareRoom(socket, beside.room);
+    await compareLate(platform, socket, beside.late);
   }
   await compareBytes(platform);
   // It was a load, and the server died in the middle of it.

@@ -9,7 +9,10 @@ const PAGE = 1_000;
 const IDS_MAX = 100;
 
 /** Everything that is there, by the public door. */
-export async function observe(service: HttpClient, vectorIds: readonly string[]): Promise<Map<string, string>> {
+export async function observe(
+  service: HttpClient,
+  { userId, vectorIds }: { userId: string; vectorIds: readonly string[] },
+): Promise<Map<string, string>> {
   const present = new Map<string, string>();
   const add = (thing: string, state: string): void => {
     if (present.has(thing)) throw new Error(`${thing} is there twice`);
@@ -30,6 +33,10 @@ export async function observe(service: HttpClient, vectorIds: readonly string[])
   for (const row of body.results) add(`row/${row["id"]}`, String(row["value"]));
   for (const [id, state] of await vectors(service, vectorIds)) add(`vector/${id}`, state);
   for (const [id, role] of await users(service)) add(`user/${id}`, role);
+  const devices = await service.get<{ tokens: { id: string; token: string }[] }>("/api/push/tokens", {
+    query: { userId },
+  });
+  for (const { id, token } of devices.body.tokens) add(`device/${id}`, token);
   return present;
 }
 

@@ -8,6 +8,8 @@ import type { Change, Ledger, State } from "./ledger.ts";
 /** One of many that write at once. What it names `prefix…` is its own. */
 export interface WriterContext {
   service: HttpClient;
+  /** A user, whose devices the load registers. */
+  user: HttpClient;
   ledger: Ledger;
   random: Random;
   prefix: string;
@@ -223,6 +225,26 @@ const userSteps: readonly Step[] = [
   },
 ];
 
+const register = (context: WriterContext, deviceId: string): Promise<void> => {
+  const token = context.fresh();
+  const send = () => context.user.post("/api/push/register", { deviceId, token, platform: "android" });
+  return one(context, `device/${deviceId}`, token, send);
+};
+
+const deviceSteps: readonly Step[] = [
+  (context) => register(context, context.fresh()),
+  async (context) => {
+    const thing = context.ledger.pick(`device/${context.prefix}`, context.random);
+    if (thing !== null) await register(context, idOf(thing));
+  },
+  async (context) => {
+    const thing = context.ledger.pick(`device/${context.prefix}`, context.random);
+    if (thing === null) return;
+    const token = context.ledger.state(thing) ?? "";
+    await one(context, thing, null, () => context.user.post("/api/push/unregister", { token }));
+  },
+];
+
 interface Kind {
   steps: readonly Step[];
   /** The one that makes room. */
@@ -238,6 +260,7 @@ export const KINDS: Readonly<Record<string, Kind>> = {
   row: { steps: rowSteps, removal: 2, writers: 1 },
   vector: { steps: vectorSteps, removal: 1, writers: 1 },
   user: { steps: userSteps, removal: 2, writers: 2 },
+  device: { steps: deviceSteps, removal: 2, writers: 1 },
 };
 
 /** One step of a writer of this kind. */
