@@ -2,6 +2,7 @@ import { SERVER } from "../access/principal.ts";
 import type { BucketAccessor } from "../config/app-access.ts";
 import { AppError } from "../kernel/errors.ts";
 import { parseContentType, parseMetadata } from "./content.ts";
+import type { ListCursors } from "./cursors.ts";
 import type { Gates } from "./gates.ts";
 import { parseKey } from "./keys.ts";
 import { LIST_LIMIT_DEFAULT } from "./limits.ts";
@@ -12,10 +13,10 @@ import type { StorageStore } from "./store.ts";
 
 /** `app.storage(bucket)`: passes rules; keys, types, metadata and sizes are checked as over HTTP. Decisions 12. */
 export function createBucketAccessor(
-  deps: { service: StorageService; store: StorageStore; gates: Gates },
+  deps: { service: StorageService; store: StorageStore; gates: Gates; cursors: ListCursors },
   bucket: string,
 ): BucketAccessor {
-  const { service, store, gates } = deps;
+  const { service, store, gates, cursors } = deps;
   return {
     async put(key, bytes, options = {}) {
       const gate = await gates.enter(SERVER, bucket, "write");
@@ -56,6 +57,6 @@ export function createBucketAccessor(
       }
     },
     list: ({ prefix = "", limit = LIST_LIMIT_DEFAULT, cursor } = {}) =>
-      listObjects({ store, gates }, SERVER, bucket, () => ({ prefix, limit, cursor: cursor ?? null })),
+      listObjects({ store, gates, cursors }, SERVER, bucket, () => ({ prefix, limit, cursor: cursor ?? null })),
   };
 }

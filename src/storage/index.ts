@@ -10,6 +10,7 @@ import { notFound } from "../kernel/errors.ts";
 import type { Ids } from "../kernel/ids.ts";
 import type { Logger } from "../kernel/logger.ts";
 import { createBucketAccessor } from "./accessor.ts";
+import { createListCursors } from "./cursors.ts";
 import { createFileLife } from "./garbage.ts";
 import { createGates } from "./gates.ts";
 import { FILE_MAX_BYTES } from "./limits.ts";
@@ -38,7 +39,7 @@ export interface StorageAreaDeps {
   /** The server's own file, with the tables of schema/storage.ts. */
   file: DatabaseFile;
   dataDirectory: string;
-  /** Signed URLs are signed with a key derived from this. */
+  /** Signed URLs are signed, and cursors sealed, with keys derived from this. */
   secret: string;
   /** What signed URLs begin with; absent: the address that the request was sent to. */
   publicUrl?: string | undefined;
@@ -63,6 +64,7 @@ export function createStorageArea(deps: StorageAreaDeps): StorageArea {
   );
 
   const store = createStorageStore(deps.file);
+  const cursors = createListCursors(deps.secret);
   const gates = createGates({ buckets, logger });
   const life = createFileLife({ clock, ids, logger, onRemove: thumbs.remove });
   const service = createStorageService({ store, gates, life, clock });
@@ -75,10 +77,10 @@ export function createStorageArea(deps: StorageAreaDeps): StorageArea {
 
   return {
     routes: (http) =>
-      createStorageRoutes(http, { store, gates, life, clock, service, signing, uploads, thumbs, publicUrl }),
+      createStorageRoutes(http, { store, gates, life, clock, service, signing, uploads, thumbs, cursors, publicUrl }),
     accessor(bucket) {
       if (!buckets.has(bucket)) throw notFound(`There is no bucket "${bucket}"`);
-      return createBucketAccessor({ service, store, gates }, bucket);
+      return createBucketAccessor({ service, store, gates, cursors }, bucket);
     },
     async stop() {
       await stopSweeps();

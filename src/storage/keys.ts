@@ -51,12 +51,3 @@ const BASE = "/api/storage/";
 export function objectPath({ bucket, key }: { bucket: string; key: string }): string {
   return `${BASE}${encodeURIComponent(bucket)}/${key.split("/").map(encodeURIComponent).join("/")}`;
 }
-
-export const encodeCursor = (key: string): string => Buffer.from(key, "utf8").toString("base64url");
-
-/** Errors: 400 for what `encodeCursor` has not made. */
-export function decodeCursor(cursor: string): string {
-  const key = Buffer.from(cursor, "base64url").toString("utf8");
-  if (key !== "" && encodeCursor(key) === cursor) return key;
-  throw badField("cursor", "invalid_value", "cursor must be one that a list has returned");
-}

@@ -1,7 +1,7 @@
 import type { Principal } from "../access/principal.ts";
 import { isPromise } from "../kernel/maybe-promise.ts";
+import type { ListCursors } from "./cursors.ts";
 import { factsOf, type Gates } from "./gates.ts";
-import { decodeCursor, encodeCursor } from "./keys.ts";
 import { LIST_CHUNK, LIST_LIMIT_MAX, LIST_SCAN_MAX } from "./limits.ts";
 import type { StorageStore } from "./store.ts";
 import type { Gate, ObjectPage, StoredObject } from "./types.ts";
@@ -17,15 +17,20 @@ export interface ListingQuery {
  * fewer than `limit` and still be `truncated`. Errors: 401, 403, 404; 400 for a cursor of another's making.
  */
 export async function listObjects(
-  deps: { store: StorageStore; gates: Gates },
+  deps: { store: StorageStore; gates: Gates; cursors: ListCursors },
   principal: Principal,
   bucket: string,
   query: () => ListingQuery,
 ): Promise<ObjectPage> {
   const gate = await deps.gates.enter(principal, bucket, "read");
   const { prefix, limit: asked, cursor } = query();
+  const page = (found: readonly StoredObject[], last: string | null): ObjectPage => ({
+    objects: found.map(describe),
+    truncated: last !== null,
+    cursor: last === null ? null : deps.cursors.encode(bucket, last),
+  });
   const limit = Math.min(asked, LIST_LIMIT_MAX);
-  let after = cursor === null ? "" : decodeCursor(cursor);
+  let after = cursor === null ? "" : deps.cursors.decode(bucket, cursor);
   const found: StoredObject[] = [];
   let scanned = 0;
 
@@ -54,7 +59,4 @@ async function mayRead(gate: Gate, object: StoredObject): Promise<boolean> {
   return isPromise(verdict) ? await verdict : verdict;
 }
 
-function page(found: readonly StoredObject[], after: string | null): ObjectPage {
-  const objects = found.map(({ key, size, uploaded }) => ({ key, size, uploaded: new Date(uploaded).toISOString() }));
-  return { objects, truncated: after !== null, cursor: after === null ? null : encodeCursor(after) };
-}
+const describe = ({ key, size, uploaded }: StoredObject) => ({ key, size, uploaded: new Date(uploaded).toISOString() });

@@ -3,6 +3,7 @@ import type { Http, RequestContext } from "../http/http.ts";
 import { queryOf, requiredText, wholeNumber } from "../http/query.ts";
 import { created, OK } from "../http/reply.ts";
 import { AppError, unauthorized } from "../kernel/errors.ts";
+import type { ListCursors } from "./cursors.ts";
 import { contentOf, respondWith } from "./download.ts";
 import { pathRest } from "./keys.ts";
 import { LIST_LIMIT_DEFAULT } from "./limits.ts";
@@ -19,6 +20,7 @@ export interface StorageRouteDeps extends StorageDeps {
   signing: Signing;
   uploads: Uploads;
   thumbs: Thumbs;
+  cursors: ListCursors;
   /** What signed URLs begin with; null: the address that the request was sent to. */
   publicUrl: string | null;
 }
