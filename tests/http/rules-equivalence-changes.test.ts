@@ -60,7 +60,7 @@ interface Way {
 }
 
 const is = (attempt: Attempt, action: Action) => granted(attempt.table, attempt.caller, action);
-const may_ = ({ table, caller, stored, next }: Attempt, action: Action): boolean =>
+const mayDo = ({ table, caller, stored, next }: Attempt, action: Action): boolean =>
   may(table, caller, action, action === "insert" ? next : (stored ?? next), next);
 
 const refusal = (attempt: Attempt): Verdict => ({ status: refused(attempt.caller), after: attempt.stored });
@@ -71,7 +71,7 @@ const hasNone = (attempt: Attempt, actions: readonly Action[]): boolean =>
   actions.every((action) => is(attempt, action) === "none");
 
 const inserting = (attempt: Attempt): Verdict =>
-  may_(attempt, "insert") ? done(attempt, 201) : { ...refusal(attempt), after: null };
+  mayDo(attempt, "insert") ? done(attempt, 201) : { ...refusal(attempt), after: null };
 
 const changing = (action: "update" | "delete", attempt: Attempt): Verdict => {
   const { table, caller, stored } = attempt;
@@ -80,14 +80,14 @@ const changing = (action: "update" | "delete", attempt: Attempt): Verdict => {
     const isAnonymous = refused(caller) === 401;
     return { status: isAnonymous && is(attempt, action) === "record" ? 401 : 404, after: stored };
   }
-  if (!may_(attempt, action)) return refusal(attempt);
+  if (!mayDo(attempt, action)) return refusal(attempt);
   return { status: 200, after: action === "delete" ? null : attempt.next };
 };
 
 const changingByFilter = (action: "update" | "delete", attempt: Attempt): Verdict => {
   const { table, caller, stored } = attempt;
   if (is(attempt, action) === "none") return refusal(attempt);
-  const isChanged = stored !== null && may(table, caller, "read", stored) && may_(attempt, action);
+  const isChanged = stored !== null && may(table, caller, "read", stored) && mayDo(attempt, action);
   return { status: 200, after: isChanged ? (action === "delete" ? null : attempt.next) : stored };
 };
 
@@ -96,10 +96,10 @@ const upserting = (attempt: Attempt): Verdict => {
   if (hasNone(attempt, ["insert", "update"])) return { ...refusal(attempt), after: stored };
   if (stored === null) {
     const byUpdate = !table.isMatching && is(attempt, "update") === "all";
-    return may_(attempt, "insert") || byUpdate ? done(attempt, 201) : { ...refusal(attempt), after: null };
+    return mayDo(attempt, "insert") || byUpdate ? done(attempt, 201) : { ...refusal(attempt), after: null };
   }
-  const byInsert = !table.isMatching && may_(attempt, "insert");
-  return may_(attempt, "update") || byInsert ? done(attempt) : refusal(attempt);
+  const byInsert = !table.isMatching && mayDo(attempt, "insert");
+  return mayDo(attempt, "update") || byInsert ? done(attempt) : refusal(attempt);
 };
 
 /** A batch answers 200 where a single request would say 201. */
@@ -109,7 +109,7 @@ const byFilter = (action: "update" | "delete", attempt: Attempt, heard: Heard): 
   if (heard.status !== 200) return;
   const { table, caller, stored } = attempt;
   const isFound = stored !== null && may(table, caller, "read", stored);
-  const succeeded = isFound && may_(attempt, action) ? 1 : 0;
+  const succeeded = isFound && mayDo(attempt, action) ? 1 : 0;
   expect({ caller: caller.name, stored, ...heard.body }).toEqual({
     ...{ caller: caller.name, stored },
     ...{ processed: isFound ? 1 : 0, succeeded },
@@ -263,4 +263,38 @@ test(`[TB55, TB67] every way to change allows the same, and shows what may be re
   }
   // The rules are neither all open nor all closed.
   for (const status of [200, 201, 401, 403, 404]) expect(statuses.get(status) ?? 0).toBeGreaterThan(10);
+});
+
+test(`[TB23, TB55] a taken value says that it is taken, to who might have had it, and no more (seed ${SEED})`, async () => {
+  let conflicts = 0;
+  for (const table of world.tables) {
+    const [taken] = table.records.keys();
+    for (const caller of world.callers) {
+      for (const field of ["id", "slug"] as const) {
+        const fresh = recordOf(world.r, table.name, `c-${caller.name}`, world.owners);
+        const body: JsonObject = {
+          ...fresh,
+          secret: "mine",
+          [field]: field === "id" ? (taken ?? "") : `slug-${taken}`,
+        };
+        const attempt = { table, caller, id: String(body["id"]), stored: null, next: body, n: 0 };
+        const requests: [path: string, body: JsonObject][] = [
+          [table.path, body],
+          [`${table.path}/batch`, { inserts: [body] }],
+        ];
+        for (const [path, inserts] of requests) {
+          const heard = await ask(caller, "POST", path, inserts);
+          const isAllowed = mayDo(attempt, "insert");
+          const about = { caller: caller.name, insert: table.rules.insert?.source, field, path };
+          expect({ ...about, status: heard.status }).toEqual({ ...about, status: isAllowed ? 409 : refused(caller) });
+          expect(heard.secretsOf).toEqual([]);
+          if (!isAllowed) continue;
+          conflicts++;
+          const named = Object.keys((heard.body["data"] ?? {}) as JsonObject); // as specified
+          expect(named).toEqual([path === table.path ? field : `inserts.0.${field}`]);
+        }
+      }
+    }
+  }
+  expect(conflicts).toBeGreaterThan(10);
 });
