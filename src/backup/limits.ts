@@ -6,6 +6,8 @@ export const CHUNK_BYTES = 1024 * 1024;
 export const STEP_PAGES = 1024;
 /** Bytes of an archive written between two syncs of it. */
 export const SYNC_BYTES = 4 * 1024 * 1024;
+/** Files of a restore that wait for the disk together. */
+export const SYNCS_AT_ONCE_MAX = 64;
 /** How far a process steps back behind the server's (`nice`). */
 export const BACKUP_NICENESS = 10;
 /** How long a snapshot waits for a database that is locked for a moment. */

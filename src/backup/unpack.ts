@@ -1,19 +1,19 @@
 import { createReadStream } from "node:fs";
-import { mkdir, open } from "node:fs/promises";
-import { dirname, join } from "node:path";
+import { open } from "node:fs/promises";
+import { join } from "node:path";
 import { pipeline, Readable } from "node:stream";
 import { createZstdDecompress } from "node:zlib";
 import { createTarDecoder, type ParsedTarEntry } from "modern-tar";
 import { isJsonObject } from "../kernel/json.ts";
 import { ARCHIVE_VERSION, HEADER_ENTRY, MANIFEST_ENTRY } from "./archive.ts";
+import { createFileWriter, type FileWriter } from "./file-writer.ts";
 import { isKept } from "./layout.ts";
 import { CHUNK_BYTES, HEADER_MAX_BYTES, MANIFEST_LINE_MAX_BYTES } from "./limits.ts";
 import { hasCode } from "./scan.ts";
 import type { FactsStore } from "./store.ts";
-import { type ArchiveHeader, BackupError, type FileFacts } from "./types.ts";
+import { type ArchiveHeader, BackupError } from "./types.ts";
 
 const ZSTD_MAGIC = Buffer.from([0x28, 0xb5, 0x2f, 0xfd]);
-const OWNER_ONLY = 0o600;
 
 export interface Unpacking {
   file: string;
@@ -30,6 +30,16 @@ export interface Unpacking {
  */
 export async function unpackArchive({ file, folder, facts, signal }: Unpacking): Promise<ArchiveHeader> {
   await requireCompressed(file);
+  const writer = createFileWriter();
+  try {
+    return await unpackEntries({ file, folder, facts, signal, writer });
+  } finally {
+    await writer.settle();
+  }
+}
+
+async function unpackEntries(unpacking: Unpacking & { writer: FileWriter }): Promise<ArchiveHeader> {
+  const { file, folder, facts, signal, writer } = unpacking;
   let header: ArchiveHeader | null = null;
   let isEnded = false;
   for await (const { header: entry, body } of entriesOf(file)) {
@@ -38,13 +48,13 @@ export async function unpackArchive({ file, folder, facts, signal }: Unpacking):
     if (entry.type !== "file") throw new BackupError(`${file} has a ${entry.type} in it, "${entry.name}": refused`);
     if (header === null) {
       if (entry.name !== HEADER_ENTRY) throw notOurs(file);
-      header = parseHeader(file, await textOf(body, entry.size, file));
+      header = parseHeader(file, await textOf(file, entry.size, chunksOf(file, body, signal)));
     } else if (entry.name === MANIFEST_ENTRY) {
-      await compare(file, linesOf(chunksOf(file, body), file), facts);
+      await compare(file, linesOf(chunksOf(file, body, signal), file), facts);
       isEnded = true;
     } else {
       if (!isKept(entry.name)) throw new BackupError(`${file} has "${entry.name}" in it, which no data directory has`);
-      const written = await writeEntry(join(folder, entry.name), chunksOf(file, body), signal).catch((cause) => {
+      const written = await writer.write(join(folder, entry.name), chunksOf(file, body, signal)).catch((cause) => {
         throw hasCode(cause, "EEXIST") ? damaged(file, `${entry.name} is in it twice`) : cause;
       });
       facts.add({ path: entry.name, ...written });
@@ -85,9 +95,14 @@ async function* entriesOf(file: string): AsyncGenerator<ParsedTarEntry> {
 }
 
 /** The body of an entry; what goes wrong with reading it is told apart from what goes wrong with writing it down. */
-async function* chunksOf(file: string, body: ReadableStream<Uint8Array>): AsyncGenerator<Uint8Array> {
+async function* chunksOf(
+  file: string,
+  body: ReadableStream<Uint8Array>,
+  signal: AbortSignal,
+): AsyncGenerator<Uint8Array> {
   const reader = body.getReader();
   for (;;) {
+    signal.throwIfAborted();
     const { done, value } = await reading(file, () => reader.read());
     if (done) return;
     yield value;
@@ -102,11 +117,11 @@ async function reading<T>(file: string, read: () => Promise<T>): Promise<T> {
   }
 }
 
-async function textOf(body: ReadableStream<Uint8Array>, size: number, file: string): Promise<string> {
+async function textOf(file: string, size: number, chunks: AsyncIterable<Uint8Array>): Promise<string> {
   if (size > HEADER_MAX_BYTES) throw notOurs(file);
-  const chunks: Uint8Array[] = [];
-  for await (const chunk of chunksOf(file, body)) chunks.push(chunk);
-  return Buffer.concat(chunks).toString("utf8");
+  const read: Uint8Array[] = [];
+  for await (const chunk of chunks) read.push(chunk);
+  return Buffer.concat(read).toString("utf8");
 }
 
 function parseHeader(file: string, text: string): ArchiveHeader {
@@ -118,31 +133,6 @@ function parseHeader(file: string, text: string): ArchiveHeader {
   }
   if (typeof platform !== "string" || typeof createdAt !== "string") throw notOurs(file);
   return { format, version, platform, createdAt };
-}
-
-/** Durable, with its size and hash. */
-async function writeEntry(
-  path: string,
-  chunks: AsyncIterable<Uint8Array>,
-  signal: AbortSignal,
-): Promise<Pick<FileFacts, "size" | "sha256">> {
-  await mkdir(dirname(path), { recursive: true });
-  // "wx": whatever is there already, a second entry of one name included, stays as it is.
-  const handle = await open(path, "wx", OWNER_ONLY);
-  try {
-    const hash = new Bun.CryptoHasher("sha256");
-    let size = 0;
-    for await (const chunk of chunks) {
-      signal.throwIfAborted();
-      hash.update(chunk);
-      await handle.writeFile(chunk);
-      size += chunk.byteLength;
-    }
-    await handle.datasync();
-    return { size, sha256: hash.digest("hex") };
-  } finally {
-    await handle.close();
-  }
 }
 
 /** Every line a file that is there, every file a line. */
