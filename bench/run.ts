@@ -1,8 +1,10 @@
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
+import { analytics } from "./sections/analytics.ts";
 import { keyValue, realtime, rooms, vectors } from "./sections/areas.ts";
 import { authentication } from "./sections/auth.ts";
+import { backups } from "./sections/backup.ts";
 import { largeTables } from "./sections/large-tables.ts";
 import { processSection } from "./sections/process.ts";
 import { push } from "./sections/push.ts";
@@ -26,6 +28,8 @@ const SECTIONS: readonly Section[] = [
   realtime,
   rooms,
   push,
+  analytics,
+  backups,
 ];
 const RESULTS = resolve(import.meta.dir, "RESULTS.md");
 
