@@ -130,6 +130,8 @@ describe.if(disk !== null)("a disk that is full", () => {
       "sign-in": () => platform.post("/api/auth/signin", { email: user.email, password: user.password }),
       refresh: () => platform.post("/api/auth/refresh", { refreshToken: user.refreshToken }),
       "password reset": () => platform.post("/api/auth/request-password-reset", { email: user.email }),
+      "registration of a device": () =>
+        user.post("/api/push/register", { deviceId: next("d"), token: next("t"), platform: "android" }),
       "change of a user": () => service.patch(`/api/auth/admin/users/${user.id}`, { metadata: METADATA }),
     };
   }
