@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import type { JsonObject, JsonValue } from "../../src/kernel/json.ts";
-import { bytesOnDisk, path, randomBytes, upload } from "../http/storage-support.ts";
+import { bytesOnDisk, path, randomBytes, until, upload } from "../http/storage-support.ts";
 import {
   type HttpClient,
   openSocket,
@@ -192,6 +192,17 @@ describe.if(disk !== null)("a disk that is full", () => {
     again.send({ type: "join" });
     expect(await again.nextOf("sync")).toMatchObject({ sharedState: { text: BIG } });
     await again.close();
+  });
+
+  test("[AN5] events of a full disk wait in memory, and are written once there is room", async () => {
+    const eventCount = async () =>
+      (await service.get("/api/analytics/events", { query: { metric: "count", event: "full" } })).body["totalEvents"];
+    disk?.fill();
+    const tracked = await service.post("/api/analytics/track", { events: [{ name: "full" }] });
+    await until("their file is found full", () => platform.stderr().includes("analytics.db"));
+    disk?.free();
+    expect(tracked.status).toBe(200);
+    await until("they are written", async () => (await eventCount()) === 1);
   });
 
   test("[DB52] a full disk is reported once for each file, not with every write", async () => {
