@@ -73,7 +73,7 @@ export function createRecordWrites(deps: {
         }
         validated(table, record, { isFinal: true });
       }
-      references.check(context, table, null, record);
+      references.check(context, table, { stored: null, asked: prepared, next: record });
       constrained(table, () => table.store.insert(tx, record));
       tx.change({ table: table.model.name, id: String(record["id"]), before: null, after: record });
       const after = hook(table, "afterInsert");
@@ -94,7 +94,7 @@ export function createRecordWrites(deps: {
       }
       changes = { ...changes, ...serverChanges(model, now) };
       const next = applyChanges(model, stored, changes, deletions);
-      references.check(context, table, stored, next);
+      references.check(context, table, { stored, asked: wanted, next });
       references.checkReferred(tx, table, stored, next);
       constrained(table, () => store.update(tx, id, changes, next));
       tx.change({ table: model.name, id, before: stored, after: next });

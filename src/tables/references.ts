@@ -13,14 +13,21 @@ const CASCADE_RECORDS_MAX = 10_000;
 /** References between the tables of a namespace. The file's foreign keys stand behind them; here they get their names. */
 export interface References {
   /**
-   * Errors: 400 `unknown_reference` for a changed field that refers to nothing, or to what a read filter hides: for this
-   * caller that is the same. `stored`: null for a new record.
+   * Errors: 400 `unknown_reference` for a changed field that refers to nothing, or, by the caller's own words, to what a
+   * read filter hides: for this caller that is the same. What a hook or the schema says may refer to hidden records.
    */
-  check(context: WriteContext, table: Table, stored: TableRecord | null, next: TableRecord): void;
+  check(context: WriteContext, table: Table, change: ReferringChange): void;
   /** Errors: 409 when a value that others refer to would be renamed away under them. */
   checkReferred(tx: Transaction, table: Table, stored: TableRecord, next: TableRecord): void;
   /** Deletes a record with what refers to it, by `onDelete`. Errors: 409 by `restrict`, or for too many. Decisions 4. */
   delete(tx: Transaction, table: Table, stored: TableRecord): void;
+}
+
+/** `stored`: null for a new record. `asked`: the fields as they were before a hook; `next`: what is written. */
+interface ReferringChange {
+  stored: TableRecord | null;
+  asked: TableRecord;
+  next: TableRecord;
 }
 
 export function createReferences(deps: { tableOf(model: TableModel): Table; door: Door }): References {
@@ -70,7 +77,7 @@ export function createReferences(deps: { tableOf(model: TableModel): Table; door
   };
 
   return {
-    check(context, table, stored, next) {
+    check(context, table, { stored, asked, next }) {
       for (const edge of table.model.outgoing) {
         const { name } = edge.column;
         const value = next[name] ?? null;
@@ -79,7 +86,8 @@ export function createReferences(deps: { tableOf(model: TableModel): Table; door
         if (edge.to === table.model && next[edge.toColumn.name] === value) continue;
         const to = tableOf(edge.to);
         const referred = to.store.getBy(context.tx, edge.toColumn, value);
-        if (referred !== null && isVisible(context, to, referred)) continue;
+        const isOwnWord = asked[name] === value && value !== edge.column.field?.default;
+        if (referred !== null && (!isOwnWord || isVisible(context, to, referred))) continue;
         const message = `${name}: there is no record of ${edge.to.name} with ${edge.toColumn.name} ${JSON.stringify(value)}`;
         refuse({ [name]: { code: "unknown_reference", message } });
       }

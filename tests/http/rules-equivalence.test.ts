@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import type { JsonObject } from "../../src/kernel/json.ts";
-import { type ListAnswer, platformCommand } from "../support/index.ts";
+import { type ListAnswer, platformCommand, testPlatform } from "../support/index.ts";
 import { testSeed } from "../support/random.ts";
 import { holds, randomTuple, type Tuple } from "../support/rules.ts";
 import {
@@ -258,6 +258,25 @@ test(`[TB68] a reference to what is hidden answers as one to nothing (seed ${SEE
 
 const open = { source: "true", looksAtRecord: false, says: () => true };
 const LINKS = { read: null, insert: open, update: open, delete: null };
+
+test("[TB68] what a hook or a default refers to may be hidden from the caller", async () => {
+  const hooked = await testPlatform({
+    config: `{ databases: { shared: { tables: {
+      teams: { schema: { name: { type: "string" } }, access: { read: () => [["id", "==", "none"]] } },
+      notes: { schema: { team: { type: "string", references: "teams", default: "all" }, by: { type: "string", references: "teams" } },
+        access: { read: true, insert: true, update: true },
+        hooks: { beforeInsert: (auth, record) => ({ ...record, by: "all" }), beforeUpdate: (auth, record, changes) => ({ ...changes, by: "other" }) } } } } } }`,
+  });
+  const path = "/api/db/shared/tables/notes";
+  for (const id of ["all", "other"]) await hooked.service.post("/api/db/shared/tables/teams", { id });
+  expect(await hooked.post(path, { id: "n" })).toMatchObject({ status: 201, body: { team: "all", by: "all" } });
+  expect((await hooked.post(path, { team: "other" })).body).toMatchObject({
+    data: { team: { code: "unknown_reference" } },
+  });
+  expect(await hooked.patch(`${path}/n`, {})).toMatchObject({ status: 200, body: { by: "all" } });
+  expect(await hooked.patch(`${path}/n`, { team: null })).toMatchObject({ status: 200, body: { by: "other" } });
+  await hooked.stop();
+});
 
 test("[TB55, TB54] platform export gives what the key may read", async () => {
   const { platform, callers, tables } = world;
