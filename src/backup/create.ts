@@ -4,6 +4,7 @@ import { dirname, join, resolve } from "node:path";
 import type { Clock } from "../kernel/clock.ts";
 import { VERSION } from "../kernel/version.ts";
 import { ARCHIVE_VERSION, type ArchiveWriter, createArchive, HEADER_ENTRY, MANIFEST_ENTRY } from "./archive.ts";
+import { requireWhole } from "./interrupted.ts";
 import { SYSTEM_FILE } from "./layout.ts";
 import { NAMES_SHOWN_MAX } from "./limits.ts";
 import { addSystem } from "./objects.ts";
@@ -53,6 +54,7 @@ export async function createBackup(options: BackupOptions): Promise<BackupSummar
 
 function requirePlaces(dataDirectory: string, file: string): void {
   if (!existsSync(dataDirectory)) throw new BackupError(`There is no data directory at ${dataDirectory}`);
+  requireWhole(dataDirectory);
   if (!existsSync(join(dataDirectory, SYSTEM_FILE))) {
     throw new BackupError(`${dataDirectory} is no data directory: there is no ${SYSTEM_FILE} in it`);
   }
@@ -66,7 +68,7 @@ interface Filling extends BackupOptions {
   archive: ArchiveWriter;
 }
 
-type Content = Pick<BackupSummary, "fileCount" | "contentBytes" | "elsewhereCount" | "strangers">;
+type Content = Omit<BackupSummary, "file" | "createdAt" | "sizeBytes">;
 
 async function fill(filling: Filling): Promise<Content> {
   const { archive, work, time, signal, dataDirectory } = filling;
@@ -84,7 +86,7 @@ async function fill(filling: Filling): Promise<Content> {
     const manifestPath = work.pathOf("manifest");
     await writeManifest(manifestPath, facts.all());
     await archive.addFile(MANIFEST_ENTRY, manifestPath);
-    return { ...facts.totals(), elsewhereCount, strangers };
+    return { ...facts.totals(), elsewhereCount, ...strangers };
   } finally {
     facts.close();
   }
@@ -98,15 +100,18 @@ async function addObjects({ dataDirectory, archive, signal }: Filling, facts: Fa
   }
 }
 
-/** Databases and plain files, but not system.db. Resolves to some of the files that are none of the server's. */
-async function addOthers({ dataDirectory, archive, work, signal }: Filling, facts: FactsStore): Promise<string[]> {
+type Strangers = Pick<BackupSummary, "strangers" | "strangerCount">;
+
+/** Databases and plain files, but not system.db. Resolves to the files that are none of the server's. */
+async function addOthers({ dataDirectory, archive, work, signal }: Filling, facts: FactsStore): Promise<Strangers> {
   const strangers: string[] = [];
+  let strangerCount = 0;
   const snapshotPath = work.pathOf("snapshot.db");
   for (const { path, kind } of scanFiles(dataDirectory)) {
     signal.throwIfAborted();
     const source = join(dataDirectory, path);
     if (kind === "plain") await addPresent(archive, facts, { path, source });
-    if (kind === "stranger" && strangers.length < NAMES_SHOWN_MAX) strangers.push(path);
+    if (kind === "stranger" && strangerCount++ < NAMES_SHOWN_MAX) strangers.push(path);
     if (kind !== "database" || path === SYSTEM_FILE) continue;
     try {
       await snapshotDatabase(source, snapshotPath);
@@ -117,7 +122,7 @@ async function addOthers({ dataDirectory, archive, work, signal }: Filling, fact
     facts.add(await archive.addFile(path, snapshotPath));
     rmSync(snapshotPath);
   }
-  return strangers;
+  return { strangers, strangerCount };
 }
 
 async function addPresent(archive: ArchiveWriter, facts: FactsStore, file: { path: string; source: string }) {

@@ -32,6 +32,7 @@ export interface BackupSummary {
   sizeBytes: number;
   /** Stored files that are not in the data directory: their buckets keep them in object stores. */
   elsewhereCount: number;
-  /** Files of the data directory that are none of the server's, and are not in the backup. */
+  /** Some of the files in the data directory that are none of the server's, and so are not in the backup. */
   strangers: readonly string[];
+  strangerCount: number;
 }

@@ -21,13 +21,16 @@ export const backupCommand = declareCommand({
     const summary = await unlessStopped(signal, "backup", () =>
       createBackup({ dataDirectory: args.data, file: args.file, clock: systemClock, signal }),
     );
-    const { fileCount, contentBytes, sizeBytes, elsewhereCount, strangers } = summary;
+    const { fileCount, contentBytes, sizeBytes, elsewhereCount, strangers, strangerCount } = summary;
     const content = `${plural(fileCount, "file")}, ${sizeText(contentBytes)}`;
     await printNote(`wrote ${args.file}: ${content} in ${sizeText(sizeBytes)}, as of ${summary.createdAt}`);
     if (elsewhereCount > 0) {
       await printNote(`${plural(elsewhereCount, "stored file")} not in it: their buckets keep them in object stores`);
     }
-    if (strangers.length > 0) await printNote(`not in it, as no server put them there: ${strangers.join(", ")} …`);
+    if (strangerCount > 0) {
+      const others = strangerCount > strangers.length ? ` and ${strangerCount - strangers.length} more` : "";
+      await printNote(`not in it, as no server put them there: ${strangers.join(", ")}${others}`);
+    }
     return 0;
   },
 });

@@ -1,6 +1,16 @@
 import { Database } from "bun:sqlite";
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { chmodSync, cpSync, existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import {
+  chmodSync,
+  cpSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from "node:fs";
 import { join } from "node:path";
 import { packTar, type TarHeader, unpackTar } from "modern-tar";
 import { type TestPlatform, temporaryDirectory, testPlatform } from "../support/index.ts";
@@ -90,6 +100,22 @@ describe("backups", () => {
     const got = await back.withKey(key).post("/api/kv/cache", { action: "get", key: "k19" });
     expect(got.body).toEqual({ value: 19 });
     await Promise.all([other.stop(), back.stop()]);
+  });
+
+  test("[BK4] contents that are not in the data directory are counted, and the rest is backed up", async () => {
+    const other = await testPlatform({ config: CONFIG });
+    for (const key of ["here", "there"]) await upload(other.service, "files", key, key);
+    const objects = join(other.dataDirectory, "storage/objects");
+    const contents = listing(objects).filter((name) => name.length > "ab/".length && !name.startsWith("incoming"));
+    expect(contents.length).toBe(2);
+    // As a bucket has it that keeps its contents in an object store: a record, and no file.
+    rmSync(join(objects, contents[0] ?? ""));
+    const target = join(temporaryDirectory(), "b.tar.zst");
+    const { code, stderr } = await backUp(target, other.dataDirectory);
+    expect([code, stderr]).toEqual([0, expect.stringContaining("1 stored file not in it: their buckets keep them")]);
+    await restore(target, `${target}.data`);
+    expect(existsSync(join(`${target}.data/storage/objects`, contents[1] ?? ""))).toBe(true);
+    await other.stop();
   });
 
   test("[BK5] an earlier file is replaced by a whole one, and what a killed backup has left goes", async () => {
@@ -186,6 +212,8 @@ describe("restores", () => {
     writeFileSync(config, `export default ${CONFIG};`);
     const start = await runCommand(["start", "--config", config, "--data", directory, "--port", "0"]);
     expect([start.code, start.stderr]).toEqual([1, expect.stringContaining("was interrupted")]);
+    const backedUp = await backUp(join(temporaryDirectory(), "b"), directory);
+    expect([backedUp.code, backedUp.stderr]).toEqual([1, expect.stringContaining("was interrupted")]);
     expect(await restore(file, directory)).toMatchObject({ code: 0 });
     expect(listing(directory)).not.toContain("kv/old.db");
     expect(listing(directory)).not.toContain("restore.partial");

@@ -14,7 +14,7 @@ import {
   testPlatform,
 } from "../support/index.ts";
 import { runCommand } from "./backup-support.ts";
-import { path, randomBytes, upload } from "./storage-support.ts";
+import { path, randomBytes, until, upload } from "./storage-support.ts";
 
 const CONFIG = `{
   databases: {
@@ -154,6 +154,11 @@ const databasesIn = (directory: string): string[] =>
     .filter((name) => name.endsWith(".db"))
     .sort();
 
+async function eventCount(platform: TestPlatform): Promise<number> {
+  const { body } = await platform.service.get<{ totalEvents: number }>("/api/analytics/events?metric=count");
+  return body.totalEvents;
+}
+
 describe("a server that is written to", () => {
   let platform: TestPlatform;
   let restored: TestPlatform;
@@ -180,6 +185,8 @@ describe("a server that is written to", () => {
     await platform.service.post("/api/d1/reports", { query: "CREATE TABLE t (n INTEGER)" });
     await upload(platform.service, "files", "big", big);
     await nameRoom(platform, user);
+    await platform.service.post("/api/analytics/track", { events: [{ name: "one" }, { name: "two" }] });
+    await until("events are on disk", async () => (await eventCount(platform)) === 2);
     const step = () => Promise.all([...writes.map((one) => one.next(platform.service)), overwrite()]);
     for (let round = 0; round < ROUNDS_BEFORE; round++) await step();
     before = writes.map(({ acknowledged }) => new Set(acknowledged));
@@ -226,6 +233,10 @@ describe("a server that is written to", () => {
     const { email, password, refreshToken } = user;
     expect((await restored.post("/api/auth/signin", { email, password })).status).toBe(200);
     expect((await restored.post("/api/auth/refresh", { refreshToken })).status).toBe(200);
+  });
+
+  test("[BK10] events are counted", async () => {
+    expect(await eventCount(restored)).toBe(2);
   });
 
   test("[BK10] words are found, counts are right, rooms keep what they are called", async () => {
