@@ -2,6 +2,7 @@ import { platformCommand, testEnvironment } from "./platform.ts";
 
 const GIVE_UP_MS = 20_000;
 const NOBODY = 65_534;
+const isRoot = process.getuid?.() === 0;
 
 export interface StartAttempt {
   /** true: it listened, and was ended with SIGTERM. */
@@ -41,8 +42,9 @@ export async function attemptStart(options: {
 }
 
 /** root may write everything, so that modes mean nothing to it: the command before a command that runs it as nobody. */
-export const AS_NOBODY: readonly string[] =
-  process.getuid?.() === 0 ? ["setpriv", `--reuid=${NOBODY}`, `--regid=${NOBODY}`, "--clear-groups"] : [];
+export const AS_NOBODY: readonly string[] = isRoot
+  ? ["setpriv", `--reuid=${NOBODY}`, `--regid=${NOBODY}`, "--clear-groups"]
+  : [];
 
 /** Whether the program under test can be run that way. */
 export function canRunAsNobody(): boolean {
@@ -50,4 +52,5 @@ export function canRunAsNobody(): boolean {
   return Bun.spawnSync([...AS_NOBODY, ...platformCommand(), "--version"], { env: testEnvironment() }).success;
 }
 
-export const NOBODY_ID = process.getuid?.() === 0 ? NOBODY : (process.getuid?.() ?? NOBODY);
+/** Who owns what such a server may write. */
+export const NOBODY_ID = isRoot ? NOBODY : (process.getuid?.() ?? NOBODY);
