@@ -52,23 +52,59 @@ export interface Platform {
 
 /** Joins the areas; the only place that knows them all. The config has been checked before. */
 export async function createPlatform(config: PlatformConfig, options: PlatformOptions): Promise<Platform> {
+  const opened: Stoppable[] = [];
+  const open: Open = (area) => {
+    opened.push(area);
+    return area;
+  };
+  try {
+    const base = openBase(config, options, open);
+    return serve(config, base, await openAreas(config, base, open));
+  } catch (cause) {
+    // Nothing has been served yet, so nothing is lost; files and timers of what did open must not stay behind.
+    for (const area of opened.toReversed()) await area.stop();
+    throw cause;
+  }
+}
+
+interface Stoppable {
+  stop(): void | Promise<void>;
+}
+
+/** Notes what has to be stopped should what comes after it fail. */
+type Open = <Area extends Stoppable>(area: Area) => Area;
+
+type Base = ReturnType<typeof openBase>;
+type Areas = Awaited<ReturnType<typeof openAreas>>;
+
+/** What areas stand on. */
+function openBase(config: PlatformConfig, options: PlatformOptions, open: Open) {
   const { clock = systemClock, ids = systemIds, logger = silentLogger, dataDirectory, secrets } = options;
-  const engine = createStorageEngine({
-    ...{ clock, ids },
-    onFailure: (path, cause) => logger.error("a database file has a problem", { path, cause }),
-  });
+  const engine = open(
+    createStorageEngine({
+      ...{ clock, ids },
+      onFailure: (path, cause) => logger.error("a database file has a problem", { path, cause }),
+    }),
+  );
   const listener = createListener({
     trustProxy: config.server?.trustProxy === true,
     messageMaxBytes: roomMessageMaxBytes(config.rooms ?? {}),
   });
-  const publicUrl = () => (config.server?.publicUrl ?? listener.origin() ?? "").replace(/\/$/, "");
   const systemFile = openSystemFile(engine, dataDirectory);
+  return { clock, ids, logger, dataDirectory, secrets, engine, listener, systemFile };
+}
+
+async function openAreas(config: PlatformConfig, base: Base, open: Open) {
+  const { clock, ids, logger, dataDirectory, secrets, engine, listener, systemFile } = base;
+  const publicUrl = () => (config.server?.publicUrl ?? listener.origin() ?? "").replace(/\/$/, "");
   const serviceKeys = createServiceKeys({ rootKey: secrets.serviceKey, declared: config.serviceKeys ?? {}, clock });
   const tokens = createTokenVerifier({ secret: secrets.jwtSecret, clock });
-  const auth = await createAuthArea({
-    ...{ config: config.auth ?? {}, rateLimits: config.rateLimits, file: systemFile, secret: secrets.jwtSecret },
-    ...{ dataDirectory, publicUrl, clock, ids, logger },
-  });
+  const auth = open(
+    await createAuthArea({
+      ...{ config: config.auth ?? {}, rateLimits: config.rateLimits, file: systemFile, secret: secrets.jwtSecret },
+      ...{ dataDirectory, publicUrl, clock, ids, logger },
+    }),
+  );
   const users = createUsersArea({ accounts: auth.accounts, config: config.auth ?? {} });
   const principals = createPrincipals({ serviceKeys, tokens, sessions: auth.sessions });
   const tables = createTablesArea({
@@ -76,50 +112,60 @@ export async function createPlatform(config: PlatformConfig, options: PlatformOp
     ...{ engine, clock, ids, logger, app: () => app },
     onChange: (address, groups) => realtime.publishChanges(address, groups),
   });
-  const native = await createNativeAreas(config, { engine, dataDirectory, clock, ids, logger });
-  const rooms = createRoomsArea({
-    ...{ config: config.rooms ?? {}, sockets: listener.sockets, principals, sessions: auth.sessions },
-    ...{ clock, ids, logger },
-    file: engine.open(join(dataDirectory, "rooms.db"), { migrate: migrateRooms }),
-    app: () => app,
-  });
-  const storage = createStorageArea({
-    ...{ buckets: config.storage?.buckets ?? {}, file: systemFile, dataDirectory, secret: secrets.jwtSecret },
-    ...{ publicUrl: config.server?.publicUrl, clock, ids, logger },
-  });
-  const realtime = createRealtimeArea({
-    ...{ config: config.realtime ?? {}, sockets: listener.sockets, principals, sessions: auth.sessions },
-    ...{ tables: tables.door, clock, ids, logger },
-  });
-  const analytics = createAnalyticsArea({
-    requestLog: config.analytics?.requestLog !== false,
-    trackLimit: config.rateLimits?.events ?? RATE_LIMITS.events,
-    ...{ engine, dataDirectory, clock, logger },
-  });
-  const push = await createPushArea({ config: config.push ?? {}, file: systemFile, clock, ids, logger });
+  const kv = open(createKeyValueArea({ namespaces: Object.keys(config.kv ?? {}), ...base }));
+  const d1 = open(createSqlArea({ databases: Object.keys(config.d1 ?? {}), ...base }));
+  const indexes = Object.entries(config.vectorize ?? {}).map(([name, index]) => ({
+    metric: "cosine" as const,
+    ...index,
+    name,
+  }));
+  const vectors = open(await createVectorArea({ indexes, ...base }));
+  const sockets = { sockets: listener.sockets, principals, sessions: auth.sessions };
+  const rooms = open(
+    createRoomsArea({
+      ...{ config: config.rooms ?? {}, ...sockets, clock, ids, logger, app: () => app },
+      file: engine.open(join(dataDirectory, "rooms.db"), { migrate: migrateRooms }),
+    }),
+  );
+  const storage = open(
+    createStorageArea({
+      ...{ buckets: config.storage?.buckets ?? {}, file: systemFile, dataDirectory, secret: secrets.jwtSecret },
+      ...{ publicUrl: config.server?.publicUrl, clock, ids, logger },
+    }),
+  );
+  const realtime = open(
+    createRealtimeArea({ config: config.realtime ?? {}, ...sockets, tables: tables.door, clock, ids, logger }),
+  );
+  const analytics = open(
+    createAnalyticsArea({
+      requestLog: config.analytics?.requestLog !== false,
+      trackLimit: config.rateLimits?.events ?? RATE_LIMITS.events,
+      ...{ engine, dataDirectory, clock, logger },
+    }),
+  );
+  const push = open(await createPushArea({ config: config.push ?? {}, file: systemFile, clock, ids, logger }));
+  const backups = open(createBackupsArea({ config: config.backups, dataDirectory, clock, logger }));
   const app: AppAccess = {
-    db: tables.accessor,
-    storage: storage.accessor,
-    broadcast: realtime.broadcast,
-    users: users.accessor,
-    kv: native.kv.accessor,
-    sql: native.d1.accessor,
-    vectors: native.vectors.accessor,
-    push: push.accessor,
+    ...{ db: tables.accessor, storage: storage.accessor, users: users.accessor, broadcast: realtime.broadcast },
+    ...{ kv: kv.accessor, sql: d1.accessor, vectors: vectors.accessor, push: push.accessor },
   };
+  return {
+    ...{ app, principals, auth, users, tables, kv, d1, vectors, rooms, storage, realtime, analytics, push, backups },
+  };
+}
 
-  const backups = createBackupsArea({ config: config.backups, dataDirectory, clock, logger });
+function serve(config: PlatformConfig, { engine, listener, clock, logger }: Base, areas: Areas): Platform {
+  const { principals, auth, users, tables, kv, d1, vectors, rooms, storage, realtime, analytics, push, backups } =
+    areas;
   const load = () => ({ ...serverLoad({ engine, realtime, rooms, analytics }), ...backups.load });
   const system = createSystemArea({ config, clock, load });
-  const { kv, d1, vectors } = native;
-  const areas = [system, tables, storage, auth, users, kv, d1, vectors, rooms, realtime, analytics, push];
-  const { http, server } = serveAreas(config, areas, {
+  const routed = [system, tables, storage, auth, users, kv, d1, vectors, rooms, realtime, analytics, push];
+  const { http, server } = serveAreas(config, routed, {
     ...{ principals, clock, logger, addressOf: listener.addressOf, holdOpen: listener.holdOpen },
     onAnswer: both(system.onAnswer, analytics.onAnswer),
   });
-
   return {
-    app,
+    app: areas.app,
     server,
     fetch: async (request) => server.fetch(request),
     async listen({ host, port } = {}) {
@@ -134,7 +180,7 @@ export async function createPlatform(config: PlatformConfig, options: PlatformOp
       await Promise.all([listener.stop(), push.stop(), backups.stop()]);
       await auth.stop();
       await storage.stop();
-      await native.stop();
+      await Promise.all([kv.stop(), d1.stop(), vectors.stop()]);
       await analytics.stop();
       await engine.stop();
     },
@@ -187,24 +233,4 @@ function serveAreas(
   if (config.api?.docs !== false) server.use(createApiDocumentation(http, routes));
   server.compile();
   return { http, server };
-}
-
-async function createNativeAreas(
-  config: PlatformConfig,
-  deps: { engine: StorageEngine; dataDirectory: string; clock: Clock; ids: Ids; logger: Logger },
-) {
-  const indexes = Object.entries(config.vectorize ?? {}).map(([name, index]) => ({
-    metric: "cosine" as const,
-    ...index,
-    name,
-  }));
-  const kv = createKeyValueArea({ namespaces: Object.keys(config.kv ?? {}), ...deps });
-  const d1 = createSqlArea({ databases: Object.keys(config.d1 ?? {}), ...deps });
-  const vectors = await createVectorArea({ indexes, ...deps });
-  return {
-    ...{ kv, d1, vectors },
-    async stop(): Promise<void> {
-      await Promise.all([kv.stop(), d1.stop(), vectors.stop()]);
-    },
-  };
 }

@@ -159,6 +159,10 @@ export class OpenFile implements OpenedFile {
     return this.#statements.query<R>(sql);
   }
 
+  prepare<R = Row>(sql: string): Statement<R> {
+    return this.#statements.prepare<R>(sql);
+  }
+
   write<T>(work: (tx: Transaction) => Sync<T>): Promise<T> {
     return this.#writer.write(work);
   }

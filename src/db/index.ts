@@ -12,6 +12,7 @@ export { openSystemFile } from "./system.ts";
 export type {
   Change,
   DatabaseFile,
+  OpenedFile,
   SqlValue,
   Statement,
   StorageEngine,

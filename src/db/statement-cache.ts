@@ -6,6 +6,7 @@ import type { Row, Statement } from "./types.ts";
 export class StatementCache {
   readonly #sqlite: Database;
   readonly #statements: BoundedMap<string, Statement<unknown>>;
+  readonly #kept: Statement<unknown>[] = [];
   #evicted: Statement<unknown>[] = [];
 
   constructor(sqlite: Database, sizeMax: number) {
@@ -22,6 +23,13 @@ export class StatementCache {
     return statement;
   }
 
+  /** One that nothing pushes out. */
+  prepare<R = Row>(sql: string): Statement<R> {
+    const statement = this.#sqlite.prepare(sql) as Statement<R>;
+    this.#kept.push(statement as Statement<unknown>);
+    return statement;
+  }
+
   // Whoever took the statement a moment ago may still be using it in this turn: it is finalised in the next one.
   #retire(statement: Statement<unknown>): void {
     this.#evicted.push(statement);
@@ -35,7 +43,8 @@ export class StatementCache {
 
   close(): void {
     this.#finalizeEvicted();
-    for (const statement of this.#statements.values()) statement.finalize();
+    // SQLite keeps a file open as long as there is a statement of it.
+    for (const statement of [...this.#kept, ...this.#statements.values()]) statement.finalize();
     this.#statements.clear();
   }
 }

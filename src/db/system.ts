@@ -1,7 +1,7 @@
 import type { Database } from "bun:sqlite";
 import { join } from "node:path";
 import { systemMigrations } from "../../schema/migrations/index.ts";
-import type { DatabaseFile, StorageEngine } from "./types.ts";
+import type { OpenedFile, StorageEngine } from "./types.ts";
 
 const SYSTEM_FILE = "system.db";
 const CREATE_MIGRATIONS = `CREATE TABLE IF NOT EXISTS "_migrations" ("name" TEXT PRIMARY KEY NOT NULL) STRICT, WITHOUT ROWID`;
@@ -13,7 +13,7 @@ export interface SystemMigration {
 }
 
 /** Opens `system.db`, where the server keeps what is its own, with the tables of `schema/`. The directory must exist. */
-export function openSystemFile(engine: StorageEngine, dataDirectory: string): DatabaseFile {
+export function openSystemFile(engine: StorageEngine, dataDirectory: string): OpenedFile {
   return engine.open(join(dataDirectory, SYSTEM_FILE), {
     migrate: (sqlite) => migrateSystem(sqlite, systemMigrations),
   });

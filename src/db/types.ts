@@ -43,7 +43,7 @@ export interface ReadOptions {
 
 export interface DatabaseFile {
   readonly path: string;
-  /** The connection of the main thread. Writes go through `write()` alone. */
+  /** The connection of the main thread. Writes go through `write()` alone; a statement of it keeps the file open. */
   readonly sqlite: Database;
   /** For quick reads on the main thread; same cache as in a transaction. */
   query<R = Row>(sql: string): Statement<R>;
@@ -83,6 +83,8 @@ export interface OpenOptions {
 
 /** A file as whoever opened it sees it: it alone may close it. */
 export interface OpenedFile extends DatabaseFile {
+  /** A reading statement of its own, outside the cache: good until the file is closed. For what every request runs. */
+  prepare<R = Row>(sql: string): Statement<R>;
   /** Nothing waits or runs on this file: it can be closed without anybody noticing. */
   readonly isIdle: boolean;
   /** Moves the WAL, and closes the connections of others, beside the loop: `closeNow` has little left to do then. */

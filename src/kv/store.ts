@@ -1,5 +1,5 @@
 import type { Database } from "bun:sqlite";
-import type { DatabaseFile, Transaction } from "../db/index.ts";
+import type { OpenedFile, Transaction } from "../db/index.ts";
 import { encodeCursor, endOfPrefix } from "./keys.ts";
 import type { KeyPage, KeyQuery } from "./types.ts";
 
@@ -37,10 +37,10 @@ export interface EntryStore {
   removeExpired(now: number, limit: number): Promise<number>;
 }
 
-export function createEntryStore(file: DatabaseFile): EntryStore {
-  const get = file.sqlite.prepare<{ value: string }, [string, number]>(GET);
-  const list = file.sqlite.prepare<{ key: string }, [string, string, string | Uint8Array, number, number]>(LIST);
-  const hasExpired = file.sqlite.prepare<unknown, [number]>(HAS_EXPIRED);
+export function createEntryStore(file: OpenedFile): EntryStore {
+  const get = file.prepare<{ value: string }>(GET);
+  const list = file.prepare<{ key: string }>(LIST);
+  const hasExpired = file.prepare<unknown>(HAS_EXPIRED);
   const run = (tx: Transaction, sql: string, ...params: (string | number | null)[]): number =>
     tx.query(sql).run(...params).changes;
 

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import type { AnyElysia } from "elysia";
 import type { BucketAccessor } from "../config/app-access.ts";
 import type { BucketConfig } from "../config/types.ts";
-import type { DatabaseFile } from "../db/index.ts";
+import type { OpenedFile } from "../db/index.ts";
 import type { Http } from "../http/http.ts";
 import type { Clock } from "../kernel/clock.ts";
 import { notFound } from "../kernel/errors.ts";
@@ -37,7 +37,7 @@ export interface StorageArea {
 export interface StorageAreaDeps {
   buckets: Readonly<Record<string, BucketConfig>>;
   /** The server's own file, with the tables of schema/storage.ts. */
-  file: DatabaseFile;
+  file: OpenedFile;
   dataDirectory: string;
   /** Signed URLs are signed, and cursors sealed, with keys derived from this. */
   secret: string;

@@ -1,5 +1,5 @@
 import type { Auth } from "../config/types.ts";
-import type { DatabaseFile, Statement, Transaction } from "../db/index.ts";
+import type { OpenedFile, Statement, Transaction } from "../db/index.ts";
 import type { ObjectAddress, StoredObject, Upload, UploadGrant, UploadPart } from "./types.ts";
 
 const COLUMNS = "bucket, key, fileId, size, contentType, customMetadata, uploadedBy, uploaded, revision";
@@ -62,15 +62,15 @@ export interface StorageStore {
   write<T>(work: (storage: StorageWrite) => T): Promise<T>;
 }
 
-export function createStorageStore(file: DatabaseFile): StorageStore {
+export function createStorageStore(file: OpenedFile): StorageStore {
   const prepared = {
-    find: file.sqlite.prepare<ObjectRow, [string, string]>(FIND),
-    list: file.sqlite.prepare<ObjectRow, [string, string, string, number]>(LIST),
-    hasFile: file.sqlite.prepare<unknown, [string]>(HAS_FILE),
-    upload: file.sqlite.prepare<UploadRow, [string]>(FIND_UPLOAD),
-    parts: file.sqlite.prepare<UploadPart, [string]>(PARTS),
-    grant: file.sqlite.prepare<GrantRow, [string]>(FIND_GRANT),
-    expiredUploads: file.sqlite.prepare<{ id: string }, [number, number]>(EXPIRED_UPLOADS),
+    find: file.prepare<ObjectRow>(FIND),
+    list: file.prepare<ObjectRow>(LIST),
+    hasFile: file.prepare<unknown>(HAS_FILE),
+    upload: file.prepare<UploadRow>(FIND_UPLOAD),
+    parts: file.prepare<UploadPart>(PARTS),
+    grant: file.prepare<GrantRow>(FIND_GRANT),
+    expiredUploads: file.prepare<{ id: string }>(EXPIRED_UPLOADS),
   };
   return {
     find: ({ bucket, key }) => readObject(prepared.find.get(bucket, key)),

@@ -1,4 +1,5 @@
 import { expect, test } from "bun:test";
+import { readdirSync, readlinkSync } from "node:fs";
 import { join } from "node:path";
 import { ConfigError, createPlatform, defineConfig } from "platform";
 import { temporaryDirectory } from "../support/index.ts";
@@ -38,3 +39,26 @@ test("[CF50] it checks the config, keeps generated secrets, and has its director
   await second.stop();
   expect(second.serviceKey).toBe(first.serviceKey);
 });
+
+test("[CF50] a start that fails, and a stop, leave no file open and no lock behind", async () => {
+  const data = join(temporaryDirectory(), "data");
+  const fcm = { projectId: "p", serviceAccount: join(data, "missing.json") };
+  await expect(createPlatform({ ...config, push: { fcm } }, { data })).rejects.toThrow("missing.json");
+  expect(openFiles(data)).toEqual([]);
+  const platform = await createPlatform({ ...config, kv: { cache: {} } }, { data });
+  await platform.stop();
+  expect(openFiles(data)).toEqual([]);
+});
+
+/** Paths below `directory` that this process has open. */
+function openFiles(directory: string): string[] {
+  const paths = readdirSync("/proc/self/fd").map((name) => {
+    try {
+      return readlinkSync(`/proc/self/fd/${name}`);
+    } catch {
+      // The descriptor that the directory was read with.
+      return "";
+    }
+  });
+  return paths.filter((path) => path.startsWith(directory));
+}
