@@ -13,6 +13,7 @@ VERSION=4.32.5
 SEED=20261
 EXAMPLES=$((10 * ${PLATFORM_FUZZ_ROUNDS:-1}))
 READY_SECONDS=20
+INSTALL_SECONDS=180
 KEY=schemathesis-service-key-0123456789abcdefgh
 
 work=$(mktemp -d)
@@ -31,7 +32,8 @@ skip() {
 
 command -v python3 > /dev/null || skip "there is no python3"
 python3 -m venv "$work/venv" > /dev/null 2>&1 || skip "python3 has no venv"
-"$work/venv/bin/pip" install --quiet --disable-pip-version-check "schemathesis==$VERSION" > "$work/pip.log" 2>&1 ||
+timeout "$INSTALL_SECONDS" "$work/venv/bin/pip" install --quiet --disable-pip-version-check --retries 1 --timeout 15 \
+  "schemathesis==$VERSION" > "$work/pip.log" 2>&1 ||
   skip "it could not be installed: $(tail -n 1 "$work/pip.log")"
 
 cat > "$work/platform.config.ts" << 'CONFIG'
@@ -85,8 +87,12 @@ if [[ -z $url ]]; then
   exit 1
 fi
 
-token=$(curl --silent --show-error "$url/api/auth/signup" --header "content-type: application/json" \
-  --data '{"email":"user@example.com","password":"correct horse battery"}' | sed 's/.*"accessToken":"\([^"]*\)".*/\1/')
+token=$(node_modules/.bin/bun -e '
+  const body = JSON.stringify({ email: "user@example.com", password: "correct horse battery" });
+  const headers = { "content-type": "application/json" };
+  const answer = await fetch(`${process.argv[1]}/api/auth/signup`, { method: "POST", headers, body });
+  if (!answer.ok) throw new Error(await answer.text());
+  console.log((await answer.json()).accessToken);' "$url")
 
 # ask NAME ARGUMENTS…: one run with these credentials.
 failed=0
@@ -101,7 +107,8 @@ ask "as a user" --header "Authorization: Bearer $token" "$@"
 # A request with both credentials counts as the key's, so a wrong token beside it is not looked at.
 ask "with a service key" --header "X-Platform-Service-Key: $KEY" --exclude-checks ignored_auth "$@"
 
-curl --silent --fail --output /dev/null "$url/api/health" || { echo "the server does not answer any more"; failed=1; }
+node_modules/.bin/bun -e 'if (!(await fetch(`${process.argv[1]}/api/health`)).ok) process.exit(1);' "$url" ||
+  { echo "the server does not answer any more"; failed=1; }
 if grep -a '"level":"\(ERROR\|FATAL\)"' "$work/server.log"; then
   echo "the server has logged errors"
   failed=1
