@@ -1,6 +1,6 @@
-import { once } from "node:events";
 import { createWriteStream, existsSync, renameSync, rmSync, statSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
+import { pipeline } from "node:stream/promises";
 import type { Clock } from "../kernel/clock.ts";
 import { VERSION } from "../kernel/version.ts";
 import { ARCHIVE_VERSION, type ArchiveWriter, createArchive, HEADER_ENTRY, MANIFEST_ENTRY } from "./archive.ts";
@@ -133,11 +133,9 @@ async function addPresent(archive: ArchiveWriter, facts: FactsStore, file: { pat
   }
 }
 
+/** Through a file, as an entry of the archive begins with its size. */
 async function writeManifest(path: string, files: Iterable<FileFacts>): Promise<void> {
-  const output = createWriteStream(path);
-  for (const facts of files) {
-    if (!output.write(`${JSON.stringify(facts)}\n`)) await once(output, "drain");
-  }
-  output.end();
-  await once(output, "finish");
+  await pipeline(function* () {
+    for (const facts of files) yield `${JSON.stringify(facts)}\n`;
+  }, createWriteStream(path));
 }

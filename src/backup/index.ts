@@ -95,7 +95,7 @@ export function createBackupsArea(deps: BackupsAreaDeps): BackupsArea {
   };
 }
 
-/** The process that runs it has another working directory, maybe. */
+/** Relative paths are meant from where the server was started. */
 function jobOf({ keep, to }: BackupsConfig, dataDirectory: string): BackupJob {
   return {
     dataDirectory: resolve(dataDirectory),

@@ -70,8 +70,10 @@ function claimPlace(dataDirectory: string): Place {
   const hadLock = existsSync(join(dataDirectory, LOCK_FILE));
   const lock = lockDirectory(dataDirectory);
   const clear = () => {
+    // What somebody else has put there meanwhile is not ours to remove; the folder that says "interrupted" goes last.
     for (const name of readdirSync(dataDirectory)) {
-      if (!isLock(name) && name !== RESTORE_FOLDER) rmSync(join(dataDirectory, name), { recursive: true });
+      if (isOwn(name) && !isLock(name) && name !== RESTORE_FOLDER)
+        rmSync(join(dataDirectory, name), { recursive: true });
     }
     rmSync(join(dataDirectory, RESTORE_FOLDER), { recursive: true, force: true });
   };

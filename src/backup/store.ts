@@ -5,6 +5,8 @@ import { STORAGE_FOLDERS, type StorageFolder } from "./layout.ts";
 import { LOCK_TIMEOUT_MS, STEP_PAGES } from "./limits.ts";
 import type { FileFacts } from "./types.ts";
 
+const SQLITE_FULL = 13;
+
 /**
  * A consistent copy of a database that another process may be writing to, page by page: extensions of its tables are not
  * needed, and rowids stay. Readers and writers go on; only the WAL cannot start over meanwhile. What has been copied goes
@@ -22,10 +24,18 @@ export async function snapshotDatabase(path: string, copyPath: string): Promise<
       fdatasyncSync(copy);
     };
     await backup(source, copyPath, { rate: STEP_PAGES, progress });
+  } catch (cause) {
+    throw withCode(cause);
   } finally {
     if (copy !== null) closeSync(copy);
     source.close();
   }
+}
+
+/** node:sqlite has SQLite's code as a number, where everybody else has a name. */
+function withCode(cause: unknown): unknown {
+  if (!(cause instanceof Error) || !("errcode" in cause) || cause.errcode !== SQLITE_FULL) return cause;
+  return Object.assign(new Error(cause.message, { cause }), { code: "SQLITE_FULL" });
 }
 
 /** What has gone into an archive, or come out of it: a file beside it, so that a million of them need no memory. */

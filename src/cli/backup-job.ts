@@ -1,7 +1,7 @@
 import { runBackupJob } from "../backup/job.ts";
 import { BACKUP_JOB_COMMAND } from "../backup/job-process.ts";
 import { systemClock } from "../kernel/clock.ts";
-import { abortOnStop, stepBack, unlessStopped } from "./backup.ts";
+import { abortOnStop, explained, stepBack } from "./backup.ts";
 import { declareCommand } from "./command.ts";
 import { printAnswer } from "./output.ts";
 
@@ -13,7 +13,7 @@ export const backupJobCommand = declareCommand({
     stepBack();
     const signal = abortOnStop();
     const job = JSON.parse(await Bun.stdin.text());
-    const result = await unlessStopped(signal, "backup", () => runBackupJob(job, { clock: systemClock, signal }));
+    const result = await explained(signal, "backup", () => runBackupJob(job, { clock: systemClock, signal }));
     await printAnswer(JSON.stringify(result));
     return 0;
   },

@@ -2,6 +2,7 @@ import { setPriority } from "node:os";
 import { createBackup } from "../backup/create.ts";
 import { BACKUP_NICENESS } from "../backup/limits.ts";
 import { systemClock } from "../kernel/clock.ts";
+import { isDiskFull } from "../kernel/errors.ts";
 import { declareCommand } from "./command.ts";
 import { dataOption } from "./options.ts";
 import { printNote } from "./output.ts";
@@ -18,7 +19,7 @@ export const backupCommand = declareCommand({
   async run({ args }) {
     stepBack();
     const signal = abortOnStop();
-    const summary = await unlessStopped(signal, "backup", () =>
+    const summary = await explained(signal, "backup", () =>
       createBackup({ dataDirectory: args.data, file: args.file, clock: systemClock, signal }),
     );
     const { fileCount, contentBytes, sizeBytes, elsewhereCount, strangers, strangerCount } = summary;
@@ -50,12 +51,13 @@ export function abortOnStop(): AbortSignal {
   return controller.signal;
 }
 
-/** What is stopped says so, whatever it was doing. */
-export async function unlessStopped<T>(signal: AbortSignal, name: string, work: () => Promise<T>): Promise<T> {
+/** What is stopped says so, whatever it was doing; so does what finds no room, whichever file it was writing. */
+export async function explained<T>(signal: AbortSignal, name: string, work: () => Promise<T>): Promise<T> {
   try {
     return await work();
   } catch (cause) {
     if (signal.aborted) throw new CommandError(`The ${name} was stopped; nothing is left of it`, { cause });
+    if (isDiskFull(cause)) throw new CommandError(`There is no room for the ${name}; nothing is left of it`, { cause });
     throw cause;
   }
 }

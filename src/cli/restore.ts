@@ -1,5 +1,5 @@
 import { restoreBackup } from "../backup/restore.ts";
-import { abortOnStop, unlessStopped } from "./backup.ts";
+import { abortOnStop, explained } from "./backup.ts";
 import { declareCommand } from "./command.ts";
 import { dataOption } from "./options.ts";
 import { printNote } from "./output.ts";
@@ -13,7 +13,7 @@ export const restoreCommand = declareCommand({
   },
   async run({ args }) {
     const signal = abortOnStop();
-    const { header, fileCount, contentBytes, hasSecrets } = await unlessStopped(signal, "restore", () =>
+    const { header, fileCount, contentBytes, hasSecrets } = await explained(signal, "restore", () =>
       restoreBackup({ file: args.file, dataDirectory: args.data, signal }),
     );
     const content = `${plural(fileCount, "file")}, ${sizeText(contentBytes)}`;
