@@ -7,9 +7,9 @@ import { join, resolve } from "node:path";
 const root = resolve(import.meta.dir, "..");
 const read = (path: string): string => readFileSync(join(root, path), "utf8");
 
-/** What stands in the first argument of every `test`, template or not. */
+/** What every `test` is called, those of `test.each([…])(…)` too; of a template, its text. */
 const names = [...new Bun.Glob("{src,tests}/**/*.test.ts").scanSync({ cwd: root })].flatMap((path) =>
-  [...read(path).matchAll(/\btest(?:\.each\([^)]*\))?\(\s*(?:"((?:[^"\\]|\\.)*)"|`((?:[^`\\]|\\.)*)`)/g)].map(
+  [...read(path).matchAll(/(?:\btest(?:\.\w+)*|\]\))\(\s*(?:"((?:[^"\\]|\\.)*)"|`((?:[^`\\]|\\.)*)`)/g)].map(
     ([, plain, template]) => plain ?? template ?? "",
   ),
 );
