@@ -1,8 +1,18 @@
 import { AppError, badRequest, tooLarge, unsupportedMediaType } from "../kernel/errors.ts";
-import { isJsonObject, isWithinDepth, JSON_DEPTH_MAX, type JsonObject, type JsonValue } from "../kernel/json.ts";
+import {
+  isJsonObject,
+  isTextWithinDepth,
+  isWithinDepth,
+  JSON_DEPTH_MAX,
+  type JsonObject,
+  type JsonValue,
+} from "../kernel/json.ts";
 
 /** Bytes of a JSON body where the config says nothing. Decisions 2. */
 export const BODY_MAX_BYTES = 10 * 1024 * 1024;
+
+/** Characters from which on a look at the text before it is parsed is worth its time. */
+const SCANNED_LENGTH_MIN = 256 * 1024;
 
 /** The body as JSON. Errors: 415 for another or no content type, 413 over `maxBytes`, 400 for what is not JSON. Decisions 13. */
 export async function readJson(request: Request, maxBytes: number): Promise<JsonValue> {
@@ -11,13 +21,15 @@ export async function readJson(request: Request, maxBytes: number): Promise<Json
     throw unsupportedMediaType(`The body must be application/json, got ${contentType ?? "no content type"}`);
   }
   const text = await readText(request, maxBytes);
+  const tooDeep = () => badRequest(`The body nests deeper than ${JSON_DEPTH_MAX} levels`);
+  if (text.length > SCANNED_LENGTH_MIN && !isTextWithinDepth(text)) throw tooDeep();
   let value: JsonValue;
   try {
     value = JSON.parse(text);
   } catch {
     throw badRequest(text === "" ? "The body is empty, JSON is wanted" : "The body is not valid JSON");
   }
-  if (!isWithinDepth(value)) throw badRequest(`The body nests deeper than ${JSON_DEPTH_MAX} levels`);
+  if (!isWithinDepth(value)) throw tooDeep();
   return value;
 }
 

@@ -2,7 +2,7 @@ import type { Player } from "../config/room-types.ts";
 import type { Socket, SocketHandler } from "../http/sockets.ts";
 import type { Clock } from "../kernel/clock.ts";
 import { AppError } from "../kernel/errors.ts";
-import { isJsonObject, type JsonObject, type JsonValue } from "../kernel/json.ts";
+import { isJsonObject, isWithinDepth, JSON_DEPTH_MAX, type JsonObject, type JsonValue } from "../kernel/json.ts";
 import type { Logger } from "../kernel/logger.ts";
 import { isPromise, type MaybePromise } from "../kernel/maybe-promise.ts";
 import { CLOSE_GOING_AWAY, CLOSE_PROTOCOL, CLOSE_SESSION_REVOKED, CLOSE_TRY_LATER } from "./close-codes.ts";
@@ -94,6 +94,10 @@ export class RoomSocket implements SocketHandler, RoomConnection {
     }
     if (!isJsonObject(message)) {
       this.#error("INVALID_MESSAGE", "A message must be a JSON object");
+      return;
+    }
+    if (!isWithinDepth(message)) {
+      this.send(errorMessage("INVALID_MESSAGE", `A message nests at most ${JSON_DEPTH_MAX} levels`, requestId));
       return;
     }
     this.#enqueue(message);

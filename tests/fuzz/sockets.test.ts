@@ -131,7 +131,9 @@ function attack(r: Random, protocol: Protocol): Uint8Array {
       // Twice the same member: the last one counts, for the parser and for whoever looks at it.
       return text(json.replace("{", '{"type":"ping",'));
     case 6:
-      return text(message);
+      return text(
+        r.chance(0.8) ? message : json.replace(/\}$/, `,"payload":${"[".repeat(40_000)}${"]".repeat(40_000)}}`),
+      );
     default:
       return text(mutated(r, message));
   }

@@ -162,6 +162,15 @@ test("[RM9] what cannot be done is said with its requestId, and the connection s
   await socket.expect({ type: "pong" });
 });
 
+test("[RM9] a message that nests without end reaches no handler", async () => {
+  const socket = await enter(ann, "nested");
+  const brackets = 30_000;
+  const payload = `${"[".repeat(brackets)}${"]".repeat(brackets)}`;
+  socket.send(`{"type":"send","actionType":"whoami","requestId":"deep","payload":${payload}}`);
+  expect(await socket.nextOf("error")).toMatchObject({ code: "INVALID_MESSAGE", requestId: "deep" });
+  expect(await act(socket, "whoami")).toMatchObject({ type: "action_result" });
+});
+
 test("[RM10] a session that ends takes its connections with it", async () => {
   const cid = await signIn(platform);
   const joined = await enter(cid, "revoked", "open");
