@@ -3,6 +3,9 @@ import { join } from "node:path";
 import { until } from "../http/storage-support.ts";
 import type { TestPlatform } from "../support/index.ts";
 
+/** On a machine that does much else. */
+export const PATIENCE_MS = 30_000;
+
 /** What is answered before it is on disk, told by how often it was done. */
 export interface LateThing {
   answered: number;
@@ -44,7 +47,7 @@ function savedNow(platform: TestPlatform, thing: keyof LateThings): number {
 export async function noteSaved(platform: TestPlatform, late: LateThings, isPatient: boolean): Promise<void> {
   for (const name of ["room", "events"] as const) {
     const { answered } = late[name];
-    if (isPatient) await until(`${name} are saved`, () => savedNow(platform, name) >= answered);
+    if (isPatient) await until(`${name} are saved`, () => savedNow(platform, name) >= answered, PATIENCE_MS);
     late[name].saved = savedNow(platform, name);
   }
 }

@@ -16,7 +16,7 @@ import { random as seeded, testSeed } from "../support/random.ts";
 import { attemptStart } from "../support/start-attempt.ts";
 import { CONFIG } from "./config.ts";
 import { faultsOfFiles } from "./files.ts";
-import { type LateThings, noteSaved, nothingLate } from "./late.ts";
+import { type LateThings, noteSaved, nothingLate, PATIENCE_MS } from "./late.ts";
 import { Ledger, RefusedError } from "./ledger.ts";
 import { observe } from "./observe.ts";
 import { KINDS, step } from "./writers.ts";
@@ -164,7 +164,7 @@ async function compareBytes(platform: TestPlatform): Promise<void> {
     sqlite.close();
     return rows.flat().map(String).sort().join();
   };
-  await until("bytes without a record are gone", () => bytesOnDisk(platform).sort().join() === named());
+  await until("bytes without a record are gone", () => bytesOnDisk(platform).sort().join() === named(), PATIENCE_MS);
 }
 
 test(`[TB66, DB24, ST80, RM33, AN5] a server killed under mixed load has all that it acknowledged, and nothing by halves (seed ${SEED}, ${ROUNDS} rounds)`, async () => {

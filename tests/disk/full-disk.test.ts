@@ -27,6 +27,8 @@ const CONFIG = `{
 }`;
 /** More than any file has left over in the pages that it holds. */
 const BIG = "x".repeat(50_000);
+/** On a machine that does much else. */
+const PATIENCE_MS = 20_000;
 const METADATA = { text: "x".repeat(12_000) };
 /** A red pixel. */
 const PNG = Buffer.from(
@@ -177,7 +179,7 @@ describe.if(disk !== null)("a disk that is full", () => {
     // The room goes on in memory, and is saved when that works again.
     socket.send({ type: "send", actionType: "set", payload: { text: BIG }, requestId: "1" });
     await socket.nextOf("action_result");
-    while (!platform.stderr().includes("rooms.db")) await Bun.sleep(20);
+    await until("its save has failed", () => platform.stderr().includes("rooms.db"), PATIENCE_MS);
     const answered = await statuses(reads);
     expect(answered).toEqual(Object.fromEntries(Object.keys(reads).map((name) => [name, 200])));
     expect((await service.get(`${notes}/one`)).body["text"]).toBe("a word to find");
@@ -199,10 +201,10 @@ describe.if(disk !== null)("a disk that is full", () => {
       (await service.get("/api/analytics/events", { query: { metric: "count", event: "full" } })).body["totalEvents"];
     disk?.fill();
     const tracked = await service.post("/api/analytics/track", { events: [{ name: "full" }] });
-    await until("their file is found full", () => platform.stderr().includes("analytics.db"));
+    await until("their file is found full", () => platform.stderr().includes("analytics.db"), PATIENCE_MS);
     disk?.free();
     expect(tracked.status).toBe(200);
-    await until("they are written", async () => (await eventCount()) === 1);
+    await until("they are written", async () => (await eventCount()) === 1, PATIENCE_MS);
   });
 
   test("[DB52] a full disk is reported once for each file, not with every write", async () => {

@@ -45,11 +45,11 @@ export function bytesOnDisk(platform: TestPlatform, place = ""): string[] {
     .map((entry) => entry.name);
 }
 
-/** Until `probe` gives true; fails after five seconds. */
-export async function until(what: string, probe: () => boolean | Promise<boolean>): Promise<void> {
-  const giveUpAt = Date.now() + 5_000;
+/** Until `probe` gives true; fails after `timeoutMs`, which is longer where much has to happen. */
+export async function until(what: string, probe: () => boolean | Promise<boolean>, timeoutMs = 5_000): Promise<void> {
+  const giveUpAt = Date.now() + timeoutMs;
   while (!(await probe())) {
-    if (Date.now() > giveUpAt) throw new Error(`not within five seconds: ${what}`);
+    if (Date.now() > giveUpAt) throw new Error(`not within ${timeoutMs} ms: ${what}`);
     await Bun.sleep(20);
   }
 }
