@@ -62,46 +62,7 @@ export function createTableSubscriptions(deps: { feeds: Feeds; tables: TableDoor
     return feeds.acquire(channel.address, channel, key, { access, filter });
   };
 
-  const turn = (): Promise<void> => new Promise((resolve) => clock.after(0, resolve));
-
-  /** Sends what follows `position`, at the pace of the reader, and joins the live audience where the two meet. */
-  const catchUp = async (connection: Connection, subscription: TableSubscription, position: number): Promise<void> => {
-    const { log } = subscription.feed;
-    const { docId } = subscription.channel;
-    subscription.isCatchingUp = true;
-    let at = position;
-    let sliceCount = 0;
-    while (!subscription.isEnded && at !== subscription.audience.position) {
-      // This one has seen what the others of its audience still wait for: joined now, it would see that again.
-      if (at > subscription.audience.position) {
-        await subscription.audience.advanced();
-        continue;
-      }
-      // Overtaken by the bounded log: only a new subscription can tell the client what to do.
-      if (!log.reaches(at)) return connection.closeAsSlow();
-      const group = log.groupAfter(at);
-      const entries = docId === null ? group : group.filter((entry) => entry.change.id === docId);
-      const { audience } = subscription;
-      const types = changeTypesFor(audience.view, entries);
-      const settled = isPromise(types) ? await types : types;
-      if (subscription.isEnded) return;
-      for (const message of audience.encode(entries, settled)) connection.sendText(message);
-      at = group.at(-1)?.seq ?? subscription.audience.position;
-      sliceCount += group.length;
-      if (connection.isClosed) return;
-      if (connection.waitingBytes > REPLAY_WAITING_MAX_BYTES) await connection.drained();
-      else if (sliceCount >= REPLAY_SLICE_CHANGES) {
-        sliceCount = 0;
-        await turn();
-      }
-    }
-    if (subscription.isEnded) return;
-    subscription.isCatchingUp = false;
-    subscription.audience.topic.join(connection);
-  };
-  const start = (connection: Connection, subscription: TableSubscription, position: number): void => {
-    catchUp(connection, subscription, position).catch(() => connection.closeAsSlow());
-  };
+  const start = createReplays(clock);
 
   return {
     parseFilters(channel, { filters, orFilters }) {
@@ -145,6 +106,52 @@ export function createTableSubscriptions(deps: { feeds: Feeds; tables: TableDoor
       subscription.audience.topic.leave(connection);
       feeds.release(subscription.feed, subscription.channel, subscription.audience);
     },
+  };
+}
+
+/**
+ * Sends what follows `position`, at the pace of the reader, and joins the live audience where the two meet. The one way in,
+ * also for those who begin with what is live.
+ */
+function createReplays(clock: Clock) {
+  const turn = (): Promise<void> => new Promise((resolve) => clock.after(0, resolve));
+
+  const catchUp = async (connection: Connection, subscription: TableSubscription, position: number): Promise<void> => {
+    const { log } = subscription.feed;
+    const { docId } = subscription.channel;
+    subscription.isCatchingUp = true;
+    let at = position;
+    let sliceCount = 0;
+    while (!subscription.isEnded && at !== subscription.audience.position) {
+      // This one has seen what the others of its audience still wait for: joined now, it would see that again.
+      if (at > subscription.audience.position) {
+        await subscription.audience.advanced();
+        continue;
+      }
+      // Overtaken by the bounded log: only a new subscription can tell the client what to do.
+      if (!log.reaches(at)) return connection.closeAsSlow();
+      const group = log.groupAfter(at);
+      const entries = docId === null ? group : group.filter((entry) => entry.change.id === docId);
+      const { audience } = subscription;
+      const types = changeTypesFor(audience.view, entries);
+      const settled = isPromise(types) ? await types : types;
+      if (subscription.isEnded) return;
+      for (const message of audience.encode(entries, settled)) connection.sendText(message);
+      at = group.at(-1)?.seq ?? subscription.audience.position;
+      sliceCount += group.length;
+      if (connection.isClosed) return;
+      if (connection.waitingBytes > REPLAY_WAITING_MAX_BYTES) await connection.drained();
+      else if (sliceCount >= REPLAY_SLICE_CHANGES) {
+        sliceCount = 0;
+        await turn();
+      }
+    }
+    if (subscription.isEnded) return;
+    subscription.isCatchingUp = false;
+    subscription.audience.topic.join(connection);
+  };
+  return (connection: Connection, subscription: TableSubscription, position: number): void => {
+    catchUp(connection, subscription, position).catch(() => connection.closeAsSlow());
   };
 }
 
