@@ -63,6 +63,9 @@ export function sectionText(
   ].join("\n");
 }
 
+/** Written by hand, and always the last. */
+const COMMENTARY = "## What falls short\n";
+
 /** The report with this section in it, new or in the place of its last measurement; the others stay as they are. */
 export function withSection(report: string, title: string, text: string): string {
   const [, ...parts] = report.split(/^(?=## )/m);
@@ -70,5 +73,6 @@ export function withSection(report: string, title: string, text: string): string
   const place = sections.findIndex((part) => part.startsWith(`## ${title}\n`));
   if (place === -1) sections.push(text.trimEnd());
   else sections[place] = text.trimEnd();
+  sections.sort((a, b) => Number(a.startsWith(COMMENTARY)) - Number(b.startsWith(COMMENTARY)));
   return `${[HEADER.trimEnd(), ...sections].join("\n\n")}\n`;
 }
