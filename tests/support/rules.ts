@@ -76,9 +76,7 @@ interface Leaf {
   says: GeneratedRule["says"];
 }
 
-export const OWNERS = ["ann", "bob"] as const;
-
-/** A tuple on the records of `randomRecord`, whose value fits its field. `owner` is filled in by the caller. */
+/** A tuple on the records of `randomRecord`, whose value fits its field. */
 export function randomTuple(r: Random, ids: readonly string[]): Tuple {
   const tuples: readonly (() => Tuple)[] = [
     () => ["n", r.pick(["==", "!=", ">", ">=", "<", "<="]), r.below(6)],
@@ -107,8 +105,10 @@ export const randomRecord = (r: Random, ids: readonly string[]): JsonObject => (
 const ODD = ["1", '"yes"', "null", "undefined", "({})", "0", "[[1]]", '[["nothing", "==", 1]]', "new Date(0)"];
 const THROWS = '(() => { throw new Error("a rule of the test throws"); })()';
 
-function leaf(r: Random, ids: readonly string[], looksAtRecord: boolean): Leaf {
-  const kind = r.below(looksAtRecord ? 9 : 7);
+/** `parameters`: what the rule is declared with after `auth`. */
+function leaf(r: Random, ids: readonly string[], parameters: readonly string[]): Leaf {
+  // The first seven need no record, the next two do, the last one what the record becomes.
+  const kind = r.below(7 + (parameters.includes("record") ? 2 : 0) + (parameters.includes("next") ? 1 : 0));
   if (kind === 0) return { source: "false", says: () => false };
   if (kind === 1) return { source: r.pick(ODD), says: () => false };
   if (kind === 2) return { source: THROWS, says: () => false };
@@ -127,14 +127,15 @@ function leaf(r: Random, ids: readonly string[], looksAtRecord: boolean): Leaf {
     return { source: "record.owner === auth?.id", says: (auth, record) => record["owner"] === auth?.id };
   }
   const bound = r.below(5);
+  if (kind === 9) return { source: `next.n !== ${bound}`, says: (_auth, _record, next) => next["n"] !== bound };
   return { source: `record.n >= ${bound}`, says: (_auth, record) => Number(record["n"]) >= bound };
 }
 
 /** A branch by who asks, or none. */
-function expression(r: Random, ids: readonly string[], looksAtRecord: boolean): Leaf {
-  const first = leaf(r, ids, looksAtRecord);
+function expression(r: Random, ids: readonly string[], parameters: readonly string[]): Leaf {
+  const first = leaf(r, ids, parameters);
   if (r.chance(0.4)) return first;
-  const second = leaf(r, ids, looksAtRecord);
+  const second = leaf(r, ids, parameters);
   const [condition, isTrue] = r.pick<readonly [string, (auth: Auth) => boolean]>([
     ["auth === null", (auth) => auth === null],
     ['auth?.role === "editor"', (auth) => auth?.role === "editor"],
@@ -159,11 +160,9 @@ export function randomRule(
     return { source: String(says), looksAtRecord: false, says: () => says };
   }
   const looksAtRecord = record === "may look at the record" && r.chance(0.5);
-  const { source, says } = expression(r, ids, looksAtRecord);
-  const names = ["auth", ...(looksAtRecord ? parameters : [])].join(", ");
+  const declared = looksAtRecord ? parameters : [];
+  const { source, says } = expression(r, ids, declared);
   const isAsync = r.chance(0.35);
-  const body = isAsync
-    ? `{ await Bun.sleep(0); return ${source}; }`
-    : `${source.startsWith("{") ? `(${source})` : source}`;
-  return { source: `${isAsync ? "async " : ""}(${names}) => ${body}`, looksAtRecord, says };
+  const body = isAsync ? `{ await Bun.sleep(0); return ${source}; }` : source;
+  return { source: `${isAsync ? "async " : ""}(${["auth", ...declared].join(", ")}) => ${body}`, looksAtRecord, says };
 }
