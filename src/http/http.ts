@@ -8,7 +8,7 @@ import { isPromise, type MaybePromise } from "../kernel/maybe-promise.ts";
 import { readJson, readJsonObject } from "./body.ts";
 import type { Cors } from "./cors.ts";
 import { JsonText, Reply } from "./reply.ts";
-import { SECURITY_HEADERS } from "./security-headers.ts";
+import { NOSNIFF, SHOWN_HEADERS } from "./security-headers.ts";
 
 /** What a handler knows of its request. */
 export interface RequestContext {
@@ -181,7 +181,7 @@ export function createHttp(deps: HttpDeps): Http {
 function createRespond(cors: Cors): (request: Request, requestId: string, value: unknown) => Response {
   return (request, requestId, value) => {
     if (value instanceof Response) {
-      const headers: Record<string, string> = { ...SECURITY_HEADERS, "x-request-id": requestId };
+      const headers: Record<string, string> = { ...SHOWN_HEADERS, "x-request-id": requestId };
       cors.decorate(headers, request);
       for (const [name, text] of Object.entries(headers)) value.headers.set(name, text);
       return value;
@@ -191,8 +191,7 @@ function createRespond(cors: Cors): (request: Request, requestId: string, value:
     const headers: Record<string, string> = {
       "content-type": "application/json",
       "x-request-id": requestId,
-      "x-content-type-options": SECURITY_HEADERS["x-content-type-options"],
-      "referrer-policy": SECURITY_HEADERS["referrer-policy"],
+      "x-content-type-options": NOSNIFF["x-content-type-options"],
     };
     cors.decorate(headers, request);
     if (reply?.headers !== undefined) Object.assign(headers, reply.headers);

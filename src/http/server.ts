@@ -2,7 +2,7 @@ import { type AnyElysia, Elysia } from "elysia";
 import { AppError, notFound } from "../kernel/errors.ts";
 import type { Cors } from "./cors.ts";
 import type { Http } from "./http.ts";
-import { SECURITY_HEADERS } from "./security-headers.ts";
+import { NOSNIFF } from "./security-headers.ts";
 
 const METHODS = ["GET", "POST", "PUT", "PATCH", "DELETE"] as const;
 
@@ -30,7 +30,7 @@ export function createServer(http: Http, cors: Cors): AnyElysia {
     const allow = allowedMethods(pathname);
     if (request.method === "OPTIONS" && allow.length > 0) {
       const headers = cors.preflight(request, allow.join(", "));
-      const common = { ...SECURITY_HEADERS, "x-request-id": http.nextRequestId() };
+      const common = { ...NOSNIFF, "x-request-id": http.nextRequestId() };
       return new Response(null, { status: 204, headers: { ...headers, ...common } });
     }
     if (request.method === "HEAD" && allow.includes("GET")) {
