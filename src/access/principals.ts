@@ -10,7 +10,7 @@ export const SERVICE_KEY_HEADER = "x-platform-service-key";
 export interface Principals {
   /**
    * Who sends these headers: a service key counts before a token. Errors: 401 `Invalid service key`, `Invalid token`,
-   * `Token expired`; 403 for a key used from elsewhere. `address` is asked for only where a service key is given.
+   * `Token expired`; 403 for a key used from elsewhere. `address` is asked for only where a service key is bound to some.
    */
   ofHeaders(headers: Headers, address: () => string): MaybePromise<Principal>;
   /** The same for a bare access token, as WebSocket messages carry it. */
@@ -38,7 +38,7 @@ export function createPrincipals(deps: {
     ofToken,
     ofHeaders(headers, address) {
       const key = headers.get(SERVICE_KEY_HEADER);
-      if (key !== null) return deps.serviceKeys.identify(key, address());
+      if (key !== null) return deps.serviceKeys.identify(key, address);
       const authorization = headers.get("authorization");
       if (authorization === null) return ANONYMOUS;
       if (!/^bearer /i.test(authorization)) throw unauthorized("Invalid token");

@@ -1,4 +1,4 @@
-import { createHash, timingSafeEqual } from "node:crypto";
+import { timingSafeEqual } from "node:crypto";
 import ipaddr from "ipaddr.js";
 import type { ServiceKeyConfig } from "../config/types.ts";
 import type { Clock } from "../kernel/clock.ts";
@@ -7,12 +7,15 @@ import type { Principal } from "./principal.ts";
 import { createScopes, EVERY_SCOPE } from "./scopes.ts";
 
 export interface ServiceKeys {
-  /** Errors: 401 `Invalid service key` for an unknown, empty or expired key; 403 from an address outside its `ips`. */
-  identify(key: string, address: string): Principal;
+  /**
+   * Errors: 401 `Invalid service key` for an unknown, empty or expired key; 403 from an address outside its `ips`. `address`
+   * is asked for only where a key has any.
+   */
+  identify(key: string, address: () => string): Principal;
 }
 
 interface KnownKey {
-  digest: Buffer;
+  digest: Uint8Array;
   expiresAtMs: number;
   ranges: readonly AddressRange[] | null;
   principal: Principal;
@@ -21,7 +24,10 @@ interface KnownKey {
 type AddressRange = [ipaddr.IPv4 | ipaddr.IPv6, number];
 
 /** Digests are of one length, so that comparing them tells nothing of a key, its length included. */
-const digestOf = (key: string): Buffer => createHash("sha256").update(key).digest();
+const digestOf = (key: string, into = new Uint8Array(Bun.SHA256.byteLength)): Uint8Array => {
+  Bun.SHA256.hash(key, into);
+  return into;
+};
 
 export function createServiceKeys(deps: {
   rootKey: string;
@@ -36,16 +42,18 @@ export function createServiceKeys(deps: {
   };
   const known = [root, ...Object.entries(deps.declared).map(([name, config]) => knownKey(name, config))];
 
+  // Of the key that is asked about: one array serves all requests, one after the other.
+  const digest = new Uint8Array(Bun.SHA256.byteLength);
   return {
     identify(key, address) {
-      const digest = digestOf(key);
+      digestOf(key, digest);
       // Every key is compared, also after a match: the time says nothing about which one it was.
       let found: KnownKey | null = null;
       for (const candidate of known) if (timingSafeEqual(candidate.digest, digest)) found = candidate;
       if (key === "" || found === null || found.expiresAtMs <= deps.clock.now()) {
         throw new InvalidServiceKey();
       }
-      if (found.ranges !== null && !isWithin(address, found.ranges)) throw forbidden();
+      if (found.ranges !== null && !isWithin(address(), found.ranges)) throw forbidden();
       return found.principal;
     },
   };
