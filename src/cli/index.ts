@@ -37,6 +37,8 @@ export async function runCommandLine(rawArgs: readonly string[]): Promise<number
   try {
     return await dispatch(rawArgs);
   } catch (cause) {
+    // Whoever reads the output has seen enough, as `head` does.
+    if (cause instanceof Error && "code" in cause && cause.code === "EPIPE") return EXIT_FAILED;
     const isUsage = cause instanceof UsageError || isCittyError(cause);
     const isExpected =
       isUsage || cause instanceof CommandError || cause instanceof ConfigError || cause instanceof SecretsError;

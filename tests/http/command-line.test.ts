@@ -115,6 +115,12 @@ describe("usage", () => {
     expect(stdout).toContain("Permission is hereby granted");
   });
 
+  test("[CL23] a reader that has seen enough is no error to be told of", async () => {
+    const piped = ["sh", "-c", '"$@" | head -n 1', "sh", ...platformCommand(), "--licenses"];
+    const { stdout, stderr } = Bun.spawnSync(piped, { stderr: "pipe" });
+    expect([stdout.toString().split("\n").length, stderr.toString()]).toEqual([2, ""]);
+  });
+
   const WRONG: [args: string[], words: string][] = [
     [[], "USAGE"],
     [["strat"], 'unknown command "strat" (did you mean "start"?)'],
