@@ -50,3 +50,20 @@ test("[ST4] a body that is not as long as it says is refused", async () => {
   const problem = await Array.fromAsync(bodyChunks(request, testClock())).catch((cause: unknown) => cause);
   expect(problem).toMatchObject({ status: 400 });
 });
+
+test("[ST7] a chunk's memory is given back when the next one is asked for", async () => {
+  const { request, send, end } = bodyOf();
+  send("one");
+  send("two");
+  end();
+  const seen: [text: string, bytesLeftBefore: number | null][] = [];
+  let before: Uint8Array | null = null;
+  for await (const chunk of bodyChunks(request, testClock())) {
+    seen.push([new TextDecoder().decode(chunk), before?.byteLength ?? null]);
+    before = chunk;
+  }
+  expect(seen).toEqual([
+    ["one", null],
+    ["two", 0],
+  ]);
+});
