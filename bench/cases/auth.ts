@@ -136,7 +136,7 @@ async function hashMs(options: { memoryCost: number; timeCost: number }): Promis
 export async function measureAuth(argon2: { memoryKiB: number; passes: number }): Promise<AuthFigures> {
   const directory = temporaryDirectory();
   const platform = await testPlatform({
-    config: { rateLimits: { auth: UNLIMITED, signup: UNLIMITED, signin: UNLIMITED }, analytics: { requestLog: false } },
+    config: { rateLimits: { auth: UNLIMITED, signup: UNLIMITED, signin: UNLIMITED } },
   });
   try {
     await platform.service.post("/api/auth/admin/users", { email: "bench@example.com", password: PASSWORD });

@@ -104,7 +104,6 @@ export async function measurePush(): Promise<PushFigures> {
   const platform = await testPlatform({
     config: {
       ...{ auth: { anonymous: true }, rateLimits: { auth: often, signup: often }, push: { fcm: fcm.config } },
-      analytics: { requestLog: false },
     },
   });
   try {

@@ -15,7 +15,6 @@ const CHANNEL = "realtime:shared:ticks";
 const CONFIG = `{
   databases: { shared: { tables: { ticks: { schema: { n: { type: "integer" }, note: { type: "string" } },
     access: { read: true, insert: true } } } } },
-  analytics: { requestLog: false },
 }`;
 const RECORD = { n: 1, note: "x".repeat(100) };
 

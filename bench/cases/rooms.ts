@@ -14,7 +14,6 @@ const IDLE_STATE_BYTES = 100_000;
 const IDLE_TIMEOUT_MS = 500;
 
 const CONFIG = `{
-  analytics: { requestLog: false },
   rooms: { game: {
     messageRate: 100000,
     idleTimeout: ${IDLE_TIMEOUT_MS},

@@ -2,10 +2,9 @@ import { Database } from "bun:sqlite";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { SERVICE_KEY, type TestPlatform, temporaryDirectory, testPlatform } from "../../tests/support/index.ts";
+import { compareByTurns, WRK_RESULT } from "./wrk.ts";
 
 const CONNECTIONS = 16;
-const ROUND_SECONDS = 3;
-const ROUNDS = 5;
 const FILE_BYTES = 1024 * 1024;
 /** As browsers write them. */
 const BOUNDARY = "----WebKitFormBoundary7MA4YWxkTrZu0gW";
@@ -23,16 +22,6 @@ export interface StorageFigures {
   listP50Ms: number;
   listP99Ms: number;
 }
-
-interface Round {
-  perSecond: number;
-  p99Ms: number;
-}
-
-const RESULT = `done = function(summary, latency)
-  local errors = summary.errors.status + summary.errors.connect + summary.errors.read + summary.errors.timeout
-  io.write(string.format("RESULT %f %f %d", summary.requests / summary.duration * 1e6, latency:percentile(99) / 1e3, errors))
-end`;
 
 /** wrk's script for uploads: the same form to the server and to the floor, each connection a key of its own. */
 function uploadScript(directory: string): string {
@@ -55,48 +44,19 @@ function uploadScript(directory: string): string {
        n = n + 1
        return requests[n % ${CONNECTIONS}]
      end
-     ${RESULT}`,
+     ${WRK_RESULT}`,
   );
   return path;
 }
 
 function downloadScript(directory: string): string {
   const path = join(directory, "download.lua");
-  writeFileSync(path, RESULT);
+  writeFileSync(path, WRK_RESULT);
   return path;
-}
-
-async function load(url: string, path: string): Promise<Round> {
-  const args = ["-t1", `-c${CONNECTIONS}`, `-d${ROUND_SECONDS}`, "-s", path, url];
-  const wrk = Bun.spawn(["wrk", ...args], { stdout: "pipe", stderr: "inherit" });
-  const [, perSecond, p99Ms, errors] = /RESULT (\S+) (\S+) (\d+)/.exec(await new Response(wrk.stdout).text()) ?? [];
-  if (perSecond === undefined || errors !== "0")
-    throw new Error(`wrk against ${url}: ${errors ?? "no"} errors reported`);
-  return { perSecond: Number(perSecond), p99Ms: Number(p99Ms) };
 }
 
 const at = (numbers: readonly number[], share: number): number =>
   numbers.toSorted((a, b) => a - b)[Math.floor((numbers.length - 1) * share)] ?? Number.NaN;
-
-/** The server and the floor by turns, so that the machine's moods meet both. */
-async function compare(urls: readonly [ours: string, floor: string], path: string) {
-  const rounds: [Round, Round][] = [];
-  for (let round = 0; round < ROUNDS; round++) rounds.push([await load(urls[0], path), await load(urls[1], path)]);
-  return {
-    perSecond: at(
-      rounds.map(([ours]) => ours.perSecond),
-      0.5,
-    ),
-    p99Ms: at(
-      rounds.map(([ours]) => ours.p99Ms),
-      0.5,
-    ),
-    floorPerSecond: at(
-      rounds.map(([, floor]) => floor.perSecond),
-      0.5,
-    ),
-  };
-}
 
 /** Records alone: a list never looks at the bytes. Written while the server is down, as 100,000 uploads take long. */
 async function fillBucket(platform: TestPlatform): Promise<void> {
@@ -145,7 +105,6 @@ export async function measureStorage(): Promise<StorageFigures> {
   const platform = await testPlatform({
     config: {
       storage: { buckets: { files: { access: { read: true } }, listed: {} } },
-      analytics: { requestLog: false },
     },
   });
   const floor = Bun.spawn([process.execPath, join(import.meta.dir, "../storage-floor.ts"), directory, file], {
@@ -158,8 +117,14 @@ export async function measureStorage(): Promise<StorageFigures> {
     form.append("key", "file");
     form.append("file", Bun.file(file));
     await platform.service.fetch("/api/storage/files/upload", { method: "POST", body: form });
-    const down = await compare([`${platform.url}/api/storage/files/file`, floorUrl], downloadScript(directory));
-    const up = await compare([platform.url, floorUrl], uploadScript(directory));
+    const down = await compareByTurns([`${platform.url}/api/storage/files/file`, floorUrl], {
+      script: downloadScript(directory),
+      connections: CONNECTIONS,
+    });
+    const up = await compareByTurns([platform.url, floorUrl], {
+      script: uploadScript(directory),
+      connections: CONNECTIONS,
+    });
     await fillBucket(platform);
     const lists = await listLatencies(platform);
     return {

@@ -28,7 +28,6 @@ const CONFIG = {
     words: { dimensions: EMBEDDING_DIMENSIONS },
     products: { dimensions: EMBEDDING_DIMENSIONS, metric: "dot-product" },
   },
-  analytics: { requestLog: false },
 };
 
 const quantile = (numbers: readonly number[], part: number): number =>

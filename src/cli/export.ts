@@ -3,7 +3,7 @@ import { createWriteStream, renameSync, rmSync } from "node:fs";
 import type { FieldType } from "../config/types.ts";
 import { isJsonObject, type JsonObject } from "../kernel/json.ts";
 import { declareCommand } from "./command.ts";
-import { printNote } from "./output.ts";
+import { outputFailure, printNote } from "./output.ts";
 import { formatCell, formatRow } from "./transfer/csv-cells.ts";
 import { type Door, doorOptions, openDoor, requireOk } from "./transfer/door.ts";
 import { formatOf } from "./transfer/format.ts";
@@ -118,8 +118,9 @@ async function writeRecords(
     }
   } catch (cause) {
     if (temporary !== null) rmSync(temporary, { force: true });
-    if (!isSystemError(cause)) throw cause;
-    throw new CommandError(`${file ?? "Standard output"} cannot be written: ${cause.message}`, { cause });
+    const failure = file === null ? outputFailure(cause) : cause;
+    if (!isSystemError(failure)) throw failure;
+    throw new CommandError(`${file ?? "Standard output"} cannot be written: ${failure.message}`, { cause });
   } finally {
     progress.end();
   }

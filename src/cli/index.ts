@@ -5,7 +5,7 @@ import { ConfigError } from "../config/problems.ts";
 import { SecretsError } from "../config/secrets.ts";
 import { closestName } from "../kernel/closest-name.ts";
 import { VERSION } from "../kernel/version.ts";
-import { printAnswer, printNote } from "./output.ts";
+import { printAnswer, printNote, ReaderGone } from "./output.ts";
 import { CommandError, UsageError } from "./usage-error.ts";
 
 const EXIT_FAILED = 1;
@@ -37,8 +37,8 @@ export async function runCommandLine(rawArgs: readonly string[]): Promise<number
   try {
     return await dispatch(rawArgs);
   } catch (cause) {
-    // Whoever reads the output has seen enough, as `head` does.
-    if (cause instanceof Error && "code" in cause && cause.code === "EPIPE") return EXIT_FAILED;
+    // There is nobody to tell.
+    if (cause instanceof ReaderGone) return EXIT_FAILED;
     const isUsage = cause instanceof UsageError || isCittyError(cause);
     const isExpected =
       isUsage || cause instanceof CommandError || cause instanceof ConfigError || cause instanceof SecretsError;

@@ -3,7 +3,7 @@ import * as platformModule from "../index.ts";
 import { declareCommand } from "./command.ts";
 import { createLogger } from "./logs.ts";
 import { parsePort } from "./options.ts";
-import { printAnswer } from "./output.ts";
+import { printAnswer, ReaderGone } from "./output.ts";
 import { serveOptions } from "./serve-options.ts";
 import { stopSignal } from "./signals.ts";
 
@@ -25,7 +25,11 @@ export const startCommand = declareCommand({
     const keyLine = platform.newServiceKey === null ? "" : `\nroot service key: ${platform.newServiceKey}`;
     try {
       const { url } = await platform.listen({ host: args.host, port });
-      await printAnswer(`platform listening on ${url}${keyLine}`);
+      await printAnswer(`platform listening on ${url}${keyLine}`).catch((cause: unknown) => {
+        // A server is there for its clients: whether somebody reads its first lines does not end it.
+        if (!(cause instanceof ReaderGone)) throw cause;
+        logger.warn("nobody reads the standard output");
+      });
       await stopped;
     } catch (cause) {
       // It is generated once and so must be shown once, also when the port is taken.

@@ -47,12 +47,12 @@ export function createAudience(deps: {
   let waitingCount = 0;
   let isAwaiting = false;
   let delivered = log.head;
-  let advance = Promise.withResolvers<void>();
+  /** null: nobody waits for it to go on. */
+  let advance: PromiseWithResolvers<void> | null = null;
 
   const announceAdvance = (): void => {
-    const { resolve } = advance;
-    advance = Promise.withResolvers<void>();
-    resolve();
+    advance?.resolve();
+    advance = null;
   };
   const encode: Audience["encode"] = (entries, types) => encodeChanges(channel, entries, types, deps.batchThreshold);
   const deliver = (entries: readonly Entry[], types: readonly (ChangeType | null)[]): void => {
@@ -104,7 +104,10 @@ export function createAudience(deps: {
       );
       return false;
     },
-    advanced: () => advance.promise,
+    advanced() {
+      advance ??= Promise.withResolvers<void>();
+      return advance.promise;
+    },
     encode,
   };
   return audience;

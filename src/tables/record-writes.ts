@@ -67,7 +67,10 @@ export function createRecordWrites(deps: {
       const before = hook(table, "beforeInsert");
       if (before !== undefined) {
         const args: Parameters<typeof before> = [authOf(principal), { ...record }, deps.app()];
-        const replaced = asked(() => decisions.ask(before, args, record));
+        // A hook that stumbles over what is missing: the client is told what that is.
+        const replaced = asked(() => decisions.ask(before, args, record), {
+          beforeRefusal: () => validated(table, prepared, { isFinal: true }),
+        });
         if (replaced !== undefined && replaced !== null) {
           record = withDefaults(table.model, replaced, { id: String(record["id"]), now });
         }
@@ -120,11 +123,12 @@ const hook = <Name extends keyof TableHooks>(table: Table, name: Name): TableHoo
   table.model.config.hooks?.[name];
 
 /** What a hook throws is the client's answer, unless it is an error of ours. */
-function asked<T>(work: () => T): T {
+function asked<T>(work: () => T, { beforeRefusal }: { beforeRefusal?: () => void } = {}): T {
   try {
     return work();
   } catch (cause) {
     if (cause instanceof Suspended || cause instanceof AppError) throw cause;
+    beforeRefusal?.();
     throw new HookRefusal(cause instanceof Error ? cause.message : String(cause));
   }
 }

@@ -38,11 +38,7 @@ export interface TableStore {
   list(file: DatabaseFile, prepared: PreparedList): MaybePromise<{ records: TableRecord[]; total: number | null }>;
   count(file: DatabaseFile, matches: Matches): MaybePromise<number>;
   /** Rows of any statement about this table, off the main thread when the table is large. */
-  rows(
-    file: DatabaseFile,
-    statement: SqlCondition,
-    options?: { isQuick?: boolean },
-  ): Promise<unknown[][]> | unknown[][];
+  rows(file: DatabaseFile, statement: SqlCondition): Promise<unknown[][]> | unknown[][];
 }
 
 export function createTableStore(model: TableModel): TableStore {
@@ -54,8 +50,8 @@ export function createTableStore(model: TableModel): TableStore {
   const decode = (row: unknown): TableRecord | null =>
     row === null || row === undefined ? null : codec.fromRow(row as Row);
 
-  const rows: TableStore["rows"] = (file, statement, options) => {
-    if (options?.isQuick === true || file.rowCount(model.name) <= QUICK_SCAN_ROWS_MAX) {
+  const rows: TableStore["rows"] = (file, statement) => {
+    if (file.rowCount(model.name) <= QUICK_SCAN_ROWS_MAX) {
       return file.query(statement.sql).values(...statement.params);
     }
     return file.read(statement.sql, statement.params);

@@ -9,6 +9,7 @@ import {
   type TestSocket,
   testPlatform,
 } from "../support/index.ts";
+import { type Random, random as seeded } from "../support/random.ts";
 
 const CONFIG = `{
   databases: { shared: { tables: {
@@ -32,30 +33,11 @@ beforeAll(async () => {
 });
 afterAll(() => platform.stop());
 
-type Random = (below: number) => number;
-
-/** mulberry32: small, and the same everywhere. */
-function seeded(seed: number): Random {
-  let state = seed;
-  return (below) => {
-    state = (state + 0x6d2b79f5) | 0;
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
-    return ((mixed ^ (mixed >>> 14)) >>> 0) % below;
-  };
-}
-
-const pick = <T>(random: Random, values: readonly T[]): T => {
-  const value = values[random(values.length)];
-  if (value === undefined) throw new Error("nothing to pick from");
-  return value;
-};
-
 async function write(random: Random, table: string): Promise<void> {
   const path = `/api/db/shared/tables/${table}`;
-  const id = () => `r${random(IDS)}`;
-  const fields = () => ({ ownerId: pick(random, users).id, n: random(20) });
-  switch (random(6)) {
+  const id = () => `r${random.below(IDS)}`;
+  const fields = () => ({ ownerId: random.pick(users).id, n: random.below(20) });
+  switch (random.below(6)) {
     case 0:
       await platform.service.delete(`${path}/${id()}`);
       return;
@@ -63,13 +45,13 @@ async function write(random: Random, table: string): Promise<void> {
       await platform.service.patch(`${path}/${id()}`, fields());
       return;
     case 2: {
-      const inserts = Array.from({ length: 1 + random(25) }, () => ({ id: id(), ...fields() }));
+      const inserts = Array.from({ length: 1 + random.below(25) }, () => ({ id: id(), ...fields() }));
       await platform.service.post(`${path}/batch?upsert=true`, { inserts });
       return;
     }
     case 3: {
-      const filter = [["n", "==", random(20)]];
-      const body = random(2) === 0 ? { action: "delete", filter } : { action: "update", filter, data: fields() };
+      const filter = [["n", "==", random.below(20)]];
+      const body = random.below(2) === 0 ? { action: "delete", filter } : { action: "update", filter, data: fields() };
       await platform.service.post(`${path}/batch-by-filter`, body);
       return;
     }
@@ -117,7 +99,7 @@ class Mirror {
     if (socket === null) return;
     this.#apply();
     this.#socket = null;
-    if (random(2) === 0) socket.terminate();
+    if (random.below(2) === 0) socket.terminate();
     else await socket.close();
   }
 
@@ -198,17 +180,17 @@ for (const seed of [1, 20, 333]) {
     let isWriting = true;
     const writers = Array.from({ length: WRITERS }, async (_, index) => {
       const own = seeded(seed * 1_000 + index);
-      for (let count = 0; count < WRITES_PER_WRITER; count++) await write(own, own(2) === 0 ? "open" : "owned");
+      for (let count = 0; count < WRITES_PER_WRITER; count++) await write(own, own.below(2) === 0 ? "open" : "owned");
     });
     const clients = mirrors.map(async (mirror) => {
-      const own = seeded(random(1_000_000));
+      const own = seeded(random.below(1_000_000));
       while (isWriting) {
-        await Bun.sleep(own(15));
-        const step = own(9);
+        await Bun.sleep(own.below(15));
+        const step = own.below(9);
         if (!mirror.isConnected) await mirror.connect();
         else if (step < 3) await mirror.drop(own);
         else if (step === 3) await mirror.changeFilters([]);
-        else if (step === 4) await mirror.changeFilters([["n", pick(own, ["<", ">"]), own(20)]]);
+        else if (step === 4) await mirror.changeFilters([["n", own.pick(["<", ">"]), own.below(20)]]);
       }
     });
     await Promise.all(writers);

@@ -5,22 +5,9 @@ import { parseConditions } from "../../src/tables/filter.ts";
 import { compareText, matches } from "../../src/tables/filter-match.ts";
 import { compileTables } from "../../src/tables/model.ts";
 import { type ListAnswer, type TestPlatform, testPlatform } from "../support/index.ts";
+import { random, testSeed } from "../support/random.ts";
 
-/** A small generator whose whole run follows from its seed. */
-function random(seed: number) {
-  let state = seed >>> 0;
-  const next = () => {
-    state = (state + 0x6d2b79f5) >>> 0;
-    let value = Math.imul(state ^ (state >>> 15), 1 | state);
-    value = (value + Math.imul(value ^ (value >>> 7), 61 | value)) ^ value;
-    return ((value ^ (value >>> 14)) >>> 0) / 4_294_967_296;
-  };
-  const below = (limit: number) => Math.floor(next() * limit);
-  const pick = <T>(list: readonly T[]): T => list[below(list.length)] as T;
-  return { next, below, pick };
-}
-
-const SEED = Number(process.env["PLATFORM_TEST_SEED"] ?? 20_261);
+const SEED = testSeed(20_261);
 const TABLES: Record<string, TableConfig> = {
   items: {
     schema: {

@@ -36,6 +36,14 @@ async function run(args: readonly string[], options: { cwd?: string; env?: Recor
   return { code, stdout, stderr } satisfies Ended;
 }
 
+/** One that nobody listens on at the moment. */
+function freePort(): number {
+  const probe = Bun.serve({ port: 0, hostname: "127.0.0.1", fetch: () => new Response() });
+  const { port = 0 } = probe;
+  probe.stop(true);
+  return port;
+}
+
 /** A directory with these files. */
 function directoryWith(files: Record<string, string>): string {
   const directory = temporaryDirectory();
@@ -119,6 +127,25 @@ describe("usage", () => {
     const piped = ["sh", "-c", '"$@" | head -n 1', "sh", ...platformCommand(), "--licenses"];
     const { stdout, stderr } = Bun.spawnSync(piped, { stderr: "pipe" });
     expect([stdout.toString().split("\n").length, stderr.toString()]).toEqual([2, ""]);
+  });
+
+  test("[CL23] a server whose output nobody reads serves on", async () => {
+    const port = freePort();
+    const cwd = directoryWith({ "platform.config.ts": "export default {};" });
+    const child = Bun.spawn([...platformCommand(), "start", "--port", String(port)], {
+      ...{ cwd, env: testEnvironment(WITHOUT_SECRETS), stdin: "ignore", stdout: "pipe", stderr: "pipe" },
+    });
+    await child.stdout.cancel();
+    const health = () =>
+      fetch(`http://127.0.0.1:${port}/api/health`).then(
+        ({ status }) => status,
+        () => null,
+      );
+    for (let attempt = 0; attempt < 200 && (await health()) !== 200; attempt++) await Bun.sleep(50);
+    await Bun.sleep(200);
+    expect(await health()).toBe(200);
+    child.kill();
+    expect(await child.exited).toBe(0);
   });
 
   const WRONG: [args: string[], words: string][] = [
@@ -531,6 +558,18 @@ describe("import and export", () => {
     const elsewhere = await run(["export", "shared/films", "no/such/directory.csv"], { cwd });
     expect(elsewhere.code).toBe(1);
     expect(elsewhere.stderr).toContain("no/such/directory.csv cannot be written");
+  });
+
+  test("[CL23] an export whose reader has seen enough ends without a word", async () => {
+    const records = Array.from({ length: 6_000 }, (_, index) => ({
+      id: `p${index}`,
+      title: "a title of some length, and not much more",
+    }));
+    write("piped.ndjson", records.map((record) => JSON.stringify(record)).join("\n"));
+    expect((await run(["import", "shared/films", "piped.ndjson"], { cwd })).code).toBe(0);
+    const piped = ["sh", "-c", '"$@" | head -n 1', "sh", ...platformCommand(), "export", "shared/films"];
+    const { stdout, stderr } = Bun.spawnSync(piped, { cwd, env: testEnvironment(WITHOUT_SECRETS), stderr: "pipe" });
+    expect([lines(stdout.toString()).length, stderr.toString()]).toEqual([1, ""]);
   });
 
   test("[CL13][CL17] a running server, by --url and --key", async () => {

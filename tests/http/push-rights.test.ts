@@ -146,7 +146,8 @@ test("[PU23] a message that no provider would take is 413", async () => {
 });
 
 test("[PU24, PU25, PU27] a browser's subscription goes by Web Push, and never into a private network", async () => {
-  const webPush = { subject: "mailto:push@example.com", ...library.generateVAPIDKeys() };
+  const keys = library.generateVAPIDKeys();
+  const webPush = { subject: "mailto:push@example.com", ...keys };
   const platform = await testPlatform({ config: { push: { webPush } } });
   const ann = await signIn(platform);
   const subscriber = createSubscriber();

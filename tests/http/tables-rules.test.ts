@@ -66,6 +66,8 @@ beforeAll(async () => {
           filled: { schema: { ownerId: { type: "string", required: true }, n: { type: "number", required: true } },
             access: { read: true, insert: true }, hooks: {
             beforeInsert: (auth, record) => (record.n === 1 ? undefined : { ...record, ownerId: auth.id }) } },
+          trimmed: { schema: { label: { type: "string", required: true } }, access: { read: true, insert: true }, hooks: {
+            beforeInsert: (auth, record) => ({ ...record, label: record.label.trim() }) } },
           log: { schema: { what: { type: "string" } } },
         } } },
       });`,
@@ -324,6 +326,13 @@ test("[TB57] what a hook fills in may be required, and what it leaves out is mis
   expect(wrong.body).toMatchObject({ data: { n: { code: "invalid_type" }, zz: { code: "unknown_field" } } });
   const batch = await ann.post<ErrorAnswer>(`${F}/batch`, { inserts: [{ n: 2 }, { n: 1 }] });
   expect(batch.body).toMatchObject({ code: 400, data: { "inserts.1.ownerId": { code: "required" } } });
+});
+
+test("[TB57] where a hook stumbles over a missing field, the answer is about the field", async () => {
+  expect((await ann.post(path("trimmed"), { label: " a " })).body).toMatchObject({ label: "a" });
+  const missing = await ann.post<ErrorAnswer>(path("trimmed"), {});
+  expect(missing.body).toMatchObject({ code: 400, message: "label is required and cannot be null" });
+  expect(missing.body.data).toMatchObject({ label: { code: "required" } });
 });
 
 test("[TB58] hooks after a write run, and their failure changes nothing", async () => {
