@@ -12,6 +12,8 @@ const OPENED_AT_ONCE = 4;
 const IDLE_ROOMS = 1_000;
 const IDLE_STATE_BYTES = 100_000;
 const IDLE_TIMEOUT_MS = 500;
+/** Until the rooms are asleep and the collector, which is in no hurry in an idle server, has come by. */
+const REST_MS = 15_000;
 
 const CONFIG = `{
   rooms: { game: {
@@ -191,7 +193,7 @@ async function measureIdle(): Promise<IdleFigures> {
       player.act("fill", { bytes: IDLE_STATE_BYTES });
       players.push(player);
     }
-    await Bun.sleep(4 * IDLE_TIMEOUT_MS);
+    await Bun.sleep(REST_MS);
     return { beforeMiB, afterMiB: residentMiB(platform) };
   } finally {
     for (const player of players) player.close();
