@@ -7,10 +7,21 @@ import { assertOpenable, markFile, newFileId } from "./file-identity.ts";
 import { BUSY_TIMEOUT_MS, CACHE_KIB, CHECKPOINT_PAGES, PAGE_BYTES, READ_TIMEOUT_MS, STATEMENTS_MAX } from "./limits.ts";
 import { writeNewFile } from "./new-file.ts";
 import type { QueryProcesses } from "./query-processes.ts";
+import { ReadTransaction } from "./read-transaction.ts";
 import { RowCounts } from "./row-counts.ts";
 import { isFileError, openError } from "./sqlite-errors.ts";
 import { StatementCache } from "./statement-cache.ts";
-import type { OpenedFile, OpenOptions, ReadOptions, Row, SqlValue, Statement, Sync, Transaction } from "./types.ts";
+import type {
+  OpenedFile,
+  OpenOptions,
+  PreparedRead,
+  ReadOptions,
+  Row,
+  SqlValue,
+  Statement,
+  Sync,
+  Transaction,
+} from "./types.ts";
 import { createWalSync, type SyncFile } from "./wal-sync.ts";
 import { Writer } from "./writer.ts";
 
@@ -89,6 +100,7 @@ export class OpenFile implements OpenedFile {
   readonly path: string;
   readonly sqlite: Database;
   readonly #statements: StatementCache;
+  readonly #reads: ReadTransaction;
   readonly #counts: RowCounts;
   readonly #writer: Writer;
   readonly #checkpoints: Checkpoints;
@@ -110,6 +122,7 @@ export class OpenFile implements OpenedFile {
     this.sqlite = sqlite;
     this.#newFileDescriptor = newFileDescriptor;
     this.#statements = new StatementCache(this.sqlite, options.statementsMax ?? STATEMENTS_MAX);
+    this.#reads = new ReadTransaction(this.sqlite, this.#statements);
     this.#counts = new RowCounts(this.sqlite, this.#statements);
     const sync = createWalSync(path, newFileDescriptor, dependencies.syncFile);
     this.#closeSync = () => sync.close();
@@ -119,6 +132,7 @@ export class OpenFile implements OpenedFile {
       sqlite: this.sqlite,
       statements: this.#statements,
       counts: this.#counts,
+      reads: this.#reads,
       sync,
       clock: dependencies.clock,
       onChange: options.onChange,
@@ -156,11 +170,23 @@ export class OpenFile implements OpenedFile {
 
   query<R = Row>(sql: string): Statement<R> {
     if (this.#isClosed) throw new Error(`query of the closed database ${this.path}`);
+    this.#reads.begin();
     return this.#statements.query<R>(sql);
   }
 
-  prepare<R = Row>(sql: string): Statement<R> {
-    return this.#statements.prepare<R>(sql);
+  prepare<R = Row>(sql: string): PreparedRead<R> {
+    const statement = this.#statements.prepare<R>(sql);
+    const reads = this.#reads;
+    return {
+      get(...params) {
+        reads.begin();
+        return statement.get(...params);
+      },
+      all(...params) {
+        reads.begin();
+        return statement.all(...params);
+      },
+    };
   }
 
   write<T>(work: (tx: Transaction) => Sync<T>): Promise<T> {
@@ -217,6 +243,7 @@ export class OpenFile implements OpenedFile {
     if (this.#isClosed) return;
     this.#isClosed = true;
     this.#writer.close();
+    this.#reads.end();
     this.#statements.close();
     this.#closeSync();
     // What migrations wrote may still be in the WAL: closing moves it, with its syncs.

@@ -105,6 +105,88 @@ test("[DB14] a reader that holds the WAL makes the writer wait for one checkpoin
   expect(fs.readdirSync(directory)).toEqual(["a.db"]);
 });
 
+const COUNT = "SELECT count(*) AS n FROM items";
+const nextTurn = () => new Promise<void>((resolve) => setImmediate(resolve));
+
+test("[DB33] reads of one turn share a snapshot, the next turn has its own", async () => {
+  const path = join(directory, "a.db");
+  const file = engine.open(path, { migrate: (sqlite) => sqlite.run(CREATE) });
+  const prepared = file.prepare<{ n: number }>(COUNT);
+  const other = new Database(path);
+  expect(file.query(COUNT).get()).toEqual({ n: 0 });
+  other.run("INSERT INTO items VALUES ('theirs', '')");
+  expect([file.query(COUNT).get(), prepared.get(), prepared.all()]).toEqual([{ n: 0 }, { n: 0 }, [{ n: 0 }]]);
+  await nextTurn();
+  expect([prepared.get(), file.query(COUNT).get()]).toEqual([{ n: 1 }, { n: 1 }]);
+  other.close();
+});
+
+test("[DB33] a write ends the snapshot of its turn, and reads inside it see what it did", async () => {
+  const file = engine.open(join(directory, "a.db"), { migrate: (sqlite) => sqlite.run(CREATE) });
+  expect(file.query(COUNT).get()).toEqual({ n: 0 });
+  const seen: unknown[] = [];
+  const writing = file.write((tx) => {
+    tx.query("INSERT INTO items VALUES ('ours', '')").run();
+    seen.push(file.query(COUNT).get());
+  });
+  expect(file.query(COUNT).get()).toEqual({ n: 0 });
+  await writing;
+  seen.push(file.query(COUNT).get());
+  const undone = file.write((tx) => {
+    tx.query("DELETE FROM items").run();
+    seen.push(file.query(COUNT).get());
+    throw new Error("no");
+  });
+  expect(await undone.catch((problem: Error) => problem.message)).toBe("no");
+  seen.push(file.query(COUNT).get());
+  expect(seen).toEqual([{ n: 1 }, { n: 1 }, { n: 0 }, { n: 1 }]);
+});
+
+test("[DB33] a listener reads what it is told of, also in a new file, whose settings change after its first write", async () => {
+  const counts: unknown[] = [];
+  const file = engine.open(join(directory, "a.db"), {
+    migrate: (sqlite) => sqlite.run(CREATE),
+    onChange: () => counts.push(file.query(COUNT).get()),
+  });
+  for (const id of ["1", "2"]) {
+    await file.write((tx) => {
+      tx.query("INSERT INTO items VALUES (?, '')").run(id);
+      tx.change({ table: "items", id, before: null, after: { id } });
+    });
+  }
+  expect(counts).toEqual([{ n: 1 }, { n: 2 }]);
+  await nextTurn();
+  expect(file.sqlite.query("PRAGMA synchronous").values()).toEqual([[1]]);
+});
+
+test("[DB33] under constant reads the WAL starts over, and a file that was just read closes", async () => {
+  const path = join(directory, "a.db");
+  const file = engine.open(path, { migrate: (sqlite) => sqlite.run(CREATE) });
+  const text = "x".repeat(200_000);
+  let readCount = 0;
+  let isOver = false;
+  const reading = (async () => {
+    while (!isOver) {
+      file.query(COUNT).get();
+      readCount += 1;
+      await nextTurn();
+    }
+  })();
+  let walBytesMax = 0;
+  for (let n = 0; n * text.length < 4 * WAL_BYTES_MAX; n += 1) {
+    await file.write((tx) => tx.query("INSERT INTO items VALUES (?, ?)").run(`${n}`, text));
+    walBytesMax = Math.max(walBytesMax, fs.statSync(`${path}-wal`).size);
+  }
+  isOver = true;
+  await reading;
+  expect(readCount).toBeGreaterThan(100);
+  expect(walBytesMax).toBeLessThan(WAL_BYTES_STOP + 4 * 1024 * 1024);
+  file.query(COUNT).get();
+  await file.close();
+  expect(fs.readdirSync(directory)).toEqual(["a.db"]);
+  expect(() => file.query(COUNT)).toThrow("closed");
+});
+
 const WRITER_SOURCE = `
 import { createStorageEngine } from ${JSON.stringify(join(import.meta.dir, "index.ts"))};
 import { systemClock } from ${JSON.stringify(join(import.meta.dir, "../kernel/clock.ts"))};

@@ -13,6 +13,12 @@ export type Row = Record<string, string | number | bigint | null | Uint8Array>;
 /** A prepared statement of bun:sqlite. Use it before the next `await`: one that falls out of the cache is finalised. */
 export type Statement<R = Row> = SqliteStatement<R, SqlValue[]>;
 
+/** A reading statement that is good until its file is closed. `get` is null where there is no row. */
+export interface PreparedRead<R> {
+  get(...params: SqlValue[]): R | null;
+  all(...params: SqlValue[]): R[];
+}
+
 export interface Change {
   table: string;
   id: string;
@@ -45,7 +51,7 @@ export interface DatabaseFile {
   readonly path: string;
   /** The connection of the main thread. Writes go through `write()` alone; a statement of it keeps the file open. */
   readonly sqlite: Database;
-  /** For quick reads on the main thread; same cache as in a transaction. */
+  /** For quick reads on the main thread, which share a snapshot within a turn of the event loop; same cache as in a transaction. */
   query<R = Row>(sql: string): Statement<R>;
   /**
    * Runs `work` in a transaction and resolves with its result when that is on disk; several writes may share one
@@ -84,7 +90,7 @@ export interface OpenOptions {
 /** A file as whoever opened it sees it: it alone may close it. */
 export interface OpenedFile extends DatabaseFile {
   /** A reading statement of its own, outside the cache: good until the file is closed. For what every request runs. */
-  prepare<R = Row>(sql: string): Statement<R>;
+  prepare<R = Row>(sql: string): PreparedRead<R>;
   /** Nothing waits or runs on this file: it can be closed without anybody noticing. */
   readonly isIdle: boolean;
   /** Moves the WAL, and closes the connections of others, beside the loop: `closeNow` has little left to do then. */

@@ -2,6 +2,7 @@ import type { Database } from "bun:sqlite";
 import type { Clock } from "../kernel/clock.ts";
 import { AppError, isDiskFull } from "../kernel/errors.ts";
 import { TRANSACTION_TIME_MAX_MS, WAITING_WRITES_MAX, WRITES_PER_TRANSACTION_MAX } from "./limits.ts";
+import type { ReadTransaction } from "./read-transaction.ts";
 import type { RowCounts } from "./row-counts.ts";
 import { asWriteError, isFileError } from "./sqlite-errors.ts";
 import type { StatementCache } from "./statement-cache.ts";
@@ -35,6 +36,7 @@ export interface WriterOptions {
   sqlite: Database;
   statements: StatementCache;
   counts: RowCounts;
+  reads: ReadTransaction;
   sync: WalSync;
   clock: Clock;
   onChange: ChangeListener | undefined;
@@ -128,9 +130,10 @@ export class Writer {
   }
 
   #transact(): void {
-    const { sqlite, statements, counts } = this.#options;
+    const { sqlite, statements, counts, reads } = this.#options;
     const done: DoneWrite[] = [];
     try {
+      reads.end();
       statements.query("BEGIN IMMEDIATE").run();
       this.#runWrites(done);
       const groups = done.flatMap(({ outcome }) => (outcome.ok && outcome.changes.length > 0 ? [outcome.changes] : []));
