@@ -6,6 +6,7 @@ import { parsePort } from "./options.ts";
 import { printAnswer, ReaderGone } from "./output.ts";
 import { serveOptions } from "./serve-options.ts";
 import { stopSignal } from "./signals.ts";
+import { plural } from "./transfer/amounts.ts";
 
 export const startCommand = declareCommand({
   meta: { name: "start", description: "Serves what the config declares" },
@@ -18,7 +19,7 @@ export const startCommand = declareCommand({
     process.on("uncaughtException", (cause) => logger.error("an error was thrown and nobody caught it", { cause }));
     const stopped = stopSignal();
     const { config, warnings } = await loadConfig(args.config, platformModule);
-    if (warnings.length > 0) logger.warn(`the config has ${warnings.length} warnings, which "platform check" names`);
+    if (warnings.length > 0) logger.warn(`the config has ${plural(warnings.length, "warning")}: see "platform check"`);
     // All areas at once: whoever mistyped an option, or a config, need not wait for them.
     const { openPlatform } = await import("../open-platform.ts");
     const platform = await openPlatform(config, { data: args.data, environment: process.env, logger });
