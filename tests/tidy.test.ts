@@ -212,6 +212,13 @@ describe("the house", () => {
     expect(versions.filter(([, version]) => !/^\d+\.\d+\.\d+(?:-[\w.]+)?$/.test(version))).toEqual([]);
   });
 
+  test("no server's data lies among the files of the project", () => {
+    const kept = files("**/{platform.lock,secrets.json,*.db}").filter(
+      (path) => !/^(?:data|dist|bench\/data)\//.test(path),
+    );
+    expect(kept).toEqual([]);
+  });
+
   test("links of the documents lead to files that exist", () => {
     const documents = [...files("*.md"), ...files("docs/**/*.md"), ...files("{src,schema,bench}/**/*.md")];
     /** As Markdown pages are addressed: lower case, words joined by hyphens, everything else gone. */
