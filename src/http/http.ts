@@ -195,8 +195,8 @@ function createRespond(cors: Cors): (request: Request, requestId: string, value:
     };
     cors.decorate(headers, request);
     if (reply?.headers !== undefined) Object.assign(headers, reply.headers);
-    const text = body instanceof JsonText ? body.text : JSON.stringify(body);
-    return new Response(text, { status: reply?.status ?? 200, headers });
+    const init = { status: reply?.status ?? 200, headers };
+    return body instanceof JsonText ? new Response(body.text, init) : Response.json(body, init);
   };
 }
 
