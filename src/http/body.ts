@@ -1,11 +1,11 @@
-import { AppError, badRequest, tooLarge, unsupportedMediaType } from "../kernel/errors.ts";
+import { AppError, badField, badRequest, tooLarge, unsupportedMediaType } from "../kernel/errors.ts";
 import {
   isJsonObject,
   isTextWithinDepth,
-  isWithinDepth,
   JSON_DEPTH_MAX,
   type JsonObject,
   type JsonValue,
+  jsonFault,
 } from "../kernel/json.ts";
 
 /** Bytes of a JSON body where the config says nothing. Decisions 2. */
@@ -21,16 +21,19 @@ export async function readJson(request: Request, maxBytes: number): Promise<Json
     throw unsupportedMediaType(`The body must be application/json, got ${contentType ?? "no content type"}`);
   }
   const text = await readText(request, maxBytes);
-  const tooDeep = () => badRequest(`The body nests deeper than ${JSON_DEPTH_MAX} levels`);
-  if (text.length > SCANNED_LENGTH_MIN && !isTextWithinDepth(text)) throw tooDeep();
+  if (text.length > SCANNED_LENGTH_MIN && !isTextWithinDepth(text)) {
+    throw badRequest(`The body nests deeper than ${JSON_DEPTH_MAX} levels`);
+  }
   let value: JsonValue;
   try {
     value = JSON.parse(text);
   } catch {
     throw badRequest(text === "" ? "The body is empty, JSON is wanted" : "The body is not valid JSON");
   }
-  if (!isWithinDepth(value)) throw tooDeep();
-  return value;
+  const fault = jsonFault(value);
+  if (fault === null) return value;
+  if (fault.path === "") throw badRequest(`The body ${fault.message}`);
+  throw badField(fault.path, "invalid_value", `${fault.path} ${fault.message}`);
 }
 
 /** As `readJson`, and 400 for anything but an object. */

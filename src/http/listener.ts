@@ -1,3 +1,4 @@
+import http from "node:http";
 import type { Server } from "bun";
 import type { AnyElysia } from "elysia";
 import { createSocketServer, type SocketHandler, type SocketServer } from "./sockets.ts";
@@ -9,6 +10,12 @@ export const PORT_DEFAULT = 8787;
  * moves for so long; a body slower than some 20 KiB/s counts as nothing.
  */
 const IDLE_TIMEOUT_SECONDS = 120;
+/**
+ * Of a request's line and headers together: a filter may name 1,000 ids, and a cursor hold long texts. Bun's default is a
+ * quarter of it.
+ */
+const HEADERS_MAX_BYTES = 64 * 1024;
+const SCHEME = "http://";
 /** Uploads are bounded by their bucket, JSON bodies where they are read; this bounds what neither reads. */
 const REQUEST_MAX_BYTES = 1024 ** 4;
 
@@ -42,9 +49,17 @@ export function createListener(options: {
   const { idleTimeoutSeconds = IDLE_TIMEOUT_SECONDS } = options;
   let listening: Server<SocketHandler> | null = null;
   const originals = new WeakMap<Request, Request>();
-  // Without a host that can be read (HTTP/1.0, a malformed header) a request's address is its path alone.
+  let knownOrigin: string | null = null;
+  /** Without a host (HTTP/1.0), or with one that cannot be read, a request is as if it were asked of `localhost`. */
   const withHost = (request: Request): Request => {
-    const complete = new Request(`http://localhost${request.url}`, request);
+    const { url } = request;
+    if (knownOrigin !== null && url.startsWith(knownOrigin)) return request;
+    const pathAt = url.startsWith("/") ? 0 : url.indexOf("/", SCHEME.length);
+    if (pathAt > 0 && URL.canParse(url)) {
+      knownOrigin = url.slice(0, pathAt + 1);
+      return request;
+    }
+    const complete = new Request(`${SCHEME}localhost${url.slice(pathAt)}`, request);
     originals.set(complete, request);
     return complete;
   };
@@ -64,12 +79,14 @@ export function createListener(options: {
     origin: () => listening?.url.origin ?? null,
     listen(server, { host = HOST_DEFAULT, port = PORT_DEFAULT, failure }) {
       const { fetch } = server;
+      // A constant to the types, but a setter in Bun, and its only way: it holds for every server of the process.
+      Object.assign(http, { maxHeaderSize: HEADERS_MAX_BYTES });
       listening = Bun.serve<SocketHandler>({
         hostname: host,
         port,
         idleTimeout: idleTimeoutSeconds,
         maxRequestBodySize: REQUEST_MAX_BYTES,
-        fetch: (request) => fetch(request.url.startsWith("/") ? withHost(request) : request),
+        fetch: (request) => fetch(withHost(request)),
         websocket: sockets.handlers,
         error: failure,
       });

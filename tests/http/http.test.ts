@@ -119,6 +119,29 @@ test("[HT3] a body over its limit is 413, whether or not its length was declared
   }
 });
 
+test("[HT3] what JSON can say and nothing here can hold is 400, and named", async () => {
+  const set = (value: string) => send(`{"action":"set","key":"odd","value":${value}}`);
+  expect((await set('"kept"')).status).toBe(200);
+  for (const [value, field] of [
+    ["1e400", "value"],
+    ['{"deep":[0,-1e999]}', "value.deep.1"],
+    ['"\\ud83d"', "value"],
+    ['{"\\ude00":1}', "value"],
+  ] as const) {
+    const { data } = await expectError(await set(value), 400);
+    expect([value, data]).toEqual([value, { [field]: expect.objectContaining({ code: "invalid_value" }) }]);
+  }
+  expect(await (await send('{"action":"get","key":"odd"}')).json()).toEqual({ value: "kept" });
+});
+
+test("[HT35] a request's line and headers may take 64 KiB", async () => {
+  const ids = Array.from({ length: 1_000 }, () => crypto.randomUUID());
+  const filter = encodeURIComponent(JSON.stringify([["id", "in", ids]]));
+  const answer = await platform.service.fetch(`/api/db/shared/tables/open?filter=${filter}`);
+  expect([answer.status, await answer.json()]).toEqual([200, expect.objectContaining({ items: [], total: 0 })]);
+  expect((await platform.fetch(`/api/health?${"x".repeat(70_000)}`)).status).toBe(431);
+});
+
 test("[HT4] a broken file is 500 without internals, and the log names the request", async () => {
   const directory = join(platform.dataDirectory, "databases", "team");
   mkdirSync(directory, { recursive: true });
@@ -238,6 +261,8 @@ test("[HT7] a request without a host, or with one that is none, finds its path",
     ["1.0", ""] as const,
     ["1.1", "Host: \r\n"] as const,
     ["1.1", "Host: a b\r\n"] as const,
+    ["1.1", "Host: a:99999\r\n"] as const,
+    ["1.1", "Host: [::1\r\n"] as const,
   ]) {
     const ask = (method: string, path: string, more = "", body = "") =>
       sendBytes(`${method} ${path} HTTP/${version}\r\n${host}${more}\r\n${body}`);
