@@ -1,8 +1,10 @@
 import { nameProblem } from "./names.ts";
-import { boolean, list, members, named, positive, secretText, text, textWith, url, whole } from "./shape.ts";
+import { boolean, list, members, named, secretText, text, textWith, url, whole } from "./shape.ts";
 
 const PASSWORD_BYTES_MAX = 1024;
 const PORT_MAX = 65_535;
+/** A hundred years: beyond, times are no whole milliseconds any more. */
+const TOKEN_TTL_SECONDS_MAX = 3_153_600_000;
 
 const template = members({ subject: text, text, html: text }, ["subject", "text"]);
 
@@ -17,6 +19,8 @@ const redirectUrl = textWith((value) => {
 
 const passkeyOrigin = url("https", "http");
 
+const tokenTtl = whole({ min: 1, max: TOKEN_TTL_SECONDS_MAX, unit: "seconds" });
+
 /** `auth`. Decisions 2 and 6. */
 export const checkAuth = members({
   emailPassword: boolean,
@@ -25,8 +29,8 @@ export const checkAuth = members({
   emailOtp: boolean,
   mfa: members({ totp: boolean }),
   session: members({
-    accessTokenTtl: positive("seconds"),
-    refreshTokenTtl: positive("seconds"),
+    accessTokenTtl: tokenTtl,
+    refreshTokenTtl: tokenTtl,
     maxActive: whole({ min: 0 }),
   }),
   password: members({ minLength: whole({ min: 1, max: PASSWORD_BYTES_MAX, unit: "characters" }) }),

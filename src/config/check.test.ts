@@ -352,7 +352,21 @@ const CASES: [rule: string, what: string, config: unknown, path: string, words: 
     "a lifetime",
     { auth: { session: { accessTokenTtl: 0 } } },
     "auth.session.accessTokenTtl",
-    "seconds above 0",
+    "a whole number of seconds",
+  ],
+  [
+    "[CF13]",
+    "a lifetime of parts",
+    { auth: { session: { refreshTokenTtl: 3600.0005 } } },
+    "auth.session.refreshTokenTtl",
+    "a whole number of seconds",
+  ],
+  [
+    "[CF13]",
+    "a lifetime without end",
+    { auth: { session: { refreshTokenTtl: 1e18 } } },
+    "auth.session.refreshTokenTtl",
+    "a whole number of seconds",
   ],
   ["[CF13]", "a rate", { rateLimits: { auth: { requests: 0, window: 60 } } }, "rateLimits.auth.requests", "1 or more"],
   [

@@ -70,26 +70,31 @@ export function createListener(options: {
       const forwarded = options.trustProxy ? request.headers.get("x-forwarded-for") : null;
       // Entries before the last are the client's own words.
       const last = forwarded?.split(",").at(-1)?.trim();
-      if (last !== undefined && last !== "") return last;
-      return listening?.requestIP(originals.get(request) ?? request)?.address ?? "127.0.0.1";
+      if (last !== undefined && last !== "") return bareAddress(last);
+      return bareAddress(listening?.requestIP(originals.get(request) ?? request)?.address ?? "127.0.0.1");
     },
     holdOpen(request, isHeld) {
       listening?.timeout(originals.get(request) ?? request, isHeld ? 0 : idleTimeoutSeconds);
     },
     origin: () => listening?.url.origin ?? null,
-    listen(server, { host = HOST_DEFAULT, port = PORT_DEFAULT, failure }) {
+    listen(server, { host: wantedHost = HOST_DEFAULT, port = PORT_DEFAULT, failure }) {
+      const host = wantedHost.replace(/^\[(.*)\]$/, "$1");
       const { fetch } = server;
       // A constant to the types, but a setter in Bun, and its only way: it holds for every server of the process.
       Object.assign(http, { maxHeaderSize: HEADERS_MAX_BYTES });
-      listening = Bun.serve<SocketHandler>({
-        hostname: host,
-        port,
-        idleTimeout: idleTimeoutSeconds,
-        maxRequestBodySize: REQUEST_MAX_BYTES,
-        fetch: (request) => fetch(withHost(request)),
-        websocket: sockets.handlers,
-        error: failure,
-      });
+      try {
+        listening = Bun.serve<SocketHandler>({
+          hostname: host,
+          port,
+          idleTimeout: idleTimeoutSeconds,
+          maxRequestBodySize: REQUEST_MAX_BYTES,
+          fetch: (request) => fetch(withHost(request)),
+          websocket: sockets.handlers,
+          error: failure,
+        });
+      } catch (cause) {
+        throw listenError(cause, host, port);
+      }
       const boundPort = listening.port ?? port;
       return { url: `http://${host.includes(":") ? `[${host}]` : host}:${boundPort}`, port: boundPort };
     },
@@ -100,4 +105,19 @@ export function createListener(options: {
       listening = null;
     },
   };
+}
+
+/** Without the port that some proxies add; an IPv4 address as one, also where it came in the form of an IPv6 one. */
+function bareAddress(text: string): string {
+  const [, address = text] = /^\[(.+)\](?::\d+)?$/.exec(text) ?? /^([\d.]+):\d+$/.exec(text) ?? [];
+  return address.startsWith("::ffff:") && address.includes(".") ? address.slice("::ffff:".length) : address;
+}
+
+/** Bun names a port that is taken; of what the system says besides, it names no address. */
+function listenError(cause: unknown, host: string, port: number): unknown {
+  const code = cause instanceof Error && "code" in cause ? cause.code : null;
+  if (code === "EADDRINUSE") return cause;
+  const reason =
+    code === "EACCES" ? "ports below 1024 take a right that this user has not" : "it is no address of this machine";
+  return new Error(`cannot listen on ${host}, port ${port}: ${reason} (${String(code)})`, { cause });
 }
