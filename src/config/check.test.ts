@@ -454,6 +454,27 @@ const CASES: [rule: string, what: string, config: unknown, path: string, words: 
     "auth.redirectUrls.0",
     "other hosts",
   ],
+  [
+    "[CF15]",
+    "a * for a part of a host",
+    { auth: { redirectUrls: ["https://*.example.com/*"] } },
+    "auth.redirectUrls.0",
+    "must have no * in its host",
+  ],
+  [
+    "[CF25]",
+    "a provider of an unknown name",
+    { auth: { oauth: { okta: { clientId: "a", clientSecret: "b" } } } },
+    "auth.oauth.okta.issuer",
+    "only google, gitlab, github, discord are known by name",
+  ],
+  [
+    "[CF25]",
+    "a provider called like a member of every object",
+    { auth: { oauth: { toString: { clientId: "a", clientSecret: "b" } } } },
+    "auth.oauth.toString.issuer",
+    "is required",
+  ],
   ["[CF15]", "a relative redirect", { auth: { redirectUrls: ["/welcome"] } }, "auth.redirectUrls.0", "absolute URL"],
   [
     "[CF15]",

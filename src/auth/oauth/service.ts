@@ -29,7 +29,10 @@ export interface IdentityView {
 
 export interface OAuthService {
   /** Where to send the browser, and what to remember in it. Errors: 404 for an undeclared provider, 400, 502. */
-  begin(provider: string, redirectUrl: string | null): Promise<{ location: string; browserSecret: string }>;
+  begin(
+    provider: string,
+    redirectUrl: string | null,
+  ): Promise<{ location: string; state: string; browserSecret: string }>;
   /**
    * What the provider sent the browser back with. `browserSecret` is what `begin` left in the browser, null where there
    * is none, undefined where the request does not come from a browser. Errors: 400 for a wrong, used or expired state,
@@ -106,7 +109,7 @@ export function createOAuthService(deps: OAuthDeps, signIns: SignIns): OAuthServ
           },
         });
       });
-      return { location: url.href, browserSecret };
+      return { location: url.href, state, browserSecret };
     },
 
     async finish(provider, query, browserSecret, client) {
