@@ -77,6 +77,7 @@ const CASES: [rule: string, what: string, config: unknown, path: string, words: 
     "storage.buckets.constructor",
     "JavaScript objects",
   ],
+  ["[CF4]", "a field toString", schema({ toString: { type: "string" } }), `${POSTS}.schema.toString`, "JavaScript"],
   [
     "[CF4]",
     "an action __proto__",
