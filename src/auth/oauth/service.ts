@@ -198,11 +198,14 @@ function accountFor(deps: OAuthDeps, write: AccountWrite, profile: Profile): Sec
   const picture = profile.picture !== null && /^https?:\/\//.test(profile.picture) ? profile.picture : null;
   return insertUser(write.tx, {
     ...{ id: deps.ids.uuid(), email: profile.email, emailVerified: profile.email !== null && profile.emailVerified },
-    displayName: profile.name?.slice(0, DISPLAY_NAME_MAX_CHARACTERS) ?? null,
+    displayName: profile.name === null ? null : shortened(profile.name),
     avatarUrl: picture !== null && picture.length <= AVATAR_URL_MAX_CHARACTERS ? picture : null,
     now: write.now,
   });
 }
+
+const shortened = (name: string): string =>
+  Array.from(name.toWellFormed()).slice(0, DISPLAY_NAME_MAX_CHARACTERS).join("");
 
 function createIdentities({ file }: OAuthDeps): Pick<OAuthService, "identities" | "removeIdentity"> {
   const view = ({ id, provider, email, createdAt, lastSignInAt }: Identity): IdentityView => ({
