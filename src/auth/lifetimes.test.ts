@@ -242,6 +242,7 @@ test("[AU3] a refused password is answered 300 ms after its check began, whateve
     },
   );
   expect(importing.status).toBe(200);
+  const right = { email: String(user.email), password: PASSWORD };
   for (const email of [String(user.email), "quick@example.com", "slow@example.com", "nobody@example.com"]) {
     let answeredAt = 0;
     const beganAt = platform.clock.now();
@@ -254,11 +255,12 @@ test("[AU3] a refused password is answered 300 ms after its check began, whateve
     platform.clock.advance(299);
     await Bun.sleep(50);
     expect([email, answeredAt]).toEqual([email, 0]);
+    // Nobody else waits for it.
+    expect((await platform.post("/api/auth/signin", right)).status).toBe(200);
     platform.clock.advance(1);
     expect(await answer).toBe(401);
     expect(answeredAt).toBe(beganAt + 300);
   }
-  expect((await platform.post("/api/auth/signin", { email: String(user.email), password: PASSWORD })).status).toBe(200);
 });
 
 test("[AU43] a session that expires is swept within 10 s, and its socket closed", async () => {
