@@ -77,6 +77,7 @@ const CASES: [rule: string, what: string, config: unknown, path: string, words: 
     "storage.buckets.constructor",
     "JavaScript objects",
   ],
+  ["[CF4]", "a field toString", schema({ toString: { type: "string" } }), `${POSTS}.schema.toString`, "JavaScript"],
   [
     "[CF4]",
     "an action __proto__",
@@ -467,6 +468,27 @@ const CASES: [rule: string, what: string, config: unknown, path: string, words: 
     { auth: { redirectUrls: ["https://app.example*"] } },
     "auth.redirectUrls.0",
     "other hosts",
+  ],
+  [
+    "[CF15]",
+    "a * for a part of a host",
+    { auth: { redirectUrls: ["https://*.example.com/*"] } },
+    "auth.redirectUrls.0",
+    "must have no * in its host",
+  ],
+  [
+    "[CF25]",
+    "a provider of an unknown name",
+    { auth: { oauth: { okta: { clientId: "a", clientSecret: "b" } } } },
+    "auth.oauth.okta.issuer",
+    "only google, gitlab, github, discord are known by name",
+  ],
+  [
+    "[CF25]",
+    "a provider called like a member of every object",
+    { auth: { oauth: { toString: { clientId: "a", clientSecret: "b" } } } },
+    "auth.oauth.toString.issuer",
+    "is required",
   ],
   ["[CF15]", "a relative redirect", { auth: { redirectUrls: ["/welcome"] } }, "auth.redirectUrls.0", "absolute URL"],
   [
