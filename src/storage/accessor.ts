@@ -41,7 +41,7 @@ export function createBucketAccessor(
     },
     async get(key) {
       const object = store.find({ bucket, key });
-      return object === null ? null : gates.bucket(bucket).files.blob(object.fileId);
+      return object === null ? null : gates.bucket(bucket).files.blob(object.fileId, object.size);
     },
     async head(key) {
       const object = store.find({ bucket, key });

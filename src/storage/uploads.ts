@@ -240,7 +240,7 @@ export function parsePartNumber(text: string): number {
 
 async function copy(staging: FileStore, part: UploadPart, incoming: IncomingFile): Promise<void> {
   let byteCount = 0;
-  for await (const chunk of staging.blob(part.fileId).stream()) {
+  for await (const chunk of (await staging.blob(part.fileId, part.size)).stream()) {
     byteCount += chunk.byteLength;
     await incoming.write(chunk);
   }
