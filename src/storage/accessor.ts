@@ -5,8 +5,7 @@ import { parseContentType, parseMetadata } from "./content.ts";
 import type { ListCursors } from "./cursors.ts";
 import type { Gates } from "./gates.ts";
 import { parseKey } from "./keys.ts";
-import { LIST_LIMIT_DEFAULT } from "./limits.ts";
-import { listObjects } from "./listing.ts";
+import { listObjects, parseListing } from "./listing.ts";
 import { createReceiver } from "./receive.ts";
 import { describe, type StorageService } from "./service.ts";
 import type { StorageStore } from "./store.ts";
@@ -56,7 +55,6 @@ export function createBucketAccessor(
         throw cause;
       }
     },
-    list: ({ prefix = "", limit = LIST_LIMIT_DEFAULT, cursor } = {}) =>
-      listObjects({ store, gates, cursors }, SERVER, bucket, () => ({ prefix, limit, cursor: cursor ?? null })),
+    list: (options = {}) => listObjects({ store, gates, cursors }, SERVER, bucket, () => parseListing(options)),
   };
 }
