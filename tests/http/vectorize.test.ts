@@ -16,6 +16,7 @@ const CONFIG = {
     small: { dimensions: 2 },
     plane: { dimensions: 2, metric: "euclidean" },
     product: { dimensions: 2, metric: "dot-product" },
+    exact: { dimensions: 3, metric: "dot-product" },
     churn: { dimensions: 2, metric: "euclidean" },
   },
   serviceKeys: {
@@ -96,7 +97,7 @@ test("[VZ2] [VZ3] [VZ4] searches of real embeddings give what a comparison with 
         const wanted = nearestScores(metric, vector, 25, allows);
         expect([metric, number, filter, count]).toEqual([metric, number, filter, wanted.length] as never);
         for (const [rank, match] of matches.entries()) {
-          expect(match.score).toBeCloseTo(wanted[rank]!, 3);
+          expect(match.score).toBeCloseTo(wanted[rank]!, metric === "dot-product" ? 12 : 3);
           const own = embeddings.find(({ word }) => word === match.id)!;
           expect(match.score).toBeCloseTo(scoreOf(metric, vector, own.values), 3);
           expect(allows(Number(match.metadata["number"]))).toBe(true);
@@ -104,6 +105,35 @@ test("[VZ2] [VZ3] [VZ4] searches of real embeddings give what a comparison with 
       }
     }
   }
+});
+
+test("[VZ3] products are exact, and so is their order, where the lengths would swallow the difference", async () => {
+  const vectors = { five: 5, nine: 9, minus: -1, almost: 8.5, zero: 0 };
+  await upsert(
+    "exact",
+    ...Object.entries(vectors).map(([id, last]) => ({ id, values: [10_000, -10_000, last] })),
+    { id: "far", values: [-1e9, -1e9, 1] },
+    { id: "b", values: [1, 1, 1] },
+    { id: "a", values: [1, 1, 1] },
+  );
+  const found = async (options: JsonObject) =>
+    (await search("exact", [10_000, 10_000, 1], options)).matches.map(({ id, score }) => [id, score]);
+  const wanted = [
+    ["a", 20_001],
+    ["b", 20_001],
+    ["nine", 9],
+    ["almost", 8.5],
+    ["five", 5],
+    ["zero", 0],
+    ["minus", -1],
+  ];
+  expect(await found({ topK: 100 })).toEqual([...wanted, ["far", -2e13 + 1]]);
+  expect(await found({ topK: 4 })).toEqual(wanted.slice(0, 4));
+  expect((await search("exact", [1e10, 0, 0], { topK: 1, returnValues: true })).matches).toEqual([
+    { id: "five", score: 1e14, metadata: {}, values: [10_000, -10_000, 5] },
+  ]);
+  await ask("exact", { action: "delete", ids: ["nine"] });
+  expect((await found({ topK: 3 })).at(-1)).toEqual(["almost", 8.5]);
 });
 
 test("[VZ2] topK, values and their bounds", async () => {
