@@ -29,7 +29,7 @@ export function createBucketAccessor(
         gate,
         uploadedBy: null,
         async receive(incoming) {
-          const receiver = createReceiver(incoming, gate.bucket.maxFileBytes);
+          const receiver = createReceiver(incoming, { maxBytes: gate.bucket.maxFileBytes });
           if (bytes instanceof Blob) for await (const chunk of bytes.stream()) await receiver.take(chunk);
           // A copy: the caller may go on writing into its own bytes.
           else await receiver.take(bytes.slice());

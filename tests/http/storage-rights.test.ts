@@ -337,6 +337,27 @@ test("[ST52] a signed upload URL is good for one file", async () => {
   expect(both.map(({ status }) => status).toSorted()).toEqual([200, 401]);
 });
 
+test("[ST53] a signed upload URL for one type takes that type only", async () => {
+  const to = "/api/storage/pictures/signed-upload-url";
+  expect((await ann.post(to, { key: "typed", contentType: "text/plain" })).status).toBe(403);
+  for (const contentType of ["no type", 5, {}]) {
+    expect((await ann.post(to, { key: "typed", contentType })).status).toBe(400);
+  }
+  const answer = await ann.post<{ url: string }>(to, { key: "typed", contentType: "image/png" });
+  expect(answer.status).toBe(200);
+  const url = relative(answer.body.url);
+  for (const type of ["image/gif", "text/html", ""]) expect((await put(url, "x", type)).status).toBe(400);
+  const [token = "", sealed = ""] = [url.slice(0, url.lastIndexOf(".")), url.slice(url.lastIndexOf(".") + 1)];
+  expect(Buffer.from(sealed, "base64url").toString()).toBe("image/png");
+  const gif = Buffer.from("image/gif").toString("base64url");
+  for (const forged of [token, `${token}.${gif}`]) {
+    expect([forged, (await put(forged, "x", "image/gif")).status]).toEqual([forged, 401]);
+  }
+  expect(await put(url, "x", "image/png")).toMatchObject({
+    ...{ status: 200, body: { httpMetadata: { contentType: "image/png" } } },
+  });
+});
+
 test("[ST52] the rule is asked about the file that comes, and a refusal leaves the URL good", async () => {
   await upload(platform.service, "pictures", "old", "x", { type: "image/png" });
   const denied = await ann.post("/api/storage/pictures/signed-upload-url", { key: "new" });
