@@ -1,5 +1,5 @@
 import type { Database } from "bun:sqlite";
-import type { ProductJob } from "./types.ts";
+import type { Bound, ProductJob } from "./types.ts";
 
 interface Scored {
   rowid: number;
@@ -19,38 +19,63 @@ export function productRows(database: Database, job: ProductJob): unknown[][] {
   })();
 }
 
+/** The chunks that sqlite-vec keeps vectors in: which of its places are taken, the rowid of each, and the vectors themselves. */
+const CHUNKS = `SELECT validity, rowids, vectors FROM vectors_chunks
+  JOIN vectors_vector_chunks00 ON vectors_vector_chunks00.rowid = vectors_chunks.chunk_id`;
+interface Chunk {
+  /** A bit for each place. */
+  validity: Uint8Array;
+  /** 64 bits for each. */
+  rowids: Uint8Array;
+  vectors: Uint8Array;
+}
+
 /** Each vector is multiplied in double precision: sqlite-vec knows no product. */
-function greatestProducts(database: Database, { scanSql, scanParams, vector, topK }: ProductJob): Scored[] {
+function greatestProducts(database: Database, { matching, vector, topK }: ProductJob): Scored[] {
   // Doubles: the product of two numbers of 32 bits is exact in them.
   const wanted = Float64Array.from(vector);
   const nearest = createNearest(topK);
-  const scan = database.query<{ rowid: number; embedding: Uint8Array }, ProductJob["scanParams"]>(scanSql);
-  for (const { rowid, embedding } of scan.iterate(...scanParams)) {
-    nearest.offer(rowid, productOf(floatsOf(embedding), wanted));
+  const allowed =
+    matching === null
+      ? null
+      : new Set(
+          database
+            .query<unknown, Bound[]>(matching.sql)
+            .values(...matching.params)
+            .map(([rowid]) => rowid),
+        );
+  for (const { validity, rowids, vectors } of database.query<Chunk, []>(CHUNKS).iterate()) {
+    const numbers = aligned(vectors, Float32Array);
+    const halves = aligned(rowids, Uint32Array);
+    for (let place = 0; place < halves.length / 2; place++) {
+      if (((validity[place >> 3] ?? 0) & (1 << (place & 7))) === 0) continue;
+      const rowid = (halves[2 * place] ?? 0) + (halves[2 * place + 1] ?? 0) * 2 ** 32;
+      if (allowed !== null && !allowed.has(rowid)) continue;
+      nearest.offer(rowid, productOf(numbers, place * wanted.length, wanted));
+    }
   }
   return nearest.list;
 }
 
-function productOf(vector: Float32Array, wanted: Float64Array): number {
-  // Four sums at once, as each addition would wait for the one before. Within both lists, which are equally long.
-  const fours = vector.length - (vector.length % 4);
+/** Of the vector that begins at `start`. */
+function productOf(numbers: Float32Array, start: number, wanted: Float64Array): number {
+  // Four sums at once, as each addition would wait for the one before. Every place read is within both lists.
+  const fours = wanted.length - (wanted.length % 4);
   let [first, second, third, fourth] = [0, 0, 0, 0];
   for (let at = 0; at < fours; at += 4) {
-    first += (vector[at] as number) * (wanted[at] as number);
-    second += (vector[at + 1] as number) * (wanted[at + 1] as number);
-    third += (vector[at + 2] as number) * (wanted[at + 2] as number);
-    fourth += (vector[at + 3] as number) * (wanted[at + 3] as number);
+    first += (numbers[start + at] as number) * (wanted[at] as number);
+    second += (numbers[start + at + 1] as number) * (wanted[at + 1] as number);
+    third += (numbers[start + at + 2] as number) * (wanted[at + 2] as number);
+    fourth += (numbers[start + at + 3] as number) * (wanted[at + 3] as number);
   }
-  for (let at = fours; at < vector.length; at++) first += (vector[at] as number) * (wanted[at] as number);
+  for (let at = fours; at < wanted.length; at++) first += (numbers[start + at] as number) * (wanted[at] as number);
   return first + second + third + fourth;
 }
 
 /** A blob need not begin where a number of 32 bits may: it is copied then. */
-function floatsOf(bytes: Uint8Array): Float32Array {
-  const size = Float32Array.BYTES_PER_ELEMENT;
-  return bytes.byteOffset % size === 0
-    ? new Float32Array(bytes.buffer, bytes.byteOffset, bytes.byteLength / size)
-    : new Float32Array(bytes.slice().buffer);
+function aligned<T>(bytes: Uint8Array, List: { new (buffer: ArrayBufferLike, start: number, length: number): T }): T {
+  const whole = bytes.byteOffset % 4 === 0 ? bytes : bytes.slice();
+  return new List(whole.buffer, whole.byteOffset, whole.byteLength / 4);
 }
 
 /** The best so many of what is offered, best first; of equals the earlier. */

@@ -11,12 +11,12 @@ declare const self: Worker;
 
 const databases = new Map<string, Database>();
 
-function open({ path, extensionPath, isMapped }: SearchPlace): Database {
+function open({ path, extensionPath }: SearchPlace): Database {
   const known = databases.get(path);
   if (known !== undefined) return known;
   const database = new Database(path, { readonly: true });
   loadVectorExtension(database, extensionPath);
-  if (isMapped) database.run(`PRAGMA mmap_size = ${MMAP_MAX_BYTES}`);
+  database.run(`PRAGMA mmap_size = ${MMAP_MAX_BYTES}`);
   databases.set(path, database);
   return database;
 }

@@ -28,7 +28,7 @@ export function createVectorService(deps: {
   extensionPath: string;
 }): VectorService {
   const { index, store, compaction, pool, path, extensionPath } = deps;
-  const place = { path, extensionPath, isMapped: index.metric !== "dot-product" };
+  const place = { path, extensionPath };
   let vectorCount = store.count();
   return {
     index,

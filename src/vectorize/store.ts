@@ -2,11 +2,11 @@ import type { Database } from "bun:sqlite";
 import type { DatabaseFile, Transaction } from "../db/index.ts";
 import { CHUNK_BYTES, CHUNK_VECTORS_MAX, CHUNK_VECTORS_MIN } from "./limits.ts";
 import { conditionsSql } from "./metadata-filter.ts";
-import type { IndexDefinition, ProductJob, QueryJob, SearchQuery, SearchTask, StoredVector } from "./types.ts";
+import type { Bound, IndexDefinition, ProductJob, QueryJob, SearchQuery, SearchTask, StoredVector } from "./types.ts";
 
 /**
  * One index's file, `vectorize/NAME.db`: `items` has ids and metadata, and the vectors lie under the same rowid in `vectors`,
- * a table of sqlite-vec, which searches chunks of them. It knows no dot product: for that `vectors` is a plain table.
+ * a table of sqlite-vec, which searches chunks of them. It knows no dot product: for that the chunks are read here.
  */
 export function migrateIndex(sqlite: Database, index: IndexDefinition): void {
   sqlite.run("CREATE TABLE IF NOT EXISTS index_definition (dimensions INTEGER NOT NULL, metric TEXT NOT NULL) STRICT");
@@ -15,7 +15,7 @@ export function migrateIndex(sqlite: Database, index: IndexDefinition): void {
     .get();
   if (found !== null) {
     refuseChange(index, found);
-    dropLength(sqlite, index);
+    moveIntoChunks(sqlite, index);
     return;
   }
   sqlite.run("INSERT INTO index_definition VALUES (?, ?)", [index.dimensions, index.metric]);
@@ -24,9 +24,6 @@ export function migrateIndex(sqlite: Database, index: IndexDefinition): void {
 }
 
 function vectorsTable({ dimensions, metric }: IndexDefinition): string {
-  if (metric === "dot-product") {
-    return "CREATE TABLE vectors (rowid INTEGER PRIMARY KEY, embedding BLOB NOT NULL) STRICT";
-  }
   return `CREATE VIRTUAL TABLE vectors USING vec0(embedding float[${dimensions}]
     distance_metric=${metric === "cosine" ? "cosine" : "l2"}, chunk_size=${chunkVectors(dimensions)})`;
 }
@@ -47,11 +44,14 @@ function refuseChange(index: IndexDefinition, found: Pick<IndexDefinition, "dime
   }
 }
 
-/** Files made when products were computed from cosines have each vector's length too. */
-function dropLength(sqlite: Database, { metric }: IndexDefinition): void {
-  if (metric !== "dot-product") return;
-  const hasLength = sqlite.query("SELECT 1 FROM pragma_table_info('vectors') WHERE name = 'length'").get() !== null;
-  if (hasLength) sqlite.run("ALTER TABLE vectors DROP COLUMN length");
+/** Files made when products were computed from cosines have the vectors in a plain table. */
+function moveIntoChunks(sqlite: Database, index: IndexDefinition): void {
+  const isPlain = sqlite.query("SELECT 1 FROM pragma_table_list('vectors') WHERE type = 'table'").get() !== null;
+  if (!isPlain) return;
+  sqlite.run("ALTER TABLE vectors RENAME TO plain_vectors");
+  sqlite.run(vectorsTable(index));
+  sqlite.run("INSERT INTO vectors (rowid, embedding) SELECT rowid, embedding FROM plain_vectors ORDER BY rowid");
+  sqlite.run("DROP TABLE plain_vectors");
 }
 
 export interface VectorStore {
@@ -116,21 +116,22 @@ export function createVectorStore(file: DatabaseFile, index: IndexDefinition): V
   };
 }
 
-type Bind = (value: string | number | Uint8Array) => string;
+type Bind = (value: Bound) => string;
 
-/** The filter narrows before the nearest are chosen, so that topK come back where so many match. */
-const matching = ({ filter }: SearchQuery, bind: Bind): string[] =>
-  filter.length === 0 ? [] : [`rowid IN (SELECT rowid FROM items WHERE ${conditionsSql(filter, bind)})`];
+/** Rowids of what the filter keeps: it narrows before the nearest are chosen, so that topK come back where so many match. */
+const matching = ({ filter }: SearchQuery, bind: Bind): string | null =>
+  filter.length === 0 ? null : `SELECT rowid FROM items WHERE ${conditionsSql(filter, bind)}`;
 
 /** The embedding where it is asked for, and the join that gives it. */
 const valuesOf = ({ returnValues }: SearchQuery): [column: string, join: string] =>
   returnValues ? ["vectors.embedding", "JOIN vectors ON vectors.rowid = nearest.rowid"] : ["NULL", ""];
 
 function distanceJob({ metric }: IndexDefinition, query: SearchQuery): QueryJob {
-  const params: QueryJob["params"] = [];
+  const params: Bound[] = [];
   const bind = createBinder(params);
-  const isNearest = [`embedding MATCH ${bind(bytesOf(query.vector))}`, `k = ${bind(query.topK)}`];
-  const conditions = [...isNearest, ...matching(query, bind)].join(" AND ");
+  const isNearest = `embedding MATCH ${bind(bytesOf(query.vector))} AND k = ${bind(query.topK)}`;
+  const kept = matching(query, bind);
+  const conditions = kept === null ? isNearest : `${isNearest} AND rowid IN (${kept})`;
   // Rounding can leave the cosine of a vector with itself a hair above 1.
   const score = metric === "cosine" ? "max(-1.0, min(1.0, 1.0 - nearest.distance))" : "nearest.distance";
   const [values, join] = valuesOf(query);
@@ -142,16 +143,15 @@ function distanceJob({ metric }: IndexDefinition, query: SearchQuery): QueryJob 
 
 function productJob(query: SearchQuery): ProductJob {
   const { vector, topK } = query;
-  const scanParams: ProductJob["scanParams"] = [];
-  const [isMatching] = matching(query, createBinder(scanParams));
-  const scanSql = `SELECT rowid, embedding FROM vectors ${isMatching === undefined ? "" : `WHERE ${isMatching}`}`;
+  const params: Bound[] = [];
+  const kept = matching(query, createBinder(params));
   const [values, join] = valuesOf(query);
   const sql = `SELECT items.rowid, items.id, items.metadata, ${values} FROM (SELECT value AS rowid FROM json_each(?1)) AS nearest
     JOIN items ON items.rowid = nearest.rowid ${join} ORDER BY items.id`;
-  return { shape: "products", scanSql, scanParams, vector, topK, sql };
+  return { shape: "products", matching: kept === null ? null : { sql: kept, params }, vector, topK, sql };
 }
 
 /** Placeholders ?1, ?2, … in the order in which values are bound. */
-function createBinder(params: QueryJob["params"]): Bind {
+function createBinder(params: Bound[]): Bind {
   return (value) => `?${params.push(value)}`;
 }

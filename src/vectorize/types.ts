@@ -35,7 +35,7 @@ export type VectorAction =
   | { action: "getByIds"; ids: string[] }
   | { action: "describe" };
 
-type Bound = string | number | Uint8Array;
+export type Bound = string | number | Uint8Array;
 
 /** What a search worker is asked; its answer is ready JSON. */
 export type SearchJob = SearchPlace & SearchTask;
@@ -44,8 +44,6 @@ export type SearchJob = SearchPlace & SearchTask;
 export interface SearchPlace {
   path: string;
   extensionPath: string;
-  /** Whether the file is mapped into memory: chunks are searched a third quicker so, plain rows a quarter slower. */
-  isMapped: boolean;
 }
 
 export type SearchTask = QueryJob | ProductJob;
@@ -57,11 +55,11 @@ export interface QueryJob {
   params: Bound[];
 }
 
-/** A look at every vector: `scanSql` gives rowid and embedding. */
+/** A look at every vector. */
 export interface ProductJob {
   shape: "products";
-  scanSql: string;
-  scanParams: Bound[];
+  /** Gives the rowids that the filter keeps; null: all. */
+  matching: { sql: string; params: Bound[] } | null;
   vector: Float32Array<ArrayBuffer>;
   topK: number;
   /** Gives rowid, id, metadata, values or null of those chosen, by id, from the JSON of their rowids. */
