@@ -137,7 +137,8 @@ function methodsAt(url: string): string[] | null {
     return null;
   }
   if (METADATA.test(rest)) return ["GET", "PATCH", "HEAD", "OPTIONS"];
-  if (PARTS.test(rest)) return ["GET", "HEAD", "OPTIONS"];
+  // Nothing after the slash: the list.
+  if (rest === "" || PARTS.test(rest)) return ["GET", "HEAD", "OPTIONS"];
   return ["GET", ...(ACTIONS.has(rest) ? ["POST"] : []), "PUT", "DELETE", "HEAD", "OPTIONS"];
 }
 

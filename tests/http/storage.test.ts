@@ -260,6 +260,8 @@ test("[ST26] another method than a path has is 405 with those that it has, befor
     ["DELETE", "uploads/1/parts", ofParts],
     ["POST", "uploads/1/parts", ofParts],
     ["PATCH", "uploads/1/parts", ofParts],
+    ["POST", "", ofParts],
+    ["PUT", "", ofParts],
     ["PATCH", "upload", "GET, POST, PUT, DELETE, HEAD, OPTIONS"],
     ["PATCH", "multipart/create", "GET, POST, PUT, DELETE, HEAD, OPTIONS"],
   ];
