@@ -122,3 +122,30 @@ test("[DQ6] a reader cannot write, whatever it is given", async () => {
   expect(answer.isOk).toBe(false);
   expect(Buffer.from(answer.body).toString()).toContain("readonly");
 });
+
+/** Handed on as if the statement's text were harmless: what the second wall is for. */
+const escapes: [string, ProcessRole, "read" | "write" | "vacuum"][] = [
+  ["ATTACH ':memory:' AS elsewhere", "reader", "read"],
+  ["BEGIN", "reader", "read"],
+  ["CREATE TEMP TABLE a (b)", "reader", "read"],
+  ["ATTACH ':memory:' AS elsewhere", "writer", "write"],
+  ["CREATE TEMP TABLE a (b)", "writer", "write"],
+  ["CREATE TEMP VIEW a AS SELECT 1", "writer", "vacuum"],
+  ["BEGIN", "writer", "vacuum"],
+  ["SAVEPOINT a", "writer", "vacuum"],
+];
+
+test("[DQ17] a connection that a statement has changed is not used again", async () => {
+  for (const [sql, role, mode] of escapes) {
+    const asked = pool(role);
+    await rowsOf(asked, "SELECT 1");
+    const answer = await asked.run({ sql, mode, params: [] });
+    expect([sql, answer.isOk, JSON.parse(Buffer.from(answer.body).toString()).status]).toEqual([sql, false, 400]);
+    const list = await asked.run({ sql: "PRAGMA database_list", mode: "vacuum", params: [] });
+    const { results } = JSON.parse(Buffer.from(list.body).toString());
+    expect(results.map(({ name }: { name: string }) => name)).toEqual(["main"]);
+    if (role === "writer")
+      expect((await ask(asked, "CREATE TABLE IF NOT EXISTS b (c)")) as object).toHaveProperty("meta");
+  }
+  expect(await rowsOf(pool("reader"), "SELECT name FROM sqlite_schema")).toEqual([{ name: "b" }]);
+});

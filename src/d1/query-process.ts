@@ -1,7 +1,7 @@
 import type { Database } from "bun:sqlite";
 import { writeFileSync } from "node:fs";
 import { encodeFrame, readFrames } from "./frames.ts";
-import { executeQuery, openDatabase, QueryError } from "./store.ts";
+import { EscapeError, executeQuery, openDatabase, QueryError } from "./store.ts";
 import type { ProcessRole, QueryFailure, QueryRequest } from "./types.ts";
 
 /** The first argument by which the compiled executable knows that it is to be a query process. */
@@ -22,15 +22,23 @@ export async function runQueryProcess(path: string, role: ProcessRole): Promise<
   process.on("SIGINT", () => {});
   process.on("SIGTERM", () => {});
   let database: Database | null = null;
-  const connection = (): Database => {
+  const execute = (request: QueryRequest): string => {
     database ??= openDatabase(path, role);
-    return database;
+    try {
+      return executeQuery(database, request);
+    } catch (cause) {
+      if (cause instanceof EscapeError) {
+        database.close(true);
+        database = null;
+      }
+      throw cause;
+    }
   };
   const output = Bun.stdout.writer();
   for await (const { payload } of readFrames(Bun.stdin.stream())) {
     // The parent is the only one that writes here, and writes nothing else.
     const request = JSON.parse(Buffer.from(payload.buffer).toString("utf8")) as QueryRequest;
-    output.write(answer(() => executeQuery(connection(), request)));
+    output.write(answer(() => execute(request)));
     await output.flush();
   }
 }

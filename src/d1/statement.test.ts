@@ -26,17 +26,23 @@ const writes = [
   "CREATE TABLE temp (a)",
   "DROP TABLE t",
   "ALTER TABLE t ADD COLUMN b",
+  "CREATE UNIQUE INDEX IF NOT EXISTS [main].i ON t (a)",
 ];
 
 test("[DQ1] statements go to the connection that can run them", () => {
   for (const sql of reads) expect([sql, parseStatement(sql).mode]).toEqual([sql, "read"]);
   for (const sql of writes) expect([sql, parseStatement(sql).mode]).toEqual([sql, "write"]);
   expect(parseStatement("vacuum").mode).toBe("vacuum");
+  expect(parseStatement("VACUUM 'main'").mode).toBe("vacuum");
 });
 
 test("[DQ4] one statement is cut out, with its semicolons and comments left aside", () => {
   expect(parseStatement(" ; -- a\n SELECT ';' ; ; /* b */").sql).toBe("SELECT ';'");
   expect(parseStatement(`${writes[5]} ;`).sql).toBe(writes[5] ?? "");
+  for (const explain of ["EXPLAIN", "explain /* ; */ query plan"]) {
+    expect(parseStatement(`${explain} ${writes[5]}`).mode).toBe("read");
+    expect(() => parseStatement(`${explain} ${writes[5]}; SELECT 1`)).toThrow("must be one statement");
+  }
 });
 
 test("[DQ4] several statements and none are refused", () => {
@@ -52,9 +58,10 @@ test("[DQ4] several statements and none are refused", () => {
   for (const sql of several) expect(() => parseStatement(sql)).toThrow("must be one statement");
   for (const sql of ["", "  ", ";;", "-- x", "/* x"])
     expect(() => parseStatement(sql)).toThrow("must hold a statement");
-  for (const sql of ["SELECT 'a", 'SELECT "a', "SELECT [a", "SELECT `a", "SELECT 1\0; DROP TABLE t"]) {
-    expect(() => parseStatement(sql)).toThrow("quote without its end");
+  for (const sql of ["SELECT 'a", 'SELECT "a', "SELECT [a", "SELECT `a", "SELECT \\", "SELECT x'0'", "SELECT 1a"]) {
+    expect(() => parseStatement(sql)).toThrow("unrecognized token");
   }
+  expect(() => parseStatement("SELECT 1\0; DROP TABLE t")).toThrow("NUL");
 });
 
 const escapes = [
@@ -91,10 +98,34 @@ const escapes = [
   "CREATE TABLE IF NOT EXISTS temp.a (b)",
   'CREATE TABLE "Temp" . a (b)',
   "CREATE TRIGGER temp.g AFTER INSERT ON t BEGIN SELECT 1; END",
+  "CREATE TABLE 'temp'.a (b)",
+  'CREATE VIEW IF NOT EXISTS "temp".a AS SELECT 1',
+  "CREATE UNIQUE INDEX [TEMP].i ON t (a)",
+  "CREATE VIRTUAL TABLE `temp` . a USING fts5(b)",
+  "\ufeffATTACH 'x' AS y",
+  " \vATTACH 'x' AS y",
+  "VACUUM \ufeffINTO 'x'",
+  "VACUUM main\ufeff INTO 'x'",
+  "\ufeffBEGIN",
+  "CREATE \ufeffTEMP TABLE a (b)",
+  "\ufeffPRAGMA journal_mode = delete",
+  "SELECT * FROM 'pragma_database_list'",
+  'SELECT * FROM "PRAGMA_database_list"',
+  "SELECT * FROM main.[pragma_database_list]",
+  "SELECT * FROM `pragma_database_list`",
+  "SELECT #a('), file FROM pragma_database_list --')",
+  "SELECT * FROM pragma_optimize",
+  "CREATE VIRTUAL TABLE f USING fts5(name, file, content='pragma_database_list')",
 ];
 
 test("[DQ5] what would leave the file or outlive the request is refused, however it is written", () => {
   for (const sql of escapes) expect(() => parseStatement(sql), sql).toThrow("not ");
+});
+
+test("[DQ5] a statement begins with a word that is known to be harmless", () => {
+  for (const sql of ["SELEC 1", "'select' 1", "(SELECT 1)", "ſelect 1", "EXPLAIN EXPLAIN SELECT 1", "1", "EXPLAIN"]) {
+    expect(() => parseStatement(sql), sql).toThrow("syntax error");
+  }
 });
 
 test("[DQ3] a query that is no text, or too long, is refused", () => {

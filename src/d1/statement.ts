@@ -9,11 +9,14 @@ export interface Statement {
   mode: "read" | "write" | "vacuum";
 }
 
-const TRANSACTION_WORDS = new Set(["begin", "commit", "end", "rollback", "savepoint", "release"]);
-const READ_WORDS = new Set(["select", "values", "explain", "pragma"]);
+const READ_WORDS = new Set(["select", "values", "pragma"]);
 const WRITE_WORDS = new Set(["insert", "replace", "update", "delete", "create", "drop", "alter", "reindex", "analyze"]);
+/** Refused like every word that is on no list; these with a reason that is worth telling. */
+const TRANSACTION_WORDS = new Set(["begin", "commit", "end", "rollback", "savepoint", "release"]);
 /** What can follow the common table expressions of a WITH. */
 const AFTER_WITH = new Set(["select", "values", "insert", "replace", "update", "delete"]);
+/** What CREATE can be followed by: TEMP and TEMPORARY are not among it. */
+const CREATED = new Set(["table", "view", "index", "unique", "trigger", "virtual"]);
 
 /** Pragmas that only read; with an argument, only those for which it is a question (a table's name, a number of rows). */
 const READ_PRAGMAS = new Set(
@@ -29,9 +32,6 @@ const READ_PRAGMAS_WITH_ARGUMENT = new Set(
   ).split(" "),
 );
 
-/** `VIRTUAL TABLE IF NOT EXISTS temp.x`: after CREATE, the schema's name is at most the sixth token. */
-const NAME_WITHIN_TOKENS = 6;
-
 const refuse = (message: string): Error => badField("query", "invalid_value", message);
 
 /**
@@ -44,15 +44,19 @@ export function parseStatement(query: unknown): Statement {
   if (query.length > SQL_MAX_CHARACTERS) {
     throw badField("query", "too_long", `"query" must be at most ${SQL_MAX_CHARACTERS} characters`);
   }
-  const all = query.includes("\0") ? null : tokenizeSql(query);
-  if (all === null) throw refuse('"query" has a quote without its end, or a NUL character');
-  const tokens = withoutOuterSemicolons(all);
-  const [first, ...rest] = tokens;
+  if (query.includes("\0")) throw refuse('"query" must not have a NUL character');
+  const tokens = withoutOuterSemicolons(tokenizeSql(query));
+  const [first] = tokens;
   const last = tokens.at(-1);
   if (first === undefined || last === undefined) throw refuse('"query" must hold a statement');
-  if (isSeveral(tokens)) throw refuse('"query" must be one statement, got several');
+  const illegal = tokens.find(({ kind }) => kind === "illegal");
+  if (illegal !== undefined) throw refuse(`unrecognized token: "${query.slice(illegal.start, illegal.start + 20)}"`);
+  const explained = withoutExplain(tokens);
+  if (isSeveral(explained)) throw refuse('"query" must be one statement, got several');
   refuseEscapes(tokens);
-  return { sql: query.slice(first.start, last.end), mode: modeOf(first, rest) };
+  // What is explained is only compiled; the same rules hold for it, so that none has to be trusted.
+  const mode = modeOf(explained);
+  return { sql: query.slice(first.start, last.end), mode: explained === tokens ? mode : "read" };
 }
 
 /** Empty statements before and after count for nothing. */
@@ -60,6 +64,13 @@ function withoutOuterSemicolons(tokens: readonly SqlToken[]): SqlToken[] {
   const isText = (token: SqlToken): boolean => token.kind !== "semicolon";
   const from = tokens.findIndex(isText);
   return from === -1 ? [] : tokens.slice(from, tokens.findLastIndex(isText) + 1);
+}
+
+/** The statement after EXPLAIN or EXPLAIN QUERY PLAN; the tokens themselves where there is no such word. */
+function withoutExplain(tokens: readonly SqlToken[]): readonly SqlToken[] {
+  if (!isWord(tokens[0], "explain")) return tokens;
+  const isPlan = isWord(tokens[1], "query") && isWord(tokens[2], "plan");
+  return tokens.slice(isPlan ? 3 : 1);
 }
 
 /** Whether a semicolon ends a statement before the last token. */
@@ -72,74 +83,69 @@ function isSeveral(tokens: readonly SqlToken[]): boolean {
   });
 }
 
-/** Ways out of the file that can stand anywhere in a statement. */
+/** Ways out of the file that can stand anywhere in a statement. Names are names in every kind of quotes. */
 function refuseEscapes(tokens: readonly SqlToken[]): void {
-  for (const [index, token] of tokens.entries()) {
-    const next = tokens[index + 1];
-    // "Tcl variables", $name(anything), are one token for SQLite: what they hide would not be seen here.
-    if (token.kind === "variable" && next?.text === "(" && next.start === token.end) {
-      throw refuse(`A parameter must not be followed by "(": ${token.text}(`);
-    }
-    if (token.kind !== "word" && token.kind !== "name") continue;
-    if (token.text === "load_extension" && next?.text === "(") throw refuse("load_extension is not allowed");
-    if (token.text === "pragma_database_list") throw refuse("pragma_database_list is not allowed");
+  for (const [index, { kind, text }] of tokens.entries()) {
+    if (kind !== "word" && kind !== "name" && kind !== "string") continue;
+    if (text === "load_extension" && isMark(tokens[index + 1], "(")) throw refuse("load_extension is not allowed");
+    if (!text.startsWith("pragma_")) continue;
+    // Pragmas are tables too: pragma_database_list tells where files lie, pragma_optimize writes.
+    const pragma = text.slice("pragma_".length);
+    if (!READ_PRAGMAS.has(pragma) && !READ_PRAGMAS_WITH_ARGUMENT.has(pragma)) throw refuse(`${text} is not allowed`);
   }
 }
 
-function modeOf(first: SqlToken, rest: readonly SqlToken[]): Statement["mode"] {
-  const word = first.kind === "word" ? first.text : "";
+/** Only what is on a list runs: a word that SQLite knows and this does not would be a way out. */
+function modeOf([first, ...rest]: readonly SqlToken[]): Statement["mode"] {
+  const word = first?.kind === "word" ? first.text : "";
   if (TRANSACTION_WORDS.has(word)) {
     throw refuse(`${word.toUpperCase()} is not allowed: each query is a transaction of its own`);
   }
   if (word === "attach" || word === "detach") throw refuse(`${word.toUpperCase()} is not allowed`);
   if (word === "vacuum") {
-    if (rest.some((token) => isWord(token, "into"))) throw refuse("VACUUM INTO is not allowed");
+    if (rest.length > 1) throw refuse("VACUUM INTO is not allowed, and VACUUM takes at most a schema's name");
     return "vacuum";
   }
   if (word === "pragma") checkPragma(rest);
-  if (word === "explain") return checkExplained(rest);
   if (word === "create") checkCreate(rest);
   if (word === "with") return WRITE_WORDS.has(wordAfterWith(rest)) ? "write" : "read";
   if (READ_WORDS.has(word)) return "read";
-  // What begins otherwise is no SQL: the reading connection tells its caller so in SQLite's words.
-  return WRITE_WORDS.has(word) ? "write" : "read";
-}
-
-/** The statement after EXPLAIN is only compiled; the same rules hold for it, so that none has to be trusted. */
-function checkExplained(rest: readonly SqlToken[]): "read" {
-  const isPlan = isWord(rest[0], "query") && isWord(rest[1], "plan");
-  const [first, ...others] = isPlan ? rest.slice(2) : rest;
-  if (first !== undefined) modeOf(first, others);
-  return "read";
+  if (WRITE_WORDS.has(word)) return "write";
+  throw refuse(`near "${first?.text ?? ""}": syntax error; this is not a statement that may run`);
 }
 
 function checkPragma(rest: readonly SqlToken[]): void {
-  const hasSchema = rest[1]?.text === ".";
+  const hasSchema = isMark(rest[1], ".");
   const [name, next] = hasSchema ? rest.slice(2) : rest;
   const pragma = name?.text ?? "";
   if (READ_PRAGMAS_WITH_ARGUMENT.has(pragma)) return;
-  if (READ_PRAGMAS.has(pragma) && (next === undefined || next.kind === "semicolon")) return;
+  if (READ_PRAGMAS.has(pragma) && next === undefined) return;
   throw refuse(`PRAGMA ${pragma} is not allowed, or not with a value: pragmas that only read are`);
 }
 
 /** Temporary tables, views and triggers live in a connection, which other requests share. */
 function checkCreate(rest: readonly SqlToken[]): void {
-  const isTemporary = isWord(rest[0], "temp") || isWord(rest[0], "temporary");
-  const isInTemporarySchema = rest
-    .slice(0, NAME_WITHIN_TOKENS)
-    .some((token, index) => token.text === "temp" && rest[index + 1]?.text === ".");
-  if (isTemporary || isInTemporarySchema) throw refuse("Temporary tables, views and triggers are not allowed");
+  const [kind] = rest;
+  const isKnown = kind?.kind === "word" && CREATED.has(kind.text);
+  let at = isWord(kind, "unique") || isWord(kind, "virtual") ? 2 : 1;
+  if (isWord(rest[at], "if") && isWord(rest[at + 1], "not") && isWord(rest[at + 2], "exists")) at += 3;
+  const isElsewhere = isMark(rest[at + 1], ".") && rest[at]?.text !== "main";
+  if (isKnown && !isElsewhere) return;
+  throw refuse(
+    "Temporary tables, views and triggers are not allowed, and nothing is created outside of the schema main",
+  );
 }
 
 /** The first statement word outside of parentheses. */
 function wordAfterWith(rest: readonly SqlToken[]): string {
   let depth = 0;
   for (const token of rest) {
-    if (token.text === "(" && token.kind === "other") depth++;
-    else if (token.text === ")" && token.kind === "other") depth--;
+    if (isMark(token, "(")) depth++;
+    else if (isMark(token, ")")) depth--;
     else if (depth === 0 && token.kind === "word" && AFTER_WITH.has(token.text)) return token.text;
   }
   return "";
 }
 
 const isWord = (token: SqlToken | undefined, word: string): boolean => token?.kind === "word" && token.text === word;
+const isMark = (token: SqlToken | undefined, mark: string): boolean => token?.kind === "other" && token.text === mark;

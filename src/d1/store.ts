@@ -16,6 +16,13 @@ export class QueryError extends Error {
   }
 }
 
+/** A statement has changed its connection, which other requests share: that connection is not used again. */
+export class EscapeError extends QueryError {
+  constructor() {
+    super({ status: 400, message: "The statement would have changed more than its database, and was refused" });
+  }
+}
+
 /**
  * Makes the file where there is none, in WAL mode, which lets reads and a write go on side by side. What lies beside the
  * file for that stays as long as this connection, so that processes can begin to read also when the disk is full.
@@ -62,19 +69,43 @@ function openAs(path: string, role: ProcessRole): Database {
   return database;
 }
 
-/** The JSON text of the HTTP answer. Errors: QueryError. Spec: Native resource endpoints; decisions 8. */
-export function executeQuery(database: Database, { sql, params, mode }: QueryRequest): string {
-  const startedAt = performance.now();
+/**
+ * The JSON text of the HTTP answer. Errors: QueryError; EscapeError when the connection is to be closed. Spec: Native
+ * resource endpoints; decisions 8.
+ */
+export function executeQuery(database: Database, request: QueryRequest): string {
+  const outcome = attempt(() => perform(database, request));
+  // Whatever has passed `parseStatement`, and however it has ended.
+  if (database.inTransaction || !isAlone(database)) throw new EscapeError();
+  if (outcome instanceof QueryError) throw outcome;
+  return outcome;
+}
+
+function attempt(work: () => string): string | QueryError {
   try {
-    const result =
-      mode === "write" ? inTransaction(database, () => run(database, sql, params)) : run(database, sql, params);
-    const durationMs = Math.round((performance.now() - startedAt) * 1000) / 1000;
-    const meta = { changes: result.changes, rows_read: result.rowCount, duration: durationMs };
-    return `{"results":[${result.rows}],"meta":${JSON.stringify(meta)}}`;
+    return work();
   } catch (cause) {
-    if (cause instanceof QueryError) throw cause;
-    throw new QueryError(failureOf(cause));
+    return cause instanceof QueryError ? cause : new QueryError(failureOf(cause));
   }
+}
+
+function perform(database: Database, { sql, params, mode }: QueryRequest): string {
+  const startedAt = performance.now();
+  const result =
+    mode === "write" ? inTransaction(database, () => run(database, sql, params)) : run(database, sql, params);
+  const durationMs = Math.round((performance.now() - startedAt) * 1000) / 1000;
+  const meta = { changes: result.changes, rows_read: result.rowCount, duration: durationMs };
+  return `{"results":[${result.rows}],"meta":${JSON.stringify(meta)}}`;
+}
+
+/** Whether the connection has its one file, and nothing temporary that the next request would see. */
+function isAlone(database: Database): boolean {
+  const names = database
+    .query("PRAGMA database_list")
+    .values()
+    .map(([, name]) => name);
+  if (names.some((name) => name !== "main" && name !== "temp")) return false;
+  return !names.includes("temp") || database.query("SELECT 1 FROM temp.sqlite_schema LIMIT 1").get() === null;
 }
 
 interface QueryResult {
@@ -115,6 +146,7 @@ function inTransaction<T>(database: Database, work: () => T): T {
   database.run("BEGIN IMMEDIATE");
   try {
     const result = work();
+    if (!isAlone(database)) throw new EscapeError();
     database.run("COMMIT");
     return result;
   } catch (cause) {
@@ -128,6 +160,7 @@ function inTransaction<T>(database: Database, work: () => T): T {
 class RowWriter {
   text = "";
   count = 0;
+  #sizeBytes = 0;
   #names: readonly (readonly [name: string, json: string])[] | null = null;
 
   add(columnNames: readonly string[], row: Record<string, unknown>): void {
@@ -140,7 +173,8 @@ class RowWriter {
       separator = ",";
     }
     this.text += `${text}}`;
-    if (this.text.length > RESULT_MAX_BYTES) {
+    this.#sizeBytes += Buffer.byteLength(text) + 1;
+    if (this.#sizeBytes > RESULT_MAX_BYTES) {
       throw new QueryError({ status: 413, message: `The rows must be at most ${RESULT_MAX_BYTES} bytes: use LIMIT` });
     }
   }

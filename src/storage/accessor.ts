@@ -5,8 +5,7 @@ import { parseContentType, parseMetadata } from "./content.ts";
 import type { ListCursors } from "./cursors.ts";
 import type { Gates } from "./gates.ts";
 import { parseKey } from "./keys.ts";
-import { LIST_LIMIT_DEFAULT } from "./limits.ts";
-import { listObjects } from "./listing.ts";
+import { listObjects, parseListing } from "./listing.ts";
 import { createReceiver } from "./receive.ts";
 import { describe, type StorageService } from "./service.ts";
 import type { StorageStore } from "./store.ts";
@@ -30,7 +29,7 @@ export function createBucketAccessor(
         gate,
         uploadedBy: null,
         async receive(incoming) {
-          const receiver = createReceiver(incoming, gate.bucket.maxFileBytes);
+          const receiver = createReceiver(incoming, { maxBytes: gate.bucket.maxFileBytes });
           if (bytes instanceof Blob) for await (const chunk of bytes.stream()) await receiver.take(chunk);
           // A copy: the caller may go on writing into its own bytes.
           else await receiver.take(bytes.slice());
@@ -41,7 +40,7 @@ export function createBucketAccessor(
     },
     async get(key) {
       const object = store.find({ bucket, key });
-      return object === null ? null : gates.bucket(bucket).files.blob(object.fileId);
+      return object === null ? null : gates.bucket(bucket).files.blob(object.fileId, object.size);
     },
     async head(key) {
       const object = store.find({ bucket, key });
@@ -56,7 +55,6 @@ export function createBucketAccessor(
         throw cause;
       }
     },
-    list: ({ prefix = "", limit = LIST_LIMIT_DEFAULT, cursor } = {}) =>
-      listObjects({ store, gates, cursors }, SERVER, bucket, () => ({ prefix, limit, cursor: cursor ?? null })),
+    list: (options = {}) => listObjects({ store, gates, cursors }, SERVER, bucket, () => parseListing(options)),
   };
 }

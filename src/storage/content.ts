@@ -69,6 +69,10 @@ export function mergeMetadata(present: Metadata, changes: { [key: string]: unkno
 function bounded(metadata: Metadata): Metadata {
   const sizeBytes = Buffer.byteLength(JSON.stringify(metadata));
   if (sizeBytes <= METADATA_MAX_BYTES) return metadata;
-  const message = `metadata must be at most ${METADATA_MAX_BYTES} bytes of JSON, got ${sizeBytes}`;
-  throw new AppError(413, message, { data: { metadata: { code: "too_large", message } } });
+  throw metadataTooLarge(`got ${sizeBytes}`);
+}
+
+export function metadataTooLarge(found: string): AppError {
+  const message = `metadata must be at most ${METADATA_MAX_BYTES} bytes of JSON, ${found}`;
+  return new AppError(413, message, { data: { metadata: { code: "too_large", message } } });
 }

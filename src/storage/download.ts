@@ -1,4 +1,5 @@
 import { AppError } from "../kernel/errors.ts";
+import type { MaybePromise } from "../kernel/maybe-promise.ts";
 import { isActiveContent } from "./content.ts";
 import { chooseRange, matchesEtag, rangeStillValid } from "./range.ts";
 import type { Bucket, StoredObject } from "./types.ts";
@@ -8,7 +9,7 @@ export interface Content {
   etag: string;
   size: number;
   contentType: string;
-  body(range: { start: number; end: number; size: number }): Blob | ReadableStream<Uint8Array>;
+  body(range: { start: number; end: number; size: number }): MaybePromise<Blob | ReadableStream<Uint8Array>>;
 }
 
 export const contentOf = ({ files }: Bucket, { fileId, size, contentType }: StoredObject): Content => ({
@@ -18,8 +19,13 @@ export const contentOf = ({ files }: Bucket, { fileId, size, contentType }: Stor
   body: (range) => files.body(fileId, range),
 });
 
-/** 200, 206, 304 for GET and HEAD. Errors: 416. Decisions 13. */
-export function respondWith(request: Request, bucket: Bucket, object: StoredObject, content: Content): Response {
+/** 200, 206, 304 for GET and HEAD. Errors: 416; 503 before anything is sent where an object store fails. Decisions 13. */
+export async function respondWith(
+  request: Request,
+  bucket: Bucket,
+  object: StoredObject,
+  content: Content,
+): Promise<Response> {
   const { etag, size } = content;
   const lastModified = new Date(object.uploaded).toUTCString();
   const headers = headersOf(bucket, object, content, lastModified);
@@ -39,7 +45,7 @@ export function respondWith(request: Request, bucket: Bucket, object: StoredObje
   if (range.kind === "part") headers["content-range"] = `bytes ${start}-${end - 1}/${size}`;
   // The server would apply a Range of its own to a whole file: one that is to be ignored is taken away from it.
   if (range.kind === "whole" && header !== null) request.headers.delete("range");
-  const body = size === 0 ? null : content.body({ start, end, size });
+  const body = size === 0 ? null : await content.body({ start, end, size });
   return new Response(body, { status: range.kind === "part" ? 206 : 200, headers });
 }
 

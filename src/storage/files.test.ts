@@ -24,18 +24,19 @@ async function store(files: FileStore, content: Uint8Array[]): Promise<string> {
   await incoming.finish();
   return fileId;
 }
+const sizeOf = (chunks: Uint8Array[]): number => chunks.reduce((sum, { byteLength }) => sum + byteLength, 0);
 const bytes = (text: string) => new TextEncoder().encode(text);
 
 for (const [name, open] of STORES) {
   test(`[ST82] ${name}: what is finished is read back, whole and by range`, async () => {
     const files = open();
     const fileId = await store(files, [bytes("0123"), bytes(""), bytes("456789")]);
-    expect(await files.blob(fileId).text()).toBe("0123456789");
-    expect(await textOf(files.body(fileId, { start: 0, end: 10, size: 10 }))).toBe("0123456789");
-    expect(await textOf(files.body(fileId, { start: 2, end: 5, size: 10 }))).toBe("234");
-    expect(await textOf(files.body(fileId, { start: 9, end: 10, size: 10 }))).toBe("9");
+    expect(await (await files.blob(fileId, 10)).text()).toBe("0123456789");
+    expect(await textOf(await files.body(fileId, { start: 0, end: 10, size: 10 }))).toBe("0123456789");
+    expect(await textOf(await files.body(fileId, { start: 2, end: 5, size: 10 }))).toBe("234");
+    expect(await textOf(await files.body(fileId, { start: 9, end: 10, size: 10 }))).toBe("9");
     const empty = await store(files, []);
-    expect(await files.blob(empty).text()).toBe("");
+    expect(await (await files.blob(empty, 0)).text()).toBe("");
     await files.close();
   });
 
@@ -44,7 +45,7 @@ for (const [name, open] of STORES) {
     const content = Array.from({ length: 14 }, (_, index) => new Uint8Array(100_003 * (index + 1)).fill(index));
     const fileId = await store(files, content);
     const hash = (chunks: Uint8Array[]) => Bun.SHA256.hash(Buffer.concat(chunks), "hex");
-    expect(hash([await files.blob(fileId).bytes()])).toBe(hash(content));
+    expect(hash([await (await files.blob(fileId, sizeOf(content))).bytes()])).toBe(hash(content));
     await files.close();
   });
 
@@ -82,4 +83,22 @@ test("[ST82] an S3-compatible store that fails is 503", async () => {
   expect(await incoming.finish().catch((problem: unknown) => problem)).toMatchObject({ status: 503 });
   expect(await files.remove("x").catch((problem: unknown) => problem)).toMatchObject({ status: 503 });
   s3.failing = false;
+});
+
+test("[ST83] a body of another size than its record is an error, not a shorter file", async () => {
+  const files = createS3Files(backend);
+  const small = await store(files, [bytes("0123456789")]);
+  const large = await store(files, [new Uint8Array(1_000_000)]);
+  const problemOf = (work: Promise<unknown>) => work.catch((problem: unknown) => problem);
+  for (const size of [9, 11]) {
+    expect(await problemOf(files.body(small, { start: 0, end: size, size }))).toMatchObject({ status: 503 });
+    expect(await problemOf(files.blob(small, size))).toMatchObject({ status: 503 });
+  }
+  for (const size of [999_999, 1_000_001]) {
+    const body = await files.body(large, { start: 0, end: size, size });
+    expect(await problemOf(new Response(body).bytes())).toMatchObject({ status: 503 });
+  }
+  expect(await problemOf(files.body(crypto.randomUUID(), { start: 0, end: 5, size: 5 }))).toMatchObject({
+    status: 503,
+  });
 });

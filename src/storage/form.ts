@@ -1,6 +1,6 @@
 import { Dicer } from "@fastify/busboy";
 import { AppError, badField, badRequest, unsupportedMediaType } from "../kernel/errors.ts";
-import { parseContentType } from "./content.ts";
+import { metadataTooLarge, parseContentType } from "./content.ts";
 import { FORM_FIELD_MAX_BYTES, FORM_PARTS_MAX } from "./limits.ts";
 
 export interface UploadForm {
@@ -50,6 +50,7 @@ function createFormReader(boundary: string, onKey: (key: string) => void) {
   const dicer = new Dicer({ boundary });
   let fileBytes: Uint8Array[] = [];
   let partCount = 0;
+  const named = new Set<string>();
   let failure: AppError | null = null;
   const finished = Promise.withResolvers<void>();
   // A failure is looked at between chunks; until then nobody waits for this promise.
@@ -79,10 +80,12 @@ function createFormReader(boundary: string, onKey: (key: string) => void) {
     part.on("header", (header) =>
       attempt(() => {
         const { name, isFile, contentType } = partHeader(header);
-        if (isFile && name === "file" && form.file === null) {
+        if (isFile && name === "file") {
+          requireFirst(named, name);
           form.file = { contentType: parseContentType(contentType) };
           take = (bytes) => fileBytes.push(bytes);
         } else if (isFieldName(name)) {
+          requireFirst(named, name);
           const text = collectText(name);
           take = text.take;
           done = () => {
@@ -119,15 +122,22 @@ function createFormReader(boundary: string, onKey: (key: string) => void) {
   };
 }
 
+/** Which of two were meant, nobody could say. Errors: 400. */
+function requireFirst(named: Set<string>, name: string): void {
+  if (named.has(name)) throw badField(name, "invalid_value", `${name} must be in the form once`);
+  named.add(name);
+}
+
 const isFieldName = (name: string | null): name is FieldName => FIELDS.some((known) => known === name);
 
-function collectText(name: string) {
+function collectText(name: FieldName) {
   const chunks: Uint8Array[] = [];
   let byteCount = 0;
   return {
     take(bytes: Uint8Array) {
       byteCount += bytes.byteLength;
       if (byteCount > FORM_FIELD_MAX_BYTES) {
+        if (name === "metadata") throw metadataTooLarge(`got more than ${FORM_FIELD_MAX_BYTES}`);
         throw badField(name, "too_long", `${name} must be at most ${FORM_FIELD_MAX_BYTES} bytes`);
       }
       // A copy: the body's chunk is gone with the next one.

@@ -3,6 +3,7 @@ import type { FileFacts } from "../config/types.ts";
 import { forbidden, notFound, unauthorized } from "../kernel/errors.ts";
 import type { Logger } from "../kernel/logger.ts";
 import { isPromise, type MaybePromise } from "../kernel/maybe-promise.ts";
+import { createProbingFile } from "./probing-file.ts";
 import type { Bucket, BucketAction, Gate, StoredObject } from "./types.ts";
 
 export interface Gates {
@@ -47,10 +48,10 @@ export function createGates(deps: { buckets: ReadonlyMap<string, Bucket>; logger
       const passes = principal.kind === "serviceKey" || principal.kind === "server";
       const rule = passes ? true : bucket.config.access?.[action];
       if (typeof rule !== "function") return decided(rule === true);
-      // A function of one parameter cannot look at the file. Only `true` allows; a throw denies.
-      const ask = (file: FileFacts): MaybePromise<boolean> => {
+      // Only `true` allows; a throw denies.
+      const ask = (file: FileFacts, isLogged = () => true): MaybePromise<boolean> => {
         const denied = (cause: unknown): boolean => {
-          deps.logger.error("an access rule threw, which denies", { bucket: name, action, cause });
+          if (isLogged()) deps.logger.error("an access rule threw, which denies", { bucket: name, action, cause });
           return false;
         };
         try {
@@ -60,8 +61,12 @@ export function createGates(deps: { buckets: ReadonlyMap<string, Bucket>; logger
           return denied(cause);
         }
       };
-      if (rule.length >= 2) return { bucket, isDecided: false, isAnonymous, ask, enforce };
-      return decided(await ask({ key: "", size: 0, contentType: "" }));
+      const undecided: Gate = { bucket, isDecided: false, isAnonymous, ask: (file) => ask(file), enforce };
+      if (rule.length >= 2) return undecided;
+      // Fewer parameters promise nothing: rest parameters, defaults and `arguments` reach the file too.
+      const probe = createProbingFile();
+      const verdict = await ask(probe.file, () => !probe.isSeen);
+      return probe.isSeen ? undecided : decided(verdict);
     },
   };
 }

@@ -1,15 +1,32 @@
 import type { Principal } from "../access/principal.ts";
+import { badField } from "../kernel/errors.ts";
 import { isPromise } from "../kernel/maybe-promise.ts";
 import type { ListCursors } from "./cursors.ts";
 import { factsOf, type Gates } from "./gates.ts";
-import { LIST_CHUNK, LIST_LIMIT_MAX, LIST_SCAN_MAX } from "./limits.ts";
+import { LIST_CHUNK, LIST_LIMIT_DEFAULT, LIST_LIMIT_MAX, LIST_SCAN_MAX } from "./limits.ts";
 import type { StorageStore } from "./store.ts";
 import type { Gate, ObjectPage, StoredObject } from "./types.ts";
 
 export interface ListingQuery {
   prefix: string;
+  /** From 1; more than LIST_LIMIT_MAX counts as that. */
   limit: number;
   cursor: string | null;
+}
+
+/** Members that are absent or null take their defaults. Errors: 400 naming the member. */
+export function parseListing(options: { prefix?: unknown; limit?: unknown; cursor?: unknown }): ListingQuery {
+  const prefix = options.prefix ?? "";
+  const limit = options.limit ?? LIST_LIMIT_DEFAULT;
+  const cursor = options.cursor ?? null;
+  if (typeof prefix !== "string") throw badField("prefix", "invalid_type", "prefix must be a string");
+  if (typeof limit !== "number" || !Number.isInteger(limit) || limit < 1) {
+    throw badField("limit", "invalid_value", "limit must be a whole number from 1");
+  }
+  if (cursor !== null && typeof cursor !== "string") {
+    throw badField("cursor", "invalid_type", "cursor must be a string");
+  }
+  return { prefix, limit, cursor };
 }
 
 /**

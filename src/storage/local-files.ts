@@ -60,11 +60,11 @@ export function createLocalFiles(directory: string): FileStore {
         await renameFile(from, join(path, fileId));
         await sync();
       }),
-    body(fileId, { start, end, size }) {
+    async body(fileId, { start, end, size }) {
       const file = Bun.file(pathOf(fileId));
       return start === 0 && end === size ? file : file.slice(start, end);
     },
-    blob: (fileId) => Bun.file(pathOf(fileId)),
+    blob: async (fileId) => Bun.file(pathOf(fileId)),
     async remove(fileId) {
       await removeFile(pathOf(fileId));
       await removeFile(join(incoming, fileId));

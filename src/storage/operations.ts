@@ -186,7 +186,13 @@ export const DESCRIPTIONS = {
   }),
   signedUploadUrl: operation({
     ...{ tag, summary: "Sign an upload URL, good for one PUT", security: "caller", path: inBucket },
-    body: { schema: Type.Object({ key: Key, expiresIn: Expiry }) },
+    body: {
+      schema: Type.Object({
+        key: Key,
+        expiresIn: Expiry,
+        contentType: optional(Type.String({ description: "What the PUT has to declare; whatever it likes without" })),
+      }),
+    },
     answers: { 200: json("The URL to PUT the bytes to", Type.Object({ url: Type.String() })) },
     errors: [400, 401, 403, 404, 415],
   }),

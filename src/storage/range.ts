@@ -7,7 +7,7 @@ const WHOLE: RangeChoice = { kind: "whole" };
  * RFC 9110, 14: one range of bytes. Several ranges, other units and malformed headers are ignored, as the RFC allows.
  */
 export function chooseRange(header: string | null, sizeBytes: number): RangeChoice {
-  const match = header === null ? null : /^bytes=[ \t]*(\d{0,15})-(\d{0,15})[ \t]*$/i.exec(header);
+  const match = header === null ? null : /^bytes=[ \t]*(\d*)-(\d*)[ \t]*$/i.exec(header);
   if (match === null) return WHOLE;
   const [, first = "", last = ""] = match;
   if (first === "") {

@@ -1,6 +1,6 @@
 import type { Principal } from "../access/principal.ts";
 import type { Clock } from "../kernel/clock.ts";
-import { badField } from "../kernel/errors.ts";
+import { badField, badRequest } from "../kernel/errors.ts";
 import { parseContentType, parseMetadataText } from "./content.ts";
 import { parseBoundary, readUploadForm } from "./form.ts";
 import type { Gates } from "./gates.ts";
@@ -27,13 +27,13 @@ export async function receiveForm(
 ): Promise<StoredObject> {
   const gate = await gates.enter(principal, bucket, "write");
   const boundary = parseBoundary(request.headers.get("content-type"));
-  const { maxFileBytes } = gate.bucket;
-  requireDeclaredLength(request, maxFileBytes, FORM_OVERHEAD_MAX_BYTES);
+  const limit = { maxBytes: gate.bucket.maxFileBytes };
+  requireDeclaredLength(request, limit, FORM_OVERHEAD_MAX_BYTES);
   return service.put({
     gate,
     uploadedBy: ownerOf(principal),
     async receive(incoming) {
-      const receiver = createReceiver(incoming, maxFileBytes);
+      const receiver = createReceiver(incoming, limit);
       const form = await readUploadForm(bodyChunks(request, clock), boundary, receiver.take, (key) => parseKey(key));
       if (form.file === null) throw badField("file", "required", "file is required");
       const { contentType } = form.file;
@@ -51,15 +51,19 @@ export async function receiveSigned(
   request: Request,
 ): Promise<StoredObject> {
   const { bucket, key } = address;
-  const { grant, principal } = signing.verifyUpload(token, bucket, key);
+  const { grant, principal, contentType: signedType } = signing.verifyUpload(token, bucket, key);
   const gate = await gates.enter(principal, bucket, "write");
   const contentType = parseContentType(request.headers.get("content-type"));
-  requireDeclaredLength(request, gate.bucket.maxFileBytes);
+  if (signedType !== null && contentType !== signedType) {
+    throw badRequest(`The Content-Type must be ${signedType}, for which the URL was signed, got ${contentType}`);
+  }
+  const limit = { maxBytes: gate.bucket.maxFileBytes };
+  requireDeclaredLength(request, limit);
   return service.put({
     gate,
     uploadedBy: ownerOf(principal),
     async receive(incoming) {
-      const receiver = createReceiver(incoming, gate.bucket.maxFileBytes);
+      const receiver = createReceiver(incoming, limit);
       for await (const chunk of bodyChunks(request, clock)) await receiver.take(chunk);
       return { key, contentType, customMetadata: {}, size: receiver.byteCount };
     },

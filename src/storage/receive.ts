@@ -70,13 +70,19 @@ export interface Receiver {
   readonly byteCount: number;
 }
 
-/** Errors: 413 over `maxBytes`, 507 without room. */
-export function createReceiver(incoming: IncomingFile, maxBytes: number): Receiver {
+/** How large the bucket's files may be, and how much of this one is there already: the other parts of its upload. */
+export interface SizeLimit {
+  maxBytes: number;
+  takenBytes?: number;
+}
+
+/** Errors: 413 over the limit, 507 without room. */
+export function createReceiver(incoming: IncomingFile, limit: SizeLimit): Receiver {
   let byteCount = 0;
   return {
     async take(chunk) {
       byteCount += chunk.byteLength;
-      if (byteCount > maxBytes) throw tooBig(maxBytes);
+      if (byteCount > roomOf(limit)) throw tooBig(limit);
       await incoming.write(chunk);
     },
     get byteCount() {
@@ -86,9 +92,11 @@ export function createReceiver(incoming: IncomingFile, maxBytes: number): Receiv
 }
 
 /** Refuses by the declared length, before anything is read; `overheadBytes` is what may come beside the file. */
-export function requireDeclaredLength(request: Request, maxBytes: number, overheadBytes = 0): void {
+export function requireDeclaredLength(request: Request, limit: SizeLimit, overheadBytes = 0): void {
   const declared = request.headers.get("content-length");
-  if (declared !== null && Number(declared) > maxBytes + overheadBytes) throw tooBig(maxBytes);
+  if (declared !== null && Number(declared) > roomOf(limit) + overheadBytes) throw tooBig(limit);
 }
 
-const tooBig = (maxBytes: number) => tooLarge(`The file must be at most ${maxBytes} bytes`);
+const roomOf = ({ maxBytes, takenBytes = 0 }: SizeLimit): number => maxBytes - takenBytes;
+
+export const tooBig = ({ maxBytes }: SizeLimit) => tooLarge(`The file must be at most ${maxBytes} bytes`);

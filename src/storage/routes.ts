@@ -2,7 +2,7 @@ import { type AnyElysia, Elysia } from "elysia";
 import type { Http, RequestContext } from "../http/http.ts";
 import { queryOf, requiredText, wholeNumber } from "../http/query.ts";
 import { created, OK } from "../http/reply.ts";
-import { AppError, unauthorized } from "../kernel/errors.ts";
+import { AppError, badRequest, notFound, unauthorized } from "../kernel/errors.ts";
 import type { ListCursors } from "./cursors.ts";
 import { contentOf, respondWith } from "./download.ts";
 import { pathRest } from "./keys.ts";
@@ -25,6 +25,11 @@ export interface StorageRouteDeps extends StorageDeps {
   publicUrl: string | null;
 }
 
+/** What POST is for; files may have the same names. */
+const ACTIONS = new Set([
+  ...["upload", "delete-batch", "signed-url", "signed-urls", "signed-upload-url"],
+  ...["multipart/create", "multipart/upload-part", "multipart/complete", "multipart/abort"],
+]);
 const METADATA = /^(.*)\/metadata$/s;
 const PARTS = /^uploads\/([^/]+)\/parts$/;
 const BASE = "/api/storage/:bucket";
@@ -32,6 +37,7 @@ const BASE = "/api/storage/:bucket";
 /** Spec: Storage endpoints. A key may contain slashes, so what follows the bucket is told apart here, not by the router. */
 export function createStorageRoutes(http: Http, deps: StorageRouteDeps): AnyElysia {
   const { service, uploads } = deps;
+  const keyed = (handler: Parameters<Http["route"]>[0]) => keyedRoute(http, handler);
 
   return new Elysia()
     .get(
@@ -47,12 +53,12 @@ export function createStorageRoutes(http: Http, deps: StorageRouteDeps): AnyElys
     )
     .get(
       `${BASE}/*`,
-      http.route((context) => read(deps, context)),
+      keyed((context) => read(deps, context)),
       DESCRIPTIONS.download,
     )
     .put(
       `${BASE}/*`,
-      http.route(async ({ params, request, holdOpen }) => {
+      keyed(async ({ params, request, holdOpen }) => {
         const token = queryOf(request).get("token");
         if (token === null) throw unauthorized();
         const address = { bucket: bucketOf({ params }), key: pathRest(request.url) };
@@ -63,7 +69,7 @@ export function createStorageRoutes(http: Http, deps: StorageRouteDeps): AnyElys
     )
     .delete(
       `${BASE}/*`,
-      http.route(async ({ principal, params, request }) => {
+      keyed(async ({ principal, params, request }) => {
         await service.remove(principal, bucketOf({ params }), pathRest(request.url));
         return OK;
       }),
@@ -71,9 +77,9 @@ export function createStorageRoutes(http: Http, deps: StorageRouteDeps): AnyElys
     )
     .patch(
       `${BASE}/*`,
-      http.route(async ({ principal, params, request, jsonObject }) => {
-        const key = METADATA.exec(pathRest(request.url))?.[1];
-        if (key === undefined) throw notAllowed();
+      keyed(async ({ principal, params, request, jsonObject }) => {
+        // Only metadata has this method.
+        const key = METADATA.exec(pathRest(request.url))?.[1] ?? "";
         return describe(await service.patchMetadata(principal, bucketOf({ params }), key, jsonObject));
       }),
       DESCRIPTIONS.patchMetadata,
@@ -93,14 +99,53 @@ export function createStorageRoutes(http: Http, deps: StorageRouteDeps): AnyElys
       ),
       DESCRIPTIONS.removeBatch,
     )
+    .post(
+      `${BASE}/*`,
+      keyed(async ({ request }) => {
+        throw notFound(`There is nothing to post to at "${pathRest(request.url)}"`);
+      }),
+      { detail: { hide: true } },
+    )
     .use(signingRoutes(http, deps))
     .use(multipartRoutes(http, uploads));
+}
+
+/**
+ * A route whose path ends in a key. Which methods there are depends on what the key is, so it is looked at here, before
+ * credentials as everywhere. Errors: 405. Decisions 13.
+ */
+function keyedRoute(http: Http, handler: Parameters<Http["route"]>[0]): ReturnType<Http["route"]> {
+  const answer = http.route(handler);
+  // Named one by one: Elysia reads which members a handler takes, and parses the body for one that takes them all.
+  return ({ request, params = {}, route }) => {
+    const allow = methodsAt(request.url);
+    if (allow === null || allow.includes(request.method)) return answer({ request, params, route });
+    const names = allow.join(", ");
+    const refusal = new AppError(405, `${request.method} is not allowed here, but ${names}`, {
+      headers: { allow: names },
+    });
+    return http.refusal(refusal, request);
+  };
+}
+
+/** null: the path cannot be read, which is for the handler to say. */
+function methodsAt(url: string): string[] | null {
+  let rest: string;
+  try {
+    rest = pathRest(url);
+  } catch {
+    return null;
+  }
+  if (METADATA.test(rest)) return ["GET", "PATCH", "HEAD", "OPTIONS"];
+  // Nothing after the slash: the list.
+  if (rest === "" || PARTS.test(rest)) return ["GET", "HEAD", "OPTIONS"];
+  return ["GET", ...(ACTIONS.has(rest) ? ["POST"] : []), "PUT", "DELETE", "HEAD", "OPTIONS"];
 }
 
 const bucketOf = ({ params }: Pick<RequestContext, "params">): string => params["bucket"] ?? "";
 
 function signingRoutes(http: Http, { signing, publicUrl }: StorageRouteDeps): AnyElysia {
-  const originOf = (request: Request): string => publicUrl ?? new URL(request.url).origin;
+  const originOf = (request: Request): string => publicUrl ?? ownOrigin(request);
   return new Elysia()
     .post(
       `${BASE}/signed-url`,
@@ -123,6 +168,17 @@ function signingRoutes(http: Http, { signing, publicUrl }: StorageRouteDeps): An
       ),
       DESCRIPTIONS.signedUploadUrl,
     );
+}
+
+/** The address that the request was sent to. Errors: 400 for a Host header that is none. */
+function ownOrigin(request: Request): string {
+  const address = URL.parse(request.url);
+  const host = request.headers.get("host") ?? "";
+  if (address !== null && host === "") return address.origin;
+  // Not the address's own: in place of a malformed one the server has put another.
+  const named = URL.parse(`${address?.protocol ?? "http:"}//${host}`);
+  if (named !== null && named.href === `${named.origin}/`) return named.origin;
+  throw badRequest("The Host header is not the address of a server");
 }
 
 function multipartRoutes(http: Http, uploads: Uploads): AnyElysia {
@@ -204,8 +260,3 @@ async function download(
     size === null ? contentOf(found.bucket, found.object) : await thumbs.content(found.bucket, found.object, size);
   return respondWith(request, found.bucket, found.object, content);
 }
-
-const notAllowed = (): AppError => {
-  const allow = "GET, HEAD, PUT, DELETE";
-  return new AppError(405, `PATCH is not allowed here, but ${allow}`, { headers: { allow } });
-};

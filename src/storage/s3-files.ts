@@ -1,6 +1,6 @@
 import { S3Client } from "bun";
 import type { BucketConfig } from "../config/types.ts";
-import { AppError } from "../kernel/errors.ts";
+import { guarded, openRemoteBody, storeFailed } from "./remote-body.ts";
 import type { FileStore, IncomingFile } from "./types.ts";
 
 /** What S3 takes as one part; a smaller file goes as a single request. Also what is held in memory per upload. */
@@ -24,12 +24,17 @@ export function createS3Files(backend: S3Backend): FileStore {
 
   return {
     create: async (fileId) => createIncoming(fileOf(fileId)),
-    body: (fileId, { start, end, size }) => {
+    body(fileId, { start, end, size }) {
       const file = fileOf(fileId);
       // As a stream: a response made of the file itself would send the client to the object store.
-      return (start === 0 && end === size ? file : file.slice(start, end)).stream();
+      return openRemoteBody((start === 0 && end === size ? file : file.slice(start, end)).stream(), end - start);
     },
-    blob: (fileId) => fileOf(fileId),
+    async blob(fileId, sizeBytes) {
+      const file = fileOf(fileId);
+      const { size } = await guarded(file.stat());
+      if (size !== sizeBytes) throw storeFailed(new Error(`${sizeBytes} bytes are on record, ${size} are there`));
+      return file;
+    },
     remove: (fileId) => guarded(fileOf(fileId).delete()),
     async *ids() {
       let continuationToken: string | undefined;
@@ -77,12 +82,4 @@ function createIncoming(file: Bun.S3File): IncomingFile {
       await file.delete().catch(() => {});
     },
   };
-}
-
-async function guarded<T>(work: Promise<T>): Promise<T> {
-  try {
-    return await work;
-  } catch (cause) {
-    throw new AppError(503, "The bucket's object store does not answer as it should", { cause });
-  }
 }

@@ -4,11 +4,12 @@ import { parseDuration, SECOND_MS } from "../kernel/duration.ts";
 import { badField, unauthorized } from "../kernel/errors.ts";
 import type { Ids } from "../kernel/ids.ts";
 import type { JsonObject } from "../kernel/json.ts";
+import { parseContentType } from "./content.ts";
 import { factsOf, factsOfNew, type Gates } from "./gates.ts";
 import { objectPath, parseKey } from "./keys.ts";
 import { SIGNED_URL_DEFAULT_SECONDS, SIGNED_URL_KEYS_MAX, SIGNED_URL_MAX_SECONDS } from "./limits.ts";
 import { parseKeys, type StorageService } from "./service.ts";
-import type { UrlSigner } from "./signed-urls.ts";
+import type { SignedClaim, UrlSigner } from "./signed-urls.ts";
 import type { StorageStore } from "./store.ts";
 import type { UploadGrant } from "./types.ts";
 
@@ -23,8 +24,15 @@ export interface Signing {
   uploadUrl(principal: Principal, bucket: string, body: Body, origin: string): Promise<{ url: string }>;
   /** Errors: 401. */
   verifyDownload(token: string, bucket: string, key: string): void;
-  /** Who asked for the URL, for the rule to be asked about the file itself. Errors: 401, also when it has been used. */
-  verifyUpload(token: string, bucket: string, key: string): { grant: UploadGrant; principal: Principal };
+  /**
+   * Who asked for the URL, for the rule to be asked about the file itself, and the type that it has to declare. Errors: 401,
+   * also when it has been used.
+   */
+  verifyUpload(
+    token: string,
+    bucket: string,
+    key: string,
+  ): { grant: UploadGrant; principal: Principal; contentType: string | null };
 }
 
 /** The body is read only once credentials, bucket and rule have been looked at. */
@@ -40,11 +48,10 @@ export function createSigning(deps: {
 }): Signing {
   const { store, gates, service, signer, clock, ids } = deps;
   const expiryAfter = (seconds: number): number => Math.floor(clock.now() / SECOND_MS) + seconds;
-  const urlOf = (bucket: string, key: string, expiresAtSeconds: number, grantId: string | null, origin: string) => {
-    const method = grantId === null ? "GET" : "PUT";
-    const token = signer.sign({ method, bucket, key, expiresAtSeconds, grantId });
-    return `${origin}${objectPath({ bucket, key })}?token=${token}`;
-  };
+  const urlOf = (claim: SignedClaim, origin: string) => `${origin}${objectPath(claim)}?token=${signer.sign(claim)}`;
+  const downloadOf = (bucket: string, key: string, expiresAtSeconds: number): SignedClaim => ({
+    ...{ method: "GET", bucket, key, expiresAtSeconds, grantId: null, contentType: null },
+  });
 
   return {
     async downloadUrl(principal, bucket, body, origin) {
@@ -53,7 +60,7 @@ export function createSigning(deps: {
       const key = parseKey(fields["key"]);
       const seconds = parseSeconds(fields["expiresIn"]);
       await service.find(principal, bucket, key);
-      return { url: urlOf(bucket, key, expiryAfter(seconds), null, origin) };
+      return { url: urlOf(downloadOf(bucket, key, expiryAfter(seconds)), origin) };
     },
 
     async downloadUrls(principal, bucket, body, origin) {
@@ -67,7 +74,7 @@ export function createSigning(deps: {
         const object = store.find({ bucket, key });
         if (object === null) continue;
         if (!gate.isDecided) gate.enforce(await gate.ask(factsOf(object)));
-        urls.push({ key, url: urlOf(bucket, key, expiresAtSeconds, null, origin), expiresAt });
+        urls.push({ key, url: urlOf(downloadOf(bucket, key, expiresAtSeconds), origin), expiresAt });
       }
       return { urls };
     },
@@ -77,13 +84,17 @@ export function createSigning(deps: {
       const fields = await body();
       const key = parseKey(fields["key"]);
       const seconds = parseSeconds(fields["expiresIn"]);
-      const expected = { key, size: 0, contentType: "application/octet-stream" };
+      const named = fields["contentType"] ?? "";
+      const contentType = named === "" ? null : parseContentType(named);
+      const expected = { key, size: 0, contentType: parseContentType(contentType) };
       // The file itself is asked about when it comes; this spares the caller a URL that can only be refused.
       if (!gate.isDecided) gate.enforce(await gate.ask(factsOfNew(expected, store.find({ bucket, key }))));
       const expiresAtSeconds = expiryAfter(seconds);
       const grant = { id: ids.uuid(), bucket, key, auth: authOf(principal), expiresAt: expiresAtSeconds * SECOND_MS };
       await store.write((storage) => storage.insertGrant(grant));
-      return { url: urlOf(bucket, key, expiresAtSeconds, grant.id, origin) };
+      return {
+        url: urlOf({ method: "PUT", bucket, key, expiresAtSeconds, grantId: grant.id, contentType }, origin),
+      };
     },
 
     verifyDownload(token, bucket, key) {
@@ -91,11 +102,11 @@ export function createSigning(deps: {
     },
 
     verifyUpload(token, bucket, key) {
-      const grantId = signer.verify(token, { method: "PUT", bucket, key });
+      const { grantId, contentType } = signer.verify(token, { method: "PUT", bucket, key });
       const grant = grantId === null ? null : store.findGrant(grantId);
       if (grant === null) throw usedUp();
       const principal: Principal = grant.auth === null ? SERVER : { kind: "user", auth: grant.auth, sessionId: "" };
-      return { grant, principal };
+      return { grant, principal, contentType };
     },
   };
 }

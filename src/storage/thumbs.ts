@@ -36,7 +36,9 @@ export function createThumbs(deps: { directory: string; ids: Ids }): Thumbs {
       throw tooLarge(`A picture must be at most ${THUMB_SOURCE_MAX_BYTES} bytes for a thumbnail, got ${object.size}`);
     }
     await turns.run(async () => {
-      const bytes = await scaled(bucket.files.blob(object.fileId), size);
+      const { fileId, size: sizeBytes } = object;
+      const source = await bucket.files.body(fileId, { start: 0, end: sizeBytes, size: sizeBytes });
+      const bytes = await scaled(await new Response(source).bytes(), size);
       // Renamed into place: a reader never sees half of one.
       await mkdir(folderOf(object.fileId), { recursive: true });
       const unfinished = `${path}.${ids.uuid()}`;
@@ -87,12 +89,10 @@ async function removeFolder(folder: string): Promise<void> {
 }
 
 /** Header first: pixels that a small file claims are counted before any are allocated. */
-async function scaled(source: Blob, size: string): Promise<Uint8Array> {
+async function scaled(source: Uint8Array, size: string): Promise<Uint8Array> {
   const [, width = "", height = ""] = SIZE.exec(size) ?? [];
   try {
-    // From bytes: a lazily read blob of an object store has no path to decode from.
-    const bytes = await source.bytes();
-    const image = () => new Bun.Image(bytes, { maxPixels: THUMB_SOURCE_PIXELS_MAX });
+    const image = () => new Bun.Image(source, { maxPixels: THUMB_SOURCE_PIXELS_MAX });
     const header = await image().metadata();
     if (header.width * header.height > THUMB_SOURCE_PIXELS_MAX) {
       throw tooLarge(`A picture must have at most ${THUMB_SOURCE_PIXELS_MAX} pixels for a thumbnail`);

@@ -76,10 +76,13 @@ export interface IncomingFile {
  */
 export interface FileStore {
   create(fileId: string): Promise<IncomingFile>;
-  /** Bytes from `start` up to `end` (exclusive), as the body of an answer. The whole file's bytes where it is all of it. */
-  body(fileId: string, range: { start: number; end: number; size: number }): Blob | ReadableStream<Uint8Array>;
+  /**
+   * Bytes from `start` up to `end` (exclusive), as the body of an answer; resolves when they have begun to come. The whole
+   * file's bytes where it is all of it.
+   */
+  body(fileId: string, range: { start: number; end: number; size: number }): Promise<Blob | ReadableStream<Uint8Array>>;
   /** All of it, lazily read. */
-  blob(fileId: string): Blob;
+  blob(fileId: string, sizeBytes: number): Promise<Blob>;
   /** Also for one that is not there. */
   remove(fileId: string): Promise<void>;
   /** Every id, in groups of bounded size, unfinished ones included: for the sweep. */

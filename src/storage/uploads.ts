@@ -1,6 +1,6 @@
 import type { Principal } from "../access/principal.ts";
 import type { Clock } from "../kernel/clock.ts";
-import { badField, badRequest, conflict, notFound, tooLarge } from "../kernel/errors.ts";
+import { badField, badRequest, conflict, notFound } from "../kernel/errors.ts";
 import type { Ids } from "../kernel/ids.ts";
 import { isJsonObject, type JsonObject } from "../kernel/json.ts";
 import { parseContentType, parseMetadata } from "./content.ts";
@@ -8,7 +8,7 @@ import type { FileLife } from "./garbage.ts";
 import { factsOfNew, type Gates } from "./gates.ts";
 import { parseKey } from "./keys.ts";
 import { PART_NUMBER_MAX, UNFINISHED_UPLOADS_MAX, UPLOAD_TTL_MS } from "./limits.ts";
-import { bodyChunks, createReceiver, requireDeclaredLength } from "./receive.ts";
+import { bodyChunks, createReceiver, requireDeclaredLength, tooBig } from "./receive.ts";
 import { ownerOf, type StorageService } from "./service.ts";
 import type { StorageStore, StorageWrite } from "./store.ts";
 import type { FileStore, Gate, IncomingFile, StoredObject, Upload, UploadPart } from "./types.ts";
@@ -154,10 +154,11 @@ async function putPart(
   const { name: bucket, maxFileBytes } = gate.bucket;
   const upload = owned(store.findUpload(uploadId), principal, bucket, parseKey(key));
   const others = sizeOf(store.parts(uploadId).filter((part) => part.partNumber !== partNumber));
-  requireDeclaredLength(request, maxFileBytes - others);
+  const limit = { maxBytes: maxFileBytes, takenBytes: others };
+  requireDeclaredLength(request, limit);
   await ask(gate, upload, others + Number(request.headers.get("content-length") ?? 0));
   return life.withNew(staging, async (incoming, fileId) => {
-    const receiver = createReceiver(incoming, maxFileBytes - others);
+    const receiver = createReceiver(incoming, limit);
     for await (const chunk of bodyChunks(request, clock)) await receiver.take(chunk);
     await incoming.finish();
     const replaced = await store.write((storage) => {
@@ -203,7 +204,7 @@ const sizeOf = (parts: readonly UploadPart[]): number => parts.reduce((sum, { si
 const fileIds = (parts: readonly UploadPart[]): string[] => parts.map(({ fileId }) => fileId);
 
 function requireTotal(parts: readonly UploadPart[], maxBytes: number): void {
-  if (sizeOf(parts) > maxBytes) throw tooLarge(`The file must be at most ${maxBytes} bytes`);
+  if (sizeOf(parts) > maxBytes) throw tooBig({ maxBytes });
 }
 
 /** The stored parts that a complete call names, in its order. Errors: 400 for a missing part or a wrong etag. */
@@ -240,7 +241,7 @@ export function parsePartNumber(text: string): number {
 
 async function copy(staging: FileStore, part: UploadPart, incoming: IncomingFile): Promise<void> {
   let byteCount = 0;
-  for await (const chunk of staging.blob(part.fileId).stream()) {
+  for await (const chunk of (await staging.blob(part.fileId, part.size)).stream()) {
     byteCount += chunk.byteLength;
     await incoming.write(chunk);
   }

@@ -40,7 +40,7 @@ export function parseVectors(index: IndexDefinition, vectors: JsonValue | undefi
     if (!isJsonObject(vector)) throw badField(field, "invalid_type", `"${field}" must be an object`);
     return {
       id: parseId(`${field}.id`, vector["id"]),
-      ...parseValues(index, `${field}.values`, vector["values"]),
+      values: parseValues(index, `${field}.values`, vector["values"]),
       metadata: parseMetadata(`${field}.metadata`, vector["metadata"]),
     };
   });
@@ -56,8 +56,8 @@ export function parseSearch(index: IndexDefinition, body: JsonObject): SearchQue
   if (typeof returnValues !== "boolean") {
     throw badField("returnValues", "invalid_type", '"returnValues" must be true or false');
   }
-  const { values: vector, length } = parseValues(index, "vector", body["vector"]);
-  return { vector, length, topK, filter: parseMetadataFilter(body["filter"]), returnValues };
+  const vector = parseValues(index, "vector", body["vector"]);
+  return { vector, topK, filter: parseMetadataFilter(body["filter"]), returnValues };
 }
 
 export function parseIds(ids: JsonValue | undefined): string[] {
@@ -91,7 +91,7 @@ function parseValues(
   { dimensions, metric }: IndexDefinition,
   field: string,
   list: JsonValue | undefined,
-): Pick<StoredVector, "values" | "length"> {
+): Float32Array<ArrayBuffer> {
   if (list === undefined || list === null) throw badField(field, "required", `"${field}" is required`);
   if (!Array.isArray(list)) throw badField(field, "invalid_type", `"${field}" must be an array of numbers`);
   if (list.length !== dimensions) {
@@ -117,7 +117,7 @@ function parseValues(
   if (length === 0 && metric === "cosine") {
     throw badField(field, "invalid_value", `"${field}" must not be all zeros: cosine compares directions`);
   }
-  return { values, length };
+  return values;
 }
 
 function parseMetadata(field: string, metadata: JsonValue | undefined): string {

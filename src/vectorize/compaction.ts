@@ -14,8 +14,6 @@ export interface Compaction {
   stop(): Promise<void>;
 }
 
-export const noCompaction: Compaction = { afterDeletions() {}, stop: async () => {} };
-
 /** The emptiest chunk that is at most half full; the newest one, which is being filled, does not count. */
 const SPARSE_CHUNK = `SELECT chunk_id FROM vectors_rowids GROUP BY chunk_id
   HAVING count(*) * 2 <= ?1 AND chunk_id < (SELECT max(chunk_id) FROM vectors_chunks) ORDER BY count(*) LIMIT 1`;

@@ -6,7 +6,7 @@ import type { DatabaseFile, StorageEngine } from "../db/index.ts";
 import type { Http } from "../http/http.ts";
 import { notFound } from "../kernel/errors.ts";
 import type { Logger } from "../kernel/logger.ts";
-import { type Compaction, createCompaction, noCompaction } from "./compaction.ts";
+import { type Compaction, createCompaction } from "./compaction.ts";
 import { extensionFile, loadVectorExtension } from "./extension.ts";
 import { CACHE_KIB, SEARCH_WORKERS_MAX } from "./limits.ts";
 import { createVectorRoutes } from "./routes.ts";
@@ -80,10 +80,7 @@ function openIndex(deps: {
       migrateIndex(sqlite, index);
     },
   });
-  const compaction =
-    index.metric === "dot-product"
-      ? noCompaction
-      : createCompaction({ file, chunkVectors: chunkVectors(index.dimensions), logger });
+  const compaction = createCompaction({ file, chunkVectors: chunkVectors(index.dimensions), logger });
   const store = createVectorStore(file, index);
   return { service: createVectorService({ index, store, compaction, pool, path, extensionPath }), compaction };
 }

@@ -1,29 +1,38 @@
 import { Database } from "bun:sqlite";
+import { unreachable } from "../kernel/errors.ts";
 import { loadVectorExtension } from "./extension.ts";
 import { MMAP_MAX_BYTES } from "./limits.ts";
+import { productRows } from "./product.ts";
 import { matchesJson, vectorsJson } from "./result-json.ts";
-import type { SearchJob } from "./types.ts";
+import type { SearchJob, SearchPlace } from "./types.ts";
 
 /** Searches on connections of its own, beside the server's thread. One job at a time; the answer is ready JSON. */
 declare const self: Worker;
 
 const databases = new Map<string, Database>();
 
-function open({ path, extensionPath, isMapped }: SearchJob): Database {
+function open({ path, extensionPath }: SearchPlace): Database {
   const known = databases.get(path);
   if (known !== undefined) return known;
   const database = new Database(path, { readonly: true });
   loadVectorExtension(database, extensionPath);
-  if (isMapped) database.run(`PRAGMA mmap_size = ${MMAP_MAX_BYTES}`);
+  database.run(`PRAGMA mmap_size = ${MMAP_MAX_BYTES}`);
   databases.set(path, database);
   return database;
 }
 
 function perform(job: SearchJob): string {
-  const rows = open(job)
-    .query(job.sql)
-    .values(...job.params);
-  return job.shape === "matches" ? matchesJson(rows) : vectorsJson(rows);
+  const database = open(job);
+  switch (job.shape) {
+    case "matches":
+      return matchesJson(database.query(job.sql).values(...job.params));
+    case "vectors":
+      return vectorsJson(database.query(job.sql).values(...job.params));
+    case "products":
+      return matchesJson(productRows(database, job));
+    default:
+      return unreachable(job);
+  }
 }
 
 // The server's thread is the only one that sends, and sends jobs.

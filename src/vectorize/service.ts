@@ -28,7 +28,7 @@ export function createVectorService(deps: {
   extensionPath: string;
 }): VectorService {
   const { index, store, compaction, pool, path, extensionPath } = deps;
-  const place = { path, extensionPath, isMapped: index.metric !== "dot-product" };
+  const place = { path, extensionPath };
   let vectorCount = store.count();
   return {
     index,
@@ -36,14 +36,14 @@ export function createVectorService(deps: {
       vectorCount += await store.upsert(vectors);
       return vectors.length;
     },
-    search: (query) => pool.run({ ...store.searchJob(query), ...place, shape: "matches" }),
+    search: (query) => pool.run({ ...store.searchJob(query), ...place }),
     async delete(ids) {
       const count = await store.delete(ids);
       vectorCount -= count;
       compaction.afterDeletions(count);
       return count;
     },
-    getByIds: (ids) => pool.run({ ...store.getJob(ids), ...place, shape: "vectors" }),
+    getByIds: (ids) => pool.run({ ...store.getJob(ids), ...place }),
     describe: () => ({ vectorCount, dimensions: index.dimensions, metric: index.metric }),
   };
 }

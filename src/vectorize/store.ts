@@ -2,11 +2,11 @@ import type { Database } from "bun:sqlite";
 import type { DatabaseFile, Transaction } from "../db/index.ts";
 import { CHUNK_BYTES, CHUNK_VECTORS_MAX, CHUNK_VECTORS_MIN } from "./limits.ts";
 import { conditionsSql } from "./metadata-filter.ts";
-import type { IndexDefinition, SearchJob, SearchQuery, StoredVector } from "./types.ts";
+import type { Bound, IndexDefinition, ProductJob, QueryJob, SearchQuery, SearchTask, StoredVector } from "./types.ts";
 
 /**
  * One index's file, `vectorize/NAME.db`: `items` has ids and metadata, and the vectors lie under the same rowid in `vectors`,
- * a table of sqlite-vec, which searches chunks of them. It knows no dot product: for that `vectors` is a plain table.
+ * a table of sqlite-vec, which searches chunks of them. It knows no dot product: for that the chunks are read here.
  */
 export function migrateIndex(sqlite: Database, index: IndexDefinition): void {
   sqlite.run("CREATE TABLE IF NOT EXISTS index_definition (dimensions INTEGER NOT NULL, metric TEXT NOT NULL) STRICT");
@@ -15,6 +15,7 @@ export function migrateIndex(sqlite: Database, index: IndexDefinition): void {
     .get();
   if (found !== null) {
     refuseChange(index, found);
+    moveIntoChunks(sqlite, index);
     return;
   }
   sqlite.run("INSERT INTO index_definition VALUES (?, ?)", [index.dimensions, index.metric]);
@@ -23,9 +24,6 @@ export function migrateIndex(sqlite: Database, index: IndexDefinition): void {
 }
 
 function vectorsTable({ dimensions, metric }: IndexDefinition): string {
-  if (metric === "dot-product") {
-    return "CREATE TABLE vectors (rowid INTEGER PRIMARY KEY, embedding BLOB NOT NULL, length REAL NOT NULL) STRICT";
-  }
   return `CREATE VIRTUAL TABLE vectors USING vec0(embedding float[${dimensions}]
     distance_metric=${metric === "cosine" ? "cosine" : "l2"}, chunk_size=${chunkVectors(dimensions)})`;
 }
@@ -46,30 +44,39 @@ function refuseChange(index: IndexDefinition, found: Pick<IndexDefinition, "dime
   }
 }
 
+/** Files made when products were computed from cosines have the vectors in a plain table. */
+function moveIntoChunks(sqlite: Database, index: IndexDefinition): void {
+  const isPlain = sqlite.query("SELECT 1 FROM pragma_table_list('vectors') WHERE type = 'table'").get() !== null;
+  if (!isPlain) return;
+  sqlite.run("ALTER TABLE vectors RENAME TO plain_vectors");
+  sqlite.run(vectorsTable(index));
+  sqlite.run("INSERT INTO vectors (rowid, embedding) SELECT rowid, embedding FROM plain_vectors ORDER BY rowid");
+  sqlite.run("DROP TABLE plain_vectors");
+}
+
 export interface VectorStore {
   /** The number of vectors that are new. Durable when it resolves. */
   upsert(vectors: readonly StoredVector[]): Promise<number>;
   /** The number of vectors that were there. */
   delete(ids: readonly string[]): Promise<number>;
   count(): number;
-  searchJob(query: SearchQuery): Pick<SearchJob, "sql" | "params">;
-  getJob(ids: readonly string[]): Pick<SearchJob, "sql" | "params">;
+  searchJob(query: SearchQuery): SearchTask;
+  getJob(ids: readonly string[]): SearchTask;
 }
 
 const FIND = "SELECT rowid FROM items WHERE id = ?1";
-const bytesOf = ({ values }: StoredVector): Uint8Array => new Uint8Array(values.buffer);
+const bytesOf = (values: Float32Array): Uint8Array => new Uint8Array(values.buffer);
 
 export function createVectorStore(file: DatabaseFile, index: IndexDefinition): VectorStore {
-  const vectors = index.metric === "dot-product" ? PLAIN_VECTORS : CHUNKED_VECTORS;
   const insert = (tx: Transaction, vector: StoredVector): void => {
     const { lastInsertRowid } = tx
       .query("INSERT INTO items (id, metadata) VALUES (?1, ?2)")
       .run(vector.id, vector.metadata);
-    tx.query(vectors.insert).run(lastInsertRowid, ...vectors.valuesOf(vector));
+    tx.query("INSERT INTO vectors (rowid, embedding) VALUES (?1, ?2)").run(lastInsertRowid, bytesOf(vector.values));
   };
   const update = (tx: Transaction, rowid: number, vector: StoredVector): void => {
     tx.query("UPDATE items SET metadata = ?2 WHERE rowid = ?1").run(rowid, vector.metadata);
-    tx.query(vectors.update).run(rowid, ...vectors.valuesOf(vector));
+    tx.query("UPDATE vectors SET embedding = ?2 WHERE rowid = ?1").run(rowid, bytesOf(vector.values));
   };
   return {
     upsert: (list) =>
@@ -99,8 +106,9 @@ export function createVectorStore(file: DatabaseFile, index: IndexDefinition): V
         return count;
       }),
     count: () => file.query<{ count: number }>("SELECT count(*) AS count FROM items").get()?.count ?? 0,
-    searchJob: (query) => searchJob(index, query),
+    searchJob: (query) => (index.metric === "dot-product" ? productJob(query) : distanceJob(index, query)),
     getJob: (ids) => ({
+      shape: "vectors",
       sql: `SELECT items.id, items.metadata, vectors.embedding FROM json_each(?1) AS wanted
         JOIN items ON items.id = wanted.value JOIN vectors ON vectors.rowid = items.rowid ORDER BY wanted.key`,
       params: [JSON.stringify(ids)],
@@ -108,60 +116,42 @@ export function createVectorStore(file: DatabaseFile, index: IndexDefinition): V
   };
 }
 
-interface VectorWrites {
-  insert: string;
-  update: string;
-  /** What is bound after the rowid. */
-  valuesOf(vector: StoredVector): (Uint8Array | number)[];
-}
+type Bind = (value: Bound) => string;
 
-const CHUNKED_VECTORS: VectorWrites = {
-  insert: "INSERT INTO vectors (rowid, embedding) VALUES (?1, ?2)",
-  update: "UPDATE vectors SET embedding = ?2 WHERE rowid = ?1",
-  valuesOf: (vector) => [bytesOf(vector)],
-};
+/** Rowids of what the filter keeps: it narrows before the nearest are chosen, so that topK come back where so many match. */
+const matching = ({ filter }: SearchQuery, bind: Bind): string | null =>
+  filter.length === 0 ? null : `SELECT rowid FROM items WHERE ${conditionsSql(filter, bind)}`;
 
-const PLAIN_VECTORS: VectorWrites = {
-  insert: "INSERT INTO vectors (rowid, embedding, length) VALUES (?1, ?2, ?3)",
-  update: "UPDATE vectors SET embedding = ?2, length = ?3 WHERE rowid = ?1",
-  valuesOf: (vector) => [bytesOf(vector), vector.length],
-};
+/** The embedding where it is asked for, and the join that gives it. */
+const valuesOf = ({ returnValues }: SearchQuery): [column: string, join: string] =>
+  returnValues ? ["vectors.embedding", "JOIN vectors ON vectors.rowid = nearest.rowid"] : ["NULL", ""];
 
-/** The filter narrows before the nearest are chosen, so that topK come back where so many match. */
-function searchJob(index: IndexDefinition, query: SearchQuery): Pick<SearchJob, "sql" | "params"> {
-  const params: SearchJob["params"] = [];
+function distanceJob({ metric }: IndexDefinition, query: SearchQuery): QueryJob {
+  const params: Bound[] = [];
   const bind = createBinder(params);
-  const vector = bind(new Uint8Array(query.vector.buffer));
-  const isMatching =
-    query.filter.length === 0 ? null : `rowid IN (SELECT rowid FROM items WHERE ${conditionsSql(query.filter, bind)})`;
-  const isProduct = index.metric === "dot-product";
-  const nearest = isProduct
-    ? nearestByProduct(vector, isMatching, query, bind)
-    : nearestByDistance(vector, isMatching, query, bind);
+  const isNearest = `embedding MATCH ${bind(bytesOf(query.vector))} AND k = ${bind(query.topK)}`;
+  const kept = matching(query, bind);
+  const conditions = kept === null ? isNearest : `${isNearest} AND rowid IN (${kept})`;
   // Rounding can leave the cosine of a vector with itself a hair above 1.
-  const score = index.metric === "cosine" ? "max(-1.0, min(1.0, 1.0 - nearest.rank))" : "nearest.rank";
-  const values = query.returnValues ? "vectors.embedding" : "NULL";
-  const join = query.returnValues ? "JOIN vectors ON vectors.rowid = nearest.rowid" : "";
-  const sql = `SELECT items.id, ${score}, items.metadata, ${values} FROM (${nearest}) AS nearest
-    JOIN items ON items.rowid = nearest.rowid ${join} ORDER BY nearest.rank ${isProduct ? "DESC" : "ASC"}, items.id`;
-  return { sql, params };
+  const score = metric === "cosine" ? "max(-1.0, min(1.0, 1.0 - nearest.distance))" : "nearest.distance";
+  const [values, join] = valuesOf(query);
+  const sql = `SELECT items.id, ${score}, items.metadata, ${values}
+    FROM (SELECT rowid, distance FROM vectors WHERE ${conditions}) AS nearest
+    JOIN items ON items.rowid = nearest.rowid ${join} ORDER BY nearest.distance, items.id`;
+  return { shape: "matches", sql, params };
 }
 
-type Bind = (value: string | number | Uint8Array) => string;
-
-function nearestByDistance(vector: string, isMatching: string | null, { topK }: SearchQuery, bind: Bind): string {
-  const conditions = [`embedding MATCH ${vector}`, `k = ${bind(topK)}`, ...(isMatching === null ? [] : [isMatching])];
-  return `SELECT rowid, distance AS rank FROM vectors WHERE ${conditions.join(" AND ")}`;
-}
-
-/** The product of two vectors is their cosine times both lengths; with a length of zero it is zero. */
-function nearestByProduct(vector: string, isMatching: string | null, query: SearchQuery, bind: Bind): string {
-  const product = `(1.0 - vec_distance_cosine(embedding, ${vector})) * length * ${bind(query.length)}`;
-  const where = isMatching === null ? "" : `WHERE ${isMatching}`;
-  return `SELECT rowid, coalesce(${product}, 0.0) AS rank FROM vectors ${where} ORDER BY rank DESC LIMIT ${bind(query.topK)}`;
+function productJob(query: SearchQuery): ProductJob {
+  const { vector, topK } = query;
+  const params: Bound[] = [];
+  const kept = matching(query, createBinder(params));
+  const [values, join] = valuesOf(query);
+  const sql = `SELECT items.rowid, items.id, items.metadata, ${values} FROM (SELECT value AS rowid FROM json_each(?1)) AS nearest
+    JOIN items ON items.rowid = nearest.rowid ${join} ORDER BY items.id`;
+  return { shape: "products", matching: kept === null ? null : { sql: kept, params }, vector, topK, sql };
 }
 
 /** Placeholders ?1, ?2, … in the order in which values are bound. */
-function createBinder(params: SearchJob["params"]): Bind {
+function createBinder(params: Bound[]): Bind {
   return (value) => `?${params.push(value)}`;
 }

@@ -10,14 +10,11 @@ export interface IndexDefinition {
 export interface StoredVector {
   id: string;
   values: Float32Array<ArrayBuffer>;
-  /** Euclidean length of `values`. */
-  length: number;
   metadata: string;
 }
 
 export interface SearchQuery {
   vector: Float32Array<ArrayBuffer>;
-  length: number;
   topK: number;
   filter: MetadataCondition[];
   returnValues: boolean;
@@ -38,14 +35,33 @@ export type VectorAction =
   | { action: "getByIds"; ids: string[] }
   | { action: "describe" };
 
-/** One SQL query for a search worker; its rows come back as JSON text in this form. */
-export interface SearchJob {
+export type Bound = string | number | Uint8Array;
+
+/** What a search worker is asked; its answer is ready JSON. */
+export type SearchJob = SearchPlace & SearchTask;
+
+/** The index's file. */
+export interface SearchPlace {
   path: string;
   extensionPath: string;
-  sql: string;
-  params: (string | number | Uint8Array)[];
-  /** Whether the file is mapped into memory: chunks are searched a third quicker so, plain rows a quarter slower. */
-  isMapped: boolean;
-  /** `matches`: id, score, metadata, values or null. `vectors`: id, metadata, values. */
+}
+
+export type SearchTask = QueryJob | ProductJob;
+
+/** One query whose rows are the answer. `matches`: id, score, metadata, values or null. `vectors`: id, metadata, values. */
+export interface QueryJob {
   shape: "matches" | "vectors";
+  sql: string;
+  params: Bound[];
+}
+
+/** A look at every vector. */
+export interface ProductJob {
+  shape: "products";
+  /** Gives the rowids that the filter keeps; null: all. */
+  matching: { sql: string; params: Bound[] } | null;
+  vector: Float32Array<ArrayBuffer>;
+  topK: number;
+  /** Gives rowid, id, metadata, values or null of those chosen, by id, from the JSON of their rowids. */
+  sql: string;
 }

@@ -72,7 +72,7 @@ for (const metric of METRICS) {
       const kept = [...model.values()].filter(({ group }) => filter === null || group === filter.group);
       const wanted = kept.map(({ values }) => score(metric, vector, values));
       wanted.sort((a, b) => (metric === "euclidean" ? a - b : b - a));
-      const tolerance = metric === "dot-product" ? 2 : metric === "euclidean" ? 0.01 : 1e-5;
+      const tolerance = metric === "dot-product" ? 1e-6 : metric === "euclidean" ? 0.01 : 1e-5;
       expect([step, matches.length]).toEqual([step, Math.min(20, kept.length)]);
       for (const [rank, match] of matches.entries()) {
         expect(Math.abs(match.score - (wanted[rank] ?? Number.NaN))).toBeLessThan(tolerance);

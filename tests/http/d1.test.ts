@@ -96,8 +96,17 @@ test("[DQ5] nothing leads out of the file, and pragmas only read", async () => {
     "PRAGMA journal_mode = delete",
     "PRAGMA user_version = 5",
     "CREATE TEMP TABLE t (a)",
+    "CREATE TABLE 'temp'.t (a)",
+    `\ufeffATTACH '${platform.dataDirectory}/system.db' AS s`,
+    ` \vATTACH '${platform.dataDirectory}/system.db' AS s`,
+    "VACUUM \ufeffINTO '/tmp/copy.db'",
+    "\ufeffBEGIN",
+    "CREATE \ufeffTEMP TABLE t (a)",
+    "SELECT * FROM 'pragma_database_list'",
+    "SELECT #a('), file FROM pragma_database_list --')",
   ];
   for (const query of refused) expect([query, (await sql(query)).status]).toEqual([query, 400]);
+  expect((await sql("SELECT * FROM s.sqlite_schema")).status).toBe(400);
   expect(await rows("PRAGMA user_version")).toEqual([{ user_version: 0 }]);
   expect((await rows("PRAGMA table_info(posts)")).map(({ name }) => name)).toEqual(["id", "title", "extra"]);
   expect((await rows("SELECT name FROM pragma_table_info('posts')")).length).toBe(3);
@@ -151,6 +160,11 @@ test("[DQ15] a read whose client goes away leaves its place to others", async ()
 });
 
 test("[DQ10] rows without end are 413, and the statement has changed nothing", async () => {
+  const euros = "SELECT replace(hex(zeroblob(5000)), '0', '€') AS a FROM json_each(?)";
+  const list = (length: number): string => JSON.stringify(Array.from({ length }, () => 0));
+  // 30,000 bytes of UTF-8 a row, 10,000 UTF-16 units.
+  expect((await sql(euros, [list(1_100)])).status).toBe(200);
+  expect((await sql(euros, [list(1_200)])).status).toBe(413);
   const endlessRows = ENDLESS.replace("count(*)", "printf('%.40000c', 'x') AS a");
   expect((await sql(endlessRows)).status).toBe(413);
   await sql("CREATE TABLE filled (a)");

@@ -287,7 +287,9 @@ test("[HT7] a request without a host, or with one that is none, finds its path",
     expect(await ask("POST", KV, headers, body)).toEqual({ status: 200, body: '{"value":null}' });
     const sign = '{"key":"none"}';
     const signHeaders = `${key}Content-Type: application/json\r\nContent-Length: ${sign.length}\r\n`;
-    expect((await ask("POST", "/api/storage/files/signed-upload-url", signHeaders, sign)).status).toBe(200);
+    const signed = await ask("POST", "/api/storage/files/signed-upload-url", signHeaders, sign);
+    // A URL has to begin with some address.
+    expect(signed.status).toBe(host.includes("a b") ? 400 : 200);
   }
 });
 

@@ -46,7 +46,7 @@ interface Bucket {
 }
 
 function randomRule(r: Random): Rule {
-  const looksAtFile = r.chance(0.6);
+  const isByFile = r.chance(0.6);
   const odd = { source: r.pick(['"yes"', "1", "null", "[]", "({ allow: true })"]), says: () => false };
   const plain: readonly Omit<Rule, "looksAtFile">[] = [
     { source: "true", says: () => true },
@@ -63,10 +63,15 @@ function randomRule(r: Random): Rule {
       says: (caller, { uploadedBy }) => uploadedBy === undefined || caller === null,
     },
   ];
-  const { source, says } = r.pick(looksAtFile ? byFile : plain);
-  const parameters = looksAtFile ? "auth, file" : "auth";
+  const { source, says } = r.pick(isByFile ? byFile : plain);
+  // The last three have fewer than two parameters by their `length`, and look at the file all the same.
+  const parameters = isByFile
+    ? r.pick(["auth, file", "auth, file", "auth, file = null", "...both", "auth, ...rest"])
+    : "auth";
+  const looksAtFile = parameters === "auth, file" || source.includes("file.");
   const isAsync = r.chance(0.4);
-  const body = isAsync ? `{ await Bun.sleep(0); return ${source}; }` : `(${source})`;
+  const named = `${parameters === "...both" ? "const [auth, file] = both; " : ""}${parameters === "auth, ...rest" ? "const [file] = rest; " : ""}`;
+  const body = `{ ${named}${isAsync ? "await Bun.sleep(0); " : ""}return ${source}; }`;
   return { source: `${isAsync ? "async " : ""}(${parameters}) => ${body}`, looksAtFile, says };
 }
 

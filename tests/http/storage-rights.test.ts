@@ -19,7 +19,7 @@ let bob: SignedIn;
 beforeAll(async () => {
   platform = await testPlatform({
     config: `{
-      storage: { buckets: {
+      storage: { buckets: ((signedIn) => ({
         closed: {},
         open: { access: { read: true, write: true, delete: true } },
         users: { access: { read: (auth) => auth !== null, write: (auth) => auth !== null } },
@@ -32,8 +32,22 @@ beforeAll(async () => {
           read: true,
           write: async (auth, file) => { await Bun.sleep(5); return file.contentType.startsWith("image/") && file.size <= 100; },
         } },
+        wrapped: { access: {
+          read: signedIn((auth, file) => file.uploadedBy === auth.id),
+          write: signedIn((auth, file) => file?.uploadedBy === undefined || file.uploadedBy === auth.id),
+          delete: signedIn((auth, file) => file.uploadedBy === auth.id),
+        } },
+        optional: { access: {
+          read: async (auth, file = null) => { await Bun.sleep(1); return file?.uploadedBy === auth?.id; },
+          write: (auth, file = null) => auth !== null && (file?.uploadedBy === undefined || file.uploadedBy === auth.id),
+          delete: function (auth) { return arguments[1]?.uploadedBy === auth?.id; },
+        } },
+        lazy: { access: {
+          read: (auth, file = null) => { if (auth?.role === "user") return true; return file.uploadedBy === null; },
+          write: (auth, ...rest) => { if (rest[0].contentType !== "image/png") throw new Error("no"); return true; },
+        } },
         odd: { access: { read: () => "yes", write: () => { throw new Error("no"); }, delete: (auth, file) => [] } },
-      } },
+      }))((rule) => (...args) => args[0] !== null && rule(...args)) },
       serviceKeys: {
         reader: { key: "${READER}", scopes: ["storage:bucket:closed:read"] },
         writer: { key: "${WRITER}", scopes: ["storage:bucket:closed:write"] },
@@ -143,6 +157,53 @@ test("[ST42] nobody overwrites, changes or deletes another's file where the rule
   expect(batch).toMatchObject({ status: 200, body: { deleted: [], failed: [{ key: "ann", error: "Access denied" }] } });
   expect((await upload(ann, "own", "ann", "again")).status).toBe(201);
   expect(await (await ann.fetch(path("own", "ann"))).text()).toBe("again");
+});
+
+test("[ST48] a rule that hides in its parameters that it looks at the file is asked about the file", async () => {
+  for (const bucket of ["wrapped", "optional"]) {
+    expect((await upload(ann, bucket, "ann", "hers")).status).toBe(201);
+    expect((await upload(bob, bucket, "bob", "his")).status).toBe(201);
+    expect((await upload(bob, bucket, "ann", "his")).status).toBe(403);
+    expect((await bob.patch(`${path(bucket, "ann")}/metadata`, { mine: "yes" })).status).toBe(403);
+    expect((await bob.delete(path(bucket, "ann"))).status).toBe(403);
+    expect(await download(bob, bucket, "ann")).toBe(403);
+    expect(await download(platform, bucket, "ann")).toBe(401);
+    expect(await download(platform, bucket, "missing")).toBe(401);
+    expect((await bob.head(path(bucket, "ann"))).status).toBe(403);
+    expect((await bob.get(`${path(bucket, "ann")}/metadata`)).status).toBe(403);
+    expect((await sign(bob, bucket, "ann")).status).toBe(403);
+    expect((await bob.post(`/api/storage/${bucket}/signed-urls`, { keys: ["ann"] })).status).toBe(403);
+    expect((await bob.post(`/api/storage/${bucket}/signed-upload-url`, { key: "ann" })).status).toBe(403);
+    expect((await bob.post(`/api/storage/${bucket}/multipart/create`, { key: "ann" })).status).toBe(403);
+    const batch = await bob.post(`/api/storage/${bucket}/delete-batch`, { keys: ["ann", "bob"] });
+    const failed = [{ key: "ann", error: "Access denied" }];
+    expect(batch).toMatchObject({ status: 200, body: { deleted: ["bob"], failed } });
+    const list = await ann.get<{ objects: { key: string }[] }>(`/api/storage/${bucket}`);
+    expect(list.body.objects.map(({ key }) => key)).toEqual(["ann"]);
+    expect((await bob.get<{ objects: unknown[] }>(`/api/storage/${bucket}`)).body.objects).toEqual([]);
+    expect(await (await ann.fetch(path(bucket, "ann"))).text()).toBe("hers");
+  }
+});
+
+test("[ST48] a signed upload URL and a multipart upload begun while the key was free end where it is taken", async () => {
+  const url = await signUpload(bob, "optional", "race");
+  const base = "/api/storage/optional/multipart";
+  const { uploadId } = (await bob.post<{ uploadId: string }>(`${base}/create`, { key: "race" })).body;
+  expect((await upload(ann, "optional", "race", "hers")).status).toBe(201);
+  expect((await put(url, "his")).status).toBe(403);
+  const query = new URLSearchParams({ uploadId, key: "race", partNumber: "1" });
+  expect((await bob.fetch(`${base}/upload-part?${query}`, { method: "POST", body: "his" })).status).toBe(403);
+  expect((await bob.post(`${base}/complete`, { uploadId, key: "race", parts: [] })).status).toBe(400);
+  expect(await (await ann.fetch(path("optional", "race"))).text()).toBe("hers");
+});
+
+test("[ST48] a rule that looks for some callers only, or throws once it has looked", async () => {
+  await upload(platform.service, "lazy", "server", "x", { type: "image/png" });
+  expect((await upload(ann, "lazy", "ann", "x", { type: "image/png" })).status).toBe(201);
+  expect((await upload(ann, "lazy", "text", "x", { type: "text/plain" })).status).toBe(403);
+  expect([await download(bob, "lazy", "ann"), await download(bob, "lazy", "missing")]).toEqual([200, 404]);
+  expect([await download(platform, "lazy", "server"), await download(platform, "lazy", "ann")]).toEqual([200, 401]);
+  expect(await download(platform, "lazy", "missing")).toBe(401);
 });
 
 test("[ST43] a list holds what the caller may read, page by page", async () => {
@@ -274,6 +335,27 @@ test("[ST52] a signed upload URL is good for one file", async () => {
   expect((await platform.fetch(other)).status).toBe(401);
   const both = await Promise.all([put(other, "first"), put(other, "second")]);
   expect(both.map(({ status }) => status).toSorted()).toEqual([200, 401]);
+});
+
+test("[ST53] a signed upload URL for one type takes that type only", async () => {
+  const to = "/api/storage/pictures/signed-upload-url";
+  expect((await ann.post(to, { key: "typed", contentType: "text/plain" })).status).toBe(403);
+  for (const contentType of ["no type", 5, {}]) {
+    expect((await ann.post(to, { key: "typed", contentType })).status).toBe(400);
+  }
+  const answer = await ann.post<{ url: string }>(to, { key: "typed", contentType: "image/png" });
+  expect(answer.status).toBe(200);
+  const url = relative(answer.body.url);
+  for (const type of ["image/gif", "text/html", ""]) expect((await put(url, "x", type)).status).toBe(400);
+  const [token = "", sealed = ""] = [url.slice(0, url.lastIndexOf(".")), url.slice(url.lastIndexOf(".") + 1)];
+  expect(Buffer.from(sealed, "base64url").toString()).toBe("image/png");
+  const gif = Buffer.from("image/gif").toString("base64url");
+  for (const forged of [token, `${token}.${gif}`]) {
+    expect([forged, (await put(forged, "x", "image/gif")).status]).toEqual([forged, 401]);
+  }
+  expect(await put(url, "x", "image/png")).toMatchObject({
+    ...{ status: 200, body: { httpMetadata: { contentType: "image/png" } } },
+  });
 });
 
 test("[ST52] the rule is asked about the file that comes, and a refusal leaves the URL good", async () => {

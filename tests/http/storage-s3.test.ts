@@ -12,7 +12,11 @@ beforeAll(async () => {
   };
   platform = await testPlatform({
     config: {
-      storage: { buckets: { remote: { backend, maxFileSize: 20_000_000, access: { read: true, write: true } } } },
+      storage: {
+        buckets: {
+          remote: { backend, maxFileSize: 20_000_000, thumbs: ["8x8"], access: { read: true, write: true } },
+        },
+      },
     },
   });
 });
@@ -52,4 +56,39 @@ test("[ST3] over the limit nothing stays in the object store", async () => {
   const before = s3.objects.size;
   expect((await upload(platform.service, "remote", "over", randomBytes(20_000_001))).status).toBe(413);
   await until("nothing is left", () => s3.objects.size === before && s3.openUploads === 0);
+});
+
+/** What a client gets: the status, and the bytes unless the connection is cut before the end. */
+async function read(key: string, headers: Record<string, string> = {}): Promise<[number, number | "cut"]> {
+  const answer = await platform.fetch(key, { headers });
+  const bytes = await answer.bytes().catch(() => null);
+  return [answer.status, bytes === null ? "cut" : bytes.byteLength];
+}
+
+test("[ST83] a store that fails is told by the status: whole, by range, as a thumbnail", async () => {
+  await upload(platform.service, "remote", "small", "0123456789");
+  await upload(platform.service, "remote", "large", randomBytes(3_000_000));
+  s3.failing = true;
+  for (const key of ["small", "large"]) {
+    for (const [url, headers] of [
+      [path("remote", key), {}],
+      [path("remote", key), { range: "bytes=1-5" }],
+      [`${path("remote", key)}?thumb=8x8`, {}],
+    ] as const) {
+      expect([url, (await read(url, headers))[0]]).toEqual([url, 503]);
+    }
+  }
+  expect((await platform.head(path("remote", "small"))).status).toBe(200);
+  s3.failing = false;
+  expect(await read(path("remote", "small"))).toEqual([200, 10]);
+  expect(await read(path("remote", "large"))).toEqual([200, 3_000_000]);
+});
+
+test("[ST83] a body that ends early does not look complete", async () => {
+  s3.halving = true;
+  expect((await read(path("remote", "small")))[0]).toBe(503);
+  expect(await read(path("remote", "large"))).toEqual([200, "cut"]);
+  expect((await read(path("remote", "large"), { range: "bytes=2000000-2000009" }))[0]).toBe(503);
+  expect((await read(`${path("remote", "small")}?thumb=8x8`))[0]).toBe(503);
+  s3.halving = false;
 });

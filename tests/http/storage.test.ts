@@ -67,6 +67,11 @@ test("[ST2] what a form lacks, and what is no form", async () => {
     ["", 400],
     [field("x", "y").repeat(40) + file, 400],
     [`${field("key", "k".repeat(70_000))}${file}--X--`, 400],
+    [`${field("key", "k")}${field("metadata", `{"a":"${"x".repeat(17_000)}"}`)}${file}--X--`, 413],
+    [`${field("key", "k")}${field("metadata", `{"a":"${"x".repeat(70_000)}"}`)}${file}--X--`, 413],
+    [`${field("key", "k")}${file}${file}--X--`, 400],
+    [`${field("key", "k")}${field("key", "l")}${file}--X--`, 400],
+    [`${field("key", "k")}${file}${field("metadata", "{}")}${field("metadata", '{"a":"b"}')}--X--`, 400],
   ];
   for (const [body, status] of cases)
     expect([(await rawForm(user, "files", body)).status, body.slice(0, 80)]).toEqual([status, body.slice(0, 80)]);
@@ -227,12 +232,46 @@ test("[ST21] ranges", async () => {
   expect(await range("bytes=0-0")).toEqual([206, "0", "bytes 0-0/10"]);
   expect(await range("bytes=10-")).toEqual([416, "", "bytes */10"]);
   expect(await range("bytes=-0")).toEqual([416, "", "bytes */10"]);
+  const huge = "9".repeat(40);
+  expect(await range(`bytes=${huge}-`)).toEqual([416, "", "bytes */10"]);
+  expect(await range(`bytes=8-${huge}`)).toEqual([206, "89", "bytes 8-9/10"]);
+  expect(await range(`bytes=-${huge}`)).toEqual([206, "0123456789", "bytes 0-9/10"]);
   for (const ignored of ["bytes=4-2", "bytes=0-1,3-4", "lines=0-1", "bytes=", "bytes=-", "bytes=a-b"]) {
     expect([ignored, ...(await range(ignored))]).toEqual([ignored, 200, "0123456789", null]);
   }
   const etag = (await text("st21")).headers.get("etag") ?? "";
   expect(await range("bytes=2-4", { "if-range": etag })).toEqual([206, "234", "bytes 2-4/10"]);
   expect(await range("bytes=2-4", { "if-range": '"other"' })).toEqual([200, "0123456789", null]);
+});
+
+test("[ST26] another method than a path has is 405 with those that it has, before credentials", async () => {
+  const [ofKey, ofMetadata, ofParts] = [
+    "GET, PUT, DELETE, HEAD, OPTIONS",
+    "GET, PATCH, HEAD, OPTIONS",
+    "GET, HEAD, OPTIONS",
+  ];
+  const cases: [string, string, string][] = [
+    ["PATCH", "a", ofKey],
+    ["POST", "a/b", ofKey],
+    ["PUT", "a/metadata", ofMetadata],
+    ["DELETE", "a/metadata", ofMetadata],
+    ["POST", "a%2Fmetadata", ofMetadata],
+    ["PUT", "uploads/1/parts", ofParts],
+    ["DELETE", "uploads/1/parts", ofParts],
+    ["POST", "uploads/1/parts", ofParts],
+    ["PATCH", "uploads/1/parts", ofParts],
+    ["POST", "", ofParts],
+    ["PUT", "", ofParts],
+    ["PATCH", "upload", "GET, POST, PUT, DELETE, HEAD, OPTIONS"],
+    ["PATCH", "multipart/create", "GET, POST, PUT, DELETE, HEAD, OPTIONS"],
+  ];
+  for (const [method, key, allow] of cases) {
+    for (const client of [platform, user, platform.as("wrong"), platform.withKey("wrong")]) {
+      const answer = await client.fetch(`/api/storage/files/${key}`, { method });
+      expect([method, key, answer.status, answer.headers.get("allow")]).toEqual([method, key, 405, allow]);
+    }
+  }
+  expect((await platform.fetch("/api/storage/files/%ff", { method: "POST" })).status).toBe(400);
 });
 
 test("[ST22] If-None-Match, until the file is overwritten", async () => {
@@ -351,4 +390,17 @@ test("[ST20] an answer under way survives the deletion of its file", async () =>
   const answer = await platform.fetch(path("files", "long"));
   await user.delete(path("files", "long"));
   expect(Buffer.from(await answer.arrayBuffer()).equals(content)).toBe(true);
+});
+
+test("[ST54] a Host that is no address has no signed URLs", async () => {
+  const body = '{"key":"any"}';
+  const head = (host: string): string =>
+    `POST /api/storage/files/signed-upload-url HTTP/1.1\r\nHost: ${host}\r\nAuthorization: Bearer ${user.token}\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\nConnection: close\r\n\r\n${body}`;
+  expect(await sendRaw(platform, head("files.example:8080"), 2_000)).toContain(
+    "http://files.example:8080/api/storage/",
+  );
+  for (const host of ["a b", "[::1", "a:b:c", "a:99999", "%", "a/b", "a@b", "a?b"]) {
+    const answer = await sendRaw(platform, head(host), 2_000);
+    expect([host, answer.split(" ")[1]]).toEqual([host, "400"]);
+  }
 });

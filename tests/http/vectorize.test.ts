@@ -16,7 +16,9 @@ const CONFIG = {
     small: { dimensions: 2 },
     plane: { dimensions: 2, metric: "euclidean" },
     product: { dimensions: 2, metric: "dot-product" },
+    exact: { dimensions: 3, metric: "dot-product" },
     churn: { dimensions: 2, metric: "euclidean" },
+    "churn-product": { dimensions: 2, metric: "dot-product" },
   },
   serviceKeys: {
     reader: { key: READER, scopes: ["vectorize:index:small:read"] },
@@ -96,7 +98,7 @@ test("[VZ2] [VZ3] [VZ4] searches of real embeddings give what a comparison with 
         const wanted = nearestScores(metric, vector, 25, allows);
         expect([metric, number, filter, count]).toEqual([metric, number, filter, wanted.length] as never);
         for (const [rank, match] of matches.entries()) {
-          expect(match.score).toBeCloseTo(wanted[rank]!, 3);
+          expect(match.score).toBeCloseTo(wanted[rank]!, metric === "dot-product" ? 12 : 3);
           const own = embeddings.find(({ word }) => word === match.id)!;
           expect(match.score).toBeCloseTo(scoreOf(metric, vector, own.values), 3);
           expect(allows(Number(match.metadata["number"]))).toBe(true);
@@ -104,6 +106,35 @@ test("[VZ2] [VZ3] [VZ4] searches of real embeddings give what a comparison with 
       }
     }
   }
+});
+
+test("[VZ3] products are exact, and so is their order, where the lengths would swallow the difference", async () => {
+  const vectors = { five: 5, nine: 9, minus: -1, almost: 8.5, zero: 0 };
+  await upsert(
+    "exact",
+    ...Object.entries(vectors).map(([id, last]) => ({ id, values: [10_000, -10_000, last] })),
+    { id: "far", values: [-1e9, -1e9, 1] },
+    { id: "b", values: [1, 1, 1] },
+    { id: "a", values: [1, 1, 1] },
+  );
+  const found = async (options: JsonObject) =>
+    (await search("exact", [10_000, 10_000, 1], options)).matches.map(({ id, score }) => [id, score]);
+  const wanted = [
+    ["a", 20_001],
+    ["b", 20_001],
+    ["nine", 9],
+    ["almost", 8.5],
+    ["five", 5],
+    ["zero", 0],
+    ["minus", -1],
+  ];
+  expect(await found({ topK: 100 })).toEqual([...wanted, ["far", -2e13 + 1]]);
+  expect(await found({ topK: 4 })).toEqual(wanted.slice(0, 4));
+  expect((await search("exact", [1e10, 0, 0], { topK: 1, returnValues: true })).matches).toEqual([
+    { id: "five", score: 1e14, metadata: {}, values: [10_000, -10_000, 5] },
+  ]);
+  await ask("exact", { action: "delete", ids: ["nine"] });
+  expect((await found({ topK: 3 })).at(-1)).toEqual(["almost", 8.5]);
 });
 
 test("[VZ2] topK, values and their bounds", async () => {
@@ -267,20 +298,23 @@ test("[VZ11] many searches at once are all answered, and others with them", asyn
 
 test("[VZ14] after many deletions searches are as right as before, and the room is used again", async () => {
   const vectors = Array.from({ length: 6_000 }, (_, number) => ({ id: `${number}`, values: [number, 0] }));
-  for (let from = 0; from < vectors.length; from += 1_000) await upsert("churn", ...vectors.slice(from, from + 1_000));
   const gone = vectors.filter((_, number) => number % 8 !== 0).map(({ id }) => id);
-  for (let from = 0; from < gone.length; from += 1_000) {
-    await ask("churn", { action: "delete", ids: gone.slice(from, from + 1_000) });
-  }
-  for (let turn = 0; turn < 10; turn++) {
-    const { matches } = await search("churn", [4_000, 0], { topK: 3 });
-    expect(matches.map(({ id }) => id)).toEqual(["4000", "3992", "4008"]);
-    await Bun.sleep(20);
-  }
-  expect((await ask("churn", { action: "describe" })).body["vectorCount"]).toBe(750);
   const wanted = vectors.filter((_, number) => number % 8 === 0).map(({ id }) => id);
-  const got = await ask<{ vectors: Match[] }>("churn", { action: "getByIds", ids: wanted });
-  expect(got.body.vectors).toEqual(wanted.map((id) => ({ id, values: [Number(id), 0], metadata: {} })) as never);
+  const nearest = { churn: ["4000", "3992", "4008"], "churn-product": ["5992", "5984", "5976"] };
+  for (const [index, ids] of Object.entries(nearest)) {
+    for (let from = 0; from < vectors.length; from += 1_000) await upsert(index, ...vectors.slice(from, from + 1_000));
+    for (let from = 0; from < gone.length; from += 1_000) {
+      await ask(index, { action: "delete", ids: gone.slice(from, from + 1_000) });
+    }
+    for (let turn = 0; turn < 10; turn++) {
+      const { matches } = await search(index, [4_000, 0], { topK: 3 });
+      expect(matches.map(({ id }) => id)).toEqual(ids);
+      await Bun.sleep(20);
+    }
+    expect((await ask(index, { action: "describe" })).body["vectorCount"]).toBe(750);
+    const got = await ask<{ vectors: Match[] }>(index, { action: "getByIds", ids: wanted });
+    expect(got.body.vectors).toEqual(wanted.map((id) => ({ id, values: [Number(id), 0], metadata: {} })) as never);
+  }
 });
 
 test("[VZ13] vectors are there after a killed process", async () => {

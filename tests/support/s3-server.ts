@@ -6,6 +6,8 @@ export interface S3Server {
   readonly openUploads: number;
   /** While true every request is answered 500. */
   failing: boolean;
+  /** While true only the first half of an object is there for whoever reads it. */
+  halving: boolean;
   stop(): Promise<void>;
 }
 
@@ -38,8 +40,9 @@ export function startS3Server(bucket: string): S3Server {
   };
 
   const read = (request: Request, key: string): Response => {
-    const bytes = objects.get(key);
-    if (bytes === undefined) return notFound();
+    const whole = objects.get(key);
+    if (whole === undefined) return notFound();
+    const bytes = state.halving ? whole.slice(0, whole.byteLength / 2) : whole;
     const range = /^bytes=(\d+)-(\d*)$/.exec(request.headers.get("range") ?? "");
     if (range === null) return new Response(new Uint8Array(bytes), { headers: { etag: '"1"' } });
     const start = Number(range[1]);
@@ -99,6 +102,7 @@ export function startS3Server(bucket: string): S3Server {
       return uploads.size;
     },
     failing: false,
+    halving: false,
     stop: () => server.stop(true),
   };
   return state;

@@ -1,0 +1,94 @@
+import type { Database } from "bun:sqlite";
+import type { Bound, ProductJob } from "./types.ts";
+
+interface Scored {
+  rowid: number;
+  score: number;
+}
+
+/** Rows of matches, greatest product first, then by id. In one transaction: what the scan finds is there when it is looked up. */
+export function productRows(database: Database, job: ProductJob): unknown[][] {
+  return database.transaction(() => {
+    const scores = new Map(greatestProducts(database, job).map(({ rowid, score }) => [rowid, score]));
+    const found = database.query<unknown, [string]>(job.sql).values(JSON.stringify([...scores.keys()]));
+    const rows = found.map(([rowid, id, metadata, values]) => ({
+      score: scores.get(Number(rowid)) ?? 0,
+      row: [id, scores.get(Number(rowid)), metadata, values],
+    }));
+    return rows.sort((one, other) => other.score - one.score).map(({ row }) => row);
+  })();
+}
+
+/** The chunks that sqlite-vec keeps vectors in: which of its places are taken, the rowid of each, and the vectors themselves. */
+const CHUNKS = `SELECT validity, rowids, vectors FROM vectors_chunks
+  JOIN vectors_vector_chunks00 ON vectors_vector_chunks00.rowid = vectors_chunks.chunk_id`;
+interface Chunk {
+  /** A bit for each place. */
+  validity: Uint8Array;
+  /** 64 bits for each. */
+  rowids: Uint8Array;
+  vectors: Uint8Array;
+}
+
+/** Each vector is multiplied in double precision: sqlite-vec knows no product. */
+function greatestProducts(database: Database, { matching, vector, topK }: ProductJob): Scored[] {
+  // Doubles: the product of two numbers of 32 bits is exact in them.
+  const wanted = Float64Array.from(vector);
+  const nearest = createNearest(topK);
+  const allowed =
+    matching === null
+      ? null
+      : new Set(
+          database
+            .query<unknown, Bound[]>(matching.sql)
+            .values(...matching.params)
+            .map(([rowid]) => rowid),
+        );
+  for (const { validity, rowids, vectors } of database.query<Chunk, []>(CHUNKS).iterate()) {
+    const numbers = aligned(vectors, Float32Array);
+    const halves = aligned(rowids, Uint32Array);
+    for (let place = 0; place < halves.length / 2; place++) {
+      if (((validity[place >> 3] ?? 0) & (1 << (place & 7))) === 0) continue;
+      const rowid = (halves[2 * place] ?? 0) + (halves[2 * place + 1] ?? 0) * 2 ** 32;
+      if (allowed !== null && !allowed.has(rowid)) continue;
+      nearest.offer(rowid, productOf(numbers, place * wanted.length, wanted));
+    }
+  }
+  return nearest.list;
+}
+
+/** Of the vector that begins at `start`. */
+function productOf(numbers: Float32Array, start: number, wanted: Float64Array): number {
+  // Four sums at once, as each addition would wait for the one before. Every place read is within both lists.
+  const fours = wanted.length - (wanted.length % 4);
+  let [first, second, third, fourth] = [0, 0, 0, 0];
+  for (let at = 0; at < fours; at += 4) {
+    first += (numbers[start + at] as number) * (wanted[at] as number);
+    second += (numbers[start + at + 1] as number) * (wanted[at + 1] as number);
+    third += (numbers[start + at + 2] as number) * (wanted[at + 2] as number);
+    fourth += (numbers[start + at + 3] as number) * (wanted[at + 3] as number);
+  }
+  for (let at = fours; at < wanted.length; at++) first += (numbers[start + at] as number) * (wanted[at] as number);
+  return first + second + third + fourth;
+}
+
+/** A blob need not begin where a number of 32 bits may: it is copied then. */
+function aligned<T>(bytes: Uint8Array, List: { new (buffer: ArrayBufferLike, start: number, length: number): T }): T {
+  const whole = bytes.byteOffset % 4 === 0 ? bytes : bytes.slice();
+  return new List(whole.buffer, whole.byteOffset, whole.byteLength / 4);
+}
+
+/** The best so many of what is offered, best first; of equals the earlier. */
+function createNearest(countMax: number) {
+  const list: Scored[] = [];
+  return {
+    list,
+    offer(rowid: number, score: number): void {
+      const worst = list.at(-1);
+      if (list.length === countMax && worst !== undefined && score <= worst.score) return;
+      const place = list.findIndex((one) => score > one.score);
+      list.splice(place === -1 ? list.length : place, 0, { rowid, score });
+      if (list.length > countMax) list.pop();
+    },
+  };
+}
