@@ -289,7 +289,7 @@ test("[HT7] a request without a host, or with one that is none, finds its path",
     const signHeaders = `${key}Content-Type: application/json\r\nContent-Length: ${sign.length}\r\n`;
     const signed = await ask("POST", "/api/storage/files/signed-upload-url", signHeaders, sign);
     // A URL has to begin with some address.
-    expect(signed.status).toBe(host.includes("a b") ? 400 : 200);
+    expect([host, signed.status]).toEqual([host, /^(?:Host: \r\n)?$/.test(host) ? 200 : 400]);
   }
 });
 
