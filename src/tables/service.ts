@@ -103,7 +103,7 @@ function createTableWrites({ sources, writes, mutations }: WriteDeps): TableWrit
       const { table, file } = await sources.forInserting(principal, address);
       const grants = await writes.grants(principal, table.model, ["insert"]);
       const value = await body();
-      return writes.run(file(), principal, (context) => mutations.insert(context, grants, table, value, 0));
+      return writes.run(file, principal, (context) => mutations.insert(context, grants, table, value, 0));
     },
 
     async upsert(principal, address, body, { conflictTarget }) {
@@ -117,7 +117,7 @@ function createTableWrites({ sources, writes, mutations }: WriteDeps): TableWrit
       }
       checkTarget(value, conflictTarget);
       const options = { target, index: 0 };
-      return writes.run(file(), principal, (context) => mutations.upsert(context, grants, table, value, options));
+      return writes.run(file, principal, (context) => mutations.upsert(context, grants, table, value, options));
     },
 
     async update(principal, address, id, body) {
@@ -168,7 +168,7 @@ function createTableBatches({
       await writes.grants(principal, table.model, ["insert", "update", "delete"], { either: true });
       const parsed = parseBatch(await body());
       const grants = await batchGrants(writes, principal, table, parsed, options);
-      return writes.run(file(), principal, (context) => runBatch(mutations, context, grants, table, parsed, options));
+      return writes.run(file, principal, (context) => runBatch(mutations, context, grants, table, parsed, options));
     },
 
     async batchByFilter(principal, address, body) {
