@@ -9,7 +9,7 @@ import { type Patch, parsePatch } from "./changes.ts";
 import { Suspended } from "./decisions.ts";
 import { FILTER_CONDITIONS_MAX, OR_CONDITIONS_MAX, type ParsedFilter, parseConditions } from "./filter.ts";
 import { matches } from "./filter-match.ts";
-import type { Mutations, WriteGrants } from "./mutations.ts";
+import { type Mutations, touch, type WriteGrants } from "./mutations.ts";
 import type { Table } from "./namespaces.ts";
 import { atOperation } from "./problems.ts";
 import { firstById, matchesOf } from "./reads.ts";
@@ -179,6 +179,7 @@ export async function runByFilter(
     for (const id of ids) {
       operations.run(id, () => {
         const record = store.get(context.tx, id);
+        touch(context, table, id);
         if (record === null || !matches(body.filter, record)) return;
         if (!isReadable(deps.door, grants.read, context, table, record)) return;
         processed++;

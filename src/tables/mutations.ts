@@ -44,6 +44,7 @@ export function createMutations(deps: { door: Door; writes: RecordWrites }): Mut
   /** The stored record, if it exists for this caller. Errors: 404, or 401 where a rule would have looked at it. */
   const find = (context: WriteContext, grants: WriteGrants, table: Table, id: string, grant: Grant): TableRecord => {
     const record = table.store.get(context.tx, id);
+    touch(context, table, id);
     const isHidden =
       record !== null && grants.read.kind === "filter" && !covers(context, grants.read, table, { record });
     if (record !== null && !isHidden) return record;
@@ -99,6 +100,7 @@ export function createMutations(deps: { door: Door; writes: RecordWrites }): Mut
         if (!covers(context, grants.insert, table, { record }) && !byUpdate) throw denied(context.principal);
         return { record: writes.insert(context, table, record), isNew: true };
       }
+      touch(context, table, String(stored["id"]));
       const patch = parsePatch(table.model, table.validator, body);
       const changes = resolvePatch(table.validator, patch, stored);
       const next = applyChanges(table.model, stored, changes, patch.deletions);
@@ -111,6 +113,11 @@ export function createMutations(deps: { door: Door; writes: RecordWrites }): Mut
     },
   };
 }
+
+/** The record is one of those that this write is about. */
+export const touch = ({ touched }: WriteContext, { model }: Table, id: string): void => {
+  touched.add(`${model.name} ${id}`);
+};
 
 /** Operators change what is stored; an insert has nothing stored yet, and an upsert may be one. Errors: 400. */
 function refuseOperators(body: JsonObject): void {

@@ -22,6 +22,8 @@ export interface WriteContext {
   now: string;
   /** An id for the n-th record without one; the same when the write is run again. */
   newId(index: number): string;
+  /** The stored records that it is about: those whose turn it waits for when a rule has to be awaited. */
+  touched: Set<string>;
   /** Work for after the commit. Forgotten when the write is run again. */
   afterCommit: ((app: AppAccess) => unknown)[];
 }
