@@ -154,7 +154,7 @@ function checkFts(table: string, { fts, schema }: PlainObject, fields: Fields, r
     const field = fields.get(name);
     if (field === undefined) at.at(index).say(unknownField(name, fields));
     else if (!TEXTUAL.has(field.type)) at.at(index).say(`must be a string or text field, ${name} is ${field.type}`);
-    else if (name === "rank")
+    else if (name.toLowerCase() === "rank" || name.toLowerCase() === `${table}_fts`.toLowerCase())
       at.at(index).say("cannot be searched under this name, which SQLite's index has for itself");
     if (names.indexOf(name) !== index) at.at(index).say(`is there twice: ${describe(name)}`);
   }

@@ -68,6 +68,15 @@ const CASES: [rule: string, what: string, config: unknown, path: string, words: 
     "databases.a.tables.posts_fts_data",
     "_fts",
   ],
+  ...["json_each", "JSON_TREE", "pragma_table_info", "dbstat", "fts5vocab"].map(
+    (name): [string, string, unknown, string, string] => [
+      "[CF4]",
+      name,
+      { databases: { a: { tables: { [name]: {} } } } },
+      `databases.a.tables.${name}`,
+      "a table of its own",
+    ],
+  ),
   ["[CF4]", "rowid", schema({ RowId: { type: "json" } }), `${POSTS}.schema.RowId`, "SQLite calls the row"],
   ["[CF4]", "__proto__", JSON.parse('{"kv":{"__proto__":{}}}'), "kv.__proto__", "JavaScript objects"],
   [
@@ -253,6 +262,13 @@ const CASES: [rule: string, what: string, config: unknown, path: string, words: 
     table({ schema: { a: { type: "json" } }, fts: { fields: ["a"] } }),
     `${POSTS}.fts.fields.0`,
     "must be a string or text field",
+  ],
+  [
+    "[CF9]",
+    "an fts field that is called as its index",
+    table({ schema: { Posts_fts: { type: "text" } }, fts: ["Posts_fts"] }),
+    `${POSTS}.fts.0`,
+    "cannot be searched under this name",
   ],
   ["[CF9]", "fts without a schema", table({ fts: ["a"] }), `${POSTS}.fts`, "needs a schema"],
   ["[CF9]", "fts of nothing", table({ schema: { a: { type: "text" } }, fts: [] }), `${POSTS}.fts`, "must not be empty"],

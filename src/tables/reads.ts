@@ -35,7 +35,7 @@ export interface Reads {
 }
 
 /** The conditions of a request with the read rule's own filter, as one WHERE. */
-export function whereOf(filter: ParsedFilter, grant: Grant, alias = ""): SqlCondition | null {
+export function whereOf(filter: ParsedFilter, grant: Grant, alias: string): SqlCondition | null {
   const parts = [filterToSql(filter, alias), grant.kind === "filter" ? filterToSql(grant.filter, alias) : null];
   const present = parts.filter((part) => part !== null);
   return present.length === 0 ? null : join(present, "AND");
@@ -135,7 +135,8 @@ export function createReads(deps: { door: Door }): Reads {
 /** What a request and the rule's own filter keep. */
 export function matchesOf(model: TableModel, filter: ParsedFilter, grant: Grant): Matches {
   const conditions = conditionsOf(filter, grant);
-  return { where: whereOf(filter, grant), index: conditions === null ? null : coveringIndex(model, conditions) };
+  const index = conditions === null ? null : coveringIndex(model, conditions);
+  return { where: whereOf(filter, grant, `${model.sql}.`), index };
 }
 
 /** What all has to hold; null where there are alternatives beside. */
