@@ -1,5 +1,5 @@
 import { checkField, readableField } from "./check-field.ts";
-import { checkExpressions } from "./check-sql.ts";
+import { checkExpressions, migrationProblem } from "./check-sql.ts";
 import { fieldNameProblem, nameProblem, tableNameProblem } from "./names.ts";
 import {
   boolean,
@@ -48,7 +48,14 @@ const ftsShape: Check = (value, report) =>
     ? fieldNames(value, report)
     : members({ fields: fieldNames, tokenize: oneOf("unicode61", "trigram", "porter") }, ["fields"])(value, report);
 
-const migrationShape = members({ version: whole({ min: 1 }), description: text, up: text }, [
+const migrationSql: Check = (value, report) => {
+  if (!text(value, report)) return false;
+  // text has looked at it.
+  const problem = migrationProblem(value as string);
+  return problem === null || report.say(problem);
+};
+
+const migrationShape = members({ version: whole({ min: 1 }), description: text, up: migrationSql }, [
   "version",
   "description",
   "up",

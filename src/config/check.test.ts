@@ -319,6 +319,32 @@ const CASES: [rule: string, what: string, config: unknown, path: string, words: 
     `${POSTS}.migrations.0.version`,
     "1 or more",
   ],
+  ...[
+    "UPDATE posts SET a = 1; COMMIT",
+    "update posts set a = 1;\n-- all of it\n  commit transaction; begin;",
+    "/* ; */ END",
+    "SAVEPOINT x",
+    "; ;RELEASE x",
+    "SELECT 'it''s; ' ; ROLLBACK TO x",
+    "CREATE TRIGGER t AFTER INSERT ON posts BEGIN SELECT 1; END; BEGIN IMMEDIATE",
+    "ATTACH 'x.db' AS x",
+    "DETACH x",
+    "VACUUM",
+    "PRAGMA foreign_keys = OFF",
+  ].map((up): [string, string, unknown, string, string] => [
+    "[CF10]",
+    up,
+    table({ migrations: [{ version: 1, description: "a", up }] }),
+    `${POSTS}.migrations.0.up`,
+    "must not hold",
+  ]),
+  [
+    "[CF10]",
+    "an open quote",
+    table({ migrations: [{ version: 1, description: "a", up: "SELECT 'a" }] }),
+    `${POSTS}.migrations.0.up`,
+    "a quote without its end",
+  ],
   [
     "[CF10]",
     "no SQL",
@@ -659,7 +685,16 @@ const EVERYTHING = {
           indexes: [{ fields: ["stars", "createdAt"], unique: true }],
           access: { read: true, insert: () => true, update: () => [], delete: false, upsert: "matching" },
           hooks: { beforeInsert: () => {}, afterDelete: () => {} },
-          migrations: [{ version: 3, description: "renames", up: "SELECT 1" }],
+          migrations: [
+            { version: 3, description: "renames", up: "SELECT 1" },
+            {
+              version: 4,
+              description: "begins nothing",
+              up: `UPDATE posts SET title = 'a; COMMIT' WHERE "begin" = 1; -- ; COMMIT
+                CREATE TEMP TRIGGER x AFTER UPDATE ON posts BEGIN DELETE FROM posts; SELECT CASE WHEN 1 THEN 2 END; END;
+                SELECT [end], \`commit\` FROM posts; /* ; ROLLBACK */ DROP TRIGGER x`,
+            },
+          ],
         },
         free: {},
       },

@@ -8,8 +8,7 @@ const RESERVED_PREFIX = /^(_platform|sqlite_)/i;
 /** The full-text index of a table `t` is `t_fts`, and SQLite keeps it in `t_fts_data` and so on. */
 const FTS_TABLE = /_fts(_(data|idx|content|docsize|config))?$/i;
 /** What SQLite answers to as a table without being one: a table called so would stand before what filters are made of. */
-const TABLE_FUNCTION =
-  /^(pragma_.*|jsonb?_(each|tree)|dbstat|fts\d\w*|rtree\w*|geopoly|bytecode|tables_used|generate_series|carray)$/i;
+const TABLE_FUNCTION = /^(pragma_.*|jsonb?_(each|tree)|dbstat|fts3tokenize|fts4aux|fts5vocab|bytecode|tables_used)$/i;
 const AUTOMATIC_FIELDS = ["id", "createdAt", "updatedAt"];
 /** Names by which SQLite knows the row itself: a field called so would hide it from the full-text index. */
 const ROW_NAMES = new Set(["rowid", "_rowid_", "oid"]);

@@ -1,6 +1,6 @@
 import { badField } from "../kernel/errors.ts";
+import { isWord, type SqlToken, splitStatements, tokenizeSql } from "../kernel/sql-tokens.ts";
 import { SQL_MAX_CHARACTERS } from "./limits.ts";
-import { type SqlToken, tokenizeSql } from "./sql-tokens.ts";
 
 /** One SQL statement that may run: its text alone, and which process runs it. */
 export interface Statement {
@@ -46,30 +46,13 @@ export function parseStatement(query: unknown): Statement {
   }
   const all = query.includes("\0") ? null : tokenizeSql(query);
   if (all === null) throw refuse('"query" has a quote without its end, or a NUL character');
-  const tokens = withoutOuterSemicolons(all);
+  const [tokens = [], ...others] = splitStatements(all);
   const [first, ...rest] = tokens;
   const last = tokens.at(-1);
   if (first === undefined || last === undefined) throw refuse('"query" must hold a statement');
-  if (isSeveral(tokens)) throw refuse('"query" must be one statement, got several');
+  if (others.length > 0) throw refuse('"query" must be one statement, got several');
   refuseEscapes(tokens);
   return { sql: query.slice(first.start, last.end), mode: modeOf(first, rest) };
-}
-
-/** Empty statements before and after count for nothing. */
-function withoutOuterSemicolons(tokens: readonly SqlToken[]): SqlToken[] {
-  const isText = (token: SqlToken): boolean => token.kind !== "semicolon";
-  const from = tokens.findIndex(isText);
-  return from === -1 ? [] : tokens.slice(from, tokens.findLastIndex(isText) + 1);
-}
-
-/** Whether a semicolon ends a statement before the last token. */
-function isSeveral(tokens: readonly SqlToken[]): boolean {
-  const isTrigger = isWord(tokens[0], "create") && isWord(tokens[1], "trigger");
-  return tokens.some((token, index) => {
-    if (token.kind !== "semicolon") return false;
-    // The statements inside a trigger end in semicolons of their own; the trigger itself ends after `; END`.
-    return !isTrigger || (isWord(tokens[index - 1], "end") && tokens[index - 2]?.kind === "semicolon");
-  });
 }
 
 /** Ways out of the file that can stand anywhere in a statement. */
@@ -141,5 +124,3 @@ function wordAfterWith(rest: readonly SqlToken[]): string {
   }
   return "";
 }
-
-const isWord = (token: SqlToken | undefined, word: string): boolean => token?.kind === "word" && token.text === word;

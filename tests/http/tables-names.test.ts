@@ -22,7 +22,7 @@ const TABLES = ["page", "found", "element", "t", "f", "order", "tables", "main",
 let platform: TestPlatform;
 const path = (table: string) => `/api/db/shared/tables/${table}`;
 const query = (parameters: Record<string, unknown>) =>
-  `?${new URLSearchParams(Object.entries(parameters).map(([name, value]) => [name, typeof value === "string" ? value : JSON.stringify(value)]))}`;
+  `?${new URLSearchParams(Object.entries(parameters).map(([name, value]): [string, string] => [name, typeof value === "string" ? value : JSON.stringify(value)]))}`;
 const ids = async (at: string): Promise<unknown> => {
   const { status, body } = await platform.get<ListAnswer>(at);
   return status === 200 ? body.items.map((one) => one["id"]) : body;

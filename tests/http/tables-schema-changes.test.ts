@@ -75,3 +75,22 @@ test("[TB64] migrations run once each, in order, or not at all", async () => {
   await restart({ config: config(working) });
   expect((await service.get(`${P}/a`)).body["title"]).toBe("one two!");
 });
+
+test("[TB64] a migration that would end the transaction is refused before anything runs", async () => {
+  const { service, restart } = await start(
+    `{ schema: { n: { type: "integer" }, name: { type: "string", unique: true } } }`,
+  );
+  await service.post(P, { id: "a", n: 1, name: "one" });
+  const schema = `schema: { n: { type: "integer" }, name: { type: "string", unique: true } }`;
+  const ending = `{ ${schema}, migrations: [
+    { version: 1, description: "add", up: "UPDATE items SET n = n + 100" },
+    { version: 2, description: "end", up: "UPDATE items SET n = n + 100; COMMIT" } ] }`;
+  const failure = await restart({ config: config(ending) }).then(
+    () => "started",
+    (cause: Error) => cause.message,
+  );
+  expect(failure).toContain("migrations.1.up: must not hold COMMIT");
+  await restart({ config: config(`{ ${schema} }`) });
+  expect((await service.get(`${P}/a`)).body["n"]).toBe(1);
+  expect((await service.post(P, { name: "one" })).status).toBe(409);
+});

@@ -75,3 +75,32 @@ function endOfBare(sql: string, start: number): number {
   while (end < sql.length && WORD.test(sql.charAt(end))) end++;
   return end;
 }
+
+/** The statements of a script, without the semicolons between them; empty ones count for nothing. */
+export function splitStatements(tokens: readonly SqlToken[]): SqlToken[][] {
+  const statements: SqlToken[][] = [];
+  let statement: SqlToken[] = [];
+  for (const token of tokens) {
+    const isBetween = token.kind === "semicolon" && (!isTrigger(statement) || isTriggerOver(statement));
+    if (!isBetween) {
+      statement.push(token);
+      continue;
+    }
+    if (statement.length > 0) statements.push(statement);
+    statement = [];
+  }
+  return statement.length > 0 ? [...statements, statement] : statements;
+}
+
+export const isWord = (token: SqlToken | undefined, word: string): boolean =>
+  token?.kind === "word" && token.text === word;
+
+function isTrigger([first, second, third]: readonly SqlToken[]): boolean {
+  if (!isWord(first, "create")) return false;
+  const isTemporary = isWord(second, "temp") || isWord(second, "temporary");
+  return isWord(isTemporary ? third : second, "trigger");
+}
+
+/** The statements inside a trigger end in semicolons of their own; the trigger itself ends after `; END`. */
+const isTriggerOver = (statement: readonly SqlToken[]): boolean =>
+  isWord(statement.at(-1), "end") && statement.at(-2)?.kind === "semicolon";
