@@ -119,3 +119,11 @@ export function withDefaults(model: TableModel, body: JsonObject, auto: { id: st
 function refuseProto(): never {
   return refuse(Object.fromEntries([["__proto__", { code: "unknown_field", message: "__proto__ cannot be a field" }]]));
 }
+
+/** `updatedAt` and the fields that take the time of each change. */
+export function serverChanges(model: TableModel, now: string): TableRecord {
+  const changes: TableRecord = {};
+  for (const { name, field } of model.columns) if (field?.onUpdate === "now") changes[name] = now;
+  if (model.hasUpdatedAt) changes["updatedAt"] = now;
+  return changes;
+}

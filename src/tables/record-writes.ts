@@ -5,7 +5,7 @@ import type { Transaction } from "../db/index.ts";
 import { AppError } from "../kernel/errors.ts";
 import type { JsonObject } from "../kernel/json.ts";
 import type { Door } from "./access.ts";
-import { applyChanges, withDefaults } from "./changes.ts";
+import { applyChanges, serverChanges, withDefaults } from "./changes.ts";
 import { type Decisions, Suspended } from "./decisions.ts";
 import type { TableModel } from "./model.ts";
 import type { Table } from "./namespaces.ts";
@@ -109,12 +109,12 @@ export function createRecordWrites(deps: {
     },
 
     delete(context, table, stored) {
-      const { tx, principal, decisions } = context;
+      const { principal, decisions } = context;
       const before = hook(table, "beforeDelete");
       if (before !== undefined) {
         asked(() => decisions.ask(before, [authOf(principal), { ...stored }, deps.app()], stored));
       }
-      constrained(table, () => references.delete(tx, table, stored));
+      constrained(table, () => references.delete(context, table, stored));
       const after = hook(table, "afterDelete");
       if (after !== undefined) context.afterCommit.push((app) => after(stored, app));
     },
@@ -160,13 +160,5 @@ function changesOf(table: Table, replaced: TableRecord): TableRecord {
   const { id: _id, createdAt: _createdAt, updatedAt: _updatedAt, ...changes } = replaced;
   const problems = table.validator.ofChanges(changes);
   if (problems !== null) refuse(problems);
-  return changes;
-}
-
-/** `updatedAt` and the fields that take the time of each change. */
-function serverChanges(model: TableModel, now: string): TableRecord {
-  const changes: TableRecord = {};
-  for (const { name, field } of model.columns) if (field?.onUpdate === "now") changes[name] = now;
-  if (model.hasUpdatedAt) changes["updatedAt"] = now;
   return changes;
 }

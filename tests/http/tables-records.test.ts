@@ -16,6 +16,7 @@ beforeAll(async () => {
           due: { type: "datetime" }, meta: { type: "json" }, slug: { type: "string", unique: true, pattern: "^[a-z-]+$" },
           kind: { type: "string", enum: ["a", "b"] }, touched: { type: "datetime", onUpdate: "now" },
           total: { type: "number", check: "total IS NULL OR total >= 0" },
+          subtotal: { type: "number", check: "subtotal IS NULL OR subtotal >= 0" }, tax: { type: "number", check: " tax  IS NULL\\n OR tax < 100 " },
         },
         indexes: [{ fields: ["kind", "count"], unique: true }],
         access: { read: true },
@@ -317,6 +318,8 @@ test("[TB11] the total follows cascades and failed writes", async () => {
 
 test("[TB30] check and onUpdate", async () => {
   expect(await problem({ title: "Check", total: -1 })).toEqual({ status: 400, codes: { total: "check_failed" } });
+  expect(await problem({ title: "Check", subtotal: -1 })).toEqual({ status: 400, codes: { subtotal: "check_failed" } });
+  expect(await problem({ title: "Check", tax: 100 })).toEqual({ status: 400, codes: { tax: "check_failed" } });
   const { body } = await insert("things", { title: "Check", total: 1 });
   await Bun.sleep(5);
   const changed = await platform.service.patch(`${P}/${String(body["id"])}`, { total: 2 });
