@@ -94,3 +94,30 @@ test("[TB64] a migration that would end the transaction is refused before anythi
   expect((await service.get(`${P}/a`)).body["n"]).toBe(1);
   expect((await service.post(P, { name: "one" })).status).toBe(409);
 });
+
+test("[TB77] a namespace with the records of the other kind stops the start, with both cures", async () => {
+  const tables = "tables: { items: { access: { read: true } } }";
+  const of = (instance: boolean) =>
+    `{ databases: { shared: { ${instance ? "instance: true, access: { create: true, open: true }, " : ""}${tables} } } }`;
+  const failure = (restarting: Promise<unknown>) =>
+    restarting.then(
+      () => "started",
+      (cause: Error) => cause.message,
+    );
+  const { service, restart } = await start("{ access: { read: true } }");
+  await service.post(P, { id: "a" });
+  const toDynamic = await failure(restart({ config: of(true) }));
+  expect(toDynamic).toContain("databases.shared: instance: true is declared");
+  expect(toDynamic).toContain("shared.db");
+  expect(toDynamic).toContain("Take instance: true away");
+  await restart({ config: of(false) });
+  expect((await service.get(`${P}/a`)).status).toBe(200);
+
+  await platform?.stop();
+  platform = await testPlatform({ config: of(true) });
+  expect((await platform.service.post("/api/db/shared/one/tables/items", { id: "a" })).status).toBe(201);
+  const toStatic = await failure(platform.restart({ config: of(false) }));
+  expect(toStatic).toContain("Declare instance: true again");
+  await platform.restart({ config: of(true) });
+  expect((await platform.service.get("/api/db/shared/one/tables/items/a")).status).toBe(200);
+});
