@@ -1,5 +1,5 @@
 import type { FilterOperator } from "../config/types.ts";
-import { badField, badRequest } from "../kernel/errors.ts";
+import { badField } from "../kernel/errors.ts";
 import type { JsonValue } from "../kernel/json.ts";
 import { type FieldPath, resolveField } from "./field-path.ts";
 import type { TableModel } from "./model.ts";
@@ -100,7 +100,7 @@ function checkValue(field: FieldPath, operator: FilterOperator, value: JsonValue
     );
   };
   if (typeof value === "string" && !value.isWellFormed())
-    throw badRequest(`${name}: the text holds half of a surrogate pair`);
+    throw badField(name, "invalid_value", `${name}: the text holds half of a surrogate pair`);
   if (value === null) {
     if (operator !== "==" && operator !== "!=" && !(operator === "contains" && field.isJson))
       wrong("a value that is not null");

@@ -1,13 +1,13 @@
 import type { TableRecord } from "../config/types.ts";
 import { notFound } from "../kernel/errors.ts";
-import type { JsonObject } from "../kernel/json.ts";
+import { type JsonObject, type JsonValue, ownValue } from "../kernel/json.ts";
 import { type Door, denied, type Grant } from "./access.ts";
 import { applyChanges, type Patch, parsePatch, resolvePatch } from "./changes.ts";
 import { pick } from "./list-query.ts";
 import type { Column } from "./model.ts";
 import type { Table } from "./namespaces.ts";
 import type { RecordWrites, WriteContext } from "./record-writes.ts";
-import { isOperator, refuse } from "./validation.ts";
+import { idProblem, isOperator, refuse } from "./validation.ts";
 
 /** The grants a write needs, asked once before the request's form is examined. */
 export interface WriteGrants {
@@ -90,9 +90,11 @@ export function createMutations(deps: { door: Door; writes: RecordWrites }): Mut
 
     upsert(context, grants, table, body, { target, index }) {
       refuseOperators(body);
-      const isMatching = table.model.config.access?.upsert === "matching";
-      const wanted = body[target.name];
-      const stored = wanted === undefined || wanted === null ? null : table.store.getBy(context.tx, target, wanted);
+      // A scope is no rule: it names what its key may do.
+      const isMatching = table.model.config.access?.upsert === "matching" || context.principal.kind === "serviceKey";
+      const wanted = ownValue(body, target.name) ?? null;
+      checkTarget(table, target, wanted);
+      const stored = wanted === null ? null : table.store.getBy(context.tx, target, wanted);
       if (stored === null) {
         const record = writes.prepare(context, table, body, index);
         // There is no stored record that an update rule could look at: only one that allows all of them speaks here.
@@ -118,6 +120,12 @@ export function createMutations(deps: { door: Door; writes: RecordWrites }): Mut
 export const touch = ({ touched }: WriteContext, { model }: Table, id: string): void => {
   touched.add(`${model.name} ${id}`);
 };
+
+/** What would find a record by another value than it says (5 and "5") finds none. Errors: 400. */
+function checkTarget({ validator }: Table, { name }: Column, wanted: JsonValue): void {
+  const problem = name === "id" ? idProblem(wanted) : ownValue(validator.ofChanges({ [name]: wanted }) ?? {}, name);
+  if (problem !== null && problem !== undefined) refuse({ [name]: problem });
+}
 
 /** Operators change what is stored; an insert has nothing stored yet, and an upsert may be one. Errors: 400. */
 function refuseOperators(body: JsonObject): void {

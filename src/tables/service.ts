@@ -5,7 +5,7 @@ import type { TableRecord } from "../config/types.ts";
 import type { Clock } from "../kernel/clock.ts";
 import { badField, notFound } from "../kernel/errors.ts";
 import type { Ids } from "../kernel/ids.ts";
-import type { JsonObject } from "../kernel/json.ts";
+import { type JsonObject, ownValue } from "../kernel/json.ts";
 import type { Logger } from "../kernel/logger.ts";
 import { chain, type MaybePromise } from "../kernel/maybe-promise.ts";
 import { createDoor, denied } from "./access.ts";
@@ -146,12 +146,9 @@ function missing(principal: Principal, address: TableAddress, grants: WriteGrant
 
 /** Errors: 400 for a body without the value that decides. */
 function checkTarget(body: JsonObject, conflictTarget: string): void {
-  const value = body[conflictTarget];
+  const value = ownValue(body, conflictTarget);
   if (value === undefined || value === null) {
     throw badField(conflictTarget, "required", `${conflictTarget} is required to upsert`);
-  }
-  if (typeof value === "object" && !Object.hasOwn(value, "$op")) {
-    throw badField(conflictTarget, "invalid_type", `${conflictTarget} must be text or a number`);
   }
 }
 
