@@ -138,6 +138,9 @@ test("[TB22] ids have a form", async () => {
     "a/b",
     "a\u0000b",
     "a\nb",
+    "a\u0085b",
+    ".",
+    "..",
     "count",
     "search",
     "batch",
@@ -266,6 +269,16 @@ test("[TB27] deleteField clears; other operators, and any in an insert, are refu
     status: 400,
     codes: { count: "invalid_value" },
   });
+});
+
+test("[TB27] a member that an operator has no use for is refused", async () => {
+  await insert("things", { id: "op", title: "Ops", count: 1 });
+  for (const count of [
+    { $op: "increment", value: 1, by: 2 },
+    { $op: "deleteField", value: 1 },
+  ]) {
+    expect(await problem({ count: count as never }, "op")).toEqual({ status: 400, codes: { count: "unknown_field" } });
+  }
 });
 
 test("[TB28] DELETE", async () => {
