@@ -21,6 +21,20 @@ const PUBLIC_SOURCES = ["config/app-access", "config/types", "config/room-types"
 const PUBLIC_NAMES = ["AppError", "JsonObject", "JsonValue"];
 export const DECLARATIONS_FILE = join(ROOT, "src/cli/starter/platform-declarations.txt");
 
+/** In the words of the types of Node and Bun, so that both may be there. */
+const ENVIRONMENT = `
+// Where a config reads its secrets from; the types of Node or Bun, where there are some, say the same.
+declare namespace NodeJS {
+  interface ProcessEnv {
+    [name: string]: string | undefined;
+  }
+  interface Process {
+    env: ProcessEnv;
+  }
+}
+declare var process: NodeJS.Process;
+`;
+
 interface Declaration {
   name: string;
   text: string;
@@ -101,7 +115,7 @@ function assemble(all: readonly Declaration[]): string {
   const names = all.filter((declaration) => declaration.isPublic).map(({ name }) => name);
   const lines = [...body, `export { ${names.sort().join(", ")} };`].join("\n\n").split("\n");
   const indented = lines.map((line) => (line === "" ? "" : `  ${line}`)).join("\n");
-  return `// Written by "platform init": what a config imports from "platform".\n\ndeclare module "platform" {\n${indented}\n}\n`;
+  return `// Written by "platform init": what a config imports from "platform".\n\ndeclare module "platform" {\n${indented}\n}\n${ENVIRONMENT}`;
 }
 
 if (import.meta.main) writeFileSync(DECLARATIONS_FILE, generateDeclarations());

@@ -1,4 +1,4 @@
-import { mkdirSync } from "node:fs";
+import { existsSync, mkdirSync, statSync } from "node:fs";
 import { resolve } from "node:path";
 import { requireWhole } from "./backup/interrupted.ts";
 import { resolveSecrets } from "./config/secrets.ts";
@@ -8,11 +8,11 @@ import { systemIds } from "./kernel/ids.ts";
 import { type Logger, silentLogger } from "./kernel/logger.ts";
 import { createPlatform, type Platform } from "./platform.ts";
 
+const DIRECTORY_MODE = 0o700;
+
 export interface OpenPlatform extends Platform {
   /** The root service key. */
   readonly serviceKey: string;
-  /** The root service key when it has just been generated; null when it was there before. */
-  readonly newServiceKey: string | null;
 }
 
 /**
@@ -22,21 +22,27 @@ export interface OpenPlatform extends Platform {
  */
 export async function openPlatform(
   config: PlatformConfig,
-  options: { data: string; environment: Readonly<Record<string, string | undefined>>; logger?: Logger | undefined },
+  options: {
+    data: string;
+    environment: Readonly<Record<string, string | undefined>>;
+    logger?: Logger | undefined;
+    /** Told of the root service key when it has just been generated, also where the platform then fails to open. */
+    onNewServiceKey?: (serviceKey: string) => void;
+  },
 ): Promise<OpenPlatform> {
-  const { logger = silentLogger, environment } = options;
+  const { logger = silentLogger, environment, onNewServiceKey } = options;
   const dataDirectory = resolve(options.data);
-  mkdirSync(dataDirectory, { recursive: true });
+  makeDirectory(dataDirectory);
   const lock = lockDirectory(dataDirectory);
   try {
     requireWhole(dataDirectory);
     const { secrets, newServiceKey, warnings } = resolveSecrets({ dataDirectory, environment, ids: systemIds });
     for (const warning of warnings) logger.warn(warning);
+    if (newServiceKey !== null) onNewServiceKey?.(newServiceKey);
     const platform = await createPlatform(config, { dataDirectory, secrets, logger });
     return {
       ...platform,
       serviceKey: secrets.serviceKey,
-      newServiceKey,
       async stop() {
         try {
           await platform.stop();
@@ -49,4 +55,13 @@ export async function openPlatform(
     lock.release();
     throw cause;
   }
+}
+
+/** Password hashes and everybody's records lie in it: other accounts of the machine have no business there. */
+function makeDirectory(dataDirectory: string): void {
+  if (existsSync(dataDirectory)) {
+    if (statSync(dataDirectory).isDirectory()) return;
+    throw new Error(`${dataDirectory} is to be the data directory, but is a file`);
+  }
+  mkdirSync(dataDirectory, { recursive: true, mode: DIRECTORY_MODE });
 }

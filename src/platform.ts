@@ -105,7 +105,7 @@ async function openAreas(config: PlatformConfig, base: Base, open: Open) {
       ...{ dataDirectory, publicUrl, clock, ids, logger },
     }),
   );
-  const users = createUsersArea({ accounts: auth.accounts, config: config.auth ?? {} });
+  const users = createUsersArea({ accounts: auth.accounts, config: config.auth ?? {}, limit: auth.limit });
   const principals = createPrincipals({ serviceKeys, tokens, sessions: auth.sessions });
   const tables = createTablesArea({
     ...{ databases: config.databases ?? {}, directory: join(dataDirectory, "databases") },

@@ -1,5 +1,5 @@
 import type { Fields } from "../kernel/fields.ts";
-import { requireJsonSize } from "../kernel/fields.ts";
+import { illFormed, isLonger, requireJsonSize } from "../kernel/fields.ts";
 import type { JsonObject } from "../kernel/json.ts";
 
 /** Spec: Limits; decisions 6 and 7. */
@@ -13,15 +13,22 @@ const DISPLAY_NAME_MAX_CHARACTERS = 256;
 const AVATAR_URL_MAX_CHARACTERS = 2048;
 const ROLE_MAX_CHARACTERS = 64;
 
-const EMAIL = /^[^\s@"(),:;<>[\]\\]+@(?:[\p{L}\p{N}](?:[\p{L}\p{N}-]{0,61}[\p{L}\p{N}])?\.)+[\p{L}\p{N}-]{2,63}$/u;
-// biome-ignore lint/suspicious/noControlCharactersInRegex: these are what is looked for
-const CONTROL = /[\u0000-\u001f\u007f]/;
+/** Between dots, of which none stands at an end or beside another. Nothing that cannot be seen: two would look alike. */
+const EMAIL_LOCAL = /^[^.@"(),:;<>[\]\\\p{Cc}\p{Cf}\p{Cs}\p{Z}]+(?:\.[^.@"(),:;<>[\]\\\p{Cc}\p{Cf}\p{Cs}\p{Z}]+)*$/u;
+const EMAIL_DOMAIN_LABEL = /^[\p{L}\p{N}](?:[\p{L}\p{N}-]{0,61}[\p{L}\p{N}])?$/u;
+/** The last label: an address of numbers is none of a name. */
+const EMAIL_TOP_LABEL = /^(?=.*[^\p{N}]).{2,}$/u;
+const CONTROL = /\p{Cc}/u;
 
 /** Trimmed and lower-cased; null when it is none. Decisions 6. */
 export function normalizeEmail(text: string): string | null {
   const email = text.trim().toLowerCase();
-  const isEmail = email.length <= EMAIL_MAX_CHARACTERS && EMAIL.test(email) && !CONTROL.test(email);
-  return isEmail && email.indexOf("@") <= EMAIL_LOCAL_MAX_CHARACTERS ? email : null;
+  if (email.length > EMAIL_MAX_CHARACTERS) return null;
+  const at = email.indexOf("@");
+  const labels = email.slice(at + 1).split(".");
+  const isDomain = labels.length >= 2 && labels.every((label) => EMAIL_DOMAIN_LABEL.test(label));
+  const isLocal = at > 0 && at <= EMAIL_LOCAL_MAX_CHARACTERS && EMAIL_LOCAL.test(email.slice(0, at));
+  return isLocal && isDomain && EMAIL_TOP_LABEL.test(labels.at(-1) ?? "") ? email : null;
 }
 
 /** Required; "" when at fault. */
@@ -36,11 +43,13 @@ export function emailField(fields: Fields, name = "email"): string {
 
 /** A plaintext password that is about to be set: every way in asks here. Decisions 6. */
 export function checkPassword(fields: Fields, name: string, password: string, minLength: number): void {
-  const characters = Array.from(password).length;
-  if (characters < minLength) {
+  if (!isLonger(password, minLength - 1)) {
     fields.problem(name, "too_short", `${name} must have at least ${minLength} characters`);
   } else if (Buffer.byteLength(password) > PASSWORD_MAX_BYTES) {
     fields.problem(name, "too_long", `${name} must have at most ${PASSWORD_MAX_BYTES} bytes`);
+  } else if (!password.isWellFormed()) {
+    // Every such half would hash alike.
+    fields.problem(name, "invalid_value", illFormed(name));
   }
 }
 

@@ -28,7 +28,7 @@ export interface NewAccount {
   /** Made when absent. */
   id?: string | undefined;
   email: string;
-  /** Plaintext, or a hash that `Accounts.isPasswordHash` accepts, or none. */
+  /** Plaintext, or a hash that `Accounts.passwordHashProblem` finds nothing wrong with, or none. */
   password?: string | undefined;
   passwordHash?: string | undefined;
   displayName?: string | null | undefined;
@@ -69,8 +69,8 @@ export interface Accounts {
   revoke(id: string): Promise<void>;
   /** Factors and recovery codes together. Errors: 404. */
   removeFactors(id: string): Promise<void>;
-  /** Whether it is a hash that a sign-in can be checked against. */
-  isPasswordHash(text: string): boolean;
+  /** What keeps a sign-in from being checked against this hash, as in "must be …"; null when it can be. */
+  passwordHashProblem(text: string): string | null;
 }
 
 /** How others learn that a user is gone, after the deletion is on disk. */

@@ -1,5 +1,6 @@
 import { AppError, forbidden } from "../kernel/errors.ts";
 import type { Principal } from "./principal.ts";
+import { EVERY_SCOPE } from "./scopes.ts";
 
 type Right = readonly [area: string, kind: string, name: string, action: string];
 
@@ -11,6 +12,11 @@ export function requireServiceKey(principal: Principal, right: Right, missingSta
   if (principal.kind === "server") return;
   if (principal.kind !== "serviceKey") throw new AppError(missingStatus, "Service key required");
   if (!principal.scopes.allows(...right)) throw forbidden();
+}
+
+/** The door of what no scope names: a key that has scopes does not do it. Errors: 403. Decisions 3. */
+export function refuseScopedKey(principal: Principal): void {
+  if (principal.kind === "serviceKey" && principal.scopes !== EVERY_SCOPE) throw forbidden();
 }
 
 /** Before the body says which action is asked for: any key at all, else 401. */

@@ -21,7 +21,10 @@ export interface AccountWrite {
   /** Says that these rows are gone. */
   ended(sessionIds: readonly string[]): void;
   extended(sessionId: string, expiresAt: Millis): void;
-  /** Ends all sessions of the user but one, and with them every sign-in that is half done. */
+  /**
+   * Ends all sessions of the user but one, and with them what such a session has begun and what needs none to be finished:
+   * a sign-in that is half done, and a change of the address.
+   */
   endSessions(userId: string, options: { except: string | null }): void;
 }
 
@@ -78,7 +81,7 @@ export function createAccountFile(deps: {
       },
       endSessions(userId, { except }) {
         ended(deleteSessionsOfUser(tx, userId, except));
-        deleteSecretsOfUser(tx, userId, "mfa-ticket");
+        deleteSecretsOfUser(tx, userId, ["mfa-ticket", "email-change"]);
       },
     };
   };

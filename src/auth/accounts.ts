@@ -75,7 +75,7 @@ export function createAccounts(deps: AuthDeps): Accounts {
       });
     },
 
-    isPasswordHash: passwords.isPasswordHash,
+    passwordHashProblem: passwords.hashProblem,
   };
 }
 

@@ -129,6 +129,17 @@ function userOf(write: AccountWrite, secret: OneTimeSecret): SecretAccount {
   return account;
 }
 
+/**
+ * For the owner of an address that was not verified, who has just read a mail to it. Somebody else may have registered it
+ * and wait: no way in that they have set stays. A verified factor does, which no way of signing in goes round.
+ */
+function clearUnproven(write: AccountWrite, userId: string): void {
+  write.endSessions(userId, { except: null });
+  deleteFactors(write.tx, userId, false);
+  deleteSecretsOfUser(write.tx, userId, "all");
+  clearUnprovenCredentials(write.tx, userId);
+}
+
 function createAddressFlows(
   deps: EmailFlowDeps,
   tokens: MailTokens,
@@ -172,7 +183,7 @@ function createAddressFlows(
         if (other !== null && other.id !== account.id) throw emailTaken();
         write.update(account.id, { email: secret.email, emailVerified: true, isAnonymous: false });
         write.endSessions(account.id, { except: null });
-        deleteSecretsOfUser(write.tx, account.id, null);
+        deleteSecretsOfUser(write.tx, account.id, "all");
       });
     },
   };
@@ -199,9 +210,10 @@ function createPasswordReset(
         const secret = tokens.use(write, "reset-password", token);
         const account = userOf(write, secret);
         if (account.email !== secret.email) throw invalidToken();
+        if (!account.emailVerified) clearUnproven(write, account.id);
         write.update(account.id, { passwordHash, emailVerified: true });
         write.endSessions(account.id, { except: null });
-        deleteSecretsOfUser(write.tx, account.id, null);
+        deleteSecretsOfUser(write.tx, account.id, "all");
       });
     },
   };
@@ -220,11 +232,7 @@ function createMailSignIns(
     const account = found ?? insertUser(write.tx, { id: deps.ids.uuid(), email, emailVerified: true, now: write.now });
     if (account.disabled) throw accountDisabled();
     if (account.emailVerified) return signIns.complete(write, account, client);
-    // Somebody else may have registered the address and wait for its owner: nothing they have set stays.
-    write.endSessions(account.id, { except: null });
-    deleteFactors(write.tx, account.id, null);
-    deleteSecretsOfUser(write.tx, account.id, null);
-    clearUnprovenCredentials(write.tx, account.id);
+    clearUnproven(write, account.id);
     return signIns.complete(write, write.update(account.id, { emailVerified: true }), client);
   };
   const codeHash = (email: string, code: string) => sealing.digest("email-otp-code", `${email}:${code}`);

@@ -1,5 +1,6 @@
 import { type AnyElysia, Elysia } from "elysia";
 import type { AccountEvents, Accounts } from "../access/accounts.ts";
+import { refuseScopedKey } from "../access/service-key-right.ts";
 import type { SessionEvents, SessionLookup, UserEvents } from "../access/sessions.ts";
 import type { AuthConfig, PlatformConfig } from "../config/types.ts";
 import type { DatabaseFile } from "../db/types.ts";
@@ -53,6 +54,8 @@ export interface AuthArea {
   /** For the administration of users. */
   readonly accounts: Accounts;
   readonly accountEvents: AccountEvents;
+  /** Counts one request of this address in the group `auth`. Errors: 429. */
+  readonly limit: (address: string) => void;
   stop(): Promise<void>;
 }
 
@@ -66,7 +69,7 @@ export async function createAuthArea(deps: AuthAreaDeps): Promise<AuthArea> {
   const auth: AuthDeps = {
     ...{ file, sessions, sealing, clock, ids, logger, config },
     tokens: await createTokens({ secret: deps.secret, sealing, clock, accessTtlSeconds }),
-    passwords: createPasswords(),
+    passwords: createPasswords(clock),
     guesses: createGuesses(clock),
     signInLimit: deps.rateLimits?.signin ?? RATE_LIMITS.signin,
   };
@@ -86,9 +89,10 @@ export async function createAuthArea(deps: AuthAreaDeps): Promise<AuthArea> {
     sessions,
     accounts: createAccounts(auth),
     accountEvents: file,
+    limit: authLimiter.hit,
     routes(http) {
       const routeDeps: RouteDeps = {
-        ...{ http, config, authLimit: authLimiter.hit },
+        ...{ http: withoutScopedKeys(http), config, authLimit: authLimiter.hit },
         signUpLimit(address) {
           authLimiter.hit(address);
           signUpLimiter.hit(address);
@@ -106,6 +110,18 @@ export async function createAuthArea(deps: AuthAreaDeps): Promise<AuthArea> {
       mailer.stop();
       await stopCleanup();
     },
+  };
+}
+
+/** No scope is about the endpoints of users: a key that has scopes comes to none of them. */
+function withoutScopedKeys(http: Http): Http {
+  return {
+    ...http,
+    route: (handler, options) =>
+      http.route((context) => {
+        refuseScopedKey(context.principal);
+        return handler(context);
+      }, options),
   };
 }
 

@@ -11,11 +11,13 @@ import {
 } from "../../tests/http/auth-support.ts";
 import { createHttpClient, type HttpClient } from "../../tests/support/http-client.ts";
 import { JWT_SECRET, SERVICE_KEY, type TestClock, temporaryDirectory, testClock } from "../../tests/support/index.ts";
+import { openSocket } from "../../tests/support/socket.ts";
 import type { PlatformConfig } from "../config/types.ts";
 import { DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS } from "../kernel/duration.ts";
 import { createPlatform, type Platform } from "../platform.ts";
 
 interface Timed extends HttpClient {
+  url: string;
   clock: TestClock;
   dataDirectory: string;
   as(token: string): HttpClient;
@@ -33,7 +35,7 @@ async function platformAt(auth: PlatformConfig["auth"] = {}): Promise<Timed> {
   running = { platform, clock };
   const { url } = await platform.listen({ port: 0 });
   const client = (headers: Record<string, string> = {}) => createHttpClient(() => url, headers);
-  return { ...client(), clock, dataDirectory, as: (token) => client({ authorization: `Bearer ${token}` }) };
+  return { ...client(), url, clock, dataDirectory, as: (token) => client({ authorization: `Bearer ${token}` }) };
 }
 
 /** What a platform waits for while it stops, it waits for by its clock. */
@@ -59,6 +61,19 @@ const signUp = async (platform: Timed): Promise<Tokens> => {
   return answer.body;
 };
 const refresh = (platform: Timed, refreshToken: string) => platform.post<Tokens>("/api/auth/refresh", { refreshToken });
+
+/** Lets pass what a refused password waits for, and gives its answer. */
+async function refused<T>(platform: Timed, answer: Promise<T>): Promise<T> {
+  let isAnswered = false;
+  void answer.finally(() => {
+    isAnswered = true;
+  });
+  for (let round = 0; !isAnswered && round < 1_000; round++) {
+    await Bun.sleep(5);
+    platform.clock.advance(50);
+  }
+  return answer;
+}
 
 test("[AU7] a replaced refresh token is good for 30 s; used later, it ends the session", async () => {
   const platform = await platformAt();
@@ -114,7 +129,7 @@ test("[AU12] a session ends 28 days after its last refresh, and goes on as long 
     expect((await platform.as(answer.body.accessToken).get("/api/auth/me")).status).toBe(200);
     refreshToken = answer.body.refreshToken;
   }
-  await platform.clock.advanceAsync(28 * DAY_MS);
+  platform.clock.advance(28 * DAY_MS);
   expect((await refresh(platform, refreshToken)).status).toBe(401);
 });
 
@@ -205,8 +220,60 @@ test("[AU38] after the window, failures are forgotten", async () => {
   const platform = await platformAt();
   const { user } = await signUp(platform);
   const signIn = (password: string) => platform.post("/api/auth/signin", { email: String(user.email), password });
-  for (let count = 0; count < 10; count++) expect((await signIn("wrong wrong")).status).toBe(401);
+  for (let count = 0; count < 10; count++) expect((await refused(platform, signIn("wrong wrong"))).status).toBe(401);
   expect((await signIn(PASSWORD)).status).toBe(429);
   platform.clock.advance(60 * SECOND_MS);
   expect((await signIn(PASSWORD)).status).toBe(200);
+});
+
+test("[AU3] a refused password is answered 300 ms after its check began, whatever the account has; a right one at once", async () => {
+  const platform = await platformAt();
+  const { user } = await signUp(platform);
+  const importing = await createHttpClient(() => platform.url, { "x-platform-service-key": SERVICE_KEY }).post(
+    "/api/admin/auth/users/import",
+    {
+      users: [
+        { email: "quick@example.com", passwordHash: `pbkdf2:sha256:1:${btoa("salt")}:${btoa("x".repeat(32))}` },
+        {
+          email: "slow@example.com",
+          passwordHash: await Bun.password.hash(PASSWORD, { algorithm: "bcrypt", cost: 6 }),
+        },
+      ],
+    },
+  );
+  expect(importing.status).toBe(200);
+  const right = { email: String(user.email), password: PASSWORD };
+  for (const email of [String(user.email), "quick@example.com", "slow@example.com", "nobody@example.com"]) {
+    let answeredAt = 0;
+    const beganAt = platform.clock.now();
+    const answer = platform.post("/api/auth/signin", { email, password: "wrong wrong" }).then(({ status }) => {
+      answeredAt = platform.clock.now();
+      return status;
+    });
+    // The work of a hash, and more: time stands still meanwhile, and nothing is answered.
+    await Bun.sleep(400);
+    platform.clock.advance(299);
+    await Bun.sleep(50);
+    expect([email, answeredAt]).toEqual([email, 0]);
+    // Nobody else waits for it.
+    expect((await platform.post("/api/auth/signin", right)).status).toBe(200);
+    platform.clock.advance(1);
+    expect(await answer).toBe(401);
+    expect(answeredAt).toBe(beganAt + 300);
+  }
+});
+
+test("[AU43] a session that expires is swept within 10 s, and its socket closed", async () => {
+  const platform = await platformAt({ session: { refreshTokenTtl: 60 } });
+  const { accessToken, refreshToken } = await signUp(platform);
+  const socket = await openSocket(`${platform.url.replace("http", "ws")}/api/realtime`);
+  socket.send({ type: "auth", token: accessToken });
+  await socket.nextOf("auth_success");
+  await platform.clock.advanceAsync(50 * SECOND_MS);
+  expect((await refresh(platform, refreshToken)).status).toBe(200);
+  await platform.clock.advanceAsync(59 * SECOND_MS);
+  expect(socket.pending.filter(({ type }) => type === "error")).toEqual([]);
+  await platform.clock.advanceAsync(11 * SECOND_MS);
+  expect(await socket.nextOf("error")).toMatchObject({ code: "SESSION_REVOKED" });
+  expect((await socket.closed).code).toBe(4003);
 });

@@ -32,14 +32,24 @@ export const HASHES_AT_ONCE_MAX = Math.max(1, availableParallelism() - 1);
 /** Hashes that wait for their turn; past that a sign-in is answered 503 rather than after a minute. */
 export const HASHES_WAITING_MAX = 1_000;
 /** Bounds of imported hashes: what is above would let one sign-in take minutes. */
+export const BCRYPT_COST_MIN = 4;
 export const BCRYPT_COST_MAX = 16;
 export const PBKDF2_ITERATIONS_MAX = 10_000_000;
+export const PBKDF2_SALT_BYTES_MAX = 1_024;
+/** A shorter one could be met by chance. */
+export const PBKDF2_HASH_BYTES_MIN = 16;
 export const PBKDF2_HASH_BYTES_MAX = 128;
+/**
+ * A refused password is answered no sooner than this after its check began. It is longer than the hashes that are made
+ * here and imported from elsewhere usually take, so that the time does not tell which kind an account has.
+ */
+export const REFUSAL_MS = 300;
 
 /** Sessions whose state is kept in memory; others are read when they are used. */
 export const SESSIONS_IN_MEMORY_MAX = 200_000;
 export const USER_AGENT_MAX_CHARACTERS = 512;
-export const CLEANUP_INTERVAL_MS = 10 * MINUTE_MS;
+/** Sockets of a session that expires are closed within this. */
+export const CLEANUP_INTERVAL_MS = 10 * SECOND_MS;
 /** Between its steps while there is more. */
 export const CLEANUP_PAUSE_MS = 50;
 /** Rows that one clean-up transaction removes. */

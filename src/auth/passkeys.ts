@@ -61,6 +61,12 @@ const view = (passkey: Passkey): PasskeyView => ({
   lastUsedAt: passkey.lastUsedAt === null ? null : iso(passkey.lastUsedAt),
 });
 
+/** Errors: 400 when one more would be too many. */
+function refuseSurplus(registered: readonly Passkey[]): void {
+  if (registered.length < PASSKEYS_PER_USER_MAX) return;
+  throw badRequest(`A user has at most ${PASSKEYS_PER_USER_MAX} passkeys`);
+}
+
 const refused = () => badRequest("The authenticator's response does not check");
 
 export function createPasskeyService(deps: AuthDeps, signIns: SignIns, config: PasskeyConfig): PasskeyService {
@@ -130,9 +136,7 @@ function createRegistration(
       const account = userById(file.sql, caller.userId);
       if (account === null) throw unauthorized("Invalid token");
       const registered = passkeysOfUser(file.sql, caller.userId);
-      if (registered.length >= PASSKEYS_PER_USER_MAX) {
-        throw badRequest(`A user has at most ${PASSKEYS_PER_USER_MAX} passkeys`);
-      }
+      refuseSurplus(registered);
       const options = await generateRegistrationOptions({
         ...{ rpName: config.rpName, rpID: config.rpId, attestationType: "none" },
         userID: new TextEncoder().encode(account.id),
@@ -168,6 +172,8 @@ function createRegistration(
       await file.write((write) => {
         if (file.current(write, caller.userId, caller.sessionId) === null) throw unauthorized("Invalid token");
         if (passkeyById(write.tx, passkey.id) !== null) throw conflict("This passkey is registered already");
+        // Options for more than there is room for may have been given out.
+        refuseSurplus(passkeysOfUser(write.tx, caller.userId));
         insertPasskey(write.tx, passkey);
       });
       return view(passkey);

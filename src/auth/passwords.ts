@@ -1,14 +1,18 @@
 import { pbkdf2 } from "node:crypto";
 import { promisify } from "node:util";
+import type { Clock, Millis } from "../kernel/clock.ts";
 import { AppError } from "../kernel/errors.ts";
 import {
   ARGON2_MEMORY_KIB,
   ARGON2_PASSES,
   BCRYPT_COST_MAX,
+  BCRYPT_COST_MIN,
   HASHES_AT_ONCE_MAX,
   HASHES_WAITING_MAX,
   PBKDF2_HASH_BYTES_MAX,
+  PBKDF2_HASH_BYTES_MIN,
   PBKDF2_ITERATIONS_MAX,
+  PBKDF2_SALT_BYTES_MAX,
 } from "./limits.ts";
 import { equalsConstantTime } from "./sealing.ts";
 
@@ -17,23 +21,27 @@ export interface Passwords {
   hash(password: string): Promise<string>;
   /** The same for a whole import, taking turns with everybody else; in the order given. */
   hashAll(passwords: readonly string[]): Promise<string[]>;
-  /** A null hash (no such user, no password) takes the same time as a wrong password, and is one. */
-  verify(password: string, hash: string | null): Promise<boolean>;
+  /**
+   * A null hash (no such user, no password) does the work of a wrong password, and is one. `beganAt`: when its turn came,
+   * since how long it waited for that says nothing of the hash.
+   */
+  verify(password: string, hash: string | null): Promise<{ isRight: boolean; beganAt: Millis }>;
   /** Whether a hash is not what `hash()` makes today. */
   isOutdated(hash: string): boolean;
-  isPasswordHash(text: string): boolean;
+  /** What is wrong with an imported hash, as in "must be …"; null when it can be verified against. */
+  hashProblem(text: string): string | null;
 }
 
 const PASSWORD_MAX_BYTES = 1024;
 /** bcrypt itself looks at no more; Bun's would hash longer passwords first, as no other system does. */
 const BCRYPT_MAX_BYTES = 72;
 const BCRYPT = /^\$2[aby]\$(\d\d)\$[./A-Za-z0-9]{53}$/;
-const PBKDF2 = /^pbkdf2:sha256:(\d{1,8}):([A-Za-z0-9+/_-]{8,1024}={0,2}):([A-Za-z0-9+/_-]{16,1024}={0,2})$/;
+const PBKDF2 = /^pbkdf2:sha256:(\d+):([A-Za-z0-9+/_-]+={0,2}):([A-Za-z0-9+/_-]+={0,2})$/;
 const ARGON2_PREFIX = `$argon2id$v=19$m=${ARGON2_MEMORY_KIB},t=${ARGON2_PASSES},p=1$`;
 
 const deriveKey = promisify(pbkdf2);
 
-export function createPasswords(): Passwords {
+export function createPasswords(clock: Clock): Passwords {
   const inTurn = createTurns(HASHES_AT_ONCE_MAX, HASHES_WAITING_MAX);
   const hashNow = (password: string) =>
     Bun.password.hash(password, { algorithm: "argon2id", memoryCost: ARGON2_MEMORY_KIB, timeCost: ARGON2_PASSES });
@@ -66,17 +74,31 @@ export function createPasswords(): Passwords {
       await Promise.all(Array.from({ length: HASHES_AT_ONCE_MAX }, work));
       return hashes;
     },
-    verify: (password, hash) => inTurn(() => check(password, hash)),
+    verify: (password, hash) =>
+      inTurn(async () => {
+        const beganAt = clock.now();
+        return { isRight: await check(password, hash), beganAt };
+      }),
     isOutdated: (hash) => !hash.startsWith(ARGON2_PREFIX),
-    isPasswordHash(text) {
-      const cost = BCRYPT.exec(text)?.[1];
-      if (cost !== undefined) return Number(cost) >= 4 && Number(cost) <= BCRYPT_COST_MAX;
-      const [, iterations, , hash] = PBKDF2.exec(text) ?? [];
-      if (iterations === undefined || hash === undefined) return false;
-      const isBounded = Number(iterations) >= 1 && Number(iterations) <= PBKDF2_ITERATIONS_MAX;
-      return isBounded && Buffer.from(hash, "base64").byteLength <= PBKDF2_HASH_BYTES_MAX;
-    },
+    hashProblem,
   };
+}
+
+function hashProblem(text: string): string | null {
+  const outside = (what: string, min: number, value: number, max: number): string | null =>
+    value >= min && value <= max ? null : `must have ${what} from ${min} to ${max}, got ${value}`;
+  const bytesOf = (base64: string) => Buffer.from(base64, "base64").byteLength;
+  const cost = BCRYPT.exec(text)?.[1];
+  if (cost !== undefined) return outside("a bcrypt cost", BCRYPT_COST_MIN, Number(cost), BCRYPT_COST_MAX);
+  const [, iterations, salt, hash] = PBKDF2.exec(text) ?? [];
+  if (iterations === undefined || salt === undefined || hash === undefined) {
+    return "must be bcrypt ($2a$, $2b$, $2y$) or pbkdf2:sha256:ITERATIONS:BASE64_SALT:BASE64_HASH";
+  }
+  return (
+    outside("PBKDF2 iterations", 1, Number(iterations), PBKDF2_ITERATIONS_MAX) ??
+    outside("a number of salt bytes", 1, bytesOf(salt), PBKDF2_SALT_BYTES_MAX) ??
+    outside("a number of hash bytes", PBKDF2_HASH_BYTES_MIN, bytesOf(hash), PBKDF2_HASH_BYTES_MAX)
+  );
 }
 
 async function checkPbkdf2(password: string, encoded: string): Promise<boolean> {

@@ -13,7 +13,7 @@ type Rotation =
 type Generations = Pick<SessionRow, "generation" | "rotations">;
 
 /** The session with a new refresh token; the present one has its grace from now on. */
-export function nextGeneration(session: Generations, now: Millis): Generations {
+function nextGeneration(session: Generations, now: Millis): Generations {
   const rotations = [now, ...session.rotations.filter((replacedAt) => now - replacedAt <= REFRESH_GRACE_MS)];
   return { generation: session.generation + 1, rotations: rotations.slice(0, REFRESH_ROTATIONS_KEPT) };
 }

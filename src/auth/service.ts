@@ -1,7 +1,9 @@
+import { pause } from "../kernel/clock.ts";
 import { AppError, badRequest, notFound, unauthorized } from "../kernel/errors.ts";
 import type { JsonObject } from "../kernel/json.ts";
 import { accountDisabled } from "./account-file.ts";
-import { USER_AGENT_MAX_CHARACTERS } from "./limits.ts";
+import type { Guess } from "./guesses.ts";
+import { REFUSAL_MS, USER_AGENT_MAX_CHARACTERS } from "./limits.ts";
 import { rotate } from "./rotation.ts";
 import { emailTaken, type OpenSession, type SignIns } from "./sign-in.ts";
 import { deleteSecretsOfUser } from "./store/secrets.ts";
@@ -102,15 +104,23 @@ function createPasswordSignIn(
   deps: AuthDeps,
   signIns: SignIns,
 ): Pick<AuthService, "signUp" | "signIn" | "signInAnonymously" | "changePassword" | "confirmPassword"> {
-  const { file, passwords, guesses } = deps;
+  const { file, passwords, guesses, clock } = deps;
 
-  /** The account that `password` opens. The time is the same whether there is one or not. */
-  const prove = (email: string, password: string, client: Client, error: AppError): Promise<SecretAccount> =>
-    guesses.attempt(signIns.guessKeys(email, client), async () => {
+  /** The account that `password` opens. The time is the same whether there is one or not, and whatever hash it has. */
+  const prove = async (email: string, password: string, client: Client, error: AppError): Promise<SecretAccount> => {
+    let refusedAt = 0;
+    const guess = async (): Promise<Guess<SecretAccount>> => {
       const account = userByEmail(file.sql, email);
-      const isRight = await passwords.verify(password, account?.passwordHash ?? null);
+      const { isRight, beganAt } = await passwords.verify(password, account?.passwordHash ?? null);
+      refusedAt = beganAt + REFUSAL_MS;
       return isRight && account !== null ? { isRight, value: account } : { isRight: false, error };
+    };
+    return guesses.attempt(signIns.guessKeys(email, client), guess).catch(async (cause: unknown) => {
+      // Judged already, so that it holds up no other guess.
+      if (cause === error) await pause(clock, Math.min(REFUSAL_MS, Math.max(0, refusedAt - clock.now())));
+      throw cause;
     });
+  };
 
   const confirmPassword: AuthService["confirmPassword"] = async (caller, client, password) => {
     const email = userById(file.sql, caller.userId)?.email ?? null;
@@ -166,7 +176,7 @@ function createPasswordSignIn(
         const changed = write.update(account.id, { passwordHash });
         write.endSessions(account.id, { except: caller.sessionId });
         // A mail that is under way must not set the password back.
-        deleteSecretsOfUser(write.tx, account.id, "reset-password");
+        deleteSecretsOfUser(write.tx, account.id, ["reset-password"]);
         return signIns.renew(write, changed, caller);
       });
       return signIns.tokens(session);

@@ -9,7 +9,6 @@ import {
   SIGN_IN_ADDRESS_FACTOR,
   USER_AGENT_MAX_CHARACTERS,
 } from "./limits.ts";
-import { nextGeneration } from "./rotation.ts";
 import { factorsOfUser } from "./store/factors.ts";
 import { putSecret } from "./store/secrets.ts";
 import { deleteSession, insertSession, sessionById, sessionsOfUser, touchSession } from "./store/sessions.ts";
@@ -34,7 +33,10 @@ export interface SignIns {
   complete(write: AccountWrite, account: Account, client: Client): SignIn;
   /** Without asking for a second factor: sign-up, passkeys, and what follows the factor. Errors: 403 when disabled. */
   open(write: AccountWrite, account: Account, client: Client): OpenSession;
-  /** The caller's session goes on with a new refresh token. Errors: 401 when it has ended meanwhile. */
+  /**
+   * The caller's session goes on with a new refresh token, after a password was set: those of before have no grace. Errors:
+   * 401 when it has ended meanwhile.
+   */
   renew(write: AccountWrite, account: Account, caller: Caller): OpenSession;
   answer(signIn: SignIn): Promise<SignInAnswer>;
   tokens(session: OpenSession): Promise<TokenAnswer>;
@@ -97,9 +99,9 @@ export function createSignIns(deps: AuthDeps): SignIns {
     renew(write, account, caller) {
       const session = sessionById(write.tx, caller.sessionId);
       if (session === null) throw unauthorized("Invalid token");
-      const { generation, rotations } = nextGeneration(session, write.now);
+      const generation = session.generation + 1;
       const expiresAt = write.now + refreshTtlMs;
-      touchSession(write.tx, { ...session, generation, rotations, lastUsedAt: write.now, expiresAt });
+      touchSession(write.tx, { ...session, generation, rotations: [], lastUsedAt: write.now, expiresAt });
       write.extended(session.id, expiresAt);
       return { account, sessionId: session.id, generation };
     },

@@ -9,7 +9,7 @@ import { type Door, doorOptions, openDoor, requireOk } from "./transfer/door.ts"
 import { formatOf } from "./transfer/format.ts";
 import { createProgress } from "./transfer/progress.ts";
 import { parseTarget, type Target } from "./transfer/target.ts";
-import { CommandError, UsageError } from "./usage-error.ts";
+import { CommandError } from "./usage-error.ts";
 
 /** Records of one page; more counts as this. Decisions 4. */
 const PAGE_RECORDS = 1000;
@@ -27,8 +27,7 @@ export const exportCommand = declareCommand({
   },
   async run({ args }) {
     const target = parseTarget(args.table);
-    const format = args.file === undefined ? "ndjson" : formatOf(args.file);
-    if (format === "json") throw new UsageError("an export is NDJSON or CSV; name the file .ndjson or .csv");
+    const format = args.file === undefined ? "ndjson" : formatOf(args.file, ["ndjson", "csv"]);
     const door = await openDoor(args);
     try {
       const toText = format === "csv" ? await createCsv(door, target) : ndjson;

@@ -28,7 +28,7 @@ export const importCommand = declareCommand({
   },
   async run({ args }) {
     const target = parseTarget(args.table);
-    const format = formatOf(args.file);
+    const format = formatOf(args.file, ["json", "ndjson", "csv"]);
     const file = statSync(args.file, { throwIfNoEntry: false });
     if (file?.isFile() !== true) throw new CommandError(`There is no file ${args.file}`);
     const door = await openDoor(args);
@@ -43,7 +43,8 @@ export const importCommand = declareCommand({
       await batches.flush();
     } catch (cause) {
       if (!(cause instanceof CommandError)) throw cause;
-      throw new CommandError(`${cause.message}\n${howMany(batches.imported)} already in ${target.name}`, { cause });
+      const loaded = `${batches.imported} of the file's records ${batches.imported === 1 ? "is" : "are"} in ${target.name}`;
+      throw new CommandError(`${cause.message}\n${loaded}`, { cause });
     } finally {
       progress.end();
       await door.close();
@@ -61,8 +62,6 @@ async function typesForCells(door: Door, target: Target): Promise<FieldTypes | n
     "CSV needs to know the declared types: the server's api.schemaEndpoint is off, and --config names no config that says them",
   );
 }
-
-const howMany = (count: number): string => (count === 1 ? "1 record is" : `${count} records are`);
 
 interface Batches {
   /** Records that the server has acknowledged. */

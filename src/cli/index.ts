@@ -94,19 +94,21 @@ function checkArguments(args: readonly string[], declared: ArgsDef): void {
   const options = entries.filter(([, argument]) => argument.type !== "positional");
   const positionalsMax = entries.length - options.length;
   const types = options.map(([name, argument]) => [name, { type: argument.type === "boolean" ? "boolean" : "string" }]);
-  let positionals: string[];
+  let parsed: ReturnType<typeof parseArgs>;
   try {
-    const parsed = parseArgs({
+    parsed = parseArgs({
       args: [...args],
       options: Object.fromEntries(types),
       allowPositionals: true,
       strict: true,
     });
-    positionals = parsed.positionals;
   } catch (cause) {
     throw new UsageError(describeMistake(messageOf(cause), Object.keys(declared)));
   }
-  const surplus = positionals[positionalsMax];
+  // What a script gives where its variable is not set.
+  const empty = Object.entries(parsed.values).find(([, value]) => value === "");
+  if (empty !== undefined) throw new UsageError(`--${empty[0]} must not be empty`);
+  const surplus = parsed.positionals[positionalsMax];
   if (surplus !== undefined) throw new UsageError(`unexpected argument "${surplus}"`);
 }
 

@@ -1,5 +1,6 @@
 import { loadConfig } from "../config/load.ts";
 import * as platformModule from "../index.ts";
+import type { OpenPlatform } from "../open-platform.ts";
 import { declareCommand } from "./command.ts";
 import { createLogger } from "./logs.ts";
 import { parsePort } from "./options.ts";
@@ -22,9 +23,15 @@ export const startCommand = declareCommand({
     if (warnings.length > 0) logger.warn(`the config has ${plural(warnings.length, "warning")}: see "platform check"`);
     // All areas at once: whoever mistyped an option, or a config, need not wait for them.
     const { openPlatform } = await import("../open-platform.ts");
-    const platform = await openPlatform(config, { data: args.data, environment: process.env, logger });
-    const keyLine = platform.newServiceKey === null ? "" : `\nroot service key: ${platform.newServiceKey}`;
+    let keyLine = "";
+    let platform: OpenPlatform | null = null;
     try {
+      platform = await openPlatform(config, {
+        ...{ data: args.data, environment: process.env, logger },
+        onNewServiceKey(serviceKey) {
+          keyLine = `\nroot service key: ${serviceKey}`;
+        },
+      });
       const { url } = await platform.listen({ host: args.host, port });
       await printAnswer(`platform listening on ${url}${keyLine}`).catch((cause: unknown) => {
         // A server is there for its clients: whether somebody reads its first lines does not end it.
@@ -33,11 +40,11 @@ export const startCommand = declareCommand({
       });
       await stopped;
     } catch (cause) {
-      // It is generated once and so must be shown once, also when the port is taken.
+      // It is generated once and so must be shown once, also when something keeps the server from starting.
       if (keyLine !== "") await printAnswer(keyLine.trimStart());
       throw cause;
     } finally {
-      await platform.stop();
+      await platform?.stop();
     }
     return 0;
   },

@@ -1,5 +1,5 @@
 import { afterAll, expect, test } from "bun:test";
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { DECLARATIONS_FILE, generateDeclarations } from "../../scripts/declarations.ts";
@@ -30,6 +30,15 @@ test("[CL10] the declarations are what the sources give (bun scripts/declaration
 
 test("[CL9] TypeScript accepts the starter with nothing beside it", () => {
   expect(typesOf((config) => config)).toEqual({ exitCode: 0, output: "" });
+});
+
+test("[CL9] secrets come from the environment, with and without the types of Node", () => {
+  const secret = (config: string) =>
+    config.replace("export default", 'export const secret: string = process.env.SECRET ?? "";\nexport default');
+  expect(typesOf(secret)).toEqual({ exitCode: 0, output: "" });
+  symlinkSync(resolve(import.meta.dir, "../../node_modules"), join(root, "node_modules"));
+  const types = ["node", "bun-types"].map((name) => `/// <reference types="${name}" />\n`).join("");
+  expect(typesOf((config) => types + secret(config))).toEqual({ exitCode: 0, output: "" });
 });
 
 test("[CL9] and sees in it what is wrong: the declarations are no blank cheque", () => {

@@ -86,6 +86,7 @@ const CASES: [rule: string, what: string, config: unknown, path: string, words: 
     "storage.buckets.constructor",
     "JavaScript objects",
   ],
+  ["[CF4]", "a field toString", schema({ toString: { type: "string" } }), `${POSTS}.schema.toString`, "JavaScript"],
   [
     "[CF4]",
     "an action __proto__",
@@ -394,7 +395,21 @@ const CASES: [rule: string, what: string, config: unknown, path: string, words: 
     "a lifetime",
     { auth: { session: { accessTokenTtl: 0 } } },
     "auth.session.accessTokenTtl",
-    "seconds above 0",
+    "a whole number of seconds",
+  ],
+  [
+    "[CF13]",
+    "a lifetime of parts",
+    { auth: { session: { refreshTokenTtl: 3600.0005 } } },
+    "auth.session.refreshTokenTtl",
+    "a whole number of seconds",
+  ],
+  [
+    "[CF13]",
+    "a lifetime without end",
+    { auth: { session: { refreshTokenTtl: 1e18 } } },
+    "auth.session.refreshTokenTtl",
+    "a whole number of seconds",
   ],
   ["[CF13]", "a rate", { rateLimits: { auth: { requests: 0, window: 60 } } }, "rateLimits.auth.requests", "1 or more"],
   [
@@ -495,6 +510,27 @@ const CASES: [rule: string, what: string, config: unknown, path: string, words: 
     { auth: { redirectUrls: ["https://app.example*"] } },
     "auth.redirectUrls.0",
     "other hosts",
+  ],
+  [
+    "[CF15]",
+    "a * for a part of a host",
+    { auth: { redirectUrls: ["https://*.example.com/*"] } },
+    "auth.redirectUrls.0",
+    "must have no * in its host",
+  ],
+  [
+    "[CF25]",
+    "a provider of an unknown name",
+    { auth: { oauth: { okta: { clientId: "a", clientSecret: "b" } } } },
+    "auth.oauth.okta.issuer",
+    "only google, gitlab, github, discord are known by name",
+  ],
+  [
+    "[CF25]",
+    "a provider called like a member of every object",
+    { auth: { oauth: { toString: { clientId: "a", clientSecret: "b" } } } },
+    "auth.oauth.toString.issuer",
+    "is required",
   ],
   ["[CF15]", "a relative redirect", { auth: { redirectUrls: ["/welcome"] } }, "auth.redirectUrls.0", "absolute URL"],
   [

@@ -1,4 +1,4 @@
-import { existsSync } from "node:fs";
+import { existsSync, statSync } from "node:fs";
 import { resolve } from "node:path";
 import { pathToFileURL } from "node:url";
 import { checkedConfig } from "./check.ts";
@@ -42,7 +42,8 @@ function providePlatformModule(exports: PlatformModule): void {
  */
 async function loadConfigModule(file: string, platformModule: PlatformModule): Promise<unknown> {
   const path = resolve(file);
-  if (!existsSync(path)) throw new ConfigError(`There is no config file at ${path}`);
+  if (!existsSync(path)) throw new ConfigError(`There is no config file at ${path}; "platform init" writes one`);
+  if (statSync(path).isDirectory()) throw new ConfigError(`${path} is a directory, and a config is a file`);
   providePlatformModule(platformModule);
   let module: unknown;
   try {

@@ -2,7 +2,7 @@ const NAME_LENGTH_MAX = 64;
 const WITH_HYPHEN = /^[A-Za-z_][A-Za-z0-9_-]*$/;
 const WITHOUT_HYPHEN = /^[A-Za-z_][A-Za-z0-9_]*$/;
 /** Every object answers to these: a look-up by name would find what nobody declared. */
-const OBJECT_MEMBERS = new Set(["__proto__", "constructor", "prototype"]);
+const isObjectMember = (name: string): boolean => name in Object.prototype || name === "prototype";
 /** What SQLite, and this server beside the declared tables, call their own. */
 const RESERVED_PREFIX = /^(_platform|sqlite_)/i;
 /** The full-text index of a table `t` is `t_fts`, and SQLite keeps it in `t_fts_data` and so on. */
@@ -14,7 +14,7 @@ const AUTOMATIC_FIELDS = ["id", "createdAt", "updatedAt"];
 const ROW_NAMES = new Set(["rowid", "_rowid_", "oid"]);
 
 function identifierProblem(name: string, form: RegExp): string | null {
-  if (OBJECT_MEMBERS.has(name)) return "is a name that JavaScript objects have for themselves";
+  if (isObjectMember(name)) return "is a name that JavaScript objects have for themselves";
   if (name.length > NAME_LENGTH_MAX) return `must be at most ${NAME_LENGTH_MAX} characters long, got ${name.length}`;
   if (!form.test(name)) {
     const hyphen = form === WITH_HYPHEN ? ", _ and -" : " and _";
@@ -42,4 +42,4 @@ export function fieldNameProblem(name: string): string | null {
 
 /** Action types and timers are looked up by name, and are otherwise free. */
 export const handlerNameProblem = (name: string): string | null =>
-  OBJECT_MEMBERS.has(name) || name === "" ? "cannot be the name of a handler" : null;
+  isObjectMember(name) || name === "" ? "cannot be the name of a handler" : null;

@@ -4,13 +4,15 @@ import { openError } from "./sqlite-errors.ts";
 
 const LOCK_FILE = "platform.lock";
 
+export class DirectoryInUse extends Error {}
+
 export interface DirectoryLock {
   release(): void;
 }
 
 /**
  * Keeps other processes off a data directory, which must exist. The lock is an exclusive transaction that SQLite holds
- * on a file of its own: the system drops it with the process, however that ends. Errors: another process has it.
+ * on a file of its own: the system drops it with the process, however that ends. Errors: `DirectoryInUse`, another process has it.
  */
 export function lockDirectory(path: string): DirectoryLock {
   const lockPath = join(path, LOCK_FILE);
@@ -22,7 +24,7 @@ export function lockDirectory(path: string): DirectoryLock {
   } catch (error) {
     sqlite?.close();
     if (error instanceof SQLiteError && error.code?.startsWith("SQLITE_BUSY") === true) {
-      throw new Error(`The data directory ${path} is in use by another process`, { cause: error });
+      throw new DirectoryInUse(`The data directory ${path} is in use by another process`, { cause: error });
     }
     throw openError(lockPath, error);
   }

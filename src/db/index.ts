@@ -4,7 +4,7 @@ export {
   declaredMigration,
 } from "./declared.ts";
 export { indexName, primaryKeyIndexName } from "./declared-sql.ts";
-export { lockDirectory } from "./directory-lock.ts";
+export { DirectoryInUse, lockDirectory } from "./directory-lock.ts";
 export { createStorageEngine } from "./engine.ts";
 export { quoteIdentifier } from "./identifiers.ts";
 export { createInstanceFiles, type InstanceFiles } from "./instance-files.ts";

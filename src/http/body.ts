@@ -1,15 +1,18 @@
-import { AppError, badRequest, tooLarge, unsupportedMediaType } from "../kernel/errors.ts";
+import { AppError, badField, badRequest, tooLarge, unsupportedMediaType } from "../kernel/errors.ts";
 import {
   isJsonObject,
   isTextWithinDepth,
-  isWithinDepth,
   JSON_DEPTH_MAX,
   type JsonObject,
   type JsonValue,
+  jsonFault,
 } from "../kernel/json.ts";
 
 /** Bytes of a JSON body where the config says nothing. Decisions 2. */
 export const BODY_MAX_BYTES = 10 * 1024 * 1024;
+
+/** What a decoder throws. */
+const NOT_UTF8 = "ERR_ENCODING_INVALID_ENCODED_DATA";
 
 /** Characters from which on a look at the text before it is parsed is worth its time. */
 const SCANNED_LENGTH_MIN = 256 * 1024;
@@ -21,16 +24,19 @@ export async function readJson(request: Request, maxBytes: number): Promise<Json
     throw unsupportedMediaType(`The body must be application/json, got ${contentType ?? "no content type"}`);
   }
   const text = await readText(request, maxBytes);
-  const tooDeep = () => badRequest(`The body nests deeper than ${JSON_DEPTH_MAX} levels`);
-  if (text.length > SCANNED_LENGTH_MIN && !isTextWithinDepth(text)) throw tooDeep();
+  if (text.length > SCANNED_LENGTH_MIN && !isTextWithinDepth(text)) {
+    throw badRequest(`The body nests deeper than ${JSON_DEPTH_MAX} levels`);
+  }
   let value: JsonValue;
   try {
     value = JSON.parse(text);
   } catch {
     throw badRequest(text === "" ? "The body is empty, JSON is wanted" : "The body is not valid JSON");
   }
-  if (!isWithinDepth(value)) throw tooDeep();
-  return value;
+  const fault = jsonFault(value);
+  if (fault === null) return value;
+  if (fault.path === "") throw badRequest(`The body ${fault.message}`);
+  throw badField(fault.path, "invalid_value", `${fault.path} ${fault.message}`);
 }
 
 /** As `readJson`, and 400 for anything but an object. */
@@ -45,9 +51,9 @@ async function readText(request: Request, maxBytes: number): Promise<string> {
   const over = () => tooLarge(`The body must be at most ${maxBytes} bytes`);
   if (declaredBytes !== null && Number(declaredBytes) > maxBytes) throw over();
   try {
+    const decoder = new TextDecoder("utf-8", { fatal: true });
     // A declared length is the length: the server reads no further. Without one, the bytes are counted as they come.
-    if (declaredBytes !== null || request.body === null) return await request.text();
-    const decoder = new TextDecoder();
+    if (declaredBytes !== null || request.body === null) return decoder.decode(await request.bytes());
     let text = "";
     let byteCount = 0;
     for await (const chunk of request.body) {
@@ -58,6 +64,9 @@ async function readText(request: Request, maxBytes: number): Promise<string> {
     return text + decoder.decode();
   } catch (cause) {
     if (cause instanceof AppError) throw cause;
+    if (cause instanceof TypeError && "code" in cause && cause.code === NOT_UTF8) {
+      throw badRequest("The body is not valid UTF-8");
+    }
     throw badRequest("The body broke off");
   }
 }

@@ -5,7 +5,7 @@ const ALLOWED_HEADERS = "Authorization, Content-Type, X-Platform-Service-Key, Ra
 const EXPOSED_HEADERS = "X-Request-Id, ETag, Content-Range, Retry-After";
 
 export interface Cors {
-  /** Adds what a browser of this origin needs; requests without `Origin` get nothing. */
+  /** Adds what a browser of this origin needs; requests without `Origin` get at most `Vary`. */
   decorate(headers: Record<string, string>, request: Request): void;
   /** The answer to a preflight. */
   preflight(request: Request, allow: string): Record<string, string>;
@@ -14,19 +14,18 @@ export interface Cors {
 export function createCors(config: PlatformConfig["cors"] = {}): Cors {
   const allowed = config.origin ?? "*";
   const anyOrigin = allowed === "*" || (Array.isArray(allowed) && allowed.includes("*"));
+  const isByOrigin = !anyOrigin || config.credentials === true;
   const origins = new Set(typeof allowed === "string" ? [allowed] : allowed);
 
   const decorate = (headers: Record<string, string>, request: Request): void => {
     const origin = request.headers.get("origin");
+    // Also without an origin: what a cache keeps of that answer is no answer for one.
+    if (isByOrigin) headers["vary"] = "Origin";
     if (origin === null) return;
-    if (!anyOrigin) headers["vary"] = "Origin";
     if (!anyOrigin && !origins.has(origin)) return;
     // A wildcard is not allowed together with credentials, so there the origin itself is named.
     headers["access-control-allow-origin"] = anyOrigin && config.credentials !== true ? "*" : origin;
-    if (config.credentials === true) {
-      headers["access-control-allow-credentials"] = "true";
-      headers["vary"] = "Origin";
-    }
+    if (config.credentials === true) headers["access-control-allow-credentials"] = "true";
     headers["access-control-expose-headers"] = EXPOSED_HEADERS;
   };
 

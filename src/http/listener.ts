@@ -1,3 +1,4 @@
+import http from "node:http";
 import type { Server } from "bun";
 import type { AnyElysia } from "elysia";
 import { createSocketServer, type SocketHandler, type SocketServer } from "./sockets.ts";
@@ -9,6 +10,12 @@ export const PORT_DEFAULT = 8787;
  * moves for so long; a body slower than some 20 KiB/s counts as nothing.
  */
 const IDLE_TIMEOUT_SECONDS = 120;
+/**
+ * Of a request's line and headers together: a filter may name 1,000 ids, and a cursor hold long texts. Bun's default is a
+ * quarter of it.
+ */
+const HEADERS_MAX_BYTES = 64 * 1024;
+const SCHEME = "http://";
 /** Uploads are bounded by their bucket, JSON bodies where they are read; this bounds what neither reads. */
 const REQUEST_MAX_BYTES = 1024 ** 4;
 
@@ -42,9 +49,17 @@ export function createListener(options: {
   const { idleTimeoutSeconds = IDLE_TIMEOUT_SECONDS } = options;
   let listening: Server<SocketHandler> | null = null;
   const originals = new WeakMap<Request, Request>();
-  // Without a host that can be read (HTTP/1.0, a malformed header) a request's address is its path alone.
+  let knownOrigin: string | null = null;
+  /** Without a host (HTTP/1.0), or with one that cannot be read, a request is as if it were asked of `localhost`. */
   const withHost = (request: Request): Request => {
-    const complete = new Request(`http://localhost${request.url}`, request);
+    const { url } = request;
+    if (knownOrigin !== null && url.startsWith(knownOrigin)) return request;
+    const pathAt = url.startsWith("/") ? 0 : url.indexOf("/", SCHEME.length);
+    if (pathAt > 0 && URL.canParse(url)) {
+      knownOrigin = url.slice(0, pathAt + 1);
+      return request;
+    }
+    const complete = new Request(`${SCHEME}localhost${url.slice(pathAt)}`, request);
     originals.set(complete, request);
     return complete;
   };
@@ -55,24 +70,31 @@ export function createListener(options: {
       const forwarded = options.trustProxy ? request.headers.get("x-forwarded-for") : null;
       // Entries before the last are the client's own words.
       const last = forwarded?.split(",").at(-1)?.trim();
-      if (last !== undefined && last !== "") return last;
-      return listening?.requestIP(originals.get(request) ?? request)?.address ?? "127.0.0.1";
+      if (last !== undefined && last !== "") return bareAddress(last);
+      return bareAddress(listening?.requestIP(originals.get(request) ?? request)?.address ?? "127.0.0.1");
     },
     holdOpen(request, isHeld) {
       listening?.timeout(originals.get(request) ?? request, isHeld ? 0 : idleTimeoutSeconds);
     },
     origin: () => listening?.url.origin ?? null,
-    listen(server, { host = HOST_DEFAULT, port = PORT_DEFAULT, failure }) {
+    listen(server, { host: wantedHost = HOST_DEFAULT, port = PORT_DEFAULT, failure }) {
+      const host = wantedHost.replace(/^\[(.*)\]$/, "$1");
       const { fetch } = server;
-      listening = Bun.serve<SocketHandler>({
-        hostname: host,
-        port,
-        idleTimeout: idleTimeoutSeconds,
-        maxRequestBodySize: REQUEST_MAX_BYTES,
-        fetch: (request) => fetch(request.url.startsWith("/") ? withHost(request) : request),
-        websocket: sockets.handlers,
-        error: failure,
-      });
+      // A constant to the types, but a setter in Bun, and its only way: it holds for every server of the process.
+      Object.assign(http, { maxHeaderSize: HEADERS_MAX_BYTES });
+      try {
+        listening = Bun.serve<SocketHandler>({
+          hostname: host,
+          port,
+          idleTimeout: idleTimeoutSeconds,
+          maxRequestBodySize: REQUEST_MAX_BYTES,
+          fetch: (request) => fetch(withHost(request)),
+          websocket: sockets.handlers,
+          error: failure,
+        });
+      } catch (cause) {
+        throw listenError(cause, host, port);
+      }
       const boundPort = listening.port ?? port;
       return { url: `http://${host.includes(":") ? `[${host}]` : host}:${boundPort}`, port: boundPort };
     },
@@ -83,4 +105,19 @@ export function createListener(options: {
       listening = null;
     },
   };
+}
+
+/** Without the port that some proxies add; an IPv4 address as one, also where it came in the form of an IPv6 one. */
+function bareAddress(text: string): string {
+  const [, address = text] = /^\[(.+)\](?::\d+)?$/.exec(text) ?? /^([\d.]+):\d+$/.exec(text) ?? [];
+  return address.startsWith("::ffff:") && address.includes(".") ? address.slice("::ffff:".length) : address;
+}
+
+/** Bun names a port that is taken; of what the system says besides, it names no address. */
+function listenError(cause: unknown, host: string, port: number): unknown {
+  const code = cause instanceof Error && "code" in cause ? cause.code : null;
+  if (code === "EADDRINUSE") return cause;
+  const reason =
+    code === "EACCES" ? "ports below 1024 take a right that this user has not" : "it is no address of this machine";
+  return new Error(`cannot listen on ${host}, port ${port}: ${reason} (${String(code)})`, { cause });
 }

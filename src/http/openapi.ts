@@ -4,7 +4,7 @@ import style from "swagger-ui-dist/swagger-ui.css" with { type: "file" };
 import script from "swagger-ui-dist/swagger-ui-bundle.js" with { type: "file" };
 import { VERSION } from "../kernel/version.ts";
 import type { Http } from "./http.ts";
-import { ERROR_SCHEMA, PLACES, type Places } from "./operation.ts";
+import { ERROR_SCHEMA, errorAnswer, PLACES, type Places } from "./operation.ts";
 import { pageHeaders } from "./security-headers.ts";
 
 const TAGS = [
@@ -102,6 +102,9 @@ function describedRoutes(routes: AnyElysia): AnyElysia {
   for (const { method, path, hooks } of routes.routes) {
     // Made by `operation`, which puts the places there; a route without a description has no detail.
     const { [PLACES]: places, ...detail } = (hooks?.detail ?? {}) as Record<string, unknown> & { [PLACES]?: Places };
+    // Whatever writes may find the disk full, and what is no GET writes.
+    if (method !== "GET")
+      detail["responses"] = { 507: errorAnswer(507), ...(detail["responses"] as object | undefined) };
     described.route(method, (places?.at ?? path).replace(/(?<=.)\/$/, ""), nothing, { detail });
     for (const other of places?.also ?? []) described.route(other.method, other.at, nothing, { detail: other.detail });
   }

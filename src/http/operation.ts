@@ -57,8 +57,8 @@ interface OperationOptions {
   /** Answers by status: a schema is JSON. */
   answers: Readonly<Record<number, { description: string; schema?: TSchema; contentType?: string }>>;
   /**
-   * Statuses that come with an error body. 429 and 500 are everywhere, 401 wherever credentials are looked at, 400, 413 and
-   * 415 wherever there is a body.
+   * Statuses that come with an error body. 429 and 500 are everywhere, 401 and 403 (a service key out of place) wherever
+   * credentials are looked at, 400, 413 and 415 wherever there is a body, 507 at every method but GET.
    */
   errors: readonly number[];
   /** Where the description belongs when the route's own path is wider, as `/files/*` is. */
@@ -92,6 +92,13 @@ export function operation(options: OperationOptions): { detail: Record<string, u
   return { detail: { ...describe(options), [PLACES]: places } };
 }
 
+export function errorAnswer(status: number): Record<string, unknown> {
+  return {
+    description: ERROR_TEXTS[status] ?? "Error",
+    content: { "application/json": { schema: { $ref: "#/components/schemas/Error" } } },
+  };
+}
+
 function describe(options: OperationOptions): Record<string, unknown> {
   const parameter = (place: string, required: boolean) => (one: OperationParameter) => ({
     name: one.name,
@@ -112,12 +119,9 @@ function describe(options: OperationOptions): Record<string, unknown> {
           };
   }
   const ofBodies = options.body === undefined ? [] : [400, 413, 415];
-  const ofCredentials = options.security === "open" ? [] : [401];
+  const ofCredentials = options.security === "open" ? [] : [401, 403];
   for (const status of [...options.errors, ...ofBodies, ...ofCredentials, 429, 500]) {
-    responses[status] ??= {
-      description: ERROR_TEXTS[status] ?? "Error",
-      content: { "application/json": { schema: { $ref: "#/components/schemas/Error" } } },
-    };
+    responses[status] ??= errorAnswer(status);
   }
   return {
     tags: [options.tag],

@@ -15,3 +15,7 @@ export const systemClock: Clock = {
     return () => clearTimeout(timer);
   },
 };
+
+/** Resolves after `delayMs`. */
+export const pause = (clock: Clock, delayMs: number): Promise<void> =>
+  new Promise((resolve) => clock.after(delayMs, resolve));

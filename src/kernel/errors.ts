@@ -24,6 +24,9 @@ export interface FieldProblem {
 
 export type FieldProblems = Record<string, FieldProblem>;
 
+/** To collect problems in. Without a prototype: what a client sends may be called `constructor` or `__proto__`. */
+export const noProblems = (): FieldProblems => Object.create(null);
+
 interface AppErrorOptions {
   data?: FieldProblems | undefined;
   headers?: Record<string, string> | undefined;

@@ -1,9 +1,9 @@
-import { AppError, badRequest, type FieldCode, type FieldProblems } from "./errors.ts";
+import { AppError, badRequest, type FieldCode, type FieldProblems, noProblems } from "./errors.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "./json.ts";
 
+/** In characters (code points), as people count them. */
 interface TextBounds {
   minLength?: number;
-  /** In characters. */
   maxLength: number;
 }
 
@@ -20,7 +20,7 @@ export class Fields {
   constructor(body: JsonObject, options: { prefix?: string; problems?: FieldProblems } = {}) {
     this.#body = body;
     this.#prefix = options.prefix ?? "";
-    this.problems = options.problems ?? {};
+    this.problems = options.problems ?? noProblems();
   }
 
   has(name: string): boolean {
@@ -44,12 +44,13 @@ export class Fields {
     if (value === undefined || value === null) return undefined;
     if (typeof value !== "string") return this.problem(name, "invalid_type", `${name} must be a string`);
     const { minLength = 0, maxLength } = bounds;
-    if (value.length < minLength) {
+    if (!isLonger(value, minLength - 1)) {
       return this.problem(name, "too_short", `${name} must have at least ${minLength} characters`);
     }
-    if (value.length > maxLength) {
+    if (isLonger(value, maxLength)) {
       return this.problem(name, "too_long", `${name} must have at most ${maxLength} characters`);
     }
+    if (!value.isWellFormed()) return this.problem(name, "invalid_value", illFormed(name));
     return value;
   }
 
@@ -91,6 +92,16 @@ export class Fields {
     this.refuseUnknown();
     throwProblems(this.problems);
   }
+}
+
+/** What is said of a text that UTF-8 cannot hold. */
+export const illFormed = (name: string): string => `${name} holds half of a surrogate pair`;
+
+/** Whether `text` has more than `count` characters; counted only where the length does not tell. */
+export function isLonger(text: string, count: number): boolean {
+  if (text.length <= count) return false;
+  if (text.length > 2 * count) return true;
+  return Array.from(text).length > count;
 }
 
 /** Nothing when there are no problems. Errors: 400; a single problem's message is the whole error's. */

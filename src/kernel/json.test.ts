@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { isTextWithinDepth, isWithinDepth, JSON_DEPTH_MAX } from "./json.ts";
+import { isTextWithinDepth, isWithinDepth, JSON_DEPTH_MAX, jsonFault } from "./json.ts";
 
 const nested = (levels: number) => `${"[".repeat(levels)}${"]".repeat(levels)}`;
 
@@ -23,4 +23,18 @@ test("[HT3] text without an end is judged as far as it goes", () => {
   expect(isTextWithinDepth('"[[[[')).toBe(true);
   expect(isTextWithinDepth('{"a\\')).toBe(true);
   expect(isTextWithinDepth("[".repeat(5_000_000))).toBe(false);
+});
+
+test("[HT3] what JSON says and nothing can hold is found where it stands", () => {
+  const fault = (text: string) => {
+    const found = jsonFault(JSON.parse(text));
+    return found === null ? null : [found.path, found.message.slice(0, 11)];
+  };
+  for (const text of ['{"a":[1,{"b":"\\ud83d\\ude00"}]}', "1e308", "null", nested(JSON_DEPTH_MAX)])
+    expect(fault(text)).toBeNull();
+  expect(fault("1e400")).toEqual(["", "is a number"]);
+  expect(fault('{"a":[1,{"b":-1e400}]}')).toEqual(["a.1.b", "is a number"]);
+  expect(fault('{"a":["\\ud83d"]}')).toEqual(["a.0", "holds half "]);
+  expect(fault('{"a":{"\\ude00":1}}')).toEqual(["a", "holds half "]);
+  expect(fault(`{"a":${nested(JSON_DEPTH_MAX)}}`)).toEqual(["", "nests deepe"]);
 });

@@ -22,6 +22,44 @@ export function isWithinDepth(value: unknown, depthMax: number = JSON_DEPTH_MAX)
   return true;
 }
 
+/** Why a value is not taken, and where in it: names and indexes joined by dots, "" for the whole. */
+export interface JsonFault {
+  path: string;
+  message: string;
+}
+
+/**
+ * What JSON text can say and no value here can be, so that it would come back as something else: numbers beyond a double,
+ * halves of surrogate pairs; and what nests deeper than `depthMax`. null: nothing of the kind.
+ */
+export function jsonFault(value: unknown, depthMax: number = JSON_DEPTH_MAX): JsonFault | null {
+  if (typeof value === "string") return value.isWellFormed() ? null : ILL_FORMED;
+  if (typeof value === "number") return Number.isFinite(value) ? null : TOO_LARGE;
+  if (typeof value !== "object" || value === null) return null;
+  if (depthMax === 0) return TOO_DEEP;
+  if (Array.isArray(value)) {
+    for (let index = 0; index < value.length; index++) {
+      const fault = jsonFault(value[index], depthMax - 1);
+      if (fault !== null) return within(String(index), fault);
+    }
+    return null;
+  }
+  for (const name of Object.keys(value)) {
+    if (!name.isWellFormed()) return ILL_FORMED;
+    const fault = jsonFault((value as JsonObject)[name], depthMax - 1);
+    if (fault !== null) return within(name, fault);
+  }
+  return null;
+}
+
+const TOO_DEEP: JsonFault = { path: "", message: `nests deeper than ${JSON_DEPTH_MAX} levels` };
+const TOO_LARGE: JsonFault = { path: "", message: "is a number beyond what a double can hold" };
+const ILL_FORMED: JsonFault = { path: "", message: "holds half of a surrogate pair, which is no character" };
+
+/** Where it gets too deep nobody wants to read. */
+const within = (name: string, fault: JsonFault): JsonFault =>
+  fault === TOO_DEEP ? fault : { path: fault.path === "" ? name : `${name}.${fault.path}`, message: fault.message };
+
 const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
 const [OPENING_BRACKET, CLOSING_BRACKET] = [0x5b, 0x5d];

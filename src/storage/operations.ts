@@ -76,7 +76,10 @@ export const DESCRIPTIONS = {
         ...{ tag, summary: "Whether a file exists", security: "rules", path: ofFile },
         ...{ method: "HEAD", at: FILE },
         query: [{ name: "token", description: "Of a signed URL" }],
-        answers: { 200: { description: "It does; the headers of its download" } },
+        answers: {
+          200: { description: "It does; the headers of its download" },
+          304: { description: "The file has this ETag" },
+        },
         errors: [400, 401, 403, 404],
       },
       {
@@ -112,7 +115,7 @@ export const DESCRIPTIONS = {
     query: [{ name: "token", required: true, description: "Of the signed URL; good once" }],
     body: { schema: Bytes, contentType: "application/octet-stream" },
     answers: { 200: json("The stored file", StoredFile) },
-    errors: [400, 401, 403, 404, 408, 413, 507],
+    errors: [400, 401, 403, 404, 408, 413],
   }),
   remove: operation({
     ...{ tag, summary: "Delete a file", security: "caller", path: ofFile },
@@ -139,7 +142,7 @@ export const DESCRIPTIONS = {
       }),
     },
     answers: { 201: json("The stored file", StoredFile) },
-    errors: [400, 401, 403, 404, 408, 409, 413, 415, 507],
+    errors: [400, 401, 403, 404, 408, 409, 413, 415],
   }),
   removeBatch: operation({
     ...{ tag, summary: "Delete several files, each by the delete rule", security: "caller", path: inBucket },
@@ -208,7 +211,7 @@ export const DESCRIPTIONS = {
     ],
     body: { schema: Bytes, contentType: "application/octet-stream" },
     answers: { 200: json("Name both when completing", Part) },
-    errors: [400, 401, 403, 404, 408, 413, 507],
+    errors: [400, 401, 403, 404, 408, 413],
   }),
   completeUpload: operation({
     ...{ tag, summary: "Make the parts one file", security: "caller", path: inBucket },
@@ -216,7 +219,7 @@ export const DESCRIPTIONS = {
     answers: {
       200: json("The file", Type.Object({ key: Type.String(), size: Type.Integer(), uploaded: Uploaded })),
     },
-    errors: [400, 401, 403, 404, 409, 413, 415, 507],
+    errors: [400, 401, 403, 404, 409, 413, 415],
   }),
   abortUpload: operation({
     ...{ tag, summary: "Give a multipart upload up", security: "caller", path: inBucket },

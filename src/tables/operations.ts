@@ -38,7 +38,7 @@ const SORT = text("sort", "field:asc or field:desc, comma-separated; ties and th
 const LIMIT = whole("limit", `Records per page; default ${LIMIT_DEFAULT}, at most ${LIMIT_MAX}`, 1);
 
 const READ_ERRORS = [400, 401, 403, 404, 408, 503];
-const WRITE_ERRORS = [400, 401, 403, 404, 409, 413, 415, 503, 507];
+const WRITE_ERRORS = [400, 401, 403, 404, 409, 413, 415, 503];
 
 interface Family {
   tag: string;

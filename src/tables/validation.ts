@@ -31,11 +31,8 @@ export function createValidator(model: TableModel): Validator {
     .filter((column) => ["string", "text", "datetime"].includes(column.type))
     .map((column) => ({ column, pattern: patternOf(column) }));
 
-  // A column may be called as something that every object inherits.
-  const isInherited = model.columns.some(({ name }) => name in Object.prototype);
-  const check = (compiled: Compiled, given: TableRecord): FieldProblems | null => {
+  const check = (compiled: Compiled, record: TableRecord): FieldProblems | null => {
     const problems: FieldProblems = Object.create(null);
-    const record: TableRecord = isInherited ? Object.assign(Object.create(null), given) : given;
     if (!compiled.Check(record)) collect(compiled.Errors(record)[1], record, problems);
     for (const { column, pattern } of textual) {
       if (problems[column.name] !== undefined) continue;

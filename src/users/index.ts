@@ -13,11 +13,16 @@ export interface UsersArea {
 }
 
 /** Users as administrators and the server's own code handle them. Spec: Administration endpoints. */
-export function createUsersArea(deps: { accounts: Accounts; config: AuthConfig }): UsersArea {
+export function createUsersArea(deps: {
+  accounts: Accounts;
+  config: AuthConfig;
+  /** Counts one request of this address in the group `auth`. */
+  limit: (address: string) => void;
+}): UsersArea {
   const passwordMinLength = deps.config.password?.minLength ?? PASSWORD_MIN_CHARACTERS;
   const users = createUsersService({ accounts: deps.accounts, passwordMinLength });
   return {
-    routes: (http) => userRoutes(http, users),
+    routes: (http) => userRoutes(http, users, deps.limit),
     accessor: {
       async get(id) {
         const account = deps.accounts.get(id);

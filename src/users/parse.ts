@@ -19,9 +19,9 @@ export const IMPORT_USERS_MAX = 1_000;
 const PASSWORD_HASH_MAX_CHARACTERS = 4_096;
 const ID_MAX_CHARACTERS = 256;
 /** As record ids: no control characters, no `/`. Decisions 4 and 7. */
-// biome-ignore lint/suspicious/noControlCharactersInRegex: these are what is refused
-const ID = /^[^\u0000-\u001f\u007f/]+$/;
-const RESERVED_IDS = new Set(["count", "search", "batch", "batch-by-filter"]);
+const ID = /^[^\p{Cc}/]+$/u;
+/** The dots, because no URL can name them. */
+const RESERVED_IDS = new Set(["count", "search", "batch", "batch-by-filter", ".", ".."]);
 
 interface ParseOptions {
   passwordMinLength: number;
@@ -57,7 +57,7 @@ export function parseUserChanges(body: JsonObject): AccountChanges {
 }
 
 interface ImportOptions extends ParseOptions {
-  isPasswordHash(text: string): boolean;
+  passwordHashProblem(text: string): string | null;
 }
 
 /** Errors: 400 naming every `users.N.field` at fault. */
@@ -100,7 +100,10 @@ function parseImported(fields: Fields, options: ImportOptions): NewAccount {
 function idField(fields: Fields): string | undefined {
   const id = fields.text("id", { minLength: 1, maxLength: ID_MAX_CHARACTERS });
   if (id === undefined || (ID.test(id) && !RESERVED_IDS.has(id))) return id;
-  return fields.problem("id", "invalid_value", "id must not hold control characters or /, nor be a reserved word");
+  if (id !== "." && id !== "..") {
+    return fields.problem("id", "invalid_value", "id must not hold control characters or /, nor be a reserved word");
+  }
+  return fields.problem("id", "invalid_value", `id must not be "${id}", which no URL can name`);
 }
 
 /** One of the two. */
@@ -117,9 +120,9 @@ function passwordFields(fields: Fields, options: ImportOptions): Pick<NewAccount
   } else if (typeof password === "string") {
     checkPassword(fields, "password", password, options.passwordMinLength);
     return { password };
-  } else if (passwordHash !== undefined && !options.isPasswordHash(passwordHash)) {
-    const wanted = "bcrypt ($2a$, $2b$, $2y$) or pbkdf2:sha256:ITERATIONS:BASE64_SALT:BASE64_HASH";
-    fields.problem("passwordHash", "invalid_value", `passwordHash must be ${wanted}`);
+  } else if (passwordHash !== undefined) {
+    const problem = options.passwordHashProblem(passwordHash);
+    if (problem !== null) fields.problem("passwordHash", "invalid_value", `passwordHash ${problem}`);
   }
   return { passwordHash };
 }

@@ -68,12 +68,15 @@ const ImportedUser = Type.Object({
 });
 
 /** Every one of them wants the service key. Spec: Administration endpoints. */
-export function userRoutes(http: Http, users: UsersService): AnyElysia {
+export function userRoutes(http: Http, users: UsersService, limit: (address: string) => void): AnyElysia {
   const guarded = (action: "read" | "write", handler: (context: RequestContext, id: string) => MaybePromise<unknown>) =>
-    http.route((context) => {
-      requireServiceKey(context.principal, ["auth", "admin", "*", action]);
-      return handler(context, context.params["id"] ?? "");
-    });
+    http.route(
+      (context) => {
+        requireServiceKey(context.principal, ["auth", "admin", "*", action]);
+        return handler(context, context.params["id"] ?? "");
+      },
+      { limit },
+    );
   const list = guarded("read", ({ request }) => {
     const query = queryOf(request);
     const limit = Math.min(wholeNumber(query, "limit", { min: 1, fallback: LIST_LIMIT }), LIST_LIMIT_MAX);

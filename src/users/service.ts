@@ -62,8 +62,8 @@ export function createUsersService(deps: { accounts: Accounts; passwordMinLength
     revoke: (id) => accounts.revoke(id),
     removeFactors: (id) => accounts.removeFactors(id),
     async import(body) {
-      const { isPasswordHash } = accounts;
-      const ids = await accounts.import(parseImport(body, { passwordMinLength, isPasswordHash }));
+      const { passwordHashProblem } = accounts;
+      const ids = await accounts.import(parseImport(body, { passwordMinLength, passwordHashProblem }));
       return { results: ids.map((id) => ({ id, success: true })) };
     },
   };

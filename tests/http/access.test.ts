@@ -103,7 +103,15 @@ test("[AC4] a key with addresses counts from there only, whatever the client say
 test("[AC4] behind a proxy the address is the one that it wrote last", async () => {
   const proxied = await testPlatform({ config: { ...CONFIG, server: { trustProxy: true } } });
   const office = proxied.withKey(key("office"));
-  const inside = ["10.1.2.3", "8.8.8.8, 10.1.2.3", "192.0.2.7", "2001:db8::1", "::ffff:10.1.2.3"];
+  const inside = [
+    "10.1.2.3",
+    "8.8.8.8, 10.1.2.3",
+    "192.0.2.7",
+    "2001:db8::1",
+    "::ffff:10.1.2.3",
+    "10.1.2.3:555",
+    "[2001:db8::1]:443",
+  ];
   const outside = ["11.0.0.1", "10.1.2.3, 8.8.8.8", "192.0.2.8", "2001:db9::1", "nonsense", "", "10.1.2.3,"];
   for (const [addresses, status] of [[inside, 200] as const, [outside, 403] as const]) {
     for (const address of addresses) {

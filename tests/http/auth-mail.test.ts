@@ -308,6 +308,16 @@ describe("links", () => {
     expect(outbox(platform)).toHaveLength(mails);
   });
 
+  test("[AU22] the redirectUrl of a code is checked as well, and leads nowhere", async () => {
+    const email = nextEmail();
+    const evil = await post("signin/email-otp", { email, redirectUrl: "https://evil.example/" });
+    expect([evil.status, Object.keys(evil.body.data ?? {})]).toEqual([400, ["redirectUrl"]]);
+    expect((await post("signin/email-otp", { email, redirectUrl: "https://app.example.com/done" })).status).toBe(200);
+    const mail = lastMail(platform, email);
+    expect(mail.code).toMatch(/^\d{6}$/);
+    expect(JSON.stringify(mail)).not.toContain("app.example.com");
+  });
+
   test("[AU22] an allowed redirectUrl keeps its query and gets the token", async () => {
     for (const redirectUrl of ["https://app.example.com/done", "https://app.example.com/in/deep?x=1#part"]) {
       const email = nextEmail();

@@ -198,6 +198,22 @@ test("[AU35] a sign-in that another browser began is refused in this one", async
   expect((await arrive(backAgain, { ...BROWSER, cookie: attacker.cookie })).status).toBe(400);
 });
 
+test("[AU35] sign-ins begun in two tabs are both finished, in either order", async () => {
+  const [first, second] = [await begin(), await begin()];
+  const cookie = `${first.cookie}; ${second.cookie}`;
+  for (const tab of [second, first]) {
+    const user = nextUser();
+    expect(await meOf(await arrive(provider.approve(tab.location, user), { ...BROWSER, cookie }))).toMatchObject({
+      email: user.email,
+    });
+  }
+});
+
+test("[AU35] what sends no Sec-Fetch-Site is no browser, and needs no cookie", async () => {
+  const { location } = await begin();
+  expect((await arrive(provider.approve(location, nextUser()))).status).toBe(302);
+});
+
 test.each([
   "https://evil.example/",
   "https://app.example.com.evil.example/",

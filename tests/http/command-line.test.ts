@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
-import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import {
   platformCommand,
@@ -161,7 +161,7 @@ describe("usage", () => {
     [["import", "shared/films"], "FILE"],
     [["import", "films", "a.csv"], "must be NAMESPACE/TABLE"],
     [["import", "shared/films", "a.txt"], "must end in"],
-    [["export", "shared/films", "a.json"], "NDJSON or CSV"],
+    [["export", "shared/films", "a.json"], "must end in .ndjson, .jsonl, .csv"],
     [["backup"], "FILE"],
     [["restore", "a", "b"], 'unexpected argument "b"'],
     [["export", "shared/films", "--url", "http://127.0.0.1:1"], "--url needs --key"],
@@ -332,6 +332,49 @@ describe("start", () => {
     await platform.restart();
     expect((await platform.get("/api/health")).status).toBe(200);
     await platform.stop();
+  });
+
+  test("[CL3] the key is printed also where the first start fails after it was made", async () => {
+    const cwd = directoryWith({ "platform.config.ts": configOf("{}") });
+    const failed = await run(["start", "--host", "8.8.8.8", "--port", "0"], { cwd });
+    const broken = await run(["start", "--port", "0", "--data", "other"], {
+      cwd: directoryWith({
+        "platform.config.ts": configOf('{ push: { fcm: { projectId: "p", serviceAccount: "./none.json" } } }'),
+      }),
+    });
+    expect(failed.stderr).toContain("cannot listen on 8.8.8.8, port 0: it is no address of this machine");
+    expect(broken.stderr).toContain("none.json");
+    for (const { code, stdout } of [failed, broken]) {
+      expect([code, stdout]).toEqual([1, expect.stringMatching(/^root service key: \S+\n$/)]);
+    }
+    const again = await run(["start", "--host", "8.8.8.8", "--port", "0"], { cwd });
+    expect([again.code, again.stdout]).toEqual([1, ""]);
+  });
+
+  test("[CL24] a data directory that the server makes is closed to other accounts", async () => {
+    const platform = await testPlatform({ config: "{}", command: "start" });
+    expect(statSync(platform.dataDirectory).mode & 0o777).toBe(0o700);
+    await platform.stop();
+  });
+
+  test("[CL1] options without a value, and paths of the wrong kind", async () => {
+    const cwd = directoryWith({ "platform.config.ts": configOf("{}"), file: "" });
+    for (const option of ["host", "data", "config"]) {
+      const { code, stderr } = await run(["start", `--${option}`, ""], { cwd });
+      expect([code, stderr]).toEqual([2, expect.stringContaining(`--${option} must not be empty`)]);
+    }
+    const data = await run(["start", "--data", "file"], { cwd });
+    expect([data.code, data.stderr]).toEqual([
+      1,
+      expect.stringContaining("is to be the data directory, but is a file"),
+    ]);
+    const config = await run(["check", "--config", "."], { cwd });
+    expect([config.code, config.stderr]).toEqual([
+      1,
+      expect.stringContaining("is a directory, and a config is a file"),
+    ]);
+    const none = await run(["check"], { cwd: temporaryDirectory() });
+    expect([none.code, none.stderr]).toEqual([1, expect.stringContaining('"platform init" writes one')]);
   });
 
   test("[CF33] a token secret that is too short stops the start", async () => {
@@ -505,7 +548,7 @@ describe("import and export", () => {
     const { code, stdout, stderr } = await run(["import", "shared/films", "bad.ndjson"], { cwd });
     expect({ code, stdout }).toEqual({ code: 1, stdout: "" });
     expect(stderr).toContain("line 703: year must be at least 1888, got 1700");
-    expect(stderr).toContain("500 records are already in shared/films");
+    expect(stderr).toContain("500 of the file's records are in shared/films");
     expect((await films()).filter(({ id }) => String(id).startsWith("n"))).toHaveLength(500);
   });
 

@@ -119,6 +119,41 @@ test("[HT3] a body over its limit is 413, whether or not its length was declared
   }
 });
 
+test("[HT3] what JSON can say and nothing here can hold is 400, and named", async () => {
+  const set = (value: string) => send(`{"action":"set","key":"odd","value":${value}}`);
+  expect((await set('"kept"')).status).toBe(200);
+  for (const [value, field] of [
+    ["1e400", "value"],
+    ['{"deep":[0,-1e999]}', "value.deep.1"],
+    ['"\\ud83d"', "value"],
+    ['{"\\ude00":1}', "value"],
+  ] as const) {
+    const { data } = await expectError(await set(value), 400);
+    expect([value, data]).toEqual([value, { [field]: expect.objectContaining({ code: "invalid_value" }) }]);
+  }
+  expect(await (await send('{"action":"get","key":"odd"}')).json()).toEqual({ value: "kept" });
+});
+
+test("[HT3] a body that is not UTF-8 is 400, and nothing of it is kept", async () => {
+  const body = Buffer.concat([
+    Buffer.from('{"action":"set","key":"odd","value":"caf'),
+    Buffer.from([0xe9]),
+    Buffer.from('"}'),
+  ]);
+  const whole = await expectError(await send(body), 400);
+  const inChunks = await expectError(await send(new Response(body).body), 400);
+  for (const one of [whole, inChunks]) expect(one).toEqual({ code: 400, message: "The body is not valid UTF-8" });
+  expect(await (await send('{"action":"get","key":"odd"}')).json()).toEqual({ value: "kept" });
+});
+
+test("[HT35] a request's line and headers may take 64 KiB", async () => {
+  const ids = Array.from({ length: 1_000 }, () => crypto.randomUUID());
+  const filter = encodeURIComponent(JSON.stringify([["id", "in", ids]]));
+  const answer = await platform.service.fetch(`/api/db/shared/tables/open?filter=${filter}`);
+  expect([answer.status, await answer.json()]).toEqual([200, expect.objectContaining({ items: [], total: 0 })]);
+  expect((await platform.fetch(`/api/health?${"x".repeat(70_000)}`)).status).toBe(431);
+});
+
 test("[HT4] a broken file is 500 without internals, and the log names the request", async () => {
   const directory = join(platform.dataDirectory, "databases", "team");
   mkdirSync(directory, { recursive: true });
@@ -238,6 +273,8 @@ test("[HT7] a request without a host, or with one that is none, finds its path",
     ["1.0", ""] as const,
     ["1.1", "Host: \r\n"] as const,
     ["1.1", "Host: a b\r\n"] as const,
+    ["1.1", "Host: a:99999\r\n"] as const,
+    ["1.1", "Host: [::1\r\n"] as const,
   ]) {
     const ask = (method: string, path: string, more = "", body = "") =>
       sendBytes(`${method} ${path} HTTP/${version}\r\n${host}${more}\r\n${body}`);
@@ -271,6 +308,8 @@ test("[HT8] with a list only its origins may, by name where there are credential
   expect(listed.headers.get("access-control-allow-origin")).toBe(ORIGIN);
   expect(listed.headers.get("access-control-allow-credentials")).toBe("true");
   expect(listed.headers.get("vary")).toBe("Origin");
+  const without = await strict.service.fetch("/api/config", { headers: address });
+  expect([without.headers.get("vary"), without.headers.get("access-control-allow-origin")]).toEqual(["Origin", null]);
   for (const origin of [STRANGER, `${ORIGIN}.evil.example`, "null", ORIGIN.toUpperCase()]) {
     const other = await strict.service.fetch("/api/config", { headers: { ...address, origin } });
     expect([origin, other.headers.get("access-control-allow-origin")]).toEqual([origin, null]);
@@ -310,6 +349,12 @@ test("[HT10] [HT11] each address has its requests; then 429 until the window end
   for (let turn = 0; turn < 10; turn++) expect((await from("203.0.113.7", strict.service)).status).not.toBe(429);
   await Bun.sleep(retryAfterSeconds * 1_000 + 20);
   expect((await from("203.0.113.7")).status).toBe(200);
+
+  // Some proxies add the port, or write an IPv4 address as an IPv6 one: it stays one client.
+  for (const form of ["203.0.113.9:50001", "[::ffff:203.0.113.9]:50002", "::ffff:203.0.113.9"]) {
+    expect((await from(form)).status).toBe(200);
+  }
+  expect((await from("203.0.113.9")).status).toBe(429);
 
   const guess = () =>
     strict.withKey("wrong").fetch(KV, { method: "POST", headers: { "x-forwarded-for": "203.0.113.66" } });

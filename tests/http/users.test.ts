@@ -266,6 +266,30 @@ describe("import", () => {
     for (const [email, , password] of cases) expect((await signIn(email, password)).status).toBe(200);
   });
 
+  test("[US11] PBKDF2 with a salt of one byte and a hash of 16 is taken; what is outside the bounds is named", async () => {
+    const hash = (salt: number, size: number, iterations = 1_000) => {
+      const bytes = Buffer.alloc(salt, 7);
+      const derived = pbkdf2Sync(PASSWORD, bytes, Math.min(iterations, 1_000), size, "sha256");
+      return `pbkdf2:sha256:${iterations}:${bytes.toString("base64")}:${derived.toString("base64")}`;
+    };
+    const email = nextEmail();
+    expect((await importUsers([{ email, passwordHash: hash(1, 16) }])).status).toBe(200);
+    expect((await signIn(email)).status).toBe(200);
+    const refused: [passwordHash: string, words: string][] = [
+      [hash(8, 15), "hash bytes from 16 to 128, got 15"],
+      [hash(8, 129), "hash bytes from 16 to 128, got 129"],
+      [hash(1_025, 32), "salt bytes from 1 to 1024, got 1025"],
+      [hash(8, 32, 10_000_001), "iterations from 1 to 10000000, got 10000001"],
+      [hash(8, 32).replace(":1000:", ":0:"), "iterations from 1 to 10000000, got 0"],
+      [`$2b$17$${"x".repeat(53)}`, "bcrypt cost from 4 to 16, got 17"],
+      ["pbkdf2:sha512:1000:c2FsdA==:aGFzaA==", "must be bcrypt"],
+    ];
+    for (const [passwordHash, words] of refused) {
+      const answer = await importUsers([{ email: nextEmail(), passwordHash }]);
+      expect([answer.status, answer.body.message]).toEqual([400, expect.stringContaining(words)]);
+    }
+  });
+
   test("[US12] one bad user, and nobody is imported; the problems are named", async () => {
     const good = { email: nextEmail(), password: PASSWORD };
     const known = await create();
@@ -281,7 +305,16 @@ describe("import", () => {
       [[good, { email: nextEmail(), passwordHash: "md5:1234" }], 400, "users.1.passwordHash"],
       [[good, { email: nextEmail(), passwordHash: `$2b$31$${"x".repeat(53)}` }], 400, "users.1.passwordHash"],
       [[good, { email: nextEmail(), password: PASSWORD, disabled: true }], 400, "users.1.disabled"],
-      [[good, { email: nextEmail(), password: PASSWORD, id: "a/b" }], 400, "users.1.id"],
+      ...["a/b", ".", "..", "a\u0085b", "half\ud800", "x".repeat(257), "search"].map(
+        (id): [JsonObject[], number, string] => [
+          [good, { email: nextEmail(), password: PASSWORD, id }],
+          400,
+          "users.1.id",
+        ],
+      ),
+      [[good, { email: "half\ud800@example.com", password: PASSWORD }], 400, "users.1.email"],
+      [[good, { email: nextEmail(), password: PASSWORD, role: "half\ud800" }], 400, "users.1.role"],
+      [[good, { email: nextEmail(), password: PASSWORD, toString: "x" }], 400, "users.1.toString"],
       [
         [good, { email: nextEmail(), password: PASSWORD, metadata: { x: "y".repeat(16_384) } }],
         400,

@@ -14,6 +14,7 @@ import {
   type ServerMetadata,
 } from "openid-client";
 import { normalizeEmail } from "../../access/account-fields.ts";
+import { KNOWN_PROVIDERS, type KnownProvider } from "../../config/oauth-providers.ts";
 import type { OAuthProvider } from "../../config/types.ts";
 import { HOUR_MS } from "../../kernel/duration.ts";
 import { isJsonObject, type JsonObject } from "../../kernel/json.ts";
@@ -49,12 +50,6 @@ const TIMEOUT_SECONDS = 10;
 const METADATA_TTL_MS = 24 * HOUR_MS;
 const LOOPBACK = new Set(["127.0.0.1", "[::1]", "localhost"]);
 
-/** Issuers that are known by name. */
-const ISSUERS: Readonly<Record<string, string>> = {
-  google: "https://accounts.google.com",
-  gitlab: "https://gitlab.com",
-};
-
 /** Providers that speak OAuth 2 without OpenID Connect: where to ask, and how to read the answer. */
 export interface PlainProvider {
   metadata: ServerMetadata;
@@ -64,7 +59,10 @@ export interface PlainProvider {
   read(answers: readonly unknown[]): Profile | null;
 }
 
-const PLAIN: Readonly<Record<string, PlainProvider>> = {
+/** An issuer speaks OpenID Connect. */
+const KNOWN: Readonly<Record<KnownProvider, string | PlainProvider>> = {
+  google: "https://accounts.google.com",
+  gitlab: "https://gitlab.com",
   github: {
     metadata: {
       issuer: "https://github.com",
@@ -87,13 +85,11 @@ const PLAIN: Readonly<Record<string, PlainProvider>> = {
   },
 };
 
-/** Errors: throws for a name without an issuer that is not known. */
 export function createProviderClient(name: string, config: OAuthProvider, now: () => number): ProviderClient {
-  const issuer = config.issuer ?? ISSUERS[name];
-  if (issuer !== undefined) return createOidcClient(config, issuer, now);
-  const plain = PLAIN[name];
-  if (plain === undefined) throw new Error(`auth.oauth.${name}.issuer: is required for a provider of this name`);
-  return createPlainClient(config, plain);
+  const known = KNOWN_PROVIDERS.find((one) => one === name);
+  const provider = config.issuer ?? (known === undefined ? undefined : KNOWN[known]);
+  if (provider === undefined) throw new Error(`the check of the config let "${name}" pass without an issuer`);
+  return typeof provider === "string" ? createOidcClient(config, provider, now) : createPlainClient(config, provider);
 }
 
 const scopeOf = (config: OAuthProvider, fallback: readonly string[]) => (config.scopes ?? fallback).join(" ");

@@ -29,7 +29,10 @@ export interface IdentityView {
 
 export interface OAuthService {
   /** Where to send the browser, and what to remember in it. Errors: 404 for an undeclared provider, 400, 502. */
-  begin(provider: string, redirectUrl: string | null): Promise<{ location: string; browserSecret: string }>;
+  begin(
+    provider: string,
+    redirectUrl: string | null,
+  ): Promise<{ location: string; state: string; browserSecret: string }>;
   /**
    * What the provider sent the browser back with. `browserSecret` is what `begin` left in the browser, null where there
    * is none, undefined where the request does not come from a browser. Errors: 400 for a wrong, used or expired state,
@@ -106,7 +109,7 @@ export function createOAuthService(deps: OAuthDeps, signIns: SignIns): OAuthServ
           },
         });
       });
-      return { location: url.href, browserSecret };
+      return { location: url.href, state, browserSecret };
     },
 
     async finish(provider, query, browserSecret, client) {
@@ -195,11 +198,14 @@ function accountFor(deps: OAuthDeps, write: AccountWrite, profile: Profile): Sec
   const picture = profile.picture !== null && /^https?:\/\//.test(profile.picture) ? profile.picture : null;
   return insertUser(write.tx, {
     ...{ id: deps.ids.uuid(), email: profile.email, emailVerified: profile.email !== null && profile.emailVerified },
-    displayName: profile.name?.slice(0, DISPLAY_NAME_MAX_CHARACTERS) ?? null,
+    displayName: profile.name === null ? null : shortened(profile.name),
     avatarUrl: picture !== null && picture.length <= AVATAR_URL_MAX_CHARACTERS ? picture : null,
     now: write.now,
   });
 }
+
+const shortened = (name: string): string =>
+  Array.from(name.toWellFormed()).slice(0, DISPLAY_NAME_MAX_CHARACTERS).join("");
 
 function createIdentities({ file }: OAuthDeps): Pick<OAuthService, "identities" | "removeIdentity"> {
   const view = ({ id, provider, email, createdAt, lastSignInAt }: Identity): IdentityView => ({

@@ -49,10 +49,11 @@ export function emailRoutes(deps: RouteDeps, flows: EmailFlows, auth: AuthServic
   return routes;
 }
 
+const redirectText = (fields: Fields) => fields.text("redirectUrl", { maxLength: URL_MAX_CHARACTERS });
+
 function addressEndpoints({ config }: RouteDeps, flows: EmailFlows, auth: AuthService): Endpoint[] {
   const redirectUrls = config.redirectUrls ?? [];
   const minLength = config.password?.minLength ?? PASSWORD_MIN_CHARACTERS;
-  const redirectText = (fields: Fields) => fields.text("redirectUrl", { maxLength: URL_MAX_CHARACTERS });
   const tokenOf = async (context: RequestContext): Promise<string> => {
     const fields = new Fields(await context.jsonObject());
     const text = fields.requiredText("token", TOKEN_MAX_CHARACTERS);
@@ -134,6 +135,7 @@ function addressEndpoints({ config }: RouteDeps, flows: EmailFlows, auth: AuthSe
 
 function signInEndpoints({ config }: RouteDeps, flows: EmailFlows): Endpoint[] {
   const linkEnabled = () => requireEnabled(config.magicLink === true, "Signing in by magic link");
+  const redirectUrls = config.redirectUrls ?? [];
   const codeEnabled = () => requireEnabled(config.emailOtp === true, "Signing in by email code");
   return [
     {
@@ -143,9 +145,9 @@ function signInEndpoints({ config }: RouteDeps, flows: EmailFlows): Endpoint[] {
         linkEnabled();
         const fields = new Fields(await context.jsonObject());
         const email = emailField(fields);
-        const redirect = fields.text("redirectUrl", { maxLength: URL_MAX_CHARACTERS });
+        const redirect = redirectText(fields);
         fields.finish();
-        await flows.requestMagicLink(email, redirectField(redirect, config.redirectUrls ?? []));
+        await flows.requestMagicLink(email, redirectField(redirect, redirectUrls));
         return OK;
       },
     },
@@ -162,12 +164,15 @@ function signInEndpoints({ config }: RouteDeps, flows: EmailFlows): Endpoint[] {
     },
     {
       ...{ path: "signin/email-otp", summary: "Mail a code that signs in", security: "public" },
-      ...{ body: { email: Email }, answers: accepted, errors: [400, 404] },
+      ...{ body: { email: Email, redirectUrl }, answers: accepted, errors: [400, 404] },
       async handler(context) {
         codeEnabled();
         const fields = new Fields(await context.jsonObject());
         const email = emailField(fields);
+        const redirect = redirectText(fields);
         fields.finish();
+        // Checked as everywhere, and used for nothing: the mail has a code and no link.
+        redirectField(redirect, redirectUrls);
         await flows.requestCode(email);
         return OK;
       },

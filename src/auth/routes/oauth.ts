@@ -11,8 +11,8 @@ import type { RouteDeps } from "./account.ts";
 import { callerOf, clientOf } from "./context.ts";
 import { nullable, OkSchema } from "./schemas.ts";
 
-const COOKIE = "platform_oauth";
 const COOKIE_PATH = "/api/auth/oauth";
+const COOKIE_HASH_CHARACTERS = 16;
 const tag = "Auth";
 
 interface OAuthRouteDeps extends RouteDeps {
@@ -23,20 +23,22 @@ interface OAuthRouteDeps extends RouteDeps {
 export function oauthRoutes({ http, authLimit, publicUrl }: OAuthRouteDeps, oauth: OAuthService): AnyElysia {
   const limited = { limit: authLimit };
   const begin = http.route(async ({ params, request }) => {
-    const { location, browserSecret } = await oauth.begin(
+    const { location, state, browserSecret } = await oauth.begin(
       params["provider"] ?? "",
       queryOf(request).get("redirect_url"),
     );
     const secure = publicUrl().startsWith("https:") ? "; Secure" : "";
     const maxAgeSeconds = OAUTH_STATE_TTL_MS / SECOND_MS;
-    const cookie = `${COOKIE}=${browserSecret}; Path=${COOKIE_PATH}; Max-Age=${maxAgeSeconds}; HttpOnly; SameSite=Lax`;
+    const rest = `Path=${COOKIE_PATH}; Max-Age=${maxAgeSeconds}; HttpOnly; SameSite=Lax`;
+    const cookie = `${cookieName(state)}=${browserSecret}; ${rest}`;
     return redirect(location, { "set-cookie": cookie + secure });
   }, limited);
   const finish = http.route(async (context) => {
     const provider = context.params["provider"] ?? "";
     const query = new URLSearchParams(queryOf(context.request).text);
-    const finished = await oauth.finish(provider, query, browserSecretOf(context), clientOf(context));
-    const cookie = `${COOKIE}=; Path=${COOKIE_PATH}; Max-Age=0; HttpOnly; SameSite=Lax`;
+    const name = cookieName(query.get("state") ?? "");
+    const finished = await oauth.finish(provider, query, browserSecretOf(context, name), clientOf(context));
+    const cookie = `${name}=; Path=${COOKIE_PATH}; Max-Age=0; HttpOnly; SameSite=Lax`;
     return redirect(destination(finished), { "set-cookie": cookie });
   }, limited);
   const list = http.route(({ principal }) => ({ identities: oauth.identities(callerOf(principal)) }), limited);
@@ -54,14 +56,18 @@ const redirect = (location: string, headers: Record<string, string>): Response =
     headers: { location, "cache-control": "no-store", "referrer-policy": "no-referrer", ...headers },
   });
 
+/** One for each sign-in, so that those begun in two tabs can both be finished. */
+const cookieName = (state: string): string =>
+  `platform_oauth_${Bun.SHA256.hash(state, "hex").slice(0, COOKIE_HASH_CHARACTERS)}`;
+
 /**
  * The cookie that `begin` set; null where a browser has none. Browsers, and only they, send `Sec-Fetch-Site`: what is no
  * browser cannot be lured into somebody else's sign-in, and needs no cookie.
  */
-function browserSecretOf({ request }: RequestContext): string | null | undefined {
+function browserSecretOf({ request }: RequestContext, name: string): string | null | undefined {
   const cookies = request.headers.get("cookie") ?? "";
-  const found = cookies.split(/;\s*/).find((cookie) => cookie.startsWith(`${COOKIE}=`));
-  if (found !== undefined) return found.slice(COOKIE.length + 1);
+  const found = cookies.split(/;\s*/).find((cookie) => cookie.startsWith(`${name}=`));
+  if (found !== undefined) return found.slice(name.length + 1);
   return request.headers.has("sec-fetch-site") ? null : undefined;
 }
 

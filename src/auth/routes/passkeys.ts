@@ -4,6 +4,7 @@ import type { Http } from "../../http/http.ts";
 import { operation } from "../../http/operation.ts";
 import { OK } from "../../http/reply.ts";
 import { badField, notFound } from "../../kernel/errors.ts";
+import { isLonger } from "../../kernel/fields.ts";
 import type { PasskeyService } from "../passkeys.ts";
 import type { RouteDeps } from "./account.ts";
 import { callerOf, clientOf } from "./context.ts";
@@ -26,7 +27,7 @@ export function passkeyRoutes({ http, authLimit }: RouteDeps, passkeys: PasskeyS
   const register = http.route(async ({ principal, jsonObject }) => {
     const caller = callerOf(principal);
     const { name = null, ...response } = await jsonObject();
-    if (name !== null && (typeof name !== "string" || name.length > NAME_MAX_CHARACTERS)) {
+    if (name !== null && (typeof name !== "string" || isLonger(name, NAME_MAX_CHARACTERS))) {
       throw badField("name", "invalid_value", `name must be a string of at most ${NAME_MAX_CHARACTERS} characters`);
     }
     const passkey = await service().register(caller, response, name);

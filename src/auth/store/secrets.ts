@@ -50,8 +50,18 @@ export function countAttempt(sql: Sql, hash: Uint8Array): void {
   sql.query("UPDATE one_time_secrets SET attempts = attempts + 1 WHERE hash = ?").run(hash);
 }
 
-export function deleteSecretsOfUser(sql: Sql, userId: string, purpose: SecretPurpose | null): void {
-  sql.query("DELETE FROM one_time_secrets WHERE userId = ?1 AND (?2 IS NULL OR purpose = ?2)").run(userId, purpose);
+export function deleteSecretsOfUser(sql: Sql, userId: string, purposes: readonly SecretPurpose[] | "all"): void {
+  if (purposes === "all") sql.query("DELETE FROM one_time_secrets WHERE userId = ?").run(userId);
+  else for (const purpose of purposes) deletePurpose(sql, userId, purpose);
+}
+
+function deletePurpose(sql: Sql, userId: string, purpose: SecretPurpose): void {
+  sql.query("DELETE FROM one_time_secrets WHERE userId = ? AND purpose = ?").run(userId, purpose);
+}
+
+/** Whether anything waits for `deleteExpiredSecrets`. */
+export function hasExpiredSecrets(sql: Sql, now: Millis): boolean {
+  return sql.query("SELECT 1 FROM one_time_secrets WHERE expiresAt <= ? LIMIT 1").get(now) !== null;
 }
 
 export function deleteExpiredSecrets(sql: Sql, now: Millis, limit: number): number {

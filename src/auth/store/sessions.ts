@@ -97,6 +97,11 @@ export function deleteSessionsOfUser(sql: Sql, userId: string, exceptId: string 
     .map((row) => row.id);
 }
 
+/** Whether anything waits for `deleteExpiredSessions`. */
+export function hasExpiredSessions(sql: Sql, now: Millis): boolean {
+  return sql.query("SELECT 1 FROM sessions WHERE expiresAt <= ? LIMIT 1").get(now) !== null;
+}
+
 /** At most `limit`, so that one clean-up never holds up other writes for long. */
 export function deleteExpiredSessions(sql: Sql, now: Millis, limit: number): string[] {
   return sql

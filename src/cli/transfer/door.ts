@@ -75,8 +75,15 @@ async function openStopped(args: DoorArguments): Promise<Door> {
   if (args.key !== undefined) throw new UsageError("--key is for --url");
   const { config } = await loadConfig(args.config, platformModule);
   // A running server is reached without loading one.
-  const { openPlatform } = await import("../../open-platform.ts");
-  const platform = await openPlatform(config, { data: args.data, environment: process.env, logger: createLogger() });
+  const [{ openPlatform }, { DirectoryInUse }] = await Promise.all([
+    import("../../open-platform.ts"),
+    import("../../db/index.ts"),
+  ]);
+  const options = { data: args.data, environment: process.env, logger: createLogger() };
+  const platform = await openPlatform(config, options).catch((cause: unknown) => {
+    if (!(cause instanceof DirectoryInUse)) throw cause;
+    throw new CommandError(`${cause.message}; --url and --key reach a server that runs`, { cause });
+  });
   const send: Send = (path, init) => platform.fetch(new Request(`http://localhost${path}`, init));
   return {
     ...createDoor(send, platform.serviceKey),
@@ -134,5 +141,5 @@ function typesFromSchema(body: JsonObject, target: Target): FieldTypes | null {
 export function requireOk({ status, body }: Reply): JsonObject {
   if (status >= 200 && status < 300) return body;
   const message = typeof body["message"] === "string" ? body["message"] : "no reason given";
-  throw new CommandError(`the server answered ${status}: ${message}`);
+  throw new CommandError(`refused with ${status}: ${message}`);
 }

@@ -10,9 +10,13 @@ const BY_EXTENSION: Readonly<Record<string, Format>> = {
   ".csv": "csv",
 };
 
-/** By the file's name. Errors: `UsageError` for any other ending. */
-export function formatOf(file: string): Format {
-  const format = BY_EXTENSION[extname(file).toLowerCase()];
-  if (format === undefined) throw new UsageError(`"${file}" must end in ${Object.keys(BY_EXTENSION).join(", ")}`);
-  return format;
+/** By the file's name. Errors: `UsageError` for the ending of any other than these formats. */
+export function formatOf<Allowed extends Format>(file: string, formats: readonly Allowed[]): Allowed {
+  const found = BY_EXTENSION[extname(file).toLowerCase()];
+  const format = formats.find((allowed) => allowed === found);
+  if (format !== undefined) return format;
+  const endings = Object.entries(BY_EXTENSION).flatMap(([ending, one]) =>
+    formats.some((allowed) => allowed === one) ? [ending] : [],
+  );
+  throw new UsageError(`"${file}" must end in ${endings.join(", ")}`);
 }

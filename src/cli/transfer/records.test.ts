@@ -12,7 +12,7 @@ afterAll(() => rmSync(root, { recursive: true, force: true }));
 async function read(name: string, content: string, types: FieldTypes | null = null): Promise<SourceRecord[]> {
   const file = join(root, name);
   writeFileSync(file, content);
-  return Array.fromAsync(readRecords(file, formatOf(file), types));
+  return Array.fromAsync(readRecords(file, formatOf(file, ["json", "ndjson", "csv"]), types));
 }
 
 const places = (records: SourceRecord[]) => records.map(({ place, record }) => [place, record]);
@@ -86,6 +86,7 @@ describe("readRecords", () => {
     await expect(read("a.csv", "a,b\n1,2\n1\n")).rejects.toThrow(
       "line 3: has 1 cells where the first line names 2 fields",
     );
+    await expect(read("a.csv", "a,b, a\n1,2,3\n")).rejects.toThrow("names the field a twice");
     await expect(read("a.csv", 'a,b\n1,"2\n')).rejects.toThrow("Quote Not Closed");
     await expect(read("a.csv", "a,b\n1,{x\n", new Map([["b", "json"]]))).rejects.toThrow(
       "line 2: b: is not valid JSON",

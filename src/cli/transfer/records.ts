@@ -138,13 +138,20 @@ async function* readCsv(file: string, types: FieldTypes | null): AsyncGenerator<
       const text = cells.map((cell) => cell.text).join();
       overcounted += countOf(text, /\r\n/g);
       const place = `line ${info.lines - overcounted - countOf(text, /\r\n|\r|\n/g)}`;
-      if (columns === null) columns = cells.map((cell) => cell.text.trim());
+      if (columns === null) columns = columnsOf(cells, file);
       else yield { place, record: csvRecord(columns, cells, types, place), bytesRead: input.bytesRead };
     }
   } catch (cause) {
     if (cause instanceof CsvError) throw new CommandError(`${file}: ${cause.message}`, { cause });
     throw cause;
   }
+}
+
+function columnsOf(cells: readonly Cell[], file: string): string[] {
+  const names = cells.map((cell) => cell.text.trim());
+  const repeated = names.find((name, index) => names.indexOf(name) !== index);
+  if (repeated !== undefined) throw new CommandError(`${file} names the field ${repeated} twice in its first line`);
+  return names;
 }
 
 const countOf = (text: string, pattern: RegExp): number => text.match(pattern)?.length ?? 0;

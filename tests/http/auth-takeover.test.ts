@@ -1,0 +1,223 @@
+import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import type { JsonObject } from "../../src/kernel/json.ts";
+import { createAuthenticator } from "../support/authenticator.ts";
+import { type TestPlatform, testPlatform } from "../support/index.ts";
+import { type OidcProvider, type OidcUser, startOidcProvider } from "../support/oidc-provider.ts";
+import {
+  type Enrolment,
+  enrol,
+  lastMail,
+  mailedToken,
+  nextEmail,
+  PASSWORD,
+  signUp,
+  type Ticket,
+  type Tokens,
+  totpCode,
+} from "./auth-support.ts";
+
+// Who has set something on an account before its owner came, or changed something before they were thrown out.
+
+const ORIGIN = "https://app.example.com";
+const NEW_PASSWORD = "the owner's own words";
+
+// Codes of one step are wanted, and its end may have to be waited for.
+setDefaultTimeout(20_000);
+
+let platform: TestPlatform;
+let provider: OidcProvider;
+
+beforeAll(async () => {
+  provider = await startOidcProvider();
+  const { issuer, clientId, clientSecret } = provider;
+  platform = await testPlatform({
+    config: {
+      auth: {
+        ...{ magicLink: true, emailOtp: true, anonymous: true, mfa: { totp: true } },
+        passkeys: { rpName: "Film Club", rpId: "app.example.com", origin: ORIGIN },
+        oauth: { club: { clientId, clientSecret, issuer } },
+      },
+      rateLimits: { auth: { requests: 100_000, window: 60 }, signup: { requests: 100_000, window: 60 } },
+    },
+  });
+});
+afterAll(async () => {
+  provider.stop();
+  await platform.stop();
+});
+
+const post = <T = Tokens & Ticket>(path: string, body: { [field: string]: string } = {}) =>
+  platform.post<T>(`/api/auth/${path}`, body);
+
+/** How the owner of an address comes: each proves that they read its mail. */
+const OWNERS: [name: string, come: (email: string) => Promise<void>][] = [
+  [
+    "password reset",
+    async (email) => {
+      await post("request-password-reset", { email });
+      const token = mailedToken(platform, email);
+      expect((await post("reset-password", { token, newPassword: NEW_PASSWORD })).status).toBe(200);
+    },
+  ],
+  [
+    "magic link",
+    async (email) => {
+      await post("signin/magic-link", { email });
+      expect((await post("verify-magic-link", { token: mailedToken(platform, email) })).status).toBe(200);
+    },
+  ],
+  [
+    "mailed code",
+    async (email) => {
+      await post("signin/email-otp", { email });
+      const code = lastMail(platform, email).code ?? "";
+      expect((await post("verify-email-otp", { email, code })).status).toBe(200);
+    },
+  ],
+];
+
+/** What a user's browser gets at the end of a sign-in at the provider. */
+async function signInAtProvider(user: OidcUser): Promise<{ status: number; accessToken: string | null; id?: string }> {
+  const begun = await platform.fetch("/api/auth/oauth/club");
+  const { pathname, search } = new URL(provider.approve(begun.headers.get("location") ?? "", user));
+  const back = await platform.fetch(pathname + search);
+  const location = back.headers.get("location");
+  const accessToken =
+    location === null ? null : new URLSearchParams(new URL(location).hash.slice(1)).get("access_token");
+  if (accessToken === null) return { status: back.status, accessToken };
+  const me = await platform.as(accessToken).get<{ user: Tokens["user"] }>("/api/auth/me");
+  return { status: back.status, accessToken, id: me.body.user.id };
+}
+
+describe("who registered somebody else's address", () => {
+  test.each([...OWNERS])(
+    "[AU24] loses passkey, password, sessions and factor in the making to a %s",
+    async (_, come) => {
+      const email = nextEmail();
+      const squatter = await signUp(platform, email);
+      const caller = platform.as(squatter.accessToken);
+      const authenticator = createAuthenticator({ rpId: "app.example.com", origin: ORIGIN });
+      const options = await caller.post<{ challenge: string }>("/api/auth/passkeys/register-options");
+      const registered = await caller.post("/api/auth/passkeys/register", authenticator.register(options.body));
+      expect(registered.status).toBe(200);
+      expect((await caller.post("/api/auth/mfa/totp/enroll")).status).toBe(200);
+      await come(email);
+      const signInOptions = await post<{ challenge: string }>("passkeys/auth-options");
+      const byPasskey = authenticator.authenticate(signInOptions.body);
+      expect((await platform.post("/api/auth/passkeys/authenticate", byPasskey)).status).toBe(400);
+      expect((await caller.get("/api/auth/me")).status).toBe(401);
+      expect((await post("refresh", { refreshToken: squatter.refreshToken })).status).toBe(401);
+      expect((await post("signin", { email, password: PASSWORD })).status).toBe(401);
+      await post("signin/magic-link", { email });
+      const owner = await post("verify-magic-link", { token: mailedToken(platform, email) });
+      expect(owner.body.user).toMatchObject({ id: squatter.user.id, emailVerified: true });
+      const own = platform.as(owner.body.accessToken);
+      expect((await own.get("/api/auth/passkeys")).body).toEqual({ passkeys: [] });
+      expect((await own.get("/api/auth/mfa/factors")).body).toEqual({ factors: [] });
+    },
+  );
+
+  test.each([...OWNERS])("[AU24] loses an identity whose email was never verified to a %s", async (_, come) => {
+    const email = nextEmail();
+    const user = { sub: `squatter of ${email}`, email, email_verified: false };
+    const squatter = await signInAtProvider(user);
+    expect(squatter.accessToken).toBeString();
+    await come(email);
+    const again = await signInAtProvider(user);
+    expect([again.status, again.accessToken]).toEqual([409, null]);
+    expect((await platform.as(squatter.accessToken ?? "").get("/api/auth/me")).status).toBe(401);
+  });
+
+  test.each([...OWNERS])("[AU24] leaves a verified factor, which is asked for after a %s", async (_, come) => {
+    const email = nextEmail();
+    const { accessToken, user } = await signUp(platform, email);
+    const { secret }: Enrolment = await enrol(platform.as(accessToken));
+    await come(email);
+    await post("signin/magic-link", { email });
+    const half = await post("verify-magic-link", { token: mailedToken(platform, email) });
+    expect(half.body.mfaRequired).toBe(true);
+    expect(Object.keys(half.body)).not.toContain("accessToken");
+    const { mfaTicket } = half.body;
+    expect((await post("mfa/verify", { mfaTicket, code: totpCode(secret) })).status).toBe(200);
+    // Where the factor is not the owner's, an administrator takes it away.
+    expect((await platform.service.delete(`/api/auth/admin/users/${user.id}/mfa`)).status).toBe(200);
+    await post("signin/magic-link", { email });
+    const whole = await post("verify-magic-link", { token: mailedToken(platform, email) });
+    expect(whole.body.accessToken).toBeString();
+  });
+});
+
+describe("a change of address that is under way", () => {
+  async function begun() {
+    const tokens = await signUp(platform);
+    const newEmail = nextEmail();
+    const caller = platform.as(tokens.accessToken);
+    expect((await caller.post("/api/auth/change-email", { newEmail, password: PASSWORD })).status).toBe(200);
+    return { ...tokens, id: tokens.user.id, email: String(tokens.user.email), caller, newEmail };
+  }
+  type Begun = Awaited<ReturnType<typeof begun>>;
+  const admin = ({ id }: Begun) => `/api/auth/admin/users/${id}`;
+
+  const ENDS: [name: string, end: (user: Begun) => Promise<{ status: number }>][] = [
+    [
+      "a changed password",
+      ({ caller }) =>
+        caller.post("/api/auth/change-password", { currentPassword: PASSWORD, newPassword: NEW_PASSWORD }),
+    ],
+    [
+      "a password reset",
+      async ({ email }) => {
+        await post("request-password-reset", { email });
+        return post("reset-password", { token: mailedToken(platform, email), newPassword: NEW_PASSWORD });
+      },
+    ],
+    ["revocation", (user) => platform.service.post(`${admin(user)}/revoke`)],
+    [
+      "disabling",
+      async (user) => {
+        await platform.service.patch(admin(user), { disabled: true });
+        return platform.service.patch(admin(user), { disabled: false });
+      },
+    ],
+  ];
+
+  test.each([...ENDS])("[AU20] ends with %s", async (_, end) => {
+    const user = await begun();
+    const token = mailedToken(platform, user.newEmail);
+    expect((await end(user)).status).toBe(200);
+    expect((await post("verify-email-change", { token })).status).toBe(400);
+    expect((await platform.service.get(admin(user))).body["email"]).toBe(user.email);
+  });
+});
+
+describe("a password that was set", () => {
+  test("[AU7] leaves the refresh token of before no grace", async () => {
+    const tokens = await signUp(platform);
+    const body = { currentPassword: PASSWORD, newPassword: NEW_PASSWORD };
+    const changed = await platform.as(tokens.accessToken).post<Tokens>("/api/auth/change-password", body);
+    expect((await post("refresh", { refreshToken: changed.body.refreshToken })).status).toBe(200);
+    expect((await post("refresh", { refreshToken: tokens.refreshToken })).status).toBe(401);
+  });
+
+  test("[AU7] by link neither", async () => {
+    const { body } = await post("signin/anonymous");
+    const link = { email: nextEmail(), password: PASSWORD };
+    const linked = await platform.as(body.accessToken).post<Tokens>("/api/auth/link/email", link);
+    expect(linked.status).toBe(200);
+    expect((await post("refresh", { refreshToken: body.refreshToken })).status).toBe(401);
+  });
+});
+
+test("[AU37] no more than 50 passkeys, however many options were given out before", async () => {
+  const { accessToken } = await signUp(platform);
+  const caller = platform.as(accessToken);
+  const responses: JsonObject[] = [];
+  for (let count = 0; count < 53; count++) {
+    const options = await caller.post<{ challenge: string }>("/api/auth/passkeys/register-options");
+    responses.push(createAuthenticator({ rpId: "app.example.com", origin: ORIGIN }).register(options.body));
+  }
+  const answers = await Promise.all(responses.map((response) => caller.post("/api/auth/passkeys/register", response)));
+  expect(answers.map(({ status }) => status).sort()).toEqual([...Array(50).fill(200), 400, 400, 400]);
+  const listed = await caller.get<{ passkeys: unknown[] }>("/api/auth/passkeys");
+  expect(listed.body.passkeys).toHaveLength(50);
+});
