@@ -1,4 +1,5 @@
 import { Database } from "bun:sqlite";
+import { splitStatements, tokenizeSql } from "../kernel/sql-tokens.ts";
 import type { PlainObject, Report } from "./shape.ts";
 import { isPlainObject } from "./shape.ts";
 
@@ -6,6 +7,21 @@ type Fields = ReadonlyMap<string, { type: string }>;
 
 const COLUMN_TYPES: Readonly<Record<string, string>> = { number: "REAL", integer: "INTEGER", boolean: "INTEGER" };
 const quote = (name: string): string => `"${name.replaceAll('"', '""')}"`;
+
+/** Statements that end the transaction in which all migrations run, fail in it, or change what it cannot undo. */
+const NOT_IN_MIGRATIONS = new Set("begin commit end rollback savepoint release attach detach vacuum pragma".split(" "));
+
+/** Whether a migration leaves the transaction alone that it runs in: what it begins with, each statement says by its first word. */
+export function migrationProblem(sql: string): string | null {
+  const tokens = tokenizeSql(sql);
+  const illegal = tokens.find(({ kind }) => kind === "illegal");
+  if (illegal !== undefined) return `is no SQL from here on: ${sql.slice(illegal.start, illegal.start + 20)}`;
+  for (const [first] of splitStatements(tokens)) {
+    if (first?.kind !== "word" || !NOT_IN_MIGRATIONS.has(first.text)) continue;
+    return `must not hold ${first.text.toUpperCase()}: all migrations run in one transaction, which is undone where one fails`;
+  }
+  return null;
+}
 
 /** Whether SQLite understands every `check` of a table, asked of an empty table in memory with the same columns. */
 export function checkExpressions(schema: PlainObject, fields: Fields, report: Report): void {

@@ -1,5 +1,5 @@
 import { checkField, readableField } from "./check-field.ts";
-import { checkExpressions } from "./check-sql.ts";
+import { checkExpressions, migrationProblem } from "./check-sql.ts";
 import { fieldNameProblem, nameProblem, tableNameProblem } from "./names.ts";
 import {
   boolean,
@@ -48,7 +48,14 @@ const ftsShape: Check = (value, report) =>
     ? fieldNames(value, report)
     : members({ fields: fieldNames, tokenize: oneOf("unicode61", "trigram", "porter") }, ["fields"])(value, report);
 
-const migrationShape = members({ version: whole({ min: 1 }), description: text, up: text }, [
+const migrationSql: Check = (value, report) => {
+  if (!text(value, report)) return false;
+  // text has looked at it.
+  const problem = migrationProblem(value as string);
+  return problem === null || report.say(problem);
+};
+
+const migrationShape = members({ version: whole({ min: 1 }), description: text, up: migrationSql }, [
   "version",
   "description",
   "up",
@@ -154,7 +161,7 @@ function checkFts(table: string, { fts, schema }: PlainObject, fields: Fields, r
     const field = fields.get(name);
     if (field === undefined) at.at(index).say(unknownField(name, fields));
     else if (!TEXTUAL.has(field.type)) at.at(index).say(`must be a string or text field, ${name} is ${field.type}`);
-    else if (name === "rank")
+    else if (name.toLowerCase() === "rank" || name.toLowerCase() === `${table}_fts`.toLowerCase())
       at.at(index).say("cannot be searched under this name, which SQLite's index has for itself");
     if (names.indexOf(name) !== index) at.at(index).say(`is there twice: ${describe(name)}`);
   }

@@ -68,6 +68,15 @@ const CASES: [rule: string, what: string, config: unknown, path: string, words: 
     "databases.a.tables.posts_fts_data",
     "_fts",
   ],
+  ...["json_each", "JSON_TREE", "pragma_table_info", "dbstat", "fts5vocab"].map(
+    (name): [string, string, unknown, string, string] => [
+      "[CF4]",
+      name,
+      { databases: { a: { tables: { [name]: {} } } } },
+      `databases.a.tables.${name}`,
+      "a table of its own",
+    ],
+  ),
   ["[CF4]", "rowid", schema({ RowId: { type: "json" } }), `${POSTS}.schema.RowId`, "SQLite calls the row"],
   ["[CF4]", "__proto__", JSON.parse('{"kv":{"__proto__":{}}}'), "kv.__proto__", "JavaScript objects"],
   [
@@ -255,6 +264,13 @@ const CASES: [rule: string, what: string, config: unknown, path: string, words: 
     `${POSTS}.fts.fields.0`,
     "must be a string or text field",
   ],
+  [
+    "[CF9]",
+    "an fts field that is called as its index",
+    table({ schema: { Posts_fts: { type: "text" } }, fts: ["Posts_fts"] }),
+    `${POSTS}.fts.0`,
+    "cannot be searched under this name",
+  ],
   ["[CF9]", "fts without a schema", table({ fts: ["a"] }), `${POSTS}.fts`, "needs a schema"],
   ["[CF9]", "fts of nothing", table({ schema: { a: { type: "text" } }, fts: [] }), `${POSTS}.fts`, "must not be empty"],
   [
@@ -303,6 +319,32 @@ const CASES: [rule: string, what: string, config: unknown, path: string, words: 
     table({ migrations: [{ version: 0, description: "a", up: "x" }] }),
     `${POSTS}.migrations.0.version`,
     "1 or more",
+  ],
+  ...[
+    "UPDATE posts SET a = 1; COMMIT",
+    "update posts set a = 1;\n-- all of it\n  commit transaction; begin;",
+    "/* ; */ END",
+    "SAVEPOINT x",
+    "; ;RELEASE x",
+    "SELECT 'it''s; ' ; ROLLBACK TO x",
+    "CREATE TRIGGER t AFTER INSERT ON posts BEGIN SELECT 1; END; BEGIN IMMEDIATE",
+    "ATTACH 'x.db' AS x",
+    "DETACH x",
+    "VACUUM",
+    "PRAGMA foreign_keys = OFF",
+  ].map((up): [string, string, unknown, string, string] => [
+    "[CF10]",
+    up,
+    table({ migrations: [{ version: 1, description: "a", up }] }),
+    `${POSTS}.migrations.0.up`,
+    "must not hold",
+  ]),
+  [
+    "[CF10]",
+    "an open quote",
+    table({ migrations: [{ version: 1, description: "a", up: "SELECT 'a" }] }),
+    `${POSTS}.migrations.0.up`,
+    "is no SQL from here on",
   ],
   [
     "[CF10]",
@@ -679,7 +721,16 @@ const EVERYTHING = {
           indexes: [{ fields: ["stars", "createdAt"], unique: true }],
           access: { read: true, insert: () => true, update: () => [], delete: false, upsert: "matching" },
           hooks: { beforeInsert: () => {}, afterDelete: () => {} },
-          migrations: [{ version: 3, description: "renames", up: "SELECT 1" }],
+          migrations: [
+            { version: 3, description: "renames", up: "SELECT 1" },
+            {
+              version: 4,
+              description: "begins nothing",
+              up: `UPDATE posts SET title = 'a; COMMIT' WHERE "begin" = 1; -- ; COMMIT
+                CREATE TEMP TRIGGER x AFTER UPDATE ON posts BEGIN DELETE FROM posts; SELECT CASE WHEN 1 THEN 2 END; END;
+                SELECT [end], \`commit\` FROM posts; /* ; ROLLBACK */ DROP TRIGGER x`,
+            },
+          ],
         },
         free: {},
       },

@@ -7,6 +7,8 @@ const isObjectMember = (name: string): boolean => name in Object.prototype || na
 const RESERVED_PREFIX = /^(_platform|sqlite_)/i;
 /** The full-text index of a table `t` is `t_fts`, and SQLite keeps it in `t_fts_data` and so on. */
 const FTS_TABLE = /_fts(_(data|idx|content|docsize|config))?$/i;
+/** What SQLite answers to as a table without being one: a table called so would stand before what filters are made of. */
+const TABLE_FUNCTION = /^(pragma_.*|jsonb?_(each|tree)|dbstat|fts3tokenize|fts4aux|fts5vocab|bytecode|tables_used)$/i;
 const AUTOMATIC_FIELDS = ["id", "createdAt", "updatedAt"];
 /** Names by which SQLite knows the row itself: a field called so would hide it from the full-text index. */
 const ROW_NAMES = new Set(["rowid", "_rowid_", "oid"]);
@@ -26,6 +28,7 @@ export const nameProblem = (name: string): string | null => identifierProblem(na
 
 export function tableNameProblem(name: string): string | null {
   if (FTS_TABLE.test(name)) return "must not end in _fts, which is how full-text indexes are called";
+  if (TABLE_FUNCTION.test(name)) return "is a name that SQLite has for a table of its own";
   return identifierProblem(name, WITHOUT_HYPHEN);
 }
 

@@ -1,6 +1,6 @@
 import { badField } from "../kernel/errors.ts";
+import { isWord, type SqlToken, splitStatements, tokenizeSql, withoutExplain } from "../kernel/sql-tokens.ts";
 import { SQL_MAX_CHARACTERS } from "./limits.ts";
-import { type SqlToken, tokenizeSql } from "./sql-tokens.ts";
 
 /** One SQL statement that may run: its text alone, and which process runs it. */
 export interface Statement {
@@ -45,42 +45,18 @@ export function parseStatement(query: unknown): Statement {
     throw badField("query", "too_long", `"query" must be at most ${SQL_MAX_CHARACTERS} characters`);
   }
   if (query.includes("\0")) throw refuse('"query" must not have a NUL character');
-  const tokens = withoutOuterSemicolons(tokenizeSql(query));
+  const [tokens = [], ...others] = splitStatements(tokenizeSql(query));
   const [first] = tokens;
   const last = tokens.at(-1);
   if (first === undefined || last === undefined) throw refuse('"query" must hold a statement');
-  const illegal = tokens.find(({ kind }) => kind === "illegal");
+  const illegal = [tokens, ...others].flat().find(({ kind }) => kind === "illegal");
   if (illegal !== undefined) throw refuse(`unrecognized token: "${query.slice(illegal.start, illegal.start + 20)}"`);
+  if (others.length > 0) throw refuse('"query" must be one statement, got several');
   const explained = withoutExplain(tokens);
-  if (isSeveral(explained)) throw refuse('"query" must be one statement, got several');
   refuseEscapes(tokens);
   // What is explained is only compiled; the same rules hold for it, so that none has to be trusted.
   const mode = modeOf(explained);
   return { sql: query.slice(first.start, last.end), mode: explained === tokens ? mode : "read" };
-}
-
-/** Empty statements before and after count for nothing. */
-function withoutOuterSemicolons(tokens: readonly SqlToken[]): SqlToken[] {
-  const isText = (token: SqlToken): boolean => token.kind !== "semicolon";
-  const from = tokens.findIndex(isText);
-  return from === -1 ? [] : tokens.slice(from, tokens.findLastIndex(isText) + 1);
-}
-
-/** The statement after EXPLAIN or EXPLAIN QUERY PLAN; the tokens themselves where there is no such word. */
-function withoutExplain(tokens: readonly SqlToken[]): readonly SqlToken[] {
-  if (!isWord(tokens[0], "explain")) return tokens;
-  const isPlan = isWord(tokens[1], "query") && isWord(tokens[2], "plan");
-  return tokens.slice(isPlan ? 3 : 1);
-}
-
-/** Whether a semicolon ends a statement before the last token. */
-function isSeveral(tokens: readonly SqlToken[]): boolean {
-  const isTrigger = isWord(tokens[0], "create") && isWord(tokens[1], "trigger");
-  return tokens.some((token, index) => {
-    if (token.kind !== "semicolon") return false;
-    // The statements inside a trigger end in semicolons of their own; the trigger itself ends after `; END`.
-    return !isTrigger || (isWord(tokens[index - 1], "end") && tokens[index - 2]?.kind === "semicolon");
-  });
 }
 
 /** Ways out of the file that can stand anywhere in a statement. Names are names in every kind of quotes. */
@@ -147,5 +123,4 @@ function wordAfterWith(rest: readonly SqlToken[]): string {
   return "";
 }
 
-const isWord = (token: SqlToken | undefined, word: string): boolean => token?.kind === "word" && token.text === word;
 const isMark = (token: SqlToken | undefined, mark: string): boolean => token?.kind === "other" && token.text === mark;

@@ -287,6 +287,33 @@ test("[DB47] a migration that fails is named and leaves the file as it was, with
   expect(values("SELECT * FROM posts")).toEqual([["a", "kept"]]);
 });
 
+for (const [how, up] of [
+  ["ends", "UPDATE posts SET title = 'changed', n = n + 100; COMMIT"],
+  [
+    "ends, begins anew and fails",
+    "UPDATE posts SET title = 'changed', n = n + 100; COMMIT; BEGIN; SELECT nope FROM posts",
+  ],
+] as const) {
+  test(`[DB56] after a migration that ${how} the transaction, the next start repairs the file`, () => {
+    const posts = table("posts", [column("title", { unique: true }), column("n", { type: "INTEGER" })], {
+      fts: { fields: ["title"], tokenize: "unicode61" },
+      indexes: [{ fields: ["n"], unique: false }],
+    });
+    migrate(posts);
+    sqlite.run("INSERT INTO posts VALUES ('a', 'words', 1)");
+    const found = indexes("posts");
+    const failing = { ...posts, migrations: [{ version: 1, description: "bad", up }] };
+    expect(() => migrate(failing)).toThrow("Migration 1 of shared.posts (bad)");
+    expect(values("PRAGMA foreign_keys")).toEqual([[1]]);
+    migrate(posts);
+    expect(indexes("posts")).toEqual(found);
+    expect(() => sqlite.run("INSERT INTO posts VALUES ('b', 'changed', 1)")).toThrow("UNIQUE");
+    sqlite.run("INSERT INTO posts VALUES ('b', 'brand new', 1)");
+    expect(values("SELECT rowid FROM posts_fts WHERE posts_fts MATCH 'changed OR new' ORDER BY 1")).toEqual([[1], [2]]);
+    expect(counts()["posts"]).toBe(1);
+  });
+}
+
 test("[DB47] a migration that leaves values of another type than declared is refused", () => {
   migrate(table("posts", [column("views")]));
   sqlite.run("INSERT INTO posts VALUES ('a', 'many')");

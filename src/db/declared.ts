@@ -11,6 +11,9 @@ import { countRows } from "./row-counts.ts";
 export { type DeclaredColumn, type DeclaredTable, SchemaMismatch } from "./declared-types.ts";
 
 const HASH_KEY = "declared_hash";
+/** Stands for the hash where a migration ended the transaction: what is in the file was written by nobody's plan. */
+const UNKNOWN_HASH = "";
+const MIGRATION_SAVEPOINT = `"_platform_migration"`;
 const CREATE_MIGRATIONS = `CREATE TABLE IF NOT EXISTS "_platform_migrations" ("table" TEXT NOT NULL, "version" INTEGER NOT NULL,
   "description" TEXT NOT NULL, PRIMARY KEY ("table", "version")) STRICT, WITHOUT ROWID`;
 
@@ -39,11 +42,22 @@ export function declaredMigration(
     sqlite.run("PRAGMA foreign_keys = OFF");
     try {
       sqlite.transaction(() => migrate(sqlite, tables, hash, options.namespace)).immediate();
+    } catch (error) {
+      if (error instanceof TransactionLost) {
+        attempt(
+          () => writeMeta(sqlite, HASH_KEY, UNKNOWN_HASH),
+          () => error,
+        );
+      }
+      throw error;
     } finally {
       sqlite.run("PRAGMA foreign_keys = ON");
     }
   };
 }
+
+/** A migration has ended the transaction of all of them, and part of what was to be undone stays. */
+class TransactionLost extends Error {}
 
 function migrate(
   sqlite: Database,
@@ -52,6 +66,7 @@ function migrate(
   namespace: string | undefined,
 ): void {
   const pathOf = (table: string) => (namespace === undefined ? table : `${namespace}.${table}`);
+  const isUnknown = readMeta(sqlite, HASH_KEY) === UNKNOWN_HASH;
   const stored = readStored(sqlite);
   const before = readTableSql(sqlite);
   const migrated = runMigrations(sqlite, tables, { stored, before, pathOf });
@@ -65,7 +80,7 @@ function migrate(
     .filter((table) => present.has(table.name))
     .map((table) => {
       const sql = present.get(table.name);
-      const isAltered = !stored.has(table.name) || sql !== before.get(table.name);
+      const isAltered = isUnknown || !stored.has(table.name) || sql !== before.get(table.name);
       const isMigrated = migrated.has(table.name);
       const input = { table, stored: stored.get(table.name) ?? null, isMigrated, isAltered };
       return planTable(sqlite, input, pathOf(table.name));
@@ -81,15 +96,16 @@ function migrate(
       (message) => new SchemaMismatch([`${pathOf(plan.table.name)}: ${message}`]),
     );
   }
+  const isStale = isUnknown || migrated.size > 0;
   for (const table of tables) {
     applyIndexes(sqlite, table);
-    applyFts(sqlite, table, { stored: stored.get(table.name) ?? null, isStale: migrated.size > 0 });
+    applyFts(sqlite, table, { stored: stored.get(table.name) ?? null, isStale });
   }
   for (const name of stored.keys()) if (!tables.some((table) => table.name === name)) dropFts(sqlite, name);
   if (planned.length > 0) assertReferences(sqlite, pathOf);
   countRows(
     sqlite,
-    (migrated.size > 0 || stored.size === 0 ? tables : added).map(({ name }) => name),
+    (isStale || stored.size === 0 ? tables : added).map(({ name }) => name),
     quote,
   );
   writeMeta(sqlite, DECLARED_KEY, JSON.stringify(tables.map(({ migrations: _, ...table }): StoredTable => table)));
@@ -153,11 +169,23 @@ function pendingMigrations(sqlite: Database, tables: readonly DeclaredTable[]): 
 
 function runMigration(sqlite: Database, migration: DeclaredMigration, path: string): void {
   const name = `Migration ${migration.version} of ${path} (${migration.description})`;
+  const isLost = (): boolean => !hasSavepoint(sqlite);
+  sqlite.run(`SAVEPOINT ${MIGRATION_SAVEPOINT}`);
   attempt(
     () => sqlite.run(migration.up),
-    (message) => new Error(`${name} failed: ${message}`),
+    (message) => new (isLost() ? TransactionLost : Error)(`${name} failed: ${message}`),
   );
-  if (!sqlite.inTransaction) throw new Error(`${name} ended the transaction that it runs in`);
+  if (isLost()) throw new TransactionLost(`${name} ended the transaction that it runs in`);
+}
+
+/** It goes with the transaction, also where another one has been begun since. */
+function hasSavepoint(sqlite: Database): boolean {
+  try {
+    sqlite.run(`RELEASE ${MIGRATION_SAVEPOINT}`);
+    return true;
+  } catch {
+    return false;
+  }
 }
 
 function assertReferences(sqlite: Database, pathOf: (table: string) => string): void {

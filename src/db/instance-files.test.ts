@@ -58,11 +58,27 @@ test("[DB26] an instance that was never written to does not exist, and asking ma
   expect(instances.exists("red")).toBe(false);
   expect(instances.get("red", { create: false })).toBeNull();
   expect(fs.existsSync(directory)).toBe(false);
-  const file = use("red");
+  use("red");
   expect(fs.existsSync(directory)).toBe(false);
-  await file.write((tx) => tx.query("INSERT INTO items VALUES ('a')").run());
+  await insert("red", "a");
+  expect(idsOf("red")).toEqual(["a"]);
   expect(instances.exists("red")).toBe(true);
   expect(instances.get("red", { create: false })).not.toBeNull();
+});
+
+test("[DB55] a write that fails or changes nothing makes no file, and leaves nothing for the next one", async () => {
+  const failing = use("red").write((tx) => {
+    tx.query("INSERT INTO items VALUES ('a')").run();
+    tx.change({ table: "items", id: "a", before: null, after: { id: "a" } });
+    throw new Error("no");
+  });
+  await expect(failing).rejects.toThrow("no");
+  const counted = await use("red").write((tx) => tx.query<{ n: number }>("SELECT count(*) AS n FROM items").get()?.n);
+  expect(counted).toBe(0);
+  expect(fs.existsSync(directory)).toBe(false);
+  await Promise.all([insert("red", "a"), insert("red", "b")]);
+  expect(idsOf("red")).toEqual(["a", "b"]);
+  expect(announced).toEqual(["red: a,b"]);
 });
 
 test("[DB26] each instance has its own records, and its changes carry its name", async () => {

@@ -5,6 +5,7 @@ import { AppError, insufficientStorage, isDiskFull } from "../kernel/errors.ts";
 import { INSTANCE_CACHE_KIB, INSTANCE_STATEMENTS_MAX, OPEN_INSTANCES_MAX } from "./limits.ts";
 import { readMeta, writeMeta } from "./meta.ts";
 import { createTemplate } from "./new-file.ts";
+import { Rehearsal } from "./rehearsal.ts";
 import type {
   Change,
   DatabaseFile,
@@ -31,7 +32,8 @@ export interface InstanceFiles {
   exists(instanceId: string): boolean;
   /**
    * The instance's file; null when there is none and `create` is false. What is returned may be kept: it opens the file
-   * at its first use, and again if that was closed in between. With `create`, the file is made at the first use.
+   * at its first use, and again if that was closed in between. With `create`, the file is made at the first use, but by
+   * no write that fails, or announces no change: `write` is tried on an empty database first, and runs again on the new file.
    */
   get(instanceId: string, options: { create: boolean }): DatabaseFile | null;
   /** Files open now. */
@@ -63,6 +65,7 @@ class Instances implements InstanceFiles {
   readonly #open = new Map<string, OpenInstance>();
   /** What a new instance begins with; made for the first of them. */
   #template: Uint8Array | null = null;
+  #rehearsal: Rehearsal | null = null;
   /** Who waits for room, in the order of arrival. */
   readonly #waiting: (() => void)[] = [];
   #closingCount = 0;
@@ -90,6 +93,17 @@ class Instances implements InstanceFiles {
   async close(): Promise<void> {
     await Promise.all([...this.#open.values()].map(({ file }) => file.close()));
     this.#open.clear();
+    this.#rehearsal?.close();
+    this.#rehearsal = null;
+  }
+
+  async write<T>(instanceId: string, work: (tx: Transaction) => Sync<T>): Promise<T> {
+    if (!this.exists(instanceId)) {
+      this.#rehearsal ??= new Rehearsal(this.#options.migrate);
+      const { result, isChange } = this.#rehearsal.run(work);
+      if (!isChange) return result;
+    }
+    return this.withRoom(instanceId, (file) => file.write(work));
   }
 
   async closeInstance(instanceId: string): Promise<void> {
@@ -226,7 +240,7 @@ class InstanceFile implements DatabaseFile {
   }
 
   write<T>(work: (tx: Transaction) => Sync<T>): Promise<T> {
-    return this.#instances.withRoom(this.#instanceId, (file) => file.write(work));
+    return this.#instances.write(this.#instanceId, work);
   }
 
   read(sql: string, params: readonly SqlValue[], options?: ReadOptions): Promise<unknown[][]> {

@@ -6,6 +6,10 @@ export function isJsonObject(value: unknown): value is JsonObject {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
+/** A member by a name that may be anybody's: what every object inherits (`toString`, `constructor`) is no member. */
+export const ownValue = <T>(object: Readonly<Record<string, T>>, name: string): T | undefined =>
+  Object.hasOwn(object, name) ? object[name] : undefined;
+
 /** Nesting that a JSON value may have: deeper ones are an attack on recursive code, not data. */
 export const JSON_DEPTH_MAX = 64;
 

@@ -3,6 +3,7 @@ import type { Filter, Rule, TableRecord } from "../config/types.ts";
 import { type AppError, forbidden, unauthorized } from "../kernel/errors.ts";
 import type { Logger } from "../kernel/logger.ts";
 import { isPromise, type MaybePromise } from "../kernel/maybe-promise.ts";
+import { copied } from "./changes.ts";
 import { type Decisions, Suspended } from "./decisions.ts";
 import { FILTER_CONDITIONS_MAX, NO_FILTER, type ParsedFilter, parseConditions } from "./filter.ts";
 import { matches } from "./filter-match.ts";
@@ -93,8 +94,7 @@ export function createDoor(deps: { logger: Logger }): Door {
       if (grant.kind !== "record") return grant.kind === "all";
       const auth = authOf(principal);
       try {
-        // Copies: what a rule does to its arguments must not be what is written.
-        const answer = decisions.ask(grant.rule, [auth, { ...record }, { ...(next ?? record) }], [record, next]);
+        const answer = decisions.ask(grant.rule, [auth, copied(record), copied(next ?? record)], [record, next]);
         return answerAbout(model, answer, record);
       } catch (cause) {
         if (cause instanceof Suspended) throw cause;

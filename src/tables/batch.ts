@@ -9,10 +9,10 @@ import { type Patch, parsePatch } from "./changes.ts";
 import { Suspended } from "./decisions.ts";
 import { FILTER_CONDITIONS_MAX, OR_CONDITIONS_MAX, type ParsedFilter, parseConditions } from "./filter.ts";
 import { matches } from "./filter-match.ts";
-import type { Mutations, WriteGrants } from "./mutations.ts";
+import { type Mutations, touch, type WriteGrants } from "./mutations.ts";
 import type { Table } from "./namespaces.ts";
 import { atOperation } from "./problems.ts";
-import { firstById, matchesOf } from "./reads.ts";
+import { firstById, matchesOf, RULE_RECORDS_MAX, tooManyToAsk } from "./reads.ts";
 import { HookRefusal, type WriteContext } from "./record-writes.ts";
 import type { Writes } from "./writes.ts";
 
@@ -33,10 +33,7 @@ export function parseBatch(body: JsonObject): BatchBody {
     if (!Array.isArray(value)) throw badField(name, "invalid_type", `${name} must be an array`);
     return value;
   };
-  for (const name of Object.keys(body)) {
-    if (!["inserts", "updates", "deletes"].includes(name))
-      throw badField(name, "unknown_field", `${name} is not a member of a batch`);
-  }
+  refuseOthers(body, ["inserts", "updates", "deletes"], { place: "", what: "a batch" });
   const [inserts, updates, deletes] = [list("inserts"), list("updates"), list("deletes")];
   const count = inserts.length + updates.length + deletes.length;
   if (count > BATCH_OPERATIONS_MAX) {
@@ -49,6 +46,7 @@ export function parseBatch(body: JsonObject): BatchBody {
     }),
     updates: updates.map((one, index) => {
       if (isJsonObject(one) && typeof one["id"] === "string" && isJsonObject(one["data"])) {
+        refuseOthers(one, ["id", "data"], { place: `updates.${index}.`, what: "an update" });
         return { id: one["id"], data: one["data"] };
       }
       throw badField(`updates.${index}`, "invalid_type", `updates.${index} must be { id, data }`);
@@ -58,6 +56,13 @@ export function parseBatch(body: JsonObject): BatchBody {
       throw badField(`deletes.${index}`, "invalid_type", `deletes.${index} must be a record id`);
     }),
   };
+}
+
+/** Errors: 400 for a member that would be dropped in silence. */
+function refuseOthers(body: JsonObject, members: readonly string[], { place, what }: { place: string; what: string }) {
+  const other = Object.keys(body).find((name) => !members.includes(name));
+  if (other === undefined) return;
+  throw badField(`${place}${other}`, "unknown_field", `${place}${other} is not a member of ${what}`);
 }
 
 /**
@@ -134,10 +139,8 @@ export interface ByFilterBody {
 export function parseByFilter(table: Table, body: JsonObject): ByFilterBody {
   const { model, validator } = table;
   const { action } = body;
-  for (const name of Object.keys(body)) {
-    if (!["action", "filter", "orFilter", "data"].includes(name))
-      throw badField(name, "unknown_field", `${name} is not a member of this request`);
-  }
+  const members = ["action", "filter", "orFilter", ...(action === "delete" ? [] : ["data"])];
+  refuseOthers(body, members, { place: "", what: action === "delete" ? "a deletion" : "this request" });
   if (action === undefined || action === null) throw badField("action", "required", "action is required");
   if (action !== "update" && action !== "delete") {
     throw badField("action", "invalid_value", `action must be update or delete, got ${JSON.stringify(action)}`);
@@ -168,10 +171,8 @@ export async function runByFilter(
   file: DatabaseFile,
   body: ByFilterBody,
 ): Promise<{ processed: number; succeeded: number }> {
-  const { model, store } = table;
-  const matching = matchesOf(model, body.filter, grants.read);
-  const found = await firstById(table, file, matching, BATCH_BY_FILTER_RECORDS_MAX);
-  const ids = found.map((record) => String(record["id"]));
+  const { store } = table;
+  const ids = await readableIds(deps.door, principal, grants.read, { table, file }, body.filter);
   return deps.writes.run(file, principal, (context) => {
     let processed = 0;
     let succeeded = 0;
@@ -179,6 +180,7 @@ export async function runByFilter(
     for (const id of ids) {
       operations.run(id, () => {
         const record = store.get(context.tx, id);
+        touch(context, table, id);
         if (record === null || !matches(body.filter, record)) return;
         if (!isReadable(deps.door, grants.read, context, table, record)) return;
         processed++;
@@ -188,6 +190,31 @@ export async function runByFilter(
     operations.finish();
     return { processed, succeeded };
   });
+}
+
+/** The first 500 by id that match and may be read; a rule that sees each record is asked about as many as a count would ask. */
+async function readableIds(
+  door: Door,
+  principal: Principal,
+  read: Grant,
+  { table, file }: { table: Table; file: DatabaseFile },
+  filter: ParsedFilter,
+): Promise<string[]> {
+  const ids: string[] = [];
+  if (read.kind === "none") return ids;
+  let { all } = filter;
+  for (let seenCount = 0; ; ) {
+    const matching = matchesOf(table.model, { all, any: filter.any }, read);
+    const found = await firstById(table, file, matching, BATCH_BY_FILTER_RECORDS_MAX);
+    seenCount += found.length;
+    if (seenCount > RULE_RECORDS_MAX) throw tooManyToAsk();
+    const answers = await Promise.all(found.map((record) => door.coversRead(read, principal, table.model, record)));
+    ids.push(...found.filter((_, index) => answers[index]).map((record) => String(record["id"])));
+    if (found.length < BATCH_BY_FILTER_RECORDS_MAX || ids.length >= BATCH_BY_FILTER_RECORDS_MAX) break;
+    const last = found.at(-1)?.["id"] ?? null;
+    all = [...filter.all, ...parseConditions(table.model, [["id", ">", last]], { name: "filter", conditionsMax: 1 })];
+  }
+  return ids.slice(0, BATCH_BY_FILTER_RECORDS_MAX);
 }
 
 /** A table without a read right at all has nothing that this caller may read. */

@@ -1,6 +1,6 @@
 import type { TableRecord } from "../config/types.ts";
 import { badRequest, type FieldProblems } from "../kernel/errors.ts";
-import type { JsonObject, JsonValue } from "../kernel/json.ts";
+import { type JsonObject, type JsonValue, ownValue } from "../kernel/json.ts";
 import { DOCUMENT_COLUMN, type TableModel } from "./model.ts";
 import { isOperator, refuse, type Validator } from "./validation.ts";
 
@@ -23,6 +23,8 @@ export function parsePatch(model: TableModel, validator: Validator, body: JsonOb
   const problems: FieldProblems = {};
   if (Object.hasOwn(body, "__proto__")) refuseProto();
   for (const [name, value] of Object.entries(body)) {
+    // What the server's own code leaves undefined is not named.
+    if (value === undefined) continue;
     if (SERVER_FIELDS.includes(name) && (model.isSchemaless || name === "id" || model.byName.has(name))) continue;
     if (!isOperator(value)) {
       values[name] = value;
@@ -52,10 +54,14 @@ function parseOperator(model: TableModel, name: string, value: JsonObject): Oper
   const column = model.byName.get(name);
   if (column === undefined && !model.isSchemaless)
     return problem("unknown_field", `${name} is not a field of this table`);
-  if (value["$op"] === "deleteField") return { kind: "deleteField" };
-  if (value["$op"] !== "increment") {
-    return problem("invalid_value", `${name}: ${JSON.stringify(value["$op"])} is not one of increment, deleteField`);
+  const operator = value["$op"];
+  const members = operator === "increment" ? ["$op", "value"] : ["$op"];
+  if (operator !== "increment" && operator !== "deleteField") {
+    return problem("invalid_value", `${name}: ${JSON.stringify(operator)} is not one of increment, deleteField`);
   }
+  const unknown = Object.keys(value).find((member) => !members.includes(member));
+  if (unknown !== undefined) return problem("unknown_field", `${name}: ${unknown} is not a member of ${operator}`);
+  if (operator === "deleteField") return { kind: "deleteField" };
   const amount = value["value"];
   if (typeof amount !== "number") return problem("invalid_type", `${name}: increment takes a number as its value`);
   if (column !== undefined && column.type !== "number" && column.type !== "integer") {
@@ -72,7 +78,7 @@ export function resolvePatch(validator: Validator, patch: Patch, stored: TableRe
   if (patch.increments.size === 0) return { ...patch.values };
   const incremented: TableRecord = {};
   for (const [name, amount] of patch.increments) {
-    const present: JsonValue = stored[name] ?? 0;
+    const present: JsonValue = ownValue(stored, name) ?? 0;
     if (typeof present !== "number") {
       return refuse({ [name]: { code: "invalid_type", message: `${name} is not a number and cannot be incremented` } });
     }
@@ -82,6 +88,16 @@ export function resolvePatch(validator: Validator, patch: Patch, stored: TableRe
   const problems = validator.ofChanges(incremented);
   if (problems !== null) refuse(problems);
   return { ...patch.values, ...incremented };
+}
+
+/** What users' code is handed: nothing that it does to its arguments is written, answered or announced. */
+export function copied(record: TableRecord): TableRecord {
+  const copy = { ...record };
+  for (const name of Object.keys(copy)) {
+    const value = copy[name];
+    if (typeof value === "object" && value !== null) copy[name] = structuredClone(value);
+  }
+  return copy;
 }
 
 /** The record as it becomes. */
@@ -100,22 +116,35 @@ export function applyChanges(
 export function withDefaults(model: TableModel, body: JsonObject, auto: { id: string; now: string }): TableRecord {
   if (Object.hasOwn(body, "__proto__")) refuseProto();
   const given = (name: string, fallback: JsonValue): JsonValue => {
-    const value = body[name];
+    const value = ownValue(body, name);
     return value === undefined ? fallback : value;
+  };
+  const addUndeclared = (record: TableRecord): void => {
+    for (const name of Object.keys(body)) {
+      const value = body[name];
+      if (value !== undefined && !model.byName.has(name)) record[name] = value;
+    }
   };
   const record: TableRecord = {};
   for (const { name, field } of model.columns) {
     if (field !== null) record[name] = given(name, field.default ?? (field.onUpdate === "now" ? auto.now : null));
     else if (name === "id") record[name] = given(name, auto.id);
     else if (name !== DOCUMENT_COLUMN) record[name] = given(name, auto.now);
-    else for (const own of Object.keys(body)) if (!model.byName.has(own)) record[own] = given(own, null);
+    else addUndeclared(record);
   }
-  if (!model.isSchemaless)
-    for (const name of Object.keys(body)) if (!model.byName.has(name)) record[name] = given(name, null);
+  if (!model.isSchemaless) addUndeclared(record);
   return record;
 }
 
 /** Assigning to this name would set an object's prototype instead of a field. */
 function refuseProto(): never {
   return refuse(Object.fromEntries([["__proto__", { code: "unknown_field", message: "__proto__ cannot be a field" }]]));
+}
+
+/** `updatedAt` and the fields that take the time of each change. */
+export function serverChanges(model: TableModel, now: string): TableRecord {
+  const changes: TableRecord = {};
+  for (const { name, field } of model.columns) if (field?.onUpdate === "now") changes[name] = now;
+  if (model.hasUpdatedAt) changes["updatedAt"] = now;
+  return changes;
 }

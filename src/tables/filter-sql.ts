@@ -9,8 +9,11 @@ export interface SqlCondition {
   params: SqlValue[];
 }
 
-/** null when the filter keeps everything. Columns are written with `alias` before them. */
-export function filterToSql(filter: ParsedFilter, alias = ""): SqlCondition | null {
+/**
+ * null when the filter keeps everything. Columns are written with `alias` before them, the table's name or another and a
+ * dot: within `json_each` a bare one would be its own `value`, `key` or `type`.
+ */
+export function filterToSql(filter: ParsedFilter, alias: string): SqlCondition | null {
   const parts = filter.all.map((condition) => conditionToSql(condition, alias));
   if (filter.any.length > 0)
     parts.push(
@@ -88,7 +91,12 @@ function placeOf(field: FieldPath, alias: string): TypedPlace {
   };
 }
 
-const ELEMENT: TypedPlace = { type: { sql: "element.type", params: [] }, value: { sql: "element.value", params: [] } };
+/** No table is called so: names do not begin with `_platform`. */
+const ELEMENT_NAME = "_platform_element";
+const ELEMENT: TypedPlace = {
+  type: { sql: `${ELEMENT_NAME}.type`, params: [] },
+  value: { sql: `${ELEMENT_NAME}.value`, params: [] },
+};
 
 function jsonToSql(condition: Condition, alias: string): SqlCondition {
   const place = placeOf(condition.field, alias);
@@ -159,7 +167,7 @@ function jsonContains(field: FieldPath, alias: string, value: JsonValue): SqlCon
   const substring = typeof value === "string";
   return {
     sql:
-      `CASE json_type(${column}, ?) WHEN 'array' THEN EXISTS (SELECT 1 FROM json_each(${column}, ?) AS element WHERE ${element.sql})` +
+      `CASE json_type(${column}, ?) WHEN 'array' THEN EXISTS (SELECT 1 FROM json_each(${column}, ?) AS ${ELEMENT_NAME} WHERE ${element.sql})` +
       `${substring ? ` WHEN 'text' THEN instr(json_extract(${column}, ?), ?) > 0` : ""} ELSE 0 END`,
     params: [
       field.jsonPath,

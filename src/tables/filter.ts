@@ -1,6 +1,6 @@
 import type { FilterOperator } from "../config/types.ts";
-import { badField, badRequest } from "../kernel/errors.ts";
-import type { JsonValue } from "../kernel/json.ts";
+import { badField } from "../kernel/errors.ts";
+import { isTextWithinDepth, JSON_DEPTH_MAX, type JsonValue } from "../kernel/json.ts";
 import { type FieldPath, resolveField } from "./field-path.ts";
 import type { TableModel } from "./model.ts";
 
@@ -51,6 +51,9 @@ export function parseFilterText(
   options: { name: string; conditionsMax: number },
 ): Condition[] {
   if (text === null || text === "") return [];
+  if (!isTextWithinDepth(text)) {
+    throw badField(options.name, "invalid_value", `${options.name} nests deeper than ${JSON_DEPTH_MAX} levels`);
+  }
   let value: unknown;
   try {
     value = JSON.parse(text);
@@ -100,7 +103,7 @@ function checkValue(field: FieldPath, operator: FilterOperator, value: JsonValue
     );
   };
   if (typeof value === "string" && !value.isWellFormed())
-    throw badRequest(`${name}: the text holds half of a surrogate pair`);
+    throw badField(name, "invalid_value", `${name}: the text holds half of a surrogate pair`);
   if (value === null) {
     if (operator !== "==" && operator !== "!=" && !(operator === "contains" && field.isJson))
       wrong("a value that is not null");

@@ -12,8 +12,8 @@ type Dynamic = Namespace & { kind: "dynamic" };
 export interface InstanceDoor {
   /** null: not written to yet, so there is nothing in it. Errors: 400 for the id's form, 401/403 by `open`. */
   open(principal: Principal, namespace: Dynamic, instanceId: string | null): MaybePromise<DatabaseFile | null>;
-  /** The function returned makes the file if need be. Errors: as `open`, with `create` for a new instance. */
-  openForWriting(principal: Principal, namespace: Dynamic, instanceId: string | null): MaybePromise<() => DatabaseFile>;
+  /** A new instance's file is made by its first write that changes something. Errors: as `open`, with `create` for that. */
+  openForWriting(principal: Principal, namespace: Dynamic, instanceId: string | null): MaybePromise<DatabaseFile>;
 }
 
 /** Nothing in an id can leave the directory, and none is taken for the path's own `tables`. */
@@ -60,7 +60,7 @@ export function createInstanceDoor(deps: { logger: Logger }): InstanceDoor {
     openForWriting(principal, namespace, instanceId) {
       const id = checkedId(instanceId);
       const exists = namespace.instances.exists(id);
-      return chain(demand(principal, allows(principal, namespace, exists ? "open" : "create", id)), () => () => {
+      return chain(demand(principal, allows(principal, namespace, exists ? "open" : "create", id)), () => {
         const file = namespace.instances.get(id, { create: true });
         if (file === null) throw new Error(`instance ${id} was not made`);
         return file;

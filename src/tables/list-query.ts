@@ -10,6 +10,8 @@ import { parseSort, type Sort } from "./sort.ts";
 /** Decisions 4. */
 export const LIMIT_DEFAULT = 100;
 export const LIMIT_MAX = 1_000;
+/** Pages and records that can be stepped over. */
+const POSITION_MAX = 999_999_999_999_999;
 
 export type Paging =
   | { mode: "first" }
@@ -72,11 +74,11 @@ export function parseFilters(model: TableModel, query: Parameters): ParsedFilter
 /** `limit`, or its alias `perPage`; more than the most counts as the most. */
 export function parseLimit(query: Parameters): number {
   const name = query.get("limit") === null ? "perPage" : "limit";
-  return Math.min(wholeOr(query, name, { min: 1, fallback: LIMIT_DEFAULT }), LIMIT_MAX);
+  return Math.min(wholeOr(query, name, { min: 1, max: Number.POSITIVE_INFINITY, fallback: LIMIT_DEFAULT }), LIMIT_MAX);
 }
 
 export function parseOffset(query: Parameters): number {
-  return wholeOr(query, "offset", { min: 0, fallback: 0 });
+  return wholeOr(query, "offset", { min: 0, max: POSITION_MAX, fallback: 0 });
 }
 
 function parsePaging(query: Parameters, sort: Sort): Paging {
@@ -88,7 +90,7 @@ function parsePaging(query: Parameters, sort: Sort): Paging {
   }
   const [mode] = given;
   if (mode === "page") {
-    const page = wholeOr(query, "page", { min: 1, fallback: 1 });
+    const page = wholeOr(query, "page", { min: 1, max: POSITION_MAX, fallback: 1 });
     return { mode: "offset", offset: (page - 1) * parseLimit(query) };
   }
   if (mode === "offset") return { mode: "offset", offset: parseOffset(query) };
@@ -98,11 +100,12 @@ function parsePaging(query: Parameters, sort: Sort): Paging {
   return { mode: "first" };
 }
 
-function wholeOr(query: Parameters, name: string, bounds: { min: number; fallback: number }): number {
+function wholeOr(query: Parameters, name: string, bounds: { min: number; max: number; fallback: number }): number {
   const text = query.get(name);
   if (text === null) return bounds.fallback;
-  if (!/^-?\d{1,15}$/.test(text)) throw badField(name, "invalid_type", `${name} must be a whole number, got "${text}"`);
+  if (!/^-?\d+$/.test(text)) throw badField(name, "invalid_type", `${name} must be a whole number, got "${text}"`);
   const value = Number(text);
+  if (value > bounds.max) throw badField(name, "too_large", `${name} must be at most ${bounds.max}, got "${text}"`);
   if (value < bounds.min) throw badField(name, "too_small", `${name} must be at least ${bounds.min}, got ${value}`);
   return value;
 }

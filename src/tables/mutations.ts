@@ -1,13 +1,13 @@
 import type { TableRecord } from "../config/types.ts";
 import { notFound } from "../kernel/errors.ts";
-import type { JsonObject } from "../kernel/json.ts";
+import { type JsonObject, type JsonValue, ownValue } from "../kernel/json.ts";
 import { type Door, denied, type Grant } from "./access.ts";
 import { applyChanges, type Patch, parsePatch, resolvePatch } from "./changes.ts";
 import { pick } from "./list-query.ts";
 import type { Column } from "./model.ts";
 import type { Table } from "./namespaces.ts";
 import type { RecordWrites, WriteContext } from "./record-writes.ts";
-import { isOperator, refuse } from "./validation.ts";
+import { idProblem, isOperator, refuse } from "./validation.ts";
 
 /** The grants a write needs, asked once before the request's form is examined. */
 export interface WriteGrants {
@@ -44,6 +44,7 @@ export function createMutations(deps: { door: Door; writes: RecordWrites }): Mut
   /** The stored record, if it exists for this caller. Errors: 404, or 401 where a rule would have looked at it. */
   const find = (context: WriteContext, grants: WriteGrants, table: Table, id: string, grant: Grant): TableRecord => {
     const record = table.store.get(context.tx, id);
+    touch(context, table, id);
     const isHidden =
       record !== null && grants.read.kind === "filter" && !covers(context, grants.read, table, { record });
     if (record !== null && !isHidden) return record;
@@ -89,9 +90,11 @@ export function createMutations(deps: { door: Door; writes: RecordWrites }): Mut
 
     upsert(context, grants, table, body, { target, index }) {
       refuseOperators(body);
-      const isMatching = table.model.config.access?.upsert === "matching";
-      const wanted = body[target.name];
-      const stored = wanted === undefined || wanted === null ? null : table.store.getBy(context.tx, target, wanted);
+      // A scope is no rule: it names what its key may do.
+      const isMatching = table.model.config.access?.upsert === "matching" || context.principal.kind === "serviceKey";
+      const wanted = ownValue(body, target.name) ?? null;
+      checkTarget(table, target, wanted);
+      const stored = wanted === null ? null : table.store.getBy(context.tx, target, wanted);
       if (stored === null) {
         const record = writes.prepare(context, table, body, index);
         // There is no stored record that an update rule could look at: only one that allows all of them speaks here.
@@ -99,6 +102,7 @@ export function createMutations(deps: { door: Door; writes: RecordWrites }): Mut
         if (!covers(context, grants.insert, table, { record }) && !byUpdate) throw denied(context.principal);
         return { record: writes.insert(context, table, record), isNew: true };
       }
+      touch(context, table, String(stored["id"]));
       const patch = parsePatch(table.model, table.validator, body);
       const changes = resolvePatch(table.validator, patch, stored);
       const next = applyChanges(table.model, stored, changes, patch.deletions);
@@ -110,6 +114,17 @@ export function createMutations(deps: { door: Door; writes: RecordWrites }): Mut
       return { record: shown(context, grants, table, { record, patch }), isNew: false };
     },
   };
+}
+
+/** The record is one of those that this write is about. */
+export const touch = ({ touched }: WriteContext, { model }: Table, id: string): void => {
+  touched.add(`${model.name} ${id}`);
+};
+
+/** What would find a record by another value than it says (5 and "5") finds none. Errors: 400. */
+function checkTarget({ validator }: Table, { name }: Column, wanted: JsonValue): void {
+  const problem = name === "id" ? idProblem(wanted) : ownValue(validator.ofChanges({ [name]: wanted }) ?? {}, name);
+  if (problem !== null && problem !== undefined) refuse({ [name]: problem });
 }
 
 /** Operators change what is stored; an insert has nothing stored yet, and an upsert may be one. Errors: 400. */

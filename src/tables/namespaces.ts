@@ -1,4 +1,4 @@
-import { mkdirSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import type { NamespaceConfig } from "../config/types.ts";
 import {
@@ -47,6 +47,7 @@ export function openNamespaces(deps: {
   const namespaces = new Map<string, Namespace>();
   mkdirSync(deps.directory, { recursive: true });
   for (const [name, config] of Object.entries(deps.databases)) {
+    refuseOtherKind(deps.directory, name, config);
     const models = compileTables(name, config.tables);
     const tables = new Map<string, Table>();
     for (const model of models.values()) {
@@ -76,4 +77,22 @@ export function openNamespaces(deps: {
     }
   }
   return namespaces;
+}
+
+/** Its records would be out of reach, with nothing said: the two kinds keep them in different places. */
+function refuseOtherKind(directory: string, name: string, { instance }: NamespaceConfig): void {
+  const file = join(directory, `${name}.db`);
+  const folder = join(directory, name);
+  if (instance === true && existsSync(file)) {
+    throw new Error(
+      `databases.${name}: instance: true is declared, and ${file} holds the records of a namespace without it. ` +
+        "Take instance: true away again, or move that file out of the data directory",
+    );
+  }
+  if (instance !== true && existsSync(folder) && readdirSync(folder).some((entry) => entry.endsWith(".db"))) {
+    throw new Error(
+      `databases.${name}: is declared without instance: true, and ${folder} holds the files of its instances. ` +
+        "Declare instance: true again, or move that folder out of the data directory",
+    );
+  }
 }

@@ -21,7 +21,7 @@ function notUnique(fields: readonly string[]): AppError {
 }
 
 function checkFailed(model: TableModel, expression: string): AppError {
-  const column = model.columns.find((one) => one.field?.check !== undefined && expression.includes(one.field.check));
+  const column = model.columns.find((one) => one.field?.check?.trim() === expression);
   const message = `The record breaks a condition of this table: ${column?.field?.check ?? expression}`;
   return badRequest(message, column === undefined ? {} : { [column.name]: { code: "check_failed", message } });
 }

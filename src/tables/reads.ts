@@ -2,7 +2,7 @@ import type { Principal } from "../access/principal.ts";
 import type { ListResult } from "../config/app-access.ts";
 import type { TableRecord } from "../config/types.ts";
 import type { DatabaseFile } from "../db/index.ts";
-import { badRequest, forbidden, notFound, unauthorized } from "../kernel/errors.ts";
+import { type AppError, badRequest, forbidden, notFound, unauthorized } from "../kernel/errors.ts";
 import { chain, isPromise, type MaybePromise } from "../kernel/maybe-promise.ts";
 import { type Door, denied, type Grant } from "./access.ts";
 import { encodeCursor } from "./cursor.ts";
@@ -15,8 +15,11 @@ import type { TableModel } from "./model.ts";
 import type { Table } from "./namespaces.ts";
 import { beyond, parseSort } from "./sort.ts";
 
-/** Matches that a count looks at one by one, where the read rule wants to see each. Decisions 3. */
-const RULE_COUNT_MAX = 10_000;
+/** Matches that a count, or a batch by filter, looks at one by one, where the read rule wants to see each. Decisions 3. */
+export const RULE_RECORDS_MAX = 10_000;
+
+export const tooManyToAsk = (): AppError =>
+  badRequest(`The read rule looks at each record, and more than ${RULE_RECORDS_MAX} match; narrow the filter`);
 
 /** A table in its file; null where the instance has not been written to yet. */
 export interface Source {
@@ -35,7 +38,7 @@ export interface Reads {
 }
 
 /** The conditions of a request with the read rule's own filter, as one WHERE. */
-export function whereOf(filter: ParsedFilter, grant: Grant, alias = ""): SqlCondition | null {
+export function whereOf(filter: ParsedFilter, grant: Grant, alias: string): SqlCondition | null {
   const parts = [filterToSql(filter, alias), grant.kind === "filter" ? filterToSql(grant.filter, alias) : null];
   const present = parts.filter((part) => part !== null);
   return present.length === 0 ? null : join(present, "AND");
@@ -119,12 +122,8 @@ export function createReads(deps: { door: Door }): Reads {
       if (file === null) return { total: 0 };
       const matches = matchesOf(table.model, filter, granted);
       if (granted.kind !== "record") return { total: await table.store.count(file, matches) };
-      const records = await firstById(table, file, matches, RULE_COUNT_MAX + 1);
-      if (records.length > RULE_COUNT_MAX) {
-        throw badRequest(
-          `The read rule looks at each record, and more than ${RULE_COUNT_MAX} match; narrow the filter`,
-        );
-      }
+      const records = await firstById(table, file, matches, RULE_RECORDS_MAX + 1);
+      if (records.length > RULE_RECORDS_MAX) throw tooManyToAsk();
       await allReadable(principal, source, granted, records);
       return { total: records.length };
     });
@@ -135,7 +134,8 @@ export function createReads(deps: { door: Door }): Reads {
 /** What a request and the rule's own filter keep. */
 export function matchesOf(model: TableModel, filter: ParsedFilter, grant: Grant): Matches {
   const conditions = conditionsOf(filter, grant);
-  return { where: whereOf(filter, grant), index: conditions === null ? null : coveringIndex(model, conditions) };
+  const index = conditions === null ? null : coveringIndex(model, conditions);
+  return { where: whereOf(filter, grant, `${model.sql}.`), index };
 }
 
 /** What all has to hold; null where there are alternatives beside. */

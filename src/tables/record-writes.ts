@@ -3,9 +3,9 @@ import type { AppAccess } from "../config/app-access.ts";
 import type { TableHooks, TableRecord } from "../config/types.ts";
 import type { Transaction } from "../db/index.ts";
 import { AppError } from "../kernel/errors.ts";
-import type { JsonObject } from "../kernel/json.ts";
+import { type JsonObject, ownValue } from "../kernel/json.ts";
 import type { Door } from "./access.ts";
-import { applyChanges, withDefaults } from "./changes.ts";
+import { applyChanges, copied, serverChanges, withDefaults } from "./changes.ts";
 import { type Decisions, Suspended } from "./decisions.ts";
 import type { TableModel } from "./model.ts";
 import type { Table } from "./namespaces.ts";
@@ -22,6 +22,8 @@ export interface WriteContext {
   now: string;
   /** An id for the n-th record without one; the same when the write is run again. */
   newId(index: number): string;
+  /** The stored records that it is about: those whose turn it waits for when a rule has to be awaited. */
+  touched: Set<string>;
   /** Work for after the commit. Forgotten when the write is run again. */
   afterCommit: ((app: AppAccess) => unknown)[];
 }
@@ -66,7 +68,7 @@ export function createRecordWrites(deps: {
       let record = prepared;
       const before = hook(table, "beforeInsert");
       if (before !== undefined) {
-        const args: Parameters<typeof before> = [authOf(principal), { ...record }, deps.app()];
+        const args: Parameters<typeof before> = [authOf(principal), copied(record), deps.app()];
         // A hook that stumbles over what is missing: the client is told what that is.
         const replaced = asked(() => decisions.ask(before, args, record), {
           beforeRefusal: () => validated(table, prepared, { isFinal: true }),
@@ -80,20 +82,26 @@ export function createRecordWrites(deps: {
       constrained(table, () => table.store.insert(tx, record));
       tx.change({ table: table.model.name, id: String(record["id"]), before: null, after: record });
       const after = hook(table, "afterInsert");
-      if (after !== undefined) context.afterCommit.push((app) => after(record, app));
+      if (after !== undefined) context.afterCommit.push((app) => after(copied(record), app));
       return record;
     },
 
-    update(context, table, stored, { changes: wanted, deletions }) {
+    update(context, table, stored, { changes: wanted, deletions: asDeleted }) {
       const { tx, principal, decisions, now } = context;
       const { model, store } = table;
       const id = String(stored["id"]);
       let changes = wanted;
+      let deletions = asDeleted;
       const before = hook(table, "beforeUpdate");
       if (before !== undefined) {
-        const args: Parameters<typeof before> = [authOf(principal), { ...stored }, { ...changes }, deps.app()];
-        const replaced = asked(() => decisions.ask(before, args, [stored, changes]));
-        if (replaced !== undefined && replaced !== null) changes = changesOf(table, replaced);
+        // A key that goes is a null among the changes, as in a table with a schema.
+        const shown = { ...changes, ...Object.fromEntries(deletions.map((name) => [name, null])) };
+        const args: Parameters<typeof before> = [authOf(principal), copied(stored), copied(shown), deps.app()];
+        const replaced = asked(() => decisions.ask(before, args, [stored, shown]));
+        if (replaced !== undefined && replaced !== null) {
+          changes = changesOf(table, replaced);
+          deletions = model.isSchemaless ? deletions.filter((name) => ownValue(changes, name) === null) : [];
+        }
       }
       changes = { ...changes, ...serverChanges(model, now) };
       const next = applyChanges(model, stored, changes, deletions);
@@ -102,19 +110,19 @@ export function createRecordWrites(deps: {
       constrained(table, () => store.update(tx, id, changes, next));
       tx.change({ table: model.name, id, before: stored, after: next });
       const after = hook(table, "afterUpdate");
-      if (after !== undefined) context.afterCommit.push((app) => after(next, stored, app));
+      if (after !== undefined) context.afterCommit.push((app) => after(copied(next), copied(stored), app));
       return next;
     },
 
     delete(context, table, stored) {
-      const { tx, principal, decisions } = context;
+      const { principal, decisions } = context;
       const before = hook(table, "beforeDelete");
       if (before !== undefined) {
-        asked(() => decisions.ask(before, [authOf(principal), { ...stored }, deps.app()], stored));
+        asked(() => decisions.ask(before, [authOf(principal), copied(stored), deps.app()], stored));
       }
-      constrained(table, () => references.delete(tx, table, stored));
+      constrained(table, () => references.delete(context, table, stored));
       const after = hook(table, "afterDelete");
-      if (after !== undefined) context.afterCommit.push((app) => after(stored, app));
+      if (after !== undefined) context.afterCommit.push((app) => after(copied(stored), app));
     },
   };
 }
@@ -155,16 +163,10 @@ function validated(table: Table, record: TableRecord, { isFinal }: { isFinal: bo
 
 /** What a hook returned as the changes to write. Errors: 400 where they do not fit. */
 function changesOf(table: Table, replaced: TableRecord): TableRecord {
-  const { id: _id, createdAt: _createdAt, updatedAt: _updatedAt, ...changes } = replaced;
+  const { id: _id, createdAt: _createdAt, updatedAt: _updatedAt, ...named } = replaced;
+  // What is undefined is not named.
+  const changes: TableRecord = Object.fromEntries(Object.entries(named).filter(([, value]) => value !== undefined));
   const problems = table.validator.ofChanges(changes);
   if (problems !== null) refuse(problems);
-  return changes;
-}
-
-/** `updatedAt` and the fields that take the time of each change. */
-function serverChanges(model: TableModel, now: string): TableRecord {
-  const changes: TableRecord = {};
-  for (const { name, field } of model.columns) if (field?.onUpdate === "now") changes[name] = now;
-  if (model.hasUpdatedAt) changes["updatedAt"] = now;
   return changes;
 }

@@ -1,14 +1,11 @@
 import type { TableRecord } from "../config/types.ts";
 import type { Transaction } from "../db/index.ts";
-import { conflict } from "../kernel/errors.ts";
 import type { Door } from "./access.ts";
+import { deleteCascading, referred } from "./cascade.ts";
 import type { ReferenceEdge, TableModel } from "./model.ts";
 import type { Table } from "./namespaces.ts";
 import type { WriteContext } from "./record-writes.ts";
 import { refuse } from "./validation.ts";
-
-/** Records that one delete may take with it; more is a job for several requests. */
-const CASCADE_RECORDS_MAX = 10_000;
 
 /** References between the tables of a namespace. The file's foreign keys stand behind them; here they get their names. */
 export interface References {
@@ -20,7 +17,7 @@ export interface References {
   /** Errors: 409 when a value that others refer to would be renamed away under them. */
   checkReferred(tx: Transaction, table: Table, stored: TableRecord, next: TableRecord): void;
   /** Deletes a record with what refers to it, by `onDelete`. Errors: 409 by `restrict`, or for too many. Decisions 4. */
-  delete(tx: Transaction, table: Table, stored: TableRecord): void;
+  delete(context: WriteContext, table: Table, stored: TableRecord): void;
 }
 
 /** `stored`: null for a new record. `asked`: the fields as they were before a hook; `next`: what is written. */
@@ -42,38 +39,6 @@ export function createReferences(deps: { tableOf(model: TableModel): Table; door
   const isReferred = (tx: Transaction, edge: ReferenceEdge, value: NonNullable<TableRecord[string]>): boolean => {
     const { store } = tableOf(edge.from);
     return store.exists(tx, edge.column, store.codec.toValue(edge.column, value));
-  };
-
-  const deleteRecord = (tx: Transaction, table: Table, stored: TableRecord, budget: Budget): void => {
-    spend(budget);
-    for (const edge of table.model.incoming) release(tx, edge, stored, budget);
-    const id = String(stored["id"]);
-    // A cycle of references may have come round to this record already.
-    if (table.store.get(tx, id) === null) return;
-    table.store.delete(tx, id);
-    tx.change({ table: table.model.name, id, before: stored, after: null });
-  };
-
-  const release = (tx: Transaction, edge: ReferenceEdge, stored: TableRecord, budget: Budget): void => {
-    const value = stored[edge.toColumn.name] ?? null;
-    if (value === null) return;
-    const { model, store } = tableOf(edge.from);
-    const found = store
-      .referring(tx, edge.column, store.codec.toValue(edge.column, value), CASCADE_RECORDS_MAX + 1)
-      .filter((record) => edge.from !== edge.to || record["id"] !== stored["id"]);
-    if (found.length > 0 && edge.onDelete === "restrict") throw referred(edge);
-    for (const record of found) {
-      const id = String(record["id"]);
-      if (edge.onDelete === "cascade") {
-        if (store.get(tx, id) !== null) deleteRecord(tx, tableOf(edge.from), record, budget);
-        continue;
-      }
-      spend(budget);
-      const changes = { [edge.column.name]: null };
-      const next = { ...record, ...changes };
-      store.update(tx, id, changes, next);
-      tx.change({ table: model.name, id, before: record, after: next });
-    }
   };
 
   return {
@@ -98,18 +63,6 @@ export function createReferences(deps: { tableOf(model: TableModel): Table; door
         if (old !== null && old !== next[edge.toColumn.name] && isReferred(tx, edge, old)) throw referred(edge);
       }
     },
-    delete: (tx, table, stored) => deleteRecord(tx, table, stored, { records: CASCADE_RECORDS_MAX }),
+    delete: (context, table, stored) => deleteCascading({ tx: context.tx, now: context.now, tableOf }, table, stored),
   };
 }
-
-interface Budget {
-  records: number;
-}
-
-function spend(budget: Budget): void {
-  if (budget.records-- > 0) return;
-  throw conflict(`This would change more than ${CASCADE_RECORDS_MAX} records that refer to it`);
-}
-
-const referred = (edge: ReferenceEdge) =>
-  conflict(`Records of ${edge.from.name} refer to this one by ${edge.column.name}`);

@@ -56,7 +56,13 @@ export function createSearch(deps: { reads: Reads }): Search {
   };
 }
 
-/** Every match: its rowid `r`, and its rank `k` where the best come first. */
+/** What stands beside the declared names in a statement; none of them begins with `_platform`. */
+const FOUND = "_platform_found";
+const PAGE = "_platform_page";
+const ROW = "_platform_row";
+const RANK = "_platform_rank";
+
+/** Every match: its rowid, and its rank where the best come first. */
 function foundSql(
   model: TableModel,
   plan: SearchPlan,
@@ -73,7 +79,7 @@ function foundSql(
       ? `${model.sql} AS t`
       : `${fts} AS f${needsTable ? ` JOIN ${model.sql} AS t ON t.rowid = f.rowid` : ""}`;
   return {
-    sql: `SELECT ${plan.match === null ? "t" : "f"}.rowid AS r, ${rank} AS k FROM ${from} WHERE ${where.sql}`,
+    sql: `SELECT ${plan.match === null ? "t" : "f"}.rowid AS ${ROW}, ${rank} AS ${RANK} FROM ${from} WHERE ${where.sql}`,
     params: where.params,
   };
 }
@@ -88,25 +94,27 @@ function pageSql(
   found: SqlCondition,
   { sort, limit, offset }: { sort: Sort | null; limit: number; offset: number },
 ): SqlCondition {
-  const order = sort === null ? { sql: 'k, t."id"', params: [] } : orderBy(sort, { reverse: false, alias: "t." });
-  const edge = `SELECT k FROM found ORDER BY k LIMIT 1 OFFSET ${offset + limit - 1}`;
-  const within = sort === null ? ` WHERE k <= ifnull((${edge}), 9e999)` : "";
+  const orderIn = (cte: string) =>
+    sort === null ? { sql: `${cte}.${RANK}, t."id"`, params: [] } : orderBy(sort, { reverse: false, alias: "t." });
+  const [inFound, inPage] = [orderIn(FOUND), orderIn(PAGE)];
+  const edge = `SELECT ${RANK} FROM ${FOUND} ORDER BY ${RANK} LIMIT 1 OFFSET ${offset + limit - 1}`;
+  const within = sort === null ? ` WHERE ${FOUND}.${RANK} <= ifnull((${edge}), 9e999)` : "";
+  const joined = (cte: string): string => `${cte} CROSS JOIN ${model.sql} AS t ON t.rowid = ${cte}.${ROW}`;
   const columns = model.columns.map((column) => `t.${column.sql}`);
   const highlights = plan.highlights.map((one) => one.sql);
   const isHighlighted = plan.match !== null && highlights.length > 0;
   return {
     sql:
-      `WITH found AS MATERIALIZED (${found.sql}), ` +
-      `page AS MATERIALIZED (SELECT k, r FROM found CROSS JOIN ${model.sql} AS t ON t.rowid = r${within} ORDER BY ${order.sql} LIMIT ${limit} OFFSET ${offset}) ` +
-      `SELECT ${["(SELECT count(*) FROM found)", ...columns, ...highlights].join(", ")} ` +
-      `FROM page CROSS JOIN ${model.sql} AS t ON t.rowid = page.r` +
-      `${isHighlighted ? ` CROSS JOIN ${plan.fts} AS f ON f.rowid = page.r AND ${plan.match?.sql}` : ""} ORDER BY ${order.sql}`,
+      `WITH ${FOUND} AS MATERIALIZED (${found.sql}), ` +
+      `${PAGE} AS MATERIALIZED (SELECT ${FOUND}.* FROM ${joined(FOUND)}${within} ORDER BY ${inFound.sql} LIMIT ${limit} OFFSET ${offset}) ` +
+      `SELECT ${[`(SELECT count(*) FROM ${FOUND})`, ...columns, ...highlights].join(", ")} FROM ${joined(PAGE)}` +
+      `${isHighlighted ? ` CROSS JOIN ${plan.fts} AS f ON f.rowid = ${PAGE}.${ROW} AND ${plan.match?.sql}` : ""} ORDER BY ${inPage.sql}`,
     params: [
       ...found.params,
-      ...order.params,
+      ...inFound.params,
       ...plan.highlights.flatMap((one) => one.params),
       ...(isHighlighted ? (plan.match?.params ?? []) : []),
-      ...order.params,
+      ...inPage.params,
     ],
   };
 }

@@ -5,7 +5,7 @@ import type { TableRecord } from "../config/types.ts";
 import type { Clock } from "../kernel/clock.ts";
 import { badField, notFound } from "../kernel/errors.ts";
 import type { Ids } from "../kernel/ids.ts";
-import type { JsonObject } from "../kernel/json.ts";
+import { type JsonObject, ownValue } from "../kernel/json.ts";
 import type { Logger } from "../kernel/logger.ts";
 import { chain, type MaybePromise } from "../kernel/maybe-promise.ts";
 import { createDoor, denied } from "./access.ts";
@@ -103,7 +103,7 @@ function createTableWrites({ sources, writes, mutations }: WriteDeps): TableWrit
       const { table, file } = await sources.forInserting(principal, address);
       const grants = await writes.grants(principal, table.model, ["insert"]);
       const value = await body();
-      return writes.run(file(), principal, (context) => mutations.insert(context, grants, table, value, 0));
+      return writes.run(file, principal, (context) => mutations.insert(context, grants, table, value, 0));
     },
 
     async upsert(principal, address, body, { conflictTarget }) {
@@ -117,7 +117,7 @@ function createTableWrites({ sources, writes, mutations }: WriteDeps): TableWrit
       }
       checkTarget(value, conflictTarget);
       const options = { target, index: 0 };
-      return writes.run(file(), principal, (context) => mutations.upsert(context, grants, table, value, options));
+      return writes.run(file, principal, (context) => mutations.upsert(context, grants, table, value, options));
     },
 
     async update(principal, address, id, body) {
@@ -146,12 +146,9 @@ function missing(principal: Principal, address: TableAddress, grants: WriteGrant
 
 /** Errors: 400 for a body without the value that decides. */
 function checkTarget(body: JsonObject, conflictTarget: string): void {
-  const value = body[conflictTarget];
+  const value = ownValue(body, conflictTarget);
   if (value === undefined || value === null) {
     throw badField(conflictTarget, "required", `${conflictTarget} is required to upsert`);
-  }
-  if (typeof value === "object" && !Object.hasOwn(value, "$op")) {
-    throw badField(conflictTarget, "invalid_type", `${conflictTarget} must be text or a number`);
   }
 }
 
@@ -168,7 +165,7 @@ function createTableBatches({
       await writes.grants(principal, table.model, ["insert", "update", "delete"], { either: true });
       const parsed = parseBatch(await body());
       const grants = await batchGrants(writes, principal, table, parsed, options);
-      return writes.run(file(), principal, (context) => runBatch(mutations, context, grants, table, parsed, options));
+      return writes.run(file, principal, (context) => runBatch(mutations, context, grants, table, parsed, options));
     },
 
     async batchByFilter(principal, address, body) {

@@ -13,8 +13,8 @@ export interface Sources {
   find(address: TableAddress, options?: { anyInstance: boolean }): { namespace: Namespace; table: Table };
   /** The file is null where the instance has not been written to. Errors: as `find`, and by the instance's rules. */
   forReading(principal: Principal, address: TableAddress): MaybePromise<Source>;
-  /** The file is made when it is asked for: after the rules that need no record, and the request's form, have passed. */
-  forInserting(principal: Principal, address: TableAddress): MaybePromise<{ table: Table; file: () => DatabaseFile }>;
+  /** An instance that is not there is made by its first write that changes something. */
+  forInserting(principal: Principal, address: TableAddress): MaybePromise<{ table: Table; file: DatabaseFile }>;
 }
 
 export function createSources(deps: { namespaces: ReadonlyMap<string, Namespace>; instances: InstanceDoor }): Sources {
@@ -38,7 +38,7 @@ export function createSources(deps: { namespaces: ReadonlyMap<string, Namespace>
     },
     forInserting(principal, address) {
       const { namespace, table } = find(address);
-      if (namespace.kind === "static") return { table, file: () => namespace.file };
+      if (namespace.kind === "static") return { table, file: namespace.file };
       return chain(deps.instances.openForWriting(principal, namespace, address.instanceId), (file) => ({
         table,
         file,

@@ -32,7 +32,7 @@ export function createValidator(model: TableModel): Validator {
     .map((column) => ({ column, pattern: patternOf(column) }));
 
   const check = (compiled: Compiled, record: TableRecord): FieldProblems | null => {
-    const problems: FieldProblems = {};
+    const problems: FieldProblems = Object.create(null);
     if (!compiled.Check(record)) collect(compiled.Errors(record)[1], record, problems);
     for (const { column, pattern } of textual) {
       if (problems[column.name] !== undefined) continue;
@@ -51,7 +51,7 @@ interface Compiled {
 
 function schemalessValidator(model: TableModel): Validator {
   const check = (record: TableRecord): FieldProblems | null => {
-    const problems: FieldProblems = {};
+    const problems: FieldProblems = Object.create(null);
     for (const name of Object.keys(record)) {
       if (FORBIDDEN_FIELDS.includes(name) || name === DOCUMENT_COLUMN || name === "") {
         problems[name] = { code: "unknown_field", message: `"${name}" cannot be the name of a field` };
@@ -183,6 +183,8 @@ export function idProblem(id: JsonValue): FieldProblem | null {
   if (/[\p{Cc}/]/u.test(id) || !id.isWellFormed()) {
     return { code: "invalid_value", message: "id must not hold control characters or a slash" };
   }
+  // A URL cannot name them: they are steps in a path.
+  if (id === "." || id === "..") return { code: "invalid_value", message: `"${id}" cannot be an id` };
   if (RESERVED_IDS.has(id)) return { code: "invalid_value", message: `"${id}" is reserved and cannot be an id` };
   return null;
 }

@@ -10,6 +10,7 @@ import { type Door, denied, type TableAction } from "./access.ts";
 import { Decisions, RESTARTS_MAX, Suspended } from "./decisions.ts";
 import type { TableModel } from "./model.ts";
 import type { WriteGrants } from "./mutations.ts";
+import { type RecordTurn, RecordTurns } from "./record-turns.ts";
 import type { WriteContext } from "./record-writes.ts";
 
 const NONE = { kind: "none" } as const;
@@ -34,6 +35,7 @@ export function createWrites(deps: {
   app: () => AppAccess;
 }): Writes {
   const { door, clock, ids, logger } = deps;
+  const turns = new RecordTurns(clock);
 
   const runHooks = async (hooks: WriteContext["afterCommit"]): Promise<void> => {
     for (const hook of hooks) {
@@ -43,6 +45,18 @@ export function createWrites(deps: {
         logger.error("a hook failed after its write", { cause });
       }
     }
+  };
+
+  /** Kept where it is enough, else given back first: who waits for one record while holding another may wait for ever. */
+  const turnFor = async (
+    file: DatabaseFile,
+    touched: Set<string>,
+    held: RecordTurn | null,
+  ): Promise<RecordTurn | null> => {
+    const records = new Set([...touched].map((record) => `${file.path} ${record}`));
+    if (records.size === 0 || held?.covers(records) === true) return held;
+    held?.release();
+    return turns.take(records);
   };
 
   return {
@@ -67,19 +81,27 @@ export function createWrites(deps: {
         newIds[index] ??= ids.uuid();
         return newIds[index];
       };
-      for (let restarts = 0; restarts <= RESTARTS_MAX; restarts++) {
-        const afterCommit: WriteContext["afterCommit"] = [];
-        try {
-          // What `work` returns is a plain value: it runs to its end inside the transaction.
-          const result = await file.write<unknown>(
-            (tx) => work({ tx, principal, decisions, now, newId, afterCommit }) as never,
-          );
-          if (afterCommit.length > 0) void runHooks(afterCommit);
-          return result as ReturnType<typeof work>;
-        } catch (cause) {
-          if (!(cause instanceof Suspended)) throw cause;
-          await cause.settled;
+      let turn: RecordTurn | null = null;
+      try {
+        for (let restarts = 0; restarts <= RESTARTS_MAX; restarts++) {
+          const touched = new Set<string>();
+          let afterCommit: WriteContext["afterCommit"] = [];
+          try {
+            // What `work` returns is a plain value: it runs to its end inside the transaction.
+            const result = await file.write<unknown>((tx) => {
+              afterCommit = [];
+              return work({ tx, principal, decisions, now, newId, touched, afterCommit }) as never;
+            });
+            if (afterCommit.length > 0) void runHooks(afterCommit);
+            return result as ReturnType<typeof work>;
+          } catch (cause) {
+            if (!(cause instanceof Suspended)) throw cause;
+            turn = await turnFor(file, touched, turn);
+            await cause.settled;
+          }
         }
+      } finally {
+        turn?.release();
       }
       throw new AppError(503, "The record kept changing while its access rule was awaited; try again");
     },

@@ -92,13 +92,15 @@ const changingByFilter = (action: "update" | "delete", attempt: Attempt): Verdic
 };
 
 const upserting = (attempt: Attempt): Verdict => {
-  const { table, stored } = attempt;
+  const { table, caller, stored } = attempt;
+  // A scope says what its key may do, whatever the table says of rules.
+  const isMatching = table.isMatching || caller.scopes !== null;
   if (hasNone(attempt, ["insert", "update"])) return { ...refusal(attempt), after: stored };
   if (stored === null) {
-    const byUpdate = !table.isMatching && is(attempt, "update") === "all";
+    const byUpdate = !isMatching && is(attempt, "update") === "all";
     return mayDo(attempt, "insert") || byUpdate ? done(attempt, 201) : { ...refusal(attempt), after: null };
   }
-  const byInsert = !table.isMatching && mayDo(attempt, "insert");
+  const byInsert = !isMatching && mayDo(attempt, "insert");
   return mayDo(attempt, "update") || byInsert ? done(attempt) : refusal(attempt);
 };
 

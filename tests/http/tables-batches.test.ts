@@ -14,6 +14,9 @@ beforeAll(async () => {
         access: { read: true, update: (_auth, record) => record.n % 2 === 0, delete: true, insert: true },
         hooks: { beforeDelete(_auth, record) { if (record.n > 90) throw new Error("too big to go"); } },
       },
+      numbered: { schema: { code: { type: "integer", unique: true }, live: { type: "boolean" } } },
+      seen: { schema: { owner: { type: "string" }, n: { type: "integer" } },
+        access: { read: async (_auth, record) => record.owner === "pub", insert: true, update: true, delete: true } },
     } } } }`,
   });
 });
@@ -53,6 +56,64 @@ test("[TB34] conflictTarget is id or a unique field", async () => {
   expect(missing.status).toBe(400);
   expect(missing.body.data?.["id"]?.code).toBe("required");
   expect((await upsert({ name: "X" }, { conflictTarget: "slug" })).body.data?.["slug"]?.code).toBe("required");
+});
+
+test("[TB34] the value that decides is of the field's own type", async () => {
+  await upsert({ id: "5", name: "five" });
+  await upsert({ id: "true", name: "true" });
+  for (const id of [5, true, ["5"], [], ["5", "6"], { x: "5" }, { $x: 1 }] as const) {
+    const one = await upsert({ id: id as never, name: "changed" });
+    expect([id, one.status, one.body.data?.["id"]?.code]).toEqual([id, 400, "invalid_type"]);
+    const many = await batch({ inserts: [{ id: id as never, name: "changed" }] }, { upsert: "true" });
+    expect([id, many.status, many.body.data?.["inserts.0.id"]?.code]).toEqual([id, 400, "invalid_type"]);
+  }
+  expect((await upsert({ slug: ["s-1"], name: "X" }, { conflictTarget: "slug" })).body.data?.["slug"]?.code).toBe(
+    "invalid_type",
+  );
+  const N = "/api/db/shared/tables/numbered";
+  for (const code of ["1", 1.5, true, [1]]) {
+    const answer = await platform.service.post<ErrorAnswer>(`${N}?upsert=true&conflictTarget=code`, { code });
+    expect([code, answer.status, answer.body.data?.["code"]?.code]).toEqual([code, 400, "invalid_type"]);
+  }
+  expect((await platform.service.get(`${P}/5`)).body["name"]).toBe("five");
+});
+
+test("[TB39] batch-by-filter goes on past what the read rule hides, to a bound", async () => {
+  const S = "/api/db/shared/tables/seen";
+  const fill = async (prefix: string, owner: string, count: number) => {
+    for (let start = 0; start < count; start += 500) {
+      const inserts = Array.from({ length: Math.min(500, count - start) }, (_, n) => ({
+        id: `${prefix}${String(start + n).padStart(6, "0")}`,
+        owner,
+        n: 1,
+      }));
+      expect((await platform.service.post(`${S}/batch`, { inserts })).status).toBe(200);
+    }
+  };
+  await fill("a", "private", 1200);
+  await fill("b", "pub", 510);
+  const update = (filter: JsonObject[string]) =>
+    platform.post<ErrorAnswer>(`${S}/batch-by-filter`, { action: "update", filter, data: { n: 2 } });
+  expect((await update([["n", "==", 1]])).body).toMatchObject({ processed: 500, succeeded: 500 });
+  expect((await update([["n", "==", 1]])).body).toMatchObject({ processed: 10, succeeded: 10 });
+  expect((await update([["n", "==", 1]])).body).toMatchObject({ processed: 0, succeeded: 0 });
+  await fill("c", "private", 9000);
+  const refused = await update([["n", "==", 1]]);
+  expect(refused).toMatchObject({ status: 400, body: { message: expect.stringContaining("narrow the filter") } });
+  expect((await update([["n", "in", [1, 2]]])).body).toMatchObject({ processed: 500, succeeded: 500 });
+});
+
+test("[TB37] members that nothing would be made of are refused", async () => {
+  await upsert({ id: "m1", name: "One", n: 1 });
+  const update = await batch({ updates: [{ id: "m1", data: { n: 2 }, name: "dropped" }] });
+  expect([update.status, Object.keys(update.body.data ?? {})]).toEqual([400, ["updates.0.name"]]);
+  const deletion = await platform.service.post<ErrorAnswer>(`${P}/batch-by-filter`, {
+    action: "delete",
+    filter: [["id", "==", "m1"]],
+    data: { n: 2 },
+  });
+  expect([deletion.status, deletion.body.data?.["data"]?.code]).toEqual([400, "unknown_field"]);
+  expect((await platform.service.get(`${P}/m1`)).body["n"]).toBe(1);
 });
 
 test("[TB36] a batch is all or nothing, and names what failed", async () => {

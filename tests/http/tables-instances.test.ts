@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { existsSync, readdirSync } from "node:fs";
 import { join } from "node:path";
+import type { JsonObject } from "../../src/kernel/json.ts";
 import { type ListAnswer, type SignedIn, signIn, type TestPlatform, testPlatform } from "../support/index.ts";
 
 let platform: TestPlatform;
@@ -13,6 +14,10 @@ beforeAll(async () => {
       clubs: { instance: true,
         access: { create: (auth, id) => auth !== null && id.startsWith("club"), open: async (auth, id) => auth !== null && id !== "club-closed" },
         tables: { members: { schema: { name: { type: "string" } }, access: { read: true, insert: true, update: true, delete: true } } } },
+      picky: { instance: true, access: { create: true, open: true }, tables: { members: {
+        schema: { name: { type: "string", required: true, unique: true } },
+        access: { read: true, insert: async (_auth, record) => record.name !== "denied", update: true, delete: true },
+        hooks: { beforeInsert: (_auth, record) => { if (record.name === "hooked") throw new Error("no") } } } } },
       sealed: { instance: true, tables: { members: { access: { read: true, insert: true } } } },
     } }`,
   });
@@ -35,6 +40,28 @@ test("[TB59] an instance is a file made at its first write", async () => {
   expect((await ann.get(`${path("club-2")}/m`)).body["name"]).toBe("Two");
   expect(existsSync(join(directory(), "club-1.db"))).toBe(true);
   expect((await platform.service.get("/api/db/clubs/tables/members")).status).toBe(404);
+});
+
+test("[TB70] what is refused, or changes nothing, makes no file", async () => {
+  const P = path("one", "picky");
+  const tried: [string, JsonObject, number][] = [
+    [P, { name: 1 }, 400],
+    [P, {}, 400],
+    [P, { name: "denied" }, 403],
+    [P, { name: "hooked" }, 400],
+    [`${P}?upsert=true`, { id: "a", name: 5 }, 400],
+    [`${P}/batch`, { inserts: [{ name: "a" }, { name: "a" }] }, 409],
+    [`${P}/batch`, { updates: [{ id: "a", data: { name: "b" } }] }, 404],
+    [`${P}/batch`, { deletes: ["a"] }, 404],
+    [`${P}/batch`, {}, 200],
+    [`${P}/batch-by-filter`, { action: "delete", filter: [["name", "==", "a"]] }, 200],
+  ];
+  for (const [at, body, status] of tried)
+    expect([at, body, (await ann.post(at, body)).status]).toEqual([at, body, status]);
+  expect(existsSync(join(platform.dataDirectory, "databases", "picky"))).toBe(false);
+  const both = await Promise.all([ann.post(P, { id: "a", name: "a" }), ann.post(P, { id: "a", name: "b" })]);
+  expect(both.map(({ status }) => status).sort()).toEqual([201, 409]);
+  expect(readdirSync(join(platform.dataDirectory, "databases", "picky"))).toContain("one.db");
 });
 
 test("[TB60] create and open decide", async () => {

@@ -95,6 +95,12 @@ describe("lists", () => {
     }
     expect(await list({ limit: 5000 })).toMatchObject({ perPage: 1000 });
     expect(await list({ perPage: 3 })).toMatchObject({ perPage: 3 });
+    for (const limit of ["10000000000000000", "9".repeat(400)])
+      expect(await list({ limit })).toMatchObject({ perPage: 1000 });
+    expect((await refused({ limit: `-${"9".repeat(400)}` })).data).toHaveProperty("limit");
+    for (const name of ["page", "offset"]) {
+      expect((await refused({ [name]: "1000000000000000" })).data).toMatchObject({ [name]: { code: "too_large" } });
+    }
   });
 
   test("[TB6] sort, then id; nulls first ascending and last descending", async () => {
@@ -278,6 +284,7 @@ describe("filters", () => {
       expect(answer.body.message).toContain(word);
     }
     expect((await refused({ filter: "{nope" })).message).toContain("JSON");
+    expect((await refused({ filter: '[["name","==","\\ud800"]]' })).data).toHaveProperty(["filter.0"]);
     expect((await refused({ orFilter: JSON.stringify(Array(6).fill(["rank", "==", 1])) })).message).toContain("5");
   });
 });

@@ -16,6 +16,7 @@ beforeAll(async () => {
           due: { type: "datetime" }, meta: { type: "json" }, slug: { type: "string", unique: true, pattern: "^[a-z-]+$" },
           kind: { type: "string", enum: ["a", "b"] }, touched: { type: "datetime", onUpdate: "now" },
           total: { type: "number", check: "total IS NULL OR total >= 0" },
+          subtotal: { type: "number", check: "subtotal IS NULL OR subtotal >= 0" }, tax: { type: "number", check: " tax  IS NULL\\n OR tax < 100 " },
         },
         indexes: [{ fields: ["kind", "count"], unique: true }],
         access: { read: true },
@@ -137,6 +138,9 @@ test("[TB22] ids have a form", async () => {
     "a/b",
     "a\u0000b",
     "a\nb",
+    "a\u0085b",
+    ".",
+    "..",
     "count",
     "search",
     "batch",
@@ -267,6 +271,16 @@ test("[TB27] deleteField clears; other operators, and any in an insert, are refu
   });
 });
 
+test("[TB27] a member that an operator has no use for is refused", async () => {
+  await insert("things", { id: "op", title: "Ops", count: 1 });
+  for (const count of [
+    { $op: "increment", value: 1, by: 2 },
+    { $op: "deleteField", value: 1 },
+  ]) {
+    expect(await problem({ count: count as never }, "op")).toEqual({ status: 400, codes: { count: "unknown_field" } });
+  }
+});
+
 test("[TB28] DELETE", async () => {
   await insert("things", { id: "gone", title: "Gone" });
   expect(await platform.service.delete(`${P}/gone`)).toMatchObject({ status: 200, body: { ok: true } });
@@ -317,6 +331,8 @@ test("[TB11] the total follows cascades and failed writes", async () => {
 
 test("[TB30] check and onUpdate", async () => {
   expect(await problem({ title: "Check", total: -1 })).toEqual({ status: 400, codes: { total: "check_failed" } });
+  expect(await problem({ title: "Check", subtotal: -1 })).toEqual({ status: 400, codes: { subtotal: "check_failed" } });
+  expect(await problem({ title: "Check", tax: 100 })).toEqual({ status: 400, codes: { tax: "check_failed" } });
   const { body } = await insert("things", { title: "Check", total: 1 });
   await Bun.sleep(5);
   const changed = await platform.service.patch(`${P}/${String(body["id"])}`, { total: 2 });

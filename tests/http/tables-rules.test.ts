@@ -18,6 +18,7 @@ const path = (table: string) => `/api/db/shared/tables/${table}`;
 const KEYS = {
   reader: "key-reader-0123456789",
   inserter: "key-inserter-0123456789",
+  updater: "key-updater-0123456789",
   other: "key-other-0123456789",
   old: "key-old-0123456789",
   far: "key-far-0123456789",
@@ -33,6 +34,7 @@ beforeAll(async () => {
         serviceKeys: {
           reader: { key: "${KEYS.reader}", scopes: ["db:shared:open:read", "db:shared:mine:read"] },
           inserter: { key: "${KEYS.inserter}", scopes: ["db:*:*:insert"] },
+          updater: { key: "${KEYS.updater}", scopes: ["db:*:*:update"] },
           other: { key: "${KEYS.other}", scopes: ["kv:namespace:x:read"] },
           old: { key: "${KEYS.old}", expiresAt: "2020-01-01T00:00:00Z" },
           far: { key: "${KEYS.far}", ips: ["203.0.113.0/24"] },
@@ -263,6 +265,21 @@ test("[TB54] scoped service keys", async () => {
   expect(await status(platform.withKey(KEYS.other).get(path("open")))).toBe(403);
   expect(await status(platform.withKey(KEYS.old).get(path("open")))).toBe(401);
   expect(await status(platform.withKey(KEYS.far).get(path("open")))).toBe(403);
+});
+
+test("[TB54] an upsert by a key takes the scope for what it does", async () => {
+  await put("open", { id: "up", n: 1 });
+  const [inserter, updater] = [platform.withKey(KEYS.inserter), platform.withKey(KEYS.updater)];
+  const upserts = async (client: HttpClient, id: string) => [
+    await status(client.post(`${path("open")}?upsert=true`, { id, n: 2 })),
+    await status(client.post(`${path("open")}/batch?upsert=true`, { inserts: [{ id: `${id}`, n: 3 }] })),
+  ];
+  expect(await upserts(inserter, "up")).toEqual([403, 403]);
+  expect(await upserts(updater, "none")).toEqual([403, 403]);
+  expect(await status(platform.service.get(`${path("open")}/none`))).toBe(404);
+  expect((await platform.service.get(`${path("open")}/up`)).body["n"]).toBe(1);
+  expect(await upserts(updater, "up")).toEqual([200, 200]);
+  expect(await upserts(inserter, "new")).toEqual([201, 403]);
 });
 
 test("[TB56] bad credentials are refused where anyone may read", async () => {

@@ -75,3 +75,49 @@ test("[TB64] migrations run once each, in order, or not at all", async () => {
   await restart({ config: config(working) });
   expect((await service.get(`${P}/a`)).body["title"]).toBe("one two!");
 });
+
+test("[TB64] a migration that would end the transaction is refused before anything runs", async () => {
+  const { service, restart } = await start(
+    `{ schema: { n: { type: "integer" }, name: { type: "string", unique: true } } }`,
+  );
+  await service.post(P, { id: "a", n: 1, name: "one" });
+  const schema = `schema: { n: { type: "integer" }, name: { type: "string", unique: true } }`;
+  const ending = `{ ${schema}, migrations: [
+    { version: 1, description: "add", up: "UPDATE items SET n = n + 100" },
+    { version: 2, description: "end", up: "UPDATE items SET n = n + 100; COMMIT" } ] }`;
+  const failure = await restart({ config: config(ending) }).then(
+    () => "started",
+    (cause: Error) => cause.message,
+  );
+  expect(failure).toContain("migrations.1.up: must not hold COMMIT");
+  await restart({ config: config(`{ ${schema} }`) });
+  expect((await service.get(`${P}/a`)).body["n"]).toBe(1);
+  expect((await service.post(P, { name: "one" })).status).toBe(409);
+});
+
+test("[TB77] a namespace with the records of the other kind stops the start, with both cures", async () => {
+  const tables = "tables: { items: { access: { read: true } } }";
+  const of = (instance: boolean) =>
+    `{ databases: { shared: { ${instance ? "instance: true, access: { create: true, open: true }, " : ""}${tables} } } }`;
+  const failure = (restarting: Promise<unknown>) =>
+    restarting.then(
+      () => "started",
+      (cause: Error) => cause.message,
+    );
+  const { service, restart } = await start("{ access: { read: true } }");
+  await service.post(P, { id: "a" });
+  const toDynamic = await failure(restart({ config: of(true) }));
+  expect(toDynamic).toContain("databases.shared: instance: true is declared");
+  expect(toDynamic).toContain("shared.db");
+  expect(toDynamic).toContain("Take instance: true away");
+  await restart({ config: of(false) });
+  expect((await service.get(`${P}/a`)).status).toBe(200);
+
+  await platform?.stop();
+  platform = await testPlatform({ config: of(true) });
+  expect((await platform.service.post("/api/db/shared/one/tables/items", { id: "a" })).status).toBe(201);
+  const toStatic = await failure(platform.restart({ config: of(false) }));
+  expect(toStatic).toContain("Declare instance: true again");
+  await platform.restart({ config: of(true) });
+  expect((await platform.service.get("/api/db/shared/one/tables/items/a")).status).toBe(200);
+});

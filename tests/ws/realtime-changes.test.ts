@@ -9,6 +9,7 @@ const CONFIG = `{
     posts: { schema: { title: { type: "string", required: true }, score: { type: "integer" }, hidden: { type: "boolean" } },
       access: ${OPEN} },
     comments: { schema: { postId: { type: "string", references: { table: "posts", onDelete: "cascade" } } }, access: ${OPEN} },
+    notes: { schema: { postId: { type: "string", references: { table: "posts", onDelete: "set null" } } }, access: ${OPEN} },
     owned: { schema: { ownerId: { type: "string" }, text: { type: "string" } },
       access: { ...${OPEN}, read: (auth) => auth !== null && [["ownerId", "==", auth.id]] } },
     judged: { schema: { ownerId: { type: "string" }, text: { type: "string" } },
@@ -82,6 +83,22 @@ test("[RT17] each kind of change, by each kind of request", async () => {
   await subscribe(socket, "realtime:shared:loose");
   await insert("loose", { any: { thing: [1, true, null] } });
   await socket.expect({ data: { any: { thing: [1, true, null] } } });
+  await socket.close();
+});
+
+test("[TB74] what lets go of a deleted record is announced with its new time", async () => {
+  const socket = await connect(platform, user);
+  const postId = await insert("posts", { title: "referred" });
+  const noteId = await insert("notes", { postId });
+  await subscribe(socket, "realtime:shared:notes");
+  const before = await user.get(`${table("notes")}/${noteId}`);
+  await Bun.sleep(5);
+  await user.delete(`${table("posts")}/${postId}`);
+  const event = await socket.next();
+  const after = await user.get(`${table("notes")}/${noteId}`);
+  expect(event).toMatchObject({ changeType: "modified", docId: noteId, data: { postId: null } });
+  expect(event["data"]).toEqual(after.body);
+  expect(String(after.body["updatedAt"]) > String(before.body["updatedAt"])).toBe(true);
   await socket.close();
 });
 

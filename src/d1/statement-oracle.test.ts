@@ -4,7 +4,7 @@ import { mkdtempSync, readdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { random, testSeed } from "../../tests/support/random.ts";
-import { tokenizeSql } from "./sql-tokens.ts";
+import { tokenizeSql } from "../kernel/sql-tokens.ts";
 import { parseStatement } from "./statement.ts";
 
 // SQLite itself is the oracle: what it takes for a word, a blank or nonsense, the tokenizer has to take for the same.

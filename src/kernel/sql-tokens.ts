@@ -114,3 +114,40 @@ function endOf(pattern: RegExp, sql: string, start: number): number {
   pattern.lastIndex = start;
   return pattern.test(sql) ? pattern.lastIndex : start;
 }
+
+/** The statements of a script, without the semicolons between them; empty ones count for nothing. */
+export function splitStatements(tokens: readonly SqlToken[]): SqlToken[][] {
+  const statements: SqlToken[][] = [];
+  let statement: SqlToken[] = [];
+  for (const token of tokens) {
+    const isBetween = token.kind === "semicolon" && (!isTrigger(statement) || isTriggerOver(statement));
+    if (!isBetween) {
+      statement.push(token);
+      continue;
+    }
+    if (statement.length > 0) statements.push(statement);
+    statement = [];
+  }
+  return statement.length > 0 ? [...statements, statement] : statements;
+}
+
+export const isWord = (token: SqlToken | undefined, word: string): boolean =>
+  token?.kind === "word" && token.text === word;
+
+/** The statement after EXPLAIN or EXPLAIN QUERY PLAN; the tokens themselves where there is no such word. */
+export function withoutExplain(tokens: readonly SqlToken[]): readonly SqlToken[] {
+  if (!isWord(tokens[0], "explain")) return tokens;
+  const isPlan = isWord(tokens[1], "query") && isWord(tokens[2], "plan");
+  return tokens.slice(isPlan ? 3 : 1);
+}
+
+function isTrigger(statement: readonly SqlToken[]): boolean {
+  const [first, second, third] = withoutExplain(statement);
+  if (!isWord(first, "create")) return false;
+  const isTemporary = isWord(second, "temp") || isWord(second, "temporary");
+  return isWord(isTemporary ? third : second, "trigger");
+}
+
+/** The statements inside a trigger end in semicolons of their own; the trigger itself ends after `; END`. */
+const isTriggerOver = (statement: readonly SqlToken[]): boolean =>
+  isWord(statement.at(-1), "end") && statement.at(-2)?.kind === "semicolon";

@@ -1,0 +1,67 @@
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import type { JsonObject } from "../../src/kernel/json.ts";
+import { type ErrorAnswer, type TestPlatform, testPlatform } from "../support/index.ts";
+
+let platform: TestPlatform;
+const path = (table: string) => `/api/db/shared/tables/${table}`;
+
+beforeAll(async () => {
+  platform = await testPlatform({
+    config: `
+      import { defineConfig } from "platform";
+      const access = { read: true, insert: true, update: true, delete: true };
+      const spoil = (record) => { if (record.doc) { record.doc.spoilt = true; record.doc.list?.push("spoilt") } record.title = "spoilt"; return true };
+      const hooks = {
+        beforeUpdate: (_auth, record, changes) => {
+          if (changes.title === "undefined") return { ...changes, title: undefined };
+          if (changes.title === "stays") return { title: "stays" };
+          if (changes.title === "asked") return { ...changes, title: JSON.stringify(changes) };
+        },
+        beforeInsert: (_auth, record) => (record.title === "undefined" ? { ...record, title: undefined, other: undefined } : undefined) };
+      export default defineConfig({ databases: { shared: { tables: {
+        strict: { schema: { title: { type: "string", required: true }, other: { type: "string" }, n: { type: "integer" } }, access, hooks },
+        free: { access, hooks },
+        spoilt: { schema: { title: { type: "string" }, doc: { type: "json" } },
+          access: { read: true, insert: (_auth, record) => spoil(record), update: (_auth, record, next) => spoil(record) && spoil(next), delete: true } },
+        spoiltFree: { access: { ...access, insert: (_auth, record) => spoil(record) }, hooks: {
+          beforeInsert: (_auth, record) => { spoil(record) }, beforeUpdate: (_auth, record, changes) => { spoil(record); spoil(changes) },
+          afterInsert: spoil, afterUpdate: (record, before) => { spoil(record); spoil(before) } } },
+      } } } });`,
+  });
+});
+afterAll(() => platform.stop());
+
+test("[TB75] what a hook leaves undefined is not named", async () => {
+  const P = path("strict");
+  await platform.post(P, { id: "a", title: "one", other: "x" });
+  const changed = await platform.patch(`${P}/a`, { title: "undefined", n: 1 });
+  expect(changed).toMatchObject({ status: 200, body: { title: "one", other: "x", n: 1 } });
+  const missing = await platform.post<ErrorAnswer>(P, { title: "undefined" });
+  expect(missing).toMatchObject({ status: 400, body: { data: { title: { code: "required" } } } });
+  const free = await platform.post(path("free"), { id: "a", title: "undefined", n: 1 });
+  expect(Object.keys(free.body).sort()).toEqual(["createdAt", "id", "n", "updatedAt"]);
+});
+
+test("[TB75] a key to be deleted is null among the changes, and what the hook returns decides", async () => {
+  const P = path("free");
+  await platform.post(P, { id: "b", title: "one", n: 1, m: 2 });
+  const gone = { n: { $op: "deleteField" } };
+  const asked = await platform.patch(`${P}/b`, { title: "asked", ...gone });
+  expect(asked.body["title"]).toBe('{"title":"asked","n":null}');
+  expect(asked.body).not.toHaveProperty("n");
+  await platform.patch(`${P}/b`, { n: 5 });
+  const stays = await platform.patch(`${P}/b`, { title: "stays", m: 9, ...gone });
+  expect(stays.body).toMatchObject({ title: "stays", n: 5, m: 2 });
+});
+
+test("[TB76] what a rule or hook does to its arguments is not written, answered or announced", async () => {
+  const doc: JsonObject = { a: 1, list: ["x"] };
+  for (const table of ["spoilt", "spoiltFree"]) {
+    const P = path(table);
+    const made = await platform.post(P, { id: "a", title: "one", doc });
+    expect([table, made.status, made.body["title"], made.body["doc"]]).toEqual([table, 201, "one", doc]);
+    const changed = await platform.patch(`${P}/a`, { doc: { ...doc, b: 2 } });
+    expect([table, changed.body["title"], changed.body["doc"]]).toEqual([table, "one", { ...doc, b: 2 }]);
+    expect((await platform.get(`${P}/a`)).body["doc"]).toEqual({ ...doc, b: 2 });
+  }
+});
