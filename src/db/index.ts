@@ -6,6 +6,7 @@ export {
 export { indexName, primaryKeyIndexName } from "./declared-sql.ts";
 export { DirectoryInUse, lockDirectory } from "./directory-lock.ts";
 export { createStorageEngine } from "./engine.ts";
+export { holdsRecords } from "./holds-records.ts";
 export { quoteIdentifier } from "./identifiers.ts";
 export { createInstanceFiles, type InstanceFiles } from "./instance-files.ts";
 export { openSystemFile } from "./system.ts";

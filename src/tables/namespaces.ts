@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, readdirSync } from "node:fs";
+import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import type { NamespaceConfig } from "../config/types.ts";
 import {
@@ -9,8 +9,10 @@ import {
   type InstanceFiles,
   type StorageEngine,
 } from "../db/index.ts";
+import type { Logger } from "../kernel/logger.ts";
 import { createListRequests, type ListRequest, type Parameters } from "./list-query.ts";
 import { compileTables, declareTable, type TableModel } from "./model.ts";
+import { refuseOtherKind, warnOfUndeclared } from "./namespace-files.ts";
 import { createTableStore, type TableStore } from "./store.ts";
 import { createValidator, type Validator } from "./validation.ts";
 
@@ -42,10 +44,12 @@ export function openNamespaces(deps: {
   engine: StorageEngine;
   /** Where `NAME.db` and `NAME/INSTANCE.db` lie. */
   directory: string;
+  logger: Logger;
   onChange: TablesChangeListener;
 }): ReadonlyMap<string, Namespace> {
   const namespaces = new Map<string, Namespace>();
   mkdirSync(deps.directory, { recursive: true });
+  warnOfUndeclared(deps.directory, (name) => Object.hasOwn(deps.databases, name), deps.logger);
   for (const [name, config] of Object.entries(deps.databases)) {
     refuseOtherKind(deps.directory, name, config);
     const models = compileTables(name, config.tables);
@@ -77,22 +81,4 @@ export function openNamespaces(deps: {
     }
   }
   return namespaces;
-}
-
-/** Its records would be out of reach, with nothing said: the two kinds keep them in different places. */
-function refuseOtherKind(directory: string, name: string, { instance }: NamespaceConfig): void {
-  const file = join(directory, `${name}.db`);
-  const folder = join(directory, name);
-  if (instance === true && existsSync(file)) {
-    throw new Error(
-      `databases.${name}: instance: true is declared, and ${file} holds the records of a namespace without it. ` +
-        "Take instance: true away again, or move that file out of the data directory",
-    );
-  }
-  if (instance !== true && existsSync(folder) && readdirSync(folder).some((entry) => entry.endsWith(".db"))) {
-    throw new Error(
-      `databases.${name}: is declared without instance: true, and ${folder} holds the files of its instances. ` +
-        "Declare instance: true again, or move that folder out of the data directory",
-    );
-  }
 }

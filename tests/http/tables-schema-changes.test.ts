@@ -121,3 +121,21 @@ test("[TB77] a namespace with the records of the other kind stops the start, wit
   await platform.restart({ config: of(true) });
   expect((await platform.service.get("/api/db/shared/one/tables/items/a")).status).toBe(200);
 });
+
+test("[TB77] an empty namespace may become one of the other kind", async () => {
+  const { restart } = await start('{ schema: { title: { type: "string" } }, fts: ["title"] }');
+  const kind = "instance: true, access: { create: true, open: true }";
+  await restart({ config: `{ databases: { shared: { ${kind}, tables: { items: {} } } } }` });
+  const created = await platform?.service.post("/api/db/shared/one/tables/items", { id: "a" });
+  expect(created?.status).toBe(201);
+});
+
+test("[TB78] records of a namespace that is not declared are warned of, and come back with it", async () => {
+  const { service, restart } = await start("{ access: { read: true } }");
+  await service.post(P, { id: "a" });
+  await restart({ config: "{ databases: { shard: { tables: { items: {} } } } }" });
+  expect(platform?.stderr()).toContain("databases.shared is not declared");
+  await restart({ config: config("{ access: { read: true } }") });
+  expect((await service.get(`${P}/a`)).status).toBe(200);
+  expect(platform?.stderr()).not.toContain("is not declared");
+});
