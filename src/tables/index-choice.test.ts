@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 import type { Filter } from "../config/types.ts";
 import { parseConditions } from "./filter.ts";
 import { coveringIndex, walkOf } from "./index-choice.ts";
-import { compileTables } from "./model.ts";
+import { compileTables, declareTable } from "./model.ts";
 import { parseSort } from "./sort.ts";
 
 const model = compileTables("shared", {
@@ -81,4 +81,23 @@ test("an index does not lead where records would have to be sorted or left out",
   // Many may have none, and those are equal.
   expect(walks("nick")).toBeUndefined();
   expect(walks("tags.a")).toBeUndefined();
+});
+
+test("[TB79] a reference has an index, unless a declared or unique one begins with it", () => {
+  const reference = { type: "string", references: "authors" } as const;
+  const posts = compileTables("shared", {
+    authors: { schema: {} },
+    posts: {
+      schema: { a: reference, b: reference, c: reference, d: { ...reference, unique: true } },
+      indexes: [{ fields: ["b", "c"] }],
+    },
+  }).get("posts");
+  if (posts === undefined) throw new Error("no model");
+  expect(declareTable(posts).indexes).toEqual([
+    { fields: ["b", "c", "id"], unique: false },
+    { fields: ["a", "id"], unique: false },
+    { fields: ["c", "id"], unique: false },
+  ]);
+  const filter = parseConditions(posts, [["c", "==", "x"]], { name: "filter", conditionsMax: 50 });
+  expect(coveringIndex(posts, filter)).toBe("ix:posts:c,id");
 });

@@ -127,6 +127,16 @@ function compileColumns(config: TableConfig): Column[] {
 const indexColumns = (index: Index): readonly string[] =>
   index.unique === true || index.fields.includes("id") ? index.fields : [...index.fields, "id"];
 
+/** Those declared, and one for each reference that none begins with: who deletes a record looks for what refers to it. */
+function indexesOf(columns: readonly Column[], config: TableConfig): Index[] {
+  const declared = config.indexes ?? [];
+  const first = new Set(declared.map(({ fields }) => fields[0]));
+  const references = columns.filter(
+    ({ name, field, isUnique }) => field?.references !== undefined && !isUnique && !first.has(name),
+  );
+  return [...declared, ...references.map(({ name }) => ({ fields: [name] }))];
+}
+
 function compileIndexes(table: string, columns: readonly Column[], config: TableConfig): TableIndex[] {
   const declare = (names: readonly string[], isUnique: boolean): TableIndex => ({
     name: indexName(table, names, { isUnique }),
@@ -137,7 +147,7 @@ function compileIndexes(table: string, columns: readonly Column[], config: Table
   return [
     { name: primaryKeyIndexName(table), columns: ["id"], isUnique: true },
     ...unique.map((names) => declare(names, true)),
-    ...(config.indexes ?? []).map((index) => declare(indexColumns(index), index.unique === true)),
+    ...indexesOf(columns, config).map((index) => declare(indexColumns(index), index.unique === true)),
   ];
 }
 
@@ -173,7 +183,7 @@ export function declareTable(model: TableModel): DeclaredTable {
     kind: model.isSchemaless ? "schemaless" : "schema",
     columnKinds: Object.fromEntries(model.columns.map((column) => [column.name, column.type])),
     columns,
-    indexes: (model.config.indexes ?? []).map((index) => ({
+    indexes: indexesOf(model.columns, model.config).map((index) => ({
       fields: [...indexColumns(index)],
       unique: index.unique === true,
     })),
