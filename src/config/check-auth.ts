@@ -1,5 +1,5 @@
 import { nameProblem } from "./names.ts";
-import { boolean, list, members, named, positive, secretText, text, textWith, url, whole } from "./shape.ts";
+import { boolean, duration, list, members, named, secretText, text, textWith, url, whole } from "./shape.ts";
 
 const PASSWORD_BYTES_MAX = 1024;
 const PORT_MAX = 65_535;
@@ -25,8 +25,8 @@ export const checkAuth = members({
   emailOtp: boolean,
   mfa: members({ totp: boolean }),
   session: members({
-    accessTokenTtl: positive("seconds"),
-    refreshTokenTtl: positive("seconds"),
+    accessTokenTtl: duration("seconds"),
+    refreshTokenTtl: duration("seconds"),
     maxActive: whole({ min: 0 }),
   }),
   password: members({ minLength: whole({ min: 1, max: PASSWORD_BYTES_MAX, unit: "characters" }) }),
