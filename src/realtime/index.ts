@@ -59,7 +59,7 @@ export function createRealtimeArea(deps: {
   const reviews = createReviews({
     ask: rights.readTable,
     onAnswer: (connection, subscription, access) => subscribing.follow(connection, subscription, access),
-    logger,
+    ...{ clock, logger },
   });
   const seenViews = createSeenViews(clock);
   const subscriptions = createTableSubscriptions({ feeds, tables, seenViews, reviews, clock });

@@ -1,8 +1,10 @@
 import type { ReadAccess } from "../access/table-door.ts";
+import type { Clock } from "../kernel/clock.ts";
 import type { Logger } from "../kernel/logger.ts";
 import { isPromise, type MaybePromise } from "../kernel/maybe-promise.ts";
 import type { Connection, SignedIn } from "./connection.ts";
 import type { Feed } from "./feed-registry.ts";
+import { SLICE_MS } from "./limits.ts";
 import type { TableChannel, TableSubscription } from "./subscription.ts";
 
 /** Everybody who is the same to a table's rule: it is asked once for all of their subscriptions. */
@@ -37,8 +39,10 @@ export function createReviews(deps: {
   ask(principal: SignedIn, channel: TableChannel, before: ReadAccess): MaybePromise<ReadAccess | null>;
   /** What the rule says now; null: nothing any more. */
   onAnswer(connection: Connection, subscription: TableSubscription, access: ReadAccess | null): void;
+  clock: Clock;
   logger: Logger;
 }): Reviews {
+  const { clock } = deps;
   const asked = new WeakMap<TableSubscription, Asker>();
 
   const settle = (asker: Asker, access: ReadAccess | null): void => {
@@ -53,13 +57,31 @@ export function createReviews(deps: {
     }
   };
   const askAll = (feed: Feed): MaybePromise<void> => {
+    const askers = feed.askers.values().toArray();
     const waiting: Promise<void>[] = [];
-    for (const asker of [...feed.askers.values()]) {
-      const access = deps.ask(asker.principal, asker.channel, asker.access);
-      if (isPromise(access)) waiting.push(access.then((settled) => settle(asker, settled)));
-      else settle(asker, access);
-    }
+    /** false: others are to have a turn, and there is more to ask. */
+    const askSome = (): boolean => {
+      const until = clock.now() + SLICE_MS;
+      for (let asker = askers.pop(); asker !== undefined; asker = askers.pop()) {
+        ask(asker, waiting);
+        if (clock.now() > until && askers.length > 0) return false;
+      }
+      return true;
+    };
+    if (!askSome()) return askRest(askSome, waiting);
     return waiting.length === 0 ? undefined : Promise.all(waiting).then(() => {});
+  };
+  const askRest = async (askSome: () => boolean, waiting: readonly Promise<void>[]): Promise<void> => {
+    do await new Promise<void>((resolve) => clock.after(0, resolve));
+    while (!askSome());
+    await Promise.all(waiting);
+  };
+  const ask = (asker: Asker, waiting: Promise<void>[]): void => {
+    // It may have gone since the round began.
+    if (asker.members.size === 0) return;
+    const access = deps.ask(asker.principal, asker.channel, asker.access);
+    if (isPromise(access)) waiting.push(access.then((settled) => settle(asker, settled)));
+    else settle(asker, access);
   };
   const begin = (feed: Feed): Promise<void> | null => {
     feed.asking = null;
