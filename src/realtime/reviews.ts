@@ -48,6 +48,8 @@ export function createReviews(deps: {
   const settle = (asker: Asker, access: ReadAccess | null): void => {
     asker.access = access ?? asker.access;
     for (const [subscription, connection] of [...asker.members]) {
+      // Nearly always: what was asked about is as it was.
+      if (subscription.access === access) continue;
       try {
         deps.onAnswer(connection, subscription, access);
       } catch (cause) {
