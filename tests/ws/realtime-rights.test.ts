@@ -269,3 +269,55 @@ test("[RT41] pings are answered and keep presence while a rule is awaited", asyn
   await watcher.expectSilence(0);
   await Promise.all([socket.close(), watcher.close()]);
 });
+
+for (const table of ["teams", "laterteams"]) {
+  test(`[RT25] who loads anew at each resync holds what the list shows, while filters and records change: ${table}`, async () => {
+    const [ann, socket] = await user();
+    const path = `/api/db/shared/tables/${table}`;
+    const ids = await Promise.all(Array.from({ length: 20 }, () => insert(table, { team: "red", text: "0" })));
+    const list = async (): Promise<Map<string, JsonObject>> => {
+      const { body } = await ann.get<{ items: ({ id: string } & JsonObject)[] }>(`${path}?limit=1000`);
+      return new Map(body.items.map((item) => [item.id, item]));
+    };
+    let held = new Map<string, JsonObject>();
+    let isOver = false;
+    const mirror = async (): Promise<void> => {
+      while (!isOver || socket.pending.length > 0) {
+        if (socket.pending.length === 0) {
+          await Bun.sleep(1);
+          continue;
+        }
+        const message = await socket.next<{
+          type: string;
+          changes?: JsonObject[];
+          docId?: string;
+          data?: JsonObject;
+        }>();
+        if (message.type === "subscribed") held = await list();
+        const changes = message.type === "batch_changes" ? (message.changes ?? []) : [message];
+        for (const { docId, data } of changes as (typeof message)[]) {
+          if (docId === undefined) continue;
+          if (data === undefined || data === null) held.delete(docId);
+          else held.set(docId, data);
+        }
+      }
+    };
+    socket.send({ type: "subscribe", channel: `realtime:shared:${table}` });
+    const mirrored = mirror();
+    const teams = ["red", "blue", "green"];
+    for (let round = 0; round < 25; round++) {
+      const seen = teams.filter((_, index) => (round + index) % 3 !== 0);
+      const writes = ids.map((id, index) => {
+        const team = teams[(index * 7 + round * 5) % 3] ?? "red";
+        return platform.service.patch(`${path}/${id}`, { team, text: String(round) });
+      });
+      await Promise.all([say(table, [["team", "in", seen]], ann.id), ...writes]);
+    }
+    await insert(table, { team: "red", text: "last" });
+    await Bun.sleep(300);
+    isOver = true;
+    await mirrored;
+    expect([...held].toSorted()).toEqual([...(await list())].toSorted());
+    await socket.close();
+  });
+}
