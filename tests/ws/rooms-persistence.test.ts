@@ -103,10 +103,10 @@ test("[RM36] what is under way when the server is told to stop is answered, and 
   const [ann, bob] = await start();
   const one = await fill(ann, "stopping");
   const two = await enter(bob, "stopping");
-  one.send({ type: "send", actionType: "slowly", payload: { ms: 700 }, requestId: "slow" });
+  one.send({ type: "send", actionType: "slowly", payload: { ms: 2_000 }, requestId: "slow" });
   await Bun.sleep(100);
   const restarted = platform.restart();
-  await Bun.sleep(200);
+  await Bun.sleep(1_000);
   two.send({ type: "send", actionType: "add", payload: { by: 1 }, requestId: "new" });
   expect(await one.nextOf("action_result")).toMatchObject({ requestId: "slow", result: "done" });
   expect((await one.closed).code).toBe(1001);
@@ -130,10 +130,12 @@ test("[RM41] timers go on beside rooms of a namespace that is no longer declared
   const socket = await enter(ann, "awake", "other");
   await act(socket, "alarm", { ms: 1_800 });
   await socket.close();
-  await Bun.sleep(2_500);
+  await Bun.sleep(3_000);
   const back = await enter(ann, "awake", "other");
   expect(await act(back, "server")).toMatchObject({ result: { destroyed: 2 } });
   await platform.restart({ config: CONFIG });
+  // Overdue: it wakes, and goes to sleep again.
+  await Bun.sleep(1_000);
   const sleeper = await enter(ann, "sleeper0");
   expect(sleeper.sync).toMatchObject({ sharedState: { log: ["join", "leave", "join"] } });
   expect(await act(sleeper, "server")).toMatchObject({ result: { destroyed: 2 } });
