@@ -23,7 +23,7 @@ import { type Logger, silentLogger } from "./kernel/logger.ts";
 import { createKeyValueArea } from "./kv/index.ts";
 import { createPushArea } from "./push/index.ts";
 import { createRealtimeArea } from "./realtime/index.ts";
-import { createRoomsArea, migrateRooms, roomMessageMaxBytes } from "./rooms/index.ts";
+import { createRoomsArea, migrateRooms, roomBacklogMaxBytes, roomMessageMaxBytes } from "./rooms/index.ts";
 import { createStorageArea } from "./storage/index.ts";
 import { createSystemArea } from "./system/index.ts";
 import { createTablesArea } from "./tables/index.ts";
@@ -89,6 +89,7 @@ function openBase(config: PlatformConfig, options: PlatformOptions, open: Open) 
   const listener = createListener({
     trustProxy: config.server?.trustProxy === true,
     messageMaxBytes: roomMessageMaxBytes(config.rooms ?? {}),
+    waitingMaxBytes: roomBacklogMaxBytes(config.rooms ?? {}),
   });
   const systemFile = openSystemFile(engine, dataDirectory);
   return { clock, ids, logger, dataDirectory, secrets, engine, listener, systemFile };
@@ -173,7 +174,9 @@ function serve(config: PlatformConfig, { engine, listener, clock, logger }: Base
       return listener.listen(server, { host, port, failure });
     },
     async stop() {
-      // Rooms first: they must not take the closing of sockets for players who leave.
+      listener.refuse();
+      // Rooms first: what they have under way is answered, with everything still there for it, and
+      // they must not take the closing of sockets for players who leave.
       await rooms.stop();
       realtime.stop();
       // Together: requests that send are answered as soon as nothing more is begun.

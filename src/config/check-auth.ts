@@ -3,6 +3,7 @@ import { KNOWN_PROVIDERS } from "./oauth-providers.ts";
 import {
   boolean,
   type Check,
+  duration,
   isPlainObject,
   list,
   members,
@@ -16,8 +17,6 @@ import {
 
 const PASSWORD_BYTES_MAX = 1024;
 const PORT_MAX = 65_535;
-/** A hundred years: beyond, times are no whole milliseconds any more. */
-const TOKEN_TTL_SECONDS_MAX = 3_153_600_000;
 
 const template = members({ subject: text, text, html: text }, ["subject", "text"]);
 
@@ -54,8 +53,6 @@ const oauth: Check = (value, report) => {
 
 const passkeyOrigin = url("https", "http");
 
-const tokenTtl = whole({ min: 1, max: TOKEN_TTL_SECONDS_MAX, unit: "seconds" });
-
 /** `auth`. Decisions 2 and 6. */
 export const checkAuth = members({
   emailPassword: boolean,
@@ -64,8 +61,8 @@ export const checkAuth = members({
   emailOtp: boolean,
   mfa: members({ totp: boolean }),
   session: members({
-    accessTokenTtl: tokenTtl,
-    refreshTokenTtl: tokenTtl,
+    accessTokenTtl: duration("seconds"),
+    refreshTokenTtl: duration("seconds"),
     maxActive: whole({ min: 0 }),
   }),
   password: members({ minLength: whole({ min: 1, max: PASSWORD_BYTES_MAX, unit: "characters" }) }),

@@ -1,5 +1,5 @@
 import { handlerNameProblem, nameProblem } from "./names.ts";
-import { booleanOrFunction, func, members, named, positive, whole } from "./shape.ts";
+import { booleanOrFunction, duration, func, members, named, whole } from "./shape.ts";
 
 const MIB_BYTES = 1024 * 1024;
 /** Spec: Limits / Rooms. */
@@ -11,12 +11,12 @@ export const checkRooms = named(
   members({
     maxPlayers: whole({ min: 1 }),
     maxStateSize: whole({ min: 1, max: ROOM_STATE_MAX_BYTES, unit: "bytes" }),
-    messageRate: positive("messages a second"),
-    authTimeout: positive("milliseconds"),
-    reconnectTimeout: whole({ min: 0, unit: "milliseconds" }),
-    saveInterval: positive("milliseconds"),
-    stateTtl: positive("milliseconds"),
-    idleTimeout: positive("milliseconds"),
+    messageRate: whole({ min: 1, unit: "messages a second" }),
+    authTimeout: duration("milliseconds"),
+    reconnectTimeout: duration("milliseconds", { min: 0 }),
+    saveInterval: duration("milliseconds"),
+    stateTtl: duration("milliseconds"),
+    idleTimeout: duration("milliseconds"),
     access: members({ join: booleanOrFunction, action: func }),
     onCreate: func,
     onJoin: func,

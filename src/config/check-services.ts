@@ -8,12 +8,12 @@ import {
   booleanOrFunction,
   type Check,
   describe,
+  duration,
   isPlainObject,
   list,
   members,
   named,
   oneOf,
-  positive,
   secretText,
   text,
   textWith,
@@ -75,10 +75,10 @@ export const checkVectorize = named(
 
 export const checkRealtime = members({
   access: members({ broadcast: booleanOrFunction, presence: booleanOrFunction }),
-  authTimeout: positive("milliseconds"),
-  presenceTtl: positive("milliseconds"),
+  authTimeout: duration("milliseconds"),
+  presenceTtl: duration("milliseconds"),
   batchThreshold: whole({ min: 1 }),
-  messageRate: positive("messages a second"),
+  messageRate: whole({ min: 1, unit: "messages a second" }),
 });
 
 const serviceAccount: Check = (value, report) => {
@@ -121,7 +121,7 @@ export const checkPush = members({
   webPush,
 });
 
-const limit = members({ requests: whole({ min: 1 }), window: positive("seconds") }, ["requests", "window"]);
+const limit = members({ requests: whole({ min: 1 }), window: duration("seconds") }, ["requests", "window"]);
 export const checkRateLimits = members({ global: limit, auth: limit, signin: limit, signup: limit, events: limit });
 
 const address = textWith((value) => {

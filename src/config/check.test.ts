@@ -411,6 +411,27 @@ const CASES: [rule: string, what: string, config: unknown, path: string, words: 
     "auth.session.refreshTokenTtl",
     "a whole number of seconds",
   ],
+  [
+    "[CF26]",
+    "a broken time to live",
+    { rooms: { r: { stateTtl: 1000.5 } } },
+    "rooms.r.stateTtl",
+    "whole number of milliseconds",
+  ],
+  [
+    "[CF26]",
+    "a broken window",
+    { rateLimits: { auth: { requests: 1, window: 0.5 } } },
+    "rateLimits.auth.window",
+    "whole",
+  ],
+  [
+    "[CF26]",
+    "a time without end",
+    { realtime: { presenceTtl: 1e300 } },
+    "realtime.presenceTtl",
+    "from 1 to 3153600000000",
+  ],
   ["[CF13]", "a rate", { rateLimits: { auth: { requests: 0, window: 60 } } }, "rateLimits.auth.requests", "1 or more"],
   [
     "[CF13]",
@@ -805,7 +826,7 @@ const EVERYTHING = {
     webPush: { subject: "mailto:a@example.com", ...vapidKeys },
   },
   analytics: { requestLog: false },
-  rateLimits: { global: { requests: 1, window: 1 }, signin: { requests: 5, window: 0.5 } },
+  rateLimits: { global: { requests: 1, window: 1 }, signin: { requests: 5, window: 1 } },
   serviceKeys: {
     ci: {
       key: "secret-1",

@@ -13,7 +13,19 @@ import {
 import { checkDatabases } from "./check-tables.ts";
 import { ConfigError, type ConfigProblem } from "./problems.ts";
 import { withoutPrototypes } from "./prototypes.ts";
-import { boolean, type Check, createReport, describe, list, members, oneOf, textWith, url, whole } from "./shape.ts";
+import {
+  boolean,
+  type Check,
+  createReport,
+  describe,
+  duration,
+  list,
+  members,
+  oneOf,
+  textWith,
+  url,
+  whole,
+} from "./shape.ts";
 import type { PlatformConfig } from "./types.ts";
 
 const publicUrl: Check = (value, report) => {
@@ -36,7 +48,7 @@ const checkWhole = members({
   cors: members({
     origin: (value, report) => (Array.isArray(value) ? list(origin)(value, report) : origin(value, report)),
     credentials: boolean,
-    maxAge: whole({ min: 0, unit: "seconds" }),
+    maxAge: duration("seconds", { min: 0 }),
   }),
   databases: checkDatabases,
   storage: checkStorage,

@@ -157,10 +157,12 @@ export function whole(bounds: { min: number; max?: number; unit?: string }): Che
     report.say(`must be a whole number${unit}, ${range}, got ${describe(value)}`);
 }
 
-export function positive(unit: string): Check {
-  return (value, report) =>
-    (typeof value === "number" && Number.isFinite(value) && value > 0) ||
-    report.say(`must be a number of ${unit} above 0, got ${describe(value)}`);
+/** Long enough for anything that is meant, and added to the time it is a date still. */
+const CENTURY_SECONDS = 100 * 365 * 24 * 60 * 60;
+
+/** A length of time. Whole: it ends in columns, headers and tokens that take whole numbers only. */
+export function duration(unit: "seconds" | "milliseconds", { min = 1 }: { min?: number } = {}): Check {
+  return whole({ min, max: CENTURY_SECONDS * (unit === "seconds" ? 1 : 1_000), unit });
 }
 
 /** An address that begins with one of these schemes. */

@@ -32,17 +32,21 @@ export interface Listener {
     server: AnyElysia,
     options: { host?: string | undefined; port?: number | undefined; failure(cause: unknown): Response },
   ): { url: string; port: number };
-  /** Stops accepting, answers what is under way, closes sockets with 1001. */
+  /** Stops accepting; what is under way goes on. */
+  refuse(): void;
+  /** The same, closes sockets with 1001, and resolves when what was under way is answered. */
   stop(): Promise<void>;
 }
 
 /**
  * `trustProxy`: the address is what the proxy in front wrote last into `X-Forwarded-For`. `messageMaxBytes`: of a WebSocket
- * message, where an area needs more than the default. The other two have defaults that only tests change. Decisions 2.
+ * message, `waitingMaxBytes`: what may wait for a WebSocket that reads slowly; where an area needs more than the default. The
+ * other two have defaults that only tests change. Decisions 2.
  */
 export function createListener(options: {
   trustProxy: boolean;
   messageMaxBytes?: number;
+  waitingMaxBytes?: number;
   idleTimeoutSeconds?: number;
   socketIdleSeconds?: number;
 }): Listener {
@@ -64,6 +68,11 @@ export function createListener(options: {
     return complete;
   };
   const sockets = createSocketServer(() => listening, options);
+  /** null: it still accepts, or never did. */
+  let answered: Promise<void> | null = null;
+  const refuse = (): void => {
+    if (listening !== null) answered ??= sockets.refuse(listening);
+  };
   return {
     sockets,
     addressOf(request) {
@@ -98,10 +107,11 @@ export function createListener(options: {
       const boundPort = listening.port ?? port;
       return { url: `http://${host.includes(":") ? `[${host}]` : host}:${boundPort}`, port: boundPort };
     },
+    refuse,
     async stop() {
-      const stopping = listening;
-      if (stopping === null) return;
-      await sockets.stop(stopping);
+      refuse();
+      if (listening === null || answered === null) return;
+      await sockets.stop(listening, answered);
       listening = null;
     },
   };

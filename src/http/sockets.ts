@@ -26,7 +26,10 @@ export interface SocketServer {
 const DRAIN_MS = 10_000;
 /** Larger WebSocket messages close their connection, unless an area says that it needs more. */
 const MESSAGE_MAX_BYTES = 1024 * 1024;
-/** Bun's own bound; areas close a slow socket before, at 1 MiB waiting. */
+/**
+ * Bun's own bound, past which a socket is cut off without a word. Areas close a slow socket before: realtime at 1 MiB
+ * waiting, and one that lets more wait says so.
+ */
 const BACKPRESSURE_MAX_BYTES = 16 * 1024 * 1024;
 /** Bun pings a silent socket before this is over, and closes one that does not answer: its peer has vanished. */
 const SOCKET_IDLE_SECONDS = 120;
@@ -37,18 +40,25 @@ const UPGRADED = new Response(null, { status: 101 });
 
 export interface SocketServerOwner extends SocketServer {
   readonly handlers: WebSocketHandler<SocketHandler>;
-  /** Stops accepting, lets answers finish, closes sockets with 1001. */
-  stop(server: Server<SocketHandler>): Promise<void>;
+  /** Stops accepting, and leaves what is there; resolves when nothing is. */
+  refuse(server: Server<SocketHandler>): Promise<void>;
+  /** Closes sockets with 1001 and lets answers finish; `answered` is what `refuse` gave. */
+  stop(server: Server<SocketHandler>, answered: Promise<void>): Promise<void>;
 }
 
 interface SocketLimits {
   messageMaxBytes?: number;
+  waitingMaxBytes?: number;
   socketIdleSeconds?: number;
 }
 
 export function createSocketServer(
   server: () => Server<SocketHandler> | null,
-  { messageMaxBytes = MESSAGE_MAX_BYTES, socketIdleSeconds = SOCKET_IDLE_SECONDS }: SocketLimits = {},
+  {
+    messageMaxBytes = MESSAGE_MAX_BYTES,
+    waitingMaxBytes = 0,
+    socketIdleSeconds = SOCKET_IDLE_SECONDS,
+  }: SocketLimits = {},
 ): SocketServerOwner {
   // Every open socket, so that all can be told when the server goes.
   const open = new Set<Socket>();
@@ -63,7 +73,7 @@ export function createSocketServer(
     },
     handlers: {
       maxPayloadLength: Math.max(MESSAGE_MAX_BYTES, messageMaxBytes),
-      backpressureLimit: BACKPRESSURE_MAX_BYTES,
+      backpressureLimit: Math.max(BACKPRESSURE_MAX_BYTES, waitingMaxBytes),
       closeOnBackpressureLimit: true,
       idleTimeout: socketIdleSeconds,
       open(socket) {
@@ -77,8 +87,8 @@ export function createSocketServer(
       },
       drain: (socket) => socket.data.drain?.(socket),
     },
-    async stop(stopping) {
-      const answered = stopping.stop(false);
+    refuse: (stopping) => stopping.stop(false),
+    async stop(stopping, answered) {
       for (const socket of open) socket.close(GOING_AWAY, "The server is stopping");
       const timeout = new Promise((resolve) => setTimeout(resolve, DRAIN_MS).unref());
       await Promise.race([answered, timeout]);

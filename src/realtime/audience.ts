@@ -14,8 +14,8 @@ export interface Audience {
   holders: number;
   /** The number of the last change that it has delivered; behind the log's only while a rule is awaited. */
   readonly position: number;
-  /** The changes of one request wait to be delivered. */
-  enqueue(entries: readonly Entry[]): void;
+  /** The changes of one request wait to be delivered, not before `ready` where there is something to wait for. */
+  enqueue(entries: readonly Entry[], ready?: Promise<void> | null): void;
   /** Delivers the oldest request's changes; true when more are ready. */
   deliverNext(): boolean;
   /** Resolves once it has delivered, or dropped, something more. */
@@ -43,7 +43,7 @@ export function createAudience(deps: {
 }): Audience {
   const { log, topic, view } = deps;
   const channel = { name: deps.channel.name, table: log.address.table };
-  let waiting: (readonly Entry[])[] = [];
+  let waiting: { entries: readonly Entry[]; ready: Promise<void> | null }[] = [];
   let waitingCount = 0;
   let isAwaiting = false;
   let delivered = log.head;
@@ -60,6 +60,14 @@ export function createAudience(deps: {
     delivered = entries.at(-1)?.seq ?? delivered;
     announceAdvance();
   };
+  const awaitReady = (next: { ready: Promise<void> | null }, ready: Promise<void>): void => {
+    isAwaiting = true;
+    void ready.then(() => {
+      next.ready = null;
+      isAwaiting = false;
+      deps.onReady(audience);
+    });
+  };
   const audience: Audience = {
     key: deps.key,
     topic,
@@ -68,10 +76,10 @@ export function createAudience(deps: {
     get position() {
       return waiting.length === 0 && !isAwaiting ? log.head : delivered;
     },
-    enqueue(entries) {
+    enqueue(entries, ready = null) {
       if (waiting.length === 0 && !isAwaiting) delivered = (entries[0]?.seq ?? log.head) - 1;
       waitingCount += entries.length;
-      waiting.push(entries);
+      waiting.push({ entries, ready });
       // One request's changes are taken however many they are.
       if (waiting.length === 1 || waitingCount <= AUDIENCE_WAITING_MAX) return;
       waiting = [];
@@ -81,8 +89,14 @@ export function createAudience(deps: {
     },
     deliverNext() {
       if (isAwaiting) return false;
-      const entries = waiting.shift();
-      if (entries === undefined) return false;
+      const [next] = waiting;
+      if (next === undefined) return false;
+      if (next.ready !== null) {
+        awaitReady(next, next.ready);
+        return false;
+      }
+      const { entries } = next;
+      waiting.shift();
       waitingCount -= entries.length;
       const types = changeTypesFor(view, entries);
       if (!isPromise(types)) {

@@ -2,6 +2,7 @@ import { expect, test } from "bun:test";
 import { parseChannel } from "./channel.ts";
 
 const tables = {
+  isInstanceId: (id: string) => id !== "" && !id.includes(" "),
   isDynamic: (namespace: string) => ({ shared: false, clubs: true })[namespace] ?? null,
   find: (namespace: string, table: string) =>
     table === "posts" && namespace in { shared: 1, clubs: 1 } ? { isDynamic: namespace === "clubs" } : null,
@@ -18,4 +19,6 @@ test("[RT13] the parts of a channel's name", () => {
   expect(parseChannel("broadcast:\ud800", tables)).toBeNull();
   expect(parseChannel("realtime:clubs:posts", tables)).toBeNull();
   expect(parseChannel("realtime:clubs:x:posts:id", tables)).toBeNull();
+  expect(parseChannel("realtime:clubs:a b:posts", tables)).toBeNull();
+  expect(parseChannel("realtime:clubs::posts", tables)).toBeNull();
 });

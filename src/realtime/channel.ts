@@ -7,8 +7,11 @@ export type Channel =
   | { kind: "presence"; name: string }
   | { kind: "broadcast"; name: string };
 
-/** null: no known pattern, too long, or a namespace or table that is not declared. Decisions 10. */
-export function parseChannel(name: string, tables: Pick<TableDoor, "find" | "isDynamic">): Channel | null {
+/** null: no known pattern, too long, a namespace or table that is not declared, or no instance's id. Decisions 10. */
+export function parseChannel(
+  name: string,
+  tables: Pick<TableDoor, "find" | "isDynamic" | "isInstanceId">,
+): Channel | null {
   if (name.length > CHANNEL_LENGTH_MAX || !name.isWellFormed()) return null;
   if (isNamed(name, "presence:")) return { kind: "presence", name };
   if (isNamed(name, "broadcast:")) return { kind: "broadcast", name };
@@ -18,7 +21,7 @@ export function parseChannel(name: string, tables: Pick<TableDoor, "find" | "isD
   if (isDynamic === null) return null;
   if (isDynamic) {
     const [table = "", ...beyond] = rest;
-    if (beyond.length > 0 || second === "" || tables.find(namespace, table) === null) return null;
+    if (beyond.length > 0 || !tables.isInstanceId(second) || tables.find(namespace, table) === null) return null;
     return { kind: "table", name, address: { namespace, instanceId: second, table }, docId: null };
   }
   const docId = rest.length === 0 ? null : rest.join(":");

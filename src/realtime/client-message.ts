@@ -1,4 +1,4 @@
-import { isJsonObject, isWithinDepth, type JsonObject } from "../kernel/json.ts";
+import { isJsonObject, isWithinDepth, JSON_DEPTH_MAX, type JsonObject } from "../kernel/json.ts";
 import { isEventName } from "./broadcasts.ts";
 import type { ErrorCode } from "./encoding.ts";
 import { CHANNEL_LENGTH_MAX, EVENT_LENGTH_MAX, PRESENCE_STATE_MAX_BYTES } from "./limits.ts";
@@ -23,19 +23,22 @@ export interface MessageProblem {
   channel: string | null;
 }
 
-/** null: not a JSON object. */
-export function parseJson(text: string): JsonObject | null {
+/** What is no valid JSON has no value; a binary frame is no JSON object either way. */
+export function parseJson(raw: string | Buffer): { value: unknown } | null {
+  if (typeof raw !== "string") return { value: null };
   try {
-    const value: unknown = JSON.parse(text);
-    // Out of JSON.parse, an object holds JSON.
-    return isJsonObject(value) && isWithinDepth(value) ? (value as JsonObject) : null;
+    return { value: JSON.parse(raw) };
   } catch {
     return null;
   }
 }
 
 /** `defaultChannel` is the connection's own, which track, untrack and broadcast act on. Decisions 10. */
-export function parseClientMessage(message: JsonObject, defaultChannel: string | null): ClientMessage | MessageProblem {
+export function parseClientMessage(value: unknown, defaultChannel: string | null): ClientMessage | MessageProblem {
+  if (!isJsonObject(value)) return malformed("a message must be a JSON object, in a text frame");
+  if (!isWithinDepth(value)) return malformed(`a message nests at most ${JSON_DEPTH_MAX} levels`);
+  // Out of JSON.parse, an object holds JSON.
+  const message = value as JsonObject;
   const type = message["type"];
   const named = message["channel"] ?? null;
   const problem = (text: string, code: ErrorCode = "INVALID_MESSAGE"): MessageProblem => ({
@@ -64,6 +67,10 @@ export function parseClientMessage(message: JsonObject, defaultChannel: string |
       return problem(typeof type === "string" ? `there is no message "${type.slice(0, 64)}"` : "type is required");
   }
 }
+
+const malformed = (message: string): MessageProblem => ({
+  ...{ type: "problem", code: "INVALID_MESSAGE", message, channel: null },
+});
 
 function withChannel(
   type: Exclude<ClientMessage["type"], "auth" | "ping">,

@@ -2,7 +2,7 @@ import type { Principal } from "../access/principal.ts";
 import type { Socket, SocketHandler } from "../http/sockets.ts";
 import { isPromise, type MaybePromise } from "../kernel/maybe-promise.ts";
 import type { ServerMessage } from "./encoding.ts";
-import { MAILBOX_MAX, WAITING_MAX_BYTES } from "./limits.ts";
+import { WAITING_MAX_BYTES } from "./limits.ts";
 import type { MessageRate } from "./message-rate.ts";
 import type { Tracked } from "./presence.ts";
 import type { Subscription } from "./subscription.ts";
@@ -16,16 +16,14 @@ export const CLOSE = { protocol: 4000, session: 4003, slow: 1013, goingAway: 100
 /** What the protocol does with a connection's events. */
 export interface ConnectionEvents {
   opened(connection: Connection): void;
-  /** Messages of one connection come one after another: the next when this one is done. */
-  received(connection: Connection, message: string | Buffer): MaybePromise<void>;
-  /** The mailbox is full. */
-  refused(connection: Connection): void;
+  /** At once, whatever is under way; what is to come after that takes its turn. */
+  received(connection: Connection, message: string | Buffer): void;
   /** Once. `wasClean` is false for a connection lost without a close. */
   closed(connection: Connection, wasClean: boolean): void;
   failed(connection: Connection, cause: unknown): void;
 }
 
-/** Something of ours that takes its turn among the messages. */
+/** What is done one after another: the next when this one is done. */
 type Work = () => MaybePromise<void>;
 
 interface ConnectionParts {
@@ -51,7 +49,7 @@ export class Connection implements SocketHandler, Listener {
   readonly #events: ConnectionEvents;
   #socket: Socket | null = null;
   #isClosed = false;
-  #mailbox: (string | Buffer | Work)[] = [];
+  #mailbox: Work[] = [];
   #isBusy = false;
   #onDrain: (() => void)[] = [];
 
@@ -83,24 +81,25 @@ export class Connection implements SocketHandler, Listener {
 
   message(_socket: Socket, message: string | Buffer): void {
     if (this.#isClosed) return;
-    if (this.#isBusy) {
-      if (this.#mailbox.length >= MAILBOX_MAX) this.#events.refused(this);
-      else this.#mailbox.push(message);
-      return;
-    }
-    this.#process(message);
-  }
-
-  /** Runs `work` when the messages before it are done. */
-  takeTurn(work: Work): void {
-    if (this.#isClosed) return;
-    if (this.#isBusy) this.#mailbox.push(work);
-    else this.#process(work);
-  }
-
-  #process(message: string | Buffer | Work): void {
     try {
-      const done = typeof message === "function" ? message() : this.#events.received(this, message);
+      this.#events.received(this, message);
+    } catch (cause) {
+      this.#events.failed(this, cause);
+    }
+  }
+
+  /** Runs `work` when what came before it is done; false: `waitingMax` wait already, and it does not run. */
+  takeTurn(work: Work, waitingMax = Number.POSITIVE_INFINITY): boolean {
+    if (this.#isClosed) return true;
+    if (!this.#isBusy) this.#process(work);
+    else if (this.#mailbox.length >= waitingMax) return false;
+    else this.#mailbox.push(work);
+    return true;
+  }
+
+  #process(work: Work): void {
+    try {
+      const done = work();
       if (!isPromise(done)) return;
       this.#isBusy = true;
       void done.catch((cause: unknown) => this.#events.failed(this, cause)).then(() => this.#processNext());
@@ -112,9 +111,9 @@ export class Connection implements SocketHandler, Listener {
   #processNext(): void {
     this.#isBusy = false;
     while (!this.#isBusy && !this.#isClosed) {
-      const message = this.#mailbox.shift();
-      if (message === undefined) return;
-      this.#process(message);
+      const work = this.#mailbox.shift();
+      if (work === undefined) return;
+      this.#process(work);
     }
   }
 

@@ -3,6 +3,7 @@ import type { Clock, Millis } from "../kernel/clock.ts";
 import type { Audience } from "./audience.ts";
 import { NamespaceLog, TableLog } from "./change-log.ts";
 import { IDLE_FEEDS_MAX, LOG_AGE_MAX_MS } from "./limits.ts";
+import type { Asker, Asking } from "./reviews.ts";
 
 /** One table that somebody listens to, or did within the last ten minutes. */
 export interface Feed {
@@ -11,6 +12,10 @@ export interface Feed {
   readonly audiences: Map<string, Audience>;
   readonly documents: Map<string, Map<string, Audience>>;
   holders: number;
+  /** Whose rule's filter is asked for again with the changes, by what the rule sees of them. */
+  readonly askers: Map<string, Asker>;
+  /** null: none of them is being asked. */
+  asking: Asking | null;
 }
 
 interface NamespaceFeeds {
@@ -64,7 +69,14 @@ export function createFeedRegistry(clock: Clock): FeedRegistry {
         return known;
       }
       const log = new TableLog(address, clock.now());
-      const feed: Feed = { log, audiences: new Map(), documents: new Map(), holders: 0 };
+      const feed: Feed = {
+        log,
+        audiences: new Map(),
+        documents: new Map(),
+        holders: 0,
+        askers: new Map(),
+        asking: null,
+      };
       tables.set(address.table, feed);
       return feed;
     },

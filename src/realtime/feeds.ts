@@ -22,7 +22,14 @@ export interface Feeds {
   stop(): void;
 }
 
-export function createFeeds(deps: { clock: Clock; logger: Logger; topics: Topics; batchThreshold: number }): Feeds {
+export function createFeeds(deps: {
+  clock: Clock;
+  logger: Logger;
+  topics: Topics;
+  batchThreshold: number;
+  /** Asks for filters again; the changes wait for what it gives, where that is to be waited for. */
+  review(feed: Feed): Promise<void> | null;
+}): Feeds {
   const { clock } = deps;
   const registry = createFeedRegistry(clock);
   const delivery = createDelivery(clock, (audience, cause) => {
@@ -44,6 +51,12 @@ export function createFeeds(deps: { clock: Clock; logger: Logger; topics: Topics
       if (found === null) return;
       const at = clock.now();
       const timestamp = new Date(at).toISOString();
+      const held = new Map<Feed, Held>();
+      for (const feed of found.tables.values()) {
+        const isTouched = feed.askers.size > 0 && groups.some((changes) => changes.some(isOf(feed)));
+        const ready = isTouched ? deps.review(feed) : null;
+        if (ready !== null) held.set(feed, { ready, audiences: askedAudiences(feed) });
+      }
       for (const changes of groups) {
         const group = groupCount++;
         const byFeed = new Map<Feed, Entry[]>();
@@ -55,7 +68,7 @@ export function createFeeds(deps: { clock: Clock; logger: Logger; topics: Topics
           if (entries === undefined) byFeed.set(feed, [entry]);
           else entries.push(entry);
         }
-        for (const [feed, entries] of byFeed) enqueue(feed, entries, delivery);
+        for (const [feed, entries] of byFeed) enqueue(feed, entries, delivery, held.get(feed));
       }
       delivery.run();
       found.log.trim(at);
@@ -99,16 +112,34 @@ function audiencesOf(feed: Feed, channel: AudienceChannel): Map<string, Audience
   return audiences;
 }
 
-function enqueue(feed: Feed, entries: readonly Entry[], delivery: Delivery): void {
+/** Audiences with members whose rule is still being asked. */
+interface Held {
+  ready: Promise<void>;
+  audiences: ReadonlySet<Audience>;
+}
+
+const isOf =
+  (feed: Feed) =>
+  (change: Change): boolean =>
+    change.table === feed.log.address.table;
+
+function askedAudiences(feed: Feed): Set<Audience> {
+  const audiences = new Set<Audience>();
+  for (const { members } of feed.askers.values()) for (const { audience } of members.keys()) audiences.add(audience);
+  return audiences;
+}
+
+function enqueue(feed: Feed, entries: readonly Entry[], delivery: Delivery, held: Held | undefined): void {
+  const readyOf = (audience: Audience) => (held?.audiences.has(audience) === true ? held.ready : null);
   for (const audience of feed.audiences.values()) {
-    audience.enqueue(entries);
+    audience.enqueue(entries, readyOf(audience));
     delivery.add(audience);
   }
   if (feed.documents.size === 0) return;
   const byDocument = Map.groupBy(entries, (entry) => entry.change.id);
   for (const [docId, own] of byDocument) {
     for (const audience of feed.documents.get(docId)?.values() ?? []) {
-      audience.enqueue(own);
+      audience.enqueue(own, readyOf(audience));
       delivery.add(audience);
     }
   }

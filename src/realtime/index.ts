@@ -17,8 +17,10 @@ import { AUTH_TIMEOUT_MS, BATCH_THRESHOLD, MESSAGE_RATE, PRESENCE_TTL_MS } from 
 import { MessageRate } from "./message-rate.ts";
 import { createOperations } from "./operations.ts";
 import { createPresence } from "./presence.ts";
+import { createReviews } from "./reviews.ts";
 import { createRights } from "./rights.ts";
 import { createRealtimeRoutes } from "./routes.ts";
+import { createSeenViews } from "./seen-views.ts";
 import { createProtocol } from "./service.ts";
 import { watchSessions } from "./session-watch.ts";
 import { createSubscribing } from "./subscribing.ts";
@@ -48,12 +50,19 @@ export function createRealtimeArea(deps: {
 }): RealtimeArea {
   const { config, sockets, clock, ids, logger, tables } = deps;
   const topics = createTopics(sockets);
-  const feeds = createFeeds({ clock, logger, topics, batchThreshold: config.batchThreshold ?? BATCH_THRESHOLD });
+  const batchThreshold = config.batchThreshold ?? BATCH_THRESHOLD;
+  const feeds = createFeeds({ clock, logger, topics, batchThreshold, review: (feed) => reviews.review(feed) });
   const presence = createPresence({ clock, topics, ttlMs: config.presenceTtl ?? PRESENCE_TTL_MS });
   const broadcasts = createBroadcasts(topics);
   const connections = createConnections();
-  const rights = createRights({ access: config.access ?? {}, tables, logger });
-  const subscriptions = createTableSubscriptions({ feeds, tables, clock });
+  const rights = createRights({ access: config.access ?? {}, tables, clock, logger });
+  const reviews = createReviews({
+    ask: rights.readTable,
+    onAnswer: (connection, subscription, access) => subscribing.follow(connection, subscription, access),
+    ...{ clock, logger },
+  });
+  const seenViews = createSeenViews(clock);
+  const subscriptions = createTableSubscriptions({ feeds, tables, seenViews, reviews, clock });
   const subscribing = createSubscribing({ tables, rights, subscriptions, presence, broadcasts });
   const operations = createOperations({ tables, rights, subscribing, presence, broadcasts });
   const authTimeoutMs = config.authTimeout ?? AUTH_TIMEOUT_MS;

@@ -1,49 +1,59 @@
 import { authOf } from "../access/principal.ts";
 import type { ReadAccess, TableDoor } from "../access/table-door.ts";
 import type { RealtimeConfig } from "../config/types.ts";
+import type { Clock } from "../kernel/clock.ts";
+import { within } from "../kernel/deadline.ts";
 import { AppError } from "../kernel/errors.ts";
 import type { Logger } from "../kernel/logger.ts";
 import { isPromise, type MaybePromise } from "../kernel/maybe-promise.ts";
 import type { SignedIn } from "./connection.ts";
+import { RULE_TIMEOUT_MS } from "./limits.ts";
 import type { TableChannel } from "./subscription.ts";
 
 /** Asked by a broadcast rule's `event` where the question is whether one may listen: no broadcast has this name. */
 export const LISTENING = "";
 
 export interface Rights {
-  /** null: denied. */
-  readTable(principal: SignedIn, channel: TableChannel): MaybePromise<ReadAccess | null>;
+  /** null: denied. `before`: as for `TableDoor.readAccess`. */
+  readTable(principal: SignedIn, channel: TableChannel, before?: ReadAccess | null): MaybePromise<ReadAccess | null>;
   presence(principal: SignedIn, channel: string): MaybePromise<boolean>;
   broadcast(principal: SignedIn, channel: string, event: string): MaybePromise<boolean>;
 }
 
-/** Decisions 3 and 10: a rule that throws denies; absent rules of broadcast and presence allow any authenticated user. */
+/** Decisions 3 and 10: a rule that throws, or takes too long, denies; absent rules of broadcast and presence allow any authenticated user. */
 export function createRights(deps: {
   access: NonNullable<RealtimeConfig["access"]>;
   tables: TableDoor;
+  clock: Clock;
   logger: Logger;
 }): Rights {
+  const { clock, logger } = deps;
+
   const ask = (about: string, rule: () => MaybePromise<boolean>): MaybePromise<boolean> => {
     const failed = (cause: unknown): false => {
-      deps.logger.error("an access rule threw", { rule: `realtime.access.${about}`, cause });
+      logger.error("an access rule threw", { rule: `realtime.access.${about}`, cause });
       return false;
     };
     try {
       const answer = rule();
-      return isPromise(answer) ? answer.then((settled) => settled === true, failed) : answer === true;
+      if (!isPromise(answer)) return answer === true;
+      return within(clock, RULE_TIMEOUT_MS, answer).then((settled) => settled === true, failed);
     } catch (cause) {
       return failed(cause);
     }
   };
   return {
-    readTable(principal, { address }) {
+    readTable(principal, { address }, before = null) {
       const denied = (cause: unknown): null => {
-        if (!(cause instanceof AppError)) deps.logger.error("a table's read access failed", { address, cause });
+        if (!(cause instanceof AppError)) logger.error("a table's read access failed", { address, cause });
         return null;
       };
+      const onSlow = (cause: unknown): void => logger.error("a table's read rule failed", { address, cause });
+      const bounded = (access: ReadAccess): ReadAccess =>
+        access.kind === "record" ? boundedAccess(access, clock, onSlow) : access;
       try {
-        const access = deps.tables.readAccess(principal, address);
-        return isPromise(access) ? access.catch(denied) : access;
+        const access = deps.tables.readAccess(principal, address, before);
+        return isPromise(access) ? within(clock, RULE_TIMEOUT_MS, access).then(bounded).catch(denied) : bounded(access);
       } catch (cause) {
         return denied(cause);
       }
@@ -58,6 +68,27 @@ export function createRights(deps: {
       const auth = authOf(principal);
       if (typeof rule === "boolean" || auth === null) return rule === true;
       return ask("broadcast", () => rule(auth, channel, event));
+    },
+  };
+}
+
+/** A rule that never answers denies the change that it was asked about, and is told of once. */
+function boundedAccess(
+  access: ReadAccess & { kind: "record" },
+  clock: Clock,
+  onSlow: (cause: unknown) => void,
+): ReadAccess {
+  let isTold = false;
+  const deny = (cause: unknown): false => {
+    if (!isTold) onSlow(cause);
+    isTold = true;
+    return false;
+  };
+  return {
+    kind: "record",
+    allows(record) {
+      const answer = access.allows(record);
+      return isPromise(answer) ? within(clock, RULE_TIMEOUT_MS, answer).catch(deny) : answer;
     },
   };
 }

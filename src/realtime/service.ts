@@ -1,13 +1,14 @@
 import type { Principals } from "../access/principals.ts";
 import type { Clock } from "../kernel/clock.ts";
 import { AppError } from "../kernel/errors.ts";
+import { isJsonObject } from "../kernel/json.ts";
 import type { Logger } from "../kernel/logger.ts";
 import { chain, isPromise, type MaybePromise } from "../kernel/maybe-promise.ts";
-import { type ClientMessage, parseClientMessage, parseJson } from "./client-message.ts";
+import { type ClientMessage, type MessageProblem, parseClientMessage, parseJson } from "./client-message.ts";
 import { CLOSE, type Connection, type ConnectionEvents, type SignedIn } from "./connection.ts";
 import type { Connections } from "./connections.ts";
 import type { ErrorCode } from "./encoding.ts";
-import { MESSAGE_MAX_BYTES } from "./limits.ts";
+import { MAILBOX_MAX, MESSAGE_MAX_BYTES } from "./limits.ts";
 import type { Operations } from "./operations.ts";
 
 /** The protocol: who may say what when, and what is answered. Spec: Realtime connection; decisions 10. */
@@ -62,13 +63,20 @@ export function createProtocol(deps: {
     });
   };
 
-  const perform = (connection: Connection, message: ClientMessage): MaybePromise<void> => {
-    if (message.type === "ping") {
-      operations.ping(connection);
-      return connection.send({ type: "pong" });
+  const answer = (
+    connection: Connection,
+    message: Exclude<ClientMessage, { type: "ping" }> | MessageProblem,
+    isAuth: boolean,
+  ): MaybePromise<void> => {
+    const { principal } = connection;
+    if (principal === null && !isAuth) {
+      return failAndClose(connection, "NOT_AUTHENTICATED", "The first message must be auth");
     }
     if (message.type === "auth") return authenticate(connection, message.token);
-    const { principal } = connection;
+    if (message.type === "problem") {
+      if (principal === null) return connection.send({ type: "auth_error", message: message.message });
+      return fail(connection, message.code, message.message, message.channel);
+    }
     if (principal === null) throw new Error("asked before");
     return chain(operations.perform(connection, principal, message), (failure) => {
       if (failure !== null) fail(connection, failure.code, failure.message, message.channel);
@@ -85,20 +93,18 @@ export function createProtocol(deps: {
       if (!connection.rate.take(clock.now())) return fail(connection, "RATE_LIMITED", "Too many messages");
       const tooLong = Buffer.byteLength(message) > MESSAGE_MAX_BYTES;
       if (tooLong) return fail(connection, "MESSAGE_TOO_LARGE", `A message has at most ${MESSAGE_MAX_BYTES} bytes`);
-      const json = typeof message === "string" ? parseJson(message) : null;
-      if (json === null) {
-        return failAndClose(connection, "INVALID_JSON", "A message must be a JSON object");
+      const json = parseJson(message);
+      if (json === null) return failAndClose(connection, "INVALID_JSON", "The message is not valid JSON");
+      const parsed = parseClientMessage(json.value, connection.defaultChannel);
+      // Says that somebody is there, and so does not wait for what is under way.
+      if (parsed.type === "ping") {
+        operations.ping(connection);
+        return connection.send({ type: "pong" });
       }
-      const { type } = json;
-      if (connection.principal === null && type !== "auth" && type !== "ping") {
-        return failAndClose(connection, "NOT_AUTHENTICATED", "The first message must be auth");
-      }
-      const parsed = parseClientMessage(json, connection.defaultChannel);
-      if (parsed.type !== "problem") return perform(connection, parsed);
-      if (connection.principal !== null) return fail(connection, parsed.code, parsed.message, parsed.channel);
-      connection.send({ type: "auth_error", message: parsed.message });
+      const isAuth = isJsonObject(json.value) && json.value["type"] === "auth";
+      const hasWaited = connection.takeTurn(() => answer(connection, parsed, isAuth), MAILBOX_MAX);
+      if (!hasWaited) fail(connection, "RATE_LIMITED", "Too many messages wait");
     },
-    refused: (connection) => fail(connection, "RATE_LIMITED", "Too many messages wait"),
     closed(connection, wasClean) {
       operations.leave(connection, wasClean);
       connections.closed(connection);

@@ -1,4 +1,4 @@
-import type { TableDoor } from "../access/table-door.ts";
+import type { ReadAccess, TableDoor } from "../access/table-door.ts";
 import { AppError } from "../kernel/errors.ts";
 import { chain, type MaybePromise } from "../kernel/maybe-promise.ts";
 import type { Broadcasts } from "./broadcasts.ts";
@@ -8,7 +8,7 @@ import { denied, type Failure, failure, type OperationOf, unknownChannel } from 
 import { SUBSCRIPTIONS_PER_SOCKET_MAX } from "./limits.ts";
 import type { Presence } from "./presence.ts";
 import { LISTENING, type Rights } from "./rights.ts";
-import type { Subscription, TableChannel, TableSubscriptions } from "./subscription.ts";
+import type { Subscription, TableChannel, TableSubscription, TableSubscriptions } from "./subscription.ts";
 
 /** Listening to channels of every kind. Decisions 10. */
 export interface Subscribing {
@@ -20,6 +20,8 @@ export interface Subscribing {
   updateFilters(connection: Connection, message: OperationOf<"update_filters">): Failure | null;
   /** Ends the subscription to this channel, if there is one. */
   end(connection: Connection, name: string): void;
+  /** The rule was asked again, and said this; null: nothing any more. */
+  follow(connection: Connection, subscription: TableSubscription, access: ReadAccess | null): void;
   /** Asks the right again: a table's view follows it. */
   isStillAllowed(
     connection: Connection,
@@ -39,7 +41,12 @@ interface SubscribingDeps {
 
 export function createSubscribing(deps: SubscribingDeps): Subscribing {
   const { tables, rights, subscriptions, presence, broadcasts } = deps;
-  const subscribeToTable = createTableSubscribing(deps, (connection, name) => end(connection, name));
+  /** What there was ends too: the right to it is gone. */
+  const refuse = (connection: Connection, name: string): Failure => {
+    end(connection, name);
+    return denied("SUBSCRIBE_DENIED");
+  };
+  const subscribeToTable = createTableSubscribing(deps, { refuse, end: (connection, name) => end(connection, name) });
 
   const end = (connection: Connection, name: string): void => {
     const subscription = connection.subscriptions.get(name);
@@ -71,7 +78,7 @@ export function createSubscribing(deps: SubscribingDeps): Subscribing {
     }
     if (channel.kind === "table") return subscribeToTable(connection, principal, channel, message);
     return chain(mayListen(principal, channel), (isAllowed) => {
-      if (!isAllowed) return denied("SUBSCRIBE_DENIED");
+      if (!isAllowed) return refuse(connection, channel.name);
       if ((message.filters ?? null) !== null || (message.orFilters ?? null) !== null) {
         return failure("INVALID_FILTER", "Only channels of tables take filters");
       }
@@ -94,21 +101,34 @@ export function createSubscribing(deps: SubscribingDeps): Subscribing {
     subscription: Subscription,
   ): MaybePromise<boolean> => {
     if (subscription.kind !== "table") return mayListen(principal, { kind: subscription.kind, name });
-    return chain(rights.readTable(principal, subscription.channel), (access) => {
+    return chain(rights.readTable(principal, subscription.channel, subscription.access), (access) => {
       if (access === null) return false;
-      if (subscription.isEnded) return true;
-      subscription.access = access;
-      subscriptions.change(connection, subscription);
+      if (!subscription.isEnded) subscriptions.adopt(connection, subscription, access);
       return true;
     });
   };
 
-  return { subscribe, end, isStillAllowed, updateFilters: createFilterUpdates(subscriptions) };
+  const follow: Subscribing["follow"] = (connection, subscription, access) => {
+    const { principal } = connection;
+    if (subscription.isEnded || principal === null) return;
+    if (access !== null) return subscriptions.adopt(connection, subscription, access);
+    const { name } = subscription.channel;
+    end(connection, name);
+    connection.send({ type: "auth_refreshed", userId: principal.auth.id, revokedChannels: [name] });
+  };
+
+  return { follow, subscribe, end, isStillAllowed, updateFilters: createFilterUpdates(subscriptions) };
 }
 
 function createTableSubscribing(
   { rights, subscriptions }: SubscribingDeps,
-  end: (connection: Connection, name: string) => void,
+  {
+    refuse,
+    end,
+  }: {
+    refuse(connection: Connection, name: string): Failure;
+    end(connection: Connection, name: string): void;
+  },
 ) {
   return (
     connection: Connection,
@@ -117,7 +137,7 @@ function createTableSubscribing(
     { filters, orFilters, since }: OperationOf<"subscribe">,
   ): MaybePromise<Failure | null> =>
     chain(rights.readTable(principal, channel), (access) => {
-      if (access === null) return denied("SUBSCRIBE_DENIED");
+      if (access === null) return refuse(connection, channel.name);
       const filter = parsed(() => subscriptions.parseFilters(channel, { filters, orFilters }));
       if ("problem" in filter) return failure("INVALID_FILTER", filter.problem);
       if (connection.isClosed) return null;

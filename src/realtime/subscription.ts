@@ -9,6 +9,8 @@ import type { Connection } from "./connection.ts";
 import type { Feed } from "./feed-registry.ts";
 import type { Feeds } from "./feeds.ts";
 import { FILTERS_LENGTH_MAX, REPLAY_SLICE_CHANGES, REPLAY_WAITING_MAX_BYTES } from "./limits.ts";
+import type { Reviews } from "./reviews.ts";
+import type { SeenView, SeenViews } from "./seen-views.ts";
 import { changeTypesFor } from "./visibility.ts";
 
 export type TableChannel = Channel & { kind: "table" };
@@ -24,6 +26,12 @@ export interface TableSubscription {
   readonly channel: TableChannel;
   filters: Filters;
   access: ReadAccess;
+  /** The same for rights that show the same. */
+  viewKey: string;
+  /** null: what it shows is written in the config, and the same for everybody. */
+  seen: SeenView | null;
+  /** Its rule has given a filter, and is asked again with the changes whatever it says from then on. */
+  isReviewed: boolean;
   /** null: no filters in force. */
   filter: RecordFilter | null;
   feed: Feed;
@@ -46,23 +54,46 @@ export interface TableSubscriptions {
     parts: { channel: TableChannel; filters: Filters; access: ReadAccess; filter: RecordFilter | null },
     options: { since: number | null; announce(start: { seq: number; isLost: boolean }): void },
   ): TableSubscription;
-  /** Goes on with other rights or filters, from the same place: nothing is missed in between. */
+  /** Goes on with other filters, from the same place: nothing is missed in between. */
   change(connection: Connection, subscription: TableSubscription): void;
+  /**
+   * Goes on with these rights. Where they show something else, what the client holds is not what it would be told: it hears
+   * `subscribed` with `resync` first.
+   */
+  adopt(connection: Connection, subscription: TableSubscription, access: ReadAccess): void;
   end(connection: Connection, subscription: TableSubscription): void;
 }
 
-export function createTableSubscriptions(deps: { feeds: Feeds; tables: TableDoor; clock: Clock }): TableSubscriptions {
-  const { feeds, clock } = deps;
+export function createTableSubscriptions(deps: {
+  feeds: Feeds;
+  tables: TableDoor;
+  seenViews: SeenViews;
+  reviews: Pick<Reviews, "add" | "remove">;
+  clock: Clock;
+}): TableSubscriptions {
+  const { feeds, seenViews, reviews, clock } = deps;
 
-  const acquire = (
-    connection: Connection,
-    { channel, access, filter }: Pick<TableSubscription, "channel" | "access" | "filter">,
-  ): { feed: Feed; audience: Audience } => {
-    const key = JSON.stringify([channel.name, accessKey(access, connection.principal), filter?.key ?? null]);
+  const acquire = ({
+    channel,
+    access,
+    viewKey,
+    filter,
+  }: Pick<TableSubscription, "channel" | "access" | "viewKey" | "filter">): { feed: Feed; audience: Audience } => {
+    const key = JSON.stringify([channel.name, viewKey, filter?.key ?? null]);
     return feeds.acquire(channel.address, channel, key, { access, filter });
   };
-
   const start = createReplays(clock);
+  const change = (connection: Connection, subscription: TableSubscription): void => {
+    const old = subscription.audience;
+    const { audience } = acquire(subscription);
+    subscription.audience = audience;
+    // A replay reads the audience anew with each step.
+    if (!subscription.isCatchingUp) {
+      old.topic.leave(connection);
+      start(connection, subscription, old.position);
+    }
+    feeds.release(subscription.feed, subscription.channel, old);
+  };
 
   return {
     parseFilters(channel, { filters, orFilters }) {
@@ -74,35 +105,50 @@ export function createTableSubscriptions(deps: { feeds: Feeds; tables: TableDoor
       return isEmpty(filters) && isEmpty(orFilters) ? null : filter;
     },
     begin(connection, parts, { since, announce }) {
-      const { feed, audience } = acquire(connection, parts);
-      const isLost = since !== null && !feed.log.reaches(since);
+      const { channel, access } = parts;
+      const viewKey = viewKeyOf(access, connection.principal);
+      const seen = seenView(connection, channel, access, viewKey);
+      const { feed, audience } = acquire({ ...parts, viewKey });
+      const isCovered = since === null || seen === null || seenViews.covers(seen, access, since);
+      const isLost = since !== null && !(isCovered && feed.log.reaches(since));
       const position = since === null || isLost ? audience.position : since;
       const subscription: TableSubscription = {
-        kind: "table",
-        ...parts,
-        feed,
-        audience,
-        isCatchingUp: false,
-        isEnded: false,
+        ...{ kind: "table", ...parts, viewKey, seen, isReviewed: isFilter(access), feed, audience },
+        ...{ isCatchingUp: false, isEnded: false },
       };
+      if (seen !== null) seenViews.begin(seen, position);
+      if (subscription.isReviewed) reviews.add(connection, subscription);
       announce({ seq: position, isLost });
       start(connection, subscription, position);
       return subscription;
     },
-    change(connection, subscription) {
-      const old = subscription.audience;
-      const { audience } = acquire(connection, subscription);
-      subscription.audience = audience;
-      // A replay reads the audience anew with each step.
-      if (!subscription.isCatchingUp) {
-        old.topic.leave(connection);
-        start(connection, subscription, old.position);
-      }
-      feeds.release(subscription.feed, subscription.channel, old);
+    change,
+    adopt(connection, subscription, access) {
+      const { channel, audience, feed } = subscription;
+      const viewKey = viewKeyOf(access, connection.principal);
+      const isSame = viewKey === subscription.viewKey;
+      subscription.access = access;
+      subscription.isReviewed ||= isFilter(access);
+      // Who asks may have become somebody else to the rule, also where it says the same.
+      reviews.remove(subscription);
+      if (subscription.isReviewed) reviews.add(connection, subscription);
+      if (isSame) return;
+      if (subscription.seen !== null) seenViews.end(subscription.seen, feed.log.head);
+      subscription.viewKey = viewKey;
+      subscription.seen = seenView(connection, channel, access, viewKey);
+      if (subscription.seen !== null) seenViews.begin(subscription.seen, audience.position);
+      const serverFilter = subscription.filter !== null;
+      connection.send({
+        ...{ type: "subscribed", channel: channel.name, serverFilter, seq: audience.position, resync: true },
+      });
+      // What was sent may have closed it, as too slow.
+      if (!subscription.isEnded) change(connection, subscription);
     },
     end(connection, subscription) {
       if (subscription.isEnded) return;
       subscription.isEnded = true;
+      reviews.remove(subscription);
+      if (subscription.seen !== null) seenViews.end(subscription.seen, subscription.feed.log.head);
       subscription.audience.topic.leave(connection);
       feeds.release(subscription.feed, subscription.channel, subscription.audience);
     },
@@ -158,8 +204,17 @@ function createReplays(clock: Clock) {
 const isEmpty = (filters: unknown): boolean =>
   filters === undefined || filters === null || (Array.isArray(filters) && filters.length === 0);
 
-/** Rights that answer alike have one key. A rule that looks at records answers by who asks. */
-function accessKey(access: ReadAccess, principal: Principal | null): string {
+const isFilter = (access: ReadAccess): boolean =>
+  access.kind === "filter" || (access.kind === "all" && access.saidBy === "filter");
+
+function seenView(connection: Connection, channel: TableChannel, access: ReadAccess, key: string): SeenView | null {
+  const { principal } = connection;
+  if (principal === null || (access.kind === "all" && access.saidBy === "config")) return null;
+  return { userId: principal.auth.id, channel: channel.name, key };
+}
+
+/** Rights that show the same have one key. A rule that looks at records answers by who asks. */
+function viewKeyOf(access: ReadAccess, principal: Principal | null): string {
   switch (access.kind) {
     case "all":
       return "all";

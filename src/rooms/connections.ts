@@ -4,12 +4,15 @@ import type { SessionEvents, SessionLookup } from "../access/sessions.ts";
 import { AppError } from "../kernel/errors.ts";
 import type { MaybePromise } from "../kernel/maybe-promise.ts";
 import { CONNECTIONS_MAX, PENDING_PER_ADDRESS_MAX } from "./limits.ts";
+import type { PresentAuth } from "./types.ts";
 
 export type UserPrincipal = Principal & { kind: "user" };
 
 interface Connected {
   /** Its session has ended. */
   revoke(): void;
+  /** The server is about to stop: what comes in from now on is not heard. */
+  refuse(): void;
   /** The server stops. */
   goAway(): void;
 }
@@ -27,6 +30,8 @@ export interface Connections {
   present(principal: UserPrincipal): UserPrincipal | null;
   /** Open connections, those that wait for their `auth` included. */
   readonly count: number;
+  /** Takes no connection and no message any more. */
+  refuse(): void;
   stop(): void;
 }
 
@@ -36,14 +41,27 @@ interface Entry {
   sessionId: string | null;
 }
 
+/** A role that an administrator sets counts at once. Decisions 6. */
+export const createPresentAuth =
+  (sessions: SessionLookup): PresentAuth =>
+  (sessionId, auth) => {
+    const session = sessions.find(sessionId, auth.id);
+    if (session === null) return null;
+    const { role, email, isAnonymous } = session;
+    if (role === auth.role && email === auth.email && isAnonymous === auth.isAnonymous) return auth;
+    return { ...auth, role, email, isAnonymous };
+  };
+
 /** All connections: who waits for authentication, and whose session is whose. */
 export function createConnections(deps: {
   principals: Pick<Principals, "ofToken">;
-  sessions: SessionLookup & Pick<SessionEvents, "onEnd">;
+  sessions: Pick<SessionEvents, "onEnd">;
+  presentAuth: PresentAuth;
 }): Connections {
   const entries = new Map<Connected, Entry>();
   const pendingByAddress = new Map<string, number>();
   const bySession = new Map<string, Set<Connected>>();
+  let isStopping = false;
 
   const endPending = (entry: Entry): void => {
     if (!entry.isPending) return;
@@ -68,6 +86,7 @@ export function createConnections(deps: {
       if ((pendingByAddress.get(address) ?? 0) >= PENDING_PER_ADDRESS_MAX) {
         throw new AppError(429, `At most ${PENDING_PER_ADDRESS_MAX} connections of one address may wait for auth`);
       }
+      if (isStopping) throw new AppError(503, "The server is stopping");
       if (entries.size >= CONNECTIONS_MAX) throw new AppError(503, "Too many connections");
     },
     add(connection, address) {
@@ -93,15 +112,16 @@ export function createConnections(deps: {
     },
     identify: (token) => deps.principals.ofToken(token),
     present(principal) {
-      const session = deps.sessions.find(principal.sessionId, principal.auth.id);
-      if (session === null) return null;
-      const { role, email, isAnonymous } = session;
-      const { auth } = principal;
-      if (role === auth.role && email === auth.email && isAnonymous === auth.isAnonymous) return principal;
-      return { ...principal, auth: { ...auth, role, email, isAnonymous } };
+      const auth = deps.presentAuth(principal.sessionId, principal.auth);
+      if (auth === null || auth === principal.auth) return auth === null ? null : principal;
+      return { ...principal, auth };
     },
     get count() {
       return entries.size;
+    },
+    refuse() {
+      isStopping = true;
+      for (const connection of entries.keys()) connection.refuse();
     },
     stop() {
       stopListening();

@@ -136,11 +136,13 @@ export class HandlerRoom implements Room {
     if (!Object.hasOwn(namespace.config.timers ?? {}, name)) {
       throw new Error(`setTimer: rooms.${namespace.name}.timers has no "${name}"`);
     }
-    if (!(ms >= 0 && ms <= TIMER_DELAY_MAX_MS)) {
-      throw new Error(`setTimer: ms must be between 0 and ${TIMER_DELAY_MAX_MS}, got ${ms}`);
+    // Handlers are the user's own code, which need not have been through a type checker.
+    const given: unknown = ms;
+    if (typeof given !== "number" || !(given >= 0 && given <= TIMER_DELAY_MAX_MS)) {
+      throw new Error(`setTimer: ms must be a number from 0 to ${TIMER_DELAY_MAX_MS}, got ${String(given)}`);
     }
     // A copy by way of JSON: what the handler does to its object afterwards is not the timer's.
-    this.#timers.set(name, { dueAt: clock.now() + ms, data: JSON.parse(jsonText(data)) });
+    this.#timers.set(name, { dueAt: clock.now() + Math.ceil(given), data: JSON.parse(jsonText(data)) });
   }
 
   clearTimer(name: string): void {

@@ -8,12 +8,12 @@ import type { SocketServer } from "../http/sockets.ts";
 import type { Clock } from "../kernel/clock.ts";
 import type { Ids } from "../kernel/ids.ts";
 import type { Logger } from "../kernel/logger.ts";
-import { createConnections } from "./connections.ts";
+import { createConnections, createPresentAuth } from "./connections.ts";
 import { createRoomRoutes } from "./routes.ts";
 import { createRoomsService } from "./service.ts";
 import { createRoomStore, type RoomFile } from "./store.ts";
 
-export { roomMessageMaxBytes } from "./limits.ts";
+export { roomBacklogMaxBytes, roomMessageMaxBytes } from "./limits.ts";
 export { migrateRooms } from "./store.ts";
 
 export interface RoomsArea {
@@ -21,7 +21,7 @@ export interface RoomsArea {
   /** Rooms that are known in memory. */
   readonly liveRooms: number;
   readonly openSockets: number;
-  /** Closes every connection with 1001 and saves every room. The file belongs to the engine. */
+  /** Answers what is under way, closes every connection with 1001, saves every room. The file belongs to the engine. */
   stop(): Promise<void>;
 }
 
@@ -38,8 +38,9 @@ export function createRoomsArea(deps: {
   ids: Ids;
   logger: Logger;
 }): RoomsArea {
-  const service = createRoomsService({ ...deps, store: createRoomStore(deps.file) });
-  const connections = createConnections(deps);
+  const presentAuth = createPresentAuth(deps.sessions);
+  const service = createRoomsService({ ...deps, presentAuth, store: createRoomStore(deps.file) });
+  const connections = createConnections({ ...deps, presentAuth });
   return {
     routes: (http) => createRoomRoutes(http, { ...deps, service, connections }),
     get liveRooms() {
@@ -49,10 +50,11 @@ export function createRoomsArea(deps: {
       return connections.count;
     },
     async stop() {
-      // The rooms first: they must not take the closing for the players' leaving.
-      const saved = service.stop();
+      connections.refuse();
+      // The rooms before their connections: what is under way is answered, and the closing is nobody's leaving.
+      await service.quiesce();
       connections.stop();
-      await saved;
+      await service.stop();
     },
   };
 }

@@ -20,8 +20,8 @@ export const PENDING_PER_ADDRESS_MAX = 5;
 
 /** What the specification leaves open is bounded all the same. */
 export const METADATA_MAX_BYTES = 16 * 1024;
-/** The longest delay of a timer: what `setTimeout` can hold, 24.8 days. */
-export const TIMER_DELAY_MAX_MS = 2 ** 31 - 1;
+/** The longest delay of a timer: a century, so that the time it is due at stays a date. */
+export const TIMER_DELAY_MAX_MS = 100 * 365 * DAY_MS;
 /** What one handler may send before it has ended. */
 export const MESSAGES_PER_HANDLER_MAX = 1_000;
 /** Tasks of one room that wait for their turn. */
@@ -44,6 +44,8 @@ export const SWEEP_INTERVAL_MS = 10 * MINUTE_MS;
 export const SWEEP_ROWS_MAX = 500;
 /** Hibernated rooms that are woken for due timers in one turn. */
 export const WAKE_ROOMS_MAX = 100;
+/** When there was no place in memory for a room that was to be woken. */
+export const WAKE_RETRY_MS = SECOND_MS;
 /** After a failed save. */
 export const SAVE_RETRY_MS = 5 * SECOND_MS;
 
@@ -74,6 +76,11 @@ export function roomLimits(config: RoomConfig): RoomLimits {
     stateTtlMs: config.stateTtl ?? STATE_TTL_MS,
     idleTimeoutMs: config.idleTimeout ?? IDLE_TIMEOUT_MS,
   };
+}
+
+/** What may wait for a client of any namespace that reads slowly. 0 without rooms. */
+export function roomBacklogMaxBytes(config: RoomsConfig): number {
+  return Math.max(0, ...Object.values(config).map((one) => roomLimits(one).backlogMaxBytes));
 }
 
 /** The longest message that a client of any namespace may send: a `join` hints at the whole state. 0 without rooms. */

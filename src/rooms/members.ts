@@ -1,9 +1,14 @@
 import type { Player } from "../config/room-types.ts";
-import type { Member, RoomConnection } from "./types.ts";
+import type { Member, PresentAuth, PresentPlayer, RoomConnection } from "./types.ts";
 
 /** Who is in a room: by user, each with the connections that follow it. */
 export class Members {
   readonly #byUser = new Map<string, Member>();
+  readonly #presentAuth: PresentAuth;
+
+  constructor(presentAuth: PresentAuth) {
+    this.#presentAuth = presentAuth;
+  }
 
   get size(): number {
     return this.#byUser.size;
@@ -13,8 +18,8 @@ export class Members {
     return this.#byUser.get(userId);
   }
 
-  add(player: Player): Member {
-    const member: Member = { player, connections: new Set(), cancelGrace: null };
+  add({ player, sessionId }: PresentPlayer): Member {
+    const member: Member = { player, sessionId, connections: new Set(), cancelGrace: null };
     this.#byUser.set(player.userId, member);
     return member;
   }
@@ -27,8 +32,30 @@ export class Members {
     return this.#byUser.delete(member.player.userId);
   }
 
+  /** As of now: of an open connection where there is one, else what the session says of the user. */
+  playerOf(member: Member): Player {
+    for (const connection of member.connections) {
+      if (connection.closeCode !== null) continue;
+      member.player = connection.player();
+      member.sessionId = connection.sessionId;
+      return member.player;
+    }
+    const { player } = member;
+    const auth = this.#presentAuth(member.sessionId, player.auth);
+    if (auth !== null && auth !== player.auth) member.player = Object.freeze({ ...player, role: auth.role, auth });
+    return member.player;
+  }
+
   players(): Player[] {
-    return [...this.#byUser.values()].map(({ player }) => player);
+    return Array.from(this.#byUser.values(), (member) => this.playerOf(member));
+  }
+
+  /** As it is kept while the room is not in memory. */
+  present(): PresentPlayer[] {
+    return Array.from(this.#byUser.values(), (member) => ({
+      player: this.playerOf(member),
+      sessionId: member.sessionId,
+    }));
   }
 
   all(): Iterable<Member> {

@@ -15,7 +15,7 @@ import { RoomState } from "./room-state.ts";
 import { RoomTimers } from "./room-timers.ts";
 import { SaveSchedule } from "./save-schedule.ts";
 import type { RoomStore } from "./store.ts";
-import type { RoomNamespace, StoredRoom } from "./types.ts";
+import type { PresentPlayer, RoomNamespace, StoredRoom } from "./types.ts";
 
 export interface RoomMemoryDeps {
   store: RoomStore;
@@ -30,7 +30,7 @@ export interface RoomMemoryDeps {
 
 interface RoomEvents {
   /** The file says that this player was in the room. */
-  onPresent(player: Player): void;
+  onPresent(present: PresentPlayer): void;
   onTimer(name: string, dueAt: Millis): void;
   onKick(userId: string): void;
 }
@@ -91,14 +91,23 @@ export class RoomMemory {
 
   /** Runs `task` in its turn, or `failed` when the state cannot be had. false: too many wait, and neither will run. */
   post(task: Task, failed: (cause: unknown) => void = () => {}): boolean {
+    const run = (state: RoomState | Error): MaybePromise<void> => {
+      return state instanceof Error ? failed(state) : task(state);
+    };
+    return this.#take(() => chain(this.#state ?? this.#wake() ?? this.#create(), run));
+  }
+
+  /** Brings it back from the file, if it is there. */
+  wake(): void {
+    this.#take(() => chain(this.#state ?? this.#wake(), () => {}));
+  }
+
+  #take(work: () => MaybePromise<void>): boolean {
     if (this.#isStopping) return false;
     return this.#mailbox.post(() => {
       if (this.#isStopping) return;
       this.#lastActiveAt = this.#deps.clock.now();
-      const run = (state: RoomState | Error): MaybePromise<void> => {
-        return state instanceof Error ? failed(state) : task(state);
-      };
-      return chain(chain(this.#state ?? this.#wake(), run), () => this.#settle());
+      return chain(work(), () => this.#settle());
     });
   }
 
@@ -125,15 +134,21 @@ export class RoomMemory {
       end.committing?.();
       this.#commit(state, staged);
       end.done?.(outcome.value);
+      // Last: who is put out by an action of theirs has been answered.
+      for (const userId of staged.kicked) this.#events.onKick(userId);
     };
     return runBounded(clock, HANDLER_TIMEOUT_MS, () => handler(room), finish);
   }
 
-  /** Waits for the handler that runs, and saves. Nothing happens to the room afterwards. */
-  async stop(): Promise<void> {
+  /** Begins nothing more; resolves when what was under way has ended. */
+  quiesce(): Promise<void> {
     this.#isStopping = true;
     this.#mailbox.clear();
-    await this.#mailbox.whenIdle();
+    return this.#mailbox.whenIdle();
+  }
+
+  /** After `quiesce`: saves it. Nothing happens to the room afterwards. */
+  async stop(): Promise<void> {
     this.#rest();
     await this.saves.flush();
     this.saves.stop();
@@ -160,39 +175,50 @@ export class RoomMemory {
         if (isMeant) connection.send(text);
       }
     }
-    for (const userId of staged.kicked) this.#events.onKick(userId);
     if (staged.wantsSave) void this.saves.flush();
   }
 
-  /** From the file, or new; an error when onCreate threw or the file cannot be read. */
-  #wake(): MaybePromise<RoomState | Error> {
+  /** From the file: null where it is not there, an error when it cannot be read. */
+  #wake(): RoomState | Error | null {
     let stored: StoredRoom | null;
     let state: RoomState;
     try {
       stored = this.#deps.store.load(this.namespace.name, this.id, this.#deps.clock.now());
-      state = stored === null ? new RoomState() : RoomState.restore(stored);
+      if (stored === null) return null;
+      state = RoomState.restore(stored);
     } catch (cause) {
       this.log("loading", cause);
       return new Error("The room cannot be loaded");
     }
     this.#state = state;
     this.#armIdle();
-    if (stored === null) return this.#create(state);
-    for (const player of stored.present) this.#events.onPresent(player);
-    // Who stayed connected through the hibernation gets the state again. Spec: Events / sync.
-    for (const connection of this.#members.connections()) {
-      connection.hold();
-      this.announcer.requestSync(state, connection);
-    }
+    for (const present of stored.present) this.#events.onPresent(present);
+    this.#syncConnected(state);
     this.timers.arm(state);
     return state;
   }
 
-  #create(state: RoomState): MaybePromise<RoomState | Error> {
+  /** Who stayed connected while it was not in memory gets the state again. Spec: Events / sync. */
+  #syncConnected(state: RoomState): void {
+    for (const connection of this.#members.connections()) {
+      connection.hold();
+      this.announcer.requestSync(state, connection);
+    }
+  }
+
+  /** An error when onCreate threw. */
+  #create(): MaybePromise<RoomState | Error> {
+    const state = new RoomState();
+    this.#state = state;
+    this.#armIdle();
     const { onCreate } = this.namespace.config;
-    if (onCreate === undefined) return state;
     let created: RoomState | Error = state;
+    if (onCreate === undefined) {
+      this.#syncConnected(state);
+      return created;
+    }
     const running = this.run(state, (room) => onCreate(room), {
+      done: () => this.#syncConnected(state),
       failed: (cause) => {
         this.log("onCreate", cause);
         this.#rest();
@@ -270,7 +296,7 @@ export class RoomMemory {
         ...state.store(),
         namespace: this.namespace.name,
         id: this.id,
-        present: this.#members.players(),
+        present: this.#members.present(),
         savedAt,
         expiresAt: savedAt + this.namespace.limits.stateTtlMs,
       });

@@ -42,6 +42,9 @@ export class RoomSocket implements SocketHandler, RoomConnection {
   #held: string[] | null = null;
   #heldChars = 0;
   #player: Player | null = null;
+  /** It has had a `sync`. */
+  #isSynced = false;
+  #isDeaf = false;
 
   constructor(deps: RoomSocketDeps) {
     const { namespace } = deps.address;
@@ -62,7 +65,7 @@ export class RoomSocket implements SocketHandler, RoomConnection {
   }
 
   message(_socket: Socket, raw: string | Buffer): void {
-    if (this.closeCode !== null) return;
+    if (this.closeCode !== null || this.#isDeaf) return;
     const charsMax =
       this.#stage.kind === "pending"
         ? UNAUTHENTICATED_MESSAGE_MAX_CHARS
@@ -120,6 +123,10 @@ export class RoomSocket implements SocketHandler, RoomConnection {
     return this.#stage.kind === "pending" ? "" : this.#stage.principal.auth.id;
   }
 
+  get sessionId(): string {
+    return this.#stage.kind === "pending" ? "" : this.#stage.principal.sessionId;
+  }
+
   player(): Player {
     if (this.#stage.kind === "pending") throw new Error("a connection without a user has no player");
     // A role set by an administrator counts at once. Decisions 6.
@@ -159,13 +166,17 @@ export class RoomSocket implements SocketHandler, RoomConnection {
     const held = this.#held ?? [];
     this.#held = null;
     this.#heldChars = 0;
+    this.#isSynced = true;
     this.send(syncText);
     for (const text of held) this.send(text);
   }
 
   end(code: number, reason: string, text?: string): void {
     if (this.closeCode !== null) return;
+    const held = this.#held ?? [];
     this.#held = null;
+    // Its answers may be among what waits for another `sync`; before the first one nothing else is to be heard.
+    if (this.#isSynced && code !== CLOSE_TRY_LATER) for (const one of held) this.send(one);
     if (text !== undefined) this.send(text);
     if (this.#stage.kind === "pending") this.#stage.cancelTimeout();
     this.closeCode = code;
@@ -176,6 +187,10 @@ export class RoomSocket implements SocketHandler, RoomConnection {
 
   revoke(): void {
     this.end(CLOSE_SESSION_REVOKED, "Session revoked", errorMessage("SESSION_REVOKED", "The session has ended"));
+  }
+
+  refuse(): void {
+    this.#isDeaf = true;
   }
 
   goAway(): void {

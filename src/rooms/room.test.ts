@@ -276,3 +276,97 @@ test("[RM10] a refreshed connection belongs to its new session", async () => {
   await world.settle();
   expect(client.closed).toEqual({ code: 4003 });
 });
+
+test("[RM27] a timer's time is whole milliseconds, and only a number of them is taken", async () => {
+  await begin({
+    actions: {
+      remind(room, _player, payload) {
+        count(room);
+        // What an editor would have marked, and a config in JavaScript may well say.
+        room.setTimer("count", payload as unknown as number);
+        room.save();
+      },
+    },
+    timers: { count },
+  });
+  const client = await enter("ann");
+  for (const wrong of ["300", null, [], true, -1, 1e300]) {
+    expect(await act(client, "remind", wrong)).toMatchObject({ type: "action_error" });
+  }
+  expect(await act(client, "remind", 600_000 / 7)).toMatchObject({ type: "action_result" });
+  await world.crash();
+  await world.advance(2 * MINUTE_MS);
+  expect(await act(await enter("ann"), "read")).toMatchObject({ result: { count: 2 } });
+  expect(world.failures).toEqual([]);
+});
+
+test("[RM37] the timer of a room past its time to live does not bring it back", async () => {
+  let createdCount = 0;
+  await begin({
+    onCreate: () => void createdCount++,
+    actions: { remind: (room) => room.setTimer("count", 30 * HOUR_MS) },
+    timers: { count },
+  });
+  const client = await enter("ann");
+  await act(client, "remind");
+  await client.close(1000);
+  await world.advance(31 * HOUR_MS);
+  expect(createdCount).toBe(1);
+  expect(world.area.liveRooms).toBe(0);
+});
+
+test("[RM37] whoever stayed connected to a room past its time to live gets the new one", async () => {
+  await begin({ stateTtl: 2 * HOUR_MS, onCreate: (room) => room.setShared({ count: 100 }) });
+  const client = await enter("ann");
+  await act(client, "count");
+  await world.advance(3 * HOUR_MS);
+  expect(await act(client, "count")).toMatchObject({ result: 101 });
+  expect(client.of("sync").at(-1)).toMatchObject({ sharedState: { count: 100 } });
+});
+
+test("[RM28] players() and onLeave have the user's present role, and a connection that is open", async () => {
+  const left: string[] = [];
+  await begin({
+    onLeave: (_room, player) => void left.push(player.role),
+    actions: {
+      players: (room) => room.players().map(({ role, auth, connectionId }) => [role, auth.role, connectionId]),
+    },
+  });
+  const [first, second, other] = [await enter("ann"), await enter("ann"), await enter("bob")];
+  const idOf = (client: RoomClient) => client.of("auth_success")[0]?.["connectionId"] ?? null;
+  world.setRole("ann", "editor");
+  expect((await act(other, "players"))?.["result"]).toContainEqual(["editor", "editor", idOf(first)]);
+  await first.close(1000);
+  expect((await act(other, "players"))?.["result"]).toContainEqual(["editor", "editor", idOf(second)]);
+  world.setRole("ann", "owner");
+  await second.close(1006);
+  world.setRole("ann", "guest");
+  expect((await act(other, "players"))?.["result"]).toContainEqual(["guest", "guest", idOf(second)]);
+  await world.restart();
+  world.setRole("ann", "reader");
+  await enter("bob");
+  await world.advance(31 * SECOND_MS);
+  expect(left).toEqual(["reader"]);
+});
+
+test("[RM19] an action that kicks its own sender is answered first", async () => {
+  await begin({
+    actions: {
+      resign(room, player) {
+        room.kick(player.userId);
+        return "bye";
+      },
+    },
+  });
+  const client = await enter("ann");
+  // Held at that moment, as it waits for another sync.
+  await act(client, "count");
+  client.send({ type: "join" });
+  client.send({ type: "send", actionType: "resign", requestId: "last" });
+  await world.settle();
+  expect(client.messages.slice(-2)).toEqual([
+    { type: "action_result", requestId: "last", result: "bye" },
+    { type: "kicked" },
+  ]);
+  expect(client.closed).toEqual({ code: 4001 });
+});

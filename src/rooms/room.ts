@@ -7,10 +7,11 @@ import { Members } from "./members.ts";
 import { actionError, actionResult, jsonText, KICKED, messageOf } from "./messages.ts";
 import { RoomMemory, type RoomMemoryDeps } from "./room-memory.ts";
 import type { RoomState } from "./room-state.ts";
-import type { JoinOutcome, Member, RoomConnection, RoomNamespace } from "./types.ts";
+import type { JoinOutcome, Member, PresentAuth, RoomConnection, RoomNamespace } from "./types.ts";
 
 export interface RoomDeps extends Omit<RoomMemoryDeps, "onEmpty"> {
   onEmpty: (room: LiveRoom) => void;
+  presentAuth: PresentAuth;
 }
 
 interface Action {
@@ -26,17 +27,18 @@ export class LiveRoom {
   readonly namespace: RoomNamespace;
   readonly id: string;
   readonly #clock: Clock;
-  readonly #members = new Members();
+  readonly #members: Members;
   readonly #memory: RoomMemory;
 
   constructor(namespace: RoomNamespace, id: string, deps: RoomDeps) {
     this.namespace = namespace;
     this.id = id;
     this.#clock = deps.clock;
+    this.#members = new Members(deps.presentAuth);
     const memoryDeps = { ...deps, onEmpty: () => deps.onEmpty(this) };
     this.#memory = new RoomMemory(namespace, id, this.#members, memoryDeps, {
-      onPresent: (player) => {
-        if (this.#members.get(player.userId) === undefined) this.#keepPlace(this.#members.add(player));
+      onPresent: (present) => {
+        if (this.#members.get(present.player.userId) === undefined) this.#keepPlace(this.#members.add(present));
       },
       onTimer: (name, dueAt) => this.#fireTimer(name, dueAt),
       onKick: (userId) => this.#kick(userId),
@@ -70,10 +72,11 @@ export class LiveRoom {
   }
 
   act(connection: RoomConnection, action: Action): void {
-    const player = connection.player();
     const fail = (cause: unknown): void => connection.send(actionError(action.requestId, messageOf(cause)));
     const wasPosted = this.#memory.post((state) => {
-      if (this.#members.get(player.userId) === undefined) return fail("No longer in the room");
+      if (this.#members.get(connection.userId) === undefined) return fail("No longer in the room");
+      // Asked when it begins: a role that was set while it waited counts.
+      const player = connection.player();
       // The result is serialised before the changes count: one that JSON cannot say is an error like any other.
       return this.#memory.run(state, (room) => chain(this.#runAction(room, player, action), jsonText), {
         done: (text) => connection.send(actionResult(action.requestId, text)),
@@ -91,6 +94,8 @@ export class LiveRoom {
     const member = this.#memberOf(connection);
     if (member === null || this.#memory.isStopping) return;
     member.connections.delete(connection);
+    member.player = connection.player();
+    member.sessionId = connection.sessionId;
     this.#memory.announcer.forget(connection);
     if (member.connections.size > 0) return;
     if (isCleanClose(code)) this.#postLeave(member, "leave");
@@ -99,12 +104,17 @@ export class LiveRoom {
 
   /** Brings it back for the sake of its timers. */
   wake(): void {
-    this.#memory.post(() => {});
+    this.#memory.wake();
   }
 
-  /** Saves it; those in the room keep their places in the file. Closing connections is somebody else's part. */
-  stop(): Promise<void> {
+  /** Answers what is under way and begins nothing more. From now on who leaves keeps the place. */
+  quiesce(): Promise<void> {
     for (const member of this.#members.all()) member.cancelGrace?.();
+    return this.#memory.quiesce();
+  }
+
+  /** After `quiesce`: saves it; those in the room keep their places in the file. */
+  stop(): Promise<void> {
     return this.#memory.stop();
   }
 
@@ -127,7 +137,7 @@ export class LiveRoom {
     return this.#memory.run(state, (room) => config.onJoin?.(room, player), {
       entering: player,
       // Seated before its messages go out, greeted when its changes are in the state.
-      committing: () => this.#seat(this.#members.add(player), connection),
+      committing: () => this.#seat(this.#members.add({ player, sessionId: connection.sessionId }), connection),
       done: () => {
         this.#memory.saves.changed();
         greet();
@@ -142,7 +152,6 @@ export class LiveRoom {
   #seat(member: Member, connection: RoomConnection): void {
     member.cancelGrace?.();
     member.cancelGrace = null;
-    member.player = connection.player();
     member.connections.add(connection);
     connection.hold();
   }
@@ -173,7 +182,7 @@ export class LiveRoom {
     this.#memory.saves.changed();
     const { onLeave } = this.namespace.config;
     if (onLeave === undefined) return;
-    return this.#memory.run(state, (room) => onLeave(room, member.player, reason), {
+    return this.#memory.run(state, (room) => onLeave(room, this.#members.playerOf(member), reason), {
       failed: (cause) => this.#memory.log("onLeave", cause),
     });
   }
@@ -187,7 +196,8 @@ export class LiveRoom {
       connection.end(CLOSE_KICKED, "Kicked", KICKED);
     }
     member.connections.clear();
-    if (!this.#memory.post((state) => this.#left(state, member, "kicked"))) this.#memory.log("onLeave", BUSY);
+    const wasPosted = this.#memory.post((state) => this.#left(state, member, "kicked"));
+    if (!wasPosted && !this.#memory.isStopping) this.#memory.log("onLeave", BUSY);
   }
 
   #runAction(room: Room, player: Player, action: Action): MaybePromise<unknown> {

@@ -11,7 +11,7 @@ import { HANDLER_TIMEOUT_MS, LIVE_ROOMS_MAX, roomLimits, SWEEP_INTERVAL_MS, SWEE
 import { type Outcome, runBounded } from "./outcome.ts";
 import { LiveRoom } from "./room.ts";
 import type { RoomStore } from "./store.ts";
-import type { JoinOutcome, RoomConnection, RoomNamespace } from "./types.ts";
+import type { JoinOutcome, PresentAuth, RoomConnection, RoomNamespace } from "./types.ts";
 import { createWakeSchedule } from "./wake-schedule.ts";
 
 export interface RoomAddress {
@@ -28,7 +28,9 @@ export interface RoomsService {
   metadata(address: RoomAddress): JsonObject;
   /** Rooms that are known in memory, hibernated ones with connections included. */
   readonly liveRooms: number;
-  /** Saves every room. */
+  /** Begins nothing more; resolves when what was under way in the rooms has been answered. */
+  quiesce(): Promise<void>;
+  /** After `quiesce`: saves every room. */
   stop(): Promise<void>;
 }
 
@@ -39,6 +41,7 @@ const ROOM_ID = /^[A-Za-z0-9_\-:.]{1,128}$/;
 export function createRoomsService(deps: {
   config: RoomsConfig;
   store: RoomStore;
+  presentAuth: PresentAuth;
   app: () => AppAccess;
   clock: Clock;
   logger: Logger;
@@ -53,22 +56,24 @@ export function createRoomsService(deps: {
   const keyOf = (namespace: string, id: string): string => `${namespace}/${id}`;
 
   const wakes = createWakeSchedule({
-    store,
-    clock,
+    ...{ store, clock, namespaces: [...namespaces.keys()] },
     isInMemory: ({ namespace, id }) => rooms.get(keyOf(namespace, id))?.isInMemory === true,
     wake({ namespace, id }) {
       const declared = namespaces.get(namespace);
-      if (declared !== undefined) obtain({ namespace: declared, id })?.wake();
+      const room = declared === undefined ? null : obtain({ namespace: declared, id });
+      room?.wake();
+      return room !== null;
     },
     onFailure: (cause) => logger.error("rooms with timers cannot be found", { cause }),
   });
 
-  /** null: LIVE_ROOMS_MAX are in memory. */
+  let isStopping = false;
+  /** null: LIVE_ROOMS_MAX are in memory, or the server stops. */
   const obtain = ({ namespace, id }: RoomAddress): LiveRoom | null => {
     const key = keyOf(namespace.name, id);
     const known = rooms.get(key);
     if (known !== undefined) return known;
-    if (rooms.size >= LIVE_ROOMS_MAX) return null;
+    if (rooms.size >= LIVE_ROOMS_MAX || isStopping) return null;
     const room = new LiveRoom(namespace, id, {
       ...deps,
       onTimerLeft: wakes.expect,
@@ -109,8 +114,12 @@ export function createRoomsService(deps: {
     get liveRooms() {
       return rooms.size;
     },
-    async stop() {
+    async quiesce() {
+      isStopping = true;
       wakes.stop();
+      await Promise.all([...rooms.values()].map((room) => room.quiesce()));
+    },
+    async stop() {
       await Promise.all([stopSweep(), ...[...rooms.values()].map((room) => room.stop())]);
       rooms.clear();
     },

@@ -1,9 +1,10 @@
 import type { Database } from "bun:sqlite";
+import type { Player } from "../config/room-types.ts";
 import type { DatabaseFile } from "../db/index.ts";
 import type { Millis } from "../kernel/clock.ts";
 import type { JsonObject } from "../kernel/json.ts";
 import { jsonText } from "./messages.ts";
-import type { StoredRoom } from "./types.ts";
+import type { PresentPlayer, StoredRoom } from "./types.ts";
 
 /** Rooms have a file of their own, `rooms.db`: a save of many big states never holds up the writes of sign-ins. */
 export function migrateRooms(sqlite: Database): void {
@@ -16,15 +17,17 @@ export function migrateRooms(sqlite: Database): void {
     server TEXT NOT NULL,
     metadata TEXT NOT NULL,
     timers TEXT NOT NULL,            -- { [name]: { dueAt, data } }
-    present TEXT NOT NULL,           -- the players that were in the room
+    present TEXT NOT NULL,           -- who was in the room: [{ userId, connectionId, role, auth, sessionId }]
     saved_at INTEGER NOT NULL,       -- milliseconds since 1970, as expires_at and next_timer_at
     expires_at INTEGER NOT NULL,
     next_timer_at INTEGER,           -- NULL: no timer is set
     PRIMARY KEY (namespace, id)
   ) STRICT`);
   sqlite.run("CREATE INDEX IF NOT EXISTS rooms_by_expiry ON rooms (expires_at)");
+  // By namespace: rows of one that is no longer declared stay until they expire, and must not be read past each time.
+  sqlite.run("DROP INDEX IF EXISTS rooms_by_timer");
   sqlite.run(
-    "CREATE INDEX IF NOT EXISTS rooms_by_timer ON rooms (next_timer_at, namespace, id) WHERE next_timer_at IS NOT NULL",
+    "CREATE INDEX IF NOT EXISTS rooms_by_wake ON rooms (namespace, next_timer_at, id) WHERE next_timer_at IS NOT NULL",
   );
 }
 
@@ -33,8 +36,8 @@ const METADATA = "SELECT metadata FROM rooms WHERE namespace = ?1 AND id = ?2 AN
 const SAVE = `INSERT OR REPLACE INTO rooms (namespace, id, shared, shared_version, players, server, metadata, timers,
   present, saved_at, expires_at, next_timer_at) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)`;
 const TIMERS = `SELECT namespace, id, next_timer_at AS dueAt FROM rooms
-  WHERE next_timer_at IS NOT NULL AND (next_timer_at, namespace, id) > (?1, ?2, ?3)
-  ORDER BY next_timer_at, namespace, id LIMIT ?4`;
+  WHERE namespace = ?1 AND next_timer_at IS NOT NULL AND (next_timer_at, id) > (?2, ?3) AND expires_at > ?4
+  ORDER BY next_timer_at, id LIMIT ?5`;
 const EXPIRED = "SELECT 1 FROM rooms WHERE expires_at <= ?1 LIMIT 1";
 const REMOVE_EXPIRED =
   "DELETE FROM rooms WHERE rowid IN (SELECT rowid FROM rooms WHERE expires_at <= ?1 ORDER BY expires_at LIMIT ?2)";
@@ -63,8 +66,11 @@ export interface RoomStore {
   /** null as for `load`. */
   metadata(namespace: string, id: string, now: Millis): JsonObject | null;
   save(room: StoredRoom): Promise<void>;
-  /** Saved rooms with a timer, by the time of their first one, beginning after `after`. */
-  timed(after: TimedRoom, limit: number): TimedRoom[];
+  /**
+   * Rooms of one namespace that have a timer, by the time of their first one, beginning after `after`. None past its time
+   * to live: there is nothing left to wake.
+   */
+  timed(after: TimedRoom, now: Millis, limit: number): TimedRoom[];
   /** Deletes at most `limit` rooms past their time to live; gives how many. */
   removeExpired(now: Millis, limit: number): Promise<number>;
 }
@@ -96,7 +102,7 @@ export function createRoomStore(file: RoomFile): RoomStore {
         jsonText(room.server),
         jsonText(room.metadata),
         jsonText(room.timers),
-        jsonText(room.present),
+        jsonText(room.present.map(({ player, sessionId }) => ({ ...player, sessionId }))),
         room.savedAt,
         room.expiresAt,
         nextTimerAt,
@@ -105,8 +111,8 @@ export function createRoomStore(file: RoomFile): RoomStore {
         tx.query(SAVE).run(...values);
       });
     },
-    timed(after, limit) {
-      return file.query<TimedRoom>(TIMERS).all(after.dueAt, after.namespace, after.id, limit);
+    timed(after, now, limit) {
+      return file.query<TimedRoom>(TIMERS).all(after.namespace, after.dueAt, after.id, now, limit);
     },
     async removeExpired(now, limit) {
       // Most sweeps find nothing, and need no transaction for that.
@@ -114,6 +120,11 @@ export function createRoomStore(file: RoomFile): RoomStore {
       return file.write((tx) => tx.query(REMOVE_EXPIRED).run(now, limit).changes);
     },
   };
+}
+
+/** Without a session, as rows of before had it, what is known of the user is what was saved. */
+function readPresent({ sessionId = "", ...player }: Player & { sessionId?: string }): PresentPlayer {
+  return { player, sessionId };
 }
 
 /** What `save` has written; the casts of JSON.parse rest on that. */
@@ -127,7 +138,7 @@ function readRow(namespace: string, id: string, row: RoomRow): StoredRoom {
     server: JSON.parse(row.server),
     metadata: JSON.parse(row.metadata),
     timers: JSON.parse(row.timers),
-    present: JSON.parse(row.present),
+    present: JSON.parse(row.present).map(readPresent),
     savedAt: row.saved_at,
     expiresAt: row.expires_at,
   };

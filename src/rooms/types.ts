@@ -1,4 +1,5 @@
 import type { Player, RoomConfig } from "../config/room-types.ts";
+import type { Auth } from "../config/types.ts";
 import type { Millis } from "../kernel/clock.ts";
 import type { JsonObject, JsonValue } from "../kernel/json.ts";
 import type { RoomLimits } from "./limits.ts";
@@ -21,10 +22,19 @@ export interface StoredRoom {
   metadata: JsonObject;
   timers: Record<string, StoredTimer>;
   /** Who was in the room: after a restart they keep their place for the reconnect timeout. */
-  present: readonly Player[];
+  present: readonly PresentPlayer[];
   savedAt: Millis;
   expiresAt: Millis;
 }
+
+/** A player as last known, with the session by which one learns what is true of the user since. */
+export interface PresentPlayer {
+  player: Player;
+  sessionId: string;
+}
+
+/** What rules see of a user at this moment; null when the session has ended. */
+export type PresentAuth = (sessionId: string, auth: Auth) => Auth | null;
 
 export interface StoredTimer {
   dueAt: Millis;
@@ -35,6 +45,7 @@ export interface StoredTimer {
 export interface RoomConnection {
   readonly id: string;
   readonly userId: string;
+  readonly sessionId: string;
   /** With the user's present role. */
   player(): Player;
   send(text: string): void;
@@ -54,8 +65,7 @@ export type JoinOutcome =
   | { kind: "full"; maxPlayers: number };
 
 /** One user in a room, with any number of connections; none while the place is kept for a reconnect. */
-export interface Member {
-  player: Player;
+export interface Member extends PresentPlayer {
   readonly connections: Set<RoomConnection>;
   cancelGrace: (() => void) | null;
 }

@@ -1,5 +1,5 @@
 import type { Clock, Millis } from "../kernel/clock.ts";
-import { TIMER_DELAY_MAX_MS, WAKE_ROOMS_MAX } from "./limits.ts";
+import { WAKE_RETRY_MS, WAKE_ROOMS_MAX } from "./limits.ts";
 import type { RoomStore, TimedRoom } from "./store.ts";
 
 export interface WakeSchedule {
@@ -10,60 +10,85 @@ export interface WakeSchedule {
 
 /**
  * Timers go on while their room hibernates: `wake` is called for each room whose first timer is due. One clock timer
- * serves all rooms; which ones are due is asked of the file.
+ * serves all rooms; which ones are due is asked of the file, a page at a time. Each pass asks for a room once, so that one
+ * that cannot be woken keeps nobody busy.
  */
 export function createWakeSchedule(deps: {
   store: RoomStore;
+  /** Those that are declared: rooms of others stay in the file as they are. */
+  namespaces: readonly string[];
   clock: Clock;
   /** A room in memory minds its timers itself, and what the file says of them is old. */
   isInMemory: (room: TimedRoom) => boolean;
-  wake: (room: TimedRoom) => void;
+  /** false: there is no place for it in memory now. */
+  wake: (room: TimedRoom) => boolean;
   onFailure: (cause: unknown) => void;
 }): WakeSchedule {
   const { store, clock } = deps;
   let expectedAt = Number.POSITIVE_INFINITY;
+  let isStopped = false;
   let cancel: (() => void) | null = null;
+  /** null: no pass is under way. */
+  let pass: Generator<undefined> | null = null;
 
   const expect = (dueAt: Millis): void => {
-    if (dueAt >= expectedAt) return;
-    cancel?.();
+    if (dueAt >= expectedAt || isStopped) return;
     expectedAt = dueAt;
-    const delayMs = Math.min(TIMER_DELAY_MAX_MS, Math.max(0, dueAt - clock.now()));
-    cancel = clock.after(delayMs, () => {
+    // The end of the pass looks after it.
+    if (pass === null) schedule();
+  };
+  const schedule = (): void => {
+    cancel?.();
+    if (expectedAt === Number.POSITIVE_INFINITY) return;
+    cancel = clock.after(Math.max(0, expectedAt - clock.now()), () => {
       expectedAt = Number.POSITIVE_INFINITY;
-      try {
-        wakeDue();
-      } catch (cause) {
-        deps.onFailure(cause);
-      }
+      pass = wakeDue();
+      step();
     });
   };
-
-  const wakeDue = (): void => {
-    let position: TimedRoom = { dueAt: Number.MIN_SAFE_INTEGER, namespace: "", id: "" };
-    let wokenCount = 0;
-    for (;;) {
-      const page = store.timed(position, WAKE_ROOMS_MAX);
-      for (const room of page) {
-        position = room;
-        if (deps.isInMemory(room)) continue;
-        // What is due and does not fit into this turn comes in the next one.
-        if (room.dueAt > clock.now() || wokenCount === WAKE_ROOMS_MAX) {
-          expect(room.dueAt);
-          return;
-        }
-        wokenCount++;
-        deps.wake(room);
+  const step = (): void => {
+    try {
+      if (pass?.next().done === false) {
+        cancel = clock.after(0, step);
+        return;
       }
-      if (page.length < WAKE_ROOMS_MAX) return;
+    } catch (cause) {
+      deps.onFailure(cause);
     }
+    pass = null;
+    if (!isStopped) schedule();
+  };
+
+  /** Yields where others are to have a turn. */
+  function* wakeDue(): Generator<undefined> {
+    for (const namespace of deps.namespaces) {
+      let position: TimedRoom | null = { dueAt: Number.MIN_SAFE_INTEGER, namespace, id: "" };
+      while (position !== null) {
+        position = wakePage(position);
+        if (position !== null) yield;
+      }
+    }
+  }
+
+  /** Gives where the next page begins; null after the last room that is due. */
+  const wakePage = (after: TimedRoom): TimedRoom | null => {
+    const page = store.timed(after, clock.now(), WAKE_ROOMS_MAX);
+    for (const room of page) {
+      if (deps.isInMemory(room)) continue;
+      if (room.dueAt > clock.now()) {
+        expect(room.dueAt);
+        return null;
+      }
+      if (!deps.wake(room)) expect(clock.now() + WAKE_RETRY_MS);
+    }
+    return page.length < WAKE_ROOMS_MAX ? null : (page.at(-1) ?? null);
   };
 
   return {
     expect,
     stop() {
+      isStopped = true;
       cancel?.();
-      expectedAt = Number.NEGATIVE_INFINITY;
     },
   };
 }

@@ -1,4 +1,5 @@
 import { authOf, type Principal } from "../access/principal.ts";
+import type { SaidBy } from "../access/table-door.ts";
 import type { Filter, Rule, TableRecord } from "../config/types.ts";
 import { type AppError, forbidden, unauthorized } from "../kernel/errors.ts";
 import type { Logger } from "../kernel/logger.ts";
@@ -17,18 +18,24 @@ type RuleFunction = Exclude<Rule, boolean>;
  * record", in which case `record` is the rule to ask about each.
  */
 export type Grant =
-  | { kind: "all" }
+  | { kind: "all"; saidBy: SaidBy }
   | { kind: "none" }
-  | { kind: "filter"; filter: ParsedFilter }
+  /** `answer`: as the rule gave it; the array is the rule's own. */
+  | { kind: "filter"; filter: ParsedFilter; answer: Filter }
   | { kind: "record"; rule: RuleFunction };
 
-const ALL: Grant = { kind: "all" };
+const ALL: Grant = { kind: "all", saidBy: "config" };
+const ALL_BY_RULE: Grant = { kind: "all", saidBy: "rule" };
+const ALL_BY_FILTER: Grant = { kind: "all", saidBy: "filter" };
 const NONE: Grant = { kind: "none" };
 
 /** The one door for rights to records: every way to a record asks here. Decisions 3. */
 export interface Door {
-  /** What the rule of this action grants; asked before the request's form is examined. */
-  grant(principal: Principal, model: TableModel, action: TableAction): MaybePromise<Grant>;
+  /**
+   * What the rule of this action grants; asked before the request's form is examined. `before`: what it granted last, which
+   * is given again when the rule says the same.
+   */
+  grant(principal: Principal, model: TableModel, action: TableAction, before?: Grant | null): MaybePromise<Grant>;
   /** Whether the grant covers this record. Inside a write only: may throw `Suspended`. */
   covers(grant: Grant, principal: Principal, model: TableModel, decisions: Decisions, about: RecordPair): boolean;
   /** The same for reads outside a write. */
@@ -49,11 +56,13 @@ export function createDoor(deps: { logger: Logger }): Door {
     deps.logger.error("an access rule threw", { table: `${model.namespace}.${model.name}`, cause });
 
   /** `true` and a filter allow; every other value denies. */
-  const grantOf = (model: TableModel, answer: unknown): Grant => {
-    if (answer === true) return ALL;
+  const grantOf = (model: TableModel, answer: unknown, before: Grant | null = null): Grant => {
+    if (answer === true) return ALL_BY_RULE;
     if (!Array.isArray(answer)) return NONE;
+    if (answer.length === 0) return ALL_BY_FILTER;
+    if (before?.kind === "filter" && Bun.deepEquals(before.answer, answer, true)) return before;
     try {
-      return answer.length === 0 ? ALL : { kind: "filter", filter: parseRuleFilter(model, answer) };
+      return { kind: "filter", filter: parseRuleFilter(model, answer), answer };
     } catch (cause) {
       failed(model, cause);
       return NONE;
@@ -69,7 +78,7 @@ export function createDoor(deps: { logger: Logger }): Door {
   };
 
   return {
-    grant(principal, model, action) {
+    grant(principal, model, action, before = null) {
       if (principal.kind === "server") return ALL;
       if (principal.kind === "serviceKey") {
         return principal.scopes.allows("db", model.namespace, model.name, action) ? ALL : NONE;
@@ -81,8 +90,8 @@ export function createDoor(deps: { logger: Logger }): Door {
       try {
         // Called without the records that it does not declare.
         const answer = (rule as (auth: ReturnType<typeof authOf>) => unknown)(authOf(principal));
-        if (!isPromise(answer)) return grantOf(model, answer);
-        return answer.catch(deny(model)).then((settled) => grantOf(model, settled));
+        if (!isPromise(answer)) return grantOf(model, answer, before);
+        return answer.catch(deny(model)).then((settled) => grantOf(model, settled, before));
       } catch (cause) {
         failed(model, cause);
         return NONE;

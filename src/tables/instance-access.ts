@@ -19,6 +19,8 @@ export interface InstanceDoor {
 /** Nothing in an id can leave the directory, and none is taken for the path's own `tables`. */
 const INSTANCE_ID = /^(?!tables$)[A-Za-z0-9_-]{1,128}$/;
 
+export const isInstanceId = (id: string): boolean => INSTANCE_ID.test(id);
+
 export function createInstanceDoor(deps: { logger: Logger }): InstanceDoor {
   const allows = (
     principal: Principal,
@@ -42,7 +44,7 @@ export function createInstanceDoor(deps: { logger: Logger }): InstanceDoor {
     }
   };
   const checkedId = (instanceId: string | null): string => {
-    if (instanceId !== null && INSTANCE_ID.test(instanceId)) return instanceId;
+    if (instanceId !== null && isInstanceId(instanceId)) return instanceId;
     throw badRequest("An instance id has 1 to 128 characters of A-Z a-z 0-9 _ -, and is not tables");
   };
   const demand = (principal: Principal, allowed: MaybePromise<boolean>): MaybePromise<void> =>

@@ -1,9 +1,9 @@
 import type { ReadAccess, RecordFilter, TableDoor } from "../access/table-door.ts";
 import { chain } from "../kernel/maybe-promise.ts";
-import { type Door, denied } from "./access.ts";
+import { type Door, denied, type Grant } from "./access.ts";
 import { type ParsedFilter, parseConditions } from "./filter.ts";
 import { matches } from "./filter-match.ts";
-import type { InstanceDoor } from "./instance-access.ts";
+import { type InstanceDoor, isInstanceId } from "./instance-access.ts";
 import type { Namespace } from "./namespaces.ts";
 import type { Sources } from "./sources.ts";
 
@@ -17,7 +17,9 @@ export function createTableDoor(deps: {
   door: Door;
   instances: InstanceDoor;
 }): TableDoor {
+  const grants = new WeakMap<ReadAccess, Grant>();
   return {
+    isInstanceId,
     find(namespace, table) {
       const found = deps.namespaces.get(namespace);
       return found?.tables.has(table) === true ? { isDynamic: found.kind === "dynamic" } : null;
@@ -26,16 +28,24 @@ export function createTableDoor(deps: {
       const found = deps.namespaces.get(namespace);
       return found === undefined ? null : found.kind === "dynamic";
     },
-    readAccess(principal, address) {
+    readAccess(principal, address, before = null) {
       const { namespace, table } = deps.sources.find(address);
       const mayOpen =
         namespace.kind === "static" ? null : deps.instances.open(principal, namespace, address.instanceId);
+      const accessOf = (grant: Grant): ReadAccess => {
+        if (grant.kind === "none") throw denied(principal);
+        if (grant.kind === "all") return { kind: "all", saidBy: grant.saidBy };
+        if (grant.kind === "filter") return { kind: "filter", filter: recordFilter(grant.filter) };
+        return { kind: "record", allows: (record) => deps.door.coversRead(grant, principal, table.model, record) };
+      };
+      const known = before === null ? null : (grants.get(before) ?? null);
       return chain(mayOpen, () =>
-        chain(deps.door.grant(principal, table.model, "read"), (grant): ReadAccess => {
-          if (grant.kind === "none") throw denied(principal);
-          if (grant.kind === "all") return { kind: "all" };
-          if (grant.kind === "filter") return { kind: "filter", filter: recordFilter(grant.filter) };
-          return { kind: "record", allows: (record) => deps.door.coversRead(grant, principal, table.model, record) };
+        chain(deps.door.grant(principal, table.model, "read", known), (grant): ReadAccess => {
+          if (before !== null && grant === known) return before;
+          const access = accessOf(grant);
+          // A copy: the rule may fill its array anew for the next caller.
+          grants.set(access, grant.kind === "filter" ? { ...grant, answer: structuredClone(grant.answer) } : grant);
+          return access;
         }),
       );
     },

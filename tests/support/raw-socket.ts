@@ -40,6 +40,11 @@ export interface RawSocket {
   /** Until a text holds this, or the connection ends; false in the latter case, and after `timeoutMs`. */
   until(part: string, timeoutMs: number): Promise<boolean>;
   readonly isClosed: boolean;
+  /** What the server's close frame says; null before there is one. */
+  readonly closeCode: number | null;
+  /** Reads nothing until `resume`. */
+  pause(): void;
+  resume(): void;
   close(): void;
 }
 
@@ -51,6 +56,7 @@ export function openRawSocket(url: string): Promise<RawSocket> {
   let received: Buffer = Buffer.alloc(0);
   let isOpen = false;
   let isClosed = false;
+  let closeCode: number | null = null;
   const socket = connect(Number(port), hostname, () => {
     const upgrade = "Upgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: 13";
     const key = "Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==";
@@ -70,6 +76,11 @@ export function openRawSocket(url: string): Promise<RawSocket> {
       }
       return true;
     },
+    get closeCode() {
+      return closeCode;
+    },
+    pause: () => void socket.pause(),
+    resume: () => void socket.resume(),
     close: () => socket.destroy(),
   };
   const takeFrames = (): void => {
@@ -77,6 +88,7 @@ export function openRawSocket(url: string): Promise<RawSocket> {
       const frame = decodeFrame(received);
       if (frame === null) return;
       received = received.subarray(frame.end);
+      if (frame.opcode === OPCODE.close && frame.payload.byteLength >= 2) closeCode = frame.payload.readUInt16BE(0);
       if (frame.opcode === OPCODE.text) texts.push(frame.payload.toString("utf8"));
     }
   };

@@ -80,6 +80,11 @@ export const CONFIG = `{
         proto: (room) => room.setShared(JSON.parse('{"__proto__":{"x":1}}')),
         dots: (room) => room.setShared({ "a.b": 1 }),
         alarm(room, player, payload) { room.setTimer("tick", payload.ms, payload); },
+        slowly: async (room, player, payload) => {
+          await new Promise((done) => setTimeout(done, payload.ms));
+          room.setShared((state) => ({ ...state, slowly: true }));
+          return "done";
+        },
         rename: (room, player, payload) => room.setMetadata(payload),
         db: async (room) => (await room.app.users.get("nobody")) === null,
       },

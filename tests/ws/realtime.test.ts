@@ -1,6 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { connect as connectTcp } from "node:net";
+import type { JsonObject } from "../../src/kernel/json.ts";
 import { openSocket, type SignedIn, signIn, signToken, type TestPlatform, testPlatform } from "../support/index.ts";
+import { encodeFrame, OPCODE, openRawSocket } from "../support/raw-socket.ts";
 import { connect, connectAnonymously, settled, subscribe } from "./realtime-support.ts";
 
 const CONFIG = `{
@@ -67,19 +69,42 @@ describe("connection", () => {
     await own.stop();
   });
 
-  test("[RT3] what is not a JSON object closes with 4000", async () => {
-    for (const text of ["{", "[]", "null", '"x"', "", "[".repeat(5_000)]) {
+  test("[RT3] what is not valid JSON closes with 4000", async () => {
+    for (const text of ["{", "nonsense", "", "[".repeat(5_000)]) {
       const socket = await connect(platform, user);
       socket.send(text);
       await socket.expect({ type: "error", code: "INVALID_JSON" });
       expect((await socket.closed).code).toBe(4000);
     }
-    const binary = new WebSocket(`${platform.wsUrl}/api/realtime`);
-    binary.onopen = () => binary.send(new Uint8Array([1, 2, 3]));
-    const code = await new Promise((resolve) => {
-      binary.onclose = (event) => resolve(event.code);
-    });
-    expect(code).toBe(4000);
+  });
+
+  test("[RT3] JSON that is no message is INVALID_MESSAGE, and the connection stays", async () => {
+    const socket = await connect(platform, user);
+    const nested = (depth: number) =>
+      `{"type":"track","channel":"presence:a","state":${"[".repeat(depth)}${"]".repeat(depth)}}`;
+    for (const text of ["[]", "null", '"x"', "1", nested(64)]) {
+      socket.send(text);
+      await socket.expect({ type: "error", code: "INVALID_MESSAGE" });
+    }
+    await settled(socket);
+    await socket.close();
+    const early = await connectAnonymously(platform);
+    early.send("[]");
+    await early.expect({ type: "error", code: "NOT_AUTHENTICATED" });
+    expect((await early.closed).code).toBe(4000);
+  });
+
+  test("[RT3] a binary frame is INVALID_MESSAGE, and the connection stays", async () => {
+    const socket = await openRawSocket(`${platform.wsUrl}/api/realtime`);
+    const send = (opcode: number, message: JsonObject) =>
+      socket.write(encodeFrame({ opcode, payload: Buffer.from(JSON.stringify(message)) }));
+    send(OPCODE.text, { type: "auth", token: user.token });
+    expect(await socket.until("auth_success", 5_000)).toBe(true);
+    send(OPCODE.binary, { type: "ping" });
+    expect(await socket.until("INVALID_MESSAGE", 5_000)).toBe(true);
+    send(OPCODE.text, { type: "ping" });
+    expect(await socket.until("pong", 5_000)).toBe(true);
+    socket.close();
   });
 
   test("[RT4] a refreshed token ends what it no longer allows, and a failed refresh changes nothing", async () => {
@@ -287,6 +312,7 @@ describe("channels and rights", () => {
       ...["realtime:shared:posts:", "realtime:clubs:members", "realtime:clubs:a:nothing", "realtime:clubs::members"],
       ...[
         "realtime:clubs:a:members:id",
+        "realtime:clubs:not an id:members",
         "presence:",
         "broadcast:",
         `broadcast:${"x".repeat(600)}`,
@@ -309,13 +335,8 @@ describe("channels and rights", () => {
   test("[RT14] a table's channel needs its read rule, and the instance's open rule", async () => {
     const socket = await connect(platform, user);
     for (const channel of [
-      ...[
-        "realtime:shared:closed",
-        "realtime:shared:closed:id",
-        "realtime:shared:staff",
-        "realtime:clubs:secret:members",
-      ],
-      ...["realtime:clubs:not an id:members"],
+      ...["realtime:shared:closed", "realtime:shared:closed:id"],
+      ...["realtime:shared:staff", "realtime:clubs:secret:members"],
     ]) {
       socket.send({ type: "subscribe", channel });
       expect(await socket.next()).toMatchObject({ type: "error", code: "SUBSCRIBE_DENIED", channel });

@@ -1,5 +1,6 @@
 import { afterEach, expect, test } from "bun:test";
 import { type SignedIn, signIn, type TestPlatform, testPlatform } from "../support/index.ts";
+import { encodeFrame, OPCODE, openRawSocket } from "../support/raw-socket.ts";
 import { CONFIG, roomVisits } from "../support/room-visits.ts";
 
 let platform: TestPlatform;
@@ -96,4 +97,70 @@ test("[RM37] a room past its time to live begins anew", async () => {
   expect((await enter(ann, "old")).sync).toMatchObject({
     ...{ sharedState: { count: 0, log: ["join"] }, playerState: {}, playerVersion: 0 },
   });
+});
+
+test("[RM36] what is under way when the server is told to stop is answered, and nothing new is heard", async () => {
+  const [ann, bob] = await start();
+  const one = await fill(ann, "stopping");
+  const two = await enter(bob, "stopping");
+  one.send({ type: "send", actionType: "slowly", payload: { ms: 2_000 }, requestId: "slow" });
+  await Bun.sleep(100);
+  const restarted = platform.restart();
+  await Bun.sleep(1_000);
+  two.send({ type: "send", actionType: "add", payload: { by: 1 }, requestId: "new" });
+  expect(await one.nextOf("action_result")).toMatchObject({ requestId: "slow", result: "done" });
+  expect((await one.closed).code).toBe(1001);
+  expect((await two.closed).code).toBe(1001);
+  await restarted;
+  expect((await enter(ann, "stopping")).sync).toMatchObject({ sharedState: { count: 7, slowly: true } });
+});
+
+test("[RM41] timers go on beside rooms of a namespace that is no longer declared, and those come back with it", async () => {
+  platform = await testPlatform({ config: CONFIG });
+  const users = [await signIn(platform), await signIn(platform)];
+  const [ann] = users;
+  if (ann === undefined) throw new Error("there are two");
+  for (let index = 0; index < 3; index++) {
+    const socket = await enter(ann, `sleeper${index}`);
+    await act(socket, "alarm", { ms: 1_500, n: index });
+    await socket.close();
+  }
+  // Under another name the same rooms are those of a namespace that nobody declares.
+  await platform.restart({ config: CONFIG.replace("game: {", "other: {") });
+  const socket = await enter(ann, "awake", "other");
+  await act(socket, "alarm", { ms: 1_800 });
+  await socket.close();
+  await Bun.sleep(3_000);
+  const back = await enter(ann, "awake", "other");
+  expect(await act(back, "server")).toMatchObject({ result: { destroyed: 2 } });
+  await platform.restart({ config: CONFIG });
+  // Overdue: it wakes, and goes to sleep again.
+  await Bun.sleep(1_000);
+  const sleeper = await enter(ann, "sleeper0");
+  expect(sleeper.sync).toMatchObject({ sharedState: { log: ["join", "leave", "join"] } });
+  expect(await act(sleeper, "server")).toMatchObject({ result: { destroyed: 2 } });
+});
+
+test("[RM11] a slow reader of the largest state is closed with 1013", async () => {
+  platform = await testPlatform({
+    config: `{
+      auth: { anonymous: true },
+      rooms: { big: {
+        maxStateSize: 10 * 1024 * 1024, messageRate: 100, access: { join: true },
+        actions: { flood: (room) => room.send("flood", "x".repeat(1024 * 1024)) },
+      } },
+    }`,
+  });
+  const [ann, bob] = await Promise.all([signIn(platform), signIn(platform)]);
+  const slow = await openRawSocket(`${platform.wsUrl}/api/room?namespace=big&id=one`);
+  for (const message of [{ type: "auth", token: ann.token }, { type: "join" }]) {
+    slow.write(encodeFrame({ opcode: OPCODE.text, payload: Buffer.from(JSON.stringify(message)) }));
+  }
+  expect(await slow.until('"sync"', 5_000)).toBe(true);
+  slow.pause();
+  const quick = await enter(bob, "one", "big");
+  for (let index = 0; index < 50; index++) await act(quick, "flood");
+  slow.resume();
+  for (let turn = 0; slow.closeCode === null && !slow.isClosed && turn < 500; turn++) await Bun.sleep(10);
+  expect(slow.closeCode).toBe(1013);
 });
