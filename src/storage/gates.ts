@@ -1,9 +1,9 @@
 import { authOf, type Principal } from "../access/principal.ts";
+import { createProbe } from "../access/probe.ts";
 import type { FileFacts } from "../config/types.ts";
 import { forbidden, notFound, unauthorized } from "../kernel/errors.ts";
 import type { Logger } from "../kernel/logger.ts";
 import { isPromise, type MaybePromise } from "../kernel/maybe-promise.ts";
-import { createProbingFile } from "./probing-file.ts";
 import type { Bucket, BucketAction, Gate, StoredObject } from "./types.ts";
 
 export interface Gates {
@@ -21,6 +21,12 @@ export interface Gates {
   /** For a signed URL, whose rule was asked when it was signed: the bucket only. Errors: 404. */
   bucket(name: string): Bucket;
 }
+
+/** What a rule finds that looks before there is a file: every member is there, so that it runs through. */
+const EMPTY_FILE: FileFacts = {
+  ...{ key: "", size: 0, contentType: "", uploadedBy: null },
+  ...{ customMetadata: {}, uploaded: new Date(0).toISOString() },
+};
 
 export function createGates(deps: { buckets: ReadonlyMap<string, Bucket>; logger: Logger }): Gates {
   const bucketOf = (name: string): Bucket => {
@@ -64,8 +70,8 @@ export function createGates(deps: { buckets: ReadonlyMap<string, Bucket>; logger
       const undecided: Gate = { bucket, isDecided: false, isAnonymous, ask: (file) => ask(file), enforce };
       if (rule.length >= 2) return undecided;
       // Fewer parameters promise nothing: rest parameters, defaults and `arguments` reach the file too.
-      const probe = createProbingFile();
-      const verdict = await ask(probe.file, () => !probe.isSeen);
+      const probe = createProbe(EMPTY_FILE);
+      const verdict = await ask(probe.standIn, () => !probe.isSeen);
       return probe.isSeen ? undecided : decided(verdict);
     },
   };

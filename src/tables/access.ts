@@ -1,4 +1,5 @@
 import { authOf, type Principal } from "../access/principal.ts";
+import { createProbe, mayTakeMore } from "../access/probe.ts";
 import type { SaidBy } from "../access/table-door.ts";
 import type { Filter, Rule, TableRecord } from "../config/types.ts";
 import { type AppError, forbidden, unauthorized } from "../kernel/errors.ts";
@@ -77,6 +78,23 @@ export function createDoor(deps: { logger: Logger }): Door {
     return false;
   };
 
+  /** A rule that may take a record without declaring it shows by a stand-in whether it looks: then each is shown to it. */
+  const probed = (model: TableModel, rule: RuleFunction, principal: Principal, before: Grant | null) => {
+    const probe = createProbe<TableRecord>({});
+    const grant = (answer: unknown): Grant =>
+      probe.isSeen ? { kind: "record", rule } : grantOf(model, answer, before);
+    const stumbled = (cause: unknown): Grant => {
+      if (!probe.isSeen) failed(model, cause);
+      return grant(false);
+    };
+    try {
+      const answer = rule(authOf(principal), probe.standIn, probe.standIn);
+      return isPromise(answer) ? answer.then(grant, stumbled) : grant(answer);
+    } catch (cause) {
+      return stumbled(cause);
+    }
+  };
+
   return {
     grant(principal, model, action, before = null) {
       if (principal.kind === "server") return ALL;
@@ -87,6 +105,7 @@ export function createDoor(deps: { logger: Logger }): Door {
       if (typeof rule !== "function") return rule === true ? ALL : NONE;
       // A rule declared with a second parameter looks at the record.
       if (rule.length > 1) return { kind: "record", rule };
+      if (isUncounted(rule)) return probed(model, rule, principal, before);
       try {
         // Called without the records that it does not declare.
         const answer = (rule as (auth: ReturnType<typeof authOf>) => unknown)(authOf(principal));
@@ -125,6 +144,16 @@ export function createDoor(deps: { logger: Logger }): Door {
       }
     },
   };
+}
+
+const uncounted = new WeakMap<RuleFunction, boolean>();
+
+function isUncounted(rule: RuleFunction): boolean {
+  const known = uncounted.get(rule);
+  if (known !== undefined) return known;
+  const isSo = mayTakeMore(rule);
+  uncounted.set(rule, isSo);
+  return isSo;
 }
 
 function parseRuleFilter(model: TableModel, filter: Filter): ParsedFilter {

@@ -30,6 +30,7 @@ beforeAll(async () => {
       import { defineConfig } from "platform";
       const owner = { ownerId: { type: "string" }, n: { type: "integer" }, secret: { type: "string", default: "hush" } };
       const own = (auth, record) => auth !== null && record.ownerId === auth.id;
+      const signedIn = (rule) => (...args) => args[0] !== null && rule(...args);
       export default defineConfig({
         serviceKeys: {
           reader: { key: "${KEYS.reader}", scopes: ["db:shared:open:read", "db:shared:mine:read"] },
@@ -71,6 +72,11 @@ beforeAll(async () => {
           trimmed: { schema: { label: { type: "string", required: true } }, access: { read: true, insert: true }, hooks: {
             beforeInsert: (auth, record) => ({ ...record, label: record.label.trim() }) } },
           log: { schema: { what: { type: "string" } } },
+          restRule: { schema: owner, access: { insert: true, read: signedIn(own), update: signedIn(own), delete: signedIn(own) } },
+          defaultRule: { schema: owner, access: { insert: true, read: async (auth, record = null) => record?.ownerId === undefined || record.ownerId === auth?.id,
+            update: (auth, record = null) => record?.ownerId === undefined || record.ownerId === auth?.id,
+            delete: (auth, record = null) => record?.ownerId === undefined || record.ownerId === auth?.id } },
+          narrowed: { schema: owner, access: { insert: true, read: signedIn((auth) => [["ownerId", "==", auth.id]]) } },
         } } },
       });`,
   });
@@ -102,6 +108,30 @@ test("[TB47] without a rule only a service key gets through", async () => {
   for (const answer of await Promise.all(ways(ann)))
     expect(answer).toMatchObject({ status: 403, body: { code: 403, message: "Access denied" } });
   expect(await status(platform.service.get(`${path("locked")}/l1`))).toBe(200);
+});
+
+test("[TB80] a rule that takes the record without declaring it is asked about each record", async () => {
+  for (const table of ["restRule", "defaultRule"]) {
+    await put(table, { id: "a", ownerId: ann.id, n: 1 });
+    await put(table, { id: "b", ownerId: bob.id, n: 1 });
+    const ways: [number, Promise<{ status: number }>][] = [
+      [200, ann.get(`${path(table)}/a`)],
+      [403, ann.get(`${path(table)}/b`)],
+      [403, ann.get(path(table))],
+      [403, ann.get(`${path(table)}/count`)],
+      [403, ann.patch(`${path(table)}/b`, { n: 2 })],
+      [403, ann.delete(`${path(table)}/b`)],
+      [200, ann.patch(`${path(table)}/a`, { n: 2 })],
+    ];
+    for (const [expected, answer] of ways) expect([table, await status(answer)]).toEqual([table, expected]);
+    expect(await status(ann.delete(`${path(table)}/a`))).toBe(200);
+    expect((await bob.get<ListAnswer>(path(table))).body.items).toMatchObject([{ id: "b", n: 1 }]);
+  }
+  await put("narrowed", { id: "a", ownerId: ann.id });
+  await put("narrowed", { id: "b", ownerId: bob.id });
+  expect((await ann.get<ListAnswer>(path("narrowed"))).body).toMatchObject({ items: [{ id: "a" }], total: 1 });
+  expect(await status(ann.get(`${path("narrowed")}/b`))).toBe(404);
+  expect(await status(platform.get(path("narrowed")))).toBe(401);
 });
 
 test("[TB48] a filter rule narrows everything and hides the rest", async () => {
