@@ -1,5 +1,5 @@
 import { isIsoDateTime } from "../kernel/iso-datetime.ts";
-import { isWithinDepth } from "../kernel/json.ts";
+import { jsonFault } from "../kernel/json.ts";
 import { boolean, type Check, describe, list, members, oneOf, type PlainObject, type Report, text } from "./shape.ts";
 import type { Field, FieldType } from "./types.ts";
 
@@ -31,7 +31,7 @@ const jsonValue: Check = (value, report) => isJson(value) || report.say(`must be
 function isJson(value: unknown): boolean {
   if (value === null || typeof value === "string" || typeof value === "boolean") return true;
   if (typeof value === "number") return Number.isFinite(value);
-  if (typeof value !== "object" || !isWithinDepth(value)) return false;
+  if (typeof value !== "object" || jsonFault(value) !== null) return false;
   return (Array.isArray(value) ? value : Object.values(value)).every(isJson);
 }
 

@@ -1,5 +1,6 @@
 import { AppError, badField, badRequest, tooLarge, unsupportedMediaType } from "../kernel/errors.ts";
 import {
+  describeFault,
   isJsonObject,
   isTextWithinDepth,
   JSON_DEPTH_MAX,
@@ -35,8 +36,8 @@ export async function readJson(request: Request, maxBytes: number): Promise<Json
   }
   const fault = jsonFault(value);
   if (fault === null) return value;
-  if (fault.path === "") throw badRequest(`The body ${fault.message}`);
-  throw badField(fault.path, "invalid_value", `${fault.path} ${fault.message}`);
+  const message = describeFault("The body", fault);
+  throw fault.path === "" ? badRequest(message) : badField(fault.path, "invalid_value", message);
 }
 
 /** As `readJson`, and 400 for anything but an object. */

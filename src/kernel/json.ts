@@ -13,15 +13,6 @@ export const ownValue = <T>(object: Readonly<Record<string, T>>, name: string): 
 /** Nesting that a JSON value may have: deeper ones are an attack on recursive code, not data. */
 export const JSON_DEPTH_MAX = 64;
 
-/** Whether `value` nests no deeper than `depthMax`; itself written without recursion over the attacker's depth. */
-export function isWithinDepth(value: unknown, depthMax: number = JSON_DEPTH_MAX): boolean {
-  if (typeof value !== "object" || value === null) return true;
-  if (depthMax === 0) return false;
-  const children: unknown[] = Array.isArray(value) ? value : Object.values(value);
-  for (const child of children) if (!isWithinDepth(child, depthMax - 1)) return false;
-  return true;
-}
-
 /** Why a value is not taken, and where in it: names and indexes joined by dots, "" for the whole. */
 export interface JsonFault {
   path: string;
@@ -52,6 +43,10 @@ export function jsonFault(value: unknown, depthMax: number = JSON_DEPTH_MAX): Js
   return null;
 }
 
+/** As a sentence about `whole`, which the value is. */
+export const describeFault = (whole: string, { path, message }: JsonFault): string =>
+  `${path === "" ? whole : path} ${message}`;
+
 const TOO_DEEP: JsonFault = { path: "", message: `nests deeper than ${JSON_DEPTH_MAX} levels` };
 const TOO_LARGE: JsonFault = { path: "", message: "is a number beyond what a double can hold" };
 const ILL_FORMED: JsonFault = { path: "", message: "holds half of a surrogate pair, which is no character" };
@@ -66,7 +61,7 @@ const [OPENING_BRACKET, CLOSING_BRACKET] = [0x5b, 0x5d];
 const [OPENING_BRACE, CLOSING_BRACE] = [0x7b, 0x7d];
 
 /**
- * The same of JSON text, before it is parsed: millions of brackets cost the parser a second and a lot of memory. Text that is
+ * Whether JSON text nests no deeper, before it is parsed: millions of brackets cost the parser a second and a lot of memory. Text that is
  * no JSON may pass: the parser says so.
  */
 export function isTextWithinDepth(text: string, depthMax: number = JSON_DEPTH_MAX): boolean {

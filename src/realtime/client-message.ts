@@ -1,4 +1,4 @@
-import { isJsonObject, isWithinDepth, JSON_DEPTH_MAX, type JsonObject } from "../kernel/json.ts";
+import { describeFault, isJsonObject, type JsonObject, jsonFault } from "../kernel/json.ts";
 import { isEventName } from "./broadcasts.ts";
 import type { ErrorCode } from "./encoding.ts";
 import { CHANNEL_LENGTH_MAX, EVENT_LENGTH_MAX, PRESENCE_STATE_MAX_BYTES } from "./limits.ts";
@@ -36,7 +36,8 @@ export function parseJson(raw: string | Buffer): { value: unknown } | null {
 /** `defaultChannel` is the connection's own, which track, untrack and broadcast act on. Decisions 10. */
 export function parseClientMessage(value: unknown, defaultChannel: string | null): ClientMessage | MessageProblem {
   if (!isJsonObject(value)) return malformed("a message must be a JSON object, in a text frame");
-  if (!isWithinDepth(value)) return malformed(`a message nests at most ${JSON_DEPTH_MAX} levels`);
+  const fault = jsonFault(value);
+  if (fault !== null) return malformed(describeFault("the message", fault));
   // Out of JSON.parse, an object holds JSON.
   const message = value as JsonObject;
   const type = message["type"];

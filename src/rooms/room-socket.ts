@@ -2,7 +2,7 @@ import type { Player } from "../config/room-types.ts";
 import type { Socket, SocketHandler } from "../http/sockets.ts";
 import type { Clock } from "../kernel/clock.ts";
 import { AppError } from "../kernel/errors.ts";
-import { isJsonObject, isWithinDepth, JSON_DEPTH_MAX, type JsonObject, type JsonValue } from "../kernel/json.ts";
+import { describeFault, isJsonObject, type JsonObject, type JsonValue, jsonFault } from "../kernel/json.ts";
 import type { Logger } from "../kernel/logger.ts";
 import { isPromise, type MaybePromise } from "../kernel/maybe-promise.ts";
 import { CLOSE_GOING_AWAY, CLOSE_PROTOCOL, CLOSE_SESSION_REVOKED, CLOSE_TRY_LATER } from "./close-codes.ts";
@@ -99,8 +99,9 @@ export class RoomSocket implements SocketHandler, RoomConnection {
       this.#error("INVALID_MESSAGE", "A message must be a JSON object");
       return;
     }
-    if (!isWithinDepth(message)) {
-      this.send(errorMessage("INVALID_MESSAGE", `A message nests at most ${JSON_DEPTH_MAX} levels`, requestId));
+    const fault = jsonFault(message);
+    if (fault !== null) {
+      this.send(errorMessage("INVALID_MESSAGE", describeFault("The message", fault), requestId));
       return;
     }
     this.#enqueue(message);

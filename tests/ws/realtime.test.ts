@@ -82,7 +82,8 @@ describe("connection", () => {
     const socket = await connect(platform, user);
     const nested = (depth: number) =>
       `{"type":"track","channel":"presence:a","state":${"[".repeat(depth)}${"]".repeat(depth)}}`;
-    for (const text of ["[]", "null", '"x"', "1", nested(64)]) {
+    const state = (value: string) => `{"type":"track","channel":"presence:a","state":{"x":${value}}}`;
+    for (const text of ["[]", "null", '"x"', "1", nested(64), state("1e400"), state('"\\ud83d"')]) {
       socket.send(text);
       await socket.expect({ type: "error", code: "INVALID_MESSAGE" });
     }

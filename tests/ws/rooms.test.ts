@@ -162,12 +162,13 @@ test("[RM9] what cannot be done is said with its requestId, and the connection s
   await socket.expect({ type: "pong" });
 });
 
-test("[RM9] a message that nests without end reaches no handler", async () => {
+test("[RM9] a message that nests without end, or holds what nothing can hold, reaches no handler", async () => {
   const socket = await enter(ann, "nested");
   const brackets = 30_000;
-  const payload = `${"[".repeat(brackets)}${"]".repeat(brackets)}`;
-  socket.send(`{"type":"send","actionType":"whoami","requestId":"deep","payload":${payload}}`);
-  expect(await socket.nextOf("error")).toMatchObject({ code: "INVALID_MESSAGE", requestId: "deep" });
+  for (const payload of [`${"[".repeat(brackets)}${"]".repeat(brackets)}`, "1e400", '"\\ude00"']) {
+    socket.send(`{"type":"send","actionType":"whoami","requestId":"odd","payload":${payload}}`);
+    expect(await socket.nextOf("error")).toMatchObject({ code: "INVALID_MESSAGE", requestId: "odd" });
+  }
   expect(await act(socket, "whoami")).toMatchObject({ type: "action_result" });
 });
 
