@@ -5,19 +5,20 @@ import { declareCommand } from "./command.ts";
 import { createLogger } from "./logs.ts";
 import { parsePort } from "./options.ts";
 import { printAnswer, ReaderGone } from "./output.ts";
-import { serveOptions } from "./serve-options.ts";
+import { drillOf, serveOptions, startOptions } from "./serve-options.ts";
 import { stopSignal } from "./signals.ts";
 import { plural } from "./transfer/amounts.ts";
 
 export const startCommand = declareCommand({
   meta: { name: "start", description: "Serves what the config declares" },
-  args: serveOptions,
+  args: { ...serveOptions, ...startOptions },
   async run({ args }) {
     const port = parsePort(args.port);
     const logger = createLogger();
     // What a hook left unattended must not take the server down with it.
     process.on("unhandledRejection", (cause) => logger.error("a promise was rejected and nobody looked", { cause }));
     process.on("uncaughtException", (cause) => logger.error("an error was thrown and nobody caught it", { cause }));
+    const isDrill = drillOf(args.drill, process.env);
     const stopped = stopSignal();
     const { config, warnings } = await loadConfig(args.config, platformModule);
     if (warnings.length > 0) logger.warn(`the config has ${plural(warnings.length, "warning")}: see "platform check"`);
@@ -27,7 +28,7 @@ export const startCommand = declareCommand({
     let platform: OpenPlatform | null = null;
     try {
       platform = await openPlatform(config, {
-        ...{ data: args.data, environment: process.env, logger },
+        ...{ data: args.data, environment: process.env, isDrill, takeOver: args["take-over"], logger },
         onNewServiceKey(serviceKey) {
           keyLine = `\nroot service key: ${serviceKey}`;
         },

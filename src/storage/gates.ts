@@ -4,6 +4,7 @@ import type { FileFacts } from "../config/types.ts";
 import { forbidden, notFound, unauthorized } from "../kernel/errors.ts";
 import type { Logger } from "../kernel/logger.ts";
 import { isPromise, type MaybePromise } from "../kernel/maybe-promise.ts";
+import { readOnly } from "./owned-files.ts";
 import type { Bucket, BucketAction, Gate, StoredObject } from "./types.ts";
 
 export interface Gates {
@@ -44,6 +45,7 @@ export function createGates(deps: { buckets: ReadonlyMap<string, Bucket>; logger
       if (principal.kind === "serviceKey" && !principal.scopes.allows("storage", "bucket", name, action)) {
         throw forbidden();
       }
+      if (bucket.isReadOnly && action !== "read") throw readOnly(`The bucket "${name}"`);
       const enforce = (isAllowed: boolean): void => {
         if (!isAllowed) throw isAnonymous ? unauthorized() : forbidden();
       };

@@ -46,6 +46,10 @@ export const UNLINK_DELAY_MS = SECOND_MS;
 export const WRITE_ATTEMPTS_MAX = 10;
 
 export const SWEEP_INTERVAL_MS = DAY_MS;
+/** An object that no record names stays so long: whoever put it there by mistake has the time to notice. */
+export const SWEEP_REMOTE_GRACE_MS = DAY_MS;
+/** How long a start waits for an object store to say whose its prefix is. */
+export const CLAIM_TIMEOUT_MS = 5 * SECOND_MS;
 /** How often unfinished uploads and used-up grants are looked for. */
 export const EXPIRY_INTERVAL_MS = HOUR_MS;
 /** Expired uploads or grants removed by one write. */

@@ -6,7 +6,7 @@ import type { Ids } from "../kernel/ids.ts";
 import type { Content } from "./download.ts";
 import { THUMB_SOURCE_MAX_BYTES, THUMB_SOURCE_PIXELS_MAX, THUMBS_AT_ONCE_MAX, THUMBS_WAITING_MAX } from "./limits.ts";
 import { removeFile } from "./local-files.ts";
-import type { Bucket, StoredObject } from "./types.ts";
+import type { Bucket, StoredId, StoredObject } from "./types.ts";
 
 const SIZE = /^(\d{1,4})x(\d{1,4})$/;
 const CONTENT_TYPE = "image/webp";
@@ -20,7 +20,7 @@ export interface Thumbs {
   /** Every size of this file's. */
   remove(fileId: string): Promise<void>;
   /** The files that have thumbnails, in groups: for the sweep. */
-  fileIds(): AsyncIterable<readonly string[]>;
+  fileIds(): AsyncIterable<readonly StoredId[]>;
 }
 
 /** Kept under `directory/XX/FILE-ID/SIZE`, XX being the id's last two characters. */
@@ -79,7 +79,9 @@ export function createThumbs(deps: { directory: string; ids: Ids }): Thumbs {
       await removeFolder(folder);
     },
     async *fileIds() {
-      for (const name of await readdir(directory)) yield await readdir(join(directory, name));
+      for (const name of await readdir(directory)) {
+        yield (await readdir(join(directory, name))).map((fileId) => ({ fileId, writtenAt: null }));
+      }
     },
   };
 }
