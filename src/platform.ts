@@ -136,7 +136,13 @@ async function openAreas(config: PlatformConfig, base: Base, open: Open) {
   const storage = open(
     await createStorageArea({
       objectStores: isDrill ? { mode: "readOnly" } : { mode: "own", takeOver: base.takeOver },
-      ...{ buckets: config.storage?.buckets ?? {}, file: systemFile, dataDirectory, secret: secrets.jwtSecret },
+      ...{
+        buckets: config.storage?.buckets ?? {},
+        thumbs: config.storage?.thumbs,
+        file: systemFile,
+        dataDirectory,
+        secret: secrets.jwtSecret,
+      },
       ...{ publicUrl: config.server?.publicUrl, clock, ids, logger },
     }),
   );

@@ -455,6 +455,13 @@ const CASES: [rule: string, what: string, config: unknown, path: string, words: 
     "WIDTHxHEIGHT",
   ],
   [
+    "[CF13]",
+    "thumbnails at once",
+    { storage: { buckets: {}, thumbs: { atOnce: 0 } } },
+    "storage.thumbs.atOnce",
+    "from 1 to 16",
+  ],
+  [
     "[CF14]",
     "an unknown area",
     { serviceKeys: { k: { key: "s", scopes: ["files:a:b:read"] } } },
@@ -768,6 +775,7 @@ const EVERYTHING = {
         backend: { s3: { endpoint: "http://127.0.0.1:9000", bucket: "b", accessKeyId: "a", secretAccessKey: "s" } },
       },
     },
+    thumbs: { atOnce: 2, maxMegapixels: 100 },
   },
   auth: {
     emailPassword: true,

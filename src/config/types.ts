@@ -146,6 +146,17 @@ export interface BucketConfig {
   backend?: { s3: ObjectStore };
 }
 
+export interface StorageConfig {
+  buckets: { [bucket: string]: BucketConfig };
+  /** How thumbnails are made. A pixel takes up to five bytes of memory meanwhile: 160 MB by default. */
+  thumbs?: {
+    /** Pictures decoded at the same time; 1 by default, up to 16. */
+    atOnce?: number;
+    /** Of the picture that a thumbnail is made of; 32 by default, up to 256. */
+    maxMegapixels?: number;
+  };
+}
+
 /** A bucket of an S3-compatible object store. */
 export interface ObjectStore {
   endpoint: string;
@@ -286,7 +297,7 @@ export interface PlatformConfig {
     maxAge?: number;
   };
   databases?: { [namespace: string]: NamespaceConfig };
-  storage?: { buckets: { [bucket: string]: BucketConfig } };
+  storage?: StorageConfig;
   auth?: AuthConfig;
   kv?: { [namespace: string]: Record<string, never> };
   d1?: { [database: string]: Record<string, never> };

@@ -2,7 +2,7 @@ import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import type { AnyElysia } from "elysia";
 import type { BucketAccessor } from "../config/app-access.ts";
-import type { BucketConfig } from "../config/types.ts";
+import type { BucketConfig, StorageConfig } from "../config/types.ts";
 import type { OpenedFile } from "../db/index.ts";
 import type { Http } from "../http/http.ts";
 import type { Clock } from "../kernel/clock.ts";
@@ -41,6 +41,7 @@ export interface StorageAreaDeps {
   dataDirectory: string;
   /** Signed URLs are signed, and cursors sealed, with keys derived from this. */
   secret: string;
+  thumbs: StorageConfig["thumbs"];
   /** How buckets' object stores are used. */
   objectStores: ObjectStoresMode;
   /** What signed URLs begin with; absent: the address that the request was sent to. */
@@ -60,7 +61,7 @@ export async function createStorageArea(deps: StorageAreaDeps): Promise<StorageA
   mkdirSync(directory, { recursive: true });
   const local = createLocalFiles(join(directory, "objects"));
   const staging = createLocalFiles(join(directory, "parts"));
-  const thumbs = createThumbs({ directory: join(directory, "thumbs"), ids });
+  const thumbs = createThumbs({ directory: join(directory, "thumbs"), config: deps.thumbs, ids });
   const store = createStorageStore(deps.file);
   const stores = await openObjectStores({ ...deps, knows: store.hasFile });
   const buckets = new Map(

@@ -58,8 +58,9 @@ export const EXPIRY_STEP = 200;
 export const SWEEP_STEP_FILES = 500;
 export const SWEEP_PAUSE_MS = 20;
 
-/** Thumbnails: the source's pixels are decoded at four bytes each, so this bounds memory to 128 MiB for one. */
-export const THUMB_SOURCE_PIXELS_MAX = 32 * 1024 * 1024;
+/** Thumbnails: the source's pixels are decoded at four bytes each and more, so this bounds memory to some 160 MB for one. */
+export const THUMB_SOURCE_MEGAPIXELS_DEFAULT = 32;
+export const PIXELS_PER_MEGAPIXEL = 1024 * 1024;
 export const THUMB_SOURCE_MAX_BYTES = 64 * 1024 * 1024;
-export const THUMBS_AT_ONCE_MAX = 2;
+export const THUMBS_AT_ONCE_DEFAULT = 1;
 export const THUMBS_WAITING_MAX = 100;
