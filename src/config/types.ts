@@ -138,7 +138,7 @@ export interface BucketConfig {
   /** Bytes; 100 MiB by default. Binds every way of uploading. */
   maxFileSize?: number;
   access?: { read?: BucketRule; write?: BucketRule; delete?: BucketRule };
-  /** Serve HTML, SVG and XML inline instead of as attachments. false by default. */
+  /** Serve files of every type inline, HTML and SVG too, instead of as attachments. false by default. */
   inline?: boolean;
   /** Sizes that `?thumb=` takes, e.g. `["200x200"]`. None by default. */
   thumbs?: readonly string[];
