@@ -1,6 +1,7 @@
 import { ANONYMOUS, type Principal } from "../access/principal.ts";
 import { type Principals, SERVICE_KEY_HEADER } from "../access/principals.ts";
 import { InvalidServiceKey } from "../access/service-keys.ts";
+import { clientNetwork } from "../kernel/client-network.ts";
 import { AppError, badRequest, type ErrorBody, insufficientStorage, isDiskFull } from "../kernel/errors.ts";
 import type { JsonObject, JsonValue } from "../kernel/json.ts";
 import type { Logger } from "../kernel/logger.ts";
@@ -35,8 +36,8 @@ type Handler = (context: RequestContext) => MaybePromise<unknown>;
 export interface RouteOptions {
   /** The status for a service key that does not match; 401, but 403 for realtime's broadcast. Spec: Errors. */
   invalidKeyStatus?: 401 | 403;
-  /** Counts one hit of the client's address, before credentials are looked at. */
-  limit?: (address: string) => void;
+  /** Counts one hit of the client's network (`clientNetwork`), before credentials are looked at. */
+  limit?: (network: string) => void;
   /** true: credentials are not looked at at all (health, signed URLs that ask by themselves). */
   public?: boolean;
 }
@@ -117,7 +118,7 @@ export function createHttp(deps: HttpDeps): Http {
     };
     const limitAddress = (address: () => string): void => {
       deps.globalLimit(address);
-      options.limit?.(address());
+      options.limit?.(clientNetwork(address()));
     };
 
     return ({ request, params, route: pattern }) => {
