@@ -1,7 +1,6 @@
 import { type AnyElysia, Elysia } from "elysia";
 import { requireServiceKey } from "../access/service-key-right.ts";
 import type { Http, RequestContext } from "../http/http.ts";
-import { queryOf } from "../http/query.ts";
 import type { RateLimiter } from "../http/rate-limit.ts";
 import { JsonText } from "../http/reply.ts";
 import { DESCRIPTIONS } from "./operations.ts";
@@ -15,9 +14,9 @@ export function createAnalyticsRoutes(
   const { service, trackLimit } = deps;
   const read =
     (answer: AnalyticsService["requests"]) =>
-    async ({ principal, request }: RequestContext): Promise<JsonText> => {
+    async ({ principal, request, query }: RequestContext): Promise<JsonText> => {
       requireServiceKey(principal, ["analytics", "*", "*", "read"]);
-      return new JsonText(await answer(queryOf(request), request.signal));
+      return new JsonText(await answer(query(), request.signal));
     };
   return new Elysia()
     .post(

@@ -8,6 +8,7 @@ import {
   type JsonValue,
   jsonFault,
 } from "../kernel/json.ts";
+import type { Query } from "./query.ts";
 
 /** Bytes of a JSON body where the config says nothing. Decisions 2. */
 export const BODY_MAX_BYTES = 10 * 1024 * 1024;
@@ -18,8 +19,9 @@ const NOT_UTF8 = "ERR_ENCODING_INVALID_ENCODED_DATA";
 /** Characters from which on a look at the text before it is parsed is worth its time. */
 const SCANNED_LENGTH_MIN = 256 * 1024;
 
-/** The body as JSON. Errors: 415 for another or no content type, 413 over `maxBytes`, 400 for what is not JSON. Decisions 13. */
-export async function readJson(request: Request, maxBytes: number): Promise<JsonValue> {
+/** The body as JSON. Errors: 400 for an unknown query parameter, 415 for another or no content type, 413 over `maxBytes`, 400 for what is not JSON. Decisions 13. */
+export async function readJson(request: Request, query: Query, maxBytes: number): Promise<JsonValue> {
+  query.refuseUnknown();
   const contentType = request.headers.get("content-type");
   if (contentType === null || !/^application\/(?:[\w.-]+\+)?json\s*(?:;|$)/i.test(contentType)) {
     throw unsupportedMediaType(`The body must be application/json, got ${contentType ?? "no content type"}`);
@@ -41,8 +43,8 @@ export async function readJson(request: Request, maxBytes: number): Promise<Json
 }
 
 /** As `readJson`, and 400 for anything but an object. */
-export async function readJsonObject(request: Request, maxBytes: number): Promise<JsonObject> {
-  const value = await readJson(request, maxBytes);
+export async function readJsonObject(request: Request, query: Query, maxBytes: number): Promise<JsonObject> {
+  const value = await readJson(request, query, maxBytes);
   if (!isJsonObject(value)) throw badRequest("The body must be a JSON object");
   return value;
 }

@@ -2,7 +2,7 @@ import { type AnyElysia, Elysia } from "elysia";
 import type { Principal } from "../access/principal.ts";
 import { requireServiceKey } from "../access/service-key-right.ts";
 import type { Http, RequestContext } from "../http/http.ts";
-import { queryOf, requiredText, wholeNumber } from "../http/query.ts";
+import { requiredText, wholeNumber } from "../http/query.ts";
 import { OK } from "../http/reply.ts";
 import { unauthorized } from "../kernel/errors.ts";
 import type { JsonObject } from "../kernel/json.ts";
@@ -135,16 +135,16 @@ function adminRoutes(http: Http, service: PushService): AnyElysia {
     )
     .get(
       "/api/push/tokens",
-      guarded(http, "read", ({ request }) => {
-        const userId = requiredText(queryOf(request), "userId");
+      guarded(http, "read", ({ query }) => {
+        const userId = requiredText(query(), "userId");
         return { tokens: service.devices(userId).map(deviceRecord) };
       }),
       DESCRIPTIONS.tokens,
     )
     .get(
       "/api/push/logs",
-      guarded(http, "read", ({ request }) => {
-        const query = queryOf(request);
+      guarded(http, "read", (context) => {
+        const query = context.query();
         const limit = Math.min(wholeNumber(query, "limit", { min: 1, fallback: LOGS_LIMIT_DEFAULT }), LOGS_LIMIT_MAX);
         return { logs: service.logs({ userId: query.get("userId"), limit }) };
       }),

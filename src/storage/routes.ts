@@ -1,6 +1,6 @@
 import { type AnyElysia, Elysia } from "elysia";
 import type { Http, RequestContext } from "../http/http.ts";
-import { queryOf, requiredText, wholeNumber } from "../http/query.ts";
+import { type Query, requiredText, wholeNumber } from "../http/query.ts";
 import { created, OK } from "../http/reply.ts";
 import { AppError, badRequest, notFound, unauthorized } from "../kernel/errors.ts";
 import type { ListCursors } from "./cursors.ts";
@@ -42,9 +42,9 @@ export function createStorageRoutes(http: Http, deps: StorageRouteDeps): AnyElys
   return new Elysia()
     .get(
       BASE,
-      http.route(({ principal, params, request }) =>
+      http.route(({ principal, params, query: parameters }) =>
         listObjects(deps, principal, bucketOf({ params }), () => {
-          const query = queryOf(request);
+          const query = parameters();
           const limit = wholeNumber(query, "limit", { min: 1, fallback: LIST_LIMIT_DEFAULT });
           return { prefix: query.get("prefix") ?? "", limit, cursor: query.get("cursor") };
         }),
@@ -58,8 +58,8 @@ export function createStorageRoutes(http: Http, deps: StorageRouteDeps): AnyElys
     )
     .put(
       `${BASE}/*`,
-      keyed(async ({ params, request, holdOpen }) => {
-        const token = queryOf(request).get("token");
+      keyed(async ({ params, request, query, holdOpen }) => {
+        const token = query().get("token");
         if (token === null) throw unauthorized();
         const address = { bucket: bucketOf({ params }), key: pathRest(request.url) };
         holdOpen();
@@ -69,8 +69,9 @@ export function createStorageRoutes(http: Http, deps: StorageRouteDeps): AnyElys
     )
     .delete(
       `${BASE}/*`,
-      keyed(async ({ principal, params, request }) => {
-        await service.remove(principal, bucketOf({ params }), pathRest(request.url));
+      keyed(async ({ principal, params, request, query }) => {
+        const checkForm = () => query().refuseUnknown();
+        await service.remove(principal, bucketOf({ params }), pathRest(request.url), checkForm);
         return OK;
       }),
       DESCRIPTIONS.remove,
@@ -86,9 +87,9 @@ export function createStorageRoutes(http: Http, deps: StorageRouteDeps): AnyElys
     )
     .post(
       `${BASE}/upload`,
-      http.route(async ({ principal, params, request, holdOpen }) => {
+      http.route(async ({ principal, params, request, query, holdOpen }) => {
         holdOpen();
-        return created(describe(await receiveForm(deps, principal, bucketOf({ params }), request)));
+        return created(describe(await receiveForm(deps, principal, bucketOf({ params }), { request, query: query() })));
       }),
       DESCRIPTIONS.upload,
     )
@@ -190,9 +191,9 @@ function multipartRoutes(http: Http, uploads: Uploads): AnyElysia {
     )
     .post(
       "/upload-part",
-      http.route(({ principal, params, request, holdOpen }) => {
+      http.route(({ principal, params, request, query, holdOpen }) => {
         holdOpen();
-        return uploads.putPart(principal, bucketOf({ params }), () => partQuery(request), request);
+        return uploads.putPart(principal, bucketOf({ params }), () => partQuery(query()), request);
       }),
       DESCRIPTIONS.putPart,
     )
@@ -219,26 +220,28 @@ function multipartRoutes(http: Http, uploads: Uploads): AnyElysia {
     );
 }
 
-function partQuery(request: Request): { uploadId: string; key: string; partNumber: number } {
-  const query = queryOf(request);
+function partQuery(query: Query): { uploadId: string; key: string; partNumber: number } {
   const uploadId = requiredText(query, "uploadId");
   const partNumber = parsePartNumber(requiredText(query, "partNumber"));
   return { uploadId, partNumber, key: requiredText(query, "key") };
 }
 
 /** What GET under a bucket is about: the parts of an upload, a file's metadata, or the file. */
-async function read(deps: StorageRouteDeps, { request, params, principal }: RequestContext): Promise<unknown> {
+async function read(deps: StorageRouteDeps, { request, params, principal, query }: RequestContext): Promise<unknown> {
   const { service, uploads } = deps;
   const bucket = bucketOf({ params });
   const rest = pathRest(request.url);
   const uploadId = PARTS.exec(rest)?.[1];
   if (uploadId !== undefined) {
-    const parts = await uploads.parts(principal, bucket, uploadId, () => requiredText(queryOf(request), "key"));
+    const parts = await uploads.parts(principal, bucket, uploadId, () => requiredText(query(), "key"));
     return { parts };
   }
   const metadataOf = METADATA.exec(rest)?.[1];
-  if (metadataOf !== undefined) return describe((await service.find(principal, bucket, metadataOf)).object);
-  return download(deps, principal, { bucket, key: rest }, request);
+  if (metadataOf !== undefined) {
+    const checkForm = () => query().refuseUnknown();
+    return describe((await service.find(principal, bucket, metadataOf, { checkForm })).object);
+  }
+  return download(deps, principal, { bucket, key: rest }, { request, query: query() });
 }
 
 /** GET and HEAD of a file, by the rule or by a signed URL. */
@@ -246,9 +249,8 @@ async function download(
   { service, signing, thumbs }: StorageRouteDeps,
   principal: RequestContext["principal"],
   { bucket, key }: { bucket: string; key: string },
-  request: Request,
+  { request, query }: { request: Request; query: Query },
 ): Promise<Response> {
-  const query = queryOf(request);
   const token = query.get("token");
   if (token !== null) signing.verifyDownload(token, bucket, key);
   const found =

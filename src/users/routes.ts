@@ -3,7 +3,7 @@ import { type TSchema, Type } from "typebox";
 import { requireServiceKey } from "../access/service-key-right.ts";
 import type { Http, RequestContext } from "../http/http.ts";
 import { operation } from "../http/operation.ts";
-import { queryOf, wholeNumber } from "../http/query.ts";
+import { wholeNumber } from "../http/query.ts";
 import { created, OK } from "../http/reply.ts";
 import type { MaybePromise } from "../kernel/maybe-promise.ts";
 import type { UsersService } from "./service.ts";
@@ -77,8 +77,8 @@ export function userRoutes(http: Http, users: UsersService, limit: (address: str
       },
       { limit },
     );
-  const list = guarded("read", ({ request }) => {
-    const query = queryOf(request);
+  const list = guarded("read", (context) => {
+    const query = context.query();
     const limit = Math.min(wholeNumber(query, "limit", { min: 1, fallback: LIST_LIMIT }), LIST_LIMIT_MAX);
     return users.list({ limit, cursor: query.get("cursor") ?? "0" });
   });
@@ -88,10 +88,13 @@ export function userRoutes(http: Http, users: UsersService, limit: (address: str
     await users.setClaims(id, await jsonObject());
     return OK;
   });
-  const acknowledge = (work: (id: string) => Promise<void>) => async (_: RequestContext, id: string) => {
-    await work(id);
-    return OK;
-  };
+  const acknowledge =
+    (work: (id: string) => Promise<void>) =>
+    async ({ query }: RequestContext, id: string) => {
+      query().refuseUnknown();
+      await work(id);
+      return OK;
+    };
 
   return new Elysia()
     .get(
@@ -156,7 +159,10 @@ function oneUserRoutes({ guarded, update, claims, acknowledge }: OneUserHandlers
   return new Elysia()
     .get(
       "/api/auth/admin/users/:id",
-      guarded("read", (_, id) => users.get(id)),
+      guarded("read", ({ query }, id) => {
+        query().refuseUnknown();
+        return users.get(id);
+      }),
       operation({
         ...{ tag, summary: "Read a user", security, path, errors },
         answers: { 200: { description: "The user", schema: DetailSchema } },
