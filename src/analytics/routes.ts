@@ -3,6 +3,7 @@ import { requireServiceKey } from "../access/service-key-right.ts";
 import type { Http, RequestContext } from "../http/http.ts";
 import type { RateLimiter } from "../http/rate-limit.ts";
 import { JsonText } from "../http/reply.ts";
+import { TRACK_BODY_MAX_BYTES } from "./limits.ts";
 import { DESCRIPTIONS } from "./operations.ts";
 import type { AnalyticsService } from "./service.ts";
 
@@ -30,7 +31,7 @@ export function createAnalyticsRoutes(
           }
           return { ok: true, count: await service.track(await jsonObject(), principal) };
         },
-        { limit: (address) => trackLimit.hit(address) },
+        { limit: (address) => trackLimit.hit(address), bodyMaxBytes: TRACK_BODY_MAX_BYTES },
       ),
       DESCRIPTIONS.track,
     )

@@ -5,11 +5,12 @@ import { AppError, badRequest, type ErrorBody, insufficientStorage, isDiskFull }
 import type { JsonObject, JsonValue } from "../kernel/json.ts";
 import type { Logger } from "../kernel/logger.ts";
 import { isPromise, type MaybePromise } from "../kernel/maybe-promise.ts";
-import { readJson, readJsonObject } from "./body.ts";
+import { type BodyRules, readJson, readJsonObject } from "./body.ts";
 import type { Cors } from "./cors.ts";
 import { type KnownParameters, type Query, queryOf } from "./query.ts";
 import { JsonText, Reply } from "./reply.ts";
 import { NOSNIFF, SHOWN_HEADERS } from "./security-headers.ts";
+import { createUnfinishedBodies } from "./unfinished-bodies.ts";
 
 /** What a handler knows of its request. */
 export interface RequestContext {
@@ -43,6 +44,8 @@ export interface RouteOptions {
   invalidKeyStatus?: 401 | 403;
   /** Counts one hit of the client's address, before credentials are looked at. */
   limit?: (address: string) => void;
+  /** Bytes of a JSON body, where it is small by its nature; never more than `server.maxBodySize`. */
+  bodyMaxBytes?: number;
   /** true: credentials are not looked at at all (health, signed URLs that ask by themselves). */
   public?: boolean;
 }
@@ -97,6 +100,7 @@ export function createHttp(deps: HttpDeps): Http {
   const nextRequestId = createRequestIds();
   const originals = new WeakMap<Request, Request>();
   let declared: DeclaredQueries = new Map();
+  const bodies = createUnfinishedBodies(deps.bodyMaxBytes);
 
   const respond = createRespond(deps.cors);
   const failure = createFailure(respond, deps.logger, nextRequestId);
@@ -115,6 +119,8 @@ export function createHttp(deps: HttpDeps): Http {
         throw cause;
       }
     };
+    const maxBytes = Math.min(deps.bodyMaxBytes, options.bodyMaxBytes ?? deps.bodyMaxBytes);
+    const bodyRules = (query: Query, sender: () => string | null): BodyRules => ({ query, maxBytes, bodies, sender });
     const limitAddress = (address: () => string): void => {
       deps.globalLimit(address);
       options.limit?.(address());
@@ -142,6 +148,7 @@ export function createHttp(deps: HttpDeps): Http {
       const run = (identified: Principal): MaybePromise<unknown> => {
         principal = identified;
         const query = queryOnce(request, pattern, declared);
+        const sender = () => (identified.kind === "serviceKey" ? null : address());
         return handler({
           request,
           params: params ?? {},
@@ -150,8 +157,8 @@ export function createHttp(deps: HttpDeps): Http {
           address,
           holdOpen: () => hold(true),
           query,
-          json: () => readJson(request, query(), deps.bodyMaxBytes),
-          jsonObject: () => readJsonObject(request, query(), deps.bodyMaxBytes),
+          json: () => readJson(request, bodyRules(query(), sender)),
+          jsonObject: () => readJsonObject(request, bodyRules(query(), sender)),
         });
       };
       try {

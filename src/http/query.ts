@@ -1,10 +1,8 @@
 import { badField, badRequest, type FieldProblems, noProblems } from "../kernel/errors.ts";
+import { UNKNOWN_NAMED_MAX } from "./limits.ts";
 
 /** The parameters that a route declares; null: any, as on the way back from an OAuth provider. */
 export type KnownParameters = ReadonlySet<string> | null;
-
-/** Unknown parameters that an answer names: a query has room for thousands. */
-const UNKNOWN_NAMED_MAX = 20;
 
 /** The query of a request. Taken apart when the first parameter is asked for: many requests have none. */
 export class Query {

@@ -9,7 +9,7 @@ import { badField, tooLarge } from "../kernel/errors.ts";
 import { type Broadcasts, checkBroadcast } from "./broadcasts.ts";
 import type { Connection } from "./connection.ts";
 import type { Connections } from "./connections.ts";
-import { CHANNEL_LENGTH_MAX, MESSAGE_MAX_BYTES } from "./limits.ts";
+import { BROADCAST_BODY_MAX_BYTES, CHANNEL_LENGTH_MAX, MESSAGE_MAX_BYTES } from "./limits.ts";
 
 export function createRealtimeRoutes(
   http: Http,
@@ -49,7 +49,7 @@ export function createRealtimeRoutes(
       deps.broadcasts.send(broadcast);
       return OK;
     },
-    { invalidKeyStatus: 403 },
+    { invalidKeyStatus: 403, bodyMaxBytes: BROADCAST_BODY_MAX_BYTES },
   );
 
   return new Elysia()

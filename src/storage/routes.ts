@@ -1,12 +1,13 @@
 import { type AnyElysia, Elysia } from "elysia";
 import type { Http, RequestContext } from "../http/http.ts";
+import { SMALL_BODY_MAX_BYTES } from "../http/limits.ts";
 import { type Query, requiredText, wholeNumber } from "../http/query.ts";
 import { created, OK } from "../http/reply.ts";
 import { AppError, badRequest, notFound, unauthorized } from "../kernel/errors.ts";
 import type { ListCursors } from "./cursors.ts";
 import { contentOf, respondWith } from "./download.ts";
 import { pathRest } from "./keys.ts";
-import { LIST_LIMIT_DEFAULT } from "./limits.ts";
+import { KEYS_BODY_MAX_BYTES, LIST_LIMIT_DEFAULT, METADATA_BODY_MAX_BYTES, PARTS_BODY_MAX_BYTES } from "./limits.ts";
 import { listObjects } from "./listing.ts";
 import { DESCRIPTIONS } from "./operations.ts";
 import { receiveForm, receiveSigned } from "./receive-uploads.ts";
@@ -37,7 +38,7 @@ const BASE = "/api/storage/:bucket";
 /** Spec: Storage endpoints. A key may contain slashes, so what follows the bucket is told apart here, not by the router. */
 export function createStorageRoutes(http: Http, deps: StorageRouteDeps): AnyElysia {
   const { service, uploads } = deps;
-  const keyed = (handler: Parameters<Http["route"]>[0]) => keyedRoute(http, handler);
+  const keyed = (...route: Parameters<Http["route"]>) => keyedRoute(http, ...route);
 
   return new Elysia()
     .get(
@@ -78,11 +79,14 @@ export function createStorageRoutes(http: Http, deps: StorageRouteDeps): AnyElys
     )
     .patch(
       `${BASE}/*`,
-      keyed(async ({ principal, params, request, jsonObject }) => {
-        // Only metadata has this method.
-        const key = METADATA.exec(pathRest(request.url))?.[1] ?? "";
-        return describe(await service.patchMetadata(principal, bucketOf({ params }), key, jsonObject));
-      }),
+      keyed(
+        async ({ principal, params, request, jsonObject }) => {
+          // Only metadata has this method.
+          const key = METADATA.exec(pathRest(request.url))?.[1] ?? "";
+          return describe(await service.patchMetadata(principal, bucketOf({ params }), key, jsonObject));
+        },
+        { bodyMaxBytes: METADATA_BODY_MAX_BYTES },
+      ),
       DESCRIPTIONS.patchMetadata,
     )
     .post(
@@ -95,8 +99,10 @@ export function createStorageRoutes(http: Http, deps: StorageRouteDeps): AnyElys
     )
     .post(
       `${BASE}/delete-batch`,
-      http.route(({ principal, params, jsonObject }) =>
-        service.removeBatch(principal, bucketOf({ params }), async () => (await jsonObject())["keys"]),
+      http.route(
+        ({ principal, params, jsonObject }) =>
+          service.removeBatch(principal, bucketOf({ params }), async () => (await jsonObject())["keys"]),
+        { bodyMaxBytes: KEYS_BODY_MAX_BYTES },
       ),
       DESCRIPTIONS.removeBatch,
     )
@@ -115,8 +121,8 @@ export function createStorageRoutes(http: Http, deps: StorageRouteDeps): AnyElys
  * A route whose path ends in a key. Which methods there are depends on what the key is, so it is looked at here, before
  * credentials as everywhere. Errors: 405. Decisions 13.
  */
-function keyedRoute(http: Http, handler: Parameters<Http["route"]>[0]): ReturnType<Http["route"]> {
-  const answer = http.route(handler);
+function keyedRoute(http: Http, ...route: Parameters<Http["route"]>): ReturnType<Http["route"]> {
+  const answer = http.route(...route);
   // Named one by one: Elysia reads which members a handler takes, and parses the body for one that takes them all.
   return ({ request, params = {}, route }) => {
     const allow = methodsAt(request.url);
@@ -150,22 +156,28 @@ function signingRoutes(http: Http, { signing, publicUrl }: StorageRouteDeps): An
   return new Elysia()
     .post(
       `${BASE}/signed-url`,
-      http.route(({ principal, params, request, jsonObject }) =>
-        signing.downloadUrl(principal, bucketOf({ params }), jsonObject, originOf(request)),
+      http.route(
+        ({ principal, params, request, jsonObject }) =>
+          signing.downloadUrl(principal, bucketOf({ params }), jsonObject, originOf(request)),
+        { bodyMaxBytes: SMALL_BODY_MAX_BYTES },
       ),
       DESCRIPTIONS.signedUrl,
     )
     .post(
       `${BASE}/signed-urls`,
-      http.route(({ principal, params, request, jsonObject }) =>
-        signing.downloadUrls(principal, bucketOf({ params }), jsonObject, originOf(request)),
+      http.route(
+        ({ principal, params, request, jsonObject }) =>
+          signing.downloadUrls(principal, bucketOf({ params }), jsonObject, originOf(request)),
+        { bodyMaxBytes: KEYS_BODY_MAX_BYTES },
       ),
       DESCRIPTIONS.signedUrls,
     )
     .post(
       `${BASE}/signed-upload-url`,
-      http.route(({ principal, params, request, jsonObject }) =>
-        signing.uploadUrl(principal, bucketOf({ params }), jsonObject, originOf(request)),
+      http.route(
+        ({ principal, params, request, jsonObject }) =>
+          signing.uploadUrl(principal, bucketOf({ params }), jsonObject, originOf(request)),
+        { bodyMaxBytes: SMALL_BODY_MAX_BYTES },
       ),
       DESCRIPTIONS.signedUploadUrl,
     );
@@ -186,7 +198,9 @@ function multipartRoutes(http: Http, uploads: Uploads): AnyElysia {
   return new Elysia({ prefix: `${BASE}/multipart` })
     .post(
       "/create",
-      http.route(({ principal, params, jsonObject }) => uploads.create(principal, bucketOf({ params }), jsonObject)),
+      http.route(({ principal, params, jsonObject }) => uploads.create(principal, bucketOf({ params }), jsonObject), {
+        bodyMaxBytes: METADATA_BODY_MAX_BYTES,
+      }),
       DESCRIPTIONS.createUpload,
     )
     .post(
@@ -199,23 +213,29 @@ function multipartRoutes(http: Http, uploads: Uploads): AnyElysia {
     )
     .post(
       "/complete",
-      http.route(async ({ principal, params, jsonObject, holdOpen }) => {
-        const object = await uploads.complete(principal, bucketOf({ params }), async () => {
-          const fields = await jsonObject();
-          // Joining the parts of a large file takes its time.
-          holdOpen();
-          return fields;
-        });
-        return { key: object.key, size: object.size, uploaded: new Date(object.uploaded).toISOString() };
-      }),
+      http.route(
+        async ({ principal, params, jsonObject, holdOpen }) => {
+          const object = await uploads.complete(principal, bucketOf({ params }), async () => {
+            const fields = await jsonObject();
+            // Joining the parts of a large file takes its time.
+            holdOpen();
+            return fields;
+          });
+          return { key: object.key, size: object.size, uploaded: new Date(object.uploaded).toISOString() };
+        },
+        { bodyMaxBytes: PARTS_BODY_MAX_BYTES },
+      ),
       DESCRIPTIONS.completeUpload,
     )
     .post(
       "/abort",
-      http.route(async ({ principal, params, jsonObject }) => {
-        await uploads.abort(principal, bucketOf({ params }), jsonObject);
-        return OK;
-      }),
+      http.route(
+        async ({ principal, params, jsonObject }) => {
+          await uploads.abort(principal, bucketOf({ params }), jsonObject);
+          return OK;
+        },
+        { bodyMaxBytes: SMALL_BODY_MAX_BYTES },
+      ),
       DESCRIPTIONS.abortUpload,
     );
 }

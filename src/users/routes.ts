@@ -2,6 +2,7 @@ import { type AnyElysia, Elysia } from "elysia";
 import { type TSchema, Type } from "typebox";
 import { requireServiceKey } from "../access/service-key-right.ts";
 import type { Http, RequestContext } from "../http/http.ts";
+import { SMALL_BODY_MAX_BYTES } from "../http/limits.ts";
 import { operation } from "../http/operation.ts";
 import { wholeNumber } from "../http/query.ts";
 import { created, OK } from "../http/reply.ts";
@@ -69,13 +70,17 @@ const ImportedUser = Type.Object({
 
 /** Every one of them wants the service key. Spec: Administration endpoints. */
 export function userRoutes(http: Http, users: UsersService, limit: (address: string) => void): AnyElysia {
-  const guarded = (action: "read" | "write", handler: (context: RequestContext, id: string) => MaybePromise<unknown>) =>
+  const guarded = (
+    action: "read" | "write",
+    handler: (context: RequestContext, id: string) => MaybePromise<unknown>,
+    bodyMaxBytes: number = SMALL_BODY_MAX_BYTES,
+  ) =>
     http.route(
       (context) => {
         requireServiceKey(context.principal, ["auth", "admin", "*", action]);
         return handler(context, context.params["id"] ?? "");
       },
-      { limit },
+      { limit, bodyMaxBytes },
     );
   const list = guarded("read", (context) => {
     const query = context.query();
@@ -127,7 +132,7 @@ export function userRoutes(http: Http, users: UsersService, limit: (address: str
     )
     .post(
       "/api/admin/auth/users/import",
-      guarded("write", async ({ jsonObject }) => users.import(await jsonObject())),
+      guarded("write", async ({ jsonObject }) => users.import(await jsonObject()), Number.POSITIVE_INFINITY),
       operation({
         ...{ tag, summary: "Import up to 1,000 users, all or none", security, errors: [400, 401, 403, 409] },
         body: { schema: Type.Object({ users: Type.Array(ImportedUser, { maxItems: 1_000 }) }) },
