@@ -42,7 +42,8 @@ interface TableWrites {
     options: { conflictTarget: string },
   ): Promise<{ record: TableRecord; isNew: boolean }>;
   update(principal: Principal, address: TableAddress, id: string, body: Body): Promise<TableRecord>;
-  delete(principal: Principal, address: TableAddress, id: string): Promise<void>;
+  /** `checkForm` throws what is wrong with the request's form; asked where that is judged. */
+  delete(principal: Principal, address: TableAddress, id: string, checkForm?: () => void): Promise<void>;
 }
 
 interface TableBatches {
@@ -128,9 +129,10 @@ function createTableWrites({ sources, writes, mutations }: WriteDeps): TableWrit
       return writes.run(file, principal, (context) => mutations.update(context, grants, table, id, patch));
     },
 
-    async delete(principal, address, id) {
+    async delete(principal, address, id, checkForm) {
       const { table, file } = await sources.forReading(principal, address);
       const grants = await writes.grants(principal, table.model, ["delete"]);
+      checkForm?.();
       if (file === null) return missing(principal, address, grants, id);
       await writes.run(file, principal, (context) => mutations.delete(context, grants, table, id));
     },
