@@ -1,6 +1,7 @@
-import { ANONYMOUS, type Principal } from "../access/principal.ts";
+import { ANONYMOUS, callerNameOf, type Principal } from "../access/principal.ts";
 import { type Principals, SERVICE_KEY_HEADER } from "../access/principals.ts";
 import { InvalidServiceKey } from "../access/service-keys.ts";
+import type { ReadCaller } from "../db/index.ts";
 import { AppError, badRequest, type ErrorBody, insufficientStorage, isDiskFull } from "../kernel/errors.ts";
 import type { JsonObject, JsonValue } from "../kernel/json.ts";
 import type { Logger } from "../kernel/logger.ts";
@@ -10,8 +11,8 @@ import type { Cors } from "./cors.ts";
 import { JsonText, Reply } from "./reply.ts";
 import { NOSNIFF, SHOWN_HEADERS } from "./security-headers.ts";
 
-/** What a handler knows of its request. */
-export interface RequestContext {
+/** What a handler knows of its request. As a `ReadCaller` it says whose long reads are meant, and when nobody waits for them. */
+export interface RequestContext extends ReadCaller {
   readonly request: Request;
   readonly params: Readonly<Record<string, string>>;
   readonly principal: Principal;
@@ -141,16 +142,8 @@ export function createHttp(deps: HttpDeps): Http {
       };
       const run = (identified: Principal): MaybePromise<unknown> => {
         principal = identified;
-        return handler({
-          request,
-          params: params ?? {},
-          principal,
-          requestId,
-          address,
-          holdOpen: () => hold(true),
-          json: () => readJson(request, deps.bodyMaxBytes),
-          jsonObject: () => readJsonObject(request, deps.bodyMaxBytes),
-        });
+        const known = { request, params: params ?? {}, principal, requestId, address, holdOpen: () => hold(true) };
+        return handler(contextOf(known, originals.get(request) ?? request, deps.bodyMaxBytes));
       };
       try {
         if (params !== undefined) checkEncoding(params);
@@ -173,6 +166,29 @@ export function createHttp(deps: HttpDeps): Http {
     inPlaceOf(original, copy) {
       originals.set(copy, original);
       return copy;
+    },
+  };
+}
+
+type Known = Omit<RequestContext, "json" | "jsonObject" | keyof ReadCaller>;
+
+function contextOf(known: Known, original: Request, bodyMaxBytes: number): RequestContext {
+  const { request, params, principal, requestId, address, holdOpen } = known;
+  return {
+    request,
+    params,
+    principal,
+    requestId,
+    address,
+    holdOpen,
+    json: () => readJson(request, bodyMaxBytes),
+    jsonObject: () => readJsonObject(request, bodyMaxBytes),
+    get callerName() {
+      return callerNameOf(principal, address);
+    },
+    // Asked for by long reads alone: Bun makes the signal when it is first looked at.
+    get signal() {
+      return original.signal;
     },
   };
 }
