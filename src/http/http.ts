@@ -1,6 +1,7 @@
-import { ANONYMOUS, type Principal } from "../access/principal.ts";
+import { ANONYMOUS, callerNameOf, type Principal } from "../access/principal.ts";
 import { type Principals, SERVICE_KEY_HEADER } from "../access/principals.ts";
 import { InvalidServiceKey } from "../access/service-keys.ts";
+import type { ReadCaller } from "../db/index.ts";
 import { clientNetwork } from "../kernel/client-network.ts";
 import { AppError, badRequest, type ErrorBody, insufficientStorage, isDiskFull } from "../kernel/errors.ts";
 import type { JsonObject, JsonValue } from "../kernel/json.ts";
@@ -13,8 +14,8 @@ import { JsonText, Reply } from "./reply.ts";
 import { NOSNIFF, SHOWN_HEADERS } from "./security-headers.ts";
 import { createUnfinishedBodies } from "./unfinished-bodies.ts";
 
-/** What a handler knows of its request. */
-export interface RequestContext {
+/** What a handler knows of its request. As a `ReadCaller` it says whose long reads are meant, and when nobody waits for them. */
+export interface RequestContext extends ReadCaller {
   readonly request: Request;
   readonly params: Readonly<Record<string, string>>;
   readonly principal: Principal;
@@ -150,6 +151,7 @@ export function createHttp(deps: HttpDeps): Http {
         principal = identified;
         const query = queryOnce(request, pattern, declared);
         const sender = () => (identified.kind === "serviceKey" ? null : address());
+        const original = originals.get(request) ?? request;
         return handler({
           request,
           params: params ?? {},
@@ -160,6 +162,13 @@ export function createHttp(deps: HttpDeps): Http {
           query,
           json: () => readJson(request, bodyRules(query(), sender)),
           jsonObject: () => readJsonObject(request, bodyRules(query(), sender)),
+          get callerName() {
+            return callerNameOf(identified, address);
+          },
+          // Asked for by long reads alone: Bun makes the signal when it is first looked at.
+          get signal() {
+            return original.signal;
+          },
         });
       };
       try {
