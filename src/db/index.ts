@@ -9,6 +9,7 @@ export { createStorageEngine } from "./engine.ts";
 export { holdsRecords } from "./holds-records.ts";
 export { quoteIdentifier } from "./identifiers.ts";
 export { createInstanceFiles, type InstanceFiles } from "./instance-files.ts";
+export { type RehearsalJob, type RehearsedFile, rehearseFiles } from "./schema-rehearsal.ts";
 export { openSystemFile } from "./system.ts";
 export type {
   Change,
