@@ -46,5 +46,9 @@ export const QUERY_LOCK_TIMEOUT_MS = 5_000;
 
 export const OPEN_INSTANCES_MAX = 256;
 
+/** Instances that were found not to fit what is declared: how many are remembered, and for how long. */
+export const UNFIT_INSTANCES_MAX = 1_000;
+export const UNFIT_KEPT_MS = 10_000;
+
 /** A file that a crash has left with a WAL is looked through when it is opened, up to this size: some 0.1 s. */
 export const CHECK_AFTER_CRASH_MAX_BYTES = 64 * 1024 * 1024;
