@@ -135,6 +135,7 @@ async function openAreas(config: PlatformConfig, base: Base, open: Open) {
   );
   const storage = open(
     await createStorageArea({
+      ...{ account: auth.accounts.get, serviceKey: serviceKeys.named },
       objectStores: isDrill ? { mode: "readOnly" } : { mode: "own", takeOver: base.takeOver },
       ...{
         buckets: config.storage?.buckets ?? {},

@@ -1,6 +1,8 @@
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import type { AnyElysia } from "elysia";
+import type { Accounts } from "../access/accounts.ts";
+import type { ServiceKeys } from "../access/service-keys.ts";
 import type { BucketAccessor } from "../config/app-access.ts";
 import type { BucketConfig, StorageConfig } from "../config/types.ts";
 import type { OpenedFile } from "../db/index.ts";
@@ -19,7 +21,7 @@ import { type ObjectStoresMode, openObjectStores } from "./object-stores.ts";
 import { createStorageRoutes } from "./routes.ts";
 import { createStorageService } from "./service.ts";
 import { createUrlSigner } from "./signed-urls.ts";
-import { createSigning } from "./signing.ts";
+import { createPresentHolder, createSigning } from "./signing.ts";
 import { createStorageStore } from "./store.ts";
 import { type SweptPlace, startSweeps } from "./sweep.ts";
 import { createThumbs } from "./thumbs.ts";
@@ -41,6 +43,9 @@ export interface StorageAreaDeps {
   dataDirectory: string;
   /** Signed URLs are signed, and cursors sealed, with keys derived from this. */
   secret: string;
+  /** Users and service keys as they are now, for signed upload URLs. */
+  account: Accounts["get"];
+  serviceKey: ServiceKeys["named"];
   thumbs: StorageConfig["thumbs"];
   /** How buckets' object stores are used. */
   objectStores: ObjectStoresMode;
@@ -77,7 +82,7 @@ export async function createStorageArea(deps: StorageAreaDeps): Promise<StorageA
   const life = createFileLife({ clock, ids, logger, onRemove: thumbs.remove });
   const service = createStorageService({ store, gates, life, clock });
   const signer = createUrlSigner({ secret: deps.secret, nowMs: clock.now });
-  const signing = createSigning({ store, gates, service, signer, clock, ids });
+  const signing = createSigning({ store, gates, service, signer, clock, ids, present: createPresentHolder(deps) });
   const uploads = createUploads({ store, gates, service, life, staging, clock, ids });
   const places = [localPlace(local), localPlace(staging), ...stores.swept];
   const stopSweeps = startSweeps({ store, life, places, staging, thumbs, clock, logger });

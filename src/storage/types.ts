@@ -42,12 +42,19 @@ export interface UploadPart {
   size: number;
 }
 
-/** A signed upload URL that has not been used. `auth` null: it was a service key's. */
+/** Who asked for a signed upload URL. */
+export type GrantHolder =
+  | { kind: "user"; auth: Auth }
+  | { kind: "serviceKey"; name: string }
+  /** The server, or a service key of a version that did not note its name. */
+  | { kind: "server" };
+
+/** A signed upload URL that has not been used. */
 export interface UploadGrant {
   id: string;
   bucket: string;
   key: string;
-  auth: Auth | null;
+  holder: GrantHolder;
   expiresAt: number;
 }
 
