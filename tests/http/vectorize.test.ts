@@ -341,7 +341,16 @@ test("[VZ100] a member that the action or a vector does not have is 400 and name
     ["ids", { action: "describe", ids: [] }],
     ["topK", { action: "getByIds", ids: [], topK: 1 }],
     ["upsert", { action: "upsert", vectors: [], upsert: true }],
-    ["vectors.1.meta", { action: "upsert", vectors: [{ id: "strict", values: vector }, { id: "b", values: vector, meta: 1 }] }],
+    [
+      "vectors.1.meta",
+      {
+        action: "upsert",
+        vectors: [
+          { id: "strict", values: vector },
+          { id: "b", values: vector, meta: 1 },
+        ],
+      },
+    ],
   ];
   for (const [member, body] of bodies) {
     const answer = await ask<ErrorAnswer>("small", body);
