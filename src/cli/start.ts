@@ -23,8 +23,10 @@ export const startCommand = declareCommand({
     if (warnings.length > 0) logger.warn(`the config has ${plural(warnings.length, "warning")}: see "platform check"`);
     // All areas at once: whoever mistyped an option, or a config, need not wait for them.
     const { openPlatform } = await import("../open-platform.ts");
+    const { rehearseBesideServer } = await import("./rehearsal/beside-server.ts");
     let keyLine = "";
     let platform: OpenPlatform | null = null;
+    let endRehearsal = () => {};
     try {
       platform = await openPlatform(config, {
         ...{ data: args.data, environment: process.env, logger },
@@ -38,12 +40,14 @@ export const startCommand = declareCommand({
         if (!(cause instanceof ReaderGone)) throw cause;
         logger.warn("nobody reads the standard output");
       });
+      endRehearsal = rehearseBesideServer(config, args.data, logger);
       await stopped;
     } catch (cause) {
       // It is generated once and so must be shown once, also when something keeps the server from starting.
       if (keyLine !== "") await printAnswer(keyLine.trimStart());
       throw cause;
     } finally {
+      endRehearsal();
       await platform?.stop();
     }
     return 0;

@@ -8,7 +8,7 @@ import type { DirectorySync } from "./directory-sync.ts";
 import { assertOpenable, markFile, newFileId } from "./file-identity.ts";
 import { BUSY_TIMEOUT_MS, CACHE_KIB, CHECKPOINT_PAGES, PAGE_BYTES, READ_TIMEOUT_MS, STATEMENTS_MAX } from "./limits.ts";
 import { writeNewFile } from "./new-file.ts";
-import type { QueryProcesses } from "./query-processes.ts";
+import { type QueryProcesses, type QueryRequest, SERVER_CALLER } from "./query-processes.ts";
 import { ReadTransaction } from "./read-transaction.ts";
 import { RowCounts } from "./row-counts.ts";
 import { isFileError, openError } from "./sqlite-errors.ts";
@@ -18,6 +18,8 @@ import type {
   OpenOptions,
   PreparedRead,
   ReadOptions,
+  ReadPageOptions,
+  ReadResult,
   Row,
   SqlValue,
   Statement,
@@ -243,20 +245,28 @@ export class OpenFile implements OpenedFile {
   }
 
   async read(sql: string, params: readonly SqlValue[], options: ReadOptions = {}): Promise<unknown[][]> {
+    return (await this.#read(sql, params, { ...options, page: null, decode: (values) => values })).rows;
+  }
+
+  readPage<R>(sql: string, params: readonly SqlValue[], options: ReadPageOptions<R>): Promise<ReadResult<R>> {
+    return this.#read(sql, params, options);
+  }
+
+  async #read<R>(
+    sql: string,
+    params: readonly SqlValue[],
+    options: ReadOptions & Pick<QueryRequest<R>, "page" | "decode">,
+  ): Promise<ReadResult<R>> {
     if (this.#closing !== null || this.#isClosed) throw new Error(`query of the closed database ${this.path}`);
     this.assertReadable();
+    const { timeoutMs = READ_TIMEOUT_MS, caller = SERVER_CALLER, signal, page, decode } = options;
     this.#readsUnderWay += 1;
     try {
-      const rows = await this.#dependencies.queries.query({
-        path: this.path,
-        extensions: this.#extensions,
-        sql,
-        params,
-        timeoutMs: options.timeoutMs ?? READ_TIMEOUT_MS,
-        signal: options.signal,
-      });
+      const statement = { path: this.path, extensions: this.#extensions, sql, params };
+      const result = await this.#dependencies.queries.query({ ...statement, timeoutMs, caller, signal, page, decode });
+      // A sync that has failed meanwhile: what was read may not be on the disk.
       this.assertReadable();
-      return rows;
+      return result;
     } finally {
       this.#readsUnderWay -= 1;
       if (this.#readsUnderWay === 0) {

@@ -13,6 +13,8 @@ import type {
   DatabaseFile,
   OpenedFile,
   ReadOptions,
+  ReadPageOptions,
+  ReadResult,
   Row,
   SqlValue,
   Statement,
@@ -20,6 +22,7 @@ import type {
   Sync,
   Transaction,
 } from "./types.ts";
+import { UnfitInstances } from "./unfit-instances.ts";
 
 export interface InstanceFilesOptions {
   /** Holds one `INSTANCE.db` for each instance; made with the first of them. */
@@ -28,6 +31,8 @@ export interface InstanceFilesOptions {
   bounds: InstanceBounds;
   migrate(sqlite: Database): void;
   onChange?(instanceId: string, groups: readonly (readonly Change[])[]): void;
+  /** Told when a file is found not to fit what is declared; its requests are 503. */
+  onUnfit?(instanceId: string, cause: Error): void;
 }
 
 export interface InstanceFiles {
@@ -66,6 +71,7 @@ class Instances implements InstanceFiles {
   readonly #engine: StorageEngine;
   readonly #options: InstanceFilesOptions;
   readonly #bounds: InstanceBounds;
+  readonly #unfit: UnfitInstances;
   /** In the order of last use. */
   readonly #open = new Map<string, OpenInstance>();
   /** What a new instance begins with; made for the first of them. */
@@ -81,6 +87,7 @@ class Instances implements InstanceFiles {
     this.#engine = engine;
     this.#options = options;
     this.#bounds = options.bounds;
+    this.#unfit = new UnfitInstances(engine.clock, options.onUnfit);
   }
 
   get size(): number {
@@ -172,6 +179,7 @@ class Instances implements InstanceFiles {
   }
 
   #openFile(instanceId: string): OpenedFile {
+    this.#unfit.refuseKnown(instanceId);
     try {
       mkdirSync(this.#options.directory, { recursive: true });
       return this.#engine.open(this.#pathOf(instanceId), {
@@ -190,7 +198,7 @@ class Instances implements InstanceFiles {
     } catch (error) {
       // Opening takes some pages beside the file, for reading too.
       if (isDiskFull(error)) throw insufficientStorage(error);
-      throw lacksDescriptors() ? shortage(error) : error;
+      throw lacksDescriptors() ? shortage(error) : this.#unfit.refusal(instanceId, error);
     }
   }
 
@@ -289,6 +297,10 @@ class InstanceFile implements DatabaseFile {
 
   read(sql: string, params: readonly SqlValue[], options?: ReadOptions): Promise<unknown[][]> {
     return this.#instances.withRoom(this.#instanceId, (file) => file.read(sql, params, options));
+  }
+
+  readPage<R>(sql: string, params: readonly SqlValue[], options: ReadPageOptions<R>): Promise<ReadResult<R>> {
+    return this.#instances.withRoom(this.#instanceId, (file) => file.readPage(sql, params, options));
   }
 
   rowCount(table: string): number {

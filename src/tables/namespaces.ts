@@ -69,6 +69,11 @@ export function openNamespaces(deps: {
         bounds: instanceBounds(deps.engine.descriptorLimit, dynamicCount),
         migrate,
         onChange: (instanceId, groups) => deps.onChange({ namespace: name, instanceId }, groups),
+        onUnfit: (instanceId, cause) =>
+          deps.logger.error(`databases.${name}: an instance does not fit what is declared: its requests are 503`, {
+            instanceId,
+            cause,
+          }),
       });
       namespaces.set(name, { name, config, tables, kind: "dynamic", instances });
     } else {
