@@ -9,7 +9,7 @@ import { createBackupsArea } from "./backup/index.ts";
 import type { AppAccess } from "./config/app-access.ts";
 import type { PlatformConfig } from "./config/types.ts";
 import { createSqlArea } from "./d1/index.ts";
-import { createStorageEngine, openSystemFile, type StorageEngine } from "./db/index.ts";
+import { createStorageEngine, openSystemFile, type StorageEngine, socketsMax } from "./db/index.ts";
 import { createCors, DRILL_HEADERS } from "./http/cors.ts";
 import { type AnswerListener, createHttp, type Http } from "./http/http.ts";
 import { BODY_MAX_BYTES } from "./http/limits.ts";
@@ -93,6 +93,7 @@ function openBase(config: PlatformConfig, options: PlatformOptions, open: Open) 
   );
   const listener = createListener({
     trustProxy: config.server?.trustProxy === true,
+    socketsMax: socketsMax(engine.descriptorLimit),
     messageMaxBytes: roomMessageMaxBytes(config.rooms ?? {}),
     waitingMaxBytes: roomBacklogMaxBytes(config.rooms ?? {}),
   });

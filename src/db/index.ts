@@ -4,6 +4,7 @@ export {
   declaredMigration,
 } from "./declared.ts";
 export { indexName, primaryKeyIndexName } from "./declared-sql.ts";
+export { instanceBounds, socketsMax } from "./descriptors.ts";
 export { DirectoryInUse, lockDirectory } from "./directory-lock.ts";
 export { createStorageEngine } from "./engine.ts";
 export { holdsRecords } from "./holds-records.ts";

@@ -1,5 +1,5 @@
 import type { Server, ServerWebSocket, WebSocketHandler } from "bun";
-import { badRequest } from "../kernel/errors.ts";
+import { AppError, badRequest } from "../kernel/errors.ts";
 
 /** One WebSocket's behaviour; the socket carries it, and the server passes events to it. */
 export interface SocketHandler {
@@ -16,7 +16,7 @@ export type Socket = ServerWebSocket<SocketHandler>;
 
 /** The listening server as areas see it; before it listens nothing is upgraded and publishing reaches nobody. */
 export interface SocketServer {
-  /** Errors: 400 when the request asks for no upgrade. The handler returns what this returns. */
+  /** Errors: 400 when the request asks for no upgrade, 503 when as many sockets are open as may be. The handler returns what this returns. */
   upgrade(request: Request, handler: SocketHandler): Response;
   /** One message to every socket subscribed to `topic`, serialised once. */
   publish(topic: string, message: string): void;
@@ -47,6 +47,8 @@ export interface SocketServerOwner extends SocketServer {
 }
 
 interface SocketLimits {
+  /** Sockets open at once; default: no bound but the system's. */
+  socketsMax?: number;
   messageMaxBytes?: number;
   waitingMaxBytes?: number;
   socketIdleSeconds?: number;
@@ -55,6 +57,7 @@ interface SocketLimits {
 export function createSocketServer(
   server: () => Server<SocketHandler> | null,
   {
+    socketsMax = Number.POSITIVE_INFINITY,
     messageMaxBytes = MESSAGE_MAX_BYTES,
     waitingMaxBytes = 0,
     socketIdleSeconds = SOCKET_IDLE_SECONDS,
@@ -64,6 +67,7 @@ export function createSocketServer(
   const open = new Set<Socket>();
   return {
     upgrade(request, handler) {
+      if (open.size >= socketsMax) throw new AppError(503, `Too many WebSockets are open (at most ${socketsMax})`);
       if (server()?.upgrade(request, { data: handler }) !== true)
         throw badRequest("A WebSocket upgrade is wanted here");
       return UPGRADED;
