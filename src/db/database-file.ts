@@ -204,6 +204,8 @@ export class OpenFile implements OpenedFile {
         params,
         timeoutMs: options.timeoutMs ?? READ_TIMEOUT_MS,
         signal: options.signal,
+        highlight: options.highlight ?? null,
+        jsonBytesMax: options.jsonBytesMax ?? null,
       });
     } finally {
       this.#readsUnderWay -= 1;

@@ -3,12 +3,14 @@ export {
   type DeclaredTable,
   declaredMigration,
 } from "./declared.ts";
-export { indexName, primaryKeyIndexName } from "./declared-sql.ts";
+export { ftsTokenizer, indexName, primaryKeyIndexName } from "./declared-sql.ts";
 export { DirectoryInUse, lockDirectory } from "./directory-lock.ts";
 export { createStorageEngine } from "./engine.ts";
 export { holdsRecords } from "./holds-records.ts";
 export { quoteIdentifier } from "./identifiers.ts";
 export { createInstanceFiles, type InstanceFiles } from "./instance-files.ts";
+export { ResultTooLarge } from "./query-processes.ts";
+export type { HighlightRequest } from "./query-protocol.ts";
 export { openSystemFile } from "./system.ts";
 export type {
   Change,

@@ -1,12 +1,20 @@
 import type { DatabaseSync, SQLInputValue } from "node:sqlite";
+import type { createHighlighter } from "./highlight-process.ts";
 import type { ProcessLimits, ProcessRequest, ProcessResponse, QueryMessage } from "./query-protocol.ts";
 
 /**
  * The whole program of a query process. It is handed over as source text (see query-processes.ts), so that the compiled
  * executable needs no file for it: nothing outside of this function exists where it runs.
  */
-export function serveQueries(sqlite: typeof import("node:sqlite"), self: NodeJS.Process, limits: ProcessLimits): void {
+export function serveQueries(
+  sqlite: typeof import("node:sqlite"),
+  self: NodeJS.Process,
+  limits: ProcessLimits,
+  highlightRows: ReturnType<typeof createHighlighter>,
+): void {
   const connections = new Map<string, DatabaseSync>();
+  /** An answer that is over the bound that its asker gave. */
+  class TooLarge extends Error {}
 
   function open(path: string, extensions: readonly string[], readOnly: boolean): DatabaseSync {
     const connection = new sqlite.DatabaseSync(path, {
@@ -50,7 +58,14 @@ export function serveQueries(sqlite: typeof import("node:sqlite"), self: NodeJS.
     // Otherwise one integer beyond 2^53 would make the whole query fail.
     statement.setReadBigInts(true);
     const rows: unknown[][] = [];
+    const { jsonBytesMax } = message;
     let bytes = 0;
+    let jsonBytes = 0;
+    const countJson = (values: readonly unknown[]): void => {
+      if (jsonBytesMax === null) return;
+      jsonBytes += Buffer.byteLength(JSON.stringify(values));
+      if (jsonBytes > jsonBytesMax) throw new TooLarge(`the result is larger than ${jsonBytesMax} bytes`);
+    };
     // With setReturnArrays each row is an array, which the types of node:sqlite do not say.
     for (const row of statement.iterate(...(message.params as SQLInputValue[])) as Iterable<unknown>) {
       const values = row as unknown[];
@@ -60,7 +75,14 @@ export function serveQueries(sqlite: typeof import("node:sqlite"), self: NodeJS.
         bytes += 8 + (typeof value === "string" ? value.length : value instanceof Uint8Array ? value.byteLength : 0);
       }
       if (bytes > limits.resultBytesMax) throw new Error(`the result is larger than ${limits.resultBytesMax} bytes`);
+      countJson(values);
       rows.push(values);
+    }
+    if (message.highlight !== null) {
+      for (const [place, marked] of highlightRows(rows, message.highlight).entries()) {
+        countJson(marked);
+        rows[place]?.push(...marked);
+      }
     }
     return rows;
   }
@@ -83,6 +105,7 @@ export function serveQueries(sqlite: typeof import("node:sqlite"), self: NodeJS.
         ok: false,
         message: error instanceof Error ? error.message : String(error),
         errorCode,
+        isTooLarge: error instanceof TooLarge,
       };
     }
     self.send?.(response);

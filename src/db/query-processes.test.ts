@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { systemClock } from "../kernel/clock.ts";
 import { createStorageEngine } from "./engine.ts";
 import { READ_RESULT_BYTES_MAX, WAITING_READS_MAX } from "./limits.ts";
-import { QueryError } from "./query-processes.ts";
+import { QueryError, ResultTooLarge } from "./query-processes.ts";
 import type { DatabaseFile, StorageEngine } from "./types.ts";
 
 const ENDLESS = "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c) SELECT count(*) FROM c";
@@ -103,6 +103,14 @@ test("[DB19] an error of SQL is a QueryError, and a result beyond the bound is r
   expect((error as QueryError).message).toBe("no such table: nowhere");
   await expect(file.read(ENDLESS_ROWS, [])).rejects.toThrow(`larger than ${READ_RESULT_BYTES_MAX} bytes`);
   await expect(file.read("SELECT length(hex(zeroblob(900000000)))", [])).rejects.toThrow("too big");
+});
+
+test("[DB143] a reader may bound its rows as JSON, marks included", async () => {
+  const sql = "SELECT 'a ' || replace(hex(zeroblob(50)), '0', 'x') UNION ALL SELECT 'a'";
+  const highlight = { columns: [0], pre: "<", post: ">", isEscaped: false, by: "substrings", terms: ["a"] } as const;
+  expect(await file.read(sql, [], { jsonBytesMax: 230, highlight })).toHaveLength(2);
+  await expect(file.read(sql, [], { jsonBytesMax: 220, highlight })).rejects.toBeInstanceOf(ResultTooLarge);
+  await expect(file.read(ENDLESS_ROWS, [], { jsonBytesMax: 1_000 })).rejects.toThrow("larger than 1000 bytes");
 });
 
 test("[DB20] closing a file waits for its reads, and stopping leaves no process and no file behind", async () => {

@@ -1,6 +1,11 @@
 import type { Clock } from "../kernel/clock.ts";
 import { AppError } from "../kernel/errors.ts";
+import { createHighlighter, createWordMarks } from "./highlight-process.ts";
 import {
+  HIGHLIGHT_BYTES_MAX,
+  HIGHLIGHT_HITS_MAX,
+  HIGHLIGHT_PHRASE_LENGTH,
+  HIGHLIGHT_PIECE_LENGTH,
   QUERY_LOCK_TIMEOUT_MS,
   READ_CONNECTIONS_MAX,
   READ_PROCESS_IDLE_MS,
@@ -22,6 +27,9 @@ export class QueryError extends Error {
     this.errorCode = errorCode;
   }
 }
+
+/** The result is larger than the reader wants it. */
+export class ResultTooLarge extends QueryError {}
 
 export interface QueryRequest extends Omit<QueryMessage, "id" | "op" | "params"> {
   params: readonly SqlValue[];
@@ -195,8 +203,16 @@ export class QueryProcesses {
       connectionsMax: READ_CONNECTIONS_MAX,
       resultBytesMax: READ_RESULT_BYTES_MAX,
       lockTimeoutMs: QUERY_LOCK_TIMEOUT_MS,
+      highlight: {
+        hitsMax: HIGHLIGHT_HITS_MAX,
+        bytesMax: HIGHLIGHT_BYTES_MAX,
+        pieceLength: HIGHLIGHT_PIECE_LENGTH,
+        phraseLength: HIGHLIGHT_PHRASE_LENGTH,
+      },
     };
-    const source = `(${serveQueries.toString()})(require("node:sqlite"), process, ${JSON.stringify(limits)})`;
+    const highlighter = `(${createHighlighter.toString()})(limits.highlight, (${createWordMarks.toString()})(sqlite, limits.highlight))`;
+    const source = `{ const sqlite = require("node:sqlite"), limits = ${JSON.stringify(limits)};
+      (${serveQueries.toString()})(sqlite, process, limits, ${highlighter}); }`;
     const child = Bun.spawn([process.execPath, "-e", source], {
       // Not the caller's directory: a bunfig.toml or .env there is none of this process's business.
       cwd: process.platform === "win32" ? (process.env["SystemRoot"] ?? "C:\\") : "/",
@@ -226,7 +242,7 @@ export class QueryProcesses {
     job.unwatch();
     process.job = null;
     if (response.ok) job.resolve(response.rows);
-    else job.reject(new QueryError(response.message, response.errorCode));
+    else job.reject(new (response.isTooLarge ? ResultTooLarge : QueryError)(response.message, response.errorCode));
     this.#next(process);
   }
 

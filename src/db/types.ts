@@ -1,6 +1,7 @@
 import type { Database, Statement as SqliteStatement } from "bun:sqlite";
 import type { Clock } from "../kernel/clock.ts";
 import type { JsonObject } from "../kernel/json.ts";
+import type { HighlightRequest } from "./query-protocol.ts";
 
 /** A transaction that returns a promise would commit before its work is done: it does not compile. */
 export type Sync<T> = T extends PromiseLike<unknown> ? never : T;
@@ -45,6 +46,10 @@ export interface ReadOptions {
   timeoutMs?: number;
   /** Ends the query; the promise rejects with the signal's reason. */
   signal?: AbortSignal;
+  /** Texts with marks, null where nothing is to be marked, stand behind the values of each row. Default null: none. */
+  highlight?: HighlightRequest | null;
+  /** Bytes that the rows may have as JSON. Default: what a query process may answer. */
+  jsonBytesMax?: number;
 }
 
 export interface DatabaseFile {
@@ -62,7 +67,7 @@ export interface DatabaseFile {
   /**
    * A read that may take long, in another process and on a read-only connection: rows in column order; integers beyond
    * 2^53 lose precision. Errors: 408 after `timeoutMs`, when the query has really ended; 503 when too many wait;
-   * QueryError for what SQLite says.
+   * QueryError for what SQLite says; ResultTooLarge over `jsonBytesMax`.
    */
   read(sql: string, params: readonly SqlValue[], options?: ReadOptions): Promise<unknown[][]>;
   /** Rows of a table whose changes are announced by `change()`; 0 for an unknown table. */
