@@ -9,13 +9,14 @@ export { createStorageEngine } from "./engine.ts";
 export { holdsRecords } from "./holds-records.ts";
 export { quoteIdentifier } from "./identifiers.ts";
 export { createInstanceFiles, type InstanceFiles } from "./instance-files.ts";
-export { ResultTooLarge } from "./query-processes.ts";
+export { SERVER_CALLER } from "./query-processes.ts";
 export type { HighlightRequest } from "./query-protocol.ts";
 export { openSystemFile } from "./system.ts";
 export type {
   Change,
   DatabaseFile,
   OpenedFile,
+  ReadCaller,
   SqlValue,
   Statement,
   StorageEngine,

@@ -1,12 +1,14 @@
 import type { Principal } from "../access/principal.ts";
 import type { ListResult } from "../config/app-access.ts";
-import { type DatabaseFile, type HighlightRequest, ResultTooLarge } from "../db/index.ts";
+import type { TableRecord } from "../config/types.ts";
+import type { DatabaseFile, HighlightRequest, ReadCaller } from "../db/index.ts";
 import { badField, tooLarge } from "../kernel/errors.ts";
 import type { MaybePromise } from "../kernel/maybe-promise.ts";
 import type { SqlCondition } from "./filter-sql.ts";
 import { SEARCH_PAGE_BYTES_MAX, SEARCH_TIMEOUT_MS } from "./limits.ts";
 import { type Parameters, parseFields, parseFilters, parseLimit, parseOffset, pick } from "./list-query.ts";
 import type { TableModel } from "./model.ts";
+import type { Table } from "./namespaces.ts";
 import type { Reads, Source } from "./reads.ts";
 import { planSearch } from "./search-plan.ts";
 import { foundSql, pageSql } from "./search-sql.ts";
@@ -14,15 +16,15 @@ import { parseSort, type Sort } from "./sort.ts";
 
 export interface Search {
   /** Errors: 400 without `q` or without full-text search, 413 for a page that is too large. Spec: Table rule 8; decisions 4 (Search). */
-  search(principal: Principal, source: Source, query: Parameters): MaybePromise<ListResult>;
+  search(principal: Principal, source: Source, query: Parameters, caller?: ReadCaller): MaybePromise<ListResult>;
 }
 
 export function createSearch(deps: { reads: Reads }): Search {
   return {
-    async search(principal, source, query) {
+    async search(principal, source, query, caller) {
       const granted = await deps.reads.grant(principal, source);
       const { table, file } = source;
-      const { model, store } = table;
+      const { model } = table;
       const plan = planSearch(model, query, textPlaces(model));
       const limit = parseLimit(query);
       const offset = searchOffset(query, limit);
@@ -35,46 +37,61 @@ export function createSearch(deps: { reads: Reads }): Search {
       if (plan === null || file === null) return { items: [], total: seesEach ? null : 0, ...page };
 
       const found = foundSql(model, { plan, filter, ruleFilter, isRanked: sort === null });
-      const rows = await readPage(file, pageSql(model, found, { sort, limit, offset }), plan.highlight);
-      const records = rows.map((values) => store.codec.fromValues(values.slice(1)));
+      const hits = await readHits(
+        { table, file, caller },
+        pageSql(model, found, { sort, limit, offset }),
+        plan.highlight,
+      );
+      const records = hits.map(({ record }) => record);
       await deps.reads.allReadable(principal, source, granted, records);
-      const items = records.map((record, index) => ({
-        ...pick(record, fields),
-        highlights: highlightsOf(model, rows[index] ?? []),
-      }));
+      const items = hits.map(({ record, highlights }) => ({ ...pick(record, fields), highlights }));
       if (seesEach) return { items, total: null, ...page };
-      if (rows.length > 0 || offset === 0) return { items, total: Number(rows[0]?.[0] ?? 0), ...page };
+      if (hits.length > 0 || offset === 0) return { items, total: hits[0]?.total ?? 0, ...page };
       const counting = `SELECT count(*) FROM (${found.sql})`;
-      const counted = await file.read(counting, found.params, { timeoutMs: SEARCH_TIMEOUT_MS });
+      const counted = await file.read(counting, found.params, { timeoutMs: SEARCH_TIMEOUT_MS, caller });
       return { items, total: Number(counted[0]?.[0] ?? 0), ...page };
     },
   };
+}
+
+interface Hit {
+  record: TableRecord;
+  highlights: Record<string, string>;
+  /** All matches. */
+  total: number;
 }
 
 /**
  * In a query process, however small the table: what a search takes is told by the texts, and not by their number. There it
  * ends when its time is over.
  */
-async function readPage(
-  file: DatabaseFile,
+async function readHits(
+  { table: { model, store }, file, caller }: { table: Table; file: DatabaseFile; caller: ReadCaller | undefined },
   { sql, params }: SqlCondition,
   highlight: HighlightRequest,
-): Promise<unknown[][]> {
-  const options = { timeoutMs: SEARCH_TIMEOUT_MS, highlight, jsonBytesMax: SEARCH_PAGE_BYTES_MAX };
-  try {
-    return await file.read(sql, params, options);
-  } catch (cause) {
-    if (!(cause instanceof ResultTooLarge)) throw cause;
-    throw tooLarge(`The page holds more than ${SEARCH_PAGE_BYTES_MAX} bytes; ask for fewer records with limit`);
-  }
+): Promise<Hit[]> {
+  const names = [...model.columns.map(({ name }) => name), ...(model.fts?.fields ?? []), "highlights"];
+  const page = {
+    bytesMax: SEARCH_PAGE_BYTES_MAX,
+    rowBytes: JSON.stringify(names).length + names.length,
+    jsonColumns: model.columns.flatMap(({ type }, index) => (type === "json" ? [1 + index] : [])),
+  };
+  const decode = ([total, ...values]: unknown[]): Hit => ({
+    record: store.codec.fromValues(values),
+    highlights: highlightsOf(model, values.slice(model.columns.length)),
+    total: Number(total),
+  });
+  const options = { page, highlight, decode, timeoutMs: SEARCH_TIMEOUT_MS, caller };
+  const { rows, bytes, isCut } = await file.readPage(sql, params, options);
+  if (!isCut && bytes <= SEARCH_PAGE_BYTES_MAX) return rows;
+  throw tooLarge(`The page holds more than ${SEARCH_PAGE_BYTES_MAX} bytes; ask for fewer records with limit`);
 }
 
 /** The place of each indexed text in a row of `pageSql`. */
 const textPlaces = (model: TableModel): number[] =>
   (model.fts?.fields ?? []).map((field) => 1 + model.columns.findIndex(({ name }) => name === field));
 
-function highlightsOf(model: TableModel, row: readonly unknown[]): Record<string, string> {
-  const marked = row.slice(1 + model.columns.length);
+function highlightsOf(model: TableModel, marked: readonly unknown[]): Record<string, string> {
   const highlights: Record<string, string> = {};
   for (const [index, field] of (model.fts?.fields ?? []).entries()) {
     const text = marked[index];
