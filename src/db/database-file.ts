@@ -245,7 +245,8 @@ export class OpenFile implements OpenedFile {
   }
 
   async read(sql: string, params: readonly SqlValue[], options: ReadOptions = {}): Promise<unknown[][]> {
-    return (await this.#read(sql, params, { ...options, page: null, decode: (values) => values })).rows;
+    return (await this.#read(sql, params, { ...options, page: null, highlight: null, decode: (values) => values }))
+      .rows;
   }
 
   readPage<R>(sql: string, params: readonly SqlValue[], options: ReadPageOptions<R>): Promise<ReadResult<R>> {
@@ -255,15 +256,15 @@ export class OpenFile implements OpenedFile {
   async #read<R>(
     sql: string,
     params: readonly SqlValue[],
-    options: ReadOptions & Pick<QueryRequest<R>, "page" | "decode">,
+    options: ReadOptions & Pick<QueryRequest<R>, "page" | "decode"> & Pick<ReadPageOptions<R>, "highlight">,
   ): Promise<ReadResult<R>> {
     if (this.#closing !== null || this.#isClosed) throw new Error(`query of the closed database ${this.path}`);
     this.assertReadable();
-    const { timeoutMs = READ_TIMEOUT_MS, caller = SERVER_CALLER, signal, page, decode } = options;
+    const { timeoutMs = READ_TIMEOUT_MS, caller = SERVER_CALLER, highlight = null, signal, page, decode } = options;
     this.#readsUnderWay += 1;
     try {
-      const statement = { path: this.path, extensions: this.#extensions, sql, params };
-      const result = await this.#dependencies.queries.query({ ...statement, timeoutMs, caller, signal, page, decode });
+      const statement = { path: this.path, extensions: this.#extensions, sql, params, page, highlight };
+      const result = await this.#dependencies.queries.query({ ...statement, timeoutMs, caller, signal, decode });
       // A sync that has failed meanwhile: what was read may not be on the disk.
       this.assertReadable();
       return result;

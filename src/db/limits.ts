@@ -67,3 +67,11 @@ export const UNFIT_KEPT_MS = 10_000;
 
 /** A file that a crash has left with a WAL is looked through when it is opened, up to this size: some 0.1 s. */
 export const CHECK_AFTER_CRASH_MAX_BYTES = 64 * 1024 * 1024;
+
+/** What is marked in a text that a search has found: its first hits, in its first bytes. */
+export const HIGHLIGHT_HITS_MAX = 100;
+export const HIGHLIGHT_BYTES_MAX = 64 * 1024;
+/** Characters that are marked at a time: FTS5 takes the square of the marks in them. */
+export const HIGHLIGHT_PIECE_LENGTH = 4_096;
+/** A phrase that begins in one piece may end so many characters behind it: as long as a query can be. */
+export const HIGHLIGHT_PHRASE_LENGTH = 1_000;

@@ -1,4 +1,5 @@
 import type { DatabaseSync, SQLInputValue } from "node:sqlite";
+import type { createHighlighter } from "./highlight-process.ts";
 import type { PageBounds, ProcessLimits, ProcessRequest, ProcessResponse, QueryMessage } from "./query-protocol.ts";
 
 // The whole program of a query process. It is handed over as source text (see query-child.ts), so that the compiled
@@ -73,19 +74,42 @@ export function serveQueries(
   limits: ProcessLimits,
   readers: ReturnType<typeof createReaders>,
   sizes: ReturnType<typeof createSizes>,
+  highlightRows: ReturnType<typeof createHighlighter>,
 ): void {
-  function query({ id, path, extensions, sql, params, page }: QueryMessage): ProcessResponse {
+  function* found({ path, extensions, sql, params }: QueryMessage): Iterable<unknown[]> {
     const statement = readers.reader(path, extensions).prepare(sql);
     statement.setReturnArrays(true);
     // Otherwise one integer beyond 2^53 would make the whole query fail.
     statement.setReadBigInts(true);
-    let rows: unknown[][] = [];
-    let partBytes = 0;
-    let bytes = 0;
     // With setReturnArrays each row is an array, which the types of node:sqlite do not say.
     for (const row of statement.iterate(...(params as SQLInputValue[])) as Iterable<unknown>) {
       const values = row as unknown[];
       for (let i = 0; i < values.length; i += 1) if (typeof values[i] === "bigint") values[i] = Number(values[i]);
+      yield values;
+    }
+  }
+
+  /** Marks the rows of a page together, and no more of them than it can hold. */
+  function marked(message: QueryMessage): Iterable<unknown[]> {
+    const { highlight, page } = message;
+    if (highlight === null) return found(message);
+    const rows: unknown[][] = [];
+    let bytes = 0;
+    for (const values of found(message)) {
+      rows.push(values);
+      bytes += page === null ? 0 : sizes.asJson(values, page);
+      if (page !== null && bytes > page.bytesMax) break;
+    }
+    const texts = highlightRows(rows, highlight);
+    return rows.map((values, place) => [...values, ...(texts[place] ?? [])]);
+  }
+
+  function query(message: QueryMessage): ProcessResponse {
+    const { id, page } = message;
+    let rows: unknown[][] = [];
+    let partBytes = 0;
+    let bytes = 0;
+    for (const values of marked(message)) {
       const size = sizes.inMemory(values);
       const counted = page === null ? size : sizes.asJson(values, page);
       if (page !== null && bytes > 0 && bytes + counted > page.bytesMax) {

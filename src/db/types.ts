@@ -1,7 +1,7 @@
 import type { Database, Statement as SqliteStatement } from "bun:sqlite";
 import type { Clock } from "../kernel/clock.ts";
 import type { JsonObject } from "../kernel/json.ts";
-import type { PageBounds } from "./query-protocol.ts";
+import type { HighlightRequest, PageBounds } from "./query-protocol.ts";
 
 /** A transaction that returns a promise would commit before its work is done: it does not compile. */
 export type Sync<T> = T extends PromiseLike<unknown> ? never : T;
@@ -61,6 +61,8 @@ export interface ReadOptions {
 export interface ReadPageOptions<R> extends ReadOptions {
   /** Ends the result before the row that would make it too large; the first row is always in it. */
   page: PageBounds;
+  /** The texts with marks, null where nothing is to be marked, stand behind the values of each row. Default null: none. */
+  highlight?: HighlightRequest | null | undefined;
   /** Called for each row as it arrives, so that a large page is decoded over several turns of the event loop. */
   decode: (values: unknown[]) => R;
 }

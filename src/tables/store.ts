@@ -41,8 +41,6 @@ export interface TableStore {
     caller?: ReadCaller,
   ): MaybePromise<{ records: TableRecord[]; total: number | null }>;
   count(file: DatabaseFile, matches: Matches, caller?: ReadCaller): MaybePromise<number>;
-  /** Rows of any statement about this table, off the main thread when the table is large. */
-  rows(file: DatabaseFile, statement: SqlCondition, caller?: ReadCaller): Promise<unknown[][]> | unknown[][];
 }
 
 export function createTableStore(model: TableModel): TableStore {
@@ -54,7 +52,7 @@ export function createTableStore(model: TableModel): TableStore {
   const decode = (row: unknown): TableRecord | null =>
     row === null || row === undefined ? null : codec.fromRow(row as Row);
 
-  const rows: TableStore["rows"] = (file, statement, caller) => {
+  const rows = (file: DatabaseFile, statement: SqlCondition, caller?: ReadCaller): MaybePromise<unknown[][]> => {
     if (file.rowCount(model.name) <= QUICK_SCAN_ROWS_MAX) {
       return file.query(statement.sql).values(...statement.params);
     }
@@ -66,7 +64,6 @@ export function createTableStore(model: TableModel): TableStore {
 
   return {
     codec,
-    rows,
     get: (queries, id) => decode(queries.query(byId).get(id)),
     getBy: (queries, column, value) =>
       decode(
