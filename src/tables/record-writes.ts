@@ -24,6 +24,8 @@ export interface WriteContext {
   newId(index: number): string;
   /** The stored records that it is about: those whose turn it waits for when a rule has to be awaited. */
   touched: Set<string>;
+  /** What the deletions so far have cost by their references; one budget for the whole request. */
+  cascadeCost: number;
   /** Work for after the commit. Forgotten when the write is run again. */
   afterCommit: ((app: AppAccess) => unknown)[];
 }

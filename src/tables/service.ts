@@ -10,6 +10,8 @@ import type { Logger } from "../kernel/logger.ts";
 import { chain, type MaybePromise } from "../kernel/maybe-promise.ts";
 import { createDoor, denied } from "./access.ts";
 import { type BatchBody, parseBatch, parseByFilter, runBatch, runByFilter } from "./batch.ts";
+import { CascadeTooLarge } from "./cascade-cost.ts";
+import { type CascadeSteps, createCascadeSteps, mayDeleteInSteps } from "./cascade-steps.ts";
 import { parsePatch } from "./changes.ts";
 import { createInstanceDoor } from "./instance-access.ts";
 import type { Parameters } from "./list-query.ts";
@@ -73,6 +75,7 @@ export function createTableService(deps: {
   const tableOf = (model: TableModel): Table =>
     sources.find({ namespace: model.namespace, instanceId: null, table: model.name }, { anyInstance: true }).table;
   const mutations = createMutations({ door, writes: createRecordWrites({ app: deps.app, door, tableOf }) });
+  const steps = createCascadeSteps({ writes, tableOf });
 
   const reads = createReads({ door });
   const search = createSearch({ reads });
@@ -85,8 +88,8 @@ export function createTableService(deps: {
     count: (principal, address, query) => from(principal, address, (source) => reads.count(principal, source, query)),
     search: (principal, address, query) =>
       from(principal, address, (source) => search.search(principal, source, query)),
-    ...createTableWrites({ sources, writes, mutations }),
-    ...createTableBatches({ sources, writes, mutations, door }),
+    ...createTableWrites({ sources, writes, mutations, steps }),
+    ...createTableBatches({ sources, writes, mutations, steps, door }),
     door: createTableDoor({ sources, namespaces: deps.namespaces, door, instances }),
   };
 }
@@ -95,9 +98,10 @@ interface WriteDeps {
   sources: Sources;
   writes: Writes;
   mutations: Mutations;
+  steps: CascadeSteps;
 }
 
-function createTableWrites({ sources, writes, mutations }: WriteDeps): TableWrites {
+function createTableWrites({ sources, writes, mutations, steps }: WriteDeps): TableWrites {
   return {
     async insert(principal, address, body) {
       const { table, file } = await sources.forInserting(principal, address);
@@ -132,7 +136,14 @@ function createTableWrites({ sources, writes, mutations }: WriteDeps): TableWrit
       const { table, file } = await sources.forReading(principal, address);
       const grants = await writes.grants(principal, table.model, ["delete"]);
       if (file === null) return missing(principal, address, grants, id);
-      await writes.run(file, principal, (context) => mutations.delete(context, grants, table, id));
+      const remove = () => writes.run(file, principal, (context) => mutations.delete(context, grants, table, id));
+      try {
+        await remove();
+      } catch (cause) {
+        if (!(cause instanceof CascadeTooLarge && mayDeleteInSteps(principal))) throw cause;
+        await steps.clear(principal, file, table, id);
+        await remove();
+      }
     },
   };
 }
@@ -156,6 +167,7 @@ function createTableBatches({
   sources,
   writes,
   mutations,
+  steps,
   door,
 }: WriteDeps & { door: ReturnType<typeof createDoor> }): TableBatches {
   return {
@@ -174,7 +186,7 @@ function createTableBatches({
       const parsed = parseByFilter(table, await body());
       const grants = await writes.grants(principal, table.model, [parsed.action]);
       if (file === null) return { processed: 0, succeeded: 0 };
-      return runByFilter({ mutations, writes, door }, principal, grants, table, file, parsed);
+      return runByFilter({ mutations, writes, steps, door }, principal, grants, table, file, parsed);
     },
   };
 }
