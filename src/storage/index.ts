@@ -65,7 +65,7 @@ export function createStorageArea(deps: StorageAreaDeps): StorageArea {
 
   const store = createStorageStore(deps.file);
   const cursors = createListCursors(deps.secret);
-  const gates = createGates({ buckets, logger });
+  const gates = createGates({ buckets, clock, logger });
   const life = createFileLife({ clock, ids, logger, onRemove: thumbs.remove });
   const service = createStorageService({ store, gates, life, clock });
   const signer = createUrlSigner({ secret: deps.secret, nowMs: clock.now });

@@ -2,7 +2,7 @@ import type { Principal } from "../access/principal.ts";
 import type { BatchResult } from "../config/app-access.ts";
 import type { TableRecord } from "../config/types.ts";
 import type { DatabaseFile } from "../db/index.ts";
-import { AppError, badField, badRequest } from "../kernel/errors.ts";
+import { AppError, badField, badRequest, Refusal } from "../kernel/errors.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../kernel/json.ts";
 import type { Door, Grant } from "./access.ts";
 import { CascadeTooLarge } from "./cascade-cost.ts";
@@ -15,7 +15,7 @@ import { type Mutations, touch, type WriteGrants } from "./mutations.ts";
 import type { Table } from "./namespaces.ts";
 import { atOperation } from "./problems.ts";
 import { firstById, matchesOf, RULE_RECORDS_MAX, tooManyToAsk } from "./reads.ts";
-import { HookRefusal, type WriteContext } from "./record-writes.ts";
+import type { WriteContext } from "./record-writes.ts";
 import type { Writes } from "./writes.ts";
 
 /** Spec: Limits. */
@@ -269,7 +269,7 @@ function changeOne(
     return true;
   } catch (cause) {
     if (cause instanceof Suspended || !(cause instanceof AppError)) throw cause;
-    const isRefusal = cause.status === 401 || cause.status === 403 || cause instanceof HookRefusal;
+    const isRefusal = cause.status === 401 || cause.status === 403 || cause instanceof Refusal;
     if (!isRefusal) throw cause;
     context.afterCommit.length = hooksBefore;
     return false;

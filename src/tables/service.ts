@@ -74,7 +74,7 @@ export function createTableService(deps: {
   const writes = createWrites({ ...deps, door });
   const tableOf = (model: TableModel): Table =>
     sources.find({ namespace: model.namespace, instanceId: null, table: model.name }, { anyInstance: true }).table;
-  const mutations = createMutations({ door, writes: createRecordWrites({ app: deps.app, door, tableOf }) });
+  const mutations = createMutations({ door, writes: createRecordWrites({ ...deps, door, tableOf }) });
   const steps = createCascadeSteps({ writes, tableOf });
 
   const reads = createReads({ door });

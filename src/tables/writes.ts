@@ -74,7 +74,7 @@ export function createWrites(deps: {
     },
 
     async run(file, principal, work) {
-      const decisions = new Decisions();
+      const decisions = new Decisions(clock);
       const now = new Date(clock.now()).toISOString();
       const newIds: string[] = [];
       const newId = (index: number): string => {

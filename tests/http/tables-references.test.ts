@@ -9,7 +9,7 @@ const at = (table: string, id: string) => `${path(table)}/${id}`;
 beforeAll(async () => {
   platform = await testPlatform({
     config: `
-      import { defineConfig } from "platform";
+      import { defineConfig, Refusal } from "platform";
       const access = { read: true, insert: true, update: true, delete: true };
       const to = (table, onDelete) => ({ type: "string", references: { table, onDelete } });
       export default defineConfig({ databases: { shared: { tables: {
@@ -18,7 +18,7 @@ beforeAll(async () => {
         right: { schema: { left: to("left", "cascade") }, access },
         leaves: { schema: { owner: to("owners", "cascade"), text: { type: "text" } }, access },
         searched: { schema: { owner: to("owners", "cascade"), text: { type: "text" } }, fts: ["text"], access },
-        kept: { schema: {}, access, hooks: { beforeDelete(_auth, record) { if (record.id === "keep") throw new Error("kept"); } } },
+        kept: { schema: {}, access, hooks: { beforeDelete(_auth, record) { if (record.id === "keep") throw new Refusal("kept"); } } },
         ofKept: { schema: { owner: to("kept", "cascade") }, access },
         owners: { schema: { name: { type: "string" } }, access },
         letting: { schema: { a: to("owners", "set null"), b: to("owners", "set null"), touched: { type: "datetime", onUpdate: "now" } }, access },
