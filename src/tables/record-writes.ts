@@ -3,7 +3,7 @@ import type { AppAccess } from "../config/app-access.ts";
 import type { TableHooks, TableRecord } from "../config/types.ts";
 import type { Transaction } from "../db/index.ts";
 import { DeadlineError } from "../kernel/deadline.ts";
-import { AppError } from "../kernel/errors.ts";
+import { AppError, type FieldProblems } from "../kernel/errors.ts";
 import { type JsonObject, ownValue } from "../kernel/json.ts";
 import type { Logger } from "../kernel/logger.ts";
 import type { Door } from "./access.ts";
@@ -31,6 +31,8 @@ export interface WriteContext {
   /** Work for after the commit. Forgotten when the write is run again. */
   afterCommit: ((app: AppAccess) => unknown)[];
 }
+
+const SERVER_TIMES = ["createdAt", "updatedAt"];
 
 /** What a hook threw that is no refusal: the client hears of no more than that something failed. */
 class HookFailure extends Error {
@@ -77,9 +79,12 @@ export function createRecordWrites(deps: {
 
   return {
     prepare: (context, table, body, index) =>
-      validated(table, withDefaults(table.model, body, { id: context.newId(index), now: context.now }), {
-        isFinal: hook(table, "beforeInsert") === undefined,
-      }),
+      validated(
+        table,
+        withDefaults(table.model, body, { id: context.newId(index), now: context.now }),
+        { isFinal: hook(table, "beforeInsert") === undefined },
+        timesOfOthers(context.principal, table.model, body),
+      ),
 
     insert(context, table, prepared) {
       const { tx, principal, decisions, now } = context;
@@ -157,9 +162,26 @@ function constrained<T>(table: Table, work: () => T): T {
   }
 }
 
-/** Before it is final, a record may lack what is required. */
-function validated(table: Table, record: TableRecord, { isFinal }: { isFinal: boolean }): TableRecord {
-  const problems = { ...table.validator.ofRecord(record) };
+/** Whoever imports records gives them the times that they had; anybody else would forge them. */
+function timesOfOthers({ kind }: Principal, model: TableModel, body: JsonObject): FieldProblems | null {
+  if (kind === "serviceKey" || kind === "server") return null;
+  let problems: FieldProblems | null = null;
+  for (const name of SERVER_TIMES) {
+    if (ownValue(body, name) === undefined || !model.byName.has(name)) continue;
+    problems ??= {};
+    problems[name] = { code: "invalid_value", message: `${name} is set by the server` };
+  }
+  return problems;
+}
+
+/** Before it is final, a record may lack what is required. `known`: problems found before. */
+function validated(
+  table: Table,
+  record: TableRecord,
+  { isFinal }: { isFinal: boolean },
+  known: FieldProblems | null = null,
+): TableRecord {
+  const problems = { ...table.validator.ofRecord(record), ...known };
   if (!isFinal) {
     for (const [name, { code }] of Object.entries(problems)) if (code === "required") delete problems[name];
   }
