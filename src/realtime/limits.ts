@@ -39,8 +39,6 @@ export const IDLE_FEEDS_MAX = 10_000;
 
 /** Channels of users of whom it is known through which view they were lately seen. */
 export const SEEN_VIEWS_MAX = 20_000;
-/** A rule that has not answered by then denies, as those of rooms do. */
-export const RULE_TIMEOUT_MS = 5_000;
 
 /** Changes that may wait for one audience, whose rule is slow; past it, its sockets are closed as too slow. */
 export const AUDIENCE_WAITING_MAX = 50_000;
