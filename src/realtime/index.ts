@@ -9,9 +9,10 @@ import type { SocketServer } from "../http/sockets.ts";
 import type { Clock } from "../kernel/clock.ts";
 import type { Ids } from "../kernel/ids.ts";
 import type { Logger } from "../kernel/logger.ts";
-import { checkBroadcast, createBroadcasts } from "./broadcasts.ts";
+import { channelIsBusy, checkBroadcast, createBroadcasts } from "./broadcasts.ts";
 import { CLOSE, Connection } from "./connection.ts";
 import { createConnections } from "./connections.ts";
+import { createFanOut } from "./fan-out.ts";
 import { createFeeds, type Feeds } from "./feeds.ts";
 import { AUTH_TIMEOUT_MS, BATCH_THRESHOLD, MESSAGE_RATE, PRESENCE_TTL_MS } from "./limits.ts";
 import { MessageRate } from "./message-rate.ts";
@@ -25,7 +26,6 @@ import { createProtocol } from "./service.ts";
 import { watchSessions } from "./session-watch.ts";
 import { createSubscribing } from "./subscribing.ts";
 import { createTableSubscriptions } from "./subscription.ts";
-import { createTopics } from "./topic.ts";
 
 export interface RealtimeArea {
   routes(http: Http): AnyElysia;
@@ -49,7 +49,7 @@ export function createRealtimeArea(deps: {
   logger: Logger;
 }): RealtimeArea {
   const { config, sockets, clock, ids, logger, tables } = deps;
-  const topics = createTopics(sockets);
+  const topics = createFanOut(clock, sockets);
   const batchThreshold = config.batchThreshold ?? BATCH_THRESHOLD;
   const feeds = createFeeds({ clock, logger, topics, batchThreshold, review: (feed) => reviews.review(feed) });
   const presence = createPresence({ clock, topics, ttlMs: config.presenceTtl ?? PRESENCE_TTL_MS });
@@ -71,7 +71,7 @@ export function createRealtimeArea(deps: {
   const messageRate = config.messageRate ?? MESSAGE_RATE;
   const connect = (address: string, defaultChannel: string | null): Connection => {
     const rate = new MessageRate(messageRate, clock.now());
-    return new Connection({ id: ids.uuid(), address, defaultChannel, rate, events });
+    return new Connection({ id: ids.uuid(), address, defaultChannel, rate, sockets, events });
   };
 
   return {
@@ -81,13 +81,14 @@ export function createRealtimeArea(deps: {
       return connections.count;
     },
     async broadcast(channel, event, payload) {
-      broadcasts.send(checkBroadcast(channel, event, payload));
+      if (!broadcasts.send(checkBroadcast(channel, event, payload))) throw channelIsBusy();
     },
     stop() {
       for (const connection of connections.all()) connection.end(CLOSE.goingAway, "The server is stopping");
       unwatch();
       presence.stop();
       feeds.stop();
+      topics.stop();
     },
   };
 }

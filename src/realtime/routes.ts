@@ -7,7 +7,7 @@ import { queryOf } from "../http/query.ts";
 import { OK } from "../http/reply.ts";
 import type { SocketServer } from "../http/sockets.ts";
 import { badField, tooLarge } from "../kernel/errors.ts";
-import { type Broadcasts, checkBroadcast } from "./broadcasts.ts";
+import { type Broadcasts, channelIsBusy, checkBroadcast } from "./broadcasts.ts";
 import type { Connection } from "./connection.ts";
 import type { Connections } from "./connections.ts";
 import { CHANNEL_LENGTH_MAX, MESSAGE_MAX_BYTES } from "./limits.ts";
@@ -47,7 +47,7 @@ export function createRealtimeRoutes(
       if (Buffer.byteLength(JSON.stringify(broadcast.payload)) > MESSAGE_MAX_BYTES) {
         throw tooLarge(`payload must be at most ${MESSAGE_MAX_BYTES} bytes`);
       }
-      deps.broadcasts.send(broadcast);
+      if (!deps.broadcasts.send(broadcast)) throw channelIsBusy();
       return OK;
     },
     { invalidKeyStatus: 403 },
@@ -82,7 +82,7 @@ export function createRealtimeRoutes(
           }),
         },
         answers: { 200: { description: "Sent", schema: Type.Object({ ok: Type.Literal(true) }) } },
-        errors: [400, 401, 403, 413, 415],
+        errors: [400, 401, 403, 413, 415, 503],
       }),
     );
 }
