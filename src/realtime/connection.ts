@@ -1,4 +1,5 @@
 import type { Principal } from "../access/principal.ts";
+import type { Release } from "../http/pending-places.ts";
 import type { Socket, SocketHandler, SocketServer } from "../http/sockets.ts";
 import { isPromise, type MaybePromise } from "../kernel/maybe-promise.ts";
 import type { ServerMessage } from "./encoding.ts";
@@ -28,7 +29,8 @@ type Work = () => MaybePromise<void>;
 
 interface ConnectionParts {
   id: string;
-  address: string;
+  client: string;
+  releasePlace: Release;
   defaultChannel: string | null;
   rate: MessageRate;
   sockets: Pick<SocketServer, "waitingBytes" | "drop">;
@@ -38,7 +40,10 @@ interface ConnectionParts {
 /** One WebSocket. A class, since ten thousand of them share its functions. */
 export class Connection implements SocketHandler, Listener {
   readonly id: string;
-  readonly address: string;
+  /** Its address or network, by which it is counted. */
+  readonly client: string;
+  /** Gives its place among those that have not authenticated back. */
+  readonly releasePlace: Release;
   /** The connection's own channel: what track, untrack and broadcast act on. */
   readonly defaultChannel: string | null;
   readonly rate: MessageRate;
@@ -57,7 +62,8 @@ export class Connection implements SocketHandler, Listener {
 
   constructor(parts: ConnectionParts) {
     this.id = parts.id;
-    this.address = parts.address;
+    this.client = parts.client;
+    this.releasePlace = parts.releasePlace;
     this.defaultChannel = parts.defaultChannel;
     this.rate = parts.rate;
     this.#events = parts.events;

@@ -5,6 +5,7 @@ import type { TableDoor } from "../access/table-door.ts";
 import type { AppAccess } from "../config/app-access.ts";
 import type { RealtimeConfig } from "../config/types.ts";
 import type { Http } from "../http/http.ts";
+import { createPendingPlaces } from "../http/pending-places.ts";
 import type { SocketServer } from "../http/sockets.ts";
 import type { Clock } from "../kernel/clock.ts";
 import type { Ids } from "../kernel/ids.ts";
@@ -14,13 +15,13 @@ import { CLOSE, Connection } from "./connection.ts";
 import { createConnections } from "./connections.ts";
 import { createFanOut } from "./fan-out.ts";
 import { createFeeds, type Feeds } from "./feeds.ts";
-import { AUTH_TIMEOUT_MS, BATCH_THRESHOLD, MESSAGE_RATE, PRESENCE_TTL_MS } from "./limits.ts";
+import { AUTH_TIMEOUT_MS, BATCH_THRESHOLD, MESSAGE_RATE, PENDING_PER_ADDRESS_MAX, PRESENCE_TTL_MS } from "./limits.ts";
 import { MessageRate } from "./message-rate.ts";
 import { createOperations } from "./operations.ts";
 import { createPresence } from "./presence.ts";
 import { createReviews } from "./reviews.ts";
 import { createRights } from "./rights.ts";
-import { createRealtimeRoutes } from "./routes.ts";
+import { type Connect, createRealtimeRoutes } from "./routes.ts";
 import { createSeenViews } from "./seen-views.ts";
 import { createProtocol } from "./service.ts";
 import { watchSessions } from "./session-watch.ts";
@@ -69,13 +70,14 @@ export function createRealtimeArea(deps: {
   const events = createProtocol({ ...deps, connections, operations, authTimeoutMs });
   const unwatch = watchSessions({ connections, operations, sessions: deps.sessions });
   const messageRate = config.messageRate ?? MESSAGE_RATE;
-  const connect = (address: string, defaultChannel: string | null): Connection => {
+  const pending = createPendingPlaces(clock, config.pendingPerAddress ?? PENDING_PER_ADDRESS_MAX);
+  const connect: Connect = (client, releasePlace, defaultChannel) => {
     const rate = new MessageRate(messageRate, clock.now());
-    return new Connection({ id: ids.uuid(), address, defaultChannel, rate, sockets, events });
+    return new Connection({ id: ids.uuid(), client, releasePlace, defaultChannel, rate, sockets, events });
   };
 
   return {
-    routes: (http) => createRealtimeRoutes(http, { sockets, connections, broadcasts, connect }),
+    routes: (http) => createRealtimeRoutes(http, { sockets, connections, pending, broadcasts, connect }),
     publishChanges: feeds.publishChanges,
     get openSockets() {
       return connections.count;

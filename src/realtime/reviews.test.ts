@@ -18,7 +18,8 @@ function watch(reviews: Reviews, feed: Feed, userId: string): void {
   const rate = new MessageRate(1, 0);
   const connection = new Connection({
     id: userId,
-    address: "",
+    client: "",
+    releasePlace: () => {},
     defaultChannel: null,
     rate,
     sockets: NO_SOCKETS,
