@@ -241,6 +241,8 @@ export interface RealtimeConfig {
   };
   /** Milliseconds; 5000 by default. */
   authTimeout?: number;
+  /** Connections of one address that have not authenticated yet; 50 by default. Further ones wait up to 2 s for a place. */
+  pendingPerAddress?: number;
   /** Milliseconds; 60000 by default. */
   presenceTtl?: number;
   /** Changes of one channel by one request from which they arrive as one message; 10 by default. */
