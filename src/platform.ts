@@ -10,11 +10,11 @@ import type { AppAccess } from "./config/app-access.ts";
 import type { PlatformConfig } from "./config/types.ts";
 import { createSqlArea } from "./d1/index.ts";
 import { createStorageEngine, openSystemFile, type StorageEngine } from "./db/index.ts";
-import { BODY_MAX_BYTES } from "./http/body.ts";
 import { createCors } from "./http/cors.ts";
 import { type AnswerListener, createHttp, type Http } from "./http/http.ts";
+import { BODY_MAX_BYTES } from "./http/limits.ts";
 import { createListener } from "./http/listener.ts";
-import { createApiDocumentation } from "./http/openapi.ts";
+import { createApiDocumentation, declaredQueries } from "./http/openapi.ts";
 import { createGlobalLimiter, RATE_LIMITS } from "./http/rate-limit.ts";
 import { createServer } from "./http/server.ts";
 import { type Clock, systemClock } from "./kernel/clock.ts";
@@ -271,6 +271,7 @@ function serveAreas(
     globalLimit: createGlobalLimiter(config.rateLimits?.global ?? RATE_LIMITS.global, deps.clock),
   });
   const routes = areas.reduce((all: AnyElysia, area) => all.use(area.routes(http)), new Elysia());
+  http.declare(declaredQueries(routes));
   const server = createServer(http, cors).use(routes);
   if (config.api?.docs !== false) server.use(createApiDocumentation(http, routes));
   server.compile();

@@ -5,6 +5,7 @@ import type { SessionEvents, SessionLookup, UserEvents } from "../access/session
 import type { AuthConfig, PlatformConfig } from "../config/types.ts";
 import type { DatabaseFile } from "../db/types.ts";
 import type { Http } from "../http/http.ts";
+import { SMALL_BODY_MAX_BYTES } from "../http/limits.ts";
 import { createRateLimiter, RATE_LIMITS } from "../http/rate-limit.ts";
 import type { Clock } from "../kernel/clock.ts";
 import type { Ids } from "../kernel/ids.ts";
@@ -92,7 +93,7 @@ export async function createAuthArea(deps: AuthAreaDeps): Promise<AuthArea> {
     limit: authLimiter.hit,
     routes(http) {
       const routeDeps: RouteDeps = {
-        ...{ http: withoutScopedKeys(http), config, authLimit: authLimiter.hit },
+        ...{ http: ownEndpoints(http), config, authLimit: authLimiter.hit },
         signUpLimit(address) {
           authLimiter.hit(address);
           signUpLimiter.hit(address);
@@ -113,15 +114,18 @@ export async function createAuthArea(deps: AuthAreaDeps): Promise<AuthArea> {
   };
 }
 
-/** No scope is about the endpoints of users: a key that has scopes comes to none of them. */
-function withoutScopedKeys(http: Http): Http {
+/** No scope is about the endpoints of users: a key that has scopes comes to none of them. Their bodies are small. */
+function ownEndpoints(http: Http): Http {
   return {
     ...http,
     route: (handler, options) =>
-      http.route((context) => {
-        refuseScopedKey(context.principal);
-        return handler(context);
-      }, options),
+      http.route(
+        (context) => {
+          refuseScopedKey(context.principal);
+          return handler(context);
+        },
+        { bodyMaxBytes: SMALL_BODY_MAX_BYTES, ...options },
+      ),
   };
 }
 

@@ -687,16 +687,25 @@ describe("configWarnings", () => {
   const rule = () => true;
   const access = (declared: unknown) => warningsOf(table({ access: declared }));
 
-  test("[CF18] an update rule that may be stricter than the insert rule", () => {
+  test("[CF18] an insert that could overwrite what the update rule protects", () => {
+    const own = (_auth: unknown, record: { owner?: string }) => record.owner === "me";
     expect(access({ insert: true })).toEqual([`${POSTS}.access`]);
     expect(access({ insert: true, update: false })).toEqual([`${POSTS}.access`]);
     expect(access({ insert: true, update: rule })).toEqual([`${POSTS}.access`]);
     expect(access({ insert: rule, update: () => false })).toEqual([`${POSTS}.access`]);
+    expect(access({ insert: true, upsert: "either" })).toEqual([`${POSTS}.access`]);
+    expect(access({ insert: rule, update: () => [], upsert: "either" })).toEqual([`${POSTS}.access`]);
+    // The insert rule is asked about what the record would become.
+    expect(access({ insert: own, update: own, upsert: "either" })).toEqual([`${POSTS}.access`]);
   });
 
-  test("[CF18] no warning where upsert is said, the rules are the same, or insert is denied", () => {
+  test("[CF18] no warning where the fitting rule decides, or nothing can be overwritten", () => {
+    const own = (_auth: unknown, record: { owner?: string }) => record.owner === "me";
     expect(access({ insert: true, upsert: "matching" })).toEqual([]);
-    expect(access({ insert: true, upsert: "either" })).toEqual([]);
+    expect(access({ insert: true, update: own })).toEqual([]);
+    expect(access({ insert: own, update: rule })).toEqual([]);
+    expect(access({ insert: true, update: true, upsert: "either" })).toEqual([]);
+    expect(access({ insert: false, update: rule, upsert: "either" })).toEqual([]);
     expect(access({ insert: rule, update: rule })).toEqual([]);
     expect(access({ insert: rule, update: true })).toEqual([]);
     expect(access({ read: true, update: rule })).toEqual([]);

@@ -75,7 +75,10 @@ export interface TableAccess {
   insert?: Rule;
   update?: Rule;
   delete?: Rule;
-  /** `either` (default): insert or update rule allows an upsert. `matching`: the one that fits what happens. */
+  /**
+   * Which rule an upsert needs. `matching`: the one that fits what happens, insert for a new record, update for a stored one.
+   * `either`: the insert rule or the update rule. Unset: `either` where `auth` alone decides both, else `matching`.
+   */
   upsert?: "either" | "matching";
 }
 

@@ -6,7 +6,7 @@ import { Checkpoints } from "./checkpoints.ts";
 import { assertOpenable, markFile, newFileId } from "./file-identity.ts";
 import { BUSY_TIMEOUT_MS, CACHE_KIB, CHECKPOINT_PAGES, PAGE_BYTES, READ_TIMEOUT_MS, STATEMENTS_MAX } from "./limits.ts";
 import { writeNewFile } from "./new-file.ts";
-import type { QueryProcesses } from "./query-processes.ts";
+import { type QueryProcesses, type QueryRequest, SERVER_CALLER } from "./query-processes.ts";
 import { ReadTransaction } from "./read-transaction.ts";
 import { RowCounts } from "./row-counts.ts";
 import { isFileError, openError } from "./sqlite-errors.ts";
@@ -16,6 +16,8 @@ import type {
   OpenOptions,
   PreparedRead,
   ReadOptions,
+  ReadPageOptions,
+  ReadResult,
   Row,
   SqlValue,
   Statement,
@@ -194,17 +196,24 @@ export class OpenFile implements OpenedFile {
   }
 
   async read(sql: string, params: readonly SqlValue[], options: ReadOptions = {}): Promise<unknown[][]> {
+    return (await this.#read(sql, params, { ...options, page: null, decode: (values) => values })).rows;
+  }
+
+  readPage<R>(sql: string, params: readonly SqlValue[], options: ReadPageOptions<R>): Promise<ReadResult<R>> {
+    return this.#read(sql, params, options);
+  }
+
+  async #read<R>(
+    sql: string,
+    params: readonly SqlValue[],
+    options: ReadOptions & Pick<QueryRequest<R>, "page" | "decode">,
+  ): Promise<ReadResult<R>> {
     if (this.#closing !== null || this.#isClosed) throw new Error(`query of the closed database ${this.path}`);
+    const { timeoutMs = READ_TIMEOUT_MS, caller = SERVER_CALLER, signal, page, decode } = options;
     this.#readsUnderWay += 1;
     try {
-      return await this.#dependencies.queries.query({
-        path: this.path,
-        extensions: this.#extensions,
-        sql,
-        params,
-        timeoutMs: options.timeoutMs ?? READ_TIMEOUT_MS,
-        signal: options.signal,
-      });
+      const statement = { path: this.path, extensions: this.#extensions, sql, params };
+      return await this.#dependencies.queries.query({ ...statement, timeoutMs, caller, signal, page, decode });
     } finally {
       this.#readsUnderWay -= 1;
       if (this.#readsUnderWay === 0) {

@@ -9,12 +9,14 @@ export { createStorageEngine } from "./engine.ts";
 export { holdsRecords } from "./holds-records.ts";
 export { quoteIdentifier } from "./identifiers.ts";
 export { createInstanceFiles, type InstanceFiles } from "./instance-files.ts";
+export { SERVER_CALLER } from "./query-processes.ts";
 export { type RehearsalJob, type RehearsedFile, rehearseFiles } from "./schema-rehearsal.ts";
 export { openSystemFile } from "./system.ts";
 export type {
   Change,
   DatabaseFile,
   OpenedFile,
+  ReadCaller,
   SqlValue,
   Statement,
   StorageEngine,

@@ -11,6 +11,8 @@ import type {
   DatabaseFile,
   OpenedFile,
   ReadOptions,
+  ReadPageOptions,
+  ReadResult,
   Row,
   SqlValue,
   Statement,
@@ -251,6 +253,10 @@ class InstanceFile implements DatabaseFile {
 
   read(sql: string, params: readonly SqlValue[], options?: ReadOptions): Promise<unknown[][]> {
     return this.#instances.withRoom(this.#instanceId, (file) => file.read(sql, params, options));
+  }
+
+  readPage<R>(sql: string, params: readonly SqlValue[], options: ReadPageOptions<R>): Promise<ReadResult<R>> {
+    return this.#instances.withRoom(this.#instanceId, (file) => file.readPage(sql, params, options));
   }
 
   rowCount(table: string): number {

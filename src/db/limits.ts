@@ -22,16 +22,25 @@ export const WAL_BYTES_MAX = 16 * 1024 * 1024;
 export const WAL_BYTES_STOP = 24 * 1024 * 1024;
 
 export const READ_TIMEOUT_MS = 30_000;
-/** Long reads that may wait for a process. */
+/** Places for long reads that wait for a process. A read takes one, and one more for each READ_PLACE_BYTES that it binds. */
 export const WAITING_READS_MAX = 1_000;
+export const READ_PLACE_BYTES = 64 * 1024;
+/** A checkpoint moves at most some 24 MiB; after this time its process is killed, and the next one tries again. */
+export const CHECKPOINT_TIMEOUT_MS = 60_000;
+/** How long a process that has nothing to do may take to close a file, before it is killed. */
+export const FORGET_TIMEOUT_MS = 5_000;
 /** Long statements that run at once; the next ones wait. */
 export const QUERY_PROCESSES_MAX = 8;
 /** A process without work ends after this time: it costs memory only while it is needed. */
 export const READ_PROCESS_IDLE_MS = 60_000;
 /** Connections that one query process keeps. */
 export const READ_CONNECTIONS_MAX = 8;
-/** Bytes of values that one long read may return. */
-export const READ_RESULT_BYTES_MAX = 64 * 1024 * 1024;
+/** Bytes that one long read may return. */
+export const READ_RESULT_BYTES_MAX = 16 * 1024 * 1024;
+/** Bytes of one value, what SQLite computes on the way included. */
+export const READ_VALUE_BYTES_MAX = 64 * 1024 * 1024;
+/** The server takes in a result in parts of this size: each holds the event loop for about a millisecond. */
+export const READ_PART_BYTES = 256 * 1024;
 /** How long a query process waits for a lock: it holds up nobody. */
 export const QUERY_LOCK_TIMEOUT_MS = 5_000;
 

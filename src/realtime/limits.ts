@@ -21,6 +21,8 @@ export const CHANNEL_LENGTH_MAX = 512;
 export const EVENT_LENGTH_MAX = 256;
 /** One message of a client, or the payload of a broadcast. */
 export const MESSAGE_MAX_BYTES = 256 * 1024;
+/** The body around a broadcast's payload: escapes and white space take room in it, and not in a message. */
+export const BROADCAST_BODY_MAX_BYTES = 4 * MESSAGE_MAX_BYTES;
 /** Characters of the JSON of one subscription's filters. */
 export const FILTERS_LENGTH_MAX = 65_536;
 /** Messages of one connection that wait while an earlier one is being answered. */

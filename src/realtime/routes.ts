@@ -3,14 +3,13 @@ import { Type } from "typebox";
 import { requireServiceKey } from "../access/service-key-right.ts";
 import type { Http } from "../http/http.ts";
 import { operation } from "../http/operation.ts";
-import { queryOf } from "../http/query.ts";
 import { OK } from "../http/reply.ts";
 import type { SocketServer } from "../http/sockets.ts";
 import { badField, tooLarge } from "../kernel/errors.ts";
 import { type Broadcasts, checkBroadcast } from "./broadcasts.ts";
 import type { Connection } from "./connection.ts";
 import type { Connections } from "./connections.ts";
-import { CHANNEL_LENGTH_MAX, MESSAGE_MAX_BYTES } from "./limits.ts";
+import { BROADCAST_BODY_MAX_BYTES, CHANNEL_LENGTH_MAX, MESSAGE_MAX_BYTES } from "./limits.ts";
 
 export function createRealtimeRoutes(
   http: Http,
@@ -23,8 +22,8 @@ export function createRealtimeRoutes(
 ): AnyElysia {
   const { connections } = deps;
   const connectRoute = http.route(
-    ({ request, address }) => {
-      const channel = queryOf(request).get("channel");
+    ({ request, query, address }) => {
+      const channel = query().get("channel");
       if (channel !== null && channel.length > CHANNEL_LENGTH_MAX) {
         throw badField("channel", "too_long", `channel must have at most ${CHANNEL_LENGTH_MAX} characters`);
       }
@@ -50,7 +49,7 @@ export function createRealtimeRoutes(
       deps.broadcasts.send(broadcast);
       return OK;
     },
-    { invalidKeyStatus: 403 },
+    { invalidKeyStatus: 403, bodyMaxBytes: BROADCAST_BODY_MAX_BYTES },
   );
 
   return new Elysia()

@@ -2,7 +2,7 @@ import { type AnyElysia, Elysia } from "elysia";
 import { Type } from "typebox";
 import type { Http } from "../http/http.ts";
 import { operation } from "../http/operation.ts";
-import { queryOf } from "../http/query.ts";
+import type { Query } from "../http/query.ts";
 import type { SocketServer } from "../http/sockets.ts";
 import type { Clock } from "../kernel/clock.ts";
 import type { Ids } from "../kernel/ids.ts";
@@ -29,8 +29,7 @@ export function createRoomRoutes(
   },
 ): AnyElysia {
   const { service, connections, sockets } = deps;
-  const addressOf = (request: Request): RoomAddress => {
-    const query = queryOf(request);
+  const addressOf = (query: Query): RoomAddress => {
     return service.address(query.get("namespace") ?? "", query.get("id") ?? "");
   };
 
@@ -38,8 +37,8 @@ export function createRoomRoutes(
     .get(
       "/api/room",
       http.route(
-        ({ request, address: clientAddress }) => {
-          const address = addressOf(request);
+        ({ request, query, address: clientAddress }) => {
+          const address = addressOf(query());
           const from = clientAddress();
           connections.checkRoom(from);
           const socket = new RoomSocket({ ...deps, address, id: deps.ids.uuid() });
@@ -66,7 +65,7 @@ export function createRoomRoutes(
     )
     .get(
       "/api/room/metadata",
-      http.route(({ request }) => service.metadata(addressOf(request)), { public: true }),
+      http.route(({ query }) => service.metadata(addressOf(query())), { public: true }),
       operation({
         tag: "Rooms",
         summary: "The metadata of a room",

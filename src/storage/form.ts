@@ -52,7 +52,13 @@ function createFormReader(boundary: string, onKey: (key: string) => void) {
   let partCount = 0;
   const named = new Set<string>();
   let failure: AppError | null = null;
+  // The closing boundary may be read before the last part's end is announced: the form is whole when both have happened.
+  let openPartCount = 0;
+  let isClosed = false;
   const finished = Promise.withResolvers<void>();
+  const settle = (): void => {
+    if (isClosed && openPartCount === 0) finished.resolve();
+  };
   // A failure is looked at between chunks; until then nobody waits for this promise.
   finished.promise.catch(() => {});
   const fail = (problem: AppError): void => {
@@ -71,11 +77,15 @@ function createFormReader(boundary: string, onKey: (key: string) => void) {
     if (failure !== null) throw failure;
   };
 
-  dicer.on("finish", finished.resolve);
+  dicer.on("finish", () => {
+    isClosed = true;
+    settle();
+  });
   dicer.on("error", () => fail(badRequest("The form is not valid multipart/form-data, or broke off")));
   dicer.on("part", (part) => {
     let take: (bytes: Uint8Array) => void = () => {};
     let done = () => {};
+    openPartCount++;
     if (++partCount > FORM_PARTS_MAX) fail(badRequest(`The form must have at most ${FORM_PARTS_MAX} parts`));
     part.on("header", (header) =>
       attempt(() => {
@@ -96,7 +106,11 @@ function createFormReader(boundary: string, onKey: (key: string) => void) {
       }),
     );
     part.on("data", (bytes) => attempt(() => take(typeof bytes === "string" ? Buffer.from(bytes) : bytes)));
-    part.on("end", () => attempt(() => done()));
+    part.on("end", () => {
+      attempt(() => done());
+      openPartCount--;
+      settle();
+    });
     part.on("error", () => fail(badRequest("The form broke off within a part")));
   });
 

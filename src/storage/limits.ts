@@ -19,6 +19,11 @@ export const LIST_SCAN_MAX = 5_000;
 /** Files read, and asked about, between two turns of the event loop. */
 export const LIST_CHUNK = 500;
 
+/** JSON bodies of up to 100 keys, of the largest metadata, and of 10,000 parts with their etags, escapes included. */
+export const KEYS_BODY_MAX_BYTES = 1024 * 1024;
+export const METADATA_BODY_MAX_BYTES = 128 * 1024;
+export const PARTS_BODY_MAX_BYTES = 2 * 1024 * 1024;
+
 /** Signed URLs. Decisions 13. */
 export const SIGNED_URL_DEFAULT_SECONDS = HOUR_MS / SECOND_MS;
 export const SIGNED_URL_MAX_SECONDS = (7 * DAY_MS) / SECOND_MS;

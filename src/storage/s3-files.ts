@@ -62,8 +62,8 @@ function createIncoming(file: Bun.S3File): IncomingFile {
   let isEnded = false;
   return {
     async write(chunk) {
-      // The writer may send later than the chunk's buffer lives.
-      writer.write(chunk.slice());
+      // A copy (`slice` of a Buffer is none): the writer may send later than the chunk's buffer lives.
+      writer.write(Uint8Array.from(chunk));
       waitingBytes += chunk.byteLength;
       if (waitingBytes < S3_PART_BYTES) return;
       waitingBytes = 0;

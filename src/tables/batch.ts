@@ -1,7 +1,7 @@
 import type { Principal } from "../access/principal.ts";
 import type { BatchResult } from "../config/app-access.ts";
 import type { TableRecord } from "../config/types.ts";
-import type { DatabaseFile } from "../db/index.ts";
+import type { DatabaseFile, ReadCaller } from "../db/index.ts";
 import { AppError, badField, badRequest } from "../kernel/errors.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../kernel/json.ts";
 import type { Door, Grant } from "./access.ts";
@@ -164,7 +164,7 @@ export function parseByFilter(table: Table, body: JsonObject): ByFilterBody {
  * transaction, which then looks at each again.
  */
 export async function runByFilter(
-  deps: { mutations: Mutations; writes: Writes; door: Door },
+  deps: { mutations: Mutations; writes: Writes; door: Door; caller: ReadCaller | undefined },
   principal: Principal,
   grants: WriteGrants,
   table: Table,
@@ -172,7 +172,7 @@ export async function runByFilter(
   body: ByFilterBody,
 ): Promise<{ processed: number; succeeded: number }> {
   const { store } = table;
-  const ids = await readableIds(deps.door, principal, grants.read, { table, file }, body.filter);
+  const ids = await readableIds(deps, principal, grants.read, { table, file }, body.filter);
   return deps.writes.run(file, principal, (context) => {
     let processed = 0;
     let succeeded = 0;
@@ -194,7 +194,7 @@ export async function runByFilter(
 
 /** The first 500 by id that match and may be read; a rule that sees each record is asked about as many as a count would ask. */
 async function readableIds(
-  door: Door,
+  { door, caller }: { door: Door; caller: ReadCaller | undefined },
   principal: Principal,
   read: Grant,
   { table, file }: { table: Table; file: DatabaseFile },
@@ -205,7 +205,7 @@ async function readableIds(
   let { all } = filter;
   for (let seenCount = 0; ; ) {
     const matching = matchesOf(table.model, { all, any: filter.any }, read);
-    const found = await firstById(table, file, matching, BATCH_BY_FILTER_RECORDS_MAX);
+    const found = await firstById(table, file, matching, { limit: BATCH_BY_FILTER_RECORDS_MAX, caller });
     seenCount += found.length;
     if (seenCount > RULE_RECORDS_MAX) throw tooManyToAsk();
     const answers = await Promise.all(found.map((record) => door.coversRead(read, principal, table.model, record)));

@@ -1,7 +1,7 @@
 import type { Principal } from "../access/principal.ts";
 import type { ListResult } from "../config/app-access.ts";
 import type { TableRecord } from "../config/types.ts";
-import type { SqlValue } from "../db/index.ts";
+import type { ReadCaller, SqlValue } from "../db/index.ts";
 import { badField, badRequest } from "../kernel/errors.ts";
 import type { MaybePromise } from "../kernel/maybe-promise.ts";
 import { join, type SqlCondition } from "./filter-sql.ts";
@@ -20,12 +20,12 @@ const MARK_LENGTH_MAX = 256;
 
 export interface Search {
   /** Errors: 400 without `q` or without full-text search. Spec: Table rule 8; decisions 4 (Search). */
-  search(principal: Principal, source: Source, query: Parameters): MaybePromise<ListResult>;
+  search(principal: Principal, source: Source, query: Parameters, caller?: ReadCaller): MaybePromise<ListResult>;
 }
 
 export function createSearch(deps: { reads: Reads }): Search {
   return {
-    async search(principal, source, query) {
+    async search(principal, source, query, caller) {
       const granted = await deps.reads.grant(principal, source);
       const { table, file } = source;
       const { model, store } = table;
@@ -41,7 +41,7 @@ export function createSearch(deps: { reads: Reads }): Search {
       if (plan === null || file === null) return { items: [], total: seesEach ? null : 0, ...page };
 
       const found = foundSql(model, plan, whereOf(filter, granted, "t."), { isRanked: sort === null });
-      const rows = await store.rows(file, pageSql(model, plan, found, { sort, limit, offset }));
+      const rows = await store.rows(file, pageSql(model, plan, found, { sort, limit, offset }), caller);
       const records = rows.map((values) => store.codec.fromValues(values.slice(1)));
       await deps.reads.allReadable(principal, source, granted, records);
       const items = records.map((record, index) => ({
@@ -50,7 +50,8 @@ export function createSearch(deps: { reads: Reads }): Search {
       }));
       if (seesEach) return { items, total: null, ...page };
       if (rows.length > 0 || offset === 0) return { items, total: Number(rows[0]?.[0] ?? 0), ...page };
-      const counted = await store.rows(file, { sql: `SELECT count(*) FROM (${found.sql})`, params: found.params });
+      const all = { sql: `SELECT count(*) FROM (${found.sql})`, params: found.params };
+      const counted = await store.rows(file, all, caller);
       return { items, total: Number(counted[0]?.[0] ?? 0), ...page };
     },
   };
