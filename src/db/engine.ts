@@ -80,10 +80,14 @@ class Engine implements StorageEngine {
     });
   }
 
+  /** Long reads that are still under way are ended: files are closed however long their statements would have run. */
   async stop(): Promise<void> {
-    await Promise.all([...this.#files.values()].map((file) => file.close()));
-    await Promise.all([this.#queries.stop(), this.#checkpointer.stop()]);
+    await this.#queries.stop();
+    const closed = await Promise.allSettled([...this.#files.values()].map((file) => file.close()));
+    await this.#checkpointer.stop();
     this.#reserve.close();
+    const failures = closed.flatMap((one) => (one.status === "rejected" ? [one.reason] : []));
+    if (failures.length > 0) throw new AggregateError(failures, `${failures.length} databases could not be closed`);
   }
 }
 
