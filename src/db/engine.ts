@@ -25,6 +25,9 @@ class Engine implements StorageEngine {
   readonly #options: StorageEngineOptions;
   readonly #queries: QueryProcesses;
   readonly #checkpointer: QueryProcesses;
+  /** Of its own too: a file's writer waits for it. */
+  readonly #indexer: QueryProcesses;
+  #lastSlice: Promise<unknown> = Promise.resolve();
   readonly #files = new Map<string, OpenFile>();
 
   constructor(options: StorageEngineOptions) {
@@ -36,6 +39,7 @@ class Engine implements StorageEngine {
     });
     // Of its own, so that long reads never keep a WAL from being moved.
     this.#checkpointer = new QueryProcesses({ clock: options.clock, processesMax: 1 });
+    this.#indexer = new QueryProcesses({ clock: options.clock, processesMax: 1 });
   }
 
   get openFiles(): number {
@@ -58,6 +62,12 @@ class Engine implements StorageEngine {
       ids: this.#options.ids ?? systemIds,
       queries: this.#queries,
       checkpointer: this.#checkpointer,
+      indexer: this.#indexer,
+      inIndexTurn: (work) => {
+        const slice = this.#lastSlice.then(work);
+        this.#lastSlice = slice.catch(() => undefined);
+        return slice;
+      },
       onFailure: (failedPath, cause) => this.#options.onFailure?.(failedPath, cause),
       onClose: () => this.#files.delete(absolute),
       syncFile: this.#options.syncFile,
@@ -68,7 +78,7 @@ class Engine implements StorageEngine {
 
   async stop(): Promise<void> {
     await Promise.all([...this.#files.values()].map((file) => file.close()));
-    await Promise.all([this.#queries.stop(), this.#checkpointer.stop()]);
+    await Promise.all([this.#queries.stop(), this.#checkpointer.stop(), this.#indexer.stop()]);
   }
 }
 
