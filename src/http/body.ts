@@ -6,8 +6,8 @@ import {
   JSON_DEPTH_MAX,
   type JsonObject,
   type JsonValue,
-  jsonFault,
 } from "../kernel/json.ts";
+import { jsonTextFault } from "../kernel/json-text.ts";
 
 /** Bytes of a JSON body where the config says nothing. Decisions 2. */
 export const BODY_MAX_BYTES = 10 * 1024 * 1024;
@@ -34,7 +34,7 @@ export async function readJson(request: Request, maxBytes: number): Promise<Json
   } catch {
     throw badRequest(text === "" ? "The body is empty, JSON is wanted" : "The body is not valid JSON");
   }
-  const fault = jsonFault(value);
+  const fault = jsonTextFault(text, value);
   if (fault === null) return value;
   const message = describeFault("The body", fault);
   throw fault.path === "" ? badRequest(message) : badField(fault.path, "invalid_value", message);
