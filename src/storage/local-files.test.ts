@@ -14,9 +14,9 @@ async function twoFiles() {
   const files = createLocalFiles(join(root, "storage/objects"), (path) => {
     const { promise, resolve, reject } = Promise.withResolvers<void>();
     const end = (problem?: Error): void => {
-      if (problem !== undefined) return reject(problem);
-      synced.push(path.slice(root.length));
-      resolve();
+      if (problem === undefined) synced.push(path.slice(root.length));
+      if (problem === undefined) resolve();
+      else reject(problem);
     };
     waiting.push({ path, end });
     return promise;
