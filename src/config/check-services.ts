@@ -82,6 +82,7 @@ export const checkVectorize = named(
 export const checkRealtime = members({
   access: members({ broadcast: booleanOrFunction, presence: booleanOrFunction }),
   authTimeout: duration("milliseconds"),
+  pendingPerAddress: whole({ min: 1, unit: "connections" }),
   presenceTtl: duration("milliseconds"),
   batchThreshold: whole({ min: 1 }),
   messageRate: whole({ min: 1, unit: "messages a second" }),

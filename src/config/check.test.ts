@@ -813,6 +813,7 @@ const EVERYTHING = {
       maxStateSize: 10 * 1024 * 1024,
       messageRate: 20,
       authTimeout: 1000,
+      pendingPerAddress: 30,
       reconnectTimeout: 0,
       saveInterval: 1000,
       stateTtl: 1000,
@@ -829,6 +830,7 @@ const EVERYTHING = {
   realtime: {
     access: { broadcast: () => true, presence: false },
     authTimeout: 1,
+    pendingPerAddress: 1,
     presenceTtl: 1,
     batchThreshold: 1,
     messageRate: 1,

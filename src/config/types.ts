@@ -109,6 +109,8 @@ export interface TableConfig {
   schema?: { [field: string]: Field | false };
   fts?: readonly string[] | FullTextSearch;
   indexes?: readonly Index[];
+  /** Bytes of JSON of one record; 1 MiB by default, at most 10 MiB. */
+  maxRecordSize?: number;
   access?: TableAccess;
   hooks?: TableHooks;
   migrations?: readonly Migration[];
@@ -241,6 +243,8 @@ export interface RealtimeConfig {
   };
   /** Milliseconds; 5000 by default. */
   authTimeout?: number;
+  /** Connections of one address that have not authenticated yet; 50 by default. Further ones wait up to 2 s for a place. */
+  pendingPerAddress?: number;
   /** Milliseconds; 60000 by default. */
   presenceTtl?: number;
   /** Changes of one channel by one request from which they arrive as one message; 10 by default. */

@@ -78,7 +78,7 @@ export async function createStorageArea(deps: StorageAreaDeps): Promise<StorageA
     }),
   );
   const cursors = createListCursors(deps.secret);
-  const gates = createGates({ buckets, logger });
+  const gates = createGates({ buckets, clock, logger });
   const life = createFileLife({ clock, ids, logger, onRemove: thumbs.remove });
   const service = createStorageService({ store, gates, life, clock });
   const signer = createUrlSigner({ secret: deps.secret, nowMs: clock.now });
