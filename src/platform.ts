@@ -9,8 +9,8 @@ import { createBackupsArea } from "./backup/index.ts";
 import type { AppAccess } from "./config/app-access.ts";
 import type { PlatformConfig } from "./config/types.ts";
 import { createSqlArea } from "./d1/index.ts";
-import { createStorageEngine, openSystemFile, type StorageEngine } from "./db/index.ts";
-import { createCors } from "./http/cors.ts";
+import { createStorageEngine, openSystemFile, type StorageEngine, socketsMax } from "./db/index.ts";
+import { createCors, DRILL_HEADERS } from "./http/cors.ts";
 import { type AnswerListener, createHttp, type Http } from "./http/http.ts";
 import { BODY_MAX_BYTES } from "./http/limits.ts";
 import { createListener } from "./http/listener.ts";
@@ -33,6 +33,10 @@ import { createVectorArea } from "./vectorize/index.ts";
 export interface PlatformOptions {
   dataDirectory: string;
   secrets: { serviceKey: string; jwtSecret: string };
+  /** Nothing outside the data directory is changed, and nothing is sent: for looking at a restored copy. */
+  isDrill?: boolean;
+  /** Prefixes of object stores that belong to another data directory become this one's. */
+  takeOver?: boolean;
   logger?: Logger;
   clock?: Clock;
   ids?: Ids;
@@ -80,6 +84,7 @@ type Areas = Awaited<ReturnType<typeof openAreas>>;
 /** What areas stand on. */
 function openBase(config: PlatformConfig, options: PlatformOptions, open: Open) {
   const { clock = systemClock, ids = systemIds, logger = silentLogger, dataDirectory, secrets } = options;
+  const { isDrill = false, takeOver = false } = options;
   const engine = open(
     createStorageEngine({
       ...{ clock, ids },
@@ -88,22 +93,23 @@ function openBase(config: PlatformConfig, options: PlatformOptions, open: Open) 
   );
   const listener = createListener({
     trustProxy: config.server?.trustProxy === true,
+    socketsMax: socketsMax(engine.descriptorLimit),
     messageMaxBytes: roomMessageMaxBytes(config.rooms ?? {}),
     waitingMaxBytes: roomBacklogMaxBytes(config.rooms ?? {}),
   });
   const systemFile = openSystemFile(engine, dataDirectory);
-  return { clock, ids, logger, dataDirectory, secrets, engine, listener, systemFile };
+  return { clock, ids, logger, dataDirectory, secrets, isDrill, takeOver, engine, listener, systemFile };
 }
 
 async function openAreas(config: PlatformConfig, base: Base, open: Open) {
-  const { clock, ids, logger, dataDirectory, secrets, engine, listener, systemFile } = base;
+  const { clock, ids, logger, dataDirectory, secrets, isDrill, engine, listener, systemFile } = base;
   const publicUrl = () => (config.server?.publicUrl ?? listener.origin() ?? "").replace(/\/$/, "");
   const serviceKeys = createServiceKeys({ rootKey: secrets.serviceKey, declared: config.serviceKeys ?? {}, clock });
   const tokens = createTokenVerifier({ secret: secrets.jwtSecret, clock });
   const auth = open(
     await createAuthArea({
       ...{ config: config.auth ?? {}, rateLimits: config.rateLimits, file: systemFile, secret: secrets.jwtSecret },
-      ...{ dataDirectory, publicUrl, clock, ids, logger },
+      ...{ isDrill, dataDirectory, publicUrl, clock, ids, logger },
     }),
   );
   const users = createUsersArea({ accounts: auth.accounts, config: config.auth ?? {}, limit: auth.limit });
@@ -129,8 +135,16 @@ async function openAreas(config: PlatformConfig, base: Base, open: Open) {
     }),
   );
   const storage = open(
-    createStorageArea({
-      ...{ buckets: config.storage?.buckets ?? {}, file: systemFile, dataDirectory, secret: secrets.jwtSecret },
+    await createStorageArea({
+      ...{ account: auth.accounts.get, serviceKey: serviceKeys.named },
+      objectStores: isDrill ? { mode: "readOnly" } : { mode: "own", takeOver: base.takeOver },
+      ...{
+        buckets: config.storage?.buckets ?? {},
+        thumbs: config.storage?.thumbs,
+        file: systemFile,
+        dataDirectory,
+        secret: secrets.jwtSecret,
+      },
       ...{ publicUrl: config.server?.publicUrl, clock, ids, logger },
     }),
   );
@@ -144,8 +158,8 @@ async function openAreas(config: PlatformConfig, base: Base, open: Open) {
       ...{ engine, dataDirectory, clock, logger },
     }),
   );
-  const push = open(await createPushArea({ config: config.push ?? {}, file: systemFile, clock, ids, logger }));
-  const backups = open(createBackupsArea({ config: config.backups, dataDirectory, clock, logger }));
+  const push = open(await createPushArea({ config: config.push ?? {}, isDrill, file: systemFile, clock, ids, logger }));
+  const backups = open(createBackupsArea({ config: config.backups, isDrill, dataDirectory, clock, logger }));
   const app: AppAccess = {
     ...{ db: tables.accessor, storage: storage.accessor, users: users.accessor, broadcast: realtime.broadcast },
     ...{ kv: kv.accessor, sql: d1.accessor, vectors: vectors.accessor, push: push.accessor },
@@ -155,14 +169,15 @@ async function openAreas(config: PlatformConfig, base: Base, open: Open) {
   };
 }
 
-function serve(config: PlatformConfig, { engine, listener, clock, logger }: Base, areas: Areas): Platform {
+function serve(config: PlatformConfig, base: Base, areas: Areas): Platform {
+  const { engine, listener, clock, logger, isDrill } = base;
   const { principals, auth, users, tables, kv, d1, vectors, rooms, storage, realtime, analytics, push, backups } =
     areas;
   const load = () => ({ ...serverLoad({ engine, realtime, rooms, analytics }), ...backups.load });
-  const system = createSystemArea({ config, clock, load });
+  const system = createSystemArea({ config, isDrill, clock, load });
   const routed = [system, tables, storage, auth, users, kv, d1, vectors, rooms, realtime, analytics, push];
   const { http, server } = serveAreas(config, routed, {
-    ...{ principals, clock, logger, addressOf: listener.addressOf, holdOpen: listener.holdOpen },
+    ...{ principals, clock, logger, isDrill, addressOf: listener.addressOf, holdOpen: listener.holdOpen },
     onAnswer: both(system.onAnswer, analytics.onAnswer),
   });
   return {
@@ -219,12 +234,13 @@ function serveAreas(
     principals: Principals;
     clock: Clock;
     logger: Logger;
+    isDrill: boolean;
     addressOf: (request: Request) => string;
     holdOpen: (request: Request, isHeld: boolean) => void;
     onAnswer: AnswerListener;
   },
 ): { http: Http; server: AnyElysia } {
-  const cors = createCors(config.cors);
+  const cors = createCors(config.cors, deps.isDrill ? DRILL_HEADERS : {});
   const http = createHttp({
     ...deps,
     cors,

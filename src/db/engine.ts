@@ -2,6 +2,8 @@ import { resolve } from "node:path";
 import type { Clock } from "../kernel/clock.ts";
 import { type Ids, systemIds } from "../kernel/ids.ts";
 import { OpenFile } from "./database-file.ts";
+import { DescriptorReserve, descriptorLimit } from "./descriptors.ts";
+import { createDirectorySync } from "./directory-sync.ts";
 import { QUERY_PROCESSES_MAX } from "./limits.ts";
 import { QueryProcesses } from "./query-processes.ts";
 import type { EngineLoad, OpenOptions, StorageEngine } from "./types.ts";
@@ -17,22 +19,29 @@ export interface StorageEngineOptions {
   onFailure?(path: string, cause: unknown): void;
   /** How the WAL is synced. Default fs.fdatasync; tests hold it back or make it fail. */
   syncFile?: SyncFile;
+  /** Default: that of the process. */
+  descriptorLimit?: number;
 }
 
-/** Every open file of a server, and the processes that they share. No I/O until the first `open`. */
+/** Every open file of a server, and the processes that they share. Until the first `open` no file of it is touched. */
 class Engine implements StorageEngine {
   readonly clock: Clock;
+  readonly descriptorLimit: number;
+  readonly #reserve: DescriptorReserve;
   readonly #options: StorageEngineOptions;
   readonly #queries: QueryProcesses;
   readonly #checkpointer: QueryProcesses;
   /** Of its own too: a file's writer waits for it. */
   readonly #indexer: QueryProcesses;
   #lastSlice: Promise<unknown> = Promise.resolve();
+  readonly #directories = createDirectorySync();
   readonly #files = new Map<string, OpenFile>();
 
   constructor(options: StorageEngineOptions) {
     this.#options = options;
     this.clock = options.clock;
+    this.descriptorLimit = options.descriptorLimit ?? descriptorLimit();
+    this.#reserve = new DescriptorReserve(this.descriptorLimit, options.clock);
     this.#queries = new QueryProcesses({
       clock: options.clock,
       processesMax: options.readWorkers ?? QUERY_PROCESSES_MAX,
@@ -57,7 +66,13 @@ class Engine implements StorageEngine {
     const absolute = resolve(path);
     // Two writers of one file in one process would wait for each other.
     if (this.#files.has(absolute)) throw new Error(`the database ${absolute} is open already`);
-    const file = new OpenFile(absolute, options, {
+    const file = this.#reserve.lend(() => this.#openFile(absolute, options));
+    this.#files.set(absolute, file);
+    return file;
+  }
+
+  #openFile(absolute: string, options: OpenOptions): OpenFile {
+    return new OpenFile(absolute, options, {
       clock: this.#options.clock,
       ids: this.#options.ids ?? systemIds,
       queries: this.#queries,
@@ -70,15 +85,15 @@ class Engine implements StorageEngine {
       },
       onFailure: (failedPath, cause) => this.#options.onFailure?.(failedPath, cause),
       onClose: () => this.#files.delete(absolute),
+      directories: this.#directories,
       syncFile: this.#options.syncFile,
     });
-    this.#files.set(absolute, file);
-    return file;
   }
 
   async stop(): Promise<void> {
     await Promise.all([...this.#files.values()].map((file) => file.close()));
     await Promise.all([this.#queries.stop(), this.#checkpointer.stop(), this.#indexer.stop()]);
+    this.#reserve.close();
   }
 }
 

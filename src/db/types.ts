@@ -89,7 +89,7 @@ export interface DatabaseFile {
   /**
    * Runs `work` in a transaction and resolves with its result when that is on disk; several writes may share one
    * transaction, each in a savepoint. What `work` throws undoes this write alone. Errors: 503 too many waiting, 507 no
-   * space left, 500 the disk failed. Decisions 5.
+   * space left, 503 a sync has failed.
    */
   write<T>(work: (tx: Transaction) => Sync<T>): Promise<T>;
   /**
@@ -100,6 +100,11 @@ export interface DatabaseFile {
   read(sql: string, params: readonly SqlValue[], options?: ReadOptions): Promise<unknown[][]>;
   /** The same within the bounds of a page, each row as `decode` gives it. */
   readPage<R>(sql: string, params: readonly SqlValue[], options: ReadPageOptions<R>): Promise<ReadResult<R>>;
+  /**
+   * For those who read the file on connections of their own, before such a read and after it. Errors: 503 once a sync has
+   * failed, as every other way to the file.
+   */
+  assertReadable(): void;
   /** Rows of a table whose changes are announced by `change()`; 0 for an unknown table. */
   rowCount(table: string): number;
   /** Waits for the writes under way, checkpoints and closes. */
@@ -146,6 +151,8 @@ export interface EngineLoad {
 
 export interface StorageEngine {
   readonly clock: Clock;
+  /** File descriptors that this process may have open. */
+  readonly descriptorLimit: number;
   /** Opens or makes the file; its directory must exist. Errors name the path and what is wrong. */
   open(path: string, options: OpenOptions): OpenedFile;
   /** Closes every file and ends the query processes. */

@@ -149,27 +149,19 @@ export function createHttp(deps: HttpDeps): Http {
       };
       const run = (identified: Principal): MaybePromise<unknown> => {
         principal = identified;
-        const query = queryOnce(request, pattern, declared);
-        const sender = () => (identified.kind === "serviceKey" ? null : address());
-        const original = originals.get(request) ?? request;
-        return handler({
-          request,
-          params: params ?? {},
-          principal,
-          requestId,
-          address,
-          holdOpen: () => hold(true),
-          query,
-          json: () => readJson(request, bodyRules(query(), sender)),
-          jsonObject: () => readJsonObject(request, bodyRules(query(), sender)),
-          get callerName() {
-            return callerNameOf(identified, address);
-          },
-          // Asked for by long reads alone: Bun makes the signal when it is first looked at.
-          get signal() {
-            return original.signal;
-          },
-        });
+        return handler(
+          contextOf({
+            request,
+            original: originals.get(request) ?? request,
+            params: params ?? {},
+            principal,
+            requestId,
+            address,
+            holdOpen: () => hold(true),
+            query: queryOnce(request, pattern, declared),
+            bodyRules,
+          }),
+        );
       };
       try {
         if (params !== undefined) checkEncoding(params);
@@ -195,6 +187,36 @@ export function createHttp(deps: HttpDeps): Http {
     inPlaceOf(original, copy) {
       originals.set(copy, original);
       return copy;
+    },
+  };
+}
+
+interface Known
+  extends Pick<RequestContext, "request" | "params" | "principal" | "requestId" | "address" | "holdOpen" | "query"> {
+  /** The request whose connection it is: see `inPlaceOf`. */
+  original: Request;
+  bodyRules: (query: Query, sender: () => string | null) => BodyRules;
+}
+
+function contextOf(known: Known): RequestContext {
+  const { request, original, principal, address, query, bodyRules } = known;
+  const sender = () => (principal.kind === "serviceKey" ? null : address());
+  return {
+    request,
+    params: known.params,
+    principal,
+    requestId: known.requestId,
+    address,
+    holdOpen: known.holdOpen,
+    query,
+    json: () => readJson(request, bodyRules(query(), sender)),
+    jsonObject: () => readJsonObject(request, bodyRules(query(), sender)),
+    get callerName() {
+      return callerNameOf(principal, address);
+    },
+    // Asked for by long reads alone: Bun makes the signal when it is first looked at.
+    get signal() {
+      return original.signal;
     },
   };
 }

@@ -1,5 +1,5 @@
 import type { TableRecord } from "../config/types.ts";
-import { type DatabaseFile, quoteIdentifier, type ReadCaller, type SqlValue, type Transaction } from "../db/index.ts";
+import { type DatabaseFile, quoteIdentifier, type ReadCaller, type Transaction } from "../db/index.ts";
 import type { JsonValue } from "../kernel/json.ts";
 import { chain, isPromise, type MaybePromise } from "../kernel/maybe-promise.ts";
 import { type Codec, createCodec, type Row } from "./codec.ts";
@@ -14,6 +14,7 @@ import {
   QUICK_STEPS_MAX,
 } from "./list-sql.ts";
 import { type Column, DOCUMENT_COLUMN, type TableModel } from "./model.ts";
+import { createReferringStore, type ReferringStore } from "./referring.ts";
 
 /** Rows up to which a scan stays on the main thread: a millisecond or two, less than the way to a query process would save. */
 const QUICK_SCAN_ROWS_MAX = 5_000;
@@ -28,9 +29,7 @@ export interface TableStore {
   get(queries: Queries, id: string): TableRecord | null;
   /** By a unique column. */
   getBy(queries: Queries, column: Column, value: JsonValue): TableRecord | null;
-  exists(queries: Queries, column: Column, value: SqlValue): boolean;
-  /** At most `limit` records that refer to `value`. */
-  referring(queries: Queries, column: Column, value: SqlValue, limit: number): TableRecord[];
+  readonly referring: ReferringStore;
   insert(tx: Writes, record: TableRecord): void;
   update(tx: Writes, id: string, changes: TableRecord, next: TableRecord): void;
   delete(queries: Queries, id: string): void;
@@ -74,13 +73,7 @@ export function createTableStore(model: TableModel): TableStore {
           .query(`SELECT ${selectList} FROM ${table} WHERE ${column.sql} = ? LIMIT 1`)
           .get(codec.toValue(column, value)),
       ),
-    exists: (queries, column, value) =>
-      queries.query(`SELECT 1 FROM ${table} WHERE ${column.sql} = ? LIMIT 1`).get(value) !== null,
-    referring: (queries, column, value, limit) =>
-      queries
-        .query(`SELECT ${selectList} FROM ${table} WHERE ${column.sql} = ? LIMIT ?`)
-        .all(value, limit)
-        .map((row) => codec.fromRow(row as Row)),
+    referring: createReferringStore(model, codec),
     insert(tx, record) {
       if (texts.length > 0) tx.indexText(model.name, String(record["id"]), lengthOf(texts, record));
       tx.query(insertSql).run(...codec.toValues(record));
