@@ -7,6 +7,7 @@ import { AppError, badRequest, type ErrorBody, insufficientStorage, isDiskFull }
 import type { JsonObject, JsonValue } from "../kernel/json.ts";
 import type { Logger } from "../kernel/logger.ts";
 import { isPromise, type MaybePromise } from "../kernel/maybe-promise.ts";
+import { createTurns } from "../kernel/turns.ts";
 import { type BodyRules, readJson, readJsonObject } from "./body.ts";
 import type { Cors } from "./cors.ts";
 import { type KnownParameters, type Query, queryOf } from "./query.ts";
@@ -103,6 +104,7 @@ export function createHttp(deps: HttpDeps): Http {
   const originals = new WeakMap<Request, Request>();
   let declared: DeclaredQueries = new Map();
   const bodies = createUnfinishedBodies(deps.bodyMaxBytes);
+  const turns = createTurns();
 
   const respond = createRespond(deps.cors);
   const failure = createFailure(respond, deps.logger, nextRequestId);
@@ -122,7 +124,13 @@ export function createHttp(deps: HttpDeps): Http {
       }
     };
     const maxBytes = Math.min(deps.bodyMaxBytes, options.bodyMaxBytes ?? deps.bodyMaxBytes);
-    const bodyRules = (query: Query, sender: () => string | null): BodyRules => ({ query, maxBytes, bodies, sender });
+    const bodyRules = (query: Query, sender: () => string | null): BodyRules => ({
+      query,
+      maxBytes,
+      bodies,
+      turns,
+      sender,
+    });
     const limitAddress = (address: () => string): void => {
       deps.globalLimit(address);
       options.limit?.(clientNetwork(address()));

@@ -76,7 +76,7 @@ export function isTextWithinDepth(text: string, depthMax: number = JSON_DEPTH_MA
 }
 
 /** Where the string that begins at `start` ends; the text's end, when it does not. */
-function endOfString(text: string, start: number): number {
+export function endOfString(text: string, start: number): number {
   for (let end = text.indexOf('"', start + 1); end >= 0; end = text.indexOf('"', end + 1)) {
     let backslashes = 0;
     while (text.charCodeAt(end - 1 - backslashes) === BACKSLASH) backslashes++;
