@@ -18,8 +18,10 @@ import { createApiDocumentation, declaredQueries } from "./http/openapi.ts";
 import { createGlobalLimiter, RATE_LIMITS } from "./http/rate-limit.ts";
 import { createServer } from "./http/server.ts";
 import { type Clock, systemClock } from "./kernel/clock.ts";
+import { SECOND_MS } from "./kernel/duration.ts";
 import { type Ids, systemIds } from "./kernel/ids.ts";
 import { type Logger, silentLogger } from "./kernel/logger.ts";
+import { STOP_MAX_MS, type StopStep, stopAll, UNDER_WAY_MAX_MS } from "./kernel/stop.ts";
 import { createKeyValueArea } from "./kv/index.ts";
 import { createPushArea } from "./push/index.ts";
 import { createRealtimeArea } from "./realtime/index.ts";
@@ -48,9 +50,12 @@ export interface Platform {
   readonly server: AnyElysia;
   /** Answers a request without a network in between. */
   fetch(request: Request): Promise<Response>;
-  /** Port 0 picks a free one. Defaults: 127.0.0.1, 8787. */
+  /** Port 0 picks a free one. Defaults: 127.0.0.1, 8787. Errors: a port that cannot be had; it listens already, or was stopped. */
   listen(options?: { host?: string; port?: number }): Promise<{ url: string; port: number }>;
-  /** Stops accepting, answers what is under way, closes sockets with 1001, saves, checkpoints. */
+  /**
+   * Stops accepting, answers what is under way for up to 5 s, closes sockets with 1001, saves, checkpoints. Goes through
+   * all areas whatever one of them throws. Errors: an AggregateError of what they threw, when all of them are done.
+   */
   stop(): Promise<void>;
 }
 
@@ -66,7 +71,10 @@ export async function createPlatform(config: PlatformConfig, options: PlatformOp
     return serve(config, base, await openAreas(config, base, open));
   } catch (cause) {
     // Nothing has been served yet, so nothing is lost; files and timers of what did open must not stay behind.
-    for (const area of opened.toReversed()) await area.stop();
+    const { clock = systemClock, logger = silentLogger } = options;
+    const steps = opened.toReversed().map((area) => [{ name: "an area", untilMs: SAVED_MS, stop: () => area.stop() }]);
+    // Each failure is logged; what is told is why the platform did not open.
+    await stopAll(steps, { clock, logger }).catch(() => {});
     throw cause;
   }
 }
@@ -169,10 +177,15 @@ async function openAreas(config: PlatformConfig, base: Base, open: Open) {
   };
 }
 
+/** Milliseconds of a stop: what is under way has ended or is cut off; what is to be saved is on its way to the disk. */
+const UNDER_WAY_ENDED_MS = UNDER_WAY_MAX_MS + SECOND_MS;
+const SAVED_MS = STOP_MAX_MS - SECOND_MS;
+
 function serve(config: PlatformConfig, base: Base, areas: Areas): Platform {
   const { engine, listener, clock, logger, isDrill } = base;
   const { principals, auth, users, tables, kv, d1, vectors, rooms, storage, realtime, analytics, push, backups } =
     areas;
+  let stopped: Promise<void> | null = null;
   const load = () => ({ ...serverLoad({ engine, realtime, rooms, analytics }), ...backups.load });
   const system = createSystemArea({ config, isDrill, clock, load });
   const routed = [system, tables, storage, auth, users, kv, d1, vectors, rooms, realtime, analytics, push];
@@ -188,21 +201,47 @@ function serve(config: PlatformConfig, base: Base, areas: Areas): Platform {
       const failure = (cause: unknown) => http.failure(cause, new Request("http://localhost/"));
       return listener.listen(server, { host, port, failure });
     },
-    async stop() {
-      listener.refuse();
-      // Rooms first: what they have under way is answered, with everything still there for it, and
-      // they must not take the closing of sockets for players who leave.
-      await rooms.stop();
-      realtime.stop();
-      // Together: requests that send are answered as soon as nothing more is begun.
-      await Promise.all([listener.stop(), push.stop(), backups.stop()]);
-      await auth.stop();
-      await storage.stop();
-      await Promise.all([kv.stop(), d1.stop(), vectors.stop()]);
-      await analytics.stop();
-      await engine.stop();
+    stop() {
+      stopped ??= stopAreas({ engine, listener, clock, logger }, areas);
+      return stopped;
     },
   };
+}
+
+/**
+ * What is under way gets its time, then is cut off; then everything is saved. All of it fits into STOP_MAX_MS, but for
+ * the databases: a file that is still open must not be given to another process.
+ */
+function stopAreas(
+  { engine, listener, clock, logger }: Pick<Base, "engine" | "listener" | "clock" | "logger">,
+  areas: Areas,
+) {
+  const { auth, kv, d1, vectors, rooms, storage, realtime, analytics, push, backups } = areas;
+  const step = (name: string, area: Stoppable, untilMs: number | null): StopStep => ({
+    name,
+    untilMs,
+    stop: () => area.stop(),
+  });
+  listener.refuse();
+  return stopAll(
+    [
+      // Rooms first: what they have under way is answered, with everything still there for it, and
+      // they must not take the closing of sockets for players who leave.
+      [step("rooms", rooms, UNDER_WAY_ENDED_MS)],
+      [step("realtime", realtime, UNDER_WAY_ENDED_MS)],
+      // Together: requests that send are answered as soon as nothing more is begun.
+      [
+        step("requests", listener, UNDER_WAY_ENDED_MS),
+        step("push", push, UNDER_WAY_ENDED_MS),
+        step("backups", backups, UNDER_WAY_ENDED_MS),
+      ],
+      [step("auth", auth, SAVED_MS), step("storage", storage, SAVED_MS)],
+      [step("key-value", kv, SAVED_MS), step("d1", d1, SAVED_MS), step("vectorize", vectors, SAVED_MS)],
+      [step("analytics", analytics, SAVED_MS)],
+      [step("databases", engine, null)],
+    ],
+    { clock, logger },
+  );
 }
 
 function serverLoad(areas: {

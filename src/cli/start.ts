@@ -1,5 +1,7 @@
 import { loadConfig } from "../config/load.ts";
 import * as platformModule from "../index.ts";
+import { systemClock } from "../kernel/clock.ts";
+import { endsWithin, STOP_MAX_MS } from "../kernel/stop.ts";
 import type { OpenPlatform } from "../open-platform.ts";
 import { declareCommand } from "./command.ts";
 import { createLogger } from "./logs.ts";
@@ -8,6 +10,7 @@ import { printAnswer, ReaderGone } from "./output.ts";
 import { drillOf, serveOptions, startOptions } from "./serve-options.ts";
 import { stopSignal } from "./signals.ts";
 import { plural } from "./transfer/amounts.ts";
+import { CommandError } from "./usage-error.ts";
 
 export const startCommand = declareCommand({
   meta: { name: "start", description: "Serves what the config declares" },
@@ -49,8 +52,14 @@ export const startCommand = declareCommand({
       throw cause;
     } finally {
       endRehearsal();
-      await platform?.stop();
+      if (platform !== null) await stopInTime(platform);
     }
     return 0;
   },
 });
+
+/** Errors: after STOP_MAX_MS it is left as a crash would leave it, before whoever asked for the stop kills it. */
+async function stopInTime(platform: OpenPlatform): Promise<void> {
+  if (await endsWithin(platform.stop(), STOP_MAX_MS, systemClock)) return;
+  throw new CommandError(`the stop took longer than ${STOP_MAX_MS} ms; what was answered is on disk`);
+}

@@ -31,10 +31,10 @@ class Engine implements StorageEngine {
   readonly #options: StorageEngineOptions;
   readonly #queries: QueryProcesses;
   readonly #checkpointer: QueryProcesses;
+  readonly #directories = createDirectorySync();
   /** Of its own too: a file's writer waits for it. */
   readonly #indexer: QueryProcesses;
   #lastSlice: Promise<unknown> = Promise.resolve();
-  readonly #directories = createDirectorySync();
   readonly #files = new Map<string, OpenFile>();
 
   constructor(options: StorageEngineOptions) {
@@ -90,10 +90,14 @@ class Engine implements StorageEngine {
     });
   }
 
+  /** Long reads that are still under way are ended: files are closed however long their statements would have run. */
   async stop(): Promise<void> {
-    await Promise.all([...this.#files.values()].map((file) => file.close()));
-    await Promise.all([this.#queries.stop(), this.#checkpointer.stop(), this.#indexer.stop()]);
+    await this.#queries.stop();
+    const closed = await Promise.allSettled([...this.#files.values()].map((file) => file.close()));
+    await Promise.all([this.#checkpointer.stop(), this.#indexer.stop()]);
     this.#reserve.close();
+    const failures = closed.flatMap((one) => (one.status === "rejected" ? [one.reason] : []));
+    if (failures.length > 0) throw new AggregateError(failures, `${failures.length} databases could not be closed`);
   }
 }
 

@@ -1,5 +1,6 @@
 import type { Server, ServerWebSocket, WebSocketHandler } from "bun";
 import { AppError, badRequest } from "../kernel/errors.ts";
+import { UNDER_WAY_MAX_MS } from "../kernel/stop.ts";
 import { createBacklogs } from "./backlogs.ts";
 
 /** One WebSocket's behaviour; the socket carries it, and the server passes events to it. */
@@ -29,8 +30,6 @@ export interface SocketServer {
   drop(socket: Socket): void;
 }
 
-/** How long requests under way may take once the server stops accepting. */
-const DRAIN_MS = 10_000;
 /** Larger WebSocket messages close their connection, unless an area says that it needs more. */
 const MESSAGE_MAX_BYTES = 1024 * 1024;
 /**
@@ -50,7 +49,7 @@ const UPGRADED = new Response(null, { status: 101 });
 
 export interface SocketServerOwner extends SocketServer {
   readonly handlers: WebSocketHandler<SocketHandler>;
-  /** Stops accepting, and leaves what is there; resolves when nothing is. */
+  /** Stops accepting, and leaves what is there; resolves when nothing is, and after UNDER_WAY_MAX_MS. */
   refuse(server: Server<SocketHandler>): Promise<void>;
   /** Closes sockets with 1001 and lets answers finish; `answered` is what `refuse` gave. */
   stop(server: Server<SocketHandler>, answered: Promise<void>): Promise<void>;
@@ -108,11 +107,13 @@ export function createSocketServer(
         socket.data.drain?.(socket);
       },
     },
-    refuse: (stopping) => stopping.stop(false),
+    async refuse(stopping) {
+      const timeout = new Promise((resolve) => setTimeout(resolve, UNDER_WAY_MAX_MS).unref());
+      await Promise.race([stopping.stop(false), timeout]);
+    },
     async stop(stopping, answered) {
       for (const socket of open) socket.close(GOING_AWAY, "The server is stopping");
-      const timeout = new Promise((resolve) => setTimeout(resolve, DRAIN_MS).unref());
-      await Promise.race([answered, timeout]);
+      await answered;
       await stopping.stop(true);
     },
   };

@@ -37,6 +37,8 @@ export const UNFINISHED_UPLOADS_MAX = 1_000;
 /** What a form may hold beside its file: part headers, the other fields, boundaries. */
 export const FORM_OVERHEAD_MAX_BYTES = 1024 * 1024;
 export const FORM_PARTS_MAX = 32;
+/** Characters of an unknown part's name that the answer repeats. */
+export const FORM_NAME_SHOWN_LENGTH = 100;
 export const FORM_FIELD_MAX_BYTES = 64 * 1024;
 
 /** A body of which less than this arrives within so long is given up: slower than the slowest telephone. */

@@ -6,6 +6,7 @@ import { parseDuration, SECOND_MS } from "../kernel/duration.ts";
 import { badField, unauthorized } from "../kernel/errors.ts";
 import type { Ids } from "../kernel/ids.ts";
 import type { JsonObject } from "../kernel/json.ts";
+import { refuseUnknownMembers } from "../kernel/members.ts";
 import { parseContentType } from "./content.ts";
 import { factsOf, factsOfNew, type Gates } from "./gates.ts";
 import { objectPath, parseKey } from "./keys.ts";
@@ -78,6 +79,7 @@ export function createSigning(deps: {
     async downloadUrl(principal, bucket, body, origin) {
       await gates.enter(principal, bucket, "read");
       const fields = await body();
+      refuseUnknownMembers(fields, ["key", "expiresIn"], "signed-url");
       const key = parseKey(fields["key"]);
       const seconds = parseSeconds(fields["expiresIn"]);
       await service.find(principal, bucket, key);
@@ -87,6 +89,7 @@ export function createSigning(deps: {
     async downloadUrls(principal, bucket, body, origin) {
       const gate = await gates.enter(principal, bucket, "read");
       const fields = await body();
+      refuseUnknownMembers(fields, ["keys", "expiresIn"], "signed-urls");
       const keys = parseKeys(fields["keys"], SIGNED_URL_KEYS_MAX);
       const expiresAtSeconds = expiryAfter(parseDurationSeconds(fields["expiresIn"]));
       const expiresAt = new Date(expiresAtSeconds * SECOND_MS).toISOString();
@@ -103,6 +106,7 @@ export function createSigning(deps: {
     async uploadUrl(principal, bucket, body, origin) {
       const gate = await gates.enter(principal, bucket, "write");
       const fields = await body();
+      refuseUnknownMembers(fields, ["key", "expiresIn", "contentType"], "signed-upload-url");
       const key = parseKey(fields["key"]);
       const seconds = parseSeconds(fields["expiresIn"]);
       const named = fields["contentType"] ?? "";
