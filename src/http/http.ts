@@ -103,8 +103,7 @@ export function createHttp(deps: HttpDeps): Http {
   const nextRequestId = createRequestIds();
   const originals = new WeakMap<Request, Request>();
   let declared: DeclaredQueries = new Map();
-  const bodies = createUnfinishedBodies(deps.bodyMaxBytes);
-  const turns = createTurns();
+  const large = { bodies: createUnfinishedBodies(deps.bodyMaxBytes), turns: createTurns() };
 
   const respond = createRespond(deps.cors);
   const failure = createFailure(respond, deps.logger, nextRequestId);
@@ -112,13 +111,7 @@ export function createHttp(deps: HttpDeps): Http {
   const route: Http["route"] = (handler, options = {}) => {
     const identify = createIdentify(deps, options);
     const maxBytes = Math.min(deps.bodyMaxBytes, options.bodyMaxBytes ?? deps.bodyMaxBytes);
-    const bodyRules = (query: Query, sender: () => string | null): BodyRules => ({
-      query,
-      maxBytes,
-      bodies,
-      turns,
-      sender,
-    });
+    const bodyRules = (query: Query, sender: () => string | null): BodyRules => ({ query, maxBytes, sender, ...large });
 
     return ({ request, params, route: pattern }) => {
       const requestId = nextRequestId();
