@@ -455,6 +455,13 @@ const CASES: [rule: string, what: string, config: unknown, path: string, words: 
     "WIDTHxHEIGHT",
   ],
   [
+    "[CF13]",
+    "thumbnails at once",
+    { storage: { buckets: {}, thumbs: { atOnce: 0 } } },
+    "storage.thumbs.atOnce",
+    "from 1 to 16",
+  ],
+  [
     "[CF14]",
     "an unknown area",
     { serviceKeys: { k: { key: "s", scopes: ["files:a:b:read"] } } },
@@ -777,6 +784,7 @@ const EVERYTHING = {
         backend: { s3: { endpoint: "http://127.0.0.1:9000", bucket: "b", accessKeyId: "a", secretAccessKey: "s" } },
       },
     },
+    thumbs: { atOnce: 2, maxMegapixels: 100 },
   },
   auth: {
     emailPassword: true,
@@ -805,6 +813,7 @@ const EVERYTHING = {
       maxStateSize: 10 * 1024 * 1024,
       messageRate: 20,
       authTimeout: 1000,
+      pendingPerAddress: 30,
       reconnectTimeout: 0,
       saveInterval: 1000,
       stateTtl: 1000,
@@ -821,6 +830,7 @@ const EVERYTHING = {
   realtime: {
     access: { broadcast: () => true, presence: false },
     authTimeout: 1,
+    pendingPerAddress: 1,
     presenceTtl: 1,
     batchThreshold: 1,
     messageRate: 1,

@@ -56,14 +56,18 @@ export const ftsTriggerNames = (table: string): string[] =>
   ["insert", "delete", "update"].map((event) => `${ftsName(table)}:${event}`);
 
 export function createFtsSql(table: string, fts: DeclaredFts): string {
-  const options = [`content=${quoteText(table)}`, `content_rowid='rowid'`, `tokenize=${quoteText(tokenizer(fts))}`];
+  const options = [
+    `content=${quoteText(table)}`,
+    `content_rowid='rowid'`,
+    `tokenize=${quoteText(ftsTokenizer(fts.tokenize))}`,
+  ];
   if (fts.tokenize !== "trigram") options.push(`prefix='${FTS_PREFIXES}'`);
   return `CREATE VIRTUAL TABLE ${quote(ftsName(table))} USING fts5(${[...fts.fields.map(quote), ...options].join(", ")})`;
 }
 
-function tokenizer(fts: DeclaredFts): string {
-  return fts.tokenize === "porter" ? "porter unicode61" : fts.tokenize;
-}
+/** As FTS5 calls it. */
+export const ftsTokenizer = (tokenize: DeclaredFts["tokenize"]): string =>
+  tokenize === "porter" ? "porter unicode61" : tokenize;
 
 /** Keep the index in step with the table, also when a foreign key deletes. */
 export function ftsTriggersSql(table: string, fts: DeclaredFts): string[] {

@@ -8,6 +8,8 @@ export class WriteTransaction implements Transaction {
   readonly #sqlite: Database;
   readonly #statements: StatementCache;
   #depth = 0;
+  /** Of a savepoint that could not be undone; null: there was none. */
+  #undoError: { cause: unknown } | null = null;
   #isOver = false;
 
   constructor(sqlite: Database, statements: StatementCache) {
@@ -40,14 +42,26 @@ export class WriteTransaction implements Transaction {
     } catch (error) {
       this.changes.length = changesBefore;
       // Some errors (no space, a failing disk) have ended the whole transaction: there is nothing to go back to.
-      if (this.#sqlite.inTransaction) {
-        this.#statements.query(`ROLLBACK TO ${name}`).run();
-        this.#statements.query(`RELEASE ${name}`).run();
-      }
+      if (this.#sqlite.inTransaction) this.#undo(name);
       throw error;
     } finally {
       this.#depth -= 1;
     }
+  }
+
+  #undo(name: string): void {
+    try {
+      this.#statements.query(`ROLLBACK TO ${name}`).run();
+      this.#statements.query(`RELEASE ${name}`).run();
+    } catch (cause) {
+      this.#undoError ??= { cause };
+      throw cause;
+    }
+  }
+
+  /** Throws where a savepoint could not be undone: half of its work would be committed if the write went on. */
+  assertUndone(): void {
+    if (this.#undoError !== null) throw this.#undoError.cause;
   }
 
   /** From here on every use throws: whoever kept the object past its write would write into a stranger's. */

@@ -93,6 +93,8 @@ export const forbidden = (message = "Access denied"): AppError => new AppError(4
 export const notFound = (message: string): AppError => new AppError(404, message);
 export const conflict = (message: string, data?: FieldProblems): AppError => new AppError(409, message, { data });
 export const tooLarge = (message: string): AppError => new AppError(413, message);
+/** Nobody hears it: it ends the work of a request whose connection is closed. The status is the one that nginx logs. */
+export const clientGone = (): AppError => new AppError(499, "The client closed the connection");
 export const unsupportedMediaType = (message: string): AppError => new AppError(415, message);
 
 const DISK_FULL = /^(?:ENOSPC|EDQUOT|SQLITE_FULL|SQLITE_IOERR_SHMSIZE)/;

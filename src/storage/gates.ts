@@ -7,6 +7,7 @@ import { within } from "../kernel/deadline.ts";
 import { forbidden, notFound, unauthorized } from "../kernel/errors.ts";
 import type { Logger } from "../kernel/logger.ts";
 import { isPromise, type MaybePromise } from "../kernel/maybe-promise.ts";
+import { readOnly } from "./owned-files.ts";
 import type { Bucket, BucketAction, Gate, StoredObject } from "./types.ts";
 
 export interface Gates {
@@ -47,6 +48,7 @@ export function createGates(deps: { buckets: ReadonlyMap<string, Bucket>; clock:
       if (principal.kind === "serviceKey" && !principal.scopes.allows("storage", "bucket", name, action)) {
         throw forbidden();
       }
+      if (bucket.isReadOnly && action !== "read") throw readOnly(`The bucket "${name}"`);
       const enforce = (isAllowed: boolean): void => {
         if (!isAllowed) throw isAnonymous ? unauthorized() : forbidden();
       };

@@ -1,7 +1,7 @@
 import type { Principal } from "../access/principal.ts";
 import type { BatchResult } from "../config/app-access.ts";
 import type { TableRecord } from "../config/types.ts";
-import type { DatabaseFile } from "../db/index.ts";
+import type { DatabaseFile, ReadCaller } from "../db/index.ts";
 import { AppError, badField, badRequest, Refusal } from "../kernel/errors.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../kernel/json.ts";
 import type { Door, Grant } from "./access.ts";
@@ -166,14 +166,14 @@ export function parseByFilter(table: Table, body: JsonObject): ByFilterBody {
  * transaction, which then looks at each again. What they take along is deleted in steps where it is too much for one.
  */
 export async function runByFilter(
-  deps: { mutations: Mutations; writes: Writes; steps: CascadeSteps; door: Door },
+  deps: { mutations: Mutations; writes: Writes; steps: CascadeSteps; door: Door; caller: ReadCaller | undefined },
   principal: Principal,
   grants: WriteGrants,
   table: Table,
   file: DatabaseFile,
   body: ByFilterBody,
 ): Promise<{ processed: number; succeeded: number }> {
-  const ids = await readableIds(deps.door, principal, grants.read, { table, file }, body.filter);
+  const ids = await readableIds(deps, principal, grants.read, { table, file }, body.filter);
   let tooMuch: string | null = null;
   const noted = (id: string, cause: unknown): never => {
     tooMuch = cause instanceof CascadeTooLarge ? id : tooMuch;
@@ -224,7 +224,7 @@ function changeThose(
 
 /** The first 500 by id that match and may be read; a rule that sees each record is asked about as many as a count would ask. */
 async function readableIds(
-  door: Door,
+  { door, caller }: { door: Door; caller: ReadCaller | undefined },
   principal: Principal,
   read: Grant,
   { table, file }: { table: Table; file: DatabaseFile },
@@ -235,7 +235,7 @@ async function readableIds(
   let { all } = filter;
   for (let seenCount = 0; ; ) {
     const matching = matchesOf(table.model, { all, any: filter.any }, read);
-    const found = await firstById(table, file, matching, BATCH_BY_FILTER_RECORDS_MAX);
+    const found = await firstById(table, file, matching, { limit: BATCH_BY_FILTER_RECORDS_MAX, caller });
     seenCount += found.length;
     if (seenCount > RULE_RECORDS_MAX) throw tooManyToAsk();
     const answers = await Promise.all(found.map((record) => door.coversRead(read, principal, table.model, record)));

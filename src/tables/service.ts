@@ -2,6 +2,7 @@ import type { Principal } from "../access/principal.ts";
 import type { TableAddress, TableDoor } from "../access/table-door.ts";
 import type { AppAccess, BatchResult, ListResult } from "../config/app-access.ts";
 import type { TableRecord } from "../config/types.ts";
+import type { ReadCaller } from "../db/index.ts";
 import type { Clock } from "../kernel/clock.ts";
 import { badField, notFound } from "../kernel/errors.ts";
 import type { Ids } from "../kernel/ids.ts";
@@ -30,9 +31,14 @@ type Body = () => MaybePromise<JsonObject>;
 
 interface TableReads {
   get(principal: Principal, address: TableAddress, id: string, query: Parameters): MaybePromise<TableRecord>;
-  list(principal: Principal, address: TableAddress, query: Parameters): MaybePromise<ListResult>;
-  count(principal: Principal, address: TableAddress, query: Parameters): MaybePromise<{ total: number }>;
-  search(principal: Principal, address: TableAddress, query: Parameters): MaybePromise<ListResult>;
+  list(principal: Principal, address: TableAddress, query: Parameters, caller?: ReadCaller): MaybePromise<ListResult>;
+  count(
+    principal: Principal,
+    address: TableAddress,
+    query: Parameters,
+    caller?: ReadCaller,
+  ): MaybePromise<{ total: number }>;
+  search(principal: Principal, address: TableAddress, query: Parameters, caller?: ReadCaller): MaybePromise<ListResult>;
 }
 
 interface TableWrites {
@@ -44,7 +50,8 @@ interface TableWrites {
     options: { conflictTarget: string },
   ): Promise<{ record: TableRecord; isNew: boolean }>;
   update(principal: Principal, address: TableAddress, id: string, body: Body): Promise<TableRecord>;
-  delete(principal: Principal, address: TableAddress, id: string): Promise<void>;
+  /** `checkForm` throws what is wrong with the request's form; asked where that is judged. */
+  delete(principal: Principal, address: TableAddress, id: string, checkForm?: () => void): Promise<void>;
 }
 
 interface TableBatches {
@@ -53,10 +60,14 @@ interface TableBatches {
     principal: Principal,
     address: TableAddress,
     body: Body,
+    caller?: ReadCaller,
   ): Promise<{ processed: number; succeeded: number }>;
 }
 
-/** What the table endpoints do. Every method throws `AppError`s in the order of decisions 3. Spec: Table endpoints. */
+/**
+ * What the table endpoints do. `caller`: on whose behalf long reads run, by default the server's. Every method throws
+ * `AppError`s in the order of decisions 3. Spec: Table endpoints.
+ */
 export interface TableService extends TableReads, TableWrites, TableBatches {
   readonly door: TableDoor;
 }
@@ -84,10 +95,12 @@ export function createTableService(deps: {
   return {
     get: (principal, address, id, query) =>
       from(principal, address, (source) => reads.get(principal, source, id, query)),
-    list: (principal, address, query) => from(principal, address, (source) => reads.list(principal, source, query)),
-    count: (principal, address, query) => from(principal, address, (source) => reads.count(principal, source, query)),
-    search: (principal, address, query) =>
-      from(principal, address, (source) => search.search(principal, source, query)),
+    list: (principal, address, query, caller) =>
+      from(principal, address, (source) => reads.list(principal, source, query, caller)),
+    count: (principal, address, query, caller) =>
+      from(principal, address, (source) => reads.count(principal, source, query, caller)),
+    search: (principal, address, query, caller) =>
+      from(principal, address, (source) => search.search(principal, source, query, caller)),
     ...createTableWrites({ sources, writes, mutations, steps }),
     ...createTableBatches({ sources, writes, mutations, steps, door }),
     door: createTableDoor({ sources, namespaces: deps.namespaces, door, instances }),
@@ -132,9 +145,10 @@ function createTableWrites({ sources, writes, mutations, steps }: WriteDeps): Ta
       return writes.run(file, principal, (context) => mutations.update(context, grants, table, id, patch));
     },
 
-    async delete(principal, address, id) {
+    async delete(principal, address, id, checkForm) {
       const { table, file } = await sources.forReading(principal, address);
       const grants = await writes.grants(principal, table.model, ["delete"]);
+      checkForm?.();
       if (file === null) return missing(principal, address, grants, id);
       const remove = () => writes.run(file, principal, (context) => mutations.delete(context, grants, table, id));
       try {
@@ -180,13 +194,13 @@ function createTableBatches({
       return writes.run(file, principal, (context) => runBatch(mutations, context, grants, table, parsed, options));
     },
 
-    async batchByFilter(principal, address, body) {
+    async batchByFilter(principal, address, body, caller) {
       const { table, file } = await sources.forReading(principal, address);
       await writes.grants(principal, table.model, ["update", "delete"], { either: true });
       const parsed = parseByFilter(table, await body());
       const grants = await writes.grants(principal, table.model, [parsed.action]);
       if (file === null) return { processed: 0, succeeded: 0 };
-      return runByFilter({ mutations, writes, steps, door }, principal, grants, table, file, parsed);
+      return runByFilter({ mutations, writes, steps, door, caller }, principal, grants, table, file, parsed);
     },
   };
 }

@@ -1,5 +1,5 @@
 import type { TableRecord } from "../config/types.ts";
-import { type DatabaseFile, quoteIdentifier, type Transaction } from "../db/index.ts";
+import { type DatabaseFile, quoteIdentifier, type ReadCaller, type Transaction } from "../db/index.ts";
 import type { JsonValue } from "../kernel/json.ts";
 import { chain, isPromise, type MaybePromise } from "../kernel/maybe-promise.ts";
 import { type Codec, createCodec, type Row } from "./codec.ts";
@@ -34,10 +34,12 @@ export interface TableStore {
   delete(queries: Queries, id: string): void;
   prepareList(query: ListQuery): PreparedList;
   /** `total` is null where it is not wanted. */
-  list(file: DatabaseFile, prepared: PreparedList): MaybePromise<{ records: TableRecord[]; total: number | null }>;
-  count(file: DatabaseFile, matches: Matches): MaybePromise<number>;
-  /** Rows of any statement about this table, off the main thread when the table is large. */
-  rows(file: DatabaseFile, statement: SqlCondition): Promise<unknown[][]> | unknown[][];
+  list(
+    file: DatabaseFile,
+    prepared: PreparedList,
+    caller?: ReadCaller,
+  ): MaybePromise<{ records: TableRecord[]; total: number | null }>;
+  count(file: DatabaseFile, matches: Matches, caller?: ReadCaller): MaybePromise<number>;
 }
 
 export function createTableStore(model: TableModel): TableStore {
@@ -49,19 +51,18 @@ export function createTableStore(model: TableModel): TableStore {
   const decode = (row: unknown): TableRecord | null =>
     row === null || row === undefined ? null : codec.fromRow(row as Row);
 
-  const rows: TableStore["rows"] = (file, statement) => {
+  const rows = (file: DatabaseFile, statement: SqlCondition, caller?: ReadCaller): MaybePromise<unknown[][]> => {
     if (file.rowCount(model.name) <= QUICK_SCAN_ROWS_MAX) {
       return file.query(statement.sql).values(...statement.params);
     }
-    return file.read(statement.sql, statement.params);
+    return file.read(statement.sql, statement.params, { caller });
   };
 
-  const countBy = (file: DatabaseFile, statement: SqlCondition | null): MaybePromise<number> =>
-    statement === null ? file.rowCount(model.name) : chain(rows(file, statement), firstNumber);
+  const countBy = (file: DatabaseFile, statement: SqlCondition | null, caller?: ReadCaller): MaybePromise<number> =>
+    statement === null ? file.rowCount(model.name) : chain(rows(file, statement, caller), firstNumber);
 
   return {
     codec,
-    rows,
     get: (queries, id) => decode(queries.query(byId).get(id)),
     getBy: (queries, column, value) =>
       decode(
@@ -88,7 +89,7 @@ export function createTableStore(model: TableModel): TableStore {
       queries.query(deleteSql).run(id);
     },
     prepareList: (query) => prepareList(model, query),
-    list(file, { page, total, ofFew, walk }) {
+    list(file, { page, total, ofFew, walk }, caller) {
       const isSmall = file.rowCount(model.name) <= QUICK_SCAN_ROWS_MAX;
       const isWalk = !isSmall && walk !== null && (walk.steps === null || isFew(file, walk.steps));
       const few = isSmall || ofFew === null || (isWalk && total === null) ? null : fewMatching(file, ofFew.count);
@@ -96,16 +97,16 @@ export function createTableStore(model: TableModel): TableStore {
       const records =
         isSmall || isWalk || few !== null
           ? codec.fromRows(file.query<Row>(sql).all(...params))
-          : file.read(sql, params).then((found) => found.map(codec.fromValues));
-      const counted = total === null ? null : (few ?? countBy(file, total.sql));
+          : file.read(sql, params, { caller }).then((found) => found.map(codec.fromValues));
+      const counted = total === null ? null : (few ?? countBy(file, total.sql, caller));
       if (!isPromise(records) && !isPromise(counted)) return { records, total: counted };
       // Asked together: on a large table the page and the count are two reads in two processes.
       return Promise.all([records, counted]).then(([found, number]) => ({ records: found, total: number }));
     },
-    count(file, matches) {
+    count(file, matches, caller) {
       const isSmall = file.rowCount(model.name) <= QUICK_SCAN_ROWS_MAX;
       const few = isSmall ? null : countOfFew(model, matches);
-      return (few === null ? null : fewMatching(file, few)) ?? countBy(file, countOf(model, matches));
+      return (few === null ? null : fewMatching(file, few)) ?? countBy(file, countOf(model, matches), caller);
     },
   };
 }

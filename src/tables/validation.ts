@@ -1,4 +1,5 @@
 import { Compile } from "typebox/schema";
+import { Settings } from "typebox/system";
 import type { TableRecord } from "../config/types.ts";
 import { badRequest, type FieldCode, type FieldProblem, type FieldProblems } from "../kernel/errors.ts";
 import { isIsoDateTime } from "../kernel/iso-datetime.ts";
@@ -9,6 +10,8 @@ export const ID_LENGTH_MAX = 256;
 /** Characters that a pattern is asked about: one that takes the square of the length answers within tens of milliseconds. */
 const PATTERN_TEXT_LENGTH_MAX = 10_000;
 const RESERVED_IDS = new Set(["count", "search", "batch", "batch-by-filter"]);
+/** Fields that an answer names; a record with more problems is refused all the same. */
+const PROBLEMS_MAX = 100;
 /** Names that mean something to JavaScript objects; nobody's data is called so. */
 const FORBIDDEN_FIELDS = ["__proto__", "constructor", "prototype"];
 export interface Validator {
@@ -21,6 +24,8 @@ export interface Validator {
 /** Compiled once per table from its schema. Decisions 2 (Field) and 4 (codes). */
 export function createValidator(model: TableModel): Validator {
   if (model.isSchemaless) return schemalessValidator(model);
+  // By default the compiled schema stops at 8 errors, which is fewer than the fields that a form may have wrong.
+  Settings.Set({ maxErrors: PROBLEMS_MAX });
   const own = model.columns.filter((column) => column.field !== null);
   const required = own.filter((column) => !column.isNullable).map((column) => column.name);
   const properties = Object.fromEntries(model.columns.map((column) => [column.name, propertySchema(column)]));
@@ -33,7 +38,12 @@ export function createValidator(model: TableModel): Validator {
 
   const check = (compiled: Compiled, record: TableRecord): FieldProblems | null => {
     const problems: FieldProblems = Object.create(null);
-    if (!compiled.Check(record)) collect(compiled.Errors(record)[1], record, problems);
+    if (!compiled.Check(record)) {
+      const known = setAsideUnknown(record, properties, problems);
+      collect(compiled.Errors(known)[1], known, problems);
+      // An error that no case here names must not let the record pass.
+      if (Object.keys(problems).length === 0) throw new Error(`${model.name} refused a record without a reason`);
+    }
     for (const { column, pattern } of textual) {
       if (problems[column.name] !== undefined) continue;
       const problem = textProblem(column, pattern, record[column.name]);
@@ -117,6 +127,23 @@ function matchesPattern(pattern: RegExp, value: string): boolean {
   return pattern.test(value);
 }
 
+/** The declared fields of `record`; the others become problems. */
+function setAsideUnknown(
+  record: TableRecord,
+  properties: Readonly<Record<string, unknown>>,
+  problems: FieldProblems,
+): TableRecord {
+  const known: TableRecord = {};
+  let unknown = 0;
+  for (const [name, value] of Object.entries(record)) {
+    if (Object.hasOwn(properties, name)) known[name] = value;
+    else if (unknown++ < PROBLEMS_MAX) {
+      problems[name] = { code: "unknown_field", message: `${name} is not a field of this table` };
+    }
+  }
+  return known;
+}
+
 interface SchemaError {
   keyword: string;
   instancePath: string;
@@ -132,13 +159,9 @@ function collect(errors: readonly SchemaError[], record: TableRecord, problems: 
       for (const name of params["requiredProperties"] as string[]) {
         problems[name] = { code: "required", message: `${name} is required` };
       }
-    } else if (error.keyword === "additionalProperties") {
-      for (const name of params["additionalProperties"] as string[]) {
-        problems[name] = { code: "unknown_field", message: `${name} is not a field of this table` };
-      }
     } else {
       const name = error.instancePath.slice(1).replaceAll("~1", "/").replaceAll("~0", "~");
-      if (name === "" || problems[name] !== undefined || error.keyword === "boolean") continue;
+      if (name === "" || problems[name] !== undefined) continue;
       problems[name] = fieldProblem(name, error.keyword, params, record[name] ?? null);
     }
   }

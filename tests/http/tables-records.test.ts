@@ -223,6 +223,22 @@ test("[TB25] PATCH changes what it names", async () => {
   expect((await platform.service.patch(`${P}/missing`, { title: "After" })).status).toBe(404);
 });
 
+test("[TB21] a record with very many unknown fields is refused like one with a single one, and only 100 are named", async () => {
+  for (const count of [1, 7, 8, 9, 100, 5_000]) {
+    const unknown = Object.fromEntries(Array.from({ length: count }, (_, index) => [`nope${index}`, index]));
+    for (const [body, id] of [
+      [{ id: `many${count}`, title: "Title", ...unknown }, undefined],
+      [unknown, "patch"],
+    ] as const) {
+      const { status, codes } = await problem(body, id);
+      expect(status).toBe(400);
+      expect(Object.keys(codes).length).toBe(Math.min(count, 100));
+      expect(new Set(Object.values(codes))).toEqual(new Set(["unknown_field"]));
+    }
+    expect((await platform.service.get(`${P}/many${count}`)).status).toBe(404);
+  }
+});
+
 test("[TB26] increments are atomic, and bounded", async () => {
   await insert("things", { id: "inc", title: "Inc", count: 10 });
   await Promise.all(

@@ -5,6 +5,7 @@ import { openSocket, type SignedIn, type TestPlatform, type TestSocket } from ".
 export const CONFIG = `{
   auth: { anonymous: true },
   rooms: {
+    aside: { access: { join: true } },
     game: {
       messageRate: 200,
       maxPlayers: 3,
