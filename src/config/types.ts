@@ -109,6 +109,8 @@ export interface TableConfig {
   schema?: { [field: string]: Field | false };
   fts?: readonly string[] | FullTextSearch;
   indexes?: readonly Index[];
+  /** Bytes of JSON of one record; 1 MiB by default, at most 10 MiB. */
+  maxRecordSize?: number;
   access?: TableAccess;
   hooks?: TableHooks;
   migrations?: readonly Migration[];

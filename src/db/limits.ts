@@ -48,6 +48,19 @@ export const READ_PART_BYTES = 256 * 1024;
 /** How long a query process waits for a lock: it holds up nobody. */
 export const QUERY_LOCK_TIMEOUT_MS = 5_000;
 
+/** Characters of indexed texts that one write indexes itself, in some milliseconds; the rest is noted and indexed beside the loop. */
+export const INDEXED_NOW_LENGTH_MAX = 16 * 1024;
+/** Records from which on a table's index is made anew beside the loop, where that is wanted. */
+export const REBUILD_NOW_ROWS_MAX = 500;
+/** How long one transaction of the indexing process goes on taking texts: the file's writes wait for it. */
+export const INDEX_SLICE_MS = 20;
+/** Between two of them, so that the writes that waited run. */
+export const INDEX_PAUSE_MS = 5;
+/** A slice takes one text at least, of up to 10 MiB; after this time its process is killed. */
+export const INDEX_TIMEOUT_MS = 60_000;
+/** After a slice that failed, indexing is tried again. */
+export const INDEX_RETRY_MS = 5_000;
+
 /** Instance files of one namespace that stay open, where there are descriptors enough. */
 export const OPEN_INSTANCES_MAX = 256;
 /** Files over that bound that may wait to be closed; beyond it a file is closed on the spot. */

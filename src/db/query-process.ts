@@ -1,6 +1,13 @@
 import type { DatabaseSync, SQLInputValue } from "node:sqlite";
 import type { createHighlighter } from "./highlight-process.ts";
-import type { PageBounds, ProcessLimits, ProcessRequest, ProcessResponse, QueryMessage } from "./query-protocol.ts";
+import type {
+  IndexMessage,
+  PageBounds,
+  ProcessLimits,
+  ProcessRequest,
+  ProcessResponse,
+  QueryMessage,
+} from "./query-protocol.ts";
 
 // The whole program of a query process. It is handed over as source text (see query-child.ts), so that the compiled
 // executable needs no file for it: nothing outside of a function exists where it runs, the other functions included.
@@ -40,6 +47,27 @@ export function createReaders(sqlite: typeof import("node:sqlite"), limits: Proc
       const connection = open(path, [], false);
       try {
         connection.exec("PRAGMA synchronous = NORMAL; PRAGMA wal_autocheckpoint = 0; PRAGMA wal_checkpoint(PASSIVE)");
+      } finally {
+        connection.close();
+      }
+    },
+    /** One transaction; its sync is the writer's next one. The same connection would see no schema that others change. */
+    indexTexts({ path, pending, sliceMs, walBytesLimit }: IndexMessage): boolean {
+      const connection = open(path, [], false);
+      try {
+        connection.exec(`PRAGMA synchronous = NORMAL; PRAGMA wal_autocheckpoint = 0;
+          PRAGMA journal_size_limit = ${walBytesLimit}; BEGIN IMMEDIATE`);
+        const first = connection.prepare(`SELECT "table", "id" FROM "${pending}" LIMIT 1`);
+        const done = connection.prepare(`DELETE FROM "${pending}" WHERE "table" = ? AND "id" = ?`);
+        const startedAt = performance.now();
+        let next = first.get();
+        while (next !== undefined) {
+          done.run(next["table"] as string, next["id"] as string);
+          next = first.get();
+          if (performance.now() - startedAt >= sliceMs) break;
+        }
+        connection.exec("COMMIT");
+        return next !== undefined;
       } finally {
         connection.close();
       }
@@ -132,9 +160,11 @@ export function serveQueries(
 
   function answer(message: ProcessRequest): ProcessResponse {
     if (message.op === "query") return query(message);
+    const rows: unknown[][] = [];
     if (message.op === "checkpoint") readers.checkpoint(message.path);
-    else readers.forget(message.path);
-    return { id: message.id, kind: "done", rows: [], bytes: 0, isCut: false };
+    else if (message.op === "forget") readers.forget(message.path);
+    else if (message.op === "index") rows.push([readers.indexTexts(message)]);
+    return { id: message.id, kind: "done", rows, bytes: 0, isCut: false };
   }
 
   self.on("message", (message: ProcessRequest) => {

@@ -55,11 +55,22 @@ export interface PageBounds {
 
 export interface FileMessage {
   id: number;
-  op: "checkpoint" | "forget";
+  op: "checkpoint" | "forget" | "ready";
   path: string;
 }
 
-export type ProcessRequest = QueryMessage | FileMessage;
+/** Has some texts indexed that wait for it; answers one row with one value, whether more wait. */
+export interface IndexMessage {
+  id: number;
+  op: "index";
+  path: string;
+  /** The table of what waits: deleting a row of it has SQLite index the record. */
+  pending: string;
+  sliceMs: number;
+  walBytesLimit: number;
+}
+
+export type ProcessRequest = QueryMessage | IndexMessage | FileMessage;
 
 export type ProcessResponse =
   /** Some of the rows; more follow. */

@@ -35,6 +35,11 @@ export type ChangeListener = (groups: readonly (readonly Change[])[]) => void;
 export interface Transaction {
   /** Prepared once per SQL text and kept, in a cache of bounded size per file. */
   query<R = Row>(sql: string): Statement<R>;
+  /**
+   * Before a record is written whose indexed texts have `length` characters: past what one write indexes itself they are
+   * noted, and indexed after the commit, beside the event loop.
+   */
+  indexText(table: string, id: string, length: number): void;
   /** Says that a record changed, for the row count and the change listener; forgotten when this write is undone. */
   change(change: Change): void;
   /** Runs `work` in a savepoint of its own: a throw undoes it, its changes too, and is thrown on. */

@@ -1,3 +1,7 @@
+/** Bytes of JSON of one record where its table says nothing else. Decisions 4 (Sizes). */
+export const RECORD_BYTES_MAX = 1024 * 1024;
+/** Characters of a field that is indexed for full-text search and has no `max` of its own. */
+export const INDEXED_TEXT_LENGTH_MAX = 100_000;
 /** Characters of a search query, and words in it. Decisions 4. */
 export const QUERY_LENGTH_MAX = 1_000;
 export const QUERY_WORDS_MAX = 32;

@@ -21,6 +21,7 @@ const QUICK_SCAN_ROWS_MAX = 5_000;
 
 /** Where statements run: a file for reads on the main thread, a transaction for those inside a write. */
 type Queries = Pick<Transaction, "query">;
+type Writes = Pick<Transaction, "query" | "indexText">;
 
 /** The only SQL about one table's records. */
 export interface TableStore {
@@ -29,8 +30,8 @@ export interface TableStore {
   /** By a unique column. */
   getBy(queries: Queries, column: Column, value: JsonValue): TableRecord | null;
   readonly referring: ReferringStore;
-  insert(queries: Queries, record: TableRecord): void;
-  update(queries: Queries, id: string, changes: TableRecord, next: TableRecord): void;
+  insert(tx: Writes, record: TableRecord): void;
+  update(tx: Writes, id: string, changes: TableRecord, next: TableRecord): void;
   delete(queries: Queries, id: string): void;
   prepareList(query: ListQuery): PreparedList;
   /** `total` is null where it is not wanted. */
@@ -50,6 +51,8 @@ export function createTableStore(model: TableModel): TableStore {
   const deleteSql = `DELETE FROM ${table} WHERE "id" = ?`;
   const decode = (row: unknown): TableRecord | null =>
     row === null || row === undefined ? null : codec.fromRow(row as Row);
+
+  const texts = model.fts?.fields ?? [];
 
   const rows = (file: DatabaseFile, statement: SqlCondition, caller?: ReadCaller): MaybePromise<unknown[][]> => {
     if (file.rowCount(model.name) <= QUICK_SCAN_ROWS_MAX) {
@@ -71,19 +74,22 @@ export function createTableStore(model: TableModel): TableStore {
           .get(codec.toValue(column, value)),
       ),
     referring: createReferringStore(model, codec),
-    insert(queries, record) {
-      queries.query(insertSql).run(...codec.toValues(record));
+    insert(tx, record) {
+      if (texts.length > 0) tx.indexText(model.name, String(record["id"]), lengthOf(texts, record));
+      tx.query(insertSql).run(...codec.toValues(record));
     },
-    update(queries, id, changes, next) {
+    update(tx, id, changes, next) {
       const changed = model.isSchemaless
         ? columns.filter((column) => column.name === DOCUMENT_COLUMN || Object.hasOwn(changes, column.name))
         : columns.filter((column) => Object.hasOwn(changes, column.name));
       if (changed.length === 0) return;
+      if (texts.some((field) => Object.hasOwn(changes, field))) tx.indexText(model.name, id, lengthOf(texts, next));
       const values = codec.toValues(next);
       const assignments = changed.map((column) => `${quoteIdentifier(column.name)} = ?`).join(", ");
-      queries
-        .query(`UPDATE ${table} SET ${assignments} WHERE "id" = ?`)
-        .run(...changed.map((column) => values[columns.indexOf(column)] ?? null), id);
+      tx.query(`UPDATE ${table} SET ${assignments} WHERE "id" = ?`).run(
+        ...changed.map((column) => values[columns.indexOf(column)] ?? null),
+        id,
+      );
     },
     delete(queries, id) {
       queries.query(deleteSql).run(id);
@@ -109,6 +115,16 @@ export function createTableStore(model: TableModel): TableStore {
       return (few === null ? null : fewMatching(file, few)) ?? countBy(file, countOf(model, matches), caller);
     },
   };
+}
+
+/** Characters that the full-text index takes in. */
+function lengthOf(fields: readonly string[], record: TableRecord): number {
+  let length = 0;
+  for (const field of fields) {
+    const text = record[field];
+    if (typeof text === "string") length += text.length;
+  }
+  return length;
 }
 
 const firstNumber = (found: unknown[][]): number => Number(found[0]?.[0] ?? 0);
