@@ -28,7 +28,10 @@ const userId = () =>
     .notNull()
     .references(() => users.id, { onDelete: "cascade" });
 
-/** `generation` is that of the refresh token that counts; `rotations` when the last ones were replaced, newest first. */
+/**
+ * `generation` is that of the refresh token that counts; `rotations` when the last ones were replaced, newest first.
+ * `provedAt`: when the user last signed in or confirmed the password. `tokenVersion`: that of the access tokens that count.
+ */
 export const sessions = sqliteTable(
   "sessions",
   {
@@ -41,6 +44,8 @@ export const sessions = sqliteTable(
     userAgent: text(),
     generation: integer().notNull().default(0),
     rotations: text({ mode: "json" }).notNull().default([]),
+    provedAt: integer().notNull().default(0),
+    tokenVersion: integer().notNull().default(0),
   },
   (table) => [
     index("sessions_userId").on(table.userId, table.createdAt),
@@ -63,6 +68,17 @@ export const oneTimeSecrets = sqliteTable(
     index("one_time_secrets_expiresAt").on(table.expiresAt),
     index("one_time_secrets_userId").on(table.userId, table.purpose),
   ],
+);
+
+/** Wrong six-digit codes of the last day, by what they are for and whose they are. */
+export const codeFailures = sqliteTable(
+  "code_failures",
+  {
+    key: text().primaryKey().notNull(),
+    failures: integer().notNull(),
+    endsAt: integer().notNull(),
+  },
+  (table) => [index("code_failures_endsAt").on(table.endsAt)],
 );
 
 /** `secret` is encrypted; `usedSteps` are the time steps whose codes have been used of late. */

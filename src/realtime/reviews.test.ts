@@ -16,7 +16,7 @@ const noEvents = { opened() {}, received() {}, closed() {}, failed() {} };
 function watch(reviews: Reviews, feed: Feed, userId: string): void {
   const rate = new MessageRate(1, 0);
   const connection = new Connection({ id: userId, address: "", defaultChannel: null, rate, events: noEvents });
-  const auth = { id: userId, email: null, role: "user", isAnonymous: false, custom: {} };
+  const auth = { id: userId, email: null, emailVerified: false, role: "user", isAnonymous: false, custom: {} };
   connection.principal = { kind: "user", sessionId: userId, auth };
   const channel = { kind: "table", name: "realtime:shared:t", address, docId: null };
   // The part of a subscription that is looked at.

@@ -1,6 +1,7 @@
 import type { Account, AccountChanges, NewAccount } from "../../access/accounts.ts";
 import type { Millis } from "../../kernel/clock.ts";
 import type { JsonObject } from "../../kernel/json.ts";
+import { deletePasskeysOfUser } from "./passkeys.ts";
 import type { Sql } from "./sql.ts";
 
 interface UserRow {
@@ -140,5 +141,5 @@ export function deleteUser(sql: Sql, id: string): boolean {
 export function clearUnprovenCredentials(sql: Sql, id: string): void {
   sql.query("UPDATE users SET passwordHash = NULL WHERE id = ?").run(id);
   sql.query("DELETE FROM identities WHERE userId = ?").run(id);
-  sql.query("DELETE FROM passkeys WHERE userId = ?").run(id);
+  deletePasskeysOfUser(sql, id);
 }
