@@ -6,6 +6,7 @@ import { operation } from "../http/operation.ts";
 import { OK } from "../http/reply.ts";
 import type { SocketServer } from "../http/sockets.ts";
 import { badField, tooLarge } from "../kernel/errors.ts";
+import { Fields } from "../kernel/fields.ts";
 import { type Broadcasts, checkBroadcast } from "./broadcasts.ts";
 import type { Connection } from "./connection.ts";
 import type { Connections } from "./connections.ts";
@@ -41,7 +42,9 @@ export function createRealtimeRoutes(
   const broadcastRoute = http.route(
     async ({ principal, jsonObject }) => {
       requireServiceKey(principal, ["realtime", "*", "*", "broadcast"]);
-      const { channel, event, payload } = await jsonObject();
+      const fields = new Fields(await jsonObject());
+      const [channel, event, payload] = ["channel", "event", "payload"].map((name) => fields.value(name));
+      fields.finish();
       const broadcast = checkBroadcast(channel, event, payload);
       if (Buffer.byteLength(JSON.stringify(broadcast.payload)) > MESSAGE_MAX_BYTES) {
         throw tooLarge(`payload must be at most ${MESSAGE_MAX_BYTES} bytes`);
