@@ -2,26 +2,30 @@
 import { blob, index, integer, primaryKey, sqliteTable, text, unique } from "drizzle-orm/sqlite-core";
 
 /** Accounts. `seq` is the order of creation and the cursor of lists; times are milliseconds since 1970. */
-export const users = sqliteTable("users", {
-  seq: integer().primaryKey({ autoIncrement: true }),
-  id: text().notNull().unique(),
-  email: text().unique(),
-  emailVerified: integer({ mode: "boolean" }).notNull().default(false),
-  emailVisibility: text({ enum: ["public", "private"] })
-    .notNull()
-    .default("private"),
-  passwordHash: text(),
-  displayName: text(),
-  avatarUrl: text(),
-  role: text().notNull().default("user"),
-  isAnonymous: integer({ mode: "boolean" }).notNull().default(false),
-  disabled: integer({ mode: "boolean" }).notNull().default(false),
-  metadata: text({ mode: "json" }).notNull().default({}),
-  appMetadata: text({ mode: "json" }).notNull().default({}),
-  customClaims: text({ mode: "json" }).notNull().default({}),
-  createdAt: integer().notNull(),
-  updatedAt: integer().notNull(),
-});
+export const users = sqliteTable(
+  "users",
+  {
+    seq: integer().primaryKey({ autoIncrement: true }),
+    id: text().notNull().unique(),
+    email: text().unique(),
+    emailVerified: integer({ mode: "boolean" }).notNull().default(false),
+    emailVisibility: text({ enum: ["public", "private"] })
+      .notNull()
+      .default("private"),
+    passwordHash: text(),
+    displayName: text(),
+    avatarUrl: text(),
+    role: text().notNull().default("user"),
+    isAnonymous: integer({ mode: "boolean" }).notNull().default(false),
+    disabled: integer({ mode: "boolean" }).notNull().default(false),
+    metadata: text({ mode: "json" }).notNull().default({}),
+    appMetadata: text({ mode: "json" }).notNull().default({}),
+    customClaims: text({ mode: "json" }).notNull().default({}),
+    createdAt: integer().notNull(),
+    updatedAt: integer().notNull(),
+  },
+  (table) => [index("users_displayName").on(table.displayName, table.seq)],
+);
 
 const userId = () =>
   text()

@@ -55,6 +55,9 @@ export const CLEANUP_PAUSE_MS = 50;
 /** Rows that one clean-up transaction removes. */
 export const CLEANUP_CHUNK_ROWS = 1_000;
 
+/** Users that one page of a search by name looks at: of these, some may have been found by their email before. */
+export const SEARCH_LOOKED_AT_MAX = 2_000;
+
 /** How long a sign-in, or a password that was confirmed, lets a session add and remove ways of signing in. */
 export const RECENT_PROOF_MS = 10 * MINUTE_MS;
 

@@ -53,14 +53,6 @@ export function userByEmail(sql: Sql, email: string): SecretAccount | null {
   return row === null ? null : toAccount(row);
 }
 
-export function listUsers(sql: Sql, page: { after: number; limit: number }): Account[] {
-  const rows = sql.query<UserRow>("SELECT * FROM users WHERE seq > ? ORDER BY seq LIMIT ?").all(page.after, page.limit);
-  return rows.map((row) => {
-    const { passwordHash: _, ...account } = toAccount(row);
-    return account;
-  });
-}
-
 export type UserInsert = Omit<NewAccount, "id" | "email" | "password"> & {
   id: string;
   email: string | null;
