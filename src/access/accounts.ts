@@ -25,10 +25,13 @@ export interface Account {
 }
 
 /** What lists hold of a user. */
-export type AccountEntry = Pick<
-  Account,
-  "seq" | "id" | "email" | "displayName" | "role" | "emailVerified" | "isAnonymous" | "disabled" | "createdAt"
->;
+export interface AccountEntry
+  extends Pick<
+    Account,
+    "seq" | "id" | "email" | "displayName" | "role" | "emailVerified" | "isAnonymous" | "disabled"
+  > {
+  createdAt: Millis;
+}
 
 /** Where a search goes on: behind this user. First come those whose email begins so, by email, then the others, by name. */
 export interface AccountSearchPlace {

@@ -3,6 +3,7 @@ import { requireServiceKey } from "../access/service-key-right.ts";
 import type { Http, RequestContext } from "../http/http.ts";
 import type { RateLimiter } from "../http/rate-limit.ts";
 import { JsonText } from "../http/reply.ts";
+import { clientNetwork } from "../kernel/client-network.ts";
 import { TRACK_BODY_MAX_BYTES } from "./limits.ts";
 import { DESCRIPTIONS } from "./operations.ts";
 import type { AnalyticsService } from "./service.ts";
@@ -26,12 +27,12 @@ export function createAnalyticsRoutes(
         async ({ principal, address, jsonObject }) => {
           if (principal.kind === "serviceKey") {
             // The one limit that binds service keys too; everybody else was counted before. Decisions 13.
-            trackLimit.hit(address());
+            trackLimit.hit(clientNetwork(address()));
             requireServiceKey(principal, ["analytics", "*", "*", "write"]);
           }
           return { ok: true, count: await service.track(await jsonObject(), principal) };
         },
-        { limit: (address) => trackLimit.hit(address), bodyMaxBytes: TRACK_BODY_MAX_BYTES },
+        { limit: (network) => trackLimit.hit(network), bodyMaxBytes: TRACK_BODY_MAX_BYTES },
       ),
       DESCRIPTIONS.track,
     )

@@ -1,4 +1,5 @@
 import type { Account } from "../access/accounts.ts";
+import { clientNetwork } from "../kernel/client-network.ts";
 import { SECOND_MS } from "../kernel/duration.ts";
 import { type AppError, conflict, unauthorized } from "../kernel/errors.ts";
 import { type AccountWrite, accountDisabled } from "./account-file.ts";
@@ -126,7 +127,10 @@ export function createSignIns(deps: AuthDeps): SignIns {
       const { requests, window } = deps.signInLimit;
       return [
         { key: `email:${email}`, limit: deps.signInLimit },
-        { key: `address:${client.address}`, limit: { requests: SIGN_IN_ADDRESS_FACTOR * requests, window } },
+        {
+          key: `address:${clientNetwork(client.address)}`,
+          limit: { requests: SIGN_IN_ADDRESS_FACTOR * requests, window },
+        },
       ];
     },
   };

@@ -24,6 +24,8 @@ export interface BackupsArea {
 export interface BackupsAreaDeps {
   /** Without one there are no scheduled backups. */
   config: BackupsConfig | undefined;
+  /** true: none are made, as they would take the place of the server's own. */
+  isDrill: boolean;
   dataDirectory: string;
   clock: Clock;
   logger: Logger;
@@ -35,7 +37,7 @@ export interface BackupsAreaDeps {
 export function createBackupsArea(deps: BackupsAreaDeps): BackupsArea {
   const { config, clock, logger } = deps;
   const load: BackupsLoad = { backupsMade: 0, backupsFailed: 0, lastBackupAt: 0, lastBackupBytes: 0 };
-  if (config === undefined) return { load, async stop() {} };
+  if (config === undefined || deps.isDrill) return { load, async stop() {} };
   const run = deps.run ?? createJobProcess(clock);
   const job = jobOf(config, deps.dataDirectory);
   const stopping = new AbortController();

@@ -32,8 +32,11 @@ interface Entry {
 }
 
 /** An area at START, and what it logs. */
-function schedule(to: BackupsConfig["to"], options: { schedule?: string; keep?: number; run?: RunBackupJob } = {}) {
-  const { schedule: expression = "0 * * * *", keep = 2, run } = options;
+function schedule(
+  to: BackupsConfig["to"],
+  options: { schedule?: string; keep?: number; isDrill?: boolean; run?: RunBackupJob } = {},
+) {
+  const { schedule: expression = "0 * * * *", keep = 2, isDrill = false, run } = options;
   const clock: TestClock = testClock(START);
   const log: Entry[] = [];
   const at =
@@ -42,7 +45,14 @@ function schedule(to: BackupsConfig["to"], options: { schedule?: string; keep?: 
       void log.push({ level, message, facts });
   const logger: Logger = { info: at("info"), warn: at("warn"), error: at("error") };
   const config = { schedule: expression, keep, to };
-  const area = createBackupsArea({ config, dataDirectory, clock, logger, ...(run === undefined ? {} : { run }) });
+  const area = createBackupsArea({
+    config,
+    isDrill,
+    dataDirectory,
+    clock,
+    logger,
+    ...(run === undefined ? {} : { run }),
+  });
   areas.push(area);
   return { area, clock, log };
 }
@@ -59,6 +69,17 @@ const RESULT: BackupResult = {
   ...{ name: "platform-x", fileCount: 1, contentBytes: 1, sizeBytes: 7, deleted: [], rotationProblem: null },
 };
 const old = (day: number) => `platform-2001-01-0${day}T02-00-00Z.tar.zst`;
+
+test("[BK100] a drill makes no backups", async () => {
+  const jobs: BackupJob[] = [];
+  const run: RunBackupJob = async (job) => {
+    jobs.push(job);
+    return RESULT;
+  };
+  const { clock } = schedule({ folder: temporaryDirectory() }, { isDrill: true, run });
+  await clock.advanceAsync(3 * 60 * 60 * 1000);
+  expect([jobs, clock.waiting]).toEqual([[], 0]);
+});
 
 test("[BK20] one at each time of the schedule, in UTC, and also after more than a timer can hold", async () => {
   const jobs: BackupJob[] = [];

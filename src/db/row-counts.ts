@@ -18,6 +18,11 @@ export function countRows(sqlite: Database, tables: readonly string[], quote: (n
   }
 }
 
+/** For migrations, after `countRows`: of tables that have been dropped. */
+export function forgetCounts(sqlite: Database, tables: readonly string[]): void {
+  for (const table of tables) sqlite.run(`DELETE FROM "_platform_counts" WHERE "name" = ?`, [table]);
+}
+
 /** The rows of each table as of the last commit, kept in the file by the transactions that change them. */
 export class RowCounts {
   readonly #sqlite: Database;

@@ -1,6 +1,8 @@
-import { ANONYMOUS, type Principal } from "../access/principal.ts";
+import { ANONYMOUS, callerNameOf, type Principal } from "../access/principal.ts";
 import { type Principals, SERVICE_KEY_HEADER } from "../access/principals.ts";
 import { InvalidServiceKey } from "../access/service-keys.ts";
+import type { ReadCaller } from "../db/index.ts";
+import { clientNetwork } from "../kernel/client-network.ts";
 import { AppError, badRequest, type ErrorBody, insufficientStorage, isDiskFull } from "../kernel/errors.ts";
 import type { JsonObject, JsonValue } from "../kernel/json.ts";
 import type { Logger } from "../kernel/logger.ts";
@@ -12,8 +14,8 @@ import { JsonText, Reply } from "./reply.ts";
 import { NOSNIFF, SHOWN_HEADERS } from "./security-headers.ts";
 import { createUnfinishedBodies } from "./unfinished-bodies.ts";
 
-/** What a handler knows of its request. */
-export interface RequestContext {
+/** What a handler knows of its request. As a `ReadCaller` it says whose long reads are meant, and when nobody waits for them. */
+export interface RequestContext extends ReadCaller {
   readonly request: Request;
   readonly params: Readonly<Record<string, string>>;
   readonly principal: Principal;
@@ -42,8 +44,8 @@ type Handler = (context: RequestContext) => MaybePromise<unknown>;
 export interface RouteOptions {
   /** The status for a service key that does not match; 401, but 403 for realtime's broadcast. Spec: Errors. */
   invalidKeyStatus?: 401 | 403;
-  /** Counts one hit of the client's address, before credentials are looked at. */
-  limit?: (address: string) => void;
+  /** Counts one hit of the client's network (`clientNetwork`), before credentials are looked at. */
+  limit?: (network: string) => void;
   /** Bytes of a JSON body, where it is small by its nature; never more than `server.maxBodySize`. */
   bodyMaxBytes?: number;
   /** true: credentials are not looked at at all (health, signed URLs that ask by themselves). */
@@ -123,7 +125,7 @@ export function createHttp(deps: HttpDeps): Http {
     const bodyRules = (query: Query, sender: () => string | null): BodyRules => ({ query, maxBytes, bodies, sender });
     const limitAddress = (address: () => string): void => {
       deps.globalLimit(address);
-      options.limit?.(address());
+      options.limit?.(clientNetwork(address()));
     };
 
     return ({ request, params, route: pattern }) => {
@@ -147,19 +149,19 @@ export function createHttp(deps: HttpDeps): Http {
       };
       const run = (identified: Principal): MaybePromise<unknown> => {
         principal = identified;
-        const query = queryOnce(request, pattern, declared);
-        const sender = () => (identified.kind === "serviceKey" ? null : address());
-        return handler({
-          request,
-          params: params ?? {},
-          principal,
-          requestId,
-          address,
-          holdOpen: () => hold(true),
-          query,
-          json: () => readJson(request, bodyRules(query(), sender)),
-          jsonObject: () => readJsonObject(request, bodyRules(query(), sender)),
-        });
+        return handler(
+          contextOf({
+            request,
+            original: originals.get(request) ?? request,
+            params: params ?? {},
+            principal,
+            requestId,
+            address,
+            holdOpen: () => hold(true),
+            query: queryOnce(request, pattern, declared),
+            bodyRules,
+          }),
+        );
       };
       try {
         if (params !== undefined) checkEncoding(params);
@@ -185,6 +187,36 @@ export function createHttp(deps: HttpDeps): Http {
     inPlaceOf(original, copy) {
       originals.set(copy, original);
       return copy;
+    },
+  };
+}
+
+interface Known
+  extends Pick<RequestContext, "request" | "params" | "principal" | "requestId" | "address" | "holdOpen" | "query"> {
+  /** The request whose connection it is: see `inPlaceOf`. */
+  original: Request;
+  bodyRules: (query: Query, sender: () => string | null) => BodyRules;
+}
+
+function contextOf(known: Known): RequestContext {
+  const { request, original, principal, address, query, bodyRules } = known;
+  const sender = () => (principal.kind === "serviceKey" ? null : clientNetwork(address()));
+  return {
+    request,
+    params: known.params,
+    principal,
+    requestId: known.requestId,
+    address,
+    holdOpen: known.holdOpen,
+    query,
+    json: () => readJson(request, bodyRules(query(), sender)),
+    jsonObject: () => readJsonObject(request, bodyRules(query(), sender)),
+    get callerName() {
+      return callerNameOf(principal, address);
+    },
+    // Asked for by long reads alone: Bun makes the signal when it is first looked at.
+    get signal() {
+      return original.signal;
     },
   };
 }

@@ -1,5 +1,5 @@
 import type { Player } from "../config/room-types.ts";
-import type { Socket, SocketHandler } from "../http/sockets.ts";
+import type { Socket, SocketHandler, SocketServer } from "../http/sockets.ts";
 import type { Clock } from "../kernel/clock.ts";
 import { AppError } from "../kernel/errors.ts";
 import { describeFault, isJsonObject, type JsonObject, type JsonValue, jsonFault } from "../kernel/json.ts";
@@ -19,6 +19,7 @@ interface RoomSocketDeps {
   id: string;
   service: RoomsService;
   connections: Connections;
+  sockets: Pick<SocketServer, "waitingBytes" | "drop">;
   clock: Clock;
   logger: Logger;
 }
@@ -147,7 +148,7 @@ export class RoomSocket implements SocketHandler, RoomConnection {
     if (this.#held !== null) {
       this.#heldChars += text.length;
       if (this.#heldChars > backlogMaxBytes) {
-        this.end(CLOSE_TRY_LATER, "Too slow");
+        this.tooSlow();
         return;
       }
       this.#held.push(text);
@@ -156,7 +157,11 @@ export class RoomSocket implements SocketHandler, RoomConnection {
     // -1: it waits for the client to read; 0: it was dropped, and what follows would not fit what the client knows.
     const sent = this.#socket.send(text);
     if (sent > 0) return;
-    if (sent === 0 || this.#socket.getBufferedAmount() > backlogMaxBytes) this.end(CLOSE_TRY_LATER, "Too slow");
+    if (sent === 0 || this.#deps.sockets.waitingBytes(this.#socket) > backlogMaxBytes) this.tooSlow();
+  }
+
+  tooSlow(): void {
+    this.end(CLOSE_TRY_LATER, "Too slow");
   }
 
   hold(): void {
@@ -181,7 +186,9 @@ export class RoomSocket implements SocketHandler, RoomConnection {
     if (text !== undefined) this.send(text);
     if (this.#stage.kind === "pending") this.#stage.cancelTimeout();
     this.closeCode = code;
-    this.#socket?.close(code, reason);
+    if (this.#socket === null) return;
+    if (code === CLOSE_TRY_LATER) this.#deps.sockets.drop(this.#socket);
+    else this.#socket.close(code, reason);
   }
 
   // For the connections

@@ -14,7 +14,11 @@ const STORES: [string, () => FileStore][] = [
   ["an S3-compatible store", () => createS3Files({ ...backend, prefix: `${crypto.randomUUID()}/` })],
 ];
 
-const idsOf = async (files: FileStore): Promise<string[]> => (await Array.fromAsync(files.ids())).flat().sort();
+const idsOf = async (files: FileStore): Promise<string[]> =>
+  (await Array.fromAsync(files.ids()))
+    .flat()
+    .map(({ fileId }) => fileId)
+    .sort();
 const textOf = (body: Blob | ReadableStream<Uint8Array>) => new Response(body).text();
 
 async function store(files: FileStore, content: Uint8Array[]): Promise<string> {

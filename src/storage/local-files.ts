@@ -72,7 +72,8 @@ export function createLocalFiles(directory: string): FileStore {
     async *ids() {
       for (const name of await readdir(directory)) {
         // One fan-out directory at a time bounds what is held.
-        if (name === "incoming" || name.length === 2) yield await readdir(join(directory, name));
+        if (name !== "incoming" && name.length !== 2) continue;
+        yield (await readdir(join(directory, name))).map((fileId) => ({ fileId, writtenAt: null }));
       }
     },
     async close() {

@@ -1,7 +1,7 @@
 import type { Principal } from "../access/principal.ts";
 import type { ListResult } from "../config/app-access.ts";
 import type { TableRecord } from "../config/types.ts";
-import type { DatabaseFile } from "../db/index.ts";
+import type { DatabaseFile, ReadCaller } from "../db/index.ts";
 import { type AppError, badRequest, forbidden, notFound, unauthorized } from "../kernel/errors.ts";
 import { chain, isPromise, type MaybePromise } from "../kernel/maybe-promise.ts";
 import { type Door, denied, type Grant } from "./access.ts";
@@ -29,8 +29,9 @@ export interface Source {
 
 export interface Reads {
   get(principal: Principal, source: Source, id: string, query: Parameters): MaybePromise<TableRecord>;
-  list(principal: Principal, source: Source, query: Parameters): MaybePromise<ListResult>;
-  count(principal: Principal, source: Source, query: Parameters): MaybePromise<{ total: number }>;
+  /** `caller`: on whose behalf long reads run, by default the server's. */
+  list(principal: Principal, source: Source, query: Parameters, caller?: ReadCaller): MaybePromise<ListResult>;
+  count(principal: Principal, source: Source, query: Parameters, caller?: ReadCaller): MaybePromise<{ total: number }>;
   /** The read grant, for reads made elsewhere. Errors: 401, 403. */
   grant(principal: Principal, source: Source): MaybePromise<Grant>;
   /** Errors: 403 when the rule denies one of the records. Decisions 3. */
@@ -90,10 +91,10 @@ export function createReads(deps: { door: Door }): Reads {
       });
     });
 
-  const list: Reads["list"] = (principal, source, query) =>
+  const list: Reads["list"] = (principal, source, query, caller) =>
     chain(grant(principal, source), (granted) => {
       const request = source.table.listRequest(query);
-      return chain(find(source, request, granted), ({ records, total }) => {
+      return chain(find(source, request, granted, caller), ({ records, total }) => {
         // One record more than asked for tells whether there are more, where no total does.
         const hasMore = total === null ? records.length > request.limit : total > records.length;
         if (records.length > request.limit) records.length = request.limit;
@@ -106,23 +107,23 @@ export function createReads(deps: { door: Door }): Reads {
 
   /** Statements of requests that no rule narrows: the same for everybody. */
   const prepared = new WeakMap<ListRequest, PreparedList>();
-  const find = (source: Source, request: ListRequest, granted: Grant) => {
+  const find = (source: Source, request: ListRequest, granted: Grant, caller: ReadCaller | undefined) => {
     const { table, file } = source;
     if (file === null) return { records: [], total: isTotalWanted(request, granted) ? 0 : null };
-    if (granted.kind !== "all") return table.store.list(file, prepare(table, request, granted));
+    if (granted.kind !== "all") return table.store.list(file, prepare(table, request, granted), caller);
     const known = prepared.get(request) ?? prepare(table, request, granted);
     prepared.set(request, known);
-    return table.store.list(file, known);
+    return table.store.list(file, known, caller);
   };
 
-  const count: Reads["count"] = (principal, source, query) =>
+  const count: Reads["count"] = (principal, source, query, caller) =>
     chain(grant(principal, source), async (granted) => {
       const { table, file } = source;
       const filter = parseFilters(table.model, query);
       if (file === null) return { total: 0 };
       const matches = matchesOf(table.model, filter, granted);
-      if (granted.kind !== "record") return { total: await table.store.count(file, matches) };
-      const records = await firstById(table, file, matches, RULE_RECORDS_MAX + 1);
+      if (granted.kind !== "record") return { total: await table.store.count(file, matches, caller) };
+      const records = await firstById(table, file, matches, { limit: RULE_RECORDS_MAX + 1, caller });
       if (records.length > RULE_RECORDS_MAX) throw tooManyToAsk();
       await allReadable(principal, source, granted, records);
       return { total: records.length };
@@ -149,11 +150,11 @@ export async function firstById(
   { model, store }: Table,
   file: DatabaseFile,
   matches: Matches,
-  limit: number,
+  { limit, caller }: { limit: number; caller: ReadCaller | undefined },
 ): Promise<TableRecord[]> {
   const order = { sort: parseSort(model, null), reverse: false };
   const page = { ...order, behind: null, limit, offset: 0, walk: null, isTotalWanted: false };
-  return (await store.list(file, store.prepareList({ matches, ...page }))).records;
+  return (await store.list(file, store.prepareList({ matches, ...page }), caller)).records;
 }
 
 function prepare({ model, store }: Table, request: ListRequest, grant: Grant): PreparedList {

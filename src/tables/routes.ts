@@ -29,17 +29,26 @@ function mount(http: Http, service: TableService, family: "static" | "dynamic", 
   return new Elysia({ prefix: path })
     .get(
       "/",
-      http.route(({ principal, params, query }) => service.list(principal, addressOf(params), query())),
+      http.route((context) => {
+        const { principal, params, query } = context;
+        return service.list(principal, addressOf(params), query(), context);
+      }),
       describe.list,
     )
     .get(
       "/count",
-      http.route(({ principal, params, query }) => service.count(principal, addressOf(params), query())),
+      http.route((context) => {
+        const { principal, params, query } = context;
+        return service.count(principal, addressOf(params), query(), context);
+      }),
       describe.count,
     )
     .get(
       "/search",
-      http.route(({ principal, params, query }) => service.search(principal, addressOf(params), query())),
+      http.route((context) => {
+        const { principal, params, query } = context;
+        return service.search(principal, addressOf(params), query(), context);
+      }),
       describe.search,
     )
     .get(
@@ -83,9 +92,10 @@ function mount(http: Http, service: TableService, family: "static" | "dynamic", 
     )
     .post(
       "/batch-by-filter",
-      http.route(({ principal, params, jsonObject }) =>
-        service.batchByFilter(principal, addressOf(params), jsonObject),
-      ),
+      http.route((context) => {
+        const { principal, params, jsonObject } = context;
+        return service.batchByFilter(principal, addressOf(params), jsonObject, context);
+      }),
       describe.batchByFilter,
     );
 }

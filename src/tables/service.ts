@@ -2,6 +2,7 @@ import type { Principal } from "../access/principal.ts";
 import type { TableAddress, TableDoor } from "../access/table-door.ts";
 import type { AppAccess, BatchResult, ListResult } from "../config/app-access.ts";
 import type { TableRecord } from "../config/types.ts";
+import type { ReadCaller } from "../db/index.ts";
 import type { Clock } from "../kernel/clock.ts";
 import { badField, notFound } from "../kernel/errors.ts";
 import type { Ids } from "../kernel/ids.ts";
@@ -10,6 +11,8 @@ import type { Logger } from "../kernel/logger.ts";
 import { chain, type MaybePromise } from "../kernel/maybe-promise.ts";
 import { createDoor, denied } from "./access.ts";
 import { type BatchBody, parseBatch, parseByFilter, runBatch, runByFilter } from "./batch.ts";
+import { CascadeTooLarge } from "./cascade-cost.ts";
+import { type CascadeSteps, createCascadeSteps, mayDeleteInSteps } from "./cascade-steps.ts";
 import { parsePatch } from "./changes.ts";
 import { createInstanceDoor } from "./instance-access.ts";
 import type { Parameters } from "./list-query.ts";
@@ -28,9 +31,14 @@ type Body = () => MaybePromise<JsonObject>;
 
 interface TableReads {
   get(principal: Principal, address: TableAddress, id: string, query: Parameters): MaybePromise<TableRecord>;
-  list(principal: Principal, address: TableAddress, query: Parameters): MaybePromise<ListResult>;
-  count(principal: Principal, address: TableAddress, query: Parameters): MaybePromise<{ total: number }>;
-  search(principal: Principal, address: TableAddress, query: Parameters): MaybePromise<ListResult>;
+  list(principal: Principal, address: TableAddress, query: Parameters, caller?: ReadCaller): MaybePromise<ListResult>;
+  count(
+    principal: Principal,
+    address: TableAddress,
+    query: Parameters,
+    caller?: ReadCaller,
+  ): MaybePromise<{ total: number }>;
+  search(principal: Principal, address: TableAddress, query: Parameters, caller?: ReadCaller): MaybePromise<ListResult>;
 }
 
 interface TableWrites {
@@ -52,10 +60,14 @@ interface TableBatches {
     principal: Principal,
     address: TableAddress,
     body: Body,
+    caller?: ReadCaller,
   ): Promise<{ processed: number; succeeded: number }>;
 }
 
-/** What the table endpoints do. Every method throws `AppError`s in the order of decisions 3. Spec: Table endpoints. */
+/**
+ * What the table endpoints do. `caller`: on whose behalf long reads run, by default the server's. Every method throws
+ * `AppError`s in the order of decisions 3. Spec: Table endpoints.
+ */
 export interface TableService extends TableReads, TableWrites, TableBatches {
   readonly door: TableDoor;
 }
@@ -73,7 +85,8 @@ export function createTableService(deps: {
   const writes = createWrites({ ...deps, door });
   const tableOf = (model: TableModel): Table =>
     sources.find({ namespace: model.namespace, instanceId: null, table: model.name }, { anyInstance: true }).table;
-  const mutations = createMutations({ door, writes: createRecordWrites({ app: deps.app, door, tableOf }) });
+  const mutations = createMutations({ door, writes: createRecordWrites({ ...deps, door, tableOf }) });
+  const steps = createCascadeSteps({ writes, tableOf });
 
   const reads = createReads({ door });
   const search = createSearch({ reads });
@@ -82,12 +95,14 @@ export function createTableService(deps: {
   return {
     get: (principal, address, id, query) =>
       from(principal, address, (source) => reads.get(principal, source, id, query)),
-    list: (principal, address, query) => from(principal, address, (source) => reads.list(principal, source, query)),
-    count: (principal, address, query) => from(principal, address, (source) => reads.count(principal, source, query)),
-    search: (principal, address, query) =>
-      from(principal, address, (source) => search.search(principal, source, query)),
-    ...createTableWrites({ sources, writes, mutations }),
-    ...createTableBatches({ sources, writes, mutations, door }),
+    list: (principal, address, query, caller) =>
+      from(principal, address, (source) => reads.list(principal, source, query, caller)),
+    count: (principal, address, query, caller) =>
+      from(principal, address, (source) => reads.count(principal, source, query, caller)),
+    search: (principal, address, query, caller) =>
+      from(principal, address, (source) => search.search(principal, source, query, caller)),
+    ...createTableWrites({ sources, writes, mutations, steps }),
+    ...createTableBatches({ sources, writes, mutations, steps, door }),
     door: createTableDoor({ sources, namespaces: deps.namespaces, door, instances }),
   };
 }
@@ -96,9 +111,10 @@ interface WriteDeps {
   sources: Sources;
   writes: Writes;
   mutations: Mutations;
+  steps: CascadeSteps;
 }
 
-function createTableWrites({ sources, writes, mutations }: WriteDeps): TableWrites {
+function createTableWrites({ sources, writes, mutations, steps }: WriteDeps): TableWrites {
   return {
     async insert(principal, address, body) {
       const { table, file } = await sources.forInserting(principal, address);
@@ -134,7 +150,14 @@ function createTableWrites({ sources, writes, mutations }: WriteDeps): TableWrit
       const grants = await writes.grants(principal, table.model, ["delete"]);
       checkForm?.();
       if (file === null) return missing(principal, address, grants, id);
-      await writes.run(file, principal, (context) => mutations.delete(context, grants, table, id));
+      const remove = () => writes.run(file, principal, (context) => mutations.delete(context, grants, table, id));
+      try {
+        await remove();
+      } catch (cause) {
+        if (!(cause instanceof CascadeTooLarge && mayDeleteInSteps(principal))) throw cause;
+        await steps.clear(principal, file, table, id);
+        await remove();
+      }
     },
   };
 }
@@ -158,6 +181,7 @@ function createTableBatches({
   sources,
   writes,
   mutations,
+  steps,
   door,
 }: WriteDeps & { door: ReturnType<typeof createDoor> }): TableBatches {
   return {
@@ -170,13 +194,13 @@ function createTableBatches({
       return writes.run(file, principal, (context) => runBatch(mutations, context, grants, table, parsed, options));
     },
 
-    async batchByFilter(principal, address, body) {
+    async batchByFilter(principal, address, body, caller) {
       const { table, file } = await sources.forReading(principal, address);
       await writes.grants(principal, table.model, ["update", "delete"], { either: true });
       const parsed = parseByFilter(table, await body());
       const grants = await writes.grants(principal, table.model, [parsed.action]);
       if (file === null) return { processed: 0, succeeded: 0 };
-      return runByFilter({ mutations, writes, door }, principal, grants, table, file, parsed);
+      return runByFilter({ mutations, writes, steps, door, caller }, principal, grants, table, file, parsed);
     },
   };
 }

@@ -1,5 +1,5 @@
 import type { TableRecord } from "../config/types.ts";
-import { type DatabaseFile, quoteIdentifier, type SqlValue, type Transaction } from "../db/index.ts";
+import { type DatabaseFile, quoteIdentifier, type ReadCaller, type Transaction } from "../db/index.ts";
 import type { JsonValue } from "../kernel/json.ts";
 import { chain, isPromise, type MaybePromise } from "../kernel/maybe-promise.ts";
 import { type Codec, createCodec, type Row } from "./codec.ts";
@@ -14,12 +14,14 @@ import {
   QUICK_STEPS_MAX,
 } from "./list-sql.ts";
 import { type Column, DOCUMENT_COLUMN, type TableModel } from "./model.ts";
+import { createReferringStore, type ReferringStore } from "./referring.ts";
 
 /** Rows up to which a scan stays on the main thread: a millisecond or two, less than the way to a query process would save. */
 const QUICK_SCAN_ROWS_MAX = 5_000;
 
 /** Where statements run: a file for reads on the main thread, a transaction for those inside a write. */
 type Queries = Pick<Transaction, "query">;
+type Writes = Pick<Transaction, "query" | "indexText">;
 
 /** The only SQL about one table's records. */
 export interface TableStore {
@@ -27,18 +29,18 @@ export interface TableStore {
   get(queries: Queries, id: string): TableRecord | null;
   /** By a unique column. */
   getBy(queries: Queries, column: Column, value: JsonValue): TableRecord | null;
-  exists(queries: Queries, column: Column, value: SqlValue): boolean;
-  /** At most `limit` records that refer to `value`. */
-  referring(queries: Queries, column: Column, value: SqlValue, limit: number): TableRecord[];
-  insert(queries: Queries, record: TableRecord): void;
-  update(queries: Queries, id: string, changes: TableRecord, next: TableRecord): void;
+  readonly referring: ReferringStore;
+  insert(tx: Writes, record: TableRecord): void;
+  update(tx: Writes, id: string, changes: TableRecord, next: TableRecord): void;
   delete(queries: Queries, id: string): void;
   prepareList(query: ListQuery): PreparedList;
   /** `total` is null where it is not wanted. */
-  list(file: DatabaseFile, prepared: PreparedList): MaybePromise<{ records: TableRecord[]; total: number | null }>;
-  count(file: DatabaseFile, matches: Matches): MaybePromise<number>;
-  /** Rows of any statement about this table, off the main thread when the table is large. */
-  rows(file: DatabaseFile, statement: SqlCondition): Promise<unknown[][]> | unknown[][];
+  list(
+    file: DatabaseFile,
+    prepared: PreparedList,
+    caller?: ReadCaller,
+  ): MaybePromise<{ records: TableRecord[]; total: number | null }>;
+  count(file: DatabaseFile, matches: Matches, caller?: ReadCaller): MaybePromise<number>;
 }
 
 export function createTableStore(model: TableModel): TableStore {
@@ -50,19 +52,20 @@ export function createTableStore(model: TableModel): TableStore {
   const decode = (row: unknown): TableRecord | null =>
     row === null || row === undefined ? null : codec.fromRow(row as Row);
 
-  const rows: TableStore["rows"] = (file, statement) => {
+  const texts = model.fts?.fields ?? [];
+
+  const rows = (file: DatabaseFile, statement: SqlCondition, caller?: ReadCaller): MaybePromise<unknown[][]> => {
     if (file.rowCount(model.name) <= QUICK_SCAN_ROWS_MAX) {
       return file.query(statement.sql).values(...statement.params);
     }
-    return file.read(statement.sql, statement.params);
+    return file.read(statement.sql, statement.params, { caller });
   };
 
-  const countBy = (file: DatabaseFile, statement: SqlCondition | null): MaybePromise<number> =>
-    statement === null ? file.rowCount(model.name) : chain(rows(file, statement), firstNumber);
+  const countBy = (file: DatabaseFile, statement: SqlCondition | null, caller?: ReadCaller): MaybePromise<number> =>
+    statement === null ? file.rowCount(model.name) : chain(rows(file, statement, caller), firstNumber);
 
   return {
     codec,
-    rows,
     get: (queries, id) => decode(queries.query(byId).get(id)),
     getBy: (queries, column, value) =>
       decode(
@@ -70,32 +73,29 @@ export function createTableStore(model: TableModel): TableStore {
           .query(`SELECT ${selectList} FROM ${table} WHERE ${column.sql} = ? LIMIT 1`)
           .get(codec.toValue(column, value)),
       ),
-    exists: (queries, column, value) =>
-      queries.query(`SELECT 1 FROM ${table} WHERE ${column.sql} = ? LIMIT 1`).get(value) !== null,
-    referring: (queries, column, value, limit) =>
-      queries
-        .query(`SELECT ${selectList} FROM ${table} WHERE ${column.sql} = ? LIMIT ?`)
-        .all(value, limit)
-        .map((row) => codec.fromRow(row as Row)),
-    insert(queries, record) {
-      queries.query(insertSql).run(...codec.toValues(record));
+    referring: createReferringStore(model, codec),
+    insert(tx, record) {
+      if (texts.length > 0) tx.indexText(model.name, String(record["id"]), lengthOf(texts, record));
+      tx.query(insertSql).run(...codec.toValues(record));
     },
-    update(queries, id, changes, next) {
+    update(tx, id, changes, next) {
       const changed = model.isSchemaless
         ? columns.filter((column) => column.name === DOCUMENT_COLUMN || Object.hasOwn(changes, column.name))
         : columns.filter((column) => Object.hasOwn(changes, column.name));
       if (changed.length === 0) return;
+      if (texts.some((field) => Object.hasOwn(changes, field))) tx.indexText(model.name, id, lengthOf(texts, next));
       const values = codec.toValues(next);
       const assignments = changed.map((column) => `${quoteIdentifier(column.name)} = ?`).join(", ");
-      queries
-        .query(`UPDATE ${table} SET ${assignments} WHERE "id" = ?`)
-        .run(...changed.map((column) => values[columns.indexOf(column)] ?? null), id);
+      tx.query(`UPDATE ${table} SET ${assignments} WHERE "id" = ?`).run(
+        ...changed.map((column) => values[columns.indexOf(column)] ?? null),
+        id,
+      );
     },
     delete(queries, id) {
       queries.query(deleteSql).run(id);
     },
     prepareList: (query) => prepareList(model, query),
-    list(file, { page, total, ofFew, walk }) {
+    list(file, { page, total, ofFew, walk }, caller) {
       const isSmall = file.rowCount(model.name) <= QUICK_SCAN_ROWS_MAX;
       const isWalk = !isSmall && walk !== null && (walk.steps === null || isFew(file, walk.steps));
       const few = isSmall || ofFew === null || (isWalk && total === null) ? null : fewMatching(file, ofFew.count);
@@ -103,18 +103,28 @@ export function createTableStore(model: TableModel): TableStore {
       const records =
         isSmall || isWalk || few !== null
           ? codec.fromRows(file.query<Row>(sql).all(...params))
-          : file.read(sql, params).then((found) => found.map(codec.fromValues));
-      const counted = total === null ? null : (few ?? countBy(file, total.sql));
+          : file.read(sql, params, { caller }).then((found) => found.map(codec.fromValues));
+      const counted = total === null ? null : (few ?? countBy(file, total.sql, caller));
       if (!isPromise(records) && !isPromise(counted)) return { records, total: counted };
       // Asked together: on a large table the page and the count are two reads in two processes.
       return Promise.all([records, counted]).then(([found, number]) => ({ records: found, total: number }));
     },
-    count(file, matches) {
+    count(file, matches, caller) {
       const isSmall = file.rowCount(model.name) <= QUICK_SCAN_ROWS_MAX;
       const few = isSmall ? null : countOfFew(model, matches);
-      return (few === null ? null : fewMatching(file, few)) ?? countBy(file, countOf(model, matches));
+      return (few === null ? null : fewMatching(file, few)) ?? countBy(file, countOf(model, matches), caller);
     },
   };
+}
+
+/** Characters that the full-text index takes in. */
+function lengthOf(fields: readonly string[], record: TableRecord): number {
+  let length = 0;
+  for (const field of fields) {
+    const text = record[field];
+    if (typeof text === "string") length += text.length;
+  }
+  return length;
 }
 
 const firstNumber = (found: unknown[][]): number => Number(found[0]?.[0] ?? 0);

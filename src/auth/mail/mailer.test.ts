@@ -10,6 +10,7 @@ test("[AU25] a mail that waits to be sent again waits no longer than the server 
   const mailer = createMailer({
     // Nothing listens on port 1.
     config: { smtp: { host: "127.0.0.1", port: 1 } },
+    isDrill: false,
     dataDirectory: temporaryDirectory(),
     clock,
     ids: systemIds,
