@@ -6,8 +6,8 @@ import {
   JSON_DEPTH_MAX,
   type JsonObject,
   type JsonValue,
-  jsonFault,
 } from "../kernel/json.ts";
+import { jsonTextFault } from "../kernel/json-text.ts";
 import { SCANNED_LENGTH_MIN, SMALL_BODY_MAX_BYTES } from "./limits.ts";
 import type { Query } from "./query.ts";
 import type { UnfinishedBodies } from "./unfinished-bodies.ts";
@@ -41,7 +41,7 @@ export async function readJson(request: Request, rules: BodyRules): Promise<Json
   } catch {
     throw badRequest(text === "" ? "The body is empty, JSON is wanted" : "The body is not valid JSON");
   }
-  const fault = jsonFault(value);
+  const fault = jsonTextFault(text, value);
   if (fault === null) return value;
   const message = describeFault("The body", fault);
   throw fault.path === "" ? badRequest(message) : badField(fault.path, "invalid_value", message);
