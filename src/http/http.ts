@@ -209,7 +209,7 @@ interface Known
 
 function contextOf(known: Known): RequestContext {
   const { request, original, principal, address, query, bodyRules } = known;
-  const sender = () => (principal.kind === "serviceKey" ? null : address());
+  const sender = () => (principal.kind === "serviceKey" ? null : clientNetwork(address()));
   return {
     request,
     params: known.params,
