@@ -228,6 +228,11 @@ export class OpenFile implements OpenedFile {
     return this.#counts.get(table);
   }
 
+  tableBytes(table: string): number | null {
+    if (this.#isClosed) throw new Error(`query of the closed database ${this.path}`);
+    return this.#counts.bytes(table);
+  }
+
   /** Moves the WAL, and closes the connections of others, beside the loop: a close has little left to do then. */
   async prepareClose(): Promise<void> {
     await this.#checkpoints.run();

@@ -10,6 +10,7 @@ export { holdsRecords } from "./holds-records.ts";
 export { quoteIdentifier } from "./identifiers.ts";
 export { createInstanceFiles, type InstanceFiles } from "./instance-files.ts";
 export { SERVER_CALLER } from "./query-processes.ts";
+export type { PageBounds } from "./query-protocol.ts";
 export { openSystemFile } from "./system.ts";
 export type {
   Change,

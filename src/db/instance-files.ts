@@ -257,6 +257,10 @@ class InstanceFile implements DatabaseFile {
     return this.#instances.use(this.#instanceId).rowCount(table);
   }
 
+  tableBytes(table: string): number | null {
+    return this.#instances.use(this.#instanceId).tableBytes(table);
+  }
+
   close(): Promise<void> {
     return this.#instances.closeInstance(this.#instanceId);
   }

@@ -21,6 +21,9 @@ export const WAL_BYTES_MAX = 16 * 1024 * 1024;
 /** WAL bytes past which it waits at once: the disk does not keep up. */
 export const WAL_BYTES_STOP = 24 * 1024 * 1024;
 
+/** Rows up to which the bytes of a table are known: a table with more is large for its rows alone. */
+export const SIZED_ROWS_MAX = 5_000;
+
 export const READ_TIMEOUT_MS = 30_000;
 /** Places for long reads that wait for a process. A read takes one, and one more for each READ_PLACE_BYTES that it binds. */
 export const WAITING_READS_MAX = 1_000;

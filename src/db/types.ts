@@ -95,6 +95,8 @@ export interface DatabaseFile {
   readPage<R>(sql: string, params: readonly SqlValue[], options: ReadPageOptions<R>): Promise<ReadResult<R>>;
   /** Rows of a table whose changes are announced by `change()`; 0 for an unknown table. */
   rowCount(table: string): number;
+  /** About how many bytes its records have; null where there are more than SIZED_ROWS_MAX. */
+  tableBytes(table: string): number | null;
   /** Waits for the writes under way, checkpoints and closes. */
   close(): Promise<void>;
 }

@@ -4,11 +4,12 @@ import type { TableRecord } from "../config/types.ts";
 import type { ReadCaller, SqlValue } from "../db/index.ts";
 import { badField, badRequest } from "../kernel/errors.ts";
 import type { MaybePromise } from "../kernel/maybe-promise.ts";
-import { join, type SqlCondition } from "./filter-sql.ts";
+import { NO_FILTER } from "./filter.ts";
+import { behindRule, filterToSql, join, type SqlCondition } from "./filter-sql.ts";
 import { highlight, type Marks, markHighlighted, PRIVATE_MARKS } from "./highlight.ts";
 import { type Parameters, parseFields, parseFilters, parseLimit, parseOffset, pick } from "./list-query.ts";
 import type { TableModel } from "./model.ts";
-import { type Reads, type Source, whereOf } from "./reads.ts";
+import { notByRecord, type Reads, type Source } from "./reads.ts";
 import { orderBy, parseSort, type Sort } from "./sort.ts";
 
 const QUERY_LENGTH_MAX = 1_000;
@@ -27,6 +28,7 @@ export function createSearch(deps: { reads: Reads }): Search {
   return {
     async search(principal, source, query, caller) {
       const granted = await deps.reads.grant(principal, source);
+      if (granted.kind === "record") throw notByRecord(principal);
       const { table, file } = source;
       const { model, store } = table;
       const plan = planSearch(model, query);
@@ -37,18 +39,18 @@ export function createSearch(deps: { reads: Reads }): Search {
       const sort = query.get("sort") === null ? null : parseSort(model, query.get("sort"));
       const marks = parseMarks(query);
       const page = { page: Math.floor(offset / limit) + 1, perPage: limit, hasMore: null, cursor: null };
-      const seesEach = granted.kind === "record";
-      if (plan === null || file === null) return { items: [], total: seesEach ? null : 0, ...page };
+      if (plan === null || file === null) return { items: [], total: 0, ...page };
 
-      const found = foundSql(model, plan, whereOf(filter, granted, "t."), { isRanked: sort === null });
+      const ruleFilter = granted.kind === "filter" ? granted.filter : NO_FILTER;
+      const found = foundSql(model, plan, behindRule(ruleFilter, filterToSql(filter, "t."), "t."), {
+        isRanked: sort === null,
+      });
       const rows = await store.rows(file, pageSql(model, plan, found, { sort, limit, offset }), caller);
       const records = rows.map((values) => store.codec.fromValues(values.slice(1)));
-      await deps.reads.allReadable(principal, source, granted, records);
       const items = records.map((record, index) => ({
         ...pick(record, fields),
         highlights: plan.highlight(record, rows[index]?.slice(1 + model.columns.length) ?? [], marks),
       }));
-      if (seesEach) return { items, total: null, ...page };
       if (rows.length > 0 || offset === 0) return { items, total: Number(rows[0]?.[0] ?? 0), ...page };
       const all = { sql: `SELECT count(*) FROM (${found.sql})`, params: found.params };
       const counted = await store.rows(file, all, caller);
