@@ -6,9 +6,10 @@ import { Checkpoints } from "./checkpoints.ts";
 import { assertOpenable, markFile, newFileId } from "./file-identity.ts";
 import { BUSY_TIMEOUT_MS, CACHE_KIB, CHECKPOINT_PAGES, PAGE_BYTES, READ_TIMEOUT_MS, STATEMENTS_MAX } from "./limits.ts";
 import { writeNewFile } from "./new-file.ts";
-import { type QueryProcesses, type QueryRequest, SERVER_CALLER } from "./query-processes.ts";
+import type { QueryProcesses, QueryRequest } from "./query-processes.ts";
 import { ReadTransaction } from "./read-transaction.ts";
 import { RowCounts } from "./row-counts.ts";
+import { SERVER_CALLER } from "./server-caller.ts";
 import { isFileError, openError } from "./sqlite-errors.ts";
 import { StatementCache } from "./statement-cache.ts";
 import type {

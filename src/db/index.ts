@@ -9,8 +9,8 @@ export { createStorageEngine } from "./engine.ts";
 export { holdsRecords } from "./holds-records.ts";
 export { quoteIdentifier } from "./identifiers.ts";
 export { createInstanceFiles, type InstanceFiles } from "./instance-files.ts";
-export { SERVER_CALLER } from "./query-processes.ts";
 export type { PageBounds } from "./query-protocol.ts";
+export { SERVER_CALLER } from "./server-caller.ts";
 export { openSystemFile } from "./system.ts";
 export type {
   Change,

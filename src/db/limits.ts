@@ -42,6 +42,10 @@ export const READ_CONNECTIONS_MAX = 8;
 export const READ_RESULT_BYTES_MAX = 16 * 1024 * 1024;
 /** Bytes of one value, what SQLite computes on the way included. */
 export const READ_VALUE_BYTES_MAX = 64 * 1024 * 1024;
+/** Pages that are read, or in memory until their answer has been sent, at once; the next ones wait. */
+export const PAGES_MAX = 8;
+/** A page up to this size does not count once it has been read. */
+export const LARGE_PAGE_BYTES = 256 * 1024;
 /** The server takes in a result in parts of this size: each holds the event loop for about a millisecond. */
 export const READ_PART_BYTES = 256 * 1024;
 /** How long a query process waits for a lock: it holds up nobody. */

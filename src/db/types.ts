@@ -47,6 +47,11 @@ export interface ReadCaller {
   readonly callerName: string;
   /** Fires when nobody waits for the answer any more: that ends the query, and the promise rejects with its reason. */
   readonly signal: AbortSignal | undefined;
+  /**
+   * Takes over the place of a large page: `release` is called when its answer has been sent, or will not be. Absent: the place
+   * ends with the read.
+   */
+  keepUntilSent?(release: () => void): void;
 }
 
 export interface ReadOptions {

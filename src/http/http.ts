@@ -2,12 +2,14 @@ import { ANONYMOUS, callerNameOf, type Principal } from "../access/principal.ts"
 import { type Principals, SERVICE_KEY_HEADER } from "../access/principals.ts";
 import { InvalidServiceKey } from "../access/service-keys.ts";
 import type { ReadCaller } from "../db/index.ts";
+import type { Clock } from "../kernel/clock.ts";
 import { AppError, badRequest, type ErrorBody, insufficientStorage, isDiskFull } from "../kernel/errors.ts";
 import type { JsonObject, JsonValue } from "../kernel/json.ts";
 import type { Logger } from "../kernel/logger.ts";
 import { isPromise, type MaybePromise } from "../kernel/maybe-promise.ts";
 import { readJson, readJsonObject } from "./body.ts";
 import type { Cors } from "./cors.ts";
+import { LargeAnswer } from "./json-stream.ts";
 import { JsonText, Reply } from "./reply.ts";
 import { NOSNIFF, SHOWN_HEADERS } from "./security-headers.ts";
 
@@ -55,6 +57,7 @@ export type AnswerListener = (answer: {
 }) => void;
 
 export interface HttpDeps {
+  clock: Clock;
   principals: Principals;
   cors: Cors;
   logger: Logger;
@@ -126,8 +129,13 @@ export function createHttp(deps: HttpDeps): Http {
       const startedAt = onAnswer === undefined ? 0 : performance.now();
       const address = () => deps.addressOf(originals.get(request) ?? request);
       let principal: Principal = ANONYMOUS;
-      const finish = (value: unknown): Response => answered(respond(request, requestId, value));
-      const fail = (cause: unknown): Response => answered(failure(cause, request, requestId));
+      const large = new LargeAnswer();
+      const finish = (value: unknown): Response =>
+        answered(respond(request, requestId, large.bodyOf(value, deps.clock)));
+      const fail = (cause: unknown): Response => {
+        large.release();
+        return answered(failure(cause, request, requestId));
+      };
       let isHeld = false;
       const hold = (held: boolean): void => {
         if (isHeld !== held) deps.holdOpen(request, held);
@@ -143,7 +151,7 @@ export function createHttp(deps: HttpDeps): Http {
       const run = (identified: Principal): MaybePromise<unknown> => {
         principal = identified;
         const known = { request, params: params ?? {}, principal, requestId, address, holdOpen: () => hold(true) };
-        return handler(contextOf(known, originals.get(request) ?? request, deps.bodyMaxBytes));
+        return handler(contextOf({ ...known, large }, originals.get(request) ?? request, deps.bodyMaxBytes));
       };
       try {
         if (params !== undefined) checkEncoding(params);
@@ -170,10 +178,10 @@ export function createHttp(deps: HttpDeps): Http {
   };
 }
 
-type Known = Omit<RequestContext, "json" | "jsonObject" | keyof ReadCaller>;
+type Known = Omit<RequestContext, "json" | "jsonObject" | keyof ReadCaller> & { large: LargeAnswer };
 
 function contextOf(known: Known, original: Request, bodyMaxBytes: number): RequestContext {
-  const { request, params, principal, requestId, address, holdOpen } = known;
+  const { request, params, principal, requestId, address, holdOpen, large } = known;
   return {
     request,
     params,
@@ -181,6 +189,7 @@ function contextOf(known: Known, original: Request, bodyMaxBytes: number): Reque
     requestId,
     address,
     holdOpen,
+    keepUntilSent: (release) => large.keep(release),
     json: () => readJson(request, bodyMaxBytes),
     jsonObject: () => readJsonObject(request, bodyMaxBytes),
     get callerName() {
@@ -212,7 +221,8 @@ function createRespond(cors: Cors): (request: Request, requestId: string, value:
     cors.decorate(headers, request);
     if (reply?.headers !== undefined) Object.assign(headers, reply.headers);
     const init = { status: reply?.status ?? 200, headers };
-    return body instanceof JsonText ? new Response(body.text, init) : Response.json(body, init);
+    if (body instanceof JsonText) return new Response(body.text, init);
+    return body instanceof ReadableStream ? new Response(body, init) : Response.json(body, init);
   };
 }
 
