@@ -1,6 +1,6 @@
 import { AppError } from "../kernel/errors.ts";
 import { encodeFrame, readFrames } from "./frames.ts";
-import { FLAG_OK, QUERY_PROCESS_COMMAND } from "./query-process.ts";
+import { FLAG_DONE, FLAG_ELSEWHERE, QUERY_PROCESS_COMMAND } from "./query-process.ts";
 import type { ProcessRole, QueryAnswer, QueryRequest } from "./types.ts";
 
 /** The server's end of one query process. It answers one query at a time. */
@@ -18,18 +18,17 @@ export function startQueryProcess(path: string, role: ProcessRole, onExit: () =>
     stdin: "pipe",
     stdout: "pipe",
     stderr: "inherit",
-    // No secret of the server is a query's business.
-    env: process.env["TMPDIR"] === undefined ? {} : { TMPDIR: process.env["TMPDIR"] },
+    env: processEnvironment(),
   });
   let waiting: PromiseWithResolvers<QueryAnswer> | null = null;
   let hasEnded = false;
   let exitReason: Error = new AppError(503, "The query process ended unexpectedly; the query may be sent again");
 
   const receive = async (): Promise<void> => {
-    for await (const { flag, payload } of readFrames(child.stdout)) {
+    for await (const { flag, chunks, sizeBytes } of readFrames(child.stdout)) {
       const answered = waiting;
       waiting = null;
-      answered?.resolve({ isOk: flag === FLAG_OK, body: payload });
+      answered?.resolve({ outcome: outcomeOf(flag), chunks, sizeBytes });
     }
   };
   const exited = Promise.allSettled([receive(), child.exited]).then(() => {
@@ -58,6 +57,20 @@ export function startQueryProcess(path: string, role: ProcessRole, onExit: () =>
       await exited;
     },
   };
+}
+
+function outcomeOf(flag: number): QueryAnswer["outcome"] {
+  if (flag === FLAG_DONE) return "done";
+  return flag === FLAG_ELSEWHERE ? "elsewhere" : "failed";
+}
+
+/** No secret of the server is a query's business. */
+function processEnvironment(): Record<string, string> {
+  // A process in the middle of an endless query does not see the end of its input: it dies with the server, however that ends.
+  const environment: Record<string, string> = { BUN_FEATURE_FLAG_NO_ORPHANS: "1" };
+  const directory = process.env["TMPDIR"];
+  if (directory !== undefined) environment["TMPDIR"] = directory;
+  return environment;
 }
 
 /** The compiled executable is its own query process; from source it is a file of its own, so that embedders have it too. */

@@ -1,5 +1,5 @@
-import { afterAll, expect, test } from "bun:test";
 import { Database } from "bun:sqlite";
+import { afterAll, expect, test } from "bun:test";
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { getLoadablePath } from "sqlite-vec";
 import { loadVectorExtension, placeExtension } from "../../src/vectorize/extension.ts";
