@@ -8,11 +8,13 @@ import type { DirectorySync } from "./directory-sync.ts";
 import { assertOpenable, markFile, newFileId } from "./file-identity.ts";
 import { BUSY_TIMEOUT_MS, CACHE_KIB, CHECKPOINT_PAGES, PAGE_BYTES, READ_TIMEOUT_MS, STATEMENTS_MAX } from "./limits.ts";
 import { writeNewFile } from "./new-file.ts";
+import { hasPendingTexts } from "./pending-texts.ts";
 import { type QueryProcesses, type QueryRequest, SERVER_CALLER } from "./query-processes.ts";
 import { ReadTransaction } from "./read-transaction.ts";
 import { RowCounts } from "./row-counts.ts";
 import { isFileError, openError } from "./sqlite-errors.ts";
 import { StatementCache } from "./statement-cache.ts";
+import { TextIndexer } from "./text-indexer.ts";
 import type {
   OpenedFile,
   OpenOptions,
@@ -34,6 +36,9 @@ export interface FileDependencies {
   ids: Ids;
   queries: QueryProcesses;
   checkpointer: QueryProcesses;
+  indexer: QueryProcesses;
+  /** Runs slices of indexing one after the other, of whatever file. */
+  inIndexTurn: <T>(work: () => Promise<T>) => Promise<T>;
   onFailure: (path: string, cause: unknown) => void;
   onClose: () => void;
   directories: DirectorySync;
@@ -149,6 +154,7 @@ export class OpenFile implements OpenedFile {
   readonly #counts: RowCounts;
   readonly #writer: Writer;
   readonly #checkpoints: Checkpoints;
+  readonly #indexer: TextIndexer;
   readonly #closeSync: () => void;
   readonly #newFileDescriptor: number | null;
   readonly #extensions: readonly string[];
@@ -181,16 +187,31 @@ export class OpenFile implements OpenedFile {
       clock: dependencies.clock,
       onChange: options.onChange,
       onFailure,
+      onPendingText: () => this.#indexer.wake(),
       afterCommit: () => this.#afterCommit(),
     });
     this.#isWalNew = isWalNew;
+    const checkpointBytes = (options.checkpointPages ?? CHECKPOINT_PAGES) * PAGE_BYTES;
     this.#checkpoints = new Checkpoints({
       walBytes: () => sync.sizeBytes(),
-      checkpointBytes: (options.checkpointPages ?? CHECKPOINT_PAGES) * PAGE_BYTES,
+      checkpointBytes,
       holdWriter: () => this.#writer.hold(),
       checkpoint: () => dependencies.checkpointer.checkpoint(path),
       onFailure,
     });
+    this.#indexer = new TextIndexer({
+      clock: dependencies.clock,
+      inTurn: dependencies.inIndexTurn,
+      prepare: () => dependencies.indexer.ready(),
+      holdWriter: () => this.#writer.hold(),
+      indexSome: () => dependencies.indexer.indexTexts(path, checkpointBytes),
+      afterSlice: () => {
+        this.#checkpoints.watch();
+        return this.#checkpoints.settled();
+      },
+      onFailure,
+    });
+    if (hasPendingTexts(this.sqlite)) this.#indexer.wake();
   }
 
   get isClosed(): boolean {
@@ -245,7 +266,8 @@ export class OpenFile implements OpenedFile {
   }
 
   async read(sql: string, params: readonly SqlValue[], options: ReadOptions = {}): Promise<unknown[][]> {
-    return (await this.#read(sql, params, { ...options, page: null, decode: (values) => values })).rows;
+    return (await this.#read(sql, params, { ...options, page: null, highlight: null, decode: (values) => values }))
+      .rows;
   }
 
   readPage<R>(sql: string, params: readonly SqlValue[], options: ReadPageOptions<R>): Promise<ReadResult<R>> {
@@ -255,15 +277,15 @@ export class OpenFile implements OpenedFile {
   async #read<R>(
     sql: string,
     params: readonly SqlValue[],
-    options: ReadOptions & Pick<QueryRequest<R>, "page" | "decode">,
+    options: ReadOptions & Pick<QueryRequest<R>, "page" | "decode"> & Pick<ReadPageOptions<R>, "highlight">,
   ): Promise<ReadResult<R>> {
     if (this.#closing !== null || this.#isClosed) throw new Error(`query of the closed database ${this.path}`);
     this.assertReadable();
-    const { timeoutMs = READ_TIMEOUT_MS, caller = SERVER_CALLER, signal, page, decode } = options;
+    const { timeoutMs = READ_TIMEOUT_MS, caller = SERVER_CALLER, highlight = null, signal, page, decode } = options;
     this.#readsUnderWay += 1;
     try {
-      const statement = { path: this.path, extensions: this.#extensions, sql, params };
-      const result = await this.#dependencies.queries.query({ ...statement, timeoutMs, caller, signal, page, decode });
+      const statement = { path: this.path, extensions: this.#extensions, sql, params, page, highlight };
+      const result = await this.#dependencies.queries.query({ ...statement, timeoutMs, caller, signal, decode });
       // A sync that has failed meanwhile: what was read may not be on the disk.
       this.assertReadable();
       return result;
@@ -295,6 +317,7 @@ export class OpenFile implements OpenedFile {
 
   async #close(): Promise<void> {
     this.#writer.close();
+    await this.#indexer.stop();
     await this.#writer.idle();
     if (this.#readsUnderWay > 0) await new Promise<void>((resolve) => this.#whenReadsEnd.push(resolve));
     await this.prepareClose();
@@ -305,6 +328,7 @@ export class OpenFile implements OpenedFile {
   closeNow(): void {
     if (this.#isClosed) return;
     this.#isClosed = true;
+    this.#indexer.stopNow();
     this.#writer.close();
     this.#reads.end();
     this.#statements.close();

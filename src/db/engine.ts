@@ -32,6 +32,9 @@ class Engine implements StorageEngine {
   readonly #queries: QueryProcesses;
   readonly #checkpointer: QueryProcesses;
   readonly #directories = createDirectorySync();
+  /** Of its own too: a file's writer waits for it. */
+  readonly #indexer: QueryProcesses;
+  #lastSlice: Promise<unknown> = Promise.resolve();
   readonly #files = new Map<string, OpenFile>();
 
   constructor(options: StorageEngineOptions) {
@@ -45,6 +48,7 @@ class Engine implements StorageEngine {
     });
     // Of its own, so that long reads never keep a WAL from being moved.
     this.#checkpointer = new QueryProcesses({ clock: options.clock, processesMax: 1 });
+    this.#indexer = new QueryProcesses({ clock: options.clock, processesMax: 1 });
   }
 
   get openFiles(): number {
@@ -73,6 +77,12 @@ class Engine implements StorageEngine {
       ids: this.#options.ids ?? systemIds,
       queries: this.#queries,
       checkpointer: this.#checkpointer,
+      indexer: this.#indexer,
+      inIndexTurn: (work) => {
+        const slice = this.#lastSlice.then(work);
+        this.#lastSlice = slice.catch(() => undefined);
+        return slice;
+      },
       onFailure: (failedPath, cause) => this.#options.onFailure?.(failedPath, cause),
       onClose: () => this.#files.delete(absolute),
       directories: this.#directories,
@@ -80,10 +90,14 @@ class Engine implements StorageEngine {
     });
   }
 
+  /** Long reads that are still under way are ended: files are closed however long their statements would have run. */
   async stop(): Promise<void> {
-    await Promise.all([...this.#files.values()].map((file) => file.close()));
-    await Promise.all([this.#queries.stop(), this.#checkpointer.stop()]);
+    await this.#queries.stop();
+    const closed = await Promise.allSettled([...this.#files.values()].map((file) => file.close()));
+    await Promise.all([this.#checkpointer.stop(), this.#indexer.stop()]);
     this.#reserve.close();
+    const failures = closed.flatMap((one) => (one.status === "rejected" ? [one.reason] : []));
+    if (failures.length > 0) throw new AggregateError(failures, `${failures.length} databases could not be closed`);
   }
 }
 

@@ -48,6 +48,19 @@ export const READ_PART_BYTES = 256 * 1024;
 /** How long a query process waits for a lock: it holds up nobody. */
 export const QUERY_LOCK_TIMEOUT_MS = 5_000;
 
+/** Characters of indexed texts that one write indexes itself, in some milliseconds; the rest is noted and indexed beside the loop. */
+export const INDEXED_NOW_LENGTH_MAX = 16 * 1024;
+/** Records from which on a table's index is made anew beside the loop, where that is wanted. */
+export const REBUILD_NOW_ROWS_MAX = 500;
+/** How long one transaction of the indexing process goes on taking texts: the file's writes wait for it. */
+export const INDEX_SLICE_MS = 20;
+/** Between two of them, so that the writes that waited run. */
+export const INDEX_PAUSE_MS = 5;
+/** A slice takes one text at least, of up to 10 MiB; after this time its process is killed. */
+export const INDEX_TIMEOUT_MS = 60_000;
+/** After a slice that failed, indexing is tried again. */
+export const INDEX_RETRY_MS = 5_000;
+
 /** Instance files of one namespace that stay open, where there are descriptors enough. */
 export const OPEN_INSTANCES_MAX = 256;
 /** Files over that bound that may wait to be closed; beyond it a file is closed on the spot. */
@@ -67,3 +80,11 @@ export const UNFIT_KEPT_MS = 10_000;
 
 /** A file that a crash has left with a WAL is looked through when it is opened, up to this size: some 0.1 s. */
 export const CHECK_AFTER_CRASH_MAX_BYTES = 64 * 1024 * 1024;
+
+/** What is marked in a text that a search has found: its first hits, in its first bytes. */
+export const HIGHLIGHT_HITS_MAX = 100;
+export const HIGHLIGHT_BYTES_MAX = 64 * 1024;
+/** Characters that are marked at a time: FTS5 takes the square of the marks in them. */
+export const HIGHLIGHT_PIECE_LENGTH = 4_096;
+/** A phrase that begins in one piece may end so many characters behind it: as long as a query can be. */
+export const HIGHLIGHT_PHRASE_LENGTH = 1_000;

@@ -1,7 +1,7 @@
 import type { Database, Statement as SqliteStatement } from "bun:sqlite";
 import type { Clock } from "../kernel/clock.ts";
 import type { JsonObject } from "../kernel/json.ts";
-import type { PageBounds } from "./query-protocol.ts";
+import type { HighlightRequest, PageBounds } from "./query-protocol.ts";
 
 /** A transaction that returns a promise would commit before its work is done: it does not compile. */
 export type Sync<T> = T extends PromiseLike<unknown> ? never : T;
@@ -35,6 +35,11 @@ export type ChangeListener = (groups: readonly (readonly Change[])[]) => void;
 export interface Transaction {
   /** Prepared once per SQL text and kept, in a cache of bounded size per file. */
   query<R = Row>(sql: string): Statement<R>;
+  /**
+   * Before a record is written whose indexed texts have `length` characters: past what one write indexes itself they are
+   * noted, and indexed after the commit, beside the event loop.
+   */
+  indexText(table: string, id: string, length: number): void;
   /** Says that a record changed, for the row count and the change listener; forgotten when this write is undone. */
   change(change: Change): void;
   /** Runs `work` in a savepoint of its own: a throw undoes it, its changes too, and is thrown on. */
@@ -61,6 +66,8 @@ export interface ReadOptions {
 export interface ReadPageOptions<R> extends ReadOptions {
   /** Ends the result before the row that would make it too large; the first row is always in it. */
   page: PageBounds;
+  /** The texts with marks, null where nothing is to be marked, stand behind the values of each row. Default null: none. */
+  highlight?: HighlightRequest | null | undefined;
   /** Called for each row as it arrives, so that a large page is decoded over several turns of the event loop. */
   decode: (values: unknown[]) => R;
 }

@@ -55,6 +55,8 @@ export interface WriterOptions {
   onChange: ChangeListener | undefined;
   /** A failed sync, or a listener that threw. */
   onFailure: (cause: unknown) => void;
+  /** A write has left texts to be indexed after its commit. */
+  onPendingText: () => void;
   /** After each transaction that wrote: looks after the length of the WAL. */
   afterCommit: () => void;
 }
@@ -216,7 +218,8 @@ export class Writer {
   }
 
   #call(write: PendingWrite): Outcome {
-    const tx = new WriteTransaction(this.#options.sqlite, this.#options.statements);
+    const { sqlite, statements, onPendingText } = this.#options;
+    const tx = new WriteTransaction(sqlite, statements, onPendingText);
     try {
       const result = write.work(tx);
       assertSynchronous(result);

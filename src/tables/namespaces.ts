@@ -62,7 +62,11 @@ export function openNamespaces(deps: {
       });
     }
     const declared = [...models.values()].map(declareTable);
-    const migrate = declaredMigration(declared, { namespace: name });
+    const migrate = declaredMigration(declared, {
+      namespace: name,
+      // A namespace of one file is made ready before the server listens; an instance is opened by a request.
+      rebuildTexts: config.instance === true ? "later" : "now",
+    });
     if (config.instance === true) {
       const instances = createInstanceFiles(deps.engine, {
         directory: join(deps.directory, name),

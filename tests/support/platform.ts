@@ -86,7 +86,7 @@ export function temporaryDirectory(): string {
 export function configSource(config: TestPlatformOptions["config"]): string {
   const text = typeof config === "string" ? config.trim() : JSON.stringify(config);
   if (!text.startsWith("{")) return text;
-  return `import { defineConfig } from "platform";\n\nexport default defineConfig(${text});\n`;
+  return `import { defineConfig, Refusal } from "platform";\n\nexport default defineConfig(${text});\n`;
 }
 
 /** Collects what a process prints, keeping the end of it. */
