@@ -19,7 +19,11 @@ export function encodeFrame(flag: number, payload: Uint8Array | string): Uint8Ar
 }
 
 /** Frames from a stream's chunks, whatever their borders. No byte is copied: a big answer is never in one piece. */
-export async function* readFrames(chunks: AsyncIterable<Uint8Array<ArrayBuffer>>): AsyncGenerator<Frame> {
+export async function* readFrames(
+  chunks: AsyncIterable<Uint8Array<ArrayBuffer>>,
+  /** Called with the size of each frame before its payload is taken in; until it resolves nothing more is read. */
+  admit: (sizeBytes: number) => Promise<void> = async () => {},
+): AsyncGenerator<Frame> {
   const header = Buffer.alloc(HEADER_BYTES);
   let headerFilled = 0;
   let frame: Frame | null = null;
@@ -35,6 +39,7 @@ export async function* readFrames(chunks: AsyncIterable<Uint8Array<ArrayBuffer>>
         if (headerFilled < HEADER_BYTES) break;
         missing = header.readUInt32LE(0);
         frame = { flag: header.readUInt8(HEADER_BYTES - 1), chunks: [], sizeBytes: missing };
+        await admit(missing);
       }
       const part = chunk.subarray(offset, offset + missing);
       if (part.byteLength > 0) frame.chunks.push(part);

@@ -26,6 +26,6 @@ export const STOP_TIMEOUT_MS = 3_000;
 export const JOURNAL_MAX_BYTES = 16 * 1024 * 1024;
 /** Bytes of one value, also in the middle of a computation. */
 export const VALUE_MAX_BYTES = 256 * 1024 * 1024;
-/** Answers from this size on count as large; so many bytes of them may be on their way to clients that read slowly. */
+/** Answers from this size on count as large; the server holds so many bytes of them for clients that read slowly. */
 export const LARGE_ANSWER_BYTES = 1024 * 1024;
-export const LARGE_ANSWERS_MAX_BYTES = 128 * 1024 * 1024;
+export const LARGE_ANSWERS_MAX_BYTES = 64 * 1024 * 1024;

@@ -1,5 +1,6 @@
 import { AppError } from "../kernel/errors.ts";
 import { encodeFrame, readFrames } from "./frames.ts";
+import type { AnswerRoom, Reservation } from "./large-answers.ts";
 import { FLAG_DONE, FLAG_ELSEWHERE, QUERY_PROCESS_COMMAND } from "./query-process.ts";
 import type { ProcessRole, QueryAnswer, QueryRequest } from "./types.ts";
 
@@ -12,8 +13,16 @@ export interface ProcessConnection {
   end(): Promise<void>;
 }
 
+const NO_ROOM_TAKEN = { release: () => {} };
+
 /** `onExit` is called once, however the process ended. */
-export function startQueryProcess(path: string, role: ProcessRole, onExit: () => void): ProcessConnection {
+export function startQueryProcess(options: {
+  path: string;
+  role: ProcessRole;
+  room: AnswerRoom;
+  onExit: () => void;
+}): ProcessConnection {
+  const { path, role, room, onExit } = options;
   const child = Bun.spawn([...commandOfQueryProcess(), path, role], {
     stdin: "pipe",
     stdout: "pipe",
@@ -24,15 +33,27 @@ export function startQueryProcess(path: string, role: ProcessRole, onExit: () =>
   let hasEnded = false;
   let exitReason: Error = new AppError(503, "The query process ended unexpectedly; the query may be sent again");
 
+  /** Of the answer that is being received. */
+  let reservation: Reservation | null = null;
+  const admit = async (sizeBytes: number): Promise<void> => {
+    reservation = room.reserve(sizeBytes);
+    // A process that is killed while its answer waits has none to give.
+    await Promise.race([reservation.ready, child.exited]);
+  };
+
   const receive = async (): Promise<void> => {
-    for await (const { flag, chunks, sizeBytes } of readFrames(child.stdout)) {
+    for await (const { flag, chunks, sizeBytes } of readFrames(child.stdout, admit)) {
       const answered = waiting;
+      const { release } = reservation ?? NO_ROOM_TAKEN;
       waiting = null;
-      answered?.resolve({ outcome: outcomeOf(flag), chunks, sizeBytes });
+      reservation = null;
+      if (answered === null) release();
+      else answered.resolve({ outcome: outcomeOf(flag), chunks, sizeBytes, release });
     }
   };
   const exited = Promise.allSettled([receive(), child.exited]).then(() => {
     hasEnded = true;
+    reservation?.release();
     onExit();
     waiting?.reject(exitReason);
     waiting = null;

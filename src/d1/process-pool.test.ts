@@ -7,7 +7,7 @@ import { systemClock } from "../kernel/clock.ts";
 import { systemIds } from "../kernel/ids.ts";
 import { silentLogger } from "../kernel/logger.ts";
 import { textOf } from "./frames.ts";
-import { createLargeAnswers } from "./large-answers.ts";
+import { bodyOf, createAnswerRoom } from "./large-answers.ts";
 import { PROCESS_IDLE_MS, QUERY_TIMEOUT_MS, QUEUE_MAX_QUERIES, QUEUE_TIMEOUT_MS } from "./limits.ts";
 import { createProcessPool, type ProcessPool } from "./process-pool.ts";
 import { failureOf } from "./query-failure.ts";
@@ -35,7 +35,7 @@ afterEach(async () => {
 });
 
 function pool(role: ProcessRole, sizeMax = 1, clock = systemClock): ProcessPool {
-  const made = createProcessPool({ path, role, sizeMax, clock });
+  const made = createProcessPool({ path, role, sizeMax, room: createAnswerRoom(), clock });
   pools.push(made);
   return made;
 }
@@ -167,8 +167,9 @@ test("[DQ104] after a failed sync the database answers nothing more", async () =
     outcome: "failed" as const,
     chunks: [Buffer.from(JSON.stringify({ status: 503, message: "disk I/O error", isFinal: true }))],
     sizeBytes: 1,
+    release() {},
   };
-  const done = { outcome: "done" as const, chunks: [Buffer.from("{}")], sizeBytes: 2 };
+  const done = { outcome: "done" as const, chunks: [Buffer.from("{}")], sizeBytes: 2, release() {} };
   const writer = { run: async () => failed, stop: async () => {} };
   const readers = { run: async () => done, stop: async () => {} };
   const service = createSqlService({ path, readers, writer, logger: silentLogger });
@@ -185,18 +186,41 @@ test("[DQ104] what SQLite says of a failed sync is final, and of a full disk it 
   expect(failure(10)).toEqual({ status: 500, message: "disk I/O error" });
 });
 
-test("[DQ103] large answers come as they are read, and hold a bounded number of bytes together", async () => {
-  const answers = createLargeAnswers();
-  const chunks = Array.from({ length: 32 }, (_, n) => new Uint8Array(1024 * 1024).fill(n));
-  const large = { chunks, sizeBytes: 32 * 1024 * 1024 };
-  const streams = Array.from({ length: 4 }, () => answers.bodyOf(large));
-  expect(() => answers.bodyOf(large)).toThrow("Too many large answers");
-  expect(answers.bodyOf({ chunks: [Buffer.from("{}")], sizeBytes: 2 })).toEqual(Buffer.from("{}"));
-  const [first, second] = streams;
-  if (!(first instanceof ReadableStream) || !(second instanceof ReadableStream))
-    throw new Error("large ones are streams");
-  expect(Buffer.concat(await Array.fromAsync(first)).equals(Buffer.concat(chunks))).toBe(true);
-  await second.cancel();
-  expect(answers.bodyOf(large)).toBeInstanceOf(ReadableStream);
-  expect(answers.bodyOf(large)).toBeInstanceOf(ReadableStream);
+test("[DQ103] large answers come as they are read, and the others wait until there is room for them", async () => {
+  const room = createAnswerRoom();
+  const large = 40 * 1024 * 1024;
+  const first = room.reserve(large);
+  await first.ready;
+  const [second, third] = [room.reserve(large), room.reserve(large)];
+  const order: string[] = [];
+  void second.ready.then(() => order.push("second"));
+  void third.ready.then(() => order.push("third"));
+  await room.reserve(1_000).ready;
+  await Bun.sleep(1);
+  expect(order).toEqual([]);
+  const chunks = Array.from({ length: 40 }, (_, n) => new Uint8Array(1024 * 1024).fill(n));
+  const stream = bodyOf({ outcome: "done", chunks, sizeBytes: large, release: first.release });
+  if (!(stream instanceof ReadableStream)) throw new Error("large ones are streams");
+  expect(Buffer.concat(await Array.fromAsync(stream)).equals(Buffer.concat(chunks))).toBe(true);
+  await second.ready;
+  // One that is given up waits for nothing, and leaves its room to others.
+  third.release();
+  second.release();
+  await room.reserve(large).ready;
+  expect(order).toEqual(["second"]);
+});
+
+test("[DQ103] an answer that waits for room is given up with its process", async () => {
+  const room = createAnswerRoom();
+  const held = room.reserve(60 * 1024 * 1024);
+  const clock = testClock();
+  const reader = createProcessPool({ path, role: "reader", sizeMax: 1, room, clock });
+  pools.push(reader);
+  const waiting = reader.run({ sql: "SELECT hex(zeroblob(10000000)) AS x", params: [] }, CALLER);
+  expect(await Promise.race([waiting, Bun.sleep(500).then(() => "waits")])).toBe("waits");
+  clock.advance(QUERY_TIMEOUT_MS);
+  await expect(waiting).rejects.toMatchObject({ status: 408 });
+  held.release();
+  const { sizeBytes } = await reader.run({ sql: "SELECT hex(zeroblob(10000000)) AS x", params: [] }, CALLER);
+  expect(sizeBytes).toBeGreaterThan(20_000_000);
 });

@@ -1,6 +1,7 @@
 import type { Clock } from "../kernel/clock.ts";
 import { SECOND_MS } from "../kernel/duration.ts";
 import { AppError, clientGone } from "../kernel/errors.ts";
+import type { AnswerRoom } from "./large-answers.ts";
 import { PROCESS_IDLE_MS, QUERY_TIMEOUT_MS, STOP_TIMEOUT_MS } from "./limits.ts";
 import { type ProcessConnection, startQueryProcess } from "./process-connection.ts";
 import { createTurns } from "./turns.ts";
@@ -35,9 +36,10 @@ export function createProcessPool(options: {
   path: string;
   role: ProcessRole;
   sizeMax: number;
+  room: AnswerRoom;
   clock: Clock;
 }): ProcessPool {
-  const { path, role, sizeMax, clock } = options;
+  const { path, role, sizeMax, room, clock } = options;
   const all = new Set<Pooled>();
   const idle: Pooled[] = [];
   const turns = createTurns<Pooled>(clock);
@@ -59,7 +61,7 @@ export function createProcessPool(options: {
   const start = (): Pooled => {
     let connection: ProcessConnection;
     try {
-      connection = startQueryProcess(path, role, () => forget(process));
+      connection = startQueryProcess({ path, role, room, onExit: () => forget(process) });
     } catch (cause) {
       throw noProcess(cause);
     }

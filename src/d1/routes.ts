@@ -5,13 +5,12 @@ import type { Http } from "../http/http.ts";
 import { operation } from "../http/operation.ts";
 import { notFound } from "../kernel/errors.ts";
 import { refuseUnknownMembers } from "../kernel/members.ts";
-import { createLargeAnswers } from "./large-answers.ts";
+import { bodyOf } from "./large-answers.ts";
 import type { SqlService } from "./service.ts";
 
 const MEMBERS = ["query", "params"];
 
 export function createSqlRoutes(http: Http, services: ReadonlyMap<string, SqlService>): AnyElysia {
-  const answers = createLargeAnswers();
   return new Elysia().post(
     "/api/d1/:database",
     http.route(async ({ params, principal, callerName, signal, jsonObject }) => {
@@ -23,7 +22,7 @@ export function createSqlRoutes(http: Http, services: ReadonlyMap<string, SqlSer
       const body = await jsonObject();
       refuseUnknownMembers(body, MEMBERS, "a query");
       const answer = await service.query(body["query"], body["params"], { callerName, signal });
-      return new Response(answers.bodyOf(answer), { headers: { "content-type": "application/json" } });
+      return new Response(bodyOf(answer), { headers: { "content-type": "application/json" } });
     }),
     DESCRIPTION,
   );

@@ -36,6 +36,7 @@ export function createSqlService(deps: {
     const role = looksLikeWrite(request.sql) ? "writer" : "reader";
     const answer = await runOn(role, request, caller);
     if (answer.outcome !== "elsewhere") return answer;
+    answer.release();
     return runOn(role === "reader" ? "writer" : "reader", request, caller);
   };
   const fail = ({ status, message, isOfQuery, isFinal }: QueryFailure): AppError => {
@@ -55,6 +56,7 @@ export function createSqlService(deps: {
       const request = { sql: parseText(sql), params: parseBindings(params) };
       assertUsable();
       const answer = await run(request, caller);
+      if (answer.outcome !== "done" || failure !== null) answer.release();
       assertUsable();
       switch (answer.outcome) {
         case "done":
@@ -109,7 +111,9 @@ function parseBindings(params: unknown): Binding[] {
 export function createSqlAccessor(service: SqlService): SqlAccessor {
   return {
     async query(sql, params = []) {
-      return JSON.parse(textOf((await service.query(sql, params, SERVER_CALLER)).chunks));
+      const { chunks, release } = await service.query(sql, params, SERVER_CALLER);
+      release();
+      return JSON.parse(textOf(chunks));
     },
   };
 }

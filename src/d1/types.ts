@@ -16,6 +16,8 @@ export interface QueryAnswer {
   outcome: "done" | "failed" | "elsewhere";
   chunks: readonly Uint8Array<ArrayBuffer>[];
   sizeBytes: number;
+  /** Gives back the room that it takes: to be called once it has been read. */
+  release(): void;
 }
 
 /** A query that failed, with the HTTP status that says how. */
