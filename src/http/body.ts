@@ -1,13 +1,7 @@
 import { AppError, badField, badRequest, tooLarge, unsupportedMediaType } from "../kernel/errors.ts";
-import {
-  describeFault,
-  isJsonObject,
-  type JsonFault,
-  type JsonObject,
-  type JsonValue,
-  jsonFault,
-} from "../kernel/json.ts";
+import { describeFault, isJsonObject, type JsonFault, type JsonObject, type JsonValue } from "../kernel/json.ts";
 import { JsonRefused, parseInSlices } from "../kernel/json-slices.ts";
+import { jsonTextFault } from "../kernel/json-text.ts";
 import type { Turns } from "../kernel/turns.ts";
 import { SLICED_LENGTH_MIN, SMALL_BODY_MAX_BYTES } from "./limits.ts";
 import type { Query } from "./query.ts";
@@ -43,7 +37,7 @@ export async function readJson(request: Request, rules: BodyRules): Promise<Json
   } catch {
     throw badRequest(text === "" ? "The body is empty, JSON is wanted" : NOT_JSON);
   }
-  const fault = jsonFault(value);
+  const fault = jsonTextFault(text, value);
   if (fault !== null) throw refused(fault);
   return value;
 }

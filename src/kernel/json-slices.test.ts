@@ -1,6 +1,7 @@
 import { expect, test } from "bun:test";
-import { isTextWithinDepth, JSON_DEPTH_MAX, type JsonFault, jsonFault } from "./json.ts";
+import { isTextWithinDepth, JSON_DEPTH_MAX, type JsonFault } from "./json.ts";
 import { JsonRefused, parseInSlices } from "./json-slices.ts";
+import { jsonTextFault } from "./json-text.ts";
 
 type Outcome = { value: unknown } | { fault: JsonFault | null };
 
@@ -25,7 +26,7 @@ function atOnce(text: string): Outcome {
   } catch {
     return { fault: null };
   }
-  const fault = jsonFault(value);
+  const fault = jsonTextFault(text, value);
   return fault === null ? { value } : { fault };
 }
 
@@ -105,6 +106,8 @@ test("[HT80] commas, brackets and faults at the end of a slice", () => {
       `{"__proto__":${row},"b":{"__proto__":1}}`,
       `[${row},[${row},{"k":{"\\ud800":1}}]]`,
       `{"a":[${row},[1,1e999]]}`,
+      `{"a":{"b":[${row},9007199254740993,${row}]}}`,
+      `[${row},{"c":-9007199254740993,"d":${row}}]`,
     ],
     ...[
       `{"a":{"b":[${row},"\\udc00",${row}]}}`,

@@ -1,4 +1,5 @@
 import { endOfString, JSON_DEPTH_MAX, type JsonFault, type JsonObject, type JsonValue, jsonFault } from "./json.ts";
+import { jsonTextFault } from "./json-text.ts";
 
 /** Characters of JSON text that are parsed at a time, and that are looked through between two steps. */
 const SLICE_LENGTH = 32 * 1024;
@@ -38,7 +39,7 @@ interface Open {
 /**
  * The value that `JSON.parse` gives for an array or object, built of slices: a step takes a moment, however long the text is and
  * whatever it holds. Short members are parsed together, by `JSON.parse` itself. Throws `JsonRefused`; a fault is as
- * `jsonFault` tells it.
+ * `jsonTextFault` tells it.
  */
 export function* parseInSlices(text: string): Generator<void, JsonValue> {
   const path: Open[] = [];
@@ -89,7 +90,7 @@ function begin(text: string, path: readonly Open[], depth: number): JsonValue[] 
     if (outer.isBehindMember) throw new JsonRefused(null);
     if (outer.memberStart > outer.from) add(text.slice(outer.from, outer.memberStart - 1), path, depth - 1, before);
     open.name = nameOf(text.slice(outer.memberStart, open.start - 1), before);
-    if (!Array.isArray(before)) refuseFault({ [open.name]: null }, path, depth - 1, 0);
+    if (!Array.isArray(before)) refuseFault(jsonFault({ [open.name]: null }), path, depth - 1, null);
   }
   open.value = open.isArray ? [] : {};
   return open.value;
@@ -145,13 +146,15 @@ function end(text: string, path: readonly Open[], at: number): JsonValue {
 function add(slice: string, path: readonly Open[], depth: number, value: JsonValue[] | JsonObject): void {
   if (BLANK.test(slice)) throw new JsonRefused(null);
   if (Array.isArray(value)) {
-    const members = parsed(`[${slice}]`) as JsonValue[];
-    refuseFault(members, path, depth, value.length);
+    const text = `[${slice}]`;
+    const members = parsed(text) as JsonValue[];
+    refuseFault(jsonTextFault(text, members), path, depth, value.length);
     for (const member of members) value.push(member);
     return;
   }
-  const members = parsed(`{${slice}}`) as JsonObject;
-  refuseFault(members, path, depth, 0);
+  const text = `{${slice}}`;
+  const members = parsed(text) as JsonObject;
+  refuseFault(jsonTextFault(text, members), path, depth, null);
   for (const name of Object.keys(members)) define(value, name, members[name] ?? null);
 }
 
@@ -163,13 +166,12 @@ function parsed(text: string): object {
   }
 }
 
-/** `first`: the index of the first of the members, in an array. */
-function refuseFault(members: JsonValue[] | JsonObject, path: readonly Open[], depth: number, first: number): void {
-  const fault = jsonFault(members);
+/** `fault`: of some members of the container at `depth`. `first`: the index of the first of them; null in an object. */
+function refuseFault(fault: JsonFault | null, path: readonly Open[], depth: number, first: number | null): void {
   if (fault === null) return;
   const [own = "", ...inner] = fault.path.split(".");
   const outer = path.slice(1, depth + 1).map(({ name }) => name);
-  const place = Array.isArray(members) ? String(Number(own) + first) : own;
+  const place = first === null ? own : String(Number(own) + first);
   throw new JsonRefused({
     ...fault,
     path: fault.path === "" ? outer.join(".") : [...outer, place, ...inner].join("."),

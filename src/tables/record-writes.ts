@@ -7,6 +7,7 @@ import { AppError, type FieldProblems } from "../kernel/errors.ts";
 import { type JsonObject, ownValue } from "../kernel/json.ts";
 import type { Logger } from "../kernel/logger.ts";
 import type { Door } from "./access.ts";
+import type { AfterHook } from "./after-hooks.ts";
 import { applyChanges, copied, serverChanges, withDefaults } from "./changes.ts";
 import { type Decisions, Suspended } from "./decisions.ts";
 import type { TableModel } from "./model.ts";
@@ -29,7 +30,7 @@ export interface WriteContext {
   /** What the deletions so far have cost by their references; one budget for the whole request. */
   cascadeCost: number;
   /** Work for after the commit. Forgotten when the write is run again. */
-  afterCommit: ((app: AppAccess) => unknown)[];
+  afterCommit: AfterHook[];
 }
 
 const SERVER_TIMES = ["createdAt", "updatedAt"];
@@ -104,7 +105,7 @@ export function createRecordWrites(deps: {
       constrained(table, () => table.store.insert(tx, record));
       tx.change({ table: table.model.name, id: String(record["id"]), before: null, after: record });
       const after = hook(table, "afterInsert");
-      if (after !== undefined) context.afterCommit.push((app) => after(copied(record), app));
+      if (after !== undefined) later(context, table, "afterInsert", (app) => after(copied(record), app));
       return record;
     },
 
@@ -132,7 +133,7 @@ export function createRecordWrites(deps: {
       constrained(table, () => store.update(tx, id, changes, next, { isBounded: true }));
       tx.change({ table: model.name, id, before: stored, after: next });
       const after = hook(table, "afterUpdate");
-      if (after !== undefined) context.afterCommit.push((app) => after(copied(next), copied(stored), app));
+      if (after !== undefined) later(context, table, "afterUpdate", (app) => after(copied(next), copied(stored), app));
       return next;
     },
 
@@ -146,9 +147,13 @@ export function createRecordWrites(deps: {
       }
       constrained(table, () => references.delete(context, table, stored));
       const after = hook(table, "afterDelete");
-      if (after !== undefined) context.afterCommit.push((app) => after(copied(stored), app));
+      if (after !== undefined) later(context, table, "afterDelete", (app) => after(copied(stored), app));
     },
   };
+}
+
+function later({ afterCommit }: WriteContext, { model }: Table, name: keyof TableHooks, run: AfterHook["run"]): void {
+  afterCommit.push({ table: model.name, name, run });
 }
 
 const hook = <Name extends keyof TableHooks>(table: Table, name: Name): TableHooks[Name] | undefined =>
