@@ -60,7 +60,7 @@ export const INDEXED_NOW_LENGTH_MAX = 16 * 1024;
 /** Records from which on a table's index is made anew beside the loop, where that is wanted. */
 export const REBUILD_NOW_ROWS_MAX = 500;
 /** How long one transaction of the indexing process goes on taking texts: the file's writes wait for it. */
-export const INDEX_SLICE_MS = 20;
+export const INDEX_SLICE_MS = 40;
 /** Between two of them, so that the writes that waited run. */
 export const INDEX_PAUSE_MS = 5;
 /** A slice takes one text at least, of up to 10 MiB; after this time its process is killed. */

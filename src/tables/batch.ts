@@ -16,6 +16,7 @@ import type { Table } from "./namespaces.ts";
 import { atOperation } from "./problems.ts";
 import { firstById, matchesOf, RULE_RECORDS_MAX, tooManyToAsk } from "./reads.ts";
 import type { WriteContext } from "./record-writes.ts";
+import { isUsedUp } from "./stored-bytes.ts";
 import type { Writes } from "./writes.ts";
 
 /** Spec: Limits. */
@@ -205,6 +206,8 @@ function changeThose(
   let succeeded = 0;
   const operations = new Operations();
   for (const id of ids) {
+    // As many as one write may change; whoever asks again goes on with the others.
+    if (isUsedUp(context.stored)) break;
     operations.run(id, () => {
       const record = table.store.get(context.tx, id);
       touch(context, table, id);
