@@ -15,6 +15,7 @@ import type { Table } from "./namespaces.ts";
 import { constraintProblem } from "./problems.ts";
 import { recordSizeProblem } from "./record-size.ts";
 import { createReferences } from "./references.ts";
+import type { StoredBytes } from "./stored-bytes.ts";
 import { idProblem, refuse } from "./validation.ts";
 
 /** What one request's write knows while it runs inside its transaction. */
@@ -30,6 +31,8 @@ export interface WriteContext {
   touched: Set<string>;
   /** What the deletions so far have cost by their references; one budget for the whole request. */
   cascadeCost: number;
+  /** The stored records that it has read to change them. */
+  stored: StoredBytes;
   /** Work for after the commit. Forgotten when the write is run again. */
   afterCommit: AfterHook[];
 }
