@@ -2,15 +2,15 @@ import { resolve } from "node:path";
 import type { BackupsConfig } from "../config/types.ts";
 import type { Clock, Millis } from "../kernel/clock.ts";
 import type { Logger } from "../kernel/logger.ts";
-import type { BackupJob } from "./job.ts";
+import { type BackupJob, newestBackup } from "./job.ts";
 import { createJobProcess, type RunBackupJob } from "./job-process.ts";
 import { WAIT_MAX_MS } from "./limits.ts";
 
-/** What has become of scheduled backups since the start. */
+/** What has become of scheduled backups; the numbers are since the start. */
 export interface BackupsLoad {
   backupsMade: number;
   backupsFailed: number;
-  /** When the last success ended, and how large it is; 0 before the first. */
+  /** Of the last one that was made, also by an earlier start: when, and how large it is; 0 before the first. */
   lastBackupAt: Millis;
   lastBackupBytes: number;
 }
@@ -86,7 +86,17 @@ export function createBackupsArea(deps: BackupsAreaDeps): BackupsArea {
     if (next !== null) waitFor(next.getTime());
   };
 
+  /** An alert on the age of the last one must not fire at each start. */
+  const readLast = async (): Promise<void> => {
+    // A destination that does not answer is told of by the next backup, which it fails too.
+    const newest = await newestBackup(job).catch(() => null);
+    if (newest === null || newest.at <= load.lastBackupAt) return;
+    load.lastBackupAt = newest.at;
+    load.lastBackupBytes = newest.sizeBytes;
+  };
+
   waitForNext();
+  void readLast();
   return {
     load,
     async stop() {

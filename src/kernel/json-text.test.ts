@@ -35,3 +35,7 @@ test("[HT100] random integers pass exactly where their double says the same", ()
   }
   expect(refused).toBeGreaterThan(500);
 });
+
+test("[HT100] an integer of a million digits whose name occurs again is refused, and not computed", () => {
+  expect(faultAt(`{"n":${"9".repeat(1_000_000)},"n":9007199254740992}`)).toBe("n");
+});

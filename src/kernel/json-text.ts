@@ -10,6 +10,8 @@ export function jsonTextFault(text: string, value: unknown): JsonFault | null {
 
 /** Where an integer of that size may begin; those with a fraction or an exponent are a double's own notation. */
 const LONG_INTEGER = /(?<=^|[\s,:[-])\d{16,}(?![\d.eE])/g;
+/** Digits of the longest integer that stays below a double's largest value, whatever they are. */
+const DOUBLE_DIGITS_MAX = 308;
 const INEXACT = "is an integer that a double cannot hold exactly";
 
 /** The first such integer in a valid JSON text. */
@@ -22,7 +24,9 @@ function inexactInteger(text: string): JsonFault | null {
       outside = endOfString(text, quote) + 1;
       quote = text.indexOf('"', outside);
     }
-    if (outside > index || BigInt(literal) === BigInt(Number(literal))) continue;
+    if (outside > index) continue;
+    // A name that occurs twice keeps its last value only, so that a longer one may be in a text whose value is finite.
+    if (literal.length <= DOUBLE_DIGITS_MAX && BigInt(literal) === BigInt(Number(literal))) continue;
     return { path: pathAt(text, index), message: INEXACT };
   }
   return null;

@@ -98,8 +98,6 @@ export async function createStorageArea(deps: StorageAreaDeps): Promise<StorageA
     async stop() {
       await stopSweeps();
       await life.stop();
-      await local.close();
-      await staging.close();
     },
   };
 }

@@ -60,7 +60,6 @@ export function createS3Files(backend: S3Backend): RemoteFiles {
         continuationToken = page.isTruncated === true ? page.nextContinuationToken : undefined;
       } while (continuationToken !== undefined);
     },
-    async close() {},
   };
 }
 

@@ -95,7 +95,6 @@ export interface FileStore {
   remove(fileId: string): Promise<void>;
   /** Every file, in groups of bounded size, unfinished ones included: for the sweep. */
   ids(): AsyncIterable<readonly StoredId[]>;
-  close(): Promise<void>;
 }
 
 export interface StoredId {

@@ -13,7 +13,6 @@ import { type Decisions, Suspended } from "./decisions.ts";
 import type { TableModel } from "./model.ts";
 import type { Table } from "./namespaces.ts";
 import { constraintProblem } from "./problems.ts";
-import { recordSizeProblem } from "./record-size.ts";
 import { createReferences } from "./references.ts";
 import type { StoredBytes } from "./stored-bytes.ts";
 import { idProblem, refuse } from "./validation.ts";
@@ -105,7 +104,6 @@ export function createRecordWrites(deps: {
         }
         validated(table, record, { isFinal: true });
       }
-      bounded(table, record);
       references.check(context, table, { stored: null, asked: prepared, next: record });
       constrained(table, () => table.store.insert(tx, record));
       tx.change({ table: table.model.name, id: String(record["id"]), before: null, after: record });
@@ -133,10 +131,9 @@ export function createRecordWrites(deps: {
       }
       changes = { ...changes, ...serverChanges(model, now) };
       const next = applyChanges(model, stored, changes, deletions);
-      bounded(table, next);
       references.check(context, table, { stored, asked: wanted, next });
       references.checkReferred(tx, table, stored, next);
-      constrained(table, () => store.update(tx, id, changes, next));
+      constrained(table, () => store.update(tx, id, changes, next, { isBounded: true }));
       tx.change({ table: model.name, id, before: stored, after: next });
       const after = hook(table, "afterUpdate");
       if (after !== undefined) later(context, table, "afterUpdate", (app) => after(copied(next), copied(stored), app));
@@ -183,12 +180,6 @@ function timesOfOthers({ kind }: Principal, model: TableModel, body: JsonObject)
     problems[name] = { code: "invalid_value", message: `${name} is set by the server` };
   }
   return problems;
-}
-
-/** Errors: 400 for a record that is too large. */
-function bounded(table: Table, record: TableRecord): void {
-  const problems = recordSizeProblem(table.model, record);
-  if (problems !== null) refuse(problems);
 }
 
 /** Before it is final, a record may lack what is required. `known`: problems found before. */
