@@ -30,7 +30,7 @@ test("[TB124] a record over its table's size is 400 and names its largest field,
 
   const P = path("small");
   // Bytes, not characters, and escapes as JSON writes them.
-  expect((await service.post(P, { name: "a", data: "é".repeat(300) })).status).toBe(400);
+  expect((await service.post(P, { name: "a", data: "é".repeat(950) })).status).toBe(400);
   expect((await service.post(P, { name: "a", data: "\u0001".repeat(340) })).status).toBe(400);
   expect((await service.post(P, { id: "s1", name: "a", data: "x".repeat(1_800) })).status).toBe(201);
   const large = { k: Array(600).fill(1234) };
@@ -97,3 +97,18 @@ test("[TB126] a batch of three million characters for the index is whole at once
   await service.post(`${path("notes")}/batch-by-filter`, { action: "delete", filter });
   expect(await foundAll("wombat", 0)).toBe(0);
 }, 60_000);
+
+test("[TB127] one request changes stored records of some 8 MiB: a batch past it is 413, batch-by-filter ends there", async () => {
+  const { service } = platform;
+  const P = path("free");
+  const ids = Array.from({ length: 12 }, (_, n) => `r${String(n).padStart(2, "0")}`);
+  for (const id of ids) expect((await service.post(P, { id, text: "x".repeat(1_000_000) })).status).toBe(201);
+  const updates = ids.map((id) => ({ id, data: { n: 1 } }));
+  expect(refusal(await service.post(`${P}/batch`, { updates }))).toEqual([413, "updates.9: too_large"]);
+  expect(refusal(await service.post(`${P}/batch`, { deletes: ids }))).toEqual([413, "deletes.9: too_large"]);
+  expect((await service.post(`${P}/batch`, { updates: updates.slice(0, 9) })).status).toBe(200);
+  const deleting = () => service.post(`${P}/batch-by-filter`, { action: "delete", filter: [["id", ">=", "r"]] });
+  expect((await deleting()).body).toEqual({ processed: 9, succeeded: 9 });
+  expect((await deleting()).body).toEqual({ processed: 3, succeeded: 3 });
+  expect((await deleting()).body).toEqual({ processed: 0, succeeded: 0 });
+});
