@@ -8,6 +8,7 @@ import { pick } from "./list-query.ts";
 import type { Column } from "./model.ts";
 import type { Table } from "./namespaces.ts";
 import type { RecordWrites, WriteContext } from "./record-writes.ts";
+import { takeStored } from "./stored-bytes.ts";
 import { idProblem, isOperator, refuse } from "./validation.ts";
 
 /** The grants a write needs, asked once before the request's form is examined. */
@@ -46,6 +47,7 @@ export function createMutations(deps: { door: Door; writes: RecordWrites }): Mut
   const find = (context: WriteContext, grants: WriteGrants, table: Table, id: string, grant: Grant): TableRecord => {
     const record = table.store.get(context.tx, id);
     touch(context, table, id);
+    if (record !== null) takeStored(context.stored, record);
     const isHidden =
       record !== null && grants.read.kind === "filter" && !covers(context, grants.read, table, { record });
     if (record !== null && !isHidden) return record;
@@ -103,6 +105,7 @@ export function createMutations(deps: { door: Door; writes: RecordWrites }): Mut
         return { record: writes.insert(context, table, record), isNew: true };
       }
       touch(context, table, String(stored["id"]));
+      takeStored(context.stored, stored);
       const patch = parsePatch(table.model, table.validator, body);
       const changes = resolvePatch(table.validator, patch, stored);
       const next = applyChanges(table.model, stored, changes, patch.deletions);

@@ -14,6 +14,7 @@ import type { TableModel } from "./model.ts";
 import type { Table } from "./namespaces.ts";
 import { constraintProblem } from "./problems.ts";
 import { createReferences } from "./references.ts";
+import type { StoredBytes } from "./stored-bytes.ts";
 import { idProblem, refuse } from "./validation.ts";
 
 /** What one request's write knows while it runs inside its transaction. */
@@ -27,6 +28,7 @@ export interface WriteContext {
   newId(index: number): string;
   /** The stored records that it is about: those whose turn it waits for when a rule has to be awaited. */
   touched: Set<string>;
+  stored: StoredBytes;
   /** What the deletions so far have cost by their references; one budget for the whole request. */
   cascadeCost: number;
   /** Work for after the commit. Forgotten when the write is run again. */

@@ -73,7 +73,17 @@ export function createWrites(deps: { door: Door; clock: Clock; ids: Ids; afterHo
             // What `work` returns is a plain value: it runs to its end inside the transaction.
             const result = await file.write<unknown>((tx) => {
               afterCommit = [];
-              return work({ tx, principal, decisions, now, newId, touched, cascadeCost: 0, afterCommit }) as never;
+              return work({
+                tx,
+                principal,
+                decisions,
+                now,
+                newId,
+                touched,
+                cascadeCost: 0,
+                stored: { bytes: 0 },
+                afterCommit,
+              }) as never;
             });
             if (afterCommit.length > 0) afterHooks.run(afterCommit);
             return result as ReturnType<typeof work>;
