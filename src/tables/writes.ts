@@ -7,6 +7,7 @@ import { chain, isPromise, type MaybePromise } from "../kernel/maybe-promise.ts"
 import { type Door, denied, type TableAction } from "./access.ts";
 import type { AfterHooks } from "./after-hooks.ts";
 import { Decisions, RESTARTS_MAX, Suspended } from "./decisions.ts";
+import { type JsonTexts, NO_TEXTS } from "./json-texts.ts";
 import type { TableModel } from "./model.ts";
 import type { WriteGrants } from "./mutations.ts";
 import { type RecordTurn, RecordTurns } from "./record-turns.ts";
@@ -23,7 +24,7 @@ export interface Writes {
     actions: readonly Exclude<TableAction, "read">[],
     options?: { either: boolean },
   ): MaybePromise<WriteGrants>;
-  run<T>(file: DatabaseFile, principal: Principal, work: (context: WriteContext) => T): Promise<T>;
+  run<T>(file: DatabaseFile, principal: Principal, work: (context: WriteContext) => T, texts?: JsonTexts): Promise<T>;
 }
 
 export function createWrites(deps: { door: Door; clock: Clock; ids: Ids; afterHooks: AfterHooks }): Writes {
@@ -56,7 +57,7 @@ export function createWrites(deps: { door: Door; clock: Clock; ids: Ids; afterHo
       });
     },
 
-    async run(file, principal, work) {
+    async run(file, principal, work, texts = NO_TEXTS) {
       const decisions = new Decisions(clock);
       const now = new Date(clock.now()).toISOString();
       const newIds: string[] = [];
@@ -82,6 +83,7 @@ export function createWrites(deps: { door: Door; clock: Clock; ids: Ids; afterHo
                 touched,
                 cascadeCost: 0,
                 stored: { bytes: 0 },
+                texts,
                 afterCommit,
               }) as never;
             });
