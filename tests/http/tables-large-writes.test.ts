@@ -11,6 +11,7 @@ beforeAll(async () => {
       notes: { schema: { text: { type: "text" }, more: { type: "text", max: 120000 } }, fts: { fields: ["text", "more"], tokenize: "trigram" }, access: { read: true } },
       small: { maxRecordSize: 2000, schema: { name: { type: "string", unique: true }, data: { type: "json" } }, access: { read: true }, hooks: ${BEFORE} },
       free: { access: { read: true } },
+      values: { schema: { data: { type: "json" }, n: { type: "integer" } }, access: { read: true } },
     } } } }`,
   });
 });
@@ -112,4 +113,22 @@ test("[TB148] one request changes stored records of some 4 MiB: a batch past it 
   expect((await deleting()).body).toEqual({ processed: 5, succeeded: 5 });
   expect((await deleting()).body).toEqual({ processed: 2, succeeded: 2 });
   expect((await deleting()).body).toEqual({ processed: 0, succeeded: 0 });
+});
+
+test("[TB24, TB36] a batch of many small JSON values keeps them as they came, in a table with a schema and without", async () => {
+  const { service } = platform;
+  const data = (seed: number) => ({
+    list: Array.from({ length: 4_000 }, (_, n) => [n + seed, { 'k"': null }, "é"]),
+    o: {},
+  });
+  for (const table of ["values", "free"]) {
+    const P = path(table);
+    const inserts = [0, 1].map((n) => ({ id: `json${n}`, data: data(n), n }));
+    expect((await service.post(`${P}/batch`, { inserts })).status).toBe(200);
+    const updates = [{ id: "json1", data: { data: data(7), n: null } }];
+    expect((await service.post(`${P}/batch`, { updates })).status).toBe(200);
+    expect((await platform.get(`${P}/json0`)).body).toMatchObject({ data: data(0), n: 0 });
+    expect((await platform.get(`${P}/json1`)).body).toMatchObject({ data: data(7), n: null });
+    await service.post(`${P}/batch`, { deletes: ["json0", "json1"] });
+  }
 });
