@@ -130,3 +130,11 @@ test("[HT80] what nests too deep is refused where it does", () => {
     );
   }
 });
+
+test("[HT80] an object of more than 50,000 members is refused, and named", () => {
+  const object = (count: number) => `{${Array.from({ length: count }, (_, n) => `"k${n}":${n}`).join(",")}}`;
+  expect(inSlices(`{"a":[1,${object(50_000)}]}`)).toHaveProperty("value");
+  expect(inSlices(`{"a":[1,${object(50_001)}]}`)).toEqual({
+    fault: { path: "a.1", message: "has more than 50000 members" },
+  });
+});

@@ -9,6 +9,10 @@ const [OPENING_BRACKET, CLOSING_BRACKET] = [0x5b, 0x5d];
 const [OPENING_BRACE, CLOSING_BRACE] = [0x7b, 0x7d];
 const BLANK = /^[ \t\n\r]*$/;
 
+/** Members of one object: more of them than records have, and each step with it would take longer than the one before. */
+const MEMBERS_MAX = 50_000;
+const TOO_MANY = `has more than ${MEMBERS_MAX} members`;
+
 /** Text that is not JSON, where `fault` is null, or that holds what no value here can be. */
 export class JsonRefused extends Error {
   readonly fault: JsonFault | null;
@@ -34,6 +38,8 @@ interface Open {
   name: string;
   /** The last thing in `value` is a member with a value of its own, and no comma has followed. */
   isBehindMember: boolean;
+  /** Of an object, those parsed so far. */
+  memberCount: number;
 }
 
 /**
@@ -76,7 +82,7 @@ export function* parseInSlices(text: string): Generator<void, JsonValue> {
 
 const opened = (isArray: boolean, start: number): Open => ({
   ...{ isArray, start, memberStart: start, from: start },
-  ...{ value: null, name: "", isBehindMember: false },
+  ...{ value: null, name: "", isBehindMember: false, memberCount: 0 },
 });
 
 /** Gives the container at `depth` a value of its own, and those that it is in before it. */
@@ -155,7 +161,13 @@ function add(slice: string, path: readonly Open[], depth: number, value: JsonVal
   const text = `{${slice}}`;
   const members = parsed(text) as JsonObject;
   refuseFault(jsonTextFault(text, members), path, depth, null);
-  for (const name of Object.keys(members)) define(value, name, members[name] ?? null);
+  const names = Object.keys(members);
+  const open = path[depth];
+  if (open !== undefined) open.memberCount += names.length;
+  if (open !== undefined && open.memberCount > MEMBERS_MAX) {
+    refuseFault({ path: "", message: TOO_MANY }, path, depth, null);
+  }
+  for (const name of names) define(value, name, members[name] ?? null);
 }
 
 function parsed(text: string): object {
