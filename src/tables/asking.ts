@@ -46,7 +46,7 @@ export function createAsking(door: Door): Asking {
         context.stored.await(record);
         throw cause;
       }
-      context.stored.count(record);
+      context.stored.take(record);
       return true;
     },
     shown(context, grants, table, { record, patch }) {

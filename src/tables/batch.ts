@@ -3,7 +3,7 @@ import type { BatchResult } from "../config/app-access.ts";
 import type { TableRecord } from "../config/types.ts";
 import type { DatabaseFile, ReadCaller } from "../db/index.ts";
 import { AppError, badField, badRequest, Refusal } from "../kernel/errors.ts";
-import { isJsonObject, type JsonObject, type JsonValue } from "../kernel/json.ts";
+import { isJsonObject, type JsonObject, type JsonValue, ownValue } from "../kernel/json.ts";
 import type { Door, Grant } from "./access.ts";
 import { touch, type WriteGrants } from "./asking.ts";
 import { CascadeTooLarge } from "./cascade-cost.ts";
@@ -18,6 +18,7 @@ import { atOperation } from "./problems.ts";
 import { firstById, matchesOf, RULE_RECORDS_MAX, tooManyToAsk } from "./reads.ts";
 import type { WriteContext } from "./record-writes.ts";
 import type { StoredBytes } from "./stored-bytes.ts";
+import { PATTERN_TEXT_LENGTH_MAX } from "./validation.ts";
 import type { Writes } from "./writes.ts";
 
 /** Spec: Limits. */
@@ -92,7 +93,7 @@ class Operations {
       }
       this.#awaited.push(cause.settled);
       // What is awaited stays in memory meanwhile.
-      if (this.#stored.isFull) this.finish();
+      if (this.#stored.isAwaitedEnough) this.finish();
       return null;
     }
   }
@@ -101,6 +102,28 @@ class Operations {
   finish(): void {
     if (this.#awaited.length > 0) throw new Suspended(Promise.all(this.#awaited));
   }
+}
+
+/**
+ * A pattern may take the square of a text's length, which its bound allows one long text of a request, but not 500 of them.
+ * Errors: 400 naming the text with which it is too much.
+ */
+function checkPatternCost({ model }: Table, { inserts, updates }: BatchBody): void {
+  const names = model.columns.flatMap(({ name, field }) => (field?.pattern === undefined ? [] : [name]));
+  let squares = 0;
+  const add = (place: string, record: JsonObject): void => {
+    for (const name of names) {
+      const text = ownValue(record, name);
+      if (typeof text !== "string") continue;
+      squares += text.length ** 2;
+      if (squares <= PATTERN_TEXT_LENGTH_MAX ** 2) continue;
+      const message = `${place}.${name}: texts of this length that have to match a pattern are too many for one batch`;
+      throw badField(`${place}.${name}`, "too_long", message);
+    }
+  };
+  if (names.length === 0) return;
+  for (const [index, record] of inserts.entries()) add(`inserts.${index}`, record);
+  for (const [index, { data }] of updates.entries()) add(`updates.${index}`, data);
 }
 
 /** All or nothing, inside one transaction. Spec: Table rule 7; decisions 4 (Batch). */
@@ -114,6 +137,7 @@ export function runBatch(
 ): BatchResult {
   const { model, validator } = table;
   const target = model.byName.get("id");
+  checkPatternCost(table, body);
   const operations = new Operations(context);
   const inserted = body.inserts.map((one, index) =>
     operations.run(`inserts.${index}`, () => {
@@ -229,7 +253,7 @@ function changeThose(
       processed++;
       try {
         if (changeOne(mutations, context, grants, table, record, body)) succeeded++;
-        else context.stored.count(record);
+        else context.stored.take(record);
       } catch (cause) {
         noted(id, cause);
       }

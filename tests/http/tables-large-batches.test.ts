@@ -16,6 +16,7 @@ beforeAll(async () => {
       export default defineConfig({ databases: { shared: { tables: {
         plain: { schema, access: open }, free: { access: open }, later: { schema, access: { ...open, update: later } },
         locked: { schema, access: { ...open, update: (_auth, record) => record.id === "own", read: (_auth, record) => record.id === "own" } },
+        patterned: { schema: { text: { type: "text", pattern: "^a+$" } }, access: open },
         long: { maxRecordSize: 10 * 1024 * 1024, schema, access: open },
       } } } });`,
   });
@@ -63,4 +64,18 @@ test("[TB148] one record alone may be as long as its table allows", async () => 
   expect((await platform.post(`${P}/batch`, { updates: [{ id: "a", data: { n: 2 } }] })).status).toBe(200);
   expect((await platform.patch(`${P}/a`, { n: 3 })).status).toBe(200);
   expect((await platform.delete(`${P}/a`)).status).toBe(200);
+});
+
+test("[TB149] texts of a batch that have to match a pattern are bounded together", async () => {
+  const P = path("patterned");
+  const text = "a".repeat(5_000);
+  const four = await platform.post(`${P}/batch`, { inserts: IDS.slice(0, 4).map((id) => ({ id, text })) });
+  expect(four.status).toBe(200);
+  const five = await platform.post<ErrorAnswer>(`${P}/batch`, {
+    inserts: [{ text }, { text }],
+    updates: IDS.slice(0, 3).map((id) => ({ id, data: { text } })),
+  });
+  expect([five.status, five.body.data?.["updates.2.text"]?.code]).toEqual([400, "too_long"]);
+  const short = Array.from({ length: 500 }, () => ({ text: "a".repeat(440) }));
+  expect((await platform.post(`${P}/batch`, { inserts: short })).status).toBe(200);
 });
