@@ -225,7 +225,7 @@ function changeThose(
   return { processed, succeeded };
 }
 
-/** The first 500 by id that match and may be read; a rule that sees each record is asked about as many as a count would ask. */
+/** The first 500 by id that match and may be read. */
 async function readableIds(
   { door, caller }: { door: Door; caller: ReadCaller | undefined },
   principal: Principal,
@@ -233,21 +233,28 @@ async function readableIds(
   { table, file }: { table: Table; file: DatabaseFile },
   filter: ParsedFilter,
 ): Promise<string[]> {
-  const ids: string[] = [];
-  if (read.kind === "none") return ids;
-  let { all } = filter;
-  for (let seenCount = 0; ; ) {
-    const matching = matchesOf(table.model, { all, any: filter.any }, read);
-    const found = await firstById(table, file, matching, { limit: BATCH_BY_FILTER_RECORDS_MAX, caller });
-    seenCount += found.length;
-    if (seenCount > RULE_RECORDS_MAX) throw tooManyToAsk();
-    const answers = await Promise.all(found.map((record) => door.coversRead(read, principal, table.model, record)));
-    ids.push(...found.filter((_, index) => answers[index]).map((record) => String(record["id"])));
-    if (found.length < BATCH_BY_FILTER_RECORDS_MAX || ids.length >= BATCH_BY_FILTER_RECORDS_MAX) break;
-    const last = found.at(-1)?.["id"] ?? null;
-    all = [...filter.all, ...parseConditions(table.model, [["id", ">", last]], { name: "filter", conditionsMax: 1 })];
+  const limit = BATCH_BY_FILTER_RECORDS_MAX;
+  if (read.kind === "none") return [];
+  if (read.kind !== "record") {
+    return table.store.ids(file, matchesOf(table.model, filter, read), { limit, caller });
   }
-  return ids.slice(0, BATCH_BY_FILTER_RECORDS_MAX);
+  // The rule is asked before the filter, so that neither the time nor the bound tells what is in records that it hides.
+  const ids: string[] = [];
+  const byId = filter.all.filter(({ field }) => field.name === "id");
+  let seenCount = 0;
+  for (let last: string | null = null; ; ) {
+    const behind =
+      last === null ? [] : parseConditions(table.model, [["id", ">", last]], { name: "id", conditionsMax: 1 });
+    const matching = matchesOf(table.model, { all: [...byId, ...behind], any: [] }, read);
+    const { records, isCut } = await firstById(table, file, matching, { limit, caller });
+    seenCount += records.length;
+    if (seenCount > RULE_RECORDS_MAX) throw tooManyToAsk();
+    const answers = await Promise.all(records.map((record) => door.coversRead(read, principal, table.model, record)));
+    const found = records.filter((record, index) => answers[index] && matches(filter, record));
+    ids.push(...found.map((record) => String(record["id"])));
+    if ((records.length < limit && !isCut) || ids.length >= limit) return ids.slice(0, limit);
+    last = String(records.at(-1)?.["id"]);
+  }
 }
 
 /** A table without a read right at all has nothing that this caller may read. */

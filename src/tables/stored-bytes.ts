@@ -1,7 +1,7 @@
 import type { TableRecord } from "../config/types.ts";
 import { tooLarge } from "../kernel/errors.ts";
 import type { JsonValue } from "../kernel/json.ts";
-import { STORED_BYTES_MAX } from "./limits.ts";
+import { LARGE_ANSWER_BYTES, STORED_BYTES_MAX } from "./limits.ts";
 
 /** What the stored records hold that one write has changed or deleted so far: short requests can be about long records. */
 export interface StoredBytes {
@@ -17,7 +17,17 @@ export function takeStored(stored: StoredBytes, record: TableRecord): void {
       `The records that one request changes or deletes may hold some ${STORED_BYTES_MAX} bytes together; change fewer at once`,
     );
   }
-  for (const name in record) stored.bytes += roughBytes(record[name] ?? null);
+  stored.bytes += roughBytes(record);
+}
+
+/** Whether an answer with all of them is made in pieces. */
+export function isLarge(records: readonly TableRecord[]): boolean {
+  let bytes = 0;
+  for (const record of records) {
+    bytes += roughBytes(record);
+    if (bytes > LARGE_ANSWER_BYTES) return true;
+  }
+  return false;
 }
 
 /** Near enough, and found without making the JSON. */
