@@ -27,6 +27,7 @@ import { createReads, type Source } from "./reads.ts";
 import { createRecordWrites, type WriteContext } from "./record-writes.ts";
 import { createSearch } from "./search.ts";
 import { createSources, type Sources } from "./sources.ts";
+import { isLarge } from "./stored-bytes.ts";
 import { createTableDoor } from "./table-door.ts";
 import { createWrites, type Writes } from "./writes.ts";
 
@@ -59,7 +60,13 @@ interface TableWrites {
 }
 
 interface TableBatches {
-  batch(principal: Principal, address: TableAddress, body: Body, options: { upsert: boolean }): Promise<BatchResult>;
+  batch(
+    principal: Principal,
+    address: TableAddress,
+    body: Body,
+    options: { upsert: boolean },
+    caller?: ReadCaller,
+  ): Promise<BatchResult>;
   batchByFilter(
     principal: Principal,
     address: TableAddress,
@@ -194,7 +201,7 @@ function createTableBatches({
   turns,
 }: WriteDeps & { door: ReturnType<typeof createDoor>; turns: Turns }): TableBatches {
   return {
-    async batch(principal, address, body, options) {
+    async batch(principal, address, body, options, caller) {
       const { table, file } = await sources.forInserting(principal, address);
       // Who may do none of it learns nothing from the form of the body.
       await writes.grants(principal, table.model, ["insert", "update", "delete"], { either: true });
@@ -202,7 +209,10 @@ function createTableBatches({
       const grants = await batchGrants(writes, principal, table, parsed, options);
       const texts = await jsonTexts([...parsed.inserts, ...parsed.updates.map(({ data }) => data)], turns);
       const change = (context: WriteContext) => runBatch(mutations, context, grants, table, parsed, options);
-      return writes.run(file, principal, change, texts);
+      const result = await writes.run(file, principal, change, texts);
+      // There is no place to give back: it is sent in pieces, as large pages are.
+      if (isLarge([...result.inserted, ...result.updated])) caller?.keepUntilSent?.(() => {});
+      return result;
     },
 
     async batchByFilter(principal, address, body, caller) {

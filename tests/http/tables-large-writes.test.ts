@@ -124,7 +124,11 @@ test("[TB24, TB36] a batch of many small JSON values keeps them as they came, in
   for (const table of ["values", "free"]) {
     const P = path(table);
     const inserts = [0, 1].map((n) => ({ id: `json${n}`, data: data(n), n }));
-    expect((await service.post(`${P}/batch`, { inserts })).status).toBe(200);
+    const answer = await service.post<{ inserted: object[] }>(`${P}/batch`, { inserts });
+    expect([answer.status, answer.body.inserted]).toEqual([
+      200,
+      [0, 1].map((n) => expect.objectContaining(inserts[n] ?? {})),
+    ]);
     const updates = [{ id: "json1", data: { data: data(7), n: null } }];
     expect((await service.post(`${P}/batch`, { updates })).status).toBe(200);
     expect((await platform.get(`${P}/json0`)).body).toMatchObject({ data: data(0), n: 0 });
