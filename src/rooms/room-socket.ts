@@ -8,6 +8,7 @@ import { isPromise, type MaybePromise } from "../kernel/maybe-promise.ts";
 import { CLOSE_GOING_AWAY, CLOSE_PROTOCOL, CLOSE_SESSION_REVOKED, CLOSE_TRY_LATER } from "./close-codes.ts";
 import type { Connections, UserPrincipal } from "./connections.ts";
 import { MESSAGE_OVERHEAD_CHARS, UNAUTHENTICATED_MESSAGE_MAX_CHARS, WAITING_MESSAGES_MAX } from "./limits.ts";
+import { unknownMember } from "./message-members.ts";
 import { createMessageRate, type MessageRate } from "./message-rate.ts";
 import { authRefreshed, authSuccess, errorMessage, PONG, type RoomErrorCode } from "./messages.ts";
 import type { LiveRoom } from "./room.ts";
@@ -235,6 +236,11 @@ export class RoomSocket implements SocketHandler, RoomConnection {
   #answer(message: JsonObject): MaybePromise<void> {
     if (this.#stage.kind === "pending" && message["type"] !== "auth") {
       return this.#fail("NOT_AUTHENTICATED", "auth must come first");
+    }
+    const unknown = unknownMember(message);
+    if (unknown !== null) {
+      const text = `There is no member "${unknown}" in "${String(message["type"])}"`;
+      return this.send(errorMessage("INVALID_MESSAGE", text, message["requestId"]));
     }
     switch (message["type"]) {
       case "auth":
