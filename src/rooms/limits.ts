@@ -19,6 +19,8 @@ export const DELTA_INTERVAL_MS = 50;
 export const HANDLER_TIMEOUT_MS = 5 * SECOND_MS;
 const PENDING_PER_ADDRESS_MAX = 5;
 
+/** Members of one object or array of a state. */
+export const STATE_MEMBERS_MAX = 10_000;
 /** What the specification leaves open is bounded all the same. */
 export const METADATA_MAX_BYTES = 16 * 1024;
 /** The longest delay of a timer: a century, so that the time it is due at stays a date. */
