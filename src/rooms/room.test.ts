@@ -378,3 +378,21 @@ test("[RM19] an action that kicks its own sender is answered first", async () =>
   ]);
   expect(client.closed).toEqual({ code: 4001 });
 });
+
+test("[RM8] long messages beyond 512 KiB a second are dropped unparsed, and the connection stays", async () => {
+  await begin({ maxStateSize: 10 * 1024 * 1024 });
+  const client = await enter("ann");
+  const long = (requestId: string) =>
+    client.send({ type: "send", actionType: "count", payload: "x".repeat(1_000_000), requestId });
+  long("first");
+  long("second");
+  await world.settle();
+  expect(client.of("action_result").map(({ requestId }) => requestId)).toEqual(["first"]);
+  expect(client.of("error").map(({ code }) => code)).toEqual(["RATE_LIMITED"]);
+  await world.advance(2_000);
+  long("third");
+  client.send({ type: "send", actionType: "count", payload: "x".repeat(1_200_000), requestId: "longest" });
+  await world.settle();
+  expect(client.of("action_result").map(({ requestId }) => requestId)).toEqual(["first", "third"]);
+  expect(client.of("error").at(-1)).toMatchObject({ code: "INVALID_MESSAGE" });
+});
