@@ -1,14 +1,8 @@
 import { AppError, badField, badRequest, tooLarge, unsupportedMediaType } from "../kernel/errors.ts";
-import {
-  describeFault,
-  isJsonObject,
-  isTextWithinDepth,
-  JSON_DEPTH_MAX,
-  type JsonObject,
-  type JsonValue,
-} from "../kernel/json.ts";
+import { describeFault, isJsonObject, type JsonObject, type JsonValue } from "../kernel/json.ts";
 import { jsonTextFault } from "../kernel/json-text.ts";
-import { SCANNED_LENGTH_MIN, SMALL_BODY_MAX_BYTES } from "./limits.ts";
+import { JsonScan } from "./json-scan.ts";
+import { SMALL_BODY_MAX_BYTES } from "./limits.ts";
 import type { Query } from "./query.ts";
 import type { UnfinishedBodies } from "./unfinished-bodies.ts";
 
@@ -20,7 +14,7 @@ export interface BodyRules {
   query: Query;
   maxBytes: number;
   bodies: UnfinishedBodies;
-  /** Whose memory a large body counts as; null for a service key. */
+  /** Whose memory a large body counts as; null for a service key, whose values are not counted either. */
   sender: () => string | null;
 }
 
@@ -32,9 +26,6 @@ export async function readJson(request: Request, rules: BodyRules): Promise<Json
     throw unsupportedMediaType(`The body must be application/json, got ${contentType ?? "no content type"}`);
   }
   const text = await readText(request, rules);
-  if (text.length > SCANNED_LENGTH_MIN && !isTextWithinDepth(text)) {
-    throw badRequest(`The body nests deeper than ${JSON_DEPTH_MAX} levels`);
-  }
   let value: JsonValue;
   try {
     value = JSON.parse(text);
@@ -76,12 +67,14 @@ async function readText(request: Request, rules: BodyRules): Promise<string> {
 
 const over = (maxBytes: number): AppError => tooLarge(`The body must be at most ${maxBytes} bytes`);
 
-/** A large body, or one of unknown length: what of it has arrived is counted, since its end may never come. */
+/** A large body, or one of unknown length: what has arrived is counted, since its end may never come, and looked at. */
 async function readChunks(body: ReadableStream<Uint8Array>, rules: BodyRules): Promise<string> {
   const decoder = new TextDecoder("utf-8", { fatal: true });
   const reader = body.getReader();
   let refused: AppError | null = null;
-  const held = rules.bodies.begin(rules.sender(), (cause) => {
+  const sender = rules.sender();
+  const scan = new JsonScan({ areValuesCounted: sender !== null });
+  const held = rules.bodies.begin(sender, (cause) => {
     refused = cause;
     // The read that waits for more ends by it.
     void reader.cancel(cause).catch(() => {});
@@ -96,7 +89,9 @@ async function readChunks(body: ReadableStream<Uint8Array>, rules: BodyRules): P
       byteCount += value.byteLength;
       if (byteCount > rules.maxBytes) throw over(rules.maxBytes);
       held.add(value.byteLength);
-      text += decoder.decode(value, { stream: true });
+      const part = decoder.decode(value, { stream: true });
+      scan.take(part);
+      text += part;
     }
   } catch (cause) {
     void reader.cancel(cause).catch(() => {});

@@ -12,8 +12,12 @@ export const UNFINISHED_MAX_BYTES = 256 * 1024 * 1024;
 /** What the answer to a body that came over these bounds says. */
 export const UNFINISHED_RETRY_SECONDS = 5;
 
-/** Characters from which on a look at the text before it is parsed is worth its time. */
-export const SCANNED_LENGTH_MIN = 256 * 1024;
+/**
+ * Values (commas and opening brackets outside strings) and, of these, named members of a body over `SMALL_BODY_MAX_BYTES`. A
+ * batch of 500 records has room for 100 fields each.
+ */
+export const BODY_VALUES_MAX = 250_000;
+export const BODY_NAMES_MAX = 50_000;
 /** Unknown parameters that an answer names: a query has room for thousands. */
 export const UNKNOWN_NAMED_MAX = 20;
 
