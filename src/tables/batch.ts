@@ -238,7 +238,7 @@ function changeThose(
   let succeeded = 0;
   const operations = new Operations(context);
   for (const id of ids) {
-    // As many as one write may change; whoever asks again goes on with the others.
+    // As many as one request may change; the same request again goes on with the others.
     if (context.stored.isUsedUp) break;
     operations.run(id, () => {
       const record = table.store.get(context.tx, id);

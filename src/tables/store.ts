@@ -2,6 +2,7 @@ import type { TableRecord } from "../config/types.ts";
 import { quoteIdentifier, type SqlValue, type Transaction } from "../db/index.ts";
 import type { JsonValue } from "../kernel/json.ts";
 import { type Codec, createCodec, type Row } from "./codec.ts";
+import type { JsonTexts } from "./json-texts.ts";
 import { type ListQuery, type PreparedList, prepareList } from "./list-sql.ts";
 import { type Column, DOCUMENT_COLUMN, type TableModel } from "./model.ts";
 import { createPages, type Pages } from "./pages.ts";
@@ -21,9 +22,15 @@ export interface TableStore extends Pages {
   getBy(queries: Queries, column: Column, value: JsonValue): TableRecord | null;
   readonly referring: ReferringStore;
   /** Errors: 400 for a record over the table's size. */
-  insert(tx: Writes, record: TableRecord): void;
+  insert(tx: Writes, record: TableRecord, texts?: JsonTexts): void;
   /** The same with `isBounded`: a record that only lets go of another may be of any size. */
-  update(tx: Writes, id: string, changes: TableRecord, next: TableRecord, options?: { isBounded: boolean }): void;
+  update(
+    tx: Writes,
+    id: string,
+    changes: TableRecord,
+    next: TableRecord,
+    options?: { isBounded: boolean; texts: JsonTexts },
+  ): void;
   delete(queries: Queries, id: string): void;
   prepareList(query: ListQuery): PreparedList;
 }
@@ -37,7 +44,7 @@ export function createTableStore(model: TableModel): TableStore {
   const decode = (row: unknown): TableRecord | null =>
     row === null || row === undefined ? null : codec.fromRow(row as Row);
 
-  const texts = model.fts?.fields ?? [];
+  const indexed = model.fts?.fields ?? [];
 
   return {
     codec,
@@ -49,17 +56,17 @@ export function createTableStore(model: TableModel): TableStore {
           .get(codec.toValue(column, value)),
       ),
     referring: createReferringStore(model, codec),
-    insert(tx, record) {
-      if (texts.length > 0) tx.indexText(model.name, String(record["id"]), lengthOf(texts, record));
-      tx.query(insertSql).run(...bounded(model, codec.toValues(record)));
+    insert(tx, record, texts) {
+      if (indexed.length > 0) tx.indexText(model.name, String(record["id"]), lengthOf(indexed, record));
+      tx.query(insertSql).run(...bounded(model, codec.toValues(record, texts)));
     },
     update(tx, id, changes, next, options) {
       const changed = model.isSchemaless
         ? columns.filter((column) => column.name === DOCUMENT_COLUMN || Object.hasOwn(changes, column.name))
         : columns.filter((column) => Object.hasOwn(changes, column.name));
       if (changed.length === 0) return;
-      if (texts.some((field) => Object.hasOwn(changes, field))) tx.indexText(model.name, id, lengthOf(texts, next));
-      const values = codec.toValues(next);
+      if (indexed.some((field) => Object.hasOwn(changes, field))) tx.indexText(model.name, id, lengthOf(indexed, next));
+      const values = codec.toValues(next, options?.texts);
       if (options?.isBounded === true) bounded(model, values);
       const assignments = changed.map((column) => `${quoteIdentifier(column.name)} = ?`).join(", ");
       tx.query(`UPDATE ${table} SET ${assignments} WHERE "id" = ?`).run(

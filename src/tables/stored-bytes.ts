@@ -1,7 +1,7 @@
 import type { TableRecord } from "../config/types.ts";
 import { tooLarge } from "../kernel/errors.ts";
 import type { JsonValue } from "../kernel/json.ts";
-import { STORED_BYTES_MAX } from "./limits.ts";
+import { LARGE_ANSWER_BYTES, STORED_BYTES_MAX } from "./limits.ts";
 
 /** What the stored records hold that one write has changed or deleted so far: short requests can be about long records. */
 export class StoredBytes {
@@ -34,6 +34,16 @@ export class StoredBytes {
   await(record: TableRecord): void {
     this.#awaitedBytes += bytesOf(record);
   }
+}
+
+/** Whether an answer with all of them is made in pieces. */
+export function isLarge(records: readonly TableRecord[]): boolean {
+  let bytes = 0;
+  for (const record of records) {
+    bytes += bytesOf(record);
+    if (bytes > LARGE_ANSWER_BYTES) return true;
+  }
+  return false;
 }
 
 const bytesOf = (record: TableRecord): number => {

@@ -8,6 +8,7 @@ import { type Door, denied, type TableAction } from "./access.ts";
 import type { AfterHooks } from "./after-hooks.ts";
 import type { WriteGrants } from "./asking.ts";
 import { Decisions, RESTARTS_MAX, Suspended } from "./decisions.ts";
+import { type JsonTexts, NO_TEXTS } from "./json-texts.ts";
 import type { TableModel } from "./model.ts";
 import { type RecordTurn, RecordTurns } from "./record-turns.ts";
 import type { WriteContext } from "./record-writes.ts";
@@ -24,7 +25,7 @@ export interface Writes {
     actions: readonly Exclude<TableAction, "read">[],
     options?: { either: boolean },
   ): MaybePromise<WriteGrants>;
-  run<T>(file: DatabaseFile, principal: Principal, work: (context: WriteContext) => T): Promise<T>;
+  run<T>(file: DatabaseFile, principal: Principal, work: (context: WriteContext) => T, texts?: JsonTexts): Promise<T>;
 }
 
 export function createWrites(deps: { door: Door; clock: Clock; ids: Ids; afterHooks: AfterHooks }): Writes {
@@ -57,7 +58,7 @@ export function createWrites(deps: { door: Door; clock: Clock; ids: Ids; afterHo
       });
     },
 
-    async run(file, principal, work) {
+    async run(file, principal, work, texts = NO_TEXTS) {
       const decisions = new Decisions(clock);
       const now = new Date(clock.now()).toISOString();
       const newIds: string[] = [];
@@ -83,6 +84,7 @@ export function createWrites(deps: { door: Door; clock: Clock; ids: Ids; afterHo
                 touched,
                 cascadeCost: 0,
                 stored: new StoredBytes(),
+                texts,
                 afterCommit,
               }) as never;
             });

@@ -27,7 +27,7 @@ beforeAll(async () => {
     databases: { shared: { tables: { notes: { access: { read: true } } } } },
   };
   platform = await testPlatform({ config, args: ["--drill"] });
-});
+}, 60_000);
 afterAll(async () => {
   await platform.stop();
   await world.stop();

@@ -23,19 +23,27 @@ beforeAll(async () => {
 });
 afterAll(() => platform.stop());
 
-test("[TB148] a batch whose rules are awaited has a size too, and a smaller one goes through in parts", async () => {
-  const P = path("later");
-  const ids = Array.from({ length: 12 }, (_, n) => `r${String(n).padStart(2, "0")}`);
-  for (const id of ids) expect((await platform.post(P, { id, n: 1, text: TEXT })).status).toBe(201);
-  const updates = ids.map((id) => ({ id, data: { n: 2 } }));
-  const refused = await platform.post<ErrorAnswer>(`${P}/batch`, { updates });
-  expect([refused.status, Object.keys(refused.body.data ?? {})]).toEqual([413, ["updates.10"]]);
-  const upserts = { inserts: ids.map((id) => ({ id, n: 2 })) };
-  expect((await platform.post(`${P}/batch?upsert=true`, upserts)).status).toBe(413);
-  const byFilter = { action: "update", filter: [["n", "==", 1]], data: { n: 3 } };
-  expect((await platform.post(`${P}/batch-by-filter`, byFilter)).body).toEqual({ processed: 10, succeeded: 10 });
-  expect((await platform.post(`${P}/batch-by-filter`, byFilter)).body).toEqual({ processed: 2, succeeded: 2 });
-});
+const TOO_LARGE = { status: 413, body: { message: expect.stringContaining("4194304 bytes") } };
+
+for (const table of ["plain", "free", "later"]) {
+  test(`[TB148] what one request changes of what is stored has a size: ${table}`, async () => {
+    const P = path(table);
+    for (const id of IDS) expect((await platform.post(P, { id, n: 1, text: TEXT })).status).toBe(201);
+    const change = (ids: readonly string[]) => ({ updates: ids.map((id) => ({ id, data: { n: 2 } })) });
+    const byFilter = (limit: string, rest: object) =>
+      platform.post<ErrorAnswer>(`${P}/batch-by-filter`, { filter: [["id", "<", limit]], ...rest } as never);
+    expect(await platform.post<ErrorAnswer>(`${P}/batch`, change(IDS))).toMatchObject(TOO_LARGE);
+    const upserts = { inserts: IDS.map((id) => ({ id, n: 2 })) };
+    expect(await platform.post<ErrorAnswer>(`${P}/batch?upsert=true`, upserts)).toMatchObject(TOO_LARGE);
+    expect(await platform.post<ErrorAnswer>(`${P}/batch`, { deletes: IDS })).toMatchObject(TOO_LARGE);
+    const found = await platform.get<{ items: { n: number }[] }>(`${P}?fields=n`);
+    expect(found.body.items.map(({ n }) => n)).toEqual(IDS.map(() => 1));
+    expect((await platform.post(`${P}/batch`, change(IDS.slice(0, 4)))).status).toBe(200);
+    expect((await byFilter("d", { action: "update", data: { n: 3 } })).body).toMatchObject({ succeeded: 3 });
+    expect((await byFilter("z", { action: "delete" })).body).toMatchObject({ succeeded: 5 });
+    expect((await byFilter("z", { action: "delete" })).body).toMatchObject({ succeeded: 1 });
+  });
+}
 
 test("[TB148] the error tells nothing of the size of records that may not be changed or read", async () => {
   const P = path("locked");
