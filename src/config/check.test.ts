@@ -139,6 +139,13 @@ const CASES: [rule: string, what: string, config: unknown, path: string, words: 
     `${TITLE}.pattern`,
     "is not a regular expression",
   ],
+  [
+    "[TB149]",
+    "a pattern that one text keeps busy",
+    field({ type: "string", pattern: "^(a+)+$" }),
+    `${TITLE}.pattern`,
+    "one request could stop the server",
+  ],
   ["[CF7]", "a pattern of a number", field({ type: "number", pattern: "a" }), `${TITLE}.pattern`, "not for number"],
   ["[CF7]", "an empty enum", field({ type: "string", enum: [] }), `${TITLE}.enum`, "must not be empty"],
   [
@@ -455,44 +462,51 @@ const CASES: [rule: string, what: string, config: unknown, path: string, words: 
     "WIDTHxHEIGHT",
   ],
   [
+    "[CF13]",
+    "thumbnails at once",
+    { storage: { buckets: {}, thumbs: { atOnce: 0 } } },
+    "storage.thumbs.atOnce",
+    "from 1 to 16",
+  ],
+  [
     "[CF14]",
     "an unknown area",
-    { serviceKeys: { k: { key: "s", scopes: ["files:a:b:read"] } } },
+    { serviceKeys: { k: { key: "sssssssssssssssssssssss", scopes: ["files:a:b:read"] } } },
     "serviceKeys.k.scopes.0",
     '"files" is not one of',
   ],
   [
     "[CF14]",
     "three parts",
-    { serviceKeys: { k: { key: "s", scopes: ["db:a:read"] } } },
+    { serviceKeys: { k: { key: "sssssssssssssssssssssss", scopes: ["db:a:read"] } } },
     "serviceKeys.k.scopes.0",
     "four parts",
   ],
   [
     "[CF14]",
     "an unknown action",
-    { serviceKeys: { k: { key: "s", scopes: ["push:*:*:shout"] } } },
+    { serviceKeys: { k: { key: "sssssssssssssssssssssss", scopes: ["push:*:*:shout"] } } },
     "serviceKeys.k.scopes.0",
     '"shout" is not an action of push',
   ],
   [
     "[CF14]",
     "an expiry",
-    { serviceKeys: { k: { key: "s", expiresAt: "soon" } } },
+    { serviceKeys: { k: { key: "sssssssssssssssssssssss", expiresAt: "soon" } } },
     "serviceKeys.k.expiresAt",
     "ISO 8601",
   ],
   [
     "[CF14]",
     "an address",
-    { serviceKeys: { k: { key: "s", ips: ["10.0.0.0/33"] } } },
+    { serviceKeys: { k: { key: "sssssssssssssssssssssss", ips: ["10.0.0.0/33"] } } },
     "serviceKeys.k.ips.0",
     "10.0.0.0/8",
   ],
   [
     "[CF14]",
     "one key twice",
-    { serviceKeys: { a: { key: "s" }, b: { key: "s" } } },
+    { serviceKeys: { a: { key: "sssssssssssssssssssssss" }, b: { key: "sssssssssssssssssssssss" } } },
     "serviceKeys.b.key",
     "is the key of a as well",
   ],
@@ -503,7 +517,20 @@ const CASES: [rule: string, what: string, config: unknown, path: string, words: 
     "serviceKeys.k.key",
     "travels in a header",
   ],
-  ["[CF14]", "root", { serviceKeys: { root: { key: "s" } } }, "serviceKeys.root", "the key of the data directory"],
+  [
+    "[CF14]",
+    "a short key",
+    { serviceKeys: { k: { key: "0123456789abcdefghi" } } },
+    "serviceKeys.k.key",
+    "must have at least 20 characters, got 19",
+  ],
+  [
+    "[CF14]",
+    "root",
+    { serviceKeys: { root: { key: "sssssssssssssssssssssss" } } },
+    "serviceKeys.root",
+    "the key of the data directory",
+  ],
   [
     "[CF15]",
     "a public URL",
@@ -687,16 +714,25 @@ describe("configWarnings", () => {
   const rule = () => true;
   const access = (declared: unknown) => warningsOf(table({ access: declared }));
 
-  test("[CF18] an update rule that may be stricter than the insert rule", () => {
+  test("[CF18] an insert that could overwrite what the update rule protects", () => {
+    const own = (_auth: unknown, record: { owner?: string }) => record.owner === "me";
     expect(access({ insert: true })).toEqual([`${POSTS}.access`]);
     expect(access({ insert: true, update: false })).toEqual([`${POSTS}.access`]);
     expect(access({ insert: true, update: rule })).toEqual([`${POSTS}.access`]);
     expect(access({ insert: rule, update: () => false })).toEqual([`${POSTS}.access`]);
+    expect(access({ insert: true, upsert: "either" })).toEqual([`${POSTS}.access`]);
+    expect(access({ insert: rule, update: () => [], upsert: "either" })).toEqual([`${POSTS}.access`]);
+    // The insert rule is asked about what the record would become.
+    expect(access({ insert: own, update: own, upsert: "either" })).toEqual([`${POSTS}.access`]);
   });
 
-  test("[CF18] no warning where upsert is said, the rules are the same, or insert is denied", () => {
+  test("[CF18] no warning where the fitting rule decides, or nothing can be overwritten", () => {
+    const own = (_auth: unknown, record: { owner?: string }) => record.owner === "me";
     expect(access({ insert: true, upsert: "matching" })).toEqual([]);
-    expect(access({ insert: true, upsert: "either" })).toEqual([]);
+    expect(access({ insert: true, update: own })).toEqual([]);
+    expect(access({ insert: own, update: rule })).toEqual([]);
+    expect(access({ insert: true, update: true, upsert: "either" })).toEqual([]);
+    expect(access({ insert: false, update: rule, upsert: "either" })).toEqual([]);
     expect(access({ insert: rule, update: rule })).toEqual([]);
     expect(access({ insert: rule, update: true })).toEqual([]);
     expect(access({ read: true, update: rule })).toEqual([]);
@@ -768,6 +804,7 @@ const EVERYTHING = {
         backend: { s3: { endpoint: "http://127.0.0.1:9000", bucket: "b", accessKeyId: "a", secretAccessKey: "s" } },
       },
     },
+    thumbs: { atOnce: 2, maxMegapixels: 100 },
   },
   auth: {
     emailPassword: true,
@@ -831,7 +868,7 @@ const EVERYTHING = {
   rateLimits: { global: { requests: 1, window: 1 }, signin: { requests: 5, window: 1 } },
   serviceKeys: {
     ci: {
-      key: "secret-1",
+      key: "secret-1-0123456789abcdef",
       scopes: ["storage:bucket:*:read", "db:shared:posts:insert", "d1:database:reports:*", "*:*:*:*"],
       expiresAt: "2030-01-01T00:00:00Z",
       ips: ["10.0.0.0/8", "::1"],

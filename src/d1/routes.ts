@@ -4,20 +4,25 @@ import { requireAnyServiceKey, requireServiceKey } from "../access/service-key-r
 import type { Http } from "../http/http.ts";
 import { operation } from "../http/operation.ts";
 import { notFound } from "../kernel/errors.ts";
+import { refuseUnknownMembers } from "../kernel/members.ts";
+import { bodyOf } from "./large-answers.ts";
 import type { SqlService } from "./service.ts";
+
+const MEMBERS = ["query", "params"];
 
 export function createSqlRoutes(http: Http, services: ReadonlyMap<string, SqlService>): AnyElysia {
   return new Elysia().post(
     "/api/d1/:database",
-    http.route(async ({ request, params, principal, jsonObject }) => {
+    http.route(async ({ params, principal, callerName, signal, jsonObject }) => {
       const database = params["database"] ?? "";
       requireAnyServiceKey(principal);
       const service = services.get(database);
       if (service === undefined) throw notFound(`There is no database "${database}"`);
       requireServiceKey(principal, ["d1", "database", database, "*"]);
       const body = await jsonObject();
-      const answer = await service.query(body["query"], body["params"], request.signal);
-      return new Response(answer, { headers: { "content-type": "application/json" } });
+      refuseUnknownMembers(body, MEMBERS, "a query");
+      const answer = await service.query(body["query"], body["params"], { callerName, signal });
+      return new Response(bodyOf(answer), { headers: { "content-type": "application/json" } });
     }),
     DESCRIPTION,
   );

@@ -1,11 +1,18 @@
 import type { DatabaseSync, SQLInputValue } from "node:sqlite";
-import type { ProcessLimits, ProcessRequest, ProcessResponse, QueryMessage } from "./query-protocol.ts";
+import type { createHighlighter } from "./highlight-process.ts";
+import type {
+  IndexMessage,
+  PageBounds,
+  ProcessLimits,
+  ProcessRequest,
+  ProcessResponse,
+  QueryMessage,
+} from "./query-protocol.ts";
 
-/**
- * The whole program of a query process. It is handed over as source text (see query-processes.ts), so that the compiled
- * executable needs no file for it: nothing outside of this function exists where it runs.
- */
-export function serveQueries(sqlite: typeof import("node:sqlite"), self: NodeJS.Process, limits: ProcessLimits): void {
+// The whole program of a query process. It is handed over as source text (see query-child.ts), so that the compiled
+// executable needs no file for it: nothing outside of a function exists where it runs, the other functions included.
+
+export function createReaders(sqlite: typeof import("node:sqlite"), limits: ProcessLimits) {
   const connections = new Map<string, DatabaseSync>();
 
   function open(path: string, extensions: readonly string[], readOnly: boolean): DatabaseSync {
@@ -13,19 +20,10 @@ export function serveQueries(sqlite: typeof import("node:sqlite"), self: NodeJS.
       readOnly,
       timeout: limits.lockTimeoutMs,
       allowExtension: extensions.length > 0,
-      limits: { length: limits.resultBytesMax },
+      limits: { length: limits.valueBytesMax },
     });
     for (const extension of extensions) connection.loadExtension(extension);
     if (extensions.length > 0) connection.enableLoadExtension(false);
-    return connection;
-  }
-
-  /** The connection to read `path` with: kept, at most `connectionsMax` of them, those used last. */
-  function reader(path: string, extensions: readonly string[]): DatabaseSync {
-    const connection = connections.get(path) ?? open(path, extensions, true);
-    connections.delete(path);
-    for (const oldest of connections.keys()) if (connections.size >= limits.connectionsMax) forget(oldest);
-    connections.set(path, connection);
     return connection;
   }
 
@@ -34,55 +32,151 @@ export function serveQueries(sqlite: typeof import("node:sqlite"), self: NodeJS.
     connections.delete(path);
   }
 
-  /** On a connection that is closed again: the server's own is the last one then, and removes the WAL. */
-  function checkpoint(path: string): void {
-    const connection = open(path, [], false);
-    try {
-      connection.exec("PRAGMA synchronous = NORMAL; PRAGMA wal_autocheckpoint = 0; PRAGMA wal_checkpoint(PASSIVE)");
-    } finally {
-      connection.close();
-    }
-  }
+  return {
+    forget,
+    /** The connection to read `path` with: kept, at most `connectionsMax` of them, those used last. */
+    reader(path: string, extensions: readonly string[]): DatabaseSync {
+      const connection = connections.get(path) ?? open(path, extensions, true);
+      connections.delete(path);
+      for (const oldest of connections.keys()) if (connections.size >= limits.connectionsMax) forget(oldest);
+      connections.set(path, connection);
+      return connection;
+    },
+    /** On a connection that is closed again: the server's own is the last one then, and removes the WAL. */
+    checkpoint(path: string): void {
+      const connection = open(path, [], false);
+      try {
+        connection.exec("PRAGMA synchronous = NORMAL; PRAGMA wal_autocheckpoint = 0; PRAGMA wal_checkpoint(PASSIVE)");
+      } finally {
+        connection.close();
+      }
+    },
+    /** One transaction; its sync is the writer's next one. The same connection would see no schema that others change. */
+    indexTexts({ path, pending, sliceMs, walBytesLimit }: IndexMessage): boolean {
+      const connection = open(path, [], false);
+      try {
+        connection.exec(`PRAGMA synchronous = NORMAL; PRAGMA wal_autocheckpoint = 0;
+          PRAGMA journal_size_limit = ${walBytesLimit}; BEGIN IMMEDIATE`);
+        const first = connection.prepare(`SELECT "table", "id" FROM "${pending}" LIMIT 1`);
+        const done = connection.prepare(`DELETE FROM "${pending}" WHERE "table" = ? AND "id" = ?`);
+        const startedAt = performance.now();
+        let next = first.get();
+        while (next !== undefined) {
+          done.run(next["table"] as string, next["id"] as string);
+          next = first.get();
+          if (performance.now() - startedAt >= sliceMs) break;
+        }
+        connection.exec("COMMIT");
+        return next !== undefined;
+      } finally {
+        connection.close();
+      }
+    },
+  };
+}
 
-  function query(message: QueryMessage): unknown[][] {
-    const statement = reader(message.path, message.extensions).prepare(message.sql);
+export function createSizes() {
+  return {
+    /** A rough measure: what a row takes in memory, here and in the server. */
+    inMemory(values: readonly unknown[]): number {
+      let bytes = 64;
+      for (const value of values) {
+        bytes += 16 + (typeof value === "string" ? value.length : value instanceof Uint8Array ? value.byteLength : 0);
+      }
+      return bytes;
+    },
+    /** What a row takes as JSON, in UTF-8. */
+    asJson(values: readonly unknown[], page: PageBounds): number {
+      let bytes = page.rowBytes;
+      for (const [index, value] of values.entries()) {
+        const isJson = typeof value !== "string" || page.jsonColumns.includes(index);
+        bytes += Buffer.byteLength(isJson ? String(value) : JSON.stringify(value));
+      }
+      return bytes;
+    },
+  };
+}
+
+export function serveQueries(
+  self: NodeJS.Process,
+  limits: ProcessLimits,
+  readers: ReturnType<typeof createReaders>,
+  sizes: ReturnType<typeof createSizes>,
+  highlightRows: ReturnType<typeof createHighlighter>,
+): void {
+  function* found({ path, extensions, sql, params }: QueryMessage): Iterable<unknown[]> {
+    const statement = readers.reader(path, extensions).prepare(sql);
     statement.setReturnArrays(true);
     // Otherwise one integer beyond 2^53 would make the whole query fail.
     statement.setReadBigInts(true);
-    const rows: unknown[][] = [];
-    let bytes = 0;
     // With setReturnArrays each row is an array, which the types of node:sqlite do not say.
-    for (const row of statement.iterate(...(message.params as SQLInputValue[])) as Iterable<unknown>) {
+    for (const row of statement.iterate(...(params as SQLInputValue[])) as Iterable<unknown>) {
       const values = row as unknown[];
-      for (let i = 0; i < values.length; i += 1) {
-        const value = values[i];
-        if (typeof value === "bigint") values[i] = Number(value);
-        bytes += 8 + (typeof value === "string" ? value.length : value instanceof Uint8Array ? value.byteLength : 0);
-      }
-      if (bytes > limits.resultBytesMax) throw new Error(`the result is larger than ${limits.resultBytesMax} bytes`);
-      rows.push(values);
+      for (let i = 0; i < values.length; i += 1) if (typeof values[i] === "bigint") values[i] = Number(values[i]);
+      yield values;
     }
-    return rows;
   }
 
-  function answer(message: ProcessRequest): unknown[][] {
+  /** Marks the rows of a page together, and no more of them than it can hold. */
+  function marked(message: QueryMessage): Iterable<unknown[]> {
+    const { highlight, page } = message;
+    if (highlight === null) return found(message);
+    const rows: unknown[][] = [];
+    let bytes = 0;
+    for (const values of found(message)) {
+      rows.push(values);
+      bytes += page === null ? 0 : sizes.asJson(values, page);
+      if (page !== null && bytes > page.bytesMax) break;
+    }
+    const texts = highlightRows(rows, highlight);
+    return rows.map((values, place) => [...values, ...(texts[place] ?? [])]);
+  }
+
+  function query(message: QueryMessage): ProcessResponse {
+    const { id, page } = message;
+    let rows: unknown[][] = [];
+    let partBytes = 0;
+    let bytes = 0;
+    for (const values of marked(message)) {
+      const size = sizes.inMemory(values);
+      const counted = page === null ? size : sizes.asJson(values, page);
+      if (page !== null && bytes > 0 && bytes + counted > page.bytesMax) {
+        return { id, kind: "done", rows, bytes, isCut: true };
+      }
+      bytes += counted;
+      if (page === null && bytes > limits.resultBytesMax) {
+        throw new Error(`the result is larger than ${limits.resultBytesMax} bytes`);
+      }
+      if (rows.length > 0 && partBytes + size > limits.partBytes) {
+        self.send?.({ id, kind: "part", rows } satisfies ProcessResponse);
+        rows = [];
+        partBytes = 0;
+      }
+      rows.push(values);
+      partBytes += size;
+    }
+    return { id, kind: "done", rows, bytes, isCut: false };
+  }
+
+  function answer(message: ProcessRequest): ProcessResponse {
     if (message.op === "query") return query(message);
-    if (message.op === "checkpoint") checkpoint(message.path);
-    else forget(message.path);
-    return [];
+    const rows: unknown[][] = [];
+    if (message.op === "checkpoint") readers.checkpoint(message.path);
+    else if (message.op === "forget") readers.forget(message.path);
+    else if (message.op === "index") rows.push([readers.indexTexts(message)]);
+    return { id: message.id, kind: "done", rows, bytes: 0, isCut: false };
   }
 
   self.on("message", (message: ProcessRequest) => {
     let response: ProcessResponse;
     try {
-      response = { id: message.id, ok: true, rows: answer(message) };
+      response = answer(message);
     } catch (error) {
-      const errorCode = typeof error === "object" && error !== null && "errcode" in error ? Number(error.errcode) : 0;
       response = {
         id: message.id,
-        ok: false,
+        kind: "failed",
         message: error instanceof Error ? error.message : String(error),
-        errorCode,
+        errorCode: typeof error === "object" && error !== null && "errcode" in error ? Number(error.errcode) : 0,
       };
     }
     self.send?.(response);

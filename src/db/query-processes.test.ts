@@ -2,10 +2,18 @@ import { afterEach, beforeEach, expect, test } from "bun:test";
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { testClock } from "../../tests/support/clock.ts";
 import { systemClock } from "../kernel/clock.ts";
 import { createStorageEngine } from "./engine.ts";
-import { READ_RESULT_BYTES_MAX, WAITING_READS_MAX } from "./limits.ts";
-import { QueryError } from "./query-processes.ts";
+import {
+  CHECKPOINT_TIMEOUT_MS,
+  FORGET_TIMEOUT_MS,
+  READ_PLACE_BYTES,
+  READ_RESULT_BYTES_MAX,
+  WAITING_READS_MAX,
+} from "./limits.ts";
+import { QueryError, QueryProcesses } from "./query-processes.ts";
+import { SERVER_CALLER } from "./server-caller.ts";
 import type { DatabaseFile, StorageEngine } from "./types.ts";
 
 const ENDLESS = "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c) SELECT count(*) FROM c";
@@ -32,10 +40,17 @@ afterEach(async () => {
   rmSync(directory, { recursive: true });
 });
 
+const children = (): string[] =>
+  process.platform !== "linux"
+    ? []
+    : readFileSync(`/proc/${process.pid}/task/${process.pid}/children`, "utf8")
+        .trim()
+        .split(" ")
+        .filter((pid) => pid !== "");
+
 /** Children of this process that are running on a processor, or waiting for one. */
 function busyChildren(): number {
-  const children = readFileSync(`/proc/${process.pid}/task/${process.pid}/children`, "utf8").trim().split(" ");
-  return children.filter((pid) => pid !== "" && readFileSync(`/proc/${pid}/stat`, "utf8").split(" ")[2] === "R").length;
+  return children().filter((pid) => readFileSync(`/proc/${pid}/stat`, "utf8").split(" ")[2] === "R").length;
 }
 
 test("[DB16] a long read gives rows as arrays in column order, with the types that went in", async () => {
@@ -116,4 +131,138 @@ test("[DB20] closing a file waits for its reads, and stopping leaves no process 
   expect(await reading).toEqual([[3_000_000]]);
   await closed;
   expect(readdirSync(directory)).toEqual(["a.db"]);
+});
+
+const COUNT = (rows: number) =>
+  `WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c LIMIT ${rows}) SELECT count(*) FROM c`;
+
+test("[DB120] one caller's long reads leave processes to the others", async () => {
+  const busy = new AbortController();
+  const flood = { callerName: "flood", signal: busy.signal };
+  const held = Array.from({ length: 10 }, () =>
+    file.read(ENDLESS, [], { caller: flood }).catch((error: unknown) => error),
+  );
+  for (const callerName of ["honest", "another"]) {
+    expect(await file.read("SELECT 1", [], { caller: { callerName, signal: undefined } })).toEqual([[1]]);
+  }
+  expect(engine.load).toMatchObject({ runningReads: 1, waitingReads: 9 });
+  busy.abort();
+  expect(await Promise.all(held)).toMatchObject(held.map(() => ({ status: 499 })));
+});
+
+test("[DB121] where too many reads wait, the newest of the caller who has the most makes room", async () => {
+  const abort = new AbortController();
+  const flood = { callerName: "flood", signal: abort.signal };
+  const reads = Array.from({ length: WAITING_READS_MAX + 1 }, () =>
+    file.read(ENDLESS, [], { caller: flood }).catch((error: unknown) => error),
+  );
+  const honest = file.read("SELECT 1", [], { caller: { callerName: "honest", signal: undefined } });
+  expect(await reads.at(-1)).toMatchObject({ status: 503 });
+  expect(await honest).toEqual([[1]]);
+  const large = "x".repeat(2 * WAITING_READS_MAX * READ_PLACE_BYTES);
+  await expect(file.read("SELECT ?", [large])).rejects.toMatchObject({ status: 503 });
+  abort.abort();
+  await Promise.all(reads);
+});
+
+test("[DB122] a read whose caller is gone leaves the queue, or its process is killed", async () => {
+  const [first, second] = [new AbortController(), new AbortController()];
+  const caller = ({ signal }: AbortController) => ({ callerName: "one", signal });
+  const running = file.read(ENDLESS, [], { caller: caller(first) }).catch((error: unknown) => error);
+  const waiting = file.read(ENDLESS, [], { caller: caller(second) }).catch((error: unknown) => error);
+  expect(engine.load).toMatchObject({ runningReads: 1, waitingReads: 1 });
+  second.abort();
+  expect(await waiting).toMatchObject({ status: 499 });
+  first.abort();
+  expect(await running).toMatchObject({ status: 499 });
+  if (process.platform === "linux") expect(busyChildren()).toBe(0);
+  expect(engine.load).toMatchObject({ runningReads: 0, waitingReads: 0 });
+});
+
+test("[DB123] a query process that something else kills costs no read: it runs again on a fresh one", async () => {
+  const reading = file.read(COUNT(3_000_000), []);
+  await Bun.sleep(20);
+  for (const pid of children()) process.kill(Number(pid), "SIGKILL");
+  expect(await reading).toEqual([[3_000_000]]);
+  // Killed while it has nothing to do: the next read may still be sent to it.
+  for (const pid of children()) process.kill(Number(pid), "SIGKILL");
+  expect(await file.read("SELECT 1", [])).toEqual([[1]]);
+});
+
+test("[DB124] a large result arrives in parts, and a page ends before the row that would be too large", async () => {
+  await file.write((tx) => tx.query("DELETE FROM items").run());
+  const text = "\u00e9".repeat(100_000);
+  await file.write((tx) => {
+    for (let n = 0; n < 10; n++) tx.query("INSERT INTO items (id, n, b) VALUES (?, ?, NULL)").run(`${n}${text}`, n);
+  });
+  const turns = new Set<number>();
+  let turn = 0;
+  const bounds = { bytesMax: 1_000_000, rowBytes: 10, jsonColumns: [] };
+  const decode = (values: unknown[]) => {
+    turns.add(turn);
+    queueMicrotask(() => turn++);
+    return values[1];
+  };
+  const page = await file.readPage("SELECT id, n FROM items ORDER BY n", [], { page: bounds, decode });
+  expect(page).toEqual({ rows: [0, 1, 2, 3], bytes: 4 * (10 + 200_001 + 2 + 1), isCut: true });
+  expect(turns.size).toBeGreaterThan(1);
+  const tiny = { bytesMax: 1, rowBytes: 0, jsonColumns: [] };
+  const first = await file.readPage("SELECT id, n FROM items ORDER BY n", [], { page: tiny, decode });
+  expect(first).toMatchObject({ rows: [0], isCut: true });
+});
+
+test("[DB143] the bytes of a page count its marked texts too", async () => {
+  const sql = "SELECT 'a ' || replace(hex(zeroblob(50)), '0', 'x') UNION ALL SELECT 'a'";
+  const highlight = { columns: [0], pre: "<", post: ">", isEscaped: false, by: "substrings", terms: ["a"] } as const;
+  const read = (bytesMax: number) => {
+    const page = { bytesMax, rowBytes: 0, jsonColumns: [] };
+    return file.readPage(sql, [], { page, highlight, decode: (values) => values });
+  };
+  const text = `a ${"x".repeat(100)}`;
+  const marked = text.replace("a", "<a>");
+  expect(await read(300)).toEqual({
+    rows: [
+      [text, marked],
+      ["a", "<a>"],
+    ],
+    bytes: 104 + 106 + 3 + 5,
+    isCut: false,
+  });
+  expect(await read(217)).toEqual({ rows: [[text, marked]], bytes: 104 + 106, isCut: true });
+});
+
+test("[DB125] a checkpoint, and a process that closes a file, have a deadline", async () => {
+  const clock = testClock();
+  const queries = new QueryProcesses({ clock, processesMax: 1 });
+  const warm = () =>
+    queries.query({
+      ...{
+        path: file.path,
+        extensions: [],
+        sql: "SELECT 1",
+        params: [],
+        page: null,
+        highlight: null,
+        timeoutMs: 1_000,
+      },
+      ...{ caller: SERVER_CALLER, signal: undefined, decode: (values: unknown[]) => values },
+    });
+  const stopChildren = () => {
+    for (const pid of children()) process.kill(Number(pid), "SIGSTOP");
+  };
+  await warm();
+  stopChildren();
+  const checkpoint = queries.checkpoint(file.path).catch((error: unknown) => error);
+  clock.advance(CHECKPOINT_TIMEOUT_MS);
+  expect(await checkpoint).toMatchObject({
+    status: 408,
+    message: expect.stringContaining("The checkpoint took longer"),
+  });
+  await warm();
+  stopChildren();
+  const forgotten = queries.forget(file.path);
+  clock.advance(FORGET_TIMEOUT_MS);
+  await forgotten;
+  await queries.checkpoint(file.path);
+  await queries.stop();
 });

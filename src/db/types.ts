@@ -1,6 +1,7 @@
 import type { Database, Statement as SqliteStatement } from "bun:sqlite";
 import type { Clock } from "../kernel/clock.ts";
 import type { JsonObject } from "../kernel/json.ts";
+import type { HighlightRequest, PageBounds } from "./query-protocol.ts";
 
 /** A transaction that returns a promise would commit before its work is done: it does not compile. */
 export type Sync<T> = T extends PromiseLike<unknown> ? never : T;
@@ -34,17 +35,54 @@ export type ChangeListener = (groups: readonly (readonly Change[])[]) => void;
 export interface Transaction {
   /** Prepared once per SQL text and kept, in a cache of bounded size per file. */
   query<R = Row>(sql: string): Statement<R>;
+  /**
+   * Before a record is written whose indexed texts have `length` characters: past what one write indexes itself they are
+   * noted, and indexed after the commit, beside the event loop.
+   */
+  indexText(table: string, id: string, length: number): void;
   /** Says that a record changed, for the row count and the change listener; forgotten when this write is undone. */
   change(change: Change): void;
   /** Runs `work` in a savepoint of its own: a throw undoes it, its changes too, and is thrown on. */
   savepoint<T>(work: () => Sync<T>): T;
 }
 
+/** On whose behalf a long read runs. Asked only when a read leaves the main thread: a request need not work it out before. */
+export interface ReadCaller {
+  /** Callers of one name share their turns. */
+  readonly callerName: string;
+  /** Fires when nobody waits for the answer any more: that ends the query, and the promise rejects with its reason. */
+  readonly signal: AbortSignal | undefined;
+  /**
+   * Takes over the place of a large page: `release` is called when its answer has been sent, or will not be. Absent: the place
+   * ends with the read.
+   */
+  keepUntilSent?(release: () => void): void;
+}
+
 export interface ReadOptions {
   /** How long the query may run, and how long it may wait for its turn before that. Default READ_TIMEOUT_MS. */
-  timeoutMs?: number;
-  /** Ends the query; the promise rejects with the signal's reason. */
-  signal?: AbortSignal;
+  timeoutMs?: number | undefined;
+  /** Default SERVER_CALLER. */
+  caller?: ReadCaller | undefined;
+  /** Ends the query as the caller's own signal does. */
+  signal?: AbortSignal | undefined;
+}
+
+export interface ReadPageOptions<R> extends ReadOptions {
+  /** Ends the result before the row that would make it too large; the first row is always in it. */
+  page: PageBounds;
+  /** The texts with marks, null where nothing is to be marked, stand behind the values of each row. Default null: none. */
+  highlight?: HighlightRequest | null | undefined;
+  /** Called for each row as it arrives, so that a large page is decoded over several turns of the event loop. */
+  decode: (values: unknown[]) => R;
+}
+
+export interface ReadResult<R> {
+  rows: R[];
+  /** Of all rows; as JSON where there are page bounds. */
+  bytes: number;
+  /** The page ended before the last row. */
+  isCut: boolean;
 }
 
 export interface DatabaseFile {
@@ -56,17 +94,26 @@ export interface DatabaseFile {
   /**
    * Runs `work` in a transaction and resolves with its result when that is on disk; several writes may share one
    * transaction, each in a savepoint. What `work` throws undoes this write alone. Errors: 503 too many waiting, 507 no
-   * space left, 500 the disk failed. Decisions 5.
+   * space left, 503 a sync has failed.
    */
   write<T>(work: (tx: Transaction) => Sync<T>): Promise<T>;
   /**
    * A read that may take long, in another process and on a read-only connection: rows in column order; integers beyond
    * 2^53 lose precision. Errors: 408 after `timeoutMs`, when the query has really ended; 503 when too many wait;
-   * QueryError for what SQLite says.
+   * QueryError for what SQLite says, and for a result over READ_RESULT_BYTES_MAX.
    */
   read(sql: string, params: readonly SqlValue[], options?: ReadOptions): Promise<unknown[][]>;
+  /** The same within the bounds of a page, each row as `decode` gives it. */
+  readPage<R>(sql: string, params: readonly SqlValue[], options: ReadPageOptions<R>): Promise<ReadResult<R>>;
+  /**
+   * For those who read the file on connections of their own, before such a read and after it. Errors: 503 once a sync has
+   * failed, as every other way to the file.
+   */
+  assertReadable(): void;
   /** Rows of a table whose changes are announced by `change()`; 0 for an unknown table. */
   rowCount(table: string): number;
+  /** About how many bytes its records have; null where there are more than SIZED_ROWS_MAX. */
+  tableBytes(table: string): number | null;
   /** Waits for the writes under way, checkpoints and closes. */
   close(): Promise<void>;
 }
@@ -111,6 +158,8 @@ export interface EngineLoad {
 
 export interface StorageEngine {
   readonly clock: Clock;
+  /** File descriptors that this process may have open. */
+  readonly descriptorLimit: number;
   /** Opens or makes the file; its directory must exist. Errors name the path and what is wrong. */
   open(path: string, options: OpenOptions): OpenedFile;
   /** Closes every file and ends the query processes. */

@@ -1,18 +1,24 @@
-import { ANONYMOUS, type Principal } from "../access/principal.ts";
+import { ANONYMOUS, callerNameOf, type Principal } from "../access/principal.ts";
 import { type Principals, SERVICE_KEY_HEADER } from "../access/principals.ts";
 import { InvalidServiceKey } from "../access/service-keys.ts";
+import type { ReadCaller } from "../db/index.ts";
 import { clientNetwork } from "../kernel/client-network.ts";
+import type { Clock } from "../kernel/clock.ts";
 import { AppError, badRequest, type ErrorBody, insufficientStorage, isDiskFull } from "../kernel/errors.ts";
 import type { JsonObject, JsonValue } from "../kernel/json.ts";
 import type { Logger } from "../kernel/logger.ts";
 import { isPromise, type MaybePromise } from "../kernel/maybe-promise.ts";
-import { readJson, readJsonObject } from "./body.ts";
+import { createTurns } from "../kernel/turns.ts";
+import { type BodyRules, readJson, readJsonObject } from "./body.ts";
 import type { Cors } from "./cors.ts";
+import { LargeAnswer } from "./json-stream.ts";
+import { type KnownParameters, type Query, queryOf } from "./query.ts";
 import { JsonText, Reply } from "./reply.ts";
 import { NOSNIFF, SHOWN_HEADERS } from "./security-headers.ts";
+import { createUnfinishedBodies } from "./unfinished-bodies.ts";
 
-/** What a handler knows of its request. */
-export interface RequestContext {
+/** What a handler knows of its request. As a `ReadCaller` it says whose long reads are meant, and when nobody waits for them. */
+export interface RequestContext extends ReadCaller {
   readonly request: Request;
   readonly params: Readonly<Record<string, string>>;
   readonly principal: Principal;
@@ -24,9 +30,14 @@ export interface RequestContext {
    * large body, and bound both themselves.
    */
   holdOpen(): void;
-  /** The body as JSON. Errors: 415, 413, 400. */
+  /**
+   * The query. A parameter that the route's description does not name is 400 as soon as the first one is asked for, or the
+   * body: after the rights. What reads neither calls `query().refuseUnknown()` there.
+   */
+  query(): Query;
+  /** The body as JSON. Errors: 415, 413, 400; 400 for an unknown query parameter. */
   json(): Promise<JsonValue>;
-  /** The body as a JSON object. Errors: 415, 413, 400. */
+  /** The body as a JSON object. Errors: as `json`. */
   jsonObject(): Promise<JsonObject>;
 }
 
@@ -38,6 +49,8 @@ export interface RouteOptions {
   invalidKeyStatus?: 401 | 403;
   /** Counts one hit of the client's network (`clientNetwork`), before credentials are looked at. */
   limit?: (network: string) => void;
+  /** Bytes of a JSON body, where it is small by its nature; never more than `server.maxBodySize`. */
+  bodyMaxBytes?: number;
   /** true: credentials are not looked at at all (health, signed URLs that ask by themselves). */
   public?: boolean;
 }
@@ -55,6 +68,7 @@ export type AnswerListener = (answer: {
 }) => void;
 
 export interface HttpDeps {
+  clock: Clock;
   principals: Principals;
   cors: Cors;
   logger: Logger;
@@ -76,6 +90,8 @@ interface ElysiaContext {
 export interface Http {
   /** Wraps a handler: limits, principal, serialisation, error bodies, request id, CORS. The one way in for every route. */
   route(handler: Handler, options?: RouteOptions): (context: ElysiaContext) => MaybePromise<Response>;
+  /** The query parameters of routes by `METHOD PATTERN`, as they are described. Routes that are not there take any. */
+  declare(parameters: DeclaredQueries): void;
   /** The answer to what was thrown. */
   failure(cause: unknown, request: Request, requestId?: string): Response;
   /** The answer to a request that came to no route. */
@@ -89,45 +105,34 @@ export function createHttp(deps: HttpDeps): Http {
   const { onAnswer } = deps;
   const nextRequestId = createRequestIds();
   const originals = new WeakMap<Request, Request>();
+  let declared: DeclaredQueries = new Map();
+  const largeBodies = { bodies: createUnfinishedBodies(deps.bodyMaxBytes), turns: createTurns() };
 
   const respond = createRespond(deps.cors);
-  const failure = (cause: unknown, request: Request, requestId = nextRequestId()): Response => {
-    if (!(cause instanceof AppError)) {
-      if (isDiskFull(cause)) return failure(insufficientStorage(cause), request, requestId);
-      deps.logger.error("request failed", { requestId, method: request.method, url: pathOf(request), cause });
-      return respond(request, requestId, new Reply(500, { code: 500, message: "Internal error" } satisfies ErrorBody));
-    }
-    const body: ErrorBody = { code: cause.status, message: cause.message };
-    if (cause.data !== undefined) body.data = cause.data;
-    return respond(request, requestId, new Reply(cause.status, body, cause.headers));
-  };
+  const failure = createFailure(respond, deps.logger, nextRequestId);
 
   const route: Http["route"] = (handler, options = {}) => {
-    const identify = (request: Request, address: () => string): MaybePromise<Principal> => {
-      // A service key is not limited, so it is identified first; a wrong one counts like anybody's request.
-      const hasKey = request.headers.has(SERVICE_KEY_HEADER);
-      if (!hasKey) limitAddress(address);
-      if (options.public === true) return ANONYMOUS;
-      try {
-        return deps.principals.ofHeaders(request.headers, address);
-      } catch (cause) {
-        if (hasKey) limitAddress(address);
-        if (cause instanceof InvalidServiceKey) throw new InvalidServiceKey(options.invalidKeyStatus ?? 401);
-        throw cause;
-      }
-    };
-    const limitAddress = (address: () => string): void => {
-      deps.globalLimit(address);
-      options.limit?.(clientNetwork(address()));
-    };
+    const identify = createIdentify(deps, options);
+    const maxBytes = Math.min(deps.bodyMaxBytes, options.bodyMaxBytes ?? deps.bodyMaxBytes);
+    const bodyRules = (query: Query, sender: () => string | null): BodyRules => ({
+      query,
+      maxBytes,
+      sender,
+      ...largeBodies,
+    });
 
     return ({ request, params, route: pattern }) => {
       const requestId = nextRequestId();
       const startedAt = onAnswer === undefined ? 0 : performance.now();
       const address = () => deps.addressOf(originals.get(request) ?? request);
       let principal: Principal = ANONYMOUS;
-      const finish = (value: unknown): Response => answered(respond(request, requestId, value));
-      const fail = (cause: unknown): Response => answered(failure(cause, request, requestId));
+      const large = new LargeAnswer();
+      const finish = (value: unknown): Response =>
+        answered(respond(request, requestId, large.bodyOf(value, deps.clock)));
+      const fail = (cause: unknown): Response => {
+        large.release();
+        return answered(failure(cause, request, requestId));
+      };
       let isHeld = false;
       const hold = (held: boolean): void => {
         if (isHeld !== held) deps.holdOpen(request, held);
@@ -142,16 +147,20 @@ export function createHttp(deps: HttpDeps): Http {
       };
       const run = (identified: Principal): MaybePromise<unknown> => {
         principal = identified;
-        return handler({
-          request,
-          params: params ?? {},
-          principal,
-          requestId,
-          address,
-          holdOpen: () => hold(true),
-          json: () => readJson(request, deps.bodyMaxBytes),
-          jsonObject: () => readJsonObject(request, deps.bodyMaxBytes),
-        });
+        return handler(
+          contextOf({
+            request,
+            original: originals.get(request) ?? request,
+            params: params ?? {},
+            principal,
+            requestId,
+            address,
+            holdOpen: () => hold(true),
+            query: queryOnce(request, pattern, declared),
+            keepUntilSent: (release) => large.keep(release),
+            bodyRules,
+          }),
+        );
       };
       try {
         if (params !== undefined) checkEncoding(params);
@@ -166,6 +175,9 @@ export function createHttp(deps: HttpDeps): Http {
 
   return {
     ...{ route, failure, nextRequestId },
+    declare(parameters) {
+      declared = parameters;
+    },
     refusal(cause, request) {
       const response = failure(cause, request);
       onAnswer?.({ request, route: null, status: response.status, durationMs: 0, principal: ANONYMOUS });
@@ -178,8 +190,96 @@ export function createHttp(deps: HttpDeps): Http {
   };
 }
 
+/** The principal of a request, after its limits. Errors: 401, 403, 429. */
+function createIdentify(
+  { principals, globalLimit }: HttpDeps,
+  options: RouteOptions,
+): (request: Request, address: () => string) => MaybePromise<Principal> {
+  const limitAddress = (address: () => string): void => {
+    globalLimit(address);
+    options.limit?.(clientNetwork(address()));
+  };
+  return (request, address) => {
+    // A service key is not limited, so it is identified first; a wrong one counts like anybody's request.
+    const hasKey = request.headers.has(SERVICE_KEY_HEADER);
+    if (!hasKey) limitAddress(address);
+    if (options.public === true) return ANONYMOUS;
+    try {
+      return principals.ofHeaders(request.headers, address);
+    } catch (cause) {
+      if (hasKey) limitAddress(address);
+      if (cause instanceof InvalidServiceKey) throw new InvalidServiceKey(options.invalidKeyStatus ?? 401);
+      throw cause;
+    }
+  };
+}
+
+interface Known
+  extends Pick<
+    RequestContext,
+    "request" | "params" | "principal" | "requestId" | "address" | "holdOpen" | "keepUntilSent" | "query"
+  > {
+  /** The request whose connection it is: see `inPlaceOf`. */
+  original: Request;
+  keepUntilSent: (release: () => void) => void;
+  bodyRules: (query: Query, sender: () => string | null) => BodyRules;
+}
+
+function contextOf(known: Known): RequestContext {
+  const { request, original, principal, address, query, bodyRules } = known;
+  const sender = () => (principal.kind === "serviceKey" ? null : clientNetwork(address()));
+  return {
+    request,
+    params: known.params,
+    principal,
+    requestId: known.requestId,
+    address,
+    holdOpen: known.holdOpen,
+    keepUntilSent: known.keepUntilSent,
+    query,
+    json: () => readJson(request, bodyRules(query(), sender)),
+    jsonObject: () => readJsonObject(request, bodyRules(query(), sender)),
+    get callerName() {
+      return callerNameOf(principal, address);
+    },
+    // Asked for by long reads alone: Bun makes the signal when it is first looked at.
+    get signal() {
+      return original.signal;
+    },
+  };
+}
+
+type Respond = (request: Request, requestId: string, value: unknown) => Response;
+
+function createFailure(respond: Respond, logger: Logger, nextRequestId: () => string): Http["failure"] {
+  const failure: Http["failure"] = (cause, request, requestId = nextRequestId()) => {
+    if (!(cause instanceof AppError)) {
+      if (isDiskFull(cause)) return failure(insufficientStorage(cause), request, requestId);
+      logger.error("request failed", { requestId, method: request.method, url: pathOf(request), cause });
+      return respond(request, requestId, new Reply(500, { code: 500, message: "Internal error" } satisfies ErrorBody));
+    }
+    const body: ErrorBody = { code: cause.status, message: cause.message };
+    if (cause.data !== undefined) body.data = cause.data;
+    return respond(request, requestId, new Reply(cause.status, body, cause.headers));
+  };
+  return failure;
+}
+
+/** By `METHOD PATTERN` of a route. */
+type DeclaredQueries = ReadonlyMap<string, KnownParameters>;
+
+/** HEAD is answered by the handlers of GET. */
+function queryOnce(request: Request, pattern: string, declared: DeclaredQueries): () => Query {
+  const known = () => declared.get(`${request.method === "HEAD" ? "GET" : request.method} ${pattern}`) ?? null;
+  let query: Query | null = null;
+  return () => {
+    query ??= queryOf(request, known);
+    return query;
+  };
+}
+
 /** Headers that every answer has, and JSON for what is no `Response` yet. */
-function createRespond(cors: Cors): (request: Request, requestId: string, value: unknown) => Response {
+function createRespond(cors: Cors): Respond {
   return (request, requestId, value) => {
     if (value instanceof Response) {
       const headers: Record<string, string> = { ...SHOWN_HEADERS, "x-request-id": requestId };
@@ -197,7 +297,8 @@ function createRespond(cors: Cors): (request: Request, requestId: string, value:
     cors.decorate(headers, request);
     if (reply?.headers !== undefined) Object.assign(headers, reply.headers);
     const init = { status: reply?.status ?? 200, headers };
-    return body instanceof JsonText ? new Response(body.text, init) : Response.json(body, init);
+    if (body instanceof JsonText) return new Response(body.text, init);
+    return body instanceof ReadableStream ? new Response(body, init) : Response.json(body, init);
   };
 }
 

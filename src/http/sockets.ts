@@ -1,5 +1,6 @@
 import type { Server, ServerWebSocket, WebSocketHandler } from "bun";
-import { badRequest } from "../kernel/errors.ts";
+import { AppError, badRequest } from "../kernel/errors.ts";
+import { UNDER_WAY_MAX_MS } from "../kernel/stop.ts";
 import { createBacklogs } from "./backlogs.ts";
 
 /** One WebSocket's behaviour; the socket carries it, and the server passes events to it. */
@@ -19,7 +20,7 @@ export type Socket = ServerWebSocket<SocketHandler>;
 
 /** The listening server as areas see it; before it listens nothing is upgraded and publishing reaches nobody. */
 export interface SocketServer {
-  /** Errors: 400 when the request asks for no upgrade. The handler returns what this returns. */
+  /** Errors: 400 when the request asks for no upgrade, 503 when as many sockets are open as may be. The handler returns what this returns. */
   upgrade(request: Request, handler: SocketHandler): Response;
   /** One message to every socket subscribed to `topic`, serialised once. */
   publish(topic: string, message: string): void;
@@ -29,8 +30,6 @@ export interface SocketServer {
   drop(socket: Socket): void;
 }
 
-/** How long requests under way may take once the server stops accepting. */
-const DRAIN_MS = 10_000;
 /** Larger WebSocket messages close their connection, unless an area says that it needs more. */
 const MESSAGE_MAX_BYTES = 1024 * 1024;
 /**
@@ -50,13 +49,15 @@ const UPGRADED = new Response(null, { status: 101 });
 
 export interface SocketServerOwner extends SocketServer {
   readonly handlers: WebSocketHandler<SocketHandler>;
-  /** Stops accepting, and leaves what is there; resolves when nothing is. */
+  /** Stops accepting, and leaves what is there; resolves when nothing is, and after UNDER_WAY_MAX_MS. */
   refuse(server: Server<SocketHandler>): Promise<void>;
   /** Closes sockets with 1001 and lets answers finish; `answered` is what `refuse` gave. */
   stop(server: Server<SocketHandler>, answered: Promise<void>): Promise<void>;
 }
 
 interface SocketLimits {
+  /** Sockets open at once; default: no bound but the system's. */
+  socketsMax?: number;
   messageMaxBytes?: number;
   waitingMaxBytes?: number;
   socketIdleSeconds?: number;
@@ -65,6 +66,7 @@ interface SocketLimits {
 export function createSocketServer(
   server: () => Server<SocketHandler> | null,
   {
+    socketsMax = Number.POSITIVE_INFINITY,
     messageMaxBytes = MESSAGE_MAX_BYTES,
     waitingMaxBytes = 0,
     socketIdleSeconds = SOCKET_IDLE_SECONDS,
@@ -75,6 +77,7 @@ export function createSocketServer(
   const backlogs = createBacklogs((delayMs, work) => setTimeout(work, delayMs).unref());
   return {
     upgrade(request, handler) {
+      if (open.size >= socketsMax) throw new AppError(503, `Too many WebSockets are open (at most ${socketsMax})`);
       if (server()?.upgrade(request, { data: handler }) !== true)
         throw badRequest("A WebSocket upgrade is wanted here");
       return UPGRADED;
@@ -105,11 +108,13 @@ export function createSocketServer(
         socket.data.drain?.(socket);
       },
     },
-    refuse: (stopping) => stopping.stop(false),
+    async refuse(stopping) {
+      const timeout = new Promise((resolve) => setTimeout(resolve, UNDER_WAY_MAX_MS).unref());
+      await Promise.race([stopping.stop(false), timeout]);
+    },
     async stop(stopping, answered) {
       for (const socket of open) socket.close(GOING_AWAY, "The server is stopping");
-      const timeout = new Promise((resolve) => setTimeout(resolve, DRAIN_MS).unref());
-      await Promise.race([answered, timeout]);
+      await answered;
       await stopping.stop(true);
     },
   };

@@ -25,6 +25,8 @@ export const CHANNEL_LENGTH_MAX = 512;
 export const EVENT_LENGTH_MAX = 256;
 /** One message of a client, or the payload of a broadcast. */
 export const MESSAGE_MAX_BYTES = 256 * 1024;
+/** The body around a broadcast's payload: escapes and white space take room in it, and not in a message. */
+export const BROADCAST_BODY_MAX_BYTES = 4 * MESSAGE_MAX_BYTES;
 /** Characters of the JSON of one subscription's filters. */
 export const FILTERS_LENGTH_MAX = 65_536;
 /** Messages of one connection that wait while an earlier one is being answered. */
@@ -41,8 +43,6 @@ export const IDLE_FEEDS_MAX = 10_000;
 
 /** Channels of users of whom it is known through which view they were lately seen. */
 export const SEEN_VIEWS_MAX = 20_000;
-/** A rule that has not answered by then denies, as those of rooms do. */
-export const RULE_TIMEOUT_MS = 5_000;
 
 /** Changes that may wait for one audience, whose rule is slow; past it, its sockets are closed as too slow. */
 export const AUDIENCE_WAITING_MAX = 50_000;

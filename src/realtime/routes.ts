@@ -4,16 +4,16 @@ import { requireServiceKey } from "../access/service-key-right.ts";
 import type { Http } from "../http/http.ts";
 import { operation } from "../http/operation.ts";
 import type { PendingPlaces, Release } from "../http/pending-places.ts";
-import { queryOf } from "../http/query.ts";
 import { OK } from "../http/reply.ts";
 import type { SocketServer } from "../http/sockets.ts";
 import { clientNetwork } from "../kernel/client-network.ts";
 import { badField, tooLarge } from "../kernel/errors.ts";
+import { Fields } from "../kernel/fields.ts";
 import { chain } from "../kernel/maybe-promise.ts";
 import { type Broadcasts, channelIsBusy, checkBroadcast } from "./broadcasts.ts";
 import type { Connection } from "./connection.ts";
 import type { Connections } from "./connections.ts";
-import { CHANNEL_LENGTH_MAX, MESSAGE_MAX_BYTES } from "./limits.ts";
+import { BROADCAST_BODY_MAX_BYTES, CHANNEL_LENGTH_MAX, MESSAGE_MAX_BYTES } from "./limits.ts";
 
 /** A connection that is about to open. */
 export type Connect = (client: string, releasePlace: Release, defaultChannel: string | null) => Connection;
@@ -42,8 +42,8 @@ export function createRealtimeRoutes(
     }
   };
   const connectRoute = http.route(
-    ({ request, address }) => {
-      const channel = queryOf(request).get("channel");
+    ({ request, query, address }) => {
+      const channel = query().get("channel");
       if (channel !== null && channel.length > CHANNEL_LENGTH_MAX) {
         throw badField("channel", "too_long", `channel must have at most ${CHANNEL_LENGTH_MAX} characters`);
       }
@@ -57,7 +57,9 @@ export function createRealtimeRoutes(
   const broadcastRoute = http.route(
     async ({ principal, jsonObject }) => {
       requireServiceKey(principal, ["realtime", "*", "*", "broadcast"]);
-      const { channel, event, payload } = await jsonObject();
+      const fields = new Fields(await jsonObject());
+      const [channel, event, payload] = ["channel", "event", "payload"].map((name) => fields.value(name));
+      fields.finish();
       const broadcast = checkBroadcast(channel, event, payload);
       if (Buffer.byteLength(JSON.stringify(broadcast.payload)) > MESSAGE_MAX_BYTES) {
         throw tooLarge(`payload must be at most ${MESSAGE_MAX_BYTES} bytes`);
@@ -65,7 +67,7 @@ export function createRealtimeRoutes(
       if (!deps.broadcasts.send(broadcast)) throw channelIsBusy();
       return OK;
     },
-    { invalidKeyStatus: 403 },
+    { invalidKeyStatus: 403, bodyMaxBytes: BROADCAST_BODY_MAX_BYTES },
   );
 
   return new Elysia()

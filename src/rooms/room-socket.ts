@@ -2,7 +2,8 @@ import type { Player } from "../config/room-types.ts";
 import type { Socket, SocketHandler, SocketServer } from "../http/sockets.ts";
 import type { Clock } from "../kernel/clock.ts";
 import { AppError } from "../kernel/errors.ts";
-import { describeFault, isJsonObject, type JsonObject, type JsonValue, jsonFault } from "../kernel/json.ts";
+import { describeFault, isJsonObject, type JsonObject, type JsonValue } from "../kernel/json.ts";
+import { jsonTextFault } from "../kernel/json-text.ts";
 import type { Logger } from "../kernel/logger.ts";
 import { isPromise, type MaybePromise } from "../kernel/maybe-promise.ts";
 import { CLOSE_GOING_AWAY, CLOSE_PROTOCOL, CLOSE_SESSION_REVOKED, CLOSE_TRY_LATER } from "./close-codes.ts";
@@ -82,9 +83,10 @@ export class RoomSocket implements SocketHandler, RoomConnection {
       this.#error("RATE_LIMITED", "Too many long messages; this one is dropped");
       return;
     }
+    const text = typeof raw === "string" ? raw : raw.toString();
     let message: unknown;
     try {
-      message = JSON.parse(typeof raw === "string" ? raw : raw.toString());
+      message = JSON.parse(text);
     } catch {
       this.#fail("INVALID_JSON", "The message is not valid JSON");
       return;
@@ -107,7 +109,7 @@ export class RoomSocket implements SocketHandler, RoomConnection {
       this.#error("INVALID_MESSAGE", "A message must be a JSON object");
       return;
     }
-    const fault = jsonFault(message);
+    const fault = jsonTextFault(text, message);
     if (fault !== null) {
       this.send(errorMessage("INVALID_MESSAGE", describeFault("The message", fault), requestId));
       return;

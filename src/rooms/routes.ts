@@ -3,7 +3,7 @@ import { Type } from "typebox";
 import type { Http } from "../http/http.ts";
 import { operation } from "../http/operation.ts";
 import type { Release } from "../http/pending-places.ts";
-import { queryOf } from "../http/query.ts";
+import type { Query } from "../http/query.ts";
 import type { SocketServer } from "../http/sockets.ts";
 import { clientNetwork } from "../kernel/client-network.ts";
 import type { Clock } from "../kernel/clock.ts";
@@ -32,8 +32,7 @@ export function createRoomRoutes(
   },
 ): AnyElysia {
   const { service, connections, sockets } = deps;
-  const addressOf = (request: Request): RoomAddress => {
-    const query = queryOf(request);
+  const addressOf = (query: Query): RoomAddress => {
     return service.address(query.get("namespace") ?? "", query.get("id") ?? "");
   };
 
@@ -56,8 +55,8 @@ export function createRoomRoutes(
     .get(
       "/api/room",
       http.route(
-        ({ request, address: clientAddress }) => {
-          const address = addressOf(request);
+        ({ request, query, address: clientAddress }) => {
+          const address = addressOf(query());
           connections.checkRoom();
           return chain(address.namespace.pending.take(clientNetwork(clientAddress()), request.signal), (release) =>
             open(request, address, release),
@@ -77,7 +76,7 @@ export function createRoomRoutes(
     )
     .get(
       "/api/room/metadata",
-      http.route(({ request }) => service.metadata(addressOf(request)), { public: true }),
+      http.route(({ query }) => service.metadata(addressOf(query())), { public: true }),
       operation({
         tag: "Rooms",
         summary: "The metadata of a room",

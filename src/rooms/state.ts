@@ -15,21 +15,47 @@ interface Measure {
  */
 interface StateKind {
   allowsDots: boolean;
+  keepsNulls: boolean;
   /** Members of one object or array: a change of one costs a look at each of the others. */
   membersMax: number;
   adopted: WeakMap<object, Measure>;
+  /** What objects in arrays are; null: the same. */
+  inArrays: StateKind | null;
 }
 
 /** States that clients see: keys become segments of dot-paths. */
-export const SYNCED: StateKind = { allowsDots: false, membersMax: STATE_MEMBERS_MAX, adopted: new WeakMap() };
-/** Server state and metadata: no delta ever names their keys. */
-export const UNSYNCED: StateKind = { allowsDots: true, membersMax: STATE_MEMBERS_MAX, adopted: new WeakMap() };
+export const SYNCED: StateKind = {
+  allowsDots: false,
+  keepsNulls: false,
+  membersMax: STATE_MEMBERS_MAX,
+  adopted: new WeakMap(),
+  inArrays: null,
+};
+/** Server state and metadata: no delta ever names their keys, so that what an array holds stays as it is, null too. */
+export const UNSYNCED: StateKind = {
+  allowsDots: true,
+  keepsNulls: false,
+  membersMax: STATE_MEMBERS_MAX,
+  adopted: new WeakMap(),
+  inArrays: {
+    allowsDots: true,
+    keepsNulls: true,
+    membersMax: STATE_MEMBERS_MAX,
+    adopted: new WeakMap(),
+    inArrays: null,
+  },
+};
 
 /** The same for what comes from the file: a room that an earlier version has saved can be loaded. */
-export const stored = (kind: StateKind): StateKind => ({ ...kind, membersMax: Number.POSITIVE_INFINITY });
+export const stored = (kind: StateKind): StateKind => ({
+  ...kind,
+  membersMax: Number.POSITIVE_INFINITY,
+  inArrays: kind.inArrays === null ? null : stored(kind.inArrays),
+});
 
 /**
- * `next` as a state: JSON, deeply frozen, without keys that are null (a key set to null is absent; in arrays null stays).
+ * `next` as a state: JSON, deeply frozen, without keys that are null (a key set to null is absent; in arrays null stays, and in
+ * unsynced states within their objects too).
  * Parts that were adopted before are shared, and what is the same in `base`, the state that it follows, is not looked at
  * again. Errors: a key with a dot or `__proto__`, a value that JSON does not have, nesting beyond 64 levels. Decisions 9.
  */
@@ -82,9 +108,10 @@ function adoptArray(items: readonly unknown[], kind: StateKind, depth: number, c
   let bytes = 2 + Math.max(0, items.length - 1);
   let height = 0;
   const adopted: JsonValue[] = [];
+  const inside = kind.inArrays ?? kind;
   for (const item of items) {
-    const value = item === undefined ? null : adopt(item, kind, depth + 1);
-    const measure = measureOf(value, kind);
+    const value = item === undefined ? null : adopt(item, inside, depth + 1);
+    const measure = measureOf(value, inside);
     bytes += measure.bytes;
     height = Math.max(height, measure.height);
     adopted.push(value);
@@ -123,7 +150,7 @@ function adoptObject(members: object, kind: StateKind, depth: number, base: Json
       inherited++;
       entryBytes -= bytesOfEntry(key, older ?? null, kind);
     }
-    if (value === null) {
+    if (member === undefined || (value === null && !kind.keepsNulls)) {
       delete adopted[key];
       continue;
     }

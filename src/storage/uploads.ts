@@ -2,16 +2,20 @@ import type { Principal } from "../access/principal.ts";
 import type { Clock } from "../kernel/clock.ts";
 import { badField, badRequest, conflict, notFound } from "../kernel/errors.ts";
 import type { Ids } from "../kernel/ids.ts";
-import { isJsonObject, type JsonObject } from "../kernel/json.ts";
+import type { JsonObject } from "../kernel/json.ts";
+import { refuseUnknownMembers } from "../kernel/members.ts";
+import type { Paces } from "../kernel/pace.ts";
 import { parseContentType, parseMetadata } from "./content.ts";
+import type { EndedUploads } from "./ended-uploads.ts";
 import type { FileLife } from "./garbage.ts";
 import { factsOfNew, type Gates } from "./gates.ts";
 import { parseKey } from "./keys.ts";
-import { PART_NUMBER_MAX, UNFINISHED_UPLOADS_MAX, UPLOAD_TTL_MS } from "./limits.ts";
+import { UNFINISHED_UPLOADS_MAX, UPLOAD_TTL_MS } from "./limits.ts";
 import { bodyChunks, createReceiver, requireDeclaredLength, tooBig } from "./receive.ts";
 import { ownerOf, type StorageService } from "./service.ts";
 import type { StorageStore, StorageWrite } from "./store.ts";
 import type { FileStore, Gate, IncomingFile, StoredObject, Upload, UploadPart } from "./types.ts";
+import { type NamedPart, type NamedUpload, parseNamed, parseParts } from "./upload-requests.ts";
 
 type Body = () => Promise<JsonObject>;
 
@@ -39,6 +43,8 @@ export interface UploadDeps {
   gates: Gates;
   service: StorageService;
   life: FileLife;
+  ended: EndedUploads;
+  paces: Paces;
   /** Where parts lie until they become a file; always on this machine. */
   staging: FileStore;
   clock: Clock;
@@ -46,7 +52,7 @@ export interface UploadDeps {
 }
 
 export function createUploads(deps: UploadDeps): Uploads {
-  const { store, gates, life, staging } = deps;
+  const { store, gates, ended } = deps;
   const context: UploadContext = {
     ...deps,
     owned(upload, principal, bucket, key) {
@@ -77,21 +83,24 @@ export function createUploads(deps: UploadDeps): Uploads {
     },
     async abort(principal, bucket, body) {
       const gate = await gates.enter(principal, bucket, "write");
-      const upload = namedUpload(context, await body(), principal, bucket);
-      await context.ask(gate, upload, sizeOf(store.parts(upload.id)));
-      const parts = await store.write((storage) => {
+      const fields = await body();
+      refuseUnknownMembers(fields, ["uploadId", "key"], "multipart/abort");
+      const upload = namedUpload(context, parseNamed(fields), principal, bucket);
+      await context.ask(gate, upload, store.partsSize(upload.id, 0));
+      await store.write((storage) => {
         context.owned(storage.findUpload(upload.id), principal, bucket, upload.key);
-        const removed = storage.parts(upload.id);
-        storage.removeUpload(upload.id);
-        return removed;
+        storage.endUpload(upload.id);
       });
-      life.dispose(staging, fileIds(parts));
+      ended.clear(upload.id);
     },
     async parts(principal, bucket, uploadId, key) {
       const gate = await gates.enter(principal, bucket, "write");
       const upload = context.owned(store.findUpload(uploadId), principal, bucket, parseKey(key()));
+      const pace = deps.paces();
+      await pace.next();
       const parts = store.parts(upload.id);
       await context.ask(gate, upload, sizeOf(parts));
+      await pace.next();
       return parts.map(({ partNumber, size, fileId }) => ({ partNumber, size, etag: fileId }));
     },
   };
@@ -106,21 +115,13 @@ interface UploadContext extends UploadDeps {
 
 const unknownUpload = () => notFound("There is no such multipart upload");
 
-/** The upload that a body names, with its key. Errors: 400, 404. */
-function namedUpload(
+/** The upload that a body names, with its key. Errors: 404. */
+const namedUpload = (
   { store, owned }: UploadContext,
-  fields: JsonObject,
+  { uploadId, key }: NamedUpload,
   principal: Principal,
   bucket: string,
-): Upload {
-  const { uploadId } = fields;
-  const key = parseKey(fields["key"]);
-  if (uploadId === undefined || uploadId === null || uploadId === "") {
-    throw badField("uploadId", "required", "uploadId is required");
-  }
-  if (typeof uploadId !== "string") throw badField("uploadId", "invalid_type", "uploadId must be a string");
-  return owned(store.findUpload(uploadId), principal, bucket, key);
-}
+): Upload => owned(store.findUpload(uploadId), principal, bucket, key);
 
 async function createUpload(
   { store, clock, ids, ask }: UploadContext,
@@ -129,6 +130,7 @@ async function createUpload(
   fields: JsonObject,
 ): Promise<{ uploadId: string; key: string }> {
   const bucket = gate.bucket.name;
+  refuseUnknownMembers(fields, ["key", "contentType", "metadata"], "multipart/create");
   const key = parseKey(fields["key"]);
   const contentType = parseContentType(fields["contentType"]);
   const customMetadata = parseMetadata(fields["metadata"]);
@@ -153,7 +155,7 @@ async function putPart(
 ): Promise<{ partNumber: number; etag: string }> {
   const { name: bucket, maxFileBytes } = gate.bucket;
   const upload = owned(store.findUpload(uploadId), principal, bucket, parseKey(key));
-  const others = sizeOf(store.parts(uploadId).filter((part) => part.partNumber !== partNumber));
+  const others = store.partsSize(uploadId, partNumber);
   const limit = { maxBytes: maxFileBytes, takenBytes: others };
   requireDeclaredLength(request, limit);
   await ask(gate, upload, others + Number(request.headers.get("content-length") ?? 0));
@@ -163,11 +165,12 @@ async function putPart(
     await incoming.finish();
     const replaced = await store.write((storage) => {
       owned(storage.findUpload(uploadId), principal, bucket, key);
-      const present = storage.parts(uploadId);
-      storage.putPart(uploadId, { partNumber, fileId, size: receiver.byteCount });
       // Parts that came meanwhile count too: in parallel they could pass the limit together.
-      requireTotal(storage.parts(uploadId), maxFileBytes);
-      return present.find((part) => part.partNumber === partNumber)?.fileId ?? null;
+      const size = receiver.byteCount;
+      if (storage.partsSize(uploadId, partNumber) + size > maxFileBytes) throw tooBig({ maxBytes: maxFileBytes });
+      const present = storage.partFile(uploadId, partNumber);
+      storage.putPart(uploadId, { partNumber, fileId, size });
+      return present;
     });
     if (replaced !== null) life.dispose(staging, [replaced]);
     return { partNumber, etag: fileId };
@@ -180,63 +183,54 @@ async function completeUpload(
   gate: Gate,
   fields: JsonObject,
 ): Promise<StoredObject> {
-  const { store, service, life, staging } = context;
-  const upload = namedUpload(context, fields, principal, gate.bucket.name);
+  const { store, service, ended, staging } = context;
+  const pace = context.paces();
+  await pace.next();
+  refuseUnknownMembers(fields, ["uploadId", "key", "parts"], "multipart/complete");
+  const named = parseNamed(fields);
+  const wanted = parseParts(fields["parts"]);
+  const upload = namedUpload(context, named, principal, gate.bucket.name);
+  await pace.next();
+  const stamp = store.partsStamp(upload.id);
   const stored = store.parts(upload.id);
-  const parts = chooseParts(fields["parts"], stored);
-  requireTotal(parts, gate.bucket.maxFileBytes);
-  await context.ask(gate, upload, sizeOf(parts));
+  await pace.next();
+  const parts = chooseParts(wanted, stored);
+  const size = sizeOf(parts);
+  if (size > gate.bucket.maxFileBytes) throw tooBig({ maxBytes: gate.bucket.maxFileBytes });
+  await context.ask(gate, upload, size);
   const object = await service.put({
     gate,
     uploadedBy: upload.ownerId,
     async receive(incoming) {
-      for (const part of parts) await copy(staging, part, incoming);
+      for (const part of parts) {
+        await copy(staging, part, incoming);
+        // Small parts are at hand at once: thousands of them would leave the event loop no turn.
+        if (pace.isDue()) await pace.next();
+      }
       const { key, contentType, customMetadata } = upload;
-      return { key, contentType, customMetadata, size: sizeOf(parts) };
+      return { key, contentType, customMetadata, size };
     },
-    within: (storage) => finishUpload(storage, upload.id, parts),
+    within: (storage) => finishUpload(storage, upload.id, { parts, stamp }),
   });
-  life.dispose(staging, fileIds(stored));
+  ended.clear(upload.id);
   return object;
 }
 
 const sizeOf = (parts: readonly UploadPart[]): number => parts.reduce((sum, { size }) => sum + size, 0);
-const fileIds = (parts: readonly UploadPart[]): string[] => parts.map(({ fileId }) => fileId);
 
-function requireTotal(parts: readonly UploadPart[], maxBytes: number): void {
-  if (sizeOf(parts) > maxBytes) throw tooBig({ maxBytes });
-}
-
-/** The stored parts that a complete call names, in its order. Errors: 400 for a missing part or a wrong etag. */
-function chooseParts(named: unknown, stored: readonly UploadPart[]): UploadPart[] {
-  if (named === undefined || named === null) throw badField("parts", "required", "parts is required");
-  if (!Array.isArray(named)) throw badField("parts", "invalid_type", "parts must be an array");
-  if (named.length === 0) throw badField("parts", "too_short", "parts must name at least one part");
-  if (named.length > PART_NUMBER_MAX) {
-    throw badField("parts", "too_long", `parts must name at most ${PART_NUMBER_MAX} parts`);
-  }
+/** The stored parts that are named. Errors: 400 for a missing part or a wrong etag. */
+function chooseParts(named: readonly NamedPart[], stored: readonly UploadPart[]): UploadPart[] {
   const byNumber = new Map(stored.map((part) => [part.partNumber, part]));
-  let last = 0;
-  return named.map((one: unknown, index) => {
-    const { partNumber, etag } = isJsonObject(one) ? one : {};
+  return named.map(({ partNumber, etag, size }, index) => {
     const field = `parts.${index}`;
-    if (typeof partNumber !== "number" || typeof etag !== "string") {
-      throw badField(field, "invalid_type", `${field} must be { partNumber, etag }`);
-    }
-    if (partNumber <= last) throw badField(field, "invalid_value", "parts must be in ascending order of partNumber");
-    last = partNumber;
     const part = byNumber.get(partNumber);
     if (part === undefined) throw badField(field, "invalid_value", `Part ${partNumber} has not been uploaded`);
     if (part.fileId !== etag) throw badField(field, "invalid_value", `The etag of part ${partNumber} does not match`);
+    if (size !== null && part.size !== size) {
+      throw badField(field, "invalid_value", `Part ${partNumber} has ${part.size} bytes, not ${size}`);
+    }
     return part;
   });
-}
-
-/** Part numbers are whole and start at 1. Errors: 400. */
-export function parsePartNumber(text: string): number {
-  const partNumber = Number(text);
-  if (/^\d{1,9}$/.test(text) && partNumber >= 1 && partNumber <= PART_NUMBER_MAX) return partNumber;
-  throw badField("partNumber", "invalid_value", `partNumber must be a whole number from 1 to ${PART_NUMBER_MAX}`);
 }
 
 async function copy(staging: FileStore, part: UploadPart, incoming: IncomingFile): Promise<void> {
@@ -249,10 +243,17 @@ async function copy(staging: FileStore, part: UploadPart, incoming: IncomingFile
   if (byteCount !== part.size) throw unknownUpload();
 }
 
-/** Runs in the write that makes the file visible: of two complete calls one finds the upload gone. Errors: 404, 400. */
-function finishUpload(storage: StorageWrite, uploadId: string, parts: readonly UploadPart[]): void {
-  if (storage.findUpload(uploadId) === null) throw unknownUpload();
-  const present = new Set(fileIds(storage.parts(uploadId)));
-  if (!parts.every(({ fileId }) => present.has(fileId))) throw badRequest("A part was replaced meanwhile");
-  storage.removeUpload(uploadId);
+/** Runs in the write that makes the file visible: of two complete calls one finds the upload ended. Errors: 404, 400. */
+function finishUpload(
+  storage: StorageWrite,
+  uploadId: string,
+  { parts, stamp }: { parts: readonly UploadPart[]; stamp: string },
+): void {
+  const upload = storage.findUpload(uploadId);
+  if (upload === null || upload.createdAt === 0) throw unknownUpload();
+  if (storage.partsStamp(uploadId) !== stamp) {
+    const present = new Set(storage.parts(uploadId).map(({ fileId }) => fileId));
+    if (!parts.every(({ fileId }) => present.has(fileId))) throw badRequest("A part was replaced meanwhile");
+  }
+  storage.endUpload(uploadId);
 }

@@ -2,24 +2,32 @@ import type { Principal } from "../access/principal.ts";
 import type { TableAddress, TableDoor } from "../access/table-door.ts";
 import type { AppAccess, BatchResult, ListResult } from "../config/app-access.ts";
 import type { TableRecord } from "../config/types.ts";
+import type { ReadCaller } from "../db/index.ts";
 import type { Clock } from "../kernel/clock.ts";
 import { badField, notFound } from "../kernel/errors.ts";
 import type { Ids } from "../kernel/ids.ts";
 import { type JsonObject, ownValue } from "../kernel/json.ts";
 import type { Logger } from "../kernel/logger.ts";
 import { chain, type MaybePromise } from "../kernel/maybe-promise.ts";
+import { createTurns, type Turns } from "../kernel/turns.ts";
 import { createDoor, denied } from "./access.ts";
+import { createAfterHooks } from "./after-hooks.ts";
+import type { WriteGrants } from "./asking.ts";
 import { type BatchBody, parseBatch, parseByFilter, runBatch, runByFilter } from "./batch.ts";
+import { CascadeTooLarge } from "./cascade-cost.ts";
+import { type CascadeSteps, createCascadeSteps, mayDeleteInSteps } from "./cascade-steps.ts";
 import { parsePatch } from "./changes.ts";
 import { createInstanceDoor } from "./instance-access.ts";
+import { jsonTexts } from "./json-texts.ts";
 import type { Parameters } from "./list-query.ts";
 import type { TableModel } from "./model.ts";
-import { createMutations, type Mutations, type WriteGrants } from "./mutations.ts";
+import { createMutations, type Mutations } from "./mutations.ts";
 import type { Namespace, Table } from "./namespaces.ts";
 import { createReads, type Source } from "./reads.ts";
-import { createRecordWrites } from "./record-writes.ts";
+import { createRecordWrites, type WriteContext } from "./record-writes.ts";
 import { createSearch } from "./search.ts";
 import { createSources, type Sources } from "./sources.ts";
+import { isLarge } from "./stored-bytes.ts";
 import { createTableDoor } from "./table-door.ts";
 import { createWrites, type Writes } from "./writes.ts";
 
@@ -28,9 +36,14 @@ type Body = () => MaybePromise<JsonObject>;
 
 interface TableReads {
   get(principal: Principal, address: TableAddress, id: string, query: Parameters): MaybePromise<TableRecord>;
-  list(principal: Principal, address: TableAddress, query: Parameters): MaybePromise<ListResult>;
-  count(principal: Principal, address: TableAddress, query: Parameters): MaybePromise<{ total: number }>;
-  search(principal: Principal, address: TableAddress, query: Parameters): MaybePromise<ListResult>;
+  list(principal: Principal, address: TableAddress, query: Parameters, caller?: ReadCaller): MaybePromise<ListResult>;
+  count(
+    principal: Principal,
+    address: TableAddress,
+    query: Parameters,
+    caller?: ReadCaller,
+  ): MaybePromise<{ total: number }>;
+  search(principal: Principal, address: TableAddress, query: Parameters, caller?: ReadCaller): MaybePromise<ListResult>;
 }
 
 interface TableWrites {
@@ -42,21 +55,34 @@ interface TableWrites {
     options: { conflictTarget: string },
   ): Promise<{ record: TableRecord; isNew: boolean }>;
   update(principal: Principal, address: TableAddress, id: string, body: Body): Promise<TableRecord>;
-  delete(principal: Principal, address: TableAddress, id: string): Promise<void>;
+  /** `checkForm` throws what is wrong with the request's form; asked where that is judged. */
+  delete(principal: Principal, address: TableAddress, id: string, checkForm?: () => void): Promise<void>;
 }
 
 interface TableBatches {
-  batch(principal: Principal, address: TableAddress, body: Body, options: { upsert: boolean }): Promise<BatchResult>;
+  batch(
+    principal: Principal,
+    address: TableAddress,
+    body: Body,
+    options: { upsert: boolean },
+    caller?: ReadCaller,
+  ): Promise<BatchResult>;
   batchByFilter(
     principal: Principal,
     address: TableAddress,
     body: Body,
+    caller?: ReadCaller,
   ): Promise<{ processed: number; succeeded: number }>;
 }
 
-/** What the table endpoints do. Every method throws `AppError`s in the order of decisions 3. Spec: Table endpoints. */
+/**
+ * What the table endpoints do. `caller`: on whose behalf long reads run, by default the server's. Every method throws
+ * `AppError`s in the order of decisions 3. Spec: Table endpoints.
+ */
 export interface TableService extends TableReads, TableWrites, TableBatches {
   readonly door: TableDoor;
+  /** Waits for the hooks after writes. */
+  stop(): Promise<void>;
 }
 
 export function createTableService(deps: {
@@ -69,10 +95,12 @@ export function createTableService(deps: {
   const door = createDoor(deps);
   const instances = createInstanceDoor(deps);
   const sources = createSources({ namespaces: deps.namespaces, instances });
-  const writes = createWrites({ ...deps, door });
+  const afterHooks = createAfterHooks(deps);
+  const writes = createWrites({ ...deps, door, afterHooks });
   const tableOf = (model: TableModel): Table =>
     sources.find({ namespace: model.namespace, instanceId: null, table: model.name }, { anyInstance: true }).table;
-  const mutations = createMutations({ door, writes: createRecordWrites({ app: deps.app, door, tableOf }) });
+  const mutations = createMutations({ door, writes: createRecordWrites({ ...deps, door, tableOf }) });
+  const steps = createCascadeSteps({ writes, tableOf });
 
   const reads = createReads({ door });
   const search = createSearch({ reads });
@@ -81,13 +109,16 @@ export function createTableService(deps: {
   return {
     get: (principal, address, id, query) =>
       from(principal, address, (source) => reads.get(principal, source, id, query)),
-    list: (principal, address, query) => from(principal, address, (source) => reads.list(principal, source, query)),
-    count: (principal, address, query) => from(principal, address, (source) => reads.count(principal, source, query)),
-    search: (principal, address, query) =>
-      from(principal, address, (source) => search.search(principal, source, query)),
-    ...createTableWrites({ sources, writes, mutations }),
-    ...createTableBatches({ sources, writes, mutations, door }),
+    list: (principal, address, query, caller) =>
+      from(principal, address, (source) => reads.list(principal, source, query, caller)),
+    count: (principal, address, query, caller) =>
+      from(principal, address, (source) => reads.count(principal, source, query, caller)),
+    search: (principal, address, query, caller) =>
+      from(principal, address, (source) => search.search(principal, source, query, caller)),
+    ...createTableWrites({ sources, writes, mutations, steps }),
+    ...createTableBatches({ sources, writes, mutations, steps, door, turns: createTurns() }),
     door: createTableDoor({ sources, namespaces: deps.namespaces, door, instances }),
+    stop: () => afterHooks.ended(),
   };
 }
 
@@ -95,9 +126,10 @@ interface WriteDeps {
   sources: Sources;
   writes: Writes;
   mutations: Mutations;
+  steps: CascadeSteps;
 }
 
-function createTableWrites({ sources, writes, mutations }: WriteDeps): TableWrites {
+function createTableWrites({ sources, writes, mutations, steps }: WriteDeps): TableWrites {
   return {
     async insert(principal, address, body) {
       const { table, file } = await sources.forInserting(principal, address);
@@ -128,11 +160,19 @@ function createTableWrites({ sources, writes, mutations }: WriteDeps): TableWrit
       return writes.run(file, principal, (context) => mutations.update(context, grants, table, id, patch));
     },
 
-    async delete(principal, address, id) {
+    async delete(principal, address, id, checkForm) {
       const { table, file } = await sources.forReading(principal, address);
       const grants = await writes.grants(principal, table.model, ["delete"]);
+      checkForm?.();
       if (file === null) return missing(principal, address, grants, id);
-      await writes.run(file, principal, (context) => mutations.delete(context, grants, table, id));
+      const remove = () => writes.run(file, principal, (context) => mutations.delete(context, grants, table, id));
+      try {
+        await remove();
+      } catch (cause) {
+        if (!(cause instanceof CascadeTooLarge && mayDeleteInSteps(principal))) throw cause;
+        await steps.clear(principal, file, table, id);
+        await remove();
+      }
     },
   };
 }
@@ -156,25 +196,32 @@ function createTableBatches({
   sources,
   writes,
   mutations,
+  steps,
   door,
-}: WriteDeps & { door: ReturnType<typeof createDoor> }): TableBatches {
+  turns,
+}: WriteDeps & { door: ReturnType<typeof createDoor>; turns: Turns }): TableBatches {
   return {
-    async batch(principal, address, body, options) {
+    async batch(principal, address, body, options, caller) {
       const { table, file } = await sources.forInserting(principal, address);
       // Who may do none of it learns nothing from the form of the body.
       await writes.grants(principal, table.model, ["insert", "update", "delete"], { either: true });
       const parsed = parseBatch(await body());
       const grants = await batchGrants(writes, principal, table, parsed, options);
-      return writes.run(file, principal, (context) => runBatch(mutations, context, grants, table, parsed, options));
+      const texts = await jsonTexts([...parsed.inserts, ...parsed.updates.map(({ data }) => data)], turns);
+      const change = (context: WriteContext) => runBatch(mutations, context, grants, table, parsed, options);
+      const result = await writes.run(file, principal, change, texts);
+      // There is no place to give back: it is sent in pieces, as large pages are.
+      if (isLarge([...result.inserted, ...result.updated])) caller?.keepUntilSent?.(() => {});
+      return result;
     },
 
-    async batchByFilter(principal, address, body) {
+    async batchByFilter(principal, address, body, caller) {
       const { table, file } = await sources.forReading(principal, address);
       await writes.grants(principal, table.model, ["update", "delete"], { either: true });
       const parsed = parseByFilter(table, await body());
       const grants = await writes.grants(principal, table.model, [parsed.action]);
       if (file === null) return { processed: 0, succeeded: 0 };
-      return runByFilter({ mutations, writes, door }, principal, grants, table, file, parsed);
+      return runByFilter({ mutations, writes, steps, door, caller }, principal, grants, table, file, parsed);
     },
   };
 }

@@ -1,44 +1,38 @@
 import type { TableRecord } from "../config/types.ts";
-import { type DatabaseFile, quoteIdentifier, type SqlValue, type Transaction } from "../db/index.ts";
+import { quoteIdentifier, type SqlValue, type Transaction } from "../db/index.ts";
 import type { JsonValue } from "../kernel/json.ts";
-import { chain, isPromise, type MaybePromise } from "../kernel/maybe-promise.ts";
 import { type Codec, createCodec, type Row } from "./codec.ts";
-import type { SqlCondition } from "./filter-sql.ts";
-import {
-  countOf,
-  countOfFew,
-  type ListQuery,
-  type Matches,
-  type PreparedList,
-  prepareList,
-  QUICK_STEPS_MAX,
-} from "./list-sql.ts";
+import type { JsonTexts } from "./json-texts.ts";
+import { type ListQuery, type PreparedList, prepareList } from "./list-sql.ts";
 import { type Column, DOCUMENT_COLUMN, type TableModel } from "./model.ts";
-
-/** Rows up to which a scan stays on the main thread: a millisecond or two, less than the way to a query process would save. */
-const QUICK_SCAN_ROWS_MAX = 5_000;
+import { createPages, type Pages } from "./pages.ts";
+import { recordSizeProblem } from "./record-size.ts";
+import { createReferringStore, type ReferringStore } from "./referring.ts";
+import { refuse } from "./validation.ts";
 
 /** Where statements run: a file for reads on the main thread, a transaction for those inside a write. */
 type Queries = Pick<Transaction, "query">;
+type Writes = Pick<Transaction, "query" | "indexText">;
 
 /** The only SQL about one table's records. */
-export interface TableStore {
+export interface TableStore extends Pages {
   readonly codec: Codec;
   get(queries: Queries, id: string): TableRecord | null;
   /** By a unique column. */
   getBy(queries: Queries, column: Column, value: JsonValue): TableRecord | null;
-  exists(queries: Queries, column: Column, value: SqlValue): boolean;
-  /** At most `limit` records that refer to `value`. */
-  referring(queries: Queries, column: Column, value: SqlValue, limit: number): TableRecord[];
-  insert(queries: Queries, record: TableRecord): void;
-  update(queries: Queries, id: string, changes: TableRecord, next: TableRecord): void;
+  readonly referring: ReferringStore;
+  /** Errors: 400 for a record over the table's size. */
+  insert(tx: Writes, record: TableRecord, texts?: JsonTexts): void;
+  /** The same with `isBounded`: a record that only lets go of another may be of any size. */
+  update(
+    tx: Writes,
+    id: string,
+    changes: TableRecord,
+    next: TableRecord,
+    options?: { isBounded: boolean; texts: JsonTexts },
+  ): void;
   delete(queries: Queries, id: string): void;
   prepareList(query: ListQuery): PreparedList;
-  /** `total` is null where it is not wanted. */
-  list(file: DatabaseFile, prepared: PreparedList): MaybePromise<{ records: TableRecord[]; total: number | null }>;
-  count(file: DatabaseFile, matches: Matches): MaybePromise<number>;
-  /** Rows of any statement about this table, off the main thread when the table is large. */
-  rows(file: DatabaseFile, statement: SqlCondition): Promise<unknown[][]> | unknown[][];
 }
 
 export function createTableStore(model: TableModel): TableStore {
@@ -50,19 +44,10 @@ export function createTableStore(model: TableModel): TableStore {
   const decode = (row: unknown): TableRecord | null =>
     row === null || row === undefined ? null : codec.fromRow(row as Row);
 
-  const rows: TableStore["rows"] = (file, statement) => {
-    if (file.rowCount(model.name) <= QUICK_SCAN_ROWS_MAX) {
-      return file.query(statement.sql).values(...statement.params);
-    }
-    return file.read(statement.sql, statement.params);
-  };
-
-  const countBy = (file: DatabaseFile, statement: SqlCondition | null): MaybePromise<number> =>
-    statement === null ? file.rowCount(model.name) : chain(rows(file, statement), firstNumber);
+  const indexed = model.fts?.fields ?? [];
 
   return {
     codec,
-    rows,
     get: (queries, id) => decode(queries.query(byId).get(id)),
     getBy: (queries, column, value) =>
       decode(
@@ -70,59 +55,45 @@ export function createTableStore(model: TableModel): TableStore {
           .query(`SELECT ${selectList} FROM ${table} WHERE ${column.sql} = ? LIMIT 1`)
           .get(codec.toValue(column, value)),
       ),
-    exists: (queries, column, value) =>
-      queries.query(`SELECT 1 FROM ${table} WHERE ${column.sql} = ? LIMIT 1`).get(value) !== null,
-    referring: (queries, column, value, limit) =>
-      queries
-        .query(`SELECT ${selectList} FROM ${table} WHERE ${column.sql} = ? LIMIT ?`)
-        .all(value, limit)
-        .map((row) => codec.fromRow(row as Row)),
-    insert(queries, record) {
-      queries.query(insertSql).run(...codec.toValues(record));
+    referring: createReferringStore(model, codec),
+    insert(tx, record, texts) {
+      if (indexed.length > 0) tx.indexText(model.name, String(record["id"]), lengthOf(indexed, record));
+      tx.query(insertSql).run(...bounded(model, codec.toValues(record, texts)));
     },
-    update(queries, id, changes, next) {
+    update(tx, id, changes, next, options) {
       const changed = model.isSchemaless
         ? columns.filter((column) => column.name === DOCUMENT_COLUMN || Object.hasOwn(changes, column.name))
         : columns.filter((column) => Object.hasOwn(changes, column.name));
       if (changed.length === 0) return;
-      const values = codec.toValues(next);
+      if (indexed.some((field) => Object.hasOwn(changes, field))) tx.indexText(model.name, id, lengthOf(indexed, next));
+      const values = codec.toValues(next, options?.texts);
+      if (options?.isBounded === true) bounded(model, values);
       const assignments = changed.map((column) => `${quoteIdentifier(column.name)} = ?`).join(", ");
-      queries
-        .query(`UPDATE ${table} SET ${assignments} WHERE "id" = ?`)
-        .run(...changed.map((column) => values[columns.indexOf(column)] ?? null), id);
+      tx.query(`UPDATE ${table} SET ${assignments} WHERE "id" = ?`).run(
+        ...changed.map((column) => values[columns.indexOf(column)] ?? null),
+        id,
+      );
     },
     delete(queries, id) {
       queries.query(deleteSql).run(id);
     },
     prepareList: (query) => prepareList(model, query),
-    list(file, { page, total, ofFew, walk }) {
-      const isSmall = file.rowCount(model.name) <= QUICK_SCAN_ROWS_MAX;
-      const isWalk = !isSmall && walk !== null && (walk.steps === null || isFew(file, walk.steps));
-      const few = isSmall || ofFew === null || (isWalk && total === null) ? null : fewMatching(file, ofFew.count);
-      const { sql, params } = !isWalk && few !== null && ofFew !== null ? ofFew.page : page;
-      const records =
-        isSmall || isWalk || few !== null
-          ? codec.fromRows(file.query<Row>(sql).all(...params))
-          : file.read(sql, params).then((found) => found.map(codec.fromValues));
-      const counted = total === null ? null : (few ?? countBy(file, total.sql));
-      if (!isPromise(records) && !isPromise(counted)) return { records, total: counted };
-      // Asked together: on a large table the page and the count are two reads in two processes.
-      return Promise.all([records, counted]).then(([found, number]) => ({ records: found, total: number }));
-    },
-    count(file, matches) {
-      const isSmall = file.rowCount(model.name) <= QUICK_SCAN_ROWS_MAX;
-      const few = isSmall ? null : countOfFew(model, matches);
-      return (few === null ? null : fewMatching(file, few)) ?? countBy(file, countOf(model, matches));
-    },
+    ...createPages(model, codec),
   };
 }
 
-const firstNumber = (found: unknown[][]): number => Number(found[0]?.[0] ?? 0);
-
-/** null: there are too many to go through on the main thread. */
-function fewMatching(file: DatabaseFile, count: SqlCondition): number | null {
-  const matching = firstNumber(file.query(count.sql).values(...count.params));
-  return matching <= QUICK_STEPS_MAX ? matching : null;
+function bounded(model: TableModel, values: SqlValue[]): SqlValue[] {
+  const problems = recordSizeProblem(model, values);
+  if (problems !== null) refuse(problems);
+  return values;
 }
 
-const isFew = (file: DatabaseFile, count: SqlCondition): boolean => fewMatching(file, count) !== null;
+/** Characters that the full-text index takes in. */
+function lengthOf(fields: readonly string[], record: TableRecord): number {
+  let length = 0;
+  for (const field of fields) {
+    const text = record[field];
+    if (typeof text === "string") length += text.length;
+  }
+  return length;
+}

@@ -2,14 +2,12 @@ import { type AnyElysia, Elysia } from "elysia";
 import { type TSchema, Type } from "typebox";
 import { requireServiceKey } from "../access/service-key-right.ts";
 import type { Http, RequestContext } from "../http/http.ts";
+import { SMALL_BODY_MAX_BYTES } from "../http/limits.ts";
 import { operation } from "../http/operation.ts";
-import { queryOf, wholeNumber } from "../http/query.ts";
 import { created, OK } from "../http/reply.ts";
 import type { MaybePromise } from "../kernel/maybe-promise.ts";
+import { parseListQuery } from "./list-query.ts";
 import type { UsersService } from "./service.ts";
-
-const LIST_LIMIT = 20;
-const LIST_LIMIT_MAX = 1_000;
 
 const tag = "Administration";
 const security = "serviceKey";
@@ -19,28 +17,22 @@ const AnyObject = Type.Record(Type.String(), Type.Unknown());
 const Time = Type.String({ format: "date-time" });
 const ok = { 200: { description: "Done", schema: Type.Object({ ok: Type.Literal(true) }) } };
 
-const entry = { id: Type.String(), email: nullable(Type.String()), role: Type.String(), createdAt: Time };
+const entry = {
+  ...{ id: Type.String(), email: nullable(Type.String()), displayName: nullable(Type.String()), role: Type.String() },
+  ...{ emailVerified: Type.Boolean(), isAnonymous: Type.Boolean(), disabled: Type.Boolean(), createdAt: Time },
+};
 const ListSchema = Type.Object({ users: Type.Array(Type.Object(entry)), cursor: nullable(Type.String()) });
-const DetailSchema = Type.Object({
+const user = {
   ...entry,
-  name: nullable(Type.String()),
-  emailVerified: Type.Boolean(),
-  customClaims: AnyObject,
   avatarUrl: nullable(Type.String()),
   emailVisibility: Type.String(),
-  isAnonymous: Type.Boolean(),
-  disabled: Type.Boolean(),
   metadata: AnyObject,
   appMetadata: AnyObject,
-});
-const CreatedSchema = Type.Object({ user: Type.Object({ ...entry, displayName: nullable(Type.String()) }) });
-const UpdatedSchema = Type.Object({
-  id: Type.String(),
-  email: nullable(Type.String()),
-  displayName: nullable(Type.String()),
-  role: Type.String(),
-  disabled: Type.Boolean(),
-});
+  customClaims: AnyObject,
+};
+const UserSchema = Type.Object(user);
+const DetailSchema = Type.Object({ ...user, name: nullable(Type.String({ description: "The displayName" })) });
+const CreatedSchema = Type.Object({ user: UserSchema });
 const ChangesBody = Type.Partial(
   Type.Object({
     displayName: nullable(Type.String()),
@@ -69,39 +61,46 @@ const ImportedUser = Type.Object({
 
 /** Every one of them wants the service key. Spec: Administration endpoints. */
 export function userRoutes(http: Http, users: UsersService, limit: (address: string) => void): AnyElysia {
-  const guarded = (action: "read" | "write", handler: (context: RequestContext, id: string) => MaybePromise<unknown>) =>
+  const guarded = (
+    action: "read" | "write",
+    handler: (context: RequestContext, id: string) => MaybePromise<unknown>,
+    bodyMaxBytes: number = SMALL_BODY_MAX_BYTES,
+  ) =>
     http.route(
       (context) => {
         requireServiceKey(context.principal, ["auth", "admin", "*", action]);
         return handler(context, context.params["id"] ?? "");
       },
-      { limit },
+      { limit, bodyMaxBytes },
     );
-  const list = guarded("read", ({ request }) => {
-    const query = queryOf(request);
-    const limit = Math.min(wholeNumber(query, "limit", { min: 1, fallback: LIST_LIMIT }), LIST_LIMIT_MAX);
-    return users.list({ limit, cursor: query.get("cursor") ?? "0" });
-  });
+  const list = guarded("read", ({ query }) => users.list(parseListQuery(query())));
   const create = guarded("write", async ({ jsonObject }) => created(await users.create(await jsonObject())));
   const update = guarded("write", async ({ jsonObject }, id) => users.update(id, await jsonObject()));
   const claims = guarded("write", async ({ jsonObject }, id) => {
     await users.setClaims(id, await jsonObject());
     return OK;
   });
-  const acknowledge = (work: (id: string) => Promise<void>) => async (_: RequestContext, id: string) => {
-    await work(id);
-    return OK;
-  };
+  const acknowledge =
+    (work: (id: string) => Promise<void>) =>
+    async ({ query }: RequestContext, id: string) => {
+      query().refuseUnknown();
+      await work(id);
+      return OK;
+    };
 
   return new Elysia()
     .get(
       "/api/auth/admin/users",
       list,
       operation({
-        ...{ tag, summary: "List users in order of creation", security, errors: [400, 401, 403] },
+        ...{ tag, summary: "List users in order of creation, or find some", security, errors: [400, 401, 403] },
+        description:
+          "With `q`, those whose email begins so come first, by email, then the others, by name; a page may be short, and its cursor leads on.",
         query: [
           { name: "limit", description: "1 to 1000; 20 by default", schema: Type.Integer() },
           { name: "cursor", description: "`0` is the start" },
+          { name: "email", description: "Only the user with this address, in letters of either case" },
+          { name: "q", description: "Only users whose email or display name begins so, letters A-Z of either case" },
         ],
         answers: { 200: { description: "A page; `cursor` is null on the last one", schema: ListSchema } },
       }),
@@ -124,7 +123,7 @@ export function userRoutes(http: Http, users: UsersService, limit: (address: str
     )
     .post(
       "/api/admin/auth/users/import",
-      guarded("write", async ({ jsonObject }) => users.import(await jsonObject())),
+      guarded("write", async ({ jsonObject }) => users.import(await jsonObject()), Number.POSITIVE_INFINITY),
       operation({
         ...{ tag, summary: "Import up to 1,000 users, all or none", security, errors: [400, 401, 403, 409] },
         body: { schema: Type.Object({ users: Type.Array(ImportedUser, { maxItems: 1_000 }) }) },
@@ -156,7 +155,10 @@ function oneUserRoutes({ guarded, update, claims, acknowledge }: OneUserHandlers
   return new Elysia()
     .get(
       "/api/auth/admin/users/:id",
-      guarded("read", (_, id) => users.get(id)),
+      guarded("read", ({ query }, id) => {
+        query().refuseUnknown();
+        return users.get(id);
+      }),
       operation({
         ...{ tag, summary: "Read a user", security, path, errors },
         answers: { 200: { description: "The user", schema: DetailSchema } },
@@ -169,7 +171,7 @@ function oneUserRoutes({ guarded, update, claims, acknowledge }: OneUserHandlers
         ...{ tag, summary: "Change a user; `disabled: true` ends every session", security, path },
         errors: [400, ...errors, 413],
         body: { schema: ChangesBody },
-        answers: { 200: { description: "The user as it is now", schema: UpdatedSchema } },
+        answers: { 200: { description: "The user as it is now", schema: UserSchema } },
       }),
     )
     .delete(

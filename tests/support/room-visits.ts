@@ -18,6 +18,7 @@ export const CONFIG = `{
           return roomId !== "closed" || auth.role === "admin";
         },
         action: (auth, roomId, actionType, payload) => {
+          if (actionType === "early") throw new Refusal("not before noon");
           if (actionType === "confused") throw new Error("a mistake in the rule");
           return actionType !== "forbidden";
         },
@@ -68,6 +69,7 @@ export const CONFIG = `{
           throw new Error("not your turn");
         },
         forbidden: () => "never",
+        early: () => "never",
         confused: () => "never",
         whoami: (room, player) => player,
         nothing: () => {},

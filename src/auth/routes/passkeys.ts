@@ -4,7 +4,8 @@ import type { Http } from "../../http/http.ts";
 import { operation } from "../../http/operation.ts";
 import { OK } from "../../http/reply.ts";
 import { badField, notFound } from "../../kernel/errors.ts";
-import { isLonger } from "../../kernel/fields.ts";
+import { Fields, isLonger } from "../../kernel/fields.ts";
+import type { JsonObject } from "../../kernel/json.ts";
 import type { PasskeyService } from "../passkeys.ts";
 import type { RouteDeps } from "./account.ts";
 import { callerOf, clientOf } from "./context.ts";
@@ -20,33 +21,48 @@ export function passkeyRoutes({ http, authLimit }: RouteDeps, passkeys: PasskeyS
     if (passkeys === null) throw notFound("Passkeys are not enabled");
     return passkeys;
   };
-  const registerOptions = http.route(({ principal }) => {
-    const caller = callerOf(principal);
+  const registerOptions = http.route((context) => {
+    const caller = callerOf(context);
     return service().registerOptions(caller);
   }, limited);
-  const register = http.route(async ({ principal, jsonObject }) => {
-    const caller = callerOf(principal);
-    const { name = null, ...response } = await jsonObject();
+  const register = http.route(async (context) => {
+    const caller = callerOf(context);
+    const { name = null, ...response } = await context.jsonObject();
+    refuseUnknown(response);
     if (name !== null && (typeof name !== "string" || isLonger(name, NAME_MAX_CHARACTERS))) {
       throw badField("name", "invalid_value", `name must be a string of at most ${NAME_MAX_CHARACTERS} characters`);
     }
     const passkey = await service().register(caller, response, name);
     return { verified: true, passkey };
   }, limited);
-  const authOptions = http.route(() => service().authOptions(), limited);
-  const authenticate = http.route(
-    async (context) => service().authenticate(await context.jsonObject(), clientOf(context)),
-    limited,
-  );
-  const list = http.route(({ principal }) => {
-    const caller = callerOf(principal);
+  const authOptions = http.route(({ query }) => {
+    query().refuseUnknown();
+    return service().authOptions();
+  }, limited);
+  const authenticate = http.route(async (context) => {
+    const response = await context.jsonObject();
+    refuseUnknown(response);
+    return service().authenticate(response, clientOf(context));
+  }, limited);
+  const list = http.route((context) => {
+    const caller = callerOf(context);
     return { passkeys: service().list(caller) };
   }, limited);
-  const remove = http.route(async ({ principal, params }) => {
-    await service().remove(callerOf(principal), params["id"] ?? "");
+  const remove = http.route(async (context) => {
+    await service().remove(callerOf(context), context.params["id"] ?? "");
     return OK;
   }, limited);
   return describePasskeyRoutes({ registerOptions, register, authOptions, authenticate, list, remove });
+}
+
+/** The members of what browsers make, in the words of WebAuthn. */
+const CREDENTIAL_MEMBERS = ["id", "rawId", "response", "type", "authenticatorAttachment", "clientExtensionResults"];
+
+/** Errors: 400 for a member that no browser sends. What is inside `response` is for the authenticators to extend. */
+function refuseUnknown(credential: JsonObject): void {
+  const fields = new Fields(credential);
+  for (const name of CREDENTIAL_MEMBERS) fields.value(name);
+  fields.finish();
 }
 
 function describePasskeyRoutes(
