@@ -8,6 +8,7 @@ import { backups } from "./sections/backup.ts";
 import { largeTables } from "./sections/large-tables.ts";
 import { processSection } from "./sections/process.ts";
 import { push } from "./sections/push.ts";
+import { stalls } from "./sections/stalls.ts";
 import { storage } from "./sections/storage.ts";
 import { tables } from "./sections/tables.ts";
 import { executableToMeasure } from "./support/executable.ts";
@@ -30,6 +31,7 @@ const SECTIONS: readonly Section[] = [
   push,
   analytics,
   backups,
+  stalls,
 ];
 const RESULTS = resolve(import.meta.dir, "RESULTS.md");
 

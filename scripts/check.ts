@@ -1,4 +1,5 @@
 import { parseArgs } from "node:util";
+import { compiler } from "./typescript.ts";
 
 // `npm run check`: everything that a machine can say about the sources, in seconds. All of it runs, then the failures are
 // named, so that one look shows what is to do. `npm run check -- --only types` runs one of them.
@@ -7,7 +8,7 @@ const bin = (name: string): string => `node_modules/.bin/${name}`;
 
 const CHECKS: Readonly<Record<string, readonly string[]>> = {
   "format and lint": [bin("biome"), "check", "--error-on-warnings", "."],
-  types: [bin("tsc"), "--noEmit", "-p", "."],
+  types: [...compiler(), "--noEmit", "-p", "."],
   tidy: [process.execPath, "test", "--only-failures", "tests/tidy.test.ts"],
   "unused code": [bin("knip"), "--no-progress"],
   dependencies: [process.execPath, "scripts/dependencies.ts"],

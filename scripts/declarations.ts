@@ -5,6 +5,7 @@
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
+import { compiler } from "./typescript.ts";
 
 const ROOT = resolve(import.meta.dir, "..");
 const SOURCES = [
@@ -18,7 +19,7 @@ const SOURCES = [
 ];
 /** Whose exports a config may import; of the others only what these need. */
 const PUBLIC_SOURCES = ["config/app-access", "config/types", "config/room-types", "config/define"];
-const PUBLIC_NAMES = ["AppError", "JsonObject", "JsonValue"];
+const PUBLIC_NAMES = ["AppError", "Refusal", "JsonObject", "JsonValue"];
 export const DECLARATIONS_FILE = join(ROOT, "src/cli/starter/platform-declarations.txt");
 
 /** In the words of the types of Node and Bun, so that both may be there. */
@@ -73,7 +74,7 @@ function emit(directory: string): void {
   };
   const project = join(directory, "tsconfig.json");
   writeFileSync(project, JSON.stringify(options));
-  const { exitCode, stdout } = Bun.spawnSync([join(ROOT, "node_modules/.bin/tsc"), "-p", project]);
+  const { exitCode, stdout } = Bun.spawnSync([...compiler(), "-p", project]);
   if (exitCode !== 0) throw new Error(`tsc cannot emit the declarations:\n${stdout}`);
 }
 

@@ -9,17 +9,19 @@ import { createBackupsArea } from "./backup/index.ts";
 import type { AppAccess } from "./config/app-access.ts";
 import type { PlatformConfig } from "./config/types.ts";
 import { createSqlArea } from "./d1/index.ts";
-import { createStorageEngine, openSystemFile, type StorageEngine } from "./db/index.ts";
-import { BODY_MAX_BYTES } from "./http/body.ts";
-import { createCors } from "./http/cors.ts";
+import { createStorageEngine, openSystemFile, type StorageEngine, socketsMax } from "./db/index.ts";
+import { createCors, DRILL_HEADERS } from "./http/cors.ts";
 import { type AnswerListener, createHttp, type Http } from "./http/http.ts";
+import { BODY_MAX_BYTES } from "./http/limits.ts";
 import { createListener } from "./http/listener.ts";
-import { createApiDocumentation } from "./http/openapi.ts";
+import { createApiDocumentation, declaredQueries } from "./http/openapi.ts";
 import { createGlobalLimiter, RATE_LIMITS } from "./http/rate-limit.ts";
 import { createServer } from "./http/server.ts";
 import { type Clock, systemClock } from "./kernel/clock.ts";
+import { SECOND_MS } from "./kernel/duration.ts";
 import { type Ids, systemIds } from "./kernel/ids.ts";
 import { type Logger, silentLogger } from "./kernel/logger.ts";
+import { STOP_MAX_MS, type StopStep, stopAll, UNDER_WAY_MAX_MS } from "./kernel/stop.ts";
 import { createKeyValueArea } from "./kv/index.ts";
 import { createPushArea } from "./push/index.ts";
 import { createRealtimeArea } from "./realtime/index.ts";
@@ -33,6 +35,10 @@ import { createVectorArea } from "./vectorize/index.ts";
 export interface PlatformOptions {
   dataDirectory: string;
   secrets: { serviceKey: string; jwtSecret: string };
+  /** Nothing outside the data directory is changed, and nothing is sent: for looking at a restored copy. */
+  isDrill?: boolean;
+  /** Prefixes of object stores that belong to another data directory become this one's. */
+  takeOver?: boolean;
   logger?: Logger;
   clock?: Clock;
   ids?: Ids;
@@ -44,9 +50,12 @@ export interface Platform {
   readonly server: AnyElysia;
   /** Answers a request without a network in between. */
   fetch(request: Request): Promise<Response>;
-  /** Port 0 picks a free one. Defaults: 127.0.0.1, 8787. */
+  /** Port 0 picks a free one. Defaults: 127.0.0.1, 8787. Errors: a port that cannot be had; it listens already, or was stopped. */
   listen(options?: { host?: string; port?: number }): Promise<{ url: string; port: number }>;
-  /** Stops accepting, answers what is under way, closes sockets with 1001, saves, checkpoints. */
+  /**
+   * Stops accepting, answers what is under way for up to 5 s, closes sockets with 1001, saves, checkpoints. Goes through
+   * all areas whatever one of them throws. Errors: an AggregateError of what they threw, when all of them are done.
+   */
   stop(): Promise<void>;
 }
 
@@ -62,7 +71,10 @@ export async function createPlatform(config: PlatformConfig, options: PlatformOp
     return serve(config, base, await openAreas(config, base, open));
   } catch (cause) {
     // Nothing has been served yet, so nothing is lost; files and timers of what did open must not stay behind.
-    for (const area of opened.toReversed()) await area.stop();
+    const { clock = systemClock, logger = silentLogger } = options;
+    const steps = opened.toReversed().map((area) => [{ name: "an area", untilMs: SAVED_MS, stop: () => area.stop() }]);
+    // Each failure is logged; what is told is why the platform did not open.
+    await stopAll(steps, { clock, logger }).catch(() => {});
     throw cause;
   }
 }
@@ -80,6 +92,7 @@ type Areas = Awaited<ReturnType<typeof openAreas>>;
 /** What areas stand on. */
 function openBase(config: PlatformConfig, options: PlatformOptions, open: Open) {
   const { clock = systemClock, ids = systemIds, logger = silentLogger, dataDirectory, secrets } = options;
+  const { isDrill = false, takeOver = false } = options;
   const engine = open(
     createStorageEngine({
       ...{ clock, ids },
@@ -88,22 +101,23 @@ function openBase(config: PlatformConfig, options: PlatformOptions, open: Open) 
   );
   const listener = createListener({
     trustProxy: config.server?.trustProxy === true,
+    socketsMax: socketsMax(engine.descriptorLimit),
     messageMaxBytes: roomMessageMaxBytes(config.rooms ?? {}),
     waitingMaxBytes: roomBacklogMaxBytes(config.rooms ?? {}),
   });
   const systemFile = openSystemFile(engine, dataDirectory);
-  return { clock, ids, logger, dataDirectory, secrets, engine, listener, systemFile };
+  return { clock, ids, logger, dataDirectory, secrets, isDrill, takeOver, engine, listener, systemFile };
 }
 
 async function openAreas(config: PlatformConfig, base: Base, open: Open) {
-  const { clock, ids, logger, dataDirectory, secrets, engine, listener, systemFile } = base;
+  const { clock, ids, logger, dataDirectory, secrets, isDrill, engine, listener, systemFile } = base;
   const publicUrl = () => (config.server?.publicUrl ?? listener.origin() ?? "").replace(/\/$/, "");
   const serviceKeys = createServiceKeys({ rootKey: secrets.serviceKey, declared: config.serviceKeys ?? {}, clock });
   const tokens = createTokenVerifier({ secret: secrets.jwtSecret, clock });
   const auth = open(
     await createAuthArea({
       ...{ config: config.auth ?? {}, rateLimits: config.rateLimits, file: systemFile, secret: secrets.jwtSecret },
-      ...{ dataDirectory, publicUrl, clock, ids, logger },
+      ...{ isDrill, dataDirectory, publicUrl, clock, ids, logger },
     }),
   );
   const users = createUsersArea({ accounts: auth.accounts, config: config.auth ?? {}, limit: auth.limit });
@@ -129,8 +143,16 @@ async function openAreas(config: PlatformConfig, base: Base, open: Open) {
     }),
   );
   const storage = open(
-    createStorageArea({
-      ...{ buckets: config.storage?.buckets ?? {}, file: systemFile, dataDirectory, secret: secrets.jwtSecret },
+    await createStorageArea({
+      ...{ account: auth.accounts.get, serviceKey: serviceKeys.named },
+      objectStores: isDrill ? { mode: "readOnly" } : { mode: "own", takeOver: base.takeOver },
+      ...{
+        buckets: config.storage?.buckets ?? {},
+        thumbs: config.storage?.thumbs,
+        file: systemFile,
+        dataDirectory,
+        secret: secrets.jwtSecret,
+      },
       ...{ publicUrl: config.server?.publicUrl, clock, ids, logger },
     }),
   );
@@ -144,8 +166,8 @@ async function openAreas(config: PlatformConfig, base: Base, open: Open) {
       ...{ engine, dataDirectory, clock, logger },
     }),
   );
-  const push = open(await createPushArea({ config: config.push ?? {}, file: systemFile, clock, ids, logger }));
-  const backups = open(createBackupsArea({ config: config.backups, dataDirectory, clock, logger }));
+  const push = open(await createPushArea({ config: config.push ?? {}, isDrill, file: systemFile, clock, ids, logger }));
+  const backups = open(createBackupsArea({ config: config.backups, isDrill, dataDirectory, clock, logger }));
   const app: AppAccess = {
     ...{ db: tables.accessor, storage: storage.accessor, users: users.accessor, broadcast: realtime.broadcast },
     ...{ kv: kv.accessor, sql: d1.accessor, vectors: vectors.accessor, push: push.accessor },
@@ -155,14 +177,20 @@ async function openAreas(config: PlatformConfig, base: Base, open: Open) {
   };
 }
 
-function serve(config: PlatformConfig, { engine, listener, clock, logger }: Base, areas: Areas): Platform {
+/** Milliseconds of a stop: what is under way has ended or is cut off; what is to be saved is on its way to the disk. */
+const UNDER_WAY_ENDED_MS = UNDER_WAY_MAX_MS + SECOND_MS;
+const SAVED_MS = STOP_MAX_MS - SECOND_MS;
+
+function serve(config: PlatformConfig, base: Base, areas: Areas): Platform {
+  const { engine, listener, clock, logger, isDrill } = base;
   const { principals, auth, users, tables, kv, d1, vectors, rooms, storage, realtime, analytics, push, backups } =
     areas;
+  let stopped: Promise<void> | null = null;
   const load = () => ({ ...serverLoad({ engine, realtime, rooms, analytics }), ...backups.load });
-  const system = createSystemArea({ config, clock, load });
+  const system = createSystemArea({ config, isDrill, clock, load });
   const routed = [system, tables, storage, auth, users, kv, d1, vectors, rooms, realtime, analytics, push];
   const { http, server } = serveAreas(config, routed, {
-    ...{ principals, clock, logger, addressOf: listener.addressOf, holdOpen: listener.holdOpen },
+    ...{ principals, clock, logger, isDrill, addressOf: listener.addressOf, holdOpen: listener.holdOpen },
     onAnswer: both(system.onAnswer, analytics.onAnswer),
   });
   return {
@@ -173,21 +201,47 @@ function serve(config: PlatformConfig, { engine, listener, clock, logger }: Base
       const failure = (cause: unknown) => http.failure(cause, new Request("http://localhost/"));
       return listener.listen(server, { host, port, failure });
     },
-    async stop() {
-      listener.refuse();
-      // Rooms first: what they have under way is answered, with everything still there for it, and
-      // they must not take the closing of sockets for players who leave.
-      await rooms.stop();
-      realtime.stop();
-      // Together: requests that send are answered as soon as nothing more is begun.
-      await Promise.all([listener.stop(), push.stop(), backups.stop()]);
-      await auth.stop();
-      await storage.stop();
-      await Promise.all([kv.stop(), d1.stop(), vectors.stop()]);
-      await analytics.stop();
-      await engine.stop();
+    stop() {
+      stopped ??= stopAreas({ engine, listener, clock, logger }, areas);
+      return stopped;
     },
   };
+}
+
+/**
+ * What is under way gets its time, then is cut off; then everything is saved. All of it fits into STOP_MAX_MS, but for
+ * the databases: a file that is still open must not be given to another process.
+ */
+function stopAreas(
+  { engine, listener, clock, logger }: Pick<Base, "engine" | "listener" | "clock" | "logger">,
+  areas: Areas,
+) {
+  const { auth, kv, d1, vectors, rooms, storage, realtime, analytics, push, backups } = areas;
+  const step = (name: string, area: Stoppable, untilMs: number | null): StopStep => ({
+    name,
+    untilMs,
+    stop: () => area.stop(),
+  });
+  listener.refuse();
+  return stopAll(
+    [
+      // Rooms first: what they have under way is answered, with everything still there for it, and
+      // they must not take the closing of sockets for players who leave.
+      [step("rooms", rooms, UNDER_WAY_ENDED_MS)],
+      [step("realtime", realtime, UNDER_WAY_ENDED_MS)],
+      // Together: requests that send are answered as soon as nothing more is begun.
+      [
+        step("requests", listener, UNDER_WAY_ENDED_MS),
+        step("push", push, UNDER_WAY_ENDED_MS),
+        step("backups", backups, UNDER_WAY_ENDED_MS),
+      ],
+      [step("auth", auth, SAVED_MS), step("storage", storage, SAVED_MS)],
+      [step("key-value", kv, SAVED_MS), step("d1", d1, SAVED_MS), step("vectorize", vectors, SAVED_MS)],
+      [step("analytics", analytics, SAVED_MS)],
+      [step("databases", engine, null)],
+    ],
+    { clock, logger },
+  );
 }
 
 function serverLoad(areas: {
@@ -219,12 +273,13 @@ function serveAreas(
     principals: Principals;
     clock: Clock;
     logger: Logger;
+    isDrill: boolean;
     addressOf: (request: Request) => string;
     holdOpen: (request: Request, isHeld: boolean) => void;
     onAnswer: AnswerListener;
   },
 ): { http: Http; server: AnyElysia } {
-  const cors = createCors(config.cors);
+  const cors = createCors(config.cors, deps.isDrill ? DRILL_HEADERS : {});
   const http = createHttp({
     ...deps,
     cors,
@@ -232,6 +287,7 @@ function serveAreas(
     globalLimit: createGlobalLimiter(config.rateLimits?.global ?? RATE_LIMITS.global, deps.clock),
   });
   const routes = areas.reduce((all: AnyElysia, area) => all.use(area.routes(http)), new Elysia());
+  http.declare(declaredQueries(routes));
   const server = createServer(http, cors).use(routes);
   if (config.api?.docs !== false) server.use(createApiDocumentation(http, routes));
   server.compile();

@@ -209,7 +209,9 @@ describe("the house", () => {
     const versions = ["dependencies", "devDependencies", "optionalDependencies"].flatMap((kind) =>
       Object.entries(manifest[kind] ?? {}),
     );
-    expect(versions.filter(([, version]) => !/^\d+\.\d+\.\d+(?:-[\w.]+)?$/.test(version))).toEqual([]);
+    expect(versions.filter(([, version]) => !/^(?:npm:[\w./-]+@)?\d+\.\d+\.\d+(?:-[\w.]+)?$/.test(version))).toEqual(
+      [],
+    );
   });
 
   test("no server's data lies among the files of the project", () => {

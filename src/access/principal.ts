@@ -1,6 +1,6 @@
 import type { Auth } from "../config/types.ts";
 import { SERVER_CALLER } from "../db/index.ts";
-import { addressGroup } from "../kernel/address-group.ts";
+import { clientNetwork } from "../kernel/client-network.ts";
 import type { Scopes } from "./scopes.ts";
 
 /** Who asks. Made once per request from its headers; every service takes it as an argument. */
@@ -32,6 +32,6 @@ export function callerNameOf(principal: Principal, address: () => string): strin
     case "server":
       return SERVER_CALLER.callerName;
     case "anonymous":
-      return `address ${addressGroup(address())}`;
+      return `address ${clientNetwork(address())}`;
   }
 }

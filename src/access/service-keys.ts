@@ -12,6 +12,8 @@ export interface ServiceKeys {
    * is asked for only where a key has any.
    */
   identify(key: string, address: () => string): Principal;
+  /** The key of this name; null where the config has none any more, or it has expired. */
+  named(name: string): Principal | null;
 }
 
 interface KnownKey {
@@ -55,6 +57,10 @@ export function createServiceKeys(deps: {
       }
       if (found.ranges !== null && !isWithin(address(), found.ranges)) throw forbidden();
       return found.principal;
+    },
+    named(name) {
+      const key = known.find(({ principal }) => principal.kind === "serviceKey" && principal.name === name);
+      return key === undefined || key.expiresAtMs <= deps.clock.now() ? null : key.principal;
     },
   };
 }

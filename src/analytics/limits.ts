@@ -2,6 +2,8 @@ import { DAY_MS, HOUR_MS, MINUTE_MS } from "../kernel/duration.ts";
 
 /** Events of one track request. Spec: Limits / Analytics. */
 export const TRACK_EVENTS_MAX = 100;
+/** A track request: as many events of the largest size, escapes included. */
+export const TRACK_BODY_MAX_BYTES = 2 * 1024 * 1024;
 /** Keys in an event's properties, and their bytes as JSON. Spec: Limits / Analytics. */
 export const PROPERTIES_MAX = 50;
 export const PROPERTIES_MAX_BYTES = 4_096;

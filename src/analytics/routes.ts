@@ -1,9 +1,10 @@
 import { type AnyElysia, Elysia } from "elysia";
 import { requireServiceKey } from "../access/service-key-right.ts";
 import type { Http, RequestContext } from "../http/http.ts";
-import { queryOf } from "../http/query.ts";
 import type { RateLimiter } from "../http/rate-limit.ts";
 import { JsonText } from "../http/reply.ts";
+import { clientNetwork } from "../kernel/client-network.ts";
+import { TRACK_BODY_MAX_BYTES } from "./limits.ts";
 import { DESCRIPTIONS } from "./operations.ts";
 import type { AnalyticsService } from "./service.ts";
 
@@ -15,9 +16,9 @@ export function createAnalyticsRoutes(
   const { service, trackLimit } = deps;
   const read =
     (answer: AnalyticsService["requests"]) =>
-    async ({ principal, request }: RequestContext): Promise<JsonText> => {
+    async ({ principal, request, query }: RequestContext): Promise<JsonText> => {
       requireServiceKey(principal, ["analytics", "*", "*", "read"]);
-      return new JsonText(await answer(queryOf(request), request.signal));
+      return new JsonText(await answer(query(), request.signal));
     };
   return new Elysia()
     .post(
@@ -26,12 +27,12 @@ export function createAnalyticsRoutes(
         async ({ principal, address, jsonObject }) => {
           if (principal.kind === "serviceKey") {
             // The one limit that binds service keys too; everybody else was counted before. Decisions 13.
-            trackLimit.hit(address());
+            trackLimit.hit(clientNetwork(address()));
             requireServiceKey(principal, ["analytics", "*", "*", "write"]);
           }
           return { ok: true, count: await service.track(await jsonObject(), principal) };
         },
-        { limit: (address) => trackLimit.hit(address) },
+        { limit: (network) => trackLimit.hit(network), bodyMaxBytes: TRACK_BODY_MAX_BYTES },
       ),
       DESCRIPTIONS.track,
     )

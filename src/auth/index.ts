@@ -5,6 +5,7 @@ import type { SessionEvents, SessionLookup, UserEvents } from "../access/session
 import type { AuthConfig, PlatformConfig } from "../config/types.ts";
 import type { DatabaseFile } from "../db/types.ts";
 import type { Http } from "../http/http.ts";
+import { SMALL_BODY_MAX_BYTES } from "../http/limits.ts";
 import { createRateLimiter, RATE_LIMITS } from "../http/rate-limit.ts";
 import type { Clock } from "../kernel/clock.ts";
 import type { Ids } from "../kernel/ids.ts";
@@ -39,6 +40,8 @@ export interface AuthAreaDeps {
   file: DatabaseFile;
   /** Signs access tokens; what is kept encrypted or hashed depends on it too. */
   secret: string;
+  /** true: mails wait in the outbox. */
+  isDrill: boolean;
   dataDirectory: string;
   /** What links in mail begin with, without a slash at the end. */
   publicUrl: () => string;
@@ -75,7 +78,9 @@ export async function createAuthArea(deps: AuthAreaDeps): Promise<AuthArea> {
   };
   const signIns = createSignIns(auth);
   const service = createAuthService(auth, signIns);
-  const mailer = createMailer({ config: config.mail ?? {}, dataDirectory: deps.dataDirectory, clock, ids, logger });
+  const mailer = createMailer({
+    ...{ config: config.mail ?? {}, isDrill: deps.isDrill, dataDirectory: deps.dataDirectory, clock, ids, logger },
+  });
   const mailLimit = createRateLimiter(MAILS_PER_ADDRESS, clock);
   const emails = createEmailFlows({ ...auth, mailer, mailLimit, publicUrl: deps.publicUrl }, signIns);
   const mfa = createMfaService(auth, signIns, () => issuerName(config, deps.publicUrl()));
@@ -92,7 +97,7 @@ export async function createAuthArea(deps: AuthAreaDeps): Promise<AuthArea> {
     limit: authLimiter.hit,
     routes(http) {
       const routeDeps: RouteDeps = {
-        ...{ http: withoutScopedKeys(http), config, authLimit: authLimiter.hit },
+        ...{ http: ownEndpoints(http), config, authLimit: authLimiter.hit },
         signUpLimit(address) {
           authLimiter.hit(address);
           signUpLimiter.hit(address);
@@ -113,15 +118,18 @@ export async function createAuthArea(deps: AuthAreaDeps): Promise<AuthArea> {
   };
 }
 
-/** No scope is about the endpoints of users: a key that has scopes comes to none of them. */
-function withoutScopedKeys(http: Http): Http {
+/** No scope is about the endpoints of users: a key that has scopes comes to none of them. Their bodies are small. */
+function ownEndpoints(http: Http): Http {
   return {
     ...http,
     route: (handler, options) =>
-      http.route((context) => {
-        refuseScopedKey(context.principal);
-        return handler(context);
-      }, options),
+      http.route(
+        (context) => {
+          refuseScopedKey(context.principal);
+          return handler(context);
+        },
+        { bodyMaxBytes: SMALL_BODY_MAX_BYTES, ...options },
+      ),
   };
 }
 

@@ -1,19 +1,53 @@
+import { existsSync } from "node:fs";
 import { loadConfig } from "../config/load.ts";
 import type { BackupsConfig, PlatformConfig, TableConfig } from "../config/types.ts";
+import { rehearseFiles } from "../db/index.ts";
 import * as platformModule from "../index.ts";
+import { declaredNamespaces } from "../tables/declarations.ts";
 import { declareCommand } from "./command.ts";
-import { configOption } from "./options.ts";
+import { configOption, DATA_DEFAULT } from "./options.ts";
 import { printAnswer, printNote } from "./output.ts";
+import { databasesOf } from "./rehearsal/beside-server.ts";
+import { CHECK_COPY_MAX_BYTES } from "./rehearsal/limits.ts";
+import { createReport } from "./rehearsal/report.ts";
+import { plural } from "./transfer/amounts.ts";
+import { CommandError } from "./usage-error.ts";
 
 export const checkCommand = declareCommand({
   meta: { name: "check", description: "Checks a config, and prints what it declares" },
-  args: { config: configOption },
+  args: {
+    config: configOption,
+    data: {
+      type: "string",
+      description: `Try the config on every database file of a data directory, such as ${DATA_DEFAULT}`,
+      valueHint: "DIR",
+    },
+  },
   async run({ args }) {
     const { config, warnings } = await loadConfig(args.config, platformModule);
     for (const { path, message } of warnings) await printNote(`warning: ${path}: ${message}`);
-    await printAnswer([`${args.config} is fine. It declares:`, ...declarations(config)].join("\n"));
+    const filesLine = args.data === undefined ? [] : [await rehearse(config, args.data)];
+    await printAnswer([`${args.config} is fine. It declares:`, ...declarations(config), ...filesLine].join("\n"));
   },
 });
+
+/** A running server goes on meanwhile: its files are only read. Errors: the files that it would not open, and why. */
+async function rehearse(config: PlatformConfig, dataDirectory: string): Promise<string> {
+  if (!existsSync(dataDirectory)) throw new CommandError(`There is no data directory ${dataDirectory}`);
+  const report = createReport();
+  const job = {
+    directory: databasesOf(dataDirectory),
+    namespaces: declaredNamespaces(config.databases ?? {}),
+    copyMaxBytes: CHECK_COPY_MAX_BYTES,
+  };
+  for (const file of rehearseFiles(job)) report.add(file);
+  if (report.unfit > 0) {
+    const files = `${report.unfit} of ${plural(report.looked, "database file")} in ${dataDirectory} would not open`;
+    throw new CommandError([`${files} with this config:`, ...report.lines()].join("\n"));
+  }
+  for (const line of report.lines()) await printNote(`warning: ${line}`);
+  return `It fits the ${plural(report.looked, "database file")} in ${dataDirectory}.`;
+}
 
 function declarations(config: PlatformConfig): string[] {
   const lines: string[] = [];

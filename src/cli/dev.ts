@@ -4,6 +4,7 @@ import { importedFiles } from "../config/imported-files.ts";
 import { declareCommand } from "./command.ts";
 import { parsePort } from "./options.ts";
 import { printNote } from "./output.ts";
+import { ownCommand } from "./own-command.ts";
 import { serveOptions } from "./serve-options.ts";
 import { STOP_MESSAGE, stopSignal } from "./signals.ts";
 
@@ -41,11 +42,6 @@ export const devCommand = declareCommand({
     return 0;
   },
 });
-
-/** The executable by itself; from source, Bun with the file that it runs. */
-function ownCommand(): string[] {
-  return Bun.isStandaloneExecutable ? [process.execPath] : [process.execPath, Bun.main];
-}
 
 interface Server {
   exited: Promise<unknown>;

@@ -6,6 +6,7 @@ import { SecretsError } from "../config/secrets.ts";
 import { closestName } from "../kernel/closest-name.ts";
 import { VERSION } from "../kernel/version.ts";
 import { printAnswer, printNote, ReaderGone } from "./output.ts";
+import { REHEARSAL_JOB_COMMAND } from "./rehearsal/protocol.ts";
 import { CommandError, UsageError } from "./usage-error.ts";
 
 const EXIT_FAILED = 1;
@@ -24,6 +25,7 @@ const COMMANDS: Readonly<Record<string, LoadCommand>> = {
   export: async () => (await import("./export.ts")).exportCommand,
   backup: async () => (await import("./backup.ts")).backupCommand,
   restore: async () => (await import("./restore.ts")).restoreCommand,
+  [REHEARSAL_JOB_COMMAND]: async () => (await import("./rehearsal/job.ts")).rehearsalJobCommand,
   [BACKUP_JOB_COMMAND]: async () => (await import("./backup-job.ts")).backupJobCommand,
 };
 

@@ -1,33 +1,39 @@
 import { loadConfig } from "../config/load.ts";
 import * as platformModule from "../index.ts";
+import { systemClock } from "../kernel/clock.ts";
+import { endsWithin, STOP_MAX_MS } from "../kernel/stop.ts";
 import type { OpenPlatform } from "../open-platform.ts";
 import { declareCommand } from "./command.ts";
 import { createLogger } from "./logs.ts";
 import { parsePort } from "./options.ts";
 import { printAnswer, ReaderGone } from "./output.ts";
-import { serveOptions } from "./serve-options.ts";
+import { drillOf, serveOptions, startOptions } from "./serve-options.ts";
 import { stopSignal } from "./signals.ts";
 import { plural } from "./transfer/amounts.ts";
+import { CommandError } from "./usage-error.ts";
 
 export const startCommand = declareCommand({
   meta: { name: "start", description: "Serves what the config declares" },
-  args: serveOptions,
+  args: { ...serveOptions, ...startOptions },
   async run({ args }) {
     const port = parsePort(args.port);
     const logger = createLogger();
     // What a hook left unattended must not take the server down with it.
     process.on("unhandledRejection", (cause) => logger.error("a promise was rejected and nobody looked", { cause }));
     process.on("uncaughtException", (cause) => logger.error("an error was thrown and nobody caught it", { cause }));
+    const isDrill = drillOf(args.drill, process.env);
     const stopped = stopSignal();
     const { config, warnings } = await loadConfig(args.config, platformModule);
     if (warnings.length > 0) logger.warn(`the config has ${plural(warnings.length, "warning")}: see "platform check"`);
     // All areas at once: whoever mistyped an option, or a config, need not wait for them.
     const { openPlatform } = await import("../open-platform.ts");
+    const { rehearseBesideServer } = await import("./rehearsal/beside-server.ts");
     let keyLine = "";
     let platform: OpenPlatform | null = null;
+    let endRehearsal = () => {};
     try {
       platform = await openPlatform(config, {
-        ...{ data: args.data, environment: process.env, logger },
+        ...{ data: args.data, environment: process.env, isDrill, takeOver: args["take-over"], logger },
         onNewServiceKey(serviceKey) {
           keyLine = `\nroot service key: ${serviceKey}`;
         },
@@ -38,14 +44,22 @@ export const startCommand = declareCommand({
         if (!(cause instanceof ReaderGone)) throw cause;
         logger.warn("nobody reads the standard output");
       });
+      endRehearsal = rehearseBesideServer(config, args.data, logger);
       await stopped;
     } catch (cause) {
       // It is generated once and so must be shown once, also when something keeps the server from starting.
       if (keyLine !== "") await printAnswer(keyLine.trimStart());
       throw cause;
     } finally {
-      await platform?.stop();
+      endRehearsal();
+      if (platform !== null) await stopInTime(platform);
     }
     return 0;
   },
 });
+
+/** Errors: after STOP_MAX_MS it is left as a crash would leave it, before whoever asked for the stop kills it. */
+async function stopInTime(platform: OpenPlatform): Promise<void> {
+  if (await endsWithin(platform.stop(), STOP_MAX_MS, systemClock)) return;
+  throw new CommandError(`the stop took longer than ${STOP_MAX_MS} ms; what was answered is on disk`);
+}

@@ -3,6 +3,7 @@ import { mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "n
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { DECLARATIONS_FILE, generateDeclarations } from "../../scripts/declarations.ts";
+import { compiler, OLDER_TYPESCRIPTS } from "../../scripts/typescript.ts";
 
 const starter = resolve(import.meta.dir, "starter");
 const root = mkdtempSync(join(tmpdir(), "platform-starter-"));
@@ -14,13 +15,15 @@ const FILES = {
   "tsconfig.txt": "tsconfig.json",
 };
 
-function typesOf(change: (config: string) => string): { exitCode: number; output: string } {
+function typesOf(
+  change: (config: string) => string,
+  command: readonly string[] = compiler(),
+): { exitCode: number; output: string } {
   for (const [from, to] of Object.entries(FILES)) {
     const text = readFileSync(join(starter, from), "utf8");
     writeFileSync(join(root, to), to === "platform.config.ts" ? change(text) : text);
   }
-  const tsc = resolve(import.meta.dir, "../../node_modules/.bin/tsc");
-  const { exitCode, stdout } = Bun.spawnSync([tsc, "-p", root]);
+  const { exitCode, stdout } = Bun.spawnSync([...command, "-p", root]);
   return { exitCode, output: stdout.toString() };
 }
 
@@ -48,3 +51,48 @@ test("[CL9] and sees in it what is wrong: the declarations are no blank cheque",
   expect(exitCode).not.toBe(0);
   expect(output).toContain("Property 'owner' does not exist");
 });
+
+/** A config that uses what rules and hooks know of their table's fields. */
+const TYPED = `import { defineConfig } from "platform";
+export default defineConfig({
+  databases: {
+    shared: {
+      tables: {
+        notes: {
+          schema: {
+            title: { type: "string", required: true, min: 1 },
+            points: { type: "integer", default: 3 },
+            kind: { type: "string", enum: ["a", "b"], required: true },
+            createdAt: false,
+          },
+          access: {
+            read: (_auth, note) => note.title.length > 3 && note.kind === "a",
+            insert: (_auth, note) => note.points === null || note.points > 3,
+            update: (_auth, note, next) => next.title.startsWith(note.title) && next.updatedAt !== "",
+          },
+          hooks: { beforeInsert: (_auth, note) => ({ title: note.title.toUpperCase(), points: null }) },
+        },
+        free: { access: { read: (_auth, record) => record["public"] === true } },
+      },
+    },
+  },
+});
+`;
+
+const WRONG: readonly (readonly [right: string, wrong: string, error: string])[] = [
+  ["note.points === null || ", "", "'note.points' is possibly 'null'"],
+  ['note.kind === "a"', 'note.kind === "c"', "This comparison appears to be unintentional"],
+  ['next.updatedAt !== ""', 'next.createdAt !== ""', "Property 'createdAt' does not exist"],
+  ["note.title.length", "note.name.length", "Property 'name' does not exist"],
+];
+
+for (const name of ["typescript", ...OLDER_TYPESCRIPTS] as const) {
+  test(`[CL114] ${name}: the starter compiles, and rules and hooks know their fields`, () => {
+    expect(typesOf((config) => config, compiler(name))).toEqual({ exitCode: 0, output: "" });
+    expect(typesOf(() => TYPED, compiler(name))).toEqual({ exitCode: 0, output: "" });
+    const wrong = WRONG.reduce((config, [right, replacement]) => config.replace(right, replacement), TYPED);
+    const { exitCode, output } = typesOf(() => wrong, compiler(name));
+    expect(exitCode).not.toBe(0);
+    for (const [, , error] of WRONG) expect(output).toContain(error);
+  });
+}

@@ -24,6 +24,8 @@ import {
 /** sqlite-vec's own bound. */
 export const VECTOR_DIMENSIONS_MAX = 8192;
 const THUMB_PIXELS_MAX = 4096;
+const THUMBS_AT_ONCE_LIMIT = 16;
+const THUMB_MEGAPIXELS_LIMIT = 256;
 
 export const objectStore = members(
   {
@@ -55,6 +57,10 @@ export const checkStorage = members(
         backend: members({ s3: objectStore }, ["s3"]),
       }),
     ),
+    thumbs: members({
+      atOnce: whole({ min: 1, max: THUMBS_AT_ONCE_LIMIT }),
+      maxMegapixels: whole({ min: 1, max: THUMB_MEGAPIXELS_LIMIT, unit: "megapixels" }),
+    }),
   },
   ["buckets"],
 );
@@ -76,6 +82,7 @@ export const checkVectorize = named(
 export const checkRealtime = members({
   access: members({ broadcast: booleanOrFunction, presence: booleanOrFunction }),
   authTimeout: duration("milliseconds"),
+  pendingPerAddress: whole({ min: 1, unit: "connections" }),
   presenceTtl: duration("milliseconds"),
   batchThreshold: whole({ min: 1 }),
   messageRate: whole({ min: 1, unit: "messages a second" }),

@@ -455,6 +455,13 @@ const CASES: [rule: string, what: string, config: unknown, path: string, words: 
     "WIDTHxHEIGHT",
   ],
   [
+    "[CF13]",
+    "thumbnails at once",
+    { storage: { buckets: {}, thumbs: { atOnce: 0 } } },
+    "storage.thumbs.atOnce",
+    "from 1 to 16",
+  ],
+  [
     "[CF14]",
     "an unknown area",
     { serviceKeys: { k: { key: "s", scopes: ["files:a:b:read"] } } },
@@ -687,16 +694,25 @@ describe("configWarnings", () => {
   const rule = () => true;
   const access = (declared: unknown) => warningsOf(table({ access: declared }));
 
-  test("[CF18] an update rule that may be stricter than the insert rule", () => {
+  test("[CF18] an insert that could overwrite what the update rule protects", () => {
+    const own = (_auth: unknown, record: { owner?: string }) => record.owner === "me";
     expect(access({ insert: true })).toEqual([`${POSTS}.access`]);
     expect(access({ insert: true, update: false })).toEqual([`${POSTS}.access`]);
     expect(access({ insert: true, update: rule })).toEqual([`${POSTS}.access`]);
     expect(access({ insert: rule, update: () => false })).toEqual([`${POSTS}.access`]);
+    expect(access({ insert: true, upsert: "either" })).toEqual([`${POSTS}.access`]);
+    expect(access({ insert: rule, update: () => [], upsert: "either" })).toEqual([`${POSTS}.access`]);
+    // The insert rule is asked about what the record would become.
+    expect(access({ insert: own, update: own, upsert: "either" })).toEqual([`${POSTS}.access`]);
   });
 
-  test("[CF18] no warning where upsert is said, the rules are the same, or insert is denied", () => {
+  test("[CF18] no warning where the fitting rule decides, or nothing can be overwritten", () => {
+    const own = (_auth: unknown, record: { owner?: string }) => record.owner === "me";
     expect(access({ insert: true, upsert: "matching" })).toEqual([]);
-    expect(access({ insert: true, upsert: "either" })).toEqual([]);
+    expect(access({ insert: true, update: own })).toEqual([]);
+    expect(access({ insert: own, update: rule })).toEqual([]);
+    expect(access({ insert: true, update: true, upsert: "either" })).toEqual([]);
+    expect(access({ insert: false, update: rule, upsert: "either" })).toEqual([]);
     expect(access({ insert: rule, update: rule })).toEqual([]);
     expect(access({ insert: rule, update: true })).toEqual([]);
     expect(access({ read: true, update: rule })).toEqual([]);
@@ -768,6 +784,7 @@ const EVERYTHING = {
         backend: { s3: { endpoint: "http://127.0.0.1:9000", bucket: "b", accessKeyId: "a", secretAccessKey: "s" } },
       },
     },
+    thumbs: { atOnce: 2, maxMegapixels: 100 },
   },
   auth: {
     emailPassword: true,
@@ -796,6 +813,7 @@ const EVERYTHING = {
       maxStateSize: 10 * 1024 * 1024,
       messageRate: 20,
       authTimeout: 1000,
+      pendingPerAddress: 30,
       reconnectTimeout: 0,
       saveInterval: 1000,
       stateTtl: 1000,
@@ -812,6 +830,7 @@ const EVERYTHING = {
   realtime: {
     access: { broadcast: () => true, presence: false },
     authTimeout: 1,
+    pendingPerAddress: 1,
     presenceTtl: 1,
     batchThreshold: 1,
     messageRate: 1,

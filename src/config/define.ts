@@ -24,13 +24,20 @@ interface ValueByType {
 
 type SchemaShape = { readonly [field: string]: Field | false };
 
-type ValueOf<F> = F extends { enum: readonly (infer Choice)[] }
-  ? Choice
-  : F extends { type: infer Type extends keyof ValueByType }
-    ? ValueByType[Type]
-    : JsonValue;
+/**
+ * A member by its name. `F extends { type: … }` would not do: before TypeScript 6 the inferred schema counts as a fresh
+ * object literal, which is assignable to no type that lacks one of its members.
+ */
+type Member<F, Name extends string> = Name extends keyof F ? F[Name] : undefined;
 
-type FieldValue<F> = F extends { required: true } ? ValueOf<F> : ValueOf<F> | null;
+type ValueOf<F> =
+  Member<F, "enum"> extends readonly (infer Choice)[]
+    ? Choice
+    : Member<F, "type"> extends infer Type extends keyof ValueByType
+      ? ValueByType[Type]
+      : JsonValue;
+
+type FieldValue<F> = Member<F, "required"> extends true ? ValueOf<F> : ValueOf<F> | null;
 
 interface AutoFields {
   id: string;

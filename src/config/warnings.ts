@@ -1,5 +1,5 @@
 import type { ConfigProblem } from "./problems.ts";
-import type { PlatformConfig, TableAccess, TableConfig } from "./types.ts";
+import type { PlatformConfig, Rule, TableAccess, TableConfig } from "./types.ts";
 
 /** What is allowed and probably not meant. Decisions 3. */
 export function configWarnings(config: PlatformConfig): ConfigProblem[] {
@@ -37,15 +37,26 @@ function tableWarnings(path: string, { access }: TableConfig): ConfigProblem[] {
   if (access === undefined) {
     return [{ path, message: "has no access, so that only a service key gets through" }];
   }
-  if (access.upsert !== undefined || !isUpdateStricter(access)) return [];
-  const message =
-    "has an update rule that may be stricter than its insert rule: with ?upsert=true whoever may insert overwrites " +
-    'existing records. Say upsert: "matching" to ask the update rule for those, or upsert: "either" if it is meant so';
-  return [{ path: `${path}.access`, message }];
+  const message = overwriting(access);
+  return message === null ? [] : [{ path: `${path}.access`, message }];
 }
 
-/** Two functions cannot be compared; what can be is whether they are the same one. */
-function isUpdateStricter({ insert = false, update = false }: TableAccess): boolean {
-  if (insert === false || update === true) return false;
-  return insert !== update;
+/** Why an insert by somebody could overwrite what they may not update; null where it cannot. */
+function overwriting({ insert = false, update = false, upsert }: TableAccess): string | null {
+  if (insert === false || update === true || upsert === "matching") return null;
+  if (upsert === "either") {
+    // Also where both are one function: the insert rule is asked about what the record would become.
+    return (
+      'says upsert: "either", so that with ?upsert=true whoever may insert can overwrite records that the update rule ' +
+      'keeps from them. Remove it, or say upsert: "matching", to ask the rule that fits what happens'
+    );
+  }
+  if (insert === update || looksAtRecord(insert) || looksAtRecord(update)) return null;
+  return (
+    "has rules that may both be decided by auth alone: with ?upsert=true whoever may insert then overwrites records that the " +
+    'update rule keeps from them. Say upsert: "matching" to ask the rule that fits what happens, or upsert: "either" if it is meant so'
+  );
 }
+
+/** By its declaration. What a rule of auth alone returns, true or a filter, is not known here. */
+const looksAtRecord = (rule: Rule): boolean => typeof rule === "function" && rule.length > 1;

@@ -58,6 +58,10 @@ export function countWhere(sqlite: Database, table: string, condition = "1"): nu
   return row?.n ?? 0;
 }
 
+export function isEmpty(sqlite: Database, table: string): boolean {
+  return sqlite.query(`SELECT 1 FROM ${quote(table)} LIMIT 1`).get() === null;
+}
+
 /** How many combinations of values of `fields` occur more than once; rows with a null in them never collide. */
 export function countDuplicates(sqlite: Database, table: string, fields: readonly string[]): number {
   const columns = fields.map(quote).join(", ");

@@ -3,10 +3,12 @@ import {
   type ActualColumn,
   countDuplicates,
   countWhere,
+  isEmpty,
   readColumns,
   readIndexNames,
   type StoredTable,
 } from "./declared-inspect.ts";
+import { lostColumns } from "./declared-renames.ts";
 import { indexesSql } from "./declared-sql.ts";
 import type { DeclaredColumn, DeclaredTable } from "./declared-types.ts";
 import { quoteIdentifier as quote } from "./identifiers.ts";
@@ -38,13 +40,7 @@ export function planTable(sqlite: Database, input: PlanInput, where: string): { 
   const actual = new Map(readColumns(sqlite, table.name).map((column) => [column.name, column]));
   const plan: TablePlan = { table, addColumns: [], rebuild: isMigrated || isAltered, fillColumns: [] };
 
-  for (const name of actual.keys()) {
-    if (table.columns.some((column) => column.name === name)) continue;
-    const statement = `ALTER TABLE ${quote(table.name)} DROP COLUMN ${quote(name)}`;
-    problems.push(
-      `${where}.${name}: is no longer declared, and its values would be lost; a migration can drop it (${statement})`,
-    );
-  }
+  problems.push(...lostColumns({ table, stored, actual, where }));
   if (stored !== null && stored.kind !== table.kind && !isMigrated) {
     problems.push(
       `${where}: was declared as ${stored.kind} and is now ${table.kind}; a migration has to convert its records`,
@@ -57,6 +53,8 @@ export function planTable(sqlite: Database, input: PlanInput, where: string): { 
     else planChange(sqlite, { ...input, plan, column, present, path, problems });
   }
   planUniqueness(sqlite, table, actual, where, problems);
+  // Without records nothing can be lost or reinterpreted: the table is made as it is declared.
+  if (problems.length > 0 && isEmpty(sqlite, table.name)) return { plan: { ...plan, rebuild: true }, problems: [] };
   return { plan, problems };
 }
 

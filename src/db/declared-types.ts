@@ -60,3 +60,6 @@ export class SchemaMismatch extends Error {
     this.problems = problems;
   }
 }
+
+/** A migration of the config threw; the message names it. The file is as it was. */
+export class MigrationFailed extends Error {}

@@ -87,6 +87,7 @@ test("[DB41] a file that knows the declaration is not looked at further", () => 
 test("[DB42] what would lose or reinterpret records is refused, and every reason is named", () => {
   migrate(table("posts", [column("title"), column("views", { type: "INTEGER" }), column("gone")]), table("old", []));
   sqlite.run("INSERT INTO posts VALUES ('a', null, 1, 'x'), ('b', null, 2, 'y')");
+  sqlite.run("INSERT INTO old VALUES ('a')");
   const problems = problemsOf(
     table("posts", [
       column("title", { notNull: true }),
@@ -109,12 +110,47 @@ test("[DB42] a logical type that changes over the same SQL type is a retype", ()
     columnKinds: { id: "text", flag: kind },
   });
   migrate(flags("boolean"));
+  sqlite.run("INSERT INTO posts VALUES ('a', 1)");
   expect(problemsOf(flags("integer"))).toEqual([
     "shared.posts.flag: was boolean and is now integer; a migration has to convert its values",
   ]);
   expect(problemsOf({ ...flags("boolean"), kind: "schemaless" })).toEqual([
     "shared.posts: was declared as declared and is now schemaless; a migration has to convert its records",
   ]);
+});
+
+test("[DB160] a column or table that went is proposed as renamed where one like it came", () => {
+  const integer = (name: string) => column(name, { type: "INTEGER" });
+  migrate(table("posts", [column("title"), integer("views"), column("gone")]), table("old", [column("name")]));
+  sqlite.run("INSERT INTO posts VALUES ('a', 'one', 1, 'x')");
+  sqlite.run("INSERT INTO old VALUES ('a', 'one')");
+  const problems = problemsOf(
+    table("posts", [column("headline"), integer("reads")]),
+    table("other", [integer("n")]),
+    table("fresh", [column("name")]),
+  );
+  expect(problems).toEqual([
+    'shared.old: is no longer declared, and its records would be lost; if fresh is its new name, a migration of fresh can rename it (ALTER TABLE "old" RENAME TO "fresh"), else a migration of another table can drop it (DROP TABLE "old")',
+    'shared.posts.title: is no longer declared, and its values would be lost; if headline is its new name, a migration can rename it (ALTER TABLE "posts" RENAME COLUMN "title" TO "headline"), else one can drop it (ALTER TABLE "posts" DROP COLUMN "title")',
+    'shared.posts.views: is no longer declared, and its values would be lost; if reads is its new name, a migration can rename it (ALTER TABLE "posts" RENAME COLUMN "views" TO "reads"), else one can drop it (ALTER TABLE "posts" DROP COLUMN "views")',
+    'shared.posts.gone: is no longer declared, and its values would be lost; a migration can drop it (ALTER TABLE "posts" DROP COLUMN "gone")',
+  ]);
+});
+
+test("[DB161] a table without records may go, be renamed, and change in every way", () => {
+  migrate(
+    table("old", [column("name")], { fts: { fields: ["name"], tokenize: "unicode61" } }),
+    table("posts", [column("title", { unique: true }), column("views", { type: "INTEGER" })]),
+  );
+  sqlite.run("CREATE TRIGGER own AFTER INSERT ON posts BEGIN UPDATE posts SET views = 'x'; END");
+  const rename = { version: 1, description: "rename", up: "ALTER TABLE old RENAME TO fresh" };
+  const posts = table("posts", [column("views", { notNull: true })], { kind: "schemaless" });
+  migrate(table("fresh", [column("name")], { migrations: [rename] }), posts);
+  expect(values("SELECT name FROM sqlite_master WHERE type = 'table' AND name LIKE 'old%'")).toEqual([]);
+  expect(counts()).toEqual({ fresh: 0, posts: 0 });
+  expect(indexes("posts")).toEqual([]);
+  expect(values("SELECT name FROM sqlite_master WHERE name = 'own'")).toEqual([["own"]]);
+  expect(() => sqlite.run("INSERT INTO posts (id) VALUES ('a')")).toThrow("NOT NULL");
 });
 
 test("[DB42] a new unique over duplicates is refused; nulls are no duplicates", () => {

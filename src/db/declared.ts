@@ -1,12 +1,20 @@
 import type { Database } from "bun:sqlite";
 import { applyFts, applyIndexes, applyPlan, dropFts, dropFtsTriggers } from "./declared-apply.ts";
-import { DECLARED_KEY, readIndexNames, readStored, readTableSql, type StoredTable } from "./declared-inspect.ts";
+import {
+  DECLARED_KEY,
+  isEmpty,
+  readIndexNames,
+  readStored,
+  readTableSql,
+  type StoredTable,
+} from "./declared-inspect.ts";
 import { planTable } from "./declared-plan.ts";
+import { lostTables } from "./declared-renames.ts";
 import { createTableSql } from "./declared-sql.ts";
-import { type DeclaredMigration, type DeclaredTable, SchemaMismatch } from "./declared-types.ts";
+import { type DeclaredMigration, type DeclaredTable, MigrationFailed, SchemaMismatch } from "./declared-types.ts";
 import { quoteIdentifier as quote } from "./identifiers.ts";
 import { readMeta, writeMeta } from "./meta.ts";
-import { countRows } from "./row-counts.ts";
+import { countRows, forgetCounts } from "./row-counts.ts";
 
 export { type DeclaredColumn, type DeclaredTable, SchemaMismatch } from "./declared-types.ts";
 
@@ -17,16 +25,21 @@ const MIGRATION_SAVEPOINT = `"_platform_migration"`;
 const CREATE_MIGRATIONS = `CREATE TABLE IF NOT EXISTS "_platform_migrations" ("table" TEXT NOT NULL, "version" INTEGER NOT NULL,
   "description" TEXT NOT NULL, PRIMARY KEY ("table", "version")) STRICT, WITHOUT ROWID`;
 
+/** Changes when the same declaration is kept in another way: files are looked at again then. */
+const FORMAT = 2;
+
 export interface DeclaredOptions {
   /** Stands before the table's name in messages. Default `""`: `posts.title`; with `shared`: `shared.posts.title`. */
   namespace?: string;
+  /** When the full-text index of a table that holds much is made anew: in the migration (default), or by the file's TextIndexer. */
+  rebuildTexts?: "now" | "later";
 }
 
 /**
  * Makes the tables of a file what is declared: adds tables, columns, indexes and full-text search, and drops indexes
- * that are declared no longer. What would lose or reinterpret records throws SchemaMismatch, which names all of it,
- * unless a migration has dealt with it; then, and after a failed migration, the file is as it was. Migrations run once
- * each, in order of version over all tables, in the transaction of everything else. A table that is new has nothing to
+ * and tables without records that are declared no longer. What would lose or reinterpret records throws SchemaMismatch,
+ * which names all of it, unless a migration has dealt with it; then, and after a failed migration, the file is as it
+ * was. Migrations run once each, in order of version over all tables, in the transaction of everything else. A table that is new has nothing to
  * migrate: its migrations are recorded as done and not run. What is returned serves many files: for an unchanged one it
  * costs a single look-up. Decisions 2.
  */
@@ -34,14 +47,13 @@ export function declaredMigration(
   tables: readonly DeclaredTable[],
   options: DeclaredOptions = {},
 ): (sqlite: Database) => void {
-  const declaration = JSON.stringify(tables, (_, value: unknown) => (typeof value === "bigint" ? `${value}n` : value));
-  const hash = new Bun.CryptoHasher("sha256").update(declaration).digest("hex");
+  const hash = hashOf(tables);
   return (sqlite) => {
     if (readMeta(sqlite, HASH_KEY) === hash) return;
     // Dropping a table while foreign keys are enforced deletes what refers to it. Cannot be set inside a transaction.
     sqlite.run("PRAGMA foreign_keys = OFF");
     try {
-      sqlite.transaction(() => migrate(sqlite, tables, hash, options.namespace)).immediate();
+      sqlite.transaction(() => migrate(sqlite, tables, hash, options)).immediate();
     } catch (error) {
       if (error instanceof TransactionLost) {
         attempt(
@@ -56,39 +68,44 @@ export function declaredMigration(
   };
 }
 
+function hashOf(tables: readonly DeclaredTable[]): string {
+  const declaration = JSON.stringify(tables, (_, value: unknown) => (typeof value === "bigint" ? `${value}n` : value));
+  return new Bun.CryptoHasher("sha256").update(`${FORMAT} ${declaration}`).digest("hex");
+}
+
+/** Whether a file was last migrated to exactly these tables; it is only read. */
+export function isAsDeclared(tables: readonly DeclaredTable[]): (sqlite: Database) => boolean {
+  const hash = hashOf(tables);
+  return (sqlite) => readMeta(sqlite, HASH_KEY) === hash;
+}
+
 /** A migration has ended the transaction of all of them, and part of what was to be undone stays. */
-class TransactionLost extends Error {}
+class TransactionLost extends MigrationFailed {}
 
 function migrate(
   sqlite: Database,
   tables: readonly DeclaredTable[],
   hash: string,
-  namespace: string | undefined,
+  { namespace, rebuildTexts = "now" }: DeclaredOptions,
 ): void {
-  const pathOf = (table: string) => (namespace === undefined ? table : `${namespace}.${table}`);
+  const pathOf = pathIn(namespace);
   const isUnknown = readMeta(sqlite, HASH_KEY) === UNKNOWN_HASH;
   const stored = readStored(sqlite);
   const before = readTableSql(sqlite);
   const migrated = runMigrations(sqlite, tables, { stored, before, pathOf });
   const present = migrated.size > 0 ? readTableSql(sqlite) : before;
-
-  const problems = missingTables(tables, stored, present).map(
-    (name) =>
-      `${pathOf(name)}: is no longer declared, and its records would be lost; a migration of another table can drop it`,
-  );
-  const planned = tables
-    .filter((table) => present.has(table.name))
-    .map((table) => {
-      const sql = present.get(table.name);
-      const isAltered = isUnknown || !stored.has(table.name) || sql !== before.get(table.name);
-      const isMigrated = migrated.has(table.name);
-      const input = { table, stored: stored.get(table.name) ?? null, isMigrated, isAltered };
-      return planTable(sqlite, input, pathOf(table.name));
-    });
-  problems.push(...planned.flatMap((entry) => entry.problems));
+  const isAltered = ({ name }: DeclaredTable): boolean =>
+    isUnknown || !stored.has(name) || present.get(name) !== before.get(name);
+  const isMigrated = ({ name }: DeclaredTable): boolean => migrated.has(name);
+  const { added, missing, planned, problems } = planTables(sqlite, tables, {
+    stored,
+    present,
+    pathOf,
+    isAltered,
+    isMigrated,
+  });
   if (problems.length > 0) throw new SchemaMismatch(problems);
 
-  const added = tables.filter((table) => !present.has(table.name));
   for (const table of added) sqlite.run(createTableSql(table));
   for (const { plan } of planned) {
     attempt(
@@ -99,17 +116,67 @@ function migrate(
   const isStale = isUnknown || migrated.size > 0;
   for (const table of tables) {
     applyIndexes(sqlite, table);
-    applyFts(sqlite, table, { stored: stored.get(table.name) ?? null, isStale });
+    applyFts(sqlite, table, { isStale, rebuild: rebuildTexts });
   }
   for (const name of stored.keys()) if (!tables.some((table) => table.name === name)) dropFts(sqlite, name);
+  // None of them holds a record.
+  for (const name of missing) sqlite.run(`DROP TABLE ${quote(name)}`);
   if (planned.length > 0) assertReferences(sqlite, pathOf);
   countRows(
     sqlite,
     (isStale || stored.size === 0 ? tables : added).map(({ name }) => name),
     quote,
   );
+  forgetCounts(sqlite, missing);
   writeMeta(sqlite, DECLARED_KEY, JSON.stringify(tables.map(({ migrations: _, ...table }): StoredTable => table)));
   writeMeta(sqlite, HASH_KEY, hash);
+}
+
+interface PlanContext {
+  stored: ReadonlyMap<string, StoredTable>;
+  present: ReadonlyMap<string, string>;
+  pathOf: (table: string) => string;
+  isAltered(table: DeclaredTable): boolean;
+  isMigrated(table: DeclaredTable): boolean;
+}
+
+/** What becomes of each table, and every reason why it cannot; the file is only read. */
+function planTables(sqlite: Database, tables: readonly DeclaredTable[], context: PlanContext) {
+  const { stored, present, pathOf, isAltered, isMigrated } = context;
+  const missing = missingTables(tables, stored, present);
+  const added = tables.filter((table) => !present.has(table.name));
+  const planned = tables
+    .filter((table) => present.has(table.name))
+    .map((table) => {
+      const facts = { isMigrated: isMigrated(table), isAltered: isAltered(table) };
+      return planTable(sqlite, { table, stored: stored.get(table.name) ?? null, ...facts }, pathOf(table.name));
+    });
+  const lost = missing.filter((name) => !isEmpty(sqlite, name));
+  const problems = lostTables({ names: lost, added, stored, pathOf });
+  problems.push(...planned.flatMap((entry) => entry.problems));
+  return { added, missing, planned, problems };
+}
+
+/**
+ * Why a file could not become what is declared, as far as it can be told without a change of it: no migration is run, and
+ * references are not looked at.
+ */
+export function plannedProblems(
+  sqlite: Database,
+  tables: readonly DeclaredTable[],
+  options: DeclaredOptions = {},
+): string[] {
+  return planTables(sqlite, tables, {
+    stored: readStored(sqlite),
+    present: readTableSql(sqlite),
+    pathOf: pathIn(options.namespace),
+    isAltered: () => false,
+    isMigrated: () => false,
+  }).problems;
+}
+
+function pathIn(namespace: string | undefined): (table: string) => string {
+  return (table) => (namespace === undefined ? table : `${namespace}.${table}`);
 }
 
 function missingTables(
@@ -131,8 +198,8 @@ interface MigrationContext {
 function runMigrations(sqlite: Database, tables: readonly DeclaredTable[], context: MigrationContext): Set<string> {
   sqlite.run(CREATE_MIGRATIONS);
   const pending = pendingMigrations(sqlite, tables);
-  // A table that was never there has no records to migrate, unless it is another one under a new name.
-  const mayBeRenamed = missingTables(tables, context.stored, context.before).length > 0;
+  // A table that was never there has no records to migrate, unless it is another one under a new name, and that has some.
+  const mayBeRenamed = missingTables(tables, context.stored, context.before).some((name) => !isEmpty(sqlite, name));
   const due = pending.filter(({ table }) => context.before.has(table.name) || mayBeRenamed);
   if (due.length > 0) {
     // Ours would stand in the way of dropped and renamed columns; all of them are made again afterwards.
@@ -156,6 +223,13 @@ interface TableMigration {
   migration: DeclaredMigration;
 }
 
+/** Whether a migration of a table that the file has, or may have under another name, is still to run; it is only read. */
+export function hasPendingMigrations(sqlite: Database, tables: readonly DeclaredTable[]): boolean {
+  if (tables.every(({ migrations }) => migrations.length === 0)) return false;
+  const isRecorded = sqlite.query(`SELECT 1 FROM sqlite_master WHERE name = '_platform_migrations'`).get() !== null;
+  return !isRecorded || pendingMigrations(sqlite, tables).length > 0;
+}
+
 function pendingMigrations(sqlite: Database, tables: readonly DeclaredTable[]): TableMigration[] {
   const rows = sqlite
     .query<{ table: string; version: number }, []>(`SELECT "table", "version" FROM "_platform_migrations"`)
@@ -173,7 +247,7 @@ function runMigration(sqlite: Database, migration: DeclaredMigration, path: stri
   sqlite.run(`SAVEPOINT ${MIGRATION_SAVEPOINT}`);
   attempt(
     () => sqlite.run(migration.up),
-    (message) => new (isLost() ? TransactionLost : Error)(`${name} failed: ${message}`),
+    (message) => new (isLost() ? TransactionLost : MigrationFailed)(`${name} failed: ${message}`),
   );
   if (isLost()) throw new TransactionLost(`${name} ended the transaction that it runs in`);
 }

@@ -4,14 +4,18 @@ import { FairQueue } from "./fair-queue.ts";
 import {
   CHECKPOINT_TIMEOUT_MS,
   FORGET_TIMEOUT_MS,
+  INDEX_SLICE_MS,
+  INDEX_TIMEOUT_MS,
   LARGE_PAGE_BYTES,
   READ_PLACE_BYTES,
   READ_PROCESS_IDLE_MS,
   WAITING_READS_MAX,
 } from "./limits.ts";
 import { PagePlaces, shareOf } from "./page-places.ts";
+import { PENDING_TEXTS } from "./pending-texts.ts";
 import { describeExit, spawnQueryChild } from "./query-child.ts";
 import type { PageBounds, ProcessRequest, ProcessResponse, QueryMessage } from "./query-protocol.ts";
+import { asBinding, bytesOf } from "./query-values.ts";
 import { SERVER_CALLER } from "./server-caller.ts";
 import type { ReadCaller, ReadResult, SqlValue } from "./types.ts";
 
@@ -141,6 +145,18 @@ export class QueryProcesses {
 
   async checkpoint(path: string): Promise<void> {
     await this.#submit(this.#fileJob({ op: "checkpoint", path }, CHECKPOINT_TIMEOUT_MS));
+  }
+
+  /** Starts a process where there is none. */
+  async ready(): Promise<void> {
+    await this.#submit(this.#fileJob({ op: "ready", path: "" }, INDEX_TIMEOUT_MS));
+  }
+
+  /** Some texts that wait in `path`; false: none is left. Nobody else may write to it meanwhile. */
+  async indexTexts(path: string, walBytesLimit: number): Promise<boolean> {
+    const request = { op: "index" as const, path, pending: PENDING_TEXTS, sliceMs: INDEX_SLICE_MS, walBytesLimit };
+    const { rows } = await this.#submit(this.#fileJob(request, INDEX_TIMEOUT_MS));
+    return rows[0]?.[0] === true;
   }
 
   /** Has the processes close `path`. One that is busy does so after its statement and is not waited for. */
@@ -367,20 +383,4 @@ export class QueryProcesses {
     const fresh = this.#spawn(job);
     if (fresh !== null) this.#start(fresh, job);
   }
-}
-
-function bytesOf(params: readonly SqlValue[]): number {
-  let bytes = 0;
-  for (const value of params) {
-    if (typeof value === "string") bytes += value.length;
-    else bytes += value instanceof Uint8Array ? value.byteLength : 8;
-  }
-  return bytes;
-}
-
-/** node:sqlite binds every number as a real; whole ones are integers to bun:sqlite, and so they are here. */
-function asBinding(value: SqlValue): string | number | bigint | null | Uint8Array {
-  if (typeof value === "boolean") return value ? 1n : 0n;
-  if (typeof value === "number" && Number.isSafeInteger(value) && !Object.is(value, -0)) return BigInt(value);
-  return value;
 }

@@ -21,6 +21,11 @@ export function countRows(sqlite: Database, tables: readonly string[], quote: (n
   }
 }
 
+/** For migrations, after `countRows`: of tables that have been dropped. */
+export function forgetCounts(sqlite: Database, tables: readonly string[]): void {
+  for (const table of tables) sqlite.run(`DELETE FROM "_platform_counts" WHERE "name" = ?`, [table]);
+}
+
 /** What a transaction changes: rows by table, and bytes of the tables whose size is known. */
 interface Deltas {
   rows: ReadonlyMap<string, number>;

@@ -6,25 +6,32 @@ import {
   JSON_DEPTH_MAX,
   type JsonObject,
   type JsonValue,
-  jsonFault,
 } from "../kernel/json.ts";
-
-/** Bytes of a JSON body where the config says nothing. Decisions 2. */
-export const BODY_MAX_BYTES = 10 * 1024 * 1024;
+import { jsonTextFault } from "../kernel/json-text.ts";
+import { SCANNED_LENGTH_MIN, SMALL_BODY_MAX_BYTES } from "./limits.ts";
+import type { Query } from "./query.ts";
+import type { UnfinishedBodies } from "./unfinished-bodies.ts";
 
 /** What a decoder throws. */
 const NOT_UTF8 = "ERR_ENCODING_INVALID_ENCODED_DATA";
 
-/** Characters from which on a look at the text before it is parsed is worth its time. */
-const SCANNED_LENGTH_MIN = 256 * 1024;
+export interface BodyRules {
+  /** Judged first: it belongs to the form as well. */
+  query: Query;
+  maxBytes: number;
+  bodies: UnfinishedBodies;
+  /** Whose memory a large body counts as; null for a service key. */
+  sender: () => string | null;
+}
 
-/** The body as JSON. Errors: 415 for another or no content type, 413 over `maxBytes`, 400 for what is not JSON. Decisions 13. */
-export async function readJson(request: Request, maxBytes: number): Promise<JsonValue> {
+/** The body as JSON. Errors: 400 for an unknown query parameter, 415 for another or no content type, 413, 400 for what is not JSON. */
+export async function readJson(request: Request, rules: BodyRules): Promise<JsonValue> {
+  rules.query.refuseUnknown();
   const contentType = request.headers.get("content-type");
   if (contentType === null || !/^application\/(?:[\w.-]+\+)?json\s*(?:;|$)/i.test(contentType)) {
     throw unsupportedMediaType(`The body must be application/json, got ${contentType ?? "no content type"}`);
   }
-  const text = await readText(request, maxBytes);
+  const text = await readText(request, rules);
   if (text.length > SCANNED_LENGTH_MIN && !isTextWithinDepth(text)) {
     throw badRequest(`The body nests deeper than ${JSON_DEPTH_MAX} levels`);
   }
@@ -34,40 +41,67 @@ export async function readJson(request: Request, maxBytes: number): Promise<Json
   } catch {
     throw badRequest(text === "" ? "The body is empty, JSON is wanted" : "The body is not valid JSON");
   }
-  const fault = jsonFault(value);
+  const fault = jsonTextFault(text, value);
   if (fault === null) return value;
   const message = describeFault("The body", fault);
   throw fault.path === "" ? badRequest(message) : badField(fault.path, "invalid_value", message);
 }
 
 /** As `readJson`, and 400 for anything but an object. */
-export async function readJsonObject(request: Request, maxBytes: number): Promise<JsonObject> {
-  const value = await readJson(request, maxBytes);
+export async function readJsonObject(request: Request, rules: BodyRules): Promise<JsonObject> {
+  const value = await readJson(request, rules);
   if (!isJsonObject(value)) throw badRequest("The body must be a JSON object");
   return value;
 }
 
-async function readText(request: Request, maxBytes: number): Promise<string> {
-  const declaredBytes = request.headers.get("content-length");
-  const over = () => tooLarge(`The body must be at most ${maxBytes} bytes`);
-  if (declaredBytes !== null && Number(declaredBytes) > maxBytes) throw over();
+async function readText(request: Request, rules: BodyRules): Promise<string> {
+  const declared = request.headers.get("content-length");
+  if (declared !== null && Number(declared) > rules.maxBytes) throw over(rules.maxBytes);
+  const { body } = request;
   try {
-    const decoder = new TextDecoder("utf-8", { fatal: true });
-    // A declared length is the length: the server reads no further. Without one, the bytes are counted as they come.
-    if (declaredBytes !== null || request.body === null) return decoder.decode(await request.bytes());
-    let text = "";
-    let byteCount = 0;
-    for await (const chunk of request.body) {
-      byteCount += chunk.byteLength;
-      if (byteCount > maxBytes) throw over();
-      text += decoder.decode(chunk, { stream: true });
+    // A declared length is the length: the server reads no further.
+    const isSmall = declared !== null && Number(declared) <= SMALL_BODY_MAX_BYTES;
+    if (isSmall || body === null) {
+      return new TextDecoder("utf-8", { fatal: true }).decode(await request.bytes());
     }
-    return text + decoder.decode();
+    return await readChunks(body, rules);
   } catch (cause) {
     if (cause instanceof AppError) throw cause;
     if (cause instanceof TypeError && "code" in cause && cause.code === NOT_UTF8) {
       throw badRequest("The body is not valid UTF-8");
     }
     throw badRequest("The body broke off");
+  }
+}
+
+const over = (maxBytes: number): AppError => tooLarge(`The body must be at most ${maxBytes} bytes`);
+
+/** A large body, or one of unknown length: what of it has arrived is counted, since its end may never come. */
+async function readChunks(body: ReadableStream<Uint8Array>, rules: BodyRules): Promise<string> {
+  const decoder = new TextDecoder("utf-8", { fatal: true });
+  const reader = body.getReader();
+  let refused: AppError | null = null;
+  const held = rules.bodies.begin(rules.sender(), (cause) => {
+    refused = cause;
+    // The read that waits for more ends by it.
+    void reader.cancel(cause).catch(() => {});
+  });
+  let text = "";
+  let byteCount = 0;
+  try {
+    while (true) {
+      const { done, value } = await reader.read();
+      if (refused !== null) throw refused;
+      if (done) return text + decoder.decode();
+      byteCount += value.byteLength;
+      if (byteCount > rules.maxBytes) throw over(rules.maxBytes);
+      held.add(value.byteLength);
+      text += decoder.decode(value, { stream: true });
+    }
+  } catch (cause) {
+    void reader.cancel(cause).catch(() => {});
+    throw refused ?? cause;
+  } finally {
+    held.release();
   }
 }

@@ -2,16 +2,19 @@ import { ANONYMOUS, callerNameOf, type Principal } from "../access/principal.ts"
 import { type Principals, SERVICE_KEY_HEADER } from "../access/principals.ts";
 import { InvalidServiceKey } from "../access/service-keys.ts";
 import type { ReadCaller } from "../db/index.ts";
+import { clientNetwork } from "../kernel/client-network.ts";
 import type { Clock } from "../kernel/clock.ts";
 import { AppError, badRequest, type ErrorBody, insufficientStorage, isDiskFull } from "../kernel/errors.ts";
 import type { JsonObject, JsonValue } from "../kernel/json.ts";
 import type { Logger } from "../kernel/logger.ts";
 import { isPromise, type MaybePromise } from "../kernel/maybe-promise.ts";
-import { readJson, readJsonObject } from "./body.ts";
+import { type BodyRules, readJson, readJsonObject } from "./body.ts";
 import type { Cors } from "./cors.ts";
 import { LargeAnswer } from "./json-stream.ts";
+import { type KnownParameters, type Query, queryOf } from "./query.ts";
 import { JsonText, Reply } from "./reply.ts";
 import { NOSNIFF, SHOWN_HEADERS } from "./security-headers.ts";
+import { createUnfinishedBodies } from "./unfinished-bodies.ts";
 
 /** What a handler knows of its request. As a `ReadCaller` it says whose long reads are meant, and when nobody waits for them. */
 export interface RequestContext extends ReadCaller {
@@ -26,9 +29,14 @@ export interface RequestContext extends ReadCaller {
    * large body, and bound both themselves.
    */
   holdOpen(): void;
-  /** The body as JSON. Errors: 415, 413, 400. */
+  /**
+   * The query. A parameter that the route's description does not name is 400 as soon as the first one is asked for, or the
+   * body: after the rights. What reads neither calls `query().refuseUnknown()` there.
+   */
+  query(): Query;
+  /** The body as JSON. Errors: 415, 413, 400; 400 for an unknown query parameter. */
   json(): Promise<JsonValue>;
-  /** The body as a JSON object. Errors: 415, 413, 400. */
+  /** The body as a JSON object. Errors: as `json`. */
   jsonObject(): Promise<JsonObject>;
 }
 
@@ -38,8 +46,10 @@ type Handler = (context: RequestContext) => MaybePromise<unknown>;
 export interface RouteOptions {
   /** The status for a service key that does not match; 401, but 403 for realtime's broadcast. Spec: Errors. */
   invalidKeyStatus?: 401 | 403;
-  /** Counts one hit of the client's address, before credentials are looked at. */
-  limit?: (address: string) => void;
+  /** Counts one hit of the client's network (`clientNetwork`), before credentials are looked at. */
+  limit?: (network: string) => void;
+  /** Bytes of a JSON body, where it is small by its nature; never more than `server.maxBodySize`. */
+  bodyMaxBytes?: number;
   /** true: credentials are not looked at at all (health, signed URLs that ask by themselves). */
   public?: boolean;
 }
@@ -79,6 +89,8 @@ interface ElysiaContext {
 export interface Http {
   /** Wraps a handler: limits, principal, serialisation, error bodies, request id, CORS. The one way in for every route. */
   route(handler: Handler, options?: RouteOptions): (context: ElysiaContext) => MaybePromise<Response>;
+  /** The query parameters of routes by `METHOD PATTERN`, as they are described. Routes that are not there take any. */
+  declare(parameters: DeclaredQueries): void;
   /** The answer to what was thrown. */
   failure(cause: unknown, request: Request, requestId?: string): Response;
   /** The answer to a request that came to no route. */
@@ -92,18 +104,11 @@ export function createHttp(deps: HttpDeps): Http {
   const { onAnswer } = deps;
   const nextRequestId = createRequestIds();
   const originals = new WeakMap<Request, Request>();
+  let declared: DeclaredQueries = new Map();
+  const bodies = createUnfinishedBodies(deps.bodyMaxBytes);
 
   const respond = createRespond(deps.cors);
-  const failure = (cause: unknown, request: Request, requestId = nextRequestId()): Response => {
-    if (!(cause instanceof AppError)) {
-      if (isDiskFull(cause)) return failure(insufficientStorage(cause), request, requestId);
-      deps.logger.error("request failed", { requestId, method: request.method, url: pathOf(request), cause });
-      return respond(request, requestId, new Reply(500, { code: 500, message: "Internal error" } satisfies ErrorBody));
-    }
-    const body: ErrorBody = { code: cause.status, message: cause.message };
-    if (cause.data !== undefined) body.data = cause.data;
-    return respond(request, requestId, new Reply(cause.status, body, cause.headers));
-  };
+  const failure = createFailure(respond, deps.logger, nextRequestId);
 
   const route: Http["route"] = (handler, options = {}) => {
     const identify = (request: Request, address: () => string): MaybePromise<Principal> => {
@@ -119,9 +124,11 @@ export function createHttp(deps: HttpDeps): Http {
         throw cause;
       }
     };
+    const maxBytes = Math.min(deps.bodyMaxBytes, options.bodyMaxBytes ?? deps.bodyMaxBytes);
+    const bodyRules = (query: Query, sender: () => string | null): BodyRules => ({ query, maxBytes, bodies, sender });
     const limitAddress = (address: () => string): void => {
       deps.globalLimit(address);
-      options.limit?.(address());
+      options.limit?.(clientNetwork(address()));
     };
 
     return ({ request, params, route: pattern }) => {
@@ -150,8 +157,10 @@ export function createHttp(deps: HttpDeps): Http {
       };
       const run = (identified: Principal): MaybePromise<unknown> => {
         principal = identified;
-        const known = { request, params: params ?? {}, principal, requestId, address, holdOpen: () => hold(true) };
-        return handler(contextOf({ ...known, large }, originals.get(request) ?? request, deps.bodyMaxBytes));
+        const original = originals.get(request) ?? request;
+        const query = queryOnce(request, pattern, declared);
+        const asked = { request, original, params: params ?? {}, principal, requestId, address };
+        return handler(contextOf({ ...asked, query, bodyRules, large, holdOpen: () => hold(true) }));
       };
       try {
         if (params !== undefined) checkEncoding(params);
@@ -166,6 +175,9 @@ export function createHttp(deps: HttpDeps): Http {
 
   return {
     ...{ route, failure, nextRequestId },
+    declare(parameters) {
+      declared = parameters;
+    },
     refusal(cause, request) {
       const response = failure(cause, request);
       onAnswer?.({ request, route: null, status: response.status, durationMs: 0, principal: ANONYMOUS });
@@ -178,20 +190,28 @@ export function createHttp(deps: HttpDeps): Http {
   };
 }
 
-type Known = Omit<RequestContext, "json" | "jsonObject" | keyof ReadCaller> & { large: LargeAnswer };
+interface Known
+  extends Pick<RequestContext, "request" | "params" | "principal" | "requestId" | "address" | "holdOpen" | "query"> {
+  /** The request whose connection it is: see `inPlaceOf`. */
+  original: Request;
+  bodyRules: (query: Query, sender: () => string | null) => BodyRules;
+  large: LargeAnswer;
+}
 
-function contextOf(known: Known, original: Request, bodyMaxBytes: number): RequestContext {
-  const { request, params, principal, requestId, address, holdOpen, large } = known;
+function contextOf(known: Known): RequestContext {
+  const { request, original, principal, address, query, bodyRules, large } = known;
+  const sender = () => (principal.kind === "serviceKey" ? null : address());
   return {
     request,
-    params,
+    params: known.params,
     principal,
-    requestId,
+    requestId: known.requestId,
     address,
-    holdOpen,
+    holdOpen: known.holdOpen,
     keepUntilSent: (release) => large.keep(release),
-    json: () => readJson(request, bodyMaxBytes),
-    jsonObject: () => readJsonObject(request, bodyMaxBytes),
+    query,
+    json: () => readJson(request, bodyRules(query(), sender)),
+    jsonObject: () => readJsonObject(request, bodyRules(query(), sender)),
     get callerName() {
       return callerNameOf(principal, address);
     },
@@ -202,8 +222,37 @@ function contextOf(known: Known, original: Request, bodyMaxBytes: number): Reque
   };
 }
 
+type Respond = (request: Request, requestId: string, value: unknown) => Response;
+
+function createFailure(respond: Respond, logger: Logger, nextRequestId: () => string): Http["failure"] {
+  const failure: Http["failure"] = (cause, request, requestId = nextRequestId()) => {
+    if (!(cause instanceof AppError)) {
+      if (isDiskFull(cause)) return failure(insufficientStorage(cause), request, requestId);
+      logger.error("request failed", { requestId, method: request.method, url: pathOf(request), cause });
+      return respond(request, requestId, new Reply(500, { code: 500, message: "Internal error" } satisfies ErrorBody));
+    }
+    const body: ErrorBody = { code: cause.status, message: cause.message };
+    if (cause.data !== undefined) body.data = cause.data;
+    return respond(request, requestId, new Reply(cause.status, body, cause.headers));
+  };
+  return failure;
+}
+
+/** By `METHOD PATTERN` of a route. */
+type DeclaredQueries = ReadonlyMap<string, KnownParameters>;
+
+/** HEAD is answered by the handlers of GET. */
+function queryOnce(request: Request, pattern: string, declared: DeclaredQueries): () => Query {
+  const known = () => declared.get(`${request.method === "HEAD" ? "GET" : request.method} ${pattern}`) ?? null;
+  let query: Query | null = null;
+  return () => {
+    query ??= queryOf(request, known);
+    return query;
+  };
+}
+
 /** Headers that every answer has, and JSON for what is no `Response` yet. */
-function createRespond(cors: Cors): (request: Request, requestId: string, value: unknown) => Response {
+function createRespond(cors: Cors): Respond {
   return (request, requestId, value) => {
     if (value instanceof Response) {
       const headers: Record<string, string> = { ...SHOWN_HEADERS, "x-request-id": requestId };

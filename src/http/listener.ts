@@ -28,6 +28,7 @@ export interface Listener {
   holdOpen(request: Request, isHeld: boolean): void;
   /** `http://HOST:PORT`; null while it does not listen. */
   origin(): string | null;
+  /** Errors: it listens already or was stopped; the port cannot be had. */
   listen(
     server: AnyElysia,
     options: { host?: string | undefined; port?: number | undefined; failure(cause: unknown): Response },
@@ -45,6 +46,7 @@ export interface Listener {
  */
 export function createListener(options: {
   trustProxy: boolean;
+  socketsMax?: number;
   messageMaxBytes?: number;
   waitingMaxBytes?: number;
   idleTimeoutSeconds?: number;
@@ -70,7 +72,9 @@ export function createListener(options: {
   const sockets = createSocketServer(() => listening, options);
   /** null: it still accepts, or never did. */
   let answered: Promise<void> | null = null;
+  let isStopped = false;
   const refuse = (): void => {
+    isStopped = true;
     if (listening !== null) answered ??= sockets.refuse(listening);
   };
   return {
@@ -87,6 +91,9 @@ export function createListener(options: {
     },
     origin: () => listening?.url.origin ?? null,
     listen(server, { host: wantedHost = HOST_DEFAULT, port = PORT_DEFAULT, failure }) {
+      // A second one would be a server that no stop knows, and that its sockets hear nothing from.
+      if (listening !== null) throw new Error(`It listens already, on ${listening.url.origin}`);
+      if (isStopped) throw new Error("It was stopped, and cannot listen again");
       const host = wantedHost.replace(/^\[(.*)\]$/, "$1");
       const { fetch } = server;
       // A constant to the types, but a setter in Bun, and its only way: it holds for every server of the process.

@@ -4,7 +4,8 @@ import style from "swagger-ui-dist/swagger-ui.css" with { type: "file" };
 import script from "swagger-ui-dist/swagger-ui-bundle.js" with { type: "file" };
 import { VERSION } from "../kernel/version.ts";
 import type { Http } from "./http.ts";
-import { ERROR_SCHEMA, errorAnswer, PLACES, type Places } from "./operation.ts";
+import { ERROR_SCHEMA, errorAnswer, PLACES, type Places, queryParametersOf } from "./operation.ts";
+import type { KnownParameters } from "./query.ts";
 import { pageHeaders } from "./security-headers.ts";
 
 const TAGS = [
@@ -92,6 +93,20 @@ export function createApiDocumentation(http: Http, routes: AnyElysia): AnyElysia
     .get("/swagger/ui.css", file(style, "text/css"), hidden);
 }
 
+/** The query parameters of every described route, by `METHOD PATTERN`. */
+export function declaredQueries(routes: AnyElysia): ReadonlyMap<string, KnownParameters> {
+  const declared = new Map<string, KnownParameters>();
+  for (const { method, path, hooks } of routes.routes) {
+    const detail = detailOf(hooks);
+    if (detail["responses"] !== undefined) declared.set(`${method} ${path}`, queryParametersOf(detail));
+  }
+  return declared;
+}
+
+/** Made by `operation`, which puts the places there; a route without a description has none. */
+type Detail = Record<string, unknown> & { [PLACES]?: Places };
+const detailOf = (hooks: { detail?: unknown } | undefined): Detail => (hooks?.detail ?? {}) as Detail;
+
 /**
  * The routes as the document shall name them. The plugin leaves out paths with a wildcard, and keeps the slash that a
  * group's own path ends in.
@@ -100,8 +115,7 @@ function describedRoutes(routes: AnyElysia): AnyElysia {
   const described = new Elysia();
   const nothing = () => null;
   for (const { method, path, hooks } of routes.routes) {
-    // Made by `operation`, which puts the places there; a route without a description has no detail.
-    const { [PLACES]: places, ...detail } = (hooks?.detail ?? {}) as Record<string, unknown> & { [PLACES]?: Places };
+    const { [PLACES]: places, ...detail } = detailOf(hooks);
     // Whatever writes may find the disk full, and what is no GET writes.
     if (method !== "GET")
       detail["responses"] = { 507: errorAnswer(507), ...(detail["responses"] as object | undefined) };

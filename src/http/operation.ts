@@ -1,4 +1,5 @@
 import { type TSchema, Type } from "typebox";
+import type { KnownParameters } from "./query.ts";
 
 /** An error body; descriptions refer to it by its name, `Error`. Spec: Errors. */
 export const ERROR_SCHEMA = Type.Object({
@@ -50,7 +51,10 @@ interface OperationOptions {
   security: "open" | "public" | "user" | "serviceKey" | "caller" | "rules";
   /** Path parameters with their meaning; each is a required string. */
   path?: Readonly<Record<string, string>>;
+  /** The query parameters that the route takes: any other is 400. */
   query?: readonly OperationParameter[];
+  /** Where others, out of our hands, add parameters of their own: what those are. Nothing is refused then. */
+  otherQuery?: string;
   headers?: readonly OperationParameter[];
   /** `isOptional`: a request may come without. */
   body?: { schema: TSchema; contentType?: string; isOptional?: boolean };
@@ -69,6 +73,9 @@ interface OperationOptions {
 
 /** The member of `detail` that says where descriptions belong; it is taken out before the document is made. */
 export const PLACES = "x-places";
+
+/** The name that stands for parameters of any name. */
+const OTHERS = "*";
 
 export interface Places {
   /** null: the route's own path. */
@@ -90,6 +97,30 @@ export function operation(options: OperationOptions): { detail: Record<string, u
   const also = (options.also ?? []).map((one) => ({ method: one.method, at: one.at, detail: describe(one) }));
   const places: Places = { at: options.at ?? null, also };
   return { detail: { ...describe(options), [PLACES]: places } };
+}
+
+/** In OpenAPI's words: an object whose members are parameters, whatever their names. */
+const anyParameters = (description: string): Record<string, unknown> => ({
+  ...{ name: OTHERS, in: "query", required: false, description, style: "form", explode: true },
+  schema: Type.Record(Type.String(), Type.String()),
+});
+
+/**
+ * The query parameters that a described route takes, read from the description itself; null: any. A wide route takes those
+ * of everything that it does.
+ */
+export function queryParametersOf(detail: Readonly<Record<string, unknown>>): KnownParameters {
+  // Both were put there by `operation`.
+  const { parameters = [], [PLACES]: places } = detail as {
+    parameters?: { name: string; in: string }[];
+    [PLACES]?: Places;
+  };
+  const known = new Set(parameters.filter((one) => one.in === "query").map((one) => one.name));
+  if (known.has(OTHERS)) return null;
+  for (const { detail: other } of places?.also ?? []) {
+    for (const name of queryParametersOf(other) ?? []) known.add(name);
+  }
+  return known;
 }
 
 export function errorAnswer(status: number): Record<string, unknown> {
@@ -131,6 +162,7 @@ function describe(options: OperationOptions): Record<string, unknown> {
     parameters: [
       ...path.map(parameter("path", true)),
       ...(options.query ?? []).map(parameter("query", false)),
+      ...(options.otherQuery === undefined ? [] : [anyParameters(options.otherQuery)]),
       ...(options.headers ?? []).map(parameter("header", false)),
     ],
     ...(options.body === undefined

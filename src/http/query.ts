@@ -1,30 +1,70 @@
-import { badField } from "../kernel/errors.ts";
+import { badField, badRequest, type FieldProblems, noProblems } from "../kernel/errors.ts";
+import { UNKNOWN_NAMED_MAX } from "./limits.ts";
+
+/** The parameters that a route declares; null: any, as on the way back from an OAuth provider. */
+export type KnownParameters = ReadonlySet<string> | null;
 
 /** The query of a request. Taken apart when the first parameter is asked for: many requests have none. */
 export class Query {
   /** As it was sent, without the question mark: equal texts mean equal queries. */
   readonly text: string;
+  readonly #known: KnownParameters;
   #parameters: URLSearchParams | null = null;
+  #isChecked = false;
 
-  constructor(text: string) {
+  constructor(text: string, known: KnownParameters = null) {
     this.text = text;
+    this.#known = known;
   }
 
-  /** null when absent; of a repeated parameter the first counts. Unknown parameters are nobody's business. */
+  /**
+   * null when absent; of a repeated parameter the first counts. The form of a request is judged after its rights, so that is
+   * where a handler asks for its first parameter. Errors: 400 as `refuseUnknown`.
+   */
   get(name: string): string | null {
-    if (this.text === "") return null;
+    this.refuseUnknown();
+    return this.peek(name);
+  }
+
+  /** As `get`, before rights are known: for a parameter that decides which rights are asked for. */
+  peek(name: string): string | null {
+    return this.text === "" ? null : this.#parse().get(name);
+  }
+
+  /** For handlers that read neither a parameter nor a body as JSON. Errors: 400 `unknown_field` for each that the route does not declare. */
+  refuseUnknown(): void {
+    if (this.#isChecked || this.text === "" || this.#known === null) return;
+    const problems: FieldProblems = noProblems();
+    let unknownCount = 0;
+    for (const name of this.#parse().keys()) {
+      if (this.#known.has(name) || name in problems || unknownCount === UNKNOWN_NAMED_MAX) continue;
+      problems[name] = { code: "unknown_field", message: `${name} is not a query parameter of this request` };
+      unknownCount++;
+    }
+    if (unknownCount > 0) {
+      const [first] = Object.values(problems);
+      throw badRequest(
+        unknownCount === 1 && first !== undefined ? first.message : "Several query parameters are not of this request",
+        problems,
+      );
+    }
+    this.#isChecked = true;
+  }
+
+  #parse(): URLSearchParams {
     this.#parameters ??= new URLSearchParams(this.text);
-    return this.#parameters.get(name);
+    return this.#parameters;
   }
 }
 
 const EMPTY = new Query("");
 
-export function queryOf(request: Request): Query {
+/** `known` is asked for only where there is a query. */
+export function queryOf(request: Request, known: () => KnownParameters): Query {
   const start = request.url.indexOf("?");
   if (start < 0) return EMPTY;
   const end = request.url.indexOf("#", start);
-  return new Query(request.url.slice(start + 1, end < 0 ? undefined : end));
+  return new Query(request.url.slice(start + 1, end < 0 ? undefined : end), known());
 }
 
 /** A whole number within its bounds, or `fallback` when absent. Errors: 400 naming the parameter. */

@@ -1,5 +1,6 @@
 import type { RateLimit, RateLimitGroup } from "../config/types.ts";
 import { BoundedMap } from "../kernel/bounded-map.ts";
+import { clientNetwork } from "../kernel/client-network.ts";
 import type { Clock, Millis } from "../kernel/clock.ts";
 import { SECOND_MS } from "../kernel/duration.ts";
 import { AppError } from "../kernel/errors.ts";
@@ -70,13 +71,13 @@ export function createRateLimiter(limit: RateLimit, clock: Clock): RateLimiter {
  * are told apart only from then on: the usual request pays one addition.
  */
 export function createGlobalLimiter(limit: RateLimit, clock: Clock): (address: () => string) => void {
-  // A limit that one client can reach in earnest is counted per address from the first request.
+  // A limit that one client can reach in earnest is counted per network from the first request.
   const isTight = limit.requests / limit.window < 20_000;
-  const perAddress = createRateLimiter(limit, clock);
+  const perNetwork = createRateLimiter(limit, clock);
   let endsAt = 0;
   let total = 0;
   return (address) => {
-    if (isTight) return perAddress.hit(address());
+    if (isTight) return perNetwork.hit(clientNetwork(address()));
     if (total++ < limit.requests) return;
     const now = clock.now();
     if (endsAt <= now || endsAt > now + limit.window * SECOND_MS) {
@@ -84,6 +85,6 @@ export function createGlobalLimiter(limit: RateLimit, clock: Clock): (address: (
       total = 1;
       return;
     }
-    perAddress.hit(address());
+    perNetwork.hit(clientNetwork(address()));
   };
 }

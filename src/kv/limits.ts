@@ -2,6 +2,8 @@
 export const KEY_LENGTH_MAX = 512;
 /** Bytes of a value as JSON. Decisions 8. */
 export const VALUE_MAX_BYTES = 1024 * 1024;
+/** A body: the largest value with its key, escapes and white space included. */
+export const BODY_MAX_BYTES = 4 * 1024 * 1024;
 /** Keys of a page where the request says nothing, and at most. Decisions 8. */
 export const LIST_LIMIT_DEFAULT = 100;
 export const LIST_LIMIT_MAX = 1000;

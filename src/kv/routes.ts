@@ -7,7 +7,7 @@ import { operation, optional } from "../http/operation.ts";
 import { JsonText, OK } from "../http/reply.ts";
 import { notFound, unreachable } from "../kernel/errors.ts";
 import { parseAction } from "./actions.ts";
-import { KEY_LENGTH_MAX, LIST_LIMIT_DEFAULT, LIST_LIMIT_MAX, TTL_MAX_SECONDS } from "./limits.ts";
+import { BODY_MAX_BYTES, KEY_LENGTH_MAX, LIST_LIMIT_DEFAULT, LIST_LIMIT_MAX, TTL_MAX_SECONDS } from "./limits.ts";
 import type { KeyValueService } from "./service.ts";
 import type { KeyValueAction } from "./types.ts";
 
@@ -22,13 +22,16 @@ export function createKeyValueRoutes(http: Http, services: ReadonlyMap<string, K
   };
   return new Elysia().post(
     "/api/kv/:namespace",
-    http.route(async ({ params, principal, jsonObject }) => {
-      const namespace = params["namespace"] ?? "";
-      const service = enter(principal, namespace);
-      const action = parseAction(await jsonObject());
-      requireServiceKey(principal, right(namespace, isRead(action) ? "read" : "write"));
-      return perform(service, action);
-    }),
+    http.route(
+      async ({ params, principal, jsonObject }) => {
+        const namespace = params["namespace"] ?? "";
+        const service = enter(principal, namespace);
+        const action = parseAction(await jsonObject());
+        requireServiceKey(principal, right(namespace, isRead(action) ? "read" : "write"));
+        return perform(service, action);
+      },
+      { bodyMaxBytes: BODY_MAX_BYTES },
+    ),
     DESCRIPTION,
   );
 }

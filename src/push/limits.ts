@@ -14,6 +14,9 @@ export const TOPIC_LENGTH_MAX = 128;
 export const METADATA_MAX_BYTES = 16 * 1024;
 /** Users of one `send-many`. */
 export const USER_IDS_MAX = 1_000;
+/** A body: a token or a message, escapes included; of `send-many`, with its users' ids. */
+export const BODY_MAX_BYTES = 64 * 1024;
+export const SEND_MANY_BODY_MAX_BYTES = 1024 * 1024;
 
 /** Bytes of a message without its raw overrides, as JSON: what FCM takes at most. */
 export const MESSAGE_MAX_BYTES = 4096;

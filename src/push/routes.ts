@@ -2,12 +2,12 @@ import { type AnyElysia, Elysia } from "elysia";
 import type { Principal } from "../access/principal.ts";
 import { requireServiceKey } from "../access/service-key-right.ts";
 import type { Http, RequestContext } from "../http/http.ts";
-import { queryOf, requiredText, wholeNumber } from "../http/query.ts";
+import { requiredText, wholeNumber } from "../http/query.ts";
 import { OK } from "../http/reply.ts";
 import { unauthorized } from "../kernel/errors.ts";
 import type { JsonObject } from "../kernel/json.ts";
 import type { MaybePromise } from "../kernel/maybe-promise.ts";
-import { LOGS_LIMIT_DEFAULT, LOGS_LIMIT_MAX } from "./limits.ts";
+import { BODY_MAX_BYTES, LOGS_LIMIT_DEFAULT, LOGS_LIMIT_MAX, SEND_MANY_BODY_MAX_BYTES } from "./limits.ts";
 import { DESCRIPTIONS } from "./operations.ts";
 import {
   parseBroadcast,
@@ -32,7 +32,9 @@ export function createPushRoutes(http: Http, service: PushService): AnyElysia {
 /** What an app does for the user who is signed in to it. */
 function clientRoutes(http: Http, service: PushService): AnyElysia {
   const own = (handler: (userId: string, body: JsonObject) => Promise<unknown>) =>
-    http.route(async ({ principal, jsonObject }) => handler(requireUser(principal), await jsonObject()));
+    http.route(async ({ principal, jsonObject }) => handler(requireUser(principal), await jsonObject()), {
+      bodyMaxBytes: BODY_MAX_BYTES,
+    });
 
   return new Elysia()
     .post(
@@ -68,15 +70,19 @@ const guarded = (
   http: Http,
   action: "send" | "read" | "write",
   handler: (context: RequestContext) => MaybePromise<unknown>,
+  bodyMaxBytes: number = BODY_MAX_BYTES,
 ) =>
-  http.route((context) => {
-    requireServiceKey(context.principal, ["push", "*", "*", action], 403);
-    return handler(context);
-  });
+  http.route(
+    (context) => {
+      requireServiceKey(context.principal, ["push", "*", "*", action], 403);
+      return handler(context);
+    },
+    { bodyMaxBytes },
+  );
 
 function sendRoutes(http: Http, service: PushService): AnyElysia {
-  const sending = (handler: (body: JsonObject) => MaybePromise<unknown>) =>
-    guarded(http, "send", async ({ jsonObject }) => handler(await jsonObject()));
+  const sending = (handler: (body: JsonObject) => MaybePromise<unknown>, bodyMaxBytes?: number) =>
+    guarded(http, "send", async ({ jsonObject }) => handler(await jsonObject()), bodyMaxBytes);
 
   return new Elysia()
     .post(
@@ -92,7 +98,7 @@ function sendRoutes(http: Http, service: PushService): AnyElysia {
       sending(async (body) => {
         const { userIds, message } = parseSendMany(body);
         return { ...OK, ...(await service.sendMany(userIds, message)) };
-      }),
+      }, SEND_MANY_BODY_MAX_BYTES),
       DESCRIPTIONS.sendMany,
     )
     .post(
@@ -135,16 +141,16 @@ function adminRoutes(http: Http, service: PushService): AnyElysia {
     )
     .get(
       "/api/push/tokens",
-      guarded(http, "read", ({ request }) => {
-        const userId = requiredText(queryOf(request), "userId");
+      guarded(http, "read", ({ query }) => {
+        const userId = requiredText(query(), "userId");
         return { tokens: service.devices(userId).map(deviceRecord) };
       }),
       DESCRIPTIONS.tokens,
     )
     .get(
       "/api/push/logs",
-      guarded(http, "read", ({ request }) => {
-        const query = queryOf(request);
+      guarded(http, "read", (context) => {
+        const query = context.query();
         const limit = Math.min(wholeNumber(query, "limit", { min: 1, fallback: LOGS_LIMIT_DEFAULT }), LOGS_LIMIT_MAX);
         return { logs: service.logs({ userId: query.get("userId"), limit }) };
       }),

@@ -16,7 +16,7 @@ const IDLE_TIMEOUT_MS = 300 * SECOND_MS;
 export const DELTA_DEPTH_MAX = 5;
 export const DELTA_INTERVAL_MS = 50;
 export const HANDLER_TIMEOUT_MS = 5 * SECOND_MS;
-export const PENDING_PER_ADDRESS_MAX = 5;
+const PENDING_PER_ADDRESS_MAX = 5;
 
 /** What the specification leaves open is bounded all the same. */
 export const METADATA_MAX_BYTES = 16 * 1024;
@@ -58,6 +58,7 @@ export interface RoomLimits {
   saveIntervalMs: number;
   stateTtlMs: number;
   idleTimeoutMs: number;
+  pendingPerAddress: number;
   /** Not a setting: follows from the size of the state, which a `sync` sends whole. */
   backlogMaxBytes: number;
 }
@@ -75,6 +76,7 @@ export function roomLimits(config: RoomConfig): RoomLimits {
     saveIntervalMs: config.saveInterval ?? SAVE_INTERVAL_MS,
     stateTtlMs: config.stateTtl ?? STATE_TTL_MS,
     idleTimeoutMs: config.idleTimeout ?? IDLE_TIMEOUT_MS,
+    pendingPerAddress: config.pendingPerAddress ?? PENDING_PER_ADDRESS_MAX,
   };
 }
 

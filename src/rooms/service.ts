@@ -1,6 +1,7 @@
 import type { AppAccess } from "../config/app-access.ts";
 import type { RoomsConfig } from "../config/room-types.ts";
 import type { Auth } from "../config/types.ts";
+import { createPendingPlaces } from "../http/pending-places.ts";
 import type { Clock } from "../kernel/clock.ts";
 import { badField, notFound } from "../kernel/errors.ts";
 import type { JsonObject } from "../kernel/json.ts";
@@ -49,7 +50,9 @@ export function createRoomsService(deps: {
   const { store, clock, logger } = deps;
   const namespaces = new Map<string, RoomNamespace>();
   for (const [name, config] of Object.entries(deps.config)) {
-    namespaces.set(name, { name, config, limits: roomLimits(config) });
+    const limits = roomLimits(config);
+    const pending = createPendingPlaces(deps.clock, limits.pendingPerAddress);
+    namespaces.set(name, { name, config, limits, pending });
   }
   const rooms = new Map<string, LiveRoom>();
   // No namespace has a slash in its name as an id has none, so a key stands for one room.

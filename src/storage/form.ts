@@ -1,7 +1,7 @@
 import { Dicer } from "@fastify/busboy";
 import { AppError, badField, badRequest, unsupportedMediaType } from "../kernel/errors.ts";
 import { metadataTooLarge, parseContentType } from "./content.ts";
-import { FORM_FIELD_MAX_BYTES, FORM_PARTS_MAX } from "./limits.ts";
+import { FORM_FIELD_MAX_BYTES, FORM_NAME_SHOWN_LENGTH, FORM_PARTS_MAX } from "./limits.ts";
 
 export interface UploadForm {
   key: string | null;
@@ -52,7 +52,13 @@ function createFormReader(boundary: string, onKey: (key: string) => void) {
   let partCount = 0;
   const named = new Set<string>();
   let failure: AppError | null = null;
+  // The closing boundary may be read before the last part's end is announced: the form is whole when both have happened.
+  let openPartCount = 0;
+  let isClosed = false;
   const finished = Promise.withResolvers<void>();
+  const settle = (): void => {
+    if (isClosed && openPartCount === 0) finished.resolve();
+  };
   // A failure is looked at between chunks; until then nobody waits for this promise.
   finished.promise.catch(() => {});
   const fail = (problem: AppError): void => {
@@ -71,16 +77,21 @@ function createFormReader(boundary: string, onKey: (key: string) => void) {
     if (failure !== null) throw failure;
   };
 
-  dicer.on("finish", finished.resolve);
+  dicer.on("finish", () => {
+    isClosed = true;
+    settle();
+  });
   dicer.on("error", () => fail(badRequest("The form is not valid multipart/form-data, or broke off")));
   dicer.on("part", (part) => {
     let take: (bytes: Uint8Array) => void = () => {};
     let done = () => {};
+    openPartCount++;
     if (++partCount > FORM_PARTS_MAX) fail(badRequest(`The form must have at most ${FORM_PARTS_MAX} parts`));
     part.on("header", (header) =>
       attempt(() => {
         const { name, isFile, contentType } = partHeader(header);
-        if (isFile && name === "file") {
+        if (name === "file") {
+          if (!isFile) throw badField(name, "invalid_type", "file must be a file: its part has no filename");
           requireFirst(named, name);
           form.file = { contentType: parseContentType(contentType) };
           take = (bytes) => fileBytes.push(bytes);
@@ -92,11 +103,15 @@ function createFormReader(boundary: string, onKey: (key: string) => void) {
             form[name] = text.read();
             if (name === "key") onKey(form.key ?? "");
           };
-        }
+        } else throw unknownPart(name ?? "");
       }),
     );
     part.on("data", (bytes) => attempt(() => take(typeof bytes === "string" ? Buffer.from(bytes) : bytes)));
-    part.on("end", () => attempt(() => done()));
+    part.on("end", () => {
+      attempt(() => done());
+      openPartCount--;
+      settle();
+    });
     part.on("error", () => fail(badRequest("The form broke off within a part")));
   });
 
@@ -120,6 +135,12 @@ function createFormReader(boundary: string, onKey: (key: string) => void) {
       return taken;
     },
   };
+}
+
+function unknownPart(name: string): AppError {
+  const shown = name.slice(0, FORM_NAME_SHOWN_LENGTH);
+  const message = `"${shown}" is not a part of this form, which takes file, key, metadata`;
+  return badField(shown, "unknown_field", message);
 }
 
 /** Which of two were meant, nobody could say. Errors: 400. */

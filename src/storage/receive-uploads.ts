@@ -1,4 +1,5 @@
 import type { Principal } from "../access/principal.ts";
+import type { Query } from "../http/query.ts";
 import type { Clock } from "../kernel/clock.ts";
 import { badField, badRequest } from "../kernel/errors.ts";
 import { parseContentType, parseMetadataText } from "./content.ts";
@@ -23,9 +24,10 @@ export async function receiveForm(
   { gates, service, clock }: Deps,
   principal: Principal,
   bucket: string,
-  request: Request,
+  { request, query }: { request: Request; query: Query },
 ): Promise<StoredObject> {
   const gate = await gates.enter(principal, bucket, "write");
+  query.refuseUnknown();
   const boundary = parseBoundary(request.headers.get("content-type"));
   const limit = { maxBytes: gate.bucket.maxFileBytes };
   requireDeclaredLength(request, limit, FORM_OVERHEAD_MAX_BYTES);

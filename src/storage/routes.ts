@@ -1,19 +1,22 @@
 import { type AnyElysia, Elysia } from "elysia";
 import type { Http, RequestContext } from "../http/http.ts";
-import { queryOf, requiredText, wholeNumber } from "../http/query.ts";
+import { SMALL_BODY_MAX_BYTES } from "../http/limits.ts";
+import { type Query, requiredText, wholeNumber } from "../http/query.ts";
 import { created, OK } from "../http/reply.ts";
 import { AppError, badRequest, notFound, unauthorized } from "../kernel/errors.ts";
+import { refuseUnknownMembers } from "../kernel/members.ts";
 import type { ListCursors } from "./cursors.ts";
 import { contentOf, respondWith } from "./download.ts";
 import { pathRest } from "./keys.ts";
-import { LIST_LIMIT_DEFAULT } from "./limits.ts";
+import { KEYS_BODY_MAX_BYTES, LIST_LIMIT_DEFAULT, METADATA_BODY_MAX_BYTES, PARTS_BODY_MAX_BYTES } from "./limits.ts";
 import { listObjects } from "./listing.ts";
 import { DESCRIPTIONS } from "./operations.ts";
 import { receiveForm, receiveSigned } from "./receive-uploads.ts";
 import { describe, type StorageDeps, type StorageService } from "./service.ts";
 import type { Signing } from "./signing.ts";
 import type { Thumbs } from "./thumbs.ts";
-import { parsePartNumber, type Uploads } from "./uploads.ts";
+import { parsePartNumber } from "./upload-requests.ts";
+import type { Uploads } from "./uploads.ts";
 
 export interface StorageRouteDeps extends StorageDeps {
   service: StorageService;
@@ -37,14 +40,14 @@ const BASE = "/api/storage/:bucket";
 /** Spec: Storage endpoints. A key may contain slashes, so what follows the bucket is told apart here, not by the router. */
 export function createStorageRoutes(http: Http, deps: StorageRouteDeps): AnyElysia {
   const { service, uploads } = deps;
-  const keyed = (handler: Parameters<Http["route"]>[0]) => keyedRoute(http, handler);
+  const keyed = (...route: Parameters<Http["route"]>) => keyedRoute(http, ...route);
 
   return new Elysia()
     .get(
       BASE,
-      http.route(({ principal, params, request }) =>
+      http.route(({ principal, params, query: parameters }) =>
         listObjects(deps, principal, bucketOf({ params }), () => {
-          const query = queryOf(request);
+          const query = parameters();
           const limit = wholeNumber(query, "limit", { min: 1, fallback: LIST_LIMIT_DEFAULT });
           return { prefix: query.get("prefix") ?? "", limit, cursor: query.get("cursor") };
         }),
@@ -58,8 +61,8 @@ export function createStorageRoutes(http: Http, deps: StorageRouteDeps): AnyElys
     )
     .put(
       `${BASE}/*`,
-      keyed(async ({ params, request, holdOpen }) => {
-        const token = queryOf(request).get("token");
+      keyed(async ({ params, request, query, holdOpen }) => {
+        const token = query().get("token");
         if (token === null) throw unauthorized();
         const address = { bucket: bucketOf({ params }), key: pathRest(request.url) };
         holdOpen();
@@ -69,33 +72,43 @@ export function createStorageRoutes(http: Http, deps: StorageRouteDeps): AnyElys
     )
     .delete(
       `${BASE}/*`,
-      keyed(async ({ principal, params, request }) => {
-        await service.remove(principal, bucketOf({ params }), pathRest(request.url));
+      keyed(async ({ principal, params, request, query }) => {
+        const checkForm = () => query().refuseUnknown();
+        await service.remove(principal, bucketOf({ params }), pathRest(request.url), checkForm);
         return OK;
       }),
       DESCRIPTIONS.remove,
     )
     .patch(
       `${BASE}/*`,
-      keyed(async ({ principal, params, request, jsonObject }) => {
-        // Only metadata has this method.
-        const key = METADATA.exec(pathRest(request.url))?.[1] ?? "";
-        return describe(await service.patchMetadata(principal, bucketOf({ params }), key, jsonObject));
-      }),
+      keyed(
+        async ({ principal, params, request, jsonObject }) => {
+          // Only metadata has this method.
+          const key = METADATA.exec(pathRest(request.url))?.[1] ?? "";
+          return describe(await service.patchMetadata(principal, bucketOf({ params }), key, jsonObject));
+        },
+        { bodyMaxBytes: METADATA_BODY_MAX_BYTES },
+      ),
       DESCRIPTIONS.patchMetadata,
     )
     .post(
       `${BASE}/upload`,
-      http.route(async ({ principal, params, request, holdOpen }) => {
+      http.route(async ({ principal, params, request, query, holdOpen }) => {
         holdOpen();
-        return created(describe(await receiveForm(deps, principal, bucketOf({ params }), request)));
+        return created(describe(await receiveForm(deps, principal, bucketOf({ params }), { request, query: query() })));
       }),
       DESCRIPTIONS.upload,
     )
     .post(
       `${BASE}/delete-batch`,
-      http.route(({ principal, params, jsonObject }) =>
-        service.removeBatch(principal, bucketOf({ params }), async () => (await jsonObject())["keys"]),
+      http.route(
+        ({ principal, params, jsonObject }) =>
+          service.removeBatch(principal, bucketOf({ params }), async () => {
+            const fields = await jsonObject();
+            refuseUnknownMembers(fields, ["keys"], "delete-batch");
+            return fields["keys"];
+          }),
+        { bodyMaxBytes: KEYS_BODY_MAX_BYTES },
       ),
       DESCRIPTIONS.removeBatch,
     )
@@ -114,8 +127,8 @@ export function createStorageRoutes(http: Http, deps: StorageRouteDeps): AnyElys
  * A route whose path ends in a key. Which methods there are depends on what the key is, so it is looked at here, before
  * credentials as everywhere. Errors: 405. Decisions 13.
  */
-function keyedRoute(http: Http, handler: Parameters<Http["route"]>[0]): ReturnType<Http["route"]> {
-  const answer = http.route(handler);
+function keyedRoute(http: Http, ...route: Parameters<Http["route"]>): ReturnType<Http["route"]> {
+  const answer = http.route(...route);
   // Named one by one: Elysia reads which members a handler takes, and parses the body for one that takes them all.
   return ({ request, params = {}, route }) => {
     const allow = methodsAt(request.url);
@@ -149,22 +162,28 @@ function signingRoutes(http: Http, { signing, publicUrl }: StorageRouteDeps): An
   return new Elysia()
     .post(
       `${BASE}/signed-url`,
-      http.route(({ principal, params, request, jsonObject }) =>
-        signing.downloadUrl(principal, bucketOf({ params }), jsonObject, originOf(request)),
+      http.route(
+        ({ principal, params, request, jsonObject }) =>
+          signing.downloadUrl(principal, bucketOf({ params }), jsonObject, originOf(request)),
+        { bodyMaxBytes: SMALL_BODY_MAX_BYTES },
       ),
       DESCRIPTIONS.signedUrl,
     )
     .post(
       `${BASE}/signed-urls`,
-      http.route(({ principal, params, request, jsonObject }) =>
-        signing.downloadUrls(principal, bucketOf({ params }), jsonObject, originOf(request)),
+      http.route(
+        ({ principal, params, request, jsonObject }) =>
+          signing.downloadUrls(principal, bucketOf({ params }), jsonObject, originOf(request)),
+        { bodyMaxBytes: KEYS_BODY_MAX_BYTES },
       ),
       DESCRIPTIONS.signedUrls,
     )
     .post(
       `${BASE}/signed-upload-url`,
-      http.route(({ principal, params, request, jsonObject }) =>
-        signing.uploadUrl(principal, bucketOf({ params }), jsonObject, originOf(request)),
+      http.route(
+        ({ principal, params, request, jsonObject }) =>
+          signing.uploadUrl(principal, bucketOf({ params }), jsonObject, originOf(request)),
+        { bodyMaxBytes: SMALL_BODY_MAX_BYTES },
       ),
       DESCRIPTIONS.signedUploadUrl,
     );
@@ -185,60 +204,70 @@ function multipartRoutes(http: Http, uploads: Uploads): AnyElysia {
   return new Elysia({ prefix: `${BASE}/multipart` })
     .post(
       "/create",
-      http.route(({ principal, params, jsonObject }) => uploads.create(principal, bucketOf({ params }), jsonObject)),
+      http.route(({ principal, params, jsonObject }) => uploads.create(principal, bucketOf({ params }), jsonObject), {
+        bodyMaxBytes: METADATA_BODY_MAX_BYTES,
+      }),
       DESCRIPTIONS.createUpload,
     )
     .post(
       "/upload-part",
-      http.route(({ principal, params, request, holdOpen }) => {
+      http.route(({ principal, params, request, query, holdOpen }) => {
         holdOpen();
-        return uploads.putPart(principal, bucketOf({ params }), () => partQuery(request), request);
+        return uploads.putPart(principal, bucketOf({ params }), () => partQuery(query()), request);
       }),
       DESCRIPTIONS.putPart,
     )
     .post(
       "/complete",
-      http.route(async ({ principal, params, jsonObject, holdOpen }) => {
-        const object = await uploads.complete(principal, bucketOf({ params }), async () => {
-          const fields = await jsonObject();
-          // Joining the parts of a large file takes its time.
-          holdOpen();
-          return fields;
-        });
-        return { key: object.key, size: object.size, uploaded: new Date(object.uploaded).toISOString() };
-      }),
+      http.route(
+        async ({ principal, params, jsonObject, holdOpen }) => {
+          const object = await uploads.complete(principal, bucketOf({ params }), async () => {
+            const fields = await jsonObject();
+            // Joining the parts of a large file takes its time.
+            holdOpen();
+            return fields;
+          });
+          return { key: object.key, size: object.size, uploaded: new Date(object.uploaded).toISOString() };
+        },
+        { bodyMaxBytes: PARTS_BODY_MAX_BYTES },
+      ),
       DESCRIPTIONS.completeUpload,
     )
     .post(
       "/abort",
-      http.route(async ({ principal, params, jsonObject }) => {
-        await uploads.abort(principal, bucketOf({ params }), jsonObject);
-        return OK;
-      }),
+      http.route(
+        async ({ principal, params, jsonObject }) => {
+          await uploads.abort(principal, bucketOf({ params }), jsonObject);
+          return OK;
+        },
+        { bodyMaxBytes: SMALL_BODY_MAX_BYTES },
+      ),
       DESCRIPTIONS.abortUpload,
     );
 }
 
-function partQuery(request: Request): { uploadId: string; key: string; partNumber: number } {
-  const query = queryOf(request);
+function partQuery(query: Query): { uploadId: string; key: string; partNumber: number } {
   const uploadId = requiredText(query, "uploadId");
   const partNumber = parsePartNumber(requiredText(query, "partNumber"));
   return { uploadId, partNumber, key: requiredText(query, "key") };
 }
 
 /** What GET under a bucket is about: the parts of an upload, a file's metadata, or the file. */
-async function read(deps: StorageRouteDeps, { request, params, principal }: RequestContext): Promise<unknown> {
+async function read(deps: StorageRouteDeps, { request, params, principal, query }: RequestContext): Promise<unknown> {
   const { service, uploads } = deps;
   const bucket = bucketOf({ params });
   const rest = pathRest(request.url);
   const uploadId = PARTS.exec(rest)?.[1];
   if (uploadId !== undefined) {
-    const parts = await uploads.parts(principal, bucket, uploadId, () => requiredText(queryOf(request), "key"));
+    const parts = await uploads.parts(principal, bucket, uploadId, () => requiredText(query(), "key"));
     return { parts };
   }
   const metadataOf = METADATA.exec(rest)?.[1];
-  if (metadataOf !== undefined) return describe((await service.find(principal, bucket, metadataOf)).object);
-  return download(deps, principal, { bucket, key: rest }, request);
+  if (metadataOf !== undefined) {
+    const checkForm = () => query().refuseUnknown();
+    return describe((await service.find(principal, bucket, metadataOf, { checkForm })).object);
+  }
+  return download(deps, principal, { bucket, key: rest }, { request, query: query() });
 }
 
 /** GET and HEAD of a file, by the rule or by a signed URL. */
@@ -246,9 +275,8 @@ async function download(
   { service, signing, thumbs }: StorageRouteDeps,
   principal: RequestContext["principal"],
   { bucket, key }: { bucket: string; key: string },
-  request: Request,
+  { request, query }: { request: Request; query: Query },
 ): Promise<Response> {
-  const query = queryOf(request);
   const token = query.get("token");
   if (token !== null) signing.verifyDownload(token, bucket, key);
   const found =

@@ -38,12 +38,18 @@ export interface NewFile {
 
 export interface StorageService {
   /** The file that a read is about. Errors: 401, 403, 404. */
-  find(principal: Principal, bucket: string, key: string, options?: { allowAnonymous?: boolean }): Promise<FoundObject>;
+  find(
+    principal: Principal,
+    bucket: string,
+    key: string,
+    options?: { allowAnonymous?: boolean; checkForm?: () => void },
+  ): Promise<FoundObject>;
   /** The same behind a signed URL: no rule. Errors: 404. */
   findSigned(bucket: string, key: string): FoundObject;
   /** Stores bytes under a key, replacing what was there. Errors: 401, 403, 413, 507, and what `receive` throws. */
   put(file: NewFile): Promise<StoredObject>;
-  remove(principal: Principal, bucket: string, key: string): Promise<void>;
+  /** `checkForm` throws what is wrong with the request's form; asked where that is judged. */
+  remove(principal: Principal, bucket: string, key: string, checkForm?: () => void): Promise<void>;
   removeBatch(
     principal: Principal,
     bucket: string,
@@ -82,6 +88,7 @@ export function createStorageService({ store, gates, life, clock }: StorageDeps)
   return {
     async find(principal, bucketName, key, options) {
       const gate = await gates.enter(principal, bucketName, "read", options);
+      options?.checkForm?.();
       parseKey(key);
       const object = existing(store.find({ bucket: bucketName, key }), gate, key);
       if (!gate.isDecided) gate.enforce(await gate.ask(factsOf(object)));
@@ -117,8 +124,9 @@ export function createStorageService({ store, gates, life, clock }: StorageDeps)
         return object;
       }),
 
-    async remove(principal, bucket, key) {
+    async remove(principal, bucket, key, checkForm) {
       const gate = await gates.enter(principal, bucket, "delete");
+      checkForm?.();
       await removeOne(gate, parseKey(key));
     },
 

@@ -1,7 +1,7 @@
 import { type AnyElysia, Elysia } from "elysia";
 import type { Principal } from "../access/principal.ts";
 import { requireServiceKey } from "../access/service-key-right.ts";
-import type { Http } from "../http/http.ts";
+import type { Http, RequestContext } from "../http/http.ts";
 import { JsonText } from "../http/reply.ts";
 import { notFound, unauthorized } from "../kernel/errors.ts";
 import { METRICS_CONTENT_TYPE } from "./exposition.ts";
@@ -25,14 +25,13 @@ export function createSystemRoutes(http: Http, deps: SystemRouteDeps): AnyElysia
   const config = new JsonText(deps.configJson);
   const { schemaEndpoint } = deps;
   return new Elysia()
-    .get(
-      "/api/health",
-      http.route(() => deps.health(), { public: true }),
-      DESCRIPTIONS.health,
-    )
+    .get("/api/health", http.route(withoutQuery(deps.health), { public: true }), DESCRIPTIONS.health)
     .get(
       "/api/config",
-      http.route(() => config, { public: true }),
+      http.route(
+        withoutQuery(() => config),
+        { public: true },
+      ),
       DESCRIPTIONS.config,
     )
     .get(
@@ -40,21 +39,30 @@ export function createSystemRoutes(http: Http, deps: SystemRouteDeps): AnyElysia
       // Switched off, it is a path that does not exist: credentials are not looked at.
       schemaEndpoint === false
         ? http.route(disabled, { public: true })
-        : http.route(({ principal }) => {
+        : http.route(({ principal, query }) => {
             requireSchemaRight(principal, schemaEndpoint);
+            query().refuseUnknown();
             return schema;
           }),
       DESCRIPTIONS.schema,
     )
     .get(
       "/metrics",
-      http.route(({ principal }) => {
+      http.route(({ principal, query }) => {
         requireServiceKey(principal, ["system", "*", "*", "read"]);
+        query().refuseUnknown();
         return new Response(deps.metrics(), { headers: { "content-type": METRICS_CONTENT_TYPE } });
       }),
       DESCRIPTIONS.metrics,
     );
 }
+
+const withoutQuery =
+  (answer: () => unknown) =>
+  ({ query }: RequestContext): unknown => {
+    query().refuseUnknown();
+    return answer();
+  };
 
 function disabled(): never {
   throw notFound("There is nothing at /api/schema");

@@ -1,7 +1,7 @@
 import { type AnyElysia, Elysia } from "elysia";
 import type { TableAddress } from "../access/table-door.ts";
 import type { Http } from "../http/http.ts";
-import { type Query, queryOf } from "../http/query.ts";
+import type { Query } from "../http/query.ts";
 import { created, OK } from "../http/reply.ts";
 import { badField } from "../kernel/errors.ts";
 import { chain } from "../kernel/maybe-promise.ts";
@@ -30,40 +30,37 @@ function mount(http: Http, service: TableService, family: "static" | "dynamic", 
     .get(
       "/",
       http.route((context) => {
-        const { principal, params, request } = context;
-        return service.list(principal, addressOf(params), queryOf(request), context);
+        const { principal, params, query } = context;
+        return service.list(principal, addressOf(params), query(), context);
       }),
       describe.list,
     )
     .get(
       "/count",
       http.route((context) => {
-        const { principal, params, request } = context;
-        return service.count(principal, addressOf(params), queryOf(request), context);
+        const { principal, params, query } = context;
+        return service.count(principal, addressOf(params), query(), context);
       }),
       describe.count,
     )
     .get(
       "/search",
       http.route((context) => {
-        const { principal, params, request } = context;
-        return service.search(principal, addressOf(params), queryOf(request), context);
+        const { principal, params, query } = context;
+        return service.search(principal, addressOf(params), query(), context);
       }),
       describe.search,
     )
     .get(
       "/:id",
-      http.route(({ principal, params, request }) =>
-        service.get(principal, addressOf(params), idOf(params), queryOf(request)),
-      ),
+      http.route(({ principal, params, query }) => service.get(principal, addressOf(params), idOf(params), query())),
       describe.get,
     )
     .post(
       "/",
-      http.route(async ({ principal, params, request, jsonObject }) => {
-        const query = queryOf(request);
-        if (!isUpsert(query)) return created(await service.insert(principal, addressOf(params), jsonObject));
-        const conflictTarget = query.get("conflictTarget") ?? "id";
+      http.route(async ({ principal, params, query, jsonObject }) => {
+        if (!isUpsert(query())) return created(await service.insert(principal, addressOf(params), jsonObject));
+        const conflictTarget = query().peek("conflictTarget") ?? "id";
         const done = await service.upsert(principal, addressOf(params), jsonObject, { conflictTarget });
         return done.isNew ? created(done.record) : done.record;
       }),
@@ -78,15 +75,18 @@ function mount(http: Http, service: TableService, family: "static" | "dynamic", 
     )
     .delete(
       "/:id",
-      http.route(({ principal, params }) =>
-        chain(service.delete(principal, addressOf(params), idOf(params)), () => OK),
+      http.route(({ principal, params, query }) =>
+        chain(
+          service.delete(principal, addressOf(params), idOf(params), () => query().refuseUnknown()),
+          () => OK,
+        ),
       ),
       describe.delete,
     )
     .post(
       "/batch",
-      http.route(({ principal, params, request, jsonObject }) =>
-        service.batch(principal, addressOf(params), jsonObject, { upsert: isUpsert(queryOf(request)) }),
+      http.route(({ principal, params, query, jsonObject }) =>
+        service.batch(principal, addressOf(params), jsonObject, { upsert: isUpsert(query()) }),
       ),
       describe.batch,
     )
@@ -101,7 +101,7 @@ function mount(http: Http, service: TableService, family: "static" | "dynamic", 
 }
 
 function isUpsert(query: Query): boolean {
-  const text = query.get("upsert");
+  const text = query.peek("upsert");
   if (text === null || text === "false") return false;
   if (text === "true") return true;
   throw badField("upsert", "invalid_value", `upsert must be true or false, got "${text}"`);

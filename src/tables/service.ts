@@ -11,6 +11,8 @@ import type { Logger } from "../kernel/logger.ts";
 import { chain, type MaybePromise } from "../kernel/maybe-promise.ts";
 import { createDoor, denied } from "./access.ts";
 import { type BatchBody, parseBatch, parseByFilter, runBatch, runByFilter } from "./batch.ts";
+import { CascadeTooLarge } from "./cascade-cost.ts";
+import { type CascadeSteps, createCascadeSteps, mayDeleteInSteps } from "./cascade-steps.ts";
 import { parsePatch } from "./changes.ts";
 import { createInstanceDoor } from "./instance-access.ts";
 import type { Parameters } from "./list-query.ts";
@@ -48,7 +50,8 @@ interface TableWrites {
     options: { conflictTarget: string },
   ): Promise<{ record: TableRecord; isNew: boolean }>;
   update(principal: Principal, address: TableAddress, id: string, body: Body): Promise<TableRecord>;
-  delete(principal: Principal, address: TableAddress, id: string): Promise<void>;
+  /** `checkForm` throws what is wrong with the request's form; asked where that is judged. */
+  delete(principal: Principal, address: TableAddress, id: string, checkForm?: () => void): Promise<void>;
 }
 
 interface TableBatches {
@@ -82,7 +85,8 @@ export function createTableService(deps: {
   const writes = createWrites({ ...deps, door });
   const tableOf = (model: TableModel): Table =>
     sources.find({ namespace: model.namespace, instanceId: null, table: model.name }, { anyInstance: true }).table;
-  const mutations = createMutations({ door, writes: createRecordWrites({ app: deps.app, door, tableOf }) });
+  const mutations = createMutations({ door, writes: createRecordWrites({ ...deps, door, tableOf }) });
+  const steps = createCascadeSteps({ writes, tableOf });
 
   const reads = createReads({ door });
   const search = createSearch({ reads });
@@ -97,8 +101,8 @@ export function createTableService(deps: {
       from(principal, address, (source) => reads.count(principal, source, query, caller)),
     search: (principal, address, query, caller) =>
       from(principal, address, (source) => search.search(principal, source, query, caller)),
-    ...createTableWrites({ sources, writes, mutations }),
-    ...createTableBatches({ sources, writes, mutations, door }),
+    ...createTableWrites({ sources, writes, mutations, steps }),
+    ...createTableBatches({ sources, writes, mutations, steps, door }),
     door: createTableDoor({ sources, namespaces: deps.namespaces, door, instances }),
   };
 }
@@ -107,9 +111,10 @@ interface WriteDeps {
   sources: Sources;
   writes: Writes;
   mutations: Mutations;
+  steps: CascadeSteps;
 }
 
-function createTableWrites({ sources, writes, mutations }: WriteDeps): TableWrites {
+function createTableWrites({ sources, writes, mutations, steps }: WriteDeps): TableWrites {
   return {
     async insert(principal, address, body) {
       const { table, file } = await sources.forInserting(principal, address);
@@ -140,11 +145,19 @@ function createTableWrites({ sources, writes, mutations }: WriteDeps): TableWrit
       return writes.run(file, principal, (context) => mutations.update(context, grants, table, id, patch));
     },
 
-    async delete(principal, address, id) {
+    async delete(principal, address, id, checkForm) {
       const { table, file } = await sources.forReading(principal, address);
       const grants = await writes.grants(principal, table.model, ["delete"]);
+      checkForm?.();
       if (file === null) return missing(principal, address, grants, id);
-      await writes.run(file, principal, (context) => mutations.delete(context, grants, table, id));
+      const remove = () => writes.run(file, principal, (context) => mutations.delete(context, grants, table, id));
+      try {
+        await remove();
+      } catch (cause) {
+        if (!(cause instanceof CascadeTooLarge && mayDeleteInSteps(principal))) throw cause;
+        await steps.clear(principal, file, table, id);
+        await remove();
+      }
     },
   };
 }
@@ -168,6 +181,7 @@ function createTableBatches({
   sources,
   writes,
   mutations,
+  steps,
   door,
 }: WriteDeps & { door: ReturnType<typeof createDoor> }): TableBatches {
   return {
@@ -186,7 +200,7 @@ function createTableBatches({
       const parsed = parseByFilter(table, await body());
       const grants = await writes.grants(principal, table.model, [parsed.action]);
       if (file === null) return { processed: 0, succeeded: 0 };
-      return runByFilter({ mutations, writes, door, caller }, principal, grants, table, file, parsed);
+      return runByFilter({ mutations, writes, steps, door, caller }, principal, grants, table, file, parsed);
     },
   };
 }

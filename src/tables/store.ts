@@ -1,16 +1,15 @@
 import type { TableRecord } from "../config/types.ts";
-import { type DatabaseFile, quoteIdentifier, type ReadCaller, type SqlValue, type Transaction } from "../db/index.ts";
+import { quoteIdentifier, type Transaction } from "../db/index.ts";
 import type { JsonValue } from "../kernel/json.ts";
 import { type Codec, createCodec, type Row } from "./codec.ts";
-import type { SqlCondition } from "./filter-sql.ts";
 import { type ListQuery, type PreparedList, prepareList } from "./list-sql.ts";
 import { type Column, DOCUMENT_COLUMN, type TableModel } from "./model.ts";
 import { createPages, type Pages } from "./pages.ts";
-
-const SMALL_ROWS_MAX = 5_000;
+import { createReferringStore, type ReferringStore } from "./referring.ts";
 
 /** Where statements run: a file for reads on the main thread, a transaction for those inside a write. */
 type Queries = Pick<Transaction, "query">;
+type Writes = Pick<Transaction, "query" | "indexText">;
 
 /** The only SQL about one table's records. */
 export interface TableStore extends Pages {
@@ -18,15 +17,11 @@ export interface TableStore extends Pages {
   get(queries: Queries, id: string): TableRecord | null;
   /** By a unique column. */
   getBy(queries: Queries, column: Column, value: JsonValue): TableRecord | null;
-  exists(queries: Queries, column: Column, value: SqlValue): boolean;
-  /** At most `limit` records that refer to `value`. */
-  referring(queries: Queries, column: Column, value: SqlValue, limit: number): TableRecord[];
-  insert(queries: Queries, record: TableRecord): void;
-  update(queries: Queries, id: string, changes: TableRecord, next: TableRecord): void;
+  readonly referring: ReferringStore;
+  insert(tx: Writes, record: TableRecord): void;
+  update(tx: Writes, id: string, changes: TableRecord, next: TableRecord): void;
   delete(queries: Queries, id: string): void;
   prepareList(query: ListQuery): PreparedList;
-  /** Rows of any statement about this table, off the main thread when the table is large. */
-  rows(file: DatabaseFile, statement: SqlCondition, caller?: ReadCaller): Promise<unknown[][]> | unknown[][];
 }
 
 export function createTableStore(model: TableModel): TableStore {
@@ -38,12 +33,10 @@ export function createTableStore(model: TableModel): TableStore {
   const decode = (row: unknown): TableRecord | null =>
     row === null || row === undefined ? null : codec.fromRow(row as Row);
 
+  const texts = model.fts?.fields ?? [];
+
   return {
     codec,
-    rows: (file, { sql, params }, caller) =>
-      file.rowCount(model.name) <= SMALL_ROWS_MAX
-        ? file.query(sql).values(...params)
-        : file.read(sql, params, { caller }),
     get: (queries, id) => decode(queries.query(byId).get(id)),
     getBy: (queries, column, value) =>
       decode(
@@ -51,26 +44,23 @@ export function createTableStore(model: TableModel): TableStore {
           .query(`SELECT ${selectList} FROM ${table} WHERE ${column.sql} = ? LIMIT 1`)
           .get(codec.toValue(column, value)),
       ),
-    exists: (queries, column, value) =>
-      queries.query(`SELECT 1 FROM ${table} WHERE ${column.sql} = ? LIMIT 1`).get(value) !== null,
-    referring: (queries, column, value, limit) =>
-      queries
-        .query(`SELECT ${selectList} FROM ${table} WHERE ${column.sql} = ? LIMIT ?`)
-        .all(value, limit)
-        .map((row) => codec.fromRow(row as Row)),
-    insert(queries, record) {
-      queries.query(insertSql).run(...codec.toValues(record));
+    referring: createReferringStore(model, codec),
+    insert(tx, record) {
+      if (texts.length > 0) tx.indexText(model.name, String(record["id"]), lengthOf(texts, record));
+      tx.query(insertSql).run(...codec.toValues(record));
     },
-    update(queries, id, changes, next) {
+    update(tx, id, changes, next) {
       const changed = model.isSchemaless
         ? columns.filter((column) => column.name === DOCUMENT_COLUMN || Object.hasOwn(changes, column.name))
         : columns.filter((column) => Object.hasOwn(changes, column.name));
       if (changed.length === 0) return;
+      if (texts.some((field) => Object.hasOwn(changes, field))) tx.indexText(model.name, id, lengthOf(texts, next));
       const values = codec.toValues(next);
       const assignments = changed.map((column) => `${quoteIdentifier(column.name)} = ?`).join(", ");
-      queries
-        .query(`UPDATE ${table} SET ${assignments} WHERE "id" = ?`)
-        .run(...changed.map((column) => values[columns.indexOf(column)] ?? null), id);
+      tx.query(`UPDATE ${table} SET ${assignments} WHERE "id" = ?`).run(
+        ...changed.map((column) => values[columns.indexOf(column)] ?? null),
+        id,
+      );
     },
     delete(queries, id) {
       queries.query(deleteSql).run(id);
@@ -78,4 +68,14 @@ export function createTableStore(model: TableModel): TableStore {
     prepareList: (query) => prepareList(model, query),
     ...createPages(model, codec),
   };
+}
+
+/** Characters that the full-text index takes in. */
+function lengthOf(fields: readonly string[], record: TableRecord): number {
+  let length = 0;
+  for (const field of fields) {
+    const text = record[field];
+    if (typeof text === "string") length += text.length;
+  }
+  return length;
 }

@@ -1,14 +1,18 @@
 import { Compile } from "typebox/schema";
+import { Settings } from "typebox/system";
 import type { TableRecord } from "../config/types.ts";
 import { badRequest, type FieldCode, type FieldProblem, type FieldProblems } from "../kernel/errors.ts";
 import { isIsoDateTime } from "../kernel/iso-datetime.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../kernel/json.ts";
+import { INDEXED_TEXT_LENGTH_MAX } from "./limits.ts";
 import { type Column, DOCUMENT_COLUMN, type TableModel } from "./model.ts";
 
 export const ID_LENGTH_MAX = 256;
 /** Characters that a pattern is asked about: one that takes the square of the length answers within tens of milliseconds. */
 const PATTERN_TEXT_LENGTH_MAX = 10_000;
 const RESERVED_IDS = new Set(["count", "search", "batch", "batch-by-filter"]);
+/** Fields that an answer names; a record with more problems is refused all the same. */
+const PROBLEMS_MAX = 100;
 /** Names that mean something to JavaScript objects; nobody's data is called so. */
 const FORBIDDEN_FIELDS = ["__proto__", "constructor", "prototype"];
 export interface Validator {
@@ -21,9 +25,11 @@ export interface Validator {
 /** Compiled once per table from its schema. Decisions 2 (Field) and 4 (codes). */
 export function createValidator(model: TableModel): Validator {
   if (model.isSchemaless) return schemalessValidator(model);
+  // By default the compiled schema stops at 8 errors, which is fewer than the fields that a form may have wrong.
+  Settings.Set({ maxErrors: PROBLEMS_MAX });
   const own = model.columns.filter((column) => column.field !== null);
   const required = own.filter((column) => !column.isNullable).map((column) => column.name);
-  const properties = Object.fromEntries(model.columns.map((column) => [column.name, propertySchema(column)]));
+  const properties = Object.fromEntries(model.columns.map((column) => [column.name, propertySchema(model, column)]));
   const whole = Compile({ type: "object", properties, required, additionalProperties: false });
   const partial = Compile({ type: "object", properties, additionalProperties: false });
   // What JSON Schema cannot say, or says differently from the specification.
@@ -33,7 +39,12 @@ export function createValidator(model: TableModel): Validator {
 
   const check = (compiled: Compiled, record: TableRecord): FieldProblems | null => {
     const problems: FieldProblems = Object.create(null);
-    if (!compiled.Check(record)) collect(compiled.Errors(record)[1], record, problems);
+    if (!compiled.Check(record)) {
+      const known = setAsideUnknown(record, properties, problems);
+      collect(compiled.Errors(known)[1], known, problems);
+      // An error that no case here names must not let the record pass.
+      if (Object.keys(problems).length === 0) throw new Error(`${model.name} refused a record without a reason`);
+    }
     for (const { column, pattern } of textual) {
       if (problems[column.name] !== undefined) continue;
       const problem = textProblem(column, pattern, record[column.name]);
@@ -71,7 +82,7 @@ function schemalessValidator(model: TableModel): Validator {
   return { ofRecord: check, ofChanges: check };
 }
 
-function propertySchema(column: Column): Record<string, unknown> {
+function propertySchema(model: TableModel, column: Column): Record<string, unknown> {
   const { field } = column;
   if (column.type === "json") return {};
   const isText = column.type !== "number" && column.type !== "integer" && column.type !== "boolean";
@@ -83,6 +94,7 @@ function propertySchema(column: Column): Record<string, unknown> {
   }
   if (field?.min !== undefined) schema[isText ? "minLength" : "minimum"] = field.min;
   if (field?.max !== undefined) schema[isText ? "maxLength" : "maximum"] = field.max;
+  else if (model.fts?.fields.includes(column.name) === true) schema["maxLength"] = INDEXED_TEXT_LENGTH_MAX;
   if (field?.enum !== undefined) schema["enum"] = column.isNullable ? [...field.enum, null] : [...field.enum];
   return schema;
 }
@@ -117,6 +129,23 @@ function matchesPattern(pattern: RegExp, value: string): boolean {
   return pattern.test(value);
 }
 
+/** The declared fields of `record`; the others become problems. */
+function setAsideUnknown(
+  record: TableRecord,
+  properties: Readonly<Record<string, unknown>>,
+  problems: FieldProblems,
+): TableRecord {
+  const known: TableRecord = {};
+  let unknown = 0;
+  for (const [name, value] of Object.entries(record)) {
+    if (Object.hasOwn(properties, name)) known[name] = value;
+    else if (unknown++ < PROBLEMS_MAX) {
+      problems[name] = { code: "unknown_field", message: `${name} is not a field of this table` };
+    }
+  }
+  return known;
+}
+
 interface SchemaError {
   keyword: string;
   instancePath: string;
@@ -132,13 +161,9 @@ function collect(errors: readonly SchemaError[], record: TableRecord, problems: 
       for (const name of params["requiredProperties"] as string[]) {
         problems[name] = { code: "required", message: `${name} is required` };
       }
-    } else if (error.keyword === "additionalProperties") {
-      for (const name of params["additionalProperties"] as string[]) {
-        problems[name] = { code: "unknown_field", message: `${name} is not a field of this table` };
-      }
     } else {
       const name = error.instancePath.slice(1).replaceAll("~1", "/").replaceAll("~0", "~");
-      if (name === "" || problems[name] !== undefined || error.keyword === "boolean") continue;
+      if (name === "" || problems[name] !== undefined) continue;
       problems[name] = fieldProblem(name, error.keyword, params, record[name] ?? null);
     }
   }

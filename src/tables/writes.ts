@@ -74,7 +74,7 @@ export function createWrites(deps: {
     },
 
     async run(file, principal, work) {
-      const decisions = new Decisions();
+      const decisions = new Decisions(clock);
       const now = new Date(clock.now()).toISOString();
       const newIds: string[] = [];
       const newId = (index: number): string => {
@@ -90,7 +90,7 @@ export function createWrites(deps: {
             // What `work` returns is a plain value: it runs to its end inside the transaction.
             const result = await file.write<unknown>((tx) => {
               afterCommit = [];
-              return work({ tx, principal, decisions, now, newId, touched, afterCommit }) as never;
+              return work({ tx, principal, decisions, now, newId, touched, cascadeCost: 0, afterCommit }) as never;
             });
             if (afterCommit.length > 0) void runHooks(afterCommit);
             return result as ReturnType<typeof work>;

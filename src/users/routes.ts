@@ -2,8 +2,9 @@ import { type AnyElysia, Elysia } from "elysia";
 import { type TSchema, Type } from "typebox";
 import { requireServiceKey } from "../access/service-key-right.ts";
 import type { Http, RequestContext } from "../http/http.ts";
+import { SMALL_BODY_MAX_BYTES } from "../http/limits.ts";
 import { operation } from "../http/operation.ts";
-import { queryOf, wholeNumber } from "../http/query.ts";
+import { wholeNumber } from "../http/query.ts";
 import { created, OK } from "../http/reply.ts";
 import type { MaybePromise } from "../kernel/maybe-promise.ts";
 import type { UsersService } from "./service.ts";
@@ -69,16 +70,20 @@ const ImportedUser = Type.Object({
 
 /** Every one of them wants the service key. Spec: Administration endpoints. */
 export function userRoutes(http: Http, users: UsersService, limit: (address: string) => void): AnyElysia {
-  const guarded = (action: "read" | "write", handler: (context: RequestContext, id: string) => MaybePromise<unknown>) =>
+  const guarded = (
+    action: "read" | "write",
+    handler: (context: RequestContext, id: string) => MaybePromise<unknown>,
+    bodyMaxBytes: number = SMALL_BODY_MAX_BYTES,
+  ) =>
     http.route(
       (context) => {
         requireServiceKey(context.principal, ["auth", "admin", "*", action]);
         return handler(context, context.params["id"] ?? "");
       },
-      { limit },
+      { limit, bodyMaxBytes },
     );
-  const list = guarded("read", ({ request }) => {
-    const query = queryOf(request);
+  const list = guarded("read", (context) => {
+    const query = context.query();
     const limit = Math.min(wholeNumber(query, "limit", { min: 1, fallback: LIST_LIMIT }), LIST_LIMIT_MAX);
     return users.list({ limit, cursor: query.get("cursor") ?? "0" });
   });
@@ -88,10 +93,13 @@ export function userRoutes(http: Http, users: UsersService, limit: (address: str
     await users.setClaims(id, await jsonObject());
     return OK;
   });
-  const acknowledge = (work: (id: string) => Promise<void>) => async (_: RequestContext, id: string) => {
-    await work(id);
-    return OK;
-  };
+  const acknowledge =
+    (work: (id: string) => Promise<void>) =>
+    async ({ query }: RequestContext, id: string) => {
+      query().refuseUnknown();
+      await work(id);
+      return OK;
+    };
 
   return new Elysia()
     .get(
@@ -124,7 +132,7 @@ export function userRoutes(http: Http, users: UsersService, limit: (address: str
     )
     .post(
       "/api/admin/auth/users/import",
-      guarded("write", async ({ jsonObject }) => users.import(await jsonObject())),
+      guarded("write", async ({ jsonObject }) => users.import(await jsonObject()), Number.POSITIVE_INFINITY),
       operation({
         ...{ tag, summary: "Import up to 1,000 users, all or none", security, errors: [400, 401, 403, 409] },
         body: { schema: Type.Object({ users: Type.Array(ImportedUser, { maxItems: 1_000 }) }) },
@@ -156,7 +164,10 @@ function oneUserRoutes({ guarded, update, claims, acknowledge }: OneUserHandlers
   return new Elysia()
     .get(
       "/api/auth/admin/users/:id",
-      guarded("read", (_, id) => users.get(id)),
+      guarded("read", ({ query }, id) => {
+        query().refuseUnknown();
+        return users.get(id);
+      }),
       operation({
         ...{ tag, summary: "Read a user", security, path, errors },
         answers: { 200: { description: "The user", schema: DetailSchema } },

@@ -365,6 +365,15 @@ test("[HT10] [HT11] each address has its requests; then 429 until the window end
   expect(statuses).toEqual([401, 401, 401, 429, 429]);
 });
 
+test("[HT10] an IPv6 client has the requests of its /64, whichever of its addresses it uses", async () => {
+  const from = (forwarded: string) => strict.fetch("/api/config", { headers: { "x-forwarded-for": forwarded } });
+  for (const host of [":1", "2:3:4:5", "ffff:ffff:ffff:ffff"]) {
+    expect((await from(`2001:db8:7:8:${host}`)).status).toBe(200);
+  }
+  expect((await from("2001:db8:7:8:a:b:c:d")).status).toBe(429);
+  expect((await from("2001:db8:7:9::1")).status).toBe(200);
+});
+
 test("[HT11] without a proxy in front, a forwarded address is the client's own invention", async () => {
   const direct = await testPlatform({ config: { rateLimits: { global: { requests: 3, window: 60 } } } });
   const statuses: number[] = [];

@@ -91,17 +91,24 @@ const changingByFilter = (action: "update" | "delete", attempt: Attempt): Verdic
   return { status: 200, after: isChanged ? (action === "delete" ? null : attempt.next) : stored };
 };
 
+/** Whether a rule gave true or nothing by the caller alone; an empty filter would be a filter. */
+const isByAuth = (attempt: Attempt, action: Action): boolean =>
+  typeof is(attempt, action) === "string" && is(attempt, action) !== "record";
+
 const upserting = (attempt: Attempt): Verdict => {
   const { table, caller, stored } = attempt;
-  // A scope says what its key may do, whatever the table says of rules.
-  const isMatching = table.isMatching || caller.scopes !== null;
   if (hasNone(attempt, ["insert", "update"])) return { ...refusal(attempt), after: stored };
+  // A scope says what its key may do, whatever the table says of rules.
+  const isKey = caller.scopes !== null;
+  const byAuth = table.upsert === null && isByAuth(attempt, "insert") && isByAuth(attempt, "update");
+  const isEither = !isKey && (table.upsert === "either" || byAuth);
   if (stored === null) {
-    const byUpdate = !isMatching && is(attempt, "update") === "all";
+    const byUpdate = isEither && is(attempt, "update") === "all";
     return mayDo(attempt, "insert") || byUpdate ? done(attempt, 201) : { ...refusal(attempt), after: null };
   }
-  const byInsert = !isMatching && mayDo(attempt, "insert");
-  return mayDo(attempt, "update") || byInsert ? done(attempt) : refusal(attempt);
+  const isAskedToRead = !isKey && table.upsert !== "either" && !(isEither && is(attempt, "read") === "none");
+  if (isAskedToRead && !may(table, caller, "read", stored)) return refusal(attempt);
+  return mayDo(attempt, "update") || (isEither && mayDo(attempt, "insert")) ? done(attempt) : refusal(attempt);
 };
 
 /** A batch answers 200 where a single request would say 201. */
@@ -252,7 +259,7 @@ test(`[TB55, TB67] every way to change allows the same, and shows what may be re
         const { way, id, stored } = attempt;
         const verdict = way.verdict(attempt);
         const rules = Object.fromEntries(Object.entries(table.rules).map(([name, rule]) => [name, rule?.source]));
-        const about = { way: way.name, caller: caller.name, isMatching: table.isMatching, rules, stored };
+        const about = { way: way.name, caller: caller.name, upsert: table.upsert, rules, stored };
         const got = { ...about, status: answer.status, after: found.get(id) ?? null };
         expect(got).toEqual({ ...about, ...verdict });
         statuses.set(answer.status, (statuses.get(answer.status) ?? 0) + 1);

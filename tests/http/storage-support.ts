@@ -68,6 +68,29 @@ export function sendRaw(platform: TestPlatform, text: string, endAfterMs: number
   });
 }
 
+/** Sends the pieces with a pause after each, so that they arrive as chunks of their own; resolves with the whole answer. */
+export function sendInPieces(
+  platform: TestPlatform,
+  pieces: readonly (string | Uint8Array)[],
+  pauseMs: number,
+): Promise<string> {
+  return new Promise((resolve) => {
+    let received = "";
+    const socket = connect(Number(new URL(platform.url).port), "127.0.0.1", async () => {
+      socket.setNoDelay(true);
+      for (const piece of pieces) {
+        socket.write(piece);
+        await Bun.sleep(pauseMs);
+      }
+    });
+    socket.on("data", (bytes) => {
+      received += bytes.toString();
+    });
+    socket.on("close", () => resolve(received));
+    socket.on("error", () => {});
+  });
+}
+
 export function randomBytes(size: number): Uint8Array<ArrayBuffer> {
   const bytes = new Uint8Array(size);
   for (let at = 0; at < size; at += 65_536) crypto.getRandomValues(bytes.subarray(at, Math.min(size, at + 65_536)));

@@ -130,6 +130,8 @@ export async function roomsWorld(config: RoomsConfig): Promise<RoomsWorld> {
       // No handler of these tests reaches for it.
       app: () => ({}) as AppAccess,
       sockets: {
+        waitingBytes: (socket) => socket.getBufferedAmount(),
+        drop: (socket) => socket.close(1013, "Too slow"),
         upgrade(_request, handler) {
           upgraded = handler;
           return new Response(null);

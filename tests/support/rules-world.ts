@@ -18,7 +18,8 @@ export interface RuledTable {
   /** As `platform export` names it. */
   address: string;
   rules: Record<Action, GeneratedRule | null>;
-  isMatching: boolean;
+  /** null: not said. */
+  upsert: "either" | "matching" | null;
   /** By id; `secret` holds a canary that names table and record. */
   records: Map<string, JsonObject>;
 }
@@ -53,12 +54,12 @@ const USERS = [
 const schema = `{ owner: { type: "string" }, n: { type: "integer" }, s: { type: "text" }, b: { type: "boolean" }, j: { type: "json" },
   slug: { type: "string", unique: true }, secret: { type: "string" } }`;
 
-function tableSource({ name, rules, isMatching }: RuledTable): string {
+function tableSource({ name, rules, upsert }: RuledTable): string {
   const access = ACTIONS.flatMap((action) => {
     const rule = rules[action];
     return rule === null ? [] : [`${action}: ${rule.source}`];
   });
-  if (isMatching) access.push('upsert: "matching"');
+  if (upsert !== null) access.push(`upsert: "${upsert}"`);
   return `${name}: { schema: ${schema}, fts: ["s"], access: { ${access.join(", ")} } },
     links_${name}: { schema: { to: { type: "string", references: "${name}" } }, access: { insert: true, update: true } },`;
 }
@@ -82,7 +83,7 @@ function generateTable(r: Random, index: number, owners: readonly string[]): Rul
       update: randomRule(r, owners, ["record", "next"]),
       delete: randomRule(r, owners, ["record"]),
     },
-    isMatching: r.chance(0.4),
+    upsert: r.pick([null, null, "matching", "either"]),
     records: new Map(records.map((record) => [String(record["id"]), record])),
   };
 }

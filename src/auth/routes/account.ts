@@ -70,7 +70,7 @@ export function passwordRoutes({ http, config, authLimit, signUpLimit }: RouteDe
   );
   const changePassword = http.route(
     async (context) => {
-      const caller = callerOf(context.principal);
+      const caller = callerOf(context);
       const fields = new Fields(await context.jsonObject());
       const current = fields.requiredText("currentPassword", SECRET_MAX_CHARACTERS);
       const next = newPasswordField(fields, minLength, "newPassword");
@@ -81,7 +81,7 @@ export function passwordRoutes({ http, config, authLimit, signUpLimit }: RouteDe
   );
   const linkEmail = http.route(
     async (context) => {
-      const caller = callerOf(context.principal);
+      const caller = callerOf(context);
       requireEnabled(isEnabled, "Signing in with email and password");
       const fields = new Fields(await context.jsonObject());
       const email = emailField(fields);
@@ -166,15 +166,15 @@ export function sessionRoutes({ http, authLimit }: RouteDeps, auth: AuthService)
     fields.finish();
     if (refreshToken !== undefined) await auth.signOut(refreshToken);
     else {
-      const { userId, sessionId } = callerOf(context.principal);
+      const { userId, sessionId } = callerOf(context);
       await auth.endSession(userId, sessionId);
     }
     return OK;
   }, limited);
-  const me = http.route(({ principal }) => ({ user: auth.me(callerOf(principal)) }), limited);
-  const updateMe = http.route(async ({ principal, jsonObject }) => {
-    const caller = callerOf(principal);
-    const fields = new Fields(await jsonObject());
+  const me = http.route((context) => ({ user: auth.me(callerOf(context)) }), limited);
+  const updateMe = http.route(async (context) => {
+    const caller = callerOf(context);
+    const fields = new Fields(await context.jsonObject());
     const changes = {
       displayName: displayNameField(fields),
       avatarUrl: avatarUrlField(fields),
@@ -184,9 +184,9 @@ export function sessionRoutes({ http, authLimit }: RouteDeps, auth: AuthService)
     fields.finish();
     return { user: await auth.updateMe(caller, changes) };
   }, limited);
-  const list = http.route(({ principal }) => ({ sessions: auth.sessions(callerOf(principal)) }), limited);
-  const end = http.route(async ({ principal, params }) => {
-    await auth.endSession(callerOf(principal).userId, params["id"] ?? "");
+  const list = http.route((context) => ({ sessions: auth.sessions(callerOf(context)) }), limited);
+  const end = http.route(async (context) => {
+    await auth.endSession(callerOf(context).userId, context.params["id"] ?? "");
     return OK;
   }, limited);
   return describeSessionRoutes({ refresh, signOut, me, updateMe, list, end });

@@ -65,7 +65,7 @@ function addressEndpoints({ config }: RouteDeps, flows: EmailFlows, auth: AuthSe
       ...{ path: "request-email-verification", summary: "Mail a link that confirms the address", security: "user" },
       ...{ body: { redirectUrl }, bodyIsOptional: true, answers: done, errors: [400, 401] },
       async handler(context) {
-        const caller = callerOf(context.principal);
+        const caller = callerOf(context);
         const fields = new Fields(await optionalBody(context));
         const redirect = redirectText(fields);
         fields.finish();
@@ -110,7 +110,7 @@ function addressEndpoints({ config }: RouteDeps, flows: EmailFlows, auth: AuthSe
       body: { newEmail: Email, password: Type.String(), redirectUrl },
       ...{ answers: done, errors: [400, 401, 409] },
       async handler(context) {
-        const caller = callerOf(context.principal);
+        const caller = callerOf(context);
         const fields = new Fields(await context.jsonObject());
         const newEmail = emailField(fields, "newEmail");
         const password = fields.requiredText("password", SECRET_MAX_CHARACTERS);

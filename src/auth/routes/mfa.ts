@@ -18,13 +18,13 @@ const tag = "Auth";
 /** Second factors. Decisions 6. */
 export function mfaRoutes({ http, config, authLimit }: RouteDeps, mfa: MfaService, auth: AuthService): AnyElysia {
   const limited = { limit: authLimit };
-  const enroll = http.route(({ principal }) => {
-    const caller = callerOf(principal);
+  const enroll = http.route((context) => {
+    const caller = callerOf(context);
     requireEnabled(config.mfa?.totp === true, "A second factor by TOTP");
     return mfa.enroll(caller);
   }, limited);
   const verifyFactor = http.route(async (context) => {
-    const caller = callerOf(context.principal);
+    const caller = callerOf(context);
     const fields = new Fields(await context.jsonObject());
     const factorId = fields.requiredText("factorId", TEXT_MAX_CHARACTERS);
     const code = fields.requiredText("code", TEXT_MAX_CHARACTERS);
@@ -41,9 +41,9 @@ export function mfaRoutes({ http, config, authLimit }: RouteDeps, mfa: MfaServic
       const proof: MfaProof = name === "code" ? { code: text } : { recoveryCode: text };
       return mfa.verify(ticket, proof, clientOf(context));
     }, limited);
-  const factors = http.route(({ principal }) => ({ factors: mfa.factors(callerOf(principal)) }), limited);
+  const factors = http.route((context) => ({ factors: mfa.factors(callerOf(context)) }), limited);
   const remove = http.route(async (context) => {
-    const caller = callerOf(context.principal);
+    const caller = callerOf(context);
     const fields = new Fields(await context.jsonObject());
     const code = fields.text("code", { maxLength: TEXT_MAX_CHARACTERS });
     const password = fields.text("password", { maxLength: PASSWORD_MAX_CHARACTERS });

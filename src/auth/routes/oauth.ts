@@ -2,7 +2,6 @@ import { type AnyElysia, Elysia } from "elysia";
 import { Type } from "typebox";
 import type { Http, RequestContext } from "../../http/http.ts";
 import { operation } from "../../http/operation.ts";
-import { queryOf } from "../../http/query.ts";
 import { OK } from "../../http/reply.ts";
 import { SECOND_MS } from "../../kernel/duration.ts";
 import { OAUTH_STATE_TTL_MS } from "../limits.ts";
@@ -22,11 +21,8 @@ interface OAuthRouteDeps extends RouteDeps {
 /** Signing in elsewhere. Decisions 6. */
 export function oauthRoutes({ http, authLimit, publicUrl }: OAuthRouteDeps, oauth: OAuthService): AnyElysia {
   const limited = { limit: authLimit };
-  const begin = http.route(async ({ params, request }) => {
-    const { location, state, browserSecret } = await oauth.begin(
-      params["provider"] ?? "",
-      queryOf(request).get("redirect_url"),
-    );
+  const begin = http.route(async ({ params, query }) => {
+    const { location, state, browserSecret } = await oauth.begin(params["provider"] ?? "", query().get("redirect_url"));
     const secure = publicUrl().startsWith("https:") ? "; Secure" : "";
     const maxAgeSeconds = OAUTH_STATE_TTL_MS / SECOND_MS;
     const rest = `Path=${COOKIE_PATH}; Max-Age=${maxAgeSeconds}; HttpOnly; SameSite=Lax`;
@@ -35,15 +31,15 @@ export function oauthRoutes({ http, authLimit, publicUrl }: OAuthRouteDeps, oaut
   }, limited);
   const finish = http.route(async (context) => {
     const provider = context.params["provider"] ?? "";
-    const query = new URLSearchParams(queryOf(context.request).text);
+    const query = new URLSearchParams(context.query().text);
     const name = cookieName(query.get("state") ?? "");
     const finished = await oauth.finish(provider, query, browserSecretOf(context, name), clientOf(context));
     const cookie = `${name}=; Path=${COOKIE_PATH}; Max-Age=0; HttpOnly; SameSite=Lax`;
     return redirect(destination(finished), { "set-cookie": cookie });
   }, limited);
-  const list = http.route(({ principal }) => ({ identities: oauth.identities(callerOf(principal)) }), limited);
-  const remove = http.route(async ({ principal, params }) => {
-    await oauth.removeIdentity(callerOf(principal), params["id"] ?? "");
+  const list = http.route((context) => ({ identities: oauth.identities(callerOf(context)) }), limited);
+  const remove = http.route(async (context) => {
+    await oauth.removeIdentity(callerOf(context), context.params["id"] ?? "");
     return OK;
   }, limited);
   return describeOAuthRoutes({ begin, finish, list, remove });
@@ -118,6 +114,7 @@ function describeOAuthRoutes(
         ...{ tag, summary: "Where the provider sends the browser back", security: "public", path },
         errors: [400, 403, 404, 409],
         query: [{ name: "state", required: true }, { name: "code" }, { name: "error" }],
+        otherQuery: "What a provider adds: `iss`, `scope`, `session_state`, `error_description` …",
         answers: redirected(
           "To `redirect_url` with `#access_token=…&refresh_token=…`, `#mfa_required=true&mfa_ticket=…` or `#error=…`",
         ),

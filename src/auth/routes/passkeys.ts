@@ -20,30 +20,33 @@ export function passkeyRoutes({ http, authLimit }: RouteDeps, passkeys: PasskeyS
     if (passkeys === null) throw notFound("Passkeys are not enabled");
     return passkeys;
   };
-  const registerOptions = http.route(({ principal }) => {
-    const caller = callerOf(principal);
+  const registerOptions = http.route((context) => {
+    const caller = callerOf(context);
     return service().registerOptions(caller);
   }, limited);
-  const register = http.route(async ({ principal, jsonObject }) => {
-    const caller = callerOf(principal);
-    const { name = null, ...response } = await jsonObject();
+  const register = http.route(async (context) => {
+    const caller = callerOf(context);
+    const { name = null, ...response } = await context.jsonObject();
     if (name !== null && (typeof name !== "string" || isLonger(name, NAME_MAX_CHARACTERS))) {
       throw badField("name", "invalid_value", `name must be a string of at most ${NAME_MAX_CHARACTERS} characters`);
     }
     const passkey = await service().register(caller, response, name);
     return { verified: true, passkey };
   }, limited);
-  const authOptions = http.route(() => service().authOptions(), limited);
+  const authOptions = http.route(({ query }) => {
+    query().refuseUnknown();
+    return service().authOptions();
+  }, limited);
   const authenticate = http.route(
     async (context) => service().authenticate(await context.jsonObject(), clientOf(context)),
     limited,
   );
-  const list = http.route(({ principal }) => {
-    const caller = callerOf(principal);
+  const list = http.route((context) => {
+    const caller = callerOf(context);
     return { passkeys: service().list(caller) };
   }, limited);
-  const remove = http.route(async ({ principal, params }) => {
-    await service().remove(callerOf(principal), params["id"] ?? "");
+  const remove = http.route(async (context) => {
+    await service().remove(callerOf(context), context.params["id"] ?? "");
     return OK;
   }, limited);
   return describePasskeyRoutes({ registerOptions, register, authOptions, authenticate, list, remove });

@@ -20,7 +20,7 @@ export function parseCell({ text, isQuoted }: Cell, type: FieldType | undefined)
   switch (type) {
     case "number":
     case "integer":
-      return NUMBER.test(text.trim()) ? Number(text) : text;
+      return NUMBER.test(text.trim()) && isExact(text.trim()) ? Number(text) : text;
     case "boolean":
       return parseBoolean(text);
     case "json":
@@ -29,6 +29,10 @@ export function parseCell({ text, isQuoted }: Cell, type: FieldType | undefined)
       return text;
   }
 }
+
+/** Whether a double holds it as it is written, if it is an integer. */
+const isExact = (text: string): boolean =>
+  !/^[+-]?\d{16,}$/.test(text) || BigInt(text.replace("+", "")) === BigInt(Number(text));
 
 function parseBoolean(text: string): JsonValue {
   const word = text.trim().toLowerCase();

@@ -1,0 +1,107 @@
+import { deflateSync } from "node:zlib";
+import { MIB, SERVICE_HEADERS, type StallArea, send } from "./area.ts";
+import type { OperationRequest } from "./measure.ts";
+
+const KEYS = 3_000;
+const KEY_PADDING = "k".repeat(900);
+/** As wide and as high: 31 megapixels, just under the most that a thumbnail is made of. */
+const PIXELS_A_SIDE = 5_600;
+const THUMBS = Array.from({ length: 16 }, (_, index) => `${100 + index}x100`);
+
+const CONFIG = `import { defineConfig } from "platform";
+
+export default defineConfig({
+  storage: { buckets: { files: { access: { read: true, write: true, delete: true }, thumbs: ${JSON.stringify(THUMBS)} } } },
+});
+`;
+
+const CRC_TABLE = Array.from({ length: 256 }, (_, byte) => {
+  let value = byte;
+  for (let bit = 0; bit < 8; bit++) value = value & 1 ? 0xedb88320 ^ (value >>> 1) : value >>> 1;
+  return value >>> 0;
+});
+
+function crc32(bytes: Uint8Array): number {
+  let crc = 0xffffffff;
+  for (const byte of bytes) crc = (CRC_TABLE[(crc ^ byte) & 0xff] ?? 0) ^ (crc >>> 8);
+  return (crc ^ 0xffffffff) >>> 0;
+}
+
+function chunk(type: string, data: Uint8Array): Buffer {
+  const typed = Buffer.concat([Buffer.from(type), data]);
+  const [length, check] = [Buffer.alloc(4), Buffer.alloc(4)];
+  length.writeUInt32BE(data.length);
+  check.writeUInt32BE(crc32(typed));
+  return Buffer.concat([length, typed, check]);
+}
+
+/** A PNG of one grey: small to send, large to decode. */
+function blankPng(side: number): Buffer {
+  const header = Buffer.alloc(13);
+  header.writeUInt32BE(side, 0);
+  header.writeUInt32BE(side, 4);
+  header[8] = 8;
+  const pixels = deflateSync(Buffer.alloc((side + 1) * side), { level: 1 });
+  const signature = Buffer.from([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a]);
+  return Buffer.concat([signature, chunk("IHDR", header), chunk("IDAT", pixels), chunk("IEND", Buffer.alloc(0))]);
+}
+
+function upload(key: string, content: Uint8Array, type: string): OperationRequest {
+  const boundary = "boundary-of-the-measurement";
+  const part = (text: string): Buffer => Buffer.from(`--${boundary}\r\ncontent-disposition: form-data; ${text}`);
+  const body = Buffer.concat([
+    part(`name="key"\r\n\r\n${key}\r\n`),
+    part(`name="file"; filename="f"\r\ncontent-type: ${type}\r\n\r\n`),
+    content,
+    Buffer.from(`\r\n--${boundary}--\r\n`),
+  ]);
+  const headers = { ...SERVICE_HEADERS, "content-type": `multipart/form-data; boundary=${boundary}` };
+  return { method: "POST", path: "/api/storage/files/upload", headers, body };
+}
+
+async function put(server: { url: string }, request: OperationRequest): Promise<void> {
+  const { method = "POST", path, headers = {}, body = null } = request;
+  const response = await fetch(server.url + path, { method, headers, body });
+  if (!response.ok) throw new Error(`${path} answered ${response.status}: ${await response.text()}`);
+  await response.arrayBuffer();
+}
+
+export const fileStalls: StallArea = {
+  name: "files",
+  config: CONFIG,
+  async prepare(server) {
+    for (let index = 0; index < KEYS; index++) {
+      await put(server, upload(`${KEY_PADDING}${index}`, Buffer.from("x"), "text/plain"));
+    }
+    const pictures = Array.from({ length: 8 }, (_, index) => `picture${index}.png`);
+    const png = blankPng(PIXELS_A_SIDE);
+    for (const key of pictures) await put(server, upload(key, png, "image/png"));
+    const deep = await send(server, "POST", "/api/storage/files/multipart/create", { key: "parts" });
+    const { uploadId } = deep as { uploadId: string };
+    const parts = Array.from({ length: 10_000 }, (_, index) => ({ partNumber: index + 1, etag: "x".repeat(32) }));
+    return [
+      {
+        name: "list, 1,000 keys of 900 characters",
+        requests: [{ path: "/api/storage/files?limit=1000", headers: SERVICE_HEADERS }],
+      },
+      {
+        name: "thumbnails of 31 megapixels, each made for the first time",
+        requests: THUMBS.flatMap((size) =>
+          pictures.map((key) => ({ path: `/api/storage/files/${key}?thumb=${size}`, headers: SERVICE_HEADERS })),
+        ),
+      },
+      { name: "upload of 64 MiB", requests: [upload("large", Buffer.alloc(64 * MIB), "application/octet-stream")] },
+      {
+        name: "multipart complete with 10,000 parts",
+        requests: [
+          {
+            method: "POST",
+            path: "/api/storage/files/multipart/complete",
+            headers: SERVICE_HEADERS,
+            body: JSON.stringify({ uploadId, key: "parts", parts }),
+          },
+        ],
+      },
+    ];
+  },
+};

@@ -1,0 +1,110 @@
+import { writeFileSync } from "node:fs";
+import { join, resolve } from "node:path";
+import { type Running, residentBytes } from "../support/processes.ts";
+import type { Bench } from "../support/section.ts";
+import type { ClientsJob, ClientsReport } from "./clients.ts";
+import type { ProbeJob, ProbeReport } from "./probe.ts";
+import type { SocketsJob, SocketsReport } from "./socket-clients.ts";
+
+const MEMORY_EVERY_MS = 100;
+const DURATION_MS = 5_000;
+const REPEAT_EVERY_MS = 50;
+const CLIENTS = 8;
+
+export interface OperationRequest {
+  method?: string;
+  /** From the root of the server. */
+  path: string;
+  headers?: Record<string, string>;
+  body?: string | Uint8Array;
+}
+
+/** One thing that a client can do, at the largest input that the bounds allow. */
+export interface Operation {
+  name: string;
+  /** What its clients send, in turn. */
+  requests: readonly OperationRequest[];
+  /** 8 by default. */
+  clients?: number;
+  /** WebSocket clients beside them. */
+  sockets?: OperationSockets;
+}
+
+export interface OperationSockets extends Pick<SocketsJob, "path" | "count" | "hello" | "reads"> {
+  /** Sent by each of them 20 times a second; nothing by default. */
+  repeat?: unknown;
+}
+
+export interface Measured {
+  name: string;
+  probe: ProbeReport;
+  clients: ClientsReport;
+  /** null where there were none. */
+  sockets: SocketsReport | null;
+  /** The most that the process held during the operation, over what it held before it. */
+  memoryBytes: number;
+}
+
+/** A child process that answers one message with one message. */
+function child<Job, Report>(file: string, job: Job): { end(): void; report: Promise<Report> } {
+  const { promise, resolve: settle, reject } = Promise.withResolvers<Report>();
+  const process_ = Bun.spawn([process.execPath, resolve(import.meta.dir, file)], {
+    stdio: ["ignore", "inherit", "inherit"],
+    ipc: (message) => settle(message as Report), // The one message that the file sends.
+  });
+  void process_.exited.then((code) => reject(new Error(`${file} ended with ${code} before its report`)));
+  process_.send(job);
+  return { end: () => process_.send("end"), report: promise };
+}
+
+const probe = (job: ProbeJob) => child<ProbeJob, ProbeReport>("probe.ts", job);
+
+/** The highest resident memory until `stop` is called. */
+function watchMemory(pid: number): () => number {
+  let highest = residentBytes(pid);
+  const timer = setInterval(() => {
+    highest = Math.max(highest, residentBytes(pid));
+  }, MEMORY_EVERY_MS);
+  return () => {
+    clearInterval(timer);
+    return Math.max(highest, residentBytes(pid));
+  };
+}
+
+/** The operation by its clients, beside a probe of `probed` (`/api/health` by default). */
+export async function measure(
+  bench: Bench,
+  server: Running,
+  operation: Operation,
+  probed: { path: string; headers?: Record<string, string> } = { path: "/api/health" },
+): Promise<Measured> {
+  bench.note(operation.name);
+  const directory = bench.directory("stalls-bodies");
+  const requests = operation.requests.map(({ method = "GET", path, headers = {}, body }) => {
+    const bodyFile = body === undefined ? null : join(directory, Bun.randomUUIDv7());
+    if (bodyFile !== null && body !== undefined) writeFileSync(bodyFile, body);
+    return { url: server.url + path, method, headers, bodyFile };
+  });
+  const idleBytes = residentBytes(server.pid);
+  const stopWatching = watchMemory(server.pid);
+  const probing = probe({ url: server.url + probed.path, headers: probed.headers ?? {} });
+  const job: ClientsJob = { requests, clients: operation.clients ?? CLIENTS, durationMs: DURATION_MS };
+  const [clients, sockets] = await Promise.all([
+    child<ClientsJob, ClientsReport>("clients.ts", job).report,
+    operation.sockets === undefined ? null : driveSockets(server, operation.sockets),
+  ]);
+  probing.end();
+  const report = await probing.report;
+  return { name: operation.name, probe: report, clients, sockets, memoryBytes: stopWatching() - idleBytes };
+}
+
+function driveSockets(server: Running, { repeat = null, ...sockets }: OperationSockets): Promise<SocketsReport> {
+  const job: SocketsJob = {
+    ...sockets,
+    origin: server.url,
+    repeat,
+    repeatEveryMs: REPEAT_EVERY_MS,
+    durationMs: DURATION_MS,
+  };
+  return child<SocketsJob, SocketsReport>("socket-clients.ts", job).report;
+}

@@ -1,0 +1,153 @@
+import { fill, JSON_HEADERS, MIB, type StallArea, words } from "./area.ts";
+import type { OperationRequest } from "./measure.ts";
+
+const P = "/api/db/shared/tables";
+const FIELD_CHARACTERS_MAX = 100_000;
+const RECORD_BYTES = MIB - 2_000;
+const BATCH_BYTES = 10 * MIB - 20_000;
+const NEEDLE = "a".repeat(1_000);
+const FILTERS_MAX = 50;
+const VALUES_MAX = 1_000;
+
+const CONFIG = `import { defineConfig } from "platform";
+
+const anyone = { read: true, insert: true, update: true, delete: true, upsert: "matching" } as const;
+const fields = Object.fromEntries(Array.from({ length: 10 }, (_, n) => [\`text\${n}\`, { type: "text" }])) as Record<string, { type: "text" }>;
+export default defineConfig({
+  databases: {
+    shared: {
+      tables: {
+        notes: { schema: { body: { type: "text" } }, fts: ["body"], access: anyone },
+        trigrams: { schema: { body: { type: "text" } }, fts: { fields: ["body"], tokenize: "trigram" }, access: anyone },
+        written: { schema: { body: { type: "text" } }, fts: { fields: ["body"], tokenize: "trigram" }, access: anyone },
+        wide: { schema: fields, fts: { fields: Object.keys(fields), tokenize: "trigram" }, access: anyone },
+        large: { schema: { text: { type: "text" }, n: { type: "integer" } }, access: anyone },
+        rows: { schema: { text: { type: "text" }, n: { type: "integer" } }, access: anyone },
+        parents: { schema: { name: { type: "string" } }, access: anyone },
+        children: { schema: { parent: { type: "string", references: { table: "parents", onDelete: "cascade" } } }, access: anyone },
+      },
+    },
+  },
+});
+`;
+
+const filterOf = (filter: unknown): string => `filter=${encodeURIComponent(JSON.stringify(filter))}`;
+
+const post = (path: string, body: unknown): OperationRequest => ({
+  ...{ method: "POST", path, headers: JSON_HEADERS, body: typeof body === "string" ? body : JSON.stringify(body) },
+});
+
+/** 500 inserts that fill a body, each with a text of that many characters. */
+function fullBatch(): unknown {
+  const count = 500;
+  const length = Math.floor(BATCH_BYTES / count) - 40;
+  return { inserts: Array.from({ length: count }, (_, index) => ({ body: words(length, index + 1) })) };
+}
+
+function fullFields(): unknown {
+  const inserts = Array.from({ length: 95 }, (_, index) => ({ body: words(FIELD_CHARACTERS_MAX, index + 1) }));
+  return { inserts };
+}
+
+const manyFilters = JSON.stringify(
+  Array.from({ length: FILTERS_MAX }, (_, index) => [
+    "text",
+    "not in",
+    Array.from({ length: VALUES_MAX }, (__, value) => `value ${index} ${value}`),
+  ]),
+);
+
+const deepBody = `${"[".repeat(5 * MIB)}${"]".repeat(5 * MIB - 10_000)}`;
+const manyMembers = (): string =>
+  JSON.stringify(Object.fromEntries(Array.from({ length: 600_000 }, (_, index) => [`member${index}`, 1])));
+
+async function prepare(server: Parameters<StallArea["prepare"]>[0]) {
+  const hits = "a ".repeat(FIELD_CHARACTERS_MAX / 2);
+  await fill(server, `${P}/notes`, 60, (index) => ({ body: index < 30 ? hits : words(FIELD_CHARACTERS_MAX, index) }));
+  await fill(server, `${P}/trigrams`, 30, (index) => ({ body: words(FIELD_CHARACTERS_MAX, index + 1) }));
+  await fill(server, `${P}/large`, 60, (index) => ({ text: "a".repeat(RECORD_BYTES), n: index }));
+  await fill(server, `${P}/rows`, 2_000, (index) => ({ text: `${index} ${"a".repeat(100_000)}`, n: index }));
+  const parents = 5_000;
+  await fill(server, `${P}/parents`, parents, (index) => ({ id: `p${index}`, name: "n" }));
+  await fill(server, `${P}/children`, parents * 20, (index) => ({ parent: `p${index % parents}` }));
+  const long = words(1_000, 3);
+  const deletes = Array.from({ length: parents / 500 }, (_, turn) => ({
+    deletes: Array.from({ length: 500 }, (__, index) => `p${turn * 500 + index}`),
+  }));
+  return [
+    { name: "search, 50,000 hits a record", requests: [{ path: `${P}/notes/search?q=a&limit=1000` }] },
+    { name: "search, a prefix of most words", requests: [{ path: `${P}/notes/search?q=e&limit=1000` }] },
+    {
+      name: "search, 32 words",
+      requests: [{ path: `${P}/notes/search?limit=1000&q=${encodeURIComponent("a ".repeat(32).trim())}` }],
+    },
+    {
+      name: "trigram search of 1,000 characters",
+      requests: [{ path: `${P}/trigrams/search?limit=1000&q=${encodeURIComponent(long)}` }],
+    },
+    { name: "trigram search of one character", requests: [{ path: `${P}/trigrams/search?limit=1000&q=e` }] },
+    { name: "list, 60 records of 1 MiB", requests: [{ path: `${P}/large?limit=1000` }] },
+    { name: "GET one record of 1 MiB", requests: [{ path: `${P}/large?limit=1` }] },
+    {
+      name: "filter: contains 1,000 characters in 2,000 × 100 KB",
+      requests: [{ path: `${P}/rows?limit=1&${filterOf([["text", "contains", NEEDLE]])}` }],
+    },
+    {
+      name: "count: contains, nothing found, in 2,000 × 100 KB",
+      requests: [{ path: `${P}/rows/count?${filterOf([["text", "contains", `${NEEDLE.slice(1)}b`]])}` }],
+    },
+    { name: "list sorted by 100 KB texts", requests: [{ path: `${P}/rows?limit=1&sort=text:desc&offset=1900` }] },
+    {
+      name: "batch-by-filter, 50 filters of 1,000 values",
+      requests: [
+        post(
+          `${P}/rows/batch-by-filter`,
+          `{"action":"update","filter":${manyFilters},"data":{"n":{"$op":"increment","value":1}}}`,
+        ),
+      ],
+      clients: 2,
+    },
+    {
+      name: "batch-by-filter, contains on large texts",
+      requests: [
+        post(`${P}/rows/batch-by-filter`, {
+          action: "delete",
+          filter: [["text", "contains", `${NEEDLE.slice(1)}b`]],
+        }),
+      ],
+    },
+    {
+      name: "batch, 500 inserts of 20 KB, trigram index",
+      requests: [post(`${P}/written/batch`, fullBatch())],
+      clients: 2,
+    },
+    {
+      name: "batch, 95 inserts of 100,000 characters, trigram",
+      requests: [post(`${P}/written/batch`, fullFields())],
+      clients: 2,
+    },
+    {
+      name: "insert, 10 full fields with trigram",
+      requests: [
+        post(
+          `${P}/wide`,
+          Object.fromEntries(Array.from({ length: 10 }, (_, n) => [`text${n}`, words(FIELD_CHARACTERS_MAX, n + 9)])),
+        ),
+      ],
+      clients: 2,
+    },
+    {
+      name: "batch deletes, 500 × 20 records by cascade",
+      requests: deletes.map((body) => post(`${P}/parents/batch`, body)),
+      clients: 1,
+    },
+    { name: "insert, 10 MiB of nested arrays", requests: [post(`${P}/rows`, deepBody)] },
+    { name: "insert, 600,000 unknown members", requests: [post(`${P}/rows`, manyMembers())] },
+    {
+      name: "insert, one string of 10 MiB",
+      requests: [post(`${P}/rows`, JSON.stringify({ text: "a".repeat(BATCH_BYTES) }))],
+    },
+  ];
+}
+
+export const tableStalls: StallArea = { name: "tables", config: CONFIG, prepare };

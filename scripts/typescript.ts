@@ -1,0 +1,14 @@
+import { join, resolve } from "node:path";
+
+const ROOT = resolve(import.meta.dir, "..");
+
+/** Packages of the older versions that `platform init`'s declarations are tested with. */
+export const OLDER_TYPESCRIPTS = ["typescript-5.4", "typescript-5.9", "typescript-6"] as const;
+
+/**
+ * The command of a TypeScript compiler. By its package, as several are installed, and only one of them can be
+ * `node_modules/.bin/tsc`.
+ */
+export function compiler(name: "typescript" | (typeof OLDER_TYPESCRIPTS)[number] = "typescript"): string[] {
+  return [process.execPath, join(ROOT, "node_modules", name, "bin/tsc")];
+}

@@ -1,0 +1,22 @@
+/** Bytes of a JSON body where the config says nothing. */
+export const BODY_MAX_BYTES = 10 * 1024 * 1024;
+/** Bodies under `/api/auth`: an email, a password, tokens, 16 KB of metadata; and others that hold no more than names. */
+export const SMALL_BODY_MAX_BYTES = 64 * 1024;
+
+/**
+ * Bodies of which more than `SMALL_BODY_MAX_BYTES` has arrived, but not all: their bytes together, of one client address and
+ * of all. A body takes its memory until it is complete, and who sends it decides when that is.
+ */
+export const UNFINISHED_PER_ADDRESS_MAX_BYTES = 64 * 1024 * 1024;
+export const UNFINISHED_MAX_BYTES = 256 * 1024 * 1024;
+/** What the answer to a body that came over these bounds says. */
+export const UNFINISHED_RETRY_SECONDS = 5;
+
+/** Characters from which on a look at the text before it is parsed is worth its time. */
+export const SCANNED_LENGTH_MIN = 256 * 1024;
+/** Unknown parameters that an answer names: a query has room for thousands. */
+export const UNKNOWN_NAMED_MAX = 20;
+
+if (UNFINISHED_PER_ADDRESS_MAX_BYTES < 2 * BODY_MAX_BYTES) {
+  throw new Error("one address must be able to send more than one of the largest bodies at once");
+}

@@ -1,0 +1,17 @@
+import ipaddr from "ipaddr.js";
+
+/** Bits of an IPv6 address that a provider assigns to one customer. */
+const IPV6_NETWORK_BITS = 64;
+
+/**
+ * What limits per client count by: an IPv4 address itself, and of an IPv6 address its /64, because one client is usually
+ * given a whole /64 and could use a new address for every request. An IPv4 address in IPv6 form is that IPv4 address. Text
+ * that is not an address stays as it is.
+ */
+export function clientNetwork(address: string): string {
+  if (!address.includes(":") || !ipaddr.IPv6.isValid(address)) return address;
+  const parsed = ipaddr.IPv6.parse(address);
+  if (parsed.isIPv4MappedAddress()) return parsed.toIPv4Address().toString();
+  const network = parsed.parts.slice(0, IPV6_NETWORK_BITS / 16).map((group) => group.toString(16));
+  return `${network.join(":")}::/${IPV6_NETWORK_BITS}`;
+}

@@ -1,0 +1,113 @@
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { type ErrorAnswer, type SignedIn, signIn, type TestPlatform, testPlatform } from "../support/index.ts";
+
+interface Operation {
+  parameters: { name: string; in: string; schema: { type?: string } }[];
+  security: Record<string, unknown>[];
+}
+interface Document {
+  paths: Record<string, Record<string, Operation>>;
+}
+
+const CONFIG = `{
+  databases: {
+    shared: { tables: { notes: { schema: { title: { type: "string" } }, fts: ["title"], access: { read: true, insert: true, update: true, delete: true } } } },
+    team: { instance: true, access: { create: true, open: true }, tables: { notes: { schema: { title: { type: "string" } }, fts: ["title"], access: { read: true, insert: true, update: true, delete: true } } } },
+  },
+  auth: {
+    anonymous: true, magicLink: true, emailOtp: true, mfa: { totp: true },
+    oauth: { github: { clientId: "id", clientSecret: "secret" } },
+    passkeys: { rpName: "Test", rpId: "localhost", origin: "http://localhost" },
+  },
+  storage: { buckets: { files: { access: { read: true, write: true, delete: true } } } },
+  kv: { cache: {} },
+  d1: { main: {} },
+  vectorize: { items: { dimensions: 2 } },
+  rooms: { game: { access: { join: true } } },
+  api: { schemaEndpoint: true },
+}`;
+const NAMES: Record<string, string> = { namespace: "shared", instance: "red", table: "notes", bucket: "files" };
+const OTHER_NAMES: Record<string, string> = { database: "main", index: "items", provider: "github" };
+const METHODS = new Set(["get", "post", "put", "patch", "delete", "head"]);
+
+let platform: TestPlatform;
+let user: SignedIn;
+let document: Document;
+beforeAll(async () => {
+  platform = await testPlatform({ config: CONFIG });
+  user = await signIn(platform);
+  document = (await platform.get<Document>("/swagger/json")).body;
+});
+afterAll(() => platform.stop());
+
+function operations(): { path: string; method: string; operation: Operation }[] {
+  return Object.entries(document.paths).flatMap(([pattern, methods]) => {
+    const namespace = pattern.startsWith("/api/kv") ? "cache" : pattern.includes("{instance}") ? "team" : "shared";
+    const path = pattern.replace(/\{(\w+)\}/g, (_, name: string) =>
+      name === "namespace" ? namespace : (NAMES[name] ?? OTHER_NAMES[name] ?? "one"),
+    );
+    return Object.entries(methods)
+      .filter(([method]) => METHODS.has(method))
+      .map(([method, operation]) => ({ path, method: method.toUpperCase(), operation }));
+  });
+}
+
+const takesAny = ({ parameters }: Operation) => parameters.some((one) => one.in === "query" && one.name === "*");
+const clientFor = ({ security }: Operation) => (security.some((one) => "bearer" in one) ? user : platform.service);
+
+test("[HT110] every endpoint of the document refuses a query parameter that it does not name, with the right to be there", async () => {
+  const accepted: string[] = [];
+  for (const { path, method, operation } of operations()) {
+    if (takesAny(operation)) continue;
+    const answer = await clientFor(operation).fetch(`${path}?surprise=1`, { method });
+    const { status } = answer;
+    if (method === "HEAD") {
+      if (status !== 400) accepted.push(`${method} ${path}: ${status}`);
+      continue;
+    }
+    const text = await answer.text();
+    if (status !== 400 || !text.includes(`"surprise":{"code":"unknown_field"`)) {
+      accepted.push(`${method} ${path}: ${status} ${text.slice(0, 200)}`);
+    }
+  }
+  expect(accepted).toEqual([]);
+  expect(operations().length).toBeGreaterThan(80);
+});
+
+test("[HT110] every parameter that the document names is one that the endpoint knows", async () => {
+  const refused: string[] = [];
+  for (const { path, method, operation } of operations()) {
+    for (const { name } of operation.parameters.filter((one) => one.in === "query" && one.name !== "*")) {
+      const answer = await clientFor(operation).fetch(`${path}?${name}=1`, { method });
+      if ((await answer.text()).includes("is not a query parameter")) refused.push(`${method} ${path}?${name}`);
+    }
+  }
+  expect(refused).toEqual([]);
+});
+
+test("[HT110] credentials and rights are judged before an unknown parameter", async () => {
+  const users = "/api/auth/admin/users?surprise=1";
+  expect((await platform.get(users)).status).toBe(401);
+  expect((await platform.get("/api/auth/me?surprise=1")).status).toBe(401);
+  expect((await platform.delete("/api/storage/files/one?surprise=1")).status).toBe(401);
+  expect((await platform.get("/api/db/shared/tables/nothing?surprise=1")).status).toBe(404);
+  expect((await platform.get("/api/nothing?surprise=1")).status).toBe(404);
+});
+
+test("[HT110] several unknown parameters are named together, a thousand in a short answer", async () => {
+  const two = await platform.get<ErrorAnswer>("/api/health?a=1&b=2");
+  expect([two.status, Object.keys(two.body.data ?? {})]).toEqual([400, ["a", "b"]]);
+  const many = Array.from({ length: 1_000 }, (_, index) => `p${index}=`).join("&");
+  const answer = await platform.get(`/api/health?${many}`);
+  expect(answer.status).toBe(400);
+  expect(JSON.stringify(answer.body).length).toBeLessThan(4_096);
+  expect((await platform.get("/api/health?__proto__=1")).status).toBe(400);
+});
+
+test("[HT111] the way back from an OAuth provider takes what the provider adds", async () => {
+  const answer = await platform.get<ErrorAnswer>(
+    "/api/auth/oauth/github/callback?state=wrong&code=1&iss=x&scope=a&session_state=b",
+  );
+  expect(Object.keys(answer.body.data ?? {})).toEqual(["state"]);
+  expect((await platform.fetch("/swagger?surprise=1")).status).toBe(200);
+});
