@@ -3,6 +3,7 @@ import ipaddr from "ipaddr.js";
 import type { ServiceKeyConfig } from "../config/types.ts";
 import type { Clock } from "../kernel/clock.ts";
 import { AppError, forbidden } from "../kernel/errors.ts";
+import { parseIsoDateTime } from "../kernel/iso-datetime.ts";
 import type { Principal } from "./principal.ts";
 import { createScopes, EVERY_SCOPE } from "./scopes.ts";
 
@@ -75,7 +76,7 @@ export class InvalidServiceKey extends AppError {
 function knownKey(name: string, config: ServiceKeyConfig): KnownKey {
   return {
     digest: digestOf(config.key),
-    expiresAtMs: config.expiresAt === undefined ? Number.POSITIVE_INFINITY : Date.parse(config.expiresAt),
+    expiresAtMs: config.expiresAt === undefined ? Number.POSITIVE_INFINITY : parseIsoDateTime(config.expiresAt),
     ranges: config.ips?.map(parseRange) ?? null,
     principal: {
       kind: "serviceKey",

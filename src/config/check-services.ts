@@ -3,6 +3,7 @@ import { isIsoDateTime } from "../kernel/iso-datetime.ts";
 import { nameProblem } from "./names.ts";
 import { rsaKey, vapidPublicKey } from "./push-keys.ts";
 import { scopeProblem } from "./scope-syntax.ts";
+import { serviceKeyProblem } from "./service-key-text.ts";
 import {
   boolean,
   booleanOrFunction,
@@ -136,18 +137,16 @@ const address = textWith((value) => {
   return isRight ? null : `must be an address or a range such as 10.0.0.0/8, got ${describe(value)}`;
 });
 
-const headerText: Check = (value, report) => {
+const serviceKeyText: Check = (value, report) => {
   if (!secretText(value, report)) return false;
   // secretText has seen that it is one.
-  return (
-    /^[\x21-\x7e]+$/.test(value as string) ||
-    report.say("must be printable ASCII without spaces, since it travels in a header")
-  );
+  const problem = serviceKeyProblem(value as string);
+  return problem === null || report.say(problem);
 };
 
 const serviceKey = members(
   {
-    key: headerText,
+    key: serviceKeyText,
     scopes: list(textWith(scopeProblem), { isEmptyAllowed: true }),
     expiresAt: textWith((value) =>
       isIsoDateTime(value) ? null : `must be an ISO 8601 date and time, got ${describe(value)}`,

@@ -6,7 +6,10 @@ import type { RoomsConfig } from "./room-types.ts";
 /** Who asks, as access rules see it; null without a token. Decisions 3. */
 export interface Auth {
   id: string;
+  /** What the user has typed in: whose it is, `emailVerified` says. */
   email: string | null;
+  /** Whether the user has proved that the address is theirs. A rule that trusts `email` asks for it. */
+  emailVerified: boolean;
   /** The user's present role, not the token's. */
   role: string;
   isAnonymous: boolean;

@@ -92,6 +92,7 @@ export function createSocketServer(
       backpressureLimit: Math.max(BACKPRESSURE_MAX_BYTES, waitingMaxBytes),
       closeOnBackpressureLimit: true,
       idleTimeout: socketIdleSeconds,
+      sendPings: true,
       open(socket) {
         open.add(socket);
         socket.data.open?.(socket);

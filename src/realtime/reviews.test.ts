@@ -25,7 +25,7 @@ function watch(reviews: Reviews, feed: Feed, userId: string): void {
     sockets: NO_SOCKETS,
     events: noEvents,
   });
-  const auth = { id: userId, email: null, role: "user", isAnonymous: false, custom: {} };
+  const auth = { id: userId, email: null, emailVerified: false, role: "user", isAnonymous: false, custom: {} };
   connection.principal = { kind: "user", sessionId: userId, auth };
   const channel = { kind: "table", name: "realtime:shared:t", address, docId: null };
   // The part of a subscription that is looked at.

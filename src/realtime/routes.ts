@@ -8,6 +8,7 @@ import { OK } from "../http/reply.ts";
 import type { SocketServer } from "../http/sockets.ts";
 import { clientNetwork } from "../kernel/client-network.ts";
 import { badField, tooLarge } from "../kernel/errors.ts";
+import { Fields } from "../kernel/fields.ts";
 import { chain } from "../kernel/maybe-promise.ts";
 import { type Broadcasts, channelIsBusy, checkBroadcast } from "./broadcasts.ts";
 import type { Connection } from "./connection.ts";
@@ -56,7 +57,9 @@ export function createRealtimeRoutes(
   const broadcastRoute = http.route(
     async ({ principal, jsonObject }) => {
       requireServiceKey(principal, ["realtime", "*", "*", "broadcast"]);
-      const { channel, event, payload } = await jsonObject();
+      const fields = new Fields(await jsonObject());
+      const [channel, event, payload] = ["channel", "event", "payload"].map((name) => fields.value(name));
+      fields.finish();
       const broadcast = checkBroadcast(channel, event, payload);
       if (Buffer.byteLength(JSON.stringify(broadcast.payload)) > MESSAGE_MAX_BYTES) {
         throw tooLarge(`payload must be at most ${MESSAGE_MAX_BYTES} bytes`);

@@ -48,9 +48,9 @@ export const createPresentAuth =
   (sessionId, auth) => {
     const session = sessions.find(sessionId, auth.id);
     if (session === null) return null;
-    const { role, email, isAnonymous } = session;
-    if (role === auth.role && email === auth.email && isAnonymous === auth.isAnonymous) return auth;
-    return { ...auth, role, email, isAnonymous };
+    const { role, email, emailVerified, isAnonymous } = session;
+    const isSame = role === auth.role && email === auth.email && emailVerified === auth.emailVerified;
+    return isSame && isAnonymous === auth.isAnonymous ? auth : { ...auth, role, email, emailVerified, isAnonymous };
   };
 
 /** All connections: who waits for authentication, and whose session is whose. */

@@ -1,4 +1,5 @@
 import type { RoomConfig, RoomsConfig } from "../config/room-types.ts";
+import type { Millis } from "../kernel/clock.ts";
 import { DAY_MS, MINUTE_MS, SECOND_MS } from "../kernel/duration.ts";
 
 /** Spec: Limits / Rooms; decisions 9. Each of the first block can be set per namespace. */
@@ -48,6 +49,13 @@ export const WAKE_ROOMS_MAX = 100;
 export const WAKE_RETRY_MS = SECOND_MS;
 /** After a failed save. */
 export const SAVE_RETRY_MS = 5 * SECOND_MS;
+
+/** Asks the file for a room whatever its time to live is. */
+export const NEVER_EXPIRED = 0;
+
+/** A room with somebody in it is renewed with each sweep: should the server be killed, it has its whole time left. */
+export const expiryOf = (limits: RoomLimits, savedAt: Millis, isOccupied: boolean): Millis =>
+  savedAt + limits.stateTtlMs + (isOccupied ? 2 * SWEEP_INTERVAL_MS : 0);
 
 export interface RoomLimits {
   maxPlayers: number;

@@ -10,6 +10,7 @@ import { type JsonObject, ownValue } from "../kernel/json.ts";
 import type { Logger } from "../kernel/logger.ts";
 import { chain, type MaybePromise } from "../kernel/maybe-promise.ts";
 import { createDoor, denied } from "./access.ts";
+import { createAfterHooks } from "./after-hooks.ts";
 import { type BatchBody, parseBatch, parseByFilter, runBatch, runByFilter } from "./batch.ts";
 import { CascadeTooLarge } from "./cascade-cost.ts";
 import { type CascadeSteps, createCascadeSteps, mayDeleteInSteps } from "./cascade-steps.ts";
@@ -70,6 +71,8 @@ interface TableBatches {
  */
 export interface TableService extends TableReads, TableWrites, TableBatches {
   readonly door: TableDoor;
+  /** Waits for the hooks after writes. */
+  stop(): Promise<void>;
 }
 
 export function createTableService(deps: {
@@ -82,7 +85,8 @@ export function createTableService(deps: {
   const door = createDoor(deps);
   const instances = createInstanceDoor(deps);
   const sources = createSources({ namespaces: deps.namespaces, instances });
-  const writes = createWrites({ ...deps, door });
+  const afterHooks = createAfterHooks(deps);
+  const writes = createWrites({ ...deps, door, afterHooks });
   const tableOf = (model: TableModel): Table =>
     sources.find({ namespace: model.namespace, instanceId: null, table: model.name }, { anyInstance: true }).table;
   const mutations = createMutations({ door, writes: createRecordWrites({ ...deps, door, tableOf }) });
@@ -104,6 +108,7 @@ export function createTableService(deps: {
     ...createTableWrites({ sources, writes, mutations, steps }),
     ...createTableBatches({ sources, writes, mutations, steps, door }),
     door: createTableDoor({ sources, namespaces: deps.namespaces, door, instances }),
+    stop: () => afterHooks.ended(),
   };
 }
 

@@ -1,11 +1,13 @@
 import type { TableRecord } from "../config/types.ts";
-import { quoteIdentifier, type Transaction } from "../db/index.ts";
+import { quoteIdentifier, type SqlValue, type Transaction } from "../db/index.ts";
 import type { JsonValue } from "../kernel/json.ts";
 import { type Codec, createCodec, type Row } from "./codec.ts";
 import { type ListQuery, type PreparedList, prepareList } from "./list-sql.ts";
 import { type Column, DOCUMENT_COLUMN, type TableModel } from "./model.ts";
 import { createPages, type Pages } from "./pages.ts";
+import { recordSizeProblem } from "./record-size.ts";
 import { createReferringStore, type ReferringStore } from "./referring.ts";
+import { refuse } from "./validation.ts";
 
 /** Where statements run: a file for reads on the main thread, a transaction for those inside a write. */
 type Queries = Pick<Transaction, "query">;
@@ -18,8 +20,10 @@ export interface TableStore extends Pages {
   /** By a unique column. */
   getBy(queries: Queries, column: Column, value: JsonValue): TableRecord | null;
   readonly referring: ReferringStore;
+  /** Errors: 400 for a record over the table's size. */
   insert(tx: Writes, record: TableRecord): void;
-  update(tx: Writes, id: string, changes: TableRecord, next: TableRecord): void;
+  /** The same with `isBounded`: a record that only lets go of another may be of any size. */
+  update(tx: Writes, id: string, changes: TableRecord, next: TableRecord, options?: { isBounded: boolean }): void;
   delete(queries: Queries, id: string): void;
   prepareList(query: ListQuery): PreparedList;
 }
@@ -47,15 +51,16 @@ export function createTableStore(model: TableModel): TableStore {
     referring: createReferringStore(model, codec),
     insert(tx, record) {
       if (texts.length > 0) tx.indexText(model.name, String(record["id"]), lengthOf(texts, record));
-      tx.query(insertSql).run(...codec.toValues(record));
+      tx.query(insertSql).run(...bounded(model, codec.toValues(record)));
     },
-    update(tx, id, changes, next) {
+    update(tx, id, changes, next, options) {
       const changed = model.isSchemaless
         ? columns.filter((column) => column.name === DOCUMENT_COLUMN || Object.hasOwn(changes, column.name))
         : columns.filter((column) => Object.hasOwn(changes, column.name));
       if (changed.length === 0) return;
       if (texts.some((field) => Object.hasOwn(changes, field))) tx.indexText(model.name, id, lengthOf(texts, next));
       const values = codec.toValues(next);
+      if (options?.isBounded === true) bounded(model, values);
       const assignments = changed.map((column) => `${quoteIdentifier(column.name)} = ?`).join(", ");
       tx.query(`UPDATE ${table} SET ${assignments} WHERE "id" = ?`).run(
         ...changed.map((column) => values[columns.indexOf(column)] ?? null),
@@ -68,6 +73,12 @@ export function createTableStore(model: TableModel): TableStore {
     prepareList: (query) => prepareList(model, query),
     ...createPages(model, codec),
   };
+}
+
+function bounded(model: TableModel, values: SqlValue[]): SqlValue[] {
+  const problems = recordSizeProblem(model, values);
+  if (problems !== null) refuse(problems);
+  return values;
 }
 
 /** Characters that the full-text index takes in. */

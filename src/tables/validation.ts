@@ -12,7 +12,7 @@ export const ID_LENGTH_MAX = 256;
 const PATTERN_TEXT_LENGTH_MAX = 10_000;
 const RESERVED_IDS = new Set(["count", "search", "batch", "batch-by-filter"]);
 /** Fields that an answer names; a record with more problems is refused all the same. */
-const PROBLEMS_MAX = 100;
+export const PROBLEMS_MAX = 100;
 /** Names that mean something to JavaScript objects; nobody's data is called so. */
 const FORBIDDEN_FIELDS = ["__proto__", "constructor", "prototype"];
 export interface Validator {

@@ -1,6 +1,7 @@
 import type { VectorAccessor } from "../config/app-access.ts";
 import type { VectorMetric } from "../config/types.ts";
 import type { DatabaseFile } from "../db/index.ts";
+import { jsonCopy } from "../kernel/json-copy.ts";
 import { parseIds, parseSearch, parseVectors } from "./actions.ts";
 import type { Compaction } from "./compaction.ts";
 import type { SearchPool } from "./search-pool.ts";
@@ -65,7 +66,11 @@ export function createVectorAccessor(service: VectorService): VectorAccessor {
   return {
     async upsert(vectors) {
       // The public type promises JSON; what it cannot promise is checked as for a request.
-      const list = vectors.map(({ id, values, metadata }) => ({ id, values: [...values], metadata: metadata ?? {} }));
+      const list = vectors.map(({ id, values, metadata }) => ({
+        id,
+        values: [...values],
+        metadata: jsonCopy(metadata ?? {}),
+      }));
       return service.upsert(parseVectors(index, list));
     },
     async search(vector, options = {}) {

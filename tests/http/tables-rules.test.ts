@@ -20,8 +20,8 @@ const KEYS = {
   inserter: "key-inserter-0123456789",
   updater: "key-updater-0123456789",
   other: "key-other-0123456789",
-  old: "key-old-0123456789",
-  far: "key-far-0123456789",
+  old: "key-old-0123456789abcdef",
+  far: "key-far-0123456789abcdef",
 };
 
 beforeAll(async () => {

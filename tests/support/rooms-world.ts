@@ -86,7 +86,9 @@ export async function roomsWorld(config: RoomsConfig): Promise<RoomsWorld> {
   const listeners = new Set<(sessionId: string) => void>();
   const sessions = {
     find: (sessionId: string, userId: string) =>
-      ended.has(sessionId) ? null : { role: roles.get(userId) ?? "user", email: null, isAnonymous: false },
+      ended.has(sessionId)
+        ? null
+        : { role: roles.get(userId) ?? "user", email: null, emailVerified: false, isAnonymous: false, tokenVersion: 0 },
     onEnd(listener: (sessionId: string) => void) {
       listeners.add(listener);
       return () => listeners.delete(listener);

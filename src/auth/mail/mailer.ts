@@ -100,6 +100,15 @@ function createSmtp(deps: MailerDeps, smtp: NonNullable<MailerDeps["config"]["sm
   });
   let waiting = 0;
   let isStopped = false;
+  const retries = new Set<() => void>();
+
+  const retryAfter = (delayMs: number, work: () => void): void => {
+    const cancel = deps.clock.after(delayMs, () => {
+      retries.delete(cancel);
+      work();
+    });
+    retries.add(cancel);
+  };
 
   const deliver = async (message: Message, retry: number): Promise<void> => {
     try {
@@ -109,7 +118,7 @@ function createSmtp(deps: MailerDeps, smtp: NonNullable<MailerDeps["config"]["sm
       const delayMs = RETRY_DELAYS_MS[retry];
       const willRetry = delayMs !== undefined && !isStopped;
       deps.logger.error("Sending a mail failed", { cause, kind: message.kind, to: message.to, willRetry });
-      if (willRetry) deps.clock.after(delayMs, () => void deliver(message, retry + 1));
+      if (willRetry) retryAfter(delayMs, () => void deliver(message, retry + 1));
       else waiting--;
     }
   };
@@ -125,6 +134,11 @@ function createSmtp(deps: MailerDeps, smtp: NonNullable<MailerDeps["config"]["sm
     },
     stop() {
       isStopped = true;
+      if (retries.size > 0)
+        deps.logger.error("Mails that waited to be sent again were given up", { count: retries.size });
+      // A timer that waits would keep the process of an embedder alive.
+      for (const cancel of retries) cancel();
+      retries.clear();
       transport.close();
     },
   };
