@@ -91,7 +91,7 @@ const FILMS = `{
         free: {},
       },
     },
-    clubs: { instance: true, tables: { members: { schema: { name: { type: "text" } } } } },
+    clubs: { instance: true, tables: { members: { schema: { name: { type: "text" } } }, free: {} } },
   },
 }`;
 const configOf = (object: string) =>
@@ -592,6 +592,28 @@ describe("import and export", () => {
     const [head = "", ...rows] = lines(readFileSync(join(cwd, "free.csv"), "utf8").replaceAll("\r", ""));
     expect(head.split(",").sort()).toEqual(["a", "b", "c", "createdAt", "id", "updatedAt"]);
     expect(rows).toHaveLength(2);
+  });
+
+  test("[CL115] an exported CSV holds no formulas, and is the same when it is imported again", async () => {
+    const names = ['=HYPERLINK("http://evil.example","Ada")', "+1", "-5", "@a", "'=1", "it's", "\t=1"];
+    const other = directoryWith({ "platform.config.ts": configOf(FILMS) });
+    const texts = (of: readonly Record<string, unknown>[], field: string) => of.map((record) => record[field]).sort();
+    for (const [target, field] of [
+      ["clubs/formulas/members", "name"],
+      // A field of a table without a schema may be called anything.
+      ["clubs/formulas/free", "=field"],
+    ] as const) {
+      write("formulas.ndjson", names.map((name) => `${JSON.stringify({ [field]: name })}\n`).join(""));
+      expect((await run(["import", target, "formulas.ndjson"], { cwd })).code).toBe(0);
+      expect((await run(["export", target, "formulas.csv"], { cwd })).code).toBe(0);
+      const text = readFileSync(join(cwd, "formulas.csv"), "utf8");
+      for (const cell of text.split(/[,\r\n]+/)) expect(cell).not.toMatch(/^"?[=+\-@\t]/);
+      writeFileSync(join(other, "formulas.csv"), text);
+      expect((await run(["import", target, "formulas.csv"], { cwd: other })).code).toBe(0);
+      const copy = lines((await run(["export", target], { cwd: other })).stdout).map((line) => JSON.parse(line));
+      expect(texts(copy, field)).toEqual(texts(await films(target), field));
+      expect(texts(copy, field)).toEqual([...names].sort());
+    }
   });
 
   test("[CL18] an export that fails leaves no file of its name", async () => {
