@@ -8,7 +8,7 @@ import { createLogger } from "./logs.ts";
 import { parsePort } from "./options.ts";
 import { printAnswer, ReaderGone } from "./output.ts";
 import { serveOptions } from "./serve-options.ts";
-import { stopSignal } from "./signals.ts";
+import { endOnRequest, stopSignal } from "./signals.ts";
 import { plural } from "./transfer/amounts.ts";
 import { CommandError } from "./usage-error.ts";
 
@@ -21,8 +21,10 @@ export const startCommand = declareCommand({
     // What a hook left unattended must not take the server down with it.
     process.on("unhandledRejection", (cause) => logger.error("a promise was rejected and nobody looked", { cause }));
     process.on("uncaughtException", (cause) => logger.error("an error was thrown and nobody caught it", { cause }));
-    const stopped = stopSignal();
+    const loaded = endOnRequest();
     const { config, warnings } = await loadConfig(args.config, platformModule);
+    loaded();
+    const stopped = stopSignal();
     if (warnings.length > 0) logger.warn(`the config has ${plural(warnings.length, "warning")}: see "platform check"`);
     // All areas at once: whoever mistyped an option, or a config, need not wait for them.
     const { openPlatform } = await import("../open-platform.ts");

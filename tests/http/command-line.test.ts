@@ -451,6 +451,17 @@ describe("start", () => {
   });
 });
 
+test("[CF100] a signal ends a start whose config does not finish loading, whatever keeps it", async () => {
+  for (const config of ["await new Promise(() => {});", "for (;;);"]) {
+    const cwd = directoryWith({ "platform.config.ts": `await Bun.write("begun", "");\n${config}\nexport default {};` });
+    const child = Bun.spawn([...platformCommand(), "start", "--port", "0"], { cwd, env: testEnvironment() });
+    await until(() => existsSync(join(cwd, "begun")), "the config's first line");
+    child.kill("SIGTERM");
+    await child.exited;
+    expect([config, child.signalCode ?? child.exitCode]).toEqual([config, "SIGTERM"]);
+  }
+});
+
 describe("dev", () => {
   test("[CL7] restarts with a changed import, tells what is broken, and tries the next change", async () => {
     const platform = await testPlatform({
@@ -477,6 +488,19 @@ describe("dev", () => {
     expect(await docs()).toBe(200);
     expect(await platform.stop()).toBe(0);
     await expect(docs()).rejects.toThrow();
+  });
+
+  test("[CL7] a config that does not finish loading is restarted when it changes", async () => {
+    const platform = await testPlatform({ config: "{}", command: "dev" });
+    const good = readFileSync(platform.configFile, "utf8");
+    writeFileSync(
+      platform.configFile,
+      'await Bun.write("begun", "");\nawait new Promise(() => {});\nexport default {};',
+    );
+    await until(() => existsSync(join(dirname(platform.configFile), "begun")), "the config's first line");
+    writeFileSync(platform.configFile, good.replace("{}", "{ kv: { a: {} } }"));
+    await until(() => (platform.stdout().match(/platform listening/g) ?? []).length === 2, "the second start");
+    await platform.stop();
   });
 
   test("[CL8] a server whose dev is killed ends too, and gives its directory free", async () => {
