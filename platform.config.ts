@@ -1,4 +1,4 @@
-import { type Auth, defineConfig } from "platform";
+import { type Auth, defineConfig, Refusal } from "platform";
 
 // A film club: what `npm start` serves. Its films (3,201 of them) are imported at the first start.
 
@@ -166,7 +166,7 @@ export default defineConfig({
       actions: {
         async propose(room, player, payload) {
           const film = await room.app.db("shared").table("films").get(String(payload));
-          if (film === null) throw new Error("There is no such film");
+          if (film === null) throw new Refusal("There is no such film");
           room.setShared((state) => ({
             ...state,
             film: film["id"] ?? null,

@@ -2,33 +2,40 @@
 import { blob, index, integer, primaryKey, sqliteTable, text, unique } from "drizzle-orm/sqlite-core";
 
 /** Accounts. `seq` is the order of creation and the cursor of lists; times are milliseconds since 1970. */
-export const users = sqliteTable("users", {
-  seq: integer().primaryKey({ autoIncrement: true }),
-  id: text().notNull().unique(),
-  email: text().unique(),
-  emailVerified: integer({ mode: "boolean" }).notNull().default(false),
-  emailVisibility: text({ enum: ["public", "private"] })
-    .notNull()
-    .default("private"),
-  passwordHash: text(),
-  displayName: text(),
-  avatarUrl: text(),
-  role: text().notNull().default("user"),
-  isAnonymous: integer({ mode: "boolean" }).notNull().default(false),
-  disabled: integer({ mode: "boolean" }).notNull().default(false),
-  metadata: text({ mode: "json" }).notNull().default({}),
-  appMetadata: text({ mode: "json" }).notNull().default({}),
-  customClaims: text({ mode: "json" }).notNull().default({}),
-  createdAt: integer().notNull(),
-  updatedAt: integer().notNull(),
-});
+export const users = sqliteTable(
+  "users",
+  {
+    seq: integer().primaryKey({ autoIncrement: true }),
+    id: text().notNull().unique(),
+    email: text().unique(),
+    emailVerified: integer({ mode: "boolean" }).notNull().default(false),
+    emailVisibility: text({ enum: ["public", "private"] })
+      .notNull()
+      .default("private"),
+    passwordHash: text(),
+    displayName: text(),
+    avatarUrl: text(),
+    role: text().notNull().default("user"),
+    isAnonymous: integer({ mode: "boolean" }).notNull().default(false),
+    disabled: integer({ mode: "boolean" }).notNull().default(false),
+    metadata: text({ mode: "json" }).notNull().default({}),
+    appMetadata: text({ mode: "json" }).notNull().default({}),
+    customClaims: text({ mode: "json" }).notNull().default({}),
+    createdAt: integer().notNull(),
+    updatedAt: integer().notNull(),
+  },
+  (table) => [index("users_displayName").on(table.displayName, table.seq)],
+);
 
 const userId = () =>
   text()
     .notNull()
     .references(() => users.id, { onDelete: "cascade" });
 
-/** `generation` is that of the refresh token that counts; `rotations` when the last ones were replaced, newest first. */
+/**
+ * `generation` is that of the refresh token that counts; `rotations` when the last ones were replaced, newest first.
+ * `provedAt`: when the user last signed in or confirmed the password. `tokenVersion`: that of the access tokens that count.
+ */
 export const sessions = sqliteTable(
   "sessions",
   {
@@ -41,6 +48,8 @@ export const sessions = sqliteTable(
     userAgent: text(),
     generation: integer().notNull().default(0),
     rotations: text({ mode: "json" }).notNull().default([]),
+    provedAt: integer().notNull().default(0),
+    tokenVersion: integer().notNull().default(0),
   },
   (table) => [
     index("sessions_userId").on(table.userId, table.createdAt),
@@ -63,6 +72,17 @@ export const oneTimeSecrets = sqliteTable(
     index("one_time_secrets_expiresAt").on(table.expiresAt),
     index("one_time_secrets_userId").on(table.userId, table.purpose),
   ],
+);
+
+/** Wrong six-digit codes of the last day, by what they are for and whose they are. */
+export const codeFailures = sqliteTable(
+  "code_failures",
+  {
+    key: text().primaryKey().notNull(),
+    failures: integer().notNull(),
+    endsAt: integer().notNull(),
+  },
+  (table) => [index("code_failures_endsAt").on(table.endsAt)],
 );
 
 /** `secret` is encrypted; `usedSteps` are the time steps whose codes have been used of late. */

@@ -19,7 +19,7 @@ const SOURCES = [
 ];
 /** Whose exports a config may import; of the others only what these need. */
 const PUBLIC_SOURCES = ["config/app-access", "config/types", "config/room-types", "config/define"];
-const PUBLIC_NAMES = ["AppError", "JsonObject", "JsonValue"];
+const PUBLIC_NAMES = ["AppError", "Refusal", "JsonObject", "JsonValue"];
 export const DECLARATIONS_FILE = join(ROOT, "src/cli/starter/platform-declarations.txt");
 
 /** In the words of the types of Node and Bun, so that both may be there. */

@@ -8,7 +8,7 @@ export { defineConfig, type RecordOf, type TypedConfig } from "./config/define.t
 export { ConfigError, type ConfigProblem } from "./config/problems.ts";
 export type * from "./config/room-types.ts";
 export type * from "./config/types.ts";
-export { AppError } from "./kernel/errors.ts";
+export { AppError, Refusal } from "./kernel/errors.ts";
 export type { JsonObject, JsonValue } from "./kernel/json.ts";
 export type { Logger } from "./kernel/logger.ts";
 export type { OpenPlatform as Platform } from "./open-platform.ts";

@@ -26,11 +26,15 @@ export async function openPlatform(
     data: string;
     environment: Readonly<Record<string, string | undefined>>;
     logger?: Logger | undefined;
+    /** Changes nothing outside the data directory, and sends nothing. */
+    isDrill?: boolean;
+    /** Takes prefixes of object stores over from other data directories. */
+    takeOver?: boolean;
     /** Told of the root service key when it has just been generated, also where the platform then fails to open. */
     onNewServiceKey?: (serviceKey: string) => void;
   },
 ): Promise<OpenPlatform> {
-  const { logger = silentLogger, environment, onNewServiceKey } = options;
+  const { logger = silentLogger, environment, isDrill = false, takeOver = false, onNewServiceKey } = options;
   const dataDirectory = resolve(options.data);
   makeDirectory(dataDirectory);
   const lock = lockDirectory(dataDirectory);
@@ -39,7 +43,7 @@ export async function openPlatform(
     const { secrets, newServiceKey, warnings } = resolveSecrets({ dataDirectory, environment, ids: systemIds });
     for (const warning of warnings) logger.warn(warning);
     if (newServiceKey !== null) onNewServiceKey?.(newServiceKey);
-    const platform = await createPlatform(config, { dataDirectory, secrets, logger });
+    const platform = await createPlatform(config, { dataDirectory, secrets, isDrill, takeOver, logger });
     return {
       ...platform,
       serviceKey: secrets.serviceKey,

@@ -9,8 +9,8 @@ import { createBackupsArea } from "./backup/index.ts";
 import type { AppAccess } from "./config/app-access.ts";
 import type { PlatformConfig } from "./config/types.ts";
 import { createSqlArea } from "./d1/index.ts";
-import { createStorageEngine, openSystemFile, type StorageEngine } from "./db/index.ts";
-import { createCors } from "./http/cors.ts";
+import { createStorageEngine, openSystemFile, type StorageEngine, socketsMax } from "./db/index.ts";
+import { createCors, DRILL_HEADERS } from "./http/cors.ts";
 import { type AnswerListener, createHttp, type Http } from "./http/http.ts";
 import { BODY_MAX_BYTES } from "./http/limits.ts";
 import { createListener } from "./http/listener.ts";
@@ -35,6 +35,10 @@ import { createVectorArea } from "./vectorize/index.ts";
 export interface PlatformOptions {
   dataDirectory: string;
   secrets: { serviceKey: string; jwtSecret: string };
+  /** Nothing outside the data directory is changed, and nothing is sent: for looking at a restored copy. */
+  isDrill?: boolean;
+  /** Prefixes of object stores that belong to another data directory become this one's. */
+  takeOver?: boolean;
   logger?: Logger;
   clock?: Clock;
   ids?: Ids;
@@ -88,6 +92,7 @@ type Areas = Awaited<ReturnType<typeof openAreas>>;
 /** What areas stand on. */
 function openBase(config: PlatformConfig, options: PlatformOptions, open: Open) {
   const { clock = systemClock, ids = systemIds, logger = silentLogger, dataDirectory, secrets } = options;
+  const { isDrill = false, takeOver = false } = options;
   const engine = open(
     createStorageEngine({
       ...{ clock, ids },
@@ -96,31 +101,34 @@ function openBase(config: PlatformConfig, options: PlatformOptions, open: Open) 
   );
   const listener = createListener({
     trustProxy: config.server?.trustProxy === true,
+    socketsMax: socketsMax(engine.descriptorLimit),
     messageMaxBytes: roomMessageMaxBytes(config.rooms ?? {}),
     waitingMaxBytes: roomBacklogMaxBytes(config.rooms ?? {}),
   });
   const systemFile = openSystemFile(engine, dataDirectory);
-  return { clock, ids, logger, dataDirectory, secrets, engine, listener, systemFile };
+  return { clock, ids, logger, dataDirectory, secrets, isDrill, takeOver, engine, listener, systemFile };
 }
 
 async function openAreas(config: PlatformConfig, base: Base, open: Open) {
-  const { clock, ids, logger, dataDirectory, secrets, engine, listener, systemFile } = base;
+  const { clock, ids, logger, dataDirectory, secrets, isDrill, engine, listener, systemFile } = base;
   const publicUrl = () => (config.server?.publicUrl ?? listener.origin() ?? "").replace(/\/$/, "");
   const serviceKeys = createServiceKeys({ rootKey: secrets.serviceKey, declared: config.serviceKeys ?? {}, clock });
   const tokens = createTokenVerifier({ secret: secrets.jwtSecret, clock });
   const auth = open(
     await createAuthArea({
       ...{ config: config.auth ?? {}, rateLimits: config.rateLimits, file: systemFile, secret: secrets.jwtSecret },
-      ...{ dataDirectory, publicUrl, clock, ids, logger },
+      ...{ isDrill, dataDirectory, publicUrl, clock, ids, logger },
     }),
   );
   const users = createUsersArea({ accounts: auth.accounts, config: config.auth ?? {}, limit: auth.limit });
   const principals = createPrincipals({ serviceKeys, tokens, sessions: auth.sessions });
-  const tables = createTablesArea({
-    ...{ databases: config.databases ?? {}, directory: join(dataDirectory, "databases") },
-    ...{ engine, clock, ids, logger, app: () => app },
-    onChange: (address, groups) => realtime.publishChanges(address, groups),
-  });
+  const tables = open(
+    createTablesArea({
+      ...{ databases: config.databases ?? {}, directory: join(dataDirectory, "databases") },
+      ...{ engine, clock, ids, logger, app: () => app },
+      onChange: (address, groups) => realtime.publishChanges(address, groups),
+    }),
+  );
   const kv = open(createKeyValueArea({ namespaces: Object.keys(config.kv ?? {}), ...base }));
   const d1 = open(createSqlArea({ databases: Object.keys(config.d1 ?? {}), ...base }));
   const indexes = Object.entries(config.vectorize ?? {}).map(([name, index]) => ({
@@ -137,8 +145,16 @@ async function openAreas(config: PlatformConfig, base: Base, open: Open) {
     }),
   );
   const storage = open(
-    createStorageArea({
-      ...{ buckets: config.storage?.buckets ?? {}, file: systemFile, dataDirectory, secret: secrets.jwtSecret },
+    await createStorageArea({
+      ...{ account: auth.accounts.get, serviceKey: serviceKeys.named },
+      objectStores: isDrill ? { mode: "readOnly" } : { mode: "own", takeOver: base.takeOver },
+      ...{
+        buckets: config.storage?.buckets ?? {},
+        thumbs: config.storage?.thumbs,
+        file: systemFile,
+        dataDirectory,
+        secret: secrets.jwtSecret,
+      },
       ...{ publicUrl: config.server?.publicUrl, clock, ids, logger },
     }),
   );
@@ -152,8 +168,8 @@ async function openAreas(config: PlatformConfig, base: Base, open: Open) {
       ...{ engine, dataDirectory, clock, logger },
     }),
   );
-  const push = open(await createPushArea({ config: config.push ?? {}, file: systemFile, clock, ids, logger }));
-  const backups = open(createBackupsArea({ config: config.backups, dataDirectory, clock, logger }));
+  const push = open(await createPushArea({ config: config.push ?? {}, isDrill, file: systemFile, clock, ids, logger }));
+  const backups = open(createBackupsArea({ config: config.backups, isDrill, dataDirectory, clock, logger }));
   const app: AppAccess = {
     ...{ db: tables.accessor, storage: storage.accessor, users: users.accessor, broadcast: realtime.broadcast },
     ...{ kv: kv.accessor, sql: d1.accessor, vectors: vectors.accessor, push: push.accessor },
@@ -167,15 +183,16 @@ async function openAreas(config: PlatformConfig, base: Base, open: Open) {
 const UNDER_WAY_ENDED_MS = UNDER_WAY_MAX_MS + SECOND_MS;
 const SAVED_MS = STOP_MAX_MS - SECOND_MS;
 
-function serve(config: PlatformConfig, { engine, listener, clock, logger }: Base, areas: Areas): Platform {
+function serve(config: PlatformConfig, base: Base, areas: Areas): Platform {
+  const { engine, listener, clock, logger, isDrill } = base;
   const { principals, auth, users, tables, kv, d1, vectors, rooms, storage, realtime, analytics, push, backups } =
     areas;
   let stopped: Promise<void> | null = null;
   const load = () => ({ ...serverLoad({ engine, realtime, rooms, analytics }), ...backups.load });
-  const system = createSystemArea({ config, clock, load });
+  const system = createSystemArea({ config, isDrill, clock, load });
   const routed = [system, tables, storage, auth, users, kv, d1, vectors, rooms, realtime, analytics, push];
   const { http, server } = serveAreas(config, routed, {
-    ...{ principals, clock, logger, addressOf: listener.addressOf, holdOpen: listener.holdOpen },
+    ...{ principals, clock, logger, isDrill, addressOf: listener.addressOf, holdOpen: listener.holdOpen },
     onAnswer: both(system.onAnswer, analytics.onAnswer),
   });
   return {
@@ -201,7 +218,7 @@ function stopAreas(
   { engine, listener, clock, logger }: Pick<Base, "engine" | "listener" | "clock" | "logger">,
   areas: Areas,
 ) {
-  const { auth, kv, d1, vectors, rooms, storage, realtime, analytics, push, backups } = areas;
+  const { auth, tables, kv, d1, vectors, rooms, storage, realtime, analytics, push, backups } = areas;
   const step = (name: string, area: Stoppable, untilMs: number | null): StopStep => ({
     name,
     untilMs,
@@ -220,6 +237,8 @@ function stopAreas(
         step("push", push, UNDER_WAY_ENDED_MS),
         step("backups", backups, UNDER_WAY_ENDED_MS),
       ],
+      // What requests and rooms have written sets off hooks, which use all that follows.
+      [step("hooks after writes", tables, SAVED_MS)],
       [step("auth", auth, SAVED_MS), step("storage", storage, SAVED_MS)],
       [step("key-value", kv, SAVED_MS), step("d1", d1, SAVED_MS), step("vectorize", vectors, SAVED_MS)],
       [step("analytics", analytics, SAVED_MS)],
@@ -258,12 +277,13 @@ function serveAreas(
     principals: Principals;
     clock: Clock;
     logger: Logger;
+    isDrill: boolean;
     addressOf: (request: Request) => string;
     holdOpen: (request: Request, isHeld: boolean) => void;
     onAnswer: AnswerListener;
   },
 ): { http: Http; server: AnyElysia } {
-  const cors = createCors(config.cors);
+  const cors = createCors(config.cors, deps.isDrill ? DRILL_HEADERS : {});
   const http = createHttp({
     ...deps,
     cors,

@@ -24,6 +24,23 @@ export interface Account {
   updatedAt: Millis;
 }
 
+/** What lists hold of a user. */
+export interface AccountEntry
+  extends Pick<
+    Account,
+    "seq" | "id" | "email" | "displayName" | "role" | "emailVerified" | "isAnonymous" | "disabled"
+  > {
+  createdAt: Millis;
+}
+
+/** Where a search goes on: behind this user. First come those whose email begins so, by email, then the others, by name. */
+export interface AccountSearchPlace {
+  by: "email" | "name";
+  /** The user's email or name. */
+  text: string;
+  seq: number;
+}
+
 export interface NewAccount {
   /** Made when absent. */
   id?: string | undefined;
@@ -56,7 +73,17 @@ export interface Accounts {
   /** null: no such user. */
   get(id: string): Account | null;
   /** In order of creation, from after `after` (0: the start). */
-  list(page: { after: number; limit: number }): Account[];
+  list(page: { after: number; limit: number }): AccountEntry[];
+  /** null: nobody has it. Emails are lower-cased. */
+  findByEmail(email: string): AccountEntry | null;
+  /**
+   * Users whose email or name begins with `text`, letters A-Z of either case. `next` is null on the last page. A page may hold
+   * fewer than `limit`, also none: what one request looks at is bounded.
+   */
+  search(page: { text: string; after: AccountSearchPlace | null; limit: number }): {
+    found: AccountEntry[];
+    next: AccountSearchPlace | null;
+  };
   /** Errors: 409 for a known email or id. */
   create(account: NewAccount): Promise<Account>;
   /** All or none. Errors: 409 naming `users.N.email` or `users.N.id`. */

@@ -24,12 +24,12 @@ export function createPrincipals(deps: {
 }): Principals {
   const present = (claims: AccessClaims): Principal & { kind: "user" } => {
     const session = deps.sessions.find(claims.sessionId, claims.userId);
-    if (session === null) throw unauthorized("Invalid token");
-    const { role, email, isAnonymous } = session;
+    if (session === null || session.tokenVersion !== claims.version) throw unauthorized("Invalid token");
+    const { role, email, emailVerified, isAnonymous } = session;
     return {
       kind: "user",
       sessionId: claims.sessionId,
-      auth: { id: claims.userId, email, role, isAnonymous, custom: claims.custom },
+      auth: { id: claims.userId, email, emailVerified, role, isAnonymous, custom: claims.custom },
     };
   };
   const ofToken = (token: string) => chain(deps.tokens.verify(token), present);

@@ -15,6 +15,15 @@ test("[AC9] a key stops counting the moment it expires, the root key never", () 
   expect(keys.identify(KEY, () => "127.0.0.1")).toMatchObject({ kind: "serviceKey", name: "short" });
   clock.advance(1);
   expect(() => keys.identify(KEY, () => "127.0.0.1")).toThrow("Invalid service key");
+  const zoneless = createServiceKeys({
+    rootKey: ROOT,
+    declared: { short: { key: KEY, expiresAt: "2030-01-01T00:00:01" } },
+    clock,
+  });
+  clock.advance(999);
+  expect(zoneless.identify(KEY, () => "127.0.0.1")).toMatchObject({ name: "short" });
+  clock.advance(1);
+  expect(() => zoneless.identify(KEY, () => "127.0.0.1")).toThrow("Invalid service key");
   clock.advance(1_000 * 365 * 86_400_000);
   expect(keys.identify(ROOT, () => "127.0.0.1")).toMatchObject({ name: "root" });
 });

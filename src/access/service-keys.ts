@@ -3,6 +3,7 @@ import ipaddr from "ipaddr.js";
 import type { ServiceKeyConfig } from "../config/types.ts";
 import type { Clock } from "../kernel/clock.ts";
 import { AppError, forbidden } from "../kernel/errors.ts";
+import { parseIsoDateTime } from "../kernel/iso-datetime.ts";
 import type { Principal } from "./principal.ts";
 import { createScopes, EVERY_SCOPE } from "./scopes.ts";
 
@@ -12,6 +13,8 @@ export interface ServiceKeys {
    * is asked for only where a key has any.
    */
   identify(key: string, address: () => string): Principal;
+  /** The key of this name; null where the config has none any more, or it has expired. */
+  named(name: string): Principal | null;
 }
 
 interface KnownKey {
@@ -56,6 +59,10 @@ export function createServiceKeys(deps: {
       if (found.ranges !== null && !isWithin(address(), found.ranges)) throw forbidden();
       return found.principal;
     },
+    named(name) {
+      const key = known.find(({ principal }) => principal.kind === "serviceKey" && principal.name === name);
+      return key === undefined || key.expiresAtMs <= deps.clock.now() ? null : key.principal;
+    },
   };
 }
 
@@ -69,7 +76,7 @@ export class InvalidServiceKey extends AppError {
 function knownKey(name: string, config: ServiceKeyConfig): KnownKey {
   return {
     digest: digestOf(config.key),
-    expiresAtMs: config.expiresAt === undefined ? Number.POSITIVE_INFINITY : Date.parse(config.expiresAt),
+    expiresAtMs: config.expiresAt === undefined ? Number.POSITIVE_INFINITY : parseIsoDateTime(config.expiresAt),
     ranges: config.ips?.map(parseRange) ?? null,
     principal: {
       kind: "serviceKey",

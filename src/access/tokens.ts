@@ -24,6 +24,8 @@ export interface AccessClaims {
   email: string | null;
   isAnonymous: boolean;
   custom: JsonObject;
+  /** Of the session's access tokens; 0 until a password is set in it. */
+  version: number;
   expiresAtMs: number;
   /** From `nbf`, and from `iat` less what clocks may differ: a token of the future is nobody's yet. */
   validFromMs: number;
@@ -71,7 +73,7 @@ function readClaims(payload: JWTPayload): AccessClaims | null {
   const { sub, exp, nbf = 0, iat = 0 } = payload;
   const sessionId = payload["sid"];
   if (typeof sub !== "string" || typeof exp !== "number" || typeof sessionId !== "string") return null;
-  const { role, email, anon, custom } = payload;
+  const { role, email, anon, custom, ver } = payload;
   return {
     userId: sub,
     sessionId,
@@ -79,6 +81,7 @@ function readClaims(payload: JWTPayload): AccessClaims | null {
     email: typeof email === "string" ? email : null,
     isAnonymous: anon === true,
     custom: isJsonObject(custom) ? custom : {},
+    version: typeof ver === "number" ? ver : 0,
     expiresAtMs: exp * SECOND_MS,
     validFromMs: Math.max(nbf * SECOND_MS, iat * SECOND_MS - CLOCK_SKEW_MS),
   };

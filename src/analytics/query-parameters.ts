@@ -2,7 +2,7 @@ import { type Query, wholeNumber } from "../http/query.ts";
 import { ROUTE_AREAS, type RouteArea } from "../http/route-area.ts";
 import { DAY_MS, HOUR_MS, MINUTE_MS } from "../kernel/duration.ts";
 import { badField } from "../kernel/errors.ts";
-import { isIsoDateTime } from "../kernel/iso-datetime.ts";
+import { isIsoDateTime, parseIsoDateTime } from "../kernel/iso-datetime.ts";
 import { LIST_LIMIT_DEFAULT, LIST_LIMIT_MAX, SERIES_POINTS_MAX } from "./limits.ts";
 import type { EventPlace, EventQuery, RequestQuery, TimeRange } from "./types.ts";
 
@@ -60,8 +60,7 @@ function parseMoment(query: Query, name: string): number | null {
   const text = query.get(name);
   if (text === null) return null;
   if (/^\d{1,15}$/.test(text)) return Number(text);
-  const isLocal = text.includes("T") && !/(?:Z|[+-]\d\d:?\d\d)$/.test(text);
-  const moment = isIsoDateTime(text) ? Date.parse(isLocal ? `${text}Z` : text) : Number.NaN;
+  const moment = isIsoDateTime(text) ? parseIsoDateTime(text) : Number.NaN;
   if (Number.isNaN(moment)) {
     throw badField(name, "invalid_value", `${name} must be milliseconds since 1970 or an ISO 8601 time, got "${text}"`);
   }

@@ -49,7 +49,7 @@ function world() {
 const event = (name: string, properties = "{}"): TrackedEvent => ({ name, timestamp: 0, userId: null, properties });
 const userOf = (id: string): Principal => ({
   ...{ kind: "user", sessionId: "s" },
-  auth: { id, email: null, role: "user", isAnonymous: false, custom: {} },
+  auth: { id, email: null, emailVerified: false, role: "user", isAnonymous: false, custom: {} },
 });
 
 test("[AN5] what waits is written together, within the delay of the first of it", async () => {

@@ -21,6 +21,8 @@ export interface AccountWrite {
   /** Says that these rows are gone. */
   ended(sessionIds: readonly string[]): void;
   extended(sessionId: string, expiresAt: Millis): void;
+  /** Says that access tokens of an earlier version count no longer; sockets that were opened with one are closed. */
+  renewed(sessionId: string, tokenVersion: number): void;
   /**
    * Ends all sessions of the user but one, and with them what such a session has begun and what needs none to be finished:
    * a sign-in that is half done, and a change of the address.
@@ -37,7 +39,7 @@ export interface AccountFile extends AccountEvents {
 
 type Effect = (sessions: SessionCache) => void;
 
-const stateOf = ({ role, email, isAnonymous }: Account) => ({ role, email, isAnonymous });
+const stateOf = ({ role, email, emailVerified, isAnonymous }: Account) => ({ role, email, emailVerified, isAnonymous });
 
 export function createAccountFile(deps: {
   file: DatabaseFile;
@@ -78,6 +80,9 @@ export function createAccountFile(deps: {
       },
       extended(sessionId, expiresAt) {
         effects.push((sessions) => sessions.extend(sessionId, expiresAt));
+      },
+      renewed(sessionId, tokenVersion) {
+        effects.push((sessions) => sessions.renew(sessionId, tokenVersion));
       },
       endSessions(userId, { except }) {
         ended(deleteSessionsOfUser(tx, userId, except));

@@ -2,7 +2,8 @@ import type { Account, Accounts, NewAccount } from "../access/accounts.ts";
 import { type AppError, conflict, type FieldProblems, notFound } from "../kernel/errors.ts";
 import { deleteFactors } from "./store/factors.ts";
 import type { Sql } from "./store/sql.ts";
-import { insertUser, listUsers, type SecretAccount, userByEmail, userById } from "./store/users.ts";
+import { entryByEmail, listUsers, searchUsers } from "./store/user-lists.ts";
+import { insertUser, type SecretAccount, userByEmail, userById } from "./store/users.ts";
 import type { AuthDeps } from "./types.ts";
 
 /** The accounts as an administrator handles them. Spec: Administration endpoints. */
@@ -22,6 +23,8 @@ export function createAccounts(deps: AuthDeps): Accounts {
     },
 
     list: (page) => listUsers(file.sql, page),
+    findByEmail: (email) => entryByEmail(file.sql, email),
+    search: (page) => searchUsers(file.sql, page),
 
     async create(user) {
       refuseTaken(file.sql, [user], singleName);

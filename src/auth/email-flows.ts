@@ -2,6 +2,7 @@ import { randomInt } from "node:crypto";
 import type { RateLimiter } from "../http/rate-limit.ts";
 import { type AppError, badField, badRequest, unauthorized } from "../kernel/errors.ts";
 import { type AccountWrite, accountDisabled } from "./account-file.ts";
+import { codeBudget } from "./code-budget.ts";
 import type { Guess } from "./guesses.ts";
 import {
   EMAIL_CODE_ATTEMPTS_MAX,
@@ -15,6 +16,7 @@ import type { MailKind } from "./mail/templates.ts";
 import { equalsConstantTime } from "./sealing.ts";
 import { emailTaken, type SignIn, type SignIns } from "./sign-in.ts";
 import { deleteFactors } from "./store/factors.ts";
+import { deletePasskeysOfUser } from "./store/passkeys.ts";
 import {
   countAttempt,
   deleteSecret,
@@ -38,8 +40,11 @@ export interface EmailFlows {
   verifyEmail(token: string): Promise<void>;
   /** The same answer, in the same time, whether there is such a user or not. */
   requestPasswordReset(email: string, redirect: URL | null): Promise<void>;
-  /** Ends every session. */
-  resetPassword(token: string, newPassword: string): Promise<void>;
+  /**
+   * Ends every session. Passkeys go too unless `keepPasskeys`: who resets a password because somebody else was in expects that
+   * nobody else gets in again.
+   */
+  resetPassword(token: string, newPassword: string, options: { keepPasskeys: boolean }): Promise<void>;
   requestMagicLink(email: string, redirect: URL | null): Promise<void>;
   /** An unknown address becomes a user whose email is verified. */
   verifyMagicLink(token: string, client: Client): Promise<SignInAnswer>;
@@ -203,7 +208,7 @@ function createPasswordReset(
       });
     },
 
-    async resetPassword(token, newPassword) {
+    async resetPassword(token, newPassword, { keepPasskeys }) {
       tokens.check("reset-password", token);
       const passwordHash = await deps.passwords.hash(newPassword);
       await file.write((write) => {
@@ -211,6 +216,7 @@ function createPasswordReset(
         const account = userOf(write, secret);
         if (account.email !== secret.email) throw invalidToken();
         if (!account.emailVerified) clearUnproven(write, account.id);
+        if (!keepPasskeys) deletePasskeysOfUser(write.tx, account.id);
         write.update(account.id, { passwordHash, emailVerified: true });
         write.endSessions(account.id, { except: null });
         deleteSecretsOfUser(write.tx, account.id, "all");
@@ -268,15 +274,20 @@ function createMailSignIns(
     async verifyCode(email, code, client) {
       const hash = sealing.digest("email-otp", email);
       const given = codeHash(email, code.trim());
+      const budget = codeBudget("email-otp", email, client);
       const guess = async (): Promise<Guess<SignIn>> => {
         // A wrong attempt has to be counted, so it is a result of the write and not a throw.
         const result = await file.write<SignIn | AppError>((write) => {
           const secret = findSecret(write.tx, hash, "email-otp", write.now);
           const expected = secret?.payload["code"];
           if (secret === null || typeof expected !== "string") return invalidCode();
+          const refusal = budget.refusal(write);
+          if (refusal !== null) return refusal;
           if (!equalsConstantTime(Buffer.from(expected, "base64"), given)) {
             if (secret.attempts + 1 >= EMAIL_CODE_ATTEMPTS_MAX) deleteSecret(write.tx, hash);
             else countAttempt(write.tx, hash);
+            // Where no code has been mailed there is none to meet, and nobody's budget shrinks.
+            budget.count(write);
             return invalidCode();
           }
           deleteSecret(write.tx, hash);

@@ -40,6 +40,8 @@ export interface AuthAreaDeps {
   file: DatabaseFile;
   /** Signs access tokens; what is kept encrypted or hashed depends on it too. */
   secret: string;
+  /** true: mails wait in the outbox. */
+  isDrill: boolean;
   dataDirectory: string;
   /** What links in mail begin with, without a slash at the end. */
   publicUrl: () => string;
@@ -76,7 +78,9 @@ export async function createAuthArea(deps: AuthAreaDeps): Promise<AuthArea> {
   };
   const signIns = createSignIns(auth);
   const service = createAuthService(auth, signIns);
-  const mailer = createMailer({ config: config.mail ?? {}, dataDirectory: deps.dataDirectory, clock, ids, logger });
+  const mailer = createMailer({
+    ...{ config: config.mail ?? {}, isDrill: deps.isDrill, dataDirectory: deps.dataDirectory, clock, ids, logger },
+  });
   const mailLimit = createRateLimiter(MAILS_PER_ADDRESS, clock);
   const emails = createEmailFlows({ ...auth, mailer, mailLimit, publicUrl: deps.publicUrl }, signIns);
   const mfa = createMfaService(auth, signIns, () => issuerName(config, deps.publicUrl()));

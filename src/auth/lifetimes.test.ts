@@ -9,71 +9,30 @@ import {
   type Tokens,
   totpCode,
 } from "../../tests/http/auth-support.ts";
-import { createHttpClient, type HttpClient } from "../../tests/support/http-client.ts";
-import { JWT_SECRET, SERVICE_KEY, type TestClock, temporaryDirectory, testClock } from "../../tests/support/index.ts";
+import { createHttpClient } from "../../tests/support/http-client.ts";
+import { SERVICE_KEY } from "../../tests/support/index.ts";
 import { openSocket } from "../../tests/support/socket.ts";
+import { type TimedPlatform, timedPlatform } from "../../tests/support/timed-platform.ts";
 import type { PlatformConfig } from "../config/types.ts";
 import { DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS } from "../kernel/duration.ts";
-import { createPlatform, type Platform } from "../platform.ts";
 
-interface Timed extends HttpClient {
-  url: string;
-  clock: TestClock;
-  dataDirectory: string;
-  as(token: string): HttpClient;
+let running: TimedPlatform | null = null;
+
+async function platformAt(auth: PlatformConfig["auth"] = {}): Promise<TimedPlatform> {
+  running = await timedPlatform({ auth });
+  return running;
 }
 
-let running: { platform: Platform; clock: TestClock } | null = null;
-
-/** A platform whose time goes on only when told to. */
-async function platformAt(auth: PlatformConfig["auth"] = {}): Promise<Timed> {
-  const clock = testClock();
-  const dataDirectory = temporaryDirectory();
-  const secrets = { serviceKey: SERVICE_KEY, jwtSecret: JWT_SECRET };
-  const rateLimits = { auth: { requests: 100_000, window: 60 }, signup: { requests: 100_000, window: 60 } };
-  const platform = await createPlatform({ auth, rateLimits }, { dataDirectory, secrets, clock });
-  running = { platform, clock };
-  const { url } = await platform.listen({ port: 0 });
-  const client = (headers: Record<string, string> = {}) => createHttpClient(() => url, headers);
-  return { ...client(), url, clock, dataDirectory, as: (token) => client({ authorization: `Bearer ${token}` }) };
-}
-
-/** What a platform waits for while it stops, it waits for by its clock. */
-async function stop(): Promise<void> {
-  if (running === null) return;
-  const { platform, clock } = running;
-  running = null;
-  let isStopped = false;
-  const stopped = platform.stop().finally(() => {
-    isStopped = true;
-  });
-  for (let round = 0; !isStopped && round < 1_000; round++) {
-    await Bun.sleep(1);
-    clock.advance(SECOND_MS);
-  }
-  await stopped;
-}
+const stop = async (): Promise<void> => running?.stop();
 afterEach(stop);
 
-const signUp = async (platform: Timed): Promise<Tokens> => {
+const signUp = async (platform: TimedPlatform): Promise<Tokens> => {
   const answer = await platform.post<Tokens>("/api/auth/signup", { email: nextEmail(), password: PASSWORD });
   expect(answer.status).toBe(201);
   return answer.body;
 };
-const refresh = (platform: Timed, refreshToken: string) => platform.post<Tokens>("/api/auth/refresh", { refreshToken });
-
-/** Lets pass what a refused password waits for, and gives its answer. */
-async function refused<T>(platform: Timed, answer: Promise<T>): Promise<T> {
-  let isAnswered = false;
-  void answer.finally(() => {
-    isAnswered = true;
-  });
-  for (let round = 0; !isAnswered && round < 1_000; round++) {
-    await Bun.sleep(5);
-    platform.clock.advance(50);
-  }
-  return answer;
-}
+const refresh = (platform: TimedPlatform, refreshToken: string) =>
+  platform.post<Tokens>("/api/auth/refresh", { refreshToken });
 
 test("[AU7] a replaced refresh token is good for 30 s; used later, it ends the session", async () => {
   const platform = await platformAt();
@@ -220,7 +179,7 @@ test("[AU38] after the window, failures are forgotten", async () => {
   const platform = await platformAt();
   const { user } = await signUp(platform);
   const signIn = (password: string) => platform.post("/api/auth/signin", { email: String(user.email), password });
-  for (let count = 0; count < 10; count++) expect((await refused(platform, signIn("wrong wrong"))).status).toBe(401);
+  for (let count = 0; count < 10; count++) expect((await platform.refused(signIn("wrong wrong"))).status).toBe(401);
   expect((await signIn(PASSWORD)).status).toBe(429);
   platform.clock.advance(60 * SECOND_MS);
   expect((await signIn(PASSWORD)).status).toBe(200);

@@ -55,6 +55,19 @@ export const CLEANUP_PAUSE_MS = 50;
 /** Rows that one clean-up transaction removes. */
 export const CLEANUP_CHUNK_ROWS = 1_000;
 
+/** Users that one page of a search by name looks at: of these, some may have been found by their email before. */
+export const SEARCH_LOOKED_AT_MAX = 2_000;
+
+/** How long a sign-in, or a password that was confirmed, lets a session add and remove ways of signing in. */
+export const RECENT_PROOF_MS = 10 * MINUTE_MS;
+
+/**
+ * Wrong six-digit codes of one account and use within a day, which begins with the first of them. With three codes that are
+ * right at a time, that many guesses meet one with 0.015 %.
+ */
+export const CODE_FAILURES_PER_DAY = 50;
+export const CODE_FAILURES_WINDOW_MS = DAY_MS;
+
 /** Wrong MFA codes of one user before further ones are refused: a ticket's attempts alone would allow guessing on. */
 export const MFA_FAILURES = { requests: 20, window: (15 * MINUTE_MS) / SECOND_MS };
 /** Mails to one address, whoever asks for them. */

@@ -1,6 +1,7 @@
 import { randomInt } from "node:crypto";
 import { type AppError, badField, badRequest, conflict, notFound, unauthorized } from "../kernel/errors.ts";
 import type { AccountWrite } from "./account-file.ts";
+import { type CodeBudget, codeBudget } from "./code-budget.ts";
 import type { Guess, GuessKey } from "./guesses.ts";
 import { MFA_FAILURES, MFA_TICKET_ATTEMPTS_MAX, RECOVERY_CODE_COUNT } from "./limits.ts";
 import type { OpenSession, SignIns } from "./sign-in.ts";
@@ -16,6 +17,7 @@ import { countAttempt, deleteSecret, findSecret } from "./store/secrets.ts";
 import { userById } from "./store/users.ts";
 import { acceptCode, createTotpSecret, totpUri } from "./totp.ts";
 import type { AuthDeps, Caller, Client, TokenAnswer } from "./types.ts";
+import { requireRecentProof } from "./ways-in.ts";
 
 export interface Enrolment {
   factorId: string;
@@ -34,7 +36,10 @@ export interface FactorView {
 
 /** TOTP and recovery codes. Decisions 6. */
 export interface MfaService {
-  /** A factor that counts once it is verified; an unverified one is replaced. Errors: 409 when one is verified already. */
+  /**
+   * A factor that counts once it is verified; an unverified one is replaced. Errors: 409 when one is verified already, 401
+   * `Sign in again` when the last sign-in was too long ago.
+   */
   enroll(caller: Caller): Promise<Enrolment>;
   /** Errors: 400 for a wrong or used code, 404 for an unknown factor, 429. */
   verifyFactor(caller: Caller, client: Client, factorId: string, code: string): Promise<void>;
@@ -67,7 +72,7 @@ export function createMfaService(deps: AuthDeps, signIns: SignIns, issuer: () =>
 }
 
 interface Checks {
-  guessKeys(userId: string, client: Client): GuessKey[];
+  guessKeys(userId: string, client: Client, kind: "code" | "recovery-code"): GuessKey[];
   recoveryHash(userId: string, code: string): Buffer;
   /** Whether the code belongs to this factor (null: a verified one of the user's); its step is used up then. */
   useCode(write: AccountWrite, userId: string, code: string, factorId: string | null): boolean;
@@ -92,7 +97,9 @@ function createChecks({ sealing }: AuthDeps): Checks {
   return {
     recoveryHash,
     useCode,
-    guessKeys: (userId, client) => (client.isLimited ? [{ key: `mfa:${userId}`, limit: MFA_FAILURES }] : []),
+    // Each kind of its own: who has used up the guesses at codes leaves the recovery codes.
+    guessKeys: (userId, client, kind) =>
+      client.isLimited ? [{ key: `mfa-${kind}:${userId}`, limit: MFA_FAILURES }] : [],
     useProof(write, userId, proof) {
       if ("code" in proof) return useCode(write, userId, proof.code, null);
       return takeRecoveryCode(write.tx, userId, recoveryHash(userId, proof.recoveryCode));
@@ -106,23 +113,28 @@ function createMfaSignIn(deps: AuthDeps, checks: Checks, signIns: SignIns): MfaS
     const hash = sealing.digest("mfa-ticket", ticket);
     const userId = findSecret(file.sql, hash, "mfa-ticket", deps.clock.now())?.userId ?? null;
     if (userId === null) throw invalidTicket();
-    const session = await guesses.attempt(checks.guessKeys(userId, client), async (): Promise<Guess<OpenSession>> => {
+    const kind = "code" in proof ? "code" : "recovery-code";
+    const budget = kind === "code" ? codeBudget("totp-sign-in", userId, client) : null;
+    const guess = async (): Promise<Guess<OpenSession>> => {
       // A wrong attempt has to be counted, so it is a result of the write and not a throw.
       const result = await file.write<OpenSession | AppError>((write) => {
         const found = findSecret(write.tx, hash, "mfa-ticket", write.now);
         const account = userById(write.tx, userId);
         if (found === null || account === null) return invalidTicket();
+        const refusal = budget?.refusal(write) ?? null;
+        if (refusal !== null) return refusal;
         if (!checks.useProof(write, userId, proof)) {
           if (found.attempts + 1 >= MFA_TICKET_ATTEMPTS_MAX) deleteSecret(write.tx, hash);
           else countAttempt(write.tx, hash);
+          budget?.count(write);
           return wrongCode("code" in proof ? "code" : "recoveryCode");
         }
         deleteSecret(write.tx, hash);
         return signIns.open(write, account, client);
       });
       return "sessionId" in result ? { isRight: true, value: result } : { isRight: false, error: result };
-    });
-    return signIns.tokens(session);
+    };
+    return signIns.tokens(await guesses.attempt(checks.guessKeys(userId, client, kind), guess));
   };
 }
 
@@ -135,8 +147,7 @@ function createFactorService(deps: AuthDeps, checks: Checks, issuer: () => strin
       const recoveryCodes = Array.from({ length: RECOVERY_CODE_COUNT }, createRecoveryCode);
       const hashes = recoveryCodes.map((code) => checks.recoveryHash(caller.userId, code));
       const account = await file.write((write) => {
-        const current = file.current(write, caller.userId, caller.sessionId);
-        if (current === null) throw unauthorized("Invalid token");
+        const current = requireRecentProof(write.tx, caller, deps.config, write.now);
         if (factorsOfUser(write.tx, current.id).some((factor) => factor.verified)) {
           throw conflict("There is a verified factor already; remove it first");
         }
@@ -157,15 +168,16 @@ function createFactorService(deps: AuthDeps, checks: Checks, issuer: () => strin
     },
 
     async verifyFactor(caller, client, factorId, code) {
-      await guesses.attempt(checks.guessKeys(caller.userId, client), async (): Promise<Guess<null>> => {
-        const isRight = await file.write((write) => {
+      const budget = codeBudget("totp-manage", caller.userId, client);
+      await guesses.attempt(checks.guessKeys(caller.userId, client, "code"), async (): Promise<Guess<null>> => {
+        const error = await file.write<AppError | null>((write) => {
           if (file.current(write, caller.userId, caller.sessionId) === null) throw unauthorized("Invalid token");
           if (!factorsOfUser(write.tx, caller.userId).some((factor) => factor.id === factorId)) {
             throw notFound(`There is no factor "${factorId}"`);
           }
-          return checks.useCode(write, caller.userId, code, factorId);
+          return judgeCode(checks, write, budget, { userId: caller.userId, code, factorId });
         });
-        return isRight ? { isRight, value: null } : { isRight, error: wrongCode() };
+        return error === null ? { isRight: true, value: null } : { isRight: false, error };
       });
     },
 
@@ -179,23 +191,39 @@ function createFactorService(deps: AuthDeps, checks: Checks, issuer: () => strin
   };
 }
 
+/** null: the code is right, and used up; else what is answered. A wrong one counts, so this is a result and not a throw. */
+function judgeCode(
+  checks: Checks,
+  write: AccountWrite,
+  budget: CodeBudget,
+  { userId, code, factorId }: { userId: string; code: string; factorId: string | null },
+): AppError | null {
+  const refusal = budget.refusal(write);
+  if (refusal !== null) return refusal;
+  if (checks.useCode(write, userId, code, factorId)) return null;
+  budget.count(write);
+  return wrongCode();
+}
+
 function createFactorRemoval({ file, guesses }: AuthDeps, checks: Checks): MfaService["remove"] {
   return async (caller, client, proof) => {
+    const budget = codeBudget("totp-manage", caller.userId, client);
     const removed = async (): Promise<Guess<null>> => {
-      const isRight = await file.write((write) => {
+      const error = await file.write<AppError | null>((write) => {
         if (file.current(write, caller.userId, caller.sessionId) === null) throw unauthorized("Invalid token");
         const factors = factorsOfUser(write.tx, caller.userId);
         if (factors.length === 0) throw notFound("There is no second factor");
         const isVerified = factors.some((factor) => factor.verified);
         if (proof !== "confirmed") {
           if (!isVerified) throw badRequest("The factor has not been verified; remove it with the password");
-          if (!checks.useCode(write, caller.userId, proof.code, null)) return false;
+          const fault = judgeCode(checks, write, budget, { userId: caller.userId, code: proof.code, factorId: null });
+          if (fault !== null) return fault;
         }
         deleteFactors(write.tx, caller.userId, null);
-        return true;
+        return null;
       });
-      return isRight ? { isRight, value: null } : { isRight, error: wrongCode() };
+      return error === null ? { isRight: true, value: null } : { isRight: false, error };
     };
-    await guesses.attempt(checks.guessKeys(caller.userId, client), removed);
+    await guesses.attempt(checks.guessKeys(caller.userId, client, "code"), removed);
   };
 }

@@ -24,6 +24,7 @@ import {
 import { deleteSecret, findSecret, putSecret, type SecretPurpose } from "./store/secrets.ts";
 import { userById } from "./store/users.ts";
 import type { AuthDeps, Caller, Client, SignInAnswer } from "./types.ts";
+import { requireOtherWayIn, requireRecentProof } from "./ways-in.ts";
 
 export interface PasskeyView {
   id: string;
@@ -36,6 +37,7 @@ export interface PasskeyView {
 
 /** WebAuthn. Bodies and answers are those of the WebAuthn libraries. Decisions 6. */
 export interface PasskeyService {
+  /** Errors: 401 `Sign in again` when the last sign-in was too long ago. */
   registerOptions(caller: Caller): Promise<PublicKeyCredentialCreationOptionsJSON>;
   /** Errors: 400 for a response that does not check, 409 for a credential that is registered already. */
   register(caller: Caller, response: JsonObject, name: string | null): Promise<PasskeyView>;
@@ -47,7 +49,7 @@ export interface PasskeyService {
    */
   authenticate(response: JsonObject, client: Client): Promise<SignInAnswer>;
   list(caller: Caller): PasskeyView[];
-  /** Errors: 404. */
+  /** Errors: 404, 401 `Sign in again`, 400 for the last way in. */
   remove(caller: Caller, id: string): Promise<void>;
 }
 
@@ -77,7 +79,10 @@ export function createPasskeyService(deps: AuthDeps, signIns: SignIns, config: P
     list: (caller) => passkeysOfUser(deps.file.sql, caller.userId).map(view),
     async remove(caller, id) {
       await deps.file.write((write) => {
-        if (!deletePasskey(write.tx, caller.userId, id)) throw notFound(`There is no passkey "${id}"`);
+        const account = requireRecentProof(write.tx, caller, deps.config, write.now);
+        if (passkeyById(write.tx, id)?.userId !== caller.userId) throw notFound(`There is no passkey "${id}"`);
+        requireOtherWayIn(write.tx, account, deps.config, id);
+        deletePasskey(write.tx, caller.userId, id);
       });
     },
   };
@@ -127,14 +132,13 @@ function challengeOf(body: JsonObject): string | null {
 }
 
 function createRegistration(
-  { file, clock, logger }: AuthDeps,
+  { file, clock, logger, config: authConfig }: AuthDeps,
   challenges: Challenges,
   config: PasskeyConfig,
 ): Pick<PasskeyService, "registerOptions" | "register"> {
   return {
     async registerOptions(caller) {
-      const account = userById(file.sql, caller.userId);
-      if (account === null) throw unauthorized("Invalid token");
+      const account = requireRecentProof(file.sql, caller, authConfig, clock.now());
       const registered = passkeysOfUser(file.sql, caller.userId);
       refuseSurplus(registered);
       const options = await generateRegistrationOptions({

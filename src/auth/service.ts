@@ -93,7 +93,8 @@ export function createAuthService(deps: AuthDeps, signIns: SignIns): AuthService
         if (!current.isAnonymous) throw badRequest("Only an anonymous user can be linked, and this one has an account");
         if (userByEmail(write.tx, email) !== null) throw emailTaken();
         const linked = write.update(caller.userId, { email, passwordHash, isAnonymous: false });
-        return signIns.renew(write, linked, caller);
+        // A guest who gets an account in the middle of a game goes on with it.
+        return signIns.renew(write, linked, caller, { accessTokens: "stay" });
       });
       return signIns.tokens(session);
     },
@@ -177,7 +178,7 @@ function createPasswordSignIn(
         write.endSessions(account.id, { except: caller.sessionId });
         // A mail that is under way must not set the password back.
         deleteSecretsOfUser(write.tx, account.id, ["reset-password"]);
-        return signIns.renew(write, changed, caller);
+        return signIns.renew(write, changed, caller, { accessTokens: "end" });
       });
       return signIns.tokens(session);
     },
@@ -212,7 +213,8 @@ function createSessionService(
           ...{ generation: rotation.generation, rotations: rotation.rotations },
         });
         write.extended(session.id, expiresAt);
-        return { account, sessionId: session.id, generation: rotation.generation };
+        const { tokenVersion } = session;
+        return { account, sessionId: session.id, generation: rotation.generation, tokenVersion };
       });
       if (result instanceof AppError) throw result;
       return signIns.tokens(result);

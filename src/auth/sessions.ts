@@ -11,6 +11,8 @@ export interface SessionCache extends SessionLookup, SessionEvents, UserEvents {
   end(sessionIds: readonly string[]): void;
   /** After a commit: what the sessions of this user are to say from now on. */
   update(userId: string, state: SessionState): void;
+  /** After a commit: only access tokens of this version count. */
+  renew(sessionId: string, tokenVersion: number): void;
   /** After a commit: it lives until then (milliseconds since 1970). */
   extend(sessionId: string, expiresAt: Millis): void;
 }
@@ -77,6 +79,11 @@ export function createSessionCache(deps: { sql: Sql; clock: Clock; logger: Logge
         if (session !== undefined) Object.assign(session, state);
       }
       tell(changeListeners, userId);
+    },
+    renew(sessionId, tokenVersion) {
+      const session = live.peek(sessionId);
+      if (session !== undefined) session.tokenVersion = tokenVersion;
+      tell(endListeners, sessionId);
     },
     extend(sessionId, expiresAt) {
       const session = live.peek(sessionId);

@@ -1,4 +1,5 @@
 import type { Account } from "../access/accounts.ts";
+import { clientNetwork } from "../kernel/client-network.ts";
 import { SECOND_MS } from "../kernel/duration.ts";
 import { type AppError, conflict, unauthorized } from "../kernel/errors.ts";
 import { type AccountWrite, accountDisabled } from "./account-file.ts";
@@ -11,7 +12,14 @@ import {
 } from "./limits.ts";
 import { factorsOfUser } from "./store/factors.ts";
 import { putSecret } from "./store/secrets.ts";
-import { deleteSession, insertSession, sessionById, sessionsOfUser, touchSession } from "./store/sessions.ts";
+import {
+  deleteSession,
+  insertSession,
+  renewSession,
+  sessionById,
+  sessionsOfUser,
+  touchSession,
+} from "./store/sessions.ts";
 import { type AuthDeps, type Caller, type Client, ownUser, type SignInAnswer, type TokenAnswer } from "./types.ts";
 
 const SECRET_BYTES = 32;
@@ -21,6 +29,8 @@ export interface OpenSession {
   sessionId: string;
   /** Of its refresh token. */
   generation: number;
+  /** Of its access tokens. */
+  tokenVersion: number;
 }
 
 /** What a sign-in has led to, inside the write that decided it. */
@@ -34,10 +44,10 @@ export interface SignIns {
   /** Without asking for a second factor: sign-up, passkeys, and what follows the factor. Errors: 403 when disabled. */
   open(write: AccountWrite, account: Account, client: Client): OpenSession;
   /**
-   * The caller's session goes on with a new refresh token, after a password was set: those of before have no grace. Errors:
-   * 401 when it has ended meanwhile.
+   * The caller's session goes on with new tokens, after a password was set: the refresh token of before has no grace, and
+   * with `accessTokens: "end"` access tokens of before count no longer. Errors: 401 when it has ended meanwhile.
    */
-  renew(write: AccountWrite, account: Account, caller: Caller): OpenSession;
+  renew(write: AccountWrite, account: Account, caller: Caller, options: { accessTokens: "end" | "stay" }): OpenSession;
   answer(signIn: SignIn): Promise<SignInAnswer>;
   tokens(session: OpenSession): Promise<TokenAnswer>;
   /** Who is counted for a guess at this email's password or code. */
@@ -70,12 +80,12 @@ export function createSignIns(deps: AuthDeps): SignIns {
       ip: client.address,
       userAgent: client.userAgent?.slice(0, USER_AGENT_MAX_CHARACTERS) ?? null,
     });
-    return { account, sessionId, generation: 0 };
+    return { account, sessionId, generation: 0, tokenVersion: 0 };
   };
 
-  const tokens: SignIns["tokens"] = async ({ account, sessionId, generation }) => ({
+  const tokens: SignIns["tokens"] = async ({ account, sessionId, generation, tokenVersion }) => ({
     user: ownUser(account),
-    accessToken: await deps.tokens.access(account, sessionId),
+    accessToken: await deps.tokens.access(account, sessionId, tokenVersion),
     refreshToken: deps.tokens.refresh({ sessionId, generation }),
   });
 
@@ -96,14 +106,17 @@ export function createSignIns(deps: AuthDeps): SignIns {
       });
       return { kind: "mfa", ticket, factors: verified.map(({ id, type }) => ({ id, type })) };
     },
-    renew(write, account, caller) {
+    renew(write, account, caller, { accessTokens }) {
       const session = sessionById(write.tx, caller.sessionId);
       if (session === null) throw unauthorized("Invalid token");
       const generation = session.generation + 1;
       const expiresAt = write.now + refreshTtlMs;
       touchSession(write.tx, { ...session, generation, rotations: [], lastUsedAt: write.now, expiresAt });
       write.extended(session.id, expiresAt);
-      return { account, sessionId: session.id, generation };
+      const tokenVersion = session.tokenVersion + (accessTokens === "end" ? 1 : 0);
+      renewSession(write.tx, session.id, write.now, tokenVersion);
+      if (accessTokens === "end") write.renewed(session.id, tokenVersion);
+      return { account, sessionId: session.id, generation, tokenVersion };
     },
     async answer(signIn) {
       if (signIn.kind === "session") return tokens(signIn.session);
@@ -114,7 +127,10 @@ export function createSignIns(deps: AuthDeps): SignIns {
       const { requests, window } = deps.signInLimit;
       return [
         { key: `email:${email}`, limit: deps.signInLimit },
-        { key: `address:${client.address}`, limit: { requests: SIGN_IN_ADDRESS_FACTOR * requests, window } },
+        {
+          key: `address:${clientNetwork(client.address)}`,
+          limit: { requests: SIGN_IN_ADDRESS_FACTOR * requests, window },
+        },
       ];
     },
   };

@@ -11,7 +11,7 @@ export interface RefreshToken {
 
 export interface Tokens {
   /** Claims: decisions 6. */
-  access(account: Account, sessionId: string): Promise<string>;
+  access(account: Account, sessionId: string, version: number): Promise<string>;
   /**
    * `SESSION.GENERATION.MAC`: nothing of it has to be kept, and an old one of a session is told from a made-up one, which
    * must not end anybody's session.
@@ -34,7 +34,7 @@ export async function createTokens(deps: {
   const mac = (token: RefreshToken) => deps.sealing.digest("refresh-token", `${token.sessionId}.${token.generation}`);
 
   return {
-    access(account, sessionId) {
+    access(account, sessionId, version) {
       const issuedAtSeconds = Math.floor(deps.clock.now() / SECOND_MS);
       return new SignJWT({
         sub: account.id,
@@ -43,6 +43,8 @@ export async function createTokens(deps: {
         email: account.email,
         custom: account.customClaims,
         anon: account.isAnonymous,
+        // Where no password was set in the session, the claims are those that clients know.
+        ...(version === 0 ? {} : { ver: version }),
         iat: issuedAtSeconds,
         exp: issuedAtSeconds + deps.accessTtlSeconds,
       })

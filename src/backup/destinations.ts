@@ -1,4 +1,4 @@
-import { mkdirSync, readdirSync, rmSync, statSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, rmSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { S3Client } from "bun";
 import type { BackupsConfig, ObjectStore } from "../config/types.ts";
@@ -14,8 +14,10 @@ export interface Destination {
   prepare(): string;
   /** Takes over a file that is whole. */
   accept(path: string, name: string): Promise<void>;
-  /** Names of files, those of others among them. */
+  /** Names of files, those of others among them. Where nothing has been made yet, none. */
   names(): Promise<string[]>;
+  /** Bytes of one of them. */
+  sizeOf(name: string): Promise<number>;
   remove(name: string): Promise<void>;
   /** Removes what has only been needed on the way. */
   clean(): void;
@@ -34,7 +36,8 @@ function createFolder(folder: string): Destination {
     },
     // It is made at its place.
     async accept() {},
-    names: async () => readdirSync(folder),
+    names: async () => (existsSync(folder) ? readdirSync(folder) : []),
+    sizeOf: async (name) => statSync(join(folder, name)).size,
     remove: async (name) => rmSync(join(folder, name)),
     clean() {},
   };
@@ -75,6 +78,7 @@ function createObjectStore(store: ObjectStore, folder: string): Destination {
       } while (continuationToken !== undefined && names.length < BACKUPS_LISTED_MAX);
       return names;
     },
+    sizeOf: async (name) => (await explained(client.stat(prefix + name))).size,
     remove: (name) => explained(client.delete(prefix + name)),
     clean,
   };

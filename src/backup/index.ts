@@ -2,15 +2,15 @@ import { resolve } from "node:path";
 import type { BackupsConfig } from "../config/types.ts";
 import type { Clock, Millis } from "../kernel/clock.ts";
 import type { Logger } from "../kernel/logger.ts";
-import type { BackupJob } from "./job.ts";
+import { type BackupJob, newestBackup } from "./job.ts";
 import { createJobProcess, type RunBackupJob } from "./job-process.ts";
 import { WAIT_MAX_MS } from "./limits.ts";
 
-/** What has become of scheduled backups since the start. */
+/** What has become of scheduled backups; the numbers are since the start. */
 export interface BackupsLoad {
   backupsMade: number;
   backupsFailed: number;
-  /** When the last success ended, and how large it is; 0 before the first. */
+  /** Of the last one that was made, also by an earlier start: when, and how large it is; 0 before the first. */
   lastBackupAt: Millis;
   lastBackupBytes: number;
 }
@@ -24,6 +24,8 @@ export interface BackupsArea {
 export interface BackupsAreaDeps {
   /** Without one there are no scheduled backups. */
   config: BackupsConfig | undefined;
+  /** true: none are made, as they would take the place of the server's own. */
+  isDrill: boolean;
   dataDirectory: string;
   clock: Clock;
   logger: Logger;
@@ -35,7 +37,7 @@ export interface BackupsAreaDeps {
 export function createBackupsArea(deps: BackupsAreaDeps): BackupsArea {
   const { config, clock, logger } = deps;
   const load: BackupsLoad = { backupsMade: 0, backupsFailed: 0, lastBackupAt: 0, lastBackupBytes: 0 };
-  if (config === undefined) return { load, async stop() {} };
+  if (config === undefined || deps.isDrill) return { load, async stop() {} };
   const run = deps.run ?? createJobProcess(clock);
   const job = jobOf(config, deps.dataDirectory);
   const stopping = new AbortController();
@@ -84,7 +86,17 @@ export function createBackupsArea(deps: BackupsAreaDeps): BackupsArea {
     if (next !== null) waitFor(next.getTime());
   };
 
+  /** An alert on the age of the last one must not fire at each start. */
+  const readLast = async (): Promise<void> => {
+    // A destination that does not answer is told of by the next backup, which it fails too.
+    const newest = await newestBackup(job).catch(() => null);
+    if (newest === null || newest.at <= load.lastBackupAt) return;
+    load.lastBackupAt = newest.at;
+    load.lastBackupBytes = newest.sizeBytes;
+  };
+
   waitForNext();
+  void readLast();
   return {
     load,
     async stop() {

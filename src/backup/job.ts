@@ -1,9 +1,9 @@
 import { join } from "node:path";
 import type { BackupsConfig } from "../config/types.ts";
-import type { Clock } from "../kernel/clock.ts";
+import type { Clock, Millis } from "../kernel/clock.ts";
 import { createBackup } from "./create.ts";
 import { type Destination, openDestination } from "./destinations.ts";
-import { backupName, outdated } from "./names.ts";
+import { backupName, isBackupName, outdated, timeOfName } from "./names.ts";
 
 /** What a scheduled backup is told; as JSON on the standard input of its process. */
 export interface BackupJob {
@@ -39,6 +39,17 @@ export async function runBackupJob(
   } finally {
     destination.clean();
   }
+}
+
+/** The newest backup that is there, by its name; null: none. Errors: the destination does not answer. */
+export async function newestBackup({
+  to,
+  dataDirectory,
+}: BackupJob): Promise<{ at: Millis; sizeBytes: number } | null> {
+  const destination = openDestination(to, dataDirectory);
+  const newest = (await destination.names()).filter(isBackupName).sort().at(-1);
+  const at = newest === undefined ? null : timeOfName(newest);
+  return newest === undefined || at === null ? null : { at, sizeBytes: await destination.sizeOf(newest) };
 }
 
 /** The new backup is there whatever becomes of the old ones. */

@@ -24,6 +24,8 @@ const PLAIN = new RegExp(`^(?:${SECRETS_FILE.replace(".", "\\.")}|outbox/${UUID}
 const PASSING = new RegExp(
   [
     "^platform\\.lock(?:-journal)?$",
+    // A restored copy is another data directory, for the object stores too.
+    "^owner-id(?:\\.new)?$",
     "\\.db-(?:wal|shm|journal)$",
     "\\.db\\.new$",
     "^secrets\\.json\\.\\d+\\.new$",

@@ -1,10 +1,18 @@
 const NAME = /^platform-\d{4}-\d\d-\d\dT\d\d-\d\d-\d\dZ\.tar\.zst$/;
+const TIME = /^platform-(\d{4}-\d\d-\d\d)T(\d\d-\d\d-\d\d)Z\.tar\.zst$/;
 /** What a killed backup leaves beside its file. */
 const REMAINS = /^(platform-.*\.tar\.zst)\.partial$/;
 
 /** `platform-2026-01-31T02-00-00Z.tar.zst`: names sort by time. */
 export const backupName = (time: Date): string =>
   `platform-${time.toISOString().slice(0, "2026-01-31T02:00:00".length).replaceAll(":", "-")}Z.tar.zst`;
+
+/** When the backup of this name was begun, in milliseconds since 1970; null for another form of name. */
+export function timeOfName(name: string): number | null {
+  const [, day = "", time = ""] = TIME.exec(name) ?? [];
+  const at = Date.parse(`${day}T${time.replaceAll("-", ":")}Z`);
+  return Number.isNaN(at) ? null : at;
+}
 
 export const isBackupName = (name: string): boolean => NAME.test(name);
 

@@ -32,8 +32,11 @@ interface Entry {
 }
 
 /** An area at START, and what it logs. */
-function schedule(to: BackupsConfig["to"], options: { schedule?: string; keep?: number; run?: RunBackupJob } = {}) {
-  const { schedule: expression = "0 * * * *", keep = 2, run } = options;
+function schedule(
+  to: BackupsConfig["to"],
+  options: { schedule?: string; keep?: number; isDrill?: boolean; run?: RunBackupJob } = {},
+) {
+  const { schedule: expression = "0 * * * *", keep = 2, isDrill = false, run } = options;
   const clock: TestClock = testClock(START);
   const log: Entry[] = [];
   const at =
@@ -42,7 +45,14 @@ function schedule(to: BackupsConfig["to"], options: { schedule?: string; keep?: 
       void log.push({ level, message, facts });
   const logger: Logger = { info: at("info"), warn: at("warn"), error: at("error") };
   const config = { schedule: expression, keep, to };
-  const area = createBackupsArea({ config, dataDirectory, clock, logger, ...(run === undefined ? {} : { run }) });
+  const area = createBackupsArea({
+    config,
+    isDrill,
+    dataDirectory,
+    clock,
+    logger,
+    ...(run === undefined ? {} : { run }),
+  });
   areas.push(area);
   return { area, clock, log };
 }
@@ -59,6 +69,43 @@ const RESULT: BackupResult = {
   ...{ name: "platform-x", fileCount: 1, contentBytes: 1, sizeBytes: 7, deleted: [], rotationProblem: null },
 };
 const old = (day: number) => `platform-2001-01-0${day}T02-00-00Z.tar.zst`;
+
+test("[BK101] the last backup is the newest one that is there, and a new one takes its place", async () => {
+  const folder = temporaryDirectory();
+  for (const day of [1, 3, 2]) writeFileSync(join(folder, old(day)), "x".repeat(day));
+  for (const name of ["platform-9999.tar.zst", "notes.txt"]) writeFileSync(join(folder, name), "other");
+  const { area, clock } = schedule({ folder }, { run: async () => RESULT });
+  await until(() => area.load.lastBackupAt !== 0);
+  expect(area.load).toMatchObject({
+    lastBackupAt: Date.parse("2001-01-03T02:00:00Z"),
+    lastBackupBytes: 3,
+    backupsMade: 0,
+  });
+  await clock.advanceAsync(HOUR_MS / 2);
+  expect(area.load).toMatchObject({ lastBackupAt: clock.now(), lastBackupBytes: 7, backupsMade: 1 });
+});
+
+test("[BK101] a destination that is not there yet, or does not answer, keeps no server from starting", async () => {
+  const folder = join(temporaryDirectory(), "later");
+  const { area, log } = schedule({ folder }, { run: async () => RESULT });
+  await Bun.sleep(20);
+  expect([area.load.lastBackupAt, log]).toEqual([0, []]);
+  const s3 = { endpoint: "http://127.0.0.1:1", bucket: "b", accessKeyId: "a", secretAccessKey: "s" };
+  const remote = schedule({ s3 }, { run: async () => RESULT });
+  await Bun.sleep(20);
+  expect([remote.area.load.lastBackupAt, remote.log]).toEqual([0, []]);
+});
+
+test("[BK100] a drill makes no backups", async () => {
+  const jobs: BackupJob[] = [];
+  const run: RunBackupJob = async (job) => {
+    jobs.push(job);
+    return RESULT;
+  };
+  const { clock } = schedule({ folder: temporaryDirectory() }, { isDrill: true, run });
+  await clock.advanceAsync(3 * HOUR_MS);
+  expect([jobs, clock.waiting]).toEqual([[], 0]);
+});
 
 test("[BK20] one at each time of the schedule, in UTC, and also after more than a timer can hold", async () => {
   const jobs: BackupJob[] = [];

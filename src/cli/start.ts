@@ -7,20 +7,21 @@ import { declareCommand } from "./command.ts";
 import { createLogger } from "./logs.ts";
 import { parsePort } from "./options.ts";
 import { printAnswer, ReaderGone } from "./output.ts";
-import { serveOptions } from "./serve-options.ts";
+import { drillOf, serveOptions, startOptions } from "./serve-options.ts";
 import { endOnRequest, stopSignal } from "./signals.ts";
 import { plural } from "./transfer/amounts.ts";
 import { CommandError } from "./usage-error.ts";
 
 export const startCommand = declareCommand({
   meta: { name: "start", description: "Serves what the config declares" },
-  args: serveOptions,
+  args: { ...serveOptions, ...startOptions },
   async run({ args }) {
     const port = parsePort(args.port);
     const logger = createLogger();
     // What a hook left unattended must not take the server down with it.
     process.on("unhandledRejection", (cause) => logger.error("a promise was rejected and nobody looked", { cause }));
     process.on("uncaughtException", (cause) => logger.error("an error was thrown and nobody caught it", { cause }));
+    const isDrill = drillOf(args.drill, process.env);
     const loaded = endOnRequest();
     const { config, warnings } = await loadConfig(args.config, platformModule);
     loaded();
@@ -34,7 +35,7 @@ export const startCommand = declareCommand({
     let endRehearsal = () => {};
     try {
       platform = await openPlatform(config, {
-        ...{ data: args.data, environment: process.env, logger },
+        ...{ data: args.data, environment: process.env, isDrill, takeOver: args["take-over"], logger },
         onNewServiceKey(serviceKey) {
           keyLine = `\nroot service key: ${serviceKey}`;
         },

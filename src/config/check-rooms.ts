@@ -13,6 +13,7 @@ export const checkRooms = named(
     maxStateSize: whole({ min: 1, max: ROOM_STATE_MAX_BYTES, unit: "bytes" }),
     messageRate: whole({ min: 1, unit: "messages a second" }),
     authTimeout: duration("milliseconds"),
+    pendingPerAddress: whole({ min: 1, unit: "connections" }),
     reconnectTimeout: duration("milliseconds", { min: 0 }),
     saveInterval: duration("milliseconds"),
     stateTtl: duration("milliseconds"),

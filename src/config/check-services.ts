@@ -3,6 +3,7 @@ import { isIsoDateTime } from "../kernel/iso-datetime.ts";
 import { nameProblem } from "./names.ts";
 import { rsaKey, vapidPublicKey } from "./push-keys.ts";
 import { scopeProblem } from "./scope-syntax.ts";
+import { serviceKeyProblem } from "./service-key-text.ts";
 import {
   boolean,
   booleanOrFunction,
@@ -24,6 +25,8 @@ import {
 /** sqlite-vec's own bound. */
 export const VECTOR_DIMENSIONS_MAX = 8192;
 const THUMB_PIXELS_MAX = 4096;
+const THUMBS_AT_ONCE_LIMIT = 16;
+const THUMB_MEGAPIXELS_LIMIT = 256;
 
 export const objectStore = members(
   {
@@ -55,6 +58,10 @@ export const checkStorage = members(
         backend: members({ s3: objectStore }, ["s3"]),
       }),
     ),
+    thumbs: members({
+      atOnce: whole({ min: 1, max: THUMBS_AT_ONCE_LIMIT }),
+      maxMegapixels: whole({ min: 1, max: THUMB_MEGAPIXELS_LIMIT, unit: "megapixels" }),
+    }),
   },
   ["buckets"],
 );
@@ -76,6 +83,7 @@ export const checkVectorize = named(
 export const checkRealtime = members({
   access: members({ broadcast: booleanOrFunction, presence: booleanOrFunction }),
   authTimeout: duration("milliseconds"),
+  pendingPerAddress: whole({ min: 1, unit: "connections" }),
   presenceTtl: duration("milliseconds"),
   batchThreshold: whole({ min: 1 }),
   messageRate: whole({ min: 1, unit: "messages a second" }),
@@ -129,18 +137,16 @@ const address = textWith((value) => {
   return isRight ? null : `must be an address or a range such as 10.0.0.0/8, got ${describe(value)}`;
 });
 
-const headerText: Check = (value, report) => {
+const serviceKeyText: Check = (value, report) => {
   if (!secretText(value, report)) return false;
   // secretText has seen that it is one.
-  return (
-    /^[\x21-\x7e]+$/.test(value as string) ||
-    report.say("must be printable ASCII without spaces, since it travels in a header")
-  );
+  const problem = serviceKeyProblem(value as string);
+  return problem === null || report.say(problem);
 };
 
 const serviceKey = members(
   {
-    key: headerText,
+    key: serviceKeyText,
     scopes: list(textWith(scopeProblem), { isEmptyAllowed: true }),
     expiresAt: textWith((value) =>
       isIsoDateTime(value) ? null : `must be an ISO 8601 date and time, got ${describe(value)}`,

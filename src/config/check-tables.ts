@@ -22,6 +22,8 @@ const SWITCHABLE = new Set(["createdAt", "updatedAt"]);
 const AUTOMATIC = ["id", "createdAt", "updatedAt"];
 /** SQLite's own bound of columns a table. */
 const FIELDS_MAX = 2000 - AUTOMATIC.length;
+/** What `maxRecordSize` may say: as much as a body may hold by default. */
+const RECORD_SIZE_MAX_BYTES = 10 * 1024 * 1024;
 const TEXTUAL: ReadonlySet<string> = new Set(["string", "text"]);
 
 /** The fields of one table by name: what other members of it, and other tables, may refer to. */
@@ -78,6 +80,7 @@ const tableShape = members({
   schema: schemaShape,
   fts: ftsShape,
   indexes: list(indexShape, { isEmptyAllowed: true }),
+  maxRecordSize: whole({ min: 1, max: RECORD_SIZE_MAX_BYTES }),
   access: members({
     read: booleanOrFunction,
     insert: booleanOrFunction,

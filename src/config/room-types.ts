@@ -48,11 +48,13 @@ export interface RoomConfig {
   messageRate?: number;
   /** Milliseconds; 5000 by default. */
   authTimeout?: number;
+  /** Connections of one address that have not authenticated yet; 5 by default. Further ones wait up to 2 s for a place. */
+  pendingPerAddress?: number;
   /** Milliseconds; 30000 by default. */
   reconnectTimeout?: number;
   /** Milliseconds; 60000 by default. */
   saveInterval?: number;
-  /** Milliseconds since the last save; 24 h by default. */
+  /** Milliseconds for which the state of an empty room is kept; 24 h by default. */
   stateTtl?: number;
   /** Milliseconds; 300000 by default. */
   idleTimeout?: number;

@@ -28,13 +28,14 @@ function directory(): string {
 const resolve = (dataDirectory: string, environment: Record<string, string | undefined> = {}) =>
   resolveSecrets({ dataDirectory, environment, ids: systemIds });
 const fileOf = (dataDirectory: string) => join(dataDirectory, "secrets.json");
+const KEY = "environment-key-0123456789";
 const JWT_SECRET = "0123456789abcdef0123456789abcdef";
 
 describe("resolveSecrets", () => {
   test("[CF30] both from the environment: nothing is written", () => {
     const data = directory();
-    const { secrets, newServiceKey } = resolve(data, { PLATFORM_SERVICE_KEY: "key", PLATFORM_JWT_SECRET: JWT_SECRET });
-    expect(secrets).toEqual({ serviceKey: "key", jwtSecret: JWT_SECRET });
+    const { secrets, newServiceKey } = resolve(data, { PLATFORM_SERVICE_KEY: KEY, PLATFORM_JWT_SECRET: JWT_SECRET });
+    expect(secrets).toEqual({ serviceKey: KEY, jwtSecret: JWT_SECRET });
     expect(newServiceKey).toBeNull();
     expect(existsSync(fileOf(data))).toBe(false);
   });
@@ -57,8 +58,8 @@ describe("resolveSecrets", () => {
 
   test("[CF30] one from the environment: only the other is kept, and empty counts as unset", () => {
     const data = directory();
-    const first = resolve(data, { PLATFORM_SERVICE_KEY: "from-env", PLATFORM_JWT_SECRET: "" });
-    expect(first.secrets.serviceKey).toBe("from-env");
+    const first = resolve(data, { PLATFORM_SERVICE_KEY: KEY, PLATFORM_JWT_SECRET: "" });
+    expect(first.secrets.serviceKey).toBe(KEY);
     expect(first.newServiceKey).toBeNull();
     expect(JSON.parse(readFileSync(fileOf(data), "utf8"))).toEqual({ jwtSecret: first.secrets.jwtSecret });
     const later = resolve(data);
@@ -69,7 +70,7 @@ describe("resolveSecrets", () => {
   test("[CF30] the environment wins over the file, which keeps its own", () => {
     const data = directory();
     const kept = resolve(data).secrets.serviceKey;
-    expect(resolve(data, { PLATFORM_SERVICE_KEY: "other" }).secrets.serviceKey).toBe("other");
+    expect(resolve(data, { PLATFORM_SERVICE_KEY: KEY }).secrets.serviceKey).toBe(KEY);
     expect(resolve(data).secrets.serviceKey).toBe(kept);
   });
 
@@ -81,11 +82,21 @@ describe("resolveSecrets", () => {
   });
 
   test("[CF33] a service key that no header can carry is refused, without being told", () => {
-    for (const key of ["a b", "ключ", "line\nbreak"]) {
+    for (const key of ["a b and so on, up to many", "ключ".repeat(6), "line\nbreak and so on, up to many"]) {
       const attempt = () => resolve(directory(), { PLATFORM_SERVICE_KEY: key });
       expect(attempt).toThrow(SecretsError);
       expect(attempt).not.toThrow(key);
     }
+  });
+
+  test("[CF33] a service key under 20 characters is refused, without being told", () => {
+    for (const key of ["k", "0123456789abcdefghi"]) {
+      const attempt = () => resolve(directory(), { PLATFORM_SERVICE_KEY: key });
+      expect(attempt).toThrow(`PLATFORM_SERVICE_KEY must have at least 20 characters, got ${key.length}`);
+      expect(attempt).not.toThrow(`"${key}"`);
+    }
+    const key = "0123456789abcdefghij";
+    expect(resolve(directory(), { PLATFORM_SERVICE_KEY: key }).secrets.serviceKey).toBe(key);
   });
 
   test("[CF33] a broken file is refused and stays as it is", () => {

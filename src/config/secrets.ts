@@ -12,6 +12,7 @@ import {
 import { dirname, join } from "node:path";
 import type { Ids } from "../kernel/ids.ts";
 import { isJsonObject } from "../kernel/json.ts";
+import { serviceKeyProblem } from "./service-key-text.ts";
 
 export const SECRETS_FILE = "secrets.json";
 export const JWT_SECRET_BYTES_MIN = 32;
@@ -95,9 +96,9 @@ function fromEnvironment(environment: Environment): StoredSecrets {
 }
 
 function usableServiceKey(value: string, name: string): string {
-  // Anything else cannot be sent in a header, so nobody could ever use the key.
-  if (/^[\x21-\x7e]+$/.test(value)) return value;
-  throw new SecretsError(`${name} must be printable ASCII without spaces, since it travels in a header`);
+  const problem = serviceKeyProblem(value);
+  if (problem === null) return value;
+  throw new SecretsError(`${name} ${problem}`);
 }
 
 function usableJwtSecret(value: string, name: string): string {

@@ -6,7 +6,10 @@ import type { RoomsConfig } from "./room-types.ts";
 /** Who asks, as access rules see it; null without a token. Decisions 3. */
 export interface Auth {
   id: string;
+  /** What the user has typed in: whose it is, `emailVerified` says. */
   email: string | null;
+  /** Whether the user has proved that the address is theirs. A rule that trusts `email` asks for it. */
+  emailVerified: boolean;
   /** The user's present role, not the token's. */
   role: string;
   isAnonymous: boolean;
@@ -109,6 +112,8 @@ export interface TableConfig {
   schema?: { [field: string]: Field | false };
   fts?: readonly string[] | FullTextSearch;
   indexes?: readonly Index[];
+  /** Bytes of JSON of one record; 1 MiB by default, at most 10 MiB. */
+  maxRecordSize?: number;
   access?: TableAccess;
   hooks?: TableHooks;
   migrations?: readonly Migration[];
@@ -141,12 +146,23 @@ export interface BucketConfig {
   /** Bytes; 100 MiB by default. Binds every way of uploading. */
   maxFileSize?: number;
   access?: { read?: BucketRule; write?: BucketRule; delete?: BucketRule };
-  /** Serve HTML, SVG and XML inline instead of as attachments. false by default. */
+  /** Serve files of every type inline, HTML and SVG too, instead of as attachments. false by default. */
   inline?: boolean;
   /** Sizes that `?thumb=` takes, e.g. `["200x200"]`. None by default. */
   thumbs?: readonly string[];
   /** Where the bytes lie; the data directory by default. */
   backend?: { s3: ObjectStore };
+}
+
+export interface StorageConfig {
+  buckets: { [bucket: string]: BucketConfig };
+  /** How thumbnails are made. A pixel takes up to five bytes of memory meanwhile: 160 MB by default. */
+  thumbs?: {
+    /** Pictures decoded at the same time; 1 by default, up to 16. */
+    atOnce?: number;
+    /** Of the picture that a thumbnail is made of; 32 by default, up to 256. */
+    maxMegapixels?: number;
+  };
 }
 
 /** A bucket of an S3-compatible object store. */
@@ -230,6 +246,8 @@ export interface RealtimeConfig {
   };
   /** Milliseconds; 5000 by default. */
   authTimeout?: number;
+  /** Connections of one address that have not authenticated yet; 50 by default. Further ones wait up to 2 s for a place. */
+  pendingPerAddress?: number;
   /** Milliseconds; 60000 by default. */
   presenceTtl?: number;
   /** Changes of one channel by one request from which they arrive as one message; 10 by default. */
@@ -289,7 +307,7 @@ export interface PlatformConfig {
     maxAge?: number;
   };
   databases?: { [namespace: string]: NamespaceConfig };
-  storage?: { buckets: { [bucket: string]: BucketConfig } };
+  storage?: StorageConfig;
   auth?: AuthConfig;
   kv?: { [namespace: string]: Record<string, never> };
   d1?: { [database: string]: Record<string, never> };

@@ -4,7 +4,10 @@ import { requireAnyServiceKey, requireServiceKey } from "../access/service-key-r
 import type { Http } from "../http/http.ts";
 import { operation } from "../http/operation.ts";
 import { notFound } from "../kernel/errors.ts";
+import { refuseUnknownMembers } from "../kernel/members.ts";
 import type { SqlService } from "./service.ts";
+
+const MEMBERS = ["query", "params"];
 
 export function createSqlRoutes(http: Http, services: ReadonlyMap<string, SqlService>): AnyElysia {
   return new Elysia().post(
@@ -16,6 +19,7 @@ export function createSqlRoutes(http: Http, services: ReadonlyMap<string, SqlSer
       if (service === undefined) throw notFound(`There is no database "${database}"`);
       requireServiceKey(principal, ["d1", "database", database, "*"]);
       const body = await jsonObject();
+      refuseUnknownMembers(body, MEMBERS, "a query");
       const answer = await service.query(body["query"], body["params"], request.signal);
       return new Response(answer, { headers: { "content-type": "application/json" } });
     }),

@@ -60,6 +60,9 @@ function parseBindings(params: unknown): Binding[] {
     throw badField("params", "too_long", `"params" must have at most ${PARAMETERS_MAX} members, got ${params.length}`);
   }
   return params.map((value: unknown, index) => {
+    if (typeof value === "number" && !Number.isFinite(value)) {
+      throw badField(`params.${index}`, "invalid_value", `"params.${index}" is ${value}`);
+    }
     if (value === null || typeof value === "string" || typeof value === "number" || typeof value === "boolean") {
       return value;
     }

@@ -33,6 +33,11 @@ export class Checkpoints {
     return this.#running !== null;
   }
 
+  /** Resolves when no checkpoint runs. */
+  async settled(): Promise<void> {
+    await this.#running;
+  }
+
   /** Starts what the length of the WAL asks for. Cheap: after every transaction. */
   watch(): void {
     const { checkpointBytes, holdWriter, walBytes } = this.#options;

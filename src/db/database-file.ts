@@ -1,16 +1,20 @@
 import { Database } from "bun:sqlite";
 import { closeSync, existsSync, rmSync } from "node:fs";
 import type { Clock } from "../kernel/clock.ts";
+import { isDiskFull } from "../kernel/errors.ts";
 import type { Ids } from "../kernel/ids.ts";
 import { Checkpoints } from "./checkpoints.ts";
+import type { DirectorySync } from "./directory-sync.ts";
 import { assertOpenable, markFile, newFileId } from "./file-identity.ts";
 import { BUSY_TIMEOUT_MS, CACHE_KIB, CHECKPOINT_PAGES, PAGE_BYTES, READ_TIMEOUT_MS, STATEMENTS_MAX } from "./limits.ts";
 import { writeNewFile } from "./new-file.ts";
+import { hasPendingTexts } from "./pending-texts.ts";
 import { type QueryProcesses, type QueryRequest, SERVER_CALLER } from "./query-processes.ts";
 import { ReadTransaction } from "./read-transaction.ts";
 import { RowCounts } from "./row-counts.ts";
 import { isFileError, openError } from "./sqlite-errors.ts";
 import { StatementCache } from "./statement-cache.ts";
+import { TextIndexer } from "./text-indexer.ts";
 import type {
   OpenedFile,
   OpenOptions,
@@ -24,7 +28,7 @@ import type {
   Sync,
   Transaction,
 } from "./types.ts";
-import { createWalSync, type SyncFile } from "./wal-sync.ts";
+import { createWalSync, type SyncFile, type WalSync } from "./wal-sync.ts";
 import { Writer } from "./writer.ts";
 
 export interface FileDependencies {
@@ -32,21 +36,26 @@ export interface FileDependencies {
   ids: Ids;
   queries: QueryProcesses;
   checkpointer: QueryProcesses;
+  indexer: QueryProcesses;
+  /** Runs slices of indexing one after the other, of whatever file. */
+  inIndexTurn: <T>(work: () => Promise<T>) => Promise<T>;
   onFailure: (path: string, cause: unknown) => void;
   onClose: () => void;
+  directories: DirectorySync;
   syncFile: SyncFile | undefined;
 }
 
 interface Opened {
   sqlite: Database;
+  sync: WalSync;
   /** Of a file that was just made from a template; null for any other. */
   newFileDescriptor: number | null;
   /** The WAL was not there before, and has nothing in it yet. */
   isWalNew: boolean;
 }
 
-/** Opens `path` with every setting, and migrated. Throws an Error that names the path. */
-function openSqlite(path: string, options: OpenOptions, ids: Ids): Opened {
+/** Opens `path` with every setting, and migrated. Throws an Error that names the path; a new file is removed again then. */
+function openSqlite(path: string, options: OpenOptions, { ids, directories, syncFile }: FileDependencies): Opened {
   const isNew = !existsSync(path);
   const isWalNew = !existsSync(`${path}-wal`);
   const template = isNew ? options.template?.() : undefined;
@@ -57,21 +66,44 @@ function openSqlite(path: string, options: OpenOptions, ids: Ids): Opened {
     if (!isNew) assertOpenable(path);
     sqlite = new Database(path, { create: true, readwrite: true });
     configure(sqlite, options, ids);
+    if (!isNew && !isWalNew) moveLeftWal(sqlite);
+    if (isWalNew) sqlite.run("PRAGMA synchronous = OFF");
+    migrate(sqlite, options);
+    // Makes the WAL where nothing has been read yet.
+    sqlite.query("PRAGMA schema_version").get();
+    const sync = createWalSync({ databasePath: path, newFileDescriptor, directories, syncFile });
+    return { sqlite, sync, newFileDescriptor, isWalNew };
   } catch (error) {
     sqlite?.close();
     if (newFileDescriptor !== null) closeSync(newFileDescriptor);
-    throw openError(path, error);
-  }
-  try {
-    if (isWalNew) sqlite.run("PRAGMA synchronous = OFF");
-    options.migrate?.(sqlite);
-    return { sqlite, newFileDescriptor, isWalNew };
-  } catch (error) {
-    sqlite.close();
-    if (newFileDescriptor !== null) closeSync(newFileDescriptor);
     // What never was a database of ours leaves no trace.
     if (isNew) for (const suffix of ["", "-wal", "-shm"]) rmSync(path + suffix, { force: true });
-    throw isFileError(error) ? openError(path, error) : error;
+    if (error instanceof MigrationFailure) throw isFileError(error.cause) ? openError(path, error.cause) : error.cause;
+    throw openError(path, error);
+  }
+}
+
+/**
+ * A WAL that a crash or a failed sync has left: what can be read of it need not be on the disk, and later syncs would not
+ * put it there. Moving it writes and syncs it anew. Errors: the sync fails.
+ */
+function moveLeftWal(sqlite: Database): void {
+  try {
+    sqlite.query("PRAGMA wal_checkpoint(TRUNCATE)").get();
+  } catch (error) {
+    // Without room for it the WAL stays, as it may: it is read where it lies.
+    if (!isDiskFull(error)) throw error;
+  }
+}
+
+/** What a migration has thrown, which is thrown on as it is. */
+class MigrationFailure extends Error {}
+
+function migrate(sqlite: Database, options: OpenOptions): void {
+  try {
+    options.migrate?.(sqlite);
+  } catch (cause) {
+    throw new MigrationFailure("a migration failed", { cause });
   }
 }
 
@@ -97,6 +129,22 @@ function configure(sqlite: Database, options: OpenOptions, ids: Ids): void {
   for (const extension of options.extensions ?? []) sqlite.loadExtension(extension);
 }
 
+/**
+ * Leaves the WAL beside the file, as a crash does: moving it would make a write permanent that was answered with a failure.
+ * SQLite moves it when the last connection is closed, unless that one may not write.
+ */
+function closeAsItIs(path: string, sqlite: Database): void {
+  let last: Database | null = null;
+  try {
+    last = new Database(path, { readonly: true });
+    last.query("SELECT count(*) FROM sqlite_schema").get();
+  } catch {
+    // No descriptor is left for it, say: the WAL is moved then, and the server has said all the same that the write failed.
+  }
+  sqlite.close();
+  last?.close();
+}
+
 /** One open file: its connection, its writer, and the ways to read it. */
 export class OpenFile implements OpenedFile {
   readonly path: string;
@@ -106,6 +154,7 @@ export class OpenFile implements OpenedFile {
   readonly #counts: RowCounts;
   readonly #writer: Writer;
   readonly #checkpoints: Checkpoints;
+  readonly #indexer: TextIndexer;
   readonly #closeSync: () => void;
   readonly #newFileDescriptor: number | null;
   readonly #extensions: readonly string[];
@@ -120,13 +169,12 @@ export class OpenFile implements OpenedFile {
     this.path = path;
     this.#dependencies = dependencies;
     this.#extensions = options.extensions ?? [];
-    const { sqlite, newFileDescriptor, isWalNew } = openSqlite(path, options, dependencies.ids);
+    const { sqlite, sync, newFileDescriptor, isWalNew } = openSqlite(path, options, dependencies);
     this.sqlite = sqlite;
     this.#newFileDescriptor = newFileDescriptor;
     this.#statements = new StatementCache(this.sqlite, options.statementsMax ?? STATEMENTS_MAX);
     this.#reads = new ReadTransaction(this.sqlite, this.#statements);
     this.#counts = new RowCounts(this.sqlite, this.#statements);
-    const sync = createWalSync(path, newFileDescriptor, dependencies.syncFile);
     this.#closeSync = () => sync.close();
     const onFailure = (cause: unknown) => dependencies.onFailure(path, cause);
     this.#writer = new Writer({
@@ -139,16 +187,31 @@ export class OpenFile implements OpenedFile {
       clock: dependencies.clock,
       onChange: options.onChange,
       onFailure,
+      onPendingText: () => this.#indexer.wake(),
       afterCommit: () => this.#afterCommit(),
     });
     this.#isWalNew = isWalNew;
+    const checkpointBytes = (options.checkpointPages ?? CHECKPOINT_PAGES) * PAGE_BYTES;
     this.#checkpoints = new Checkpoints({
       walBytes: () => sync.sizeBytes(),
-      checkpointBytes: (options.checkpointPages ?? CHECKPOINT_PAGES) * PAGE_BYTES,
+      checkpointBytes,
       holdWriter: () => this.#writer.hold(),
       checkpoint: () => dependencies.checkpointer.checkpoint(path),
       onFailure,
     });
+    this.#indexer = new TextIndexer({
+      clock: dependencies.clock,
+      inTurn: dependencies.inIndexTurn,
+      prepare: () => dependencies.indexer.ready(),
+      holdWriter: () => this.#writer.hold(),
+      indexSome: () => dependencies.indexer.indexTexts(path, checkpointBytes),
+      afterSlice: () => {
+        this.#checkpoints.watch();
+        return this.#checkpoints.settled();
+      },
+      onFailure,
+    });
+    if (hasPendingTexts(this.sqlite)) this.#indexer.wake();
   }
 
   get isClosed(): boolean {
@@ -167,7 +230,14 @@ export class OpenFile implements OpenedFile {
 
   /** Nothing waits or runs on this file: it can be closed without anybody noticing. */
   get isIdle(): boolean {
-    return this.#writer.isIdle && this.#readsUnderWay === 0 && !this.#checkpoints.isRunning;
+    // A failed file stays as it is: to be closed and opened again is what a restart does.
+    return (
+      this.#writer.failure === null && this.#writer.isIdle && this.#readsUnderWay === 0 && !this.#checkpoints.isRunning
+    );
+  }
+
+  assertReadable(): void {
+    if (this.#writer.failure !== null) throw this.#writer.failure;
   }
 
   query<R = Row>(sql: string): Statement<R> {
@@ -196,7 +266,8 @@ export class OpenFile implements OpenedFile {
   }
 
   async read(sql: string, params: readonly SqlValue[], options: ReadOptions = {}): Promise<unknown[][]> {
-    return (await this.#read(sql, params, { ...options, page: null, decode: (values) => values })).rows;
+    return (await this.#read(sql, params, { ...options, page: null, highlight: null, decode: (values) => values }))
+      .rows;
   }
 
   readPage<R>(sql: string, params: readonly SqlValue[], options: ReadPageOptions<R>): Promise<ReadResult<R>> {
@@ -206,14 +277,18 @@ export class OpenFile implements OpenedFile {
   async #read<R>(
     sql: string,
     params: readonly SqlValue[],
-    options: ReadOptions & Pick<QueryRequest<R>, "page" | "decode">,
+    options: ReadOptions & Pick<QueryRequest<R>, "page" | "decode"> & Pick<ReadPageOptions<R>, "highlight">,
   ): Promise<ReadResult<R>> {
     if (this.#closing !== null || this.#isClosed) throw new Error(`query of the closed database ${this.path}`);
-    const { timeoutMs = READ_TIMEOUT_MS, caller = SERVER_CALLER, signal, page, decode } = options;
+    this.assertReadable();
+    const { timeoutMs = READ_TIMEOUT_MS, caller = SERVER_CALLER, highlight = null, signal, page, decode } = options;
     this.#readsUnderWay += 1;
     try {
-      const statement = { path: this.path, extensions: this.#extensions, sql, params };
-      return await this.#dependencies.queries.query({ ...statement, timeoutMs, caller, signal, page, decode });
+      const statement = { path: this.path, extensions: this.#extensions, sql, params, page, highlight };
+      const result = await this.#dependencies.queries.query({ ...statement, timeoutMs, caller, signal, decode });
+      // A sync that has failed meanwhile: what was read may not be on the disk.
+      this.assertReadable();
+      return result;
     } finally {
       this.#readsUnderWay -= 1;
       if (this.#readsUnderWay === 0) {
@@ -225,12 +300,13 @@ export class OpenFile implements OpenedFile {
 
   rowCount(table: string): number {
     if (this.#isClosed) throw new Error(`query of the closed database ${this.path}`);
+    this.assertReadable();
     return this.#counts.get(table);
   }
 
   /** Moves the WAL, and closes the connections of others, beside the loop: a close has little left to do then. */
   async prepareClose(): Promise<void> {
-    await this.#checkpoints.run();
+    if (this.#writer.failure === null) await this.#checkpoints.run();
     await this.#dependencies.queries.forget(this.path);
   }
 
@@ -241,6 +317,7 @@ export class OpenFile implements OpenedFile {
 
   async #close(): Promise<void> {
     this.#writer.close();
+    await this.#indexer.stop();
     await this.#writer.idle();
     if (this.#readsUnderWay > 0) await new Promise<void>((resolve) => this.#whenReadsEnd.push(resolve));
     await this.prepareClose();
@@ -251,13 +328,18 @@ export class OpenFile implements OpenedFile {
   closeNow(): void {
     if (this.#isClosed) return;
     this.#isClosed = true;
+    this.#indexer.stopNow();
     this.#writer.close();
     this.#reads.end();
     this.#statements.close();
     this.#closeSync();
-    // What migrations wrote may still be in the WAL: closing moves it, with its syncs.
-    if (this.#isWalNew) this.sqlite.run(SYNC_BETWEEN_WALS);
-    this.sqlite.close();
+    if (this.#writer.failure === null) {
+      // What migrations wrote may still be in the WAL: closing moves it, with its syncs.
+      if (this.#isWalNew) this.sqlite.run(SYNC_BETWEEN_WALS);
+      this.sqlite.close();
+    } else {
+      closeAsItIs(this.path, this.sqlite);
+    }
     if (this.#newFileDescriptor !== null) closeSync(this.#newFileDescriptor);
     this.#dependencies.onClose();
   }

@@ -1,5 +1,5 @@
 import type { Database } from "bun:sqlite";
-import { readIndexNames, type StoredTable } from "./declared-inspect.ts";
+import { readIndexNames } from "./declared-inspect.ts";
 import type { TablePlan } from "./declared-plan.ts";
 import {
   addColumnSql,
@@ -12,8 +12,10 @@ import {
   literal,
   rebuildFtsSql,
 } from "./declared-sql.ts";
-import type { DeclaredTable } from "./declared-types.ts";
+import type { DeclaredFts, DeclaredTable } from "./declared-types.ts";
 import { quoteIdentifier as quote } from "./identifiers.ts";
+import { INDEXED_NOW_LENGTH_MAX, REBUILD_NOW_ROWS_MAX } from "./limits.ts";
+import { CREATE_PENDING_TEXTS } from "./pending-texts.ts";
 
 export function applyPlan(sqlite: Database, plan: TablePlan): void {
   const { table } = plan;
@@ -46,6 +48,8 @@ function rebuildTable(sqlite: Database, table: DeclaredTable): void {
     .filter(({ name }) => !own.has(name));
   const columns = table.columns.filter(({ name }) => present.has(name)).map(({ name }) => quote(name));
   const list = ["rowid", ...columns].join(", ");
+  // One that names a table which is gone stands in the way of renaming any.
+  dropFtsTriggers(sqlite, table.name);
   sqlite.run(createTableSql(table, temporaryName));
   sqlite.run(`INSERT INTO ${quote(temporaryName)} (${list}) SELECT ${list} FROM ${quote(table.name)} ORDER BY rowid`);
   sqlite.run(`DROP TABLE ${quote(table.name)}`);
@@ -62,21 +66,45 @@ export function applyIndexes(sqlite: Database, table: DeclaredTable): void {
 }
 
 export interface FtsState {
-  stored: StoredTable | null;
   /** The table's rows may be others than the index knows of. */
   isStale: boolean;
+  /** Where a table that holds much is indexed anew. */
+  rebuild: "now" | "later";
 }
 
-export function applyFts(sqlite: Database, table: DeclaredTable, { stored, isStale }: FtsState): void {
-  const before = stored?.fts ?? null;
-  const hasChanged = !Bun.deepEquals(before, table.fts);
-  if (before !== null && hasChanged) dropFts(sqlite, table.name);
-  if (table.fts === null) return;
-  const isNew = before === null || hasChanged;
-  if (isNew) sqlite.run(createFtsSql(table.name, table.fts));
-  if (isNew || isStale) sqlite.run(rebuildFtsSql(table.name));
+export function applyFts(sqlite: Database, table: DeclaredTable, { isStale, rebuild }: FtsState): void {
+  const before = readFtsSql(sqlite, table.name);
+  const wanted = table.fts === null ? null : createFtsSql(table.name, table.fts);
+  if (before !== null && before !== wanted) dropFts(sqlite, table.name);
+  if (table.fts === null || wanted === null) return;
+  sqlite.run(CREATE_PENDING_TEXTS);
+  const isNew = before !== wanted;
+  if (isNew) sqlite.run(wanted);
   dropFtsTriggers(sqlite, table.name);
   for (const sql of ftsTriggersSql(table.name, table.fts)) sqlite.run(sql);
+  if (!isNew && !isStale) return;
+  const when = rebuild === "later" && holdsMuch(sqlite, table.name, table.fts) ? "later" : "now";
+  for (const sql of rebuildFtsSql(table.name, table.fts, when)) sqlite.run(sql);
+}
+
+/** More than a moment's work: what the first records hold tells enough, and takes no time itself. */
+function holdsMuch(sqlite: Database, table: string, fts: DeclaredFts): boolean {
+  const length = fts.fields.map((field) => `ifnull(length(${quote(field)}), 0)`).join(" + ");
+  const statement = sqlite.prepare<{ length: number | null; n: number }, [number]>(
+    `SELECT sum(length) AS length, count(*) AS n FROM (SELECT ${length} AS length FROM ${quote(table)} LIMIT ?)`,
+  );
+  const found = statement.get(REBUILD_NOW_ROWS_MAX);
+  statement.finalize();
+  return found !== null && (found.n >= REBUILD_NOW_ROWS_MAX || (found.length ?? 0) > INDEXED_NOW_LENGTH_MAX);
+}
+
+function readFtsSql(sqlite: Database, table: string): string | null {
+  const statement = sqlite.prepare<{ sql: string }, [string]>(
+    "SELECT sql FROM sqlite_master WHERE type = 'table' AND name = ?",
+  );
+  const sql = statement.get(ftsName(table))?.sql ?? null;
+  statement.finalize();
+  return sql;
 }
 
 export function dropFts(sqlite: Database, table: string): void {

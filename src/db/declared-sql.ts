@@ -1,5 +1,6 @@
 import type { DeclaredColumn, DeclaredFts, DeclaredTable } from "./declared-types.ts";
 import { quoteIdentifier as quote, quoteText } from "./identifiers.ts";
+import { PENDING_TEXTS } from "./pending-texts.ts";
 import type { SqlValue } from "./types.ts";
 
 /** Words of two and three letters are prefixes that people search by. */
@@ -53,38 +54,61 @@ export function isOwnIndex(name: string): boolean {
 export const ftsName = (table: string): string => `${table}_fts`;
 
 export const ftsTriggerNames = (table: string): string[] =>
-  ["insert", "delete", "update"].map((event) => `${ftsName(table)}:${event}`);
+  ["insert", "delete", "update", "pending"].map((event) => `${ftsName(table)}:${event}`);
 
+/** Contentless: the records hold the texts, and a record is taken out without reading what it held. */
 export function createFtsSql(table: string, fts: DeclaredFts): string {
-  const options = [`content=${quoteText(table)}`, `content_rowid='rowid'`, `tokenize=${quoteText(tokenizer(fts))}`];
+  const options = ["content=''", "contentless_delete=1", `tokenize=${quoteText(ftsTokenizer(fts.tokenize))}`];
   if (fts.tokenize !== "trigram") options.push(`prefix='${FTS_PREFIXES}'`);
   return `CREATE VIRTUAL TABLE ${quote(ftsName(table))} USING fts5(${[...fts.fields.map(quote), ...options].join(", ")})`;
 }
 
-function tokenizer(fts: DeclaredFts): string {
-  return fts.tokenize === "porter" ? "porter unicode61" : fts.tokenize;
+/** What is taken out is left to the merges that inserts make: one write that deletes much would wait for its own. */
+export function configureFtsSql(table: string): string {
+  const index = quote(ftsName(table));
+  return `INSERT INTO ${index} (${index}, rank) VALUES ('deletemerge', 0)`;
 }
 
-/** Keep the index in step with the table, also when a foreign key deletes. */
+/** As FTS5 calls it. */
+export const ftsTokenizer = (tokenize: DeclaredFts["tokenize"]): string =>
+  tokenize === "porter" ? "porter unicode61" : tokenize;
+
+/**
+ * Keep the index in step with the table, also when a foreign key deletes. A record that is noted in `_platform_pending_texts`
+ * is not indexed where it is written, but when that note is deleted.
+ */
 export function ftsTriggersSql(table: string, fts: DeclaredFts): string[] {
-  const index = quote(ftsName(table));
-  const [onInsert = "", onDelete = "", onUpdate = ""] = ftsTriggerNames(table).map(quote);
+  const [name, index, pending] = [quote(table), quote(ftsName(table)), quote(PENDING_TEXTS)];
+  const [onInsert = "", onDelete = "", onUpdate = "", onPending = ""] = ftsTriggerNames(table).map(quote);
   const columns = fts.fields.map(quote).join(", ");
-  const values = (row: "new" | "old") => fts.fields.map((field) => `${row}.${quote(field)}`).join(", ");
-  const remove = `INSERT INTO ${index} (${index}, rowid, ${columns}) VALUES ('delete', old.rowid, ${values("old")})`;
-  const add = `INSERT INTO ${index} (rowid, ${columns}) VALUES (new.rowid, ${values("new")})`;
+  const isNoted = `EXISTS (SELECT 1 FROM ${pending} AS p WHERE p."table" = ${quoteText(table)} AND p."id" = new."id")`;
+  const remove = (row: string) => `DELETE FROM ${index} WHERE rowid = ${row}`;
+  const add = `INSERT INTO ${index} (rowid, ${columns}) SELECT`;
+  const values = fts.fields.map((field) => `new.${quote(field)}`).join(", ");
   const isChanged = fts.fields.map((field) => `old.${quote(field)} IS NOT new.${quote(field)}`).join(" OR ");
   return [
-    `CREATE TRIGGER ${onInsert} AFTER INSERT ON ${quote(table)} BEGIN ${add}; END`,
-    `CREATE TRIGGER ${onDelete} AFTER DELETE ON ${quote(table)} BEGIN ${remove}; END`,
-    `CREATE TRIGGER ${onUpdate} AFTER UPDATE OF ${columns} ON ${quote(table)} WHEN ${isChanged}
-     BEGIN ${remove}; ${add}; END`,
+    `CREATE TRIGGER ${onInsert} AFTER INSERT ON ${name} WHEN NOT ${isNoted} BEGIN ${add} new.rowid, ${values}; END`,
+    `CREATE TRIGGER ${onDelete} AFTER DELETE ON ${name} BEGIN ${remove("old.rowid")};
+     DELETE FROM ${pending} WHERE "table" = ${quoteText(table)} AND "id" = old."id"; END`,
+    `CREATE TRIGGER ${onUpdate} AFTER UPDATE OF ${columns} ON ${name} WHEN ${isChanged}
+     BEGIN ${remove("old.rowid")}; ${add} new.rowid, ${values} WHERE NOT ${isNoted}; END`,
+    `CREATE TRIGGER ${onPending} AFTER DELETE ON ${pending} WHEN old."table" = ${quoteText(table)}
+     BEGIN ${remove(`(SELECT rowid FROM ${name} WHERE "id" = old."id")`)};
+     ${add} rowid, ${columns} FROM ${name} WHERE "id" = old."id"; END`,
   ];
 }
 
-export function rebuildFtsSql(table: string): string {
-  const index = quote(ftsName(table));
-  return `INSERT INTO ${index} (${index}) VALUES ('rebuild')`;
+/** Every record anew, at once or noted for later. */
+export function rebuildFtsSql(table: string, fts: DeclaredFts, when: "now" | "later"): string[] {
+  const [name, index] = [quote(table), quote(ftsName(table))];
+  const columns = fts.fields.map(quote).join(", ");
+  return [
+    `INSERT INTO ${index} (${index}) VALUES ('delete-all')`,
+    configureFtsSql(table),
+    when === "now"
+      ? `INSERT INTO ${index} (rowid, ${columns}) SELECT rowid, ${columns} FROM ${name}`
+      : `INSERT OR IGNORE INTO ${quote(PENDING_TEXTS)} ("table", "id") SELECT ${quoteText(table)}, "id" FROM ${name}`,
+  ];
 }
 
 /** A value as SQL text: for DDL alone, where nothing can be bound. */

@@ -25,9 +25,14 @@ const MIGRATION_SAVEPOINT = `"_platform_migration"`;
 const CREATE_MIGRATIONS = `CREATE TABLE IF NOT EXISTS "_platform_migrations" ("table" TEXT NOT NULL, "version" INTEGER NOT NULL,
   "description" TEXT NOT NULL, PRIMARY KEY ("table", "version")) STRICT, WITHOUT ROWID`;
 
+/** Changes when the same declaration is kept in another way: files are looked at again then. */
+const FORMAT = 2;
+
 export interface DeclaredOptions {
   /** Stands before the table's name in messages. Default `""`: `posts.title`; with `shared`: `shared.posts.title`. */
   namespace?: string;
+  /** When the full-text index of a table that holds much is made anew: in the migration (default), or by the file's TextIndexer. */
+  rebuildTexts?: "now" | "later";
 }
 
 /**
@@ -48,7 +53,7 @@ export function declaredMigration(
     // Dropping a table while foreign keys are enforced deletes what refers to it. Cannot be set inside a transaction.
     sqlite.run("PRAGMA foreign_keys = OFF");
     try {
-      sqlite.transaction(() => migrate(sqlite, tables, hash, options.namespace)).immediate();
+      sqlite.transaction(() => migrate(sqlite, tables, hash, options)).immediate();
     } catch (error) {
       if (error instanceof TransactionLost) {
         attempt(
@@ -65,7 +70,7 @@ export function declaredMigration(
 
 function hashOf(tables: readonly DeclaredTable[]): string {
   const declaration = JSON.stringify(tables, (_, value: unknown) => (typeof value === "bigint" ? `${value}n` : value));
-  return new Bun.CryptoHasher("sha256").update(declaration).digest("hex");
+  return new Bun.CryptoHasher("sha256").update(`${FORMAT} ${declaration}`).digest("hex");
 }
 
 /** Whether a file was last migrated to exactly these tables; it is only read. */
@@ -81,7 +86,7 @@ function migrate(
   sqlite: Database,
   tables: readonly DeclaredTable[],
   hash: string,
-  namespace: string | undefined,
+  { namespace, rebuildTexts = "now" }: DeclaredOptions,
 ): void {
   const pathOf = pathIn(namespace);
   const isUnknown = readMeta(sqlite, HASH_KEY) === UNKNOWN_HASH;
@@ -111,7 +116,7 @@ function migrate(
   const isStale = isUnknown || migrated.size > 0;
   for (const table of tables) {
     applyIndexes(sqlite, table);
-    applyFts(sqlite, table, { stored: stored.get(table.name) ?? null, isStale });
+    applyFts(sqlite, table, { isStale, rebuild: rebuildTexts });
   }
   for (const name of stored.keys()) if (!tables.some((table) => table.name === name)) dropFts(sqlite, name);
   // None of them holds a record.

@@ -2,6 +2,8 @@ import { resolve } from "node:path";
 import type { Clock } from "../kernel/clock.ts";
 import { type Ids, systemIds } from "../kernel/ids.ts";
 import { OpenFile } from "./database-file.ts";
+import { DescriptorReserve, descriptorLimit } from "./descriptors.ts";
+import { createDirectorySync } from "./directory-sync.ts";
 import { QUERY_PROCESSES_MAX } from "./limits.ts";
 import { QueryProcesses } from "./query-processes.ts";
 import type { EngineLoad, OpenOptions, StorageEngine } from "./types.ts";
@@ -17,25 +19,36 @@ export interface StorageEngineOptions {
   onFailure?(path: string, cause: unknown): void;
   /** How the WAL is synced. Default fs.fdatasync; tests hold it back or make it fail. */
   syncFile?: SyncFile;
+  /** Default: that of the process. */
+  descriptorLimit?: number;
 }
 
-/** Every open file of a server, and the processes that they share. No I/O until the first `open`. */
+/** Every open file of a server, and the processes that they share. Until the first `open` no file of it is touched. */
 class Engine implements StorageEngine {
   readonly clock: Clock;
+  readonly descriptorLimit: number;
+  readonly #reserve: DescriptorReserve;
   readonly #options: StorageEngineOptions;
   readonly #queries: QueryProcesses;
   readonly #checkpointer: QueryProcesses;
+  readonly #directories = createDirectorySync();
+  /** Of its own too: a file's writer waits for it. */
+  readonly #indexer: QueryProcesses;
+  #lastSlice: Promise<unknown> = Promise.resolve();
   readonly #files = new Map<string, OpenFile>();
 
   constructor(options: StorageEngineOptions) {
     this.#options = options;
     this.clock = options.clock;
+    this.descriptorLimit = options.descriptorLimit ?? descriptorLimit();
+    this.#reserve = new DescriptorReserve(this.descriptorLimit, options.clock);
     this.#queries = new QueryProcesses({
       clock: options.clock,
       processesMax: options.readWorkers ?? QUERY_PROCESSES_MAX,
     });
     // Of its own, so that long reads never keep a WAL from being moved.
     this.#checkpointer = new QueryProcesses({ clock: options.clock, processesMax: 1 });
+    this.#indexer = new QueryProcesses({ clock: options.clock, processesMax: 1 });
   }
 
   get openFiles(): number {
@@ -53,24 +66,36 @@ class Engine implements StorageEngine {
     const absolute = resolve(path);
     // Two writers of one file in one process would wait for each other.
     if (this.#files.has(absolute)) throw new Error(`the database ${absolute} is open already`);
-    const file = new OpenFile(absolute, options, {
+    const file = this.#reserve.lend(() => this.#openFile(absolute, options));
+    this.#files.set(absolute, file);
+    return file;
+  }
+
+  #openFile(absolute: string, options: OpenOptions): OpenFile {
+    return new OpenFile(absolute, options, {
       clock: this.#options.clock,
       ids: this.#options.ids ?? systemIds,
       queries: this.#queries,
       checkpointer: this.#checkpointer,
+      indexer: this.#indexer,
+      inIndexTurn: (work) => {
+        const slice = this.#lastSlice.then(work);
+        this.#lastSlice = slice.catch(() => undefined);
+        return slice;
+      },
       onFailure: (failedPath, cause) => this.#options.onFailure?.(failedPath, cause),
       onClose: () => this.#files.delete(absolute),
+      directories: this.#directories,
       syncFile: this.#options.syncFile,
     });
-    this.#files.set(absolute, file);
-    return file;
   }
 
   /** Long reads that are still under way are ended: files are closed however long their statements would have run. */
   async stop(): Promise<void> {
     await this.#queries.stop();
     const closed = await Promise.allSettled([...this.#files.values()].map((file) => file.close()));
-    await this.#checkpointer.stop();
+    await Promise.all([this.#checkpointer.stop(), this.#indexer.stop()]);
+    this.#reserve.close();
     const failures = closed.flatMap((one) => (one.status === "rejected" ? [one.reason] : []));
     if (failures.length > 0) throw new AggregateError(failures, `${failures.length} databases could not be closed`);
   }

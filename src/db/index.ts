@@ -3,13 +3,15 @@ export {
   type DeclaredTable,
   declaredMigration,
 } from "./declared.ts";
-export { indexName, primaryKeyIndexName } from "./declared-sql.ts";
+export { ftsTokenizer, indexName, primaryKeyIndexName } from "./declared-sql.ts";
+export { instanceBounds, socketsMax } from "./descriptors.ts";
 export { DirectoryInUse, lockDirectory } from "./directory-lock.ts";
 export { createStorageEngine } from "./engine.ts";
 export { holdsRecords } from "./holds-records.ts";
 export { quoteIdentifier } from "./identifiers.ts";
 export { createInstanceFiles, type InstanceFiles } from "./instance-files.ts";
 export { SERVER_CALLER } from "./query-processes.ts";
+export type { HighlightRequest } from "./query-protocol.ts";
 export { type RehearsalJob, type RehearsedFile, rehearseFiles } from "./schema-rehearsal.ts";
 export { openSystemFile } from "./system.ts";
 export type {

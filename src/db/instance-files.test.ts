@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { systemClock } from "../kernel/clock.ts";
 import { declaredMigration } from "./declared.ts";
+import { boundsOf } from "./descriptors.ts";
 import { createStorageEngine } from "./engine.ts";
 import { createInstanceFiles, type InstanceFiles } from "./instance-files.ts";
 import type { DatabaseFile, StorageEngine } from "./types.ts";
@@ -25,7 +26,7 @@ beforeEach(() => {
   const id = { name: "id", type: "TEXT" as const, notNull: true, unique: false, check: null, references: null };
   instances = createInstanceFiles(engine, {
     directory,
-    openMax: OPEN_MAX,
+    bounds: boundsOf(OPEN_MAX),
     migrate: declaredMigration([
       { name: "items", kind: "", columnKinds: {}, columns: [id], indexes: [], fts: null, migrations: [] },
     ]),
@@ -146,6 +147,40 @@ test("[DB28] when more files have work under way than may be open, writes wait f
   await Promise.all(writes);
   for (const name of names) expect(idsOf(name)).toEqual(["x"]);
 });
+
+test("[DB105] all who wait for one file go on when it is opened, also when no further file is closed", async () => {
+  const held: (() => void)[] = [];
+  syncFile = (descriptor, done) => {
+    held.push(() => fs.fdatasync(descriptor, done));
+  };
+  const others = Array.from({ length: 120 }, (_, n) => insert(`club ${n}`, "x"));
+  await Bun.sleep(100);
+  const writes = Array.from({ length: 300 }, (_, n) => insert("wanted", `item ${n}`));
+  await Bun.sleep(100);
+  syncFile = fs.fdatasync;
+  for (const release of held) release();
+  const answered = Promise.all([...others, ...writes]).then(() => "all are answered");
+  expect(await Promise.race([answered, Bun.sleep(20_000)])).toBe("all are answered");
+  expect(idsOf("wanted")).toHaveLength(300);
+}, 60_000);
+
+test("[DB105] a file that is used again while it is about to be closed keeps nobody waiting", async () => {
+  const names = Array.from({ length: 40 }, (_, n) => `club ${n}`);
+  for (const name of names) await insert(name, "x");
+  const stop = Date.now() + 1_000;
+  const readers = (async () => {
+    // Keeps the files that are being closed open.
+    for (; Date.now() < stop; await Bun.sleep(1))
+      for (const name of names)
+        if (instances.exists(name))
+          try {
+            idsOf(name);
+          } catch {}
+  })();
+  const writes = names.flatMap((name) => [1, 2, 3].map((n) => insert(name, `y${n}`)));
+  expect(await Promise.race([Promise.all(writes).then(() => "done"), Bun.sleep(20_000)])).toBe("done");
+  await readers;
+}, 60_000);
 
 test("[DB29] a file that another instance wrote under a name of the same letters is refused", async () => {
   await insert("Red", "a");

@@ -2,10 +2,12 @@ import type { Database } from "bun:sqlite";
 import { existsSync, mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { AppError, insufficientStorage, isDiskFull } from "../kernel/errors.ts";
-import { INSTANCE_CACHE_KIB, INSTANCE_STATEMENTS_MAX, OPEN_INSTANCES_MAX } from "./limits.ts";
+import { type InstanceBounds, lacksDescriptors } from "./descriptors.ts";
+import { INSTANCE_CACHE_KIB, INSTANCE_STATEMENTS_MAX } from "./limits.ts";
 import { readMeta, writeMeta } from "./meta.ts";
 import { createTemplate } from "./new-file.ts";
 import { Rehearsal } from "./rehearsal.ts";
+import { shortage } from "./sqlite-errors.ts";
 import type {
   Change,
   DatabaseFile,
@@ -25,8 +27,8 @@ import { UnfitInstances } from "./unfit-instances.ts";
 export interface InstanceFilesOptions {
   /** Holds one `INSTANCE.db` for each instance; made with the first of them. */
   directory: string;
-  /** Files open at once; beyond it the ones used longest ago are closed. Default OPEN_INSTANCES_MAX. */
-  openMax?: number;
+  /** Files open at once; beyond it the ones used longest ago are closed. */
+  bounds: InstanceBounds;
   migrate(sqlite: Database): void;
   onChange?(instanceId: string, groups: readonly (readonly Change[])[]): void;
   /** Told when a file is found not to fit what is declared; its requests are 503. */
@@ -46,14 +48,17 @@ export interface InstanceFiles {
   close(): Promise<void>;
 }
 
-/** Files that are being closed beside the loop. */
-const CLOSING_MAX = 32;
-/** Files over the bound that may wait for that; beyond it a file is closed on the spot. */
-const OVER_MAX = 64;
 /** Writes and long reads that may wait for a place. */
 const WAITING_FOR_ROOM_MAX = 10_000;
 /** When files in use kept the bound from being met: after this time it is looked at again. */
 const SWEEP_DELAY_MS = 100;
+
+/** What is to be done once its instance's file is open. */
+interface Waiting {
+  /** Begins the work at once, so that the file is not idle when it returns. */
+  begin(file: OpenedFile): void;
+  reject(error: unknown): void;
+}
 
 interface OpenInstance {
   file: OpenedFile;
@@ -65,22 +70,23 @@ interface OpenInstance {
 class Instances implements InstanceFiles {
   readonly #engine: StorageEngine;
   readonly #options: InstanceFilesOptions;
-  readonly #openMax: number;
+  readonly #bounds: InstanceBounds;
   readonly #unfit: UnfitInstances;
   /** In the order of last use. */
   readonly #open = new Map<string, OpenInstance>();
   /** What a new instance begins with; made for the first of them. */
   #template: Uint8Array | null = null;
   #rehearsal: Rehearsal | null = null;
-  /** Who waits for room, in the order of arrival. */
-  readonly #waiting: (() => void)[] = [];
+  /** Work that waits for room, by instance, in the order of arrival. */
+  readonly #waiting = new Map<string, Waiting[]>();
+  #waitingCount = 0;
   #closingCount = 0;
   #isSweepDue = false;
 
   constructor(engine: StorageEngine, options: InstanceFilesOptions) {
     this.#engine = engine;
     this.#options = options;
-    this.#openMax = options.openMax ?? OPEN_INSTANCES_MAX;
+    this.#bounds = options.bounds;
     this.#unfit = new UnfitInstances(engine.clock, options.onUnfit);
   }
 
@@ -98,6 +104,9 @@ class Instances implements InstanceFiles {
   }
 
   async close(): Promise<void> {
+    for (const instanceId of [...this.#waiting.keys()]) {
+      for (const { reject } of this.#takeWaiting(instanceId)) reject(new Error("the server is stopping"));
+    }
     await Promise.all([...this.#open.values()].map(({ file }) => file.close()));
     this.#open.clear();
     this.#rehearsal?.close();
@@ -119,13 +128,37 @@ class Instances implements InstanceFiles {
   }
 
   /** Uses the file, after a wait while every place is taken by one with work under way. Errors: 503, too many wait. */
-  async withRoom<T>(instanceId: string, work: (file: OpenedFile) => Promise<T>): Promise<T> {
-    for (;;) {
+  withRoom<T>(instanceId: string, work: (file: OpenedFile) => Promise<T>): Promise<T> {
+    if (this.#isFull && !this.#open.has(instanceId)) this.#makeRoom();
+    if (!this.#isFull || this.#open.has(instanceId)) return attempt(() => work(this.use(instanceId)));
+    if (this.#waitingCount >= WAITING_FOR_ROOM_MAX) return Promise.reject(this.#tooMany());
+    return new Promise<T>((resolve, reject) => {
+      const waiting: Waiting = { begin: (file) => resolve(attempt(() => work(file))), reject };
+      const group = this.#waiting.get(instanceId);
+      if (group === undefined) this.#waiting.set(instanceId, [waiting]);
+      else group.push(waiting);
+      this.#waitingCount += 1;
+    });
+  }
+
+  /** Opens what is waited for, as long as there is room: all who wait for a file go on with it. */
+  #admit(): void {
+    for (const instanceId of [...this.#waiting.keys()]) {
       if (this.#isFull) this.#makeRoom();
-      if (!this.#isFull || this.#open.has(instanceId)) return work(this.use(instanceId));
-      if (this.#waiting.length >= WAITING_FOR_ROOM_MAX) throw this.#tooMany();
-      await new Promise<void>((resolve) => this.#waiting.push(resolve));
+      if (this.#isFull && !this.#open.has(instanceId)) return;
+      try {
+        this.use(instanceId);
+      } catch (error) {
+        for (const waiting of this.#takeWaiting(instanceId)) waiting.reject(error);
+      }
     }
+  }
+
+  #takeWaiting(instanceId: string): readonly Waiting[] {
+    const group = this.#waiting.get(instanceId) ?? [];
+    this.#waiting.delete(instanceId);
+    this.#waitingCount -= group.length;
+    return group;
   }
 
   /** The open file, now the one used last. Errors: 503 when every place is taken by a file with work under way, 507. */
@@ -141,6 +174,7 @@ class Instances implements InstanceFiles {
     if (this.#isFull) throw this.#tooMany();
     const file = this.#openFile(instanceId);
     this.#open.set(instanceId, { file, isClosing: false, useCount: 1 });
+    for (const waiting of this.#takeWaiting(instanceId)) waiting.begin(file);
     return file;
   }
 
@@ -163,7 +197,8 @@ class Instances implements InstanceFiles {
       });
     } catch (error) {
       // Opening takes some pages beside the file, for reading too.
-      throw isDiskFull(error) ? insufficientStorage(error) : this.#unfit.refusal(instanceId, error);
+      if (isDiskFull(error)) throw insufficientStorage(error);
+      throw lacksDescriptors() ? shortage(error) : this.#unfit.refusal(instanceId, error);
     }
   }
 
@@ -173,28 +208,31 @@ class Instances implements InstanceFiles {
 
   /** Makes room for one more file among those used longest ago; one with work under way is never closed. */
   #makeRoom(): void {
+    const { openMax, overMax, closingMax } = this.#bounds;
     for (const [instanceId, instance] of this.#open) {
-      if (this.#open.size - this.#closingCount < this.#openMax) return;
+      if (this.#open.size - this.#closingCount < openMax) return;
       if (instance.isClosing || !instance.file.isIdle) continue;
-      if (this.#closingCount < CLOSING_MAX) void this.#closeBeside(instanceId, instance);
-      else if (this.#open.size >= this.#openMax + OVER_MAX) this.#closeNow(instanceId, instance);
+      if (this.#closingCount < closingMax) void this.#closeBeside(instanceId, instance);
+      else if (this.#open.size >= openMax + overMax) this.#closeNow(instanceId, instance);
       else break;
     }
     // Busy ones were passed over: somebody has to come back for them when no new file is asked for.
-    if (this.#open.size - this.#closingCount < this.#openMax || this.#isSweepDue) return;
+    if (this.#open.size - this.#closingCount < openMax || this.#isSweepDue) return;
     this.#isSweepDue = true;
     this.#engine.clock.after(SWEEP_DELAY_MS, () => {
       this.#isSweepDue = false;
       this.#makeRoom();
+      this.#admit();
     });
   }
 
   get #isFull(): boolean {
-    return this.#open.size >= this.#openMax + OVER_MAX + CLOSING_MAX;
+    const { openMax, overMax, closingMax } = this.#bounds;
+    return this.#open.size >= openMax + overMax + closingMax;
   }
 
   #tooMany(): AppError {
-    return new AppError(503, `Too many database instances are in use (at most ${this.#openMax})`);
+    return new AppError(503, `Too many database instances are in use (at most ${this.#bounds.openMax})`);
   }
 
   /** The WAL is moved beside the loop first; whoever uses the file meanwhile keeps it open. */
@@ -208,14 +246,20 @@ class Instances implements InstanceFiles {
     } finally {
       instance.isClosing = false;
       this.#closingCount -= 1;
+      // Also when the file has stayed open: another may have to be closed for those who wait.
+      this.#admit();
     }
   }
 
   #closeNow(instanceId: string, instance: OpenInstance): void {
     this.#open.delete(instanceId);
     instance.file.closeNow();
-    this.#waiting.shift()?.();
   }
+}
+
+/** What `work` throws at once is a rejection too. */
+async function attempt<T>(work: () => Promise<T>): Promise<T> {
+  return work();
 }
 
 /** A file system that ignores case would give two instances one file, and each the other's records. */
@@ -261,6 +305,10 @@ class InstanceFile implements DatabaseFile {
 
   rowCount(table: string): number {
     return this.#instances.use(this.#instanceId).rowCount(table);
+  }
+
+  assertReadable(): void {
+    this.#instances.use(this.#instanceId).assertReadable();
   }
 
   close(): Promise<void> {

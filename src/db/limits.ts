@@ -14,6 +14,10 @@ export const WRITES_PER_TRANSACTION_MAX = 500;
 export const TRANSACTION_TIME_MAX_MS = 5;
 export const WAITING_WRITES_MAX = 100_000;
 
+/** A sync that found no memory or descriptor is tried again after this time, so many times; then it counts as failed. */
+export const SYNC_RETRY_MS = 100;
+export const SYNC_RETRIES_MAX = 100;
+
 /** WAL pages (4 MiB) after which a checkpoint runs beside the writer. */
 export const CHECKPOINT_PAGES = 1000;
 /** WAL bytes past which the writer waits for the end of a checkpoint, so that the WAL can start over. */
@@ -44,7 +48,31 @@ export const READ_PART_BYTES = 256 * 1024;
 /** How long a query process waits for a lock: it holds up nobody. */
 export const QUERY_LOCK_TIMEOUT_MS = 5_000;
 
+/** Characters of indexed texts that one write indexes itself, in some milliseconds; the rest is noted and indexed beside the loop. */
+export const INDEXED_NOW_LENGTH_MAX = 16 * 1024;
+/** Records from which on a table's index is made anew beside the loop, where that is wanted. */
+export const REBUILD_NOW_ROWS_MAX = 500;
+/** How long one transaction of the indexing process goes on taking texts: the file's writes wait for it. */
+export const INDEX_SLICE_MS = 20;
+/** Between two of them, so that the writes that waited run. */
+export const INDEX_PAUSE_MS = 5;
+/** A slice takes one text at least, of up to 10 MiB; after this time its process is killed. */
+export const INDEX_TIMEOUT_MS = 60_000;
+/** After a slice that failed, indexing is tried again. */
+export const INDEX_RETRY_MS = 5_000;
+
+/** Instance files of one namespace that stay open, where there are descriptors enough. */
 export const OPEN_INSTANCES_MAX = 256;
+/** Files over that bound that may wait to be closed; beyond it a file is closed on the spot. */
+export const INSTANCES_OVER_MAX = 64;
+/** Files that are being closed beside the loop. */
+export const INSTANCES_CLOSING_MAX = 32;
+/** The database, its WAL twice (SQLite's and the one that is synced), its shared memory, and the new file. */
+export const DESCRIPTORS_PER_FILE = 5;
+/** Descriptors kept back for files; never more than a sixteenth of all. */
+export const RESERVE_DESCRIPTORS_MAX = 64;
+/** When some of them have been used and none is to be had: after this time they are asked for again. */
+export const RESERVE_REFILL_MS = 1_000;
 
 /** Instances that were found not to fit what is declared: how many are remembered, and for how long. */
 export const UNFIT_INSTANCES_MAX = 1_000;
@@ -52,3 +80,11 @@ export const UNFIT_KEPT_MS = 10_000;
 
 /** A file that a crash has left with a WAL is looked through when it is opened, up to this size: some 0.1 s. */
 export const CHECK_AFTER_CRASH_MAX_BYTES = 64 * 1024 * 1024;
+
+/** What is marked in a text that a search has found: its first hits, in its first bytes. */
+export const HIGHLIGHT_HITS_MAX = 100;
+export const HIGHLIGHT_BYTES_MAX = 64 * 1024;
+/** Characters that are marked at a time: FTS5 takes the square of the marks in them. */
+export const HIGHLIGHT_PIECE_LENGTH = 4_096;
+/** A phrase that begins in one piece may end so many characters behind it: as long as a query can be. */
+export const HIGHLIGHT_PHRASE_LENGTH = 1_000;

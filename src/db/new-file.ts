@@ -32,7 +32,8 @@ export function writeNewFile(path: string, content: Uint8Array, fileId: number):
   const temporaryPath = `${path}.new`;
   const descriptor = fs.openSync(temporaryPath, "w");
   try {
-    fs.writeSync(descriptor, content);
+    // A disk that is nearly full takes a part of it; the next call says that there is no room.
+    for (let written = 0; written < content.byteLength; ) written += fs.writeSync(descriptor, content, written);
     fs.renameSync(temporaryPath, path);
     return descriptor;
   } catch (error) {

@@ -1,5 +1,10 @@
 import { constants, setPriority } from "node:os";
+import { createHighlighter, createWordMarks } from "./highlight-process.ts";
 import {
+  HIGHLIGHT_BYTES_MAX,
+  HIGHLIGHT_HITS_MAX,
+  HIGHLIGHT_PHRASE_LENGTH,
+  HIGHLIGHT_PIECE_LENGTH,
   QUERY_LOCK_TIMEOUT_MS,
   READ_CONNECTIONS_MAX,
   READ_PART_BYTES,
@@ -17,10 +22,19 @@ export function spawnQueryChild(onResponse: (response: ProcessResponse) => void)
     valueBytesMax: READ_VALUE_BYTES_MAX,
     partBytes: READ_PART_BYTES,
     lockTimeoutMs: QUERY_LOCK_TIMEOUT_MS,
+    highlight: {
+      hitsMax: HIGHLIGHT_HITS_MAX,
+      bytesMax: HIGHLIGHT_BYTES_MAX,
+      pieceLength: HIGHLIGHT_PIECE_LENGTH,
+      phraseLength: HIGHLIGHT_PHRASE_LENGTH,
+    },
   };
-  const readers = `(${createReaders.toString()})(require("node:sqlite"), limits)`;
-  const serve = `(${serveQueries.toString()})(process, limits, ${readers}, (${createSizes.toString()})())`;
-  const source = `const limits = ${JSON.stringify(limits)}; ${serve};`;
+  const readers = `(${createReaders.toString()})(sqlite, limits)`;
+  const wordMarks = `(${createWordMarks.toString()})(sqlite, limits.highlight)`;
+  const highlighter = `(${createHighlighter.toString()})(limits.highlight, ${wordMarks})`;
+  const tools = `${readers}, (${createSizes.toString()})(), ${highlighter}`;
+  const constants = `const limits = ${JSON.stringify(limits)}, sqlite = require("node:sqlite")`;
+  const source = `${constants}; (${serveQueries.toString()})(process, limits, ${tools});`;
   const child = Bun.spawn([process.execPath, "-e", source], {
     // Not the caller's directory: a bunfig.toml or .env there is none of this process's business.
     cwd: process.platform === "win32" ? (process.env["SystemRoot"] ?? "C:\\") : "/",

@@ -1,5 +1,13 @@
 import type { DatabaseSync, SQLInputValue } from "node:sqlite";
-import type { PageBounds, ProcessLimits, ProcessRequest, ProcessResponse, QueryMessage } from "./query-protocol.ts";
+import type { createHighlighter } from "./highlight-process.ts";
+import type {
+  IndexMessage,
+  PageBounds,
+  ProcessLimits,
+  ProcessRequest,
+  ProcessResponse,
+  QueryMessage,
+} from "./query-protocol.ts";
 
 // The whole program of a query process. It is handed over as source text (see query-child.ts), so that the compiled
 // executable needs no file for it: nothing outside of a function exists where it runs, the other functions included.
@@ -43,6 +51,27 @@ export function createReaders(sqlite: typeof import("node:sqlite"), limits: Proc
         connection.close();
       }
     },
+    /** One transaction; its sync is the writer's next one. The same connection would see no schema that others change. */
+    indexTexts({ path, pending, sliceMs, walBytesLimit }: IndexMessage): boolean {
+      const connection = open(path, [], false);
+      try {
+        connection.exec(`PRAGMA synchronous = NORMAL; PRAGMA wal_autocheckpoint = 0;
+          PRAGMA journal_size_limit = ${walBytesLimit}; BEGIN IMMEDIATE`);
+        const first = connection.prepare(`SELECT "table", "id" FROM "${pending}" LIMIT 1`);
+        const done = connection.prepare(`DELETE FROM "${pending}" WHERE "table" = ? AND "id" = ?`);
+        const startedAt = performance.now();
+        let next = first.get();
+        while (next !== undefined) {
+          done.run(next["table"] as string, next["id"] as string);
+          next = first.get();
+          if (performance.now() - startedAt >= sliceMs) break;
+        }
+        connection.exec("COMMIT");
+        return next !== undefined;
+      } finally {
+        connection.close();
+      }
+    },
   };
 }
 
@@ -73,19 +102,42 @@ export function serveQueries(
   limits: ProcessLimits,
   readers: ReturnType<typeof createReaders>,
   sizes: ReturnType<typeof createSizes>,
+  highlightRows: ReturnType<typeof createHighlighter>,
 ): void {
-  function query({ id, path, extensions, sql, params, page }: QueryMessage): ProcessResponse {
+  function* found({ path, extensions, sql, params }: QueryMessage): Iterable<unknown[]> {
     const statement = readers.reader(path, extensions).prepare(sql);
     statement.setReturnArrays(true);
     // Otherwise one integer beyond 2^53 would make the whole query fail.
     statement.setReadBigInts(true);
-    let rows: unknown[][] = [];
-    let partBytes = 0;
-    let bytes = 0;
     // With setReturnArrays each row is an array, which the types of node:sqlite do not say.
     for (const row of statement.iterate(...(params as SQLInputValue[])) as Iterable<unknown>) {
       const values = row as unknown[];
       for (let i = 0; i < values.length; i += 1) if (typeof values[i] === "bigint") values[i] = Number(values[i]);
+      yield values;
+    }
+  }
+
+  /** Marks the rows of a page together, and no more of them than it can hold. */
+  function marked(message: QueryMessage): Iterable<unknown[]> {
+    const { highlight, page } = message;
+    if (highlight === null) return found(message);
+    const rows: unknown[][] = [];
+    let bytes = 0;
+    for (const values of found(message)) {
+      rows.push(values);
+      bytes += page === null ? 0 : sizes.asJson(values, page);
+      if (page !== null && bytes > page.bytesMax) break;
+    }
+    const texts = highlightRows(rows, highlight);
+    return rows.map((values, place) => [...values, ...(texts[place] ?? [])]);
+  }
+
+  function query(message: QueryMessage): ProcessResponse {
+    const { id, page } = message;
+    let rows: unknown[][] = [];
+    let partBytes = 0;
+    let bytes = 0;
+    for (const values of marked(message)) {
       const size = sizes.inMemory(values);
       const counted = page === null ? size : sizes.asJson(values, page);
       if (page !== null && bytes > 0 && bytes + counted > page.bytesMax) {
@@ -108,9 +160,11 @@ export function serveQueries(
 
   function answer(message: ProcessRequest): ProcessResponse {
     if (message.op === "query") return query(message);
+    const rows: unknown[][] = [];
     if (message.op === "checkpoint") readers.checkpoint(message.path);
-    else readers.forget(message.path);
-    return { id: message.id, kind: "done", rows: [], bytes: 0, isCut: false };
+    else if (message.op === "forget") readers.forget(message.path);
+    else if (message.op === "index") rows.push([readers.indexTexts(message)]);
+    return { id: message.id, kind: "done", rows, bytes: 0, isCut: false };
   }
 
   self.on("message", (message: ProcessRequest) => {

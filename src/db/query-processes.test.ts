@@ -210,12 +210,40 @@ test("[DB124] a large result arrives in parts, and a page ends before the row th
   expect(first).toMatchObject({ rows: [0], isCut: true });
 });
 
+test("[DB143] the bytes of a page count its marked texts too", async () => {
+  const sql = "SELECT 'a ' || replace(hex(zeroblob(50)), '0', 'x') UNION ALL SELECT 'a'";
+  const highlight = { columns: [0], pre: "<", post: ">", isEscaped: false, by: "substrings", terms: ["a"] } as const;
+  const read = (bytesMax: number) => {
+    const page = { bytesMax, rowBytes: 0, jsonColumns: [] };
+    return file.readPage(sql, [], { page, highlight, decode: (values) => values });
+  };
+  const text = `a ${"x".repeat(100)}`;
+  const marked = text.replace("a", "<a>");
+  expect(await read(300)).toEqual({
+    rows: [
+      [text, marked],
+      ["a", "<a>"],
+    ],
+    bytes: 104 + 106 + 3 + 5,
+    isCut: false,
+  });
+  expect(await read(217)).toEqual({ rows: [[text, marked]], bytes: 104 + 106, isCut: true });
+});
+
 test("[DB125] a checkpoint, and a process that closes a file, have a deadline", async () => {
   const clock = testClock();
   const queries = new QueryProcesses({ clock, processesMax: 1 });
   const warm = () =>
     queries.query({
-      ...{ path: file.path, extensions: [], sql: "SELECT 1", params: [], page: null, timeoutMs: 1_000 },
+      ...{
+        path: file.path,
+        extensions: [],
+        sql: "SELECT 1",
+        params: [],
+        page: null,
+        highlight: null,
+        timeoutMs: 1_000,
+      },
       ...{ caller: SERVER_CALLER, signal: undefined, decode: (values: unknown[]) => values },
     });
   const stopChildren = () => {

@@ -4,10 +4,13 @@ import { FairQueue } from "./fair-queue.ts";
 import {
   CHECKPOINT_TIMEOUT_MS,
   FORGET_TIMEOUT_MS,
+  INDEX_SLICE_MS,
+  INDEX_TIMEOUT_MS,
   READ_PLACE_BYTES,
   READ_PROCESS_IDLE_MS,
   WAITING_READS_MAX,
 } from "./limits.ts";
+import { PENDING_TEXTS } from "./pending-texts.ts";
 import { describeExit, spawnQueryChild } from "./query-child.ts";
 import type { PageBounds, ProcessRequest, ProcessResponse, QueryMessage } from "./query-protocol.ts";
 import type { ReadCaller, ReadResult, SqlValue } from "./types.ts";
@@ -131,6 +134,18 @@ export class QueryProcesses {
 
   async checkpoint(path: string): Promise<void> {
     await this.#submit(this.#fileJob({ op: "checkpoint", path }, CHECKPOINT_TIMEOUT_MS));
+  }
+
+  /** Starts a process where there is none. */
+  async ready(): Promise<void> {
+    await this.#submit(this.#fileJob({ op: "ready", path: "" }, INDEX_TIMEOUT_MS));
+  }
+
+  /** Some texts that wait in `path`; false: none is left. Nobody else may write to it meanwhile. */
+  async indexTexts(path: string, walBytesLimit: number): Promise<boolean> {
+    const request = { op: "index" as const, path, pending: PENDING_TEXTS, sliceMs: INDEX_SLICE_MS, walBytesLimit };
+    const { rows } = await this.#submit(this.#fileJob(request, INDEX_TIMEOUT_MS));
+    return rows[0]?.[0] === true;
   }
 
   /** Has the processes close `path`. One that is busy does so after its statement and is not waited for. */

@@ -1,5 +1,35 @@
 /** What the server and a query process say to each other. */
 
+/** What is to be marked in the rows of a search. */
+export type HighlightRequest = {
+  /** Places of the texts in a row. */
+  columns: readonly number[];
+  pre: string;
+  post: string;
+  /** The text round the marks is escaped for HTML. */
+  isEscaped: boolean;
+} & (
+  | {
+      by: "words";
+      /** Of FTS5. */
+      tokenize: string;
+      /** Of FTS5: any of the words. */
+      query: string;
+    }
+  | { by: "substrings"; terms: readonly string[] }
+);
+
+export interface HighlightLimits {
+  /** Marks in one text. */
+  hitsMax: number;
+  /** Bytes at the beginning of a text in which marks are made. */
+  bytesMax: number;
+  /** Characters that are marked at a time. */
+  pieceLength: number;
+  /** Characters behind a piece into which a phrase that begins in it may reach. */
+  phraseLength: number;
+}
+
 export interface QueryMessage {
   id: number;
   op: "query";
@@ -9,6 +39,8 @@ export interface QueryMessage {
   params: readonly (string | number | bigint | null | Uint8Array)[];
   /** null: all rows, and an error when they are too large. */
   page: PageBounds | null;
+  /** The marked texts of a page are appended to its rows. */
+  highlight: HighlightRequest | null;
 }
 
 /** Ends a result before the row that would make it too large; the first row is always in it. */
@@ -23,11 +55,22 @@ export interface PageBounds {
 
 export interface FileMessage {
   id: number;
-  op: "checkpoint" | "forget";
+  op: "checkpoint" | "forget" | "ready";
   path: string;
 }
 
-export type ProcessRequest = QueryMessage | FileMessage;
+/** Has some texts indexed that wait for it; answers one row with one value, whether more wait. */
+export interface IndexMessage {
+  id: number;
+  op: "index";
+  path: string;
+  /** The table of what waits: deleting a row of it has SQLite index the record. */
+  pending: string;
+  sliceMs: number;
+  walBytesLimit: number;
+}
+
+export type ProcessRequest = QueryMessage | IndexMessage | FileMessage;
 
 export type ProcessResponse =
   /** Some of the rows; more follow. */
@@ -44,4 +87,5 @@ export interface ProcessLimits {
   /** Rows are sent in parts of about this size: the server takes in one at a time, and goes on between them. */
   partBytes: number;
   lockTimeoutMs: number;
+  highlight: HighlightLimits;
 }

@@ -14,6 +14,7 @@ export class ReadTransaction {
   #begin: Statement | null = null;
   #commit: Statement | null = null;
   #isOpen = false;
+  #refusal: Error | null = null;
 
   constructor(sqlite: Database, statements: StatementCache) {
     this.#sqlite = sqlite;
@@ -22,11 +23,19 @@ export class ReadTransaction {
 
   /** Before each quick read. Inside a write, that transaction is the one to read in. */
   begin(): void {
-    if (this.#isOpen || this.#sqlite.inTransaction) return;
+    if (this.#isOpen) return;
+    if (this.#refusal !== null) throw this.#refusal;
+    if (this.#sqlite.inTransaction) return;
     this.#begin ??= this.#statements.prepare("BEGIN");
     this.#begin.run();
     this.#isOpen = true;
     setImmediate(this.#endOfTurn);
+  }
+
+  /** Every read from now on throws `reason`. */
+  refuse(reason: Error): void {
+    this.#refusal = reason;
+    this.end();
   }
 
   end(): void {

@@ -16,7 +16,7 @@ export class Rehearsal {
 
   /** What `work` would do; nothing of it stays. Errors: what it throws. */
   run<T>(work: (tx: Transaction) => Sync<T>): { result: T; isChange: boolean } {
-    const tx = new WriteTransaction(this.#sqlite, this.#statements);
+    const tx = new WriteTransaction(this.#sqlite, this.#statements, () => {});
     this.#statements.query("BEGIN").run();
     try {
       const result = work(tx);

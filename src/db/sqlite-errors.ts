@@ -12,12 +12,28 @@ function codeOf(error: unknown): string {
  * SQLite may have rolled it back by itself already.
  */
 export function isFileError(error: unknown): boolean {
-  return /^(SQLITE_(FULL|IOERR|NOMEM|CORRUPT|READONLY|NOTADB|CANTOPEN|PROTOCOL)|ENOSPC|EIO|EDQUOT)/.test(codeOf(error));
+  return /^(SQLITE_(FULL|IOERR|NOMEM|CORRUPT|READONLY|NOTADB|CANTOPEN|PROTOCOL)|ENOSPC|EIO|EDQUOT|EMFILE|ENFILE|ENOMEM)/.test(
+    codeOf(error),
+  );
 }
+
+/** A lack of descriptors or memory, which passes: nothing about the file is in doubt. */
+export function isShortage(error: unknown): boolean {
+  return /^(EMFILE|ENFILE|ENOMEM|SQLITE_NOMEM|SQLITE_IOERR_NOMEM)/.test(codeOf(error));
+}
+
+/** SQLite itself has met a failed sync, as when a WAL starts over. */
+export function isFailedSync(error: unknown): boolean {
+  return /^SQLITE_IOERR_(DIR_)?FSYNC/.test(codeOf(error));
+}
+
+export const shortage = (cause: unknown): AppError =>
+  new AppError(503, "The server is short of memory or of file descriptors; the request may be sent again", { cause });
 
 /** What the caller of a write hears of an error about the file; every other error is its own answer. */
 export function asWriteError(error: unknown): unknown {
   if (isDiskFull(error)) return insufficientStorage(error);
+  if (isShortage(error)) return shortage(error);
   const code = codeOf(error);
   if (/^SQLITE_(BUSY|LOCKED)/.test(code)) {
     return new AppError(503, "The database is locked by another process", { cause: error });

@@ -1,7 +1,7 @@
 import type { Database, Statement as SqliteStatement } from "bun:sqlite";
 import type { Clock } from "../kernel/clock.ts";
 import type { JsonObject } from "../kernel/json.ts";
-import type { PageBounds } from "./query-protocol.ts";
+import type { HighlightRequest, PageBounds } from "./query-protocol.ts";
 
 /** A transaction that returns a promise would commit before its work is done: it does not compile. */
 export type Sync<T> = T extends PromiseLike<unknown> ? never : T;
@@ -35,6 +35,11 @@ export type ChangeListener = (groups: readonly (readonly Change[])[]) => void;
 export interface Transaction {
   /** Prepared once per SQL text and kept, in a cache of bounded size per file. */
   query<R = Row>(sql: string): Statement<R>;
+  /**
+   * Before a record is written whose indexed texts have `length` characters: past what one write indexes itself they are
+   * noted, and indexed after the commit, beside the event loop.
+   */
+  indexText(table: string, id: string, length: number): void;
   /** Says that a record changed, for the row count and the change listener; forgotten when this write is undone. */
   change(change: Change): void;
   /** Runs `work` in a savepoint of its own: a throw undoes it, its changes too, and is thrown on. */
@@ -61,6 +66,8 @@ export interface ReadOptions {
 export interface ReadPageOptions<R> extends ReadOptions {
   /** Ends the result before the row that would make it too large; the first row is always in it. */
   page: PageBounds;
+  /** The texts with marks, null where nothing is to be marked, stand behind the values of each row. Default null: none. */
+  highlight?: HighlightRequest | null | undefined;
   /** Called for each row as it arrives, so that a large page is decoded over several turns of the event loop. */
   decode: (values: unknown[]) => R;
 }
@@ -82,7 +89,7 @@ export interface DatabaseFile {
   /**
    * Runs `work` in a transaction and resolves with its result when that is on disk; several writes may share one
    * transaction, each in a savepoint. What `work` throws undoes this write alone. Errors: 503 too many waiting, 507 no
-   * space left, 500 the disk failed. Decisions 5.
+   * space left, 503 a sync has failed.
    */
   write<T>(work: (tx: Transaction) => Sync<T>): Promise<T>;
   /**
@@ -93,6 +100,11 @@ export interface DatabaseFile {
   read(sql: string, params: readonly SqlValue[], options?: ReadOptions): Promise<unknown[][]>;
   /** The same within the bounds of a page, each row as `decode` gives it. */
   readPage<R>(sql: string, params: readonly SqlValue[], options: ReadPageOptions<R>): Promise<ReadResult<R>>;
+  /**
+   * For those who read the file on connections of their own, before such a read and after it. Errors: 503 once a sync has
+   * failed, as every other way to the file.
+   */
+  assertReadable(): void;
   /** Rows of a table whose changes are announced by `change()`; 0 for an unknown table. */
   rowCount(table: string): number;
   /** Waits for the writes under way, checkpoints and closes. */
@@ -139,6 +151,8 @@ export interface EngineLoad {
 
 export interface StorageEngine {
   readonly clock: Clock;
+  /** File descriptors that this process may have open. */
+  readonly descriptorLimit: number;
   /** Opens or makes the file; its directory must exist. Errors name the path and what is wrong. */
   open(path: string, options: OpenOptions): OpenedFile;
   /** Closes every file and ends the query processes. */

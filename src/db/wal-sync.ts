@@ -1,5 +1,6 @@
 import fs from "node:fs";
 import { dirname } from "node:path";
+import type { DirectorySync } from "./directory-sync.ts";
 
 export type SyncFile = (descriptor: number, done: (error: Error | null) => void) => void;
 
@@ -7,24 +8,40 @@ export type SyncFile = (descriptor: number, done: (error: Error | null) => void)
 export interface WalSync {
   /** Syncs every frame written so far; the first call syncs the names of the files too. */
   run(done: (error: Error | null) => void): void;
-  /** Length of the WAL in bytes; 0 before the first sync. It shrinks only when SQLite starts the WAL over. */
+  /** Length of the WAL in bytes. It shrinks only when SQLite starts the WAL over. */
   sizeBytes(): number;
   /** Not while a sync is under way. */
   close(): void;
 }
 
 /**
- * SQLite with synchronous=NORMAL does not sync the WAL at a commit; this does, off the thread. The descriptor is kept,
- * so that an error of an earlier background write is seen by the next sync. Only the WAL is opened here, never the
- * database file: closing a descriptor of that one would drop SQLite's POSIX locks.
+ * SQLite with synchronous=NORMAL does not sync the WAL at a commit; this does, off the thread. Every descriptor that it
+ * needs is opened with the file, so that no commit finds none left, and kept, so that an error of an earlier background
+ * write is seen by the next sync. Only the WAL is opened here, never the database file: closing a descriptor of that one would
+ * drop SQLite's POSIX locks. Errors: a descriptor cannot be opened.
  */
-export function createWalSync(
-  databasePath: string,
-  newFileDescriptor: number | null,
-  syncFile: SyncFile = fs.fdatasync,
-): WalSync {
-  let descriptor: number | null = null;
+export function createWalSync(options: {
+  databasePath: string;
+  newFileDescriptor: number | null;
+  directories: DirectorySync;
+  /** Default fs.fdatasync. */
+  syncFile: SyncFile | undefined;
+}): WalSync {
+  const { databasePath, newFileDescriptor, directories, syncFile = fs.fdatasync } = options;
+  // The file's own directory holds the names of the WAL and of a new database; the one above may be new as well.
+  const ownDirectory = dirname(databasePath);
+  const directoryAbove = dirname(ownDirectory);
+  const descriptor = fs.openSync(`${databasePath}-wal`, "r+");
+  try {
+    directories.hold(ownDirectory);
+    directories.hold(directoryAbove);
+  } catch (error) {
+    directories.release(ownDirectory);
+    fs.closeSync(descriptor);
+    throw error;
+  }
   let isNewFileSynced = false;
+  let isClosed = false;
 
   /** A database file that SQLite has not synced itself, and the names of it and of its WAL. */
   function syncNewFile(done: (error: Error | null) => void): void {
@@ -33,23 +50,14 @@ export function createWalSync(
   }
 
   function syncNames(done: (error: Error | null) => void): void {
-    // The file's own directory holds the names of the WAL and of a new database; the one above may be new as well.
-    const directory = dirname(databasePath);
-    syncDirectory(directory, (error) => {
-      if (error === null) syncDirectory(dirname(directory), done);
+    directories.sync(ownDirectory, (error) => {
+      if (error === null) directories.sync(directoryAbove, done);
       else done(error);
     });
   }
 
   return {
     run(done) {
-      try {
-        descriptor ??= fs.openSync(`${databasePath}-wal`, "r+");
-      } catch (error) {
-        // fs throws Error only.
-        setImmediate(() => done(error as Error));
-        return;
-      }
       syncFile(descriptor, (error) => {
         if (error || isNewFileSynced) {
           done(error ?? null);
@@ -61,24 +69,13 @@ export function createWalSync(
         });
       });
     },
-    sizeBytes: () => (descriptor === null ? 0 : fs.fstatSync(descriptor).size),
+    sizeBytes: () => (isClosed ? 0 : fs.fstatSync(descriptor).size),
     close() {
-      if (descriptor !== null) fs.closeSync(descriptor);
-      descriptor = null;
+      if (isClosed) return;
+      isClosed = true;
+      fs.closeSync(descriptor);
+      directories.release(ownDirectory);
+      directories.release(directoryAbove);
     },
   };
-}
-
-function syncDirectory(path: string, done: (error: Error | null) => void): void {
-  // Windows has no directory handles to sync: NTFS journals names by itself.
-  if (process.platform === "win32") {
-    done(null);
-    return;
-  }
-  fs.open(path, "r", (openError, descriptor) => {
-    if (openError) return done(openError.code === "EACCES" ? null : openError);
-    fs.fsync(descriptor, (error) => {
-      fs.close(descriptor, () => done(error ?? null));
-    });
-  });
 }

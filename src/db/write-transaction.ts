@@ -1,4 +1,6 @@
 import type { Database } from "bun:sqlite";
+import { INDEXED_NOW_LENGTH_MAX } from "./limits.ts";
+import { NOTE_PENDING_TEXT } from "./pending-texts.ts";
 import type { StatementCache } from "./statement-cache.ts";
 import type { Change, Row, Statement, Sync, Transaction } from "./types.ts";
 
@@ -7,17 +9,30 @@ export class WriteTransaction implements Transaction {
   readonly changes: Change[] = [];
   readonly #sqlite: Database;
   readonly #statements: StatementCache;
+  readonly #onPendingText: () => void;
+  #textLength = 0;
   #depth = 0;
+  /** Of a savepoint that could not be undone; null: there was none. */
+  #undoError: { cause: unknown } | null = null;
   #isOver = false;
 
-  constructor(sqlite: Database, statements: StatementCache) {
+  constructor(sqlite: Database, statements: StatementCache, onPendingText: () => void) {
     this.#sqlite = sqlite;
     this.#statements = statements;
+    this.#onPendingText = onPendingText;
   }
 
   query<R = Row>(sql: string): Statement<R> {
     this.#assertOpen();
     return this.#statements.query<R>(sql);
+  }
+
+  indexText(table: string, id: string, length: number): void {
+    this.#assertOpen();
+    this.#textLength += length;
+    if (this.#textLength <= INDEXED_NOW_LENGTH_MAX) return;
+    this.#statements.query(NOTE_PENDING_TEXT).run(table, id);
+    this.#onPendingText();
   }
 
   change(change: Change): void {
@@ -40,14 +55,26 @@ export class WriteTransaction implements Transaction {
     } catch (error) {
       this.changes.length = changesBefore;
       // Some errors (no space, a failing disk) have ended the whole transaction: there is nothing to go back to.
-      if (this.#sqlite.inTransaction) {
-        this.#statements.query(`ROLLBACK TO ${name}`).run();
-        this.#statements.query(`RELEASE ${name}`).run();
-      }
+      if (this.#sqlite.inTransaction) this.#undo(name);
       throw error;
     } finally {
       this.#depth -= 1;
     }
+  }
+
+  #undo(name: string): void {
+    try {
+      this.#statements.query(`ROLLBACK TO ${name}`).run();
+      this.#statements.query(`RELEASE ${name}`).run();
+    } catch (cause) {
+      this.#undoError ??= { cause };
+      throw cause;
+    }
+  }
+
+  /** Throws where a savepoint could not be undone: half of its work would be committed if the write went on. */
+  assertUndone(): void {
+    if (this.#undoError !== null) throw this.#undoError.cause;
   }
 
   /** From here on every use throws: whoever kept the object past its write would write into a stranger's. */

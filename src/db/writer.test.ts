@@ -6,7 +6,7 @@ import { systemClock } from "../kernel/clock.ts";
 import { AppError } from "../kernel/errors.ts";
 import { createStorageEngine } from "./engine.ts";
 import { WAITING_WRITES_MAX } from "./limits.ts";
-import type { Change, DatabaseFile, StorageEngine, Transaction } from "./types.ts";
+import type { Change, OpenedFile, StorageEngine, Transaction } from "./types.ts";
 import type { SyncFile } from "./wal-sync.ts";
 
 let directory: string;
@@ -32,7 +32,7 @@ afterEach(async () => {
   rmSync(directory, { recursive: true });
 });
 
-function open(name = "file"): DatabaseFile {
+function open(name = "file"): OpenedFile {
   return engine.open(join(directory, `${name}.db`), {
     migrate: (sqlite) => sqlite.run("CREATE TABLE IF NOT EXISTS items (id TEXT PRIMARY KEY NOT NULL, v TEXT) STRICT"),
     onChange: (groups) => announced.push(groups.map((changes) => changes.map(({ id }) => id).join("+"))),
@@ -48,7 +48,7 @@ function insert(tx: Transaction, id: string): string {
   return id;
 }
 
-function idsOf(file: DatabaseFile): unknown[] {
+function idsOf(file: OpenedFile): unknown[] {
   return file.query("SELECT id FROM items ORDER BY id").values().flat();
 }
 
@@ -215,28 +215,114 @@ test("[DB6] a transaction that is used after its write throws", async () => {
   expect(() => (kept as unknown as Transaction).query("SELECT 1")).toThrow("after its write()");
 });
 
-test("[DB7] after a failed sync every write is refused, reads go on, and the reason is reported", async () => {
+test.each([
+  ["RELEASE", `RELEASE "write"`],
+  ["ROLLBACK TO", `RELEASE "write"; SELECT * FROM nowhere`],
+])("[DB100] where %s of a write's savepoint fails, every write of its transaction is told", async (_, sql) => {
+  const file = open();
+  const first = file.write((tx) => insert(tx, "first"));
+  // The savepoint is gone, so that what the writer does with it next fails.
+  const broken = file.write((tx) => {
+    insert(tx, "broken");
+    for (const statement of sql.split("; ")) tx.query(statement).run();
+  });
+  const behind = file.write((tx) => insert(tx, "behind"));
+  const results = await Promise.race([Promise.allSettled([first, broken, behind]), Bun.sleep(2_000)]);
+  expect(results).toMatchObject([{ status: "rejected" }, { status: "rejected" }, { status: "fulfilled" }]);
+  expect(idsOf(file)).toEqual(["behind"]);
+  await file.write((tx) => insert(tx, "later"));
+  expect(idsOf(file)).toEqual(["behind", "later"]);
+});
+
+test("[DB101] a savepoint that cannot be undone takes its write with it, also where the write goes on", async () => {
+  const file = open();
+  const write = file.write((tx) => {
+    insert(tx, "kept");
+    try {
+      tx.savepoint(() => {
+        insert(tx, "half");
+        tx.query(`RELEASE "nested0"`).run();
+        throw new Error("this record fails");
+      });
+    } catch {
+      // As a batch does that passes over records which fail.
+    }
+    return insert(tx, "more");
+  });
+  await expect(write).rejects.toThrow("no such savepoint");
+  expect(idsOf(file)).toEqual([]);
+  expect(file.rowCount("items")).toBe(0);
+  expect(announced).toEqual([]);
+});
+
+test("[DB7] after a failed sync writes and every way to read are 503, and the reason is reported once", async () => {
   const file = open();
   await file.write((tx) => insert(tx, "before"));
+  const prepared = file.prepare<{ id: string }>("SELECT id FROM items");
   const syncs = holdSyncs();
   const lost = file.write((tx) => insert(tx, "lost"));
   await Bun.sleep(10);
   const waiting = file.write((tx) => insert(tx, "waiting"));
+  // Ends when the sync has failed: it may have seen what is lost.
+  const slow = file.read(
+    "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 3000000) SELECT max(i) FROM n",
+    [],
+  );
+  slow.catch(() => {});
   await Bun.sleep(10);
   announced.length = 0;
   syncs.release(new Error("EIO: the disk is gone"));
-  for (const write of [lost, waiting]) {
+  for (const write of [lost, waiting, slow]) {
     const error = await write.catch((cause: unknown) => cause);
     expect(error).toBeInstanceOf(AppError);
-    expect((error as AppError).status).toBe(500);
+    expect((error as AppError).status).toBe(503);
+    expect((error as AppError).message).toContain("until the server has been restarted");
   }
   syncFile = fs.fdatasync;
-  await expect(file.write((tx) => insert(tx, "later"))).rejects.toMatchObject({ status: 500 });
+  await expect(file.write((tx) => insert(tx, "later"))).rejects.toMatchObject({ status: 503 });
   expect(announced).toEqual([]);
   expect(failures.map(String)).toEqual(["Error: EIO: the disk is gone"]);
-  expect(idsOf(file)).toContain("before");
-  expect(await file.read("SELECT id FROM items WHERE id = ?", ["before"])).toEqual([["before"]]);
+  for (const read of [
+    () => idsOf(file),
+    () => prepared.all(),
+    () => prepared.get(),
+    () => file.rowCount("items"),
+    () => file.assertReadable(),
+  ]) {
+    expect(read).toThrow("until the server has been restarted");
+  }
+  await expect(file.read("SELECT id FROM items", [])).rejects.toMatchObject({ status: 503 });
 });
+
+test("[DB7] a close after a failed sync leaves the WAL as it is, and the next start replays what is in it", async () => {
+  const file = open();
+  await file.write((tx) => insert(tx, "before"));
+  syncFile = (_, done) => setImmediate(() => done(new Error("EIO: the disk is gone")));
+  await expect(file.write((tx) => insert(tx, "lost"))).rejects.toMatchObject({ status: 503 });
+  const walBytes = fs.statSync(`${file.path}-wal`).size;
+  await file.close();
+  expect(fs.statSync(`${file.path}-wal`).size).toBe(walBytes);
+  syncFile = fs.fdatasync;
+  const reopened = open();
+  expect(idsOf(reopened)).toContain("before");
+  await reopened.write((tx) => insert(tx, "after"));
+});
+
+test.each(["EMFILE", "ENFILE", "ENOMEM"])(
+  "[DB102] a sync that meets %s is tried again, and its write succeeds",
+  async (code) => {
+    const file = open();
+    let tries = 0;
+    syncFile = (descriptor, done) => {
+      tries += 1;
+      if (tries > 1) fs.fdatasync(descriptor, done);
+      else setImmediate(() => done(Object.assign(new Error(code), { code })));
+    };
+    await file.write((tx) => insert(tx, "a"));
+    expect(idsOf(file)).toEqual(["a"]);
+    expect(failures).toEqual([]);
+  },
+);
 
 test("[DB8] a full disk is 507 for the writes of that transaction, and writes work again once there is room", async () => {
   const file = open();

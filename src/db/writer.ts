@@ -1,10 +1,16 @@
 import type { Database } from "bun:sqlite";
 import type { Clock } from "../kernel/clock.ts";
 import { AppError, isDiskFull } from "../kernel/errors.ts";
-import { TRANSACTION_TIME_MAX_MS, WAITING_WRITES_MAX, WRITES_PER_TRANSACTION_MAX } from "./limits.ts";
+import {
+  SYNC_RETRIES_MAX,
+  SYNC_RETRY_MS,
+  TRANSACTION_TIME_MAX_MS,
+  WAITING_WRITES_MAX,
+  WRITES_PER_TRANSACTION_MAX,
+} from "./limits.ts";
 import type { ReadTransaction } from "./read-transaction.ts";
 import type { RowCounts } from "./row-counts.ts";
-import { asWriteError, isFileError } from "./sqlite-errors.ts";
+import { asWriteError, isFailedSync, isFileError, isShortage } from "./sqlite-errors.ts";
 import type { StatementCache } from "./statement-cache.ts";
 import type { Change, ChangeListener, Sync, Transaction } from "./types.ts";
 import type { WalSync } from "./wal-sync.ts";
@@ -22,6 +28,13 @@ interface DoneWrite {
   write: PendingWrite;
   outcome: Outcome;
 }
+
+const FAILED_MESSAGE =
+  "The disk failed to keep a write: this database answers nothing until the server has been restarted. " +
+  "Check the disk first; writes that were answered with success before are on it";
+
+/** Until the write has run. It fails with its transaction, as one that succeeded does. */
+const NOT_RUN: Outcome = { ok: true, result: undefined, changes: [] };
 
 /** A transaction that waits for its sync. */
 interface Commit {
@@ -42,6 +55,8 @@ export interface WriterOptions {
   onChange: ChangeListener | undefined;
   /** A failed sync, or a listener that threw. */
   onFailure: (cause: unknown) => void;
+  /** A write has left texts to be indexed after its commit. */
+  onPendingText: () => void;
   /** After each transaction that wrote: looks after the length of the WAL. */
   afterCommit: () => void;
 }
@@ -67,6 +82,11 @@ export class Writer {
 
   constructor(options: WriterOptions) {
     this.#options = options;
+  }
+
+  /** Why the file answers nothing any more; null: it works. [DB7] */
+  get failure(): AppError | null {
+    return this.#failure;
   }
 
   /** Nothing waits, and everything committed is on disk. */
@@ -120,11 +140,15 @@ export class Writer {
     // After this turn's I/O callbacks: whatever arrives in the same turn comes along.
     setImmediate(() => {
       this.#isScheduled = false;
-      if (this.#holds > 0) return;
+      if (this.#holds > 0 || this.#failure !== null) return;
       this.#transact();
       this.#schedule();
       this.#syncNext();
-      this.#options.afterCommit();
+      try {
+        this.#options.afterCommit();
+      } catch (error) {
+        this.#options.onFailure(error);
+      }
       this.#noticeIdle();
     });
   }
@@ -162,8 +186,11 @@ export class Writer {
       if (write === undefined) break;
       this.#head += 1;
       const isBare = isAlone && done.length === 0;
+      // Noted before it runs: whatever statement throws, `#abandon` finds the write here and tells it.
+      const entry: DoneWrite = { write, outcome: NOT_RUN };
+      done.push(entry);
       const outcome = isBare ? this.#runBare(write) : this.#runInSavepoint(write);
-      done.push({ write, outcome });
+      entry.outcome = outcome;
       if (!outcome.ok && (isBare || isFileError(outcome.error) || !sqlite.inTransaction)) {
         if (isBare && !isFileError(outcome.error)) break;
         throw outcome.error;
@@ -191,10 +218,12 @@ export class Writer {
   }
 
   #call(write: PendingWrite): Outcome {
-    const tx = new WriteTransaction(this.#options.sqlite, this.#options.statements);
+    const { sqlite, statements, onPendingText } = this.#options;
+    const tx = new WriteTransaction(sqlite, statements, onPendingText);
     try {
       const result = write.work(tx);
       assertSynchronous(result);
+      tx.assertUndone();
       return { ok: true, result, changes: tx.changes };
     } catch (error) {
       return { ok: false, error };
@@ -231,6 +260,8 @@ export class Writer {
     }
     this.#trimQueue();
     this.#unsynced.push({ writes, groups: [], needsSync: false });
+    // Reads on this connection would see a transaction that cannot be undone.
+    if (isFailedSync(cause) || sqlite.inTransaction) this.#fail(cause, []);
   }
 
   #syncNext(): void {
@@ -242,10 +273,25 @@ export class Writer {
       return;
     }
     this.#isSyncing = true;
-    this.#options.sync.run((error) => {
+    this.#sync(commits, SYNC_RETRIES_MAX);
+  }
+
+  #sync(commits: readonly Commit[], retriesLeft: number): void {
+    const { sync, clock } = this.#options;
+    sync.run((error) => {
+      if (error !== null && retriesLeft > 0 && isShortage(error)) {
+        clock.after(SYNC_RETRY_MS, () => this.#sync(commits, retriesLeft - 1));
+        return;
+      }
       this.#isSyncing = false;
-      if (error !== null) this.#fail(error, commits);
-      else this.#settle(commits);
+      if (error !== null) {
+        this.#options.onFailure(error);
+        this.#fail(error, commits);
+      } else if (this.#failure !== null) {
+        this.#fail(this.#failure, commits);
+      } else {
+        this.#settle(commits);
+      }
       this.#syncNext();
       this.#noticeIdle();
     });
@@ -268,13 +314,16 @@ export class Writer {
     }
   }
 
-  /** After a failed sync the kernel may have dropped the pages: no later success would prove anything. */
+  /**
+   * After a failed sync the kernel may have dropped the pages: no later success would prove anything, and what the page
+   * cache still shows may not be on the disk.
+   */
   #fail(cause: unknown, commits: readonly Commit[]): void {
-    const failure = new AppError(500, "The disk failed: this database takes no writes until the server restarts", {
-      cause,
-    });
-    this.#failure = failure;
-    this.#options.onFailure(cause);
+    if (this.#failure === null) {
+      this.#failure = new AppError(503, FAILED_MESSAGE, { cause });
+      this.#options.reads.refuse(this.#failure);
+    }
+    const failure = this.#failure;
     for (const { writes } of [...commits, ...this.#unsynced]) {
       for (const { write, outcome } of writes) write.reject(hasOwnError(outcome) ? outcome.error : failure);
     }

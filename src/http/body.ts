@@ -1,14 +1,9 @@
 import { AppError, badField, badRequest, tooLarge, unsupportedMediaType } from "../kernel/errors.ts";
-import {
-  describeFault,
-  isJsonObject,
-  isTextWithinDepth,
-  JSON_DEPTH_MAX,
-  type JsonObject,
-  type JsonValue,
-  jsonFault,
-} from "../kernel/json.ts";
-import { SCANNED_LENGTH_MIN, SMALL_BODY_MAX_BYTES } from "./limits.ts";
+import { describeFault, isJsonObject, type JsonFault, type JsonObject, type JsonValue } from "../kernel/json.ts";
+import { JsonRefused, parseInSlices } from "../kernel/json-slices.ts";
+import { jsonTextFault } from "../kernel/json-text.ts";
+import type { Turns } from "../kernel/turns.ts";
+import { SLICED_LENGTH_MIN, SMALL_BODY_MAX_BYTES } from "./limits.ts";
 import type { Query } from "./query.ts";
 import type { UnfinishedBodies } from "./unfinished-bodies.ts";
 
@@ -20,6 +15,8 @@ export interface BodyRules {
   query: Query;
   maxBytes: number;
   bodies: UnfinishedBodies;
+  /** Large bodies are parsed one after the other, in steps. */
+  turns: Turns;
   /** Whose memory a large body counts as; null for a service key. */
   sender: () => string | null;
 }
@@ -32,19 +29,33 @@ export async function readJson(request: Request, rules: BodyRules): Promise<Json
     throw unsupportedMediaType(`The body must be application/json, got ${contentType ?? "no content type"}`);
   }
   const text = await readText(request, rules);
-  if (text.length > SCANNED_LENGTH_MIN && !isTextWithinDepth(text)) {
-    throw badRequest(`The body nests deeper than ${JSON_DEPTH_MAX} levels`);
-  }
+  // Anything but an array or object is no more than a long string.
+  if (text.length > SLICED_LENGTH_MIN && /^[ \t\n\r]*[[{]/.test(text)) return parseLarge(text, rules.turns);
   let value: JsonValue;
   try {
     value = JSON.parse(text);
   } catch {
-    throw badRequest(text === "" ? "The body is empty, JSON is wanted" : "The body is not valid JSON");
+    throw badRequest(text === "" ? "The body is empty, JSON is wanted" : NOT_JSON);
   }
-  const fault = jsonFault(value);
-  if (fault === null) return value;
+  const fault = jsonTextFault(text, value);
+  if (fault !== null) throw refused(fault);
+  return value;
+}
+
+const NOT_JSON = "The body is not valid JSON";
+
+async function parseLarge(text: string, turns: Turns): Promise<JsonValue> {
+  try {
+    return await turns.run(parseInSlices(text));
+  } catch (cause) {
+    if (!(cause instanceof JsonRefused)) throw cause;
+    throw cause.fault === null ? badRequest(NOT_JSON) : refused(cause.fault);
+  }
+}
+
+function refused(fault: JsonFault): AppError {
   const message = describeFault("The body", fault);
-  throw fault.path === "" ? badRequest(message) : badField(fault.path, "invalid_value", message);
+  return fault.path === "" ? badRequest(message) : badField(fault.path, "invalid_value", message);
 }
 
 /** As `readJson`, and 400 for anything but an object. */

@@ -11,13 +11,21 @@ export interface Cors {
   preflight(request: Request, allow: string): Record<string, string>;
 }
 
-export function createCors(config: PlatformConfig["cors"] = {}): Cors {
+/** On every answer of a drill, so that nobody takes the copy for the server. */
+export const DRILL_HEADERS = { "x-platform-drill": "1" } as const;
+
+/** `always` are headers of every answer, whoever asks. */
+export function createCors(config: PlatformConfig["cors"] = {}, always: Readonly<Record<string, string>> = {}): Cors {
   const allowed = config.origin ?? "*";
   const anyOrigin = allowed === "*" || (Array.isArray(allowed) && allowed.includes("*"));
   const isByOrigin = !anyOrigin || config.credentials === true;
   const origins = new Set(typeof allowed === "string" ? [allowed] : allowed);
 
+  const exposed = [EXPOSED_HEADERS, ...Object.keys(always)].join(", ");
+  const isMarked = Object.keys(always).length > 0;
+
   const decorate = (headers: Record<string, string>, request: Request): void => {
+    if (isMarked) Object.assign(headers, always);
     const origin = request.headers.get("origin");
     // Also without an origin: what a cache keeps of that answer is no answer for one.
     if (isByOrigin) headers["vary"] = "Origin";
@@ -26,7 +34,7 @@ export function createCors(config: PlatformConfig["cors"] = {}): Cors {
     // A wildcard is not allowed together with credentials, so there the origin itself is named.
     headers["access-control-allow-origin"] = anyOrigin && config.credentials !== true ? "*" : origin;
     if (config.credentials === true) headers["access-control-allow-credentials"] = "true";
-    headers["access-control-expose-headers"] = EXPOSED_HEADERS;
+    headers["access-control-expose-headers"] = exposed;
   };
 
   return {

@@ -7,6 +7,7 @@ import { AppError, badRequest, type ErrorBody, insufficientStorage, isDiskFull }
 import type { JsonObject, JsonValue } from "../kernel/json.ts";
 import type { Logger } from "../kernel/logger.ts";
 import { isPromise, type MaybePromise } from "../kernel/maybe-promise.ts";
+import { createTurns } from "../kernel/turns.ts";
 import { type BodyRules, readJson, readJsonObject } from "./body.ts";
 import type { Cors } from "./cors.ts";
 import { type KnownParameters, type Query, queryOf } from "./query.ts";
@@ -102,31 +103,15 @@ export function createHttp(deps: HttpDeps): Http {
   const nextRequestId = createRequestIds();
   const originals = new WeakMap<Request, Request>();
   let declared: DeclaredQueries = new Map();
-  const bodies = createUnfinishedBodies(deps.bodyMaxBytes);
+  const large = { bodies: createUnfinishedBodies(deps.bodyMaxBytes), turns: createTurns() };
 
   const respond = createRespond(deps.cors);
   const failure = createFailure(respond, deps.logger, nextRequestId);
 
   const route: Http["route"] = (handler, options = {}) => {
-    const identify = (request: Request, address: () => string): MaybePromise<Principal> => {
-      // A service key is not limited, so it is identified first; a wrong one counts like anybody's request.
-      const hasKey = request.headers.has(SERVICE_KEY_HEADER);
-      if (!hasKey) limitAddress(address);
-      if (options.public === true) return ANONYMOUS;
-      try {
-        return deps.principals.ofHeaders(request.headers, address);
-      } catch (cause) {
-        if (hasKey) limitAddress(address);
-        if (cause instanceof InvalidServiceKey) throw new InvalidServiceKey(options.invalidKeyStatus ?? 401);
-        throw cause;
-      }
-    };
+    const identify = createIdentify(deps, options);
     const maxBytes = Math.min(deps.bodyMaxBytes, options.bodyMaxBytes ?? deps.bodyMaxBytes);
-    const bodyRules = (query: Query, sender: () => string | null): BodyRules => ({ query, maxBytes, bodies, sender });
-    const limitAddress = (address: () => string): void => {
-      deps.globalLimit(address);
-      options.limit?.(clientNetwork(address()));
-    };
+    const bodyRules = (query: Query, sender: () => string | null): BodyRules => ({ query, maxBytes, sender, ...large });
 
     return ({ request, params, route: pattern }) => {
       const requestId = nextRequestId();
@@ -191,6 +176,30 @@ export function createHttp(deps: HttpDeps): Http {
   };
 }
 
+/** The principal of a request, after its limits. Errors: 401, 403, 429. */
+function createIdentify(
+  { principals, globalLimit }: HttpDeps,
+  options: RouteOptions,
+): (request: Request, address: () => string) => MaybePromise<Principal> {
+  const limitAddress = (address: () => string): void => {
+    globalLimit(address);
+    options.limit?.(clientNetwork(address()));
+  };
+  return (request, address) => {
+    // A service key is not limited, so it is identified first; a wrong one counts like anybody's request.
+    const hasKey = request.headers.has(SERVICE_KEY_HEADER);
+    if (!hasKey) limitAddress(address);
+    if (options.public === true) return ANONYMOUS;
+    try {
+      return principals.ofHeaders(request.headers, address);
+    } catch (cause) {
+      if (hasKey) limitAddress(address);
+      if (cause instanceof InvalidServiceKey) throw new InvalidServiceKey(options.invalidKeyStatus ?? 401);
+      throw cause;
+    }
+  };
+}
+
 interface Known
   extends Pick<RequestContext, "request" | "params" | "principal" | "requestId" | "address" | "holdOpen" | "query"> {
   /** The request whose connection it is: see `inPlaceOf`. */
@@ -200,7 +209,7 @@ interface Known
 
 function contextOf(known: Known): RequestContext {
   const { request, original, principal, address, query, bodyRules } = known;
-  const sender = () => (principal.kind === "serviceKey" ? null : address());
+  const sender = () => (principal.kind === "serviceKey" ? null : clientNetwork(address()));
   return {
     request,
     params: known.params,

@@ -12,8 +12,8 @@ export const UNFINISHED_MAX_BYTES = 256 * 1024 * 1024;
 /** What the answer to a body that came over these bounds says. */
 export const UNFINISHED_RETRY_SECONDS = 5;
 
-/** Characters from which on a look at the text before it is parsed is worth its time. */
-export const SCANNED_LENGTH_MIN = 256 * 1024;
+/** Characters of a body from which on it is parsed in steps, over several turns of the event loop. */
+export const SLICED_LENGTH_MIN = 128 * 1024;
 /** Unknown parameters that an answer names: a query has room for thousands. */
 export const UNKNOWN_NAMED_MAX = 20;
 

@@ -46,6 +46,7 @@ export interface Listener {
  */
 export function createListener(options: {
   trustProxy: boolean;
+  socketsMax?: number;
   messageMaxBytes?: number;
   waitingMaxBytes?: number;
   idleTimeoutSeconds?: number;

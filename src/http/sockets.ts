@@ -1,6 +1,7 @@
 import type { Server, ServerWebSocket, WebSocketHandler } from "bun";
-import { badRequest } from "../kernel/errors.ts";
+import { AppError, badRequest } from "../kernel/errors.ts";
 import { UNDER_WAY_MAX_MS } from "../kernel/stop.ts";
+import { createBacklogs } from "./backlogs.ts";
 
 /** One WebSocket's behaviour; the socket carries it, and the server passes events to it. */
 export interface SocketHandler {
@@ -11,16 +12,22 @@ export interface SocketHandler {
   close?(socket: Socket, code: number, reason: string): void;
   /** What was waiting has been sent. */
   drain?(socket: Socket): void;
+  /** What waits for all sockets together is too much, and most of it for this one: ends it by `SocketServer.drop`. */
+  tooSlow?(): void;
 }
 
 export type Socket = ServerWebSocket<SocketHandler>;
 
 /** The listening server as areas see it; before it listens nothing is upgraded and publishing reaches nobody. */
 export interface SocketServer {
-  /** Errors: 400 when the request asks for no upgrade. The handler returns what this returns. */
+  /** Errors: 400 when the request asks for no upgrade, 503 when as many sockets are open as may be. The handler returns what this returns. */
   upgrade(request: Request, handler: SocketHandler): Response;
   /** One message to every socket subscribed to `topic`, serialised once. */
   publish(topic: string, message: string): void;
+  /** Bytes that wait to be sent to this socket. What waits for all together is bounded: this may end sockets. */
+  waitingBytes(socket: Socket): number;
+  /** Ends a socket that does not read, with 1013 where there is memory for what is sent before that. */
+  drop(socket: Socket): void;
 }
 
 /** Larger WebSocket messages close their connection, unless an area says that it needs more. */
@@ -30,8 +37,11 @@ const MESSAGE_MAX_BYTES = 1024 * 1024;
  * waiting, and one that lets more wait says so.
  */
 const BACKPRESSURE_MAX_BYTES = 16 * 1024 * 1024;
-/** Bun pings a silent socket before this is over, and closes one that does not answer: its peer has vanished. */
-const SOCKET_IDLE_SECONDS = 120;
+/**
+ * A socket from which nothing has come for so long is closed: its peer has vanished. Bun pings it 16 s before, so after 24 s
+ * of silence, which keeps proxies that cut idle connections (after 60 s, usually) from cutting it.
+ */
+const SOCKET_IDLE_SECONDS = 40;
 const GOING_AWAY = 1001;
 
 /** Stands for "this request has become a socket": the handlers return it, and only the request log reads it. */
@@ -46,6 +56,8 @@ export interface SocketServerOwner extends SocketServer {
 }
 
 interface SocketLimits {
+  /** Sockets open at once; default: no bound but the system's. */
+  socketsMax?: number;
   messageMaxBytes?: number;
   waitingMaxBytes?: number;
   socketIdleSeconds?: number;
@@ -54,6 +66,7 @@ interface SocketLimits {
 export function createSocketServer(
   server: () => Server<SocketHandler> | null,
   {
+    socketsMax = Number.POSITIVE_INFINITY,
     messageMaxBytes = MESSAGE_MAX_BYTES,
     waitingMaxBytes = 0,
     socketIdleSeconds = SOCKET_IDLE_SECONDS,
@@ -61,8 +74,10 @@ export function createSocketServer(
 ): SocketServerOwner {
   // Every open socket, so that all can be told when the server goes.
   const open = new Set<Socket>();
+  const backlogs = createBacklogs((delayMs, work) => setTimeout(work, delayMs).unref());
   return {
     upgrade(request, handler) {
+      if (open.size >= socketsMax) throw new AppError(503, `Too many WebSockets are open (at most ${socketsMax})`);
       if (server()?.upgrade(request, { data: handler }) !== true)
         throw badRequest("A WebSocket upgrade is wanted here");
       return UPGRADED;
@@ -70,11 +85,14 @@ export function createSocketServer(
     publish(topic, message) {
       server()?.publish(topic, message);
     },
+    waitingBytes: backlogs.look,
+    drop: backlogs.drop,
     handlers: {
       maxPayloadLength: Math.max(MESSAGE_MAX_BYTES, messageMaxBytes),
       backpressureLimit: Math.max(BACKPRESSURE_MAX_BYTES, waitingMaxBytes),
       closeOnBackpressureLimit: true,
       idleTimeout: socketIdleSeconds,
+      sendPings: true,
       open(socket) {
         open.add(socket);
         socket.data.open?.(socket);
@@ -82,9 +100,13 @@ export function createSocketServer(
       message: (socket, message) => socket.data.message(socket, message),
       close(socket, code, reason) {
         open.delete(socket);
+        backlogs.forget(socket);
         socket.data.close?.(socket, code, reason);
       },
-      drain: (socket) => socket.data.drain?.(socket),
+      drain(socket) {
+        backlogs.look(socket);
+        socket.data.drain?.(socket);
+      },
     },
     async refuse(stopping) {
       const timeout = new Promise((resolve) => setTimeout(resolve, UNDER_WAY_MAX_MS).unref());

@@ -15,7 +15,7 @@ export interface HeldBody {
  */
 export interface UnfinishedBodies {
   /**
-   * `sender`: a client's address; null for a service key, which only the bound of all concerns. `giveUp` is called when the
+   * `sender`: a client's network; null for a service key, which only the bound of all concerns. `giveUp` is called when the
    * body has to make room for others.
    */
   begin(sender: string | null, giveUp: (cause: AppError) => void): HeldBody;

@@ -1,9 +1,17 @@
 import type { Clock } from "./clock.ts";
 
-/** What `promise` gives. Errors: its own; one of this function when it has not settled after `timeoutMs`. */
+/** Something took longer than it may. What it does later is ignored. */
+export class DeadlineError extends Error {
+  constructor(timeoutMs: number) {
+    super(`took longer than ${timeoutMs} ms`);
+    this.name = "DeadlineError";
+  }
+}
+
+/** What `promise` gives. Errors: its own; `DeadlineError` when it has not settled after `timeoutMs`. */
 export function within<T>(clock: Clock, timeoutMs: number, promise: Promise<T>): Promise<T> {
   const { promise: result, resolve, reject } = Promise.withResolvers<T>();
-  const cancel = clock.after(timeoutMs, () => reject(new Error(`took longer than ${timeoutMs} ms`)));
+  const cancel = clock.after(timeoutMs, () => reject(new DeadlineError(timeoutMs)));
   promise.then(resolve, reject).finally(cancel);
   return result;
 }

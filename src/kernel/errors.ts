@@ -52,6 +52,29 @@ export class AppError extends Error {
   }
 }
 
+interface RefusalOptions {
+  /** 400 to 499; 400 by default. */
+  status?: number;
+  /** The fields at fault. */
+  fields?: Readonly<Record<string, { code: string; message: string }>>;
+}
+
+/**
+ * What the code of a config throws to refuse what a client asked for: in hooks, and in actions of rooms and their rule. The
+ * client gets this status, message and these fields; whatever else such code throws is a logged 500. Errors: `RangeError` for
+ * another status.
+ */
+export class Refusal extends AppError {
+  constructor(message: string, { status = 400, fields }: RefusalOptions = {}) {
+    if (!Number.isInteger(status) || status < 400 || status > 499) {
+      throw new RangeError(`the status of a Refusal is from 400 to 499, got ${status}`);
+    }
+    // The codes of a config are its own.
+    super(status, message, { data: fields as FieldProblems | undefined });
+    this.name = "Refusal";
+  }
+}
+
 /** The wire's error body: `{ code, message, data? }`. Spec: Errors. */
 export interface ErrorBody {
   code: number;

@@ -8,3 +8,13 @@ export function isIsoDateTime(value: string): boolean {
   const [year = 0, month = 0, day = 0] = value.slice(0, 10).split("-").map(Number);
   return day <= new Date(Date.UTC(year, month, 0)).getUTCDate();
 }
+
+/**
+ * The moment that an ISO 8601 text (see `isIsoDateTime`) names. Without a zone it is UTC: the engine's own parser would take
+ * the zone of the machine, so that one config meant two moments.
+ */
+export function parseIsoDateTime(value: string): number {
+  const hasTime = value.length > "2026-01-01".length;
+  const hasZone = /(?:Z|[+-]\d\d:?\d\d)$/.test(value.slice("2026-01-01".length));
+  return Date.parse(hasTime && !hasZone ? `${value}Z` : value);
+}

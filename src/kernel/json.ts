@@ -21,23 +21,31 @@ export interface JsonFault {
 
 /**
  * What JSON text can say and no value here can be, so that it would come back as something else: numbers beyond a double,
- * halves of surrogate pairs; and what nests deeper than `depthMax`. null: nothing of the kind.
+ * halves of surrogate pairs; and what nests deeper than `depthMax`. null: nothing of the kind. `seen` is told of numbers beyond 2^53.
  */
-export function jsonFault(value: unknown, depthMax: number = JSON_DEPTH_MAX): JsonFault | null {
+export function jsonFault(
+  value: unknown,
+  depthMax: number = JSON_DEPTH_MAX,
+  seen: { isUnsafe: boolean } | null = null,
+): JsonFault | null {
   if (typeof value === "string") return value.isWellFormed() ? null : ILL_FORMED;
-  if (typeof value === "number") return Number.isFinite(value) ? null : TOO_LARGE;
+  if (typeof value === "number") {
+    if (Math.abs(value) <= Number.MAX_SAFE_INTEGER) return null;
+    if (seen !== null) seen.isUnsafe = true;
+    return Number.isFinite(value) ? null : TOO_LARGE;
+  }
   if (typeof value !== "object" || value === null) return null;
   if (depthMax === 0) return TOO_DEEP;
   if (Array.isArray(value)) {
     for (let index = 0; index < value.length; index++) {
-      const fault = jsonFault(value[index], depthMax - 1);
+      const fault = jsonFault(value[index], depthMax - 1, seen);
       if (fault !== null) return within(String(index), fault);
     }
     return null;
   }
   for (const name of Object.keys(value)) {
     if (!name.isWellFormed()) return ILL_FORMED;
-    const fault = jsonFault((value as JsonObject)[name], depthMax - 1);
+    const fault = jsonFault((value as JsonObject)[name], depthMax - 1, seen);
     if (fault !== null) return within(name, fault);
   }
   return null;
@@ -76,7 +84,7 @@ export function isTextWithinDepth(text: string, depthMax: number = JSON_DEPTH_MA
 }
 
 /** Where the string that begins at `start` ends; the text's end, when it does not. */
-function endOfString(text: string, start: number): number {
+export function endOfString(text: string, start: number): number {
   for (let end = text.indexOf('"', start + 1); end >= 0; end = text.indexOf('"', end + 1)) {
     let backslashes = 0;
     while (text.charCodeAt(end - 1 - backslashes) === BACKSLASH) backslashes++;

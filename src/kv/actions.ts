@@ -1,12 +1,23 @@
 import { badField } from "../kernel/errors.ts";
 import type { JsonObject, JsonValue } from "../kernel/json.ts";
+import { refuseUnknownMembers } from "../kernel/members.ts";
 import { decodeCursor, parseKey } from "./keys.ts";
 import { LIST_LIMIT_DEFAULT, LIST_LIMIT_MAX, TTL_MAX_SECONDS } from "./limits.ts";
 import type { KeyQuery, KeyValueAction } from "./types.ts";
 
+/** What each action takes. */
+const MEMBERS: ReadonlyMap<JsonValue | undefined, readonly string[]> = new Map([
+  ["get", ["action", "key"]],
+  ["delete", ["action", "key"]],
+  ["set", ["action", "key", "value", "ttl"]],
+  ["list", ["action", "prefix", "limit", "cursor"]],
+]);
+
 /** Errors: 400 naming the member at fault. Spec: Native resource endpoints; decisions 8. */
 export function parseAction(body: JsonObject): KeyValueAction {
   const action = body["action"];
+  const members = MEMBERS.get(action);
+  if (members !== undefined) refuseUnknownMembers(body, members, `the action ${action}`);
   switch (action) {
     case "get":
     case "delete":

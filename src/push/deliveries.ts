@@ -84,6 +84,7 @@ export function createDeliveries(deps: {
 
 function outcomeOf(target: Target, result: CallResult): Outcome {
   if (result.kind === "sent") return { target, status: "sent", error: null };
+  if (result.kind === "held") return { target, status: "sent", error: result.note };
   return { target, status: result.kind === "unregistered" ? "removed" : "failed", error: result.error };
 }
 

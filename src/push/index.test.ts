@@ -29,7 +29,7 @@ beforeEach(async () => {
   fcm = await startFcmServer();
   const { projectId, serviceAccount, endpoint, tokenEndpoint } = fcm;
   const config = { fcm: { projectId, serviceAccount, endpoint, tokenEndpoint } };
-  area = await createPushArea({ config, file, clock, ids: systemIds, logger: silentLogger });
+  area = await createPushArea({ config, isDrill: false, file, clock, ids: systemIds, logger: silentLogger });
 });
 afterEach(async () => {
   await fcm.stop();

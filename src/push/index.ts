@@ -11,6 +11,7 @@ import type { Logger } from "../kernel/logger.ts";
 import { createPushAccessor } from "./accessor.ts";
 import { loadServiceAccount } from "./credentials.ts";
 import { createDeliveries } from "./deliveries.ts";
+import { createDrillProvider } from "./drill-provider.ts";
 import { createFanOut } from "./fan-out.ts";
 import { createFcm } from "./fcm.ts";
 import { STOP_GRACE_MS } from "./limits.ts";
@@ -39,6 +40,8 @@ export interface PushArea {
  */
 export async function createPushArea(deps: {
   config: PushConfig;
+  /** true: messages are taken, and go nowhere. */
+  isDrill: boolean;
   /** The server's own file, with the tables of schema/push.ts. */
   file: DatabaseFile;
   clock: Clock;
@@ -48,9 +51,11 @@ export async function createPushArea(deps: {
   const { clock, ids, logger } = deps;
   const store = createPushStore(deps.file);
   const stopping = new AbortController();
+  const outgoing = (provider: Provider | null): Provider | null =>
+    provider !== null && deps.isDrill ? createDrillProvider(logger) : provider;
   const deliveries = createDeliveries({
-    fcm: configuredFcm(deps.config.fcm, clock),
-    webPush: await configuredWebPush(deps.config.webPush, clock),
+    fcm: outgoing(configuredFcm(deps.config.fcm, clock)),
+    webPush: outgoing(await configuredWebPush(deps.config.webPush, clock)),
     ...{ clock, stopping: stopping.signal },
   });
   const fanOut = createFanOut({ store, deliveries, clock, ids, logger });

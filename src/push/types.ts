@@ -39,6 +39,8 @@ export interface Device extends Target {
 /** What a provider made of one call. */
 export type CallResult =
   | { kind: "sent" }
+  /** Counted and logged as sent, with this note: a drill sends nothing. */
+  | { kind: "held"; note: string }
   /** The token is no more: the device goes. */
   | { kind: "unregistered"; error: string }
   | { kind: "failed"; error: string }

@@ -1,15 +1,17 @@
 import { expect, test } from "bun:test";
-import { settle } from "../../tests/support/clock.ts";
+import { settle, testClock } from "../../tests/support/clock.ts";
 import { type Audience, createAudience } from "./audience.ts";
 import { type Entry, TableLog } from "./change-log.ts";
+import { createFanOut } from "./fan-out.ts";
 import { AUDIENCE_WAITING_MAX } from "./limits.ts";
-import { Topic } from "./topic.ts";
 
 const silentSockets = {
   upgrade: () => {
     throw new Error("nobody connects here");
   },
   publish: () => {},
+  waitingBytes: () => 0,
+  drop: () => {},
 };
 
 test("[RT11] an audience whose rule never answers is given up once too much waits for it", async () => {
@@ -17,7 +19,12 @@ test("[RT11] an audience whose rule never answers is given up once too much wait
   const overrun: Audience[] = [];
   let answer: (isAllowed: boolean) => void = () => {};
   const audience = createAudience({
-    ...{ key: "k", channel: { name: "realtime:shared:t", docId: null }, log, topic: new Topic("t", silentSockets) },
+    ...{
+      key: "k",
+      channel: { name: "realtime:shared:t", docId: null },
+      log,
+      topic: createFanOut(testClock(), silentSockets).topic(),
+    },
     view: {
       access: { kind: "record", allows: () => new Promise<boolean>((resolve) => (answer = resolve)) },
       filter: null,

@@ -1,7 +1,7 @@
 import { isPromise } from "../kernel/maybe-promise.ts";
 import type { Entry, TableLog } from "./change-log.ts";
 import { encodeChanges } from "./encoding.ts";
-import { AUDIENCE_WAITING_MAX } from "./limits.ts";
+import { AUDIENCE_WAITING_MAX, AUDIENCE_WAITING_MAX_BYTES } from "./limits.ts";
 import type { Topic } from "./topic.ts";
 import { type ChangeType, changeTypesFor, type View } from "./visibility.ts";
 
@@ -43,8 +43,7 @@ export function createAudience(deps: {
 }): Audience {
   const { log, topic, view } = deps;
   const channel = { name: deps.channel.name, table: log.address.table };
-  let waiting: { entries: readonly Entry[]; ready: Promise<void> | null }[] = [];
-  let waitingCount = 0;
+  const waiting = createQueue();
   let isAwaiting = false;
   let delivered = log.head;
   /** null: nobody waits for it to go on. */
@@ -74,41 +73,37 @@ export function createAudience(deps: {
     view,
     holders: 0,
     get position() {
-      return waiting.length === 0 && !isAwaiting ? log.head : delivered;
+      return waiting.isEmpty && !isAwaiting ? log.head : delivered;
     },
     enqueue(entries, ready = null) {
-      if (waiting.length === 0 && !isAwaiting) delivered = (entries[0]?.seq ?? log.head) - 1;
-      waitingCount += entries.length;
-      waiting.push({ entries, ready });
-      // One request's changes are taken however many they are.
-      if (waiting.length === 1 || waitingCount <= AUDIENCE_WAITING_MAX) return;
-      waiting = [];
-      waitingCount = 0;
+      if (waiting.isEmpty && !isAwaiting) delivered = (entries[0]?.seq ?? log.head) - 1;
+      waiting.add({ entries, ready });
+      if (!waiting.isOverfull) return;
+      waiting.clear();
       deps.onOverrun(audience);
       announceAdvance();
     },
     deliverNext() {
       if (isAwaiting) return false;
-      const [next] = waiting;
-      if (next === undefined) return false;
+      const { next } = waiting;
+      if (next === null) return false;
       if (next.ready !== null) {
         awaitReady(next, next.ready);
         return false;
       }
       const { entries } = next;
       waiting.shift();
-      waitingCount -= entries.length;
       const types = changeTypesFor(view, entries);
       if (!isPromise(types)) {
         deliver(entries, types);
-        return waiting.length > 0;
+        return !waiting.isEmpty;
       }
       isAwaiting = true;
       void types.then(
         (settled) => {
           deliver(entries, settled);
           isAwaiting = false;
-          if (waiting.length > 0) deps.onReady(audience);
+          if (!waiting.isEmpty) deps.onReady(audience);
         },
         () => {
           isAwaiting = false;
@@ -125,4 +120,46 @@ export function createAudience(deps: {
     encode,
   };
   return audience;
+}
+
+/** One request's changes. */
+interface Waiting {
+  readonly entries: readonly Entry[];
+  ready: Promise<void> | null;
+}
+
+/** Requests whose changes wait, counted by changes and bytes. */
+function createQueue() {
+  let waiting: Waiting[] = [];
+  let count = 0;
+  let bytes = 0;
+  const tally = ({ entries }: Waiting, sign: 1 | -1): void => {
+    count += sign * entries.length;
+    for (const entry of entries) bytes += sign * entry.bytes;
+  };
+  return {
+    get next(): Waiting | null {
+      return waiting[0] ?? null;
+    },
+    get isEmpty() {
+      return waiting.length === 0;
+    },
+    /** One request's changes are taken however many they are. */
+    get isOverfull() {
+      return waiting.length > 1 && (count > AUDIENCE_WAITING_MAX || bytes > AUDIENCE_WAITING_MAX_BYTES);
+    },
+    add(more: Waiting): void {
+      waiting.push(more);
+      tally(more, 1);
+    },
+    shift(): void {
+      const first = waiting.shift();
+      if (first !== undefined) tally(first, -1);
+    },
+    clear(): void {
+      waiting = [];
+      count = 0;
+      bytes = 0;
+    },
+  };
 }

@@ -1,8 +1,9 @@
-import { badField } from "../kernel/errors.ts";
+import { AppError, badField } from "../kernel/errors.ts";
 import type { JsonObject } from "../kernel/json.ts";
 import { isBroadcastChannel } from "./channel.ts";
+import type { FanOut } from "./fan-out.ts";
 import { CHANNEL_LENGTH_MAX, EVENT_LENGTH_MAX } from "./limits.ts";
-import type { Listener, Topic, Topics } from "./topic.ts";
+import type { Listener, Topic } from "./topic.ts";
 
 export interface Broadcast {
   channel: string;
@@ -13,31 +14,37 @@ export interface Broadcast {
 export interface Broadcasts {
   listen(channel: string, listener: Listener): void;
   unlisten(channel: string, listener: Listener): void;
-  /** To every subscriber of the channel but `except`. */
-  send(broadcast: Broadcast, except?: Listener | null): void;
+  /** To every subscriber of the channel but `except`. false: more waits to be sent there than should; it is not sent. */
+  send(broadcast: Broadcast, except?: Listener | null): boolean;
 }
 
-export function createBroadcasts(topics: Topics): Broadcasts {
+export function createBroadcasts(topics: FanOut): Broadcasts {
   /** Channels that somebody listens to. */
   const channels = new Map<string, Topic>();
   return {
     listen(name, listener) {
-      const topic = channels.get(name) ?? topics();
+      const topic = channels.get(name) ?? topics.topic();
       channels.set(name, topic);
       topic.join(listener);
     },
     unlisten(name, listener) {
       const topic = channels.get(name);
       topic?.leave(listener);
-      if (topic?.members.size === 0) channels.delete(name);
+      if (topic?.size === 0) channels.delete(name);
     },
     send({ channel, event, payload }, except = null) {
       const topic = channels.get(channel);
-      if (topic === undefined) return;
+      if (topic === undefined) return true;
+      if (topic.isBehind) return false;
       topic.publish(JSON.stringify({ type: "broadcast_event", channel, event, data: payload }), except);
+      return true;
     },
   };
 }
+
+/** What the server's own code and the endpoint are told. */
+export const channelIsBusy = (): AppError =>
+  new AppError(503, "The channel has more to send than it can", { headers: { "retry-after": "1" } });
 
 export const isEventName = (event: unknown): event is string =>
   typeof event === "string" && event !== "" && event.length <= EVENT_LENGTH_MAX;

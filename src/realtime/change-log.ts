@@ -1,7 +1,8 @@
 import type { TableAddress } from "../access/table-door.ts";
 import type { Change } from "../db/index.ts";
 import type { Millis } from "../kernel/clock.ts";
-import { LOG_AGE_MAX_MS, LOG_CHANGES_MAX, LOG_MAX_BYTES } from "./limits.ts";
+import { EVENT_DATA_MAX_BYTES, LOG_AGE_MAX_MS, LOG_CHANGES_MAX, LOG_MAX_BYTES } from "./limits.ts";
+import { recordBytes } from "./record-bytes.ts";
 
 /** One change as it is announced. */
 export interface Entry {
@@ -12,9 +13,43 @@ export interface Entry {
   at: Millis;
   timestamp: string;
   change: Change;
-  /** The record after the change as JSON: serialised once, for all. */
-  text: string;
+  /** What the records before and after take as JSON, roughly. */
   bytes: number;
+  /** The record after the change as JSON: serialised once, for all; null: too large for an event. */
+  readonly text: string | null;
+}
+
+/** Serialises when somebody is to get it: a change that nobody sees costs no more than its size. */
+class LoggedChange implements Entry {
+  readonly seq: number;
+  readonly group: number;
+  readonly at: Millis;
+  readonly timestamp: string;
+  readonly change: Change;
+  readonly bytes: number;
+  #isTooLarge: boolean;
+  #text: string | null = null;
+
+  constructor(seq: number, change: Change, about: { group: number; at: Millis; timestamp: string }) {
+    this.seq = seq;
+    this.change = change;
+    this.group = about.group;
+    this.at = about.at;
+    this.timestamp = about.timestamp;
+    const afterBytes = recordBytes(change.after);
+    this.#isTooLarge = afterBytes > EVENT_DATA_MAX_BYTES;
+    // The record before is about as large as the one after; a removed one is measured.
+    this.bytes = afterBytes + (change.after === null ? recordBytes(change.before) : afterBytes);
+  }
+
+  get text(): string | null {
+    if (this.#text === null && !this.#isTooLarge) {
+      const text = JSON.stringify(this.change.after);
+      this.#isTooLarge = Buffer.byteLength(text) > EVENT_DATA_MAX_BYTES;
+      if (!this.#isTooLarge) this.#text = text;
+    }
+    return this.#text;
+  }
 }
 
 const MICROSECONDS_PER_MS = 1_000;
@@ -43,12 +78,8 @@ export class TableLog {
   }
 
   append(change: Change, about: { group: number; at: Millis; timestamp: string }): Entry {
-    const text = change.after === null ? "null" : JSON.stringify(change.after);
-    // The record before is about as large as the one after; a removed one is measured.
-    const beforeLength = change.after === null ? JSON.stringify(change.before).length : text.length;
     this.#head++;
-    const { group, at, timestamp } = about;
-    const entry = { seq: this.#head, group, at, timestamp, change, text, bytes: text.length + beforeLength };
+    const entry = new LoggedChange(this.#head, change, about);
     this.#entries.push(entry);
     return entry;
   }

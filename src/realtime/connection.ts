@@ -1,8 +1,9 @@
 import type { Principal } from "../access/principal.ts";
-import type { Socket, SocketHandler } from "../http/sockets.ts";
+import type { Release } from "../http/pending-places.ts";
+import type { Socket, SocketHandler, SocketServer } from "../http/sockets.ts";
 import { isPromise, type MaybePromise } from "../kernel/maybe-promise.ts";
 import type { ServerMessage } from "./encoding.ts";
-import { WAITING_MAX_BYTES } from "./limits.ts";
+import { SENT_AT_ONCE_MIN_BYTES, WAITING_MAX_BYTES } from "./limits.ts";
 import type { MessageRate } from "./message-rate.ts";
 import type { Tracked } from "./presence.ts";
 import type { Subscription } from "./subscription.ts";
@@ -11,7 +12,7 @@ import type { Listener } from "./topic.ts";
 export type SignedIn = Principal & { kind: "user" };
 
 /** Spec: Realtime connection; decisions 10. */
-export const CLOSE = { protocol: 4000, session: 4003, slow: 1013, goingAway: 1001 } as const;
+export const CLOSE = { protocol: 4000, session: 4003, goingAway: 1001 } as const;
 
 /** What the protocol does with a connection's events. */
 export interface ConnectionEvents {
@@ -28,16 +29,21 @@ type Work = () => MaybePromise<void>;
 
 interface ConnectionParts {
   id: string;
-  address: string;
+  client: string;
+  releasePlace: Release;
   defaultChannel: string | null;
   rate: MessageRate;
+  sockets: Pick<SocketServer, "waitingBytes" | "drop">;
   events: ConnectionEvents;
 }
 
 /** One WebSocket. A class, since ten thousand of them share its functions. */
 export class Connection implements SocketHandler, Listener {
   readonly id: string;
-  readonly address: string;
+  /** Its address or network, by which it is counted. */
+  readonly client: string;
+  /** Gives its place among those that have not authenticated back. */
+  readonly releasePlace: Release;
   /** The connection's own channel: what track, untrack and broadcast act on. */
   readonly defaultChannel: string | null;
   readonly rate: MessageRate;
@@ -47,6 +53,7 @@ export class Connection implements SocketHandler, Listener {
   tracked: Tracked | null = null;
   cancelAuthTimeout: (() => void) | null = null;
   readonly #events: ConnectionEvents;
+  readonly #sockets: ConnectionParts["sockets"];
   #socket: Socket | null = null;
   #isClosed = false;
   #mailbox: Work[] = [];
@@ -55,10 +62,12 @@ export class Connection implements SocketHandler, Listener {
 
   constructor(parts: ConnectionParts) {
     this.id = parts.id;
-    this.address = parts.address;
+    this.client = parts.client;
+    this.releasePlace = parts.releasePlace;
     this.defaultChannel = parts.defaultChannel;
     this.rate = parts.rate;
     this.#events = parts.events;
+    this.#sockets = parts.sockets;
   }
 
   get socket(): Socket {
@@ -71,7 +80,7 @@ export class Connection implements SocketHandler, Listener {
   }
 
   get waitingBytes(): number {
-    return this.#isClosed ? 0 : this.socket.getBufferedAmount();
+    return this.#isClosed ? 0 : this.#sockets.waitingBytes(this.socket);
   }
 
   open(socket: Socket): void {
@@ -156,7 +165,9 @@ export class Connection implements SocketHandler, Listener {
   }
 
   sendText(text: string): void {
-    if (!this.#isClosed && !this.closeIfSlow()) this.socket.send(text);
+    if (this.#isClosed || this.closeIfSlow()) return;
+    this.socket.send(text);
+    if (text.length >= SENT_AT_ONCE_MIN_BYTES) this.countWaiting();
   }
 
   closeIfSlow(): boolean {
@@ -165,7 +176,17 @@ export class Connection implements SocketHandler, Listener {
     return true;
   }
 
+  countWaiting(): void {
+    if (!this.#isClosed) this.#sockets.waitingBytes(this.socket);
+  }
+
   closeAsSlow(): void {
-    this.end(CLOSE.slow, "Too slow");
+    if (this.#isClosed) return;
+    this.#ended(true);
+    if (this.#socket !== null) this.#sockets.drop(this.#socket);
+  }
+
+  tooSlow(): void {
+    this.closeAsSlow();
   }
 }

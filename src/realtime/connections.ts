@@ -1,13 +1,13 @@
 import { AppError } from "../kernel/errors.ts";
 import type { Connection, SignedIn } from "./connection.ts";
-import { PENDING_PER_ADDRESS_MAX, SOCKETS_PER_ADDRESS_MAX } from "./limits.ts";
+import { SOCKETS_PER_ADDRESS_MAX } from "./limits.ts";
 
 /** Every open connection, counted by address and found by session. */
 export interface Connections {
-  /** Counts a connection that is about to open. Errors: 429 when its address has too many. Decisions 10. */
-  admit(address: string): void;
+  /** Counts a connection that is about to open. Errors: 429 when its client (`clientNetwork`) has too many. */
+  admit(client: string): void;
   /** The upgrade came to nothing. */
-  withdraw(address: string): void;
+  withdraw(client: string): void;
   authenticated(connection: Connection, principal: SignedIn): void;
   closed(connection: Connection): void;
   ofSession(sessionId: string): readonly Connection[];
@@ -18,35 +18,29 @@ export interface Connections {
 }
 
 export function createConnections(): Connections {
-  const byAddress = new Map<string, { open: number; pending: number }>();
+  const openByClient = new Map<string, number>();
   const bySession = createIndex();
   const byUser = createIndex();
   const open = new Set<Connection>();
   let total = 0;
 
-  const count = (address: string, change: { open: number; pending: number }): void => {
-    const counts = byAddress.get(address) ?? { open: 0, pending: 0 };
-    byAddress.set(address, counts);
-    counts.open += change.open;
-    total += change.open;
-    counts.pending += change.pending;
-    if (counts.open === 0) byAddress.delete(address);
+  const count = (client: string, change: 1 | -1): void => {
+    const left = (openByClient.get(client) ?? 0) + change;
+    total += change;
+    if (left === 0) openByClient.delete(client);
+    else openByClient.set(client, left);
   };
   return {
-    admit(address) {
-      const counts = byAddress.get(address);
-      if (counts !== undefined && counts.pending >= PENDING_PER_ADDRESS_MAX) {
-        throw new AppError(429, `At most ${PENDING_PER_ADDRESS_MAX} connections of one address may be unauthenticated`);
-      }
-      if (counts !== undefined && counts.open >= SOCKETS_PER_ADDRESS_MAX) {
+    admit(client) {
+      if ((openByClient.get(client) ?? 0) >= SOCKETS_PER_ADDRESS_MAX) {
         throw new AppError(429, `At most ${SOCKETS_PER_ADDRESS_MAX} connections of one address may be open`);
       }
-      count(address, { open: 1, pending: 1 });
+      count(client, 1);
     },
-    withdraw: (address) => count(address, { open: -1, pending: -1 }),
+    withdraw: (client) => count(client, -1),
     authenticated(connection, principal) {
       if (connection.principal === null) {
-        count(connection.address, { open: 0, pending: -1 });
+        connection.releasePlace();
         connection.cancelAuthTimeout?.();
         connection.cancelAuthTimeout = null;
         open.add(connection);
@@ -58,8 +52,9 @@ export function createConnections(): Connections {
       byUser.add(principal.auth.id, connection);
     },
     closed(connection) {
-      const { address, principal } = connection;
-      count(address, { open: -1, pending: principal === null ? -1 : 0 });
+      const { client, principal } = connection;
+      count(client, -1);
+      connection.releasePlace();
       if (principal === null) return;
       bySession.delete(principal.sessionId, connection);
       byUser.delete(principal.auth.id, connection);

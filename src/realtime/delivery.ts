@@ -12,7 +12,13 @@ export interface Delivery {
 }
 
 /** Delivers in turns, one request's changes for each audience, and lets others at the event loop in between. */
-export function createDelivery(clock: Clock, onFailure: (audience: Audience, cause: unknown) => void): Delivery {
+export function createDelivery(deps: {
+  clock: Clock;
+  /** What has been delivered is still to be sent: what is not stays in the tables' logs meanwhile. */
+  isBehind: () => boolean;
+  onFailure: (audience: Audience, cause: unknown) => void;
+}): Delivery {
+  const { clock } = deps;
   const waiting = new Set<Audience>();
   let cancelNext: (() => void) | null = null;
   let isStopped = false;
@@ -27,13 +33,14 @@ export function createDelivery(clock: Clock, onFailure: (audience: Audience, cau
   const run = (): void => {
     const until = clock.now() + SLICE_MS;
     for (const audience of waiting) {
+      if (deps.isBehind()) break;
       waiting.delete(audience);
       // Added again at the end: the others come first.
       // What fails for one audience must not keep the others, or the writer, from going on.
       try {
         if (audience.deliverNext()) waiting.add(audience);
       } catch (cause) {
-        onFailure(audience, cause);
+        deps.onFailure(audience, cause);
       }
       if (clock.now() > until) break;
     }

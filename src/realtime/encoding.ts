@@ -1,4 +1,5 @@
 import type { Entry } from "./change-log.ts";
+import { EVENTS_DATA_MAX_BYTES } from "./limits.ts";
 import type { ChangeType } from "./visibility.ts";
 
 /** Everything the server sends, apart from what is serialised in parts. Spec: Realtime, server to client. */
@@ -37,7 +38,7 @@ export type ErrorCode =
 
 /**
  * The messages for one request's changes of a channel: one for each, or a single one from `batchThreshold` on. Records
- * are already JSON. Spec: db_change, batch_changes; decisions 10.
+ * are already JSON; those that are too large, or beyond EVENTS_DATA_MAX_BYTES, are left out, and the event says so. [RT18, RT100]
  */
 export function encodeChanges(
   channel: { name: string; table: string },
@@ -47,12 +48,17 @@ export function encodeChanges(
 ): string[] {
   const head = `{"type":"db_change","channel":${JSON.stringify(channel.name)},"table":${JSON.stringify(channel.table)}`;
   const messages: string[] = [];
+  let dataLeft = EVENTS_DATA_MAX_BYTES;
   for (const [index, entry] of entries.entries()) {
     const type = types[index] ?? null;
     if (type === null) continue;
     const text = type === "removed" ? "null" : entry.text;
+    const bytes = text === null ? Number.POSITIVE_INFINITY : Buffer.byteLength(text);
+    const isTruncated = bytes > dataLeft;
+    if (!isTruncated) dataLeft -= bytes;
+    const data = isTruncated ? `null,"truncated":true` : text;
     messages.push(
-      `${head},"changeType":"${type}","docId":${JSON.stringify(entry.change.id)},"data":${text},"timestamp":"${entry.timestamp}","seq":${entry.seq}}`,
+      `${head},"changeType":"${type}","docId":${JSON.stringify(entry.change.id)},"data":${data},"timestamp":"${entry.timestamp}","seq":${entry.seq}}`,
     );
   }
   if (messages.length < batchThreshold) return messages;

@@ -5,9 +5,9 @@ import type { Logger } from "../kernel/logger.ts";
 import { type Audience, type AudienceChannel, createAudience } from "./audience.ts";
 import type { Entry } from "./change-log.ts";
 import { createDelivery, type Delivery } from "./delivery.ts";
+import type { FanOut } from "./fan-out.ts";
 import { createFeedRegistry, type Feed } from "./feed-registry.ts";
 import { LOG_SWEEP_INTERVAL_MS } from "./limits.ts";
-import type { Topics } from "./topic.ts";
 import type { View } from "./visibility.ts";
 
 export interface Feeds {
@@ -25,16 +25,20 @@ export interface Feeds {
 export function createFeeds(deps: {
   clock: Clock;
   logger: Logger;
-  topics: Topics;
+  topics: FanOut;
   batchThreshold: number;
   /** Asks for filters again; the changes wait for what it gives, where that is to be waited for. */
   review(feed: Feed): Promise<void> | null;
 }): Feeds {
   const { clock } = deps;
   const registry = createFeedRegistry(clock);
-  const delivery = createDelivery(clock, (audience, cause) => {
-    deps.logger.error("changes could not be delivered", { cause });
-    dropAudience(audience);
+  const delivery = createDelivery({
+    clock,
+    isBehind: () => deps.topics.isBehind,
+    onFailure(audience, cause) {
+      deps.logger.error("changes could not be delivered", { cause });
+      dropAudience(audience);
+    },
   });
   let groupCount = 0;
 
@@ -80,7 +84,7 @@ export function createFeeds(deps: {
       let audience = audiences.get(key);
       if (audience === undefined) {
         const { topics, batchThreshold } = deps;
-        const parts = { key, channel, view, log: feed.log, topic: topics(), batchThreshold };
+        const parts = { key, channel, view, log: feed.log, topic: topics.topic(), batchThreshold };
         audience = createAudience({ ...parts, onReady: delivery.wake, onOverrun: dropAudience });
         audiences.set(key, audience);
       }
@@ -147,5 +151,5 @@ function enqueue(feed: Feed, entries: readonly Entry[], delivery: Delivery, held
 
 /** Those who listen through it have missed changes: they are to come back and say from where. */
 function dropAudience(audience: Audience): void {
-  for (const member of audience.topic.members) member.closeAsSlow();
+  for (const member of [...audience.topic.members]) member.closeAsSlow();
 }

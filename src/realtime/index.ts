@@ -5,27 +5,28 @@ import type { TableDoor } from "../access/table-door.ts";
 import type { AppAccess } from "../config/app-access.ts";
 import type { RealtimeConfig } from "../config/types.ts";
 import type { Http } from "../http/http.ts";
+import { createPendingPlaces } from "../http/pending-places.ts";
 import type { SocketServer } from "../http/sockets.ts";
 import type { Clock } from "../kernel/clock.ts";
 import type { Ids } from "../kernel/ids.ts";
 import type { Logger } from "../kernel/logger.ts";
-import { checkBroadcast, createBroadcasts } from "./broadcasts.ts";
+import { channelIsBusy, checkBroadcast, createBroadcasts } from "./broadcasts.ts";
 import { CLOSE, Connection } from "./connection.ts";
 import { createConnections } from "./connections.ts";
+import { createFanOut } from "./fan-out.ts";
 import { createFeeds, type Feeds } from "./feeds.ts";
-import { AUTH_TIMEOUT_MS, BATCH_THRESHOLD, MESSAGE_RATE, PRESENCE_TTL_MS } from "./limits.ts";
+import { AUTH_TIMEOUT_MS, BATCH_THRESHOLD, MESSAGE_RATE, PENDING_PER_ADDRESS_MAX, PRESENCE_TTL_MS } from "./limits.ts";
 import { MessageRate } from "./message-rate.ts";
 import { createOperations } from "./operations.ts";
 import { createPresence } from "./presence.ts";
 import { createReviews } from "./reviews.ts";
 import { createRights } from "./rights.ts";
-import { createRealtimeRoutes } from "./routes.ts";
+import { type Connect, createRealtimeRoutes } from "./routes.ts";
 import { createSeenViews } from "./seen-views.ts";
 import { createProtocol } from "./service.ts";
 import { watchSessions } from "./session-watch.ts";
 import { createSubscribing } from "./subscribing.ts";
 import { createTableSubscriptions } from "./subscription.ts";
-import { createTopics } from "./topic.ts";
 
 export interface RealtimeArea {
   routes(http: Http): AnyElysia;
@@ -49,7 +50,7 @@ export function createRealtimeArea(deps: {
   logger: Logger;
 }): RealtimeArea {
   const { config, sockets, clock, ids, logger, tables } = deps;
-  const topics = createTopics(sockets);
+  const topics = createFanOut(clock, sockets);
   const batchThreshold = config.batchThreshold ?? BATCH_THRESHOLD;
   const feeds = createFeeds({ clock, logger, topics, batchThreshold, review: (feed) => reviews.review(feed) });
   const presence = createPresence({ clock, topics, ttlMs: config.presenceTtl ?? PRESENCE_TTL_MS });
@@ -69,25 +70,27 @@ export function createRealtimeArea(deps: {
   const events = createProtocol({ ...deps, connections, operations, authTimeoutMs });
   const unwatch = watchSessions({ connections, operations, sessions: deps.sessions });
   const messageRate = config.messageRate ?? MESSAGE_RATE;
-  const connect = (address: string, defaultChannel: string | null): Connection => {
+  const pending = createPendingPlaces(clock, config.pendingPerAddress ?? PENDING_PER_ADDRESS_MAX);
+  const connect: Connect = (client, releasePlace, defaultChannel) => {
     const rate = new MessageRate(messageRate, clock.now());
-    return new Connection({ id: ids.uuid(), address, defaultChannel, rate, events });
+    return new Connection({ id: ids.uuid(), client, releasePlace, defaultChannel, rate, sockets, events });
   };
 
   return {
-    routes: (http) => createRealtimeRoutes(http, { sockets, connections, broadcasts, connect }),
+    routes: (http) => createRealtimeRoutes(http, { sockets, connections, pending, broadcasts, connect }),
     publishChanges: feeds.publishChanges,
     get openSockets() {
       return connections.count;
     },
     async broadcast(channel, event, payload) {
-      broadcasts.send(checkBroadcast(channel, event, payload));
+      if (!broadcasts.send(checkBroadcast(channel, event, payload))) throw channelIsBusy();
     },
     stop() {
       for (const connection of connections.all()) connection.end(CLOSE.goingAway, "The server is stopping");
       unwatch();
       presence.stop();
       feeds.stop();
+      topics.stop();
     },
   };
 }

@@ -41,7 +41,9 @@ export function createOperations(deps: {
       if (!tracked.channels.has(channel) && tracked.channels.size >= TRACKED_PER_SOCKET_MAX) {
         return failure("TOO_MANY_TRACKED", `A connection is tracked on at most ${TRACKED_PER_SOCKET_MAX} channels`);
       }
-      return presence.track(tracked, channel, state) ? null : failure("CHANNEL_FULL", "The channel is full");
+      const outcome = presence.track(tracked, channel, state);
+      if (outcome === "busy") return busy();
+      return outcome === "full" ? failure("CHANNEL_FULL", "The channel is full") : null;
     });
   };
 
@@ -53,8 +55,8 @@ export function createOperations(deps: {
     if (parseChannel(channel, tables)?.kind !== "broadcast") return unknownChannel(channel);
     return chain(rights.broadcast(principal, channel, event), (isAllowed) => {
       if (!isAllowed) return denied("ACCESS_DENIED");
-      if (!connection.isClosed) broadcasts.send({ channel, event, payload }, excludeSelf ? connection : null);
-      return null;
+      if (connection.isClosed) return null;
+      return broadcasts.send({ channel, event, payload }, excludeSelf ? connection : null) ? null : busy();
     });
   };
 
@@ -106,6 +108,8 @@ export function createOperations(deps: {
     },
   };
 }
+
+const busy = (): Failure => failure("RATE_LIMITED", "The channel has more to send than it can; this one is dropped");
 
 function trackedOf(connection: Connection, principal: SignedIn): Tracked {
   connection.tracked ??= { connectionId: connection.id, userId: principal.auth.id, channels: new Set(), lastSeen: 0 };

@@ -20,6 +20,8 @@ interface Member {
 export interface PresenceChannel {
   readonly size: number;
   readonly isUnused: boolean;
+  /** More waits to be sent than should. */
+  readonly isBehind: boolean;
   has(connectionId: string): boolean;
   /** `state` is JSON. */
   set(userId: string, connectionId: string, state: string): void;
@@ -78,7 +80,10 @@ export function createPresenceChannel(name: string, topic: Topic): PresenceChann
       return members.size;
     },
     get isUnused() {
-      return members.size === 0 && topic.members.size === 0 && catchingUp.size === 0;
+      return members.size === 0 && topic.size === 0 && catchingUp.size === 0;
+    },
+    get isBehind() {
+      return topic.isBehind;
     },
     has: (connectionId) => members.has(connectionId),
     set(userId, connectionId, state) {

@@ -1,16 +1,18 @@
 import { expect, test } from "bun:test";
 import { settle, testClock } from "../../tests/support/clock.ts";
 import type { Socket } from "../http/sockets.ts";
+import { createFanOut } from "./fan-out.ts";
 import { PRESENCE_MEMBERS_MAX, PRESENCE_TTL_MS } from "./limits.ts";
 import { createPresence, type Tracked } from "./presence.ts";
 import { createPresenceChannel, type PresenceListener } from "./presence-channel.ts";
-import { Topic } from "./topic.ts";
 
 const silentSockets = {
   upgrade: () => {
     throw new Error("nobody connects here");
   },
   publish: () => {},
+  waitingBytes: () => 0,
+  drop: () => {},
 };
 const tracked = (id: number): Tracked => ({
   ...{ connectionId: String(id), userId: "u", channels: new Set<string>(), lastSeen: 0 },
@@ -18,13 +20,14 @@ const tracked = (id: number): Tracked => ({
 
 test("[RT32] a channel has at most 20,000 entries, and room again when they time out", () => {
   const clock = testClock();
-  const presence = createPresence({ clock, topics: () => new Topic("t", silentSockets), ttlMs: PRESENCE_TTL_MS });
-  for (let id = 0; id < PRESENCE_MEMBERS_MAX; id++) expect(presence.track(tracked(id), "presence:x", "{}")).toBe(true);
+  const presence = createPresence({ clock, topics: createFanOut(clock, silentSockets), ttlMs: PRESENCE_TTL_MS });
+  for (let id = 0; id < PRESENCE_MEMBERS_MAX; id++)
+    expect(presence.track(tracked(id), "presence:x", "{}")).toBe("tracked");
   const late = tracked(-1);
-  expect(presence.track(late, "presence:x", "{}")).toBe(false);
+  expect(presence.track(late, "presence:x", "{}")).toBe("full");
   expect(late.channels.size).toBe(0);
   clock.advance(PRESENCE_TTL_MS);
-  expect(presence.track(late, "presence:x", "{}")).toBe(true);
+  expect(presence.track(late, "presence:x", "{}")).toBe("tracked");
   presence.stop();
   expect(clock.waiting).toBe(0);
 });
@@ -41,6 +44,7 @@ test("[RT28] a reader of a long sync hears what happened meanwhile once it has r
       return waitingBytes;
     },
     closeIfSlow: () => false,
+    countWaiting: () => {},
     closeAsSlow: () => {
       throw new Error("closed as slow");
     },
@@ -55,7 +59,7 @@ test("[RT28] a reader of a long sync hears what happened meanwhile once it has r
     for (const resolve of drains.splice(0)) resolve();
     await settle();
   };
-  const topic = new Topic("t", silentSockets);
+  const topic = createFanOut(testClock(), silentSockets).topic();
   const channel = createPresenceChannel("presence:x", topic);
   const state = JSON.stringify({ text: "x".repeat(1_000) });
   for (let id = 0; id < 500; id++) channel.set("u", `c${id}`, state);
@@ -65,14 +69,14 @@ test("[RT28] a reader of a long sync hears what happened meanwhile once it has r
   channel.set("u", "c1", "{}");
   channel.set("u", "new", "{}");
   expect(heard.map((message) => message.type)).toEqual(["presence_sync"]);
-  expect(topic.members.size).toBe(0);
+  expect(topic.size).toBe(0);
   await drain(0);
   expect(heard.slice(1).map(({ type, connectionId }) => [type, connectionId])).toEqual([
     ["presence_leave", "c0"],
     ["presence_update", "c1"],
     ["presence_join", "new"],
   ]);
-  expect(topic.members.size).toBe(1);
+  expect(topic.size).toBe(1);
 
   // More has happened than a sync says: a sync it is.
   channel.listen(listener);
@@ -82,9 +86,9 @@ test("[RT28] a reader of a long sync hears what happened meanwhile once it has r
   await drain(0);
   expect(heard.at(-1)).toMatchObject({ type: "presence_sync" });
   expect(heard.at(-1)?.users).toHaveLength(1_000);
-  expect(topic.members.size).toBe(0);
+  expect(topic.size).toBe(0);
   await drain(0);
-  expect(topic.members.size).toBe(1);
+  expect(topic.size).toBe(1);
   channel.unlisten(listener);
-  expect(topic.members.size).toBe(0);
+  expect(topic.size).toBe(0);
 });

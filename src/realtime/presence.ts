@@ -1,8 +1,8 @@
 import type { Clock, Millis } from "../kernel/clock.ts";
 import type { LeaveReason } from "./encoding.ts";
+import type { FanOut } from "./fan-out.ts";
 import { PRESENCE_MEMBERS_MAX } from "./limits.ts";
 import { createPresenceChannel, type PresenceChannel, type PresenceListener } from "./presence-channel.ts";
-import type { Topics } from "./topic.ts";
 
 /** One connection as presence sees it; outlives its socket when that is lost without a close, until the TTL. */
 export interface Tracked {
@@ -16,8 +16,8 @@ export interface Presence {
   /** Sends the `presence_sync`, then what follows it. */
   listen(channel: string, listener: PresenceListener): void;
   unlisten(channel: string, listener: PresenceListener): void;
-  /** Begins or changes an entry. false: the channel is full. */
-  track(tracked: Tracked, channel: string, state: string): boolean;
+  /** Begins or changes an entry, where there is room and time for it. */
+  track(tracked: Tracked, channel: string, state: string): "tracked" | "full" | "busy";
   /** Ends one entry, or all of them. */
   untrack(tracked: Tracked, channel: string | null, reason: LeaveReason): void;
   /** A ping came. */
@@ -26,7 +26,7 @@ export interface Presence {
 }
 
 /** Who is there, on channels of any number of members. States are JSON already. Spec: Realtime connection; decisions 10. */
-export function createPresence(deps: { clock: Clock; topics: Topics; ttlMs: number }): Presence {
+export function createPresence(deps: { clock: Clock; topics: FanOut; ttlMs: number }): Presence {
   const { clock, topics, ttlMs } = deps;
   const channels = new Map<string, PresenceChannel>();
   /** Everybody with an entry, the one heard of longest ago first: all have the same time to live. */
@@ -36,7 +36,7 @@ export function createPresence(deps: { clock: Clock; topics: Topics; ttlMs: numb
   const channelOf = (name: string): PresenceChannel => {
     const known = channels.get(name);
     if (known !== undefined) return known;
-    const channel = createPresenceChannel(name, topics());
+    const channel = createPresenceChannel(name, topics.topic());
     channels.set(name, channel);
     return channel;
   };
@@ -83,13 +83,14 @@ export function createPresence(deps: { clock: Clock; topics: Topics; ttlMs: numb
     track(tracked, name, state) {
       const channel = channelOf(name);
       const { userId, connectionId } = tracked;
-      if (!channel.has(connectionId) && channel.size >= PRESENCE_MEMBERS_MAX) return false;
+      if (!channel.has(connectionId) && channel.size >= PRESENCE_MEMBERS_MAX) return "full";
+      if (channel.isBehind) return "busy";
       tracked.channels.add(name);
       seen.add(tracked);
       touch(tracked);
       channel.set(userId, connectionId, state);
       scheduleExpiry();
-      return true;
+      return "tracked";
     },
     untrack(tracked, name, reason) {
       if (name === null) return leaveAll(tracked, reason);

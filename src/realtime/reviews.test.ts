@@ -12,11 +12,20 @@ const clock = testClock();
 const address = { namespace: "shared", instanceId: null, table: "t" };
 const access: ReadAccess = { kind: "filter", filter: { key: "k", matches: () => true } };
 const noEvents = { opened() {}, received() {}, closed() {}, failed() {} };
+const NO_SOCKETS = { waitingBytes: () => 0, drop() {} };
 
 function watch(reviews: Reviews, feed: Feed, userId: string): void {
   const rate = new MessageRate(1, 0);
-  const connection = new Connection({ id: userId, address: "", defaultChannel: null, rate, events: noEvents });
-  const auth = { id: userId, email: null, role: "user", isAnonymous: false, custom: {} };
+  const connection = new Connection({
+    id: userId,
+    client: "",
+    releasePlace: () => {},
+    defaultChannel: null,
+    rate,
+    sockets: NO_SOCKETS,
+    events: noEvents,
+  });
+  const auth = { id: userId, email: null, emailVerified: false, role: "user", isAnonymous: false, custom: {} };
   connection.principal = { kind: "user", sessionId: userId, auth };
   const channel = { kind: "table", name: "realtime:shared:t", address, docId: null };
   // The part of a subscription that is looked at.

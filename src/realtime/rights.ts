@@ -1,3 +1,4 @@
+import { RULE_TIMEOUT_MS } from "../access/limits.ts";
 import { authOf } from "../access/principal.ts";
 import type { ReadAccess, TableDoor } from "../access/table-door.ts";
 import type { RealtimeConfig } from "../config/types.ts";
@@ -7,7 +8,6 @@ import { AppError } from "../kernel/errors.ts";
 import type { Logger } from "../kernel/logger.ts";
 import { isPromise, type MaybePromise } from "../kernel/maybe-promise.ts";
 import type { SignedIn } from "./connection.ts";
-import { RULE_TIMEOUT_MS } from "./limits.ts";
 import type { TableChannel } from "./subscription.ts";
 
 /** Asked by a broadcast rule's `event` where the question is whether one may listen: no broadcast has this name. */

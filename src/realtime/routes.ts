@@ -3,50 +3,68 @@ import { Type } from "typebox";
 import { requireServiceKey } from "../access/service-key-right.ts";
 import type { Http } from "../http/http.ts";
 import { operation } from "../http/operation.ts";
+import type { PendingPlaces, Release } from "../http/pending-places.ts";
 import { OK } from "../http/reply.ts";
 import type { SocketServer } from "../http/sockets.ts";
+import { clientNetwork } from "../kernel/client-network.ts";
 import { badField, tooLarge } from "../kernel/errors.ts";
-import { type Broadcasts, checkBroadcast } from "./broadcasts.ts";
+import { Fields } from "../kernel/fields.ts";
+import { chain } from "../kernel/maybe-promise.ts";
+import { type Broadcasts, channelIsBusy, checkBroadcast } from "./broadcasts.ts";
 import type { Connection } from "./connection.ts";
 import type { Connections } from "./connections.ts";
 import { BROADCAST_BODY_MAX_BYTES, CHANNEL_LENGTH_MAX, MESSAGE_MAX_BYTES } from "./limits.ts";
+
+/** A connection that is about to open. */
+export type Connect = (client: string, releasePlace: Release, defaultChannel: string | null) => Connection;
 
 export function createRealtimeRoutes(
   http: Http,
   deps: {
     sockets: SocketServer;
     connections: Connections;
+    pending: PendingPlaces;
     broadcasts: Broadcasts;
-    connect(address: string, defaultChannel: string | null): Connection;
+    connect: Connect;
   },
 ): AnyElysia {
   const { connections } = deps;
+  const open = (request: Request, client: string, release: Release, channel: string | null): Response => {
+    let isCounted = false;
+    try {
+      connections.admit(client);
+      isCounted = true;
+      return deps.sockets.upgrade(request, deps.connect(client, release, channel));
+    } catch (cause) {
+      release();
+      if (isCounted) connections.withdraw(client);
+      throw cause;
+    }
+  };
   const connectRoute = http.route(
     ({ request, query, address }) => {
       const channel = query().get("channel");
       if (channel !== null && channel.length > CHANNEL_LENGTH_MAX) {
         throw badField("channel", "too_long", `channel must have at most ${CHANNEL_LENGTH_MAX} characters`);
       }
-      const from = address();
-      connections.admit(from);
-      try {
-        return deps.sockets.upgrade(request, deps.connect(from, channel === "" ? null : channel));
-      } catch (cause) {
-        connections.withdraw(from);
-        throw cause;
-      }
+      const client = clientNetwork(address());
+      return chain(deps.pending.take(client, request.signal), (release) =>
+        open(request, client, release, channel === "" ? null : channel),
+      );
     },
     { public: true },
   );
   const broadcastRoute = http.route(
     async ({ principal, jsonObject }) => {
       requireServiceKey(principal, ["realtime", "*", "*", "broadcast"]);
-      const { channel, event, payload } = await jsonObject();
+      const fields = new Fields(await jsonObject());
+      const [channel, event, payload] = ["channel", "event", "payload"].map((name) => fields.value(name));
+      fields.finish();
       const broadcast = checkBroadcast(channel, event, payload);
       if (Buffer.byteLength(JSON.stringify(broadcast.payload)) > MESSAGE_MAX_BYTES) {
         throw tooLarge(`payload must be at most ${MESSAGE_MAX_BYTES} bytes`);
       }
-      deps.broadcasts.send(broadcast);
+      if (!deps.broadcasts.send(broadcast)) throw channelIsBusy();
       return OK;
     },
     { invalidKeyStatus: 403, bodyMaxBytes: BROADCAST_BODY_MAX_BYTES },
@@ -81,7 +99,7 @@ export function createRealtimeRoutes(
           }),
         },
         answers: { 200: { description: "Sent", schema: Type.Object({ ok: Type.Literal(true) }) } },
-        errors: [400, 401, 403, 413, 415],
+        errors: [400, 401, 403, 413, 415, 503],
       }),
     );
 }

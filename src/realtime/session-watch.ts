@@ -17,8 +17,8 @@ export function watchSessions(deps: {
     if (principal === null || connection.isClosed) return;
     const state = sessions.find(principal.sessionId, principal.auth.id);
     if (state === null) return;
-    const { role, email, isAnonymous } = state;
-    const present = { ...principal, auth: { ...principal.auth, role, email, isAnonymous } };
+    const { role, email, emailVerified, isAnonymous } = state;
+    const present = { ...principal, auth: { ...principal.auth, role, email, emailVerified, isAnonymous } };
     connections.authenticated(connection, present);
     const revokedChannels = await operations.refresh(connection, present);
     if (revokedChannels.length === 0) return;

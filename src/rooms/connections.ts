@@ -1,9 +1,10 @@
 import type { Principal } from "../access/principal.ts";
 import type { Principals } from "../access/principals.ts";
 import type { SessionEvents, SessionLookup } from "../access/sessions.ts";
+import type { Release } from "../http/pending-places.ts";
 import { AppError } from "../kernel/errors.ts";
 import type { MaybePromise } from "../kernel/maybe-promise.ts";
-import { CONNECTIONS_MAX, PENDING_PER_ADDRESS_MAX } from "./limits.ts";
+import { CONNECTIONS_MAX } from "./limits.ts";
 import type { PresentAuth } from "./types.ts";
 
 export type UserPrincipal = Principal & { kind: "user" };
@@ -18,10 +19,10 @@ interface Connected {
 }
 
 export interface Connections {
-  /** Errors: 429 over 5 connections of one address that have not authenticated yet; 503 over all bounds. Decisions 9. */
-  checkRoom(address: string): void;
-  /** Counts a connection; it waits for its `auth`. */
-  add(connection: Connected, address: string): void;
+  /** Errors: 503 while the server stops, and over CONNECTIONS_MAX. */
+  checkRoom(): void;
+  /** Counts a connection; it waits for its `auth`, and its place among those that do is released then, or at its end. */
+  add(connection: Connected, release: Release): void;
   /** It has authenticated: it counts as pending no longer, and ends with its session. */
   authenticated(connection: Connected, sessionId: string): void;
   remove(connection: Connected): void;
@@ -36,8 +37,8 @@ export interface Connections {
 }
 
 interface Entry {
-  address: string;
-  isPending: boolean;
+  /** Gives its place among those that wait for `auth` back. */
+  release: Release;
   sessionId: string | null;
 }
 
@@ -47,9 +48,9 @@ export const createPresentAuth =
   (sessionId, auth) => {
     const session = sessions.find(sessionId, auth.id);
     if (session === null) return null;
-    const { role, email, isAnonymous } = session;
-    if (role === auth.role && email === auth.email && isAnonymous === auth.isAnonymous) return auth;
-    return { ...auth, role, email, isAnonymous };
+    const { role, email, emailVerified, isAnonymous } = session;
+    const isSame = role === auth.role && email === auth.email && emailVerified === auth.emailVerified;
+    return isSame && isAnonymous === auth.isAnonymous ? auth : { ...auth, role, email, emailVerified, isAnonymous };
   };
 
 /** All connections: who waits for authentication, and whose session is whose. */
@@ -59,17 +60,9 @@ export function createConnections(deps: {
   presentAuth: PresentAuth;
 }): Connections {
   const entries = new Map<Connected, Entry>();
-  const pendingByAddress = new Map<string, number>();
   const bySession = new Map<string, Set<Connected>>();
   let isStopping = false;
 
-  const endPending = (entry: Entry): void => {
-    if (!entry.isPending) return;
-    entry.isPending = false;
-    const left = (pendingByAddress.get(entry.address) ?? 0) - 1;
-    if (left > 0) pendingByAddress.set(entry.address, left);
-    else pendingByAddress.delete(entry.address);
-  };
   const leaveSession = (connection: Connected, entry: Entry): void => {
     if (entry.sessionId === null) return;
     const ofSession = bySession.get(entry.sessionId);
@@ -82,21 +75,17 @@ export function createConnections(deps: {
   });
 
   return {
-    checkRoom(address) {
-      if ((pendingByAddress.get(address) ?? 0) >= PENDING_PER_ADDRESS_MAX) {
-        throw new AppError(429, `At most ${PENDING_PER_ADDRESS_MAX} connections of one address may wait for auth`);
-      }
+    checkRoom() {
       if (isStopping) throw new AppError(503, "The server is stopping");
       if (entries.size >= CONNECTIONS_MAX) throw new AppError(503, "Too many connections");
     },
-    add(connection, address) {
-      entries.set(connection, { address, isPending: true, sessionId: null });
-      pendingByAddress.set(address, (pendingByAddress.get(address) ?? 0) + 1);
+    add(connection, release) {
+      entries.set(connection, { release, sessionId: null });
     },
     authenticated(connection, sessionId) {
       const entry = entries.get(connection);
       if (entry === undefined) return;
-      endPending(entry);
+      entry.release();
       leaveSession(connection, entry);
       entry.sessionId = sessionId;
       const ofSession = bySession.get(sessionId);
@@ -106,7 +95,7 @@ export function createConnections(deps: {
     remove(connection) {
       const entry = entries.get(connection);
       if (entry === undefined) return;
-      endPending(entry);
+      entry.release();
       leaveSession(connection, entry);
       entries.delete(connection);
     },

@@ -1,4 +1,5 @@
 import type { RoomConfig, RoomsConfig } from "../config/room-types.ts";
+import type { Millis } from "../kernel/clock.ts";
 import { DAY_MS, MINUTE_MS, SECOND_MS } from "../kernel/duration.ts";
 
 /** Spec: Limits / Rooms; decisions 9. Each of the first block can be set per namespace. */
@@ -16,7 +17,7 @@ const IDLE_TIMEOUT_MS = 300 * SECOND_MS;
 export const DELTA_DEPTH_MAX = 5;
 export const DELTA_INTERVAL_MS = 50;
 export const HANDLER_TIMEOUT_MS = 5 * SECOND_MS;
-export const PENDING_PER_ADDRESS_MAX = 5;
+const PENDING_PER_ADDRESS_MAX = 5;
 
 /** What the specification leaves open is bounded all the same. */
 export const METADATA_MAX_BYTES = 16 * 1024;
@@ -49,6 +50,13 @@ export const WAKE_RETRY_MS = SECOND_MS;
 /** After a failed save. */
 export const SAVE_RETRY_MS = 5 * SECOND_MS;
 
+/** Asks the file for a room whatever its time to live is. */
+export const NEVER_EXPIRED = 0;
+
+/** A room with somebody in it is renewed with each sweep: should the server be killed, it has its whole time left. */
+export const expiryOf = (limits: RoomLimits, savedAt: Millis, isOccupied: boolean): Millis =>
+  savedAt + limits.stateTtlMs + (isOccupied ? 2 * SWEEP_INTERVAL_MS : 0);
+
 export interface RoomLimits {
   maxPlayers: number;
   stateMaxBytes: number;
@@ -58,6 +66,7 @@ export interface RoomLimits {
   saveIntervalMs: number;
   stateTtlMs: number;
   idleTimeoutMs: number;
+  pendingPerAddress: number;
   /** Not a setting: follows from the size of the state, which a `sync` sends whole. */
   backlogMaxBytes: number;
 }
@@ -75,6 +84,7 @@ export function roomLimits(config: RoomConfig): RoomLimits {
     saveIntervalMs: config.saveInterval ?? SAVE_INTERVAL_MS,
     stateTtlMs: config.stateTtl ?? STATE_TTL_MS,
     idleTimeoutMs: config.idleTimeout ?? IDLE_TIMEOUT_MS,
+    pendingPerAddress: config.pendingPerAddress ?? PENDING_PER_ADDRESS_MAX,
   };
 }
 

@@ -1,8 +1,9 @@
 import type { Player } from "../config/room-types.ts";
-import type { Socket, SocketHandler } from "../http/sockets.ts";
+import type { Socket, SocketHandler, SocketServer } from "../http/sockets.ts";
 import type { Clock } from "../kernel/clock.ts";
 import { AppError } from "../kernel/errors.ts";
-import { describeFault, isJsonObject, type JsonObject, type JsonValue, jsonFault } from "../kernel/json.ts";
+import { describeFault, isJsonObject, type JsonObject, type JsonValue } from "../kernel/json.ts";
+import { jsonTextFault } from "../kernel/json-text.ts";
 import type { Logger } from "../kernel/logger.ts";
 import { isPromise, type MaybePromise } from "../kernel/maybe-promise.ts";
 import { CLOSE_GOING_AWAY, CLOSE_PROTOCOL, CLOSE_SESSION_REVOKED, CLOSE_TRY_LATER } from "./close-codes.ts";
@@ -19,6 +20,7 @@ interface RoomSocketDeps {
   id: string;
   service: RoomsService;
   connections: Connections;
+  sockets: Pick<SocketServer, "waitingBytes" | "drop">;
   clock: Clock;
   logger: Logger;
 }
@@ -74,9 +76,10 @@ export class RoomSocket implements SocketHandler, RoomConnection {
       this.#refuseLong(charsMax);
       return;
     }
+    const text = typeof raw === "string" ? raw : raw.toString();
     let message: unknown;
     try {
-      message = JSON.parse(typeof raw === "string" ? raw : raw.toString());
+      message = JSON.parse(text);
     } catch {
       this.#fail("INVALID_JSON", "The message is not valid JSON");
       return;
@@ -99,7 +102,7 @@ export class RoomSocket implements SocketHandler, RoomConnection {
       this.#error("INVALID_MESSAGE", "A message must be a JSON object");
       return;
     }
-    const fault = jsonFault(message);
+    const fault = jsonTextFault(text, message);
     if (fault !== null) {
       this.send(errorMessage("INVALID_MESSAGE", describeFault("The message", fault), requestId));
       return;
@@ -147,7 +150,7 @@ export class RoomSocket implements SocketHandler, RoomConnection {
     if (this.#held !== null) {
       this.#heldChars += text.length;
       if (this.#heldChars > backlogMaxBytes) {
-        this.end(CLOSE_TRY_LATER, "Too slow");
+        this.tooSlow();
         return;
       }
       this.#held.push(text);
@@ -156,7 +159,11 @@ export class RoomSocket implements SocketHandler, RoomConnection {
     // -1: it waits for the client to read; 0: it was dropped, and what follows would not fit what the client knows.
     const sent = this.#socket.send(text);
     if (sent > 0) return;
-    if (sent === 0 || this.#socket.getBufferedAmount() > backlogMaxBytes) this.end(CLOSE_TRY_LATER, "Too slow");
+    if (sent === 0 || this.#deps.sockets.waitingBytes(this.#socket) > backlogMaxBytes) this.tooSlow();
+  }
+
+  tooSlow(): void {
+    this.end(CLOSE_TRY_LATER, "Too slow");
   }
 
   hold(): void {
@@ -181,7 +188,9 @@ export class RoomSocket implements SocketHandler, RoomConnection {
     if (text !== undefined) this.send(text);
     if (this.#stage.kind === "pending") this.#stage.cancelTimeout();
     this.closeCode = code;
-    this.#socket?.close(code, reason);
+    if (this.#socket === null) return;
+    if (code === CLOSE_TRY_LATER) this.#deps.sockets.drop(this.#socket);
+    else this.#socket.close(code, reason);
   }
 
   // For the connections

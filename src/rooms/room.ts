@@ -1,5 +1,6 @@
 import type { LeaveReason, Player, Room } from "../config/room-types.ts";
 import type { Clock } from "../kernel/clock.ts";
+import { Refusal } from "../kernel/errors.ts";
 import type { JsonObject, JsonValue } from "../kernel/json.ts";
 import { chain, isPromise, type MaybePromise } from "../kernel/maybe-promise.ts";
 import { CLOSE_KICKED, isCleanClose } from "./close-codes.ts";
@@ -47,6 +48,11 @@ export class LiveRoom {
 
   get isInMemory(): boolean {
     return this.#memory.state !== null;
+  }
+
+  /** Somebody is in it, connected or with a place that is kept. */
+  get isOccupied(): boolean {
+    return this.#members.size > 0;
   }
 
   /** null while hibernated. */
@@ -209,9 +215,10 @@ export class LiveRoom {
     });
   }
 
-  /** A rule that throws denies. Decisions 3. */
+  /** A rule that throws denies, a `Refusal` with its message. Decisions 3. */
   #mayAct(player: Player, { type, payload }: Action): MaybePromise<boolean> {
     const deny = (cause: unknown): boolean => {
+      if (cause instanceof Refusal) throw cause;
       this.#memory.log(`access.action of ${type}`, cause);
       return false;
     };

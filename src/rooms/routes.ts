@@ -2,11 +2,14 @@ import { type AnyElysia, Elysia } from "elysia";
 import { Type } from "typebox";
 import type { Http } from "../http/http.ts";
 import { operation } from "../http/operation.ts";
+import type { Release } from "../http/pending-places.ts";
 import type { Query } from "../http/query.ts";
 import type { SocketServer } from "../http/sockets.ts";
+import { clientNetwork } from "../kernel/client-network.ts";
 import type { Clock } from "../kernel/clock.ts";
 import type { Ids } from "../kernel/ids.ts";
 import type { Logger } from "../kernel/logger.ts";
+import { chain } from "../kernel/maybe-promise.ts";
 import type { Connections } from "./connections.ts";
 import { RoomSocket } from "./room-socket.ts";
 import type { RoomAddress, RoomsService } from "./service.ts";
@@ -33,23 +36,31 @@ export function createRoomRoutes(
     return service.address(query.get("namespace") ?? "", query.get("id") ?? "");
   };
 
+  const open = (request: Request, address: RoomAddress, release: Release): Response => {
+    const socket = new RoomSocket({ ...deps, address, id: deps.ids.uuid() });
+    try {
+      // Again: it may have waited for its place.
+      connections.checkRoom();
+      const response = sockets.upgrade(request, socket);
+      connections.add(socket, release);
+      return response;
+    } catch (cause) {
+      release();
+      socket.goAway();
+      throw cause;
+    }
+  };
+
   return new Elysia()
     .get(
       "/api/room",
       http.route(
         ({ request, query, address: clientAddress }) => {
           const address = addressOf(query());
-          const from = clientAddress();
-          connections.checkRoom(from);
-          const socket = new RoomSocket({ ...deps, address, id: deps.ids.uuid() });
-          try {
-            const response = sockets.upgrade(request, socket);
-            connections.add(socket, from);
-            return response;
-          } catch (cause) {
-            socket.goAway();
-            throw cause;
-          }
+          connections.checkRoom();
+          return chain(address.namespace.pending.take(clientNetwork(clientAddress()), request.signal), (release) =>
+            open(request, address, release),
+          );
         },
         { public: true },
       ),

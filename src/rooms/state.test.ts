@@ -10,6 +10,17 @@ test("[RM25] a key set to null or undefined is absent; null in an array stays", 
   });
 });
 
+test("[RM29] in unsynced states an array's objects keep null, and their size is that of their JSON", () => {
+  const given = { a: null, e: [null, { f: null, g: { h: null, i: undefined } }, [{ j: null }]] };
+  const state = adoptState(given, UNSYNCED);
+  const wanted = { e: [null, { f: null, g: { h: null } }, [{ j: null }]] };
+  expect(JSON.stringify(state)).toBe(JSON.stringify(wanted));
+  expect(stateBytes(state, UNSYNCED)).toBe(JSON.stringify(wanted).length);
+  // The same object outside of arrays is a state like any other.
+  const moved = adoptState({ out: (state["e"] as JsonObject[])[1] ?? {} }, UNSYNCED);
+  expect(JSON.stringify(moved)).toBe('{"out":{"g":{}}}');
+});
+
 test("[RM25] keys with a dot and __proto__ are refused, also when they are null or deep down", () => {
   expect(() => adoptState({ "a.b": null }, SYNCED)).toThrow('must not contain a dot, got "a.b"');
   expect(() => adoptState({ a: [{ "x.y": 1 }] }, SYNCED)).toThrow("must not contain a dot");

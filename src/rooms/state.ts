@@ -14,16 +14,25 @@ interface Measure {
  */
 interface StateKind {
   allowsDots: boolean;
+  keepsNulls: boolean;
   adopted: WeakMap<object, Measure>;
+  /** What objects in arrays are; null: the same. */
+  inArrays: StateKind | null;
 }
 
 /** States that clients see: keys become segments of dot-paths. */
-export const SYNCED: StateKind = { allowsDots: false, adopted: new WeakMap() };
-/** Server state and metadata: no delta ever names their keys. */
-export const UNSYNCED: StateKind = { allowsDots: true, adopted: new WeakMap() };
+export const SYNCED: StateKind = {
+  ...{ allowsDots: false, keepsNulls: false, adopted: new WeakMap(), inArrays: null },
+};
+/** Server state and metadata: no delta ever names their keys, so that what an array holds stays as it is, null too. */
+export const UNSYNCED: StateKind = {
+  ...{ allowsDots: true, keepsNulls: false, adopted: new WeakMap() },
+  inArrays: { allowsDots: true, keepsNulls: true, adopted: new WeakMap(), inArrays: null },
+};
 
 /**
- * `next` as a state: JSON, deeply frozen, without keys that are null (a key set to null is absent; in arrays null stays).
+ * `next` as a state: JSON, deeply frozen, without keys that are null (a key set to null is absent; in arrays null stays, and in
+ * unsynced states within their objects too).
  * Parts that were adopted before are shared, and what is the same in `base`, the state that it follows, is not looked at
  * again. Errors: a key with a dot or `__proto__`, a value that JSON does not have, nesting beyond 64 levels. Decisions 9.
  */
@@ -69,9 +78,10 @@ function adoptArray(items: readonly unknown[], kind: StateKind, depth: number): 
   let bytes = 2 + Math.max(0, items.length - 1);
   let height = 0;
   const adopted: JsonValue[] = [];
+  const inside = kind.inArrays ?? kind;
   for (const item of items) {
-    const value = item === undefined ? null : adopt(item, kind, depth + 1);
-    const measure = measureOf(value, kind);
+    const value = item === undefined ? null : adopt(item, inside, depth + 1);
+    const measure = measureOf(value, inside);
     bytes += measure.bytes;
     height = Math.max(height, measure.height);
     adopted.push(value);
@@ -108,7 +118,7 @@ function adoptObject(members: object, kind: StateKind, depth: number, base: Json
       inherited++;
       entryBytes -= bytesOfEntry(key, older ?? null, kind);
     }
-    if (value === null) {
+    if (member === undefined || (value === null && !kind.keepsNulls)) {
       delete adopted[key];
       continue;
     }

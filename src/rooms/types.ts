@@ -1,5 +1,6 @@
 import type { Player, RoomConfig } from "../config/room-types.ts";
 import type { Auth } from "../config/types.ts";
+import type { PendingPlaces } from "../http/pending-places.ts";
 import type { Millis } from "../kernel/clock.ts";
 import type { JsonObject, JsonValue } from "../kernel/json.ts";
 import type { RoomLimits } from "./limits.ts";
@@ -8,6 +9,8 @@ export interface RoomNamespace {
   name: string;
   config: RoomConfig;
   limits: RoomLimits;
+  /** For connections that have not authenticated yet. */
+  pending: PendingPlaces;
 }
 
 /** A room as it lies in the file. */

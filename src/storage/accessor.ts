@@ -18,21 +18,22 @@ export function createBucketAccessor(
   const { service, store, gates, cursors } = deps;
   return {
     async put(key, bytes, options = {}) {
-      const gate = await gates.enter(SERVER, bucket, "write");
+      // A copy: the caller may go on writing into its own bytes.
+      const copy = bytes instanceof Blob ? bytes : bytes.slice();
       const blobType = bytes instanceof Blob ? bytes.type : undefined;
       const content = {
         key: parseKey(key),
         contentType: parseContentType(options.contentType ?? blobType),
         customMetadata: parseMetadata(options.metadata),
       };
+      const gate = await gates.enter(SERVER, bucket, "write");
       const object = await service.put({
         gate,
         uploadedBy: null,
         async receive(incoming) {
           const receiver = createReceiver(incoming, { maxBytes: gate.bucket.maxFileBytes });
-          if (bytes instanceof Blob) for await (const chunk of bytes.stream()) await receiver.take(chunk);
-          // A copy: the caller may go on writing into its own bytes.
-          else await receiver.take(bytes.slice());
+          if (copy instanceof Blob) for await (const chunk of copy.stream()) await receiver.take(chunk);
+          else await receiver.take(copy);
           return { ...content, size: receiver.byteCount };
         },
       });

@@ -1,6 +1,6 @@
 import { AppError } from "../kernel/errors.ts";
 import type { MaybePromise } from "../kernel/maybe-promise.ts";
-import { isActiveContent } from "./content.ts";
+import { isShownInline } from "./content.ts";
 import { chooseRange, matchesEtag, rangeStillValid } from "./range.ts";
 import type { Bucket, StoredObject } from "./types.ts";
 
@@ -65,8 +65,8 @@ function headersOf(
     "content-disposition": "inline",
     "cache-control": bucket.config.access?.read === true ? "public, no-cache" : "private, no-cache",
   };
-  if (isActiveContent(contentType) && bucket.config.inline !== true) {
-    // Shown inline, it would run scripts with the rights of this origin.
+  if (!isShownInline(contentType) && bucket.config.inline !== true) {
+    // Shown inline, it might run scripts with the rights of this origin.
     const name = encodeURIComponent(key.split("/").at(-1) ?? "").replaceAll("'", "%27");
     headers["content-disposition"] = `attachment; filename*=UTF-8''${name}`;
     headers["content-security-policy"] = "sandbox";

@@ -1,7 +1,7 @@
 import { Dicer } from "@fastify/busboy";
 import { AppError, badField, badRequest, unsupportedMediaType } from "../kernel/errors.ts";
 import { metadataTooLarge, parseContentType } from "./content.ts";
-import { FORM_FIELD_MAX_BYTES, FORM_PARTS_MAX } from "./limits.ts";
+import { FORM_FIELD_MAX_BYTES, FORM_NAME_SHOWN_LENGTH, FORM_PARTS_MAX } from "./limits.ts";
 
 export interface UploadForm {
   key: string | null;
@@ -90,7 +90,8 @@ function createFormReader(boundary: string, onKey: (key: string) => void) {
     part.on("header", (header) =>
       attempt(() => {
         const { name, isFile, contentType } = partHeader(header);
-        if (isFile && name === "file") {
+        if (name === "file") {
+          if (!isFile) throw badField(name, "invalid_type", "file must be a file: its part has no filename");
           requireFirst(named, name);
           form.file = { contentType: parseContentType(contentType) };
           take = (bytes) => fileBytes.push(bytes);
@@ -102,7 +103,7 @@ function createFormReader(boundary: string, onKey: (key: string) => void) {
             form[name] = text.read();
             if (name === "key") onKey(form.key ?? "");
           };
-        }
+        } else throw unknownPart(name ?? "");
       }),
     );
     part.on("data", (bytes) => attempt(() => take(typeof bytes === "string" ? Buffer.from(bytes) : bytes)));
@@ -134,6 +135,12 @@ function createFormReader(boundary: string, onKey: (key: string) => void) {
       return taken;
     },
   };
+}
+
+function unknownPart(name: string): AppError {
+  const shown = name.slice(0, FORM_NAME_SHOWN_LENGTH);
+  const message = `"${shown}" is not a part of this form, which takes file, key, metadata`;
+  return badField(shown, "unknown_field", message);
 }
 
 /** Which of two were meant, nobody could say. Errors: 400. */

@@ -1,9 +1,13 @@
+import { RULE_TIMEOUT_MS } from "../access/limits.ts";
 import { authOf, type Principal } from "../access/principal.ts";
 import { createProbe } from "../access/probe.ts";
 import type { FileFacts } from "../config/types.ts";
+import type { Clock } from "../kernel/clock.ts";
+import { within } from "../kernel/deadline.ts";
 import { forbidden, notFound, unauthorized } from "../kernel/errors.ts";
 import type { Logger } from "../kernel/logger.ts";
 import { isPromise, type MaybePromise } from "../kernel/maybe-promise.ts";
+import { readOnly } from "./owned-files.ts";
 import type { Bucket, BucketAction, Gate, StoredObject } from "./types.ts";
 
 export interface Gates {
@@ -28,7 +32,7 @@ const EMPTY_FILE: FileFacts = {
   ...{ customMetadata: {}, uploaded: new Date(0).toISOString() },
 };
 
-export function createGates(deps: { buckets: ReadonlyMap<string, Bucket>; logger: Logger }): Gates {
+export function createGates(deps: { buckets: ReadonlyMap<string, Bucket>; clock: Clock; logger: Logger }): Gates {
   const bucketOf = (name: string): Bucket => {
     const bucket = deps.buckets.get(name);
     if (bucket === undefined) throw notFound(`There is no bucket "${name}"`);
@@ -44,6 +48,7 @@ export function createGates(deps: { buckets: ReadonlyMap<string, Bucket>; logger
       if (principal.kind === "serviceKey" && !principal.scopes.allows("storage", "bucket", name, action)) {
         throw forbidden();
       }
+      if (bucket.isReadOnly && action !== "read") throw readOnly(`The bucket "${name}"`);
       const enforce = (isAllowed: boolean): void => {
         if (!isAllowed) throw isAnonymous ? unauthorized() : forbidden();
       };
@@ -54,7 +59,7 @@ export function createGates(deps: { buckets: ReadonlyMap<string, Bucket>; logger
       const passes = principal.kind === "serviceKey" || principal.kind === "server";
       const rule = passes ? true : bucket.config.access?.[action];
       if (typeof rule !== "function") return decided(rule === true);
-      // Only `true` allows; a throw denies.
+      // Only `true` allows; a throw denies, and so does a rule that does not answer.
       const ask = (file: FileFacts, isLogged = () => true): MaybePromise<boolean> => {
         const denied = (cause: unknown): boolean => {
           if (isLogged()) deps.logger.error("an access rule threw, which denies", { bucket: name, action, cause });
@@ -62,7 +67,8 @@ export function createGates(deps: { buckets: ReadonlyMap<string, Bucket>; logger
         };
         try {
           const verdict = rule(authOf(principal), file);
-          return isPromise(verdict) ? verdict.then((value) => value === true, denied) : verdict === true;
+          if (!isPromise(verdict)) return verdict === true;
+          return within(deps.clock, RULE_TIMEOUT_MS, verdict).then((value) => value === true, denied);
         } catch (cause) {
           return denied(cause);
         }

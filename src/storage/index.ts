@@ -1,8 +1,10 @@
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import type { AnyElysia } from "elysia";
+import type { Accounts } from "../access/accounts.ts";
+import type { ServiceKeys } from "../access/service-keys.ts";
 import type { BucketAccessor } from "../config/app-access.ts";
-import type { BucketConfig } from "../config/types.ts";
+import type { BucketConfig, StorageConfig } from "../config/types.ts";
 import type { OpenedFile } from "../db/index.ts";
 import type { Http } from "../http/http.ts";
 import type { Clock } from "../kernel/clock.ts";
@@ -15,15 +17,15 @@ import { createFileLife } from "./garbage.ts";
 import { createGates } from "./gates.ts";
 import { FILE_MAX_BYTES } from "./limits.ts";
 import { createLocalFiles } from "./local-files.ts";
+import { type ObjectStoresMode, openObjectStores } from "./object-stores.ts";
 import { createStorageRoutes } from "./routes.ts";
-import { createS3Files } from "./s3-files.ts";
 import { createStorageService } from "./service.ts";
 import { createUrlSigner } from "./signed-urls.ts";
-import { createSigning } from "./signing.ts";
+import { createPresentHolder, createSigning } from "./signing.ts";
 import { createStorageStore } from "./store.ts";
-import { startSweeps } from "./sweep.ts";
+import { type SweptPlace, startSweeps } from "./sweep.ts";
 import { createThumbs } from "./thumbs.ts";
-import type { Bucket } from "./types.ts";
+import type { Bucket, FileStore } from "./types.ts";
 import { createUploads } from "./uploads.ts";
 
 export interface StorageArea {
@@ -41,6 +43,12 @@ export interface StorageAreaDeps {
   dataDirectory: string;
   /** Signed URLs are signed, and cursors sealed, with keys derived from this. */
   secret: string;
+  /** Users and service keys as they are now, for signed upload URLs. */
+  account: Accounts["get"];
+  serviceKey: ServiceKeys["named"];
+  thumbs: StorageConfig["thumbs"];
+  /** How buckets' object stores are used. */
+  objectStores: ObjectStoresMode;
   /** What signed URLs begin with; absent: the address that the request was sent to. */
   publicUrl?: string | undefined;
   clock: Clock;
@@ -48,31 +56,36 @@ export interface StorageAreaDeps {
   logger: Logger;
 }
 
-/** Files in buckets: bytes under `<data>/storage`, or in a bucket's own object store; records in the server's file. */
-export function createStorageArea(deps: StorageAreaDeps): StorageArea {
+/**
+ * Files in buckets: bytes under `<data>/storage`, or in a bucket's own object store; records in the server's file. Errors:
+ * PrefixTaken for a prefix that belongs to another data directory.
+ */
+export async function createStorageArea(deps: StorageAreaDeps): Promise<StorageArea> {
   const { clock, ids, logger } = deps;
   const directory = join(deps.dataDirectory, "storage");
   mkdirSync(directory, { recursive: true });
   const local = createLocalFiles(join(directory, "objects"));
   const staging = createLocalFiles(join(directory, "parts"));
-  const thumbs = createThumbs({ directory: join(directory, "thumbs"), ids });
+  const thumbs = createThumbs({ directory: join(directory, "thumbs"), config: deps.thumbs, ids });
+  const store = createStorageStore(deps.file);
+  const stores = await openObjectStores({ ...deps, knows: store.hasFile });
   const buckets = new Map(
     Object.entries(deps.buckets).map(([name, config]): [string, Bucket] => {
-      const files = config.backend === undefined ? local : createS3Files(config.backend.s3);
-      return [name, { name, config, files, maxFileBytes: config.maxFileSize ?? FILE_MAX_BYTES }];
+      const remote = stores.of(config);
+      const maxFileBytes = config.maxFileSize ?? FILE_MAX_BYTES;
+      const isReadOnly = remote !== null && deps.objectStores.mode === "readOnly";
+      return [name, { name, config, files: remote ?? local, isReadOnly, maxFileBytes }];
     }),
   );
-
-  const store = createStorageStore(deps.file);
   const cursors = createListCursors(deps.secret);
-  const gates = createGates({ buckets, logger });
+  const gates = createGates({ buckets, clock, logger });
   const life = createFileLife({ clock, ids, logger, onRemove: thumbs.remove });
   const service = createStorageService({ store, gates, life, clock });
   const signer = createUrlSigner({ secret: deps.secret, nowMs: clock.now });
-  const signing = createSigning({ store, gates, service, signer, clock, ids });
+  const signing = createSigning({ store, gates, service, signer, clock, ids, present: createPresentHolder(deps) });
   const uploads = createUploads({ store, gates, service, life, staging, clock, ids });
-  const remote = [...buckets.values()].map(({ files }) => files).filter((files) => files !== local);
-  const stopSweeps = startSweeps({ store, life, places: [local, staging, ...remote], staging, thumbs, clock, logger });
+  const places = [localPlace(local), localPlace(staging), ...stores.swept];
+  const stopSweeps = startSweeps({ store, life, places, staging, thumbs, clock, logger });
   const publicUrl = deps.publicUrl?.replace(/\/$/, "") ?? null;
 
   return {
@@ -85,8 +98,9 @@ export function createStorageArea(deps: StorageAreaDeps): StorageArea {
     async stop() {
       await stopSweeps();
       await life.stop();
-      await local.close();
-      await staging.close();
     },
   };
 }
+
+/** The lock of the data directory keeps other servers away: what no record names can go at once. */
+const localPlace = (files: FileStore): SweptPlace => ({ files, graceMs: 0, isOurs: async () => true });

@@ -37,6 +37,8 @@ export const UNFINISHED_UPLOADS_MAX = 1_000;
 /** What a form may hold beside its file: part headers, the other fields, boundaries. */
 export const FORM_OVERHEAD_MAX_BYTES = 1024 * 1024;
 export const FORM_PARTS_MAX = 32;
+/** Characters of an unknown part's name that the answer repeats. */
+export const FORM_NAME_SHOWN_LENGTH = 100;
 export const FORM_FIELD_MAX_BYTES = 64 * 1024;
 
 /** A body of which less than this arrives within so long is given up: slower than the slowest telephone. */
@@ -51,6 +53,10 @@ export const UNLINK_DELAY_MS = SECOND_MS;
 export const WRITE_ATTEMPTS_MAX = 10;
 
 export const SWEEP_INTERVAL_MS = DAY_MS;
+/** An object that no record names stays so long: whoever put it there by mistake has the time to notice. */
+export const SWEEP_REMOTE_GRACE_MS = DAY_MS;
+/** How long a start waits for an object store to say whose its prefix is. */
+export const CLAIM_TIMEOUT_MS = 5 * SECOND_MS;
 /** How often unfinished uploads and used-up grants are looked for. */
 export const EXPIRY_INTERVAL_MS = HOUR_MS;
 /** Expired uploads or grants removed by one write. */
@@ -59,8 +65,9 @@ export const EXPIRY_STEP = 200;
 export const SWEEP_STEP_FILES = 500;
 export const SWEEP_PAUSE_MS = 20;
 
-/** Thumbnails: the source's pixels are decoded at four bytes each, so this bounds memory to 128 MiB for one. */
-export const THUMB_SOURCE_PIXELS_MAX = 32 * 1024 * 1024;
+/** Thumbnails: the source's pixels are decoded at four bytes each and more, so this bounds memory to some 160 MB for one. */
+export const THUMB_SOURCE_MEGAPIXELS_DEFAULT = 32;
+export const PIXELS_PER_MEGAPIXEL = 1024 * 1024;
 export const THUMB_SOURCE_MAX_BYTES = 64 * 1024 * 1024;
-export const THUMBS_AT_ONCE_MAX = 2;
+export const THUMBS_AT_ONCE_DEFAULT = 1;
 export const THUMBS_WAITING_MAX = 100;

@@ -1,19 +1,6 @@
-import {
-  accessSync,
-  close,
-  closeSync,
-  constants,
-  fdatasync,
-  fsync,
-  mkdirSync,
-  open,
-  openSync,
-  rename,
-  unlink,
-  write,
-} from "node:fs";
-import { readdir } from "node:fs/promises";
-import { join } from "node:path";
+import { accessSync, close, constants, fdatasync, fsync, mkdirSync, open, rename, unlink, write } from "node:fs";
+import { mkdir, readdir } from "node:fs/promises";
+import { dirname, join } from "node:path";
 import { promisify } from "node:util";
 import { insufficientStorage, isDiskFull } from "../kernel/errors.ts";
 import { WRITE_BUFFER_BYTES } from "./limits.ts";
@@ -23,40 +10,56 @@ import type { FileStore, IncomingFile } from "./types.ts";
 const openFile = promisify(open);
 const closeFile = promisify(close);
 const syncBytes = promisify(fdatasync);
-const syncDirectory = promisify(fsync);
+const syncAll = promisify(fsync);
 const renameFile = promisify(rename);
 const unlinkFile = promisify(unlink);
 
+/** Makes the names in a directory durable. */
+export type SyncDirectory = (path: string) => Promise<void>;
+
 /**
  * Whole files in one directory, fanned out by the last two characters of their random ids. A file is written under
- * `incoming/`, renamed to its place, and both are synced before `finish` resolves; only then may a record name it.
+ * `incoming/`, renamed to its place, and both are synced before `finish` resolves, the names of the folders on the way too;
+ * only then may a record name it.
  */
-export function createLocalFiles(directory: string): FileStore {
+export function createLocalFiles(directory: string, syncDirectory: SyncDirectory = syncNames): FileStore {
   const incoming = join(directory, "incoming");
   mkdirSync(incoming, { recursive: true });
   accessSync(incoming, constants.W_OK);
-  const places = new Map<string, { path: string; descriptor: number; sync: () => Promise<void> }>();
-  const syncRoot = createSharedSync(() => withDescriptor(directory, syncDirectory));
+  const places = new Map<string, Place>();
+  const syncRoot = createSharedSync(() => syncDirectory(directory));
+  // `storage/objects` and `storage` have been made by this start, or by one that a crash has ended.
+  const syncParents = once(async () => {
+    await syncDirectory(dirname(directory));
+    await syncDirectory(dirname(dirname(directory)));
+  });
   const pathOf = (fileId: string): string => join(directory, fileId.slice(-2), fileId);
 
-  /** At most 256 of them; their descriptors stay open for the syncs. */
-  const place = async (fileId: string) => {
+  /** At most 256 of them. */
+  const placeOf = (fileId: string): Place => {
     const name = fileId.slice(-2);
     const known = places.get(name);
     if (known !== undefined) return known;
     const path = join(directory, name);
-    const isNew = mkdirSync(path, { recursive: true }) !== undefined;
-    const descriptor = openSync(path, "r");
-    const made = { path, descriptor, sync: createSharedSync(() => syncDirectory(descriptor)) };
-    places.set(name, made);
-    if (isNew) await syncRoot();
-    return made;
+    const place: Place = {
+      path,
+      // Also where the folder is there: nobody knows whether the one who made it came to sync its name.
+      prepare: once(async () => {
+        await mkdir(path, { recursive: true });
+        await syncParents();
+        await syncRoot();
+      }),
+      sync: createSharedSync(() => syncDirectory(path)),
+    };
+    places.set(name, place);
+    return place;
   };
 
   return {
     create: (fileId) =>
       createIncoming(join(incoming, fileId), async (from) => {
-        const { path, sync } = await place(fileId);
+        const { path, prepare, sync } = placeOf(fileId);
+        await prepare();
         await renameFile(from, join(path, fileId));
         await sync();
       }),
@@ -72,13 +75,31 @@ export function createLocalFiles(directory: string): FileStore {
     async *ids() {
       for (const name of await readdir(directory)) {
         // One fan-out directory at a time bounds what is held.
-        if (name === "incoming" || name.length === 2) yield await readdir(join(directory, name));
+        if (name !== "incoming" && name.length !== 2) continue;
+        yield (await readdir(join(directory, name))).map((fileId) => ({ fileId, writtenAt: null }));
       }
     },
-    async close() {
-      for (const { descriptor } of places.values()) closeSync(descriptor);
-      places.clear();
-    },
+  };
+}
+
+/** A folder of files. */
+interface Place {
+  path: string;
+  /** Resolves when the folder is there and its name is durable: whoever puts a file there waits for it. */
+  prepare: () => Promise<void>;
+  /** Makes the names of its files durable. */
+  sync: () => Promise<void>;
+}
+
+/** Runs `work` for the first caller; all wait for the same run. One that fails is run again by the next. */
+function once(work: () => Promise<void>): () => Promise<void> {
+  let done: Promise<void> | null = null;
+  return () => {
+    done ??= work().catch((cause: unknown) => {
+      done = null;
+      throw cause;
+    });
+    return done;
   };
 }
 
@@ -146,10 +167,12 @@ function writeBytes(descriptor: number, bytes: Uint8Array, offset: number): Prom
   });
 }
 
-async function withDescriptor(path: string, use: (descriptor: number) => Promise<void>): Promise<void> {
+async function syncNames(path: string): Promise<void> {
+  // Windows has no descriptors of folders: NTFS journals names by itself.
+  if (process.platform === "win32") return;
   const descriptor = await openFile(path, "r");
   try {
-    await use(descriptor);
+    await syncAll(descriptor);
   } finally {
     await closeFile(descriptor);
   }

@@ -31,6 +31,7 @@ const Ok = Type.Object({ ok: Type.Literal(true) });
 const Key = Type.String({ minLength: 1, description: "1 to 1024 bytes of UTF-8" });
 const Bytes = Type.String({ format: "binary" });
 const Part = Type.Object({ partNumber: Type.Integer({ minimum: 1, maximum: PART_NUMBER_MAX }), etag: Type.String() });
+const NamedPart = Type.Object({ ...Part.properties, size: Type.Optional(Type.Integer()) });
 const StoredPart = Type.Object({ ...Part.properties, size: Type.Integer({ description: "Bytes" }) });
 const Expiry = optional(
   Type.Integer({
@@ -221,7 +222,7 @@ export const DESCRIPTIONS = {
   }),
   completeUpload: operation({
     ...{ tag, summary: "Make the parts one file", security: "caller", path: inBucket },
-    body: { schema: Type.Object({ ...NamedUpload, parts: Type.Array(Part) }) },
+    body: { schema: Type.Object({ ...NamedUpload, parts: Type.Array(NamedPart) }) },
     answers: {
       200: json("The file", Type.Object({ key: Type.String(), size: Type.Integer(), uploaded: Uploaded })),
     },

@@ -4,6 +4,7 @@ import { SMALL_BODY_MAX_BYTES } from "../http/limits.ts";
 import { type Query, requiredText, wholeNumber } from "../http/query.ts";
 import { created, OK } from "../http/reply.ts";
 import { AppError, badRequest, notFound, unauthorized } from "../kernel/errors.ts";
+import { refuseUnknownMembers } from "../kernel/members.ts";
 import type { ListCursors } from "./cursors.ts";
 import { contentOf, respondWith } from "./download.ts";
 import { pathRest } from "./keys.ts";
@@ -14,7 +15,8 @@ import { receiveForm, receiveSigned } from "./receive-uploads.ts";
 import { describe, type StorageDeps, type StorageService } from "./service.ts";
 import type { Signing } from "./signing.ts";
 import type { Thumbs } from "./thumbs.ts";
-import { parsePartNumber, type Uploads } from "./uploads.ts";
+import { parsePartNumber } from "./upload-requests.ts";
+import type { Uploads } from "./uploads.ts";
 
 export interface StorageRouteDeps extends StorageDeps {
   service: StorageService;
@@ -101,7 +103,11 @@ export function createStorageRoutes(http: Http, deps: StorageRouteDeps): AnyElys
       `${BASE}/delete-batch`,
       http.route(
         ({ principal, params, jsonObject }) =>
-          service.removeBatch(principal, bucketOf({ params }), async () => (await jsonObject())["keys"]),
+          service.removeBatch(principal, bucketOf({ params }), async () => {
+            const fields = await jsonObject();
+            refuseUnknownMembers(fields, ["keys"], "delete-batch");
+            return fields["keys"];
+          }),
         { bodyMaxBytes: KEYS_BODY_MAX_BYTES },
       ),
       DESCRIPTIONS.removeBatch,

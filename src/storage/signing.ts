@@ -1,9 +1,12 @@
-import { authOf, type Principal, SERVER } from "../access/principal.ts";
+import type { Accounts } from "../access/accounts.ts";
+import { type Principal, SERVER } from "../access/principal.ts";
+import type { ServiceKeys } from "../access/service-keys.ts";
 import type { Clock } from "../kernel/clock.ts";
 import { parseDuration, SECOND_MS } from "../kernel/duration.ts";
 import { badField, unauthorized } from "../kernel/errors.ts";
 import type { Ids } from "../kernel/ids.ts";
 import type { JsonObject } from "../kernel/json.ts";
+import { refuseUnknownMembers } from "../kernel/members.ts";
 import { parseContentType } from "./content.ts";
 import { factsOf, factsOfNew, type Gates } from "./gates.ts";
 import { objectPath, parseKey } from "./keys.ts";
@@ -11,7 +14,7 @@ import { SIGNED_URL_DEFAULT_SECONDS, SIGNED_URL_KEYS_MAX, SIGNED_URL_MAX_SECONDS
 import { parseKeys, type StorageService } from "./service.ts";
 import type { SignedClaim, UrlSigner } from "./signed-urls.ts";
 import type { StorageStore } from "./store.ts";
-import type { UploadGrant } from "./types.ts";
+import type { GrantHolder, UploadGrant } from "./types.ts";
 
 export interface Signing {
   downloadUrl(principal: Principal, bucket: string, body: Body, origin: string): Promise<{ url: string }>;
@@ -25,8 +28,8 @@ export interface Signing {
   /** Errors: 401. */
   verifyDownload(token: string, bucket: string, key: string): void;
   /**
-   * Who asked for the URL, for the rule to be asked about the file itself, and the type that it has to declare. Errors: 401,
-   * also when it has been used.
+   * Who asked for the URL as of now, for the rule to be asked about the file itself, and the type that it has to declare.
+   * Errors: 401, also when it has been used, and when that user or service key is gone.
    */
   verifyUpload(
     token: string,
@@ -38,6 +41,24 @@ export interface Signing {
 /** The body is read only once credentials, bucket and rule have been looked at. */
 type Body = () => Promise<JsonObject>;
 
+/** Who that is by now; null: a user who is disabled or deleted, a service key that is gone. */
+export type PresentHolder = (holder: GrantHolder) => Principal | null;
+
+/** Asks for users and service keys at each use: their rights are those of now, not those of when the URL was signed. */
+export function createPresentHolder(deps: {
+  account: Accounts["get"];
+  serviceKey: ServiceKeys["named"];
+}): PresentHolder {
+  return (holder) => {
+    if (holder.kind === "server") return SERVER;
+    if (holder.kind === "serviceKey") return deps.serviceKey(holder.name);
+    const account = deps.account(holder.auth.id);
+    if (account === null || account.disabled) return null;
+    const { role, email, isAnonymous, customClaims: custom } = account;
+    return { kind: "user", auth: { ...holder.auth, role, email, isAnonymous, custom }, sessionId: "" };
+  };
+}
+
 export function createSigning(deps: {
   store: StorageStore;
   gates: Gates;
@@ -45,6 +66,7 @@ export function createSigning(deps: {
   signer: UrlSigner;
   clock: Clock;
   ids: Ids;
+  present: PresentHolder;
 }): Signing {
   const { store, gates, service, signer, clock, ids } = deps;
   const expiryAfter = (seconds: number): number => Math.floor(clock.now() / SECOND_MS) + seconds;
@@ -57,6 +79,7 @@ export function createSigning(deps: {
     async downloadUrl(principal, bucket, body, origin) {
       await gates.enter(principal, bucket, "read");
       const fields = await body();
+      refuseUnknownMembers(fields, ["key", "expiresIn"], "signed-url");
       const key = parseKey(fields["key"]);
       const seconds = parseSeconds(fields["expiresIn"]);
       await service.find(principal, bucket, key);
@@ -66,6 +89,7 @@ export function createSigning(deps: {
     async downloadUrls(principal, bucket, body, origin) {
       const gate = await gates.enter(principal, bucket, "read");
       const fields = await body();
+      refuseUnknownMembers(fields, ["keys", "expiresIn"], "signed-urls");
       const keys = parseKeys(fields["keys"], SIGNED_URL_KEYS_MAX);
       const expiresAtSeconds = expiryAfter(parseDurationSeconds(fields["expiresIn"]));
       const expiresAt = new Date(expiresAtSeconds * SECOND_MS).toISOString();
@@ -82,6 +106,7 @@ export function createSigning(deps: {
     async uploadUrl(principal, bucket, body, origin) {
       const gate = await gates.enter(principal, bucket, "write");
       const fields = await body();
+      refuseUnknownMembers(fields, ["key", "expiresIn", "contentType"], "signed-upload-url");
       const key = parseKey(fields["key"]);
       const seconds = parseSeconds(fields["expiresIn"]);
       const named = fields["contentType"] ?? "";
@@ -90,7 +115,13 @@ export function createSigning(deps: {
       // The file itself is asked about when it comes; this spares the caller a URL that can only be refused.
       if (!gate.isDecided) gate.enforce(await gate.ask(factsOfNew(expected, store.find({ bucket, key }))));
       const expiresAtSeconds = expiryAfter(seconds);
-      const grant = { id: ids.uuid(), bucket, key, auth: authOf(principal), expiresAt: expiresAtSeconds * SECOND_MS };
+      const grant = {
+        id: ids.uuid(),
+        bucket,
+        key,
+        holder: holderOf(principal),
+        expiresAt: expiresAtSeconds * SECOND_MS,
+      };
       await store.write((storage) => storage.insertGrant(grant));
       return {
         url: urlOf({ method: "PUT", bucket, key, expiresAtSeconds, grantId: grant.id, contentType }, origin),
@@ -105,10 +136,17 @@ export function createSigning(deps: {
       const { grantId, contentType } = signer.verify(token, { method: "PUT", bucket, key });
       const grant = grantId === null ? null : store.findGrant(grantId);
       if (grant === null) throw usedUp();
-      const principal: Principal = grant.auth === null ? SERVER : { kind: "user", auth: grant.auth, sessionId: "" };
+      const principal = deps.present(grant.holder);
+      if (principal === null) throw unauthorized("Who asked for this upload URL is not known any more");
       return { grant, principal, contentType };
     },
   };
+}
+
+/** Rules see users as they were; anonymous callers get no URLs. */
+function holderOf(principal: Principal): GrantHolder {
+  if (principal.kind === "user") return { kind: "user", auth: principal.auth };
+  return principal.kind === "serviceKey" ? { kind: "serviceKey", name: principal.name } : { kind: "server" };
 }
 
 export const usedUp = () => unauthorized("This upload URL has been used");

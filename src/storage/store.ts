@@ -1,6 +1,6 @@
 import type { Auth } from "../config/types.ts";
 import type { OpenedFile, Statement, Transaction } from "../db/index.ts";
-import type { ObjectAddress, StoredObject, Upload, UploadGrant, UploadPart } from "./types.ts";
+import type { GrantHolder, ObjectAddress, StoredObject, Upload, UploadGrant, UploadPart } from "./types.ts";
 
 const COLUMNS = "bucket, key, fileId, size, contentType, customMetadata, uploadedBy, uploaded, revision";
 const FIND = `SELECT ${COLUMNS} FROM storage_objects WHERE bucket = ?1 AND key = ?2`;
@@ -26,7 +26,7 @@ const EXPIRED_GRANTS = `DELETE FROM storage_grants WHERE id IN
 
 type ObjectRow = Omit<StoredObject, "customMetadata"> & { customMetadata: string };
 type UploadRow = Omit<Upload, "customMetadata"> & { customMetadata: string };
-type GrantRow = Omit<UploadGrant, "auth"> & { auth: string | null };
+type GrantRow = Omit<UploadGrant, "holder"> & { auth: string | null };
 
 /** What can be done within one write; all of it happens or none. */
 export interface StorageWrite {
@@ -79,8 +79,9 @@ export function createStorageStore(file: OpenedFile): StorageStore {
     parts: (uploadId) => prepared.parts.all(uploadId),
     findGrant(id) {
       const row = prepared.grant.get(id);
-      // What this column holds has been written from an Auth by `insertGrant`.
-      return row === null ? null : { ...row, auth: row.auth === null ? null : (JSON.parse(row.auth) as Auth) };
+      if (row === null) return null;
+      const { auth, ...grant } = row;
+      return { ...grant, holder: readHolder(auth) };
     },
     hasFile: (fileId) => prepared.hasFile.get(fileId) !== null,
     expiredUploads: (until, limit) => prepared.expiredUploads.all(until, limit).map(({ id }) => id),
@@ -116,11 +117,24 @@ function writeOf(tx: Transaction): StorageWrite {
     putPart(uploadId, { partNumber, fileId, size }) {
       run(PUT_PART, uploadId, partNumber, fileId, size);
     },
-    insertGrant({ id, bucket, key, auth, expiresAt }) {
-      run(INSERT_GRANT, id, bucket, key, auth === null ? null : JSON.stringify(auth), expiresAt);
+    insertGrant({ id, bucket, key, holder, expiresAt }) {
+      run(INSERT_GRANT, id, bucket, key, holderText(holder), expiresAt);
     },
     consumeGrant: (id) => run(REMOVE_GRANT, id) === 1,
   };
+}
+
+/** A user as rules see one, or the name of a service key. */
+function holderText(holder: GrantHolder): string | null {
+  if (holder.kind === "user") return JSON.stringify(holder.auth);
+  return holder.kind === "serviceKey" ? JSON.stringify({ serviceKey: holder.name }) : null;
+}
+
+function readHolder(text: string | null): GrantHolder {
+  if (text === null) return { kind: "server" };
+  // `holderText` has written it.
+  const value = JSON.parse(text) as Auth | { serviceKey: string };
+  return "serviceKey" in value ? { kind: "serviceKey", name: value.serviceKey } : { kind: "user", auth: value };
 }
 
 /** The row's type is what the columns named in `sql` give, by schema/migrations/002_storage.sql. */

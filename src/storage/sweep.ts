@@ -1,4 +1,4 @@
-import type { Clock } from "../kernel/clock.ts";
+import type { Clock, Millis } from "../kernel/clock.ts";
 import type { Logger } from "../kernel/logger.ts";
 import type { FileLife } from "./garbage.ts";
 import {
@@ -11,13 +11,21 @@ import {
 } from "./limits.ts";
 import type { StorageStore } from "./store.ts";
 import type { Thumbs } from "./thumbs.ts";
-import type { FileStore } from "./types.ts";
+import type { FileStore, StoredId } from "./types.ts";
+
+export interface SweptPlace {
+  files: FileStore;
+  /** How long bytes that no record names stay. */
+  graceMs: Millis;
+  /** Asked before each sweep; false: it belongs to another server by now. */
+  isOurs(): Promise<boolean>;
+}
 
 export interface SweepDeps {
   store: StorageStore;
   life: FileLife;
   /** Where bytes lie: every bucket's, and the parts of uploads. */
-  places: readonly FileStore[];
+  places: readonly SweptPlace[];
   staging: FileStore;
   thumbs: Thumbs;
   clock: Clock;
@@ -54,21 +62,33 @@ export function startSweeps(deps: SweepDeps): () => Promise<void> {
   const isOrphan = (fileId: string): boolean => !life.isPending(fileId) && !store.hasFile(fileId);
 
   const sweepPlace = async (
-    directories: AsyncIterable<readonly string[]>,
+    directories: AsyncIterable<readonly StoredId[]>,
     remove: (fileId: string) => Promise<void>,
+    graceMs: Millis = 0,
   ): Promise<void> => {
     let lookedAt = 0;
-    for await (const fileIds of directories) {
+    const isOld = (writtenAt: Millis | null): boolean => writtenAt === null || writtenAt + graceMs <= clock.now();
+    for await (const files of directories) {
       if (isStopped) return;
-      for (const fileId of fileIds) if (isOrphan(fileId)) await remove(fileId);
-      lookedAt += fileIds.length;
+      for (const { fileId, writtenAt } of files) {
+        if (isOld(writtenAt) && isOrphan(fileId)) await remove(fileId);
+      }
+      lookedAt += files.length;
       if (lookedAt < SWEEP_STEP_FILES) continue;
       lookedAt = 0;
       await pause();
     }
   };
   const sweepFiles = async (): Promise<void> => {
-    for (const files of deps.places) await sweepPlace(files.ids(), files.remove);
+    for (const { files, graceMs, isOurs } of deps.places) {
+      try {
+        if (await isOurs()) await sweepPlace(files.ids(), files.remove, graceMs);
+        else logger.error("storage: an object store belongs to another data directory by now; it is not swept");
+      } catch (cause) {
+        // One store that does not answer keeps no other from being swept.
+        logger.error("storage: a place could not be swept; it is tried again in a day", { cause });
+      }
+    }
     await sweepPlace(deps.thumbs.fileIds(), deps.thumbs.remove);
   };
 

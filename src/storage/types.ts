@@ -1,4 +1,5 @@
 import type { Auth, BucketConfig, FileFacts } from "../config/types.ts";
+import type { Millis } from "../kernel/clock.ts";
 import type { MaybePromise } from "../kernel/maybe-promise.ts";
 
 /** A stored file as the system file keeps it. */
@@ -41,12 +42,19 @@ export interface UploadPart {
   size: number;
 }
 
-/** A signed upload URL that has not been used. `auth` null: it was a service key's. */
+/** Who asked for a signed upload URL. */
+export type GrantHolder =
+  | { kind: "user"; auth: Auth }
+  | { kind: "serviceKey"; name: string }
+  /** The server, or a service key of a version that did not note its name. */
+  | { kind: "server" };
+
+/** A signed upload URL that has not been used. */
 export interface UploadGrant {
   id: string;
   bucket: string;
   key: string;
-  auth: Auth | null;
+  holder: GrantHolder;
   expiresAt: number;
 }
 
@@ -85,9 +93,23 @@ export interface FileStore {
   blob(fileId: string, sizeBytes: number): Promise<Blob>;
   /** Also for one that is not there. */
   remove(fileId: string): Promise<void>;
-  /** Every id, in groups of bounded size, unfinished ones included: for the sweep. */
-  ids(): AsyncIterable<readonly string[]>;
-  close(): Promise<void>;
+  /** Every file, in groups of bounded size, unfinished ones included: for the sweep. */
+  ids(): AsyncIterable<readonly StoredId[]>;
+}
+
+export interface StoredId {
+  fileId: string;
+  /** null: nobody else writes there, so that nothing depends on it. */
+  writtenAt: Millis | null;
+}
+
+/** A prefix of an object store. */
+export interface RemoteFiles extends FileStore {
+  /** For messages. */
+  readonly name: string;
+  /** Says whose the prefix is; null: nobody's. Errors: 503. */
+  readMarker(): Promise<string | null>;
+  writeMarker(text: string): Promise<void>;
 }
 
 export interface Bucket {
@@ -95,6 +117,8 @@ export interface Bucket {
   config: BucketConfig;
   maxFileBytes: number;
   files: FileStore;
+  /** Its files are neither written nor deleted: its object store belongs to another server. */
+  isReadOnly: boolean;
 }
 
 export type BucketAction = "read" | "write" | "delete";

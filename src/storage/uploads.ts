@@ -2,16 +2,18 @@ import type { Principal } from "../access/principal.ts";
 import type { Clock } from "../kernel/clock.ts";
 import { badField, badRequest, conflict, notFound } from "../kernel/errors.ts";
 import type { Ids } from "../kernel/ids.ts";
-import { isJsonObject, type JsonObject } from "../kernel/json.ts";
+import type { JsonObject } from "../kernel/json.ts";
+import { refuseUnknownMembers } from "../kernel/members.ts";
 import { parseContentType, parseMetadata } from "./content.ts";
 import type { FileLife } from "./garbage.ts";
 import { factsOfNew, type Gates } from "./gates.ts";
 import { parseKey } from "./keys.ts";
-import { PART_NUMBER_MAX, UNFINISHED_UPLOADS_MAX, UPLOAD_TTL_MS } from "./limits.ts";
+import { UNFINISHED_UPLOADS_MAX, UPLOAD_TTL_MS } from "./limits.ts";
 import { bodyChunks, createReceiver, requireDeclaredLength, tooBig } from "./receive.ts";
 import { ownerOf, type StorageService } from "./service.ts";
 import type { StorageStore, StorageWrite } from "./store.ts";
 import type { FileStore, Gate, IncomingFile, StoredObject, Upload, UploadPart } from "./types.ts";
+import { type NamedPart, type NamedUpload, parseNamed, parseParts } from "./upload-requests.ts";
 
 type Body = () => Promise<JsonObject>;
 
@@ -77,7 +79,9 @@ export function createUploads(deps: UploadDeps): Uploads {
     },
     async abort(principal, bucket, body) {
       const gate = await gates.enter(principal, bucket, "write");
-      const upload = namedUpload(context, await body(), principal, bucket);
+      const fields = await body();
+      refuseUnknownMembers(fields, ["uploadId", "key"], "multipart/abort");
+      const upload = namedUpload(context, parseNamed(fields), principal, bucket);
       await context.ask(gate, upload, sizeOf(store.parts(upload.id)));
       const parts = await store.write((storage) => {
         context.owned(storage.findUpload(upload.id), principal, bucket, upload.key);
@@ -106,21 +110,13 @@ interface UploadContext extends UploadDeps {
 
 const unknownUpload = () => notFound("There is no such multipart upload");
 
-/** The upload that a body names, with its key. Errors: 400, 404. */
-function namedUpload(
+/** The upload that a body names, with its key. Errors: 404. */
+const namedUpload = (
   { store, owned }: UploadContext,
-  fields: JsonObject,
+  { uploadId, key }: NamedUpload,
   principal: Principal,
   bucket: string,
-): Upload {
-  const { uploadId } = fields;
-  const key = parseKey(fields["key"]);
-  if (uploadId === undefined || uploadId === null || uploadId === "") {
-    throw badField("uploadId", "required", "uploadId is required");
-  }
-  if (typeof uploadId !== "string") throw badField("uploadId", "invalid_type", "uploadId must be a string");
-  return owned(store.findUpload(uploadId), principal, bucket, key);
-}
+): Upload => owned(store.findUpload(uploadId), principal, bucket, key);
 
 async function createUpload(
   { store, clock, ids, ask }: UploadContext,
@@ -129,6 +125,7 @@ async function createUpload(
   fields: JsonObject,
 ): Promise<{ uploadId: string; key: string }> {
   const bucket = gate.bucket.name;
+  refuseUnknownMembers(fields, ["key", "contentType", "metadata"], "multipart/create");
   const key = parseKey(fields["key"]);
   const contentType = parseContentType(fields["contentType"]);
   const customMetadata = parseMetadata(fields["metadata"]);
@@ -181,9 +178,12 @@ async function completeUpload(
   fields: JsonObject,
 ): Promise<StoredObject> {
   const { store, service, life, staging } = context;
-  const upload = namedUpload(context, fields, principal, gate.bucket.name);
+  refuseUnknownMembers(fields, ["uploadId", "key", "parts"], "multipart/complete");
+  const named = parseNamed(fields);
+  const wanted = parseParts(fields["parts"]);
+  const upload = namedUpload(context, named, principal, gate.bucket.name);
   const stored = store.parts(upload.id);
-  const parts = chooseParts(fields["parts"], stored);
+  const parts = chooseParts(wanted, stored);
   requireTotal(parts, gate.bucket.maxFileBytes);
   await context.ask(gate, upload, sizeOf(parts));
   const object = await service.put({
@@ -207,36 +207,19 @@ function requireTotal(parts: readonly UploadPart[], maxBytes: number): void {
   if (sizeOf(parts) > maxBytes) throw tooBig({ maxBytes });
 }
 
-/** The stored parts that a complete call names, in its order. Errors: 400 for a missing part or a wrong etag. */
-function chooseParts(named: unknown, stored: readonly UploadPart[]): UploadPart[] {
-  if (named === undefined || named === null) throw badField("parts", "required", "parts is required");
-  if (!Array.isArray(named)) throw badField("parts", "invalid_type", "parts must be an array");
-  if (named.length === 0) throw badField("parts", "too_short", "parts must name at least one part");
-  if (named.length > PART_NUMBER_MAX) {
-    throw badField("parts", "too_long", `parts must name at most ${PART_NUMBER_MAX} parts`);
-  }
+/** The stored parts that are named. Errors: 400 for a missing part or a wrong etag. */
+function chooseParts(named: readonly NamedPart[], stored: readonly UploadPart[]): UploadPart[] {
   const byNumber = new Map(stored.map((part) => [part.partNumber, part]));
-  let last = 0;
-  return named.map((one: unknown, index) => {
-    const { partNumber, etag } = isJsonObject(one) ? one : {};
+  return named.map(({ partNumber, etag, size }, index) => {
     const field = `parts.${index}`;
-    if (typeof partNumber !== "number" || typeof etag !== "string") {
-      throw badField(field, "invalid_type", `${field} must be { partNumber, etag }`);
-    }
-    if (partNumber <= last) throw badField(field, "invalid_value", "parts must be in ascending order of partNumber");
-    last = partNumber;
     const part = byNumber.get(partNumber);
     if (part === undefined) throw badField(field, "invalid_value", `Part ${partNumber} has not been uploaded`);
     if (part.fileId !== etag) throw badField(field, "invalid_value", `The etag of part ${partNumber} does not match`);
+    if (size !== null && part.size !== size) {
+      throw badField(field, "invalid_value", `Part ${partNumber} has ${part.size} bytes, not ${size}`);
+    }
     return part;
   });
-}
-
-/** Part numbers are whole and start at 1. Errors: 400. */
-export function parsePartNumber(text: string): number {
-  const partNumber = Number(text);
-  if (/^\d{1,9}$/.test(text) && partNumber >= 1 && partNumber <= PART_NUMBER_MAX) return partNumber;
-  throw badField("partNumber", "invalid_value", `partNumber must be a whole number from 1 to ${PART_NUMBER_MAX}`);
 }
 
 async function copy(staging: FileStore, part: UploadPart, incoming: IncomingFile): Promise<void> {

@@ -18,8 +18,13 @@ export interface SystemArea {
 }
 
 /** Health, schema, public configuration, metrics. Spec: System endpoints; decisions 11; rules: SPEC.md. */
-export function createSystemArea(deps: { config: PlatformConfig; clock: Clock; load: () => ServerLoad }): SystemArea {
-  const { config, clock } = deps;
+export function createSystemArea(deps: {
+  config: PlatformConfig;
+  isDrill: boolean;
+  clock: Clock;
+  load: () => ServerLoad;
+}): SystemArea {
+  const { config, clock, isDrill } = deps;
   const startedAt = clock.now();
   const metrics = createMetrics({ clock, startedAt, load: deps.load });
   const answers = {
@@ -31,6 +36,7 @@ export function createSystemArea(deps: { config: PlatformConfig; clock: Clock; l
       status: "ok" as const,
       version: VERSION,
       uptime: Math.floor((clock.now() - startedAt) / SECOND_MS),
+      ...(isDrill ? { drill: true } : {}),
     }),
   };
   return { routes: (http) => createSystemRoutes(http, answers), onAnswer: metrics.record };

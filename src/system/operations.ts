@@ -33,8 +33,13 @@ export const DESCRIPTIONS = {
     ...{ tag, summary: "Whether the server answers", security: "open" },
     answers: {
       200: {
-        description: "It does; `uptime` in seconds",
-        schema: Type.Object({ status: Type.Literal("ok"), version: Text, uptime: Type.Integer() }),
+        description: "It does; `uptime` in seconds; `drill` where it was started with --drill",
+        schema: Type.Object({
+          status: Type.Literal("ok"),
+          version: Text,
+          uptime: Type.Integer(),
+          drill: Type.Optional(Type.Literal(true)),
+        }),
       },
     },
     errors: [],

@@ -1,7 +1,10 @@
+import { RULE_TIMEOUT_MS } from "../access/limits.ts";
 import { authOf, type Principal } from "../access/principal.ts";
 import { createProbe, mayTakeMore } from "../access/probe.ts";
 import type { SaidBy } from "../access/table-door.ts";
 import type { Filter, Rule, TableRecord } from "../config/types.ts";
+import type { Clock } from "../kernel/clock.ts";
+import { DeadlineError, within } from "../kernel/deadline.ts";
 import { type AppError, forbidden, unauthorized } from "../kernel/errors.ts";
 import type { Logger } from "../kernel/logger.ts";
 import { isPromise, type MaybePromise } from "../kernel/maybe-promise.ts";
@@ -24,6 +27,8 @@ export type Grant =
   /** `answer`: as the rule gave it; the array is the rule's own. */
   | { kind: "filter"; filter: ParsedFilter; answer: Filter }
   | { kind: "record"; rule: RuleFunction };
+
+const SLOW_RULE_LOGGED_EVERY_MS = 1_000;
 
 const ALL: Grant = { kind: "all", saidBy: "config" };
 const ALL_BY_RULE: Grant = { kind: "all", saidBy: "rule" };
@@ -52,9 +57,26 @@ interface RecordPair {
 export const denied = (principal: Principal): AppError =>
   principal.kind === "anonymous" ? unauthorized() : forbidden();
 
-export function createDoor(deps: { logger: Logger }): Door {
-  const failed = (model: TableModel, cause: unknown): void =>
-    deps.logger.error("an access rule threw", { table: `${model.namespace}.${model.name}`, cause });
+/** Says of a rule that failed that it denies. Of those that do not answer once in a while: a list asks for each of its records. */
+function createFailureLog({ clock, logger }: { clock: Clock; logger: Logger }) {
+  const slowLoggedAt = new WeakMap<TableModel, number>();
+  return (model: TableModel, cause: unknown): void => {
+    const table = `${model.namespace}.${model.name}`;
+    if (!(cause instanceof DeadlineError)) {
+      logger.error("an access rule threw", { table, cause });
+      return;
+    }
+    const loggedAt = slowLoggedAt.get(model);
+    if (loggedAt !== undefined && clock.now() - loggedAt < SLOW_RULE_LOGGED_EVERY_MS) return;
+    slowLoggedAt.set(model, clock.now());
+    logger.error("an access rule did not answer, which denies", { table, cause });
+  };
+}
+
+export function createDoor(deps: { clock: Clock; logger: Logger }): Door {
+  const failed = createFailureLog(deps);
+  /** A rule that never answers denies. */
+  const inTime = <T>(answer: Promise<T>): Promise<T> => within(deps.clock, RULE_TIMEOUT_MS, answer);
 
   /** `true` and a filter allow; every other value denies. */
   const grantOf = (model: TableModel, answer: unknown, before: Grant | null = null): Grant => {
@@ -89,7 +111,11 @@ export function createDoor(deps: { logger: Logger }): Door {
     };
     try {
       const answer = rule(authOf(principal), probe.standIn, probe.standIn);
-      return isPromise(answer) ? answer.then(grant, stumbled) : grant(answer);
+      if (!isPromise(answer)) return grant(answer);
+      if (!probe.isSeen) return inTime(answer).then(grant, stumbled);
+      // What it says of nothing is of no interest.
+      answer.catch(() => undefined);
+      return grant(false);
     } catch (cause) {
       return stumbled(cause);
     }
@@ -110,7 +136,9 @@ export function createDoor(deps: { logger: Logger }): Door {
         // Called without the records that it does not declare.
         const answer = (rule as (auth: ReturnType<typeof authOf>) => unknown)(authOf(principal));
         if (!isPromise(answer)) return grantOf(model, answer, before);
-        return answer.catch(deny(model)).then((settled) => grantOf(model, settled, before));
+        return inTime(answer)
+          .catch(deny(model))
+          .then((settled) => grantOf(model, settled, before));
       } catch (cause) {
         failed(model, cause);
         return NONE;
@@ -137,7 +165,9 @@ export function createDoor(deps: { logger: Logger }): Door {
       try {
         const answer = grant.rule(authOf(principal), record, record);
         if (!isPromise(answer)) return answerAbout(model, answer, record);
-        return answer.catch(deny(model)).then((settled) => answerAbout(model, settled, record));
+        return inTime(answer)
+          .catch(deny(model))
+          .then((settled) => answerAbout(model, settled, record));
       } catch (cause) {
         failed(model, cause);
         return false;

@@ -2,9 +2,11 @@ import type { Principal } from "../access/principal.ts";
 import type { BatchResult } from "../config/app-access.ts";
 import type { TableRecord } from "../config/types.ts";
 import type { DatabaseFile, ReadCaller } from "../db/index.ts";
-import { AppError, badField, badRequest } from "../kernel/errors.ts";
+import { AppError, badField, badRequest, Refusal } from "../kernel/errors.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../kernel/json.ts";
 import type { Door, Grant } from "./access.ts";
+import { CascadeTooLarge } from "./cascade-cost.ts";
+import { type CascadeSteps, mayDeleteInSteps } from "./cascade-steps.ts";
 import { type Patch, parsePatch } from "./changes.ts";
 import { Suspended } from "./decisions.ts";
 import { FILTER_CONDITIONS_MAX, OR_CONDITIONS_MAX, type ParsedFilter, parseConditions } from "./filter.ts";
@@ -13,7 +15,7 @@ import { type Mutations, touch, type WriteGrants } from "./mutations.ts";
 import type { Table } from "./namespaces.ts";
 import { atOperation } from "./problems.ts";
 import { firstById, matchesOf, RULE_RECORDS_MAX, tooManyToAsk } from "./reads.ts";
-import { HookRefusal, type WriteContext } from "./record-writes.ts";
+import type { WriteContext } from "./record-writes.ts";
 import type { Writes } from "./writes.ts";
 
 /** Spec: Limits. */
@@ -161,35 +163,63 @@ export function parseByFilter(table: Table, body: JsonObject): ByFilterBody {
 
 /**
  * Changes what matches, reads and is allowed, at most 500 records by id. Finding them may take long and happens outside the
- * transaction, which then looks at each again.
+ * transaction, which then looks at each again. What they take along is deleted in steps where it is too much for one.
  */
 export async function runByFilter(
-  deps: { mutations: Mutations; writes: Writes; door: Door; caller: ReadCaller | undefined },
+  deps: { mutations: Mutations; writes: Writes; steps: CascadeSteps; door: Door; caller: ReadCaller | undefined },
   principal: Principal,
   grants: WriteGrants,
   table: Table,
   file: DatabaseFile,
   body: ByFilterBody,
 ): Promise<{ processed: number; succeeded: number }> {
-  const { store } = table;
   const ids = await readableIds(deps, principal, grants.read, { table, file }, body.filter);
-  return deps.writes.run(file, principal, (context) => {
-    let processed = 0;
-    let succeeded = 0;
-    const operations = new Operations();
-    for (const id of ids) {
-      operations.run(id, () => {
-        const record = store.get(context.tx, id);
-        touch(context, table, id);
-        if (record === null || !matches(body.filter, record)) return;
-        if (!isReadable(deps.door, grants.read, context, table, record)) return;
-        processed++;
-        if (changeOne(deps.mutations, context, grants, table, id, body)) succeeded++;
-      });
+  let tooMuch: string | null = null;
+  const noted = (id: string, cause: unknown): never => {
+    tooMuch = cause instanceof CascadeTooLarge ? id : tooMuch;
+    throw cause;
+  };
+  const change = () =>
+    deps.writes.run(file, principal, (context) => changeThose(deps, context, grants, table, body, { ids, noted }));
+  for (let cleared = 0; ; cleared++) {
+    tooMuch = null;
+    try {
+      return await change();
+    } catch (cause) {
+      if (tooMuch === null || !mayDeleteInSteps(principal) || cleared === ids.length) throw cause;
+      // Its own hook has let it go; others that a hook keeps stay with what refers to them.
+      await deps.steps.clear(principal, file, table, tooMuch);
     }
-    operations.finish();
-    return { processed, succeeded };
-  });
+  }
+}
+
+function changeThose(
+  { mutations, door }: { mutations: Mutations; door: Door },
+  context: WriteContext,
+  grants: WriteGrants,
+  table: Table,
+  body: ByFilterBody,
+  { ids, noted }: { ids: readonly string[]; noted: (id: string, cause: unknown) => never },
+): { processed: number; succeeded: number } {
+  let processed = 0;
+  let succeeded = 0;
+  const operations = new Operations();
+  for (const id of ids) {
+    operations.run(id, () => {
+      const record = table.store.get(context.tx, id);
+      touch(context, table, id);
+      if (record === null || !matches(body.filter, record)) return;
+      if (!isReadable(door, grants.read, context, table, record)) return;
+      processed++;
+      try {
+        if (changeOne(mutations, context, grants, table, id, body)) succeeded++;
+      } catch (cause) {
+        noted(id, cause);
+      }
+    });
+  }
+  operations.finish();
+  return { processed, succeeded };
 }
 
 /** The first 500 by id that match and may be read; a rule that sees each record is asked about as many as a count would ask. */
@@ -239,7 +269,7 @@ function changeOne(
     return true;
   } catch (cause) {
     if (cause instanceof Suspended || !(cause instanceof AppError)) throw cause;
-    const isRefusal = cause.status === 401 || cause.status === 403 || cause instanceof HookRefusal;
+    const isRefusal = cause.status === 401 || cause.status === 403 || cause instanceof Refusal;
     if (!isRefusal) throw cause;
     context.afterCommit.length = hooksBefore;
     return false;

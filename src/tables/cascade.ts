@@ -1,19 +1,22 @@
 import type { TableRecord } from "../config/types.ts";
 import type { Transaction } from "../db/index.ts";
-import { conflict } from "../kernel/errors.ts";
+import { type AppError, conflict } from "../kernel/errors.ts";
+import type { JsonValue } from "../kernel/json.ts";
+import { CASCADE_COST_MAX, type CascadeWork, tooMuch } from "./cascade-cost.ts";
 import { serverChanges } from "./changes.ts";
-import type { ReferenceEdge, TableModel } from "./model.ts";
+import type { Column, ReferenceEdge, TableModel } from "./model.ts";
 import type { Table } from "./namespaces.ts";
 import { constraintProblem } from "./problems.ts";
 
-/** Records that one delete may take with it; more is a job for several requests. */
-const CASCADE_RECORDS_MAX = 10_000;
+/** Referring records that are read without asking what they cost: few enough to be in memory whatever their size. */
+const UNASKED_RECORDS_MAX = 2;
 
-interface Context {
+export interface CascadeContext {
   tx: Transaction;
   /** ISO 8601. */
   now: string;
-  tableOf(model: TableModel): Table;
+  /** What the deletions of this request have cost so far. */
+  cascadeCost: number;
 }
 
 /** A record of those that a delete changes, and the references to it. */
@@ -25,20 +28,23 @@ interface Affected {
   released: ReferenceEdge[];
 }
 
+type TableOf = (model: TableModel) => Table;
+
 /**
  * Deletes a record with what refers to it, by `onDelete`, whatever forms the references make: each record once, those that
- * refer before what they refer to. Errors: 409 by `restrict`, for too many, and where letting go breaks a check.
+ * refer before what they refer to. Errors: 409 by `restrict`, for too much in one request, and where letting go breaks a check.
  */
-export function deleteCascading(context: Context, table: Table, stored: TableRecord): void {
+export function deleteCascading(context: CascadeContext, tableOf: TableOf, table: Table, stored: TableRecord): void {
   const root = keyOf(table.model, stored);
-  const { leaving, staying } = collect(context, table, stored);
+  const { leaving, staying } = collect(context, tableOf, table, stored);
   for (const [key, affected] of staying) {
     if (leaving.has(key)) continue;
     const restricting = affected.released.find(({ onDelete }) => onDelete === "restrict");
     if (restricting !== undefined) throw referred(restricting);
     letGo(context, affected);
   }
-  for (const affected of inOrder(context, leaving, root)) {
+  const releaseOfRing = (key: string, { column }: ReferenceEdge): void => release(context.tx, leaving.get(key), column);
+  for (const affected of inOrder(leaving, root, releaseOfRing)) {
     const id = String(affected.record["id"]);
     affected.table.store.delete(context.tx, id);
     context.tx.change({ table: affected.table.model.name, id, before: affected.record, after: null });
@@ -46,17 +52,14 @@ export function deleteCascading(context: Context, table: Table, stored: TableRec
 }
 
 /** Everything that `stored` takes along, and what else refers to that. In a ring one comes round to what is known already. */
-function collect({ tx, tableOf }: Context, table: Table, stored: TableRecord) {
+function collect(context: CascadeContext, tableOf: TableOf, table: Table, stored: TableRecord) {
   const leaving = new Map<string, Affected>();
   const staying = new Map<string, Affected>();
   leaving.set(keyOf(table.model, stored), { table, record: stored, referring: [], released: [] });
-  let count = 1;
-  const add = (edge: ReferenceEdge, from: Table, record: TableRecord): string => {
+  const add = (edge: ReferenceEdge, from: Table, record: TableRecord, cost: number): string => {
     const key = keyOf(edge.from, record);
     const list = edge.onDelete === "cascade" ? leaving : staying;
-    if (!leaving.has(key) && !staying.has(key) && ++count > CASCADE_RECORDS_MAX) {
-      throw edge.onDelete === "restrict" ? referred(edge) : tooMany();
-    }
+    if (!leaving.has(key) && !staying.has(key)) spend(context, edge, cost);
     const affected = list.get(key) ?? { table: from, record, referring: [], released: [] };
     if (edge.onDelete !== "cascade") affected.released.push(edge);
     list.set(key, affected);
@@ -68,20 +71,53 @@ function collect({ tx, tableOf }: Context, table: Table, stored: TableRecord) {
       const value = record[edge.toColumn.name] ?? null;
       if (value === null) continue;
       const from = tableOf(edge.from);
-      const bound = from.store.codec.toValue(edge.column, value);
-      for (const found of from.store.referring(tx, edge.column, bound, CASCADE_RECORDS_MAX + 1)) {
-        referring.push({ edge, key: add(edge, from, found) });
+      for (const found of recordsReferring(context.tx, from, edge, value)) {
+        referring.push({ edge, key: add(edge, from, found.record, found.cost) });
       }
     }
   }
   return { leaving, staying };
 }
 
-/** What refers comes before what it refers to, without recursion: a chain may be as long as the bound allows. */
-function* inOrder({ tx }: Context, leaving: ReadonlyMap<string, Affected>, root: string): Generator<Affected> {
+/** Errors: 409 before anything is read that one request may not take along. */
+function recordsReferring(tx: Transaction, { store }: Table, edge: ReferenceEdge, value: JsonValue) {
+  const { column } = edge;
+  const { referring } = store;
+  const to = { column, value: store.codec.toValue(column, value) };
+  const work = workOf(edge);
+  const few = referring.records(tx, work, to, UNASKED_RECORDS_MAX);
+  if (few.length < UNASKED_RECORDS_MAX) return few;
+  if (referring.cost(tx, work, to, CASCADE_COST_MAX + 1) > CASCADE_COST_MAX) throw tooMuchOf(edge);
+  return referring.records(tx, work, to, CASCADE_COST_MAX + 1);
+}
+
+const workOf = ({ onDelete }: ReferenceEdge): CascadeWork => (onDelete === "cascade" ? "delete" : "let go");
+
+function spend(context: CascadeContext, edge: ReferenceEdge, cost: number): void {
+  context.cascadeCost += cost;
+  if (context.cascadeCost > CASCADE_COST_MAX) throw tooMuchOf(edge);
+}
+
+/** What may not go at all is not told to be too much. */
+const tooMuchOf = (edge: ReferenceEdge): AppError => (edge.onDelete === "restrict" ? referred(edge) : tooMuch());
+
+/** Something of which others know that it refers to them. */
+interface Referred {
+  referring: { edge: ReferenceEdge; key: string }[];
+}
+
+/**
+ * What refers comes before what it refers to, without recursion: a chain may be as long as the bound allows. `onRing`: this
+ * reference closes a ring, and has to go first.
+ */
+export function* inOrder<Node extends Referred>(
+  leaving: ReadonlyMap<string, Node>,
+  root: string,
+  onRing: (key: string, edge: ReferenceEdge) => void,
+): Generator<Node> {
   const entered = new Set<string>();
   const left = new Set<string>();
-  const path: { key: string; affected: Affected; next: number }[] = [];
+  const path: { key: string; affected: Node; next: number }[] = [];
   const enter = (key: string): void => {
     const affected = leaving.get(key);
     if (affected === undefined || entered.has(key)) return;
@@ -98,21 +134,26 @@ function* inOrder({ tx }: Context, leaving: ReadonlyMap<string, Affected>, root:
       continue;
     }
     const { key, edge } = reference;
-    const isRing = entered.has(key) && !left.has(key) && key !== last.key;
-    // The file's own cascade would follow the ring, which it can do for a thousand records.
-    if (isRing && edge.column.isNullable) release(tx, leaving.get(key), edge);
+    if (entered.has(key) && !left.has(key) && key !== last.key) onRing(key, edge);
     else enter(key);
   }
 }
 
-/** In the file alone: the record is about to go, and is told of as it was. */
-function release(tx: Transaction, affected: Affected | undefined, { column }: ReferenceEdge): void {
-  if (affected === undefined) return;
+/**
+ * In the file alone: the record is about to go, and is told of as it was. Else the file's own cascade would follow the ring,
+ * which it can do for a thousand records, and has to where the field is required.
+ */
+function release(tx: Transaction, affected: Affected | undefined, column: Column): void {
+  if (affected === undefined || !column.isNullable) return;
   const changes = { [column.name]: null };
   affected.table.store.update(tx, String(affected.record["id"]), changes, { ...affected.record, ...changes });
 }
 
-function letGo({ tx, now }: Context, { table, record, released }: Affected): void {
+/** Errors: 409 where letting go breaks a check. */
+export function letGo(
+  { tx, now }: CascadeContext,
+  { table, record, released }: Pick<Affected, "table" | "record" | "released">,
+): void {
   const { model, store } = table;
   const names = released.map(({ column }) => column.name);
   const changes = { ...Object.fromEntries(names.map((name) => [name, null])), ...serverChanges(model, now) };
@@ -131,8 +172,6 @@ function letGo({ tx, now }: Context, { table, record, released }: Affected): voi
 }
 
 const keyOf = (model: TableModel, record: TableRecord): string => `${model.name} ${String(record["id"])}`;
-
-const tooMany = () => conflict(`This would change more than ${CASCADE_RECORDS_MAX} records that refer to it`);
 
 export const referred = (edge: ReferenceEdge) =>
   conflict(`Records of ${edge.from.name} refer to this one by ${edge.column.name}`);

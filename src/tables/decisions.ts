@@ -1,3 +1,6 @@
+import { RULE_TIMEOUT_MS } from "../access/limits.ts";
+import type { Clock } from "../kernel/clock.ts";
+import { within } from "../kernel/deadline.ts";
 import { isPromise, type MaybePromise } from "../kernel/maybe-promise.ts";
 
 /** Starts over that one write may need; a record that changes oftener while its rule is awaited is contended for. */
@@ -15,6 +18,22 @@ export class Suspended extends Error {
   }
 }
 
+/** The answers to all of these questions; what has to be awaited is awaited together. */
+export function together(questions: readonly (() => boolean)[]): boolean[] {
+  const awaited: Promise<unknown>[] = [];
+  const answers = questions.map((question) => {
+    try {
+      return question();
+    } catch (cause) {
+      if (!(cause instanceof Suspended)) throw cause;
+      awaited.push(cause.settled);
+      return false;
+    }
+  });
+  if (awaited.length > 0) throw new Suspended(Promise.all(awaited));
+  return answers;
+}
+
 type Outcome = { ok: true; value: unknown } | { ok: false; cause: unknown };
 
 /**
@@ -22,9 +41,14 @@ type Outcome = { ok: true; value: unknown } | { ok: false; cause: unknown };
  * counts for the very records that it was given about, so a record that changed meanwhile is asked about anew.
  */
 export class Decisions {
+  readonly #clock: Clock;
   readonly #answers = new Map<unknown, Map<string, Outcome>>();
 
-  /** The answer, or a throw of what the function threw. Inside a transaction only: throws `Suspended` for a promise. */
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  /** The answer, or a throw of what the function threw; `DeadlineError` where it never answers. Inside a transaction only: throws `Suspended` for a promise. */
   ask<Args extends readonly unknown[], T>(question: (...args: Args) => MaybePromise<T>, args: Args, about: unknown): T {
     let known = this.#answers.get(question);
     // Records are compared by what they say; most rules answer at once and never come here twice.
@@ -44,7 +68,7 @@ export class Decisions {
     const answers = known;
     const aboutKey = key ?? JSON.stringify(about);
     throw new Suspended(
-      value.then(
+      within(this.#clock, RULE_TIMEOUT_MS, value).then(
         (settled) => answers.set(aboutKey, { ok: true, value: settled }),
         (cause: unknown) => answers.set(aboutKey, { ok: false, cause }),
       ),

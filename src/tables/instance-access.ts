@@ -1,5 +1,8 @@
+import { RULE_TIMEOUT_MS } from "../access/limits.ts";
 import { authOf, type Principal } from "../access/principal.ts";
 import type { DatabaseFile } from "../db/index.ts";
+import type { Clock } from "../kernel/clock.ts";
+import { within } from "../kernel/deadline.ts";
 import { badRequest } from "../kernel/errors.ts";
 import type { Logger } from "../kernel/logger.ts";
 import { chain, isPromise, type MaybePromise } from "../kernel/maybe-promise.ts";
@@ -21,7 +24,7 @@ const INSTANCE_ID = /^(?!tables$)[A-Za-z0-9_-]{1,128}$/;
 
 export const isInstanceId = (id: string): boolean => INSTANCE_ID.test(id);
 
-export function createInstanceDoor(deps: { logger: Logger }): InstanceDoor {
+export function createInstanceDoor(deps: { clock: Clock; logger: Logger }): InstanceDoor {
   const allows = (
     principal: Principal,
     namespace: Dynamic,
@@ -38,7 +41,8 @@ export function createInstanceDoor(deps: { logger: Logger }): InstanceDoor {
     };
     try {
       const answer = rule(authOf(principal), instanceId);
-      return isPromise(answer) ? answer.then((settled) => settled === true, failed) : answer === true;
+      if (!isPromise(answer)) return answer === true;
+      return within(deps.clock, RULE_TIMEOUT_MS, answer).then((settled) => settled === true, failed);
     } catch (cause) {
       return failed(cause);
     }

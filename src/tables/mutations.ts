@@ -3,6 +3,7 @@ import { notFound } from "../kernel/errors.ts";
 import { type JsonObject, type JsonValue, ownValue } from "../kernel/json.ts";
 import { type Door, denied, type Grant } from "./access.ts";
 import { applyChanges, type Patch, parsePatch, resolvePatch } from "./changes.ts";
+import { together } from "./decisions.ts";
 import { pick } from "./list-query.ts";
 import type { Column } from "./model.ts";
 import type { Table } from "./namespaces.ts";
@@ -106,10 +107,12 @@ export function createMutations(deps: { door: Door; writes: RecordWrites }): Mut
       const changes = resolvePatch(table.validator, patch, stored);
       const next = applyChanges(table.model, stored, changes, patch.deletions);
       // Both are asked, whatever the first one says: a hidden record takes as long as one that may not be changed.
-      const isReadable = !asked.read || covers(context, grants.read, table, { record: stored });
-      const byUpdate = covers(context, grants.update, table, { record: stored, next });
-      const isAllowed = byUpdate || (asked.either && covers(context, grants.insert, table, { record: next }));
-      if (!isReadable || !isAllowed) throw denied(context.principal);
+      const [isReadable, byUpdate, byInsert] = together([
+        () => !asked.read || covers(context, grants.read, table, { record: stored }),
+        () => covers(context, grants.update, table, { record: stored, next }),
+        () => asked.either && covers(context, grants.insert, table, { record: next }),
+      ]);
+      if (!isReadable || !(byUpdate || byInsert)) throw denied(context.principal);
       const isEmpty = Object.keys(changes).length === 0;
       const record = isEmpty ? stored : writes.update(context, table, stored, { changes, deletions: [] });
       return { record: shown(context, grants, table, { record, patch }), isNew: false };

@@ -7,6 +7,7 @@ import {
   type DatabaseFile,
   declaredMigration,
   type InstanceFiles,
+  instanceBounds,
   type StorageEngine,
 } from "../db/index.ts";
 import type { Logger } from "../kernel/logger.ts";
@@ -15,9 +16,6 @@ import { compileTables, declareTable, type TableModel } from "./model.ts";
 import { refuseOtherKind, warnOfUndeclared } from "./namespace-files.ts";
 import { createTableStore, type TableStore } from "./store.ts";
 import { createValidator, type Validator } from "./validation.ts";
-
-/** Instance files open at once; the rest of any number of instances costs nothing until used. */
-export const OPEN_INSTANCES_MAX = 256;
 
 export interface Table {
   model: TableModel;
@@ -48,6 +46,7 @@ export function openNamespaces(deps: {
   onChange: TablesChangeListener;
 }): ReadonlyMap<string, Namespace> {
   const namespaces = new Map<string, Namespace>();
+  const dynamicCount = Object.values(deps.databases).filter(({ instance }) => instance === true).length;
   mkdirSync(deps.directory, { recursive: true });
   warnOfUndeclared(deps.directory, (name) => Object.hasOwn(deps.databases, name), deps.logger);
   for (const [name, config] of Object.entries(deps.databases)) {
@@ -63,11 +62,15 @@ export function openNamespaces(deps: {
       });
     }
     const declared = [...models.values()].map(declareTable);
-    const migrate = declaredMigration(declared, { namespace: name });
+    const migrate = declaredMigration(declared, {
+      namespace: name,
+      // A namespace of one file is made ready before the server listens; an instance is opened by a request.
+      rebuildTexts: config.instance === true ? "later" : "now",
+    });
     if (config.instance === true) {
       const instances = createInstanceFiles(deps.engine, {
         directory: join(deps.directory, name),
-        openMax: OPEN_INSTANCES_MAX,
+        bounds: instanceBounds(deps.engine.descriptorLimit, dynamicCount),
         migrate,
         onChange: (instanceId, groups) => deps.onChange({ namespace: name, instanceId }, groups),
         onUnfit: (instanceId, cause) =>

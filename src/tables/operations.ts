@@ -107,7 +107,7 @@ function describeReads(common: Family) {
         FIELDS,
       ],
       answers: { 200: { description: "Best match first; each item with its highlights", schema: ListSchema } },
-      errors: READ_ERRORS,
+      errors: [...READ_ERRORS, 413],
     }),
   };
 }

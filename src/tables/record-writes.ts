@@ -2,9 +2,12 @@ import { authOf, type Principal } from "../access/principal.ts";
 import type { AppAccess } from "../config/app-access.ts";
 import type { TableHooks, TableRecord } from "../config/types.ts";
 import type { Transaction } from "../db/index.ts";
-import { AppError } from "../kernel/errors.ts";
+import { DeadlineError } from "../kernel/deadline.ts";
+import { AppError, type FieldProblems } from "../kernel/errors.ts";
 import { type JsonObject, ownValue } from "../kernel/json.ts";
+import type { Logger } from "../kernel/logger.ts";
 import type { Door } from "./access.ts";
+import type { AfterHook } from "./after-hooks.ts";
 import { applyChanges, copied, serverChanges, withDefaults } from "./changes.ts";
 import { type Decisions, Suspended } from "./decisions.ts";
 import type { TableModel } from "./model.ts";
@@ -24,14 +27,18 @@ export interface WriteContext {
   newId(index: number): string;
   /** The stored records that it is about: those whose turn it waits for when a rule has to be awaited. */
   touched: Set<string>;
+  /** What the deletions so far have cost by their references; one budget for the whole request. */
+  cascadeCost: number;
   /** Work for after the commit. Forgotten when the write is run again. */
-  afterCommit: ((app: AppAccess) => unknown)[];
+  afterCommit: AfterHook[];
 }
 
-/** A hook said no: 400 with its message. Batch-by-filter leaves such a record as it is. */
-export class HookRefusal extends AppError {
-  constructor(message: string) {
-    super(400, message);
+const SERVER_TIMES = ["createdAt", "updatedAt"];
+
+/** What a hook threw that is no refusal: the client hears of no more than that something failed. */
+class HookFailure extends Error {
+  constructor(table: Table, name: keyof TableHooks, cause: unknown) {
+    super(`the ${name} hook of ${table.model.name} failed`, { cause });
   }
 }
 
@@ -53,15 +60,32 @@ export interface RecordWrites {
 export function createRecordWrites(deps: {
   app: () => AppAccess;
   door: Door;
+  logger: Logger;
   tableOf(model: TableModel): Table;
 }): RecordWrites {
   const references = createReferences(deps);
 
+  /** What a hook says. Errors: its refusal; 503 where it does not answer; else `HookFailure`. */
+  const asked = <T>(table: Table, name: keyof TableHooks, work: () => T, beforeFailure?: () => void): T => {
+    try {
+      return work();
+    } catch (cause) {
+      if (cause instanceof Suspended || cause instanceof AppError) throw cause;
+      beforeFailure?.();
+      if (!(cause instanceof DeadlineError)) throw new HookFailure(table, name, cause);
+      deps.logger.error("a hook did not answer", { table: table.model.name, hook: name, cause });
+      throw new AppError(503, `The ${name} hook of ${table.model.name} took too long`);
+    }
+  };
+
   return {
     prepare: (context, table, body, index) =>
-      validated(table, withDefaults(table.model, body, { id: context.newId(index), now: context.now }), {
-        isFinal: hook(table, "beforeInsert") === undefined,
-      }),
+      validated(
+        table,
+        withDefaults(table.model, body, { id: context.newId(index), now: context.now }),
+        { isFinal: hook(table, "beforeInsert") === undefined },
+        timesOfOthers(context.principal, table.model, body),
+      ),
 
     insert(context, table, prepared) {
       const { tx, principal, decisions, now } = context;
@@ -70,9 +94,8 @@ export function createRecordWrites(deps: {
       if (before !== undefined) {
         const args: Parameters<typeof before> = [authOf(principal), copied(record), deps.app()];
         // A hook that stumbles over what is missing: the client is told what that is.
-        const replaced = asked(() => decisions.ask(before, args, record), {
-          beforeRefusal: () => validated(table, prepared, { isFinal: true }),
-        });
+        const required = () => validated(table, prepared, { isFinal: true });
+        const replaced = asked(table, "beforeInsert", () => decisions.ask(before, args, record), required);
         if (replaced !== undefined && replaced !== null) {
           record = withDefaults(table.model, replaced, { id: String(record["id"]), now });
         }
@@ -82,7 +105,7 @@ export function createRecordWrites(deps: {
       constrained(table, () => table.store.insert(tx, record));
       tx.change({ table: table.model.name, id: String(record["id"]), before: null, after: record });
       const after = hook(table, "afterInsert");
-      if (after !== undefined) context.afterCommit.push((app) => after(copied(record), app));
+      if (after !== undefined) later(context, table, "afterInsert", (app) => after(copied(record), app));
       return record;
     },
 
@@ -97,7 +120,7 @@ export function createRecordWrites(deps: {
         // A key that goes is a null among the changes, as in a table with a schema.
         const shown = { ...changes, ...Object.fromEntries(deletions.map((name) => [name, null])) };
         const args: Parameters<typeof before> = [authOf(principal), copied(stored), copied(shown), deps.app()];
-        const replaced = asked(() => decisions.ask(before, args, [stored, shown]));
+        const replaced = asked(table, "beforeUpdate", () => decisions.ask(before, args, [stored, shown]));
         if (replaced !== undefined && replaced !== null) {
           changes = changesOf(table, replaced);
           deletions = model.isSchemaless ? deletions.filter((name) => ownValue(changes, name) === null) : [];
@@ -107,10 +130,10 @@ export function createRecordWrites(deps: {
       const next = applyChanges(model, stored, changes, deletions);
       references.check(context, table, { stored, asked: wanted, next });
       references.checkReferred(tx, table, stored, next);
-      constrained(table, () => store.update(tx, id, changes, next));
+      constrained(table, () => store.update(tx, id, changes, next, { isBounded: true }));
       tx.change({ table: model.name, id, before: stored, after: next });
       const after = hook(table, "afterUpdate");
-      if (after !== undefined) context.afterCommit.push((app) => after(copied(next), copied(stored), app));
+      if (after !== undefined) later(context, table, "afterUpdate", (app) => after(copied(next), copied(stored), app));
       return next;
     },
 
@@ -118,28 +141,23 @@ export function createRecordWrites(deps: {
       const { principal, decisions } = context;
       const before = hook(table, "beforeDelete");
       if (before !== undefined) {
-        asked(() => decisions.ask(before, [authOf(principal), copied(stored), deps.app()], stored));
+        asked(table, "beforeDelete", () =>
+          decisions.ask(before, [authOf(principal), copied(stored), deps.app()], stored),
+        );
       }
       constrained(table, () => references.delete(context, table, stored));
       const after = hook(table, "afterDelete");
-      if (after !== undefined) context.afterCommit.push((app) => after(copied(stored), app));
+      if (after !== undefined) later(context, table, "afterDelete", (app) => after(copied(stored), app));
     },
   };
 }
 
+function later({ afterCommit }: WriteContext, { model }: Table, name: keyof TableHooks, run: AfterHook["run"]): void {
+  afterCommit.push({ table: model.name, name, run });
+}
+
 const hook = <Name extends keyof TableHooks>(table: Table, name: Name): TableHooks[Name] | undefined =>
   table.model.config.hooks?.[name];
-
-/** What a hook throws is the client's answer, unless it is an error of ours. */
-function asked<T>(work: () => T, { beforeRefusal }: { beforeRefusal?: () => void } = {}): T {
-  try {
-    return work();
-  } catch (cause) {
-    if (cause instanceof Suspended || cause instanceof AppError) throw cause;
-    beforeRefusal?.();
-    throw new HookRefusal(cause instanceof Error ? cause.message : String(cause));
-  }
-}
 
 function constrained<T>(table: Table, work: () => T): T {
   try {
@@ -149,9 +167,26 @@ function constrained<T>(table: Table, work: () => T): T {
   }
 }
 
-/** Before it is final, a record may lack what is required. */
-function validated(table: Table, record: TableRecord, { isFinal }: { isFinal: boolean }): TableRecord {
-  const problems = { ...table.validator.ofRecord(record) };
+/** Whoever imports records gives them the times that they had; anybody else would forge them. */
+function timesOfOthers({ kind }: Principal, model: TableModel, body: JsonObject): FieldProblems | null {
+  if (kind === "serviceKey" || kind === "server") return null;
+  let problems: FieldProblems | null = null;
+  for (const name of SERVER_TIMES) {
+    if (ownValue(body, name) === undefined || !model.byName.has(name)) continue;
+    problems ??= {};
+    problems[name] = { code: "invalid_value", message: `${name} is set by the server` };
+  }
+  return problems;
+}
+
+/** Before it is final, a record may lack what is required. `known`: problems found before. */
+function validated(
+  table: Table,
+  record: TableRecord,
+  { isFinal }: { isFinal: boolean },
+  known: FieldProblems | null = null,
+): TableRecord {
+  const problems = { ...table.validator.ofRecord(record), ...known };
   if (!isFinal) {
     for (const [name, { code }] of Object.entries(problems)) if (code === "required") delete problems[name];
   }

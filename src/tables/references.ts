@@ -38,7 +38,7 @@ export function createReferences(deps: { tableOf(model: TableModel): Table; door
 
   const isReferred = (tx: Transaction, edge: ReferenceEdge, value: NonNullable<TableRecord[string]>): boolean => {
     const { store } = tableOf(edge.from);
-    return store.exists(tx, edge.column, store.codec.toValue(edge.column, value));
+    return store.referring.exists(tx, { column: edge.column, value: store.codec.toValue(edge.column, value) });
   };
 
   return {
@@ -63,6 +63,6 @@ export function createReferences(deps: { tableOf(model: TableModel): Table; door
         if (old !== null && old !== next[edge.toColumn.name] && isReferred(tx, edge, old)) throw referred(edge);
       }
     },
-    delete: (context, table, stored) => deleteCascading({ tx: context.tx, now: context.now, tableOf }, table, stored),
+    delete: (context, table, stored) => deleteCascading(context, tableOf, table, stored),
   };
 }

@@ -10,7 +10,10 @@ import { type JsonObject, ownValue } from "../kernel/json.ts";
 import type { Logger } from "../kernel/logger.ts";
 import { chain, type MaybePromise } from "../kernel/maybe-promise.ts";
 import { createDoor, denied } from "./access.ts";
+import { createAfterHooks } from "./after-hooks.ts";
 import { type BatchBody, parseBatch, parseByFilter, runBatch, runByFilter } from "./batch.ts";
+import { CascadeTooLarge } from "./cascade-cost.ts";
+import { type CascadeSteps, createCascadeSteps, mayDeleteInSteps } from "./cascade-steps.ts";
 import { parsePatch } from "./changes.ts";
 import { createInstanceDoor } from "./instance-access.ts";
 import type { Parameters } from "./list-query.ts";
@@ -68,6 +71,8 @@ interface TableBatches {
  */
 export interface TableService extends TableReads, TableWrites, TableBatches {
   readonly door: TableDoor;
+  /** Waits for the hooks after writes. */
+  stop(): Promise<void>;
 }
 
 export function createTableService(deps: {
@@ -80,10 +85,12 @@ export function createTableService(deps: {
   const door = createDoor(deps);
   const instances = createInstanceDoor(deps);
   const sources = createSources({ namespaces: deps.namespaces, instances });
-  const writes = createWrites({ ...deps, door });
+  const afterHooks = createAfterHooks(deps);
+  const writes = createWrites({ ...deps, door, afterHooks });
   const tableOf = (model: TableModel): Table =>
     sources.find({ namespace: model.namespace, instanceId: null, table: model.name }, { anyInstance: true }).table;
-  const mutations = createMutations({ door, writes: createRecordWrites({ app: deps.app, door, tableOf }) });
+  const mutations = createMutations({ door, writes: createRecordWrites({ ...deps, door, tableOf }) });
+  const steps = createCascadeSteps({ writes, tableOf });
 
   const reads = createReads({ door });
   const search = createSearch({ reads });
@@ -98,9 +105,10 @@ export function createTableService(deps: {
       from(principal, address, (source) => reads.count(principal, source, query, caller)),
     search: (principal, address, query, caller) =>
       from(principal, address, (source) => search.search(principal, source, query, caller)),
-    ...createTableWrites({ sources, writes, mutations }),
-    ...createTableBatches({ sources, writes, mutations, door }),
+    ...createTableWrites({ sources, writes, mutations, steps }),
+    ...createTableBatches({ sources, writes, mutations, steps, door }),
     door: createTableDoor({ sources, namespaces: deps.namespaces, door, instances }),
+    stop: () => afterHooks.ended(),
   };
 }
 
@@ -108,9 +116,10 @@ interface WriteDeps {
   sources: Sources;
   writes: Writes;
   mutations: Mutations;
+  steps: CascadeSteps;
 }
 
-function createTableWrites({ sources, writes, mutations }: WriteDeps): TableWrites {
+function createTableWrites({ sources, writes, mutations, steps }: WriteDeps): TableWrites {
   return {
     async insert(principal, address, body) {
       const { table, file } = await sources.forInserting(principal, address);
@@ -146,7 +155,14 @@ function createTableWrites({ sources, writes, mutations }: WriteDeps): TableWrit
       const grants = await writes.grants(principal, table.model, ["delete"]);
       checkForm?.();
       if (file === null) return missing(principal, address, grants, id);
-      await writes.run(file, principal, (context) => mutations.delete(context, grants, table, id));
+      const remove = () => writes.run(file, principal, (context) => mutations.delete(context, grants, table, id));
+      try {
+        await remove();
+      } catch (cause) {
+        if (!(cause instanceof CascadeTooLarge && mayDeleteInSteps(principal))) throw cause;
+        await steps.clear(principal, file, table, id);
+        await remove();
+      }
     },
   };
 }
@@ -170,6 +186,7 @@ function createTableBatches({
   sources,
   writes,
   mutations,
+  steps,
   door,
 }: WriteDeps & { door: ReturnType<typeof createDoor> }): TableBatches {
   return {
@@ -188,7 +205,7 @@ function createTableBatches({
       const parsed = parseByFilter(table, await body());
       const grants = await writes.grants(principal, table.model, [parsed.action]);
       if (file === null) return { processed: 0, succeeded: 0 };
-      return runByFilter({ mutations, writes, door, caller }, principal, grants, table, file, parsed);
+      return runByFilter({ mutations, writes, steps, door, caller }, principal, grants, table, file, parsed);
     },
   };
 }

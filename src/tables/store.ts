@@ -14,12 +14,16 @@ import {
   QUICK_STEPS_MAX,
 } from "./list-sql.ts";
 import { type Column, DOCUMENT_COLUMN, type TableModel } from "./model.ts";
+import { recordSizeProblem } from "./record-size.ts";
+import { createReferringStore, type ReferringStore } from "./referring.ts";
+import { refuse } from "./validation.ts";
 
 /** Rows up to which a scan stays on the main thread: a millisecond or two, less than the way to a query process would save. */
 const QUICK_SCAN_ROWS_MAX = 5_000;
 
 /** Where statements run: a file for reads on the main thread, a transaction for those inside a write. */
 type Queries = Pick<Transaction, "query">;
+type Writes = Pick<Transaction, "query" | "indexText">;
 
 /** The only SQL about one table's records. */
 export interface TableStore {
@@ -27,11 +31,11 @@ export interface TableStore {
   get(queries: Queries, id: string): TableRecord | null;
   /** By a unique column. */
   getBy(queries: Queries, column: Column, value: JsonValue): TableRecord | null;
-  exists(queries: Queries, column: Column, value: SqlValue): boolean;
-  /** At most `limit` records that refer to `value`. */
-  referring(queries: Queries, column: Column, value: SqlValue, limit: number): TableRecord[];
-  insert(queries: Queries, record: TableRecord): void;
-  update(queries: Queries, id: string, changes: TableRecord, next: TableRecord): void;
+  readonly referring: ReferringStore;
+  /** Errors: 400 for a record over the table's size. */
+  insert(tx: Writes, record: TableRecord): void;
+  /** The same with `isBounded`: a record that only lets go of another may be of any size. */
+  update(tx: Writes, id: string, changes: TableRecord, next: TableRecord, options?: { isBounded: boolean }): void;
   delete(queries: Queries, id: string): void;
   prepareList(query: ListQuery): PreparedList;
   /** `total` is null where it is not wanted. */
@@ -41,8 +45,6 @@ export interface TableStore {
     caller?: ReadCaller,
   ): MaybePromise<{ records: TableRecord[]; total: number | null }>;
   count(file: DatabaseFile, matches: Matches, caller?: ReadCaller): MaybePromise<number>;
-  /** Rows of any statement about this table, off the main thread when the table is large. */
-  rows(file: DatabaseFile, statement: SqlCondition, caller?: ReadCaller): Promise<unknown[][]> | unknown[][];
 }
 
 export function createTableStore(model: TableModel): TableStore {
@@ -54,7 +56,9 @@ export function createTableStore(model: TableModel): TableStore {
   const decode = (row: unknown): TableRecord | null =>
     row === null || row === undefined ? null : codec.fromRow(row as Row);
 
-  const rows: TableStore["rows"] = (file, statement, caller) => {
+  const texts = model.fts?.fields ?? [];
+
+  const rows = (file: DatabaseFile, statement: SqlCondition, caller?: ReadCaller): MaybePromise<unknown[][]> => {
     if (file.rowCount(model.name) <= QUICK_SCAN_ROWS_MAX) {
       return file.query(statement.sql).values(...statement.params);
     }
@@ -66,7 +70,6 @@ export function createTableStore(model: TableModel): TableStore {
 
   return {
     codec,
-    rows,
     get: (queries, id) => decode(queries.query(byId).get(id)),
     getBy: (queries, column, value) =>
       decode(
@@ -74,26 +77,24 @@ export function createTableStore(model: TableModel): TableStore {
           .query(`SELECT ${selectList} FROM ${table} WHERE ${column.sql} = ? LIMIT 1`)
           .get(codec.toValue(column, value)),
       ),
-    exists: (queries, column, value) =>
-      queries.query(`SELECT 1 FROM ${table} WHERE ${column.sql} = ? LIMIT 1`).get(value) !== null,
-    referring: (queries, column, value, limit) =>
-      queries
-        .query(`SELECT ${selectList} FROM ${table} WHERE ${column.sql} = ? LIMIT ?`)
-        .all(value, limit)
-        .map((row) => codec.fromRow(row as Row)),
-    insert(queries, record) {
-      queries.query(insertSql).run(...codec.toValues(record));
+    referring: createReferringStore(model, codec),
+    insert(tx, record) {
+      if (texts.length > 0) tx.indexText(model.name, String(record["id"]), lengthOf(texts, record));
+      tx.query(insertSql).run(...bounded(model, codec.toValues(record)));
     },
-    update(queries, id, changes, next) {
+    update(tx, id, changes, next, options) {
       const changed = model.isSchemaless
         ? columns.filter((column) => column.name === DOCUMENT_COLUMN || Object.hasOwn(changes, column.name))
         : columns.filter((column) => Object.hasOwn(changes, column.name));
       if (changed.length === 0) return;
+      if (texts.some((field) => Object.hasOwn(changes, field))) tx.indexText(model.name, id, lengthOf(texts, next));
       const values = codec.toValues(next);
+      if (options?.isBounded === true) bounded(model, values);
       const assignments = changed.map((column) => `${quoteIdentifier(column.name)} = ?`).join(", ");
-      queries
-        .query(`UPDATE ${table} SET ${assignments} WHERE "id" = ?`)
-        .run(...changed.map((column) => values[columns.indexOf(column)] ?? null), id);
+      tx.query(`UPDATE ${table} SET ${assignments} WHERE "id" = ?`).run(
+        ...changed.map((column) => values[columns.indexOf(column)] ?? null),
+        id,
+      );
     },
     delete(queries, id) {
       queries.query(deleteSql).run(id);
@@ -119,6 +120,22 @@ export function createTableStore(model: TableModel): TableStore {
       return (few === null ? null : fewMatching(file, few)) ?? countBy(file, countOf(model, matches), caller);
     },
   };
+}
+
+function bounded(model: TableModel, values: SqlValue[]): SqlValue[] {
+  const problems = recordSizeProblem(model, values);
+  if (problems !== null) refuse(problems);
+  return values;
+}
+
+/** Characters that the full-text index takes in. */
+function lengthOf(fields: readonly string[], record: TableRecord): number {
+  let length = 0;
+  for (const field of fields) {
+    const text = record[field];
+    if (typeof text === "string") length += text.length;
+  }
+  return length;
 }
 
 const firstNumber = (found: unknown[][]): number => Number(found[0]?.[0] ?? 0);

@@ -4,6 +4,7 @@ import type { TableRecord } from "../config/types.ts";
 import { badRequest, type FieldCode, type FieldProblem, type FieldProblems } from "../kernel/errors.ts";
 import { isIsoDateTime } from "../kernel/iso-datetime.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../kernel/json.ts";
+import { INDEXED_TEXT_LENGTH_MAX } from "./limits.ts";
 import { type Column, DOCUMENT_COLUMN, type TableModel } from "./model.ts";
 
 export const ID_LENGTH_MAX = 256;
@@ -11,7 +12,7 @@ export const ID_LENGTH_MAX = 256;
 const PATTERN_TEXT_LENGTH_MAX = 10_000;
 const RESERVED_IDS = new Set(["count", "search", "batch", "batch-by-filter"]);
 /** Fields that an answer names; a record with more problems is refused all the same. */
-const PROBLEMS_MAX = 100;
+export const PROBLEMS_MAX = 100;
 /** Names that mean something to JavaScript objects; nobody's data is called so. */
 const FORBIDDEN_FIELDS = ["__proto__", "constructor", "prototype"];
 export interface Validator {
@@ -28,7 +29,7 @@ export function createValidator(model: TableModel): Validator {
   Settings.Set({ maxErrors: PROBLEMS_MAX });
   const own = model.columns.filter((column) => column.field !== null);
   const required = own.filter((column) => !column.isNullable).map((column) => column.name);
-  const properties = Object.fromEntries(model.columns.map((column) => [column.name, propertySchema(column)]));
+  const properties = Object.fromEntries(model.columns.map((column) => [column.name, propertySchema(model, column)]));
   const whole = Compile({ type: "object", properties, required, additionalProperties: false });
   const partial = Compile({ type: "object", properties, additionalProperties: false });
   // What JSON Schema cannot say, or says differently from the specification.
@@ -81,7 +82,7 @@ function schemalessValidator(model: TableModel): Validator {
   return { ofRecord: check, ofChanges: check };
 }
 
-function propertySchema(column: Column): Record<string, unknown> {
+function propertySchema(model: TableModel, column: Column): Record<string, unknown> {
   const { field } = column;
   if (column.type === "json") return {};
   const isText = column.type !== "number" && column.type !== "integer" && column.type !== "boolean";
@@ -93,6 +94,7 @@ function propertySchema(column: Column): Record<string, unknown> {
   }
   if (field?.min !== undefined) schema[isText ? "minLength" : "minimum"] = field.min;
   if (field?.max !== undefined) schema[isText ? "maxLength" : "maximum"] = field.max;
+  else if (model.fts?.fields.includes(column.name) === true) schema["maxLength"] = INDEXED_TEXT_LENGTH_MAX;
   if (field?.enum !== undefined) schema["enum"] = column.isNullable ? [...field.enum, null] : [...field.enum];
   return schema;
 }

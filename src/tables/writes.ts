@@ -1,12 +1,11 @@
 import type { Principal } from "../access/principal.ts";
-import type { AppAccess } from "../config/app-access.ts";
 import type { DatabaseFile } from "../db/index.ts";
 import type { Clock } from "../kernel/clock.ts";
 import { AppError } from "../kernel/errors.ts";
 import type { Ids } from "../kernel/ids.ts";
-import type { Logger } from "../kernel/logger.ts";
 import { chain, isPromise, type MaybePromise } from "../kernel/maybe-promise.ts";
 import { type Door, denied, type TableAction } from "./access.ts";
+import type { AfterHooks } from "./after-hooks.ts";
 import { Decisions, RESTARTS_MAX, Suspended } from "./decisions.ts";
 import type { TableModel } from "./model.ts";
 import type { WriteGrants } from "./mutations.ts";
@@ -27,25 +26,9 @@ export interface Writes {
   run<T>(file: DatabaseFile, principal: Principal, work: (context: WriteContext) => T): Promise<T>;
 }
 
-export function createWrites(deps: {
-  door: Door;
-  clock: Clock;
-  ids: Ids;
-  logger: Logger;
-  app: () => AppAccess;
-}): Writes {
-  const { door, clock, ids, logger } = deps;
+export function createWrites(deps: { door: Door; clock: Clock; ids: Ids; afterHooks: AfterHooks }): Writes {
+  const { door, clock, ids, afterHooks } = deps;
   const turns = new RecordTurns(clock);
-
-  const runHooks = async (hooks: WriteContext["afterCommit"]): Promise<void> => {
-    for (const hook of hooks) {
-      try {
-        await hook(deps.app());
-      } catch (cause) {
-        logger.error("a hook failed after its write", { cause });
-      }
-    }
-  };
 
   /** Kept where it is enough, else given back first: who waits for one record while holding another may wait for ever. */
   const turnFor = async (
@@ -74,7 +57,7 @@ export function createWrites(deps: {
     },
 
     async run(file, principal, work) {
-      const decisions = new Decisions();
+      const decisions = new Decisions(clock);
       const now = new Date(clock.now()).toISOString();
       const newIds: string[] = [];
       const newId = (index: number): string => {
@@ -90,9 +73,9 @@ export function createWrites(deps: {
             // What `work` returns is a plain value: it runs to its end inside the transaction.
             const result = await file.write<unknown>((tx) => {
               afterCommit = [];
-              return work({ tx, principal, decisions, now, newId, touched, afterCommit }) as never;
+              return work({ tx, principal, decisions, now, newId, touched, cascadeCost: 0, afterCommit }) as never;
             });
-            if (afterCommit.length > 0) void runHooks(afterCommit);
+            if (afterCommit.length > 0) afterHooks.run(afterCommit);
             return result as ReturnType<typeof work>;
           } catch (cause) {
             if (!(cause instanceof Suspended)) throw cause;

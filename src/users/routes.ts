@@ -4,13 +4,10 @@ import { requireServiceKey } from "../access/service-key-right.ts";
 import type { Http, RequestContext } from "../http/http.ts";
 import { SMALL_BODY_MAX_BYTES } from "../http/limits.ts";
 import { operation } from "../http/operation.ts";
-import { wholeNumber } from "../http/query.ts";
 import { created, OK } from "../http/reply.ts";
 import type { MaybePromise } from "../kernel/maybe-promise.ts";
+import { parseListQuery } from "./list-query.ts";
 import type { UsersService } from "./service.ts";
-
-const LIST_LIMIT = 20;
-const LIST_LIMIT_MAX = 1_000;
 
 const tag = "Administration";
 const security = "serviceKey";
@@ -20,28 +17,22 @@ const AnyObject = Type.Record(Type.String(), Type.Unknown());
 const Time = Type.String({ format: "date-time" });
 const ok = { 200: { description: "Done", schema: Type.Object({ ok: Type.Literal(true) }) } };
 
-const entry = { id: Type.String(), email: nullable(Type.String()), role: Type.String(), createdAt: Time };
+const entry = {
+  ...{ id: Type.String(), email: nullable(Type.String()), displayName: nullable(Type.String()), role: Type.String() },
+  ...{ emailVerified: Type.Boolean(), isAnonymous: Type.Boolean(), disabled: Type.Boolean(), createdAt: Time },
+};
 const ListSchema = Type.Object({ users: Type.Array(Type.Object(entry)), cursor: nullable(Type.String()) });
-const DetailSchema = Type.Object({
+const user = {
   ...entry,
-  name: nullable(Type.String()),
-  emailVerified: Type.Boolean(),
-  customClaims: AnyObject,
   avatarUrl: nullable(Type.String()),
   emailVisibility: Type.String(),
-  isAnonymous: Type.Boolean(),
-  disabled: Type.Boolean(),
   metadata: AnyObject,
   appMetadata: AnyObject,
-});
-const CreatedSchema = Type.Object({ user: Type.Object({ ...entry, displayName: nullable(Type.String()) }) });
-const UpdatedSchema = Type.Object({
-  id: Type.String(),
-  email: nullable(Type.String()),
-  displayName: nullable(Type.String()),
-  role: Type.String(),
-  disabled: Type.Boolean(),
-});
+  customClaims: AnyObject,
+};
+const UserSchema = Type.Object(user);
+const DetailSchema = Type.Object({ ...user, name: nullable(Type.String({ description: "The displayName" })) });
+const CreatedSchema = Type.Object({ user: UserSchema });
 const ChangesBody = Type.Partial(
   Type.Object({
     displayName: nullable(Type.String()),
@@ -82,11 +73,7 @@ export function userRoutes(http: Http, users: UsersService, limit: (address: str
       },
       { limit, bodyMaxBytes },
     );
-  const list = guarded("read", (context) => {
-    const query = context.query();
-    const limit = Math.min(wholeNumber(query, "limit", { min: 1, fallback: LIST_LIMIT }), LIST_LIMIT_MAX);
-    return users.list({ limit, cursor: query.get("cursor") ?? "0" });
-  });
+  const list = guarded("read", ({ query }) => users.list(parseListQuery(query())));
   const create = guarded("write", async ({ jsonObject }) => created(await users.create(await jsonObject())));
   const update = guarded("write", async ({ jsonObject }, id) => users.update(id, await jsonObject()));
   const claims = guarded("write", async ({ jsonObject }, id) => {
@@ -106,10 +93,14 @@ export function userRoutes(http: Http, users: UsersService, limit: (address: str
       "/api/auth/admin/users",
       list,
       operation({
-        ...{ tag, summary: "List users in order of creation", security, errors: [400, 401, 403] },
+        ...{ tag, summary: "List users in order of creation, or find some", security, errors: [400, 401, 403] },
+        description:
+          "With `q`, those whose email begins so come first, by email, then the others, by name; a page may be short, and its cursor leads on.",
         query: [
           { name: "limit", description: "1 to 1000; 20 by default", schema: Type.Integer() },
           { name: "cursor", description: "`0` is the start" },
+          { name: "email", description: "Only the user with this address, in letters of either case" },
+          { name: "q", description: "Only users whose email or display name begins so, letters A-Z of either case" },
         ],
         answers: { 200: { description: "A page; `cursor` is null on the last one", schema: ListSchema } },
       }),
@@ -180,7 +171,7 @@ function oneUserRoutes({ guarded, update, claims, acknowledge }: OneUserHandlers
         ...{ tag, summary: "Change a user; `disabled: true` ends every session", security, path },
         errors: [400, ...errors, 413],
         body: { schema: ChangesBody },
-        answers: { 200: { description: "The user as it is now", schema: UpdatedSchema } },
+        answers: { 200: { description: "The user as it is now", schema: UserSchema } },
       }),
     )
     .delete(

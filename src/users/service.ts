@@ -1,15 +1,19 @@
 import { CLAIMS_MAX_BYTES } from "../access/account-fields.ts";
 import type { Accounts } from "../access/accounts.ts";
-import { badField, notFound } from "../kernel/errors.ts";
+import { notFound } from "../kernel/errors.ts";
 import { requireJsonSize } from "../kernel/fields.ts";
 import type { JsonObject } from "../kernel/json.ts";
+import { encodePlace, type UserListQuery } from "./list-query.ts";
 import { parseImport, parseNewUser, parseUserChanges } from "./parse.ts";
-import { createdUser, detail, listEntry, type UserListEntry, updatedUser } from "./types.ts";
+import { createdUser, detail, listEntry, updatedUser } from "./types.ts";
 
 /** What an administrator does with users. Spec: Administration endpoints; decisions 7. */
 export interface UsersService {
-  /** In order of creation. `cursor` is opaque, `"0"` the start, null on the last page. Errors: 400 for a malformed one. */
-  list(page: { limit: number; cursor: string }): { users: UserListEntry[]; cursor: string | null };
+  /**
+   * All in order of creation, the one with an email, or those found by the beginning of email or name. `cursor` is null on the
+   * last page.
+   */
+  list(query: UserListQuery): { users: ReturnType<typeof listEntry>[]; cursor: string | null };
   /** Errors: 404. */
   get(id: string): ReturnType<typeof detail>;
   /** Errors: 400, 409. */
@@ -28,16 +32,22 @@ export interface UsersService {
   import(body: JsonObject): Promise<{ results: { id: string; success: true }[] }>;
 }
 
-const CURSOR = /^\d{1,15}$/;
-
 export function createUsersService(deps: { accounts: Accounts; passwordMinLength: number }): UsersService {
   const { accounts, passwordMinLength } = deps;
 
   return {
-    list({ limit, cursor }) {
-      if (!CURSOR.test(cursor)) throw badField("cursor", "invalid_value", "cursor is not one of this list");
+    list(query) {
+      const { limit } = query;
+      if (query.kind === "email") {
+        const entry = query.email === null ? null : accounts.findByEmail(query.email);
+        return { users: entry === null ? [] : [listEntry(entry)], cursor: null };
+      }
+      if (query.kind === "search") {
+        const { found, next } = accounts.search(query);
+        return { users: found.map(listEntry), cursor: next === null ? null : encodePlace(next) };
+      }
       // One more than asked for says whether there is a next page.
-      const found = accounts.list({ after: Number(cursor), limit: limit + 1 });
+      const found = accounts.list({ after: query.after, limit: limit + 1 });
       const page = found.slice(0, limit);
       const last = page.at(-1);
       const hasMore = found.length > limit && last !== undefined;

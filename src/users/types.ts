@@ -1,49 +1,32 @@
-import type { Account } from "../access/accounts.ts";
-
-export interface UserListEntry {
-  id: string;
-  email: string | null;
-  role: string;
-  createdAt: string;
-}
+import type { Account, AccountEntry } from "../access/accounts.ts";
 
 const iso = (millis: number): string => new Date(millis).toISOString();
 
-/** Spec: User / List entry. */
-export const listEntry = ({ id, email, role, createdAt }: Account): UserListEntry => ({
-  id,
-  email,
-  role,
-  createdAt: iso(createdAt),
+/** A user in a list. What needs more room is in the detail. */
+export const listEntry = (entry: AccountEntry) => ({
+  id: entry.id,
+  email: entry.email,
+  displayName: entry.displayName,
+  role: entry.role,
+  emailVerified: entry.emailVerified,
+  isAnonymous: entry.isAnonymous,
+  disabled: entry.disabled,
+  createdAt: iso(entry.createdAt),
 });
 
-/** Spec: User / Detail; what follows `customClaims` is ours. */
-export const detail = (account: Account) => ({
-  id: account.id,
-  email: account.email,
-  name: account.displayName,
-  role: account.role,
-  emailVerified: account.emailVerified,
-  createdAt: iso(account.createdAt),
-  customClaims: account.customClaims,
+/** A user as administrators see one, the same wherever one is answered. */
+const adminUser = (account: Account) => ({
+  ...listEntry(account),
   avatarUrl: account.avatarUrl,
   emailVisibility: account.emailVisibility,
-  isAnonymous: account.isAnonymous,
-  disabled: account.disabled,
   metadata: account.metadata,
   appMetadata: account.appMetadata,
+  customClaims: account.customClaims,
 });
 
-/** Spec: User / Create response. */
-export const createdUser = ({ id, email, displayName, role, createdAt }: Account) => ({
-  user: { id, email, displayName, role, createdAt: iso(createdAt) },
-});
+/** `name` is `displayName` under the name that the detail has always had. */
+export const detail = (account: Account) => ({ ...adminUser(account), name: account.displayName });
 
-/** Spec: User / Update response. */
-export const updatedUser = ({ id, email, displayName, role, disabled }: Account) => ({
-  id,
-  email,
-  displayName,
-  role,
-  disabled,
-});
+export const createdUser = (account: Account) => ({ user: adminUser(account) });
+
+export const updatedUser = (account: Account) => adminUser(account);

@@ -1,5 +1,6 @@
 import { AppError, badField } from "../kernel/errors.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../kernel/json.ts";
+import { refuseUnknownMembers } from "../kernel/members.ts";
 import {
   ID_LENGTH_MAX,
   LENGTH_MAX,
@@ -13,10 +14,21 @@ import { parseMetadataFilter } from "./metadata-filter.ts";
 import type { IndexDefinition, SearchQuery, StoredVector, VectorAction } from "./types.ts";
 
 const ACTIONS = "upsert, search, delete, getByIds or describe";
+/** What each action takes. */
+const MEMBERS: ReadonlyMap<JsonValue | undefined, readonly string[]> = new Map([
+  ["upsert", ["action", "vectors"]],
+  ["search", ["action", "vector", "topK", "filter", "returnValues"]],
+  ["delete", ["action", "ids"]],
+  ["getByIds", ["action", "ids"]],
+  ["describe", ["action"]],
+]);
+const VECTOR_MEMBERS = ["id", "values", "metadata"];
 
 /** Errors: 400 naming the member at fault, 413 for metadata that is too large. Spec: Native resource endpoints; decisions 8. */
 export function parseAction(index: IndexDefinition, body: JsonObject): VectorAction {
   const action = body["action"];
+  const members = MEMBERS.get(action);
+  if (members !== undefined) refuseUnknownMembers(body, members, `the action ${action}`);
   switch (action) {
     case "upsert":
       return { action, vectors: parseVectors(index, body["vectors"]) };
@@ -38,6 +50,7 @@ export function parseVectors(index: IndexDefinition, vectors: JsonValue | undefi
   return parseList("vectors", vectors).map((vector, position) => {
     const field = `vectors.${position}`;
     if (!isJsonObject(vector)) throw badField(field, "invalid_type", `"${field}" must be an object`);
+    refuseUnknownMembers(vector, VECTOR_MEMBERS, "a vector", `${field}.`);
     return {
       id: parseId(`${field}.id`, vector["id"]),
       values: parseValues(index, `${field}.values`, vector["values"]),

@@ -21,7 +21,7 @@ let store: VectorStore;
 
 beforeEach(async () => {
   directory = mkdtempSync(join(tmpdir(), "compaction-"));
-  const extensionPath = await extensionFile(directory);
+  const { path: extensionPath } = await extensionFile(directory);
   engine = createStorageEngine({ clock: systemClock });
   file = engine.open(join(directory, "a.db"), {
     migrate(sqlite) {

@@ -1,5 +1,6 @@
-import type { Database } from "bun:sqlite";
-import { existsSync, readFileSync, renameSync, writeFileSync } from "node:fs";
+import { Database } from "bun:sqlite";
+import { existsSync, mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
 import { getLoadablePath } from "sqlite-vec";
 
@@ -10,23 +11,80 @@ export function loadVectorExtension(sqlite: Database, extensionPath: string): vo
   sqlite.loadExtension(extensionPath, ENTRY_POINT);
 }
 
+/** sqlite-vec's library, where it can be loaded from. */
+export interface ExtensionFile {
+  path: string;
+  /** Removes what was made for this server alone. */
+  remove(): void;
+}
+
 /**
- * The path of sqlite-vec's library, ready to be loaded. In the executable it lies inside, from where no system can load it:
- * it is copied into `directory` when there is no such copy yet. Errors: a message for who starts the server.
+ * In the executable the library lies inside, from where no system can load it: it is copied into `directory` when there is no
+ * such copy yet, or to the system's directory for temporary files where `directory` is on a file system mounted `noexec`.
+ * Errors: a message for who starts the server.
  */
-export async function extensionFile(directory: string): Promise<string> {
-  if (!Bun.isStandaloneExecutable) return getLoadablePath();
+export async function extensionFile(directory: string): Promise<ExtensionFile> {
+  if (!Bun.isStandaloneExecutable) return { path: getLoadablePath(), remove: () => {} };
   const packaged = await embeddedExtension();
   if (packaged === null) {
     throw new Error(`vectorize: there is no sqlite-vec for ${process.platform} on ${process.arch} in this executable`);
   }
-  const path = join(directory, basename(packaged));
-  const bytes = readFileSync(packaged);
-  if (existsSync(path) && readFileSync(path).equals(bytes)) return path;
+  return placeExtension({ name: basename(packaged), content: readFileSync(packaged), directory, fallback: tmpdir() });
+}
+
+/** Exported for its test. Errors: in neither directory can a library be loaded. */
+export function placeExtension(options: {
+  name: string;
+  content: Buffer;
+  directory: string;
+  fallback: string;
+}): ExtensionFile {
+  const { name, content, directory, fallback } = options;
+  const path = join(directory, name);
+  copyTo(path, content);
+  const reason = loadFailure(path);
+  if (reason === null) return { path, remove: () => {} };
+  let ownDirectory: string | null = null;
+  let fallbackReason: string | null;
+  try {
+    // Of its own and for this user alone: in a directory that all may write, a known name could be somebody else's library.
+    ownDirectory = mkdtempSync(join(fallback, "platform-vec-"));
+    const ownPath = join(ownDirectory, name);
+    copyTo(ownPath, content);
+    fallbackReason = loadFailure(ownPath);
+    const made = ownDirectory;
+    if (fallbackReason === null) {
+      return { path: ownPath, remove: () => rmSync(made, { recursive: true, force: true }) };
+    }
+  } catch (cause) {
+    fallbackReason = cause instanceof Error ? cause.message : String(cause);
+  }
+  if (ownDirectory !== null) rmSync(ownDirectory, { recursive: true, force: true });
+  throw new Error(
+    `vectorize: sqlite-vec can be loaded from neither ${directory} (${reason}) nor ${fallback} (${fallbackReason}). ` +
+      "A file system that is mounted noexec allows no libraries: mount one of them without it, or set TMPDIR to a " +
+      "directory on another file system",
+  );
+}
+
+function copyTo(path: string, content: Buffer): void {
+  if (existsSync(path) && readFileSync(path).equals(content)) return;
   const temporary = `${path}.${process.pid}`;
-  writeFileSync(temporary, bytes, { mode: 0o700 });
+  writeFileSync(temporary, content, { mode: 0o700 });
   renameSync(temporary, path);
-  return path;
+}
+
+/** Why SQLite cannot load it; null: it can. */
+function loadFailure(path: string): string | null {
+  const sqlite = new Database(":memory:");
+  try {
+    loadVectorExtension(sqlite, path);
+    return null;
+  } catch (cause) {
+    return cause instanceof Error ? cause.message : String(cause);
+  } finally {
+    sqlite.close();
+  }
 }
 
 /**

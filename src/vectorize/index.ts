@@ -36,7 +36,8 @@ export async function createVectorArea(deps: {
   const { indexes, engine, logger } = deps;
   const directory = join(deps.dataDirectory, "vectorize");
   if (indexes.length > 0) mkdirSync(directory, { recursive: true });
-  const extensionPath = indexes.length === 0 ? "" : await extensionFile(directory);
+  const extension = indexes.length === 0 ? null : await extensionFile(directory);
+  const extensionPath = extension?.path ?? "";
   const sizeMax = Math.max(1, Math.min(SEARCH_WORKERS_MAX, navigator.hardwareConcurrency - 1));
   const pool = createSearchPool({ sizeMax, logger });
   const opened = indexes.map((index) => openIndex({ index, engine, directory, extensionPath, pool, logger }));
@@ -52,6 +53,7 @@ export async function createVectorArea(deps: {
     async stop() {
       pool.stop();
       await Promise.all(opened.map(({ compaction }) => compaction.stop()));
+      extension?.remove();
     },
   };
 }
@@ -82,5 +84,5 @@ function openIndex(deps: {
   });
   const compaction = createCompaction({ file, chunkVectors: chunkVectors(index.dimensions), logger });
   const store = createVectorStore(file, index);
-  return { service: createVectorService({ index, store, compaction, pool, path, extensionPath }), compaction };
+  return { service: createVectorService({ index, file, store, compaction, pool, extensionPath }), compaction };
 }

@@ -1,10 +1,12 @@
 import type { VectorAccessor } from "../config/app-access.ts";
 import type { VectorMetric } from "../config/types.ts";
+import type { DatabaseFile } from "../db/index.ts";
+import { jsonCopy } from "../kernel/json-copy.ts";
 import { parseIds, parseSearch, parseVectors } from "./actions.ts";
 import type { Compaction } from "./compaction.ts";
 import type { SearchPool } from "./search-pool.ts";
 import type { VectorStore } from "./store.ts";
-import type { IndexDefinition, SearchQuery, StoredVector } from "./types.ts";
+import type { IndexDefinition, SearchQuery, SearchTask, StoredVector } from "./types.ts";
 
 export interface VectorService {
   readonly index: IndexDefinition;
@@ -24,11 +26,18 @@ export function createVectorService(deps: {
   store: VectorStore;
   compaction: Compaction;
   pool: SearchPool;
-  path: string;
+  file: DatabaseFile;
   extensionPath: string;
 }): VectorService {
-  const { index, store, compaction, pool, path, extensionPath } = deps;
-  const place = { path, extensionPath };
+  const { index, file, store, compaction, pool, extensionPath } = deps;
+  const place = { path: file.path, extensionPath };
+  /** The workers read on connections of their own, which do not know that a sync has failed. */
+  const read = async (task: SearchTask): Promise<string> => {
+    file.assertReadable();
+    const text = await pool.run({ ...task, ...place });
+    file.assertReadable();
+    return text;
+  };
   let vectorCount = store.count();
   return {
     index,
@@ -36,15 +45,18 @@ export function createVectorService(deps: {
       vectorCount += await store.upsert(vectors);
       return vectors.length;
     },
-    search: (query) => pool.run({ ...store.searchJob(query), ...place }),
+    search: (query) => read(store.searchJob(query)),
     async delete(ids) {
       const count = await store.delete(ids);
       vectorCount -= count;
       compaction.afterDeletions(count);
       return count;
     },
-    getByIds: (ids) => pool.run({ ...store.getJob(ids), ...place }),
-    describe: () => ({ vectorCount, dimensions: index.dimensions, metric: index.metric }),
+    getByIds: (ids) => read(store.getJob(ids)),
+    describe() {
+      file.assertReadable();
+      return { vectorCount, dimensions: index.dimensions, metric: index.metric };
+    },
   };
 }
 
@@ -54,7 +66,11 @@ export function createVectorAccessor(service: VectorService): VectorAccessor {
   return {
     async upsert(vectors) {
       // The public type promises JSON; what it cannot promise is checked as for a request.
-      const list = vectors.map(({ id, values, metadata }) => ({ id, values: [...values], metadata: metadata ?? {} }));
+      const list = vectors.map(({ id, values, metadata }) => ({
+        id,
+        values: [...values],
+        metadata: jsonCopy(metadata ?? {}),
+      }));
       return service.upsert(parseVectors(index, list));
     },
     async search(vector, options = {}) {

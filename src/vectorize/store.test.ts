@@ -8,7 +8,7 @@ const bytes = (...values: number[]) => new Uint8Array(Float32Array.from(values).
 
 test("[VZ13] vectors of an index made with a plain table for products are found in chunks", async () => {
   const sqlite = new Database(":memory:");
-  loadVectorExtension(sqlite, await extensionFile(""));
+  loadVectorExtension(sqlite, (await extensionFile("")).path);
   sqlite.run("CREATE TABLE index_definition (dimensions INTEGER NOT NULL, metric TEXT NOT NULL) STRICT");
   sqlite.run("INSERT INTO index_definition VALUES (2, 'dot-product')");
   sqlite.run("CREATE TABLE items (rowid INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, metadata TEXT NOT NULL) STRICT");

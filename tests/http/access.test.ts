@@ -1,5 +1,12 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
-import { type SignedIn, signIn, signToken, type TestPlatform, testPlatform } from "../support/index.ts";
+import {
+  type SignedIn,
+  signIn,
+  signToken,
+  type TestPlatform,
+  type TestPlatformOptions,
+  testPlatform,
+} from "../support/index.ts";
 
 const key = (name: string) => `${name}-key-0123456789abcdefghijklmnopqrstuv`;
 
@@ -182,4 +189,18 @@ test("[AC8] where both are sent the service key counts", async () => {
   for (const authorization of ["Bearer nonsense", "Basic dXNlcjpw", `Bearer ${user.token}`]) {
     expect(await answer(platform.service, CLOSED, { authorization })).toEqual([200, null]);
   }
+});
+
+test("[AC110] a service key under 20 characters stops the start, one of the config and the root key alike", async () => {
+  const short = { serviceKeys: { ci: { key: "0123456789abcdefghi" } } };
+  const start = (options: TestPlatformOptions) =>
+    testPlatform(options).then(
+      (platform) => platform.stop().then(() => "started"),
+      (cause: unknown) => String(cause),
+    );
+  expect(await start({ config: short })).toContain("serviceKeys.ci.key: must have at least 20 characters, got 19");
+  const rootKey = { PLATFORM_SERVICE_KEY: "k" };
+  expect(await start({ config: {}, env: rootKey })).toContain(
+    "PLATFORM_SERVICE_KEY must have at least 20 characters, got 1",
+  );
 });

@@ -341,7 +341,8 @@ describe("sessions", () => {
     expect((await change(PASSWORD, "short")).status).toBe(400);
     const changed = await change(PASSWORD, "a new password");
     expect(changed.status).toBe(200);
-    expect((await caller.get("/api/auth/me")).status).toBe(200);
+    expect((await caller.get("/api/auth/me")).status).toBe(401);
+    expect((await platform.as(changed.body.accessToken).get("/api/auth/me")).status).toBe(200);
     expect((await refresh(changed.body.refreshToken)).status).toBe(200);
     expect((await platform.as(other.body.accessToken).get("/api/auth/me")).status).toBe(401);
     expect((await refresh(other.body.refreshToken)).status).toBe(401);

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import type { JsonObject, JsonValue } from "../../src/kernel/json.ts";
-import { type TestPlatform, testPlatform } from "../support/index.ts";
+import { type ErrorAnswer, type TestPlatform, testPlatform } from "../support/index.ts";
 
 const READER = "d1-scoped-key-0123456789abcdefghijklmnop";
 const CONFIG = {
@@ -202,4 +202,11 @@ test("[DQ12] a killed server leaves no query behind", async () => {
   for (let turn = 0; turn < 200 && processCount() > 0; turn++) await Bun.sleep(10);
   expect(processCount()).toBe(0);
   await platform.restart();
+});
+
+test("[DQ100] a member that a query does not have is 400 and named, and nothing has run", async () => {
+  const body = { query: "CREATE TABLE strict (a)", params: [], bindings: [1] };
+  const answer = await platform.service.post<ErrorAnswer>("/api/d1/main", body);
+  expect([answer.status, answer.body.data?.["bindings"]?.code]).toEqual([400, "unknown_field"]);
+  expect(await rows("SELECT name FROM sqlite_schema WHERE name = 'strict'")).toEqual([]);
 });

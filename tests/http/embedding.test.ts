@@ -11,9 +11,12 @@ const config = defineConfig({
 });
 
 test("[CF50] createPlatform serves without a network, on a port, and to the program itself", async () => {
-  const platform = await createPlatform(config, { data: join(temporaryDirectory(), "data"), serviceKey: "embedder" });
+  const platform = await createPlatform(config, {
+    data: join(temporaryDirectory(), "data"),
+    serviceKey: "embedder-key-0123456789",
+  });
   try {
-    expect(platform.serviceKey).toBe("embedder");
+    expect(platform.serviceKey).toBe("embedder-key-0123456789");
     const note = await platform.app.db("shared").table("notes").insert({ text: "from inside" });
     const { url } = await platform.listen({ port: 0 });
     const path = `/api/db/shared/tables/notes/${note["id"]}`;

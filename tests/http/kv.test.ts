@@ -158,3 +158,19 @@ test("[KV9] what was answered is there after a killed process", async () => {
   const values = await Promise.all(keys.map((key) => get(key)));
   expect(values).toEqual([null, ...keys.slice(1)]);
 });
+
+test("[KV100] a member that the action does not take is 400 and named, and nothing happens", async () => {
+  await set("strict", { any: { member: 1 } });
+  const bodies: [string, JsonValue][] = [
+    ["value", { action: "get", key: "strict", value: 1 }],
+    ["ttl", { action: "delete", key: "strict", ttl: 5 }],
+    ["expires", { action: "set", key: "strict", value: 2, expires: 60 }],
+    ["key", { action: "list", key: "strict" }],
+    ["__proto__", JSON.parse('{"action":"delete","key":"strict","__proto__":1}')],
+  ];
+  for (const [member, body] of bodies) {
+    const answer = await kv<ErrorAnswer>(body);
+    expect([member, answer.status, answer.body.data?.[member]?.code]).toEqual([member, 400, "unknown_field"]);
+  }
+  expect(await get("strict")).toEqual({ any: { member: 1 } });
+});

@@ -11,10 +11,10 @@ let bare: TestPlatform;
 beforeAll(async () => {
   world = await pushWorld({
     serviceKeys: {
-      sender: { key: "sender-key", scopes: ["push:*:*:send"] },
-      reader: { key: "reader-key", scopes: ["push:*:*:read"] },
-      writer: { key: "writer-key", scopes: ["push:*:*:write"] },
-      other: { key: "other-key", scopes: ["kv:*:*:*"] },
+      sender: { key: "sender-key-0123456789abcdef", scopes: ["push:*:*:send"] },
+      reader: { key: "reader-key-0123456789abcdef", scopes: ["push:*:*:read"] },
+      writer: { key: "writer-key-0123456789abcdef", scopes: ["push:*:*:write"] },
+      other: { key: "other-key-0123456789abcdef", scopes: ["kv:*:*:*"] },
     },
   });
   bare = await testPlatform({ config: {} });
@@ -47,12 +47,16 @@ const ADMIN: [scope: "send" | "read" | "write", call: (who: HttpClient) => Promi
 test("[PU8] without a service key 403, with a wrong one 401, without the scope 403", async () => {
   const { platform } = world;
   const ann = await signIn(platform);
-  const keys = { send: "sender-key", read: "reader-key", write: "writer-key" };
+  const keys = {
+    send: "sender-key-0123456789abcdef",
+    read: "reader-key-0123456789abcdef",
+    write: "writer-key-0123456789abcdef",
+  };
   for (const [index, [scope, call]] of ADMIN.entries()) {
     expect([index, (await call(platform)).status]).toEqual([index, 403]);
     expect([index, (await call(ann)).status]).toEqual([index, 403]);
     expect([index, (await call(platform.withKey("wrong"))).status]).toEqual([index, 401]);
-    for (const [name, key] of Object.entries({ ...keys, none: "other-key" })) {
+    for (const [name, key] of Object.entries({ ...keys, none: "other-key-0123456789abcdef" })) {
       const { status } = await call(platform.withKey(key));
       const isAllowed = name === scope;
       expect([index, name, status === 403]).toEqual([index, name, !isAllowed]);

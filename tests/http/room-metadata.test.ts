@@ -22,6 +22,10 @@ test("[RM29] metadata is public, lasts, and is an object of its own", async () =
   const socket = await enter(ann, "titled");
   await act(socket, "rename", { title: "A game", "key.with.dots": 1 });
   expect(await platform.get(url)).toMatchObject({ status: 200, body: { title: "A game", "key.with.dots": 1 } });
+  const listed = { title: "A game", seats: [null, { by: null }, { by: "ann" }] };
+  await act(socket, "rename", listed);
+  expect((await platform.get(url)).body).toEqual(listed);
+  await act(socket, "rename", { title: "A game", "key.with.dots": 1 });
   await socket.close();
   await Bun.sleep(50);
   expect((await platform.get(url)).body).toEqual({ title: "A game", "key.with.dots": 1 });

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
+import type { JsonValue } from "../../src/kernel/json.ts";
 import { type TestPlatform, testPlatform } from "../support/index.ts";
-import { bytesOnDisk, path, type StoredFile, sendInPieces, until } from "./storage-support.ts";
+import { bytesOnDisk, path, rawForm, type StoredFile, sendInPieces, until } from "./storage-support.ts";
 
 let platform: TestPlatform;
 beforeAll(async () => {
@@ -53,4 +54,50 @@ test("[ST101] what the last part of a form says is judged before anything is sto
     expect((await platform.service.fetch(path("files", `judged-${index}`))).status).toBe(404);
   }
   await until("nothing is left", () => bytesOnDisk(platform, "objects/incoming").length === 0);
+});
+
+test("[ST108] a part that no upload has is 400 unknown_field, wherever it stands, and nothing is stored", async () => {
+  const unknown = field("comment", "x");
+  for (const [index, parts] of [
+    [unknown, file, field("key", "unknown")],
+    [file, field("key", "unknown"), unknown],
+    [file, field("key", "unknown"), file.replace('name="file"', 'name="comment"')],
+  ].entries()) {
+    const answer = await rawForm(platform.service, "files", `${parts.join("")}--X--`);
+    expect([index, answer.status]).toEqual([index, 400]);
+    expect(await answer.json()).toMatchObject({ data: { comment: { code: "unknown_field" } } });
+  }
+  const text = file.replace('; filename="a"', "");
+  const answer = await rawForm(platform.service, "files", `${text}${field("key", "unknown")}--X--`);
+  expect(await answer.json()).toMatchObject({ code: 400, data: { file: { code: "invalid_type" } } });
+  const long = await rawForm(platform.service, "files", `${field("n".repeat(5_000), "x")}--X--`);
+  expect((await long.text()).length).toBeLessThan(1_000);
+  expect((await platform.service.fetch(path("files", "unknown"))).status).toBe(404);
+});
+
+test("[ST108] a member that no body has is 400 unknown_field", async () => {
+  const { body } = await platform.service.post<{ uploadId: string }>("/api/storage/files/multipart/create", {
+    key: "m",
+  });
+  const named = { uploadId: body.uploadId, key: "m" };
+  const bodies: [string, Record<string, JsonValue>][] = [
+    ["delete-batch", { keys: ["a"] }],
+    ["signed-url", { key: "a", expiresIn: 5 }],
+    ["signed-urls", { keys: ["a"], expiresIn: "5m" }],
+    ["signed-upload-url", { key: "a", contentType: "text/plain", expiresIn: 5 }],
+    ["multipart/create", { key: "a", contentType: "text/plain", metadata: {} }],
+    ["multipart/complete", { ...named, parts: [{ partNumber: 1, etag: "x" }] }],
+    ["multipart/abort", named],
+  ];
+  for (const [endpoint, members] of bodies) {
+    const answer = await platform.service.post(`/api/storage/files/${endpoint}`, { ...members, comment: 1 });
+    expect([endpoint, answer.status, answer.body]).toMatchObject([
+      ...[endpoint, 400],
+      { data: { comment: { code: "unknown_field" } } },
+    ]);
+  }
+  const parts = [{ partNumber: 1, etag: "x", comment: 5 }];
+  const answer = await platform.service.post("/api/storage/files/multipart/complete", { ...named, parts });
+  expect(answer.body).toMatchObject({ code: 400, data: { "parts.0.comment": { code: "unknown_field" } } });
+  expect((await platform.service.post("/api/storage/files/multipart/abort", named)).status).toBe(200);
 });

@@ -107,9 +107,16 @@ test("[ST61] what complete and upload-part refuse", async () => {
     [one, { partNumber: 2, etag: one.etag }],
     [two, one],
     [one, one],
+    [{ ...one, size: 2 }],
+    [{ ...one, size: "1" }],
   ];
   for (const parts of wrong)
     expect([parts, (await call(ann, "complete", { uploadId, key, parts })).status]).toEqual([parts, 400] as never);
+  for (const uploadId of [crypto.randomUUID(), "x"]) {
+    expect((await call(ann, "complete", { uploadId, key })).status).toBe(400);
+    expect((await call(ann, "complete", { uploadId, key, parts: [{}] })).status).toBe(400);
+    expect((await call(ann, "complete", { uploadId, key, parts: [one] })).status).toBe(404);
+  }
   expect((await call(ann, "complete", { key, parts: [one] })).status).toBe(400);
   expect((await call(ann, "complete", { uploadId, parts: [one] })).status).toBe(400);
   expect((await call(ann, "create", {})).status).toBe(400);

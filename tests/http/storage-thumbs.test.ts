@@ -1,4 +1,6 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
+import { readdirSync, readFileSync, truncateSync } from "node:fs";
+import { join } from "node:path";
 import { deflateSync } from "node:zlib";
 import { type TestPlatform, testPlatform } from "../support/index.ts";
 import { bytesOnDisk, path, until, upload } from "./storage-support.ts";
@@ -70,6 +72,38 @@ test("[ST70] undeclared sizes, what is no picture, and bombs", async () => {
   expect((await thumb("pictures", "bomb", "40x40")).status).toBe(413);
   expect((await thumb("pictures", "missing", "40x40")).status).toBe(404);
   expect((await thumb("pictures", "picture", "40x40")).status).toBe(200);
+});
+
+test("[ST105] a thumbnail that was cut short is made again", async () => {
+  await upload(platform.service, "hidden", "cut", png(100, 100));
+  const whole = await (await platform.service.fetch(`${path("hidden", "cut")}?thumb=40x40`)).bytes();
+  const [folder = ""] = readdirSync(join(platform.dataDirectory, "storage/thumbs"), {
+    recursive: true,
+    encoding: "utf8",
+  })
+    .filter((name) => name.endsWith("40x40"))
+    .filter((name) => readFileSync(join(platform.dataDirectory, "storage/thumbs", name)).equals(whole));
+  const file = join(platform.dataDirectory, "storage/thumbs", folder);
+  for (const length of [0, 5, 20, whole.byteLength - 1]) {
+    truncateSync(file, length);
+    const again = await platform.service.fetch(`${path("hidden", "cut")}?thumb=40x40`);
+    expect([length, again.status, (await again.bytes()).byteLength]).toEqual([length, 200, whole.byteLength]);
+  }
+  expect((await platform.service.delete(path("hidden", "cut"))).status).toBe(200);
+});
+
+test("[ST106] a picture of more megapixels than the config says is refused before it is decoded", async () => {
+  await platform.restart({
+    config: `{ storage: { thumbs: { maxMegapixels: 1 }, buckets: {
+      pictures: { thumbs: ["40x40", "200x100"], access: { read: true } },
+      hidden: { thumbs: ["40x40"] },
+    } } }`,
+  });
+  // Its pixels cannot be decoded: that the answer is 413 shows that nobody has tried.
+  await upload(platform.service, "pictures", "large", png(10, 10, { width: 1025, height: 1024 }));
+  await upload(platform.service, "pictures", "fits", png(1024, 1024));
+  expect((await thumb("pictures", "large", "40x40")).status).toBe(413);
+  expect((await thumb("pictures", "fits", "40x40")).status).toBe(200);
 });
 
 test("[ST71] a thumbnail is for those who may read the picture, and goes with it", async () => {

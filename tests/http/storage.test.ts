@@ -292,6 +292,11 @@ test("[ST23] what a browser would run is not shown inline", async () => {
     "image/svg+xml",
     "application/xml",
     "application/atom+xml",
+    "text/rdf",
+    "text/xsl",
+    "application/x-unknown",
+    "multipart/x-mixed-replace",
+    "text/javascript",
   ]) {
     const form = `--X\r\nContent-Disposition: form-data; name="key"\r\n\r\nd/ü'x.html\r\n--X\r\nContent-Disposition: form-data; name="file"; filename="a"\r\nContent-Type: ${type}\r\n\r\n<script>\r\n--X--`;
     expect((await rawForm(user, "files", form)).status).toBe(201);
@@ -304,6 +309,15 @@ test("[ST23] what a browser would run is not shown inline", async () => {
   }
   const smuggled = `--X\r\nContent-Disposition: form-data; name="key"\r\n\r\nk\r\n--X\r\nContent-Disposition: form-data; name="file"; filename="a"\r\nContent-Type: text/plain, text/html\r\n\r\n<script>\r\n--X--`;
   expect((await rawForm(user, "files", smuggled)).status).toBe(400);
+});
+
+test("[ST23] what a browser shows and never runs is inline", async () => {
+  for (const type of ["image/png", "IMAGE/JPEG", "text/plain; charset=utf-8", "application/pdf", "video/mp4"]) {
+    await upload(user, "files", "shown", "x", { type });
+    const { headers } = await text("shown");
+    expect([type, headers.get("content-disposition")]).toEqual([type, "inline"]);
+    expect(headers.get("content-security-policy")).toBeNull();
+  }
 });
 
 test("[ST24] lists: order, prefix, limit, cursor", async () => {

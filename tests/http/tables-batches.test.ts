@@ -12,7 +12,7 @@ beforeAll(async () => {
       guarded: {
         schema: { n: { type: "integer" } },
         access: { read: true, update: (_auth, record) => record.n % 2 === 0, delete: true, insert: true },
-        hooks: { beforeDelete(_auth, record) { if (record.n > 90) throw new Error("too big to go"); } },
+        hooks: { beforeDelete(_auth, record) { if (record.n > 90) throw new Refusal("too big to go"); } },
       },
       numbered: { schema: { code: { type: "integer", unique: true }, live: { type: "boolean" } } },
       seen: { schema: { owner: { type: "string" }, n: { type: "integer" } },

@@ -17,7 +17,7 @@ beforeAll(async () => {
       picky: { instance: true, access: { create: true, open: true }, tables: { members: {
         schema: { name: { type: "string", required: true, unique: true } },
         access: { read: true, insert: async (_auth, record) => record.name !== "denied", update: true, delete: true },
-        hooks: { beforeInsert: (_auth, record) => { if (record.name === "hooked") throw new Error("no") } } } } },
+        hooks: { beforeInsert: (_auth, record) => { if (record.name === "hooked") throw new Refusal("no") } } } } },
       sealed: { instance: true, tables: { members: { access: { read: true, insert: true } } } },
     } }`,
   });

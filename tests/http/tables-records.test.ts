@@ -27,6 +27,8 @@ beforeAll(async () => {
       owned: { schema: { parent: { type: "string", references: { table: "parents", column: "name", onDelete: "cascade" } } } },
       leaves: { schema: { owner: { type: "string", references: { table: "owned", onDelete: "cascade" } } } },
       free: { access: { read: true } },
+      open: { schema: { n: { type: "integer" } }, access: { read: true, insert: true, update: true } },
+      openFree: { access: { read: true, insert: true, update: true } },
       bare: { schema: { n: { type: "integer" }, createdAt: false, updatedAt: false } },
     } } } }`,
   });
@@ -397,4 +399,36 @@ test("[TB32] bodies that are no JSON object of the right size", async () => {
   expect((await post(`{"title":"${"x".repeat(200_000)}"}`, "application/json")).status).toBe(413);
   expect((await post(`${"[".repeat(40_000)}${"]".repeat(40_000)}`, "application/json")).status).toBe(400);
   expect((await post('{"title":"Fine"}', "application/json; charset=utf-8")).status).toBe(201);
+});
+
+test("[TB145] only a service key says when a record was made", async () => {
+  const T = path("open");
+  const times = { createdAt: "2001-01-01T00:00:00Z", updatedAt: "2001-01-02T00:00:00Z" };
+  for (const [name, value] of Object.entries(times)) {
+    for (const body of [{ [name]: value }, { [name]: null }, { [name]: 5 }]) {
+      for (const table of ["open", "openFree"]) {
+        const one = await platform.post<ErrorAnswer>(path(table), body);
+        expect([table, one.status, one.body.data?.[name]?.code]).toEqual([table, 400, "invalid_value"]);
+        const batch = await platform.post<ErrorAnswer>(`${path(table)}/batch`, { inserts: [{}, body] });
+        expect([batch.status, batch.body.data?.[`inserts.1.${name}`]?.code]).toEqual([400, "invalid_value"]);
+        const upsert = await platform.post<ErrorAnswer>(`${path(table)}?upsert=true`, { id: "new", ...body });
+        expect([upsert.status, upsert.body.data?.[name]?.code]).toEqual([400, "invalid_value"]);
+      }
+    }
+  }
+  expect((await platform.service.post(T, { id: "old", ...times })).body).toMatchObject(times);
+  expect((await platform.service.post(`${T}?upsert=true`, { id: "old2", ...times })).body).toMatchObject(times);
+  for (const answer of [
+    await platform.patch(`${T}/old`, { n: 1, id: "other", ...times }),
+    await platform.post(`${T}?upsert=true`, {
+      id: "old2",
+      n: 1,
+      createdAt: "2020-01-01T00:00:00Z",
+      updatedAt: times.updatedAt,
+    }),
+    await platform.service.patch(`${T}/old`, { n: 2, ...times }),
+  ]) {
+    expect(answer).toMatchObject({ status: 200, body: { createdAt: times.createdAt } });
+    expect(String(answer.body["updatedAt"]) > "2026").toBe(true);
+  }
 });

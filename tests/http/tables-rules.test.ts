@@ -20,14 +20,14 @@ const KEYS = {
   inserter: "key-inserter-0123456789",
   updater: "key-updater-0123456789",
   other: "key-other-0123456789",
-  old: "key-old-0123456789",
-  far: "key-far-0123456789",
+  old: "key-old-0123456789abcdef",
+  far: "key-far-0123456789abcdef",
 };
 
 beforeAll(async () => {
   platform = await testPlatform({
     config: `
-      import { defineConfig } from "platform";
+      import { defineConfig, Refusal } from "platform";
       const owner = { ownerId: { type: "string" }, n: { type: "integer" }, secret: { type: "string", default: "hush" } };
       const own = (auth, record) => auth !== null && record.ownerId === auth.id;
       const signedIn = (rule) => (...args) => args[0] !== null && rule(...args);
@@ -58,9 +58,9 @@ beforeAll(async () => {
           either: { schema: owner, access: { read: true, insert: true, update: false } },
           filtered: { schema: owner, access: { read: true, insert: true, update: (auth) => [["n", "<", 5]], delete: (auth) => [["n", "<", 5]] } },
           hooked: { schema: owner, access: { read: true, insert: true, update: true, delete: true }, hooks: {
-            beforeInsert: (auth, record) => { if (record.n === 666) throw new Error("not that one"); return { ...record, ownerId: auth?.id ?? "nobody" } },
+            beforeInsert: (auth, record) => { if (record.n === 666) throw new Refusal("not that one"); return { ...record, ownerId: auth?.id ?? "nobody" } },
             beforeUpdate: (auth, record, changes) => { if (changes.n === 667) return { n: "bad" }; return { ...changes, secret: "was " + record.n } },
-            beforeDelete: (auth, record) => { if (record.n === 668) throw new Error("stays") },
+            beforeDelete: (auth, record) => { if (record.n === 668) throw new Refusal("stays") },
             afterInsert: async (record, app) => { await app.db("shared").table("log").insert({ what: "insert " + record.n }); throw new Error("ignored") },
             afterUpdate: async (record, before, app) => { await app.db("shared").table("log").insert({ what: "update " + before.n + " " + record.n }) },
             afterDelete: async (record, app) => { await app.db("shared").table("log").insert({ what: "delete " + record.n }) } } },

@@ -23,13 +23,13 @@ const HIDDEN = ["hiddenByFilter", "hiddenByRecord", "hiddenByAwaiting", "hiddenF
 beforeAll(async () => {
   platform = await testPlatform({
     config: `
-      import { defineConfig } from "platform";
+      import { defineConfig, Refusal } from "platform";
       const schema = { owner: { type: "string" }, slug: { type: "string", unique: true }, title: { type: "string" } };
       const own = (auth, record) => auth !== null && record.owner === auth.id;
       const ownAwaited = async (auth, record) => { await Bun.sleep(1); return own(auth, record); };
       const ownFilter = (auth) => auth !== null && [["owner", "==", auth.id]];
       const signedIn = (auth) => auth !== null;
-      const hooks = { beforeUpdate(auth, record) { if (auth !== null && record.owner !== auth.id) throw new Error("a hook saw " + record.title); } };
+      const hooks = { beforeUpdate(auth, record) { if (auth !== null && record.owner !== auth.id) throw new Refusal("a hook saw " + record.title); } };
       const t = (access) => ({ schema, access, hooks });
       export default defineConfig({ databases: { shared: { tables: {
         byRecord: t({ read: true, insert: own, update: own }),

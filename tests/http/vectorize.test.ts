@@ -331,3 +331,34 @@ test("[VZ12] another dimension or metric for stored vectors stops the start", as
   await expect(platform.restart({ config: changed })).rejects.toThrow("vectorize.small.dimensions");
   await platform.restart({ config: CONFIG });
 });
+
+test("[VZ100] a member that the action or a vector does not have is 400 and named, and nothing is written", async () => {
+  const vector = [1, 0];
+  const bodies: [string, JsonValue][] = [
+    ["namespace", { action: "search", vector, namespace: "x" }],
+    ["topk", { action: "search", vector, topk: 5 }],
+    ["vectors", { action: "delete", ids: [], vectors: [] }],
+    ["ids", { action: "describe", ids: [] }],
+    ["topK", { action: "getByIds", ids: [], topK: 1 }],
+    ["upsert", { action: "upsert", vectors: [], upsert: true }],
+    [
+      "vectors.1.meta",
+      {
+        action: "upsert",
+        vectors: [
+          { id: "strict", values: vector },
+          { id: "b", values: vector, meta: 1 },
+        ],
+      },
+    ],
+  ];
+  for (const [member, body] of bodies) {
+    const answer = await ask<ErrorAnswer>("small", body);
+    expect([member, answer.status, answer.body.data?.[member]?.code]).toEqual([member, 400, "unknown_field"]);
+  }
+  const free = { id: "free", values: vector, metadata: { anything: { at: "all" } } };
+  expect((await upsert("small", free)).status).toBe(200);
+  expect((await search("small", vector, { filter: { anything: "else" } })).matches).toEqual([]);
+  const found = await ask<{ vectors: JsonObject[] }>("small", { action: "getByIds", ids: ["strict", "b"] });
+  expect(found.body.vectors).toEqual([]);
+});

@@ -27,6 +27,8 @@ export interface TestPlatformOptions {
   env?: Record<string, string | undefined>;
   /** Arguments after `start`. */
   args?: readonly string[];
+  /** File descriptors that it may have open; where the system has `ulimit`. */
+  descriptorLimit?: number;
   /** The command; `start` by default. */
   command?: "start" | "dev";
 }
@@ -84,7 +86,7 @@ export function temporaryDirectory(): string {
 export function configSource(config: TestPlatformOptions["config"]): string {
   const text = typeof config === "string" ? config.trim() : JSON.stringify(config);
   if (!text.startsWith("{")) return text;
-  return `import { defineConfig } from "platform";\n\nexport default defineConfig(${text});\n`;
+  return `import { defineConfig, Refusal } from "platform";\n\nexport default defineConfig(${text});\n`;
 }
 
 /** Collects what a process prints, keeping the end of it. */
@@ -155,7 +157,9 @@ export async function testPlatform(options: TestPlatformOptions): Promise<TestPl
     mkdirSync(dirname(join(directory, path)), { recursive: true });
     writeFileSync(join(directory, path), text);
   }
+  const { descriptorLimit } = options;
   const command = [
+    ...(descriptorLimit === undefined ? [] : ["sh", "-c", `ulimit -n ${descriptorLimit}; exec "$@"`, "sh"]),
     ...[...platformCommand(), options.command ?? "start"],
     ...["--config", configFile, "--data", dataDirectory, "--port", "0"],
     ...(options.args ?? []),

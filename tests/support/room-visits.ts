@@ -5,6 +5,7 @@ import { openSocket, type SignedIn, type TestPlatform, type TestSocket } from ".
 export const CONFIG = `{
   auth: { anonymous: true },
   rooms: {
+    aside: { access: { join: true } },
     game: {
       messageRate: 200,
       maxPlayers: 3,
@@ -17,6 +18,7 @@ export const CONFIG = `{
           return roomId !== "closed" || auth.role === "admin";
         },
         action: (auth, roomId, actionType, payload) => {
+          if (actionType === "early") throw new Refusal("not before noon");
           if (actionType === "confused") throw new Error("a mistake in the rule");
           return actionType !== "forbidden";
         },
@@ -67,6 +69,7 @@ export const CONFIG = `{
           throw new Error("not your turn");
         },
         forbidden: () => "never",
+        early: () => "never",
         confused: () => "never",
         whoami: (room, player) => player,
         nothing: () => {},

@@ -86,7 +86,9 @@ export async function roomsWorld(config: RoomsConfig): Promise<RoomsWorld> {
   const listeners = new Set<(sessionId: string) => void>();
   const sessions = {
     find: (sessionId: string, userId: string) =>
-      ended.has(sessionId) ? null : { role: roles.get(userId) ?? "user", email: null, isAnonymous: false },
+      ended.has(sessionId)
+        ? null
+        : { role: roles.get(userId) ?? "user", email: null, emailVerified: false, isAnonymous: false, tokenVersion: 0 },
     onEnd(listener: (sessionId: string) => void) {
       listeners.add(listener);
       return () => listeners.delete(listener);
@@ -129,6 +131,8 @@ export async function roomsWorld(config: RoomsConfig): Promise<RoomsWorld> {
       // No handler of these tests reaches for it.
       app: () => ({}) as AppAccess,
       sockets: {
+        waitingBytes: (socket) => socket.getBufferedAmount(),
+        drop: (socket) => socket.close(1013, "Too slow"),
         upgrade(_request, handler) {
           upgraded = handler;
           return new Response(null);

@@ -8,6 +8,8 @@ export interface S3Server {
   failing: boolean;
   /** While true only the first half of an object is there for whoever reads it. */
   halving: boolean;
+  /** As if all that is there had been written so much earlier. */
+  age(byMs: number): void;
   stop(): Promise<void>;
 }
 
@@ -21,6 +23,11 @@ const notFound = () => xml("<Error><Code>NoSuchKey</Code><Message>missing</Messa
 
 export function startS3Server(bucket: string): S3Server {
   const objects = new Map<string, Uint8Array>();
+  const writtenAt = new Map<string, number>();
+  const put = (key: string, bytes: Uint8Array): void => {
+    objects.set(key, bytes);
+    writtenAt.set(key, Date.now());
+  };
   const uploads = new Map<string, Map<number, Uint8Array>>();
   let uploadCount = 0;
 
@@ -29,9 +36,10 @@ export function startS3Server(bucket: string): S3Server {
     const after = query.get("continuation-token") ?? "";
     const keys = [...objects.keys()].filter((key) => key.startsWith(query.get("prefix") ?? "") && key > after).sort();
     const page = keys.slice(0, max);
-    const entries = page.map(
-      (key) => `<Contents><Key>${key}</Key><Size>${objects.get(key)?.byteLength}</Size></Contents>`,
-    );
+    const entries = page.map((key) => {
+      const modified = new Date(writtenAt.get(key) ?? 0).toISOString();
+      return `<Contents><Key>${key}</Key><LastModified>${modified}</LastModified><Size>${objects.get(key)?.byteLength}</Size></Contents>`;
+    });
     const isTruncated = keys.length > max;
     const next = isTruncated ? `<NextContinuationToken>${page.at(-1)}</NextContinuationToken>` : "";
     return xml(
@@ -70,7 +78,7 @@ export function startS3Server(bucket: string): S3Server {
     uploads.delete(id);
     if (request.method === "DELETE") return new Response(null, { status: 204 });
     const ordered = [...parts].sort(([one], [other]) => one - other).map(([, bytes]) => bytes);
-    objects.set(key, new Uint8Array(Buffer.concat(ordered)));
+    put(key, new Uint8Array(Buffer.concat(ordered)));
     return xml(`<CompleteMultipartUploadResult><Key>${key}</Key><ETag>"1"</ETag></CompleteMultipartUploadResult>`);
   };
 
@@ -85,7 +93,7 @@ export function startS3Server(bucket: string): S3Server {
       if (searchParams.has("uploads") || searchParams.has("uploadId")) return multipart(request, key, searchParams);
       if (key === "" && request.method === "GET") return list(searchParams);
       if (request.method === "PUT") {
-        objects.set(key, await request.bytes());
+        put(key, await request.bytes());
         return new Response(null, { headers: { etag: '"1"' } });
       }
       if (request.method === "DELETE") {
@@ -103,6 +111,9 @@ export function startS3Server(bucket: string): S3Server {
     },
     failing: false,
     halving: false,
+    age(byMs: number) {
+      for (const [key, time] of writtenAt) writtenAt.set(key, time - byMs);
+    },
     stop: () => server.stop(true),
   };
   return state;

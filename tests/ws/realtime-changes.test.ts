@@ -38,6 +38,41 @@ const insert = async (name: string, record: JsonObject): Promise<string> => {
   return answer.body.id;
 };
 
+test("[RT100] records that are too large for an event come without their data, live and replayed", async () => {
+  const socket = await connect(platform, user);
+  const { seq } = await subscribe(socket, "realtime:shared:loose");
+  const filtered = await connect(platform, user);
+  await subscribe(filtered, "realtime:shared:loose", { filters: [["kind", "==", "large"]] });
+  await user.post(table("loose"), { id: "whole", text: "x".repeat(300_000) });
+  await user.post(table("loose"), { id: "large", kind: "large", text: "x".repeat(1_100_000) });
+  await user.post(table("loose"), { id: "values", list: Array(140_000).fill(1) });
+  const inserts = Array.from({ length: 12 }, (_, n) => ({ id: `b${n}`, text: "x".repeat(n < 4 ? 1_000_000 : 50_000) }));
+  await user.post(`${table("loose")}/batch`, { inserts });
+  const check = async () => {
+    await socket.expect({ changeType: "added", docId: "whole", data: { id: "whole" } });
+    await socket.expect({ changeType: "added", docId: "large", data: null, truncated: true });
+    await socket.expect({ changeType: "added", docId: "values", data: null, truncated: true });
+    const batch = await socket.next<{
+      total: number;
+      changes: { docId: string; data: unknown; truncated?: boolean }[];
+    }>();
+    expect(batch.total).toBe(12);
+    const whole = batch.changes.filter(({ data }) => data !== null).map(({ docId }) => docId);
+    expect(whole).toEqual(["b0", "b1", "b2", "b3", "b4", "b5", "b6"]);
+    expect(batch.changes.every(({ data, truncated }) => (data === null) === (truncated === true))).toBe(true);
+    return JSON.stringify(batch).length;
+  };
+  expect(await check()).toBeLessThan(4.5 * 1024 * 1024);
+  await filtered.expect({ changeType: "added", docId: "large", data: null, truncated: true });
+  await user.delete(`${table("loose")}/large`);
+  const removed = await socket.next();
+  expect(removed).toMatchObject({ changeType: "removed", docId: "large", data: null });
+  expect("truncated" in removed).toBe(false);
+  await subscribe(socket, "realtime:shared:loose", { since: seq });
+  await check();
+  await Promise.all([socket.close(), filtered.close()]);
+});
+
 test("[RT17] each kind of change, by each kind of request", async () => {
   const socket = await connect(platform, user);
   await subscribe(socket, "realtime:shared:posts");

@@ -234,8 +234,10 @@ describe("connection", () => {
       },
     });
     expect(refused.status).toBe(429);
+    // A further one waits for a place, here until one closes.
+    const waiting = connectAnonymously(platform);
     await sockets[0]?.close();
-    const next = await connectAnonymously(platform);
+    const next = await waiting;
     await Promise.all([...sockets.slice(1), next, authenticated].map((socket) => socket.close()));
     const afterwards = await connect(platform, user);
     await afterwards.close();

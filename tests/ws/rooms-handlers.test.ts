@@ -61,6 +61,7 @@ test("[RM21] nothing remains of an action that throws", async () => {
 test("[RM23] the action rule is asked, and denies by a throw too", async () => {
   const socket = await enter(ann, "rule");
   expect(await act(socket, "confused")).toMatchObject({ type: "action_error", message: "Access denied" });
+  expect(await act(socket, "early")).toMatchObject({ type: "action_error", message: "not before noon" });
   expect(await act(socket, "forbidden")).toMatchObject({ type: "action_error", message: "Access denied" });
 });
 

@@ -29,18 +29,34 @@ test("[RM1] the upgrade is refused for what names no room", async () => {
   await expect(connect("a", "nothing")).rejects.toThrow();
 });
 
-test("[RM2] five connections of one address may wait for auth", async () => {
-  const waiting = await Promise.all([1, 2, 3, 4, 5].map(() => connect("pending")));
-  await expect(connect("pending")).rejects.toThrow();
-  const refused = await fetch(`${platform.url}/api/room?namespace=game&id=pending`);
+test("[RM2] five connections of one address may wait for auth, and who waits longer for a place is refused", async () => {
+  const waiting = await Promise.all([1, 2, 3, 4, 5].map(() => connect("pending", "aside")));
+  await expect(connect("pending", "aside")).rejects.toThrow();
+  const refused = await fetch(`${platform.url}/api/room?namespace=aside&id=pending`);
   expect(refused.status).toBe(429);
   waiting[0]?.send({ type: "auth", token: ann.token });
   await waiting[0]?.expect({ type: "auth_success" });
   waiting[1]?.close();
   await waiting[1]?.closed;
   await Bun.sleep(20);
-  const further = await Promise.all([connect("pending"), connect("pending")]);
+  const further = await Promise.all([connect("pending", "aside"), connect("pending", "aside")]);
   for (const socket of [...waiting, ...further]) await socket.close();
+});
+
+test("[RM2] thirty players behind one address and a slow network all get in, and places are of one namespace", async () => {
+  const players = await Promise.all(
+    Array.from({ length: 30 }, async () => {
+      const socket = await connect("crowd");
+      // What a round trip to a far server takes.
+      await Bun.sleep(100);
+      socket.send({ type: "auth", token: ann.token });
+      await socket.expect({ type: "auth_success" });
+      return socket;
+    }),
+  );
+  const waiting = await Promise.all(Array.from({ length: 5 }, () => connect("crowd")));
+  const elsewhere = await connect("crowd", "aside");
+  for (const socket of [...players, ...waiting, elsewhere]) await socket.close();
 });
 
 test("[RM3] a wrong token is AUTH_FAILED, and the connection may try again", async () => {

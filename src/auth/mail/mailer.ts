@@ -38,15 +38,18 @@ interface Message {
 
 interface MailerDeps {
   config: NonNullable<AuthConfig["mail"]>;
+  /** true: mails wait in the outbox, whatever is configured. */
+  isDrill: boolean;
   dataDirectory: string;
   clock: Clock;
   ids: Ids;
   logger: Logger;
 }
 
-/** With `smtp`, mails are sent; without, they become files in `<data>/outbox`. Decisions 2. */
+/** With `smtp`, mails are sent; without, and in a drill, they become files in `<data>/outbox`. Decisions 2. */
 export function createMailer(deps: MailerDeps): Mailer {
-  const transport = deps.config.smtp === undefined ? createOutbox(deps) : createSmtp(deps, deps.config.smtp);
+  const { smtp } = deps.config;
+  const transport = smtp === undefined || deps.isDrill ? createOutbox(deps) : createSmtp(deps, smtp);
   return {
     send(kind, values) {
       const content = renderMail(kind, values, deps.config.templates ?? {});
@@ -71,12 +74,14 @@ function createOutbox(deps: MailerDeps): Transport {
       const sentAt = new Date(deps.clock.now()).toISOString();
       // Names sort by time: ids do.
       const path = join(directory, `${deps.ids.uuid()}.json`);
-      writeFileSync(path, `${JSON.stringify({ ...message, ...secrets, sentAt }, null, 2)}\n`, { mode: 0o600 });
+      const mark = deps.isDrill ? { drill: true } : {};
+      writeFileSync(path, `${JSON.stringify({ ...message, ...secrets, sentAt, ...mark }, null, 2)}\n`, { mode: 0o600 });
       const files = readdirSync(directory).filter((name) => name.endsWith(".json"));
       for (const name of files.sort().slice(0, Math.max(0, files.length - OUTBOX_FILES_MAX))) {
         rmSync(join(directory, name), { force: true });
       }
-      deps.logger.info("No SMTP server is configured: a mail was written to the outbox", {
+      const reason = deps.isDrill ? "A drill sends no mail" : "No SMTP server is configured";
+      deps.logger.info(`${reason}: a mail was written to the outbox`, {
         ...{ kind: message.kind, to: message.to, path },
       });
     },
@@ -95,6 +100,15 @@ function createSmtp(deps: MailerDeps, smtp: NonNullable<MailerDeps["config"]["sm
   });
   let waiting = 0;
   let isStopped = false;
+  const retries = new Set<() => void>();
+
+  const retryAfter = (delayMs: number, work: () => void): void => {
+    const cancel = deps.clock.after(delayMs, () => {
+      retries.delete(cancel);
+      work();
+    });
+    retries.add(cancel);
+  };
 
   const deliver = async (message: Message, retry: number): Promise<void> => {
     try {
@@ -104,7 +118,7 @@ function createSmtp(deps: MailerDeps, smtp: NonNullable<MailerDeps["config"]["sm
       const delayMs = RETRY_DELAYS_MS[retry];
       const willRetry = delayMs !== undefined && !isStopped;
       deps.logger.error("Sending a mail failed", { cause, kind: message.kind, to: message.to, willRetry });
-      if (willRetry) deps.clock.after(delayMs, () => void deliver(message, retry + 1));
+      if (willRetry) retryAfter(delayMs, () => void deliver(message, retry + 1));
       else waiting--;
     }
   };
@@ -120,6 +134,11 @@ function createSmtp(deps: MailerDeps, smtp: NonNullable<MailerDeps["config"]["sm
     },
     stop() {
       isStopped = true;
+      if (retries.size > 0)
+        deps.logger.error("Mails that waited to be sent again were given up", { count: retries.size });
+      // A timer that waits would keep the process of an embedder alive.
+      for (const cancel of retries) cancel();
+      retries.clear();
       transport.close();
     },
   };

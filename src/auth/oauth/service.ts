@@ -1,5 +1,5 @@
 import type { AuthConfig } from "../../config/types.ts";
-import { AppError, badField, badRequest, conflict, notFound, unauthorized } from "../../kernel/errors.ts";
+import { AppError, badField, badRequest, conflict, notFound } from "../../kernel/errors.ts";
 import type { AccountWrite } from "../account-file.ts";
 import { OAUTH_STATE_TTL_MS } from "../limits.ts";
 import { allowedRedirect } from "../redirect.ts";
@@ -13,10 +13,10 @@ import {
   insertIdentity,
   touchIdentity,
 } from "../store/identities.ts";
-import { passkeysOfUser } from "../store/passkeys.ts";
 import { deleteSecret, findSecret, putSecret } from "../store/secrets.ts";
 import { insertUser, type SecretAccount, userByEmail, userById } from "../store/users.ts";
 import type { AuthDeps, Caller, Client, SignInAnswer } from "../types.ts";
+import { requireOtherWayIn, requireRecentProof } from "../ways-in.ts";
 import { createProviderClient, type Profile, type ProviderClient } from "./provider.ts";
 
 export interface IdentityView {
@@ -45,7 +45,7 @@ export interface OAuthService {
     client: Client,
   ): Promise<Finished>;
   identities(caller: Caller): IdentityView[];
-  /** Errors: 404; 400 when nothing would be left to sign in with. */
+  /** Errors: 404, 401 `Sign in again`, 400 when nothing would be left to sign in with. */
   removeIdentity(caller: Caller, id: string): Promise<void>;
 }
 
@@ -207,7 +207,7 @@ function accountFor(deps: OAuthDeps, write: AccountWrite, profile: Profile): Sec
 const shortened = (name: string): string =>
   Array.from(name.toWellFormed()).slice(0, DISPLAY_NAME_MAX_CHARACTERS).join("");
 
-function createIdentities({ file }: OAuthDeps): Pick<OAuthService, "identities" | "removeIdentity"> {
+function createIdentities({ file, config }: OAuthDeps): Pick<OAuthService, "identities" | "removeIdentity"> {
   const view = ({ id, provider, email, createdAt, lastSignInAt }: Identity): IdentityView => ({
     ...{ id, provider, email },
     createdAt: new Date(createdAt).toISOString(),
@@ -217,15 +217,10 @@ function createIdentities({ file }: OAuthDeps): Pick<OAuthService, "identities" 
     identities: (caller) => identitiesOfUser(file.sql, caller.userId).map(view),
     async removeIdentity(caller, id) {
       await file.write((write) => {
-        const account = file.current(write, caller.userId, caller.sessionId);
-        if (account === null) throw unauthorized("Invalid token");
+        const account = requireRecentProof(write.tx, caller, config, write.now);
         const identities = identitiesOfUser(write.tx, caller.userId);
         if (!identities.some((identity) => identity.id === id)) throw notFound(`There is no identity "${id}"`);
-        // With an address, a password can be set by mail.
-        const hasOther = account.email !== null || identities.length > 1;
-        if (!hasOther && passkeysOfUser(write.tx, caller.userId).length === 0) {
-          throw badRequest("This is the only way to sign in to this account");
-        }
+        requireOtherWayIn(write.tx, account, config, id);
         deleteIdentity(write.tx, id);
       });
     },

@@ -19,6 +19,7 @@ const SECRET_MAX_CHARACTERS = 4_096;
 const tag = "Auth";
 const Email = Type.String({ format: "email" });
 const redirectUrl = optional(Type.String({ description: "Must match `auth.redirectUrls`" }));
+const keepPasskeys = Type.Optional(Type.Boolean({ description: "true: passkeys stay; they go by default" }));
 const token = Type.String({ description: "From the mail; good once" });
 const done = { 200: { description: "Done", schema: OkSchema } };
 const accepted = { 200: { description: "Accepted, whether or not there is such a user", schema: OkSchema } };
@@ -94,14 +95,16 @@ function addressEndpoints({ config }: RouteDeps, flows: EmailFlows, auth: AuthSe
       },
     },
     {
-      ...{ path: "reset-password", summary: "Set a new password; every session ends", security: "public" },
-      ...{ body: { token, newPassword: Type.String({ minLength }) }, answers: done, errors: [400, 403] },
+      ...{ path: "reset-password", summary: "Set a new password; every session and passkey ends", security: "public" },
+      body: { token, newPassword: Type.String({ minLength }), keepPasskeys },
+      ...{ answers: done, errors: [400, 403] },
       async handler(context) {
         const fields = new Fields(await context.jsonObject());
         const text = fields.requiredText("token", TOKEN_MAX_CHARACTERS);
         const password = newPasswordField(fields, minLength, "newPassword");
+        const keepsPasskeys = fields.flag("keepPasskeys") ?? false;
         fields.finish();
-        await flows.resetPassword(text, password);
+        await flows.resetPassword(text, password, { keepPasskeys: keepsPasskeys });
         return OK;
       },
     },

@@ -4,7 +4,8 @@ import type { Http } from "../../http/http.ts";
 import { operation } from "../../http/operation.ts";
 import { OK } from "../../http/reply.ts";
 import { badField, notFound } from "../../kernel/errors.ts";
-import { isLonger } from "../../kernel/fields.ts";
+import { Fields, isLonger } from "../../kernel/fields.ts";
+import type { JsonObject } from "../../kernel/json.ts";
 import type { PasskeyService } from "../passkeys.ts";
 import type { RouteDeps } from "./account.ts";
 import { callerOf, clientOf } from "./context.ts";
@@ -27,6 +28,7 @@ export function passkeyRoutes({ http, authLimit }: RouteDeps, passkeys: PasskeyS
   const register = http.route(async (context) => {
     const caller = callerOf(context);
     const { name = null, ...response } = await context.jsonObject();
+    refuseUnknown(response);
     if (name !== null && (typeof name !== "string" || isLonger(name, NAME_MAX_CHARACTERS))) {
       throw badField("name", "invalid_value", `name must be a string of at most ${NAME_MAX_CHARACTERS} characters`);
     }
@@ -37,10 +39,11 @@ export function passkeyRoutes({ http, authLimit }: RouteDeps, passkeys: PasskeyS
     query().refuseUnknown();
     return service().authOptions();
   }, limited);
-  const authenticate = http.route(
-    async (context) => service().authenticate(await context.jsonObject(), clientOf(context)),
-    limited,
-  );
+  const authenticate = http.route(async (context) => {
+    const response = await context.jsonObject();
+    refuseUnknown(response);
+    return service().authenticate(response, clientOf(context));
+  }, limited);
   const list = http.route((context) => {
     const caller = callerOf(context);
     return { passkeys: service().list(caller) };
@@ -50,6 +53,16 @@ export function passkeyRoutes({ http, authLimit }: RouteDeps, passkeys: PasskeyS
     return OK;
   }, limited);
   return describePasskeyRoutes({ registerOptions, register, authOptions, authenticate, list, remove });
+}
+
+/** The members of what browsers make, in the words of WebAuthn. */
+const CREDENTIAL_MEMBERS = ["id", "rawId", "response", "type", "authenticatorAttachment", "clientExtensionResults"];
+
+/** Errors: 400 for a member that no browser sends. What is inside `response` is for the authenticators to extend. */
+function refuseUnknown(credential: JsonObject): void {
+  const fields = new Fields(credential);
+  for (const name of CREDENTIAL_MEMBERS) fields.value(name);
+  fields.finish();
 }
 
 function describePasskeyRoutes(

@@ -62,6 +62,10 @@ export function usePasskey(sql: Sql, id: string, counter: number, backedUp: bool
     .run(counter, backedUp, now, id);
 }
 
+export function deletePasskeysOfUser(sql: Sql, userId: string): void {
+  sql.query("DELETE FROM passkeys WHERE userId = ?").run(userId);
+}
+
 export function deletePasskey(sql: Sql, userId: string, id: string): boolean {
   return sql.query("DELETE FROM passkeys WHERE userId = ? AND id = ?").run(userId, id).changes > 0;
 }

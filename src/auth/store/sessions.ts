@@ -1,4 +1,4 @@
-import type { SessionState } from "../../access/sessions.ts";
+import type { PresentSession } from "../../access/sessions.ts";
 import type { Millis } from "../../kernel/clock.ts";
 import type { Sql } from "./sql.ts";
 
@@ -14,6 +14,10 @@ export interface SessionRow {
   generation: number;
   /** When the generations before it were replaced, newest first. */
   rotations: Millis[];
+  /** When the user last proved who they are: a sign-in, or the password. A refresh proves nothing. */
+  provedAt: Millis;
+  /** Of the access tokens that count. */
+  tokenVersion: number;
 }
 
 type StoredSession = Omit<SessionRow, "rotations"> & { rotations: string };
@@ -21,10 +25,15 @@ type StoredSession = Omit<SessionRow, "rotations"> & { rotations: string };
 // What the store wrote itself is an array of numbers.
 const toSession = (row: StoredSession): SessionRow => ({ ...row, rotations: JSON.parse(row.rotations) as Millis[] });
 
-export function insertSession(sql: Sql, session: Omit<SessionRow, "generation" | "rotations">): void {
+/** The user has just proved who they are. */
+export function insertSession(
+  sql: Sql,
+  session: Omit<SessionRow, "generation" | "rotations" | "provedAt" | "tokenVersion">,
+): void {
   sql
     .query(
-      `INSERT INTO sessions (id, userId, createdAt, lastUsedAt, expiresAt, ip, userAgent) VALUES (?, ?, ?, ?, ?, ?, ?)`,
+      `INSERT INTO sessions (id, userId, createdAt, lastUsedAt, expiresAt, ip, userAgent, provedAt)
+       VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?3)`,
     )
     .run(
       session.id,
@@ -50,20 +59,23 @@ export function sessionsOfUser(sql: Sql, userId: string): SessionRow[] {
     .map(toSession);
 }
 
-export interface LiveSession extends SessionState {
+export interface LiveSession extends PresentSession {
   userId: string;
   expiresAt: Millis;
 }
 
+type LiveRow = Omit<LiveSession, "emailVerified" | "isAnonymous"> & { emailVerified: number; isAnonymous: number };
+
 /** What a request with a token of this session has to know; null when the session has ended. */
 export function liveSession(sql: Sql, id: string): LiveSession | null {
   const row = sql
-    .query<{ userId: string; expiresAt: number; role: string; email: string | null; isAnonymous: number }>(
-      `SELECT s.userId, s.expiresAt, u.role, u.email, u.isAnonymous
+    .query<LiveRow>(
+      `SELECT s.userId, s.expiresAt, s.tokenVersion, u.role, u.email, u.emailVerified, u.isAnonymous
        FROM sessions s JOIN users u ON u.id = s.userId WHERE s.id = ?`,
     )
     .get(id);
-  return row === null ? null : { ...row, isAnonymous: row.isAnonymous === 1 };
+  if (row === null) return null;
+  return { ...row, emailVerified: row.emailVerified === 1, isAnonymous: row.isAnonymous === 1 };
 }
 
 export function touchSession(
@@ -83,6 +95,11 @@ export function touchSession(
       JSON.stringify(session.rotations),
       session.id,
     );
+}
+
+/** The user has just proved who they are with a new password: access tokens of before count no longer. */
+export function renewSession(sql: Sql, id: string, now: Millis, tokenVersion: number): void {
+  sql.query("UPDATE sessions SET provedAt = ?, tokenVersion = ? WHERE id = ?").run(now, tokenVersion, id);
 }
 
 export function deleteSession(sql: Sql, id: string): boolean {

@@ -1,6 +1,7 @@
 import type { Account, AccountChanges, NewAccount } from "../../access/accounts.ts";
 import type { Millis } from "../../kernel/clock.ts";
 import type { JsonObject } from "../../kernel/json.ts";
+import { deletePasskeysOfUser } from "./passkeys.ts";
 import type { Sql } from "./sql.ts";
 
 interface UserRow {
@@ -50,14 +51,6 @@ export function userById(sql: Sql, id: string): SecretAccount | null {
 export function userByEmail(sql: Sql, email: string): SecretAccount | null {
   const row = sql.query<UserRow>("SELECT * FROM users WHERE email = ?").get(email);
   return row === null ? null : toAccount(row);
-}
-
-export function listUsers(sql: Sql, page: { after: number; limit: number }): Account[] {
-  const rows = sql.query<UserRow>("SELECT * FROM users WHERE seq > ? ORDER BY seq LIMIT ?").all(page.after, page.limit);
-  return rows.map((row) => {
-    const { passwordHash: _, ...account } = toAccount(row);
-    return account;
-  });
 }
 
 export type UserInsert = Omit<NewAccount, "id" | "email" | "password"> & {
@@ -140,5 +133,5 @@ export function deleteUser(sql: Sql, id: string): boolean {
 export function clearUnprovenCredentials(sql: Sql, id: string): void {
   sql.query("UPDATE users SET passwordHash = NULL WHERE id = ?").run(id);
   sql.query("DELETE FROM identities WHERE userId = ?").run(id);
-  sql.query("DELETE FROM passkeys WHERE userId = ?").run(id);
+  deletePasskeysOfUser(sql, id);
 }

@@ -27,7 +27,7 @@ export function parseCell({ text, isQuoted }: Cell, type: FieldType | undefined)
   switch (type) {
     case "number":
     case "integer":
-      return NUMBER.test(text.trim()) ? Number(text) : text;
+      return NUMBER.test(text.trim()) && isExact(text.trim()) ? Number(text) : text;
     case "boolean":
       return parseBoolean(text);
     case "json":
@@ -39,6 +39,10 @@ export function parseCell({ text, isQuoted }: Cell, type: FieldType | undefined)
 
 /** A text, or the name of a field, without the apostrophe that keeps a spreadsheet from taking it for a formula. */
 export const parseText = (text: string): string => (ESCAPED_FORMULA.test(text) ? text.slice(1) : text);
+
+/** Whether a double holds it as it is written, if it is an integer. */
+const isExact = (text: string): boolean =>
+  !/^[+-]?\d{16,}$/.test(text) || BigInt(text.replace("+", "")) === BigInt(Number(text));
 
 function parseBoolean(text: string): JsonValue {
   const word = text.trim().toLowerCase();

@@ -1,7 +1,8 @@
 import { createReadStream } from "node:fs";
 import { JSONParser } from "@streamparser/json";
 import { CsvError, parse } from "csv-parse";
-import { isJsonObject, type JsonObject } from "../../kernel/json.ts";
+import { describeFault, isJsonObject, type JsonObject } from "../../kernel/json.ts";
+import { jsonTextFault } from "../../kernel/json-text.ts";
 import { CommandError } from "../usage-error.ts";
 import { type Cell, parseCell, parseText } from "./csv-cells.ts";
 import type { FieldTypes } from "./door.ts";
@@ -53,6 +54,8 @@ async function* readLines(file: string): AsyncGenerator<SourceRecord> {
         cause,
       });
     }
+    const fault = jsonTextFault(text, value);
+    if (fault !== null) throw new CommandError(`${place}: ${describeFault("it", fault)}`);
     yield { place, record: asRecord(value, place), bytesRead };
   }
 }

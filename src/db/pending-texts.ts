@@ -1,0 +1,21 @@
+import type { Database } from "bun:sqlite";
+
+/** The records whose texts are yet to be indexed: deleting a row of it indexes its record (see declared-sql.ts). */
+export const PENDING_TEXTS = "_platform_pending_texts";
+
+export const CREATE_PENDING_TEXTS = `CREATE TABLE IF NOT EXISTS "${PENDING_TEXTS}" ("table" TEXT NOT NULL, "id" TEXT NOT NULL,
+  PRIMARY KEY ("table", "id")) STRICT, WITHOUT ROWID`;
+
+/** Before the record is written. */
+export const NOTE_PENDING_TEXT = `INSERT OR IGNORE INTO "${PENDING_TEXTS}" ("table", "id") VALUES (?, ?)`;
+
+export function hasPendingTexts(sqlite: Database): boolean {
+  const known = sqlite.prepare("SELECT 1 FROM sqlite_master WHERE name = ?");
+  const isThere = known.get(PENDING_TEXTS) !== null;
+  known.finalize();
+  if (!isThere) return false;
+  const first = sqlite.prepare(`SELECT 1 FROM "${PENDING_TEXTS}" LIMIT 1`);
+  const isAny = first.get() !== null;
+  first.finalize();
+  return isAny;
+}

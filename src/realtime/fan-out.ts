@@ -1,0 +1,67 @@
+import type { SocketServer } from "../http/sockets.ts";
+import type { Clock } from "../kernel/clock.ts";
+import { FAN_OUT_BEHIND_BYTES, FAN_OUT_TURN_US, SEND_BYTES_PER_US, SEND_US } from "./limits.ts";
+import { Topic } from "./topic.ts";
+
+const MICROSECONDS_PER_MS = 1_000;
+
+/** Topics, and the turns in which their messages go out. */
+export interface FanOut {
+  /** A topic of its own name. */
+  topic(): Topic;
+  /** So much waits in topics that nothing should be added that can wait itself. */
+  readonly isBehind: boolean;
+  stop(): void;
+}
+
+/**
+ * Sends what waits in topics, in turns of bounded cost. Bun hands small messages to the system only after a turn, so that a
+ * clock does not see what they cost: it is estimated from the number of sockets and bytes, where it is not seen.
+ */
+export function createFanOut(clock: Clock, sockets: SocketServer): FanOut {
+  const waiting = new Set<Topic>();
+  let topicCount = 0;
+  let waitingBytes = 0;
+  /** Of this turn of the event loop, in microseconds. */
+  let spentUs = 0;
+  let isRunning = false;
+  let cancelNext: (() => void) | null = null;
+
+  const run = (): void => {
+    if (isRunning) return;
+    isRunning = true;
+    for (const topic of waiting) {
+      if (spentUs >= FAN_OUT_TURN_US) break;
+      const startedAt = clock.now();
+      const { members, bytes } = topic.sendSome();
+      const seenUs = (clock.now() - startedAt) * MICROSECONDS_PER_MS;
+      spentUs += Math.max(members * (SEND_US + bytes / SEND_BYTES_PER_US), seenUs);
+      waiting.delete(topic);
+      // Added again at the end: the others come first.
+      if (topic.hasWaiting) waiting.add(topic);
+    }
+    isRunning = false;
+    cancelNext ??= clock.after(0, () => {
+      cancelNext = null;
+      spentUs = 0;
+      if (waiting.size > 0) run();
+    });
+  };
+  const turns = {
+    wake(topic: Topic): void {
+      waiting.add(topic);
+      if (spentUs < FAN_OUT_TURN_US) run();
+    },
+    count(bytes: number): void {
+      waitingBytes += bytes;
+    },
+  };
+  return {
+    // Names are numbers, so that no channel's name can meet another area's topic.
+    topic: () => new Topic(`realtime/${topicCount++}`, sockets, turns),
+    get isBehind() {
+      return waitingBytes > FAN_OUT_BEHIND_BYTES;
+    },
+    stop: () => cancelNext?.(),
+  };
+}

@@ -1,0 +1,47 @@
+import { Database } from "bun:sqlite";
+import { afterAll, expect, test } from "bun:test";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { getLoadablePath } from "sqlite-vec";
+import { loadVectorExtension, placeExtension } from "../../src/vectorize/extension.ts";
+import { temporaryDirectory } from "../support/index.ts";
+import { mountSmallDisk } from "../support/small-disk.ts";
+
+const disk = mountSmallDisk(16);
+afterAll(() => disk?.unmount());
+const directory = disk?.directory ?? "";
+const isMounted = disk !== null && Bun.spawnSync(["mount", "-o", "remount,noexec", directory]).success;
+if (!isMounted) console.warn("no file system without exec is tested: this process may not mount one");
+
+const library = () => ({ name: "vec0.so", content: readFileSync(getLoadablePath()) });
+
+test.if(isMounted)(
+  "[VZ101] on a data directory mounted noexec the library is loaded from the directory for temporary files",
+  () => {
+    const fallback = temporaryDirectory();
+    const placed = placeExtension({ ...library(), directory, fallback });
+    expect(placed.path.startsWith(fallback)).toBe(true);
+    const sqlite = new Database(":memory:");
+    loadVectorExtension(sqlite, placed.path);
+    expect(sqlite.query("SELECT vec_version() LIKE 'v%' AS ok").get()).toEqual({ ok: 1 });
+    sqlite.close();
+    placed.remove();
+    expect(readdirSync(fallback)).toEqual([]);
+  },
+);
+
+test.if(isMounted)("[VZ101] where neither allows it, the message names both and says what to do", () => {
+  expect(() => placeExtension({ ...library(), directory, fallback: directory })).toThrow(
+    /neither .+ nor .+ noexec .+ TMPDIR/,
+  );
+  expect(readdirSync(directory).filter((name) => name.startsWith("platform-vec"))).toEqual([]);
+});
+
+test("[VZ101] where the data directory allows it, the copy is made once and stays there", () => {
+  const own = temporaryDirectory();
+  for (let start = 0; start < 2; start += 1) {
+    const placed = placeExtension({ ...library(), directory: own, fallback: "/nowhere" });
+    expect(placed.path).toBe(`${own}/vec0.so`);
+    placed.remove();
+    expect(existsSync(placed.path)).toBe(true);
+  }
+});

@@ -1,0 +1,89 @@
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { readdirSync, readFileSync } from "node:fs";
+import type { AddressInfo, Server } from "node:net";
+import { createServer } from "node:net";
+import { join } from "node:path";
+import { signIn, type TestPlatform, testPlatform } from "../support/index.ts";
+import { fcmConfig, logsOf, pushWorld, register, TITLED } from "./push-support.ts";
+
+/** Counts the connections of whoever wants to send mail. */
+let mailServer: Server;
+let mailConnections = 0;
+let platform: TestPlatform;
+let world: Awaited<ReturnType<typeof pushWorld>>;
+
+beforeAll(async () => {
+  mailServer = createServer((socket) => {
+    mailConnections++;
+    socket.destroy();
+  });
+  await new Promise<void>((resolve) => void mailServer.listen(0, "127.0.0.1", resolve));
+  // A TCP server's address is an object.
+  const { port } = mailServer.address() as AddressInfo;
+  world = await pushWorld();
+  const config = {
+    push: { fcm: fcmConfig(world.fcm) },
+    auth: { magicLink: true, mail: { smtp: { host: "127.0.0.1", port } } },
+    databases: { shared: { tables: { notes: { access: { read: true } } } } },
+  };
+  platform = await testPlatform({ config, args: ["--drill"] });
+});
+afterAll(async () => {
+  await platform.stop();
+  await world.stop();
+  mailServer.close();
+});
+
+test("[CL100] every answer of a drill says so, and so does its health", async () => {
+  for (const [path, status] of [
+    ["/api/health", 200],
+    ["/api/db/shared/tables/notes", 200],
+    ["/api/db/shared/tables/none", 404],
+    ["/nowhere", 404],
+    ["/swagger", 200],
+    ["/metrics", 401],
+  ] as const) {
+    const answer = await platform.fetch(path);
+    expect([path, answer.status, answer.headers.get("x-platform-drill")]).toEqual([path, status, "1"]);
+  }
+  const preflight = await platform.fetch("/api/health", {
+    method: "OPTIONS",
+    headers: { origin: "https://a.example" },
+  });
+  expect(preflight.headers.get("x-platform-drill")).toBe("1");
+  expect(preflight.headers.get("access-control-expose-headers")).toContain("x-platform-drill");
+  expect((await platform.get("/api/health")).body).toMatchObject({ status: "ok", drill: true });
+  expect((await platform.fetch("/api/health", { method: "DELETE" })).headers.get("x-platform-drill")).toBe("1");
+});
+
+test("[CL100] mail of a drill waits in its outbox, marked, and the caller is answered as ever", async () => {
+  const answer = await platform.post("/api/auth/signin/magic-link", { email: "anna@example.com" });
+  expect(answer.status).toBe(200);
+  const outbox = join(platform.dataDirectory, "outbox");
+  const [name = ""] = readdirSync(outbox);
+  const mail: unknown = JSON.parse(readFileSync(join(outbox, name), "utf8"));
+  expect(mail).toMatchObject({ to: "anna@example.com", drill: true });
+  expect(mailConnections).toBe(0);
+  expect(platform.stderr()).toContain("A drill sends no mail");
+});
+
+test("[CL100] push messages of a drill go nowhere, and the caller is answered as ever", async () => {
+  const user = await signIn(platform);
+  await register(user, "phone");
+  const answer = await platform.service.post("/api/push/send", { userId: user.id, ...TITLED });
+  expect([answer.status, answer.body]).toEqual([200, { ok: true, sent: 1, failed: 0 }]);
+  expect(await logsOf(platform)).toMatchObject([{ status: "sent", error: "Not sent: this server runs as a drill" }]);
+  expect(world.fcm.calls).toEqual([]);
+  expect(platform.stderr()).toContain("a drill sends no push messages");
+});
+
+test("[CL100] PLATFORM_DRILL does what --drill does, and takes 1, true, 0 and false", async () => {
+  const startWith = async (value: string): Promise<string | null> => {
+    const server = await testPlatform({ config: {}, env: { PLATFORM_DRILL: value } });
+    const header = (await server.fetch("/api/health")).headers.get("x-platform-drill");
+    await server.stop();
+    return header;
+  };
+  expect(await Promise.all(["1", "true", "0", ""].map(startWith))).toEqual(["1", "1", null, null]);
+  expect(String(await startWith("on").catch((cause: unknown) => cause))).toContain("ended with 2");
+}, 30_000);

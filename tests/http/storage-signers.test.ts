@@ -1,0 +1,59 @@
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { type HttpClient, signIn, type TestPlatform, testPlatform } from "../support/index.ts";
+
+const KEY = "storage-upload-key-0123456789abcdefghijklmn";
+const configWith = (serviceKeys: string) => `{
+  storage: { buckets: { files: { access: {
+    read: true,
+    write: (auth, file) => auth?.role === "editor" || file.key.startsWith("all/"),
+  } } } },
+  serviceKeys: { ${serviceKeys} },
+}`;
+const UPLOADER = `uploader: { key: "${KEY}", scopes: ["storage:bucket:files:write"] }`;
+
+let platform: TestPlatform;
+beforeAll(async () => {
+  platform = await testPlatform({ config: configWith(UPLOADER) });
+});
+afterAll(() => platform.stop());
+
+async function sign(client: HttpClient, key: string): Promise<string> {
+  const answer = await client.post<{ url: string }>("/api/storage/files/signed-upload-url", { key });
+  expect(answer.status).toBe(200);
+  const { pathname, search } = new URL(answer.body.url);
+  return pathname + search;
+}
+const put = async (url: string): Promise<number> => (await platform.fetch(url, { method: "PUT", body: "x" })).status;
+const change = (id: string, changes: { disabled?: boolean; role?: string }) =>
+  platform.service.patch(`/api/auth/admin/users/${id}`, changes);
+
+test("[ST107] an upload URL of a user who is disabled or deleted is refused", async () => {
+  const ann = await signIn(platform, { role: "editor" });
+  const [first, second] = [await sign(ann, "a"), await sign(ann, "b")];
+  expect((await change(ann.id, { disabled: true })).status).toBe(200);
+  expect(await put(first)).toBe(401);
+  expect((await change(ann.id, { disabled: false })).status).toBe(200);
+  expect(await put(first)).toBe(200);
+  expect((await platform.service.delete(`/api/auth/admin/users/${ann.id}`)).status).toBe(200);
+  expect(await put(second)).toBe(401);
+});
+
+test("[ST107] the write rule is asked about the user as of now", async () => {
+  const bob = await signIn(platform, { role: "editor" });
+  const [first, second] = [await sign(bob, "a"), await sign(bob, "all/b")];
+  expect((await change(bob.id, { role: "user" })).status).toBe(200);
+  expect(await put(first)).toBe(403);
+  expect(await put(second)).toBe(200);
+});
+
+test("[ST107] an upload URL of a service key is refused when the key is gone, or has other scopes", async () => {
+  const client = platform.withKey(KEY);
+  const urls = [await sign(client, "a"), await sign(client, "b"), await sign(client, "c")];
+  expect(await put(urls[0] ?? "")).toBe(200);
+  await platform.restart({ config: configWith(UPLOADER.replace(":write", ":read")) });
+  expect(await put(urls[1] ?? "")).toBe(403);
+  await platform.restart({ config: configWith("") });
+  expect(await put(urls[1] ?? "")).toBe(401);
+  await platform.restart({ config: configWith(UPLOADER) });
+  expect(await put(urls[2] ?? "")).toBe(200);
+});

@@ -1,0 +1,65 @@
+import type { PlatformConfig } from "../../src/config/types.ts";
+import { SECOND_MS } from "../../src/kernel/duration.ts";
+import type { Logger } from "../../src/kernel/logger.ts";
+import { createPlatform, type Platform } from "../../src/platform.ts";
+
+import { type TestClock, testClock } from "./clock.ts";
+import { createHttpClient, type HttpClient } from "./http-client.ts";
+import { JWT_SECRET, SERVICE_KEY, temporaryDirectory } from "./platform.ts";
+
+/** A platform in this process, whose time goes on only when told to. */
+export interface TimedPlatform extends HttpClient {
+  url: string;
+  clock: TestClock;
+  dataDirectory: string;
+  as(token: string): HttpClient;
+  /** Lets pass what a refused password waits for, and gives its answer. */
+  refused<T>(answer: Promise<T>): Promise<T>;
+  /** What it waits for while it stops, it waits for by its clock. */
+  stop(): Promise<void>;
+}
+
+export async function timedPlatform(
+  config: PlatformConfig,
+  options: { dataDirectory?: string; clock?: TestClock; logger?: Logger } = {},
+): Promise<TimedPlatform> {
+  const { dataDirectory = temporaryDirectory(), clock = testClock(), logger } = options;
+  const secrets = { serviceKey: SERVICE_KEY, jwtSecret: JWT_SECRET };
+  const rateLimits = { auth: { requests: 100_000, window: 60 }, signup: { requests: 100_000, window: 60 } };
+  const platform = await createPlatform(
+    { rateLimits, ...config },
+    { dataDirectory, secrets, clock, ...(logger === undefined ? {} : { logger }) },
+  );
+  const { url } = await platform.listen({ port: 0 });
+  const client = (headers: Record<string, string> = {}) => createHttpClient(() => url, headers);
+  return {
+    ...client(),
+    ...{ url, clock, dataDirectory },
+    as: (token) => client({ authorization: `Bearer ${token}` }),
+    refused: (answer) => waitBy(clock, 50, answer),
+    stop: once(() => waitBy(clock, SECOND_MS, platform.stop())),
+  };
+}
+
+type Stop = Platform["stop"];
+
+function once(stop: Stop): Stop {
+  let stopped: Promise<void> | null = null;
+  return () => {
+    stopped ??= stop();
+    return stopped;
+  };
+}
+
+async function waitBy<T>(clock: TestClock, stepMs: number, work: Promise<T>): Promise<T> {
+  let isDone = false;
+  const done = () => {
+    isDone = true;
+  };
+  work.then(done, done);
+  for (let round = 0; !isDone && round < 1_000; round++) {
+    await Bun.sleep(2);
+    clock.advance(stepMs);
+  }
+  return work;
+}
