@@ -1,5 +1,6 @@
 import type { Clock } from "../kernel/clock.ts";
 import { AppError, clientGone } from "../kernel/errors.ts";
+import { asBinding, bytesOf } from "./bindings.ts";
 import { FairQueue } from "./fair-queue.ts";
 import {
   CHECKPOINT_TIMEOUT_MS,
@@ -382,20 +383,4 @@ export class QueryProcesses {
     const fresh = this.#spawn(job);
     if (fresh !== null) this.#start(fresh, job);
   }
-}
-
-function bytesOf(params: readonly SqlValue[]): number {
-  let bytes = 0;
-  for (const value of params) {
-    if (typeof value === "string") bytes += value.length;
-    else bytes += value instanceof Uint8Array ? value.byteLength : 8;
-  }
-  return bytes;
-}
-
-/** node:sqlite binds every number as a real; whole ones are integers to bun:sqlite, and so they are here. */
-function asBinding(value: SqlValue): string | number | bigint | null | Uint8Array {
-  if (typeof value === "boolean") return value ? 1n : 0n;
-  if (typeof value === "number" && Number.isSafeInteger(value) && !Object.is(value, -0)) return BigInt(value);
-  return value;
 }
