@@ -37,6 +37,8 @@ export interface QueryConnection {
   database: DatabaseSync;
   judge: Judge;
   role: ProcessRole;
+  /** Run beside every query, so compiled once. */
+  own: { databases: Prepared; totalChanges: Prepared; changes: Prepared };
 }
 
 /**
@@ -58,7 +60,12 @@ export function openConnection(path: string, role: ProcessRole): QueryConnection
     }
     const judge = createJudge();
     database.setAuthorizer((action, first, second, schema) => judge.authorize(action, first, second, schema));
-    return { database, judge, role };
+    const own = {
+      databases: database.prepare("SELECT name FROM pragma_database_list"),
+      totalChanges: database.prepare("SELECT total_changes() AS count"),
+      changes: database.prepare("SELECT changes() AS count"),
+    };
+    return { database, judge, role, own };
   } catch (cause) {
     throw new QueryError(failureOf(cause, (error) => openError(path, error).message));
   }
@@ -72,7 +79,7 @@ export function executeQuery(connection: QueryConnection, request: QueryRequest)
   const outcome = attempt(connection, request);
   connection.judge.begin("own");
   // Whatever the judge has let through, and however it has ended.
-  if (connection.database.isTransaction || !isAlone(connection.database)) throw new EscapeError();
+  if (connection.database.isTransaction || !isAlone(connection)) throw new EscapeError();
   if (outcome instanceof QueryError) throw outcome;
   return outcome;
 }
@@ -121,11 +128,8 @@ function assertParameters(wanted: number, given: number): void {
 }
 
 /** Whether the connection has its one file, and nothing temporary that the next request would see. */
-function isAlone(database: DatabaseSync): boolean {
-  const names = database
-    .prepare("PRAGMA database_list")
-    .all()
-    .map(({ name }) => name);
+function isAlone({ database, own }: QueryConnection): boolean {
+  const names = own.databases.all().map(({ name }) => name);
   if (names.some((name) => name !== "main" && name !== "temp")) return false;
   return !names.includes("temp") || database.prepare("SELECT 1 FROM temp.sqlite_schema LIMIT 1").get() === undefined;
 }
@@ -139,20 +143,19 @@ interface QueryResult {
 type Prepared = ReturnType<DatabaseSync["prepare"]>;
 
 function collect(connection: QueryConnection, prepared: Prepared, values: ReturnType<typeof bindings>): QueryResult {
-  const changesBefore = counter(connection, "total_changes()");
+  const { own, role } = connection;
+  const changesBefore = role === "reader" ? 0 : countOf(own.totalChanges);
   prepared.setReadBigInts(true);
   prepared.setReturnArrays(true);
   const rows = new RowWriter(prepared.columns().map(({ name }) => name));
   // With setReturnArrays each row is an array, which the types of node:sqlite do not say.
   for (const row of prepared.iterate(...values) as Iterable<unknown>) rows.add(row as unknown[]);
-  const hasChanged = counter(connection, "total_changes()") !== changesBefore;
-  return { rows: rows.text, rowCount: rows.count, changes: hasChanged ? counter(connection, "changes()") : 0 };
+  const hasChanged = role === "writer" && countOf(own.totalChanges) !== changesBefore;
+  return { rows: rows.text, rowCount: rows.count, changes: hasChanged ? countOf(own.changes) : 0 };
 }
 
 /** `changes()`: rows that the last statement itself inserted, updated or deleted; those of triggers are not counted. */
-function counter({ database }: QueryConnection, name: "changes()" | "total_changes()"): number {
-  return Number(Object.values(database.prepare(`SELECT ${name}`).get() ?? {})[0]);
-}
+const countOf = (counter: Prepared): number => Number(counter.get()?.["count"]);
 
 /** SQLite commits a statement whose rows are not all fetched; in a transaction of ours it is undone. */
 function inTransaction<T>({ database, judge }: QueryConnection, work: () => T): T {
