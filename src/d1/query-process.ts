@@ -1,5 +1,7 @@
 import { writeFileSync } from "node:fs";
+import { setPriority } from "node:os";
 import { encodeFrame, readFrames, textOf } from "./frames.ts";
+import { PROCESS_NICENESS } from "./limits.ts";
 import { EscapeError, QueryError } from "./query-failure.ts";
 import { executeQuery, openConnection, type QueryConnection } from "./store.ts";
 import type { ProcessRole, QueryFailure, QueryRequest } from "./types.ts";
@@ -15,7 +17,7 @@ export const FLAG_ELSEWHERE = 2;
  * on standard input one at a time, answers go out on standard output; the end of the input is the end of the process.
  */
 export async function runQueryProcess(path: string, role: ProcessRole): Promise<void> {
-  giveWayForMemory();
+  giveWay();
   // Ctrl-C reaches the whole group; the server decides when its queries end.
   process.on("SIGINT", () => {});
   process.on("SIGTERM", () => {});
@@ -54,13 +56,13 @@ function answer(work: () => string | null): Uint8Array<ArrayBuffer> {
   }
 }
 
-/** Should memory run out, the query is to go and not the server. */
-function giveWayForMemory(): void {
-  if (process.platform !== "linux") return;
+/** To the server: it gets the processor first, and should memory run out, the query is to go and not the server. */
+function giveWay(): void {
   try {
-    writeFileSync("/proc/self/oom_score_adj", "1000");
+    setPriority(PROCESS_NICENESS);
+    if (process.platform === "linux") writeFileSync("/proc/self/oom_score_adj", "1000");
   } catch {
-    // A closed /proc: the system chooses by itself.
+    // Not allowed, or a closed /proc: the system chooses by itself.
   }
 }
 

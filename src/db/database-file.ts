@@ -188,6 +188,7 @@ export class OpenFile implements OpenedFile {
       clock: dependencies.clock,
       onChange: options.onChange,
       onFailure,
+      onFinal: () => this.#indexer.stopNow(),
       onPendingText: () => this.#indexer.wake(),
       afterCommit: () => this.#afterCommit(),
     });

@@ -1,6 +1,5 @@
 import type { Clock } from "../kernel/clock.ts";
 import { AppError, clientGone } from "../kernel/errors.ts";
-import { asBinding, bytesOf } from "./bindings.ts";
 import { FairQueue } from "./fair-queue.ts";
 import {
   CHECKPOINT_TIMEOUT_MS,
@@ -16,6 +15,7 @@ import { PagePlaces, shareOf } from "./page-places.ts";
 import { PENDING_TEXTS } from "./pending-texts.ts";
 import { describeExit, spawnQueryChild } from "./query-child.ts";
 import type { PageBounds, ProcessRequest, ProcessResponse, QueryMessage } from "./query-protocol.ts";
+import { bytesOf } from "./query-values.ts";
 import { SERVER_CALLER } from "./server-caller.ts";
 import type { ReadCaller, ReadResult, SqlValue } from "./types.ts";
 
@@ -123,7 +123,7 @@ export class QueryProcesses {
     const { timeoutMs, caller, signal, params, decode, ...rest } = request;
     let rows: R[] = [];
     const { bytes, isCut } = await this.#submit({
-      request: { ...rest, op: "query", params: params.map(asBinding) },
+      request: { ...rest, op: "query", params },
       caller: caller.callerName,
       isPage: rest.page !== null,
       keepUntilSent: caller.keepUntilSent?.bind(caller),

@@ -55,8 +55,8 @@ export function createPresentHolder(deps: {
     if (holder.kind === "serviceKey") return deps.serviceKey(holder.name);
     const account = deps.account(holder.auth.id);
     if (account === null || account.disabled) return null;
-    const { role, email, isAnonymous, customClaims: custom } = account;
-    return { kind: "user", auth: { ...holder.auth, role, email, isAnonymous, custom }, sessionId: "" };
+    const { id, role, email, emailVerified, isAnonymous, customClaims: custom } = account;
+    return { kind: "user", auth: { id, role, email, emailVerified, isAnonymous, custom }, sessionId: "" };
   };
 }
 

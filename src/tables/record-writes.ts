@@ -29,10 +29,11 @@ export interface WriteContext {
   newId(index: number): string;
   /** The stored records that it is about: those whose turn it waits for when a rule has to be awaited. */
   touched: Set<string>;
-  stored: StoredBytes;
   texts: JsonTexts;
   /** What the deletions so far have cost by their references; one budget for the whole request. */
   cascadeCost: number;
+  /** The stored records that it has read to change them. */
+  stored: StoredBytes;
   /** Work for after the commit. Forgotten when the write is run again. */
   afterCommit: AfterHook[];
 }

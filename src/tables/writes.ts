@@ -6,12 +6,13 @@ import type { Ids } from "../kernel/ids.ts";
 import { chain, isPromise, type MaybePromise } from "../kernel/maybe-promise.ts";
 import { type Door, denied, type TableAction } from "./access.ts";
 import type { AfterHooks } from "./after-hooks.ts";
+import type { WriteGrants } from "./asking.ts";
 import { Decisions, RESTARTS_MAX, Suspended } from "./decisions.ts";
 import { type JsonTexts, NO_TEXTS } from "./json-texts.ts";
 import type { TableModel } from "./model.ts";
-import type { WriteGrants } from "./mutations.ts";
 import { type RecordTurn, RecordTurns } from "./record-turns.ts";
 import type { WriteContext } from "./record-writes.ts";
+import { StoredBytes } from "./stored-bytes.ts";
 
 const NONE = { kind: "none" } as const;
 
@@ -82,7 +83,7 @@ export function createWrites(deps: { door: Door; clock: Clock; ids: Ids; afterHo
                 newId,
                 touched,
                 cascadeCost: 0,
-                stored: { bytes: 0 },
+                stored: new StoredBytes(),
                 texts,
                 afterCommit,
               }) as never;
