@@ -1,6 +1,5 @@
 import type { Clock } from "../kernel/clock.ts";
 import { AppError, clientGone } from "../kernel/errors.ts";
-import { asBinding, bytesOf } from "./bindings.ts";
 import { FairQueue } from "./fair-queue.ts";
 import {
   CHECKPOINT_TIMEOUT_MS,
