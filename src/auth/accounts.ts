@@ -6,6 +6,9 @@ import { entryByEmail, listUsers, searchUsers } from "./store/user-lists.ts";
 import { insertUser, type SecretAccount, userByEmail, userById } from "./store/users.ts";
 import type { AuthDeps } from "./types.ts";
 
+/** Whose turn the hashes of administrators take. */
+const ADMINISTRATION = "administration";
+
 /** The accounts as an administrator handles them. Spec: Administration endpoints. */
 export function createAccounts(deps: AuthDeps): Accounts {
   const { file, passwords } = deps;
@@ -28,7 +31,8 @@ export function createAccounts(deps: AuthDeps): Accounts {
 
     async create(user) {
       refuseTaken(file.sql, [user], singleName);
-      const hash = user.password === undefined ? user.passwordHash : await passwords.hash(user.password);
+      const hash =
+        user.password === undefined ? user.passwordHash : await passwords.hash(user.password, ADMINISTRATION);
       return file.write((write) => {
         refuseTaken(write.tx, [user], singleName);
         return withoutHash(insert(write.tx, user, hash, write.now));
@@ -38,7 +42,7 @@ export function createAccounts(deps: AuthDeps): Accounts {
     async import(users) {
       refuseTaken(file.sql, users, importName);
       const plaintext = users.flatMap((user) => user.password ?? []);
-      const hashes = (await passwords.hashAll(plaintext)).values();
+      const hashes = (await passwords.hashAll(plaintext, ADMINISTRATION)).values();
       const complete = users.map((user) => ({
         user,
         hash: user.password === undefined ? user.passwordHash : hashes.next().value,

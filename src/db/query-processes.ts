@@ -15,6 +15,7 @@ import { PagePlaces, shareOf } from "./page-places.ts";
 import { PENDING_TEXTS } from "./pending-texts.ts";
 import { describeExit, spawnQueryChild } from "./query-child.ts";
 import type { PageBounds, ProcessRequest, ProcessResponse, QueryMessage } from "./query-protocol.ts";
+import { bytesOf } from "./query-values.ts";
 import { SERVER_CALLER } from "./server-caller.ts";
 import type { ReadCaller, ReadResult, SqlValue } from "./types.ts";
 
@@ -122,7 +123,7 @@ export class QueryProcesses {
     const { timeoutMs, caller, signal, params, decode, ...rest } = request;
     let rows: R[] = [];
     const { bytes, isCut } = await this.#submit({
-      request: { ...rest, op: "query", params: params.map(asBinding) },
+      request: { ...rest, op: "query", params },
       caller: caller.callerName,
       isPage: rest.page !== null,
       keepUntilSent: caller.keepUntilSent?.bind(caller),
@@ -382,20 +383,4 @@ export class QueryProcesses {
     const fresh = this.#spawn(job);
     if (fresh !== null) this.#start(fresh, job);
   }
-}
-
-function bytesOf(params: readonly SqlValue[]): number {
-  let bytes = 0;
-  for (const value of params) {
-    if (typeof value === "string") bytes += value.length;
-    else bytes += value instanceof Uint8Array ? value.byteLength : 8;
-  }
-  return bytes;
-}
-
-/** node:sqlite binds every number as a real; whole ones are integers to bun:sqlite, and so they are here. */
-function asBinding(value: SqlValue): string | number | bigint | null | Uint8Array {
-  if (typeof value === "boolean") return value ? 1n : 0n;
-  if (typeof value === "number" && Number.isSafeInteger(value) && !Object.is(value, -0)) return BigInt(value);
-  return value;
 }

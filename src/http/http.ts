@@ -215,10 +215,7 @@ function createIdentify(
 }
 
 interface Known
-  extends Pick<
-    RequestContext,
-    "request" | "params" | "principal" | "requestId" | "address" | "holdOpen" | "keepUntilSent" | "query"
-  > {
+  extends Pick<RequestContext, "request" | "params" | "principal" | "requestId" | "address" | "holdOpen" | "query"> {
   /** The request whose connection it is: see `inPlaceOf`. */
   original: Request;
   keepUntilSent: (release: () => void) => void;
