@@ -104,6 +104,7 @@ function openBase(config: PlatformConfig, options: PlatformOptions, open: Open) 
     socketsMax: socketsMax(engine.descriptorLimit),
     messageMaxBytes: roomMessageMaxBytes(config.rooms ?? {}),
     waitingMaxBytes: roomBacklogMaxBytes(config.rooms ?? {}),
+    ...(isDrill ? { upgradeHeaders: DRILL_HEADERS } : {}),
   });
   const systemFile = openSystemFile(engine, dataDirectory);
   return { clock, ids, logger, dataDirectory, secrets, isDrill, takeOver, engine, listener, systemFile };
@@ -122,11 +123,13 @@ async function openAreas(config: PlatformConfig, base: Base, open: Open) {
   );
   const users = createUsersArea({ accounts: auth.accounts, config: config.auth ?? {}, limit: auth.limit });
   const principals = createPrincipals({ serviceKeys, tokens, sessions: auth.sessions });
-  const tables = createTablesArea({
-    ...{ databases: config.databases ?? {}, directory: join(dataDirectory, "databases") },
-    ...{ engine, clock, ids, logger, app: () => app },
-    onChange: (address, groups) => realtime.publishChanges(address, groups),
-  });
+  const tables = open(
+    createTablesArea({
+      ...{ databases: config.databases ?? {}, directory: join(dataDirectory, "databases") },
+      ...{ engine, clock, ids, logger, app: () => app },
+      onChange: (address, groups) => realtime.publishChanges(address, groups),
+    }),
+  );
   const kv = open(createKeyValueArea({ namespaces: Object.keys(config.kv ?? {}), ...base }));
   const d1 = open(createSqlArea({ databases: Object.keys(config.d1 ?? {}), ...base }));
   const indexes = Object.entries(config.vectorize ?? {}).map(([name, index]) => ({
@@ -216,7 +219,7 @@ function stopAreas(
   { engine, listener, clock, logger }: Pick<Base, "engine" | "listener" | "clock" | "logger">,
   areas: Areas,
 ) {
-  const { auth, kv, d1, vectors, rooms, storage, realtime, analytics, push, backups } = areas;
+  const { auth, tables, kv, d1, vectors, rooms, storage, realtime, analytics, push, backups } = areas;
   const step = (name: string, area: Stoppable, untilMs: number | null): StopStep => ({
     name,
     untilMs,
@@ -235,6 +238,8 @@ function stopAreas(
         step("push", push, UNDER_WAY_ENDED_MS),
         step("backups", backups, UNDER_WAY_ENDED_MS),
       ],
+      // What requests and rooms have written sets off hooks, which use all that follows.
+      [step("hooks after writes", tables, SAVED_MS)],
       [step("auth", auth, SAVED_MS), step("storage", storage, SAVED_MS)],
       [step("key-value", kv, SAVED_MS), step("d1", d1, SAVED_MS), step("vectorize", vectors, SAVED_MS)],
       [step("analytics", analytics, SAVED_MS)],

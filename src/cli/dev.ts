@@ -1,6 +1,7 @@
 import { existsSync, type FSWatcher, statSync, watch } from "node:fs";
 import { dirname } from "node:path";
 import { importedFiles } from "../config/imported-files.ts";
+import { STOP_MAX_MS } from "../kernel/stop.ts";
 import { declareCommand } from "./command.ts";
 import { parsePort } from "./options.ts";
 import { printNote } from "./output.ts";
@@ -10,6 +11,8 @@ import { STOP_MESSAGE, stopSignal } from "./signals.ts";
 
 /** Editors write a file in several steps; a restart waits until they are done. */
 const SETTLE_MS = 100;
+/** After the time in which a server ends its stop by itself. */
+const KILL_MARGIN_MS = 1_000;
 
 export const devCommand = declareCommand({
   meta: { name: "dev", description: "As start, and restarts when the config or a file it imports changes" },
@@ -56,7 +59,10 @@ function startServer(command: string[]): Server {
     exited: child.exited,
     async stop() {
       if (child.exitCode === null && child.signalCode === null) child.send(STOP_MESSAGE);
+      // A config that never gives its thread back hears nothing.
+      const timer = setTimeout(() => child.kill("SIGKILL"), STOP_MAX_MS + KILL_MARGIN_MS);
       await child.exited;
+      clearTimeout(timer);
     },
   };
 }

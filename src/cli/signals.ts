@@ -27,3 +27,21 @@ export function stopSignal(): Promise<void> {
   }
   return promise;
 }
+
+/**
+ * While nothing is open yet there is nothing to stop: signals end the process by themselves, also one that a config keeps
+ * busy for ever, and a parent with a channel does so from here on. The function returned undoes it.
+ */
+export function endOnRequest(): () => void {
+  if (process.send === undefined) return () => {};
+  const end = (): void => process.exit(EXIT_SIGNALLED + constants.signals.SIGTERM);
+  const onMessage = (message: unknown): void => {
+    if (message === STOP_MESSAGE) end();
+  };
+  process.on("message", onMessage);
+  process.on("disconnect", end);
+  return () => {
+    process.off("message", onMessage);
+    process.off("disconnect", end);
+  };
+}

@@ -8,9 +8,12 @@ import { createLogger } from "./logs.ts";
 import { parsePort } from "./options.ts";
 import { printAnswer, ReaderGone } from "./output.ts";
 import { drillOf, serveOptions, startOptions } from "./serve-options.ts";
-import { stopSignal } from "./signals.ts";
+import { endOnRequest, stopSignal } from "./signals.ts";
 import { plural } from "./transfer/amounts.ts";
 import { CommandError } from "./usage-error.ts";
+
+/** Warnings of the config that a start names one by one. */
+const WARNINGS_LOGGED_MAX = 20;
 
 export const startCommand = declareCommand({
   meta: { name: "start", description: "Serves what the config declares" },
@@ -22,9 +25,14 @@ export const startCommand = declareCommand({
     process.on("unhandledRejection", (cause) => logger.error("a promise was rejected and nobody looked", { cause }));
     process.on("uncaughtException", (cause) => logger.error("an error was thrown and nobody caught it", { cause }));
     const isDrill = drillOf(args.drill, process.env);
-    const stopped = stopSignal();
+    const loaded = endOnRequest();
     const { config, warnings } = await loadConfig(args.config, platformModule);
-    if (warnings.length > 0) logger.warn(`the config has ${plural(warnings.length, "warning")}: see "platform check"`);
+    loaded();
+    const stopped = stopSignal();
+    for (const { path, message } of warnings.slice(0, WARNINGS_LOGGED_MAX)) logger.warn(`config: ${path} ${message}`);
+    if (warnings.length > WARNINGS_LOGGED_MAX) {
+      logger.warn(`the config has ${plural(warnings.length, "warning")}: see "platform check"`);
+    }
     // All areas at once: whoever mistyped an option, or a config, need not wait for them.
     const { openPlatform } = await import("../open-platform.ts");
     const { rehearseBesideServer } = await import("./rehearsal/beside-server.ts");

@@ -139,6 +139,13 @@ const CASES: [rule: string, what: string, config: unknown, path: string, words: 
     `${TITLE}.pattern`,
     "is not a regular expression",
   ],
+  [
+    "[TB149]",
+    "a pattern that one text keeps busy",
+    field({ type: "string", pattern: "^(a+)+$" }),
+    `${TITLE}.pattern`,
+    "one request could stop the server",
+  ],
   ["[CF7]", "a pattern of a number", field({ type: "number", pattern: "a" }), `${TITLE}.pattern`, "not for number"],
   ["[CF7]", "an empty enum", field({ type: "string", enum: [] }), `${TITLE}.enum`, "must not be empty"],
   [

@@ -1,6 +1,9 @@
 import { existsSync, statSync } from "node:fs";
 import { resolve } from "node:path";
 import { pathToFileURL } from "node:url";
+import { systemClock } from "../kernel/clock.ts";
+import { SECOND_MS } from "../kernel/duration.ts";
+import { endsWithin } from "../kernel/stop.ts";
 import { checkedConfig } from "./check.ts";
 import { ConfigError, type ConfigProblem } from "./problems.ts";
 import type { PlatformConfig } from "./types.ts";
@@ -15,9 +18,16 @@ export interface LoadedConfig {
   warnings: ConfigProblem[];
 }
 
-/** Loads and checks a config file. Errors: `ConfigError`, naming every problem. Decisions 1 and 2. */
-export async function loadConfig(file: string, platformModule: PlatformModule): Promise<LoadedConfig> {
-  const config = checkedConfig(await loadConfigModule(file, platformModule), resolve(file));
+/** A config may ask other services for its secrets, with some retries; one that takes longer waits for what never comes. */
+const LOAD_TIMEOUT_MS = 30 * SECOND_MS;
+
+/** Loads and checks a config file. Errors: `ConfigError`, naming every problem. `timeoutMs` is for tests. */
+export async function loadConfig(
+  file: string,
+  platformModule: PlatformModule,
+  timeoutMs: number = LOAD_TIMEOUT_MS,
+): Promise<LoadedConfig> {
+  const config = checkedConfig(await loadConfigModule(file, platformModule, timeoutMs), resolve(file));
   return { config, warnings: configWarnings(config) };
 }
 
@@ -37,18 +47,23 @@ function providePlatformModule(exports: PlatformModule): void {
 
 /**
  * The default export of a config file, unchecked. The file may import its own relative files and packages installed
- * beside it. Errors: `ConfigError` for a missing file, one that cannot be parsed or throws, and one without a default
- * export.
+ * beside it. Errors: `ConfigError` for a missing file, one that cannot be parsed or throws, one that does not settle, and
+ * one without a default export.
  */
-async function loadConfigModule(file: string, platformModule: PlatformModule): Promise<unknown> {
+async function loadConfigModule(file: string, platformModule: PlatformModule, timeoutMs: number): Promise<unknown> {
   const path = resolve(file);
   if (!existsSync(path)) throw new ConfigError(`There is no config file at ${path}; "platform init" writes one`);
   if (statSync(path).isDirectory()) throw new ConfigError(`${path} is a directory, and a config is a file`);
   providePlatformModule(platformModule);
   let module: unknown;
   try {
-    module = await import(pathToFileURL(path).href);
+    const importing: Promise<unknown> = import(pathToFileURL(path).href);
+    if (!(await endsWithin(importing, timeoutMs, systemClock))) {
+      throw new ConfigError(`${path} is not loaded after ${timeoutMs} ms: something that it awaits does not settle`);
+    }
+    module = await importing;
   } catch (cause) {
+    if (cause instanceof ConfigError) throw cause;
     throw new ConfigError(`${path} cannot be loaded:\n${describeFailure(cause)}`, [], cause);
   }
   if (typeof module !== "object" || module === null || !("default" in module)) {

@@ -54,7 +54,7 @@ export interface RoomConfig {
   reconnectTimeout?: number;
   /** Milliseconds; 60000 by default. */
   saveInterval?: number;
-  /** Milliseconds since the last save; 24 h by default. */
+  /** Milliseconds for which the state of an empty room is kept; 24 h by default. */
   stateTtl?: number;
   /** Milliseconds; 300000 by default. */
   idleTimeout?: number;

@@ -1,8 +1,10 @@
 import { AppError, badField, badRequest, tooLarge, unsupportedMediaType } from "../kernel/errors.ts";
-import { describeFault, isJsonObject, type JsonObject, type JsonValue } from "../kernel/json.ts";
+import { describeFault, isJsonObject, type JsonFault, type JsonObject, type JsonValue } from "../kernel/json.ts";
+import { JsonRefused, parseInSlices } from "../kernel/json-slices.ts";
 import { jsonTextFault } from "../kernel/json-text.ts";
+import type { Turns } from "../kernel/turns.ts";
 import { JsonScan } from "./json-scan.ts";
-import { SMALL_BODY_MAX_BYTES } from "./limits.ts";
+import { SLICED_LENGTH_MIN, SMALL_BODY_MAX_BYTES } from "./limits.ts";
 import type { Query } from "./query.ts";
 import type { UnfinishedBodies } from "./unfinished-bodies.ts";
 
@@ -14,6 +16,8 @@ export interface BodyRules {
   query: Query;
   maxBytes: number;
   bodies: UnfinishedBodies;
+  /** Large bodies are parsed one after the other, in steps. */
+  turns: Turns;
   /** Whose memory a large body counts as; null for a service key, whose values are not counted either. */
   sender: () => string | null;
 }
@@ -26,16 +30,33 @@ export async function readJson(request: Request, rules: BodyRules): Promise<Json
     throw unsupportedMediaType(`The body must be application/json, got ${contentType ?? "no content type"}`);
   }
   const text = await readText(request, rules);
+  // Anything but an array or object is no more than a long string.
+  if (text.length > SLICED_LENGTH_MIN && /^[ \t\n\r]*[[{]/.test(text)) return parseLarge(text, rules.turns);
   let value: JsonValue;
   try {
     value = JSON.parse(text);
   } catch {
-    throw badRequest(text === "" ? "The body is empty, JSON is wanted" : "The body is not valid JSON");
+    throw badRequest(text === "" ? "The body is empty, JSON is wanted" : NOT_JSON);
   }
   const fault = jsonTextFault(text, value);
-  if (fault === null) return value;
+  if (fault !== null) throw faultError(fault);
+  return value;
+}
+
+const NOT_JSON = "The body is not valid JSON";
+
+async function parseLarge(text: string, turns: Turns): Promise<JsonValue> {
+  try {
+    return await turns.run(parseInSlices(text));
+  } catch (cause) {
+    if (!(cause instanceof JsonRefused)) throw cause;
+    throw cause.fault === null ? badRequest(NOT_JSON) : faultError(cause.fault);
+  }
+}
+
+function faultError(fault: JsonFault): AppError {
   const message = describeFault("The body", fault);
-  throw fault.path === "" ? badRequest(message) : badField(fault.path, "invalid_value", message);
+  return fault.path === "" ? badRequest(message) : badField(fault.path, "invalid_value", message);
 }
 
 /** As `readJson`, and 400 for anything but an object. */

@@ -12,6 +12,8 @@ export const UNFINISHED_MAX_BYTES = 256 * 1024 * 1024;
 /** What the answer to a body that came over these bounds says. */
 export const UNFINISHED_RETRY_SECONDS = 5;
 
+/** Characters of a body from which on it is parsed in steps, over several turns of the event loop. */
+export const SLICED_LENGTH_MIN = 128 * 1024;
 /**
  * Values (commas and opening brackets outside strings) and, of these, named members of a body over `SMALL_BODY_MAX_BYTES`. A
  * batch of 500 records has room for 100 fields each.

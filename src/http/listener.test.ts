@@ -2,6 +2,7 @@ import { afterAll, beforeAll, expect, test } from "bun:test";
 import { connect, type Socket } from "node:net";
 import { type AnyElysia, Elysia } from "elysia";
 import { createListener, type Listener } from "./listener.ts";
+import { createSocketServer } from "./sockets.ts";
 
 /** Bun looks at its timeouts every four seconds. */
 const IDLE_SECONDS = 4;
@@ -126,4 +127,11 @@ test.concurrent("[HT32] a WebSocket whose peer answers no ping is closed; a sile
   expect(closedSockets).toEqual([1006]);
   expect(living.readyState).toBe(WebSocket.OPEN);
   living.close();
+});
+
+test("[HT32] without other settings a silent WebSocket is pinged before a proxy's 60 seconds are over", () => {
+  const { handlers } = createSocketServer(() => null);
+  // Bun pings 16 s before, in steps of 4 s.
+  expect(handlers.idleTimeout).toBe(40);
+  expect(handlers.sendPings).toBe(true);
 });

@@ -3,6 +3,7 @@ import type { Clock } from "../kernel/clock.ts";
 import { SECOND_MS } from "../kernel/duration.ts";
 import { badField, tooLarge } from "../kernel/errors.ts";
 import type { JsonValue } from "../kernel/json.ts";
+import { jsonCopy } from "../kernel/json-copy.ts";
 import { parseKeyQuery, parseTtl } from "./actions.ts";
 import { parseKey } from "./keys.ts";
 import { VALUE_MAX_BYTES } from "./limits.ts";
@@ -47,7 +48,8 @@ export function createKeyValueAccessor(service: KeyValueService): KeyValueAccess
     },
     async set(key, value, options = {}) {
       if (value === undefined) throw badField("value", "required", '"value" is required');
-      await service.set(parseKey(key, "key", 1), value, parseTtl(options.ttl));
+      const copy = jsonCopy({ value })["value"] ?? null;
+      await service.set(parseKey(key, "key", 1), copy, parseTtl(options.ttl));
     },
     async delete(key) {
       await service.delete(parseKey(key, "key", 1));

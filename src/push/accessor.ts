@@ -1,5 +1,6 @@
 import type { PushAccessor, PushMessage } from "../config/app-access.ts";
 import type { JsonObject } from "../kernel/json.ts";
+import { jsonCopy } from "../kernel/json-copy.ts";
 import { parseBroadcast, parseMetadata, parseRecipients, parseSendToToken, parseSendToTopic } from "./requests.ts";
 import { type PushService, TOPIC_OF_ALL } from "./service.ts";
 import { deviceRecord } from "./types.ts";
@@ -9,7 +10,9 @@ import { deviceRecord } from "./types.ts";
  * does not want to fail because somebody has no phone. Decisions 12.
  */
 export function createPushAccessor(service: PushService): PushAccessor {
-  const payloadOf = (message: PushMessage): { payload: JsonObject } => ({ payload: message });
+  const payloadOf = (message: PushMessage): { payload: JsonObject } => ({
+    payload: jsonCopy(message),
+  });
 
   return {
     async send(userId, message) {
@@ -32,7 +35,7 @@ export function createPushAccessor(service: PushService): PushAccessor {
       return service.devices(userId).map((device) => ({ ...deviceRecord(device), metadata: device.metadata }));
     },
     async setMetadata(userId, deviceId, metadata) {
-      const checked = parseMetadata({ userId, deviceId, metadata });
+      const checked = parseMetadata({ userId, deviceId, metadata: jsonCopy(metadata) });
       await service.setMetadata(checked.userId, checked.deviceId, checked.metadata);
     },
   };

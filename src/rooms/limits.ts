@@ -1,4 +1,5 @@
 import type { RoomConfig, RoomsConfig } from "../config/room-types.ts";
+import type { Millis } from "../kernel/clock.ts";
 import { DAY_MS, MINUTE_MS, SECOND_MS } from "../kernel/duration.ts";
 
 /** Spec: Limits / Rooms; decisions 9. Each of the first block can be set per namespace. */
@@ -18,6 +19,8 @@ export const DELTA_INTERVAL_MS = 50;
 export const HANDLER_TIMEOUT_MS = 5 * SECOND_MS;
 const PENDING_PER_ADDRESS_MAX = 5;
 
+/** Members of one object or array of a state. */
+export const STATE_MEMBERS_MAX = 10_000;
 /** What the specification leaves open is bounded all the same. */
 export const METADATA_MAX_BYTES = 16 * 1024;
 /** The longest delay of a timer: a century, so that the time it is due at stays a date. */
@@ -33,7 +36,11 @@ const BACKLOG_BYTES = 1024 * 1024;
 /** Before `auth` a message holds no more than a token. */
 export const UNAUTHENTICATED_MESSAGE_MAX_CHARS = 32 * 1024;
 /** What a message may have beside the state that `join` hints at, or an action's payload. */
-export const MESSAGE_OVERHEAD_CHARS = 64 * 1024;
+const MESSAGE_OVERHEAD_CHARS = 64 * 1024;
+/** The longest message, however large a state may be: to parse it takes some 15 ms. */
+const MESSAGE_CEILING_CHARS = 1024 * 1024 + MESSAGE_OVERHEAD_CHARS;
+/** What the messages of one connection may have in a second, beside one of the longest. */
+export const CHARS_PER_SECOND_MAX = 512 * 1024;
 /** Rooms in memory at once. */
 export const LIVE_ROOMS_MAX = 100_000;
 /** Connections at once, over all rooms. */
@@ -49,6 +56,13 @@ export const WAKE_RETRY_MS = SECOND_MS;
 /** After a failed save. */
 export const SAVE_RETRY_MS = 5 * SECOND_MS;
 
+/** Asks the file for a room whatever its time to live is. */
+export const NEVER_EXPIRED = 0;
+
+/** A room with somebody in it is renewed with each sweep: should the server be killed, it has its whole time left. */
+export const expiryOf = (limits: RoomLimits, savedAt: Millis, isOccupied: boolean): Millis =>
+  savedAt + limits.stateTtlMs + (isOccupied ? 2 * SWEEP_INTERVAL_MS : 0);
+
 export interface RoomLimits {
   maxPlayers: number;
   stateMaxBytes: number;
@@ -59,6 +73,8 @@ export interface RoomLimits {
   stateTtlMs: number;
   idleTimeoutMs: number;
   pendingPerAddress: number;
+  /** Not a setting: follows from the size of the state, which a `join` may hint at. */
+  messageMaxChars: number;
   /** Not a setting: follows from the size of the state, which a `sync` sends whole. */
   backlogMaxBytes: number;
 }
@@ -69,6 +85,7 @@ export function roomLimits(config: RoomConfig): RoomLimits {
   return {
     maxPlayers: config.maxPlayers ?? PLAYERS_MAX,
     stateMaxBytes,
+    messageMaxChars: Math.min(stateMaxBytes + MESSAGE_OVERHEAD_CHARS, MESSAGE_CEILING_CHARS),
     backlogMaxBytes: 2 * stateMaxBytes + BACKLOG_BYTES,
     messagesPerSecond: config.messageRate ?? MESSAGES_PER_SECOND,
     authTimeoutMs: config.authTimeout ?? AUTH_TIMEOUT_MS,
@@ -85,8 +102,8 @@ export function roomBacklogMaxBytes(config: RoomsConfig): number {
   return Math.max(0, ...Object.values(config).map((one) => roomLimits(one).backlogMaxBytes));
 }
 
-/** The longest message that a client of any namespace may send: a `join` hints at the whole state. 0 without rooms. */
+/** The longest message that a client of any namespace may send. 0 without rooms. */
 export function roomMessageMaxBytes(config: RoomsConfig): number {
-  const sizes = Object.values(config).map((one) => roomLimits(one).stateMaxBytes + MESSAGE_OVERHEAD_CHARS);
+  const sizes = Object.values(config).map((one) => roomLimits(one).messageMaxChars);
   return Math.max(0, ...sizes);
 }

@@ -6,7 +6,7 @@ import type { Logger } from "../kernel/logger.ts";
 import { chain, type MaybePromise } from "../kernel/maybe-promise.ts";
 import { Announcer } from "./announcer.ts";
 import { HandlerRoom, type Staged } from "./handler-room.ts";
-import { HANDLER_TIMEOUT_MS } from "./limits.ts";
+import { expiryOf, HANDLER_TIMEOUT_MS, NEVER_EXPIRED } from "./limits.ts";
 import { Mailbox } from "./mailbox.ts";
 import type { Members } from "./members.ts";
 import { messageOf } from "./messages.ts";
@@ -183,7 +183,9 @@ export class RoomMemory {
     let stored: StoredRoom | null;
     let state: RoomState;
     try {
-      stored = this.#deps.store.load(this.namespace.name, this.id, this.#deps.clock.now());
+      // A room with somebody in it does not expire.
+      const now = this.#members.size > 0 ? NEVER_EXPIRED : this.#deps.clock.now();
+      stored = this.#deps.store.load(this.namespace.name, this.id, now);
       if (stored === null) return null;
       state = RoomState.restore(stored);
     } catch (cause) {
@@ -298,7 +300,7 @@ export class RoomMemory {
         id: this.id,
         present: this.#members.present(),
         savedAt,
-        expiresAt: savedAt + this.namespace.limits.stateTtlMs,
+        expiresAt: expiryOf(this.namespace.limits, savedAt, this.#members.size > 0),
       });
       return true;
     } catch (cause) {

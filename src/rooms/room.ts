@@ -50,6 +50,11 @@ export class LiveRoom {
     return this.#memory.state !== null;
   }
 
+  /** Somebody is in it, connected or with a place that is kept. */
+  get isOccupied(): boolean {
+    return this.#members.size > 0;
+  }
+
   /** null while hibernated. */
   get metadata(): JsonObject | null {
     return this.#memory.metadata;

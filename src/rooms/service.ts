@@ -7,11 +7,11 @@ import { badField, notFound } from "../kernel/errors.ts";
 import type { JsonObject } from "../kernel/json.ts";
 import type { Logger } from "../kernel/logger.ts";
 import { chain } from "../kernel/maybe-promise.ts";
-import { startSweeping } from "../kernel/sweeping.ts";
-import { HANDLER_TIMEOUT_MS, LIVE_ROOMS_MAX, roomLimits, SWEEP_INTERVAL_MS, SWEEP_ROWS_MAX } from "./limits.ts";
+import { expiryOf, HANDLER_TIMEOUT_MS, LIVE_ROOMS_MAX, NEVER_EXPIRED, roomLimits } from "./limits.ts";
 import { type Outcome, runBounded } from "./outcome.ts";
 import { LiveRoom } from "./room.ts";
-import type { RoomStore } from "./store.ts";
+import type { ExpiringRoom, RoomStore } from "./store.ts";
+import { startSweep } from "./sweep.ts";
 import type { JoinOutcome, PresentAuth, RoomConnection, RoomNamespace } from "./types.ts";
 import { createWakeSchedule } from "./wake-schedule.ts";
 
@@ -58,6 +58,15 @@ export function createRoomsService(deps: {
   // No namespace has a slash in its name as an id has none, so a key stands for one room.
   const keyOf = (namespace: string, id: string): string => `${namespace}/${id}`;
 
+  const occupied = (): ExpiringRoom[] =>
+    [...rooms.values()]
+      .filter((room) => room.isOccupied)
+      .map(({ namespace, id }) => ({
+        namespace: namespace.name,
+        id,
+        expiresAt: expiryOf(namespace.limits, clock.now(), true),
+      }));
+
   const wakes = createWakeSchedule({
     ...{ store, clock, namespaces: [...namespaces.keys()] },
     isInMemory: ({ namespace, id }) => rooms.get(keyOf(namespace, id))?.isInMemory === true,
@@ -88,7 +97,7 @@ export function createRoomsService(deps: {
     return room;
   };
 
-  const stopSweep = startSweep({ store, clock, logger });
+  const stopSweep = startSweep({ store, occupied, clock, logger });
   if (namespaces.size > 0) wakes.expect(clock.now());
 
   return {
@@ -111,8 +120,9 @@ export function createRoomsService(deps: {
       return { room, outcome: await room.join(connection) };
     },
     metadata({ namespace, id }) {
-      const live = rooms.get(keyOf(namespace.name, id))?.metadata ?? null;
-      return live ?? store.metadata(namespace.name, id, clock.now()) ?? {};
+      const live = rooms.get(keyOf(namespace.name, id));
+      const now = live?.isOccupied === true ? NEVER_EXPIRED : clock.now();
+      return live?.metadata ?? store.metadata(namespace.name, id, now) ?? {};
     },
     get liveRooms() {
       return rooms.size;
@@ -150,11 +160,3 @@ async function mayJoin(
     return false;
   }
 }
-
-/** Deletes rooms past their time to live, a bounded number at a time. */
-const startSweep = ({ store, clock, logger }: { store: RoomStore; clock: Clock; logger: Logger }) =>
-  startSweeping({
-    ...{ clock, intervalMs: SWEEP_INTERVAL_MS, pauseMs: 0 },
-    sweep: async () => (await store.removeExpired(clock.now(), SWEEP_ROWS_MAX)) === SWEEP_ROWS_MAX,
-    onFailure: (cause) => logger.error("expired rooms cannot be deleted", { cause }),
-  });

@@ -38,6 +38,7 @@ const SAVE = `INSERT OR REPLACE INTO rooms (namespace, id, shared, shared_versio
 const TIMERS = `SELECT namespace, id, next_timer_at AS dueAt FROM rooms
   WHERE namespace = ?1 AND next_timer_at IS NOT NULL AND (next_timer_at, id) > (?2, ?3) AND expires_at > ?4
   ORDER BY next_timer_at, id LIMIT ?5`;
+const RENEW = "UPDATE rooms SET expires_at = ?3 WHERE namespace = ?1 AND id = ?2 AND expires_at < ?3";
 const EXPIRED = "SELECT 1 FROM rooms WHERE expires_at <= ?1 LIMIT 1";
 const REMOVE_EXPIRED =
   "DELETE FROM rooms WHERE rowid IN (SELECT rowid FROM rooms WHERE expires_at <= ?1 ORDER BY expires_at LIMIT ?2)";
@@ -60,6 +61,12 @@ export interface TimedRoom {
   dueAt: Millis;
 }
 
+export interface ExpiringRoom {
+  namespace: string;
+  id: string;
+  expiresAt: Millis;
+}
+
 export interface RoomStore {
   /** null: never saved, or past its time to live. */
   load(namespace: string, id: string, now: Millis): StoredRoom | null;
@@ -71,6 +78,8 @@ export interface RoomStore {
    * to live: there is nothing left to wake.
    */
   timed(after: TimedRoom, now: Millis, limit: number): TimedRoom[];
+  /** Rooms that are in the file expire no sooner than this. */
+  renew(rooms: readonly ExpiringRoom[]): Promise<void>;
   /** Deletes at most `limit` rooms past their time to live; gives how many. */
   removeExpired(now: Millis, limit: number): Promise<number>;
 }
@@ -113,6 +122,13 @@ export function createRoomStore(file: RoomFile): RoomStore {
     },
     timed(after, now, limit) {
       return file.query<TimedRoom>(TIMERS).all(after.namespace, after.dueAt, after.id, now, limit);
+    },
+    async renew(rooms) {
+      await file.write((tx) => {
+        const renew = tx.query(RENEW);
+        for (const { namespace, id, expiresAt } of rooms) renew.run(namespace, id, expiresAt);
+        return null;
+      });
     },
     async removeExpired(now, limit) {
       // Most sweeps find nothing, and need no transaction for that.

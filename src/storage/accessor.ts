@@ -1,6 +1,7 @@
 import { SERVER } from "../access/principal.ts";
 import type { BucketAccessor } from "../config/app-access.ts";
 import { AppError } from "../kernel/errors.ts";
+import type { Paces } from "../kernel/pace.ts";
 import { parseContentType, parseMetadata } from "./content.ts";
 import type { ListCursors } from "./cursors.ts";
 import type { Gates } from "./gates.ts";
@@ -12,27 +13,28 @@ import type { StorageStore } from "./store.ts";
 
 /** `app.storage(bucket)`: passes rules; keys, types, metadata and sizes are checked as over HTTP. Decisions 12. */
 export function createBucketAccessor(
-  deps: { service: StorageService; store: StorageStore; gates: Gates; cursors: ListCursors },
+  deps: { service: StorageService; store: StorageStore; gates: Gates; cursors: ListCursors; paces: Paces },
   bucket: string,
 ): BucketAccessor {
-  const { service, store, gates, cursors } = deps;
+  const { service, store, gates, cursors, paces } = deps;
   return {
     async put(key, bytes, options = {}) {
-      const gate = await gates.enter(SERVER, bucket, "write");
+      // A copy: the caller may go on writing into its own bytes.
+      const copy = bytes instanceof Blob ? bytes : bytes.slice();
       const blobType = bytes instanceof Blob ? bytes.type : undefined;
       const content = {
         key: parseKey(key),
         contentType: parseContentType(options.contentType ?? blobType),
         customMetadata: parseMetadata(options.metadata),
       };
+      const gate = await gates.enter(SERVER, bucket, "write");
       const object = await service.put({
         gate,
         uploadedBy: null,
         async receive(incoming) {
           const receiver = createReceiver(incoming, { maxBytes: gate.bucket.maxFileBytes });
-          if (bytes instanceof Blob) for await (const chunk of bytes.stream()) await receiver.take(chunk);
-          // A copy: the caller may go on writing into its own bytes.
-          else await receiver.take(bytes.slice());
+          if (copy instanceof Blob) for await (const chunk of copy.stream()) await receiver.take(chunk);
+          else await receiver.take(copy);
           return { ...content, size: receiver.byteCount };
         },
       });
@@ -55,6 +57,6 @@ export function createBucketAccessor(
         throw cause;
       }
     },
-    list: (options = {}) => listObjects({ store, gates, cursors }, SERVER, bucket, () => parseListing(options)),
+    list: (options = {}) => listObjects({ store, gates, cursors, paces }, SERVER, bucket, () => parseListing(options)),
   };
 }

@@ -2,7 +2,8 @@ import { SERVER } from "../access/principal.ts";
 import type { TableAddress } from "../access/table-door.ts";
 import type { DatabaseAccessor, ListQuery, TableAccessor } from "../config/app-access.ts";
 import { AppError } from "../kernel/errors.ts";
-import type { JsonObject } from "../kernel/json.ts";
+import { isJsonObject } from "../kernel/json.ts";
+import { jsonCopy } from "../kernel/json-copy.ts";
 import type { Parameters } from "./list-query.ts";
 import type { TableService } from "./service.ts";
 
@@ -30,14 +31,25 @@ function createTableAccessor(service: TableService, address: TableAddress): Tabl
     list: async (query = {}) => service.list(SERVER, address, parametersOf(query)),
     count: async (query = {}) => (await service.count(SERVER, address, parametersOf(query))).total,
     search: async (q, query = {}) => service.search(SERVER, address, parametersOf({ ...query, q })),
-    insert: (record) => service.insert(SERVER, address, () => record),
-    upsert: async (record, options) =>
-      (await service.upsert(SERVER, address, () => record, { conflictTarget: options?.conflictTarget ?? "id" })).record,
-    update: (id, changes) => service.update(SERVER, address, id, () => changes),
+    // What the caller holds is its own, and may change before it is written.
+    async insert(record) {
+      const copy = jsonCopy(record);
+      return service.insert(SERVER, address, () => copy);
+    },
+    async upsert(record, options) {
+      const copy = jsonCopy(record);
+      const conflictTarget = options?.conflictTarget ?? "id";
+      return (await service.upsert(SERVER, address, () => copy, { conflictTarget })).record;
+    },
+    async update(id, changes) {
+      const copy = jsonCopy(changes);
+      return service.update(SERVER, address, id, () => copy);
+    },
     delete: (id) => service.delete(SERVER, address, id),
-    batch: (operations) =>
-      // A copy as plain JSON: what the caller holds is its own.
-      service.batch(SERVER, address, () => JSON.parse(JSON.stringify(operations)) as JsonObject, { upsert: false }),
+    async batch(operations) {
+      const copy = jsonCopy(operations);
+      return service.batch(SERVER, address, () => (isJsonObject(copy) ? copy : {}), { upsert: false });
+    },
   };
 }
 

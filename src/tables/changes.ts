@@ -2,7 +2,7 @@ import type { TableRecord } from "../config/types.ts";
 import { badRequest, type FieldProblems } from "../kernel/errors.ts";
 import { type JsonObject, type JsonValue, ownValue } from "../kernel/json.ts";
 import { DOCUMENT_COLUMN, type TableModel } from "./model.ts";
-import { isOperator, refuse, type Validator } from "./validation.ts";
+import { isOperator, PROBLEMS_MAX, refuse, type Validator } from "./validation.ts";
 
 /** What a client may send back with a whole record, and the server decides by itself. Decisions 4. */
 const SERVER_FIELDS = ["id", "createdAt", "updatedAt"];
@@ -95,8 +95,20 @@ export function copied(record: TableRecord): TableRecord {
   const copy = { ...record };
   for (const name of Object.keys(copy)) {
     const value = copy[name];
-    if (typeof value === "object" && value !== null) copy[name] = structuredClone(value);
+    if (typeof value === "object" && value !== null) copy[name] = copiedJson(value);
   }
+  return copy;
+}
+
+/** A tenth of the time of `structuredClone`, which has more than JSON to think of. */
+function copiedJson(value: JsonValue): JsonValue {
+  if (typeof value !== "object" || value === null) return value;
+  if (Array.isArray(value)) return value.map(copiedJson);
+  // A hook may have put in what is no JSON, or a name that is no member of a copy made so.
+  if (Object.getPrototypeOf(value) !== Object.prototype || Object.hasOwn(value, "__proto__"))
+    return structuredClone(value);
+  const copy: JsonObject = {};
+  for (const name in value) copy[name] = copiedJson(value[name] as JsonValue);
   return copy;
 }
 
@@ -120,9 +132,13 @@ export function withDefaults(model: TableModel, body: JsonObject, auto: { id: st
     return value === undefined ? fallback : value;
   };
   const addUndeclared = (record: TableRecord): void => {
+    let count = 0;
     for (const name of Object.keys(body)) {
       const value = body[name];
-      if (value !== undefined && !model.byName.has(name)) record[name] = value;
+      if (value === undefined || model.byName.has(name)) continue;
+      record[name] = value;
+      // They are problems there, of which an answer names no more.
+      if (!model.isSchemaless && ++count > PROBLEMS_MAX) break;
     }
   };
   const record: TableRecord = {};

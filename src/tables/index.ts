@@ -18,6 +18,8 @@ export interface TablesArea {
   accessor(namespace: string, instanceId?: string): DatabaseAccessor;
   /** The tables' rights, for realtime. */
   readonly door: TableDoor;
+  /** Waits for the hooks after writes; the files are the engine's to close. */
+  stop(): Promise<void>;
 }
 
 /** Opens the declared namespaces. Errors: a declaration that would lose data, a file that cannot be opened. */
@@ -38,5 +40,6 @@ export function createTablesArea(deps: {
     routes: (http) => createTableRoutes(http, service),
     accessor: (namespace, instanceId) => createDatabaseAccessor(service, namespace, instanceId ?? null),
     door: service.door,
+    stop: () => service.stop(),
   };
 }

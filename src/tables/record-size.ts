@@ -1,39 +1,56 @@
-import type { TableRecord } from "../config/types.ts";
+import type { SqlValue } from "../db/index.ts";
 import type { FieldProblems } from "../kernel/errors.ts";
-import type { JsonValue } from "../kernel/json.ts";
 import { RECORD_BYTES_MAX } from "./limits.ts";
-import type { TableModel } from "./model.ts";
+import { type Column, DOCUMENT_COLUMN, type TableModel } from "./model.ts";
 
 /** Bytes that a number, a boolean or null takes as JSON, at most. */
 const SCALAR_BYTES_MAX = 25;
 /** Bytes that one UTF-16 unit takes as JSON, at most: as an escape. */
 const UNIT_BYTES_MAX = 6;
 /** Quotes, the colon and the comma of a member. */
-const PUNCTUATION_BYTES = 6;
+const PUNCTUATION_BYTES = 4;
 
-/** null where the record is small enough, else `too_large` for the field that takes most of it. */
-export function recordSizeProblem(model: TableModel, record: TableRecord): FieldProblems | null {
+/** Of a record as it is about to be stored: null where it is small enough, else `too_large` for the field that takes most of it. */
+export function recordSizeProblem(model: TableModel, values: readonly SqlValue[]): FieldProblems | null {
   const maxBytes = model.config.maxRecordSize ?? RECORD_BYTES_MAX;
-  if (bytesAtMost(record) <= maxBytes) return null;
-  const bytes = jsonBytes(record);
+  const { columns } = model;
+  if (sum(columns, (column, index) => bytesAtMost(column, values[index] ?? null)) <= maxBytes) return null;
+  const sizes = columns.map((column, index) => jsonBytes(column, values[index] ?? null));
+  const bytes = sum(columns, (_, index) => sizes[index] ?? 0);
   if (bytes <= maxBytes) return null;
-  const [largest = "id"] = Object.keys(record).sort((a, b) => jsonBytes(record[b]) - jsonBytes(record[a]));
-  const message = `A record must have at most ${maxBytes} bytes of JSON, got ${bytes}; ${largest} is its largest field`;
-  return { [largest]: { code: "too_large", message } };
+  const largest = columns[sizes.indexOf(Math.max(...sizes))];
+  const name =
+    largest === undefined ? "id" : largest.name === DOCUMENT_COLUMN ? largestMember(values, columns) : largest.name;
+  const message = `A record must have at most ${maxBytes} bytes of JSON, got ${bytes}; ${name} is its largest field`;
+  return { [name]: { code: "too_large", message } };
 }
 
-const jsonBytes = (value: JsonValue | TableRecord | undefined): number =>
-  Buffer.byteLength(JSON.stringify(value ?? null));
-
-/** More than the JSON takes, found without making it where the fields are texts and numbers. */
-function bytesAtMost(record: TableRecord): number {
+function sum(columns: readonly Column[], bytesOf: (column: Column, index: number) => number): number {
   let bytes = 2;
-  for (const name in record) {
-    const value = record[name];
-    bytes += name.length * UNIT_BYTES_MAX + PUNCTUATION_BYTES;
-    if (typeof value === "string") bytes += value.length * UNIT_BYTES_MAX;
-    else if (typeof value === "object" && value !== null) bytes += jsonBytes(value);
-    else bytes += SCALAR_BYTES_MAX;
+  for (let index = 0; index < columns.length; index++) {
+    const column = columns[index];
+    if (column !== undefined) bytes += column.name.length + PUNCTUATION_BYTES + bytesOf(column, index);
   }
   return bytes;
+}
+
+/** What is JSON already is as long as it is; all else is not made JSON where that is not needed. */
+function bytesAtMost(column: Column, value: SqlValue): number {
+  if (typeof value !== "string") return SCALAR_BYTES_MAX;
+  return column.type === "json" ? Buffer.byteLength(value) : value.length * UNIT_BYTES_MAX;
+}
+
+function jsonBytes(column: Column, value: SqlValue): number {
+  if (typeof value !== "string") return column.type === "boolean" ? "false".length : String(value).length;
+  return Buffer.byteLength(column.type === "json" ? value : JSON.stringify(value));
+}
+
+function largestMember(values: readonly SqlValue[], columns: readonly Column[]): string {
+  const text = values[columns.findIndex(({ name }) => name === DOCUMENT_COLUMN)];
+  let [largest, most] = ["id", 0];
+  for (const [name, value] of Object.entries(JSON.parse(String(text)))) {
+    const { length } = JSON.stringify(value);
+    if (length > most) [largest, most] = [name, length];
+  }
+  return largest;
 }

@@ -7,13 +7,15 @@ import { AppError, type FieldProblems } from "../kernel/errors.ts";
 import { type JsonObject, ownValue } from "../kernel/json.ts";
 import type { Logger } from "../kernel/logger.ts";
 import type { Door } from "./access.ts";
+import type { AfterHook } from "./after-hooks.ts";
 import { applyChanges, copied, serverChanges, withDefaults } from "./changes.ts";
 import { type Decisions, Suspended } from "./decisions.ts";
+import type { JsonTexts } from "./json-texts.ts";
 import type { TableModel } from "./model.ts";
 import type { Table } from "./namespaces.ts";
 import { constraintProblem } from "./problems.ts";
-import { recordSizeProblem } from "./record-size.ts";
 import { createReferences } from "./references.ts";
+import type { StoredBytes } from "./stored-bytes.ts";
 import { idProblem, refuse } from "./validation.ts";
 
 /** What one request's write knows while it runs inside its transaction. */
@@ -27,10 +29,13 @@ export interface WriteContext {
   newId(index: number): string;
   /** The stored records that it is about: those whose turn it waits for when a rule has to be awaited. */
   touched: Set<string>;
+  texts: JsonTexts;
   /** What the deletions so far have cost by their references; one budget for the whole request. */
   cascadeCost: number;
+  /** The stored records that it has read to change them. */
+  stored: StoredBytes;
   /** Work for after the commit. Forgotten when the write is run again. */
-  afterCommit: ((app: AppAccess) => unknown)[];
+  afterCommit: AfterHook[];
 }
 
 const SERVER_TIMES = ["createdAt", "updatedAt"];
@@ -101,12 +106,11 @@ export function createRecordWrites(deps: {
         }
         validated(table, record, { isFinal: true });
       }
-      bounded(table, record);
       references.check(context, table, { stored: null, asked: prepared, next: record });
-      constrained(table, () => table.store.insert(tx, record));
+      constrained(table, () => table.store.insert(tx, record, context.texts));
       tx.change({ table: table.model.name, id: String(record["id"]), before: null, after: record });
       const after = hook(table, "afterInsert");
-      if (after !== undefined) context.afterCommit.push((app) => after(copied(record), app));
+      if (after !== undefined) later(context, table, "afterInsert", (app) => after(copied(record), app));
       return record;
     },
 
@@ -129,13 +133,12 @@ export function createRecordWrites(deps: {
       }
       changes = { ...changes, ...serverChanges(model, now) };
       const next = applyChanges(model, stored, changes, deletions);
-      bounded(table, next);
       references.check(context, table, { stored, asked: wanted, next });
       references.checkReferred(tx, table, stored, next);
-      constrained(table, () => store.update(tx, id, changes, next));
+      constrained(table, () => store.update(tx, id, changes, next, { isBounded: true, texts: context.texts }));
       tx.change({ table: model.name, id, before: stored, after: next });
       const after = hook(table, "afterUpdate");
-      if (after !== undefined) context.afterCommit.push((app) => after(copied(next), copied(stored), app));
+      if (after !== undefined) later(context, table, "afterUpdate", (app) => after(copied(next), copied(stored), app));
       return next;
     },
 
@@ -149,9 +152,13 @@ export function createRecordWrites(deps: {
       }
       constrained(table, () => references.delete(context, table, stored));
       const after = hook(table, "afterDelete");
-      if (after !== undefined) context.afterCommit.push((app) => after(copied(stored), app));
+      if (after !== undefined) later(context, table, "afterDelete", (app) => after(copied(stored), app));
     },
   };
+}
+
+function later({ afterCommit }: WriteContext, { model }: Table, name: keyof TableHooks, run: AfterHook["run"]): void {
+  afterCommit.push({ table: model.name, name, run });
 }
 
 const hook = <Name extends keyof TableHooks>(table: Table, name: Name): TableHooks[Name] | undefined =>
@@ -175,12 +182,6 @@ function timesOfOthers({ kind }: Principal, model: TableModel, body: JsonObject)
     problems[name] = { code: "invalid_value", message: `${name} is set by the server` };
   }
   return problems;
-}
-
-/** Errors: 400 for a record that is too large. */
-function bounded(table: Table, record: TableRecord): void {
-  const problems = recordSizeProblem(table.model, record);
-  if (problems !== null) refuse(problems);
 }
 
 /** Before it is final, a record may lack what is required. `known`: problems found before. */

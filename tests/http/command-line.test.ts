@@ -91,7 +91,7 @@ const FILMS = `{
         free: {},
       },
     },
-    clubs: { instance: true, tables: { members: { schema: { name: { type: "text" } } } } },
+    clubs: { instance: true, tables: { members: { schema: { name: { type: "text" } } }, free: {} } },
   },
 }`;
 const configOf = (object: string) =>
@@ -451,6 +451,17 @@ describe("start", () => {
   });
 });
 
+test("[CF100] a signal ends a start whose config does not finish loading, whatever keeps it", async () => {
+  for (const config of ["await new Promise(() => {});", "for (;;);"]) {
+    const cwd = directoryWith({ "platform.config.ts": `await Bun.write("begun", "");\n${config}\nexport default {};` });
+    const child = Bun.spawn([...platformCommand(), "start", "--port", "0"], { cwd, env: testEnvironment() });
+    await until(() => existsSync(join(cwd, "begun")), "the config's first line");
+    child.kill("SIGTERM");
+    await child.exited;
+    expect([config, child.signalCode ?? child.exitCode]).toEqual([config, "SIGTERM"]);
+  }
+});
+
 describe("dev", () => {
   test("[CL7] restarts with a changed import, tells what is broken, and tries the next change", async () => {
     const platform = await testPlatform({
@@ -477,6 +488,19 @@ describe("dev", () => {
     expect(await docs()).toBe(200);
     expect(await platform.stop()).toBe(0);
     await expect(docs()).rejects.toThrow();
+  });
+
+  test("[CL7] a config that does not finish loading is restarted when it changes", async () => {
+    const platform = await testPlatform({ config: "{}", command: "dev" });
+    const good = readFileSync(platform.configFile, "utf8");
+    writeFileSync(
+      platform.configFile,
+      'await Bun.write("begun", "");\nawait new Promise(() => {});\nexport default {};',
+    );
+    await until(() => existsSync(join(dirname(platform.configFile), "begun")), "the config's first line");
+    writeFileSync(platform.configFile, good.replace("{}", "{ kv: { a: {} } }"));
+    await until(() => (platform.stdout().match(/platform listening/g) ?? []).length === 2, "the second start");
+    await platform.stop();
   });
 
   test("[CL8] a server whose dev is killed ends too, and gives its directory free", async () => {
@@ -592,6 +616,28 @@ describe("import and export", () => {
     const [head = "", ...rows] = lines(readFileSync(join(cwd, "free.csv"), "utf8").replaceAll("\r", ""));
     expect(head.split(",").sort()).toEqual(["a", "b", "c", "createdAt", "id", "updatedAt"]);
     expect(rows).toHaveLength(2);
+  });
+
+  test("[CL115] an exported CSV holds no formulas, and is the same when it is imported again", async () => {
+    const names = ['=HYPERLINK("http://evil.example","Ada")', "+1", "-5", "@a", "'=1", "it's", "\t=1"];
+    const other = directoryWith({ "platform.config.ts": configOf(FILMS) });
+    const texts = (of: readonly Record<string, unknown>[], field: string) => of.map((record) => record[field]).sort();
+    for (const [target, field] of [
+      ["clubs/formulas/members", "name"],
+      // A field of a table without a schema may be called anything.
+      ["clubs/formulas/free", "=field"],
+    ] as const) {
+      write("formulas.ndjson", names.map((name) => `${JSON.stringify({ [field]: name })}\n`).join(""));
+      expect((await run(["import", target, "formulas.ndjson"], { cwd })).code).toBe(0);
+      expect((await run(["export", target, "formulas.csv"], { cwd })).code).toBe(0);
+      const text = readFileSync(join(cwd, "formulas.csv"), "utf8");
+      for (const cell of text.split(/[,\r\n]+/)) expect(cell).not.toMatch(/^"?[=+\-@\t]/);
+      writeFileSync(join(other, "formulas.csv"), text);
+      expect((await run(["import", target, "formulas.csv"], { cwd: other })).code).toBe(0);
+      const copy = lines((await run(["export", target], { cwd: other })).stdout).map((line) => JSON.parse(line));
+      expect(texts(copy, field)).toEqual(texts(await films(target), field));
+      expect(texts(copy, field)).toEqual([...names].sort());
+    }
   });
 
   test("[CL18] an export that fails leaves no file of its name", async () => {

@@ -79,3 +79,33 @@ test("[HT130] a platform listens once: a second listen is refused, and the stop 
   await expect(fetch(`${url}/api/health`)).rejects.toThrow();
   await expect(platform.listen({ port: 0 })).rejects.toThrow("It was stopped");
 });
+
+test("[TB147] a stop waits for the hooks after writes, and for those that their own writes set off", async () => {
+  const platform = await testPlatform({
+    config: `{
+      kv: { settings: {} },
+      databases: { shared: { tables: {
+        orders: { hooks: { afterInsert: async (record, app) => {
+          await Bun.sleep(700);
+          await app.db("shared").table("audit").insert({ id: "first-" + record.id });
+        } } },
+        audit: { hooks: { afterInsert: async (record, app) => { await Bun.sleep(300); await app.kv("settings").set(record.id, "second"); } } },
+        endless: { hooks: { afterInsert: () => new Promise(() => {}) } },
+      } } },
+    }`,
+  });
+  const { service } = platform;
+  const path = (table: string) => `/api/db/shared/tables/${table}`;
+  const inserts = ["a", "b", "c"].map((id) => ({ id }));
+  expect((await service.post(`${path("orders")}/batch`, { inserts })).status).toBe(200);
+  await platform.restart();
+  expect((await service.get<{ total: number }>(`${path("audit")}/count`)).body.total).toBe(3);
+  for (const { id } of inserts) {
+    const { body } = await service.post("/api/kv/settings", { action: "get", key: `first-${id}` });
+    expect(body).toEqual({ value: "second" });
+  }
+  expect((await service.post(path("endless"), { id: "a" })).status).toBe(201);
+  expect(await dockerStop(platform)).toBe(0);
+  expect(platform.stderr() + platform.stdout()).toContain("hooks after writes had not ended");
+  await platform.stop();
+});

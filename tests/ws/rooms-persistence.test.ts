@@ -1,4 +1,5 @@
 import { afterEach, expect, test } from "bun:test";
+import type { JsonObject } from "../../src/kernel/json.ts";
 import { type SignedIn, signIn, type TestPlatform, testPlatform } from "../support/index.ts";
 import { encodeFrame, OPCODE, openRawSocket } from "../support/raw-socket.ts";
 import { CONFIG, roomVisits } from "../support/room-visits.ts";
@@ -97,6 +98,21 @@ test("[RM37] a room past its time to live begins anew", async () => {
   expect((await enter(ann, "old")).sync).toMatchObject({
     ...{ sharedState: { count: 0, log: ["join"] }, playerState: {}, playerVersion: 0 },
   });
+});
+
+test("[RM37] a room keeps its state while somebody is connected, however long ago it was saved", async () => {
+  const [ann] = await start("stateTtl: 300, idleTimeout: 100, saveInterval: 100,");
+  const socket = await fill(ann, "kept");
+  // It has left memory by then, and is past its time to live.
+  await Bun.sleep(1_000);
+  const metadata = await platform.get("/api/room/metadata?namespace=game&id=kept");
+  expect(metadata.body).not.toEqual({});
+  socket.send({ type: "send", actionType: "add", payload: { by: 0 }, requestId: "late" });
+  const sync = await socket.nextOf<JsonObject>("sync");
+  expect(sync["sharedState"]).not.toMatchObject({ count: 0 });
+  await socket.close();
+  await Bun.sleep(1_000);
+  expect((await enter(ann, "kept")).sync).toMatchObject({ sharedState: { count: 0, log: ["join"] } });
 });
 
 test("[RM36] what is under way when the server is told to stop is answered, and nothing new is heard", async () => {

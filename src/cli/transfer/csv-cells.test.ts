@@ -61,3 +61,32 @@ test("[CL17] what formatCell writes, parseCell reads as the same value", () => {
   }
   expect(formatRow(["a", '"b,c"', ""])).toBe('a,"b,c",\r\n');
 });
+
+const FORMULAS = ["=1+1", "+49 30 123", "-5", "@SUM(A1)", "\t=1", "\r=1", "\n=1", "\uff1d1+1"];
+
+test("[CL115] a text that a spreadsheet would take for a formula is written as text, and read as it was", () => {
+  const texts = [
+    ...FORMULAS,
+    ...FORMULAS.map((text) => `'${text}`),
+    ...FORMULAS.map((text) => `''${text}`),
+    "'",
+    "it's",
+    "'quoted'",
+  ];
+  for (const type of ["string", "text", "datetime", undefined] as const) {
+    for (const text of texts) {
+      const cell = formatCell(text, type);
+      const content = cell.startsWith('"') ? cell.slice(1, -1).replaceAll('""', '"') : cell;
+      expect(content).not.toMatch(/^[=+\-@\t\r\n\uff1d]/);
+      expect(parseCell({ text: content, isQuoted: cell !== content }, type)).toBe(text);
+    }
+  }
+});
+
+test("[CL115] numbers, negative ones too, and JSON stay as they are", () => {
+  expect(formatCell(-5, "integer")).toBe("-5");
+  expect(formatCell(-5, undefined)).toBe("-5");
+  expect(formatCell(-5, "json")).toBe("-5");
+  expect(formatCell("=1", "json")).toBe('"""=1"""');
+  expect(parseCell(bare("-5"), "number")).toBe(-5);
+});

@@ -3,6 +3,13 @@ import type { JsonValue } from "../../kernel/json.ts";
 
 const NUMBER = /^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$/;
 
+/**
+ * What a spreadsheet takes for a formula: a text that begins so is written with an apostrophe before it, which spreadsheets
+ * read as "this is text". One that begins with apostrophes and then so gets one more, so that each text is read as it was.
+ */
+const FORMULA = /^'*[=+\-@\t\r\n\uff1d\uff0b\uff0d\uff20]/;
+const ESCAPED_FORMULA = /^'+[=+\-@\t\r\n\uff1d\uff0b\uff0d\uff20]/;
+
 export interface Cell {
   text: string;
   /** Whether it stood in quotes, which is how an empty text differs from nothing. */
@@ -26,9 +33,12 @@ export function parseCell({ text, isQuoted }: Cell, type: FieldType | undefined)
     case "json":
       return JSON.parse(text);
     default:
-      return text;
+      return parseText(text);
   }
 }
+
+/** A text, or the name of a field, without the apostrophe that keeps a spreadsheet from taking it for a formula. */
+export const parseText = (text: string): string => (ESCAPED_FORMULA.test(text) ? text.slice(1) : text);
 
 /** Whether a double holds it as it is written, if it is an integer. */
 const isExact = (text: string): boolean =>
@@ -40,10 +50,12 @@ function parseBoolean(text: string): JsonValue {
   return word === "false" || word === "0" ? false : text;
 }
 
-/** The other way. null is an empty cell, an empty text a quoted one. */
+/** The other way. null is an empty cell, an empty text a quoted one. Numbers are no formulas, negative ones included. */
 export function formatCell(value: JsonValue | undefined, type: FieldType | undefined): string {
   if (value === null || value === undefined) return "";
-  const text = typeof value === "string" && type !== "json" ? value : JSON.stringify(value);
+  const isText = typeof value === "string" && type !== "json";
+  const plain = isText ? value : JSON.stringify(value);
+  const text = isText && FORMULA.test(plain) ? `'${plain}` : plain;
   return text === "" || /[",\r\n]|^\s|\s$/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 }
 

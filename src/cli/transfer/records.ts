@@ -4,7 +4,7 @@ import { CsvError, parse } from "csv-parse";
 import { describeFault, isJsonObject, type JsonObject } from "../../kernel/json.ts";
 import { jsonTextFault } from "../../kernel/json-text.ts";
 import { CommandError } from "../usage-error.ts";
-import { type Cell, parseCell } from "./csv-cells.ts";
+import { type Cell, parseCell, parseText } from "./csv-cells.ts";
 import type { FieldTypes } from "./door.ts";
 import type { Format } from "./format.ts";
 
@@ -151,7 +151,7 @@ async function* readCsv(file: string, types: FieldTypes | null): AsyncGenerator<
 }
 
 function columnsOf(cells: readonly Cell[], file: string): string[] {
-  const names = cells.map((cell) => cell.text.trim());
+  const names = cells.map((cell) => parseText(cell.text.trim()));
   const repeated = names.find((name, index) => names.indexOf(name) !== index);
   if (repeated !== undefined) throw new CommandError(`${file} names the field ${repeated} twice in its first line`);
   return names;

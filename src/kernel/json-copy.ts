@@ -1,0 +1,42 @@
+import { badField, badRequest, type FieldCode } from "./errors.ts";
+import { JSON_DEPTH_MAX, type JsonObject, type JsonValue } from "./json.ts";
+
+/**
+ * What code of the server's own hands over, as JSON would say it, in a copy: what it changes afterwards is its own. Members
+ * that are undefined are left out. Errors: 400 naming the member for what JSON cannot say (NaN, functions, big integers).
+ */
+export function jsonCopy<T extends JsonValue>(value: T): T;
+export function jsonCopy(value: unknown): JsonValue;
+export function jsonCopy(value: unknown): JsonValue {
+  return copyOf(value, "", JSON_DEPTH_MAX);
+}
+
+function copyOf(value: unknown, path: string, depthMax: number): JsonValue {
+  if (value === null || typeof value === "string" || typeof value === "boolean") return value;
+  if (typeof value === "number") return Number.isFinite(value) ? value : refuse(path, "invalid_value", `is ${value}`);
+  if (typeof value !== "object") return refuse(path, "invalid_type", `is a ${typeof value}, which is no JSON`);
+  if (depthMax === 0) return refuse(path, "invalid_value", `nests deeper than ${JSON_DEPTH_MAX} levels`);
+  if (Array.isArray(value)) {
+    return value.map((one, index) => (one === undefined ? null : copyOf(one, inside(path, index), depthMax - 1)));
+  }
+  // Dates, and whatever else says itself how it is to be written.
+  if ("toJSON" in value && typeof value.toJSON === "function") return copyOf(value.toJSON(), path, depthMax - 1);
+  const copy: JsonObject = {};
+  for (const [name, member] of Object.entries(value)) {
+    if (member !== undefined) setOwn(copy, name, copyOf(member, inside(path, name), depthMax - 1));
+  }
+  return copy;
+}
+
+const inside = (path: string, name: string | number): string => (path === "" ? String(name) : `${path}.${name}`);
+
+/** An assignment to `__proto__` would set the prototype. */
+function setOwn(object: JsonObject, name: string, value: JsonValue): void {
+  if (name !== "__proto__") object[name] = value;
+  else Object.defineProperty(object, name, { value, enumerable: true, configurable: true, writable: true });
+}
+
+function refuse(path: string, code: FieldCode, what: string): never {
+  if (path === "") throw badRequest(`The value ${what}`);
+  throw badField(path, code, `${path} ${what}`);
+}

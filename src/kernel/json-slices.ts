@@ -1,0 +1,197 @@
+import { endOfString, JSON_DEPTH_MAX, type JsonFault, type JsonObject, type JsonValue, jsonFault } from "./json.ts";
+import { jsonTextFault } from "./json-text.ts";
+
+/** Characters of JSON text that are parsed at a time, and that are looked through between two steps. */
+const SLICE_LENGTH = 32 * 1024;
+
+const [QUOTE, COMMA] = [0x22, 0x2c];
+const [OPENING_BRACKET, CLOSING_BRACKET] = [0x5b, 0x5d];
+const [OPENING_BRACE, CLOSING_BRACE] = [0x7b, 0x7d];
+const BLANK = /^[ \t\n\r]*$/;
+
+/** Members of one object: more of them than records have, and each step with it would take longer than the one before. */
+const MEMBERS_MAX = 50_000;
+const TOO_MANY = `has more than ${MEMBERS_MAX} members`;
+
+/** Text that is not JSON, where `fault` is null, or that holds what no value here can be. */
+export class JsonRefused extends Error {
+  readonly fault: JsonFault | null;
+
+  constructor(fault: JsonFault | null) {
+    super(fault?.message ?? "not JSON");
+    this.fault = fault;
+  }
+}
+
+/** An array or object that has begun and not ended. */
+interface Open {
+  isArray: boolean;
+  /** Behind its opening bracket. */
+  start: number;
+  /** Where the member begins that is being looked at: behind the last comma. */
+  memberStart: number;
+  /** Where what has not been parsed yet begins. */
+  from: number;
+  /** null: all of it so far may be parsed at once, together with what it is in. */
+  value: JsonValue[] | JsonObject | null;
+  /** Its own in what it is in, where `value` is there. */
+  name: string;
+  /** The last thing in `value` is a member with a value of its own, and no comma has followed. */
+  isBehindMember: boolean;
+  /** Of an object, those parsed so far. */
+  memberCount: number;
+}
+
+/**
+ * The value that `JSON.parse` gives for an array or object, built of slices: a step takes a moment, however long the text is and
+ * whatever it holds. Short members are parsed together, by `JSON.parse` itself. Throws `JsonRefused`; a fault is as
+ * `jsonTextFault` tells it.
+ */
+export function* parseInSlices(text: string): Generator<void, JsonValue> {
+  const path: Open[] = [];
+  let result: JsonValue | null = null;
+  let steppedAt = 0;
+  for (let at = 0; at < text.length; at++) {
+    const unit = text.charCodeAt(at);
+    const top = path.at(-1);
+    if (unit === OPENING_BRACKET || unit === OPENING_BRACE) {
+      if (result !== null) throw new JsonRefused(null);
+      if (path.length === JSON_DEPTH_MAX) throw new JsonRefused(jsonFault([], 0));
+      path.push(opened(unit === OPENING_BRACKET, at + 1));
+    } else if (top === undefined) {
+      if (!BLANK.test(text.charAt(at))) throw new JsonRefused(null);
+    } else if (unit === QUOTE) at = endOfString(text, at);
+    else if (unit === COMMA) {
+      if (top.isBehindMember || at - top.from >= SLICE_LENGTH) take(text, path, at);
+      top.memberStart = at + 1;
+    } else if (unit === CLOSING_BRACKET || unit === CLOSING_BRACE) {
+      if (top.isArray !== (unit === CLOSING_BRACKET)) throw new JsonRefused(null);
+      if (top.value !== null || path.length === 1 || at - top.start >= SLICE_LENGTH) {
+        const value = end(text, path, at);
+        if (path.length === 1) result = value;
+      }
+      path.pop();
+    }
+    if (at - steppedAt < SLICE_LENGTH) continue;
+    steppedAt = at;
+    yield;
+  }
+  if (path.length > 0 || result === null) throw new JsonRefused(null);
+  return result;
+}
+
+const opened = (isArray: boolean, start: number): Open => ({
+  ...{ isArray, start, memberStart: start, from: start },
+  ...{ value: null, name: "", isBehindMember: false, memberCount: 0 },
+});
+
+/** Gives the container at `depth` a value of its own, and those that it is in before it. */
+function begin(text: string, path: readonly Open[], depth: number): JsonValue[] | JsonObject {
+  const open = path[depth];
+  if (open === undefined) throw new JsonRefused(null);
+  if (open.value !== null) return open.value;
+  const outer = path[depth - 1];
+  if (outer !== undefined) {
+    const before = begin(text, path, depth - 1);
+    if (outer.isBehindMember) throw new JsonRefused(null);
+    if (outer.memberStart > outer.from) add(text.slice(outer.from, outer.memberStart - 1), path, depth - 1, before);
+    open.name = nameOf(text.slice(outer.memberStart, open.start - 1), before);
+    if (!Array.isArray(before)) refuseFault(jsonFault({ [open.name]: null }), path, depth - 1, null);
+  }
+  open.value = open.isArray ? [] : {};
+  return open.value;
+}
+
+/** What stands before the bracket of a member. */
+function nameOf(prefix: string, before: JsonValue[] | JsonObject): string {
+  if (Array.isArray(before)) {
+    if (!BLANK.test(prefix)) throw new JsonRefused(null);
+    return String(before.length);
+  }
+  const [name, ...others] = Object.keys(parsed(`{${prefix}0}`));
+  if (name === undefined || others.length > 0) throw new JsonRefused(null);
+  return name;
+}
+
+/** At a comma: what lies between the last slice and it. */
+function take(text: string, path: readonly Open[], at: number): void {
+  const depth = path.length - 1;
+  const value = begin(text, path, depth);
+  const open = path[depth];
+  if (open === undefined) return;
+  const slice = text.slice(open.from, at);
+  if (!open.isBehindMember) add(slice, path, depth, value);
+  else if (!BLANK.test(slice)) throw new JsonRefused(null);
+  open.isBehindMember = false;
+  open.from = at + 1;
+}
+
+/** At a closing bracket: its value is whole, and becomes a member of what it is in. */
+function end(text: string, path: readonly Open[], at: number): JsonValue {
+  const depth = path.length - 1;
+  const value = begin(text, path, depth);
+  const open = path[depth];
+  if (open === undefined) return value;
+  const slice = text.slice(open.from, at);
+  // Nothing may stand behind a member, and something has to stand behind a comma.
+  if (BLANK.test(slice) ? !open.isBehindMember && open.from > open.start : open.isBehindMember) {
+    throw new JsonRefused(null);
+  }
+  if (!BLANK.test(slice)) add(slice, path, depth, value);
+  const outer = path[depth - 1];
+  const before = outer?.value ?? null;
+  if (outer === undefined || before === null) return value;
+  if (Array.isArray(before)) before.push(value);
+  else define(before, open.name, value);
+  outer.isBehindMember = true;
+  outer.from = at + 1;
+  return value;
+}
+
+/** The members in `slice`, which is theirs with the commas between them. */
+function add(slice: string, path: readonly Open[], depth: number, value: JsonValue[] | JsonObject): void {
+  if (BLANK.test(slice)) throw new JsonRefused(null);
+  if (Array.isArray(value)) {
+    const text = `[${slice}]`;
+    const members = parsed(text) as JsonValue[];
+    refuseFault(jsonTextFault(text, members), path, depth, value.length);
+    for (const member of members) value.push(member);
+    return;
+  }
+  const text = `{${slice}}`;
+  const members = parsed(text) as JsonObject;
+  refuseFault(jsonTextFault(text, members), path, depth, null);
+  const names = Object.keys(members);
+  const open = path[depth];
+  if (open !== undefined) open.memberCount += names.length;
+  if (open !== undefined && open.memberCount > MEMBERS_MAX) {
+    refuseFault({ path: "", message: TOO_MANY }, path, depth, null);
+  }
+  for (const name of names) define(value, name, members[name] ?? null);
+}
+
+function parsed(text: string): object {
+  try {
+    return JSON.parse(text);
+  } catch {
+    throw new JsonRefused(null);
+  }
+}
+
+/** `fault`: of some members of the container at `depth`. `first`: the index of the first of them; null in an object. */
+function refuseFault(fault: JsonFault | null, path: readonly Open[], depth: number, first: number | null): void {
+  if (fault === null) return;
+  const [own = "", ...inner] = fault.path.split(".");
+  const outer = path.slice(1, depth + 1).map(({ name }) => name);
+  const place = first === null ? own : String(Number(own) + first);
+  throw new JsonRefused({
+    ...fault,
+    path: fault.path === "" ? outer.join(".") : [...outer, place, ...inner].join("."),
+  });
+}
+
+/** As JSON.parse does it: `__proto__` is a name like any other. */
+function define(object: JsonObject, name: string, value: JsonValue): void {
+  if (name !== "__proto__") object[name] = value;
+  else Object.defineProperty(object, name, { value, enumerable: true, configurable: true, writable: true });
+}
