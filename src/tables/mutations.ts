@@ -2,7 +2,7 @@ import type { TableRecord } from "../config/types.ts";
 import { notFound } from "../kernel/errors.ts";
 import { type JsonObject, type JsonValue, ownValue } from "../kernel/json.ts";
 import { type Door, denied, type Grant } from "./access.ts";
-import { applyChanges, type Patch, parsePatch, resolvePatch } from "./changes.ts";
+import { applyChanges, type Patch, parsePatch, refuseManyFields, resolvePatch } from "./changes.ts";
 import { together } from "./decisions.ts";
 import { pick } from "./list-query.ts";
 import type { Column } from "./model.ts";
@@ -151,6 +151,7 @@ function checkTarget({ validator }: Table, { name }: Column, wanted: JsonValue):
 
 /** Operators change what is stored; an insert has nothing stored yet, and an upsert may be one. Errors: 400. */
 function refuseOperators(body: JsonObject): void {
+  refuseManyFields(body);
   for (const [name, value] of Object.entries(body)) {
     if (!isOperator(value)) continue;
     refuse({ [name]: { code: "invalid_value", message: `${name}: operators work in updates only` } });
