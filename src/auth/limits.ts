@@ -64,6 +64,8 @@ export const CLEANUP_PAUSE_MS = 50;
 /** Rows that one clean-up transaction removes. */
 export const CLEANUP_CHUNK_ROWS = 1_000;
 
+/** Users of an import whose JSON is written before others get their turn. */
+export const IMPORT_SLICE_USERS = 50;
 /** Users that one page of a search by name looks at: of these, some may have been found by their email before. */
 export const SEARCH_LOOKED_AT_MAX = 2_000;
 

@@ -12,6 +12,13 @@ const CONFIG = `{
         update: (auth) => auth !== null && [["owner", "==", auth.id]],
       },
     },
+    large: {
+      schema: {
+        owner: { type: "string" }, kind: { type: "string" }, code: { type: "string", unique: true }, score: { type: "number" },
+      },
+      indexes: [{ fields: ["kind", "score"] }, { fields: ["owner", "kind"] }, { fields: ["score"] }],
+      access: { read: (auth) => auth !== null && [["owner", "==", auth.id]] },
+    },
   } } },
 }`;
 const P = "/api/db/shared/tables/notes";
@@ -73,5 +80,78 @@ test("[TB110] conditions, sorts and cursors of the caller are not evaluated on r
     }
     const change = { action: "update", filter: condition, data: { kind: "a" } };
     expect((await ann.post<ErrorAnswer>(`${P}/batch-by-filter`, change as never)).status).toBe(200);
+  }
+});
+
+test("[TB110, TB48] on a large table too, a rule's filter and the caller's own keep the same records, whatever index leads to them", async () => {
+  const L = "/api/db/shared/tables/large";
+  const RECORDS = 6_200;
+  const records = Array.from({ length: RECORDS }, (_, n) => ({
+    id: `r${String((n * 4_001) % RECORDS).padStart(5, "0")}`,
+    owner: n % 3 === 0 ? ann.id : "bob",
+    kind: n % 5 === 0 ? "rare" : "common",
+    code: n % 7 === 0 ? null : `c${String(n).padStart(5, "0")}`,
+    score: (n * 31) % 40,
+  }));
+  for (let start = 0; start < RECORDS; start += 500) {
+    const { status } = await platform.service.post(`${L}/batch`, { inserts: records.slice(start, start + 500) });
+    expect(status).toBe(200);
+  }
+  const cases: [unknown[], (record: (typeof records)[number]) => boolean][] = [
+    [[], () => true],
+    [[["code", "==", "c00003"]], ({ code }) => code === "c00003"],
+    [[["code", "==", "c00004"]], ({ code }) => code === "c00004"],
+    [[["code", "==", null]], ({ code }) => code === null],
+    [
+      [
+        ["code", "in", ["c00003", "c00006", "c00008"]],
+        ["score", "!=", 93],
+      ],
+      ({ code }) => ["c00003", "c00006", "c00008"].includes(String(code)),
+    ],
+    [
+      [
+        ["id", "in", ["r00000", "r00001", "r00002"]],
+        ["kind", "contains", "r"],
+      ],
+      ({ id, kind }) => ["r00000", "r00001", "r00002"].includes(id) && kind === "rare",
+    ],
+    [[["kind", "==", "rare"]], ({ kind }) => kind === "rare"],
+    [[["owner", "==", "bob"]], () => false],
+    [
+      [
+        ["owner", "==", ann.id],
+        ["kind", "==", "rare"],
+      ],
+      ({ kind }) => kind === "rare",
+    ],
+    [
+      [
+        ["kind", "==", "rare"],
+        ["score", ">=", 10],
+        ["score", "<", 20],
+      ],
+      ({ kind, score }) => kind === "rare" && score >= 10 && score < 20,
+    ],
+    [[["score", ">", 30]], ({ score }) => score > 30],
+  ];
+  for (const [filter, keeps] of cases) {
+    const wanted = records.filter((record) => record.owner === ann.id && keeps(record)).map(({ id }) => id);
+    for (const sort of ["id", "score:desc", "kind,code"]) {
+      const found: unknown[] = [];
+      let after = "";
+      for (;;) {
+        const query = { filter: text(filter), sort, limit: 900, ...(after === "" ? {} : { after }) };
+        const { status, body } = await ann.get<ListAnswer>(L, { query });
+        expect([filter, sort, status]).toEqual([filter, sort, 200]);
+        if (after === "") expect([filter, sort, body.total]).toEqual([filter, sort, wanted.length]);
+        found.push(...body.items.map(({ id }) => id));
+        if (body.cursor === null) break;
+        after = body.cursor;
+      }
+      expect([filter, sort, found.sort()]).toEqual([filter, sort, [...wanted].sort()]);
+    }
+    const counted = await ann.get<{ total: number }>(`${L}/count`, { query: { filter: text(filter) } });
+    expect([filter, counted.body.total]).toEqual([filter, wanted.length]);
   }
 });

@@ -115,7 +115,7 @@ test("[TB148] one request changes stored records of some 4 MiB: a batch past it 
   expect((await deleting()).body).toEqual({ processed: 0, succeeded: 0 });
 });
 
-test("[TB24, TB36] a batch of many small JSON values keeps them as they came, in a table with a schema and without", async () => {
+test("[TB128, TB24] a batch of many small JSON values keeps them as they came, in a table with a schema and without", async () => {
   const { service } = platform;
   const data = (seed: number) => ({
     list: Array.from({ length: 4_000 }, (_, n) => [n + seed, { 'k"': null }, "é"]),
