@@ -28,14 +28,26 @@ function assertSize(filter: JsonObject): void {
       throw problem(start, `must have a name of at most ${FILTER_NAME_LENGTH_MAX} characters`);
     }
   }
-  const length = JSON.stringify(filter).length;
-  if (length > FILTER_LENGTH_MAX) {
-    throw badField(
-      "filter",
-      "too_long",
-      `"filter" must be at most ${FILTER_LENGTH_MAX} characters of JSON, got ${length}`,
-    );
+  if (!isWithin(filter)) {
+    throw badField("filter", "too_long", `"filter" must be at most ${FILTER_LENGTH_MAX} characters of JSON`);
   }
+}
+
+/** Counts the filter's JSON as far as its bound, without writing it. */
+function isWithin(filter: JsonObject): boolean {
+  let left = FILTER_LENGTH_MAX;
+  const take = (value: JsonValue): boolean => {
+    if (typeof value === "string") left -= value.length + '"",'.length;
+    else if (Array.isArray(value)) return value.every(take);
+    else if (isJsonObject(value)) {
+      return Object.entries(value).every(([name, member]) => {
+        left -= name.length + '"":'.length;
+        return take(member);
+      });
+    } else left -= String(value).length + ",".length;
+    return left >= 0;
+  };
+  return take(filter);
 }
 
 function conditionsOf(path: string, wanted: JsonValue): MetadataCondition[] {
