@@ -1,8 +1,8 @@
-import { AppError, badField } from "../kernel/errors.ts";
+import { AppError, badField, tooLarge } from "../kernel/errors.ts";
 import type { JsonObject } from "../kernel/json.ts";
 import { isBroadcastChannel } from "./channel.ts";
 import type { FanOut } from "./fan-out.ts";
-import { CHANNEL_LENGTH_MAX, EVENT_LENGTH_MAX } from "./limits.ts";
+import { CHANNEL_LENGTH_MAX, EVENT_LENGTH_MAX, MESSAGE_MAX_BYTES } from "./limits.ts";
 import type { Listener, Topic } from "./topic.ts";
 
 export interface Broadcast {
@@ -49,7 +49,7 @@ export const channelIsBusy = (): AppError =>
 export const isEventName = (event: unknown): event is string =>
   typeof event === "string" && event !== "" && event.length <= EVENT_LENGTH_MAX;
 
-/** Errors: 400 naming the member at fault. Spec: Realtime endpoints. */
+/** Errors: 400 naming the member at fault, 413 a payload over MESSAGE_MAX_BYTES. Spec: Realtime endpoints. */
 export function checkBroadcast(channel: unknown, event: unknown, payload: unknown): Broadcast {
   for (const [name, value] of Object.entries({ channel, event, payload })) {
     if (value === undefined || value === null) throw badField(name, "required", `${name} is required`);
@@ -65,6 +65,9 @@ export function checkBroadcast(channel: unknown, event: unknown, payload: unknow
   }
   if (typeof payload !== "object" || payload === null || Array.isArray(payload)) {
     throw badField("payload", "invalid_type", "payload must be an object");
+  }
+  if (Buffer.byteLength(JSON.stringify(payload)) > MESSAGE_MAX_BYTES) {
+    throw tooLarge(`payload must be at most ${MESSAGE_MAX_BYTES} bytes`);
   }
   // An object that came out of JSON.
   return { channel, event, payload: payload as JsonObject };

@@ -7,13 +7,13 @@ import type { PendingPlaces, Release } from "../http/pending-places.ts";
 import { OK } from "../http/reply.ts";
 import type { SocketServer } from "../http/sockets.ts";
 import { clientNetwork } from "../kernel/client-network.ts";
-import { badField, tooLarge } from "../kernel/errors.ts";
+import { badField } from "../kernel/errors.ts";
 import { Fields } from "../kernel/fields.ts";
 import { chain } from "../kernel/maybe-promise.ts";
 import { type Broadcasts, channelIsBusy, checkBroadcast } from "./broadcasts.ts";
 import type { Connection } from "./connection.ts";
 import type { Connections } from "./connections.ts";
-import { BROADCAST_BODY_MAX_BYTES, CHANNEL_LENGTH_MAX, MESSAGE_MAX_BYTES } from "./limits.ts";
+import { BROADCAST_BODY_MAX_BYTES, CHANNEL_LENGTH_MAX } from "./limits.ts";
 
 /** A connection that is about to open. */
 export type Connect = (client: string, releasePlace: Release, defaultChannel: string | null) => Connection;
@@ -61,9 +61,6 @@ export function createRealtimeRoutes(
       const [channel, event, payload] = ["channel", "event", "payload"].map((name) => fields.value(name));
       fields.finish();
       const broadcast = checkBroadcast(channel, event, payload);
-      if (Buffer.byteLength(JSON.stringify(broadcast.payload)) > MESSAGE_MAX_BYTES) {
-        throw tooLarge(`payload must be at most ${MESSAGE_MAX_BYTES} bytes`);
-      }
       if (!deps.broadcasts.send(broadcast)) throw channelIsBusy();
       return OK;
     },
