@@ -14,6 +14,8 @@ export const UNFINISHED_RETRY_SECONDS = 5;
 
 /** Characters of a body from which on it is parsed in steps, over several turns of the event loop. */
 export const SLICED_LENGTH_MIN = 128 * 1024;
+/** Chunks of a body that are read in one turn of the event loop: a client may send each byte in a chunk of its own. */
+export const CHUNKS_PER_TURN_MAX = 100;
 /** Unknown parameters that an answer names: a query has room for thousands. */
 export const UNKNOWN_NAMED_MAX = 20;
 

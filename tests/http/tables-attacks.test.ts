@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
+import { connect } from "node:net";
 import { type TestPlatform, testPlatform } from "../support/index.ts";
 
 let platform: TestPlatform;
@@ -128,7 +129,7 @@ test("[HT131][HT132] records of more fields, and bodies of more objects, than ca
   const answer = async (path: string, body: string) => {
     const headers = { "content-type": "application/json" };
     const response = await platform.fetch(path, { method: path.endsWith("/a") ? "PATCH" : "POST", headers, body });
-    const { message }: { message: string } = await response.json();
+    const { message } = (await response.json()) as { message: string }; // An error's body, or nothing of that name.
     return [response.status, message];
   };
   for (const path of [FREE, `${FREE}/a`]) {
@@ -139,4 +140,21 @@ test("[HT131][HT132] records of more fields, and bodies of more objects, than ca
     expect(await answer(path, `[${"{},".repeat(600_000)}{}]`)).toEqual([400, tooMany]);
   }
   expect((await answer(FREE, members(10_000)))[0]).toBe(201);
+});
+
+test("[HT133] a body whose every byte is a chunk of its own is read whole, and others are answered meanwhile", async () => {
+  const { hostname, port } = new URL(platform.url);
+  const socket = connect(Number(port), hostname);
+  let answer = "";
+  socket.on("data", (bytes) => {
+    answer += bytes.toString("latin1");
+  });
+  const head = `POST ${FREE} HTTP/1.1\r\nhost: x\r\nconnection: close\r\ncontent-type: application/json\r\n`;
+  socket.write(`${head}transfer-encoding: chunked\r\n\r\n${"1\r\n \r\n".repeat(200_000)}`);
+  expect((await platform.get("/api/health")).status).toBe(200);
+  const closed = new Promise((resolve) => socket.once("close", resolve));
+  socket.write(`${[...'{"id":"chunks"}'].map((byte) => `1\r\n${byte}\r\n`).join("")}0\r\n\r\n`);
+  await closed;
+  expect(answer).toStartWith("HTTP/1.1 201");
+  expect((await platform.get(`${FREE}/chunks`)).status).toBe(200);
 });
