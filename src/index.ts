@@ -22,6 +22,10 @@ export interface EmbedOptions {
   jwtSecret?: string;
   /** Silent by default. */
   logger?: Logger;
+  /** As `--drill`: changes nothing outside the data directory, and sends nothing. false by default. */
+  drill?: boolean;
+  /** As `--take-over`: object stores of buckets that belong to another data directory become this one's. false by default. */
+  takeOver?: boolean;
 }
 
 /**
@@ -30,12 +34,12 @@ export interface EmbedOptions {
  * with every problem of the config; a data directory that another process has. Decisions 12.
  */
 export async function createPlatform(config: PlatformConfig, options: EmbedOptions = {}): Promise<OpenPlatform> {
-  const { data = "./data", serviceKey, jwtSecret, logger } = options;
+  const { data = "./data", serviceKey, jwtSecret, logger, drill: isDrill = false, takeOver = false } = options;
   const environment = {
     PLATFORM_SERVICE_KEY: serviceKey ?? process.env["PLATFORM_SERVICE_KEY"],
     PLATFORM_JWT_SECRET: jwtSecret ?? process.env["PLATFORM_JWT_SECRET"],
   };
   // Loaded when asked for: most that import "platform" are configs, and want defineConfig alone.
   const { openPlatform } = await import("./open-platform.ts");
-  return openPlatform(checkedConfig(config), { data, environment, logger });
+  return openPlatform(checkedConfig(config), { data, environment, logger, isDrill, takeOver });
 }

@@ -104,6 +104,7 @@ function openBase(config: PlatformConfig, options: PlatformOptions, open: Open) 
     socketsMax: socketsMax(engine.descriptorLimit),
     messageMaxBytes: roomMessageMaxBytes(config.rooms ?? {}),
     waitingMaxBytes: roomBacklogMaxBytes(config.rooms ?? {}),
+    ...(isDrill ? { upgradeHeaders: DRILL_HEADERS } : {}),
   });
   const systemFile = openSystemFile(engine, dataDirectory);
   return { clock, ids, logger, dataDirectory, secrets, isDrill, takeOver, engine, listener, systemFile };

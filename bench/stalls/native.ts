@@ -9,6 +9,9 @@ const SLOW_SQL = "WITH RECURSIVE c(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM c
 const WIDE_SQL =
   "WITH RECURSIVE c(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM c LIMIT 1000000) SELECT n, 'some text' AS t FROM c";
 
+const LARGE_SQL =
+  "WITH RECURSIVE c(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM c LIMIT 31) SELECT hex(zeroblob(500000)) AS x FROM c";
+
 const CONFIG = `import { defineConfig } from "platform";
 
 export default defineConfig({
@@ -28,6 +31,11 @@ const post = (path: string, body: unknown): OperationRequest => ({
 /** Numbers between 0 and 1 with few digits, so that many vectors fit into one body. */
 const vector = (seed: number): number[] =>
   Array.from({ length: DIMENSIONS }, (_, index) => ((index * 7_919 + seed * 104_729) % 1_000) / 1_000);
+
+/** As many conditions and values as a filter may have. */
+const LARGEST_FILTER = Object.fromEntries(
+  Array.from({ length: 50 }, (_, n) => [`f${n}`, { $in: Array.from({ length: 1_000 }, (__, value) => value) }]),
+);
 
 function upsertOf(count: number, turn: number): unknown {
   const vectors = Array.from({ length: count }, (_, index) => ({
@@ -59,6 +67,15 @@ export const nativeStalls: StallArea = {
         name: "kv list, 1,000 keys of 500 characters",
         requests: [post("/api/kv/cache", { action: "list", limit: 1_000 })],
       },
+      {
+        name: "SQL of 1,000,000 characters",
+        requests: [post("/api/d1/main", { query: `SELECT ${"a,".repeat(499_990)}a` })],
+      },
+      {
+        name: "SQL, results of 31 MiB",
+        requests: [post("/api/d1/main", { query: LARGE_SQL })],
+        clients: 32,
+      },
       { name: "SQL that never ends", requests: [post("/api/d1/main", { query: SLOW_SQL })], clients: 32 },
       { name: "SQL, a result of 1,000,000 rows", requests: [post("/api/d1/main", { query: WIDE_SQL })] },
       {
@@ -68,6 +85,10 @@ export const nativeStalls: StallArea = {
       {
         name: `upsert of ${VECTORS_MAX} vectors of ${DIMENSIONS}`,
         requests: [post("/api/vectorize/near", upsertOf(VECTORS_MAX, 1))],
+      },
+      {
+        name: "vector search, the largest filter",
+        requests: [post("/api/vectorize/near", { action: "search", vector: vector(3), filter: LARGEST_FILTER })],
       },
       {
         name: "vector search, the 100 nearest with their values",

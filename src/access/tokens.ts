@@ -8,8 +8,8 @@ import type { MaybePromise } from "../kernel/maybe-promise.ts";
 
 /** Verified tokens that are kept, so that a signature is checked once and not with every request. */
 const VERIFIED_TOKENS_MAX = 20_000;
-/** Longer than any token of ours; what is longer is not worth hashing. */
-const TOKEN_LENGTH_MAX = 16_384;
+/** Longer than any token of ours, whose claims have 4 KB at most; what is longer is not worth hashing. */
+const TOKEN_LENGTH_MAX = 12_288;
 /** `jwtVerify` must not judge the time: expiry is asked at every use, and by the injected clock. */
 const ANY_AGE_SECONDS = Number.MAX_SAFE_INTEGER;
 

@@ -19,7 +19,7 @@ const ALL_PARAMETERS = "parameters AS (SELECT ?1, ?2, ?3, ?4)";
 
 const matching = ({ event, userId }: EventQuery): string =>
   ["timestamp >= ?1 AND timestamp < ?2", event === null ? "" : "name = ?3", userId === null ? "" : "user_id = ?4"]
-    .concat("timestamp >= (SELECT until FROM summarized WHERE kind = 'events')")
+    .concat("NOT EXISTS (SELECT 1 FROM summarized WHERE kind = 'events' AND timestamp >= since AND timestamp < until)")
     .filter((condition) => condition !== "")
     .join(" AND ");
 

@@ -16,13 +16,16 @@ export interface RequestReport {
 const ALL_PARAMETERS = "parameters AS (SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)";
 const IN_CATEGORIES = "endpoint IN (SELECT id FROM endpoints WHERE category IN (SELECT value FROM json_each(?8)))";
 
+const IS_NOT_SUMMED = `NOT EXISTS (
+  SELECT 1 FROM summarized WHERE kind = 'requests' AND second >= since / 1000 AND second < until / 1000)`;
+
 /** Rows that are still single, and days that are summed up: what is in one is not in the other. */
 const sourcesOf = (isFiltered: boolean): string => `
   singles AS NOT MATERIALIZED (
     SELECT endpoint, nullif(user_id, '') AS user_id, requests,
       iif(status >= 500, requests, 0) AS errors, duration_us
     FROM requests
-    WHERE second >= ?1 AND second < ?2 AND second * 1000 >= (SELECT until FROM summarized WHERE kind = 'requests')
+    WHERE second >= ?1 AND second < ?2 AND ${IS_NOT_SUMMED}
       ${isFiltered ? `AND ${IN_CATEGORIES}` : ""}),
   days AS NOT MATERIALIZED (
     SELECT * FROM request_days WHERE day >= ?3 AND day < ?4
@@ -38,8 +41,8 @@ const seriesOf = (isFiltered: boolean): string => `
   counted AS MATERIALIZED (SELECT at,
     (SELECT json_array(coalesce(sum(requests), 0), coalesce(sum(iif(status >= 500, requests, 0)), 0),
         coalesce(sum(duration_us), 0), count(DISTINCT nullif(user_id, '')))
-      FROM requests WHERE second >= max(?1, at / 1000, (SELECT until / 1000 FROM summarized WHERE kind = 'requests'))
-        AND second < min(?2, (at + ?5) / 1000) ${isFiltered ? `AND ${IN_CATEGORIES}` : ""}) AS single,
+      FROM requests WHERE second >= max(?1, at / 1000) AND second < min(?2, (at + ?5) / 1000)
+        AND ${IS_NOT_SUMMED} ${isFiltered ? `AND ${IN_CATEGORIES}` : ""}) AS single,
     (SELECT json_array(coalesce(sum(requests), 0), coalesce(sum(errors), 0), coalesce(sum(duration_us), 0),
         coalesce(sum(users), 0))
       FROM days WHERE day >= at AND day < at + ?5) AS summed

@@ -7,6 +7,7 @@ import { createStorageEngine, type DatabaseFile, type StorageEngine } from "../d
 import { systemClock } from "../kernel/clock.ts";
 import { DAY_MS } from "../kernel/duration.ts";
 import { silentLogger } from "../kernel/logger.ts";
+import { createEventQueries } from "./event-queries.ts";
 import {
   RETENTION_MS,
   RETENTION_SLACK_MS,
@@ -92,4 +93,41 @@ test("[AN19] a stop ends the sums of a day that is under way, and they are made 
   expect(count("event_days")).toBe(0);
   await eventSummaries(file).sumUp(DAY, new AbortController().signal);
   expect(count("event_days")).toBe(11);
+});
+
+test("[AN100] what comes on a day that is summed up already is counted, in rows and later in its sums", async () => {
+  addEvents(DAY, 3);
+  file.sqlite.run("INSERT INTO endpoints (id, method, route, category) VALUES (1, 'GET', '/a', 'a')");
+  const request = `INSERT INTO requests VALUES (${DAY / 1000}, 1, 200, 'ann', 2, 10)`;
+  file.sqlite.run(request);
+  const [events, requests] = [eventSummaries(file), requestSummaries(file)];
+  const age = async () => {
+    for (const one of [events, requests]) {
+      await one.sumUp(DAY, new AbortController().signal);
+      // Nothing is counted twice while the rows are still there.
+      expect((await counts()).events).toBe(expected);
+      while ((await one.removeSummed(2)) === 2);
+    }
+  };
+  const signal = new AbortController().signal;
+  const range = { startMs: DAY, endMs: DAY + DAY_MS, stepMs: DAY_MS };
+  const counts = async () => {
+    const query = { range, event: null, userId: null, limit: 10, after: null, metric: "count" as const };
+    return { events: (await createEventQueries(file).count(query, signal)).totalEvents };
+  };
+  let expected = 3;
+  await age();
+  expect(count("events") + count("requests")).toBe(0);
+  // The clock was ahead, and is right again.
+  addEvents(DAY, 4);
+  file.sqlite.run(request);
+  expected = 7;
+  expect(await counts()).toEqual({ events: 7 });
+  expect([await events.removeSummed(10), await requests.removeSummed(10)]).toEqual([0, 0]);
+  expect(events.oldestDay()).toBe(DAY);
+  await age();
+  expect(await counts()).toEqual({ events: 7 });
+  expect(count("events") + count("requests")).toBe(0);
+  const total = file.sqlite.query("SELECT requests, users FROM request_days WHERE category = ''").get();
+  expect(total).toEqual({ requests: 4, users: 2 });
 });

@@ -24,12 +24,13 @@ export function startRetention(deps: {
   const { summaries, clock, logger } = deps;
   /** Whether there is more to do at once. */
   const stepOf = async (summary: Summaries, stopping: AbortSignal): Promise<boolean> => {
+    if ((await summary.removeSummed(SWEEP_STEP_ROWS)) === SWEEP_STEP_ROWS) return true;
     const day = summary.oldestDay();
     if (day !== null && day + DAY_MS + RETENTION_MS + RETENTION_SLACK_MS <= clock.now()) {
       await summary.sumUp(day, stopping);
       return true;
     }
-    return (await summary.removeSummed(SWEEP_STEP_ROWS)) === SWEEP_STEP_ROWS;
+    return false;
   };
   return startSweeping({
     ...{ clock, firstMs: SWEEP_FIRST_MS, intervalMs: SWEEP_INTERVAL_MS, pauseMs: SWEEP_PAUSE_MS },

@@ -5,8 +5,9 @@ import type { RequestRow, TrackedEvent } from "./types.ts";
 /**
  * `<data>/analytics.db`. Events and requests are written at the end of their trees, in the order of time, which costs the
  * main thread least: with indexes by name and by user, writing events took ten times as long. The one index holds all that
- * is counted, so that only lists read rows. Days are named by their first millisecond in UTC. `summarized`: what is before
- * `until` is in the daily sums; rows that are still there are being removed and count no longer.
+ * is counted, so that only lists read rows. Days are named by their first millisecond in UTC. `summarized`: rows from
+ * `since` on and before `until` are in the daily sums; they are being removed and count no longer. Both are 0 when all have
+ * been: rows of such a day that come later, as after a clock that was wrong, are rows like any other.
  */
 export function migrateAnalytics(sqlite: Database): void {
   sqlite.run(`CREATE TABLE IF NOT EXISTS events (
@@ -52,8 +53,14 @@ export function migrateAnalytics(sqlite: Database): void {
   ) STRICT, WITHOUT ROWID`);
   sqlite.run(`CREATE TABLE IF NOT EXISTS summarized (
     kind TEXT PRIMARY KEY NOT NULL, -- events, requests
-    until INTEGER NOT NULL          -- milliseconds since 1970
+    until INTEGER NOT NULL,         -- milliseconds since 1970, as since
+    since INTEGER NOT NULL DEFAULT 0
   ) STRICT, WITHOUT ROWID`);
+  const columns = sqlite.query<{ name: string }, []>("PRAGMA table_info(summarized)").all();
+  // Before, everything up to `until` was in the sums, also what came later.
+  if (!columns.some(({ name }) => name === "since")) {
+    sqlite.run("ALTER TABLE summarized ADD COLUMN since INTEGER NOT NULL DEFAULT 0");
+  }
   sqlite.run("INSERT OR IGNORE INTO summarized (kind, until) VALUES ('events', 0), ('requests', 0)");
 }
 

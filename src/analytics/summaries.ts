@@ -4,17 +4,19 @@ import { SUMMARY_NAMES_MAX, SUMMARY_TIMEOUT_MS } from "./limits.ts";
 
 /** What ages: single rows that become sums of a day, and go. */
 export interface Summaries {
-  /** The day of the oldest row that is not summed up, in milliseconds; null: there is none. */
+  /** The day of the oldest row, in milliseconds; null: there is none. Rows that are summed up must have been removed. */
   oldestDay(): number | null;
-  /** Sums up the day, which must be over for good. The sums are made in another process, which `signal` ends. */
+  /**
+   * Sums up the day, which must be over for good. Where it has sums already, as after a clock that was wrong, they grow: a
+   * user of both counts twice then. The sums are made in another process, which `signal` ends.
+   */
   sumUp(day: number, signal: AbortSignal): Promise<void>;
-  /** Removes at most `limit` rows of days that are summed up; resolves with how many. */
+  /** Removes at most `limit` rows of the day that is summed up; resolves with how many. */
   removeSummed(limit: number): Promise<number>;
 }
 
 interface Aging {
   kind: "events" | "requests";
-  /** ?1: from here on. */
   oldest: string;
   /** Milliseconds in one unit of the rows' time. */
   unitMs: number;
@@ -23,23 +25,24 @@ interface Aging {
   sumsParams: readonly number[];
   /** ?1 the day, then a row of `sums`. */
   insert: string;
-  /** ?1: where what is summed up ends; ?2: how many rows. */
+  /** ?1 and ?2: where what is summed up begins and ends; ?3: how many rows. */
   remove: string;
 }
 
 /** Names that are too rare to be kept count in the day's totals, which stand under the empty name. */
 const EVENTS: Aging = {
   kind: "events",
-  oldest: "SELECT min(timestamp) AS oldest FROM events WHERE timestamp >= ?1",
+  oldest: "SELECT min(timestamp) AS oldest FROM events",
   unitMs: 1,
   sums: `SELECT '', count(*), count(DISTINCT user_id) FROM events WHERE timestamp >= ?1 AND timestamp < ?2
     UNION ALL SELECT * FROM (
       SELECT name, count(*), count(DISTINCT user_id) FROM events WHERE timestamp >= ?1 AND timestamp < ?2
       GROUP BY name ORDER BY 2 DESC, 1 LIMIT ?3)`,
   sumsParams: [SUMMARY_NAMES_MAX],
-  insert: "INSERT OR REPLACE INTO event_days (day, name, events, users) VALUES (?1, ?2, ?3, ?4)",
+  insert: `INSERT INTO event_days (day, name, events, users) VALUES (?1, ?2, ?3, ?4)
+    ON CONFLICT DO UPDATE SET events = events + excluded.events, users = users + excluded.users`,
   remove: `DELETE FROM events WHERE id IN (
-    SELECT id FROM events WHERE timestamp < ?1 ORDER BY timestamp LIMIT ?2)`,
+    SELECT id FROM events WHERE timestamp >= ?1 AND timestamp < ?2 ORDER BY timestamp LIMIT ?3)`,
 };
 
 const REQUEST_SUMS = `sum(requests), sum(iif(status >= 500, requests, 0)), sum(duration_us),
@@ -48,7 +51,7 @@ const REQUESTS_OF_DAY = "second >= ?1 AND second < ?2";
 
 const REQUESTS: Aging = {
   kind: "requests",
-  oldest: "SELECT min(second) AS oldest FROM requests WHERE second >= ?1",
+  oldest: "SELECT min(second) AS oldest FROM requests",
   unitMs: SECOND_MS,
   sums: `SELECT '', 0, ${REQUEST_SUMS} FROM requests WHERE ${REQUESTS_OF_DAY}
     UNION ALL SELECT category, 0, ${REQUEST_SUMS} FROM requests JOIN endpoints ON endpoints.id = endpoint
@@ -56,22 +59,30 @@ const REQUESTS: Aging = {
     UNION ALL SELECT category, endpoint, ${REQUEST_SUMS} FROM requests JOIN endpoints ON endpoints.id = endpoint
       WHERE ${REQUESTS_OF_DAY} GROUP BY endpoint`,
   sumsParams: [],
-  insert: `INSERT OR REPLACE INTO request_days (day, category, endpoint, requests, errors, duration_us, users)
-    VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)`,
+  insert: `INSERT INTO request_days (day, category, endpoint, requests, errors, duration_us, users)
+    VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)
+    ON CONFLICT DO UPDATE SET requests = requests + excluded.requests, errors = errors + excluded.errors,
+      duration_us = duration_us + excluded.duration_us, users = users + excluded.users`,
   remove: `DELETE FROM requests WHERE (second, endpoint, status, user_id) IN (
-    SELECT second, endpoint, status, user_id FROM requests WHERE second < ?1 ORDER BY second LIMIT ?2)`,
+    SELECT second, endpoint, status, user_id FROM requests WHERE second >= ?1 AND second < ?2 ORDER BY second LIMIT ?3)`,
 };
+
+const SUMMED = "SELECT since, until FROM summarized WHERE kind = ?1";
+const SET_SUMMED = "UPDATE summarized SET since = ?2, until = ?3 WHERE kind = ?1";
 
 export const eventSummaries = (file: DatabaseFile): Summaries => createSummaries(file, EVENTS);
 export const requestSummaries = (file: DatabaseFile): Summaries => createSummaries(file, REQUESTS);
 
 function createSummaries(file: DatabaseFile, aging: Aging): Summaries {
   const { kind, unitMs } = aging;
-  const untilMs = (): number =>
-    file.query<{ until: number }>("SELECT until FROM summarized WHERE kind = ?1").get(kind)?.until ?? 0;
+  /** What is summed up and not removed; null: nothing. */
+  const summed = (): { since: number; until: number } | null => {
+    const row = file.query<{ since: number; until: number }>(SUMMED).get(kind);
+    return row === null || row.until === 0 ? null : row;
+  };
   return {
     oldestDay() {
-      const { oldest = null } = file.query<{ oldest: number | null }>(aging.oldest).get(untilMs() / unitMs) ?? {};
+      const { oldest = null } = file.query<{ oldest: number | null }>(aging.oldest).get() ?? {};
       return oldest === null ? null : Math.floor((oldest * unitMs) / DAY_MS) * DAY_MS;
     },
     async sumUp(day, signal) {
@@ -83,15 +94,18 @@ function createSummaries(file: DatabaseFile, aging: Aging): Summaries {
         const insert = tx.query(aging.insert);
         // The columns are names and counts, in the order of the statement.
         for (const row of sums) insert.run(day, ...(row as (string | number)[]));
-        tx.query("UPDATE summarized SET until = ?2 WHERE kind = ?1").run(kind, day + DAY_MS);
+        tx.query(SET_SUMMED).run(kind, day, day + DAY_MS);
         return null;
       });
     },
-    removeSummed(limit) {
-      const until = untilMs() / unitMs;
-      const { oldest = null } = file.query<{ oldest: number | null }>(aging.oldest).get(0) ?? {};
-      if (oldest === null || oldest >= until) return Promise.resolve(0);
-      return file.write((tx) => tx.query(aging.remove).run(until, limit).changes);
+    async removeSummed(limit) {
+      const range = summed();
+      if (range === null) return 0;
+      return file.write((tx) => {
+        const { changes } = tx.query(aging.remove).run(range.since / unitMs, range.until / unitMs, limit);
+        if (changes < limit) tx.query(SET_SUMMED).run(kind, 0, 0);
+        return changes;
+      });
     },
   };
 }

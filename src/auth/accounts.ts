@@ -1,10 +1,23 @@
 import type { Account, Accounts, NewAccount } from "../access/accounts.ts";
 import { type AppError, conflict, type FieldProblems, notFound } from "../kernel/errors.ts";
+import { nextTurn } from "../kernel/next-turn.ts";
+import { IMPORT_SLICE_USERS } from "./limits.ts";
 import { deleteFactors } from "./store/factors.ts";
 import type { Sql } from "./store/sql.ts";
 import { entryByEmail, listUsers, searchUsers } from "./store/user-lists.ts";
-import { insertUser, type SecretAccount, userByEmail, userById } from "./store/users.ts";
+import {
+  insertPrepared,
+  insertUser,
+  type PreparedUser,
+  prepareUser,
+  type SecretAccount,
+  userByEmail,
+  userById,
+} from "./store/users.ts";
 import type { AuthDeps } from "./types.ts";
+
+/** Whose turn the hashes of administrators take. */
+const ADMINISTRATION = "administration";
 
 /** The accounts as an administrator handles them. Spec: Administration endpoints. */
 export function createAccounts(deps: AuthDeps): Accounts {
@@ -28,7 +41,8 @@ export function createAccounts(deps: AuthDeps): Accounts {
 
     async create(user) {
       refuseTaken(file.sql, [user], singleName);
-      const hash = user.password === undefined ? user.passwordHash : await passwords.hash(user.password);
+      const hash =
+        user.password === undefined ? user.passwordHash : await passwords.hash(user.password, ADMINISTRATION);
       return file.write((write) => {
         refuseTaken(write.tx, [user], singleName);
         return withoutHash(insert(write.tx, user, hash, write.now));
@@ -38,15 +52,22 @@ export function createAccounts(deps: AuthDeps): Accounts {
     async import(users) {
       refuseTaken(file.sql, users, importName);
       const plaintext = users.flatMap((user) => user.password ?? []);
-      const hashes = (await passwords.hashAll(plaintext)).values();
-      const complete = users.map((user) => ({
-        user,
-        hash: user.password === undefined ? user.passwordHash : hashes.next().value,
-      }));
-      return file.write((write) => {
+      const hashes = (await passwords.hashAll(plaintext, ADMINISTRATION)).values();
+      const now = deps.clock.now();
+      const ids: string[] = [];
+      const prepared: PreparedUser[] = [];
+      for (const { password, ...user } of users) {
+        const passwordHash = password === undefined ? user.passwordHash : hashes.next().value;
+        const id = user.id ?? deps.ids.uuid();
+        ids.push(id);
+        prepared.push(prepareUser({ ...user, id, passwordHash, now }));
+        if (ids.length % IMPORT_SLICE_USERS === 0) await nextTurn();
+      }
+      await file.write((write) => {
         refuseTaken(write.tx, users, importName);
-        return complete.map(({ user, hash }) => insert(write.tx, user, hash, write.now).id);
+        insertPrepared(write.tx, prepared);
       });
+      return ids;
     },
 
     async update(id, changes) {

@@ -27,7 +27,7 @@ import {
   type SecretPurpose,
 } from "./store/secrets.ts";
 import { clearUnprovenCredentials, insertUser, type SecretAccount, userByEmail, userById } from "./store/users.ts";
-import type { AuthDeps, Caller, Client, SignInAnswer } from "./types.ts";
+import { type AuthDeps, type Caller, type Client, type SignInAnswer, sharerOf } from "./types.ts";
 
 const TOKEN_BYTES = 32;
 const CODE_DIGITS = 6;
@@ -44,7 +44,7 @@ export interface EmailFlows {
    * Ends every session. Passkeys go too unless `keepPasskeys`: who resets a password because somebody else was in expects that
    * nobody else gets in again.
    */
-  resetPassword(token: string, newPassword: string, options: { keepPasskeys: boolean }): Promise<void>;
+  resetPassword(token: string, newPassword: string, options: { keepPasskeys: boolean; client: Client }): Promise<void>;
   requestMagicLink(email: string, redirect: URL | null): Promise<void>;
   /** An unknown address becomes a user whose email is verified. */
   verifyMagicLink(token: string, client: Client): Promise<SignInAnswer>;
@@ -208,9 +208,9 @@ function createPasswordReset(
       });
     },
 
-    async resetPassword(token, newPassword, { keepPasskeys }) {
+    async resetPassword(token, newPassword, { keepPasskeys, client }) {
       tokens.check("reset-password", token);
-      const passwordHash = await deps.passwords.hash(newPassword);
+      const passwordHash = await deps.passwords.hash(newPassword, sharerOf(client));
       await file.write((write) => {
         const secret = tokens.use(write, "reset-password", token);
         const account = userOf(write, secret);

@@ -31,6 +31,8 @@ export const ARGON2_PASSES = 2;
 export const HASHES_AT_ONCE_MAX = Math.max(1, availableParallelism() - 1);
 /** Hashes that wait for their turn; past that a sign-in is answered 503 rather than after a minute. */
 export const HASHES_WAITING_MAX = 1_000;
+/** Of these, what one client network may have waiting; they take turns, so that a flood waits for itself. */
+export const HASHES_WAITING_PER_SHARER_MAX = 300;
 /** Bounds of imported hashes: what is above would let one sign-in take minutes. */
 export const BCRYPT_COST_MIN = 4;
 export const BCRYPT_COST_MAX = 16;
@@ -47,6 +49,13 @@ export const REFUSAL_MS = 300;
 
 /** Sessions whose state is kept in memory; others are read when they are used. */
 export const SESSIONS_IN_MEMORY_MAX = 200_000;
+/**
+ * Sessions of one user, where `session.maxActive` sets no lower bound: for one more, the one that was used longest ago ends.
+ * It bounds what a list holds, and what the end of all sessions takes.
+ */
+export const SESSIONS_PER_USER_MAX = 1_000;
+/** Sessions that one sign-in ends to make room. */
+export const SESSIONS_ENDED_AT_ONCE_MAX = 200;
 export const USER_AGENT_MAX_CHARACTERS = 512;
 /** Sockets of a session that expires are closed within this. */
 export const CLEANUP_INTERVAL_MS = 10 * SECOND_MS;
@@ -55,6 +64,8 @@ export const CLEANUP_PAUSE_MS = 50;
 /** Rows that one clean-up transaction removes. */
 export const CLEANUP_CHUNK_ROWS = 1_000;
 
+/** Users of an import whose JSON is written before others get their turn. */
+export const IMPORT_SLICE_USERS = 50;
 /** Users that one page of a search by name looks at: of these, some may have been found by their email before. */
 export const SEARCH_LOOKED_AT_MAX = 2_000;
 

@@ -1,7 +1,7 @@
 import { pbkdf2 } from "node:crypto";
 import { promisify } from "node:util";
 import type { Clock, Millis } from "../kernel/clock.ts";
-import { AppError } from "../kernel/errors.ts";
+import { createTurns } from "./hash-turns.ts";
 import {
   ARGON2_MEMORY_KIB,
   ARGON2_PASSES,
@@ -9,6 +9,7 @@ import {
   BCRYPT_COST_MIN,
   HASHES_AT_ONCE_MAX,
   HASHES_WAITING_MAX,
+  HASHES_WAITING_PER_SHARER_MAX,
   PBKDF2_HASH_BYTES_MAX,
   PBKDF2_HASH_BYTES_MIN,
   PBKDF2_ITERATIONS_MAX,
@@ -16,16 +17,17 @@ import {
 } from "./limits.ts";
 import { equalsConstantTime } from "./sealing.ts";
 
+/** Off the main thread. `sharer`: whose turn it takes, see `hash-turns.ts`. Errors: 503 when too many wait. */
 export interface Passwords {
-  /** argon2id, off the main thread. Errors: 503 when too many wait. */
-  hash(password: string): Promise<string>;
+  /** argon2id. */
+  hash(password: string, sharer: string): Promise<string>;
   /** The same for a whole import, taking turns with everybody else; in the order given. */
-  hashAll(passwords: readonly string[]): Promise<string[]>;
+  hashAll(passwords: readonly string[], sharer: string): Promise<string[]>;
   /**
    * A null hash (no such user, no password) does the work of a wrong password, and is one. `beganAt`: when its turn came,
    * since how long it waited for that says nothing of the hash.
    */
-  verify(password: string, hash: string | null): Promise<{ isRight: boolean; beganAt: Millis }>;
+  verify(password: string, hash: string | null, sharer: string): Promise<{ isRight: boolean; beganAt: Millis }>;
   /** Whether a hash is not what `hash()` makes today. */
   isOutdated(hash: string): boolean;
   /** What is wrong with an imported hash, as in "must be …"; null when it can be verified against. */
@@ -42,7 +44,11 @@ const ARGON2_PREFIX = `$argon2id$v=19$m=${ARGON2_MEMORY_KIB},t=${ARGON2_PASSES},
 const deriveKey = promisify(pbkdf2);
 
 export function createPasswords(clock: Clock): Passwords {
-  const inTurn = createTurns(HASHES_AT_ONCE_MAX, HASHES_WAITING_MAX);
+  const inTurn = createTurns({
+    atOnceMax: HASHES_AT_ONCE_MAX,
+    waitingMax: HASHES_WAITING_MAX,
+    waitingPerSharerMax: HASHES_WAITING_PER_SHARER_MAX,
+  });
   const hashNow = (password: string) =>
     Bun.password.hash(password, { algorithm: "argon2id", memoryCost: ARGON2_MEMORY_KIB, timeCost: ARGON2_PASSES });
   /** Of a password that nobody knows; made at its first use. */
@@ -61,21 +67,21 @@ export function createPasswords(clock: Clock): Passwords {
   };
 
   return {
-    hash: (password) => inTurn(() => hashNow(password)),
-    async hashAll(passwords) {
+    hash: (password, sharer) => inTurn(sharer, () => hashNow(password)),
+    async hashAll(passwords, sharer) {
       const hashes: string[] = new Array(passwords.length);
       let next = 0;
       const work = async (): Promise<void> => {
         while (next < passwords.length) {
           const index = next++;
-          hashes[index] = await inTurn(() => hashNow(passwords[index] ?? ""));
+          hashes[index] = await inTurn(sharer, () => hashNow(passwords[index] ?? ""));
         }
       };
       await Promise.all(Array.from({ length: HASHES_AT_ONCE_MAX }, work));
       return hashes;
     },
-    verify: (password, hash) =>
-      inTurn(async () => {
+    verify: (password, hash, sharer) =>
+      inTurn(sharer, async () => {
         const beganAt = clock.now();
         return { isRight: await check(password, hash), beganAt };
       }),
@@ -112,25 +118,4 @@ async function checkPbkdf2(password: string, encoded: string): Promise<boolean> 
     "sha256",
   );
   return equalsConstantTime(actual, expected);
-}
-
-/** Runs at most `atOnceMax` at a time, the others in order of arrival. Errors: 503 when `waitingMax` already wait. */
-function createTurns(atOnceMax: number, waitingMax: number): <T>(work: () => Promise<T>) => Promise<T> {
-  const waiting: (() => void)[] = [];
-  let running = 0;
-  return async (work) => {
-    if (running >= atOnceMax) {
-      if (waiting.length >= waitingMax)
-        throw new AppError(503, "Too many passwords are being checked, try again later");
-      // Whoever ends hands its place on, so that `running` stays.
-      await new Promise<void>((resolve) => waiting.push(resolve));
-    } else running++;
-    try {
-      return await work();
-    } finally {
-      const next = waiting.shift();
-      if (next === undefined) running--;
-      else next();
-    }
-  };
 }

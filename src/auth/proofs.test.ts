@@ -1,4 +1,6 @@
+import { Database } from "bun:sqlite";
 import { afterEach, expect, test } from "bun:test";
+import { join } from "node:path";
 import {
   type Enrolment,
   lastMail,
@@ -249,4 +251,34 @@ test("[AU104] the last passkey of an account without an address stays", async ()
   const { accessToken } = await signUp(platform);
   const { credentialId } = await addPasskey(platform.as(accessToken));
   expect((await platform.as(accessToken).delete(`/api/auth/passkeys/${credentialId}`)).status).toBe(200);
+});
+
+test("[AU12] a user has at most 1,000 sessions: for one more, the one used longest ago ends", async () => {
+  const first = await platformAt();
+  const { user, accessToken } = await signUp(first);
+  const { dataDirectory, clock } = first;
+  await first.stop();
+  const file = new Database(join(dataDirectory, "system.db"));
+  const insert = file.prepare(
+    "INSERT INTO sessions (id, userId, createdAt, lastUsedAt, expiresAt) VALUES (?, ?, ?, ?, ?)",
+  );
+  const now = clock.now();
+  file.transaction(() => {
+    // The first of them began first, and was used last.
+    for (let index = 0; index < 999; index++) {
+      insert.run(`session-${index}`, user.id, now - DAY_MS + index, now - HOUR_MS - index, now + DAY_MS);
+    }
+  })();
+  file.close();
+  const platform = await platformAt({ dataDirectory, clock });
+  const idsOf = async (token: string) => {
+    const { body } = await platform.as(token).get<{ sessions: { id: string }[] }>("/api/auth/sessions");
+    return body.sessions.map(({ id }) => id);
+  };
+  expect(await idsOf(accessToken)).toHaveLength(1_000);
+  const { body } = await signIn(platform, user.email);
+  const ids = await idsOf(body.accessToken);
+  expect(ids).toHaveLength(1_000);
+  expect([ids.includes("session-0"), ids.includes("session-998")]).toEqual([true, false]);
+  expect((await platform.as(accessToken).get("/api/auth/me")).status).toBe(200);
 });

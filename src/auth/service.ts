@@ -3,11 +3,11 @@ import { AppError, badRequest, notFound, unauthorized } from "../kernel/errors.t
 import type { JsonObject } from "../kernel/json.ts";
 import { accountDisabled } from "./account-file.ts";
 import type { Guess } from "./guesses.ts";
-import { REFUSAL_MS, USER_AGENT_MAX_CHARACTERS } from "./limits.ts";
+import { REFUSAL_MS, SESSIONS_PER_USER_MAX, USER_AGENT_MAX_CHARACTERS } from "./limits.ts";
 import { rotate } from "./rotation.ts";
 import { emailTaken, type OpenSession, type SignIns } from "./sign-in.ts";
 import { deleteSecretsOfUser } from "./store/secrets.ts";
-import { deleteSession, sessionById, sessionsOfUser, touchSession } from "./store/sessions.ts";
+import { deleteSession, newestSessions, sessionById, touchSession } from "./store/sessions.ts";
 import { insertUser, type SecretAccount, type UserChanges, userByEmail, userById } from "./store/users.ts";
 import {
   type AuthDeps,
@@ -16,6 +16,7 @@ import {
   type OwnUser,
   ownUser,
   type SignInAnswer,
+  sharerOf,
   type TokenAnswer,
 } from "./types.ts";
 
@@ -86,7 +87,7 @@ export function createAuthService(deps: AuthDeps, signIns: SignIns): AuthService
       if (account === null) throw invalidToken();
       if (!account.isAnonymous) throw badRequest("Only an anonymous user can be linked, and this one has an account");
       if (userByEmail(file.sql, email) !== null) throw emailTaken();
-      const passwordHash = await passwords.hash(password);
+      const passwordHash = await passwords.hash(password, `user:${caller.userId}`);
       const session = await file.write((write) => {
         const current = file.current(write, caller.userId, caller.sessionId);
         if (current === null) throw invalidToken();
@@ -112,7 +113,7 @@ function createPasswordSignIn(
     let refusedAt = 0;
     const guess = async (): Promise<Guess<SecretAccount>> => {
       const account = userByEmail(file.sql, email);
-      const { isRight, beganAt } = await passwords.verify(password, account?.passwordHash ?? null);
+      const { isRight, beganAt } = await passwords.verify(password, account?.passwordHash ?? null, sharerOf(client));
       refusedAt = beganAt + REFUSAL_MS;
       return isRight && account !== null ? { isRight, value: account } : { isRight: false, error };
     };
@@ -135,7 +136,7 @@ function createPasswordSignIn(
 
     async signUp({ email, password, displayName, metadata }, client) {
       if (userByEmail(file.sql, email) !== null) throw emailTaken();
-      const passwordHash = await passwords.hash(password);
+      const passwordHash = await passwords.hash(password, sharerOf(client));
       const session = await file.write((write) => {
         if (userByEmail(write.tx, email) !== null) throw emailTaken();
         const user = { id: deps.ids.uuid(), email, passwordHash, displayName, metadata, now: write.now };
@@ -149,7 +150,7 @@ function createPasswordSignIn(
       const proved = await prove(email, password, client, wrong);
       if (proved.disabled) throw accountDisabled();
       const isOutdated = proved.passwordHash !== null && passwords.isOutdated(proved.passwordHash);
-      const passwordHash = isOutdated ? await passwords.hash(password) : undefined;
+      const passwordHash = isOutdated ? await passwords.hash(password, sharerOf(client)) : undefined;
       const signIn = await file.write((write) => {
         const account = userById(write.tx, proved.id);
         // The password may have been changed, or the user deleted, while its hash was being computed.
@@ -170,7 +171,7 @@ function createPasswordSignIn(
 
     async changePassword(caller, client, current, next) {
       const proved = await confirmPassword(caller, client, current);
-      const passwordHash = await passwords.hash(next);
+      const passwordHash = await passwords.hash(next, sharerOf(client));
       const session = await file.write((write) => {
         const account = file.current(write, caller.userId, caller.sessionId);
         if (account === null || account.passwordHash !== proved.passwordHash) throw invalidToken();
@@ -238,9 +239,8 @@ function createSessionService(
 
     sessions(caller) {
       const now = deps.clock.now();
-      return sessionsOfUser(file.sql, caller.userId)
+      return newestSessions(file.sql, caller.userId, SESSIONS_PER_USER_MAX)
         .filter((session) => session.expiresAt > now)
-        .reverse()
         .map((session) => ({
           id: session.id,
           createdAt: iso(session.createdAt),

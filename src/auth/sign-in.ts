@@ -7,17 +7,19 @@ import type { GuessKey } from "./guesses.ts";
 import {
   MFA_TICKET_TTL_MS,
   REFRESH_TOKEN_TTL_SECONDS,
+  SESSIONS_ENDED_AT_ONCE_MAX,
+  SESSIONS_PER_USER_MAX,
   SIGN_IN_ADDRESS_FACTOR,
   USER_AGENT_MAX_CHARACTERS,
 } from "./limits.ts";
 import { factorsOfUser } from "./store/factors.ts";
 import { putSecret } from "./store/secrets.ts";
 import {
-  deleteSession,
+  countSessions,
+  deleteFirstSessions,
   insertSession,
   renewSession,
   sessionById,
-  sessionsOfUser,
   touchSession,
 } from "./store/sessions.ts";
 import { type AuthDeps, type Caller, type Client, ownUser, type SignInAnswer, type TokenAnswer } from "./types.ts";
@@ -59,17 +61,18 @@ export function createSignIns(deps: AuthDeps): SignIns {
   const refreshTtlMs = (deps.config.session?.refreshTokenTtl ?? REFRESH_TOKEN_TTL_SECONDS) * SECOND_MS;
   const maxActive = deps.config.session?.maxActive ?? 0;
 
-  const endOldest = (write: AccountWrite, userId: string): void => {
-    if (maxActive === 0) return;
-    const sessions = sessionsOfUser(write.tx, userId);
-    const surplus = sessions.slice(0, Math.max(0, sessions.length - maxActive + 1)).map((session) => session.id);
-    for (const id of surplus) deleteSession(write.tx, id);
-    write.ended(surplus);
+  /** For one more: the oldest where the config says how many, else the one that was used longest ago. */
+  const makeRoom = (write: AccountWrite, userId: string): void => {
+    const isLower = maxActive > 0 && maxActive < SESSIONS_PER_USER_MAX;
+    const surplus = countSessions(write.tx, userId) + 1 - (isLower ? maxActive : SESSIONS_PER_USER_MAX);
+    if (surplus <= 0) return;
+    const order = isLower ? "createdAt" : "lastUsedAt";
+    write.ended(deleteFirstSessions(write.tx, userId, order, Math.min(surplus, SESSIONS_ENDED_AT_ONCE_MAX)));
   };
 
   const open: SignIns["open"] = (write, account, client) => {
     if (account.disabled) throw accountDisabled();
-    endOldest(write, account.id);
+    makeRoom(write, account.id);
     const sessionId = deps.ids.uuid();
     insertSession(write.tx, {
       id: sessionId,

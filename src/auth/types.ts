@@ -1,5 +1,6 @@
 import type { Account } from "../access/accounts.ts";
 import type { AuthConfig, RateLimit } from "../config/types.ts";
+import { clientNetwork } from "../kernel/client-network.ts";
 import type { Clock } from "../kernel/clock.ts";
 import type { Ids } from "../kernel/ids.ts";
 import type { JsonObject } from "../kernel/json.ts";
@@ -34,6 +35,9 @@ export interface Client {
   /** A service key is not limited. */
   isLimited: boolean;
 }
+
+/** Whose turn a password hash takes. */
+export const sharerOf = (client: Client): string => `client:${clientNetwork(client.address)}`;
 
 /** The session that a request's access token belongs to. */
 export interface Caller {

@@ -12,6 +12,9 @@ import { endOnRequest, stopSignal } from "./signals.ts";
 import { plural } from "./transfer/amounts.ts";
 import { CommandError } from "./usage-error.ts";
 
+/** Warnings of the config that a start names one by one. */
+const WARNINGS_LOGGED_MAX = 20;
+
 export const startCommand = declareCommand({
   meta: { name: "start", description: "Serves what the config declares" },
   args: { ...serveOptions, ...startOptions },
@@ -26,7 +29,10 @@ export const startCommand = declareCommand({
     const { config, warnings } = await loadConfig(args.config, platformModule);
     loaded();
     const stopped = stopSignal();
-    if (warnings.length > 0) logger.warn(`the config has ${plural(warnings.length, "warning")}: see "platform check"`);
+    for (const { path, message } of warnings.slice(0, WARNINGS_LOGGED_MAX)) logger.warn(`config: ${path} ${message}`);
+    if (warnings.length > WARNINGS_LOGGED_MAX) {
+      logger.warn(`the config has ${plural(warnings.length, "warning")}: see "platform check"`);
+    }
     // All areas at once: whoever mistyped an option, or a config, need not wait for them.
     const { openPlatform } = await import("../open-platform.ts");
     const { rehearseBesideServer } = await import("./rehearsal/beside-server.ts");

@@ -731,6 +731,14 @@ describe("configWarnings", () => {
     expect(access({ read: true, update: rule })).toEqual([]);
   });
 
+  test("[TB149] a pattern that one short text keeps busy", () => {
+    const patterned = (pattern: unknown) =>
+      warningsOf(table({ schema: { slug: { type: "string", pattern } }, access: { read: true } }));
+    expect(patterned("^(a+)+$")).toEqual([`${POSTS}.schema.slug.pattern`]);
+    expect(patterned(/^(\w+\s?)*$/)).toEqual([`${POSTS}.schema.slug.pattern`]);
+    expect(patterned("^([a-z]+-)*[a-z]+$")).toEqual([]);
+  });
+
   test("[CF18] what only a service key can use", () => {
     const config = {
       databases: { shared: { tables: { posts: {} } }, teams: { instance: true, tables: {} } },

@@ -1,4 +1,5 @@
 import type { ConfigProblem } from "./problems.ts";
+import { slowTextOf } from "./slow-pattern.ts";
 import type { PlatformConfig, Rule, TableAccess, TableConfig } from "./types.ts";
 
 /** What is allowed and probably not meant. Decisions 3. */
@@ -33,7 +34,24 @@ export function configWarnings(config: PlatformConfig): ConfigProblem[] {
   return warnings;
 }
 
-function tableWarnings(path: string, { access }: TableConfig): ConfigProblem[] {
+function tableWarnings(path: string, table: TableConfig): ConfigProblem[] {
+  return [...accessWarnings(path, table), ...patternWarnings(path, table)];
+}
+
+function patternWarnings(path: string, { schema = {} }: TableConfig): ConfigProblem[] {
+  return Object.entries(schema).flatMap(([name, field]) => {
+    if (field === false || field.pattern === undefined) return [];
+    const { pattern } = field;
+    const slow = slowTextOf(pattern instanceof RegExp ? pattern : new RegExp(pattern, "u"));
+    if (slow === null) return [];
+    const message =
+      `takes much longer with each character of some texts (${JSON.stringify(slow)}), so that one request can hold the server up for ` +
+      "seconds; let what it repeats be divided by what it does not contain, as in ^([a-z]+-)*[a-z]+$";
+    return [{ path: `${path}.schema.${name}.pattern`, message }];
+  });
+}
+
+function accessWarnings(path: string, { access }: TableConfig): ConfigProblem[] {
   if (access === undefined) {
     return [{ path, message: "has no access, so that only a service key gets through" }];
   }

@@ -3,7 +3,9 @@ const HEADER_BYTES = 5;
 
 export interface Frame {
   flag: number;
-  payload: Uint8Array<ArrayBuffer>;
+  /** The payload as it has arrived. */
+  chunks: Uint8Array<ArrayBuffer>[];
+  sizeBytes: number;
 }
 
 export function encodeFrame(flag: number, payload: Uint8Array | string): Uint8Array<ArrayBuffer> {
@@ -16,32 +18,39 @@ export function encodeFrame(flag: number, payload: Uint8Array | string): Uint8Ar
   return frame;
 }
 
-/** Frames from a stream's chunks, whatever their borders. Each byte is copied once, so that a big answer costs little a turn. */
-export async function* readFrames(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<Frame> {
+/** Frames from a stream's chunks, whatever their borders. No byte is copied: a big answer is never in one piece. */
+export async function* readFrames(
+  chunks: AsyncIterable<Uint8Array<ArrayBuffer>>,
+  /** Called with the size of each frame before its payload is taken in; until it resolves nothing more is read. */
+  admit: (sizeBytes: number) => Promise<void> = async () => {},
+): AsyncGenerator<Frame> {
   const header = Buffer.alloc(HEADER_BYTES);
   let headerFilled = 0;
-  let payload: Uint8Array<ArrayBuffer> | null = null;
-  let payloadFilled = 0;
+  let frame: Frame | null = null;
+  let missing = 0;
   for await (const chunk of chunks) {
     let offset = 0;
     while (offset < chunk.byteLength) {
-      if (payload === null) {
+      if (frame === null) {
         const part = chunk.subarray(offset, offset + HEADER_BYTES - headerFilled);
         header.set(part, headerFilled);
         headerFilled += part.byteLength;
         offset += part.byteLength;
         if (headerFilled < HEADER_BYTES) break;
-        payload = new Uint8Array(header.readUInt32LE(0));
-        payloadFilled = 0;
+        missing = header.readUInt32LE(0);
+        frame = { flag: header.readUInt8(HEADER_BYTES - 1), chunks: [], sizeBytes: missing };
+        await admit(missing);
       }
-      const part = chunk.subarray(offset, offset + payload.byteLength - payloadFilled);
-      payload.set(part, payloadFilled);
-      payloadFilled += part.byteLength;
+      const part = chunk.subarray(offset, offset + missing);
+      if (part.byteLength > 0) frame.chunks.push(part);
+      missing -= part.byteLength;
       offset += part.byteLength;
-      if (payloadFilled < payload.byteLength) continue;
-      yield { flag: header.readUInt8(HEADER_BYTES - 1), payload };
-      payload = null;
+      if (missing > 0) continue;
+      yield frame;
+      frame = null;
       headerFilled = 0;
     }
   }
 }
+
+export const textOf = (chunks: readonly Uint8Array[]): string => Buffer.concat(chunks).toString("utf8");

@@ -8,6 +8,7 @@ import type { Clock } from "../kernel/clock.ts";
 import { notFound } from "../kernel/errors.ts";
 import type { Ids } from "../kernel/ids.ts";
 import type { Logger } from "../kernel/logger.ts";
+import { createAnswerRoom } from "./large-answers.ts";
 import { READERS_MAX_PER_DATABASE } from "./limits.ts";
 import { createProcessPool } from "./process-pool.ts";
 import { createSqlRoutes } from "./routes.ts";
@@ -36,11 +37,12 @@ export function createSqlArea(deps: {
   const services = new Map<string, SqlService>();
   const kept: Database[] = [];
   if (databases.length > 0) mkdirSync(directory, { recursive: true });
+  const room = createAnswerRoom();
   for (const name of databases) {
     const path = join(directory, `${name}.db`);
     kept.push(keepDatabaseFile(path, deps.ids));
-    const readers = createProcessPool({ path, role: "reader", sizeMax: READERS_MAX_PER_DATABASE, clock });
-    const writer = createProcessPool({ path, role: "writer", sizeMax: 1, clock });
+    const readers = createProcessPool({ path, role: "reader", sizeMax: READERS_MAX_PER_DATABASE, room, clock });
+    const writer = createProcessPool({ path, role: "writer", sizeMax: 1, room, clock });
     services.set(name, createSqlService({ path, readers, writer, logger }));
   }
   return {

@@ -2,8 +2,12 @@
 export const QUERY_TIMEOUT_MS = 30_000;
 /** How long a query may wait for its turn behind others, before it has begun. */
 export const QUEUE_TIMEOUT_MS = 30_000;
-/** Queries that may wait for one database's reading processes, and as many for its writing one. */
+/**
+ * Queries that may wait for one database's reading processes, and as many for its writing one. A large one counts as several:
+ * one more for each so many bytes.
+ */
 export const QUEUE_MAX_QUERIES = 100;
+export const QUEUE_PLACE_BYTES = 1024 * 1024;
 /** Reading processes of one database: so many long reads run beside each other, and short ones beside all but the last. */
 export const READERS_MAX_PER_DATABASE = 4;
 /** A process that has had nothing to do for so long is ended. */
@@ -20,3 +24,10 @@ export const BUSY_TIMEOUT_MS = 5_000;
 export const STOP_TIMEOUT_MS = 3_000;
 /** What the WAL is cut to after a checkpoint, once a big write has blown it up. */
 export const JOURNAL_MAX_BYTES = 16 * 1024 * 1024;
+/** Bytes of one value, also in the middle of a computation. */
+export const VALUE_MAX_BYTES = 256 * 1024 * 1024;
+/** Answers from this size on count as large; the server holds so many bytes of them for clients that read slowly. */
+export const LARGE_ANSWER_BYTES = 1024 * 1024;
+export const LARGE_ANSWERS_MAX_BYTES = 64 * 1024 * 1024;
+/** Priority of a query process below that of the server, which answers others meanwhile. */
+export const PROCESS_NICENESS = 10;

@@ -1,6 +1,7 @@
 import { AppError } from "../kernel/errors.ts";
 import { encodeFrame, readFrames } from "./frames.ts";
-import { FLAG_OK, QUERY_PROCESS_COMMAND } from "./query-process.ts";
+import type { AnswerRoom, Reservation } from "./large-answers.ts";
+import { FLAG_DONE, FLAG_ELSEWHERE, QUERY_PROCESS_COMMAND } from "./query-process.ts";
 import type { ProcessRole, QueryAnswer, QueryRequest } from "./types.ts";
 
 /** The server's end of one query process. It answers one query at a time. */
@@ -12,28 +13,47 @@ export interface ProcessConnection {
   end(): Promise<void>;
 }
 
+const NO_ROOM_TAKEN = { release: () => {} };
+
 /** `onExit` is called once, however the process ended. */
-export function startQueryProcess(path: string, role: ProcessRole, onExit: () => void): ProcessConnection {
+export function startQueryProcess(options: {
+  path: string;
+  role: ProcessRole;
+  room: AnswerRoom;
+  onExit: () => void;
+}): ProcessConnection {
+  const { path, role, room, onExit } = options;
   const child = Bun.spawn([...commandOfQueryProcess(), path, role], {
     stdin: "pipe",
     stdout: "pipe",
     stderr: "inherit",
-    // No secret of the server is a query's business.
-    env: process.env["TMPDIR"] === undefined ? {} : { TMPDIR: process.env["TMPDIR"] },
+    env: processEnvironment(),
   });
   let waiting: PromiseWithResolvers<QueryAnswer> | null = null;
   let hasEnded = false;
   let exitReason: Error = new AppError(503, "The query process ended unexpectedly; the query may be sent again");
 
+  /** Of the answer that is being received. */
+  let reservation: Reservation | null = null;
+  const admit = async (sizeBytes: number): Promise<void> => {
+    reservation = room.reserve(sizeBytes);
+    // A process that is killed while its answer waits has none to give.
+    await Promise.race([reservation.ready, child.exited]);
+  };
+
   const receive = async (): Promise<void> => {
-    for await (const { flag, payload } of readFrames(child.stdout)) {
+    for await (const { flag, chunks, sizeBytes } of readFrames(child.stdout, admit)) {
       const answered = waiting;
+      const { release } = reservation ?? NO_ROOM_TAKEN;
       waiting = null;
-      answered?.resolve({ isOk: flag === FLAG_OK, body: payload });
+      reservation = null;
+      if (answered === null) release();
+      else answered.resolve({ outcome: outcomeOf(flag), chunks, sizeBytes, release });
     }
   };
   const exited = Promise.allSettled([receive(), child.exited]).then(() => {
     hasEnded = true;
+    reservation?.release();
     onExit();
     waiting?.reject(exitReason);
     waiting = null;
@@ -58,6 +78,20 @@ export function startQueryProcess(path: string, role: ProcessRole, onExit: () =>
       await exited;
     },
   };
+}
+
+function outcomeOf(flag: number): QueryAnswer["outcome"] {
+  if (flag === FLAG_DONE) return "done";
+  return flag === FLAG_ELSEWHERE ? "elsewhere" : "failed";
+}
+
+/** No secret of the server is a query's business. */
+function processEnvironment(): Record<string, string> {
+  // A process in the middle of an endless query does not see the end of its input: it dies with the server, however that ends.
+  const environment: Record<string, string> = { BUN_FEATURE_FLAG_NO_ORPHANS: "1" };
+  const directory = process.env["TMPDIR"];
+  if (directory !== undefined) environment["TMPDIR"] = directory;
+  return environment;
 }
 
 /** The compiled executable is its own query process; from source it is a file of its own, so that embedders have it too. */

@@ -5,14 +5,20 @@ import { join } from "node:path";
 import { testClock } from "../../tests/support/clock.ts";
 import { systemClock } from "../kernel/clock.ts";
 import { systemIds } from "../kernel/ids.ts";
+import { silentLogger } from "../kernel/logger.ts";
+import { textOf } from "./frames.ts";
+import { bodyOf, createAnswerRoom } from "./large-answers.ts";
 import { PROCESS_IDLE_MS, QUERY_TIMEOUT_MS, QUEUE_MAX_QUERIES, QUEUE_TIMEOUT_MS } from "./limits.ts";
 import { createProcessPool, type ProcessPool } from "./process-pool.ts";
-import { parseStatement } from "./statement.ts";
+import { failureOf } from "./query-failure.ts";
+import { createSqlService } from "./service.ts";
 import { keepDatabaseFile } from "./store.ts";
 import type { Binding, ProcessRole } from "./types.ts";
 
 const ENDLESS = "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c) SELECT count(*) FROM c";
 const ENDLESS_WRITE = `INSERT INTO t SELECT x FROM (${ENDLESS.replace("count(*)", "x")}) WHERE x % 1000000000 = 1`;
+
+const CALLER = { callerName: "test", signal: undefined };
 
 let directory = "";
 let path = "";
@@ -29,13 +35,13 @@ afterEach(async () => {
 });
 
 function pool(role: ProcessRole, sizeMax = 1, clock = systemClock): ProcessPool {
-  const made = createProcessPool({ path, role, sizeMax, clock });
+  const made = createProcessPool({ path, role, sizeMax, room: createAnswerRoom(), clock });
   pools.push(made);
   return made;
 }
 async function ask(asked: ProcessPool, sql: string, params: Binding[] = []): Promise<unknown> {
-  const { body } = await asked.run({ ...parseStatement(sql), params });
-  return JSON.parse(Buffer.from(body).toString("utf8"));
+  const { chunks } = await asked.run({ sql, params }, CALLER);
+  return JSON.parse(textOf(chunks));
 }
 const rowsOf = async (asked: ProcessPool, sql: string) => ((await ask(asked, sql)) as { results: unknown[] }).results;
 
@@ -75,7 +81,7 @@ test("[DQ7] a write that is ended has changed nothing", async () => {
   clock.advance(QUERY_TIMEOUT_MS);
   await expect(long).rejects.toMatchObject({ status: 408 });
   await ask(writer, "INSERT INTO t VALUES ('after')");
-  expect(await rowsOf(writer, "SELECT x FROM t")).toEqual([{ x: "after" }]);
+  expect(await rowsOf(pool("reader"), "SELECT x FROM t")).toEqual([{ x: "after" }]);
 });
 
 test("[DQ8] what waits longer than its limit is told so, and more than the queue holds is refused", async () => {
@@ -117,35 +123,104 @@ test("[DQ12] an idle process ends, and the next query starts another", async () 
   expect(await rowsOf(reader, "SELECT 1 AS one")).toEqual([{ one: 1 }]);
 });
 
-test("[DQ6] a reader cannot write, whatever it is given", async () => {
-  const answer = await pool("reader").run({ sql: "CREATE TABLE t (x)", mode: "read", params: [] });
-  expect(answer.isOk).toBe(false);
-  expect(Buffer.from(answer.body).toString()).toContain("readonly");
+test("[DQ6] a reader writes nothing, and a writer reads nothing, whatever it is given", async () => {
+  for (const [role, sql] of [
+    ["reader", "CREATE TABLE t (x)"],
+    ["reader", "WITH a AS (SELECT 1) INSERT INTO t SELECT * FROM a"],
+    ["writer", "SELECT 1"],
+    ["writer", "EXPLAIN CREATE TABLE t (x)"],
+  ] as const) {
+    const answer = await pool(role).run({ sql, params: [] }, CALLER);
+    // The second one is refused, as there is no such table.
+    expect([sql, answer.outcome === "done"]).toEqual([sql, false]);
+  }
+  expect(await rowsOf(pool("reader"), "SELECT name FROM sqlite_schema")).toEqual([]);
 });
 
-/** Handed on as if the statement's text were harmless: what the second wall is for. */
-const escapes: [string, ProcessRole, "read" | "write" | "vacuum"][] = [
-  ["ATTACH ':memory:' AS elsewhere", "reader", "read"],
-  ["BEGIN", "reader", "read"],
-  ["CREATE TEMP TABLE a (b)", "reader", "read"],
-  ["ATTACH ':memory:' AS elsewhere", "writer", "write"],
-  ["CREATE TEMP TABLE a (b)", "writer", "write"],
-  ["CREATE TEMP VIEW a AS SELECT 1", "writer", "vacuum"],
-  ["BEGIN", "writer", "vacuum"],
-  ["SAVEPOINT a", "writer", "vacuum"],
-];
+test("[DQ102] callers take turns, however many queries one of them has waiting", async () => {
+  const reader = pool("reader");
+  const order: string[] = [];
+  const asks = (callerName: string, count: number) =>
+    Array.from({ length: count }, () =>
+      reader.run({ sql: "SELECT 1", params: [] }, { callerName, signal: undefined }).then(() => order.push(callerName)),
+    );
+  await Promise.all([...asks("many", 20), ...asks("one", 1)]);
+  expect(order.indexOf("one")).toBeLessThan(3);
+});
 
-test("[DQ17] a connection that a statement has changed is not used again", async () => {
-  for (const [sql, role, mode] of escapes) {
-    const asked = pool(role);
-    await rowsOf(asked, "SELECT 1");
-    const answer = await asked.run({ sql, mode, params: [] });
-    expect([sql, answer.isOk, JSON.parse(Buffer.from(answer.body).toString()).status]).toEqual([sql, false, 400]);
-    const list = await asked.run({ sql: "PRAGMA database_list", mode: "vacuum", params: [] });
-    const { results } = JSON.parse(Buffer.from(list.body).toString());
-    expect(results.map(({ name }: { name: string }) => name)).toEqual(["main"]);
-    if (role === "writer")
-      expect((await ask(asked, "CREATE TABLE IF NOT EXISTS b (c)")) as object).toHaveProperty("meta");
-  }
-  expect(await rowsOf(pool("reader"), "SELECT name FROM sqlite_schema")).toEqual([{ name: "b" }]);
+test("[DQ102] large queries take several places of the queue", async () => {
+  const reader = pool("reader");
+  const large = "x".repeat(9 * 1024 * 1024);
+  const long = ask(reader, ENDLESS);
+  const waiting = Array.from({ length: 20 }, () => ask(reader, "SELECT length(?)", [large]));
+  const refused = (await Promise.allSettled(waiting.slice(10))).map(
+    (result) => result.status === "rejected" && result.reason.status,
+  );
+  expect(new Set(refused)).toEqual(new Set([503]));
+  for (const id of processIds()) process.kill(id, "SIGKILL");
+  await expect(long).rejects.toMatchObject({ status: 503 });
+  await Promise.all(waiting.slice(0, 10));
+});
+
+test("[DQ104] after a failed sync the database answers nothing more", async () => {
+  const failed = {
+    outcome: "failed" as const,
+    chunks: [Buffer.from(JSON.stringify({ status: 503, message: "disk I/O error", isFinal: true }))],
+    sizeBytes: 1,
+    release() {},
+  };
+  const done = { outcome: "done" as const, chunks: [Buffer.from("{}")], sizeBytes: 2, release() {} };
+  const writer = { run: async () => failed, stop: async () => {} };
+  const readers = { run: async () => done, stop: async () => {} };
+  const service = createSqlService({ path, readers, writer, logger: silentLogger });
+  expect((await service.query("SELECT 1", [], CALLER)).outcome).toBe("done");
+  const message = "until the server has been restarted";
+  await expect(service.query("INSERT INTO t VALUES (1)", [], CALLER)).rejects.toThrow(message);
+  await expect(service.query("SELECT 1", [], CALLER)).rejects.toThrow(message);
+});
+
+test("[DQ104] what SQLite says of a failed sync is final, and of a full disk it is not", () => {
+  const failure = (errcode: number) => failureOf(Object.assign(new Error("disk I/O error"), { errcode }));
+  for (const errcode of [1034, 1290]) expect(failure(errcode)).toMatchObject({ status: 503, isFinal: true });
+  for (const errcode of [13, 4874]) expect(failure(errcode)).toEqual({ status: 507, message: "Insufficient storage" });
+  expect(failure(10)).toEqual({ status: 500, message: "disk I/O error" });
+});
+
+test("[DQ103] large answers come as they are read, and the others wait until there is room for them", async () => {
+  const room = createAnswerRoom();
+  const large = 40 * 1024 * 1024;
+  const first = room.reserve(large);
+  await first.ready;
+  const [second, third] = [room.reserve(large), room.reserve(large)];
+  const order: string[] = [];
+  void second.ready.then(() => order.push("second"));
+  void third.ready.then(() => order.push("third"));
+  await room.reserve(1_000).ready;
+  await Bun.sleep(1);
+  expect(order).toEqual([]);
+  const chunks = Array.from({ length: 40 }, (_, n) => new Uint8Array(1024 * 1024).fill(n));
+  const stream = bodyOf({ outcome: "done", chunks, sizeBytes: large, release: first.release });
+  if (!(stream instanceof ReadableStream)) throw new Error("large ones are streams");
+  expect(Buffer.concat(await Array.fromAsync(stream)).equals(Buffer.concat(chunks))).toBe(true);
+  await second.ready;
+  // One that is given up waits for nothing, and leaves its room to others.
+  third.release();
+  second.release();
+  await room.reserve(large).ready;
+  expect(order).toEqual(["second"]);
+});
+
+test("[DQ103] an answer that waits for room is given up with its process", async () => {
+  const room = createAnswerRoom();
+  const held = room.reserve(60 * 1024 * 1024);
+  const clock = testClock();
+  const reader = createProcessPool({ path, role: "reader", sizeMax: 1, room, clock });
+  pools.push(reader);
+  const waiting = reader.run({ sql: "SELECT hex(zeroblob(10000000)) AS x", params: [] }, CALLER);
+  expect(await Promise.race([waiting, Bun.sleep(500).then(() => "waits")])).toBe("waits");
+  clock.advance(QUERY_TIMEOUT_MS);
+  await expect(waiting).rejects.toMatchObject({ status: 408 });
+  held.release();
+  const { sizeBytes } = await reader.run({ sql: "SELECT hex(zeroblob(10000000)) AS x", params: [] }, CALLER);
+  expect(sizeBytes).toBeGreaterThan(20_000_000);
 });

@@ -1,24 +1,34 @@
 import type { Clock } from "../kernel/clock.ts";
 import { SECOND_MS } from "../kernel/duration.ts";
-import { AppError } from "../kernel/errors.ts";
+import { AppError, clientGone } from "../kernel/errors.ts";
+import type { AnswerRoom } from "./large-answers.ts";
 import { PROCESS_IDLE_MS, QUERY_TIMEOUT_MS, STOP_TIMEOUT_MS } from "./limits.ts";
 import { type ProcessConnection, startQueryProcess } from "./process-connection.ts";
-import { clientGone, createTurns } from "./turns.ts";
+import { createTurns } from "./turns.ts";
 import type { ProcessRole, QueryAnswer, QueryRequest } from "./types.ts";
 
 interface Pooled {
   connection: ProcessConnection;
+  /** Whose query it runs; null while it runs none. */
+  caller: string | null;
   /** Cancels the end for want of work; null while it works. */
   cancelIdle: (() => void) | null;
+}
+
+/** Who asks: callers share the processes fairly. */
+export interface QueryCaller {
+  callerName: string;
+  /** Fires when nobody waits for the answer any more; undefined for what runs to its end. */
+  signal: AbortSignal | undefined;
 }
 
 /** The processes of one role for one database: started when wanted, one query each at a time, ended when idle. */
 export interface ProcessPool {
   /**
-   * Errors: 408 after the time limit, when the query has really ended; 503 when too many wait or the process broke. An abort of
-   * `signal` ends the query, waiting or under way.
+   * Errors: 408 after the time limit, when the query has really ended; 503 when too many wait, or the process broke or could not
+   * be started. An abort of the caller's signal ends the query, waiting or under way.
    */
-  run(request: QueryRequest, signal?: AbortSignal): Promise<QueryAnswer>;
+  run(request: QueryRequest, caller: QueryCaller): Promise<QueryAnswer>;
   stop(): Promise<void>;
 }
 
@@ -26,9 +36,10 @@ export function createProcessPool(options: {
   path: string;
   role: ProcessRole;
   sizeMax: number;
+  room: AnswerRoom;
   clock: Clock;
 }): ProcessPool {
-  const { path, role, sizeMax, clock } = options;
+  const { path, role, sizeMax, room, clock } = options;
   const all = new Set<Pooled>();
   const idle: Pooled[] = [];
   const turns = createTurns<Pooled>(clock);
@@ -41,20 +52,28 @@ export function createProcessPool(options: {
     if (isStopped || turns.isEmpty) return;
     // Its place is free for those who wait.
     try {
-      turns.give(start());
-    } catch {
-      turns.refuseAll(new AppError(503, "No process could be started for the query"));
+      turns.give(start(), runningOf);
+    } catch (cause) {
+      turns.refuseAll(cause instanceof AppError ? cause : noProcess(cause));
     }
   };
+  const runningOf = (caller: string): number => [...all].filter((process) => process.caller === caller).length;
   const start = (): Pooled => {
-    const process: Pooled = { connection: startQueryProcess(path, role, () => forget(process)), cancelIdle: null };
+    let connection: ProcessConnection;
+    try {
+      connection = startQueryProcess({ path, role, room, onExit: () => forget(process) });
+    } catch (cause) {
+      throw noProcess(cause);
+    }
+    const process: Pooled = { connection, caller: null, cancelIdle: null };
     all.add(process);
     return process;
   };
   const release = (process: Pooled): void => {
+    process.caller = null;
     if (!all.has(process)) return;
     if (!turns.isEmpty) {
-      turns.give(process);
+      turns.give(process, runningOf);
       return;
     }
     idle.push(process);
@@ -65,7 +84,9 @@ export function createProcessPool(options: {
       process.connection.end().catch(() => {});
     });
   };
-  const perform = async (process: Pooled, request: QueryRequest, signal?: AbortSignal): Promise<QueryAnswer> => {
+  const perform = async (process: Pooled, request: QueryRequest, caller: QueryCaller): Promise<QueryAnswer> => {
+    const { callerName, signal } = caller;
+    process.caller = callerName;
     process.cancelIdle?.();
     process.cancelIdle = null;
     const end = (reason: Error): void => {
@@ -86,16 +107,19 @@ export function createProcessPool(options: {
   };
 
   return {
-    async run(request, signal) {
+    async run(request, caller) {
+      const { callerName, signal } = caller;
       if (hasAborted(signal)) throw clientGone();
       if (isStopped) throw new AppError(503, "The server is stopping");
       // The one used last is the warm one, and the others come to their idle end.
-      const process = idle.pop() ?? (all.size < sizeMax ? start() : await turns.wait(signal));
+      const process =
+        idle.pop() ??
+        (all.size < sizeMax ? start() : await turns.wait({ caller: callerName, sizeBytes: sizeOf(request), signal }));
       if (hasAborted(signal)) {
         release(process);
         throw clientGone();
       }
-      return perform(process, request, signal);
+      return perform(process, request, caller);
     },
     async stop() {
       isStopped = true;
@@ -105,6 +129,13 @@ export function createProcessPool(options: {
     },
   };
 }
+
+const noProcess = (cause: unknown): AppError =>
+  new AppError(503, "No process could be started for the query", { cause });
+
+/** Memory that a waiting query takes, roughly. */
+const sizeOf = ({ sql, params }: QueryRequest): number =>
+  params.reduce((sum: number, value) => sum + (typeof value === "string" ? value.length : 8), sql.length);
 
 const hasAborted = (signal: AbortSignal | undefined): boolean => signal?.aborted === true;
 

@@ -1,51 +1,52 @@
-import type { Database } from "bun:sqlite";
 import { writeFileSync } from "node:fs";
-import { encodeFrame, readFrames } from "./frames.ts";
-import { EscapeError, executeQuery, openDatabase, QueryError } from "./store.ts";
+import { setPriority } from "node:os";
+import { encodeFrame, readFrames, textOf } from "./frames.ts";
+import { PROCESS_NICENESS } from "./limits.ts";
+import { EscapeError, QueryError } from "./query-failure.ts";
+import { executeQuery, openConnection, type QueryConnection } from "./store.ts";
 import type { ProcessRole, QueryFailure, QueryRequest } from "./types.ts";
 
 /** The first argument by which the compiled executable knows that it is to be a query process. */
 export const QUERY_PROCESS_COMMAND = "__query-process";
 export const FLAG_FAILED = 0;
-export const FLAG_OK = 1;
-
-const PR_SET_PDEATHSIG = 1;
-const SIGKILL = 9;
+export const FLAG_DONE = 1;
+export const FLAG_ELSEWHERE = 2;
 
 /**
  * A process of its own for one connection: it can be killed in the middle of a query, which no thread can. Requests come in
  * on standard input one at a time, answers go out on standard output; the end of the input is the end of the process.
  */
 export async function runQueryProcess(path: string, role: ProcessRole): Promise<void> {
-  await tieToParent();
+  giveWay();
   // Ctrl-C reaches the whole group; the server decides when its queries end.
   process.on("SIGINT", () => {});
   process.on("SIGTERM", () => {});
-  let database: Database | null = null;
-  const execute = (request: QueryRequest): string => {
-    database ??= openDatabase(path, role);
+  let connection: QueryConnection | null = null;
+  const execute = (request: QueryRequest): string | null => {
+    connection ??= openConnection(path, role);
     try {
-      return executeQuery(database, request);
+      return executeQuery(connection, request);
     } catch (cause) {
       if (cause instanceof EscapeError) {
-        database.close(true);
-        database = null;
+        connection.database.close();
+        connection = null;
       }
       throw cause;
     }
   };
   const output = Bun.stdout.writer();
-  for await (const { payload } of readFrames(Bun.stdin.stream())) {
+  for await (const { chunks } of readFrames(Bun.stdin.stream())) {
     // The parent is the only one that writes here, and writes nothing else.
-    const request = JSON.parse(Buffer.from(payload.buffer).toString("utf8")) as QueryRequest;
+    const request = JSON.parse(textOf(chunks)) as QueryRequest;
     output.write(answer(() => execute(request)));
     await output.flush();
   }
 }
 
-function answer(work: () => string): Uint8Array<ArrayBuffer> {
+function answer(work: () => string | null): Uint8Array<ArrayBuffer> {
   try {
-    return encodeFrame(FLAG_OK, work());
+    const text = work();
+    return text === null ? encodeFrame(FLAG_ELSEWHERE, "") : encodeFrame(FLAG_DONE, text);
   } catch (cause) {
     const failure: QueryFailure =
       cause instanceof QueryError
@@ -55,19 +56,13 @@ function answer(work: () => string): Uint8Array<ArrayBuffer> {
   }
 }
 
-/**
- * A server that is killed cannot end its processes, and one in the middle of an endless query would not see the end of its
- * input: Linux kills it with its parent. Should memory run out, the query is to go and not the server.
- */
-async function tieToParent(): Promise<void> {
-  if (process.platform !== "linux") return;
+/** To the server: it gets the processor first, and should memory run out, the query is to go and not the server. */
+function giveWay(): void {
   try {
-    writeFileSync("/proc/self/oom_score_adj", "1000");
-    const { dlopen } = await import("bun:ffi");
-    const library = dlopen("libc.so.6", { prctl: { args: ["i32", "u64", "u64", "u64", "u64"], returns: "i32" } });
-    library.symbols.prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
+    setPriority(PROCESS_NICENESS);
+    if (process.platform === "linux") writeFileSync("/proc/self/oom_score_adj", "1000");
   } catch {
-    // Another C library or a closed /proc: the end of the input still ends every process that is not in a query.
+    // Not allowed, or a closed /proc: the system chooses by itself.
   }
 }
 

@@ -5,6 +5,7 @@ import type { Http } from "../http/http.ts";
 import { operation } from "../http/operation.ts";
 import { notFound } from "../kernel/errors.ts";
 import { refuseUnknownMembers } from "../kernel/members.ts";
+import { bodyOf } from "./large-answers.ts";
 import type { SqlService } from "./service.ts";
 
 const MEMBERS = ["query", "params"];
@@ -12,7 +13,7 @@ const MEMBERS = ["query", "params"];
 export function createSqlRoutes(http: Http, services: ReadonlyMap<string, SqlService>): AnyElysia {
   return new Elysia().post(
     "/api/d1/:database",
-    http.route(async ({ request, params, principal, jsonObject }) => {
+    http.route(async ({ params, principal, callerName, signal, jsonObject }) => {
       const database = params["database"] ?? "";
       requireAnyServiceKey(principal);
       const service = services.get(database);
@@ -20,8 +21,8 @@ export function createSqlRoutes(http: Http, services: ReadonlyMap<string, SqlSer
       requireServiceKey(principal, ["d1", "database", database, "*"]);
       const body = await jsonObject();
       refuseUnknownMembers(body, MEMBERS, "a query");
-      const answer = await service.query(body["query"], body["params"], request.signal);
-      return new Response(answer, { headers: { "content-type": "application/json" } });
+      const answer = await service.query(body["query"], body["params"], { callerName, signal });
+      return new Response(bodyOf(answer), { headers: { "content-type": "application/json" } });
     }),
     DESCRIPTION,
   );

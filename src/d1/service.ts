@@ -1,17 +1,20 @@
 import type { SqlAccessor } from "../config/app-access.ts";
+import { SERVER_CALLER } from "../db/index.ts";
 import { AppError, badField, unreachable } from "../kernel/errors.ts";
 import type { Logger } from "../kernel/logger.ts";
-import { PARAMETERS_MAX } from "./limits.ts";
-import type { ProcessPool } from "./process-pool.ts";
-import { parseStatement } from "./statement.ts";
-import type { Binding, QueryAnswer, QueryFailure, QueryRequest } from "./types.ts";
+import { textOf } from "./frames.ts";
+import { PARAMETERS_MAX, SQL_MAX_CHARACTERS } from "./limits.ts";
+import type { ProcessPool, QueryCaller } from "./process-pool.ts";
+import { looksLikeWrite } from "./statement.ts";
+import type { Binding, ProcessRole, QueryAnswer, QueryFailure, QueryRequest } from "./types.ts";
 
 export interface SqlService {
   /**
    * Runs one statement; the answer is the JSON of `{ results, meta }`. A write is on disk when it resolves. Errors: 400 with
-   * SQLite's message, 408 after 30 s, 413 for too many rows, 503, 507. An abort of `signal` ends a read; a write goes on.
+   * SQLite's message, 408 after 30 s, 413 for too many rows, 503, 507. An abort of the caller's signal ends a read; a write
+   * goes on.
    */
-  query(sql: unknown, params: unknown, signal?: AbortSignal): Promise<Uint8Array<ArrayBuffer>>;
+  query(sql: unknown, params: unknown, caller: QueryCaller): Promise<QueryAnswer>;
   stop(): Promise<void>;
 }
 
@@ -22,34 +25,68 @@ export function createSqlService(deps: {
   logger: Logger;
 }): SqlService {
   const { path, readers, writer, logger } = deps;
-  const run = (request: QueryRequest, signal: AbortSignal | undefined): Promise<QueryAnswer> => {
-    switch (request.mode) {
-      case "read":
-        return readers.run(request, signal);
-      case "write":
-      case "vacuum":
-        return writer.run(request);
-      default:
-        return unreachable(request.mode);
-    }
+  /** Why nothing is answered any more; null: all is well. */
+  let failure: AppError | null = null;
+  const assertUsable = (): void => {
+    if (failure !== null) throw failure;
   };
-  const bodyOf = ({ isOk, body }: QueryAnswer): Uint8Array<ArrayBuffer> => {
-    if (isOk) return body;
-    // The query process of this very program has written it.
-    const { status, message } = JSON.parse(Buffer.from(body.buffer).toString("utf8")) as QueryFailure;
-    if (status !== 500) throw new AppError(status, message);
+  const runOn = (role: ProcessRole, request: QueryRequest, caller: QueryCaller): Promise<QueryAnswer> =>
+    role === "reader" ? readers.run(request, caller) : writer.run(request, { ...caller, signal: undefined });
+  const run = async (request: QueryRequest, caller: QueryCaller): Promise<QueryAnswer> => {
+    const role = looksLikeWrite(request.sql) ? "writer" : "reader";
+    const answer = await runOn(role, request, caller);
+    if (answer.outcome !== "elsewhere") return answer;
+    answer.release();
+    return runOn(role === "reader" ? "writer" : "reader", request, caller);
+  };
+  const fail = ({ status, message, isOfQuery, isFinal }: QueryFailure): AppError => {
+    if (isFinal === true) {
+      logger.error("a sync of a d1 database failed", { path, message });
+      failure ??= new AppError(503, FAILED_MESSAGE);
+      return failure;
+    }
+    if (isOfQuery === true) return badField("query", "invalid_value", message);
+    if (status !== 500) return new AppError(status, message);
     logger.error("a d1 query failed", { path, message });
-    throw new AppError(500, "Internal error");
+    return new AppError(500, "Internal error");
   };
 
   return {
-    async query(sql, params, signal) {
-      return bodyOf(await run({ ...parseStatement(sql), params: parseBindings(params) }, signal));
+    async query(sql, params, caller) {
+      const request = { sql: parseText(sql), params: parseBindings(params) };
+      assertUsable();
+      const answer = await run(request, caller);
+      if (answer.outcome !== "done" || failure !== null) answer.release();
+      assertUsable();
+      switch (answer.outcome) {
+        case "done":
+          return answer;
+        case "failed":
+          // The query process of this very program has written it.
+          throw fail(JSON.parse(textOf(answer.chunks)) as QueryFailure);
+        case "elsewhere":
+          throw new AppError(503, "The database's schema changed while the query was read; it may be sent again");
+        default:
+          return unreachable(answer.outcome);
+      }
     },
     async stop() {
       await Promise.all([readers.stop(), writer.stop()]);
     },
   };
+}
+
+const FAILED_MESSAGE =
+  "The disk failed to keep a write: this database answers nothing until the server has been restarted. Check the disk first";
+
+function parseText(query: unknown): string {
+  if (query === undefined || query === null) throw badField("query", "required", '"query" is required');
+  if (typeof query !== "string") throw badField("query", "invalid_type", '"query" must be a string');
+  if (query.length > SQL_MAX_CHARACTERS) {
+    throw badField("query", "too_long", `"query" must be at most ${SQL_MAX_CHARACTERS} characters`);
+  }
+  if (query.includes("\0")) throw badField("query", "invalid_value", '"query" must not have a NUL character');
+  return query;
 }
 
 /** Errors: 400 for what is no array, too long, or holds anything but text, numbers, booleans and null. */
@@ -74,7 +111,9 @@ function parseBindings(params: unknown): Binding[] {
 export function createSqlAccessor(service: SqlService): SqlAccessor {
   return {
     async query(sql, params = []) {
-      return JSON.parse(Buffer.from((await service.query(sql, params)).buffer).toString("utf8"));
+      const { chunks, release } = await service.query(sql, params, SERVER_CALLER);
+      release();
+      return JSON.parse(textOf(chunks));
     },
   };
 }

@@ -1,23 +1,33 @@
-import type { Statement } from "./statement.ts";
-
 /** What a parameter can be; a JSON boolean is bound as 1 or 0. */
 export type Binding = string | number | boolean | null;
 
 /** What a query process is asked. */
-export interface QueryRequest extends Statement {
-  params: Binding[];
+export interface QueryRequest {
+  /** The whole text of the query. */
+  sql: string;
+  params: readonly Binding[];
 }
 
-/** What it answers: `body` is the JSON of the HTTP answer, or of a failure. */
+/**
+ * What it answers. `done`: the JSON of the HTTP answer. `failed`: a QueryFailure as JSON. `elsewhere`: nothing has run, as the
+ * statement belongs to the other role.
+ */
 export interface QueryAnswer {
-  isOk: boolean;
-  body: Uint8Array<ArrayBuffer>;
+  outcome: "done" | "failed" | "elsewhere";
+  chunks: readonly Uint8Array<ArrayBuffer>[];
+  sizeBytes: number;
+  /** Gives back the room that it takes: to be called once it has been read. */
+  release(): void;
 }
 
 /** A query that failed, with the HTTP status that says how. */
 export interface QueryFailure {
   status: number;
   message: string;
+  /** The query's own text is at fault. */
+  isOfQuery?: boolean;
+  /** A sync has failed: nothing that the file shows can be believed until the server has been restarted. */
+  isFinal?: boolean;
 }
 
 export type ProcessRole = "reader" | "writer";

@@ -9,9 +9,10 @@ import { assertOpenable, markFile, newFileId } from "./file-identity.ts";
 import { BUSY_TIMEOUT_MS, CACHE_KIB, CHECKPOINT_PAGES, PAGE_BYTES, READ_TIMEOUT_MS, STATEMENTS_MAX } from "./limits.ts";
 import { writeNewFile } from "./new-file.ts";
 import { hasPendingTexts } from "./pending-texts.ts";
-import { type QueryProcesses, type QueryRequest, SERVER_CALLER } from "./query-processes.ts";
+import type { QueryProcesses, QueryRequest } from "./query-processes.ts";
 import { ReadTransaction } from "./read-transaction.ts";
 import { RowCounts } from "./row-counts.ts";
+import { SERVER_CALLER } from "./server-caller.ts";
 import { isFileError, openError } from "./sqlite-errors.ts";
 import { StatementCache } from "./statement-cache.ts";
 import { TextIndexer } from "./text-indexer.ts";
@@ -187,6 +188,7 @@ export class OpenFile implements OpenedFile {
       clock: dependencies.clock,
       onChange: options.onChange,
       onFailure,
+      onFinal: () => this.#indexer.stopNow(),
       onPendingText: () => this.#indexer.wake(),
       afterCommit: () => this.#afterCommit(),
     });
@@ -302,6 +304,11 @@ export class OpenFile implements OpenedFile {
     if (this.#isClosed) throw new Error(`query of the closed database ${this.path}`);
     this.assertReadable();
     return this.#counts.get(table);
+  }
+
+  tableBytes(table: string): number | null {
+    if (this.#isClosed) throw new Error(`query of the closed database ${this.path}`);
+    return this.#counts.bytes(table);
   }
 
   /** Moves the WAL, and closes the connections of others, beside the loop: a close has little left to do then. */

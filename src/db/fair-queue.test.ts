@@ -19,7 +19,7 @@ test("[DB121] the caller with the fewest running jobs comes first, and one that 
   queue.add(job("idle", "y"));
   const running = (caller: string) => (caller === "busy" ? 2 : 0);
   expect(queue.take({ running, mayRun: () => true })?.name).toBe("y");
-  expect(queue.take({ running, mayRun: (caller) => running(caller) < 2 })).toBeNull();
+  expect(queue.take({ running, mayRun: ({ caller }) => running(caller) < 2 })).toBeNull();
   expect(queue.take({ running, mayRun: () => true })?.name).toBe("x");
 });
 

@@ -39,13 +39,13 @@ export class FairQueue<J extends Queued> {
     return refused;
   }
 
-  /** The job to run next: of the callers that `mayRun`, the one with the fewest `running`. null: there is none. */
-  take(options: { running: (caller: string) => number; mayRun: (caller: string) => boolean }): J | null {
+  /** The job to run next: of the callers whose first job `mayRun`, the one with the fewest `running`. null: there is none. */
+  take(options: { running: (caller: string) => number; mayRun: (job: J) => boolean }): J | null {
     let next: string | null = null;
     let fewest = Number.POSITIVE_INFINITY;
-    for (const caller of this.#jobs.keys()) {
+    for (const [caller, [first]] of this.#jobs) {
       const running = options.running(caller);
-      if (running >= fewest || !options.mayRun(caller)) continue;
+      if (running >= fewest || first === undefined || !options.mayRun(first)) continue;
       next = caller;
       fewest = running;
     }

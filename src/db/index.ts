@@ -10,9 +10,9 @@ export { createStorageEngine } from "./engine.ts";
 export { holdsRecords } from "./holds-records.ts";
 export { quoteIdentifier } from "./identifiers.ts";
 export { createInstanceFiles, type InstanceFiles } from "./instance-files.ts";
-export { SERVER_CALLER } from "./query-processes.ts";
-export type { HighlightRequest } from "./query-protocol.ts";
+export type { HighlightRequest, PageBounds } from "./query-protocol.ts";
 export { type RehearsalJob, type RehearsedFile, rehearseFiles } from "./schema-rehearsal.ts";
+export { SERVER_CALLER } from "./server-caller.ts";
 export { openSystemFile } from "./system.ts";
 export type {
   Change,

@@ -311,6 +311,10 @@ class InstanceFile implements DatabaseFile {
     this.#instances.use(this.#instanceId).assertReadable();
   }
 
+  tableBytes(table: string): number | null {
+    return this.#instances.use(this.#instanceId).tableBytes(table);
+  }
+
   close(): Promise<void> {
     return this.#instances.closeInstance(this.#instanceId);
   }

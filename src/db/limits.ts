@@ -25,6 +25,9 @@ export const WAL_BYTES_MAX = 16 * 1024 * 1024;
 /** WAL bytes past which it waits at once: the disk does not keep up. */
 export const WAL_BYTES_STOP = 24 * 1024 * 1024;
 
+/** Rows up to which the bytes of a table are known: a table with more is large for its rows alone. */
+export const SIZED_ROWS_MAX = 5_000;
+
 export const READ_TIMEOUT_MS = 30_000;
 /** Places for long reads that wait for a process. A read takes one, and one more for each READ_PLACE_BYTES that it binds. */
 export const WAITING_READS_MAX = 1_000;
@@ -43,6 +46,10 @@ export const READ_CONNECTIONS_MAX = 8;
 export const READ_RESULT_BYTES_MAX = 16 * 1024 * 1024;
 /** Bytes of one value, what SQLite computes on the way included. */
 export const READ_VALUE_BYTES_MAX = 64 * 1024 * 1024;
+/** Pages that are read, or in memory until their answer has been sent, at once; the next ones wait. */
+export const PAGES_MAX = 8;
+/** A page up to this size does not count once it has been read. */
+export const LARGE_PAGE_BYTES = 256 * 1024;
 /** The server takes in a result in parts of this size: each holds the event loop for about a millisecond. */
 export const READ_PART_BYTES = 256 * 1024;
 /** How long a query process waits for a lock: it holds up nobody. */
@@ -53,7 +60,7 @@ export const INDEXED_NOW_LENGTH_MAX = 16 * 1024;
 /** Records from which on a table's index is made anew beside the loop, where that is wanted. */
 export const REBUILD_NOW_ROWS_MAX = 500;
 /** How long one transaction of the indexing process goes on taking texts: the file's writes wait for it. */
-export const INDEX_SLICE_MS = 20;
+export const INDEX_SLICE_MS = 40;
 /** Between two of them, so that the writes that waited run. */
 export const INDEX_PAUSE_MS = 5;
 /** A slice takes one text at least, of up to 10 MiB; after this time its process is killed. */

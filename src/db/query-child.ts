@@ -11,7 +11,7 @@ import {
   READ_RESULT_BYTES_MAX,
   READ_VALUE_BYTES_MAX,
 } from "./limits.ts";
-import { createReaders, createSizes, serveQueries } from "./query-process.ts";
+import { createReaders, createValues, serveQueries } from "./query-process.ts";
 import type { ProcessLimits, ProcessResponse } from "./query-protocol.ts";
 
 /** Starts a query process. Throws when the system has no process or descriptor left. */
@@ -32,7 +32,7 @@ export function spawnQueryChild(onResponse: (response: ProcessResponse) => void)
   const readers = `(${createReaders.toString()})(sqlite, limits)`;
   const wordMarks = `(${createWordMarks.toString()})(sqlite, limits.highlight)`;
   const highlighter = `(${createHighlighter.toString()})(limits.highlight, ${wordMarks})`;
-  const tools = `${readers}, (${createSizes.toString()})(), ${highlighter}`;
+  const tools = `${readers}, (${createValues.toString()})(), ${highlighter}`;
   const constants = `const limits = ${JSON.stringify(limits)}, sqlite = require("node:sqlite")`;
   const source = `${constants}; (${serveQueries.toString()})(process, limits, ${tools});`;
   const child = Bun.spawn([process.execPath, "-e", source], {

@@ -8,6 +8,7 @@ import type {
   ProcessResponse,
   QueryMessage,
 } from "./query-protocol.ts";
+import type { SqlValue } from "./types.ts";
 
 // The whole program of a query process. It is handed over as source text (see query-child.ts), so that the compiled
 // executable needs no file for it: nothing outside of a function exists where it runs, the other functions included.
@@ -75,8 +76,17 @@ export function createReaders(sqlite: typeof import("node:sqlite"), limits: Proc
   };
 }
 
-export function createSizes() {
+export function createValues() {
   return {
+    /**
+     * node:sqlite binds every number as a real; whole ones are integers to bun:sqlite, and so they are here. Done in this
+     * process, as a filter may bind tens of thousands.
+     */
+    bound(value: SqlValue): SQLInputValue {
+      if (typeof value === "boolean") return value ? 1n : 0n;
+      if (typeof value === "number" && Number.isSafeInteger(value) && !Object.is(value, -0)) return BigInt(value);
+      return value;
+    },
     /** A rough measure: what a row takes in memory, here and in the server. */
     inMemory(values: readonly unknown[]): number {
       let bytes = 64;
@@ -101,7 +111,7 @@ export function serveQueries(
   self: NodeJS.Process,
   limits: ProcessLimits,
   readers: ReturnType<typeof createReaders>,
-  sizes: ReturnType<typeof createSizes>,
+  kinds: ReturnType<typeof createValues>,
   highlightRows: ReturnType<typeof createHighlighter>,
 ): void {
   function* found({ path, extensions, sql, params }: QueryMessage): Iterable<unknown[]> {
@@ -110,7 +120,7 @@ export function serveQueries(
     // Otherwise one integer beyond 2^53 would make the whole query fail.
     statement.setReadBigInts(true);
     // With setReturnArrays each row is an array, which the types of node:sqlite do not say.
-    for (const row of statement.iterate(...(params as SQLInputValue[])) as Iterable<unknown>) {
+    for (const row of statement.iterate(...params.map(kinds.bound)) as Iterable<unknown>) {
       const values = row as unknown[];
       for (let i = 0; i < values.length; i += 1) if (typeof values[i] === "bigint") values[i] = Number(values[i]);
       yield values;
@@ -125,7 +135,7 @@ export function serveQueries(
     let bytes = 0;
     for (const values of found(message)) {
       rows.push(values);
-      bytes += page === null ? 0 : sizes.asJson(values, page);
+      bytes += page === null ? 0 : kinds.asJson(values, page);
       if (page !== null && bytes > page.bytesMax) break;
     }
     const texts = highlightRows(rows, highlight);
@@ -138,8 +148,8 @@ export function serveQueries(
     let partBytes = 0;
     let bytes = 0;
     for (const values of marked(message)) {
-      const size = sizes.inMemory(values);
-      const counted = page === null ? size : sizes.asJson(values, page);
+      const size = kinds.inMemory(values);
+      const counted = page === null ? size : kinds.asJson(values, page);
       if (page !== null && bytes > 0 && bytes + counted > page.bytesMax) {
         return { id, kind: "done", rows, bytes, isCut: true };
       }

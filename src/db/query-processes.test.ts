@@ -12,7 +12,8 @@ import {
   READ_RESULT_BYTES_MAX,
   WAITING_READS_MAX,
 } from "./limits.ts";
-import { QueryError, QueryProcesses, SERVER_CALLER } from "./query-processes.ts";
+import { QueryError, QueryProcesses } from "./query-processes.ts";
+import { SERVER_CALLER } from "./server-caller.ts";
 import type { DatabaseFile, StorageEngine } from "./types.ts";
 
 const ENDLESS = "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c) SELECT count(*) FROM c";

@@ -6,13 +6,17 @@ import {
   FORGET_TIMEOUT_MS,
   INDEX_SLICE_MS,
   INDEX_TIMEOUT_MS,
+  LARGE_PAGE_BYTES,
   READ_PLACE_BYTES,
   READ_PROCESS_IDLE_MS,
   WAITING_READS_MAX,
 } from "./limits.ts";
+import { PagePlaces, shareOf } from "./page-places.ts";
 import { PENDING_TEXTS } from "./pending-texts.ts";
 import { describeExit, spawnQueryChild } from "./query-child.ts";
 import type { PageBounds, ProcessRequest, ProcessResponse, QueryMessage } from "./query-protocol.ts";
+import { bytesOf } from "./query-values.ts";
+import { SERVER_CALLER } from "./server-caller.ts";
 import type { ReadCaller, ReadResult, SqlValue } from "./types.ts";
 
 /** What SQLite said about a statement that ran in a query process. */
@@ -26,9 +30,6 @@ export class QueryError extends Error {
     this.errorCode = errorCode;
   }
 }
-
-/** The server itself, which has no share: what its own code asks for is its operator's business. */
-export const SERVER_CALLER: ReadCaller = { callerName: "server", signal: undefined };
 
 export interface QueryRequest<R> extends Omit<QueryMessage, "id" | "op" | "params" | "page"> {
   params: readonly SqlValue[];
@@ -48,6 +49,11 @@ interface Job {
   caller: string;
   places: number;
   timeoutMs: number;
+  /** It takes a place among the pages that are read or being sent. */
+  isPage: boolean;
+  /** Gives that place back; does nothing before the job starts, or a second time. */
+  endPage: () => void;
+  keepUntilSent: ReadCaller["keepUntilSent"];
   /** Each with the error that the caller hears when it fires. */
   signals: readonly { signal: AbortSignal; reason: () => unknown }[];
   /** Takes in rows as they arrive. */
@@ -61,6 +67,8 @@ interface Job {
   /** Its process ended by itself once already. */
   isRetried: boolean;
 }
+
+const UNSTARTED = { unwatch: () => {}, endPage: () => {} };
 
 interface QueryProcess {
   child: Bun.Subprocess;
@@ -88,6 +96,7 @@ export class QueryProcesses {
   readonly #processesMax: number;
   readonly #processes = new Set<QueryProcess>();
   readonly #waiting = new FairQueue<Job>(WAITING_READS_MAX);
+  readonly #pages = new PagePlaces();
   #lastId = 0;
   #isStopped = false;
 
@@ -114,8 +123,10 @@ export class QueryProcesses {
     const { timeoutMs, caller, signal, params, decode, ...rest } = request;
     let rows: R[] = [];
     const { bytes, isCut } = await this.#submit({
-      request: { ...rest, op: "query", params: params.map(asBinding) },
+      request: { ...rest, op: "query", params },
       caller: caller.callerName,
+      isPage: rest.page !== null,
+      keepUntilSent: caller.keepUntilSent?.bind(caller),
       places: 1 + Math.floor(bytesOf(params) / READ_PLACE_BYTES),
       timeoutMs,
       signals: [
@@ -161,7 +172,7 @@ export class QueryProcesses {
       const job = this.#fileJob({ op: "forget", path }, FORGET_TIMEOUT_MS);
       answers.push(
         new Promise((resolve, reject) => {
-          this.#start(process, { ...job, resolve, reject, unwatch: () => {}, isRetried: true });
+          this.#start(process, { ...job, ...UNSTARTED, resolve, reject, isRetried: true });
         }).catch(() => undefined),
       );
     }
@@ -184,15 +195,16 @@ export class QueryProcesses {
 
   #fileJob(request: Unnumbered, timeoutMs: number) {
     const caller = SERVER_CALLER.callerName;
-    return { request, caller, places: 1, timeoutMs, signals: [], take: () => {}, restart: () => {} };
+    const page = { isPage: false, keepUntilSent: undefined };
+    return { request, caller, places: 1, timeoutMs, ...page, signals: [], take: () => {}, restart: () => {} };
   }
 
-  #submit(given: Omit<Job, "resolve" | "reject" | "unwatch" | "isRetried">): Promise<Done> {
+  #submit(given: Omit<Job, "resolve" | "reject" | "isRetried" | keyof typeof UNSTARTED>): Promise<Done> {
     if (this.#isStopped) return Promise.reject(new Error("the server is stopping"));
     const fired = given.signals.find(({ signal }) => signal.aborted);
     if (fired !== undefined) return Promise.reject(fired.reason());
     return new Promise((resolve, reject) => {
-      const job: Job = { ...given, resolve, reject, unwatch: () => {}, isRetried: false };
+      const job: Job = { ...given, ...UNSTARTED, resolve, reject, isRetried: false };
       for (const refused of this.#waiting.add(job)) {
         refused.unwatch();
         refused.reject(new AppError(503, `Too many long reads are waiting (at most ${WAITING_READS_MAX})`));
@@ -216,10 +228,13 @@ export class QueryProcesses {
         for (const { job } of this.#processes) if (job?.caller === caller) count += 1;
         return count;
       };
-      const share = Math.ceil((this.#processesMax - this.running) / 2);
-      const mayRun = (caller: string) => caller === SERVER_CALLER.callerName || running(caller) < share;
+      const share = shareOf(this.#processesMax - this.running);
+      const mayRun = (job: Job) =>
+        (job.caller === SERVER_CALLER.callerName || running(job.caller) < share) &&
+        (!job.isPage || this.#pages.mayAdd(job.caller));
       const job = this.#waiting.take({ running, mayRun });
       if (job === null) return;
+      if (job.isPage) job.endPage = this.#pages.add(job.caller, () => this.#dispatch());
       job.unwatch();
       const process = idle ?? this.#spawn(job);
       if (process !== null) this.#start(process, job);
@@ -276,7 +291,7 @@ export class QueryProcesses {
     try {
       child = spawnQueryChild((response) => this.#receive(entry, response));
     } catch (cause) {
-      job.reject(new AppError(503, "No process can be started for a long read", { cause }));
+      this.#fail(job, new AppError(503, "No process can be started for a long read", { cause }));
       return null;
     }
     const entry: QueryProcess = {
@@ -300,8 +315,8 @@ export class QueryProcesses {
     if (response.kind === "part") return;
     job.unwatch();
     process.job = null;
-    if (response.kind === "done") job.resolve(response);
-    else job.reject(new QueryError(response.message, response.errorCode));
+    if (response.kind === "failed") this.#fail(job, new QueryError(response.message, response.errorCode));
+    else this.#complete(job, response);
     this.#rest(process);
   }
 
@@ -314,6 +329,18 @@ export class QueryProcesses {
       this.#kill(process, cause);
       return false;
     }
+  }
+
+  /** A large page keeps its place until its answer has been sent: it is in memory so long. */
+  #complete(job: Job, done: Done): void {
+    job.resolve(done);
+    if (done.bytes > LARGE_PAGE_BYTES && job.keepUntilSent !== undefined) job.keepUntilSent(job.endPage);
+    else job.endPage();
+  }
+
+  #fail(job: Job, cause: unknown): void {
+    job.reject(cause);
+    job.endPage();
   }
 
   /** A process without a job takes the next one, or waits for one for a while. */
@@ -344,11 +371,11 @@ export class QueryProcesses {
   /** A process that something else has killed costs its job another start: none of them writes. [DB123] */
   #settle(job: Job, { verdict, child }: QueryProcess): void {
     if (verdict !== undefined || this.#isStopped) {
-      job.reject(verdict ?? new Error("the server is stopping"));
+      this.#fail(job, verdict ?? new Error("the server is stopping"));
       return;
     }
     if (job.isRetried) {
-      job.reject(new Error(`a query process ended by itself (${describeExit(child)})`));
+      this.#fail(job, new Error(`a query process ended by itself (${describeExit(child)})`));
       return;
     }
     job.isRetried = true;
@@ -356,20 +383,4 @@ export class QueryProcesses {
     const fresh = this.#spawn(job);
     if (fresh !== null) this.#start(fresh, job);
   }
-}
-
-function bytesOf(params: readonly SqlValue[]): number {
-  let bytes = 0;
-  for (const value of params) {
-    if (typeof value === "string") bytes += value.length;
-    else bytes += value instanceof Uint8Array ? value.byteLength : 8;
-  }
-  return bytes;
-}
-
-/** node:sqlite binds every number as a real; whole ones are integers to bun:sqlite, and so they are here. */
-function asBinding(value: SqlValue): string | number | bigint | null | Uint8Array {
-  if (typeof value === "boolean") return value ? 1n : 0n;
-  if (typeof value === "number" && Number.isSafeInteger(value) && !Object.is(value, -0)) return BigInt(value);
-  return value;
 }

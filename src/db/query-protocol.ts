@@ -1,3 +1,5 @@
+import type { SqlValue } from "./types.ts";
+
 /** What the server and a query process say to each other. */
 
 /** What is to be marked in the rows of a search. */
@@ -36,7 +38,7 @@ export interface QueryMessage {
   path: string;
   extensions: readonly string[];
   sql: string;
-  params: readonly (string | number | bigint | null | Uint8Array)[];
+  params: readonly SqlValue[];
   /** null: all rows, and an error when they are too large. */
   page: PageBounds | null;
   /** The marked texts of a page are appended to its rows. */

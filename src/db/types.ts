@@ -52,6 +52,11 @@ export interface ReadCaller {
   readonly callerName: string;
   /** Fires when nobody waits for the answer any more: that ends the query, and the promise rejects with its reason. */
   readonly signal: AbortSignal | undefined;
+  /**
+   * Takes over the place of a large page: `release` is called when its answer has been sent, or will not be. Absent: the place
+   * ends with the read.
+   */
+  keepUntilSent?(release: () => void): void;
 }
 
 export interface ReadOptions {
@@ -107,6 +112,8 @@ export interface DatabaseFile {
   assertReadable(): void;
   /** Rows of a table whose changes are announced by `change()`; 0 for an unknown table. */
   rowCount(table: string): number;
+  /** About how many bytes its records have; null where there are more than SIZED_ROWS_MAX. */
+  tableBytes(table: string): number | null;
   /** Waits for the writes under way, checkpoints and closes. */
   close(): Promise<void>;
 }

@@ -57,6 +57,8 @@ export interface WriterOptions {
   onFailure: (cause: unknown) => void;
   /** A write has left texts to be indexed after its commit. */
   onPendingText: () => void;
+  /** Called once, when the file answers nothing any more: see `failure`. */
+  onFinal: () => void;
   /** After each transaction that wrote: looks after the length of the WAL. */
   afterCommit: () => void;
 }
@@ -322,6 +324,7 @@ export class Writer {
     if (this.#failure === null) {
       this.#failure = new AppError(503, FAILED_MESSAGE, { cause });
       this.#options.reads.refuse(this.#failure);
+      this.#options.onFinal();
     }
     const failure = this.#failure;
     for (const { writes } of [...commits, ...this.#unsynced]) {

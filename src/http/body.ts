@@ -3,6 +3,7 @@ import { describeFault, isJsonObject, type JsonFault, type JsonObject, type Json
 import { JsonRefused, parseInSlices } from "../kernel/json-slices.ts";
 import { jsonTextFault } from "../kernel/json-text.ts";
 import type { Turns } from "../kernel/turns.ts";
+import { JsonScan } from "./json-scan.ts";
 import { CHUNKS_PER_TURN_MAX, SLICED_LENGTH_MIN, SMALL_BODY_MAX_BYTES } from "./limits.ts";
 import type { Query } from "./query.ts";
 import type { UnfinishedBodies } from "./unfinished-bodies.ts";
@@ -17,7 +18,7 @@ export interface BodyRules {
   bodies: UnfinishedBodies;
   /** Large bodies are parsed one after the other, in steps. */
   turns: Turns;
-  /** Whose memory a large body counts as; null for a service key. */
+  /** Whose memory a large body counts as; null for a service key, whose values are not counted either. */
   sender: () => string | null;
 }
 
@@ -38,7 +39,7 @@ export async function readJson(request: Request, rules: BodyRules): Promise<Json
     throw badRequest(text === "" ? "The body is empty, JSON is wanted" : NOT_JSON);
   }
   const fault = jsonTextFault(text, value);
-  if (fault !== null) throw refused(fault);
+  if (fault !== null) throw faultError(fault);
   return value;
 }
 
@@ -49,11 +50,11 @@ async function parseLarge(text: string, turns: Turns): Promise<JsonValue> {
     return await turns.run(parseInSlices(text));
   } catch (cause) {
     if (!(cause instanceof JsonRefused)) throw cause;
-    throw cause.fault === null ? badRequest(NOT_JSON) : refused(cause.fault);
+    throw cause.fault === null ? badRequest(NOT_JSON) : faultError(cause.fault);
   }
 }
 
-function refused(fault: JsonFault): AppError {
+function faultError(fault: JsonFault): AppError {
   const message = describeFault("The body", fault);
   return fault.path === "" ? badRequest(message) : badField(fault.path, "invalid_value", message);
 }
@@ -87,12 +88,14 @@ async function readText(request: Request, rules: BodyRules): Promise<string> {
 
 const over = (maxBytes: number): AppError => tooLarge(`The body must be at most ${maxBytes} bytes`);
 
-/** A large body, or one of unknown length: what of it has arrived is counted, since its end may never come. */
+/** A large body, or one of unknown length: what has arrived is counted, since its end may never come, and looked at. */
 async function readChunks(body: ReadableStream<Uint8Array>, rules: BodyRules): Promise<string> {
   const decoder = new TextDecoder("utf-8", { fatal: true });
   const reader = body.getReader();
   let refused: AppError | null = null;
-  const held = rules.bodies.begin(rules.sender(), (cause) => {
+  const sender = rules.sender();
+  const scan = new JsonScan({ areValuesCounted: sender !== null });
+  const held = rules.bodies.begin(sender, (cause) => {
     refused = cause;
     // The read that waits for more ends by it.
     void reader.cancel(cause).catch(() => {});
@@ -111,7 +114,9 @@ async function readChunks(body: ReadableStream<Uint8Array>, rules: BodyRules): P
       byteCount += value.byteLength;
       if (byteCount > rules.maxBytes) throw over(rules.maxBytes);
       held.add(value.byteLength);
-      text += decoder.decode(value, { stream: true });
+      const part = decoder.decode(value, { stream: true });
+      scan.take(part);
+      text += part;
     }
   } catch (cause) {
     void reader.cancel(cause).catch(() => {});

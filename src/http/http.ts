@@ -3,6 +3,7 @@ import { type Principals, SERVICE_KEY_HEADER } from "../access/principals.ts";
 import { InvalidServiceKey } from "../access/service-keys.ts";
 import type { ReadCaller } from "../db/index.ts";
 import { clientNetwork } from "../kernel/client-network.ts";
+import type { Clock } from "../kernel/clock.ts";
 import { AppError, badRequest, type ErrorBody, insufficientStorage, isDiskFull } from "../kernel/errors.ts";
 import type { JsonObject, JsonValue } from "../kernel/json.ts";
 import type { Logger } from "../kernel/logger.ts";
@@ -10,6 +11,7 @@ import { isPromise, type MaybePromise } from "../kernel/maybe-promise.ts";
 import { createTurns } from "../kernel/turns.ts";
 import { type BodyRules, readJson, readJsonObject } from "./body.ts";
 import type { Cors } from "./cors.ts";
+import { LargeAnswer } from "./json-stream.ts";
 import { type KnownParameters, type Query, queryOf } from "./query.ts";
 import { JsonText, Reply } from "./reply.ts";
 import { NOSNIFF, SHOWN_HEADERS } from "./security-headers.ts";
@@ -66,6 +68,7 @@ export type AnswerListener = (answer: {
 }) => void;
 
 export interface HttpDeps {
+  clock: Clock;
   principals: Principals;
   cors: Cors;
   logger: Logger;
@@ -103,7 +106,7 @@ export function createHttp(deps: HttpDeps): Http {
   const nextRequestId = createRequestIds();
   const originals = new WeakMap<Request, Request>();
   let declared: DeclaredQueries = new Map();
-  const large = { bodies: createUnfinishedBodies(deps.bodyMaxBytes), turns: createTurns() };
+  const largeBodies = { bodies: createUnfinishedBodies(deps.bodyMaxBytes), turns: createTurns() };
 
   const respond = createRespond(deps.cors);
   const failure = createFailure(respond, deps.logger, nextRequestId);
@@ -111,15 +114,25 @@ export function createHttp(deps: HttpDeps): Http {
   const route: Http["route"] = (handler, options = {}) => {
     const identify = createIdentify(deps, options);
     const maxBytes = Math.min(deps.bodyMaxBytes, options.bodyMaxBytes ?? deps.bodyMaxBytes);
-    const bodyRules = (query: Query, sender: () => string | null): BodyRules => ({ query, maxBytes, sender, ...large });
+    const bodyRules = (query: Query, sender: () => string | null): BodyRules => ({
+      query,
+      maxBytes,
+      sender,
+      ...largeBodies,
+    });
 
     return ({ request, params, route: pattern }) => {
       const requestId = nextRequestId();
       const startedAt = onAnswer === undefined ? 0 : performance.now();
       const address = () => deps.addressOf(originals.get(request) ?? request);
       let principal: Principal = ANONYMOUS;
-      const finish = (value: unknown): Response => answered(respond(request, requestId, value));
-      const fail = (cause: unknown): Response => answered(failure(cause, request, requestId));
+      const large = new LargeAnswer();
+      const finish = (value: unknown): Response =>
+        answered(respond(request, requestId, large.bodyOf(value, deps.clock)));
+      const fail = (cause: unknown): Response => {
+        large.release();
+        return answered(failure(cause, request, requestId));
+      };
       let isHeld = false;
       const hold = (held: boolean): void => {
         if (isHeld !== held) deps.holdOpen(request, held);
@@ -144,6 +157,7 @@ export function createHttp(deps: HttpDeps): Http {
             address,
             holdOpen: () => hold(true),
             query: queryOnce(request, pattern, declared),
+            keepUntilSent: (release) => large.keep(release),
             bodyRules,
           }),
         );
@@ -204,6 +218,7 @@ interface Known
   extends Pick<RequestContext, "request" | "params" | "principal" | "requestId" | "address" | "holdOpen" | "query"> {
   /** The request whose connection it is: see `inPlaceOf`. */
   original: Request;
+  keepUntilSent: (release: () => void) => void;
   bodyRules: (query: Query, sender: () => string | null) => BodyRules;
 }
 
@@ -217,6 +232,7 @@ function contextOf(known: Known): RequestContext {
     requestId: known.requestId,
     address,
     holdOpen: known.holdOpen,
+    keepUntilSent: known.keepUntilSent,
     query,
     json: () => readJson(request, bodyRules(query(), sender)),
     jsonObject: () => readJsonObject(request, bodyRules(query(), sender)),
@@ -278,7 +294,8 @@ function createRespond(cors: Cors): Respond {
     cors.decorate(headers, request);
     if (reply?.headers !== undefined) Object.assign(headers, reply.headers);
     const init = { status: reply?.status ?? 200, headers };
-    return body instanceof JsonText ? new Response(body.text, init) : Response.json(body, init);
+    if (body instanceof JsonText) return new Response(body.text, init);
+    return body instanceof ReadableStream ? new Response(body, init) : Response.json(body, init);
   };
 }
 

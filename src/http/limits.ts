@@ -14,6 +14,12 @@ export const UNFINISHED_RETRY_SECONDS = 5;
 
 /** Characters of a body from which on it is parsed in steps, over several turns of the event loop. */
 export const SLICED_LENGTH_MIN = 128 * 1024;
+/**
+ * Values (commas and opening brackets outside strings) and, of these, named members of a body over `SMALL_BODY_MAX_BYTES`. A
+ * batch of 500 records has room for 100 fields each.
+ */
+export const BODY_VALUES_MAX = 250_000;
+export const BODY_NAMES_MAX = 50_000;
 /** Chunks of a body that are read in one turn of the event loop: a client may send each byte in a chunk of its own. */
 export const CHUNKS_PER_TURN_MAX = 100;
 /** Unknown parameters that an answer names: a query has room for thousands. */

@@ -51,6 +51,8 @@ export function createListener(options: {
   waitingMaxBytes?: number;
   idleTimeoutSeconds?: number;
   socketIdleSeconds?: number;
+  /** On the answer to an upgrade. */
+  upgradeHeaders?: Readonly<Record<string, string>>;
 }): Listener {
   const { idleTimeoutSeconds = IDLE_TIMEOUT_SECONDS } = options;
   let listening: Server<SocketHandler> | null = null;

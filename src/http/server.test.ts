@@ -1,6 +1,7 @@
 import { expect, test } from "bun:test";
 import { type AnyElysia, Elysia } from "elysia";
 import { ANONYMOUS } from "../access/principal.ts";
+import { systemClock } from "../kernel/clock.ts";
 import type { Logger } from "../kernel/logger.ts";
 import { createCors } from "./cors.ts";
 import { createHttp, type Http } from "./http.ts";
@@ -18,6 +19,7 @@ function serve(routes: (http: Http) => AnyElysia) {
       ofToken: () => Promise.reject(new Error("nobody sends a token here")),
     },
     cors,
+    clock: systemClock,
     logger,
     bodyMaxBytes: 1000,
     globalLimit: () => {},

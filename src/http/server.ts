@@ -35,7 +35,8 @@ export function createServer(http: Http, cors: Cors): AnyElysia {
     }
     if (request.method === "HEAD" && allow.includes("GET")) {
       const get = http.inPlaceOf(request, new Request(request.url, { headers: request.headers }));
-      const { status, headers } = await server.fetch(get);
+      const { status, headers, body } = await server.fetch(get);
+      await body?.cancel();
       return new Response(null, { status, headers });
     }
     if (allow.length === 0) throw notFound(`There is nothing at ${pathname}`);

@@ -61,6 +61,8 @@ interface SocketLimits {
   messageMaxBytes?: number;
   waitingMaxBytes?: number;
   socketIdleSeconds?: number;
+  /** On the answer to an upgrade. */
+  upgradeHeaders?: Readonly<Record<string, string>>;
 }
 
 export function createSocketServer(
@@ -70,6 +72,7 @@ export function createSocketServer(
     messageMaxBytes = MESSAGE_MAX_BYTES,
     waitingMaxBytes = 0,
     socketIdleSeconds = SOCKET_IDLE_SECONDS,
+    upgradeHeaders = {},
   }: SocketLimits = {},
 ): SocketServerOwner {
   // Every open socket, so that all can be told when the server goes.
@@ -78,7 +81,7 @@ export function createSocketServer(
   return {
     upgrade(request, handler) {
       if (open.size >= socketsMax) throw new AppError(503, `Too many WebSockets are open (at most ${socketsMax})`);
-      if (server()?.upgrade(request, { data: handler }) !== true)
+      if (server()?.upgrade(request, { data: handler, headers: upgradeHeaders }) !== true)
         throw badRequest("A WebSocket upgrade is wanted here");
       return UPGRADED;
     },

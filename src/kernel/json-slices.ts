@@ -4,21 +4,14 @@ import { jsonTextFault } from "./json-text.ts";
 /** Characters of JSON text that are parsed at a time, and that are looked through between two steps. */
 const SLICE_LENGTH = 32 * 1024;
 
-/**
- * Members of one object. Whoever gets an object goes through all of it in one step; no object of 1 MiB, the largest value that areas
- * store by default, has so many.
- */
-const OBJECT_MEMBERS_MAX = 200_000;
-const TOO_MANY_MEMBERS: JsonFault = { path: "", message: `has an object of more than ${OBJECT_MEMBERS_MAX} members` };
-
-/** Arrays and objects of one text: an empty one takes some thirty times the memory of its three characters. */
-const CONTAINERS_MAX = 500_000;
-const TOO_MANY_CONTAINERS: JsonFault = { path: "", message: `has more than ${CONTAINERS_MAX} arrays and objects` };
-
 const [QUOTE, COMMA] = [0x22, 0x2c];
 const [OPENING_BRACKET, CLOSING_BRACKET] = [0x5b, 0x5d];
 const [OPENING_BRACE, CLOSING_BRACE] = [0x7b, 0x7d];
 const BLANK = /^[ \t\n\r]*$/;
+
+/** Members of one object: more of them than records have, and each step with it would take longer than the one before. */
+const MEMBERS_MAX = 50_000;
+const TOO_MANY = `has more than ${MEMBERS_MAX} members`;
 
 /** Text that is not JSON, where `fault` is null, or that holds what no value here can be. */
 export class JsonRefused extends Error {
@@ -45,7 +38,7 @@ interface Open {
   name: string;
   /** The last thing in `value` is a member with a value of its own, and no comma has followed. */
   isBehindMember: boolean;
-  /** Members of `value`; those of one name count each. */
+  /** Of an object, those parsed so far. */
   memberCount: number;
 }
 
@@ -58,14 +51,11 @@ export function* parseInSlices(text: string): Generator<void, JsonValue> {
   const path: Open[] = [];
   let result: JsonValue | null = null;
   let steppedAt = 0;
-  let containerCount = 0;
   for (let at = 0; at < text.length; at++) {
     const unit = text.charCodeAt(at);
     const top = path.at(-1);
     if (unit === OPENING_BRACKET || unit === OPENING_BRACE) {
       if (result !== null) throw new JsonRefused(null);
-      containerCount += 1;
-      if (containerCount > CONTAINERS_MAX) throw new JsonRefused(TOO_MANY_CONTAINERS);
       if (path.length === JSON_DEPTH_MAX) throw new JsonRefused(jsonFault([], 0));
       path.push(opened(unit === OPENING_BRACKET, at + 1));
     } else if (top === undefined) {
@@ -152,11 +142,7 @@ function end(text: string, path: readonly Open[], at: number): JsonValue {
   const before = outer?.value ?? null;
   if (outer === undefined || before === null) return value;
   if (Array.isArray(before)) before.push(value);
-  else {
-    outer.memberCount += 1;
-    if (outer.memberCount > OBJECT_MEMBERS_MAX) throw new JsonRefused(TOO_MANY_MEMBERS);
-    define(before, open.name, value);
-  }
+  else define(before, open.name, value);
   outer.isBehindMember = true;
   outer.from = at + 1;
   return value;
@@ -178,7 +164,9 @@ function add(slice: string, path: readonly Open[], depth: number, value: JsonVal
   const names = Object.keys(members);
   const open = path[depth];
   if (open !== undefined) open.memberCount += names.length;
-  if (open !== undefined && open.memberCount > OBJECT_MEMBERS_MAX) throw new JsonRefused(TOO_MANY_MEMBERS);
+  if (open !== undefined && open.memberCount > MEMBERS_MAX) {
+    refuseFault({ path: "", message: TOO_MANY }, path, depth, null);
+  }
   for (const name of names) define(value, name, members[name] ?? null);
 }
 

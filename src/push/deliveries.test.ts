@@ -16,6 +16,9 @@ const busy = (retryAfter: number | null): CallResult => ({ kind: "busy", error: 
 class OpenCalls implements Provider {
   readonly calls: PromiseWithResolvers<CallResult>[] = [];
   answered = 0;
+  siteOf(target: Target): string {
+    return target.token;
+  }
   send(): Promise<CallResult> {
     const call = Promise.withResolvers<CallResult>();
     this.calls.push(call);

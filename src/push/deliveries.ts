@@ -1,6 +1,8 @@
 import type { Clock } from "../kernel/clock.ts";
 import { SECOND_MS } from "../kernel/duration.ts";
 import { CALL_TIMEOUT_MS, CALLS_AT_ONCE_MAX, RETRY_AFTER_MAX_MS, RETRY_DELAYS_MS } from "./limits.ts";
+import { createOutages } from "./outages.ts";
+import { isUnreachable } from "./provider-answer.ts";
 import { createSlots } from "./slots.ts";
 import type { CallResult, Message, Outcome, Provider, Target } from "./types.ts";
 import { isSubscription } from "./web-push-request.ts";
@@ -11,6 +13,8 @@ export interface Deliveries {
   readonly isConfigured: boolean;
   /** Never rejects: what went wrong is in the outcome. */
   deliver(target: Target, message: Message): Promise<Outcome>;
+  /** The same, and where the service is out it waits for it, within bounds; `onWaiting` is called then. [PU100] */
+  deliverPatiently(target: Target, message: Message, onWaiting: () => void): Promise<Outcome>;
   /** Ends the calls under way, which have failed then. */
   giveUp(reason: Error): void;
 }
@@ -33,14 +37,14 @@ export function createDeliveries(deps: {
   const call = async (provider: Provider, target: Target, message: Message): Promise<CallResult> => {
     if (stopping.aborted) return { kind: "failed", error: "The server stopped before this was sent" };
     const controller = new AbortController();
-    const cancelTimeout = clock.after(CALL_TIMEOUT_MS, () => {
-      controller.abort(new Error(`No answer within ${CALL_TIMEOUT_MS / SECOND_MS} s`));
-    });
+    const timeout = new Error(`No answer within ${CALL_TIMEOUT_MS / SECOND_MS} s`);
+    const cancelTimeout = clock.after(CALL_TIMEOUT_MS, () => controller.abort(timeout));
     underWay.add(controller);
     try {
       return await unlessAborted(controller.signal, provider.send(target, message, controller.signal));
     } catch (cause) {
-      return { kind: "failed", error: cause instanceof Error ? cause.message : String(cause) };
+      const error = cause instanceof Error ? cause.message : String(cause);
+      return { kind: cause === timeout || isUnreachable(cause) ? "unreachable" : "failed", error };
     } finally {
       underWay.delete(controller);
       cancelTimeout();
@@ -60,22 +64,49 @@ export function createDeliveries(deps: {
       if (stopping.aborted) done();
     });
 
+  const attempt = async (provider: Provider, target: Target, message: Message): Promise<CallResult> => {
+    let result = await slots.run(() => call(provider, target, message));
+    for (const delayMs of RETRY_DELAYS_MS) {
+      if (result.kind !== "busy") break;
+      await pause(Math.min(result.retryAfterMs ?? delayMs, RETRY_AFTER_MAX_MS));
+      result = await slots.run(() => call(provider, target, message));
+    }
+    return result;
+  };
+  const outages = createOutages(clock, stopping);
+  const attemptPatiently = async (
+    provider: Provider,
+    target: Target,
+    message: Message,
+    onWaiting: () => void,
+  ): Promise<CallResult> => {
+    const site = provider.siteOf(target);
+    let last: CallResult = { kind: "failed", error: "The push service has not answered for a while" };
+    for (;;) {
+      if (outages.isPaused(site)) onWaiting();
+      if (!(await outages.turn(site))) return last;
+      const result = await attempt(provider, target, message);
+      if (result.kind !== "unreachable" && result.kind !== "busy") {
+        outages.answered(site);
+        return result;
+      }
+      outages.failed(site);
+      last = result;
+    }
+  };
+  /** `send` gets the provider of the target. */
+  const deliverBy = async (target: Target, send: (provider: Provider) => Promise<CallResult>): Promise<Outcome> => {
+    const isWebPush = target.platform === "web" && isSubscription(target.token);
+    const provider = isWebPush ? deps.webPush : deps.fcm;
+    if (provider !== null) return outcomeOf(target, await send(provider));
+    return { target, status: "failed", error: `${isWebPush ? "Web Push" : "FCM"} is not configured` };
+  };
+
   return {
     isConfigured: deps.fcm !== null || deps.webPush !== null,
-    async deliver(target, message) {
-      const isWebPush = target.platform === "web" && isSubscription(target.token);
-      const provider = isWebPush ? deps.webPush : deps.fcm;
-      if (provider === null) {
-        return { target, status: "failed", error: `${isWebPush ? "Web Push" : "FCM"} is not configured` };
-      }
-      let result = await slots.run(() => call(provider, target, message));
-      for (const delayMs of RETRY_DELAYS_MS) {
-        if (result.kind !== "busy") break;
-        await pause(Math.min(result.retryAfterMs ?? delayMs, RETRY_AFTER_MAX_MS));
-        result = await slots.run(() => call(provider, target, message));
-      }
-      return outcomeOf(target, result);
-    },
+    deliver: (target, message) => deliverBy(target, (provider) => attempt(provider, target, message)),
+    deliverPatiently: (target, message, onWaiting) =>
+      deliverBy(target, (provider) => attemptPatiently(provider, target, message, onWaiting)),
     giveUp(reason) {
       for (const controller of underWay) controller.abort(reason);
     },

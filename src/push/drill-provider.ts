@@ -7,6 +7,7 @@ const NOTE = "Not sent: this server runs as a drill";
 export function createDrillProvider(logger: Logger): Provider {
   let count = 0;
   return {
+    siteOf: () => "drill",
     async send() {
       if (/^10*$/.test(String(++count))) logger.warn("a drill sends no push messages: they are dropped", { count });
       return { kind: "held", note: NOTE };

@@ -6,6 +6,8 @@ import { isBusy, retryAfterMs } from "./provider-answer.ts";
 import type { CallResult, Provider } from "./types.ts";
 
 const UNAUTHENTICATED = 401;
+/** All of it is one service. No host name has a slash. */
+const SITE = "fcm/";
 
 /** Firebase Cloud Messaging, HTTP v1. `endpoint` is the base before `/v1/projects/…/messages:send`. Decisions 11. */
 export function createFcm(deps: {
@@ -28,6 +30,7 @@ export function createFcm(deps: {
   };
 
   return {
+    siteOf: () => SITE,
     async send(target, message, signal) {
       const body = JSON.stringify({ message: fcmMessage(target, message, clock.now()) });
       try {

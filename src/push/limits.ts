@@ -45,6 +45,18 @@ export const SILENCES_BEFORE_REST = 5;
 export const SILENCE_REST_MS = 30 * SECOND_MS;
 /** Silent push services that are remembered. */
 export const SILENT_SITES_MAX = 1_000;
+/** How long a push service may be out before what waits for it has failed. */
+export const OUTAGE_MAX_MS = 5 * MINUTE_MS;
+/** The pause after the first failure; each further one is twice as long. */
+export const OUTAGE_PAUSE_FIRST_MS = SECOND_MS;
+export const OUTAGE_PAUSE_MAX_MS = 30 * SECOND_MS;
+/** Push services that are out at once, as far as they are remembered. */
+export const OUTAGE_SITES_MAX = 1_000;
+/** Messages to devices that wait for a service to be back; with so many, topics wait too. */
+export const PARKED_MAX = 10_000;
+/** A page of devices that cannot be read is tried again so often, after so long. */
+export const PAGE_TRIES_MAX = 5;
+export const PAGE_RETRY_MS = SECOND_MS;
 /** An access token is replaced so long before it expires. */
 export const ACCESS_TOKEN_MARGIN_MS = MINUTE_MS;
 

@@ -3,7 +3,7 @@ import type { Clock } from "../kernel/clock.ts";
 import { AppError, notFound } from "../kernel/errors.ts";
 import type { JsonObject } from "../kernel/json.ts";
 import type { Deliveries } from "./deliveries.ts";
-import type { FanOut } from "./fan-out.ts";
+import type { FanOut, NextTarget } from "./fan-out.ts";
 import { CALLS_AT_ONCE_MAX, LOG_RETENTION_MS, SENDS_AT_ONCE_MAX } from "./limits.ts";
 import type { Registration } from "./requests.ts";
 import type { PushStore } from "./store.ts";
@@ -54,22 +54,33 @@ export function createPushService(deps: {
     if (!deliveries.isConfigured) throw new AppError(503, "Push credentials are not configured");
     if (deps.stopping.aborted) throw new AppError(503, "The server is stopping");
   };
-  const deliver = async (targets: Iterable<Target>, message: Message): Promise<Counts> => {
+  const deliver = async (next: NextTarget, message: Message): Promise<Counts> => {
     requireCredentials();
     if (underWay.size >= SENDS_AT_ONCE_MAX) {
       throw new AppError(503, `Too many messages are being sent (at most ${SENDS_AT_ONCE_MAX} at once)`);
     }
-    const sending = fanOut(targets, message, { atOnce: CALLS_AT_ONCE_MAX });
-    underWay.add(sending);
+    const { tried, done } = fanOut(next, message, { atOnce: CALLS_AT_ONCE_MAX, isPatient: false });
+    underWay.add(done);
     try {
-      return await sending;
+      await tried;
+      return await done;
     } finally {
-      underWay.delete(sending);
+      // Where devices cannot be read, those that were tried are logged all the same.
+      void done.then(() => underWay.delete(done));
     }
   };
-  function* devicesOfAll(userIds: readonly string[]): Generator<Target> {
-    for (const userId of userIds) yield* store.devicesOf(userId);
-  }
+  /** User by user, as they are needed. */
+  const devicesOfAll = (userIds: readonly string[]): NextTarget => {
+    const waiting = [...userIds].reverse();
+    let devices: Device[] = [];
+    return () => {
+      for (let userId = waiting.at(-1); devices.length === 0 && userId !== undefined; userId = waiting.at(-1)) {
+        devices = store.devicesOf(userId).reverse();
+        waiting.pop();
+      }
+      return devices.pop() ?? null;
+    };
+  };
   const noDevices = () => notFound("The user has no registered devices");
 
   return {
@@ -88,10 +99,10 @@ export function createPushService(deps: {
     async send(userId, message) {
       const devices = store.devicesOf(userId);
       if (devices.length === 0) throw noDevices();
-      return deliver(devices, message);
+      return deliver(oneByOne(devices), message);
     },
     sendMany: (userIds, message) => deliver(devicesOfAll(userIds), message),
-    sendToToken: (token, platform, message) => deliver([{ userId: null, token, platform }], message),
+    sendToToken: (token, platform, message) => deliver(oneByOne([{ userId: null, token, platform }]), message),
     sendToTopic(topic, message) {
       requireCredentials();
       topics.add(topic, message);
@@ -106,4 +117,9 @@ export function createPushService(deps: {
       await Promise.allSettled(underWay);
     },
   };
+}
+
+function oneByOne(targets: readonly Target[]): NextTarget {
+  let index = 0;
+  return () => targets[index++] ?? null;
 }

@@ -30,6 +30,6 @@ export function createSilences(clock: Clock): Silences {
 }
 
 /** The last two labels, below which names cost nothing; an address is its own site. */
-function siteOf(hostname: string): string {
+export function siteOf(hostname: string): string {
   return /^\[|^[\d.]+$/.test(hostname) ? hostname : hostname.replace(/\.$/, "").split(".").slice(-2).join(".");
 }

@@ -44,11 +44,15 @@ export type CallResult =
   /** The token is no more: the device goes. */
   | { kind: "unregistered"; error: string }
   | { kind: "failed"; error: string }
+  /** No connection, or no answer in time: other messages to this service would fare the same. */
+  | { kind: "unreachable"; error: string }
   /** Another try may succeed; `retryAfterMs` null: the provider names no pause. */
   | { kind: "busy"; error: string; retryAfterMs: number | null };
 
 /** FCM, Web Push: one call for one device. What it throws counts as failed. */
 export interface Provider {
+  /** The service that the target is reached by; the same for all that are out together. */
+  siteOf(target: Target): string;
   send(target: Target, message: Message, signal: AbortSignal): Promise<CallResult>;
 }
 

@@ -140,7 +140,7 @@ test("[PU35] who lets five calls in a row run out of time is left alone for half
     const token = subscriber.token(`${service.origin}/201/a`.replace("push.example", host));
     return { result: own.send({ userId: "u", token, platform: "web" }, message, timeout.signal), timeout };
   };
-  const resting = (host: string) => ({ kind: "failed" as const, error: `${host} has not answered of late` });
+  const resting = (host: string) => ({ kind: "unreachable" as const, error: `${host} has not answered of late` });
   for (const host of ["push.example", "a.push.example", "b.push.example", "push.example."]) {
     sendTo(host).timeout.abort();
   }

@@ -2,7 +2,7 @@ import type webPush from "web-push";
 import type { PushConfig } from "../config/types.ts";
 import type { Clock } from "../kernel/clock.ts";
 import { isBusy, retryAfterMs } from "./provider-answer.ts";
-import { createSilences } from "./silences.ts";
+import { createSilences, siteOf } from "./silences.ts";
 import type { CallResult, Message, Provider } from "./types.ts";
 import { parseSubscription, type Subscription, webPushHeaders, webPushPayload } from "./web-push-request.ts";
 
@@ -49,10 +49,18 @@ export function createWebPush(deps: WebPushDeps): Provider {
   };
 
   return {
+    siteOf(target) {
+      try {
+        return siteOf(parseSubscription(target.token).url.hostname);
+      } catch {
+        // It is refused before anything is sent.
+        return "";
+      }
+    },
     async send(target, message, signal) {
       const subscription = parseSubscription(target.token);
       const { hostname } = subscription.url;
-      if (silences.isResting(hostname)) return { kind: "failed", error: `${hostname} has not answered of late` };
+      if (silences.isResting(hostname)) return { kind: "unreachable", error: `${hostname} has not answered of late` };
       const noteSilence = (): void => silences.silent(hostname);
       signal.addEventListener("abort", noteSilence);
       try {

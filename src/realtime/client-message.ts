@@ -16,6 +16,9 @@ export type ClientMessage =
   | { type: "broadcast"; channel: string; event: string; payload: JsonObject; excludeSelf: boolean }
   | { type: "ping" };
 
+/** Characters of a name that an error repeats. */
+const NAME_SHOWN_LENGTH = 64;
+
 export interface MessageProblem {
   type: "problem";
   code: ErrorCode;
@@ -48,7 +51,10 @@ export function parseClientMessage(value: unknown, defaultChannel: string | null
     message: text,
     channel: typeof named === "string" && named.length <= CHANNEL_LENGTH_MAX ? named : null,
   });
+  // Whatever it carries: its answer says that the connection lives, and nothing else.
   if (type === "ping") return { type };
+  const unknown = unknownMember(type, message);
+  if (unknown !== null) return problem(`there is no member "${unknown}" in "${String(type)}"`);
   if (type === "auth") {
     const token = message["token"];
     return typeof token === "string" ? { type, token } : problem("token is required");
@@ -65,8 +71,29 @@ export function parseClientMessage(value: unknown, defaultChannel: string | null
       if (typeof channel !== "string") return problem("channel is required");
       return withChannel(type, channel, message, problem);
     default:
-      return problem(typeof type === "string" ? `there is no message "${type.slice(0, 64)}"` : "type is required");
+      return problem(
+        typeof type === "string" ? `there is no message "${type.slice(0, NAME_SHOWN_LENGTH)}"` : "type is required",
+      );
   }
+}
+
+/** Members of each type beside `type`. */
+const MEMBERS = new Map<unknown, readonly string[]>([
+  ["auth", ["token"]],
+  ["subscribe", ["channel", "filters", "orFilters", "since"]],
+  ["unsubscribe", ["channel"]],
+  ["update_filters", ["channel", "filters", "orFilters"]],
+  ["track", ["channel", "state"]],
+  ["untrack", ["channel"]],
+  ["broadcast", ["channel", "event", "data", "excludeSelf"]],
+]);
+
+/** A member that its type has not, shortened; null: there is none, or no such type. */
+function unknownMember(type: unknown, message: JsonObject): string | null {
+  const members = MEMBERS.get(type);
+  if (members === undefined) return null;
+  const unknown = Object.keys(message).find((name) => name !== "type" && !members.includes(name));
+  return unknown?.slice(0, NAME_SHOWN_LENGTH) ?? null;
 }
 
 const malformed = (message: string): MessageProblem => ({

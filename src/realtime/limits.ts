@@ -54,6 +54,14 @@ export const REPLAY_WAITING_MAX_BYTES = 256 * 1024;
 /** Changes that a replay looks at before others get a turn. */
 export const REPLAY_SLICE_CHANGES = 200;
 
+/** A `presence_sync` of no more entries is sent at once; longer ones in turns. */
+export const SYNC_AT_ONCE_MEMBERS_MAX = 1_000;
+/** Bytes of long syncs that are sent in one turn; at least one is. */
+export const ARRIVALS_TURN_MAX_BYTES = 4 * 1024 * 1024;
+/** With so much of them not read yet, the next ones wait, a pause at a time, and so many of these at most. */
+export const ARRIVALS_READING_MAX_BYTES = 32 * 1024 * 1024;
+export const ARRIVAL_PAUSE_MS = 50;
+export const ARRIVAL_PAUSES_MAX = 40;
 /** Members of a topic that are sent to in one go: few, as a long message to a full socket may take the system 2 ms. */
 export const SHARD_MEMBERS_MAX = 4;
 /** Bun hands a message of this length to the system at once, and keeps shorter ones until the end of the turn. */

@@ -1,5 +1,6 @@
+import { createArrivals } from "./arrivals.ts";
 import type { LeaveReason } from "./encoding.ts";
-import { REPLAY_WAITING_MAX_BYTES } from "./limits.ts";
+import { REPLAY_WAITING_MAX_BYTES, SYNC_AT_ONCE_MEMBERS_MAX } from "./limits.ts";
 import type { Listener, Topic } from "./topic.ts";
 
 export interface PresenceListener extends Listener {
@@ -31,7 +32,11 @@ export interface PresenceChannel {
   unlisten(listener: PresenceListener): void;
 }
 
-export function createPresenceChannel(name: string, topic: Topic): PresenceChannel {
+export function createPresenceChannel(
+  name: string,
+  topic: Topic,
+  pause: (delayMs: number) => Promise<void>,
+): PresenceChannel {
   const channelJson = JSON.stringify(name);
   const members = new Map<string, Member>();
   /** Those who are still reading a long `presence_sync`, with a token of the attempt. */
@@ -75,12 +80,18 @@ export function createPresenceChannel(name: string, topic: Topic): PresenceChann
     topic.join(listener);
   };
 
+  const greet = (listener: PresenceListener, text: string): void => {
+    listener.sendText(text);
+    catchUp(listener).catch(() => listener.closeAsSlow());
+  };
+  const arrivals = createArrivals({ sync, send: greet, readingCount: () => catchingUp.size, pause });
+
   return {
     get size() {
       return members.size;
     },
     get isUnused() {
-      return members.size === 0 && topic.size === 0 && catchingUp.size === 0;
+      return members.size === 0 && topic.size === 0 && catchingUp.size === 0 && arrivals.isEmpty;
     },
     get isBehind() {
       return topic.isBehind;
@@ -100,10 +111,11 @@ export function createPresenceChannel(name: string, topic: Topic): PresenceChann
       topic.publish(departure(member, reason));
     },
     listen(listener) {
-      listener.sendText(sync());
-      catchUp(listener).catch(() => listener.closeAsSlow());
+      if (members.size <= SYNC_AT_ONCE_MEMBERS_MAX && arrivals.isEmpty) greet(listener, sync());
+      else arrivals.add(listener);
     },
     unlisten(listener) {
+      arrivals.delete(listener);
       catchingUp.delete(listener);
       topic.leave(listener);
     },

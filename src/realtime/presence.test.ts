@@ -60,7 +60,7 @@ test("[RT28] a reader of a long sync hears what happened meanwhile once it has r
     await settle();
   };
   const topic = createFanOut(testClock(), silentSockets).topic();
-  const channel = createPresenceChannel("presence:x", topic);
+  const channel = createPresenceChannel("presence:x", topic, () => Promise.resolve());
   const state = JSON.stringify({ text: "x".repeat(1_000) });
   for (let id = 0; id < 500; id++) channel.set("u", `c${id}`, state);
 

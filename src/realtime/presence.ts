@@ -1,4 +1,4 @@
-import type { Clock, Millis } from "../kernel/clock.ts";
+import { type Clock, type Millis, pause } from "../kernel/clock.ts";
 import type { LeaveReason } from "./encoding.ts";
 import type { FanOut } from "./fan-out.ts";
 import { PRESENCE_MEMBERS_MAX } from "./limits.ts";
@@ -36,7 +36,7 @@ export function createPresence(deps: { clock: Clock; topics: FanOut; ttlMs: numb
   const channelOf = (name: string): PresenceChannel => {
     const known = channels.get(name);
     if (known !== undefined) return known;
-    const channel = createPresenceChannel(name, topics.topic());
+    const channel = createPresenceChannel(name, topics.topic(), (delayMs) => pause(clock, delayMs));
     channels.set(name, channel);
     return channel;
   };

@@ -19,6 +19,8 @@ export const DELTA_INTERVAL_MS = 50;
 export const HANDLER_TIMEOUT_MS = 5 * SECOND_MS;
 const PENDING_PER_ADDRESS_MAX = 5;
 
+/** Members of one object or array of a state. */
+export const STATE_MEMBERS_MAX = 10_000;
 /** What the specification leaves open is bounded all the same. */
 export const METADATA_MAX_BYTES = 16 * 1024;
 /** The longest delay of a timer: a century, so that the time it is due at stays a date. */
@@ -34,7 +36,11 @@ const BACKLOG_BYTES = 1024 * 1024;
 /** Before `auth` a message holds no more than a token. */
 export const UNAUTHENTICATED_MESSAGE_MAX_CHARS = 32 * 1024;
 /** What a message may have beside the state that `join` hints at, or an action's payload. */
-export const MESSAGE_OVERHEAD_CHARS = 64 * 1024;
+const MESSAGE_OVERHEAD_CHARS = 64 * 1024;
+/** The longest message, however large a state may be: to parse it takes some 15 ms. */
+const MESSAGE_CEILING_CHARS = 1024 * 1024 + MESSAGE_OVERHEAD_CHARS;
+/** What the messages of one connection may have in a second, beside one of the longest. */
+export const CHARS_PER_SECOND_MAX = 512 * 1024;
 /** Rooms in memory at once. */
 export const LIVE_ROOMS_MAX = 100_000;
 /** Connections at once, over all rooms. */
@@ -67,6 +73,8 @@ export interface RoomLimits {
   stateTtlMs: number;
   idleTimeoutMs: number;
   pendingPerAddress: number;
+  /** Not a setting: follows from the size of the state, which a `join` may hint at. */
+  messageMaxChars: number;
   /** Not a setting: follows from the size of the state, which a `sync` sends whole. */
   backlogMaxBytes: number;
 }
@@ -77,6 +85,7 @@ export function roomLimits(config: RoomConfig): RoomLimits {
   return {
     maxPlayers: config.maxPlayers ?? PLAYERS_MAX,
     stateMaxBytes,
+    messageMaxChars: Math.min(stateMaxBytes + MESSAGE_OVERHEAD_CHARS, MESSAGE_CEILING_CHARS),
     backlogMaxBytes: 2 * stateMaxBytes + BACKLOG_BYTES,
     messagesPerSecond: config.messageRate ?? MESSAGES_PER_SECOND,
     authTimeoutMs: config.authTimeout ?? AUTH_TIMEOUT_MS,
@@ -93,8 +102,8 @@ export function roomBacklogMaxBytes(config: RoomsConfig): number {
   return Math.max(0, ...Object.values(config).map((one) => roomLimits(one).backlogMaxBytes));
 }
 
-/** The longest message that a client of any namespace may send: a `join` hints at the whole state. 0 without rooms. */
+/** The longest message that a client of any namespace may send. 0 without rooms. */
 export function roomMessageMaxBytes(config: RoomsConfig): number {
-  const sizes = Object.values(config).map((one) => roomLimits(one).stateMaxBytes + MESSAGE_OVERHEAD_CHARS);
+  const sizes = Object.values(config).map((one) => roomLimits(one).messageMaxChars);
   return Math.max(0, ...sizes);
 }

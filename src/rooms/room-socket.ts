@@ -8,8 +8,9 @@ import type { Logger } from "../kernel/logger.ts";
 import { isPromise, type MaybePromise } from "../kernel/maybe-promise.ts";
 import { CLOSE_GOING_AWAY, CLOSE_PROTOCOL, CLOSE_SESSION_REVOKED, CLOSE_TRY_LATER } from "./close-codes.ts";
 import type { Connections, UserPrincipal } from "./connections.ts";
-import { MESSAGE_OVERHEAD_CHARS, UNAUTHENTICATED_MESSAGE_MAX_CHARS, WAITING_MESSAGES_MAX } from "./limits.ts";
-import { createMessageRate, type MessageRate } from "./message-rate.ts";
+import { CHARS_PER_SECOND_MAX, UNAUTHENTICATED_MESSAGE_MAX_CHARS, WAITING_MESSAGES_MAX } from "./limits.ts";
+import { unknownMember } from "./message-members.ts";
+import { CharRate, createMessageRate, type MessageRate } from "./message-rate.ts";
 import { authRefreshed, authSuccess, errorMessage, PONG, type RoomErrorCode } from "./messages.ts";
 import type { LiveRoom } from "./room.ts";
 import type { RoomAddress, RoomsService } from "./service.ts";
@@ -36,6 +37,7 @@ export class RoomSocket implements SocketHandler, RoomConnection {
   closeCode: number | null = null;
   readonly #deps: RoomSocketDeps;
   readonly #rate: MessageRate;
+  readonly #charRate: CharRate;
   #socket: Socket | null = null;
   #stage: Stage;
   /** Messages behind an `auth` or `join` that is not answered yet; null when there is none. */
@@ -53,6 +55,7 @@ export class RoomSocket implements SocketHandler, RoomConnection {
     this.id = deps.id;
     this.#deps = deps;
     this.#rate = createMessageRate(namespace.limits.messagesPerSecond, deps.clock);
+    this.#charRate = new CharRate(CHARS_PER_SECOND_MAX, namespace.limits.messageMaxChars, deps.clock.now());
     const cancelTimeout = deps.clock.after(namespace.limits.authTimeoutMs, () => {
       this.#fail("AUTH_TIMEOUT", `No auth message within ${namespace.limits.authTimeoutMs} ms`);
     });
@@ -71,9 +74,13 @@ export class RoomSocket implements SocketHandler, RoomConnection {
     const charsMax =
       this.#stage.kind === "pending"
         ? UNAUTHENTICATED_MESSAGE_MAX_CHARS
-        : this.#deps.address.namespace.limits.stateMaxBytes + MESSAGE_OVERHEAD_CHARS;
+        : this.#deps.address.namespace.limits.messageMaxChars;
     if (raw.length > charsMax) {
       this.#refuseLong(charsMax);
+      return;
+    }
+    if (!this.#charRate.admit(raw.length, this.#deps.clock.now())) {
+      this.#error("RATE_LIMITED", "Too many long messages; this one is dropped");
       return;
     }
     const text = typeof raw === "string" ? raw : raw.toString();
@@ -237,6 +244,11 @@ export class RoomSocket implements SocketHandler, RoomConnection {
   #answer(message: JsonObject): MaybePromise<void> {
     if (this.#stage.kind === "pending" && message["type"] !== "auth") {
       return this.#fail("NOT_AUTHENTICATED", "auth must come first");
+    }
+    const unknown = unknownMember(message);
+    if (unknown !== null) {
+      const text = `There is no member "${unknown}" in "${String(message["type"])}"`;
+      return this.send(errorMessage("INVALID_MESSAGE", text, message["requestId"]));
     }
     switch (message["type"]) {
       case "auth":

@@ -1,7 +1,7 @@
 import type { Millis } from "../kernel/clock.ts";
 import type { JsonObject } from "../kernel/json.ts";
 import { type Delta, diffStates } from "./delta.ts";
-import { adoptState, SYNCED, stateBytes, UNSYNCED } from "./state.ts";
+import { adoptState, SYNCED, stateBytes, stored as storedKind, UNSYNCED } from "./state.ts";
 import type { StoredRoom, StoredTimer } from "./types.ts";
 
 /** A state that clients follow: what it is, and what the last delta brought them to. */
@@ -40,16 +40,16 @@ export class RoomState {
 
   static restore(stored: StoredRoom): RoomState {
     const state = new RoomState();
-    const shared = adoptState(stored.shared, SYNCED);
+    const shared = adoptState(stored.shared, storedKind(SYNCED));
     state.#shared = { current: shared, announced: shared, version: stored.sharedVersion };
     state.#bytes = stateBytes(shared, SYNCED);
     for (const [userId, player] of Object.entries(stored.players)) {
-      const current = adoptState(player.state, SYNCED);
+      const current = adoptState(player.state, storedKind(SYNCED));
       state.#players.set(userId, { current, announced: current, version: player.version });
       state.#bytes += stateBytes(current, SYNCED);
     }
-    state.#server = adoptState(stored.server, UNSYNCED);
-    state.#metadata = adoptState(stored.metadata, UNSYNCED);
+    state.#server = adoptState(stored.server, storedKind(UNSYNCED));
+    state.#metadata = adoptState(stored.metadata, storedKind(UNSYNCED));
     for (const [name, timer] of Object.entries(stored.timers)) state.timers.set(name, timer);
     return state;
   }

@@ -315,13 +315,21 @@ test("[RM37] the timer of a room past its time to live does not bring it back", 
   expect(world.area.liveRooms).toBe(0);
 });
 
-test("[RM37] whoever stayed connected to a room past its time to live gets the new one", async () => {
+test("[RM37] a room does not expire while somebody is connected, and after a crash has its whole time left", async () => {
   await begin({ stateTtl: 2 * HOUR_MS, onCreate: (room) => room.setShared({ count: 100 }) });
   const client = await enter("ann");
   await act(client, "count");
   await world.advance(3 * HOUR_MS);
-  expect(await act(client, "count")).toMatchObject({ result: 101 });
-  expect(client.of("sync").at(-1)).toMatchObject({ sharedState: { count: 100 } });
+  expect(await act(client, "count")).toMatchObject({ result: 102 });
+  expect(client.of("sync").at(-1)).toMatchObject({ sharedState: { count: 101 } });
+  await world.advance(5 * HOUR_MS);
+  await world.crash();
+  await world.advance(HOUR_MS);
+  const back = await enter("bob");
+  expect(await act(back, "count")).toMatchObject({ result: 103 });
+  await back.close(1000);
+  await world.advance(3 * HOUR_MS);
+  expect(await act(await enter("bob"), "count")).toMatchObject({ result: 101 });
 });
 
 test("[RM28] players() and onLeave have the user's present role, and a connection that is open", async () => {
@@ -369,4 +377,22 @@ test("[RM19] an action that kicks its own sender is answered first", async () =>
     { type: "kicked" },
   ]);
   expect(client.closed).toEqual({ code: 4001 });
+});
+
+test("[RM8] long messages beyond 512 KiB a second are dropped unparsed, and the connection stays", async () => {
+  await begin({ maxStateSize: 10 * 1024 * 1024 });
+  const client = await enter("ann");
+  const long = (requestId: string) =>
+    client.send({ type: "send", actionType: "count", payload: "x".repeat(1_000_000), requestId });
+  long("first");
+  long("second");
+  await world.settle();
+  expect(client.of("action_result").map(({ requestId }) => requestId)).toEqual(["first"]);
+  expect(client.of("error").map(({ code }) => code)).toEqual(["RATE_LIMITED"]);
+  await world.advance(2_000);
+  long("third");
+  client.send({ type: "send", actionType: "count", payload: "x".repeat(1_200_000), requestId: "longest" });
+  await world.settle();
+  expect(client.of("action_result").map(({ requestId }) => requestId)).toEqual(["first", "third"]);
+  expect(client.of("error").at(-1)).toMatchObject({ code: "INVALID_MESSAGE" });
 });

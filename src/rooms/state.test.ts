@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { createDraft } from "immer";
 import { isJsonObject, type JsonObject } from "../kernel/json.ts";
-import { adoptState, SYNCED, stateBytes, UNSYNCED } from "./state.ts";
+import { adoptState, SYNCED, stateBytes, stored, UNSYNCED } from "./state.ts";
 
 test("[RM25] a key set to null or undefined is absent; null in an array stays", () => {
   expect(adoptState({ a: null, b: { c: null, d: undefined }, e: [null, { f: null }] }, SYNCED)).toEqual({
@@ -78,4 +78,16 @@ test("[RM25] a spread of a draft with a changed part inside is taken as it stand
   const after = adoptState({ ...draft, k: true }, SYNCED);
   expect(after).toEqual({ inner: { n: 2 }, other: { m: 1 }, k: true });
   expect(after["other"]).toBe(before["other"] ?? null);
+});
+
+test("[RM100] an object or array has at most 10,000 members, unless it comes from the file with more", () => {
+  const wide = (count: number) => Object.fromEntries(Array.from({ length: count }, (_, n) => [`k${n}`, n]));
+  const list = (count: number) => ({ items: Array(count).fill(0) });
+  for (const make of [wide, list]) {
+    expect(() => adoptState(make(10_000), SYNCED)).not.toThrow();
+    expect(() => adoptState(make(10_001), SYNCED)).toThrow("at most 10000 members, got 10001");
+    const old = adoptState(make(12_000), stored(SYNCED));
+    expect(() => adoptState(make(11_999), SYNCED, old)).not.toThrow();
+    expect(() => adoptState(make(12_001), SYNCED, old)).toThrow("at most 10000 members");
+  }
 });

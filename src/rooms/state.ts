@@ -1,5 +1,6 @@
 import { current, isDraft } from "immer";
 import { isJsonObject, JSON_DEPTH_MAX, type JsonObject, type JsonValue } from "../kernel/json.ts";
+import { STATE_MEMBERS_MAX } from "./limits.ts";
 
 /** Of a value's JSON. */
 interface Measure {
@@ -15,6 +16,8 @@ interface Measure {
 interface StateKind {
   allowsDots: boolean;
   keepsNulls: boolean;
+  /** Members of one object or array: a change of one costs a look at each of the others. */
+  membersMax: number;
   adopted: WeakMap<object, Measure>;
   /** What objects in arrays are; null: the same. */
   inArrays: StateKind | null;
@@ -22,13 +25,33 @@ interface StateKind {
 
 /** States that clients see: keys become segments of dot-paths. */
 export const SYNCED: StateKind = {
-  ...{ allowsDots: false, keepsNulls: false, adopted: new WeakMap(), inArrays: null },
+  allowsDots: false,
+  keepsNulls: false,
+  membersMax: STATE_MEMBERS_MAX,
+  adopted: new WeakMap(),
+  inArrays: null,
 };
 /** Server state and metadata: no delta ever names their keys, so that what an array holds stays as it is, null too. */
 export const UNSYNCED: StateKind = {
-  ...{ allowsDots: true, keepsNulls: false, adopted: new WeakMap() },
-  inArrays: { allowsDots: true, keepsNulls: true, adopted: new WeakMap(), inArrays: null },
+  allowsDots: true,
+  keepsNulls: false,
+  membersMax: STATE_MEMBERS_MAX,
+  adopted: new WeakMap(),
+  inArrays: {
+    allowsDots: true,
+    keepsNulls: true,
+    membersMax: STATE_MEMBERS_MAX,
+    adopted: new WeakMap(),
+    inArrays: null,
+  },
 };
+
+/** The same for what comes from the file: a room that an earlier version has saved can be loaded. */
+export const stored = (kind: StateKind): StateKind => ({
+  ...kind,
+  membersMax: Number.POSITIVE_INFINITY,
+  inArrays: kind.inArrays === null ? null : stored(kind.inArrays),
+});
 
 /**
  * `next` as a state: JSON, deeply frozen, without keys that are null (a key set to null is absent; in arrays null stays, and in
@@ -65,7 +88,7 @@ function adopt(value: unknown, kind: StateKind, depth: number, base?: JsonValue)
   // What has a measure is JSON already: only the functions below give one.
   if (known !== undefined) return value as JsonObject;
   if (isDraft(value)) return adopt(current(value), kind, depth, base);
-  if (Array.isArray(value)) return adoptArray(value, kind, depth);
+  if (Array.isArray(value)) return adoptArray(value, kind, depth, Array.isArray(base) ? base.length : 0);
   if ("toJSON" in value && typeof value.toJSON === "function") return adopt(value.toJSON(), kind, depth + 1);
   const prototype: unknown = Object.getPrototypeOf(value);
   if (prototype !== Object.prototype && prototype !== null) {
@@ -74,7 +97,14 @@ function adopt(value: unknown, kind: StateKind, depth: number, base?: JsonValue)
   return adoptObject(value, kind, depth, isJsonObject(base) && kind.adopted.has(base) ? base : EMPTY);
 }
 
-function adoptArray(items: readonly unknown[], kind: StateKind, depth: number): JsonValue[] {
+/** What has too many already may keep them, and become smaller step by step. [RM100] */
+function checkMembers(count: number, countBefore: number, kind: StateKind): void {
+  if (count <= Math.max(kind.membersMax, countBefore)) return;
+  throw new Error(`An object or array of a state has at most ${kind.membersMax} members, got ${count}`);
+}
+
+function adoptArray(items: readonly unknown[], kind: StateKind, depth: number, countBefore: number): JsonValue[] {
+  checkMembers(items.length, countBefore, kind);
   let bytes = 2 + Math.max(0, items.length - 1);
   let height = 0;
   const adopted: JsonValue[] = [];
@@ -100,11 +130,13 @@ const EMPTY: JsonObject = Object.freeze({});
 function adoptObject(members: object, kind: StateKind, depth: number, base: JsonObject): JsonObject {
   const known = kind.adopted.get(base) ?? EMPTY_MEASURE;
   const adopted: Record<string, unknown> = { ...members };
+  const keys = Object.keys(adopted);
+  if (keys.length > kind.membersMax) checkMembers(keys.length, Object.keys(base).length, kind);
   let entryBytes = known.bytes === EMPTY_MEASURE.bytes ? 0 : known.bytes - 1;
   // An upper bound, which is all that is asked of it: what made `base` high may be gone.
   let height = known.height - 1;
   let inherited = 0;
-  for (const key of Object.keys(adopted)) {
+  for (const key of keys) {
     const member = adopted[key];
     const older = base[key];
     if (older === member && typeof member !== "function" && key !== "__proto__" && member !== undefined) {

@@ -1,6 +1,7 @@
 import { SERVER } from "../access/principal.ts";
 import type { BucketAccessor } from "../config/app-access.ts";
 import { AppError } from "../kernel/errors.ts";
+import type { Paces } from "../kernel/pace.ts";
 import { parseContentType, parseMetadata } from "./content.ts";
 import type { ListCursors } from "./cursors.ts";
 import type { Gates } from "./gates.ts";
@@ -12,10 +13,10 @@ import type { StorageStore } from "./store.ts";
 
 /** `app.storage(bucket)`: passes rules; keys, types, metadata and sizes are checked as over HTTP. Decisions 12. */
 export function createBucketAccessor(
-  deps: { service: StorageService; store: StorageStore; gates: Gates; cursors: ListCursors },
+  deps: { service: StorageService; store: StorageStore; gates: Gates; cursors: ListCursors; paces: Paces },
   bucket: string,
 ): BucketAccessor {
-  const { service, store, gates, cursors } = deps;
+  const { service, store, gates, cursors, paces } = deps;
   return {
     async put(key, bytes, options = {}) {
       // A copy: the caller may go on writing into its own bytes.
@@ -56,6 +57,6 @@ export function createBucketAccessor(
         throw cause;
       }
     },
-    list: (options = {}) => listObjects({ store, gates, cursors }, SERVER, bucket, () => parseListing(options)),
+    list: (options = {}) => listObjects({ store, gates, cursors, paces }, SERVER, bucket, () => parseListing(options)),
   };
 }

@@ -1,7 +1,13 @@
 import { Dicer } from "@fastify/busboy";
 import { AppError, badField, badRequest, unsupportedMediaType } from "../kernel/errors.ts";
 import { metadataTooLarge, parseContentType } from "./content.ts";
-import { FORM_FIELD_MAX_BYTES, FORM_NAME_SHOWN_LENGTH, FORM_PARTS_MAX } from "./limits.ts";
+import {
+  FORM_FIELD_MAX_BYTES,
+  FORM_HEADER_LINES_MAX,
+  FORM_HEADER_MAX_BYTES,
+  FORM_NAME_SHOWN_LENGTH,
+  FORM_PARTS_MAX,
+} from "./limits.ts";
 
 export interface UploadForm {
   key: string | null;
@@ -47,7 +53,9 @@ export async function readUploadForm(
 
 function createFormReader(boundary: string, onKey: (key: string) => void) {
   const form: UploadForm = { key: null, metadata: null, file: null };
-  const dicer = new Dicer({ boundary });
+  // The parser knows maxHeaderSize, its types do not.
+  const bounds = { boundary, maxHeaderSize: FORM_HEADER_MAX_BYTES, maxHeaderPairs: FORM_HEADER_LINES_MAX };
+  const dicer = new Dicer(bounds);
   let fileBytes: Uint8Array[] = [];
   let partCount = 0;
   const named = new Set<string>();

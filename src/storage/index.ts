@@ -11,8 +11,10 @@ import type { Clock } from "../kernel/clock.ts";
 import { notFound } from "../kernel/errors.ts";
 import type { Ids } from "../kernel/ids.ts";
 import type { Logger } from "../kernel/logger.ts";
+import { createPaces } from "../kernel/pace.ts";
 import { createBucketAccessor } from "./accessor.ts";
 import { createListCursors } from "./cursors.ts";
+import { createEndedUploads } from "./ended-uploads.ts";
 import { createFileLife } from "./garbage.ts";
 import { createGates } from "./gates.ts";
 import { FILE_MAX_BYTES } from "./limits.ts";
@@ -77,26 +79,49 @@ export async function createStorageArea(deps: StorageAreaDeps): Promise<StorageA
       return [name, { name, config, files: remote ?? local, isReadOnly, maxFileBytes }];
     }),
   );
+  const paces = createPaces();
   const cursors = createListCursors(deps.secret);
   const gates = createGates({ buckets, clock, logger });
   const life = createFileLife({ clock, ids, logger, onRemove: thumbs.remove });
-  const service = createStorageService({ store, gates, life, clock });
+  const service = createStorageService({ store, gates, life, clock, paces });
   const signer = createUrlSigner({ secret: deps.secret, nowMs: clock.now });
-  const signing = createSigning({ store, gates, service, signer, clock, ids, present: createPresentHolder(deps) });
-  const uploads = createUploads({ store, gates, service, life, staging, clock, ids });
+  const signing = createSigning({
+    store,
+    gates,
+    service,
+    signer,
+    clock,
+    ids,
+    paces,
+    present: createPresentHolder(deps),
+  });
+  const ended = createEndedUploads({ store, life, staging, paces, logger });
+  const uploads = createUploads({ store, gates, service, life, ended, staging, paces, clock, ids });
   const places = [localPlace(local), localPlace(staging), ...stores.swept];
-  const stopSweeps = startSweeps({ store, life, places, staging, thumbs, clock, logger });
+  const stopSweeps = startSweeps({ store, life, places, ended, thumbs, paces, clock, logger });
   const publicUrl = deps.publicUrl?.replace(/\/$/, "") ?? null;
 
   return {
     routes: (http) =>
-      createStorageRoutes(http, { store, gates, life, clock, service, signing, uploads, thumbs, cursors, publicUrl }),
+      createStorageRoutes(http, {
+        store,
+        gates,
+        life,
+        clock,
+        paces,
+        service,
+        signing,
+        uploads,
+        thumbs,
+        cursors,
+        publicUrl,
+      }),
     accessor(bucket) {
       if (!buckets.has(bucket)) throw notFound(`There is no bucket "${bucket}"`);
-      return createBucketAccessor({ service, store, gates, cursors }, bucket);
+      return createBucketAccessor({ service, store, gates, cursors, paces }, bucket);
     },
     async stop() {
-      await stopSweeps();
+      await Promise.all([stopSweeps(), ended.stop()]);
       await life.stop();
     },
   };

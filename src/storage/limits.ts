@@ -16,8 +16,10 @@ export const LIST_LIMIT_DEFAULT = 100;
 export const LIST_LIMIT_MAX = 1000;
 /** Files that one page looks at when a rule hides most of them; the page is shorter then, and its cursor leads on. */
 export const LIST_SCAN_MAX = 5_000;
-/** Files read, and asked about, between two turns of the event loop. */
-export const LIST_CHUNK = 500;
+/** Files read at once where no rule is asked about each. */
+export const LIST_SLIM_CHUNK = 250;
+/** Files read at once, with up to 16 KiB of metadata each, where a rule is asked about each. */
+export const LIST_CHUNK = 50;
 
 /** JSON bodies of up to 100 keys, of the largest metadata, and of 10,000 parts with their etags, escapes included. */
 export const KEYS_BODY_MAX_BYTES = 1024 * 1024;
@@ -37,6 +39,9 @@ export const UNFINISHED_UPLOADS_MAX = 1_000;
 /** What a form may hold beside its file: part headers, the other fields, boundaries. */
 export const FORM_OVERHEAD_MAX_BYTES = 1024 * 1024;
 export const FORM_PARTS_MAX = 32;
+/** Of one part's header; a longer one is read to here. */
+export const FORM_HEADER_MAX_BYTES = 8 * 1024;
+export const FORM_HEADER_LINES_MAX = 16;
 /** Characters of an unknown part's name that the answer repeats. */
 export const FORM_NAME_SHOWN_LENGTH = 100;
 export const FORM_FIELD_MAX_BYTES = 64 * 1024;
@@ -59,7 +64,7 @@ export const SWEEP_REMOTE_GRACE_MS = DAY_MS;
 export const CLAIM_TIMEOUT_MS = 5 * SECOND_MS;
 /** How often unfinished uploads and used-up grants are looked for. */
 export const EXPIRY_INTERVAL_MS = HOUR_MS;
-/** Expired uploads or grants removed by one write. */
+/** Expired grants, or parts of uploads that have ended, removed by one write. */
 export const EXPIRY_STEP = 200;
 /** A sweep pauses after the directory in which it has looked at so many files. */
 export const SWEEP_STEP_FILES = 500;

@@ -1,10 +1,11 @@
 import type { Principal } from "../access/principal.ts";
 import { badField } from "../kernel/errors.ts";
 import { isPromise } from "../kernel/maybe-promise.ts";
+import type { Paces } from "../kernel/pace.ts";
 import type { ListCursors } from "./cursors.ts";
 import { factsOf, type Gates } from "./gates.ts";
-import { LIST_CHUNK, LIST_LIMIT_DEFAULT, LIST_LIMIT_MAX, LIST_SCAN_MAX } from "./limits.ts";
-import type { StorageStore } from "./store.ts";
+import { LIST_CHUNK, LIST_LIMIT_DEFAULT, LIST_LIMIT_MAX, LIST_SCAN_MAX, LIST_SLIM_CHUNK } from "./limits.ts";
+import type { SlimObject, StorageStore } from "./store.ts";
 import type { Gate, ObjectPage, StoredObject } from "./types.ts";
 
 export interface ListingQuery {
@@ -34,46 +35,55 @@ export function parseListing(options: { prefix?: unknown; limit?: unknown; curso
  * fewer than `limit` and still be `truncated`. Errors: 401, 403, 404; 400 for a cursor of another's making.
  */
 export async function listObjects(
-  deps: { store: StorageStore; gates: Gates; cursors: ListCursors },
+  deps: { store: StorageStore; gates: Gates; cursors: ListCursors; paces: Paces },
   principal: Principal,
   bucket: string,
   query: () => ListingQuery,
 ): Promise<ObjectPage> {
   const gate = await deps.gates.enter(principal, bucket, "read");
   const { prefix, limit: asked, cursor } = query();
-  const page = (found: readonly StoredObject[], last: string | null): ObjectPage => ({
-    objects: found.map(describe),
-    truncated: last !== null,
-    cursor: last === null ? null : deps.cursors.encode(bucket, last),
-  });
   const limit = Math.min(asked, LIST_LIMIT_MAX);
   let after = cursor === null ? "" : deps.cursors.decode(bucket, cursor);
-  const found: StoredObject[] = [];
+  const found: SlimObject[] = [];
+  const pace = deps.paces();
+  const page = async (last: string | null): Promise<ObjectPage> => {
+    // The answer becomes JSON in the same turn.
+    if (found.length > LIST_LIMIT_DEFAULT) await pace.next();
+    return {
+      objects: found.map(describe),
+      truncated: last !== null,
+      cursor: last === null ? null : deps.cursors.encode(bucket, last),
+    };
+  };
+  // A long list waits for its place: many of them that arrive at once take a turn of the event loop each.
+  if (!gate.isDecided || limit > LIST_LIMIT_DEFAULT) await pace.next();
   let scanned = 0;
 
   while (scanned < LIST_SCAN_MAX) {
     // One more than asked for tells whether there is a next page.
-    const wanted = Math.min(gate.isDecided ? limit + 1 - found.length : LIST_CHUNK, LIST_SCAN_MAX - scanned);
-    const rows = deps.store.list(bucket, { after, from: prefix, limit: wanted });
+    const left = gate.isDecided ? Math.min(limit + 1 - found.length, LIST_SLIM_CHUNK) : LIST_CHUNK;
+    const wanted = Math.min(left, LIST_SCAN_MAX - scanned);
+    const range = { after, from: prefix, limit: wanted };
+    const rows = gate.isDecided ? deps.store.listSlim(bucket, range) : deps.store.list(bucket, range);
     for (const row of rows) {
-      if (!row.key.startsWith(prefix)) return page(found, null);
-      if (!(await mayRead(gate, row))) continue;
-      if (found.length === limit) return page(found, found.at(-1)?.key ?? null);
-      found.push(row);
+      if (pace.isDue()) await pace.next();
+      if (!row.key.startsWith(prefix)) return page(null);
+      // Of a decided gate nobody asks for more than the slim rows have.
+      if (!gate.isDecided && !(await mayRead(gate, row as StoredObject))) continue;
+      if (found.length === limit) return page(found.at(-1)?.key ?? null);
+      // Not the row itself, whose metadata may be large.
+      found.push({ key: row.key, size: row.size, uploaded: row.uploaded });
     }
-    if (rows.length < wanted) return page(found, null);
+    if (rows.length < wanted) return page(null);
     scanned += rows.length;
     after = rows.at(-1)?.key ?? after;
-    // Others get their turn between two chunks.
-    await new Promise((resume) => setImmediate(resume));
   }
-  return page(found, after);
+  return page(after);
 }
 
 async function mayRead(gate: Gate, object: StoredObject): Promise<boolean> {
-  if (gate.isDecided) return true;
   const verdict = gate.ask(factsOf(object));
   return isPromise(verdict) ? await verdict : verdict;
 }
 
-const describe = ({ key, size, uploaded }: StoredObject) => ({ key, size, uploaded: new Date(uploaded).toISOString() });
+const describe = ({ key, size, uploaded }: SlimObject) => ({ key, size, uploaded: new Date(uploaded).toISOString() });

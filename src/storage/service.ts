@@ -3,6 +3,7 @@ import type { StoredFile } from "../config/app-access.ts";
 import type { FileFacts } from "../config/types.ts";
 import type { Clock } from "../kernel/clock.ts";
 import { AppError, badField, notFound, unauthorized } from "../kernel/errors.ts";
+import type { Pace, Paces } from "../kernel/pace.ts";
 import { mergeMetadata } from "./content.ts";
 import type { FileLife } from "./garbage.ts";
 import { factsOf, factsOfNew, type Gates } from "./gates.ts";
@@ -17,6 +18,7 @@ export interface StorageDeps {
   gates: Gates;
   life: FileLife;
   clock: Clock;
+  paces: Paces;
 }
 
 /** What a way of uploading learns from its body. */
@@ -68,7 +70,7 @@ export interface FoundObject {
   object: StoredObject;
 }
 
-export function createStorageService({ store, gates, life, clock }: StorageDeps): StorageService {
+export function createStorageService({ store, gates, life, clock, paces }: StorageDeps): StorageService {
   const removeOne = async (gate: Gate, key: string): Promise<void> => {
     const removed = await guardedWrite(
       store,
@@ -133,7 +135,7 @@ export function createStorageService({ store, gates, life, clock }: StorageDeps)
     async removeBatch(principal, bucket, keys) {
       const gate = await gates.enter(principal, bucket, "delete", { eachFile: true });
       const wanted = parseKeys(await keys(), BATCH_DELETE_KEYS_MAX);
-      return removeEach(wanted, (key) => removeOne(gate, parseKey(key)));
+      return removeEach(wanted, paces(), (key) => removeOne(gate, parseKey(key)));
     },
 
     async patchMetadata(principal, bucket, key, changes) {
@@ -161,19 +163,28 @@ export function createStorageService({ store, gates, life, clock }: StorageDeps)
 /** Each key by itself: an expected failure is that key's alone. */
 async function removeEach(
   keys: readonly string[],
+  pace: Pace,
   remove: (key: string) => Promise<void>,
 ): Promise<{ deleted: string[]; failed: { key: string; error: string }[] }> {
-  const outcomes = await Promise.all(
-    keys.map(async (key) => {
-      try {
-        await remove(key);
-        return { key, error: null };
-      } catch (cause) {
-        if (cause instanceof AppError && cause.status < 500) return { key, error: cause.message };
-        throw cause;
-      }
-    }),
-  );
+  const attempt = async (key: string): Promise<{ key: string; error: string | null }> => {
+    try {
+      await remove(key);
+      return { key, error: null };
+    } catch (cause) {
+      if (cause instanceof AppError && cause.status < 500) return { key, error: cause.message };
+      throw cause;
+    }
+  };
+  const attempts: Promise<{ key: string; error: string | null }>[] = [];
+  await pace.next();
+  for (const key of keys) {
+    const one = attempt(key);
+    // Looked at below; until then nobody waits for it.
+    one.catch(() => {});
+    attempts.push(one);
+    if (pace.isDue()) await pace.next();
+  }
+  const outcomes = await Promise.all(attempts);
   return {
     deleted: outcomes.flatMap(({ key, error }) => (error === null ? [key] : [])),
     failed: outcomes.flatMap(({ key, error }) => (error === null ? [] : [{ key, error }])),

@@ -7,6 +7,7 @@ import { badField, unauthorized } from "../kernel/errors.ts";
 import type { Ids } from "../kernel/ids.ts";
 import type { JsonObject } from "../kernel/json.ts";
 import { refuseUnknownMembers } from "../kernel/members.ts";
+import type { Paces } from "../kernel/pace.ts";
 import { parseContentType } from "./content.ts";
 import { factsOf, factsOfNew, type Gates } from "./gates.ts";
 import { objectPath, parseKey } from "./keys.ts";
@@ -54,8 +55,8 @@ export function createPresentHolder(deps: {
     if (holder.kind === "serviceKey") return deps.serviceKey(holder.name);
     const account = deps.account(holder.auth.id);
     if (account === null || account.disabled) return null;
-    const { role, email, isAnonymous, customClaims: custom } = account;
-    return { kind: "user", auth: { ...holder.auth, role, email, isAnonymous, custom }, sessionId: "" };
+    const { id, role, email, emailVerified, isAnonymous, customClaims: custom } = account;
+    return { kind: "user", auth: { id, role, email, emailVerified, isAnonymous, custom }, sessionId: "" };
   };
 }
 
@@ -67,6 +68,7 @@ export function createSigning(deps: {
   clock: Clock;
   ids: Ids;
   present: PresentHolder;
+  paces: Paces;
 }): Signing {
   const { store, gates, service, signer, clock, ids } = deps;
   const expiryAfter = (seconds: number): number => Math.floor(clock.now() / SECOND_MS) + seconds;
@@ -94,7 +96,10 @@ export function createSigning(deps: {
       const expiresAtSeconds = expiryAfter(parseDurationSeconds(fields["expiresIn"]));
       const expiresAt = new Date(expiresAtSeconds * SECOND_MS).toISOString();
       const urls = [];
+      const pace = deps.paces();
+      await pace.next();
       for (const key of keys) {
+        if (pace.isDue()) await pace.next();
         const object = store.find({ bucket, key });
         if (object === null) continue;
         if (!gate.isDecided) gate.enforce(await gate.ask(factsOf(object)));

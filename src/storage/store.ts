@@ -5,6 +5,8 @@ import type { GrantHolder, ObjectAddress, StoredObject, Upload, UploadGrant, Upl
 const COLUMNS = "bucket, key, fileId, size, contentType, customMetadata, uploadedBy, uploaded, revision";
 const FIND = `SELECT ${COLUMNS} FROM storage_objects WHERE bucket = ?1 AND key = ?2`;
 const LIST = `SELECT ${COLUMNS} FROM storage_objects WHERE bucket = ?1 AND key > ?2 AND key >= ?3 ORDER BY key LIMIT ?4`;
+const LIST_SLIM = `SELECT key, size, uploaded FROM storage_objects
+  WHERE bucket = ?1 AND key > ?2 AND key >= ?3 ORDER BY key LIMIT ?4`;
 const PUT = `INSERT OR REPLACE INTO storage_objects (${COLUMNS}) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)`;
 const REMOVE = "DELETE FROM storage_objects WHERE bucket = ?1 AND key = ?2";
 const HAS_FILE = `SELECT 1 FROM storage_objects WHERE fileId = ?1 UNION ALL SELECT 1 FROM storage_parts WHERE fileId = ?1`;
@@ -12,10 +14,18 @@ const HAS_FILE = `SELECT 1 FROM storage_objects WHERE fileId = ?1 UNION ALL SELE
 const UPLOAD_COLUMNS = "id, bucket, key, contentType, customMetadata, ownerId, createdAt";
 const FIND_UPLOAD = `SELECT ${UPLOAD_COLUMNS} FROM storage_uploads WHERE id = ?1`;
 const INSERT_UPLOAD = `INSERT INTO storage_uploads (${UPLOAD_COLUMNS}) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)`;
-const COUNT_UPLOADS = "SELECT count(*) AS count FROM storage_uploads WHERE bucket = ?1 AND ownerId IS ?2";
+const COUNT_UPLOADS =
+  "SELECT count(*) AS count FROM storage_uploads WHERE bucket = ?1 AND ownerId IS ?2 AND createdAt > 0";
+const END_UPLOAD = "UPDATE storage_uploads SET createdAt = 0 WHERE id = ?1";
 const REMOVE_UPLOAD = "DELETE FROM storage_uploads WHERE id = ?1";
 const EXPIRED_UPLOADS = "SELECT id FROM storage_uploads WHERE createdAt <= ?1 ORDER BY createdAt LIMIT ?2";
 const PARTS = "SELECT partNumber, fileId, size FROM storage_parts WHERE uploadId = ?1 ORDER BY partNumber";
+const SOME_PARTS = `${PARTS} LIMIT ?2`;
+const PART_FILE = "SELECT fileId FROM storage_parts WHERE uploadId = ?1 AND partNumber = ?2";
+const PARTS_SIZE = "SELECT coalesce(sum(size), 0) AS size FROM storage_parts WHERE uploadId = ?1 AND partNumber <> ?2";
+const PARTS_STAMP = `SELECT coalesce(group_concat(fileId, ''), '') AS stamp
+  FROM (SELECT fileId FROM storage_parts WHERE uploadId = ?1 ORDER BY partNumber)`;
+const REMOVE_PARTS = "DELETE FROM storage_parts WHERE uploadId = ?1 AND partNumber <= ?2";
 const PUT_PART = "INSERT OR REPLACE INTO storage_parts (uploadId, partNumber, fileId, size) VALUES (?1, ?2, ?3, ?4)";
 
 const FIND_GRANT = "SELECT id, bucket, key, auth, expiresAt FROM storage_grants WHERE id = ?1";
@@ -37,21 +47,44 @@ export interface StorageWrite {
   /** Unfinished uploads of one owner. */
   uploadCount(bucket: string, ownerId: string | null): number;
   findUpload(id: string): Upload | null;
+  /** From now on it counts as expired: what is left of it goes piece by piece. */
+  endUpload(id: string): void;
   /** Its parts go with it. */
   removeUpload(id: string): void;
   parts(uploadId: string): UploadPart[];
+  /** Removes up to so many of the first ones, and gives them. */
+  takeParts(uploadId: string, limit: number): UploadPart[];
+  /** The bytes of one part; null: there is no such part. */
+  partFile(uploadId: string, partNumber: number): string | null;
+  /** Bytes of all parts but this one; 0: of all. */
+  partsSize(uploadId: string, except: number): number;
+  partsStamp(uploadId: string): string;
   putPart(uploadId: string, part: UploadPart): void;
   insertGrant(grant: UploadGrant): void;
   /** false: it has been used up. */
   consumeGrant(id: string): boolean;
 }
 
+export type SlimObject = Pick<StoredObject, "key" | "size" | "uploaded">;
+
+interface ListRange {
+  after: string;
+  from: string;
+  limit: number;
+}
+
 export interface StorageStore {
   find(address: ObjectAddress): StoredObject | null;
   /** In order of key (UTF-8 bytes): those after `after` that are not before `from`. */
-  list(bucket: string, query: { after: string; from: string; limit: number }): StoredObject[];
+  list(bucket: string, query: ListRange): StoredObject[];
+  /** The same, with what a list shows and nothing else: metadata may be large. */
+  listSlim(bucket: string, query: ListRange): SlimObject[];
   findUpload(id: string): Upload | null;
   parts(uploadId: string): UploadPart[];
+  /** Bytes of all parts but this one; 0: of all. */
+  partsSize(uploadId: string, except: number): number;
+  /** Changes with every part that comes or is replaced. */
+  partsStamp(uploadId: string): string;
   findGrant(id: string): UploadGrant | null;
   /** Whether a file or a part still has these bytes. */
   hasFile(fileId: string): boolean;
@@ -66,17 +99,23 @@ export function createStorageStore(file: OpenedFile): StorageStore {
   const prepared = {
     find: file.prepare<ObjectRow>(FIND),
     list: file.prepare<ObjectRow>(LIST),
+    listSlim: file.prepare<SlimObject>(LIST_SLIM),
     hasFile: file.prepare<unknown>(HAS_FILE),
     upload: file.prepare<UploadRow>(FIND_UPLOAD),
     parts: file.prepare<UploadPart>(PARTS),
+    partsSize: file.prepare<{ size: number }>(PARTS_SIZE),
+    partsStamp: file.prepare<{ stamp: string }>(PARTS_STAMP),
     grant: file.prepare<GrantRow>(FIND_GRANT),
     expiredUploads: file.prepare<{ id: string }>(EXPIRED_UPLOADS),
   };
   return {
     find: ({ bucket, key }) => readObject(prepared.find.get(bucket, key)),
     list: (bucket, { after, from, limit }) => prepared.list.all(bucket, after, from, limit).map(toObject),
+    listSlim: (bucket, { after, from, limit }) => prepared.listSlim.all(bucket, after, from, limit),
     findUpload: (id) => readUpload(prepared.upload.get(id)),
     parts: (uploadId) => prepared.parts.all(uploadId),
+    partsSize: (uploadId, except) => prepared.partsSize.get(uploadId, except)?.size ?? 0,
+    partsStamp: (uploadId) => prepared.partsStamp.get(uploadId)?.stamp ?? "",
     findGrant(id) {
       const row = prepared.grant.get(id);
       if (row === null) return null;
@@ -110,10 +149,22 @@ function writeOf(tx: Transaction): StorageWrite {
     },
     uploadCount: (bucket, ownerId) => one<{ count: number }>(COUNT_UPLOADS, bucket, ownerId)?.count ?? 0,
     findUpload: (id) => readUpload(one<UploadRow>(FIND_UPLOAD, id)),
+    endUpload(id) {
+      run(END_UPLOAD, id);
+    },
     removeUpload(id) {
       run(REMOVE_UPLOAD, id);
     },
     parts: (uploadId) => statement<UploadPart>(tx, PARTS).all(uploadId),
+    takeParts(uploadId, limit) {
+      const taken = statement<UploadPart>(tx, SOME_PARTS).all(uploadId, limit);
+      const last = taken.at(-1);
+      if (last !== undefined) run(REMOVE_PARTS, uploadId, last.partNumber);
+      return taken;
+    },
+    partFile: (uploadId, number) => one<{ fileId: string }>(PART_FILE, uploadId, number)?.fileId ?? null,
+    partsSize: (uploadId, except) => one<{ size: number }>(PARTS_SIZE, uploadId, except)?.size ?? 0,
+    partsStamp: (uploadId) => one<{ stamp: string }>(PARTS_STAMP, uploadId)?.stamp ?? "",
     putPart(uploadId, { partNumber, fileId, size }) {
       run(PUT_PART, uploadId, partNumber, fileId, size);
     },
@@ -142,11 +193,24 @@ const statement = <R>(tx: Transaction, sql: string): Statement<R> => tx.query<R>
 
 const readObject = (row: ObjectRow | null): StoredObject | null => (row === null ? null : toObject(row));
 
-// `put` has written these columns as JSON of objects of strings.
-const toObject = (row: ObjectRow): StoredObject => ({
-  ...row,
-  customMetadata: row.customMetadata === "{}" ? {} : (JSON.parse(row.customMetadata) as { [key: string]: string }),
-});
+const toObject = (row: ObjectRow): StoredObject => withMetadata(row);
 
-const readUpload = (row: UploadRow | null): Upload | null =>
-  row === null ? null : { ...row, customMetadata: JSON.parse(row.customMetadata) as { [key: string]: string } };
+const readUpload = (row: UploadRow | null): Upload | null => (row === null ? null : withMetadata(row));
+
+/** Parses the metadata when it is asked for: most requests about a file are not about that. */
+function withMetadata<Row extends { customMetadata: string }>(
+  row: Row,
+): Omit<Row, "customMetadata"> & { customMetadata: { [key: string]: string } } {
+  const text = row.customMetadata;
+  let parsed: { [key: string]: string } | null = null;
+  // Every member of the row is there; the one that is defined anew is of the type that is returned.
+  return Object.defineProperty(
+    row as unknown as Row & { customMetadata: { [key: string]: string } },
+    "customMetadata",
+    {
+      // `put` and `insertUpload` have written it as the JSON of an object of strings.
+      get: () => (parsed ??= text === "{}" ? {} : (JSON.parse(text) as { [key: string]: string })),
+      enumerable: true,
+    },
+  );
+}

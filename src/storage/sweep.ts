@@ -1,5 +1,7 @@
 import type { Clock, Millis } from "../kernel/clock.ts";
 import type { Logger } from "../kernel/logger.ts";
+import type { Paces } from "../kernel/pace.ts";
+import type { EndedUploads } from "./ended-uploads.ts";
 import type { FileLife } from "./garbage.ts";
 import {
   EXPIRY_INTERVAL_MS,
@@ -26,8 +28,9 @@ export interface SweepDeps {
   life: FileLife;
   /** Where bytes lie: every bucket's, and the parts of uploads. */
   places: readonly SweptPlace[];
-  staging: FileStore;
+  ended: EndedUploads;
   thumbs: Thumbs;
+  paces: Paces;
   clock: Clock;
   logger: Logger;
 }
@@ -70,8 +73,11 @@ export function startSweeps(deps: SweepDeps): () => Promise<void> {
     const isOld = (writtenAt: Millis | null): boolean => writtenAt === null || writtenAt + graceMs <= clock.now();
     for await (const files of directories) {
       if (isStopped) return;
+      const pace = deps.paces();
       for (const { fileId, writtenAt } of files) {
+        if (isStopped) return;
         if (isOld(writtenAt) && isOrphan(fileId)) await remove(fileId);
+        if (pace.isDue()) await pace.next();
       }
       lookedAt += files.length;
       if (lookedAt < SWEEP_STEP_FILES) continue;
@@ -95,15 +101,7 @@ export function startSweeps(deps: SweepDeps): () => Promise<void> {
   const expire = async (): Promise<void> => {
     const until = clock.now() - UPLOAD_TTL_MS;
     for (let ids = store.expiredUploads(until, EXPIRY_STEP); ids.length > 0 && !isStopped; ) {
-      const parts = await store.write((storage) =>
-        ids.flatMap((id) => {
-          const removed = storage.parts(id);
-          storage.removeUpload(id);
-          return removed;
-        }),
-      );
-      const fileIds = parts.map(({ fileId }) => fileId);
-      life.dispose(deps.staging, fileIds);
+      for (const id of ids) await deps.ended.clearNow(id);
       ids = store.expiredUploads(until, EXPIRY_STEP);
     }
     while (!isStopped && (await store.removeExpiredGrants(clock.now(), EXPIRY_STEP)) === EXPIRY_STEP) await pause();

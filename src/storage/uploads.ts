@@ -4,7 +4,9 @@ import { badField, badRequest, conflict, notFound } from "../kernel/errors.ts";
 import type { Ids } from "../kernel/ids.ts";
 import type { JsonObject } from "../kernel/json.ts";
 import { refuseUnknownMembers } from "../kernel/members.ts";
+import type { Paces } from "../kernel/pace.ts";
 import { parseContentType, parseMetadata } from "./content.ts";
+import type { EndedUploads } from "./ended-uploads.ts";
 import type { FileLife } from "./garbage.ts";
 import { factsOfNew, type Gates } from "./gates.ts";
 import { parseKey } from "./keys.ts";
@@ -41,6 +43,8 @@ export interface UploadDeps {
   gates: Gates;
   service: StorageService;
   life: FileLife;
+  ended: EndedUploads;
+  paces: Paces;
   /** Where parts lie until they become a file; always on this machine. */
   staging: FileStore;
   clock: Clock;
@@ -48,7 +52,7 @@ export interface UploadDeps {
 }
 
 export function createUploads(deps: UploadDeps): Uploads {
-  const { store, gates, life, staging } = deps;
+  const { store, gates, ended } = deps;
   const context: UploadContext = {
     ...deps,
     owned(upload, principal, bucket, key) {
@@ -82,20 +86,21 @@ export function createUploads(deps: UploadDeps): Uploads {
       const fields = await body();
       refuseUnknownMembers(fields, ["uploadId", "key"], "multipart/abort");
       const upload = namedUpload(context, parseNamed(fields), principal, bucket);
-      await context.ask(gate, upload, sizeOf(store.parts(upload.id)));
-      const parts = await store.write((storage) => {
+      await context.ask(gate, upload, store.partsSize(upload.id, 0));
+      await store.write((storage) => {
         context.owned(storage.findUpload(upload.id), principal, bucket, upload.key);
-        const removed = storage.parts(upload.id);
-        storage.removeUpload(upload.id);
-        return removed;
+        storage.endUpload(upload.id);
       });
-      life.dispose(staging, fileIds(parts));
+      ended.clear(upload.id);
     },
     async parts(principal, bucket, uploadId, key) {
       const gate = await gates.enter(principal, bucket, "write");
       const upload = context.owned(store.findUpload(uploadId), principal, bucket, parseKey(key()));
+      const pace = deps.paces();
+      await pace.next();
       const parts = store.parts(upload.id);
       await context.ask(gate, upload, sizeOf(parts));
+      await pace.next();
       return parts.map(({ partNumber, size, fileId }) => ({ partNumber, size, etag: fileId }));
     },
   };
@@ -150,7 +155,7 @@ async function putPart(
 ): Promise<{ partNumber: number; etag: string }> {
   const { name: bucket, maxFileBytes } = gate.bucket;
   const upload = owned(store.findUpload(uploadId), principal, bucket, parseKey(key));
-  const others = sizeOf(store.parts(uploadId).filter((part) => part.partNumber !== partNumber));
+  const others = store.partsSize(uploadId, partNumber);
   const limit = { maxBytes: maxFileBytes, takenBytes: others };
   requireDeclaredLength(request, limit);
   await ask(gate, upload, others + Number(request.headers.get("content-length") ?? 0));
@@ -160,11 +165,12 @@ async function putPart(
     await incoming.finish();
     const replaced = await store.write((storage) => {
       owned(storage.findUpload(uploadId), principal, bucket, key);
-      const present = storage.parts(uploadId);
-      storage.putPart(uploadId, { partNumber, fileId, size: receiver.byteCount });
       // Parts that came meanwhile count too: in parallel they could pass the limit together.
-      requireTotal(storage.parts(uploadId), maxFileBytes);
-      return present.find((part) => part.partNumber === partNumber)?.fileId ?? null;
+      const size = receiver.byteCount;
+      if (storage.partsSize(uploadId, partNumber) + size > maxFileBytes) throw tooBig({ maxBytes: maxFileBytes });
+      const present = storage.partFile(uploadId, partNumber);
+      storage.putPart(uploadId, { partNumber, fileId, size });
+      return present;
     });
     if (replaced !== null) life.dispose(staging, [replaced]);
     return { partNumber, etag: fileId };
@@ -177,35 +183,40 @@ async function completeUpload(
   gate: Gate,
   fields: JsonObject,
 ): Promise<StoredObject> {
-  const { store, service, life, staging } = context;
+  const { store, service, ended, staging } = context;
+  const pace = context.paces();
+  await pace.next();
   refuseUnknownMembers(fields, ["uploadId", "key", "parts"], "multipart/complete");
   const named = parseNamed(fields);
   const wanted = parseParts(fields["parts"]);
   const upload = namedUpload(context, named, principal, gate.bucket.name);
+  await pace.next();
+  const stamp = store.partsStamp(upload.id);
   const stored = store.parts(upload.id);
+  await pace.next();
   const parts = chooseParts(wanted, stored);
-  requireTotal(parts, gate.bucket.maxFileBytes);
-  await context.ask(gate, upload, sizeOf(parts));
+  const size = sizeOf(parts);
+  if (size > gate.bucket.maxFileBytes) throw tooBig({ maxBytes: gate.bucket.maxFileBytes });
+  await context.ask(gate, upload, size);
   const object = await service.put({
     gate,
     uploadedBy: upload.ownerId,
     async receive(incoming) {
-      for (const part of parts) await copy(staging, part, incoming);
+      for (const part of parts) {
+        await copy(staging, part, incoming);
+        // Small parts are at hand at once: thousands of them would leave the event loop no turn.
+        if (pace.isDue()) await pace.next();
+      }
       const { key, contentType, customMetadata } = upload;
-      return { key, contentType, customMetadata, size: sizeOf(parts) };
+      return { key, contentType, customMetadata, size };
     },
-    within: (storage) => finishUpload(storage, upload.id, parts),
+    within: (storage) => finishUpload(storage, upload.id, { parts, stamp }),
   });
-  life.dispose(staging, fileIds(stored));
+  ended.clear(upload.id);
   return object;
 }
 
 const sizeOf = (parts: readonly UploadPart[]): number => parts.reduce((sum, { size }) => sum + size, 0);
-const fileIds = (parts: readonly UploadPart[]): string[] => parts.map(({ fileId }) => fileId);
-
-function requireTotal(parts: readonly UploadPart[], maxBytes: number): void {
-  if (sizeOf(parts) > maxBytes) throw tooBig({ maxBytes });
-}
 
 /** The stored parts that are named. Errors: 400 for a missing part or a wrong etag. */
 function chooseParts(named: readonly NamedPart[], stored: readonly UploadPart[]): UploadPart[] {
@@ -232,10 +243,17 @@ async function copy(staging: FileStore, part: UploadPart, incoming: IncomingFile
   if (byteCount !== part.size) throw unknownUpload();
 }
 
-/** Runs in the write that makes the file visible: of two complete calls one finds the upload gone. Errors: 404, 400. */
-function finishUpload(storage: StorageWrite, uploadId: string, parts: readonly UploadPart[]): void {
-  if (storage.findUpload(uploadId) === null) throw unknownUpload();
-  const present = new Set(fileIds(storage.parts(uploadId)));
-  if (!parts.every(({ fileId }) => present.has(fileId))) throw badRequest("A part was replaced meanwhile");
-  storage.removeUpload(uploadId);
+/** Runs in the write that makes the file visible: of two complete calls one finds the upload ended. Errors: 404, 400. */
+function finishUpload(
+  storage: StorageWrite,
+  uploadId: string,
+  { parts, stamp }: { parts: readonly UploadPart[]; stamp: string },
+): void {
+  const upload = storage.findUpload(uploadId);
+  if (upload === null || upload.createdAt === 0) throw unknownUpload();
+  if (storage.partsStamp(uploadId) !== stamp) {
+    const present = new Set(storage.parts(uploadId).map(({ fileId }) => fileId));
+    if (!parts.every(({ fileId }) => present.has(fileId))) throw badRequest("A part was replaced meanwhile");
+  }
+  storage.endUpload(uploadId);
 }

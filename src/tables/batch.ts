@@ -3,19 +3,22 @@ import type { BatchResult } from "../config/app-access.ts";
 import type { TableRecord } from "../config/types.ts";
 import type { DatabaseFile, ReadCaller } from "../db/index.ts";
 import { AppError, badField, badRequest, Refusal } from "../kernel/errors.ts";
-import { isJsonObject, type JsonObject, type JsonValue } from "../kernel/json.ts";
+import { isJsonObject, type JsonObject, type JsonValue, ownValue } from "../kernel/json.ts";
 import type { Door, Grant } from "./access.ts";
+import { touch, type WriteGrants } from "./asking.ts";
 import { CascadeTooLarge } from "./cascade-cost.ts";
 import { type CascadeSteps, mayDeleteInSteps } from "./cascade-steps.ts";
 import { type Patch, parsePatch } from "./changes.ts";
 import { Suspended } from "./decisions.ts";
 import { FILTER_CONDITIONS_MAX, OR_CONDITIONS_MAX, type ParsedFilter, parseConditions } from "./filter.ts";
 import { matches } from "./filter-match.ts";
-import { type Mutations, touch, type WriteGrants } from "./mutations.ts";
+import type { Mutations } from "./mutations.ts";
 import type { Table } from "./namespaces.ts";
 import { atOperation } from "./problems.ts";
 import { firstById, matchesOf, RULE_RECORDS_MAX, tooManyToAsk } from "./reads.ts";
 import type { WriteContext } from "./record-writes.ts";
+import type { StoredBytes } from "./stored-bytes.ts";
+import { PATTERN_TEXT_LENGTH_MAX } from "./validation.ts";
 import type { Writes } from "./writes.ts";
 
 /** Spec: Limits. */
@@ -73,6 +76,11 @@ function refuseOthers(body: JsonObject, members: readonly string[], { place, wha
  */
 class Operations {
   readonly #awaited: Promise<unknown>[] = [];
+  readonly #stored: StoredBytes;
+
+  constructor({ stored }: WriteContext) {
+    this.#stored = stored;
+  }
 
   /** null: it waits. A failure names the operation, unless it may come of one that waits. */
   run<T>(place: string, work: () => T): T | null {
@@ -84,6 +92,8 @@ class Operations {
         throw atOperation(cause, place);
       }
       this.#awaited.push(cause.settled);
+      // What is awaited stays in memory meanwhile.
+      if (this.#stored.isAwaitedEnough) this.finish();
       return null;
     }
   }
@@ -92,6 +102,28 @@ class Operations {
   finish(): void {
     if (this.#awaited.length > 0) throw new Suspended(Promise.all(this.#awaited));
   }
+}
+
+/**
+ * A pattern may take the square of a text's length, which its bound allows one long text of a request, but not 500 of them.
+ * Errors: 400 naming the text with which it is too much.
+ */
+function checkPatternCost({ model }: Table, { inserts, updates }: BatchBody): void {
+  const names = model.columns.flatMap(({ name, field }) => (field?.pattern === undefined ? [] : [name]));
+  let squares = 0;
+  const add = (place: string, record: JsonObject): void => {
+    for (const name of names) {
+      const text = ownValue(record, name);
+      if (typeof text !== "string") continue;
+      squares += text.length ** 2;
+      if (squares <= PATTERN_TEXT_LENGTH_MAX ** 2) continue;
+      const message = `${place}.${name}: texts of this length that have to match a pattern are too many for one batch`;
+      throw badField(`${place}.${name}`, "too_long", message);
+    }
+  };
+  if (names.length === 0) return;
+  for (const [index, record] of inserts.entries()) add(`inserts.${index}`, record);
+  for (const [index, { data }] of updates.entries()) add(`updates.${index}`, data);
 }
 
 /** All or nothing, inside one transaction. Spec: Table rule 7; decisions 4 (Batch). */
@@ -105,7 +137,8 @@ export function runBatch(
 ): BatchResult {
   const { model, validator } = table;
   const target = model.byName.get("id");
-  const operations = new Operations();
+  checkPatternCost(table, body);
+  const operations = new Operations(context);
   const inserted = body.inserts.map((one, index) =>
     operations.run(`inserts.${index}`, () => {
       if (!options.upsert || target === undefined || one["id"] === undefined) {
@@ -203,16 +236,24 @@ function changeThose(
 ): { processed: number; succeeded: number } {
   let processed = 0;
   let succeeded = 0;
-  const operations = new Operations();
+  const operations = new Operations(context);
   for (const id of ids) {
+    // As many as one request may change; the same request again goes on with the others.
+    if (context.stored.isUsedUp) break;
     operations.run(id, () => {
       const record = table.store.get(context.tx, id);
       touch(context, table, id);
       if (record === null || !matches(body.filter, record)) return;
-      if (!isReadable(door, grants.read, context, table, record)) return;
+      try {
+        if (!isReadable(door, grants.read, context, table, record)) return;
+      } catch (cause) {
+        context.stored.await(record);
+        throw cause;
+      }
       processed++;
       try {
-        if (changeOne(mutations, context, grants, table, id, body)) succeeded++;
+        if (changeOne(mutations, context, grants, table, record, body)) succeeded++;
+        else context.stored.take(record);
       } catch (cause) {
         noted(id, cause);
       }
@@ -222,7 +263,7 @@ function changeThose(
   return { processed, succeeded };
 }
 
-/** The first 500 by id that match and may be read; a rule that sees each record is asked about as many as a count would ask. */
+/** The first 500 by id that match and may be read. */
 async function readableIds(
   { door, caller }: { door: Door; caller: ReadCaller | undefined },
   principal: Principal,
@@ -230,21 +271,28 @@ async function readableIds(
   { table, file }: { table: Table; file: DatabaseFile },
   filter: ParsedFilter,
 ): Promise<string[]> {
-  const ids: string[] = [];
-  if (read.kind === "none") return ids;
-  let { all } = filter;
-  for (let seenCount = 0; ; ) {
-    const matching = matchesOf(table.model, { all, any: filter.any }, read);
-    const found = await firstById(table, file, matching, { limit: BATCH_BY_FILTER_RECORDS_MAX, caller });
-    seenCount += found.length;
-    if (seenCount > RULE_RECORDS_MAX) throw tooManyToAsk();
-    const answers = await Promise.all(found.map((record) => door.coversRead(read, principal, table.model, record)));
-    ids.push(...found.filter((_, index) => answers[index]).map((record) => String(record["id"])));
-    if (found.length < BATCH_BY_FILTER_RECORDS_MAX || ids.length >= BATCH_BY_FILTER_RECORDS_MAX) break;
-    const last = found.at(-1)?.["id"] ?? null;
-    all = [...filter.all, ...parseConditions(table.model, [["id", ">", last]], { name: "filter", conditionsMax: 1 })];
+  const limit = BATCH_BY_FILTER_RECORDS_MAX;
+  if (read.kind === "none") return [];
+  if (read.kind !== "record") {
+    return table.store.ids(file, matchesOf(table.model, filter, read), { limit, caller });
   }
-  return ids.slice(0, BATCH_BY_FILTER_RECORDS_MAX);
+  // The rule is asked before the filter, so that neither the time nor the bound tells what is in records that it hides.
+  const ids: string[] = [];
+  const byId = filter.all.filter(({ field }) => field.name === "id");
+  let seenCount = 0;
+  for (let last: string | null = null; ; ) {
+    const behind =
+      last === null ? [] : parseConditions(table.model, [["id", ">", last]], { name: "id", conditionsMax: 1 });
+    const matching = matchesOf(table.model, { all: [...byId, ...behind], any: [] }, read);
+    const { records, isCut } = await firstById(table, file, matching, { limit, caller });
+    seenCount += records.length;
+    if (seenCount > RULE_RECORDS_MAX) throw tooManyToAsk();
+    const answers = await Promise.all(records.map((record) => door.coversRead(read, principal, table.model, record)));
+    const found = records.filter((record, index) => answers[index] && matches(filter, record));
+    ids.push(...found.map((record) => String(record["id"])));
+    if ((records.length < limit && !isCut) || ids.length >= limit) return ids.slice(0, limit);
+    last = String(records.at(-1)?.["id"]);
+  }
 }
 
 /** A table without a read right at all has nothing that this caller may read. */
@@ -257,14 +305,15 @@ function changeOne(
   context: WriteContext,
   grants: WriteGrants,
   table: Table,
-  id: string,
+  record: TableRecord,
   { patch }: ByFilterBody,
 ): boolean {
   const hooksBefore = context.afterCommit.length;
   try {
     context.tx.savepoint(() => {
-      if (patch === null) mutations.delete(context, grants, table, id);
-      else mutations.update(context, grants, table, id, patch);
+      const id = String(record["id"]);
+      if (patch === null) mutations.delete(context, grants, table, id, record);
+      else mutations.update(context, grants, table, id, patch, record);
     });
     return true;
   } catch (cause) {

@@ -1,7 +1,6 @@
 import type { TableRecord } from "../config/types.ts";
 import { badRequest, type FieldProblems } from "../kernel/errors.ts";
 import { type JsonObject, type JsonValue, ownValue } from "../kernel/json.ts";
-import { RECORD_FIELDS_MAX } from "./limits.ts";
 import { DOCUMENT_COLUMN, type TableModel } from "./model.ts";
 import { isOperator, PROBLEMS_MAX, refuse, type Validator } from "./validation.ts";
 
@@ -16,20 +15,12 @@ export interface Patch {
   deletions: readonly string[];
 }
 
-/** Before any other look at a record: each goes through all of its fields. Errors: 400. */
-export function refuseManyFields(body: JsonObject): void {
-  if (Object.keys(body).length > RECORD_FIELDS_MAX) {
-    throw badRequest(`A record has at most ${RECORD_FIELDS_MAX} fields`);
-  }
-}
-
 /** Errors: 400 naming each field for unknown fields and operators and values that do not fit. Spec: Table rule 6. */
 export function parsePatch(model: TableModel, validator: Validator, body: JsonObject): Patch {
   const values: TableRecord = {};
   const increments = new Map<string, number>();
   const deletions: string[] = [];
   const problems: FieldProblems = {};
-  refuseManyFields(body);
   if (Object.hasOwn(body, "__proto__")) refuseProto();
   for (const [name, value] of Object.entries(body)) {
     // What the server's own code leaves undefined is not named.

@@ -1,6 +1,7 @@
 import type { TableRecord } from "../config/types.ts";
 import type { SqlValue } from "../db/index.ts";
 import type { JsonValue } from "../kernel/json.ts";
+import { type JsonTexts, NO_TEXTS, objectText, textOf } from "./json-texts.ts";
 import { type Column, DOCUMENT_COLUMN, type TableModel } from "./model.ts";
 
 /** A row as SQLite gives it, by column name. */
@@ -15,17 +16,17 @@ export interface Codec {
   /** From a row as an array in the order of `model.columns`. */
   fromValues(values: readonly unknown[]): TableRecord;
   /** In the order of `model.columns`. */
-  toValues(record: TableRecord): SqlValue[];
-  toValue(column: Column, value: JsonValue): SqlValue;
+  toValues(record: TableRecord, texts?: JsonTexts): SqlValue[];
+  toValue(column: Column, value: JsonValue, texts?: JsonTexts): SqlValue;
 }
 
 export function createCodec(model: TableModel): Codec {
   return model.isSchemaless ? schemalessCodec(model) : schemaCodec(model);
 }
 
-function toValue(column: Column, value: JsonValue): SqlValue {
+function toValue(column: Column, value: JsonValue, texts: JsonTexts = NO_TEXTS): SqlValue {
   if (value === null || value === undefined) return null;
-  if (column.type === "json") return JSON.stringify(value);
+  if (column.type === "json") return textOf(value, texts);
   if (typeof value === "boolean") return value ? 1 : 0;
   // Validation has let through nothing but text and numbers for the other types.
   return value as string | number;
@@ -56,7 +57,7 @@ function schemaCodec(model: TableModel): Codec {
       for (const [index, column] of columns.entries()) record[column.name] = fromValue(column, values[index]);
       return record;
     },
-    toValues: (record) => columns.map((column) => toValue(column, record[column.name] ?? null)),
+    toValues: (record, texts) => columns.map((column) => toValue(column, record[column.name] ?? null, texts)),
     toValue,
   };
 }
@@ -75,9 +76,9 @@ function schemalessCodec(model: TableModel): Codec {
     fromRows: (rows) => rows.map(fromRow),
     fromValues: (values) =>
       fromRow(Object.fromEntries(columns.map((column, index) => [column.name, values[index]])) as Row),
-    toValues(record) {
+    toValues(record, texts = NO_TEXTS) {
       return columns.map((column) =>
-        column.name === DOCUMENT_COLUMN ? JSON.stringify(documentOf(record, auto)) : (record[column.name] as string),
+        column.name === DOCUMENT_COLUMN ? objectText(documentOf(record, auto), texts) : (record[column.name] as string),
       );
     },
     toValue,

@@ -10,15 +10,26 @@ export interface SqlCondition {
 }
 
 /**
+ * How a column is compared with a value. SQLite puts the value of `column = value` in the place of the column elsewhere in a
+ * WHERE, in the CASE that asks a rule too, which would then ask nothing of the record. `IS` finds the same by the same
+ * indexes, and is left alone.
+ */
+interface Form {
+  equality: "=" | "IS";
+}
+
+const EQUALS: Form = { equality: "=" };
+
+/**
  * null when the filter keeps everything. Columns are written with `alias` before them, the table's name or another and a
  * dot: within `json_each` a bare one would be its own `value`, `key` or `type`.
  */
-export function filterToSql(filter: ParsedFilter, alias: string): SqlCondition | null {
-  const parts = filter.all.map((condition) => conditionToSql(condition, alias));
+export function filterToSql(filter: ParsedFilter, alias: string, form: Form = EQUALS): SqlCondition | null {
+  const parts = filter.all.map((condition) => conditionToSql(condition, alias, form));
   if (filter.any.length > 0)
     parts.push(
       join(
-        filter.any.map((condition) => conditionToSql(condition, alias)),
+        filter.any.map((condition) => conditionToSql(condition, alias, form)),
         "OR",
       ),
     );
@@ -31,19 +42,33 @@ export function join(parts: readonly SqlCondition[], word: "AND" | "OR"): SqlCon
   return { sql: parts.map((part) => `(${part.sql})`).join(` ${word} `), params: parts.flatMap((part) => part.params) };
 }
 
-function conditionToSql(condition: Condition, alias: string): SqlCondition {
+/**
+ * What a rule's filter and the caller's own conditions keep together. CASE is what makes SQLite ask the rule first: the caller's
+ * conditions never run on records that the rule hides, so that neither their time nor an error tells what is in them. [TB110]
+ */
+export function behindRule(rule: ParsedFilter, own: SqlCondition | null, alias: string): SqlCondition | null {
+  const asked = filterToSql(rule, alias);
+  if (asked === null || own === null) return asked ?? own;
+  const guarded = {
+    sql: `CASE WHEN ${asked.sql} THEN ${own.sql} ELSE 0 END`,
+    params: [...asked.params, ...own.params],
+  };
+  return join([filterToSql(rule, alias, { equality: "IS" }) ?? asked, guarded], "AND");
+}
+
+function conditionToSql(condition: Condition, alias: string, form: Form): SqlCondition {
   const { field } = condition;
-  return field.isJson ? jsonToSql(condition, alias) : columnToSql(condition, `${alias}${field.column.sql}`);
+  return field.isJson ? jsonToSql(condition, alias) : columnToSql(condition, `${alias}${field.column.sql}`, form);
 }
 
 const scalar = (value: JsonValue): SqlValue =>
   typeof value === "boolean" ? Number(value) : (value as string | number | null);
 
-function columnToSql(condition: Condition, column: string): SqlCondition {
+function columnToSql(condition: Condition, column: string, { equality }: Form): SqlCondition {
   switch (condition.operator) {
     case "==":
       if (condition.value === null) return { sql: `${column} IS NULL`, params: [] };
-      return { sql: `${column} = ?`, params: [scalar(condition.value)] };
+      return { sql: `${column} ${equality} ?`, params: [scalar(condition.value)] };
     case "!=":
       if (condition.value === null) return { sql: `${column} IS NOT NULL`, params: [] };
       return { sql: `${column} IS NOT ?`, params: [scalar(condition.value)] };

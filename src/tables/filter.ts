@@ -9,6 +9,8 @@ export const OR_CONDITIONS_MAX = 5;
 /** Decisions 4. */
 export const FILTER_CONDITIONS_MAX = 50;
 export const IN_VALUES_MAX = 1_000;
+/** Of a text that `contains` looks for: the time it takes grows with it. */
+export const NEEDLE_LENGTH_MAX = 1_000;
 
 const OPERATORS: readonly string[] = ["==", "!=", ">", ">=", "<", "<=", "contains", "in", "not in"];
 
@@ -96,14 +98,14 @@ function parseTuple(model: TableModel, tuple: unknown, name: string): Condition 
 
 function checkValue(field: FieldPath, operator: FilterOperator, value: JsonValue, name: string): void {
   const wrong = (wanted: string): never => {
-    throw badField(
-      name,
-      "invalid_type",
-      `${name}: ${field.name} ${operator} takes ${wanted}, got ${JSON.stringify(value)}`,
-    );
+    throw badField(name, "invalid_type", `${name}: ${field.name} ${operator} takes ${wanted}, got ${shown(value)}`);
   };
   if (typeof value === "string" && !value.isWellFormed())
     throw badField(name, "invalid_value", `${name}: the text holds half of a surrogate pair`);
+  if (operator === "contains" && typeof value === "string" && value.length > NEEDLE_LENGTH_MAX) {
+    const message = `${name}: contains takes at most ${NEEDLE_LENGTH_MAX} characters, got ${value.length}`;
+    throw badField(name, "too_long", message);
+  }
   if (value === null) {
     if (operator !== "==" && operator !== "!=" && !(operator === "contains" && field.isJson))
       wrong("a value that is not null");
@@ -117,6 +119,13 @@ function checkValue(field: FieldPath, operator: FilterOperator, value: JsonValue
   const wanted = field.column.type === "boolean" ? "boolean" : isNumeric(field) ? "number" : "string";
   if (operator === "contains" && wanted !== "string") wrong("a text field");
   if (typeof value !== wanted) wrong(wanted === "string" ? "text" : `a ${wanted}`);
+}
+
+const SHOWN_LENGTH_MAX = 100;
+
+function shown(value: JsonValue): string {
+  const text = JSON.stringify(value);
+  return text.length > SHOWN_LENGTH_MAX ? `${text.slice(0, SHOWN_LENGTH_MAX)}…` : text;
 }
 
 const isNumeric = (field: FieldPath): boolean => field.column.type === "number" || field.column.type === "integer";

@@ -4,20 +4,49 @@ import type { Sort } from "./sort.ts";
 
 const RANGES: readonly string[] = [">", ">=", "<", "<="];
 
+/** `range`: it holds what meets all conditions, and nothing between. `value`: the other conditions are asked of what it finds. */
+export interface CoveringIndex {
+  name: string;
+  by: "range" | "value";
+}
+
+const chosen = (index: TableIndex | undefined, by: CoveringIndex["by"]): CoveringIndex | null =>
+  index === undefined ? null : { name: index.name, by };
+
 /**
  * The index by which what meets all `conditions` is found in as many steps as there are matches, or values asked for: it
  * holds them side by side (equal in its leading columns, then at most one that is compared), or one at most for each value.
  * null: there is none.
  */
-export function coveringIndex(model: TableModel, conditions: readonly Condition[]): string | null {
+export function coveringIndex(model: TableModel, conditions: readonly Condition[]): CoveringIndex | null {
   const unique = conditions.find(
     ({ field, ...tested }) => field.column.isUnique && !field.isJson && isOfValues(tested),
   );
   const single = unique?.field.column.name;
   const isOne = ({ columns, isUnique }: TableIndex) => isUnique && columns.length === 1 && columns[0] === single;
-  if (single !== undefined) return model.indexes.find(isOne)?.name ?? null;
+  if (single !== undefined) return chosen(model.indexes.find(isOne), "value");
   if (conditions.length === 0 || conditions.some(({ field }) => field.isJson)) return null;
-  return model.indexes.find((index) => covers(index, conditions))?.name ?? null;
+  return chosen(
+    model.indexes.find((index) => covers(index, conditions)),
+    "range",
+  );
+}
+
+/**
+ * Those of the conditions by which SQLite may enter an index: at most one equality or list and one bound on either side of a
+ * column that an index begins with. They are as quick on a hidden record as on any.
+ */
+export function enteringConditions(model: TableModel, conditions: readonly Condition[]): ReadonlySet<Condition> {
+  const chosen = new Map<string, Condition>();
+  for (const condition of conditions) {
+    const { field, operator } = condition;
+    const isFirst = field.name === "id" || model.indexes.some(({ columns }) => columns[0] === field.name);
+    const isEqual = operator === "==" || operator === "in";
+    if (field.isJson || !isFirst || (!isEqual && !RANGES.includes(operator))) continue;
+    const key = `${isEqual ? "==" : operator.charAt(0)} ${field.name}`;
+    if (!chosen.has(key)) chosen.set(key, condition);
+  }
+  return new Set(chosen.values());
 }
 
 /** Of any number of records a unique field may be null. */

@@ -1,7 +1,12 @@
 /** Bytes of JSON of one record where its table says nothing else. Decisions 4 (Sizes). */
 export const RECORD_BYTES_MAX = 1024 * 1024;
-/** Fields of a record that a request names: a table without a schema takes any, and each check goes through all of them. */
-export const RECORD_FIELDS_MAX = 10_000;
+/**
+ * What the stored records that one request changes or deletes hold together, the last of them not counted: reading and writing
+ * a MiB holds the event loop for up to ten milliseconds, and a request of a few bytes can name 500 records of 1 MiB.
+ */
+export const STORED_BYTES_MAX = 4 * 1024 * 1024;
+/** What a batch answers from which on it is sent in pieces, over several turns of the event loop. */
+export const LARGE_ANSWER_BYTES = 128 * 1024;
 /** Characters of a field that is indexed for full-text search and has no `max` of its own. */
 export const INDEXED_TEXT_LENGTH_MAX = 100_000;
 /** Characters of a search query, and words in it. Decisions 4. */

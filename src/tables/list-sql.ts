@@ -1,16 +1,23 @@
 import { quoteIdentifier, type SqlValue } from "../db/index.ts";
-import { join, type SqlCondition } from "./filter-sql.ts";
+import type { ParsedFilter } from "./filter.ts";
+import { behindRule, join, type SqlCondition } from "./filter-sql.ts";
 import type { Walk } from "./index-choice.ts";
 import type { TableModel } from "./model.ts";
+import { type ReadCost, sortedCost } from "./read-cost.ts";
 import { type Beyond, orderBy, type Sort } from "./sort.ts";
 
 /** Rows that a way along an index may step over on the main thread. */
 export const QUICK_STEPS_MAX = 2_000;
 
-/** What is looked for, and the index in which that lies side by side; null: there is none. */
+/** What is looked for. */
 export interface Matches {
   where: SqlCondition | null;
+  /** The index in which that lies side by side; null: there is none. */
   index: string | null;
+  /** Of looking at every record for it. */
+  cost: ReadCost;
+  /** The rule's part of it. */
+  rule: ParsedFilter | null;
 }
 
 export interface ListQuery {
@@ -32,9 +39,17 @@ export interface PreparedList {
   /** null: not wanted. `sql` null: all rows, whose number is known. */
   total: { sql: SqlCondition | null } | null;
   /** For when few match: found by their index, whatever the order wanted would suggest. */
-  ofFew: { count: SqlCondition; page: SqlCondition } | null;
+  ofFew: (Steps & { page: SqlCondition }) | null;
   /** The page is found along an index; `steps` counts what it takes where that is not told by the page's size. */
-  walk: { steps: SqlCondition | null } | null;
+  walk: { steps: Steps | null } | null;
+  /** Without the help of an index. */
+  cost: ReadCost;
+}
+
+/** Records that are looked at, counted up to few, and then their bytes. */
+export interface Steps {
+  count: SqlCondition;
+  bytes: SqlCondition;
 }
 
 export function prepareList(model: TableModel, query: ListQuery): PreparedList {
@@ -44,8 +59,9 @@ export function prepareList(model: TableModel, query: ListQuery): PreparedList {
   return {
     page: walk === null ? page(model, query, null) : walkedPage(model, query, walk),
     total: isTotalWanted ? { sql: countOf(model, matches) } : null,
-    ofFew: few === null ? null : { count: few, page: page(model, query, matches.index) },
+    ofFew: few === null ? null : { ...few, page: page(model, query, matches.index) },
     walk: walk === null || !isShort ? null : { steps: walk.by === "groups" ? lastGroup(model, query, walk) : null },
+    cost: sortedCost(matches.cost, query.sort, query.offset + query.limit),
   };
 }
 
@@ -53,24 +69,42 @@ export const countOf = (model: TableModel, { where }: Matches): SqlCondition | n
   where === null ? null : { sql: `SELECT count(*) FROM ${model.sql}${whereSql([where])}`, params: where.params };
 
 /** Stops where there are too many to be few. null: no index tells. */
-export function countOfFew(model: TableModel, { where, index }: Matches): SqlCondition | null {
+export function countOfFew(model: TableModel, { where, index }: Matches): Steps | null {
   if (where === null || index === null) return null;
-  return countUpToFew(`FROM ${from(model, index)}${whereSql([where])}`, where.params);
+  return upToFew(model, `FROM ${from(model, index)}${whereSql([where])}`, where.params);
 }
 
-const countUpToFew = (found: string, params: SqlValue[]): SqlCondition => ({
-  sql: `SELECT count(*) FROM (SELECT 1 ${found} LIMIT ${QUICK_STEPS_MAX + 1})`,
-  params,
-});
+function upToFew(model: TableModel, found: string, params: SqlValue[]): Steps {
+  const texts = model.columns
+    .filter(({ type }) => !SCALARS.includes(type))
+    .map(({ sql }) => `ifnull(octet_length(${sql}), 0)`);
+  return {
+    count: { sql: `SELECT count(*) FROM (SELECT 1 ${found} LIMIT ${QUICK_STEPS_MAX + 1})`, params },
+    bytes: { sql: `SELECT sum(${texts.join(" + ")}) ${found}`, params },
+  };
+}
+
+const SCALARS: readonly string[] = ["number", "integer", "boolean"];
 
 function page(model: TableModel, query: ListQuery, index: string | null): SqlCondition {
-  const { matches, behind, sort, reverse, limit, offset } = query;
+  const { sort, reverse, limit, offset } = query;
   const order = orderBy(sort, { reverse });
-  const conditions = [matches.where, behind?.condition ?? null];
+  const conditions = pageConditions(model, query);
   return {
     sql: `SELECT ${model.selectList} FROM ${from(model, index)}${whereSql(conditions)} ORDER BY ${order.sql} ${limitSql(limit, offset)}`,
     params: [...paramsOf(conditions), ...order.params, ...(offset === 0 ? [] : [offset])],
   };
+}
+
+/** A place within JSON values is compared as the caller's own conditions are: behind the rule. */
+function pageConditions(model: TableModel, { matches, behind, sort }: ListQuery): Conditions {
+  if (behind === null) return [matches.where];
+  const isInJson = sort.terms.some(({ field }) => field.isJson);
+  const { condition } = behind;
+  return [
+    matches.where,
+    isInJson && matches.rule !== null ? behindRule(matches.rule, condition, `${model.sql}.`) : condition,
+  ];
 }
 
 /** Of each range that lies behind the cursor as much as a page can need, one after the other. */
@@ -88,7 +122,7 @@ function walkedPage(model: TableModel, query: ListQuery, { index }: Walk): SqlCo
 }
 
 /** How many there are in the group that the page ends in. null: it does not leave the group of its cursor. */
-function lastGroup(model: TableModel, query: ListQuery, { index }: Walk): SqlCondition | null {
+function lastGroup(model: TableModel, query: ListQuery, { index }: Walk): Steps | null {
   const { matches, behind, sort, reverse, limit, offset } = query;
   const [leading] = sort.terms;
   const [, following] = behind?.ranges ?? [];
@@ -100,7 +134,15 @@ function lastGroup(model: TableModel, query: ListQuery, { index }: Walk): SqlCon
   const last = `SELECT ${column} FROM ${from(model, index)}${whereSql(conditions)} ORDER BY ${column} ${direction} LIMIT 1 OFFSET ?`;
   const inGroup = { sql: `${column} IS (${last})`, params: [...paramsOf(conditions), offset + limit - 1] };
   const found = [matches.where, inGroup];
-  return countUpToFew(`FROM ${from(model, index)}${whereSql(found)}`, paramsOf(found));
+  return upToFew(model, `FROM ${from(model, index)}${whereSql(found)}`, paramsOf(found));
+}
+
+/** The first `limit` of the matches, by id, and nothing else of them. */
+export function idsOf(model: TableModel, { where }: Matches, limit: number): SqlCondition {
+  return {
+    sql: `SELECT "id" FROM ${model.sql}${whereSql([where])} ORDER BY "id" ${limitSql(limit, 0)}`,
+    params: where?.params ?? [],
+  };
 }
 
 type Conditions = readonly (SqlCondition | null)[];

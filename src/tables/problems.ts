@@ -1,4 +1,4 @@
-import { AppError, badRequest, conflict, type FieldProblems } from "../kernel/errors.ts";
+import { AppError, badRequest, conflict, type FieldCode, type FieldProblems } from "../kernel/errors.ts";
 import type { TableModel } from "./model.ts";
 
 /** SQLite's word about a broken constraint in the specification's terms; null for any other failure. Decisions 4. */
@@ -26,14 +26,21 @@ function checkFailed(model: TableModel, expression: string): AppError {
   return badRequest(message, column === undefined ? {} : { [column.name]: { code: "check_failed", message } });
 }
 
+/** Of an operation that failed as a whole. */
+const CODES: Readonly<Record<number, FieldCode>> = {
+  400: "invalid_value",
+  404: "not_found",
+  409: "conflict",
+  413: "too_large",
+};
+
 /** The same failure with its fields below the operation's place, `inserts.3.title`. Decisions 4 (Batch). */
 export function atOperation(cause: unknown, place: string): unknown {
   if (!(cause instanceof AppError)) return cause;
   const data: FieldProblems = {};
   for (const [field, problem] of Object.entries(cause.data ?? {})) data[`${place}.${field}`] = problem;
   if (Object.keys(data).length === 0) {
-    const code = cause.status === 404 ? "not_found" : cause.status === 400 ? "invalid_value" : "access_denied";
-    data[place] = { code: cause.status === 409 ? "conflict" : code, message: cause.message };
+    data[place] = { code: CODES[cause.status] ?? "access_denied", message: cause.message };
   }
   return new AppError(cause.status, `${place}: ${cause.message}`, { data, headers: cause.headers });
 }

@@ -2,24 +2,43 @@ import type { Principal } from "../access/principal.ts";
 import type { ListResult } from "../config/app-access.ts";
 import type { TableRecord } from "../config/types.ts";
 import type { DatabaseFile, ReadCaller } from "../db/index.ts";
-import { type AppError, badRequest, forbidden, notFound, unauthorized } from "../kernel/errors.ts";
+import { type AppError, badRequest, forbidden, notFound, tooLarge, unauthorized } from "../kernel/errors.ts";
 import { chain, isPromise, type MaybePromise } from "../kernel/maybe-promise.ts";
 import { type Door, denied, type Grant } from "./access.ts";
 import { encodeCursor } from "./cursor.ts";
-import type { Condition, ParsedFilter } from "./filter.ts";
-import { filterToSql, join, type SqlCondition } from "./filter-sql.ts";
-import { coveringIndex, walkOf } from "./index-choice.ts";
+import { type Condition, NO_FILTER, type ParsedFilter } from "./filter.ts";
+import { behindRule, filterToSql, join, type SqlCondition } from "./filter-sql.ts";
+import { coveringIndex, enteringConditions, walkOf } from "./index-choice.ts";
 import { type ListRequest, type Parameters, parseFields, parseFilters, pick } from "./list-query.ts";
 import type { Matches, PreparedList } from "./list-sql.ts";
 import type { TableModel } from "./model.ts";
 import type { Table } from "./namespaces.ts";
+import type { Page } from "./pages.ts";
+import { isHeavy, scanCost } from "./read-cost.ts";
 import { beyond, parseSort } from "./sort.ts";
 
-/** Matches that a count, or a batch by filter, looks at one by one, where the read rule wants to see each. Decisions 3. */
+/** Records that a batch by filter looks at one by one, where the read rule wants to see each. */
 export const RULE_RECORDS_MAX = 10_000;
 
 export const tooManyToAsk = (): AppError =>
-  badRequest(`The read rule looks at each record, and more than ${RULE_RECORDS_MAX} match; narrow the filter`);
+  badRequest(
+    `The read rule looks at each record, and there are more than ${RULE_RECORDS_MAX}; narrow the filter by id, or return a filter from the rule`,
+  );
+
+/** What narrows, orders or counts by records that a rule would have to see first tells what is in those that it hides. [TB112] */
+export const notByRecord = (principal: Principal): AppError =>
+  principal.kind === "anonymous"
+    ? unauthorized()
+    : forbidden(
+        "Access denied: the read rule looks at each record, so they cannot be filtered, sorted, searched or counted; a read rule that returns a filter is the way to narrow a list",
+      );
+
+const tooLargePage = (): AppError =>
+  tooLarge("The records of this page are larger than 8 MiB: ask for fewer, or go on by cursor");
+
+/** By id, without conditions. */
+const isPlain = ({ filter, sort }: ListRequest): boolean =>
+  filter.all.length + filter.any.length === 0 && sort.terms[0]?.field.name === "id";
 
 /** A table in its file; null where the instance has not been written to yet. */
 export interface Source {
@@ -36,13 +55,6 @@ export interface Reads {
   grant(principal: Principal, source: Source): MaybePromise<Grant>;
   /** Errors: 403 when the rule denies one of the records. Decisions 3. */
   allReadable(principal: Principal, source: Source, grant: Grant, records: readonly TableRecord[]): MaybePromise<void>;
-}
-
-/** The conditions of a request with the read rule's own filter, as one WHERE. */
-export function whereOf(filter: ParsedFilter, grant: Grant, alias: string): SqlCondition | null {
-  const parts = [filterToSql(filter, alias), grant.kind === "filter" ? filterToSql(grant.filter, alias) : null];
-  const present = parts.filter((part) => part !== null);
-  return present.length === 0 ? null : join(present, "AND");
 }
 
 export function createReads(deps: { door: Door }): Reads {
@@ -94,9 +106,11 @@ export function createReads(deps: { door: Door }): Reads {
   const list: Reads["list"] = (principal, source, query, caller) =>
     chain(grant(principal, source), (granted) => {
       const request = source.table.listRequest(query);
-      return chain(find(source, request, granted, caller), ({ records, total }) => {
+      if (granted.kind === "record" && !isPlain(request)) throw notByRecord(principal);
+      return chain(find(source, request, granted, caller), ({ records, total, isCut }) => {
+        if (isCut && request.paging.mode === "offset") throw tooLargePage();
         // One record more than asked for tells whether there are more, where no total does.
-        const hasMore = total === null ? records.length > request.limit : total > records.length;
+        const hasMore = isCut || (total === null ? records.length > request.limit : total > records.length);
         if (records.length > request.limit) records.length = request.limit;
         if (request.paging.mode === "before") records.reverse();
         return chain(allReadable(principal, source, granted, records), () =>
@@ -109,7 +123,7 @@ export function createReads(deps: { door: Door }): Reads {
   const prepared = new WeakMap<ListRequest, PreparedList>();
   const find = (source: Source, request: ListRequest, granted: Grant, caller: ReadCaller | undefined) => {
     const { table, file } = source;
-    if (file === null) return { records: [], total: isTotalWanted(request, granted) ? 0 : null };
+    if (file === null) return { records: [], total: isTotalWanted(request, granted) ? 0 : null, isCut: false };
     if (granted.kind !== "all") return table.store.list(file, prepare(table, request, granted), caller);
     const known = prepared.get(request) ?? prepare(table, request, granted);
     prepared.set(request, known);
@@ -119,25 +133,54 @@ export function createReads(deps: { door: Door }): Reads {
   const count: Reads["count"] = (principal, source, query, caller) =>
     chain(grant(principal, source), async (granted) => {
       const { table, file } = source;
+      if (granted.kind === "record") throw notByRecord(principal);
       const filter = parseFilters(table.model, query);
       if (file === null) return { total: 0 };
-      const matches = matchesOf(table.model, filter, granted);
-      if (granted.kind !== "record") return { total: await table.store.count(file, matches, caller) };
-      const records = await firstById(table, file, matches, { limit: RULE_RECORDS_MAX + 1, caller });
-      if (records.length > RULE_RECORDS_MAX) throw tooManyToAsk();
-      await allReadable(principal, source, granted, records);
-      return { total: records.length };
+      return { total: await table.store.count(file, matchesOf(table.model, filter, granted), caller) };
     });
 
   return { get, list, count, grant, allReadable };
 }
 
-/** What a request and the rule's own filter keep. */
-export function matchesOf(model: TableModel, filter: ParsedFilter, grant: Grant): Matches {
+/**
+ * What a request and the rule's own filter keep. Where an index holds the matches side by side, or `isWalk`, no other record
+ * is looked at; elsewhere the rule decides first.
+ */
+export function matchesOf(
+  model: TableModel,
+  filter: ParsedFilter,
+  grant: Grant,
+  { isWalk }: { isWalk: boolean } = { isWalk: false },
+): Matches {
+  const alias = `${model.sql}.`;
+  const rule = grant.kind === "filter" ? grant.filter : null;
   const conditions = conditionsOf(filter, grant);
-  const index = conditions === null ? null : coveringIndex(model, conditions);
-  return { where: whereOf(filter, grant, `${model.sql}.`), index };
+  const index = conditions === null || conditions.some(isHeavy) ? null : coveringIndex(model, conditions);
+  const isGuarded = rule !== null && !isWalk && index?.by !== "range";
+  const where = isGuarded ? guarded(model, filter, rule) : both(filter, rule, alias);
+  const all = [filter, rule ?? NO_FILTER].flatMap((one) => [...one.all, ...one.any]);
+  return { where, index: index?.name ?? null, cost: scanCost(all, where?.params ?? []), rule };
 }
+
+function both(filter: ParsedFilter, rule: ParsedFilter | null, alias: string): SqlCondition | null {
+  const parts = [filterToSql(filter, alias), rule === null ? null : filterToSql(rule, alias)];
+  const present = parts.filter((part) => part !== null);
+  return present.length === 0 ? null : join(present, "AND");
+}
+
+/** The rule first. Beside it, only what may lead into an index. */
+function guarded(model: TableModel, filter: ParsedFilter, rule: ParsedFilter): SqlCondition | null {
+  const alias = `${model.sql}.`;
+  const [entering, others] = split(filter, enteringConditions(model, filter.all));
+  const behind = behindRule(rule, filterToSql(others, alias), alias);
+  const parts = [behind, filterToSql(entering, alias, { equality: "IS" })].filter((part) => part !== null);
+  return parts.length === 0 ? null : join(parts, "AND");
+}
+
+const split = (filter: ParsedFilter, entering: ReadonlySet<Condition>): [ParsedFilter, ParsedFilter] => [
+  { all: filter.all.filter((condition) => entering.has(condition)), any: [] },
+  { all: filter.all.filter((condition) => !entering.has(condition)), any: filter.any },
+];
 
 /** What all has to hold; null where there are alternatives beside. */
 function conditionsOf(filter: ParsedFilter, grant: Grant): readonly Condition[] | null {
@@ -145,16 +188,16 @@ function conditionsOf(filter: ParsedFilter, grant: Grant): readonly Condition[] 
   return grant.kind === "filter" ? [...filter.all, ...grant.filter.all] : filter.all;
 }
 
-/** The first `limit` of the matches, by id. */
+/** The first `limit` of the matches, by id; fewer where they are large. */
 export async function firstById(
   { model, store }: Table,
   file: DatabaseFile,
   matches: Matches,
   { limit, caller }: { limit: number; caller: ReadCaller | undefined },
-): Promise<TableRecord[]> {
+): Promise<Page> {
   const order = { sort: parseSort(model, null), reverse: false };
   const page = { ...order, behind: null, limit, offset: 0, walk: null, isTotalWanted: false };
-  return (await store.list(file, store.prepareList({ matches, ...page }), caller)).records;
+  return store.list(file, store.prepareList({ matches, ...page }), caller);
 }
 
 function prepare({ model, store }: Table, request: ListRequest, grant: Grant): PreparedList {
@@ -168,7 +211,7 @@ function prepare({ model, store }: Table, request: ListRequest, grant: Grant): P
   // Behind a cursor, the index has to be entered where the page begins.
   const isEntered = behind === null || behind.ranges !== null;
   return store.prepareList({
-    ...{ matches: matchesOf(model, filter, grant), behind, sort, reverse },
+    ...{ matches: matchesOf(model, filter, grant, { isWalk: walk !== null && isEntered }), behind, sort, reverse },
     limit: isTotal || paging.mode === "offset" ? limit : limit + 1,
     offset: paging.mode === "offset" ? paging.offset : 0,
     walk: isEntered ? walk : null,

@@ -10,10 +10,12 @@ import type { Door } from "./access.ts";
 import type { AfterHook } from "./after-hooks.ts";
 import { applyChanges, copied, serverChanges, withDefaults } from "./changes.ts";
 import { type Decisions, Suspended } from "./decisions.ts";
+import type { JsonTexts } from "./json-texts.ts";
 import type { TableModel } from "./model.ts";
 import type { Table } from "./namespaces.ts";
 import { constraintProblem } from "./problems.ts";
 import { createReferences } from "./references.ts";
+import type { StoredBytes } from "./stored-bytes.ts";
 import { idProblem, refuse } from "./validation.ts";
 
 /** What one request's write knows while it runs inside its transaction. */
@@ -27,8 +29,11 @@ export interface WriteContext {
   newId(index: number): string;
   /** The stored records that it is about: those whose turn it waits for when a rule has to be awaited. */
   touched: Set<string>;
+  texts: JsonTexts;
   /** What the deletions so far have cost by their references; one budget for the whole request. */
   cascadeCost: number;
+  /** The stored records that it has read to change them. */
+  stored: StoredBytes;
   /** Work for after the commit. Forgotten when the write is run again. */
   afterCommit: AfterHook[];
 }
@@ -102,7 +107,7 @@ export function createRecordWrites(deps: {
         validated(table, record, { isFinal: true });
       }
       references.check(context, table, { stored: null, asked: prepared, next: record });
-      constrained(table, () => table.store.insert(tx, record));
+      constrained(table, () => table.store.insert(tx, record, context.texts));
       tx.change({ table: table.model.name, id: String(record["id"]), before: null, after: record });
       const after = hook(table, "afterInsert");
       if (after !== undefined) later(context, table, "afterInsert", (app) => after(copied(record), app));
@@ -130,7 +135,7 @@ export function createRecordWrites(deps: {
       const next = applyChanges(model, stored, changes, deletions);
       references.check(context, table, { stored, asked: wanted, next });
       references.checkReferred(tx, table, stored, next);
-      constrained(table, () => store.update(tx, id, changes, next, { isBounded: true }));
+      constrained(table, () => store.update(tx, id, changes, next, { isBounded: true, texts: context.texts }));
       tx.change({ table: model.name, id, before: stored, after: next });
       const after = hook(table, "afterUpdate");
       if (after !== undefined) later(context, table, "afterUpdate", (app) => after(copied(next), copied(stored), app));

@@ -2,6 +2,7 @@ import type { TableRecord } from "../config/types.ts";
 import type { Transaction } from "../db/index.ts";
 import type { Door } from "./access.ts";
 import { deleteCascading, referred } from "./cascade.ts";
+import { filterToSql, type SqlCondition } from "./filter-sql.ts";
 import type { ReferenceEdge, TableModel } from "./model.ts";
 import type { Table } from "./namespaces.ts";
 import type { WriteContext } from "./record-writes.ts";
@@ -31,9 +32,10 @@ export function createReferences(deps: { tableOf(model: TableModel): Table; door
   const { tableOf, door } = deps;
   const readGrant = (principal: WriteContext["principal"], model: TableModel) => door.grant(principal, model, "read");
 
-  const isVisible = ({ principal, decisions }: WriteContext, { model }: Table, record: TableRecord): boolean => {
+  /** What the read rule's filter asks of a record for this caller; null where it hides none. */
+  const visibility = ({ principal, decisions }: WriteContext, { model }: Table): SqlCondition | null => {
     const grant = decisions.ask(readGrant, [principal, model], model.name);
-    return grant.kind !== "filter" || door.covers(grant, principal, model, decisions, { record });
+    return grant.kind === "filter" ? filterToSql(grant.filter, `${model.sql}.`) : null;
   };
 
   const isReferred = (tx: Transaction, edge: ReferenceEdge, value: NonNullable<TableRecord[string]>): boolean => {
@@ -50,9 +52,10 @@ export function createReferences(deps: { tableOf(model: TableModel): Table; door
         // A record may refer to itself before it is there.
         if (edge.to === table.model && next[edge.toColumn.name] === value) continue;
         const to = tableOf(edge.to);
-        const referred = to.store.getBy(context.tx, edge.toColumn, value);
         const isOwnWord = asked[name] === value && value !== edge.column.field?.default;
-        if (referred !== null && (!isOwnWord || isVisible(context, to, referred))) continue;
+        // Without reading it: hundreds of short records may refer to a long one.
+        const toValue = { column: edge.toColumn, value: to.store.codec.toValue(edge.toColumn, value) };
+        if (to.store.referring.exists(context.tx, toValue, isOwnWord ? visibility(context, to) : null)) continue;
         const message = `${name}: there is no record of ${edge.to.name} with ${edge.toColumn.name} ${JSON.stringify(value)}`;
         refuse({ [name]: { code: "unknown_reference", message } });
       }

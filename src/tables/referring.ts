@@ -2,6 +2,7 @@ import type { TableRecord } from "../config/types.ts";
 import type { SqlValue, Transaction } from "../db/index.ts";
 import { type CascadeWork, costSql } from "./cascade-cost.ts";
 import type { Codec } from "./codec.ts";
+import type { SqlCondition } from "./filter-sql.ts";
 import type { Column, TableModel } from "./model.ts";
 
 type Queries = Pick<Transaction, "query">;
@@ -14,7 +15,8 @@ export interface ReferredValue {
 
 /** The SQL about records of one table that refer to others, and about what it costs to delete them. */
 export interface ReferringStore {
-  exists(queries: Queries, referred: ReferredValue): boolean;
+  /** Whether a record has this value in this column, and meets the condition; it is not read. */
+  exists(queries: Queries, referred: ReferredValue, condition?: SqlCondition | null): boolean;
   /** At most `limit` records, with what `work` on each costs. */
   records(
     queries: Queries,
@@ -34,8 +36,11 @@ export function createReferringStore(model: TableModel, codec: Codec): Referring
   const { sql: table, selectList } = model;
   const costs = { delete: costSql(model, "delete"), "let go": costSql(model, "let go") };
   return {
-    exists: (queries, { column, value }) =>
-      queries.query(`SELECT 1 FROM ${table} WHERE ${column.sql} = ? LIMIT 1`).get(value) !== null,
+    exists(queries, { column, value }, condition = null) {
+      const { sql, params } = condition === null ? { sql: "", params: [] } : condition;
+      const where = condition === null ? `${column.sql} = ?` : `${column.sql} = ? AND (${sql})`;
+      return queries.query(`SELECT 1 FROM ${table} WHERE ${where} LIMIT 1`).get(value, ...params) !== null;
+    },
     records: (queries, work, { column, value }, limit) =>
       queries
         .query(`SELECT ${selectList}, ${costs[work]} FROM ${table} WHERE ${column.sql} = ? LIMIT ?`)

@@ -85,9 +85,10 @@ function mount(http: Http, service: TableService, family: "static" | "dynamic", 
     )
     .post(
       "/batch",
-      http.route(({ principal, params, query, jsonObject }) =>
-        service.batch(principal, addressOf(params), jsonObject, { upsert: isUpsert(query()) }),
-      ),
+      http.route((context) => {
+        const { principal, params, query, jsonObject } = context;
+        return service.batch(principal, addressOf(params), jsonObject, { upsert: isUpsert(query()) }, context);
+      }),
       describe.batch,
     )
     .post(

@@ -1,5 +1,5 @@
 import type { ParsedFilter } from "./filter.ts";
-import { filterToSql, join, type SqlCondition } from "./filter-sql.ts";
+import { behindRule, filterToSql, join, type SqlCondition } from "./filter-sql.ts";
 import type { TableModel } from "./model.ts";
 import type { SearchPlan } from "./search-plan.ts";
 import { orderBy, type Sort } from "./sort.ts";
@@ -13,8 +13,8 @@ const RANK = "_platform_rank";
 export interface FoundQuery {
   plan: SearchPlan;
   filter: ParsedFilter;
-  /** What the read rule keeps; null: everything. */
-  ruleFilter: ParsedFilter | null;
+  /** What the read rule keeps. */
+  ruleFilter: ParsedFilter;
   /** The best match first. */
   isRanked: boolean;
 }
@@ -22,25 +22,21 @@ export interface FoundQuery {
 /** Every match: its rowid, and its rank where the best come first. */
 export function foundSql(model: TableModel, { plan, filter, ruleFilter, isRanked }: FoundQuery): SqlCondition {
   const asked = [plan.like, filterToSql(filter, "t.")].filter((part) => part !== null);
-  const rule = ruleFilter === null ? null : filterToSql(ruleFilter, "t.");
-  const onTable = rule === null ? asked : [rule, ...(asked.length === 0 ? [] : [behind(rule, join(asked, "AND"))])];
-  const where = join(plan.match === null ? onTable : [plan.match, ...onTable], "AND");
+  const onTable = behindRule(ruleFilter, asked.length === 0 ? null : join(asked, "AND"), "t.");
+  const where = join(
+    [plan.match, onTable].filter((part) => part !== null),
+    "AND",
+  );
   const rank = isRanked && plan.match !== null ? "f.rank" : "0";
   const from =
     plan.match === null
       ? `${model.sql} AS t`
-      : `${plan.fts} AS f${onTable.length > 0 ? ` JOIN ${model.sql} AS t ON t.rowid = f.rowid` : ""}`;
+      : `${plan.fts} AS f${onTable !== null ? ` JOIN ${model.sql} AS t ON t.rowid = f.rowid` : ""}`;
   return {
     sql: `SELECT ${plan.match === null ? "t" : "f"}.rowid AS ${ROW}, ${rank} AS ${RANK} FROM ${from} WHERE ${where.sql}`,
     params: where.params,
   };
 }
-
-/** What the caller asks is asked of no record that the rule hides, in whatever order SQLite takes the conditions. */
-const behind = (rule: SqlCondition, asked: SqlCondition): SqlCondition => ({
-  sql: `CASE WHEN ${rule.sql} THEN ${asked.sql} ELSE 0 END`,
-  params: [...rule.params, ...asked.params],
-});
 
 export interface PageQuery {
   /** null: the best match first. */

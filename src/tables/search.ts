@@ -4,12 +4,13 @@ import type { TableRecord } from "../config/types.ts";
 import type { DatabaseFile, HighlightRequest, ReadCaller } from "../db/index.ts";
 import { badField, tooLarge } from "../kernel/errors.ts";
 import type { MaybePromise } from "../kernel/maybe-promise.ts";
+import { NO_FILTER } from "./filter.ts";
 import type { SqlCondition } from "./filter-sql.ts";
 import { SEARCH_PAGE_BYTES_MAX, SEARCH_TIMEOUT_MS } from "./limits.ts";
 import { type Parameters, parseFields, parseFilters, parseLimit, parseOffset, pick } from "./list-query.ts";
 import type { TableModel } from "./model.ts";
 import type { Table } from "./namespaces.ts";
-import type { Reads, Source } from "./reads.ts";
+import { notByRecord, type Reads, type Source } from "./reads.ts";
 import { planSearch } from "./search-plan.ts";
 import { foundSql, pageSql } from "./search-sql.ts";
 import { parseSort, type Sort } from "./sort.ts";
@@ -23,6 +24,7 @@ export function createSearch(deps: { reads: Reads }): Search {
   return {
     async search(principal, source, query, caller) {
       const granted = await deps.reads.grant(principal, source);
+      if (granted.kind === "record") throw notByRecord(principal);
       const { table, file } = source;
       const { model } = table;
       const plan = planSearch(model, query, textPlaces(model));
@@ -30,11 +32,10 @@ export function createSearch(deps: { reads: Reads }): Search {
       const offset = searchOffset(query, limit);
       const fields = parseFields(model, query.get("fields"));
       const filter = parseFilters(model, query);
-      const ruleFilter = granted.kind === "filter" ? granted.filter : null;
-      const sort = sortOf(model, query, { isNarrowed: ruleFilter !== null });
+      const ruleFilter = granted.kind === "filter" ? granted.filter : NO_FILTER;
+      const sort = sortOf(model, query, { isNarrowed: granted.kind === "filter" });
       const page = { page: Math.floor(offset / limit) + 1, perPage: limit, hasMore: null, cursor: null };
-      const seesEach = granted.kind === "record";
-      if (plan === null || file === null) return { items: [], total: seesEach ? null : 0, ...page };
+      if (plan === null || file === null) return { items: [], total: 0, ...page };
 
       const found = foundSql(model, { plan, filter, ruleFilter, isRanked: sort === null });
       const hits = await readHits(
@@ -42,10 +43,7 @@ export function createSearch(deps: { reads: Reads }): Search {
         pageSql(model, found, { sort, limit, offset }),
         plan.highlight,
       );
-      const records = hits.map(({ record }) => record);
-      await deps.reads.allReadable(principal, source, granted, records);
       const items = hits.map(({ record, highlights }) => ({ ...pick(record, fields), highlights }));
-      if (seesEach) return { items, total: null, ...page };
       if (hits.length > 0 || offset === 0) return { items, total: hits[0]?.total ?? 0, ...page };
       const counting = `SELECT count(*) FROM (${found.sql})`;
       const counted = await file.read(counting, found.params, { timeoutMs: SEARCH_TIMEOUT_MS, caller });

@@ -9,21 +9,25 @@ import type { Ids } from "../kernel/ids.ts";
 import { type JsonObject, ownValue } from "../kernel/json.ts";
 import type { Logger } from "../kernel/logger.ts";
 import { chain, type MaybePromise } from "../kernel/maybe-promise.ts";
+import { createTurns, type Turns } from "../kernel/turns.ts";
 import { createDoor, denied } from "./access.ts";
 import { createAfterHooks } from "./after-hooks.ts";
+import type { WriteGrants } from "./asking.ts";
 import { type BatchBody, parseBatch, parseByFilter, runBatch, runByFilter } from "./batch.ts";
 import { CascadeTooLarge } from "./cascade-cost.ts";
 import { type CascadeSteps, createCascadeSteps, mayDeleteInSteps } from "./cascade-steps.ts";
 import { parsePatch } from "./changes.ts";
 import { createInstanceDoor } from "./instance-access.ts";
+import { jsonTexts } from "./json-texts.ts";
 import type { Parameters } from "./list-query.ts";
 import type { TableModel } from "./model.ts";
-import { createMutations, type Mutations, type WriteGrants } from "./mutations.ts";
+import { createMutations, type Mutations } from "./mutations.ts";
 import type { Namespace, Table } from "./namespaces.ts";
 import { createReads, type Source } from "./reads.ts";
-import { createRecordWrites } from "./record-writes.ts";
+import { createRecordWrites, type WriteContext } from "./record-writes.ts";
 import { createSearch } from "./search.ts";
 import { createSources, type Sources } from "./sources.ts";
+import { isLarge } from "./stored-bytes.ts";
 import { createTableDoor } from "./table-door.ts";
 import { createWrites, type Writes } from "./writes.ts";
 
@@ -56,7 +60,13 @@ interface TableWrites {
 }
 
 interface TableBatches {
-  batch(principal: Principal, address: TableAddress, body: Body, options: { upsert: boolean }): Promise<BatchResult>;
+  batch(
+    principal: Principal,
+    address: TableAddress,
+    body: Body,
+    options: { upsert: boolean },
+    caller?: ReadCaller,
+  ): Promise<BatchResult>;
   batchByFilter(
     principal: Principal,
     address: TableAddress,
@@ -106,7 +116,7 @@ export function createTableService(deps: {
     search: (principal, address, query, caller) =>
       from(principal, address, (source) => search.search(principal, source, query, caller)),
     ...createTableWrites({ sources, writes, mutations, steps }),
-    ...createTableBatches({ sources, writes, mutations, steps, door }),
+    ...createTableBatches({ sources, writes, mutations, steps, door, turns: createTurns() }),
     door: createTableDoor({ sources, namespaces: deps.namespaces, door, instances }),
     stop: () => afterHooks.ended(),
   };
@@ -188,15 +198,21 @@ function createTableBatches({
   mutations,
   steps,
   door,
-}: WriteDeps & { door: ReturnType<typeof createDoor> }): TableBatches {
+  turns,
+}: WriteDeps & { door: ReturnType<typeof createDoor>; turns: Turns }): TableBatches {
   return {
-    async batch(principal, address, body, options) {
+    async batch(principal, address, body, options, caller) {
       const { table, file } = await sources.forInserting(principal, address);
       // Who may do none of it learns nothing from the form of the body.
       await writes.grants(principal, table.model, ["insert", "update", "delete"], { either: true });
       const parsed = parseBatch(await body());
       const grants = await batchGrants(writes, principal, table, parsed, options);
-      return writes.run(file, principal, (context) => runBatch(mutations, context, grants, table, parsed, options));
+      const texts = await jsonTexts([...parsed.inserts, ...parsed.updates.map(({ data }) => data)], turns);
+      const change = (context: WriteContext) => runBatch(mutations, context, grants, table, parsed, options);
+      const result = await writes.run(file, principal, change, texts);
+      // There is no place to give back: it is sent in pieces, as large pages are.
+      if (isLarge([...result.inserted, ...result.updated])) caller?.keepUntilSent?.(() => {});
+      return result;
     },
 
     async batchByFilter(principal, address, body, caller) {

@@ -9,7 +9,7 @@ import { type Column, DOCUMENT_COLUMN, type TableModel } from "./model.ts";
 
 export const ID_LENGTH_MAX = 256;
 /** Characters that a pattern is asked about: one that takes the square of the length answers within tens of milliseconds. */
-const PATTERN_TEXT_LENGTH_MAX = 10_000;
+export const PATTERN_TEXT_LENGTH_MAX = 10_000;
 const RESERVED_IDS = new Set(["count", "search", "batch", "batch-by-filter"]);
 /** Fields that an answer names; a record with more problems is refused all the same. */
 export const PROBLEMS_MAX = 100;

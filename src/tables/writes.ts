@@ -6,11 +6,13 @@ import type { Ids } from "../kernel/ids.ts";
 import { chain, isPromise, type MaybePromise } from "../kernel/maybe-promise.ts";
 import { type Door, denied, type TableAction } from "./access.ts";
 import type { AfterHooks } from "./after-hooks.ts";
+import type { WriteGrants } from "./asking.ts";
 import { Decisions, RESTARTS_MAX, Suspended } from "./decisions.ts";
+import { type JsonTexts, NO_TEXTS } from "./json-texts.ts";
 import type { TableModel } from "./model.ts";
-import type { WriteGrants } from "./mutations.ts";
 import { type RecordTurn, RecordTurns } from "./record-turns.ts";
 import type { WriteContext } from "./record-writes.ts";
+import { StoredBytes } from "./stored-bytes.ts";
 
 const NONE = { kind: "none" } as const;
 
@@ -23,7 +25,7 @@ export interface Writes {
     actions: readonly Exclude<TableAction, "read">[],
     options?: { either: boolean },
   ): MaybePromise<WriteGrants>;
-  run<T>(file: DatabaseFile, principal: Principal, work: (context: WriteContext) => T): Promise<T>;
+  run<T>(file: DatabaseFile, principal: Principal, work: (context: WriteContext) => T, texts?: JsonTexts): Promise<T>;
 }
 
 export function createWrites(deps: { door: Door; clock: Clock; ids: Ids; afterHooks: AfterHooks }): Writes {
@@ -56,7 +58,7 @@ export function createWrites(deps: { door: Door; clock: Clock; ids: Ids; afterHo
       });
     },
 
-    async run(file, principal, work) {
+    async run(file, principal, work, texts = NO_TEXTS) {
       const decisions = new Decisions(clock);
       const now = new Date(clock.now()).toISOString();
       const newIds: string[] = [];
@@ -73,7 +75,18 @@ export function createWrites(deps: { door: Door; clock: Clock; ids: Ids; afterHo
             // What `work` returns is a plain value: it runs to its end inside the transaction.
             const result = await file.write<unknown>((tx) => {
               afterCommit = [];
-              return work({ tx, principal, decisions, now, newId, touched, cascadeCost: 0, afterCommit }) as never;
+              return work({
+                tx,
+                principal,
+                decisions,
+                now,
+                newId,
+                touched,
+                cascadeCost: 0,
+                stored: new StoredBytes(),
+                texts,
+                afterCommit,
+              }) as never;
             });
             if (afterCommit.length > 0) afterHooks.run(afterCommit);
             return result as ReturnType<typeof work>;

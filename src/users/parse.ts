@@ -13,6 +13,8 @@ import type { AccountChanges, NewAccount } from "../access/accounts.ts";
 import { badField, type FieldProblems } from "../kernel/errors.ts";
 import { Fields, throwProblems } from "../kernel/fields.ts";
 import { isJsonObject, type JsonObject } from "../kernel/json.ts";
+import { nextTurn } from "../kernel/next-turn.ts";
+import { USERS_PER_SLICE } from "./limits.ts";
 
 /** Spec: Limits. */
 export const IMPORT_USERS_MAX = 1_000;
@@ -60,8 +62,8 @@ interface ImportOptions extends ParseOptions {
   passwordHashProblem(text: string): string | null;
 }
 
-/** Errors: 400 naming every `users.N.field` at fault. */
-export function parseImport(body: JsonObject, options: ImportOptions): NewAccount[] {
+/** In slices, since a thousand users may have 10 MiB. Errors: 400 naming every `users.N.field` at fault. */
+export async function parseImport(body: JsonObject, options: ImportOptions): Promise<NewAccount[]> {
   const top = new Fields(body);
   const users = top.value("users");
   if (users === undefined || users === null) top.problem("users", "required", "users is required");
@@ -72,11 +74,13 @@ export function parseImport(body: JsonObject, options: ImportOptions): NewAccoun
     throw badField("users", "too_long", `users must hold at most ${IMPORT_USERS_MAX}, got ${users.length}`);
   }
   const problems: FieldProblems = {};
-  const parsed = users.map((user, index): NewAccount => {
-    if (isJsonObject(user)) return parseImported(new Fields(user, { prefix: `users.${index}.`, problems }), options);
-    problems[`users.${index}`] = { code: "invalid_type", message: `users.${index} must be an object` };
-    return { email: "" };
-  });
+  const parsed: NewAccount[] = [];
+  for (const [index, user] of users.entries()) {
+    if (index % USERS_PER_SLICE === USERS_PER_SLICE - 1) await nextTurn();
+    if (isJsonObject(user)) {
+      parsed.push(parseImported(new Fields(user, { prefix: `users.${index}.`, problems }), options));
+    } else problems[`users.${index}`] = { code: "invalid_type", message: `users.${index} must be an object` };
+  }
   throwProblems(problems);
   return parsed;
 }

@@ -73,7 +73,7 @@ export function createUsersService(deps: { accounts: Accounts; passwordMinLength
     removeFactors: (id) => accounts.removeFactors(id),
     async import(body) {
       const { passwordHashProblem } = accounts;
-      const ids = await accounts.import(parseImport(body, { passwordMinLength, passwordHashProblem }));
+      const ids = await accounts.import(await parseImport(body, { passwordMinLength, passwordHashProblem }));
       return { results: ids.map((id) => ({ id, success: true })) };
     },
   };

@@ -112,7 +112,9 @@ function parseValues(
   }
   const values = new Float32Array(dimensions);
   let square = 0;
-  for (const [position, value] of list.entries()) {
+  // Not by `entries()`, which takes several times as long: a body may hold a million and a half of numbers.
+  for (let position = 0; position < dimensions; position++) {
+    const value = list[position];
     if (typeof value !== "number") {
       throw badField(field, "invalid_type", `"${field}.${position}" must be a number`);
     }

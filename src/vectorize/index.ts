@@ -39,7 +39,7 @@ export async function createVectorArea(deps: {
   const extension = indexes.length === 0 ? null : await extensionFile(directory);
   const extensionPath = extension?.path ?? "";
   const sizeMax = Math.max(1, Math.min(SEARCH_WORKERS_MAX, navigator.hardwareConcurrency - 1));
-  const pool = createSearchPool({ sizeMax, logger });
+  const pool = createSearchPool({ sizeMax, clock: engine.clock, logger });
   const opened = indexes.map((index) => openIndex({ index, engine, directory, extensionPath, pool, logger }));
   const services = new Map(opened.map(({ service }) => [service.index.name, service]));
 

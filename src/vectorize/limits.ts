@@ -10,14 +10,18 @@ export const METADATA_MAX_BYTES = 64 * 1024;
 /** Conditions of one filter, and values of one `$in`. */
 export const FILTER_CONDITIONS_MAX = 50;
 export const FILTER_VALUES_MAX = 1000;
+/** Characters of a filter as JSON, and of a name in it, which may have dots. */
+export const FILTER_LENGTH_MAX = 256 * 1024;
+export const FILTER_NAME_LENGTH_MAX = 512;
 /**
  * A vector's length, between which its square is a normal number of 32 bits; outside, distances would be infinite or not a
  * number. Zero is fine but for cosine, which has no direction to compare then.
  */
 export const LENGTH_MIN = 1e-18;
 export const LENGTH_MAX = 1e18;
-/** Searches that may wait for the workers. */
+/** Searches that may wait for the workers, and for how long. */
 export const SEARCH_QUEUE_MAX = 1000;
+export const SEARCH_QUEUE_TIMEOUT_MS = 30_000;
 /** Search workers at most; one core is left to the server. */
 export const SEARCH_WORKERS_MAX = 4;
 /** Bytes of a chunk of vectors in the file: a bigger one is dearer to change, a smaller one dearer to scan. */

@@ -1,6 +1,6 @@
 import { badField } from "../kernel/errors.ts";
-import { isJsonObject, type JsonValue } from "../kernel/json.ts";
-import { FILTER_CONDITIONS_MAX, FILTER_VALUES_MAX } from "./limits.ts";
+import { isJsonObject, type JsonObject, type JsonValue } from "../kernel/json.ts";
+import { FILTER_CONDITIONS_MAX, FILTER_LENGTH_MAX, FILTER_NAME_LENGTH_MAX, FILTER_VALUES_MAX } from "./limits.ts";
 import type { FilterPrimitive, MetadataCondition } from "./types.ts";
 
 const RANGES = { $gt: ">", $gte: ">=", $lt: "<", $lte: "<=" } as const;
@@ -12,11 +12,30 @@ const RANGES = { $gt: ">", $gte: ">=", $lt: "<", $lte: "<=" } as const;
 export function parseMetadataFilter(filter: JsonValue | undefined): MetadataCondition[] {
   if (filter === undefined || filter === null) return [];
   if (!isJsonObject(filter)) throw badField("filter", "invalid_type", '"filter" must be an object');
+  assertSize(filter);
   const conditions = Object.entries(filter).flatMap(([path, wanted]) => conditionsOf(path, wanted));
   if (conditions.length > FILTER_CONDITIONS_MAX) {
     throw badField("filter", "too_long", `"filter" must have at most ${FILTER_CONDITIONS_MAX} conditions`);
   }
   return conditions;
+}
+
+/** The database reads the path of each name for each vector, and compares each value with it. */
+function assertSize(filter: JsonObject): void {
+  for (const name of Object.keys(filter)) {
+    if (name.length > FILTER_NAME_LENGTH_MAX) {
+      const start = `${name.slice(0, 50)}…`;
+      throw problem(start, `must have a name of at most ${FILTER_NAME_LENGTH_MAX} characters`);
+    }
+  }
+  const length = JSON.stringify(filter).length;
+  if (length > FILTER_LENGTH_MAX) {
+    throw badField(
+      "filter",
+      "too_long",
+      `"filter" must be at most ${FILTER_LENGTH_MAX} characters of JSON, got ${length}`,
+    );
+  }
 }
 
 function conditionsOf(path: string, wanted: JsonValue): MetadataCondition[] {
@@ -73,8 +92,9 @@ function conditionSql(condition: MetadataCondition, bind: (value: string | numbe
   const member = memberSql(condition.path, bind);
   if ("values" in condition) {
     // Members are compared as JSON text, so that 1, "1" and true differ. One that is absent is null.
-    const list = condition.values.map((value) => bind(JSON.stringify(value))).join(", ");
-    return `coalesce(${member("->")}, 'null') ${condition.operator === "in" ? "IN" : "NOT IN"} (${list})`;
+    const list = bind(JSON.stringify(condition.values.map((value) => JSON.stringify(value))));
+    const operator = condition.operator === "in" ? "IN" : "NOT IN";
+    return `coalesce(${member("->")}, 'null') ${operator} (SELECT value FROM json_each(${list}))`;
   }
   // Numbers are compared with numbers and text with text; a member of another type does not match.
   const types = typeof condition.value === "number" ? "'integer', 'real'" : "'text'";

@@ -2,6 +2,7 @@ import { type AnyElysia, Elysia } from "elysia";
 import { type TSchema, Type } from "typebox";
 import type { Principal } from "../access/principal.ts";
 import { requireAnyServiceKey, requireOneRight, requireServiceKey } from "../access/service-key-right.ts";
+import type { ReadCaller } from "../db/index.ts";
 import type { Http } from "../http/http.ts";
 import { operation } from "../http/operation.ts";
 import { JsonText } from "../http/reply.ts";
@@ -22,12 +23,12 @@ export function createVectorRoutes(http: Http, services: ReadonlyMap<string, Vec
   };
   return new Elysia().post(
     "/api/vectorize/:index",
-    http.route(async ({ params, principal, jsonObject }) => {
+    http.route(async ({ params, principal, callerName, signal, jsonObject }) => {
       const name = params["index"] ?? "";
       const service = enter(principal, name);
       const action = parseAction(service.index, await jsonObject());
       requireServiceKey(principal, right(name, isWrite(action) ? "write" : "read"));
-      return perform(service, action);
+      return perform(service, action, { callerName, signal });
     }),
     DESCRIPTION,
   );
@@ -36,16 +37,16 @@ export function createVectorRoutes(http: Http, services: ReadonlyMap<string, Vec
 const right = (index: string, action: "read" | "write") => ["vectorize", "index", index, action] as const;
 const isWrite = ({ action }: VectorAction): boolean => action === "upsert" || action === "delete";
 
-async function perform(service: VectorService, action: VectorAction): Promise<unknown> {
+async function perform(service: VectorService, action: VectorAction, caller: ReadCaller): Promise<unknown> {
   switch (action.action) {
     case "upsert":
       return { ok: true, count: await service.upsert(action.vectors) };
     case "search":
-      return new JsonText(await service.search(action.query));
+      return new JsonText(await service.search(action.query, caller));
     case "delete":
       return { ok: true, count: await service.delete(action.ids) };
     case "getByIds":
-      return new JsonText(await service.getByIds(action.ids));
+      return new JsonText(await service.getByIds(action.ids, caller));
     case "describe":
       return service.describe();
     default:

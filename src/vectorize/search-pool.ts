@@ -1,17 +1,25 @@
-import { AppError } from "../kernel/errors.ts";
+import { FairQueue, type Queued } from "../db/fair-queue.ts";
+import type { ReadCaller } from "../db/index.ts";
+import type { Clock } from "../kernel/clock.ts";
+import { AppError, clientGone } from "../kernel/errors.ts";
 import type { Logger } from "../kernel/logger.ts";
-import { SEARCH_QUEUE_MAX } from "./limits.ts";
+import { SEARCH_QUEUE_MAX, SEARCH_QUEUE_TIMEOUT_MS } from "./limits.ts";
 import type { SearchJob } from "./types.ts";
 
-/** Workers that search; started with the first search, one job each at a time. */
+/** Workers that search; started with the first search, one job each at a time. Callers take turns. */
 export interface SearchPool {
-  /** The answer's JSON. Errors: 503 when too many wait or the server stops, 500 for what SQLite refuses (logged). */
-  run(job: SearchJob): Promise<string>;
+  /**
+   * The answer's JSON. Errors: 503 when too many wait, or the search has waited too long, or the server stops; 499 when the
+   * caller went away before it began; 500 for what SQLite refuses (logged).
+   */
+  run(job: SearchJob, caller: ReadCaller): Promise<string>;
   stop(): void;
 }
 
-interface Waiting extends PromiseWithResolvers<string> {
+interface Waiting extends Queued, PromiseWithResolvers<string> {
   job: SearchJob;
+  /** Ends what watches over it while it waits. */
+  unwatch: () => void;
 }
 
 interface PooledWorker {
@@ -21,10 +29,10 @@ interface PooledWorker {
 
 type WorkerAnswer = { text: string } | { failure: string };
 
-export function createSearchPool(options: { sizeMax: number; logger: Logger }): SearchPool {
-  const { sizeMax, logger } = options;
+export function createSearchPool(options: { sizeMax: number; clock: Clock; logger: Logger }): SearchPool {
+  const { sizeMax, clock, logger } = options;
   const workers: PooledWorker[] = [];
-  const queue: Waiting[] = [];
+  const queue = new FairQueue<Waiting>(SEARCH_QUEUE_MAX);
   let isStopped = false;
 
   const start = (): PooledWorker => {
@@ -42,7 +50,7 @@ export function createSearchPool(options: { sizeMax: number; logger: Logger }): 
       workers.splice(workers.indexOf(pooled), 1);
       pooled.worker.terminate();
       fail(pooled.current, message);
-      if (queue.length > 0) next(start());
+      if (queue.size > 0) next(start());
     };
     return pooled;
   };
@@ -50,19 +58,41 @@ export function createSearchPool(options: { sizeMax: number; logger: Logger }): 
     logger.error("a vector search failed", { message });
     waiting?.reject(new AppError(500, "Internal error"));
   };
+  const watch = (waiting: Waiting, signal: AbortSignal | undefined): void => {
+    const refuse = (reason: AppError): void => {
+      waiting.unwatch();
+      queue.remove(waiting);
+      waiting.reject(reason);
+    };
+    const abort = (): void => refuse(clientGone());
+    const cancelTimeout = clock.after(SEARCH_QUEUE_TIMEOUT_MS, () =>
+      refuse(new AppError(503, "Too many searches are waiting")),
+    );
+    signal?.addEventListener("abort", abort);
+    waiting.unwatch = () => {
+      cancelTimeout();
+      signal?.removeEventListener("abort", abort);
+    };
+  };
   const next = (pooled: PooledWorker): void => {
-    const waiting = queue.shift();
-    if (waiting === undefined) return;
+    const running = (caller: string) => workers.filter(({ current }) => current?.caller === caller).length;
+    const waiting = queue.take({ running, mayRun: () => true });
+    if (waiting === null) return;
+    waiting.unwatch();
     pooled.current = waiting;
     pooled.worker.postMessage(waiting.job);
   };
 
   return {
-    async run(job) {
+    async run(job, { callerName, signal }) {
       if (isStopped) throw new AppError(503, "The server is stopping");
-      if (queue.length >= SEARCH_QUEUE_MAX) throw new AppError(503, "Too many searches are waiting");
-      const waiting: Waiting = { job, ...Promise.withResolvers<string>() };
-      queue.push(waiting);
+      if (signal?.aborted === true) throw clientGone();
+      const waiting: Waiting = { job, caller: callerName, places: 1, unwatch() {}, ...Promise.withResolvers<string>() };
+      for (const refused of queue.add(waiting)) {
+        refused.unwatch();
+        refused.reject(new AppError(503, "Too many searches are waiting"));
+      }
+      watch(waiting, signal);
       const free = workers.find(({ current }) => current === null) ?? (workers.length < sizeMax ? start() : null);
       if (free !== null) next(free);
       return waiting.promise;
@@ -70,7 +100,10 @@ export function createSearchPool(options: { sizeMax: number; logger: Logger }): 
     stop() {
       isStopped = true;
       const reason = new AppError(503, "The server is stopping");
-      for (const { reject } of queue.splice(0)) reject(reason);
+      for (const waiting of queue.drain()) {
+        waiting.unwatch();
+        waiting.reject(reason);
+      }
       for (const { worker, current } of workers.splice(0)) {
         worker.terminate();
         current?.reject(reason);

@@ -1,6 +1,6 @@
 import type { VectorAccessor } from "../config/app-access.ts";
 import type { VectorMetric } from "../config/types.ts";
-import type { DatabaseFile } from "../db/index.ts";
+import { type DatabaseFile, type ReadCaller, SERVER_CALLER } from "../db/index.ts";
 import { jsonCopy } from "../kernel/json-copy.ts";
 import { parseIds, parseSearch, parseVectors } from "./actions.ts";
 import type { Compaction } from "./compaction.ts";
@@ -13,11 +13,11 @@ export interface VectorService {
   /** Replaces vectors of the same id, metadata too. Resolves to their number, when they are on disk. */
   upsert(vectors: readonly StoredVector[]): Promise<number>;
   /** The JSON of `{ matches, count }`, nearest first. */
-  search(query: SearchQuery): Promise<string>;
+  search(query: SearchQuery, caller: ReadCaller): Promise<string>;
   /** How many there were. */
   delete(ids: readonly string[]): Promise<number>;
   /** The JSON of `{ vectors }`, in the order asked, without those that are not there. */
-  getByIds(ids: readonly string[]): Promise<string>;
+  getByIds(ids: readonly string[], caller: ReadCaller): Promise<string>;
   describe(): { vectorCount: number; dimensions: number; metric: VectorMetric };
 }
 
@@ -32,9 +32,9 @@ export function createVectorService(deps: {
   const { index, file, store, compaction, pool, extensionPath } = deps;
   const place = { path: file.path, extensionPath };
   /** The workers read on connections of their own, which do not know that a sync has failed. */
-  const read = async (task: SearchTask): Promise<string> => {
+  const read = async (task: SearchTask, caller: ReadCaller): Promise<string> => {
     file.assertReadable();
-    const text = await pool.run({ ...task, ...place });
+    const text = await pool.run({ ...task, ...place }, caller);
     file.assertReadable();
     return text;
   };
@@ -45,14 +45,14 @@ export function createVectorService(deps: {
       vectorCount += await store.upsert(vectors);
       return vectors.length;
     },
-    search: (query) => read(store.searchJob(query)),
+    search: (query, caller) => read(store.searchJob(query), caller),
     async delete(ids) {
       const count = await store.delete(ids);
       vectorCount -= count;
       compaction.afterDeletions(count);
       return count;
     },
-    getByIds: (ids) => read(store.getJob(ids)),
+    getByIds: (ids, caller) => read(store.getJob(ids), caller),
     describe() {
       file.assertReadable();
       return { vectorCount, dimensions: index.dimensions, metric: index.metric };
@@ -75,7 +75,7 @@ export function createVectorAccessor(service: VectorService): VectorAccessor {
     },
     async search(vector, options = {}) {
       const query = parseSearch(index, { ...options, vector: [...vector] });
-      return JSON.parse(await service.search(query)).matches;
+      return JSON.parse(await service.search(query, SERVER_CALLER)).matches;
     },
     delete: async (ids) => service.delete(parseIds([...ids])),
   };

@@ -107,3 +107,28 @@ test("[AU41] ways of signing in that the config does not switch on are 404", asy
     expect([path, (await defaults.post(`/api/auth/${path}`, body)).status]).toEqual([path, 404]);
   expect((await defaults.get("/api/auth/oauth/google")).status).toBe(404);
 });
+
+test("[AU38] the addresses of one IPv6 network count as one", async () => {
+  const host = (n: number) => from(`2001:db8:1:2::${n}`);
+  const wrong = await Promise.all(Array.from({ length: 12 }, (_, n) => host(n).signIn(nextEmail(), "wrong wrong")));
+  expect(wrong.map(({ status }) => status)).toEqual(Array(12).fill(401));
+  const { user } = await signUp(platform);
+  expect((await host(99).signIn(String(user.email), PASSWORD)).status).toBe(429);
+  expect((await from("2001:db8:1:3::1").signIn(String(user.email), PASSWORD)).status).toBe(200);
+});
+
+test("[AU107] a flood of sign-ups of one address is not what others wait behind", async () => {
+  const { user } = await signUp(platform);
+  const headers = { "x-forwarded-for": "10.9.9.9" };
+  let floodCount = 0;
+  const flood = Array.from({ length: 100 }, () =>
+    platform.post("/api/auth/signup", { email: nextEmail(), password: PASSWORD }, { headers }).then(({ status }) => {
+      floodCount++;
+      return status;
+    }),
+  );
+  expect((await from().signIn(String(user.email), PASSWORD)).status).toBe(200);
+  // Behind all of them it would have come last.
+  expect(floodCount).toBeLessThan(90);
+  expect(new Set(await Promise.all(flood))).toEqual(new Set([201]));
+});

@@ -107,3 +107,20 @@ test("[HT113] a large body comes through whole, with characters cut by its chunk
   });
   expect(bad.status).toBe(400);
 });
+
+test("[HT115] a body of millions of tiny values is 413 for users and guests; a service key may send them", async () => {
+  const path = "/api/db/shared/tables/notes";
+  const many = (count: number) => ({ list: Array.from({ length: count }, () => 1) });
+  for (const client of [platform, user]) {
+    expect((await client.post(path, many(300_000))).status).toBe(413);
+    expect((await client.post(path, many(200_000))).status).toBe(201);
+  }
+  expect((await platform.service.post(path, many(300_000))).status).toBe(201);
+  const deep = `{"list":${"[".repeat(100)}"${"x".repeat(100_000)}"${"]".repeat(100)}}`;
+  const answer = await platform.service.fetch(path, {
+    method: "POST",
+    headers: { "content-type": "application/json" },
+    body: deep,
+  });
+  expect(answer.status).toBe(400);
+});

@@ -112,6 +112,19 @@ test("[DQ5] nothing leads out of the file, and pragmas only read", async () => {
   expect((await rows("SELECT name FROM pragma_table_info('posts')")).length).toBe(3);
 });
 
+test("[DQ101] words in names and texts are no offence", async () => {
+  expect((await sql("CREATE TABLE words (attach TEXT, pragma_note TEXT, load_extension TEXT)")).status).toBe(200);
+  expect((await sql("CREATE TABLE pragma_words (begin_at)")).status).toBe(200);
+  expect((await sql("INSERT INTO words VALUES ('ATTACH ''x'' AS y', 'pragma_database_list', 'x')")).status).toBe(200);
+  expect(await rows("SELECT attach, pragma_note FROM words, 'pragma_words' WHERE 0 OR attach = ?", ["x"])).toEqual([]);
+  expect(await rows("SELECT count(*) AS vacuum FROM words")).toEqual([{ vacuum: 1 }]);
+  // A comment before the first word sends it to the other process first.
+  expect((await sql("/* c */ INSERT INTO words VALUES (?1, :a, ?1)", ["one", "two"])).body.meta.changes).toBe(1);
+  expect(await rows("SELECT * FROM words WHERE attach = 'one'")).toEqual([
+    { attach: "one", pragma_note: "two", load_extension: "one" },
+  ]);
+});
+
 test("[DQ6] a write that fails in the middle leaves nothing, and one that was answered survives a killed server", async () => {
   await sql("CREATE TABLE numbers (n INTEGER PRIMARY KEY)", [], "second");
   await sql("INSERT INTO numbers VALUES (5)", [], "second");

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { readdirSync, readFileSync } from "node:fs";
 import type { AddressInfo, Server } from "node:net";
-import { createServer } from "node:net";
+import { connect, createServer } from "node:net";
 import { join } from "node:path";
 import { signIn, type TestPlatform, testPlatform } from "../support/index.ts";
 import { fcmConfig, logsOf, pushWorld, register, TITLED } from "./push-support.ts";
@@ -27,7 +27,7 @@ beforeAll(async () => {
     databases: { shared: { tables: { notes: { access: { read: true } } } } },
   };
   platform = await testPlatform({ config, args: ["--drill"] });
-});
+}, 60_000);
 afterAll(async () => {
   await platform.stop();
   await world.stop();
@@ -54,6 +54,21 @@ test("[CL100] every answer of a drill says so, and so does its health", async ()
   expect(preflight.headers.get("access-control-expose-headers")).toContain("x-platform-drill");
   expect((await platform.get("/api/health")).body).toMatchObject({ status: "ok", drill: true });
   expect((await platform.fetch("/api/health", { method: "DELETE" })).headers.get("x-platform-drill")).toBe("1");
+});
+
+test("[CL100] the answer to a WebSocket upgrade says so too", async () => {
+  const { host, port } = new URL(platform.url);
+  const answer = Promise.withResolvers<string>();
+  const socket = connect(Number(port), "127.0.0.1", () => {
+    const upgrade = "Upgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: 13";
+    const key = "Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==";
+    socket.write(`GET /api/realtime HTTP/1.1\r\nHost: ${host}\r\n${upgrade}\r\n${key}\r\n\r\n`);
+  });
+  socket.once("data", (bytes) => answer.resolve(bytes.toString("latin1").toLowerCase()));
+  const head = await answer.promise;
+  socket.destroy();
+  expect(head).toStartWith("http/1.1 101");
+  expect(head).toContain("x-platform-drill: 1");
 });
 
 test("[CL100] mail of a drill waits in its outbox, marked, and the caller is answered as ever", async () => {

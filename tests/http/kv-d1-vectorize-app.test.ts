@@ -8,6 +8,7 @@ const CONFIG = `{
   d1: { main: {} },
   vectorize: { docs: { dimensions: 2 } },
   databases: { shared: { tables: { probes: {
+    maxRecordSize: 4 * 1024 * 1024,
     schema: { steps: { type: "json" }, results: { type: "json" } },
     access: { insert: true, read: true },
     hooks: {

@@ -169,3 +169,26 @@ test("[ST63] the bytes of parts go when an upload ends", async () => {
   await until("parts are gone", () => bytesOnDisk(platform, "parts").length <= before - 2);
   expect((await upload(ann, "files", "after", "x")).status).toBe(201);
 });
+
+test("[ST110] parts of an upload that has ended go in steps, and what a killed server leaves goes after the next start", async () => {
+  const key = "steps";
+  const uploadId = await begin(ann, key);
+  const before = bytesOnDisk(platform, "parts").length;
+  const parts: Part[] = [];
+  await Promise.all(
+    Array.from({ length: 8 }, async (_, client) => {
+      for (let number = client + 1; number <= 450; number += 8) {
+        parts[number - 1] = (await putPart(ann, { uploadId, key }, number, `${number},`)).body;
+      }
+    }),
+  );
+  expect((await listParts(ann, uploadId, key)).body.parts.length).toBe(450);
+  expect((await call(ann, "complete", { uploadId, key, parts })).status).toBe(200);
+  expect((await call(ann, "complete", { uploadId, key, parts })).status).toBe(404);
+  await platform.kill();
+  await platform.restart();
+  const whole = await (await ann.fetch(path("files", key))).text();
+  expect(whole).toBe(Array.from({ length: 450 }, (_, index) => `${index + 1},`).join(""));
+  await until("the parts are gone", () => bytesOnDisk(platform, "parts").length <= before, 20_000);
+  expect((await call(ann, "complete", { uploadId, key, parts })).status).toBe(404);
+}, 60_000);

@@ -56,4 +56,4 @@ test("[ST107] an upload URL of a service key is refused when the key is gone, or
   expect(await put(urls[1] ?? "")).toBe(401);
   await platform.restart({ config: configWith(UPLOADER) });
   expect(await put(urls[2] ?? "")).toBe(200);
-});
+}, 60_000);

@@ -11,6 +11,7 @@ beforeAll(async () => {
       notes: { schema: { text: { type: "text" }, more: { type: "text", max: 120000 } }, fts: { fields: ["text", "more"], tokenize: "trigram" }, access: { read: true } },
       small: { maxRecordSize: 2000, schema: { name: { type: "string", unique: true }, data: { type: "json" } }, access: { read: true }, hooks: ${BEFORE} },
       free: { access: { read: true } },
+      values: { schema: { data: { type: "json" }, n: { type: "integer" } }, access: { read: true } },
     } } } }`,
   });
 });
@@ -97,3 +98,41 @@ test("[TB126] a batch of three million characters for the index is whole at once
   await service.post(`${path("notes")}/batch-by-filter`, { action: "delete", filter });
   expect(await foundAll("wombat", 0)).toBe(0);
 }, 60_000);
+
+test("[TB148] one request changes stored records of some 4 MiB: a batch past it is 413, batch-by-filter ends there", async () => {
+  const { service } = platform;
+  const P = path("free");
+  const ids = Array.from({ length: 12 }, (_, n) => `r${String(n).padStart(2, "0")}`);
+  for (const id of ids) expect((await service.post(P, { id, text: "x".repeat(1_000_000) })).status).toBe(201);
+  const updates = ids.map((id) => ({ id, data: { n: 1 } }));
+  expect(refusal(await service.post(`${P}/batch`, { updates }))).toEqual([413, "updates.5: too_large"]);
+  expect(refusal(await service.post(`${P}/batch`, { deletes: ids }))).toEqual([413, "deletes.5: too_large"]);
+  expect((await service.post(`${P}/batch`, { updates: updates.slice(0, 5) })).status).toBe(200);
+  const deleting = () => service.post(`${P}/batch-by-filter`, { action: "delete", filter: [["id", ">=", "r"]] });
+  expect((await deleting()).body).toEqual({ processed: 5, succeeded: 5 });
+  expect((await deleting()).body).toEqual({ processed: 5, succeeded: 5 });
+  expect((await deleting()).body).toEqual({ processed: 2, succeeded: 2 });
+  expect((await deleting()).body).toEqual({ processed: 0, succeeded: 0 });
+});
+
+test("[TB128, TB24] a batch of many small JSON values keeps them as they came, in a table with a schema and without", async () => {
+  const { service } = platform;
+  const data = (seed: number) => ({
+    list: Array.from({ length: 4_000 }, (_, n) => [n + seed, { 'k"': null }, "é"]),
+    o: {},
+  });
+  for (const table of ["values", "free"]) {
+    const P = path(table);
+    const inserts = [0, 1].map((n) => ({ id: `json${n}`, data: data(n), n }));
+    const answer = await service.post<{ inserted: object[] }>(`${P}/batch`, { inserts });
+    expect([answer.status, answer.body.inserted]).toEqual([
+      200,
+      [0, 1].map((n) => expect.objectContaining(inserts[n] ?? {})),
+    ]);
+    const updates = [{ id: "json1", data: { data: data(7), n: null } }];
+    expect((await service.post(`${P}/batch`, { updates })).status).toBe(200);
+    expect((await platform.get(`${P}/json0`)).body).toMatchObject({ data: data(0), n: 0 });
+    expect((await platform.get(`${P}/json1`)).body).toMatchObject({ data: data(7), n: null });
+    await service.post(`${P}/batch`, { deletes: ["json0", "json1"] });
+  }
+});

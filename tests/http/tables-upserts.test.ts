@@ -123,3 +123,9 @@ test("[TB35] where auth alone decides both rules, and where the table says eithe
     expect([table, answer.status]).toEqual([table, 200]);
   }
 });
+
+test("[TB35, CL12] a start warns of a table that says either, by its name", () => {
+  const log = platform.stderr() + platform.stdout();
+  expect(log).toContain('databases.shared.tables.either.access says upsert: \\"either\\"');
+  expect(log).not.toContain("tables.byRecord.access");
+});

@@ -362,3 +362,23 @@ test("[VZ100] a member that the action or a vector does not have is 400 and name
   const found = await ask<{ vectors: JsonObject[] }>("small", { action: "getByIds", ids: ["strict", "b"] });
   expect(found.body.vectors).toEqual([]);
 });
+
+test("[VZ103] a filter of huge names or values is 400 and costs no search", async () => {
+  const filters: JsonObject[] = [
+    { ["a.".repeat(1_000_000)]: 1 },
+    { ["x".repeat(513)]: 1 },
+    { a: { $in: Array.from({ length: 900 }, (_, n) => "x".repeat(9_000) + n) } },
+  ];
+  for (const filter of filters) {
+    const answer = await ask<ErrorAnswer>("small", { action: "search", vector: [1, 0], filter });
+    expect([answer.status, answer.body.message.length < 300]).toEqual([400, true]);
+  }
+  // The largest that is allowed.
+  const most = Object.fromEntries(
+    Array.from({ length: 50 }, (_, n) => [`f${n}`, { $in: Array.from({ length: 1_000 }, (__, value) => value) }]),
+  );
+  expect((await search("small", [1, 0], { filter: most })).matches).toEqual([]);
+  const many = { text: { $in: ['it\'s "quoted"', 1, "1", true, null] } };
+  await upsert("small", { id: "quoted", values: [1, 0], metadata: { text: 'it\'s "quoted"' } });
+  expect((await search("small", [1, 0], { filter: many })).matches.map(({ id }) => id)).toContain("quoted");
+});

@@ -113,6 +113,7 @@ export async function roomsWorld(config: RoomsConfig): Promise<RoomsWorld> {
     ...{
       principals,
       cors: createCors(),
+      clock,
       logger,
       bodyMaxBytes: 1024,
       globalLimit() {},

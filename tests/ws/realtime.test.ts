@@ -206,6 +206,12 @@ describe("connection", () => {
       { type: "track", channel: "presence:x" },
       { type: "track", channel: "presence:x", state: [] },
       { type: "untrack" },
+      { type: "auth", token: "x", user: "u" },
+      { type: "subscribe", channel: "realtime:shared:posts", filter: [] },
+      { type: "unsubscribe", channel: "realtime:shared:posts", requestId: "1" },
+      { type: "update_filters", channel: "realtime:shared:posts", orfilters: null },
+      { type: "track", channel: "presence:x", state: {}, ttl: 5 },
+      { type: "broadcast", channel: "broadcast:x", event: "e", payload: {} },
       { type: "broadcast", channel: "broadcast:x", data: {} },
       { type: "broadcast", channel: "broadcast:x", event: "", data: {} },
       { type: "broadcast", channel: "broadcast:x", event: "e" },
@@ -215,6 +221,10 @@ describe("connection", () => {
       socket.send(message);
       expect(await socket.next()).toMatchObject({ type: "error", code: "INVALID_MESSAGE" });
     }
+    socket.send({ type: "subscribe", channel: "realtime:shared:posts", filter: [] });
+    await socket.expect({ message: `there is no member "filter" in "subscribe"`, channel: "realtime:shared:posts" });
+    socket.send({ type: "ping", sentAt: 5 });
+    await socket.expect({ type: "pong" });
     socket.send({ type: "broadcast", channel: "broadcast:x", event: "e", data: { text: "x".repeat(300_000) } });
     await socket.expect({ type: "error", code: "MESSAGE_TOO_LARGE" });
     await settled(socket);
@@ -363,13 +373,13 @@ describe("channels and rights", () => {
     const editor = await connect(platform, await signIn(platform, { role: "editor" }));
     editor.send({ type: "broadcast", channel: "broadcast:news", event: "breaking", data: { a: 1 } });
     await socket.expect({ type: "broadcast_event", event: "breaking", data: { a: 1 } });
-    for (const [type, channel] of [
-      ["track", "broadcast:x"],
-      ["track", "realtime:shared:posts"],
-      ["untrack", "broadcast:x"],
-      ["broadcast", "presence:x"],
+    for (const [type, channel, members] of [
+      ["track", "broadcast:x", { state: {} }],
+      ["track", "realtime:shared:posts", { state: {} }],
+      ["untrack", "broadcast:x", {}],
+      ["broadcast", "presence:x", { event: "e", data: {} }],
     ] as const) {
-      socket.send({ type, channel, state: {}, event: "e", data: {} });
+      socket.send({ type, channel, ...members });
       await socket.expect({ type: "error", code: "INVALID_CHANNEL", channel });
     }
     await Promise.all([socket.close(), editor.close()]);

@@ -178,10 +178,24 @@ test("[RM9] what cannot be done is said with its requestId, and the connection s
   await socket.expect({ type: "pong" });
 });
 
+test("[RM9] a member that a message has not is named", async () => {
+  const socket = await authenticate(ann, "members");
+  socket.send({ type: "join", state: {}, requestId: "j" });
+  await socket.expect({ code: "INVALID_MESSAGE", message: 'There is no member "state" in "join"', requestId: "j" });
+  socket.send({ type: "join", lastSharedState: {}, lastSharedVersion: 1, lastPlayerState: {}, lastPlayerVersion: 1 });
+  await socket.nextOf("sync");
+  await socket.expect({ type: "message", messageType: "welcome" });
+  socket.send({ type: "send", action: "whoami", requestId: "s" });
+  await socket.expect({ code: "INVALID_MESSAGE", message: 'There is no member "action" in "send"', requestId: "s" });
+  socket.send({ type: "ping", sentAt: 5 });
+  await socket.expect({ type: "pong" });
+  expect(await act(socket, "whoami")).toMatchObject({ type: "action_result" });
+});
+
 test("[RM9] a message that nests without end, or holds what nothing can hold, reaches no handler", async () => {
   const socket = await enter(ann, "nested");
   const brackets = 30_000;
-  for (const payload of [`${"[".repeat(brackets)}${"]".repeat(brackets)}`, "1e400", '"\\ude00"']) {
+  for (const payload of [`${"[".repeat(brackets)}${"]".repeat(brackets)}`, "1e400", "9007199254740993", '"\\ude00"']) {
     socket.send(`{"type":"send","actionType":"whoami","requestId":"odd","payload":${payload}}`);
     expect(await socket.nextOf("error")).toMatchObject({ code: "INVALID_MESSAGE", requestId: "odd" });
   }

@@ -104,7 +104,7 @@ function addressEndpoints({ config }: RouteDeps, flows: EmailFlows, auth: AuthSe
         const password = newPasswordField(fields, minLength, "newPassword");
         const keepsPasskeys = fields.flag("keepPasskeys") ?? false;
         fields.finish();
-        await flows.resetPassword(text, password, { keepPasskeys: keepsPasskeys });
+        await flows.resetPassword(text, password, { keepPasskeys: keepsPasskeys, client: clientOf(context) });
         return OK;
       },
     },

@@ -51,12 +51,33 @@ export function sessionById(sql: Sql, id: string): SessionRow | null {
   return row === null ? null : toSession(row);
 }
 
-/** Oldest first. */
-export function sessionsOfUser(sql: Sql, userId: string): SessionRow[] {
+/** Newest first. */
+export function newestSessions(sql: Sql, userId: string, limit: number): SessionRow[] {
   return sql
-    .query<StoredSession>("SELECT * FROM sessions WHERE userId = ? ORDER BY createdAt, id")
-    .all(userId)
+    .query<StoredSession>("SELECT * FROM sessions WHERE userId = ? ORDER BY createdAt DESC, id DESC LIMIT ?")
+    .all(userId, limit)
     .map(toSession);
+}
+
+export function countSessions(sql: Sql, userId: string): number {
+  return (
+    sql.query<{ count: number }>("SELECT count(*) AS count FROM sessions WHERE userId = ?").get(userId)?.count ?? 0
+  );
+}
+
+/** Ends the first of a user's sessions, by when they began or were last used; gives their ids. */
+export function deleteFirstSessions(
+  sql: Sql,
+  userId: string,
+  order: "createdAt" | "lastUsedAt",
+  count: number,
+): string[] {
+  return sql
+    .query<{ id: string }>(
+      `DELETE FROM sessions WHERE id IN (SELECT id FROM sessions WHERE userId = ? ORDER BY ${order}, id LIMIT ?) RETURNING id`,
+    )
+    .all(userId, count)
+    .map((row) => row.id);
 }
 
 export interface LiveSession extends PresentSession {

@@ -60,26 +60,35 @@ export type UserInsert = Omit<NewAccount, "id" | "email" | "password"> & {
   now: Millis;
 };
 
+const INSERT = `INSERT INTO users (id, email, emailVerified, passwordHash, displayName, avatarUrl, role, isAnonymous,
+  metadata, appMetadata, createdAt, updatedAt) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?11)`;
+
+/** A row that is ready to be inserted: its JSON is written. */
+export type PreparedUser = readonly (string | number | boolean | null)[];
+
+export const prepareUser = (user: UserInsert): PreparedUser => [
+  user.id,
+  user.email,
+  user.emailVerified === true,
+  user.passwordHash ?? null,
+  user.displayName ?? null,
+  user.avatarUrl ?? null,
+  user.role ?? "user",
+  user.isAnonymous === true,
+  JSON.stringify(user.metadata ?? {}),
+  JSON.stringify(user.appMetadata ?? {}),
+  user.now,
+];
+
+/** Many at once; the caller has made sure that neither ids nor emails are taken. */
+export function insertPrepared(sql: Sql, users: readonly PreparedUser[]): void {
+  const insert = sql.query(INSERT);
+  for (const user of users) insert.run(...user);
+}
+
 /** The caller has made sure that neither id nor email is taken. */
 export function insertUser(sql: Sql, user: UserInsert): SecretAccount {
-  const row = sql
-    .query<UserRow>(
-      `INSERT INTO users (id, email, emailVerified, passwordHash, displayName, avatarUrl, role, isAnonymous, metadata,
-         appMetadata, createdAt, updatedAt) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?11) RETURNING *`,
-    )
-    .get(
-      user.id,
-      user.email,
-      user.emailVerified === true,
-      user.passwordHash ?? null,
-      user.displayName ?? null,
-      user.avatarUrl ?? null,
-      user.role ?? "user",
-      user.isAnonymous === true,
-      JSON.stringify(user.metadata ?? {}),
-      JSON.stringify(user.appMetadata ?? {}),
-      user.now,
-    );
+  const row = sql.query<UserRow>(`${INSERT} RETURNING *`).get(...prepareUser(user));
   if (row === null) throw new Error("INSERT RETURNING gave no row");
   return toAccount(row);
 }

@@ -1,0 +1,45 @@
+import { expect, test } from "bun:test";
+import { createTurns } from "./hash-turns.ts";
+
+/** Work that ends when it is told to; `began` notes the order. */
+function world(limits: { waitingMax?: number; waitingPerSharerMax?: number } = {}) {
+  const inTurn = createTurns({ atOnceMax: 1, waitingMax: 100, waitingPerSharerMax: 50, ...limits });
+  const began: string[] = [];
+  const refused: string[] = [];
+  let end = (): void => {};
+  const add = (sharer: string, name = sharer): void => {
+    const work = () => {
+      began.push(name);
+      return new Promise<void>((resolve) => {
+        end = resolve;
+      });
+    };
+    inTurn(sharer, work).catch(() => refused.push(name));
+  };
+  const step = async (): Promise<void> => {
+    end();
+    for (let turn = 0; turn < 10; turn++) await Promise.resolve();
+  };
+  return { add, step, began, refused };
+}
+
+test("[AU107] one who waits with many takes turns with one who waits with one", async () => {
+  const { add, step, began } = world();
+  for (let index = 0; index < 30; index++) add("flood", `flood ${index}`);
+  add("ann");
+  add("bob");
+  for (let count = 0; count < 6; count++) await step();
+  expect(began).toEqual(["flood 0", "flood 1", "ann", "bob", "flood 2", "flood 3", "flood 4"]);
+});
+
+test("[AU107] what one may have waiting is bounded; over the bound of all, who has most gives way", async () => {
+  const { add, step, began, refused } = world({ waitingMax: 10, waitingPerSharerMax: 8 });
+  for (let index = 0; index < 12; index++) add("flood", `flood ${index}`);
+  await step();
+  expect(refused).toEqual(["flood 9", "flood 10", "flood 11"]);
+  for (const name of ["a", "b", "c", "d", "e"]) add(name);
+  for (let count = 0; count < 20; count++) await step();
+  expect(began.slice(0, 7)).toEqual(["flood 0", "flood 1", "flood 2", "a", "b", "c", "d"]);
+  expect(began).toContain("e");
+  expect(refused).toContain("flood 8");
+});

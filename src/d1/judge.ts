@@ -1,0 +1,129 @@
+import { constants } from "node:sqlite";
+
+/** Pragmas that only read; with an argument, only those for which it is a question (a table's name, a number of rows). */
+const READ_PRAGMAS = new Set(
+  (
+    "application_id auto_vacuum cache_size collation_list compile_options data_version encoding foreign_keys freelist_count " +
+    "function_list journal_mode module_list page_count page_size pragma_list schema_version synchronous user_version"
+  ).split(" "),
+);
+const READ_PRAGMAS_WITH_ARGUMENT = new Set(
+  (
+    "foreign_key_check foreign_key_list index_info index_list index_xinfo integrity_check quick_check table_info " +
+    "table_list table_xinfo"
+  ).split(" "),
+);
+
+const READS = new Set([
+  constants.SQLITE_SELECT,
+  constants.SQLITE_RECURSIVE,
+  constants.SQLITE_READ,
+  constants.SQLITE_FUNCTION,
+  constants.SQLITE_PRAGMA,
+]);
+const CREATED = new Set([
+  constants.SQLITE_CREATE_INDEX,
+  constants.SQLITE_CREATE_TABLE,
+  constants.SQLITE_CREATE_TRIGGER,
+  constants.SQLITE_CREATE_VIEW,
+  constants.SQLITE_CREATE_VTABLE,
+]);
+const WRITES = new Set([
+  ...CREATED,
+  constants.SQLITE_INSERT,
+  constants.SQLITE_UPDATE,
+  constants.SQLITE_DELETE,
+  constants.SQLITE_DROP_INDEX,
+  constants.SQLITE_DROP_TABLE,
+  constants.SQLITE_DROP_TRIGGER,
+  constants.SQLITE_DROP_VIEW,
+  constants.SQLITE_DROP_VTABLE,
+  constants.SQLITE_ALTER_TABLE,
+  constants.SQLITE_REINDEX,
+  constants.SQLITE_ANALYZE,
+]);
+const TEMPORARY = new Set([
+  constants.SQLITE_CREATE_TEMP_INDEX,
+  constants.SQLITE_CREATE_TEMP_TABLE,
+  constants.SQLITE_CREATE_TEMP_TRIGGER,
+  constants.SQLITE_CREATE_TEMP_VIEW,
+  constants.SQLITE_DROP_TEMP_INDEX,
+  constants.SQLITE_DROP_TEMP_TABLE,
+  constants.SQLITE_DROP_TEMP_TRIGGER,
+  constants.SQLITE_DROP_TEMP_VIEW,
+]);
+
+type Mode = "own" | "statement" | "vacuum";
+
+/**
+ * What SQLite asks before it compiles a part of a statement (its authorizer), also of what it compiles while a statement
+ * runs: a trigger, a view, a table-valued pragma, the content of a full-text index. What is on no list is refused. [DQ5]
+ */
+export interface Judge {
+  /** For the authorizer of the connection. */
+  authorize(action: number, first: string | null, second: string | null, schema: string | null): number;
+  /** Judges what is compiled from here on. `own`: the process's own statements, which may do everything. */
+  begin(mode: Mode): void;
+  /** Why a part was refused; null: none was. */
+  readonly refusal: string | null;
+  /** The statement changes the database. */
+  readonly isWrite: boolean;
+}
+
+export function createJudge(): Judge {
+  let mode: Mode = "own";
+  let refusal: string | null = null;
+  let isWrite = false;
+  const refusalOf = (action: number, first: string | null, second: string | null, schema: string | null) => {
+    if (action === constants.SQLITE_PRAGMA) return pragmaRefusal(first ?? "", second);
+    if (action === constants.SQLITE_FUNCTION) {
+      return second?.toLowerCase() === "load_extension" ? "load_extension is not allowed" : null;
+    }
+    if (action === constants.SQLITE_TRANSACTION || action === constants.SQLITE_SAVEPOINT) {
+      // VACUUM begins a transaction of its own.
+      return mode === "vacuum" ? null : `${first ?? "This"} is not allowed: each query is a transaction of its own`;
+    }
+    if (action === constants.SQLITE_ATTACH) {
+      // VACUUM attaches a nameless file of its own; VACUUM INTO one with a name.
+      if (mode === "vacuum") return first === "" ? null : "VACUUM INTO is not allowed";
+      return "ATTACH is not allowed";
+    }
+    if (action === constants.SQLITE_DETACH) return "DETACH is not allowed";
+    if (TEMPORARY.has(action) || isCreatedElsewhere(action, schema)) {
+      return "Temporary tables, views and triggers are not allowed: other requests share the connection";
+    }
+    return READS.has(action) || WRITES.has(action) ? null : "The statement is not allowed";
+  };
+  return {
+    authorize(action, first, second, schema) {
+      if (mode === "own") return constants.SQLITE_OK;
+      if (WRITES.has(action)) isWrite = true;
+      const found = refusalOf(action, first, second, schema);
+      if (found === null) return constants.SQLITE_OK;
+      refusal ??= found;
+      return constants.SQLITE_DENY;
+    },
+    begin(next) {
+      mode = next;
+      refusal = null;
+      isWrite = false;
+    },
+    get refusal() {
+      return refusal;
+    },
+    get isWrite() {
+      return isWrite;
+    },
+  };
+}
+
+/** What `CREATE TABLE temp.t` is told as: the creation of a table as any other, and an insertion into that schema. */
+const isCreatedElsewhere = (action: number, schema: string | null): boolean =>
+  schema === "temp" && (action === constants.SQLITE_INSERT || CREATED.has(action));
+
+/** A pragma that is asked as a table comes here when its rows are: `pragma_database_list` tells where files lie. */
+function pragmaRefusal(name: string, argument: string | null): string | null {
+  const pragma = name.toLowerCase();
+  if (READ_PRAGMAS_WITH_ARGUMENT.has(pragma) || (READ_PRAGMAS.has(pragma) && argument === null)) return null;
+  return `PRAGMA ${pragma} is not allowed, or not with a value: pragmas that only read are`;
+}

@@ -1,0 +1,37 @@
+import { expect, test } from "bun:test";
+import type { AppError } from "../kernel/errors.ts";
+import { JsonScan } from "./json-scan.ts";
+import { BODY_NAMES_MAX, BODY_VALUES_MAX } from "./limits.ts";
+
+/** The status of the refusal, 200 without one; in parts of this many characters. */
+function scan(text: string, size = text.length, areValuesCounted = true): number {
+  const scanning = new JsonScan({ areValuesCounted });
+  try {
+    for (let at = 0; at < text.length; at += size) scanning.take(text.slice(at, at + size));
+    return 200;
+  } catch (cause) {
+    // `take` throws nothing else.
+    return (cause as AppError).status;
+  }
+}
+
+test("[HT115] what is in strings is not counted, wherever the parts are cut", () => {
+  const text = JSON.stringify({ 'a"\\': ["[".repeat(100), '\\"{[,:', "\\\\", { b: "}]" }] });
+  for (let size = 1; size <= text.length; size++) expect([size, scan(text, size)]).toEqual([size, 200]);
+  expect(scan(`{"a":"${"[,:".repeat(400_000)}"}`, 1_000)).toBe(200);
+});
+
+test("[HT115] names and values are counted for users, depth for everybody", () => {
+  const values = (count: number) => `[${"1,".repeat(count)}1]`;
+  expect(scan(values(BODY_VALUES_MAX - 1), 4_096)).toBe(200);
+  expect(scan(values(BODY_VALUES_MAX), 4_096)).toBe(413);
+  expect(scan(values(BODY_VALUES_MAX), 4_096, false)).toBe(200);
+  const names = (count: number) => `[${'{"a":1},'.repeat(count - 1)}{"a":1}]`;
+  expect(scan(names(BODY_NAMES_MAX), 4_096)).toBe(200);
+  expect(scan(names(BODY_NAMES_MAX + 1), 4_096)).toBe(413);
+  const deep = (levels: number) => `${"[".repeat(levels)}${"]".repeat(levels)}`;
+  for (const areValuesCounted of [true, false]) {
+    expect(scan(deep(64), 7, areValuesCounted)).toBe(200);
+    expect(scan(deep(65), 7, areValuesCounted)).toBe(400);
+  }
+});

@@ -1,0 +1,38 @@
+import { expect, test } from "bun:test";
+import { createPaces } from "./pace.ts";
+
+test("of all that wait, one goes on in a turn of the event loop, in their order", async () => {
+  const begin = createPaces();
+  const order: string[] = [];
+  let turn = 0;
+  let isOver = false;
+  const count = (): void => {
+    turn++;
+    if (!isOver) setImmediate(count);
+  };
+  setImmediate(count);
+  const turns: number[] = [];
+  const work = async (name: string): Promise<void> => {
+    const pace = begin();
+    for (let step = 0; step < 3; step++) {
+      await pace.next();
+      order.push(`${name}${step}`);
+      turns.push(turn);
+    }
+  };
+  await Promise.all([work("a"), work("b"), work("c")]);
+  isOver = true;
+  expect(order).toEqual(["a0", "b0", "c0", "a1", "b1", "c1", "a2", "b2", "c2"]);
+  expect(new Set(turns).size).toBe(turns.length);
+});
+
+test("a piece is due after four milliseconds, and begins anew when it goes on", async () => {
+  let now = 0;
+  const pace = createPaces(() => now)();
+  now = 3;
+  expect(pace.isDue()).toBe(false);
+  now = 4;
+  expect(pace.isDue()).toBe(true);
+  await pace.next();
+  expect(pace.isDue()).toBe(false);
+});

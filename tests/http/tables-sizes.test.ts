@@ -1,0 +1,147 @@
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { type ErrorAnswer, type ListAnswer, type TestPlatform, testPlatform } from "../support/index.ts";
+
+const MIB = 1024 * 1024;
+const PAGE_BYTES = 8 * MIB;
+const RECORDS = 30;
+const CONFIG = `{
+  databases: { shared: { tables: {
+    large: {
+      schema: { text: { type: "text" }, n: { type: "integer" }, flag: { type: "boolean" }, data: { type: "json" } },
+      indexes: [{ fields: ["n"] }],
+      access: { read: true, update: true },
+    },
+    seen: { schema: { text: { type: "text" }, n: { type: "integer" } }, access: { read: (auth, record) => record.n < 25 } },
+    free: { access: { read: true } },
+  } } },
+}`;
+const P = "/api/db/shared/tables";
+const idOf = (n: number) => `r${String(n).padStart(3, "0")}`;
+/** Characters of one byte, of two, and one that JSON writes as six. */
+const textOf = (n: number) =>
+  ["x", "\u00e9", "\u0001"].map((one) => one.repeat(n % 3 === 0 ? 110_000 : 115_000)).join("");
+const recordOf = (n: number) => ({ id: idOf(n), text: textOf(n), n });
+
+let platform: TestPlatform;
+beforeAll(async () => {
+  platform = await testPlatform({ config: CONFIG });
+  for (let n = 0; n < RECORDS; n++) {
+    const others = { flag: n % 2 === 0, data: { tags: ["a", n], deep: { n } } };
+    for (const [table, record] of [
+      ["large", { ...recordOf(n), ...others }],
+      ["seen", recordOf(n)],
+      ["free", { ...recordOf(n), ...others }],
+    ] as const) {
+      expect((await platform.service.post(`${P}/${table}`, record)).status).toBe(201);
+    }
+  }
+});
+afterAll(() => platform.stop());
+
+interface Large {
+  id: string;
+  text: string;
+  n: number;
+  flag?: boolean;
+  data?: unknown;
+}
+
+/** Every record of a table, page by page. Fails where a page is too large, or ends early for no reason. */
+async function walk(path: string, direction: "after" | "before"): Promise<Large[]> {
+  const found: Large[] = [];
+  let query = direction === "after" ? "" : `&before=zzz`;
+  for (;;) {
+    const { status, body } = await platform.get<ListAnswer<Large & Record<string, never>>>(`${path}${query}`);
+    expect(status).toBe(200);
+    const bytes = Buffer.byteLength(JSON.stringify(body.items));
+    expect(bytes).toBeLessThanOrEqual(PAGE_BYTES + 2 + body.items.length);
+    if (body.hasMore) expect(bytes).toBeGreaterThan(PAGE_BYTES - 2 * MIB);
+    found.splice(direction === "after" ? found.length : 0, 0, ...body.items);
+    expect(body.hasMore).toBe(body.cursor !== null);
+    if (body.cursor === null) return found;
+    query = `&${direction}=${encodeURIComponent(body.cursor)}`;
+  }
+}
+
+test("[TB101] pages by cursor end before they are larger than 8 MiB, and together are all records as they are", async () => {
+  const wanted = Array.from({ length: RECORDS }, (_, n) => n);
+  for (const table of ["large", "free"]) {
+    for (const direction of ["after", "before"] as const) {
+      const found = await walk(`${P}/${table}?limit=1000`, direction);
+      expect(found.map(({ n }) => n)).toEqual(wanted);
+      for (const { n, id, text, flag, data } of found) {
+        expect([id, text === textOf(n), flag, data]).toEqual([
+          idOf(n),
+          true,
+          n % 2 === 0,
+          { tags: ["a", n], deep: { n } },
+        ]);
+      }
+    }
+  }
+  const sorted = await walk(`${P}/large?limit=1000&sort=n:desc`, "after");
+  expect(sorted.map(({ n }) => n)).toEqual([...wanted].reverse());
+  const filtered = await walk(`${P}/large?limit=1000&filter=${encodeURIComponent('[["n",">=",5]]')}`, "after");
+  expect(filtered.map(({ n }) => n)).toEqual(wanted.slice(5));
+});
+
+test("[TB101] the first page says how many there are, and a page by number that would be too large is 413", async () => {
+  const first = await platform.get<ListAnswer>(`${P}/large?limit=1000`);
+  expect(first.body).toMatchObject({ total: RECORDS, page: 1, perPage: 1000, hasMore: true });
+  for (const query of ["page=1", "offset=0", "offset=3&sort=n"]) {
+    const answer = await platform.get<ErrorAnswer>(`${P}/large?limit=1000&${query}`);
+    expect([query, answer.status, answer.body.code]).toEqual([query, 413, 413]);
+  }
+  expect((await platform.get<ListAnswer>(`${P}/large?limit=5&page=2`)).body.items.length).toBe(5);
+  expect((await platform.get(`${P}/large?limit=1000&page=1&fields=n`)).status).toBe(413);
+});
+
+test("[TB101] a rule that sees each record is asked about the records of a page that ends early", async () => {
+  const pages: number[][] = [];
+  let query = "";
+  for (;;) {
+    const { status, body } = await platform.get<ListAnswer>(`${P}/seen?limit=1000${query}`);
+    if (status !== 200) {
+      expect([status, pages.flat().length < 25]).toEqual([401, true]);
+      break;
+    }
+    pages.push(body.items.map((item) => Number(item["n"])));
+    expect(body).toMatchObject({ total: null, hasMore: true });
+    query = `&after=${encodeURIComponent(String(body.cursor))}`;
+  }
+  expect(pages.flat()).toEqual(pages.flat().map((_, index) => index));
+  expect(pages.length).toBeGreaterThan(1);
+});
+
+test("[TB101] HEAD of a large page answers as GET does, and clients that go away leave the others theirs", async () => {
+  for (let round = 0; round < 10; round++) {
+    expect((await platform.head(`${P}/large?limit=1000`)).status).toBe(200);
+    const gone = new AbortController();
+    const { body } = await platform.fetch(`${P}/large?limit=1000`, { signal: gone.signal });
+    await body?.getReader().read();
+    gone.abort();
+  }
+  expect((await walk(`${P}/large?limit=1000`, "after")).length).toBe(RECORDS);
+});
+
+test("[TB103] what contains looks for has at most 1,000 characters, wherever filters are taken", async () => {
+  const conditions = (length: number, field = "text") => [[field, "contains", "x".repeat(length)]];
+  const ask = async (name: "filter" | "orFilter", length: number, field?: string) => {
+    const query = { [name]: JSON.stringify(conditions(length, field)) };
+    const answers = await Promise.all([
+      platform.get<ErrorAnswer>(`${P}/large`, { query: { ...query, limit: 1 } }),
+      platform.get<ErrorAnswer>(`${P}/large/count`, { query }),
+      platform.service.post<ErrorAnswer>(`${P}/large/batch-by-filter`, {
+        action: "update",
+        [name]: conditions(length, field),
+        data: {},
+      }),
+    ]);
+    return answers.map(({ status, body }) => [status, body.data?.[`${name}.0`]?.code]);
+  };
+  for (const name of ["filter", "orFilter"] as const) {
+    expect(await ask(name, 1_000)).toEqual(Array(3).fill([200, undefined]));
+    expect(await ask(name, 1_001)).toEqual(Array(3).fill([400, "too_long"]));
+    expect(await ask(name, 1_001, "data.tags")).toEqual(Array(3).fill([400, "too_long"]));
+  }
+});
