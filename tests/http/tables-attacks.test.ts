@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
+import { connect } from "node:net";
 import { type TestPlatform, testPlatform } from "../support/index.ts";
 
 let platform: TestPlatform;
@@ -121,4 +122,21 @@ test("[TB16] deep and huge filters", async () => {
       })
     ).status,
   ).toBe(400);
+});
+
+test("[HT133] a body whose every byte is a chunk of its own is read whole, and others are answered meanwhile", async () => {
+  const { hostname, port } = new URL(platform.url);
+  const socket = connect(Number(port), hostname);
+  let answer = "";
+  socket.on("data", (bytes) => {
+    answer += bytes.toString("latin1");
+  });
+  const head = `POST ${FREE} HTTP/1.1\r\nhost: x\r\nconnection: close\r\ncontent-type: application/json\r\n`;
+  socket.write(`${head}transfer-encoding: chunked\r\n\r\n${"1\r\n \r\n".repeat(200_000)}`);
+  expect((await platform.get("/api/health")).status).toBe(200);
+  const closed = new Promise((resolve) => socket.once("close", resolve));
+  socket.write(`${[...'{"id":"chunks"}'].map((byte) => `1\r\n${byte}\r\n`).join("")}0\r\n\r\n`);
+  await closed;
+  expect(answer).toStartWith("HTTP/1.1 201");
+  expect((await platform.get(`${FREE}/chunks`)).status).toBe(200);
 });
