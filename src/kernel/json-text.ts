@@ -24,12 +24,21 @@ function inexactInteger(text: string): JsonFault | null {
       outside = endOfString(text, quote) + 1;
       quote = text.indexOf('"', outside);
     }
-    if (outside > index) continue;
     // A name that occurs twice keeps its last value only, so that a longer one may be in a text whose value is finite.
-    if (literal.length <= DOUBLE_DIGITS_MAX && BigInt(literal) === BigInt(Number(literal))) continue;
+    if (outside > index || isHeld(literal)) continue;
     return { path: pathAt(text, index), message: INEXACT };
   }
   return null;
+}
+
+/**
+ * Whether a double holds this integer without a sign: exactly, or so that it comes back as it was written, as the double's own
+ * notation does (2 ** 60 is 1152921504606847000 to JavaScript). What the server answers can be sent back.
+ */
+export function isHeld(digits: string): boolean {
+  if (digits.length > DOUBLE_DIGITS_MAX) return false;
+  const value = Number(digits);
+  return String(value) === digits || BigInt(value) === BigInt(digits);
 }
 
 /** Where one is in an object or array: the index, or where the name begins. */

@@ -1,5 +1,6 @@
 import type { FieldType } from "../../config/types.ts";
 import type { JsonValue } from "../../kernel/json.ts";
+import { isHeld } from "../../kernel/json-text.ts";
 
 const NUMBER = /^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$/;
 
@@ -40,9 +41,8 @@ export function parseCell({ text, isQuoted }: Cell, type: FieldType | undefined)
 /** A text, or the name of a field, without the apostrophe that keeps a spreadsheet from taking it for a formula. */
 export const parseText = (text: string): string => (ESCAPED_FORMULA.test(text) ? text.slice(1) : text);
 
-/** Whether a double holds it as it is written, if it is an integer. */
-const isExact = (text: string): boolean =>
-  !/^[+-]?\d{16,}$/.test(text) || BigInt(text.replace("+", "")) === BigInt(Number(text));
+/** Whether a double holds it, if it is an integer. */
+const isExact = (text: string): boolean => !/^[+-]?\d{16,}$/.test(text) || isHeld(text.replace(/^[+-]?0*/, ""));
 
 function parseBoolean(text: string): JsonValue {
   const word = text.trim().toLowerCase();

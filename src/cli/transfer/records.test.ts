@@ -36,6 +36,7 @@ describe("readRecords", () => {
 
   test("[CL14] NDJSON: a broken line is named, and so is one that is no object", async () => {
     await expect(read("a.ndjson", '{"a":1}\n{"a":')).rejects.toThrow("line 2: is not valid JSON");
+    await expect(read("a.ndjson", '{"a":1}\n{"a":9007199254740993}')).rejects.toThrow("line 2: a is an integer");
     await expect(read("a.ndjson", '{"a":1}\n\n[1]')).rejects.toThrow("line 3: must be a JSON object");
   });
 
