@@ -61,6 +61,25 @@ test("[RT102] a message to many goes out in turns, in order, and whoever joins m
   expect(topic.size).toBe(5_000);
 });
 
+test("[RT102] members that are closed as slow in their turn take nothing from the others", () => {
+  const { clock, topic, listen } = world();
+  const slow = Array.from({ length: 40 }, () => {
+    const listener = { ...listen(), closeIfSlow: (): boolean => true };
+    listener.closeIfSlow = () => {
+      topic.leave(listener);
+      return true;
+    };
+    return listener;
+  });
+  const quick = Array.from({ length: 2_000 }, listen);
+  for (const one of [...slow, ...quick]) topic.join(one);
+  for (const text of ["a", "b", "c"]) topic.publish(text);
+  for (let turn = 0; turn < 200 && topic.hasWaiting; turn++) clock.advance(1);
+  expect(topic.hasWaiting).toBe(false);
+  expect(quick.every(({ heard }) => heard.join() === "a,b,c")).toBe(true);
+  expect([topic.size, slow.some(({ heard }) => heard.length > 0)]).toEqual([2_000, false]);
+});
+
 test("[RT102] a topic that has more to send than it can says so, and what waits everywhere is counted", () => {
   const { clock, fanOut, topic, listen } = world();
   for (let count = 0; count < 100; count++) topic.join(listen());

@@ -114,10 +114,10 @@ export class Topic {
     const shard = this.#nextShard();
     if (shard === null) return { members: 0, bytes: 0 };
     const { members } = shard;
-    // A member that is closed leaves, and the last one takes the shard with it.
+    // A member that is closed leaves, now or while something is sent; the last one takes the shard with it.
     for (const member of members) member.closeIfSlow();
     let bytes = 0;
-    while (bytes < SHARD_TURN_MAX_BYTES) {
+    while (members.size > 0 && bytes < SHARD_TURN_MAX_BYTES) {
       const message = this.#messages[shard.next - this.#first];
       if (message === undefined) break;
       shard.next++;
