@@ -1,4 +1,5 @@
 import { DAY_MS, MINUTE_MS, SECOND_MS } from "../kernel/duration.ts";
+import { UNDER_WAY_MAX_MS } from "../kernel/stop.ts";
 
 /** Characters of a device's id. */
 export const DEVICE_ID_LENGTH_MAX = 256;
@@ -67,8 +68,8 @@ export const TOPIC_MESSAGES_WAITING_MAX = 1_000;
 /** Devices that are read, and results that are written, at a time. */
 export const DEVICES_PER_PAGE = 200;
 export const RESULTS_PER_WRITE = 100;
-/** When the server stops, calls under way have so long to be answered. */
-export const STOP_GRACE_MS = 5 * SECOND_MS;
+/** When the server stops, calls under way have so long to be answered: their requests are answered after that, and then cut off. */
+export const STOP_GRACE_MS = 4 * SECOND_MS;
 
 /** Spec: Limits, push log retention. */
 export const LOG_RETENTION_MS = DAY_MS;
@@ -89,4 +90,7 @@ if (TOPIC_CALLS_AT_ONCE_MAX >= CALLS_AT_ONCE_MAX) {
 }
 if (RESULTS_PER_WRITE > SWEEP_STEP_ROWS) {
   throw new Error("a step of the sweep must remove as many rows as a write adds");
+}
+if (STOP_GRACE_MS >= UNDER_WAY_MAX_MS) {
+  throw new Error("a request that sends must be answered before a stop cuts it off");
 }
