@@ -1,48 +1,21 @@
-import { ANONYMOUS, callerNameOf, type Principal } from "../access/principal.ts";
+import { ANONYMOUS, type Principal } from "../access/principal.ts";
 import { type Principals, SERVICE_KEY_HEADER } from "../access/principals.ts";
 import { InvalidServiceKey } from "../access/service-keys.ts";
-import type { ReadCaller } from "../db/index.ts";
 import { clientNetwork } from "../kernel/client-network.ts";
 import type { Clock } from "../kernel/clock.ts";
-import { AppError, badRequest, type ErrorBody, insufficientStorage, isDiskFull } from "../kernel/errors.ts";
-import type { JsonObject, JsonValue } from "../kernel/json.ts";
+import { AppError, type ErrorBody, insufficientStorage, isDiskFull } from "../kernel/errors.ts";
 import type { Logger } from "../kernel/logger.ts";
-import { isPromise, type MaybePromise } from "../kernel/maybe-promise.ts";
+import type { MaybePromise } from "../kernel/maybe-promise.ts";
 import { createTurns } from "../kernel/turns.ts";
-import { type BodyRules, readJson, readJsonObject } from "./body.ts";
 import type { Cors } from "./cors.ts";
-import { LargeAnswer } from "./json-stream.ts";
-import { type KnownParameters, type Query, queryOf } from "./query.ts";
+import { Exchange, type ExchangeRoute } from "./exchange.ts";
+import type { KnownParameters } from "./query.ts";
 import { JsonText, Reply } from "./reply.ts";
+import type { AnswerListener, Handler } from "./request-context.ts";
 import { NOSNIFF, SHOWN_HEADERS } from "./security-headers.ts";
 import { createUnfinishedBodies } from "./unfinished-bodies.ts";
 
-/** What a handler knows of its request. As a `ReadCaller` it says whose long reads are meant, and when nobody waits for them. */
-export interface RequestContext extends ReadCaller {
-  readonly request: Request;
-  readonly params: Readonly<Record<string, string>>;
-  readonly principal: Principal;
-  readonly requestId: string;
-  /** The client's address; behind a proxy only with `server.trustProxy`. */
-  address(): string;
-  /**
-   * From here to the answer the connection is not closed because little moves on it. For handlers that take long or read a
-   * large body, and bound both themselves.
-   */
-  holdOpen(): void;
-  /**
-   * The query. A parameter that the route's description does not name is 400 as soon as the first one is asked for, or the
-   * body: after the rights. What reads neither calls `query().refuseUnknown()` there.
-   */
-  query(): Query;
-  /** The body as JSON. Errors: 415, 413, 400; 400 for an unknown query parameter. */
-  json(): Promise<JsonValue>;
-  /** The body as a JSON object. Errors: as `json`. */
-  jsonObject(): Promise<JsonObject>;
-}
-
-/** A returned value is answered as 200 JSON, a `Reply` with its status, a `Response` as it is. */
-type Handler = (context: RequestContext) => MaybePromise<unknown>;
+export type { AnswerListener, RequestContext } from "./request-context.ts";
 
 export interface RouteOptions {
   /** The status for a service key that does not match; 401, but 403 for realtime's broadcast. Spec: Errors. */
@@ -54,18 +27,6 @@ export interface RouteOptions {
   /** true: credentials are not looked at at all (health, signed URLs that ask by themselves). */
   public?: boolean;
 }
-
-/**
- * Told of every answer to a request: the request log, the metrics. `route` is the pattern of the path
- * (`/api/kv/:namespace`), null where no route matched; `durationMs` runs from the handler's start until it has its answer.
- */
-export type AnswerListener = (answer: {
-  request: Request;
-  route: string | null;
-  status: number;
-  durationMs: number;
-  principal: Principal;
-}) => void;
 
 export interface HttpDeps {
   clock: Clock;
@@ -101,76 +62,37 @@ export interface Http {
   inPlaceOf(original: Request, copy: Request): Request;
 }
 
+const NO_PARAMS: Readonly<Record<string, string>> = {};
+
 export function createHttp(deps: HttpDeps): Http {
   const { onAnswer } = deps;
   const nextRequestId = createRequestIds();
   const originals = new WeakMap<Request, Request>();
   let declared: DeclaredQueries = new Map();
-  const largeBodies = { bodies: createUnfinishedBodies(deps.bodyMaxBytes), turns: createTurns() };
+  const bodies = createUnfinishedBodies(deps.bodyMaxBytes);
+  const turns = createTurns();
 
   const respond = createRespond(deps.cors);
   const failure = createFailure(respond, deps.logger, nextRequestId);
 
   const route: Http["route"] = (handler, options = {}) => {
-    const identify = createIdentify(deps, options);
-    const maxBytes = Math.min(deps.bodyMaxBytes, options.bodyMaxBytes ?? deps.bodyMaxBytes);
-    const bodyRules = (query: Query, sender: () => string | null): BodyRules => ({
-      query,
-      maxBytes,
-      sender,
-      ...largeBodies,
-    });
-
-    return ({ request, params, route: pattern }) => {
-      const requestId = nextRequestId();
-      const startedAt = onAnswer === undefined ? 0 : performance.now();
-      const address = () => deps.addressOf(originals.get(request) ?? request);
-      let principal: Principal = ANONYMOUS;
-      const large = new LargeAnswer();
-      const finish = (value: unknown): Response =>
-        answered(respond(request, requestId, large.bodyOf(value, deps.clock)));
-      const fail = (cause: unknown): Response => {
-        large.release();
-        return answered(failure(cause, request, requestId));
-      };
-      let isHeld = false;
-      const hold = (held: boolean): void => {
-        if (isHeld !== held) deps.holdOpen(request, held);
-        isHeld = held;
-      };
-      const answered = (response: Response): Response => {
-        hold(false);
-        if (onAnswer === undefined) return response;
-        const durationMs = performance.now() - startedAt;
-        onAnswer({ request, route: pattern, status: response.status, durationMs, principal });
-        return response;
-      };
-      const run = (identified: Principal): MaybePromise<unknown> => {
-        principal = identified;
-        return handler(
-          contextOf({
-            request,
-            original: originals.get(request) ?? request,
-            params: params ?? {},
-            principal,
-            requestId,
-            address,
-            holdOpen: () => hold(true),
-            query: queryOnce(request, pattern, declared),
-            keepUntilSent: (release) => large.keep(release),
-            bodyRules,
-          }),
-        );
-      };
-      try {
-        if (params !== undefined) checkEncoding(params);
-        const identified = identify(request, address);
-        const value = isPromise(identified) ? identified.then(run) : run(identified);
-        return isPromise(value) ? value.then(finish).catch(fail) : finish(value);
-      } catch (cause) {
-        return fail(cause);
-      }
+    const shared: ExchangeRoute = {
+      handler,
+      identify: createIdentify(deps, options),
+      knownParameters: (method, pattern) => declared.get(`${method} ${pattern}`) ?? null,
+      bodyMaxBytes: Math.min(deps.bodyMaxBytes, options.bodyMaxBytes ?? deps.bodyMaxBytes),
+      bodies,
+      turns,
+      clock: deps.clock,
+      originalOf: (request) => originals.get(request) ?? request,
+      addressOf: deps.addressOf,
+      holdOpen: deps.holdOpen,
+      respond,
+      failure,
+      onAnswer,
     };
+    return ({ request, params = NO_PARAMS, route: pattern }) =>
+      new Exchange(shared, { request, params, pattern, requestId: nextRequestId() }).answer();
   };
 
   return {
@@ -214,38 +136,6 @@ function createIdentify(
   };
 }
 
-interface Known
-  extends Pick<RequestContext, "request" | "params" | "principal" | "requestId" | "address" | "holdOpen" | "query"> {
-  /** The request whose connection it is: see `inPlaceOf`. */
-  original: Request;
-  keepUntilSent: (release: () => void) => void;
-  bodyRules: (query: Query, sender: () => string | null) => BodyRules;
-}
-
-function contextOf(known: Known): RequestContext {
-  const { request, original, principal, address, query, bodyRules } = known;
-  const sender = () => (principal.kind === "serviceKey" ? null : clientNetwork(address()));
-  return {
-    request,
-    params: known.params,
-    principal,
-    requestId: known.requestId,
-    address,
-    holdOpen: known.holdOpen,
-    keepUntilSent: known.keepUntilSent,
-    query,
-    json: () => readJson(request, bodyRules(query(), sender)),
-    jsonObject: () => readJsonObject(request, bodyRules(query(), sender)),
-    get callerName() {
-      return callerNameOf(principal, address);
-    },
-    // Asked for by long reads alone: Bun makes the signal when it is first looked at.
-    get signal() {
-      return original.signal;
-    },
-  };
-}
-
 type Respond = (request: Request, requestId: string, value: unknown) => Response;
 
 function createFailure(respond: Respond, logger: Logger, nextRequestId: () => string): Http["failure"] {
@@ -264,16 +154,6 @@ function createFailure(respond: Respond, logger: Logger, nextRequestId: () => st
 
 /** By `METHOD PATTERN` of a route. */
 type DeclaredQueries = ReadonlyMap<string, KnownParameters>;
-
-/** HEAD is answered by the handlers of GET. */
-function queryOnce(request: Request, pattern: string, declared: DeclaredQueries): () => Query {
-  const known = () => declared.get(`${request.method === "HEAD" ? "GET" : request.method} ${pattern}`) ?? null;
-  let query: Query | null = null;
-  return () => {
-    query ??= queryOf(request, known);
-    return query;
-  };
-}
 
 /** Headers that every answer has, and JSON for what is no `Response` yet. */
 function createRespond(cors: Cors): Respond {
@@ -297,11 +177,6 @@ function createRespond(cors: Cors): Respond {
     if (body instanceof JsonText) return new Response(body.text, init);
     return body instanceof ReadableStream ? new Response(body, init) : Response.json(body, init);
   };
-}
-
-/** The router gives null for what it cannot decode, whatever its types say. Errors: 400. */
-function checkEncoding(params: Readonly<Record<string, string | null>>): void {
-  for (const name in params) if (params[name] === null) throw badRequest("The path is not valid percent-encoding");
 }
 
 /** Unique among all processes by its random beginning, and cheap: the rest is a counter. */

@@ -2,7 +2,7 @@ import { quoteIdentifier, type SqlValue } from "../db/index.ts";
 import type { ParsedFilter } from "./filter.ts";
 import { behindRule, join, type SqlCondition } from "./filter-sql.ts";
 import type { Walk } from "./index-choice.ts";
-import type { TableModel } from "./model.ts";
+import type { Column, TableModel } from "./model.ts";
 import { type ReadCost, sortedCost } from "./read-cost.ts";
 import { type Beyond, orderBy, type Sort } from "./sort.ts";
 
@@ -39,7 +39,7 @@ export interface PreparedList {
   /** null: not wanted. `sql` null: all rows, whose number is known. */
   total: { sql: SqlCondition | null } | null;
   /** For when few match: found by their index, whatever the order wanted would suggest. */
-  ofFew: (Steps & { page: SqlCondition }) | null;
+  ofFew: { count: SqlCondition; bytes: SqlCondition | null; page: SqlCondition } | null;
   /** The page is found along an index; `steps` counts what it takes where that is not told by the page's size. */
   walk: { steps: Steps | null } | null;
   /** Without the help of an index. */
@@ -59,7 +59,7 @@ export function prepareList(model: TableModel, query: ListQuery): PreparedList {
   return {
     page: walk === null ? page(model, query, null) : walkedPage(model, query, walk),
     total: isTotalWanted ? { sql: countOf(model, matches) } : null,
-    ofFew: few === null ? null : { ...few, page: page(model, query, matches.index) },
+    ofFew: few === null ? null : { count: few, bytes: sortedBytes(model, query), page: pageOfFew(model, query) },
     walk: walk === null || !isShort ? null : { steps: walk.by === "groups" ? lastGroup(model, query, walk) : null },
     cost: sortedCost(matches.cost, query.sort, query.offset + query.limit),
   };
@@ -69,22 +69,41 @@ export const countOf = (model: TableModel, { where }: Matches): SqlCondition | n
   where === null ? null : { sql: `SELECT count(*) FROM ${model.sql}${whereSql([where])}`, params: where.params };
 
 /** Stops where there are too many to be few. null: no index tells. */
-export function countOfFew(model: TableModel, { where, index }: Matches): Steps | null {
+export function countOfFew(model: TableModel, { where, index }: Matches): SqlCondition | null {
   if (where === null || index === null) return null;
-  return upToFew(model, `FROM ${from(model, index)}${whereSql([where])}`, where.params);
+  return countUpToFew(`FROM ${from(model, index)}${whereSql([where])}`, where.params);
 }
 
-function upToFew(model: TableModel, found: string, params: SqlValue[]): Steps {
-  const texts = model.columns
-    .filter(({ type }) => !SCALARS.includes(type))
-    .map(({ sql }) => `ifnull(octet_length(${sql}), 0)`);
+const countUpToFew = (found: string, params: SqlValue[]): SqlCondition => ({
+  sql: `SELECT count(*) FROM (SELECT 1 ${found} LIMIT ${QUICK_STEPS_MAX + 1})`,
+  params,
+});
+
+const bytesOf = (columns: readonly Column[], found: string, params: SqlValue[]): SqlCondition => ({
+  sql: `SELECT sum(${columns.map(({ sql }) => `ifnull(octet_length(${sql}), 0)`).join(" + ")}) ${found}`,
+  params,
+});
+
+const isText = ({ type }: Column): boolean => !["number", "integer", "boolean", "datetime"].includes(type);
+
+/** What the few matches are sorted by; null: numbers and times, whose size is known. */
+function sortedBytes(model: TableModel, { matches: { where, index }, sort }: ListQuery): SqlCondition | null {
+  const texts = sort.terms.map(({ field }) => field.column).filter((column) => column.name !== "id" && isText(column));
+  if (texts.length === 0) return null;
+  return bytesOf(texts, `FROM ${from(model, index)}${whereSql([where])}`, where?.params ?? []);
+}
+
+/** Sorted by what the sort names alone; of the records those of the page are read, and no others. */
+function pageOfFew(model: TableModel, query: ListQuery): SqlCondition {
+  const { matches, sort, reverse, limit, offset } = query;
+  const order = orderBy(sort, { reverse });
+  const conditions = pageConditions(model, query);
+  const found = `SELECT "id" FROM ${from(model, matches.index)}${whereSql(conditions)} ORDER BY ${order.sql} ${limitSql(limit, offset)}`;
   return {
-    count: { sql: `SELECT count(*) FROM (SELECT 1 ${found} LIMIT ${QUICK_STEPS_MAX + 1})`, params },
-    bytes: { sql: `SELECT sum(${texts.join(" + ")}) ${found}`, params },
+    sql: `SELECT ${model.selectList} FROM ${model.sql} WHERE "id" IN (${found}) ORDER BY ${order.sql}`,
+    params: [...paramsOf(conditions), ...order.params, ...(offset === 0 ? [] : [offset]), ...order.params],
   };
 }
-
-const SCALARS: readonly string[] = ["number", "integer", "boolean"];
 
 function page(model: TableModel, query: ListQuery, index: string | null): SqlCondition {
   const { sort, reverse, limit, offset } = query;
@@ -134,7 +153,9 @@ function lastGroup(model: TableModel, query: ListQuery, { index }: Walk): Steps 
   const last = `SELECT ${column} FROM ${from(model, index)}${whereSql(conditions)} ORDER BY ${column} ${direction} LIMIT 1 OFFSET ?`;
   const inGroup = { sql: `${column} IS (${last})`, params: [...paramsOf(conditions), offset + limit - 1] };
   const found = [matches.where, inGroup];
-  return upToFew(model, `FROM ${from(model, index)}${whereSql(found)}`, paramsOf(found));
+  const rows = `FROM ${from(model, index)}${whereSql(found)}`;
+  const params = paramsOf(found);
+  return { count: countUpToFew(rows, params), bytes: bytesOf(model.columns.filter(isText), rows, params) };
 }
 
 /** The first `limit` of the matches, by id, and nothing else of them. */

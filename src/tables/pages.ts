@@ -3,15 +3,7 @@ import type { DatabaseFile, PageBounds, ReadCaller, SqlValue } from "../db/index
 import { isPromise, type MaybePromise } from "../kernel/maybe-promise.ts";
 import type { Codec, Row } from "./codec.ts";
 import type { SqlCondition } from "./filter-sql.ts";
-import {
-  countOf,
-  countOfFew,
-  idsOf,
-  type Matches,
-  type PreparedList,
-  QUICK_STEPS_MAX,
-  type Steps,
-} from "./list-sql.ts";
+import { countOf, countOfFew, idsOf, type Matches, type PreparedList, QUICK_STEPS_MAX } from "./list-sql.ts";
 import { DOCUMENT_COLUMN, type TableModel } from "./model.ts";
 import { isLight, isQuick, type ReadCost } from "./read-cost.ts";
 
@@ -19,7 +11,7 @@ import { isLight, isQuick, type ReadCost } from "./read-cost.ts";
 const PAGE_BYTES_MAX = 8 * 1024 * 1024;
 /** What a page read on the main thread may hold: with its JSON, two or three milliseconds. */
 const QUICK_PAGE_BYTES = 256 * 1024;
-/** Bytes that the few records which an index finds may have, where they are sorted before the first is known. */
+/** Bytes that the few records which an index finds may have in the fields by which they are sorted. */
 const QUICK_STEPS_BYTES = 4 * 1024 * 1024;
 
 export interface Page {
@@ -85,11 +77,16 @@ export function createPages(model: TableModel, codec: Codec): Pages {
       const bytes = quickBytes(file, rows, cost);
       const isLong = bytes === null && !isLight(cost);
       const isWalk =
-        bytes === null && !isLong && walk !== null && (walk.steps === null || few(file, walk.steps) !== null);
+        bytes === null &&
+        !isLong &&
+        walk !== null &&
+        (walk.steps === null || (fewer(file, walk.steps.count) !== null && isSmall(file, walk.steps)));
       const isFewAsked = bytes === null && !isLong && !(isWalk && total === null);
-      const matching = isFewAsked && ofFew !== null ? few(file, ofFew) : null;
-      const statement = matching !== null && ofFew !== null && !isWalk ? ofFew.page : page;
-      const isHere = bytes !== null || isWalk || matching !== null;
+      const matching = isFewAsked && ofFew !== null ? fewer(file, ofFew.count) : null;
+      // A walk reads the records of its page alone; of what is sorted first, the sorted fields are read.
+      const sorted = isWalk || matching === null || ofFew === null || !isSmall(file, ofFew) ? null : ofFew.page;
+      const statement = sorted ?? page;
+      const isHere = bytes !== null || isWalk || sorted !== null;
       const quick = isHere ? quickPage(file, statement, bytes) : null;
 
       let counted: MaybePromise<number | null> = null;
@@ -107,7 +104,7 @@ export function createPages(model: TableModel, codec: Codec): Pages {
       if (statement === null) return rows;
       if (quickBytes(file, rows, matches.cost) !== null) return number(file, statement);
       const steps = isLight(matches.cost) ? countOfFew(model, matches) : null;
-      const matching = steps === null ? null : fewer(file, steps.count);
+      const matching = steps === null ? null : fewer(file, steps);
       return matching ?? longCount(file, statement, caller);
     },
     async ids(file, matches, { limit, caller }) {
@@ -141,8 +138,6 @@ function fewer(file: DatabaseFile, count: SqlCondition): number | null {
   return matching <= QUICK_STEPS_MAX ? matching : null;
 }
 
-/** null: there are too many to read and sort on the main thread, or they are too large. */
-function few(file: DatabaseFile, { count, bytes }: Steps): number | null {
-  const matching = fewer(file, count);
-  return matching === null || number(file, bytes) > QUICK_STEPS_BYTES ? null : matching;
-}
+/** Whether records that are few can be read and sorted on the main thread. */
+const isSmall = (file: DatabaseFile, { bytes }: { bytes: SqlCondition | null }): boolean =>
+  bytes === null || number(file, bytes) <= QUICK_STEPS_BYTES;
