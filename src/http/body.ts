@@ -4,7 +4,7 @@ import { JsonRefused, parseInSlices } from "../kernel/json-slices.ts";
 import { jsonTextFault } from "../kernel/json-text.ts";
 import type { Turns } from "../kernel/turns.ts";
 import { JsonScan } from "./json-scan.ts";
-import { CHUNKS_PER_TURN_MAX, SLICED_LENGTH_MIN, SMALL_BODY_MAX_BYTES } from "./limits.ts";
+import { BYTES_PER_TURN_MAX, CHUNKS_PER_TURN_MAX, SLICED_LENGTH_MIN, SMALL_BODY_MAX_BYTES } from "./limits.ts";
 import type { Query } from "./query.ts";
 import type { UnfinishedBodies } from "./unfinished-bodies.ts";
 
@@ -103,12 +103,17 @@ async function readChunks(body: ReadableStream<Uint8Array>, rules: BodyRules): P
   let text = "";
   let byteCount = 0;
   let chunkCount = 0;
+  let turnedAt = 0;
   try {
     while (true) {
       const { done, value } = await reader.read();
       chunkCount += 1;
       // Chunks that are there already come without a turn of the event loop between them.
-      if (chunkCount % CHUNKS_PER_TURN_MAX === 0) await new Promise((resolve) => setImmediate(resolve));
+      if (chunkCount >= CHUNKS_PER_TURN_MAX || byteCount - turnedAt >= BYTES_PER_TURN_MAX) {
+        await new Promise((resolve) => setImmediate(resolve));
+        chunkCount = 0;
+        turnedAt = byteCount;
+      }
       if (refused !== null) throw refused;
       if (done) return text + decoder.decode();
       byteCount += value.byteLength;

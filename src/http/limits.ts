@@ -20,7 +20,9 @@ export const SLICED_LENGTH_MIN = 128 * 1024;
  */
 export const BODY_VALUES_MAX = 250_000;
 export const BODY_NAMES_MAX = 50_000;
-/** Chunks of a body that are read in one turn of the event loop: a client may send each byte in a chunk of its own. */
+/** What is read of a body in one turn of the event loop. */
+export const BYTES_PER_TURN_MAX = 256 * 1024;
+/** The same in chunks: a client may send each byte in a chunk of its own. */
 export const CHUNKS_PER_TURN_MAX = 100;
 /** Unknown parameters that an answer names: a query has room for thousands. */
 export const UNKNOWN_NAMED_MAX = 20;
