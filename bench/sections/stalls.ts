@@ -50,7 +50,7 @@ export const stalls: Section = {
   name: "stalls",
   title: "Stalls",
   about: `What one client can do at the largest input that the bounds allow, by 8 clients at once unless the line says otherwise, for five
-seconds each; p50, p99 and the longest are those of \`/api/health\`, asked for every 5 ms meanwhile by another process. Memory: the most
+seconds each; p50, p99 and the longest are those of \`/api/health\` (where the line begins with GET, of that), asked for every 5 ms meanwhile by another process. Memory: the most
 that the server's process held, over what it held before. In brackets: the answers.`,
   async run(bench) {
     const results: Result[] = [];

@@ -28,6 +28,8 @@ export interface Operation {
   clients?: number;
   /** WebSocket clients beside them. */
   sockets?: OperationSockets;
+  /** What another client asks for meanwhile; `/api/health` by default. */
+  probedPath?: string;
 }
 
 export interface OperationSockets extends Pick<SocketsJob, "path" | "count" | "hello" | "reads"> {
@@ -71,13 +73,8 @@ function watchMemory(pid: number): () => number {
   };
 }
 
-/** The operation by its clients, beside a probe of `probed` (`/api/health` by default). */
-export async function measure(
-  bench: Bench,
-  server: Running,
-  operation: Operation,
-  probed: { path: string; headers?: Record<string, string> } = { path: "/api/health" },
-): Promise<Measured> {
+/** The operation by its clients, beside a probe. */
+export async function measure(bench: Bench, server: Running, operation: Operation): Promise<Measured> {
   bench.note(operation.name);
   const directory = bench.directory("stalls-bodies");
   const requests = operation.requests.map(({ method = "GET", path, headers = {}, body }) => {
@@ -87,7 +84,7 @@ export async function measure(
   });
   const idleBytes = residentBytes(server.pid);
   const stopWatching = watchMemory(server.pid);
-  const probing = probe({ url: server.url + probed.path, headers: probed.headers ?? {} });
+  const probing = probe({ url: server.url + (operation.probedPath ?? "/api/health"), headers: {} });
   const job: ClientsJob = { requests, clients: operation.clients ?? CLIENTS, durationMs: DURATION_MS };
   const [clients, sockets] = await Promise.all([
     child<ClientsJob, ClientsReport>("clients.ts", job).report,

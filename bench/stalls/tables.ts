@@ -75,7 +75,18 @@ async function prepare(server: Parameters<StallArea["prepare"]>[0]) {
   const deletes = Array.from({ length: parents / 500 }, (_, turn) => ({
     deletes: Array.from({ length: deletesMax }, (__, index) => `p${turn * 500 + index}`),
   }));
+  const worst: OperationRequest[] = [
+    { path: `${P}/notes/search?q=e&limit=1000` },
+    { path: `${P}/rows?limit=1&${filterOf([["text", "contains", NEEDLE]])}` },
+    { path: `${P}/large?limit=1000` },
+    post(`${P}/written/batch`, fullFields()),
+  ];
   return [
+    {
+      name: "GET one record beside searches, filters, lists and batches in turn",
+      requests: worst,
+      probedPath: `${P}/parents/p1`,
+    },
     { name: "search, 50,000 hits a record", requests: [{ path: `${P}/notes/search?q=a&limit=1000` }] },
     { name: "search, a prefix of most words", requests: [{ path: `${P}/notes/search?q=e&limit=1000` }] },
     {
@@ -88,7 +99,7 @@ async function prepare(server: Parameters<StallArea["prepare"]>[0]) {
     },
     { name: "trigram search of one character", requests: [{ path: `${P}/trigrams/search?limit=1000&q=e` }] },
     { name: "list, 60 records of 1 MiB", requests: [{ path: `${P}/large?limit=1000` }] },
-    { name: "GET one record of 1 MiB", requests: [{ path: `${P}/large?limit=1` }] },
+    { name: "one record of 1 MiB", requests: [{ path: `${P}/large?limit=1` }] },
     {
       name: "filter: contains 1,000 characters in 2,000 × 100 KB",
       requests: [{ path: `${P}/rows?limit=1&${filterOf([["text", "contains", NEEDLE]])}` }],

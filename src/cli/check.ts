@@ -39,6 +39,7 @@ async function rehearse(config: PlatformConfig, dataDirectory: string): Promise<
     directory: databasesOf(dataDirectory),
     namespaces: declaredNamespaces(config.databases ?? {}),
     copyMaxBytes: CHECK_COPY_MAX_BYTES,
+    skipsWals: false,
   };
   for (const file of rehearseFiles(job)) report.add(file);
   if (report.unfit > 0) {

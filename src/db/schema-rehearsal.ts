@@ -30,6 +30,11 @@ export interface RehearsalJob {
   namespaces: readonly RehearsalNamespace[];
   /** Larger files are not copied: their migrations are not tried. */
   copyMaxBytes: number;
+  /**
+   * Beside a server, files with a WAL are left to it: it has them open, or a crash left them, and the first connection to one of
+   * those recovers it under a lock that the server would meet.
+   */
+  skipsWals: boolean;
 }
 
 export type RehearsedFile = Rehearsed & { namespace: string; instanceId: string | null };
@@ -38,7 +43,8 @@ export type RehearsedFile = Rehearsed & { namespace: string; instanceId: string 
  * Tries the declared tables on every file that is there, one after another: no file is changed, and none is locked, so that
  * a server may run meanwhile. An unchanged file costs one look-up; another is copied into memory and migrated there.
  */
-export function* rehearseFiles({ directory, namespaces, copyMaxBytes }: RehearsalJob): Generator<RehearsedFile> {
+export function* rehearseFiles(job: RehearsalJob): Generator<RehearsedFile> {
+  const { directory, namespaces, copyMaxBytes, skipsWals } = job;
   for (const { name, isDynamic, tables } of namespaces) {
     const rehearse = createRehearsal(name, tables, copyMaxBytes);
     if (!isDynamic) {
@@ -49,7 +55,7 @@ export function* rehearseFiles({ directory, namespaces, copyMaxBytes }: Rehearsa
     const folder = join(directory, name);
     if (!existsSync(folder)) continue;
     for (const entry of readdirSync(folder).sort()) {
-      if (!entry.endsWith(ENDING)) continue;
+      if (!entry.endsWith(ENDING) || (skipsWals && hasWal(join(folder, entry)))) continue;
       yield { namespace: name, instanceId: entry.slice(0, -ENDING.length), ...rehearse(join(folder, entry)) };
     }
   }
@@ -98,13 +104,14 @@ function createRehearsal(
  * beside a database. With one, somebody has the file open, or a crash left it: a connection that may not write leaves both.
  */
 function openUnchanged(path: string): Database {
-  const hasWal = (statSync(`${path}-wal`, { throwIfNoEntry: false })?.size ?? 0) > 0;
-  if (hasWal) return new Database(path, { readonly: true });
+  if (hasWal(path)) return new Database(path, { readonly: true });
   return new Database(
     `${pathToFileURL(path).href}?immutable=1`,
     constants.SQLITE_OPEN_READONLY | constants.SQLITE_OPEN_URI,
   );
 }
+
+const hasWal = (path: string): boolean => (statSync(`${path}-wal`, { throwIfNoEntry: false })?.size ?? 0) > 0;
 
 function copyInMemory(sqlite: Database): Database {
   const content = sqlite.serialize();

@@ -24,7 +24,7 @@ export function rehearseBesideServer(config: PlatformConfig, dataDirectory: stri
     ({ name, isDynamic }) => isDynamic && existsSync(join(directory, name)),
   );
   if (namespaces.length === 0) return () => {};
-  const job: RehearsalJob = { directory, namespaces, copyMaxBytes: SERVER_COPY_MAX_BYTES };
+  const job: RehearsalJob = { directory, namespaces, copyMaxBytes: SERVER_COPY_MAX_BYTES, skipsWals: true };
   const child = Bun.spawn([...ownCommand(), REHEARSAL_JOB_COMMAND], {
     // It ends with the server, however that ends.
     env: { ...process.env, BUN_FEATURE_FLAG_NO_ORPHANS: "1" },
