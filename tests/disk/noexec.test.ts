@@ -12,13 +12,13 @@ const directory = disk?.directory ?? "";
 const isMounted = disk !== null && Bun.spawnSync(["mount", "-o", "remount,noexec", directory]).success;
 if (!isMounted) console.warn("no file system without exec is tested: this process may not mount one");
 
-const library = () => ({ name: "vec0.so", content: readFileSync(getLoadablePath()) });
+const vectorExtension = () => ({ name: "vec0.so", content: readFileSync(getLoadablePath()) });
 
 test.if(isMounted)(
   "[VZ101] on a data directory mounted noexec the library is loaded from the directory for temporary files",
   () => {
     const fallback = temporaryDirectory();
-    const placed = placeExtension({ ...library(), directory, fallback });
+    const placed = placeExtension({ ...vectorExtension(), directory, fallback });
     expect(placed.path.startsWith(fallback)).toBe(true);
     const sqlite = new Database(":memory:");
     loadVectorExtension(sqlite, placed.path);
@@ -30,7 +30,7 @@ test.if(isMounted)(
 );
 
 test.if(isMounted)("[VZ101] where neither allows it, the message names both and says what to do", () => {
-  expect(() => placeExtension({ ...library(), directory, fallback: directory })).toThrow(
+  expect(() => placeExtension({ ...vectorExtension(), directory, fallback: directory })).toThrow(
     /neither .+ nor .+ noexec .+ TMPDIR/,
   );
   expect(readdirSync(directory).filter((name) => name.startsWith("platform-vec"))).toEqual([]);
@@ -39,7 +39,7 @@ test.if(isMounted)("[VZ101] where neither allows it, the message names both and 
 test("[VZ101] where the data directory allows it, the copy is made once and stays there", () => {
   const own = temporaryDirectory();
   for (let start = 0; start < 2; start += 1) {
-    const placed = placeExtension({ ...library(), directory: own, fallback: "/nowhere" });
+    const placed = placeExtension({ ...vectorExtension(), directory: own, fallback: "/nowhere" });
     expect(placed.path).toBe(`${own}/vec0.so`);
     placed.remove();
     expect(existsSync(placed.path)).toBe(true);
