@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
-import { settle, testClock } from "../../tests/support/index.ts";
-import { UPLOAD_MIN_BYTES, UPLOAD_STALL_MS } from "./limits.ts";
+import { settle, testClock } from "../../../tests/support/index.ts";
+import { UPLOAD_MIN_BYTES, UPLOAD_STALL_MS } from "../limits.ts";
 import { bodyChunks } from "./receive.ts";
 
 function bodyOf(): { request: Request; send(text: string): void; end(): void } {

@@ -1,7 +1,7 @@
 import { S3Client } from "bun";
-import type { BucketConfig } from "../config/types.ts";
+import type { BucketConfig } from "../../config/types.ts";
+import type { IncomingFile, RemoteFiles } from "../types.ts";
 import { guarded, openRemoteBody, storeFailed } from "./remote-body.ts";
-import type { IncomingFile, RemoteFiles } from "./types.ts";
 
 /** What S3 takes as one part; a smaller file goes as a single request. Also what is held in memory per upload. */
 const S3_PART_BYTES = 5 * 1024 * 1024;

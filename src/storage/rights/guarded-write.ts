@@ -1,9 +1,9 @@
-import type { FileFacts } from "../config/types.ts";
-import { conflict } from "../kernel/errors.ts";
-import { isPromise } from "../kernel/maybe-promise.ts";
-import { WRITE_ATTEMPTS_MAX } from "./limits.ts";
-import type { StorageStore, StorageWrite } from "./store.ts";
-import type { Gate, ObjectAddress, StoredObject } from "./types.ts";
+import type { FileFacts } from "../../config/types.ts";
+import { conflict } from "../../kernel/errors.ts";
+import { isPromise } from "../../kernel/maybe-promise.ts";
+import { WRITE_ATTEMPTS_MAX } from "../limits.ts";
+import type { StorageStore, StorageWrite } from "../store.ts";
+import type { Gate, ObjectAddress, StoredObject } from "../types.ts";
 
 export interface GuardedWork<T> {
   /** What the rule is asked about; may throw (404). */

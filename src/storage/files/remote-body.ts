@@ -1,4 +1,4 @@
-import { AppError } from "../kernel/errors.ts";
+import { AppError } from "../../kernel/errors.ts";
 
 /** A body of up to so many bytes is read whole before it is answered: a store that fails in it is still told by the status. */
 const WHOLE_MAX_BYTES = 256 * 1024;

@@ -1,13 +1,13 @@
-import type { BucketConfig, ObjectStore } from "../config/types.ts";
-import type { Clock } from "../kernel/clock.ts";
-import type { Ids } from "../kernel/ids.ts";
-import type { Logger } from "../kernel/logger.ts";
-import { CLAIM_TIMEOUT_MS, SWEEP_REMOTE_GRACE_MS } from "./limits.ts";
+import type { BucketConfig, ObjectStore } from "../../config/types.ts";
+import type { Clock } from "../../kernel/clock.ts";
+import type { Ids } from "../../kernel/ids.ts";
+import type { Logger } from "../../kernel/logger.ts";
+import { CLAIM_TIMEOUT_MS, SWEEP_REMOTE_GRACE_MS } from "../limits.ts";
+import type { FileStore } from "../types.ts";
 import { type OwnedFiles, ownFiles, PrefixTaken, readOnlyFiles } from "./owned-files.ts";
 import { ownerIdOf } from "./owner-id.ts";
 import { createS3Files } from "./s3-files.ts";
 import type { SweptPlace } from "./sweep.ts";
-import type { FileStore } from "./types.ts";
 
 /** `own`: written, swept, and marked as this data directory's. `readOnly`: for a drill. */
 export type ObjectStoresMode = { mode: "own"; takeOver: boolean } | { mode: "readOnly" };

@@ -2,10 +2,10 @@ import { accessSync, close, constants, fdatasync, fsync, mkdirSync, open, rename
 import { mkdir, readdir } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { promisify } from "node:util";
-import { insufficientStorage, isDiskFull } from "../kernel/errors.ts";
-import { WRITE_BUFFER_BYTES } from "./limits.ts";
+import { insufficientStorage, isDiskFull } from "../../kernel/errors.ts";
+import { WRITE_BUFFER_BYTES } from "../limits.ts";
+import type { FileStore, IncomingFile } from "../types.ts";
 import { createSharedSync } from "./shared-sync.ts";
-import type { FileStore, IncomingFile } from "./types.ts";
 
 const openFile = promisify(open);
 const closeFile = promisify(close);

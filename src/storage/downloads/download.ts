@@ -1,8 +1,8 @@
-import { AppError } from "../kernel/errors.ts";
-import type { MaybePromise } from "../kernel/maybe-promise.ts";
-import { isShownInline } from "./content.ts";
+import { AppError } from "../../kernel/errors.ts";
+import type { MaybePromise } from "../../kernel/maybe-promise.ts";
+import { isShownInline } from "../content.ts";
+import type { Bucket, StoredObject } from "../types.ts";
 import { chooseRange, matchesEtag, rangeStillValid } from "./range.ts";
-import type { Bucket, StoredObject } from "./types.ts";
 
 /** What an answer carries: a stored file, or a thumbnail of one. */
 export interface Content {

@@ -1,8 +1,8 @@
-import type { Clock } from "../kernel/clock.ts";
-import type { Ids } from "../kernel/ids.ts";
-import type { Logger } from "../kernel/logger.ts";
-import { UNLINK_DELAY_MS } from "./limits.ts";
-import type { FileStore, IncomingFile } from "./types.ts";
+import type { Clock } from "../../kernel/clock.ts";
+import type { Ids } from "../../kernel/ids.ts";
+import type { Logger } from "../../kernel/logger.ts";
+import { UNLINK_DELAY_MS } from "../limits.ts";
+import type { FileStore, IncomingFile } from "../types.ts";
 
 /** Bytes without a record: those on their way in, and those on their way out. */
 export interface FileLife {

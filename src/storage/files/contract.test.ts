@@ -1,9 +1,9 @@
 import { afterAll, expect, test } from "bun:test";
-import { temporaryDirectory } from "../../tests/support/index.ts";
-import { startS3Server } from "../../tests/support/s3-server.ts";
+import { temporaryDirectory } from "../../../tests/support/index.ts";
+import { startS3Server } from "../../../tests/support/s3-server.ts";
+import type { FileStore } from "../types.ts";
 import { createLocalFiles } from "./local-files.ts";
 import { createS3Files } from "./s3-files.ts";
-import type { FileStore } from "./types.ts";
 
 const s3 = startS3Server("attic");
 afterAll(() => s3.stop());

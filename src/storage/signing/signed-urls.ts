@@ -1,5 +1,5 @@
 import { createHmac, hkdfSync, timingSafeEqual } from "node:crypto";
-import { unauthorized } from "../kernel/errors.ts";
+import { unauthorized } from "../../kernel/errors.ts";
 
 /** What a signed URL is good for. A download's token has no grant; an upload's names the one it uses up. */
 export interface SignedClaim {

@@ -1,9 +1,9 @@
-import type { Logger } from "../kernel/logger.ts";
-import type { Paces } from "../kernel/pace.ts";
-import type { FileLife } from "./garbage.ts";
-import { EXPIRY_STEP } from "./limits.ts";
-import type { StorageStore } from "./store.ts";
-import type { FileStore } from "./types.ts";
+import type { Logger } from "../../kernel/logger.ts";
+import type { Paces } from "../../kernel/pace.ts";
+import type { FileLife } from "../files/file-life.ts";
+import { EXPIRY_STEP } from "../limits.ts";
+import type { StorageStore } from "../store.ts";
+import type { FileStore } from "../types.ts";
 
 /**
  * What is left of uploads that have ended: up to 10,000 parts each, which go in steps. What a stop leaves counts as expired,

@@ -1,21 +1,21 @@
-import type { Accounts } from "../access/accounts.ts";
-import { type Principal, SERVER } from "../access/principal.ts";
-import type { ServiceKeys } from "../access/service-keys.ts";
-import type { Clock } from "../kernel/clock.ts";
-import { parseDuration, SECOND_MS } from "../kernel/duration.ts";
-import { badField, unauthorized } from "../kernel/errors.ts";
-import type { Ids } from "../kernel/ids.ts";
-import type { JsonObject } from "../kernel/json.ts";
-import { refuseUnknownMembers } from "../kernel/members.ts";
-import type { Paces } from "../kernel/pace.ts";
-import { parseContentType } from "./content.ts";
-import { factsOf, factsOfNew, type Gates } from "./gates.ts";
-import { objectPath, parseKey } from "./keys.ts";
-import { SIGNED_URL_DEFAULT_SECONDS, SIGNED_URL_KEYS_MAX, SIGNED_URL_MAX_SECONDS } from "./limits.ts";
-import { parseKeys, type StorageService } from "./service.ts";
+import type { Accounts } from "../../access/accounts.ts";
+import { type Principal, SERVER } from "../../access/principal.ts";
+import type { ServiceKeys } from "../../access/service-keys.ts";
+import type { Clock } from "../../kernel/clock.ts";
+import { parseDuration, SECOND_MS } from "../../kernel/duration.ts";
+import { badField, unauthorized } from "../../kernel/errors.ts";
+import type { Ids } from "../../kernel/ids.ts";
+import type { JsonObject } from "../../kernel/json.ts";
+import { refuseUnknownMembers } from "../../kernel/members.ts";
+import type { Paces } from "../../kernel/pace.ts";
+import { parseContentType } from "../content.ts";
+import { objectPath, parseKey } from "../keys.ts";
+import { SIGNED_URL_DEFAULT_SECONDS, SIGNED_URL_KEYS_MAX, SIGNED_URL_MAX_SECONDS } from "../limits.ts";
+import { factsOf, factsOfNew, type Gates } from "../rights/gates.ts";
+import { parseKeys, type StorageService } from "../service.ts";
+import type { StorageStore } from "../store.ts";
+import type { GrantHolder, UploadGrant } from "../types.ts";
 import type { SignedClaim, UrlSigner } from "./signed-urls.ts";
-import type { StorageStore } from "./store.ts";
-import type { GrantHolder, UploadGrant } from "./types.ts";
 
 export interface Signing {
   downloadUrl(principal: Principal, bucket: string, body: Body, origin: string): Promise<{ url: string }>;

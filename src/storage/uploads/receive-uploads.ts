@@ -1,16 +1,16 @@
-import type { Principal } from "../access/principal.ts";
-import type { Query } from "../http/query.ts";
-import type { Clock } from "../kernel/clock.ts";
-import { badField, badRequest } from "../kernel/errors.ts";
-import { parseContentType, parseMetadataText } from "./content.ts";
+import type { Principal } from "../../access/principal.ts";
+import type { Query } from "../../http/query.ts";
+import type { Clock } from "../../kernel/clock.ts";
+import { badField, badRequest } from "../../kernel/errors.ts";
+import { parseContentType, parseMetadataText } from "../content.ts";
+import { parseKey } from "../keys.ts";
+import { FORM_OVERHEAD_MAX_BYTES } from "../limits.ts";
+import type { Gates } from "../rights/gates.ts";
+import { ownerOf, type StorageService } from "../service.ts";
+import { type Signing, usedUp } from "../signing/signing.ts";
+import type { StoredObject } from "../types.ts";
 import { parseBoundary, readUploadForm } from "./form.ts";
-import type { Gates } from "./gates.ts";
-import { parseKey } from "./keys.ts";
-import { FORM_OVERHEAD_MAX_BYTES } from "./limits.ts";
 import { bodyChunks, createReceiver, requireDeclaredLength } from "./receive.ts";
-import { ownerOf, type StorageService } from "./service.ts";
-import { type Signing, usedUp } from "./signing.ts";
-import type { StoredObject } from "./types.ts";
 
 interface Deps {
   gates: Gates;

@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import { join } from "node:path";
-import { settle, temporaryDirectory } from "../../tests/support/index.ts";
+import { settle, temporaryDirectory } from "../../../tests/support/index.ts";
 import { createLocalFiles } from "./local-files.ts";
 
 const FIRST = "00000000-0000-7000-8000-0000000000ab";

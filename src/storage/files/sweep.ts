@@ -1,8 +1,7 @@
-import type { Clock, Millis } from "../kernel/clock.ts";
-import type { Logger } from "../kernel/logger.ts";
-import type { Paces } from "../kernel/pace.ts";
-import type { EndedUploads } from "./ended-uploads.ts";
-import type { FileLife } from "./garbage.ts";
+import type { Clock, Millis } from "../../kernel/clock.ts";
+import type { Logger } from "../../kernel/logger.ts";
+import type { Paces } from "../../kernel/pace.ts";
+import type { Thumbs } from "../downloads/thumbs.ts";
 import {
   EXPIRY_INTERVAL_MS,
   EXPIRY_STEP,
@@ -10,10 +9,11 @@ import {
   SWEEP_PAUSE_MS,
   SWEEP_STEP_FILES,
   UPLOAD_TTL_MS,
-} from "./limits.ts";
-import type { StorageStore } from "./store.ts";
-import type { Thumbs } from "./thumbs.ts";
-import type { FileStore, StoredId } from "./types.ts";
+} from "../limits.ts";
+import type { EndedUploads } from "../multipart/ended-uploads.ts";
+import type { StorageStore } from "../store.ts";
+import type { FileStore, StoredId } from "../types.ts";
+import type { FileLife } from "./file-life.ts";
 
 export interface SweptPlace {
   files: FileStore;

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { testClock } from "../../tests/support/index.ts";
+import { testClock } from "../../../tests/support/index.ts";
 import { readUploadForm } from "./form.ts";
 import { bodyChunks } from "./receive.ts";
 

@@ -1,8 +1,8 @@
-import { badField } from "../kernel/errors.ts";
-import { isJsonObject, type JsonObject } from "../kernel/json.ts";
-import { refuseUnknownMembers } from "../kernel/members.ts";
-import { parseKey } from "./keys.ts";
-import { PART_NUMBER_MAX } from "./limits.ts";
+import { badField } from "../../kernel/errors.ts";
+import { isJsonObject, type JsonObject } from "../../kernel/json.ts";
+import { refuseUnknownMembers } from "../../kernel/members.ts";
+import { parseKey } from "../keys.ts";
+import { PART_NUMBER_MAX } from "../limits.ts";
 
 export interface NamedUpload {
   uploadId: string;

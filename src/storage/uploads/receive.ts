@@ -1,8 +1,8 @@
-import type { Clock } from "../kernel/clock.ts";
-import { SECOND_MS } from "../kernel/duration.ts";
-import { AppError, badRequest, tooLarge } from "../kernel/errors.ts";
-import { UPLOAD_MIN_BYTES, UPLOAD_STALL_MS } from "./limits.ts";
-import type { IncomingFile } from "./types.ts";
+import type { Clock } from "../../kernel/clock.ts";
+import { SECOND_MS } from "../../kernel/duration.ts";
+import { AppError, badRequest, tooLarge } from "../../kernel/errors.ts";
+import { UPLOAD_MIN_BYTES, UPLOAD_STALL_MS } from "../limits.ts";
+import type { IncomingFile } from "../types.ts";
 
 /**
  * The body as it arrives; no more of it is in memory than has not been taken yet. A chunk is gone when the next one is

@@ -1,10 +1,10 @@
 import { hostname } from "node:os";
-import type { Clock } from "../kernel/clock.ts";
-import { AppError } from "../kernel/errors.ts";
-import { isJsonObject } from "../kernel/json.ts";
-import type { Logger } from "../kernel/logger.ts";
+import type { Clock } from "../../kernel/clock.ts";
+import { AppError } from "../../kernel/errors.ts";
+import { isJsonObject } from "../../kernel/json.ts";
+import type { Logger } from "../../kernel/logger.ts";
+import type { FileStore, RemoteFiles } from "../types.ts";
 import { storeFailed } from "./remote-body.ts";
-import type { FileStore, RemoteFiles } from "./types.ts";
 
 /** The prefix is another data directory's. Its message says what to do. */
 export class PrefixTaken extends Error {}

@@ -1,6 +1,6 @@
 import { closeSync, fsyncSync, openSync, readFileSync, renameSync, writeSync } from "node:fs";
 import { join } from "node:path";
-import type { Ids } from "../kernel/ids.ts";
+import type { Ids } from "../../kernel/ids.ts";
 
 /** Backups leave it out: a restored copy is another data directory. */
 const FILE = "owner-id";

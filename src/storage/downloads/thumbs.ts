@@ -1,19 +1,19 @@
 import { mkdirSync } from "node:fs";
 import { mkdir, open, readdir, rename, rmdir } from "node:fs/promises";
 import { join } from "node:path";
-import type { StorageConfig } from "../config/types.ts";
-import { AppError, badField, tooLarge, unsupportedMediaType } from "../kernel/errors.ts";
-import type { Ids } from "../kernel/ids.ts";
-import type { Content } from "./download.ts";
+import type { StorageConfig } from "../../config/types.ts";
+import { AppError, badField, tooLarge, unsupportedMediaType } from "../../kernel/errors.ts";
+import type { Ids } from "../../kernel/ids.ts";
+import { removeFile } from "../files/local-files.ts";
 import {
   PIXELS_PER_MEGAPIXEL,
   THUMB_SOURCE_MAX_BYTES,
   THUMB_SOURCE_MEGAPIXELS_DEFAULT,
   THUMBS_AT_ONCE_DEFAULT,
   THUMBS_WAITING_MAX,
-} from "./limits.ts";
-import { removeFile } from "./local-files.ts";
-import type { Bucket, StoredId, StoredObject } from "./types.ts";
+} from "../limits.ts";
+import type { Bucket, StoredId, StoredObject } from "../types.ts";
+import type { Content } from "./download.ts";
 
 const SIZE = /^(\d{1,4})x(\d{1,4})$/;
 const CONTENT_TYPE = "image/webp";

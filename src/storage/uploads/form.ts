@@ -1,13 +1,13 @@
 import { Dicer } from "@fastify/busboy";
-import { AppError, badField, badRequest, unsupportedMediaType } from "../kernel/errors.ts";
-import { metadataTooLarge, parseContentType } from "./content.ts";
+import { AppError, badField, badRequest, unsupportedMediaType } from "../../kernel/errors.ts";
+import { metadataTooLarge, parseContentType } from "../content.ts";
 import {
   FORM_FIELD_MAX_BYTES,
   FORM_HEADER_LINES_MAX,
   FORM_HEADER_MAX_BYTES,
   FORM_NAME_SHOWN_LENGTH,
   FORM_PARTS_MAX,
-} from "./limits.ts";
+} from "../limits.ts";
 
 export interface UploadForm {
   key: string | null;
