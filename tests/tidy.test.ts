@@ -179,7 +179,7 @@ const NOT_YET: Readonly<Record<string, readonly HouseRule[]>> = {
   push: ["folders", "citations", "spreads", "limits"],
   realtime: ["folders", "citations", "spreads", "circles"],
   rooms: ["folders", "citations", "spreads"],
-  storage: ["folders", "citations", "spreads", "limits"],
+  storage: ["citations", "spreads", "limits"],
   system: ["citations", "spreads"],
   tables: ["folders", "citations", "spreads", "limits", "circles"],
   users: ["citations", "spreads", "limits"],
