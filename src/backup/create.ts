@@ -1,6 +1,7 @@
 import { createWriteStream, existsSync, renameSync, rmSync, statSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import { pipeline } from "node:stream/promises";
+import { syncDirectorySync } from "../disk/directory-names.ts";
 import type { Clock } from "../kernel/clock.ts";
 import { VERSION } from "../kernel/version.ts";
 import { ARCHIVE_VERSION, type ArchiveWriter, createArchive, HEADER_ENTRY, MANIFEST_ENTRY } from "./archive.ts";
@@ -11,7 +12,7 @@ import { addSystem } from "./objects.ts";
 import { isMissing, scanFiles } from "./scan.ts";
 import { createFactsStore, type FactsStore, snapshotDatabase } from "./store.ts";
 import { type ArchiveHeader, BackupError, type BackupSummary, type FileFacts } from "./types.ts";
-import { claimWorkFolder, syncFolder, type WorkFolder } from "./work-folder.ts";
+import { claimWorkFolder, type WorkFolder } from "./work-folder.ts";
 
 interface BackupOptions {
   dataDirectory: string;
@@ -41,7 +42,7 @@ export async function createBackup(options: BackupOptions): Promise<BackupSummar
       await archive.finish();
       signal.throwIfAborted();
       renameSync(archivePath, file);
-      syncFolder(dirname(file));
+      syncDirectorySync(dirname(file));
       return { file, createdAt: time.toISOString(), ...content, sizeBytes: statSync(file).size };
     } catch (cause) {
       await archive.abort();
