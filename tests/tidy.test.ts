@@ -36,10 +36,11 @@ const importsOf = (path: string): string[] =>
 const isProgram = (path: string): boolean =>
   path === "src/main.ts" || path.endsWith("-worker.ts") || path.endsWith("query-process.ts");
 
-describe("layers: main -> cli -> platform -> areas -> {http, access} -> db -> config -> kernel", () => {
+describe("layers: main -> cli -> platform -> areas -> {http, access} -> db -> config -> disk -> kernel", () => {
   const LAYERS: readonly (readonly string[])[] = [
     ["schema"],
     ["kernel"],
+    ["disk"],
     ["config"],
     ["db"],
     ["access", "http"],
@@ -269,7 +270,7 @@ describe("tests and their rules", () => {
   const RULE_ID = /\[([A-Z]{2,3}\d+(?:,\s*[A-Z]{2,3}\d+)*)\]/g;
   const idsIn = (text: string): string[] => [...text.matchAll(RULE_ID)].flatMap(([, ids = ""]) => ids.split(/,\s*/));
   const specs = files("src/**/SPEC.md");
-  const LIBRARIES = new Set(["kernel", "access", "http"]);
+  const LIBRARIES = new Set(["kernel", "disk", "access", "http"]);
 
   const declared = specs.flatMap((path) => {
     const lines = read(path)

@@ -1,6 +1,6 @@
 import { parseArgs } from "node:util";
 import { type ArgsDef, type CommandDef, defineCommand, renderUsage, runCommand } from "citty";
-import { BACKUP_JOB_COMMAND } from "../backup/job-process.ts";
+import { BACKUP_JOB_COMMAND } from "../backup/schedule/job-process.ts";
 import { ConfigError } from "../config/problems.ts";
 import { SecretsError } from "../config/secrets.ts";
 import { closestName } from "../kernel/closest-name.ts";
