@@ -166,9 +166,9 @@ type HouseRule = "folders" | "citations" | "spreads" | "circles" | "limits";
  */
 const NOT_YET: Readonly<Record<string, readonly HouseRule[]>> = {
   access: ["citations", "limits"],
-  analytics: ["folders", "citations", "spreads", "limits"],
+  analytics: ["citations", "spreads", "limits"],
   auth: ["folders", "citations", "spreads", "limits"],
-  backup: ["folders", "spreads"],
+  backup: ["spreads"],
   cli: ["folders", "spreads", "limits"],
   config: ["folders", "citations", "limits", "circles"],
   d1: ["folders", "citations", "limits"],
@@ -177,7 +177,7 @@ const NOT_YET: Readonly<Record<string, readonly HouseRule[]>> = {
   kernel: ["folders", "citations", "spreads", "limits"],
   kv: ["citations", "spreads", "limits"],
   "platform.ts": ["spreads"],
-  push: ["folders", "citations", "spreads", "limits"],
+  push: ["citations", "spreads", "limits"],
   realtime: ["folders", "citations", "spreads", "circles"],
   rooms: ["folders", "citations", "spreads"],
   storage: ["citations", "spreads", "limits"],
