@@ -1,6 +1,7 @@
 import { createWriteStream, existsSync, renameSync, rmSync, statSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import { pipeline } from "node:stream/promises";
+import { syncDirectorySync } from "../../disk/directory-names.ts";
 import type { Clock } from "../../kernel/clock.ts";
 import { VERSION } from "../../kernel/version.ts";
 import {
@@ -16,7 +17,7 @@ import { SYSTEM_FILE } from "../layout.ts";
 import { NAMES_SHOWN_MAX } from "../limits.ts";
 import { isMissing, scanFiles } from "../scan.ts";
 import { type ArchiveHeader, BackupError, type BackupSummary, type FileFacts } from "../types.ts";
-import { claimWorkFolder, syncFolder, type WorkFolder } from "../work-folder.ts";
+import { claimWorkFolder, type WorkFolder } from "../work-folder.ts";
 import { addSystem } from "./objects.ts";
 import { snapshotDatabase } from "./snapshot.ts";
 
@@ -48,7 +49,7 @@ export async function createBackup(options: BackupOptions): Promise<BackupSummar
       await archive.finish();
       signal.throwIfAborted();
       renameSync(archivePath, file);
-      syncFolder(dirname(file));
+      syncDirectorySync(dirname(file));
       return { file, createdAt: time.toISOString(), ...content, sizeBytes: statSync(file).size };
     } catch (cause) {
       await archive.abort();

@@ -1,10 +1,10 @@
 import { existsSync, mkdirSync, readdirSync, renameSync, rmdirSync, rmSync, statSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { lockDirectory } from "../../db/index.ts";
+import { syncDirectorySync } from "../../disk/directory-names.ts";
 import { createFactsStore } from "../archive/facts-store.ts";
 import { FOLDERS, isKept, kindOf, RESTORE_FOLDER, SECRETS_FILE, SYSTEM_FILE } from "../layout.ts";
 import { type ArchiveHeader, BackupError } from "../types.ts";
-import { syncFolder } from "../work-folder.ts";
 import { unpackArchive } from "./unpack.ts";
 
 const LOCK_FILE = "platform.lock";
@@ -90,7 +90,7 @@ function claimPlace(dataDirectory: string): Place {
       const partial = join(dataDirectory, RESTORE_FOLDER);
       for (const name of readdirSync(partial)) rmSync(join(partial, name), { recursive: true });
       rmdirSync(partial);
-      syncFolder(dataDirectory);
+      syncDirectorySync(dataDirectory);
       lock.release();
     },
     giveBack() {
@@ -121,11 +121,11 @@ function moveIn(folder: string, dataDirectory: string): void {
   syncTree(folder);
   const names = readdirSync(folder).filter((name) => name !== SYSTEM_FILE);
   for (const name of [...names, SYSTEM_FILE]) renameSync(join(folder, name), join(dataDirectory, name));
-  syncFolder(dataDirectory);
+  syncDirectorySync(dataDirectory);
 }
 
 function syncTree(folder: string): void {
-  syncFolder(folder);
+  syncDirectorySync(folder);
   for (const entry of readdirSync(folder, { withFileTypes: true })) {
     if (entry.isDirectory()) syncTree(join(folder, entry.name));
   }

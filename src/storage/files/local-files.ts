@@ -1,7 +1,8 @@
-import { accessSync, close, constants, fdatasync, fsync, mkdirSync, open, rename, unlink, write } from "node:fs";
+import { accessSync, close, constants, fdatasync, mkdirSync, open, rename, unlink, write } from "node:fs";
 import { mkdir, readdir } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { promisify } from "node:util";
+import { syncDirectory } from "../../disk/directory-names.ts";
 import { insufficientStorage, isDiskFull } from "../../kernel/errors.ts";
 import { WRITE_BUFFER_BYTES } from "../limits.ts";
 import type { FileStore, IncomingFile } from "../types.ts";
@@ -10,7 +11,6 @@ import { createSharedSync } from "./shared-sync.ts";
 const openFile = promisify(open);
 const closeFile = promisify(close);
 const syncBytes = promisify(fdatasync);
-const syncAll = promisify(fsync);
 const renameFile = promisify(rename);
 const unlinkFile = promisify(unlink);
 
@@ -22,16 +22,16 @@ export type SyncDirectory = (path: string) => Promise<void>;
  * `incoming/`, renamed to its place, and both are synced before `finish` resolves, the names of the folders on the way too;
  * only then may a record name it.
  */
-export function createLocalFiles(directory: string, syncDirectory: SyncDirectory = syncNames): FileStore {
+export function createLocalFiles(directory: string, sync: SyncDirectory = syncDirectory): FileStore {
   const incoming = join(directory, "incoming");
   mkdirSync(incoming, { recursive: true });
   accessSync(incoming, constants.W_OK);
   const places = new Map<string, Place>();
-  const syncRoot = createSharedSync(() => syncDirectory(directory));
+  const syncRoot = createSharedSync(() => sync(directory));
   // `storage/objects` and `storage` have been made by this start, or by one that a crash has ended.
   const syncParents = once(async () => {
-    await syncDirectory(dirname(directory));
-    await syncDirectory(dirname(dirname(directory)));
+    await sync(dirname(directory));
+    await sync(dirname(dirname(directory)));
   });
   const pathOf = (fileId: string): string => join(directory, fileId.slice(-2), fileId);
 
@@ -49,7 +49,7 @@ export function createLocalFiles(directory: string, syncDirectory: SyncDirectory
         await syncParents();
         await syncRoot();
       }),
-      sync: createSharedSync(() => syncDirectory(path)),
+      sync: createSharedSync(() => sync(path)),
     };
     places.set(name, place);
     return place;
@@ -165,17 +165,6 @@ function writeBytes(descriptor: number, bytes: Uint8Array, offset: number): Prom
       else resolve(written);
     });
   });
-}
-
-async function syncNames(path: string): Promise<void> {
-  // Windows has no descriptors of folders: NTFS journals names by itself.
-  if (process.platform === "win32") return;
-  const descriptor = await openFile(path, "r");
-  try {
-    await syncAll(descriptor);
-  } finally {
-    await closeFile(descriptor);
-  }
 }
 
 async function guarded<T>(work: Promise<T>): Promise<T> {

@@ -1,5 +1,6 @@
-import { closeSync, fsyncSync, openSync, readFileSync, renameSync, writeSync } from "node:fs";
+import { readFileSync } from "node:fs";
 import { join } from "node:path";
+import { replaceSmallFile } from "../../disk/small-file.ts";
 import type { Ids } from "../../kernel/ids.ts";
 
 /** Backups leave it out: a restored copy is another data directory. */
@@ -12,16 +13,7 @@ export function ownerIdOf(directory: string, ids: Ids): string {
   const present = read(path);
   if (present !== null) return present;
   const made = ids.uuid();
-  const temporary = `${path}.new`;
-  const descriptor = openSync(temporary, "w", 0o600);
-  try {
-    writeSync(descriptor, made);
-    fsyncSync(descriptor);
-  } finally {
-    closeSync(descriptor);
-  }
-  renameSync(temporary, path);
-  syncNames(directory);
+  replaceSmallFile(path, made);
   return made;
 }
 
@@ -37,15 +29,4 @@ function read(path: string): string | null {
   throw new Error(
     `${path} must hold the id of this data directory, and holds something else; delete it to get a new one`,
   );
-}
-
-function syncNames(directory: string): void {
-  // Windows has no descriptors of folders: NTFS journals names by itself.
-  if (process.platform === "win32") return;
-  const descriptor = openSync(directory, "r");
-  try {
-    fsyncSync(descriptor);
-  } finally {
-    closeSync(descriptor);
-  }
 }
