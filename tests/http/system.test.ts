@@ -157,7 +157,7 @@ test("[SY4] a public schema still refuses invalid credentials", async () => {
   });
 });
 
-test("[SY3] [SY4] "authenticated" requires credentials; false is 404 like a path that does not exist", async () => {
+test("[SY3] [SY4] authenticated requires credentials; false is 404 like a path that does not exist", async () => {
   const other = await testPlatform({ config: config('"authenticated"') });
   expect(await other.get("/api/schema")).toMatchObject({
     status: 401,
