@@ -3,18 +3,18 @@ import type { DatabaseFile, Transaction } from "../db/index.ts";
 import type { RequestRow, TrackedEvent } from "./types.ts";
 
 /**
- * `<data>/analytics.db`. Events and requests are written at the end of their trees, in the order of time, which costs the
- * main thread least: with indexes by name and by user, writing events took ten times as long. The one index holds all that
- * is counted, so that only lists read rows. Days are named by their first millisecond in UTC. `summarized`: rows from
- * `since` on and before `until` are in the daily sums; they are being removed and count no longer. Both are 0 when all have
- * been: rows of such a day that come later, as after a clock that was wrong, are rows like any other.
+ * `<data>/analytics.db`. Events and requests are appended in order of time, which is the cheapest for the server's process:
+ * with indexes by name and by user, writing events took ten times as long. The only index covers everything that is counted,
+ * so that only lists read rows. A day is identified by its first millisecond in UTC. `summarized`: rows from `since` up to
+ * `until` are included in the summaries; they are being removed and are not counted any more. Both are 0 when all of them have
+ * been removed: rows of such a day that arrive later [AN100] are rows like any others.
  */
 export function migrateAnalytics(sqlite: Database): void {
   sqlite.run(`CREATE TABLE IF NOT EXISTS events (
     id INTEGER PRIMARY KEY AUTOINCREMENT,
     timestamp INTEGER NOT NULL,     -- milliseconds since 1970
     name TEXT NOT NULL,
-    user_id TEXT,                   -- NULL: nobody is named
+    user_id TEXT,                   -- NULL: no user
     properties TEXT NOT NULL        -- JSON
   ) STRICT`);
   sqlite.run("CREATE INDEX IF NOT EXISTS events_by_time ON events (timestamp, id, name, user_id)");
@@ -29,9 +29,9 @@ export function migrateAnalytics(sqlite: Database): void {
     second INTEGER NOT NULL,        -- since 1970
     endpoint INTEGER NOT NULL,
     status INTEGER NOT NULL,
-    user_id TEXT NOT NULL,          -- empty: nobody signed in
+    user_id TEXT NOT NULL,          -- empty: not signed in
     requests INTEGER NOT NULL,
-    duration_us INTEGER NOT NULL,   -- of all of them together
+    duration_us INTEGER NOT NULL,   -- of all these requests together
     PRIMARY KEY (second, endpoint, status, user_id)
   ) STRICT, WITHOUT ROWID`);
   sqlite.run(`CREATE TABLE IF NOT EXISTS event_days (
@@ -57,7 +57,7 @@ export function migrateAnalytics(sqlite: Database): void {
     since INTEGER NOT NULL DEFAULT 0
   ) STRICT, WITHOUT ROWID`);
   const columns = sqlite.query<{ name: string }, []>("PRAGMA table_info(summarized)").all();
-  // Before, everything up to `until` was in the sums, also what came later.
+  // Earlier versions had no `since`: the summaries included everything up to `until`.
   if (!columns.some(({ name }) => name === "since")) {
     sqlite.run("ALTER TABLE summarized ADD COLUMN since INTEGER NOT NULL DEFAULT 0");
   }
@@ -71,15 +71,15 @@ const INSERT_REQUESTS = `INSERT INTO requests (second, endpoint, status, user_id
 const INSERT_ENDPOINT = `INSERT INTO endpoints (method, route, category) VALUES (?1, ?2, ?3)
   ON CONFLICT (method, route) DO UPDATE SET category = excluded.category RETURNING id`;
 
-/** What is written request by request. */
+/** Writes events and request rows. */
 export interface AnalyticsStore {
   insertEvents(events: readonly TrackedEvent[]): Promise<void>;
-  /** Adds to rows that are there. */
+  /** Adds to existing rows. */
   insertRequests(rows: readonly RequestRow[]): Promise<void>;
 }
 
 export function createAnalyticsStore(file: DatabaseFile): AnalyticsStore {
-  // No more of them than the server has endpoints. Ids count once their transaction has been committed.
+  // Bounded by the number of endpoints. An id is kept only after its transaction has been committed.
   const endpointIds = new Map<string, number>();
 
   const endpointId = (tx: Transaction, row: RequestRow, added: Map<string, number>): number => {
