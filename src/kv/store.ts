@@ -1,7 +1,19 @@
 import type { Database } from "bun:sqlite";
 import type { OpenedFile, Transaction } from "../db/index.ts";
 import { encodeCursor, endOfPrefix } from "./keys.ts";
-import type { KeyPage, KeyQuery } from "./types.ts";
+
+/** Keys after `after` that begin with `prefix`; `after` null: from the first. */
+interface KeyQuery {
+  prefix: string;
+  limit: number;
+  after: string | null;
+}
+
+export interface KeyPage {
+  keys: string[];
+  /** Opaque; null on the last page. */
+  cursor: string | null;
+}
 
 /** One namespace's file: `kv/NAME.db`. Keys are in byte order, which is what SQLite's BINARY collation gives. */
 export function migrateEntries(sqlite: Database): void {
