@@ -23,13 +23,13 @@ const codeOf = (path: string): string => transpiler.transformSync(read(path));
 const isProgram = (path: string): boolean =>
   path === "src/main.ts" || path.endsWith("-worker.ts") || path.endsWith("query-process.ts");
 
-describe("layers: main -> cli -> platform -> areas -> {http, access} -> db -> config -> kernel", () => {
+describe("layers: main -> cli -> platform -> areas -> {http, access, sockets} -> db -> config -> kernel", () => {
   const LAYERS: readonly (readonly string[])[] = [
     ["schema"],
     ["kernel"],
     ["config"],
     ["db"],
-    ["access", "http"],
+    ["access", "http", "sockets"],
     ["areas"],
     ["platform.ts", "open-platform.ts", "index.ts"],
     ["cli"],
