@@ -26,7 +26,7 @@ function begin() {
 
 const source = (client = "1.2.3.4"): Source => ({ client });
 
-test("[RT105] what fits into a turn of the event loop is done at once, and the rest in the turns that follow", () => {
+test("[SK2] what fits into a turn of the event loop is done at once, and the rest in the turns that follow", () => {
   const { turns, work, turn, done } = begin();
   for (const name of "abcdefghi") turns.take(source(), 10, work(name, 1));
   expect(done).toEqual(["a", "b", "c", "d"]);
@@ -35,7 +35,7 @@ test("[RT105] what fits into a turn of the event loop is done at once, and the r
   expect(turn()).toEqual(["i"]);
 });
 
-test("[RT105] client networks take turns, and so do the connections of one", () => {
+test("[SK2] client networks take turns, and so do the connections of one", () => {
   const { turns, work, turn } = begin();
   turns.take(source(), 10, work("first", TURN_MS));
   const [one, other, stranger] = [source(), source(), source("5.6.7.8")];
@@ -46,7 +46,7 @@ test("[RT105] client networks take turns, and so do the connections of one", () 
   expect(turn()).toEqual(["one2", "other2", "one3"]);
 });
 
-test("[RT105] messages of one connection are handled in order, the next when the one before is done", async () => {
+test("[SK2] messages of one connection are handled in order, the next when the one before is done", async () => {
   const { turns, work, turn, done } = begin();
   const { promise, resolve } = Promise.withResolvers<void>();
   const one = source();
@@ -61,7 +61,7 @@ test("[RT105] messages of one connection are handled in order, the next when the
   expect(turn()).toEqual(["second"]);
 });
 
-test("[RT105] what waits is bounded for a connection and a client network, and what is dropped counts no more", () => {
+test("[SK2] what waits is bounded for a connection and a client network, and what is dropped counts no more", () => {
   const { turns, work, turn } = begin();
   turns.take(source(), 10, work("first", TURN_MS));
   const busy = source();
@@ -77,7 +77,7 @@ test("[RT105] what waits is bounded for a connection and a client network, and w
   expect(takes(source(), WAITING_PER_CLIENT_MAX_CHARS - 1)).toBe(true);
 });
 
-test("[RT105] a connection that is dropped while its work is under way does no more", async () => {
+test("[SK2] a connection that is dropped while its work is under way does no more", async () => {
   const { turns, work, turn } = begin();
   const { promise, resolve } = Promise.withResolvers<void>();
   const one = source();

@@ -32,7 +32,7 @@ interface Client {
 /**
  * Handles the messages of all connections in turns. Many sockets may have messages at the same moment, and an event loop
  * would handle all of them before anything else: here messages take at most TURN_MS of one turn, and the rest waits. Client
- * networks take turns, and so do the connections of one network. [RT105]
+ * networks take turns, and so do the connections of one network. [SK2]
  */
 export class MessageTurns {
   readonly #now: () => number;

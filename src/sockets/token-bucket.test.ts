@@ -11,7 +11,7 @@ test("[RT7] the message rate is a bucket that refills evenly", () => {
   expect(taken(1_050)).toBe(100);
 });
 
-test("[RT104] a message longer than what is left is not counted", () => {
+test("[SK1] a message longer than what is left is not counted", () => {
   const chars = new TokenBucket({ perSecond: 10, atOnce: 100 }, 0);
   expect([chars.take(80, 0), chars.take(80, 0), chars.take(20, 0), chars.take(1, 0)]).toEqual([
     true,

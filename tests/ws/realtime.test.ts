@@ -215,7 +215,7 @@ describe("connection", () => {
     await socket.close();
   });
 
-  test("[RT104] long messages beyond 1 MiB at once are dropped, short ones and the connection stay", async () => {
+  test("[SK1] long messages beyond 1 MiB at once are dropped, short ones and the connection stay", async () => {
     const [socket, reader] = [await connect(platform, user), await connect(platform, user)];
     await subscribe(reader, "broadcast:long");
     const text = "x".repeat(250_000);
@@ -235,7 +235,7 @@ describe("connection", () => {
     await Promise.all([socket.close(), reader.close()]);
   });
 
-  test("[RT105] messages that arrive together with slow ones are answered in order", async () => {
+  test("[SK2] messages that arrive together with slow ones are answered in order", async () => {
     const socket = await connect(platform, user);
     const filters = Array.from({ length: 5 }, (_, n) => [
       "title",
