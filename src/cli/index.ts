@@ -34,7 +34,7 @@ const mainCommand = defineCommand({
   subCommands: COMMANDS,
 });
 
-/** Runs one command to its end and gives the exit code: 0 fine, 1 failed, 2 wrong usage. Decisions 1. */
+/** Runs one command to its end and gives the exit code: 0 fine, 1 failed, 2 wrong usage. */
 export async function runCommandLine(rawArgs: readonly string[]): Promise<number> {
   try {
     return await dispatch(rawArgs);
