@@ -13,7 +13,8 @@ test("the tables as drizzle sees them are those that the migrations make", () =>
       .query<{ name: string; type: string; notnull: number; pk: number }, []>(`PRAGMA table_info("${name}")`)
       .all();
     const declared = columns.map((column) => ({
-      ...{ name: column.name, type: column.getSQLType().toUpperCase() },
+      name: column.name,
+      type: column.getSQLType().toUpperCase(),
       // An INTEGER PRIMARY KEY is never NULL, and says so nowhere.
       required: column.notNull || column.primary,
     }));

@@ -47,7 +47,7 @@ export interface PlatformOptions {
 }
 
 export interface Platform {
-  /** The server's own way in; passes rules. Decisions 12. */
+  /** The server's own way in; passes rules. */
   readonly app: AppAccess;
   readonly server: AnyElysia;
   /** Answers a request without a network in between. */

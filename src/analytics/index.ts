@@ -6,15 +6,15 @@ import type { AnswerListener, Http } from "../http/http.ts";
 import { createRateLimiter } from "../http/rate-limit.ts";
 import type { Clock } from "../kernel/clock.ts";
 import type { Logger } from "../kernel/logger.ts";
-import { createEventQueries } from "./event-queries.ts";
 import { CACHE_KIB } from "./limits.ts";
-import { createRecording } from "./recording.ts";
-import { readRequestReport } from "./request-queries.ts";
-import { startRetention } from "./retention.ts";
+import { createEventQueries } from "./queries/event-queries.ts";
+import { readRequestReport } from "./queries/request-queries.ts";
+import { createRecording } from "./recording/recording.ts";
+import { startRetention } from "./retention/retention.ts";
+import { eventSummaries, requestSummaries } from "./retention/summaries.ts";
 import { createAnalyticsRoutes } from "./routes.ts";
 import { createAnalyticsService } from "./service.ts";
 import { createAnalyticsStore, migrateAnalytics } from "./store.ts";
-import { eventSummaries, requestSummaries } from "./summaries.ts";
 
 export interface AnalyticsArea {
   routes(http: Http): AnyElysia;

@@ -4,11 +4,11 @@ import type { Clock } from "../kernel/clock.ts";
 import { AppError, unreachable } from "../kernel/errors.ts";
 import type { JsonObject } from "../kernel/json.ts";
 import { chain, type MaybePromise } from "../kernel/maybe-promise.ts";
-import type { EventQueries } from "./event-queries.ts";
 import { TOP_ITEMS_MAX } from "./limits.ts";
+import type { EventQueries } from "./queries/event-queries.ts";
+import type { RequestReport } from "./queries/request-queries.ts";
+import { averageMs, sharesByCategory, sharesByEndpoint } from "./queries/shares.ts";
 import { parseEventQuery, parseRequestQuery } from "./query-parameters.ts";
-import type { RequestReport } from "./request-queries.ts";
-import { averageMs, sharesByCategory, sharesByEndpoint } from "./shares.ts";
 import { parseTrackBody } from "./track-body.ts";
 import type { EventQuery, RequestQuery, TrackedEvent } from "./types.ts";
 

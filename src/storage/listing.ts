@@ -3,8 +3,8 @@ import { badField } from "../kernel/errors.ts";
 import { isPromise } from "../kernel/maybe-promise.ts";
 import type { Paces } from "../kernel/pace.ts";
 import type { ListCursors } from "./cursors.ts";
-import { factsOf, type Gates } from "./gates.ts";
 import { LIST_CHUNK, LIST_LIMIT_DEFAULT, LIST_LIMIT_MAX, LIST_SCAN_MAX, LIST_SLIM_CHUNK } from "./limits.ts";
+import { factsOf, type Gates } from "./rights/gates.ts";
 import type { SlimObject, StorageStore } from "./store.ts";
 import type { Gate, ObjectPage, StoredObject } from "./types.ts";
 

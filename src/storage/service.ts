@@ -5,11 +5,11 @@ import type { Clock } from "../kernel/clock.ts";
 import { AppError, badField, notFound, unauthorized } from "../kernel/errors.ts";
 import type { Pace, Paces } from "../kernel/pace.ts";
 import { mergeMetadata } from "./content.ts";
-import type { FileLife } from "./garbage.ts";
-import { factsOf, factsOfNew, type Gates } from "./gates.ts";
-import { guardedWrite } from "./guarded-write.ts";
+import type { FileLife } from "./files/file-life.ts";
 import { parseKey } from "./keys.ts";
 import { BATCH_DELETE_KEYS_MAX } from "./limits.ts";
+import { factsOf, factsOfNew, type Gates } from "./rights/gates.ts";
+import { guardedWrite } from "./rights/guarded-write.ts";
 import type { StorageStore, StorageWrite } from "./store.ts";
 import type { Bucket, Gate, IncomingFile, StoredObject } from "./types.ts";
 
