@@ -1,23 +1,10 @@
-import type { TSchema } from "typebox";
 import { requireAnyServiceKey } from "../access/service-key-right.ts";
 import { unauthorized } from "../kernel/errors.ts";
 import type { JsonObject, JsonValue } from "../kernel/json.ts";
 import type { MaybePromise } from "../kernel/maybe-promise.ts";
-import type { Parser } from "../kernel/schema/parser.ts";
 import { isBodyAbsent, readJson, readJsonObject } from "./body.ts";
-import type { Caller, Endpoint } from "./endpoint.ts";
+import type { EndpointParts } from "./endpoint-parts.ts";
 import { Exchange } from "./exchange.ts";
-import type { QueryParser } from "./query-parser.ts";
-
-/** What the exchanges of one endpoint share. */
-export interface EndpointParts {
-  handle: Endpoint["handle"];
-  caller: Caller;
-  missingKeyStatus: 401 | 403;
-  query: QueryParser;
-  /** null: no JSON body is declared. */
-  body: { parser: Parser<TSchema>; isObject: boolean; isOptional: boolean } | null;
-}
 
 /** The exchange of a declared endpoint. */
 export class EndpointExchange extends Exchange {

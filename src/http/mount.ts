@@ -1,13 +1,9 @@
 import { type AnyElysia, Elysia } from "elysia";
 import { AppError, notFound } from "../kernel/errors.ts";
 import type { MaybePromise } from "../kernel/maybe-promise.ts";
-import { createParser } from "../kernel/schema/parser.ts";
-import type { JsonSchema } from "../kernel/schema/strict.ts";
-import type { AnyDeclaration, Endpoint } from "./endpoint.ts";
-import type { EndpointParts } from "./endpoint-exchange.ts";
+import type { Endpoint } from "./endpoint.ts";
 import type { ElysiaContext, Http } from "./http.ts";
 import { operationOf } from "./openapi-operation.ts";
-import { createQueryParser } from "./query-parser.ts";
 import { groupWide, isWide, membersAt, methodOf, pathOf, restOfPath, type WideGroup } from "./wide-paths.ts";
 
 /** In the order in which `Allow` names them. */
@@ -24,23 +20,6 @@ export function mountEndpoints(http: Http, endpoints: readonly Endpoint[]): AnyE
   }
   for (const group of groupWide(endpoints)) mountWide(http, routes, group);
   return routes;
-}
-
-/** What the exchanges of an endpoint share, made from its declaration. */
-export function partsOf({ declaration, handle }: Endpoint): EndpointParts {
-  return {
-    handle,
-    caller: declaration.caller,
-    missingKeyStatus: declaration.missingKeyStatus ?? 401,
-    query: createQueryParser(declaration.query ?? {}, { takesOthers: declaration.otherQuery !== undefined }),
-    body: bodyOf(declaration),
-  };
-}
-
-function bodyOf({ body, isBodyOptional = false }: AnyDeclaration): EndpointParts["body"] {
-  if (body === undefined) return null;
-  const isObject = (body as JsonSchema).type === "object" || (body as JsonSchema).anyOf !== undefined;
-  return { parser: createParser(body), isObject, isOptional: isBodyOptional };
 }
 
 function mountWide(http: Http, routes: AnyElysia, group: WideGroup): void {

@@ -1,6 +1,6 @@
 import { badField } from "../kernel/errors.ts";
 
-const CODE_POINT_MAX = 0x10ffff;
+const LAST_CODE_POINT = 0x10ffff;
 const LAST_BEFORE_SURROGATES = 0xd7ff;
 const FIRST_AFTER_SURROGATES = 0xe000;
 
@@ -11,7 +11,7 @@ const FIRST_AFTER_SURROGATES = 0xe000;
 export function endOfPrefix(prefix: string): string | null {
   const points = Array.from(prefix, (character) => character.codePointAt(0) ?? 0);
   for (let point = points.pop(); point !== undefined; point = points.pop()) {
-    if (point === CODE_POINT_MAX) continue;
+    if (point === LAST_CODE_POINT) continue;
     const next = point === LAST_BEFORE_SURROGATES ? FIRST_AFTER_SURROGATES : point + 1;
     return points.map((kept) => String.fromCodePoint(kept)).join("") + String.fromCodePoint(next);
   }
