@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { Type } from "typebox";
 import { endpoint } from "./endpoint.ts";
-import { documentedPath, operationIdOf } from "./openapi-operation.ts";
+import { documentedPath, operationIdOf } from "./openapi/operation.ts";
 import { groupWide, isWide, membersAt, restOfPath } from "./wide-paths.ts";
 
 const declared = (route: `GET /${string}` | `PATCH /${string}` | `DELETE /${string}`) =>
