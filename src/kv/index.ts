@@ -1,8 +1,9 @@
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import type { AnyElysia } from "elysia";
+import { kvLayout } from "../../schema/migrations/index.ts";
 import type { KeyValueAccessor } from "../config/app-access.ts";
-import type { StorageEngine } from "../db/index.ts";
+import { layOut, type StorageEngine } from "../db/index.ts";
 import type { Http } from "../http/http.ts";
 import type { Clock } from "../kernel/clock.ts";
 import { notFound } from "../kernel/errors.ts";
@@ -10,7 +11,7 @@ import type { Logger } from "../kernel/logger.ts";
 import { CACHE_KIB } from "./limits.ts";
 import { createKeyValueRoutes } from "./routes.ts";
 import { createKeyValueAccessor, createKeyValueService, type KeyValueService } from "./service.ts";
-import { createEntryStore, type EntryStore, migrateEntries } from "./store.ts";
+import { createEntryStore, type EntryStore } from "./store.ts";
 import { startSweep } from "./sweep.ts";
 
 export interface KeyValueArea {
@@ -37,7 +38,7 @@ export function createKeyValueArea(deps: {
   if (deps.namespaces.length > 0) mkdirSync(directory, { recursive: true });
   for (const namespace of deps.namespaces) {
     const path = join(directory, `${namespace}.db`);
-    const store = createEntryStore(engine.open(path, { migrate: migrateEntries, cacheKiB: CACHE_KIB }));
+    const store = createEntryStore(engine.open(path, { migrate: layOut(kvLayout), cacheKiB: CACHE_KIB }));
     stores.push(store);
     services.set(namespace, createKeyValueService({ store, clock }));
   }
