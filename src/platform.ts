@@ -12,9 +12,11 @@ import type { PlatformConfig } from "./config/types.ts";
 import { createSqlArea } from "./d1/index.ts";
 import { createStorageEngine, layOut, openSystemFile, type StorageEngine, socketsMax } from "./db/index.ts";
 import { createCors, DRILL_HEADERS } from "./http/cors.ts";
+import type { Endpoint } from "./http/endpoint.ts";
 import { type AnswerListener, createHttp, type Http } from "./http/http.ts";
 import { BODY_MAX_BYTES } from "./http/limits.ts";
 import { createListener } from "./http/listener.ts";
+import { mountEndpoints } from "./http/mount.ts";
 import { createApiDocumentation, declaredQueries } from "./http/openapi.ts";
 import { createGlobalLimiter, RATE_LIMITS } from "./http/rate-limit.ts";
 import { createServer } from "./http/server.ts";
@@ -274,7 +276,7 @@ function both(first: AnswerListener, second: AnswerListener | undefined): Answer
 /** The routes of all areas as one server, with what belongs to none of them. */
 function serveAreas(
   config: PlatformConfig,
-  areas: readonly { routes(http: Http): AnyElysia }[],
+  areas: readonly ({ routes(http: Http): AnyElysia } | { endpoints: readonly Endpoint[] })[],
   deps: {
     principals: Principals;
     clock: Clock;
@@ -292,10 +294,14 @@ function serveAreas(
     bodyMaxBytes: config.server?.maxBodySize ?? BODY_MAX_BYTES,
     globalLimit: createGlobalLimiter(config.rateLimits?.global ?? RATE_LIMITS.global, deps.clock),
   });
-  const routes = areas.reduce((all: AnyElysia, area) => all.use(area.routes(http)), new Elysia());
+  const endpoints = areas.flatMap((area) => ("endpoints" in area ? area.endpoints : []));
+  const routes = areas.reduce(
+    (all: AnyElysia, area) => all.use("routes" in area ? area.routes(http) : mountEndpoints(http, area.endpoints)),
+    new Elysia(),
+  );
   http.declare(declaredQueries(routes));
   const server = createServer(http, cors).use(routes);
-  if (config.api?.docs !== false) server.use(createApiDocumentation(http, routes));
+  if (config.api?.docs !== false) server.use(createApiDocumentation(http, routes, endpoints));
   server.compile();
   return { http, server };
 }

@@ -1,6 +1,18 @@
 import type { OpenedFile, Transaction } from "../db/index.ts";
 import { encodeCursor, endOfPrefix } from "./keys.ts";
-import type { KeyPage, KeyQuery } from "./types.ts";
+
+/** Keys after `after` that begin with `prefix`; `after` null: from the first. */
+interface KeyQuery {
+  prefix: string;
+  limit: number;
+  after: string | null;
+}
+
+export interface KeyPage {
+  keys: string[];
+  /** Opaque; null on the last page. */
+  cursor: string | null;
+}
 
 const GET = "SELECT value FROM entries WHERE key = ?1 AND (expires_at IS NULL OR expires_at > ?2)";
 const SET = "INSERT OR REPLACE INTO entries (key, value, expires_at) VALUES (?1, ?2, ?3)";
