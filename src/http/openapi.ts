@@ -3,10 +3,13 @@ import { type AnyElysia, Elysia } from "elysia";
 import style from "swagger-ui-dist/swagger-ui.css" with { type: "file" };
 import script from "swagger-ui-dist/swagger-ui-bundle.js" with { type: "file" };
 import { VERSION } from "../kernel/version.ts";
+import type { Endpoint } from "./endpoint.ts";
 import type { Http } from "./http.ts";
+import { documentedPath, operationIdOf, operationOf } from "./openapi-operation.ts";
 import { ERROR_SCHEMA, errorAnswer, PLACES, type Places, queryParametersOf } from "./operation.ts";
 import type { KnownParameters } from "./query.ts";
 import { pageHeaders } from "./security-headers.ts";
+import { isWide, methodOf } from "./wide-paths.ts";
 
 const TAGS = [
   { name: "Tables", description: "Records in tables, grouped into namespaces" },
@@ -45,7 +48,7 @@ const PAGE = `<!doctype html>
 `;
 
 /** `/swagger` (page) and `/swagger/json`, made from the descriptions of the routes. Decisions 11. */
-export function createApiDocumentation(http: Http, routes: AnyElysia): AnyElysia {
+export function createApiDocumentation(http: Http, routes: AnyElysia, endpoints: readonly Endpoint[]): AnyElysia {
   const documents = describedRoutes(routes).use(
     swagger({
       path: "/swagger",
@@ -54,6 +57,9 @@ export function createApiDocumentation(http: Http, routes: AnyElysia): AnyElysia
         openapi: "3.1.0",
         info: { title: "Platform", version: VERSION, description: "A whole backend in one executable." },
         tags: TAGS,
+        // The plugin leaves out paths with a wildcard, which is what the router sees of these.
+        // The plugin's types are those of OpenAPI 3.0, where a JSON Schema may say less.
+        paths: pathsOf(endpoints.filter(isWide)) as Record<string, object>,
         components: {
           schemas: { Error: ERROR_SCHEMA },
           securitySchemes: {
@@ -93,6 +99,20 @@ export function createApiDocumentation(http: Http, routes: AnyElysia): AnyElysia
     .get("/swagger/ui.css", file(style, "text/css"), hidden);
 }
 
+function pathsOf(endpoints: readonly Endpoint[]): Record<string, Record<string, unknown>> {
+  const paths: Record<string, Record<string, unknown>> = {};
+  for (const endpoint of endpoints) {
+    if (endpoint.declaration.isDocumented === false) continue;
+    const methods = paths[documentedPath(endpoint)] ?? {};
+    methods[methodOf(endpoint.route).toLowerCase()] = {
+      ...operationOf(endpoint),
+      operationId: operationIdOf(endpoint),
+    };
+    paths[documentedPath(endpoint)] = methods;
+  }
+  return paths;
+}
+
 /** The query parameters of every described route, by `METHOD PATTERN`. */
 export function declaredQueries(routes: AnyElysia): ReadonlyMap<string, KnownParameters> {
   const declared = new Map<string, KnownParameters>();
@@ -117,7 +137,7 @@ function describedRoutes(routes: AnyElysia): AnyElysia {
   for (const { method, path, hooks } of routes.routes) {
     const { [PLACES]: places, ...detail } = detailOf(hooks);
     // Whatever writes may find the disk full, and what is no GET writes.
-    if (method !== "GET")
+    if (method !== "GET" && detail["responses"] !== undefined)
       detail["responses"] = { 507: errorAnswer(507), ...(detail["responses"] as object | undefined) };
     described.route(method, (places?.at ?? path).replace(/(?<=.)\/$/, ""), nothing, { detail });
     for (const other of places?.also ?? []) described.route(other.method, other.at, nothing, { detail: other.detail });
