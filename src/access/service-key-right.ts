@@ -19,9 +19,10 @@ export function refuseScopedKey(principal: Principal): void {
   if (principal.kind === "serviceKey" && principal.scopes !== EVERY_SCOPE) throw forbidden();
 }
 
-/** Any service key, before the body names the action. Errors: 401. */
-export function requireAnyServiceKey(principal: Principal): void {
-  if (principal.kind === "anonymous" || principal.kind === "user") throw new AppError(401, "Service key required");
+/** Any service key, whatever its scopes; without one, `missingStatus`. */
+export function requireAnyServiceKey(principal: Principal, missingStatus: 401 | 403 = 401): void {
+  if (principal.kind === "serviceKey" || principal.kind === "server") return;
+  throw new AppError(missingStatus, "Service key required");
 }
 
 /** A key with at least one of `rights`, before the body names the action. Errors: 401, 403. */

@@ -1,7 +1,8 @@
 import { join } from "node:path";
 import type { AnyElysia } from "elysia";
+import { analyticsLayout } from "../../schema/migrations/index.ts";
 import type { RateLimit } from "../config/types.ts";
-import type { StorageEngine } from "../db/index.ts";
+import { layOut, type StorageEngine } from "../db/index.ts";
 import type { AnswerListener, Http } from "../http/http.ts";
 import { createRateLimiter } from "../http/rate-limit.ts";
 import type { Clock } from "../kernel/clock.ts";
@@ -14,7 +15,7 @@ import { startRetention } from "./retention/retention.ts";
 import { eventSummaries, requestSummaries } from "./retention/summaries.ts";
 import { createAnalyticsRoutes } from "./routes.ts";
 import { createAnalyticsService } from "./service.ts";
-import { createAnalyticsStore, migrateAnalytics } from "./store.ts";
+import { createAnalyticsStore } from "./store.ts";
 
 export interface AnalyticsArea {
   routes(http: Http): AnyElysia;
@@ -38,7 +39,7 @@ export function createAnalyticsArea(deps: {
 }): AnalyticsArea {
   const { engine, clock, logger } = deps;
   const path = join(deps.dataDirectory, "analytics.db");
-  const file = engine.open(path, { migrate: migrateAnalytics, cacheKiB: CACHE_KIB });
+  const file = engine.open(path, { migrate: layOut(analyticsLayout), cacheKiB: CACHE_KIB });
   const recording = createRecording({ store: createAnalyticsStore(file), clock, logger });
   const service = createAnalyticsService({
     accept: recording.accept,

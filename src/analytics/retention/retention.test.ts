@@ -2,8 +2,9 @@ import { afterEach, beforeEach, expect, test } from "bun:test";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { analyticsLayout } from "../../../schema/migrations/index.ts";
 import { testClock } from "../../../tests/support/clock.ts";
-import { createStorageEngine, type DatabaseFile, type StorageEngine } from "../../db/index.ts";
+import { createStorageEngine, type DatabaseFile, layOut, type StorageEngine } from "../../db/index.ts";
 import { systemClock } from "../../kernel/clock.ts";
 import { DAY_MS } from "../../kernel/duration.ts";
 import { silentLogger } from "../../kernel/logger.ts";
@@ -17,7 +18,6 @@ import {
   SWEEP_STEP_ROWS,
 } from "../limits.ts";
 import { createEventQueries } from "../queries/event-queries.ts";
-import { migrateAnalytics } from "../store.ts";
 import { startRetention } from "./retention.ts";
 import { eventSummaries, requestSummaries } from "./summaries.ts";
 
@@ -29,7 +29,7 @@ let file: DatabaseFile;
 beforeEach(() => {
   directory = mkdtempSync(join(tmpdir(), "analytics-retention-"));
   engine = createStorageEngine({ clock: systemClock });
-  file = engine.open(join(directory, "analytics.db"), { migrate: migrateAnalytics });
+  file = engine.open(join(directory, "analytics.db"), { migrate: layOut(analyticsLayout) });
 });
 afterEach(async () => {
   await engine.stop();
