@@ -16,7 +16,6 @@ import { createRoomStore, type RoomFile } from "./store.ts";
 import { SyncTurns } from "./sync-turns.ts";
 
 export { roomBacklogMaxBytes, roomMessageMaxBytes } from "./limits.ts";
-export { migrateRooms } from "./store.ts";
 
 export interface RoomsArea {
   routes(http: Http): AnyElysia;
@@ -33,7 +32,7 @@ export function createRoomsArea(deps: {
   sockets: SocketServer;
   principals: Pick<Principals, "ofToken">;
   sessions: SessionLookup & Pick<SessionEvents, "onEnd">;
-  /** `<data>/rooms.db`, opened with `migrateRooms`. */
+  /** `<data>/rooms.db`, laid out by `roomsLayout`. */
   file: RoomFile;
   app: () => AppAccess;
   clock: Clock;

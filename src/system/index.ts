@@ -13,11 +13,11 @@ export type { ServerLoad } from "./metrics.ts";
 
 export interface SystemArea {
   routes(http: Http): AnyElysia;
-  /** Counts an answer for the metrics. */
+  /** Counts each answer for the metrics. */
   readonly onAnswer: AnswerListener;
 }
 
-/** Health, schema, public configuration, metrics. Spec: System endpoints; decisions 11; rules: SPEC.md. */
+/** Health, schema, public configuration and metrics. The rules are in SPEC.md. */
 export function createSystemArea(deps: {
   config: PlatformConfig;
   isDrill: boolean;

@@ -1,7 +1,7 @@
 import type { PlatformConfig } from "../config/types.ts";
 import { VERSION } from "../kernel/version.ts";
 
-/** What a client may know before anybody has signed in. Nothing of it is secret. Decisions 11. */
+/** What clients may know before sign-in. It contains no secret. [SY2] */
 export interface PublicConfig {
   auth: {
     emailPassword: boolean;
@@ -9,7 +9,7 @@ export interface PublicConfig {
     magicLink: boolean;
     emailOtp: boolean;
     mfa: boolean;
-    /** The names of the providers. */
+    /** Names of the providers. */
     oauth: string[];
     passkeys: boolean;
   };
@@ -17,7 +17,7 @@ export interface PublicConfig {
   version: string;
 }
 
-/** Members are picked one by one: what the config gains later stays private until it is named here. */
+/** Every member is copied by name: what the config gains later stays private until it is added here. */
 export function describePublicConfig({ auth = {} }: PlatformConfig): PublicConfig {
   return {
     auth: {

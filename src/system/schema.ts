@@ -1,13 +1,13 @@
 import type { Field, FieldType, PlatformConfig, Reference, TableConfig } from "../config/types.ts";
 import type { JsonValue } from "../kernel/json.ts";
 
-/** A field as clients may know it: its type and what a value of it must be. */
+/** What clients may know of a field: its type and the constraints on its values. */
 export interface FieldDescription {
   type: FieldType;
-  /** An insert has to give it, unless it has a default; it is never null. */
+  /** Never null; an insert must provide it unless it has a default. */
   required: boolean;
   unique: boolean;
-  /** true: the server fills it where an insert gives none (`id`, `createdAt`, `updatedAt`). */
+  /** The server fills it in when an insert omits it (`id`, `createdAt`, `updatedAt`). */
   generated: boolean;
   default?: JsonValue;
   min?: number;
@@ -23,10 +23,10 @@ export interface FieldDescription {
 }
 
 export interface TableDescription {
-  /** true: records carry any further fields beside those listed. */
+  /** Records may have fields other than those listed. */
   schemaless: boolean;
   fields: Record<string, FieldDescription>;
-  /** null: the table cannot be searched. */
+  /** null: the table has no full-text search. */
   fts: { fields: readonly string[]; tokenize: "unicode61" | "trigram" | "porter" } | null;
   indexes: { fields: readonly string[]; unique: boolean }[];
 }
@@ -36,8 +36,8 @@ export interface SchemaDescription {
 }
 
 /**
- * Types and constraints of what is declared, fields in the order of a record. Members are picked one by one: a rule, hook or
- * migration can only get in here by being named. Decisions 11.
+ * Types and constraints of the declared tables, fields in the order of a record. Every member is copied by name, so that
+ * rules, hooks and migrations cannot get into the answer by accident. [SY6]
  */
 export function describeSchema(databases: NonNullable<PlatformConfig["databases"]>): SchemaDescription {
   const namespaces = Object.entries(databases).map(([name, namespace]) => {
@@ -61,14 +61,20 @@ function describeTable({ schema, fts, indexes = [] }: TableConfig): TableDescrip
 }
 
 const generated = (type: FieldType, more: Partial<FieldDescription> = {}): FieldDescription => ({
-  ...{ type, required: false, unique: false, generated: true },
+  type,
+  required: false,
+  unique: false,
+  generated: true,
   ...more,
 });
 
 function describeField(field: Field): FieldDescription {
   const { type, default: fallback, min, max, pattern, enum: choices, references, check, onUpdate } = field;
   return {
-    ...{ type, required: field.required === true, unique: field.unique === true, generated: false },
+    type,
+    required: field.required === true,
+    unique: field.unique === true,
+    generated: false,
     ...(fallback === undefined ? {} : { default: fallback }),
     ...(min === undefined ? {} : { min }),
     ...(max === undefined ? {} : { max }),
