@@ -29,6 +29,8 @@ export const TIMER_DELAY_MAX_MS = 100 * 365 * DAY_MS;
 export const MESSAGES_PER_HANDLER_MAX = 1_000;
 /** Tasks of one room that wait for their turn. */
 export const MAILBOX_MAX = 10_000;
+/** Places of tasks that have begun, before the queue is made shorter. */
+export const MAILBOX_TAKEN_MAX = 1_000;
 /** Characters of the messages that wait for their turn in one room, and in all rooms together. */
 export const MAILBOX_MAX_CHARS = 8 * 1024 * 1024;
 export const MAILBOXES_MAX_CHARS = 32 * 1024 * 1024;

@@ -1,6 +1,6 @@
 import type { MaybePromise } from "../kernel/maybe-promise.ts";
 import { isPromise } from "../kernel/maybe-promise.ts";
-import { MAILBOX_MAX } from "./limits.ts";
+import { MAILBOX_MAX, MAILBOX_TAKEN_MAX } from "./limits.ts";
 import type { RoomMeter } from "./room-meter.ts";
 import type { WaitingChars } from "./waiting-chars.ts";
 
@@ -13,8 +13,6 @@ interface Waiting {
 
 /** In the place of a task that has begun, so that the queue does not keep its message. */
 const TAKEN: Waiting = { task: () => {}, chars: 0 };
-/** Places of tasks that have begun, before the queue is made shorter. */
-const TAKEN_MAX = 1_000;
 
 /**
  * Tasks run one after another, in order of arrival; one that finds none before it runs at once. Tasks wait while the room
@@ -115,7 +113,7 @@ export class Mailbox {
     this.#waiting[this.#next++] = TAKEN;
     this.#chars.give(waiting.chars);
     if (this.#next === this.#waiting.length) this.#forget();
-    else if (this.#next === TAKEN_MAX) this.#compact();
+    else if (this.#next === MAILBOX_TAKEN_MAX) this.#compact();
     return waiting.task;
   }
 

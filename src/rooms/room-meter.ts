@@ -15,10 +15,7 @@ export class RoomMeter {
   #isMeasuring = false;
 
   /** `after` waits in the time that `share.now` measures. */
-  constructor(
-    share: LoopShare,
-    after: (delayMs: number, work: () => void) => void = systemClock.after,
-  ) {
+  constructor(share: LoopShare, after: (delayMs: number, work: () => void) => void = systemClock.after) {
     this.#share = share;
     this.#after = after;
     this.#at = share.now();
