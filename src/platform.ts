@@ -17,7 +17,8 @@ import { type AnswerListener, createHttp, type Http } from "./http/http.ts";
 import { BODY_MAX_BYTES } from "./http/limits.ts";
 import { createListener } from "./http/listener.ts";
 import { mountEndpoints } from "./http/mount.ts";
-import { createApiDocumentation, declaredQueries } from "./http/openapi.ts";
+import { createApiDocument, declaredQueries } from "./http/openapi/document.ts";
+import { documentationEndpoints } from "./http/openapi/pages.ts";
 import { createGlobalLimiter, RATE_LIMITS } from "./http/rate-limit.ts";
 import { createServer } from "./http/server.ts";
 import { type Clock, systemClock } from "./kernel/clock.ts";
@@ -301,7 +302,9 @@ function serveAreas(
   );
   http.declare(declaredQueries(routes));
   const server = createServer(http, cors).use(routes);
-  if (config.api?.docs !== false) server.use(createApiDocumentation(http, routes, endpoints));
+  if (config.api?.docs !== false) {
+    server.use(mountEndpoints(http, documentationEndpoints(createApiDocument({ routes, endpoints }))));
+  }
   server.compile();
   return { http, server };
 }

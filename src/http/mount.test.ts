@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { Type } from "typebox";
 import { endpoint } from "./endpoint.ts";
-import { documentedPath, operationIdOf } from "./openapi-operation.ts";
+import { documentedPath, operationIdOf } from "./openapi/operation.ts";
 import { endpointsAt, groupWide, isWide, restOfPath } from "./wide-paths.ts";
 
 const declared = (route: `${"GET" | "POST" | "PATCH" | "DELETE"} /${string}`) =>

@@ -3,7 +3,7 @@ import { AppError, notFound } from "../kernel/errors.ts";
 import type { MaybePromise } from "../kernel/maybe-promise.ts";
 import type { Endpoint } from "./endpoint.ts";
 import type { ElysiaContext, Http } from "./http.ts";
-import { operationOf } from "./openapi-operation.ts";
+import { operationOf } from "./openapi/operation.ts";
 import { endpointsAt, groupWide, isWide, methodOf, pathOf, restOfPath, type WideGroup } from "./wide-paths.ts";
 
 /** In the order in which `Allow` names them. */
