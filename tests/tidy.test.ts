@@ -177,7 +177,7 @@ const NOT_YET: Readonly<Record<string, readonly HouseRule[]>> = {
   "platform.ts": ["spreads"],
   push: ["citations", "spreads", "limits"],
   realtime: ["folders", "citations", "spreads", "circles"],
-  rooms: ["folders", "citations", "spreads"],
+  rooms: ["citations", "spreads"],
   storage: ["citations", "spreads", "limits"],
   tables: ["folders", "citations", "spreads", "limits", "circles"],
   users: ["citations", "spreads", "limits"],

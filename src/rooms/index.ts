@@ -8,12 +8,12 @@ import type { SocketServer } from "../http/sockets.ts";
 import { type Clock, systemClock } from "../kernel/clock.ts";
 import type { Ids } from "../kernel/ids.ts";
 import type { Logger } from "../kernel/logger.ts";
-import { createConnections, createPresentAuth } from "./connections.ts";
-import { LoopShare } from "./loop-share.ts";
+import { createConnections, createPresentAuth } from "./connection/connections.ts";
+import { SyncTurns } from "./connection/sync-turns.ts";
+import { createRoomStore, type RoomFile } from "./lifecycle/store.ts";
+import { LoopShare } from "./pace/loop-share.ts";
 import { createRoomRoutes } from "./routes.ts";
 import { createRoomsService } from "./service.ts";
-import { createRoomStore, type RoomFile } from "./store.ts";
-import { SyncTurns } from "./sync-turns.ts";
 
 export { roomBacklogMaxBytes, roomMessageMaxBytes } from "./limits.ts";
 

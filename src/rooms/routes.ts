@@ -10,11 +10,11 @@ import type { Clock } from "../kernel/clock.ts";
 import type { Ids } from "../kernel/ids.ts";
 import type { Logger } from "../kernel/logger.ts";
 import { chain } from "../kernel/maybe-promise.ts";
-import type { Connections } from "./connections.ts";
-import type { LoopShare } from "./loop-share.ts";
-import { RoomSocket } from "./room-socket.ts";
+import type { Connections } from "./connection/connections.ts";
+import { RoomSocket } from "./connection/room-socket.ts";
+import type { SyncTurns } from "./connection/sync-turns.ts";
+import type { LoopShare } from "./pace/loop-share.ts";
 import type { RoomAddress, RoomsService } from "./service.ts";
-import type { SyncTurns } from "./sync-turns.ts";
 
 const ADDRESS = [
   { name: "namespace", required: true, description: "A namespace of `rooms` in the config" },

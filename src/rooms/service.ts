@@ -7,15 +7,15 @@ import { badField, notFound } from "../kernel/errors.ts";
 import type { JsonObject } from "../kernel/json.ts";
 import type { Logger } from "../kernel/logger.ts";
 import { chain } from "../kernel/maybe-promise.ts";
+import type { ExpiringRoom, RoomStore } from "./lifecycle/store.ts";
+import { startSweep } from "./lifecycle/sweep.ts";
+import { createWakeSchedule } from "./lifecycle/wake-schedule.ts";
 import { expiryOf, HANDLER_TIMEOUT_MS, LIVE_ROOMS_MAX, NEVER_EXPIRED, roomLimits } from "./limits.ts";
-import type { LoopShare } from "./loop-share.ts";
-import { type Outcome, runBounded } from "./outcome.ts";
-import { LiveRoom } from "./room.ts";
-import { StateTexts } from "./state-text.ts";
-import type { ExpiringRoom, RoomStore } from "./store.ts";
-import { startSweep } from "./sweep.ts";
+import type { LoopShare } from "./pace/loop-share.ts";
+import { type Outcome, runBounded } from "./room/outcome.ts";
+import { LiveRoom } from "./room/room.ts";
+import { StateTexts } from "./state/state-text.ts";
 import type { JoinOutcome, PresentAuth, RoomConnection, RoomNamespace } from "./types.ts";
-import { createWakeSchedule } from "./wake-schedule.ts";
 
 export interface RoomAddress {
   namespace: RoomNamespace;

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, test } from "bun:test";
 import type { JsonObject, JsonValue } from "../../src/kernel/json.ts";
 import { createPlatform, type Platform } from "../../src/platform.ts";
-import { createMessageRate } from "../../src/rooms/message-rate.ts";
+import { createMessageRate } from "../../src/rooms/connection/message-rate.ts";
 import { JWT_SECRET, SERVICE_KEY, type TestClock, temporaryDirectory, testClock } from "../support/index.ts";
 
 const MINUTE_MS = 60_000;
