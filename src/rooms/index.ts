@@ -8,6 +8,8 @@ import type { SocketServer } from "../http/sockets.ts";
 import { type Clock, systemClock } from "../kernel/clock.ts";
 import type { Ids } from "../kernel/ids.ts";
 import type { Logger } from "../kernel/logger.ts";
+import { createTurns } from "../kernel/turns.ts";
+import { MessageTurns } from "../sockets/message-turns.ts";
 import { createConnections, createPresentAuth } from "./connection/connections.ts";
 import { SyncTurns } from "./connection/sync-turns.ts";
 import { createRoomStore, type RoomFile } from "./lifecycle/store.ts";
@@ -43,9 +45,10 @@ export function createRoomsArea(deps: {
   const share = new LoopShare();
   const syncs = new SyncTurns(systemClock.after);
   const service = createRoomsService({ ...deps, presentAuth, share, store: createRoomStore(deps.file) });
+  const [turns, slices] = [new MessageTurns(), createTurns()];
   const connections = createConnections({ ...deps, presentAuth });
   return {
-    routes: (http) => createRoomRoutes(http, { ...deps, service, connections, share, syncs }),
+    routes: (http) => createRoomRoutes(http, { ...deps, service, connections, share, syncs, turns, slices }),
     get liveRooms() {
       return service.liveRooms;
     },

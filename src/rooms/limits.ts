@@ -46,6 +46,8 @@ export const SEND_MS = 0.002;
 export const SYNC_AT_ONCE_BYTES = 256 * 1024;
 /** JSON of a large state that is made in one step. */
 export const STATE_SLICE_BYTES = 32 * 1024;
+/** Values of a saved state that are taken in again in one step. */
+export const RESTORED_VALUES_PER_STEP = 2_000;
 /** Large `sync` messages that were sent and not read yet, of all connections; further ones wait. */
 export const SYNCS_UNREAD_MAX_CHARS = 32 * 1024 * 1024;
 /** A client that does not read its `sync` keeps others waiting no longer than this. */
@@ -53,8 +55,8 @@ export const SYNC_UNREAD_MS = SECOND_MS;
 /** Serialised states that are kept for the next joins: their characters, and for how long. */
 export const SYNC_TEXTS_MAX_CHARS = 48 * 1024 * 1024;
 export const SYNC_TEXT_TTL_MS = 5 * SECOND_MS;
-/** Messages of one connection that wait for its `auth` or `join` to be answered. */
-export const WAITING_MESSAGES_MAX = 256;
+/** Values in the message of one action: a state that takes them in looks at each, and freezes it. */
+export const MESSAGE_VALUES_MAX = 20_000;
 /** Bytes that may wait for a slow client, beside two whole states, before it is closed with 1013. */
 const BACKLOG_BYTES = 1024 * 1024;
 /** Before `auth` a message holds no more than a token. */

@@ -10,6 +10,8 @@ import type { Clock } from "../kernel/clock.ts";
 import type { Ids } from "../kernel/ids.ts";
 import type { Logger } from "../kernel/logger.ts";
 import { chain } from "../kernel/maybe-promise.ts";
+import type { Turns } from "../kernel/turns.ts";
+import type { MessageTurns } from "../sockets/message-turns.ts";
 import type { Connections } from "./connection/connections.ts";
 import { RoomSocket } from "./connection/room-socket.ts";
 import type { SyncTurns } from "./connection/sync-turns.ts";
@@ -30,6 +32,8 @@ export function createRoomRoutes(
     sockets: SocketServer;
     share: LoopShare;
     syncs: SyncTurns;
+    turns: MessageTurns;
+    slices: Turns;
     clock: Clock;
     ids: Ids;
     logger: Logger;
@@ -40,8 +44,8 @@ export function createRoomRoutes(
     return service.address(query.get("namespace") ?? "", query.get("id") ?? "");
   };
 
-  const open = (request: Request, address: RoomAddress, release: Release): Response => {
-    const socket = new RoomSocket({ ...deps, address, id: deps.ids.uuid() });
+  const open = (request: Request, address: RoomAddress, client: string, release: Release): Response => {
+    const socket = new RoomSocket({ ...deps, address, client, id: deps.ids.uuid() });
     try {
       // Again: it may have waited for its place.
       connections.checkRoom();
@@ -62,8 +66,9 @@ export function createRoomRoutes(
         ({ request, query, address: clientAddress }) => {
           const address = addressOf(query());
           connections.checkRoom();
-          return chain(address.namespace.pending.take(clientNetwork(clientAddress()), request.signal), (release) =>
-            open(request, address, release),
+          const client = clientNetwork(clientAddress());
+          return chain(address.namespace.pending.take(client, request.signal), (release) =>
+            open(request, address, client, release),
           );
         },
         { public: true },

@@ -1,20 +1,26 @@
 import type { Player } from "../../config/room-types.ts";
+import { SLICED_LENGTH_MIN } from "../../http/limits.ts";
 import type { Socket, SocketHandler, SocketServer } from "../../http/sockets.ts";
 import type { Clock } from "../../kernel/clock.ts";
-import { AppError } from "../../kernel/errors.ts";
+import { AppError, unreachable } from "../../kernel/errors.ts";
 import { describeFault, isJsonObject, type JsonObject, type JsonValue } from "../../kernel/json.ts";
 import { jsonTextFault } from "../../kernel/json-text.ts";
 import type { Logger } from "../../kernel/logger.ts";
 import { isPromise, type MaybePromise } from "../../kernel/maybe-promise.ts";
-import { CHARS_PER_SECOND_MAX, UNAUTHENTICATED_MESSAGE_MAX_CHARS, WAITING_MESSAGES_MAX } from "../limits.ts";
+import type { Turns } from "../../kernel/turns.ts";
+import { LONG_MESSAGE_MIN_CHARS } from "../../sockets/limits.ts";
+import { isPing, parseMessage } from "../../sockets/message-text.ts";
+import type { MessageTurns, Source } from "../../sockets/message-turns.ts";
+import { TokenBucket } from "../../sockets/token-bucket.ts";
+import { CHARS_PER_SECOND_MAX, MESSAGE_VALUES_MAX, UNAUTHENTICATED_MESSAGE_MAX_CHARS } from "../limits.ts";
 import type { LoopShare } from "../pace/loop-share.ts";
 import type { LiveRoom } from "../room/room.ts";
 import type { RoomAddress, RoomsService } from "../service.ts";
 import type { RoomConnection } from "../types.ts";
+import { type ActionMessage, countValues, type MessageFault, parseClientMessage } from "./client-messages.ts";
 import { CLOSE_GOING_AWAY, CLOSE_PROTOCOL, CLOSE_SESSION_REVOKED, CLOSE_TRY_LATER } from "./close-codes.ts";
 import type { Connections, UserPrincipal } from "./connections.ts";
-import { unknownMember } from "./message-members.ts";
-import { CharRate, createMessageRate, type MessageRate } from "./message-rate.ts";
+import { createMessageRate, type MessageRate } from "./message-rate.ts";
 import { authRefreshed, authSuccess, errorMessage, PONG, type RoomErrorCode } from "./messages.ts";
 import { Outbox } from "./outbox.ts";
 import type { SyncTurns } from "./sync-turns.ts";
@@ -27,14 +33,13 @@ interface RoomSocketDeps {
   sockets: Pick<SocketServer, "waitingBytes" | "drop">;
   share: LoopShare;
   syncs: SyncTurns;
+  turns: MessageTurns;
+  /** Long messages are parsed in its steps. */
+  slices: Turns;
+  /** The client's network. */
+  client: string;
   clock: Clock;
   logger: Logger;
-}
-
-/** A message with the characters of its text. */
-interface Received {
-  message: JsonObject;
-  chars: number;
 }
 
 type Stage =
@@ -42,17 +47,20 @@ type Stage =
   | { kind: "authenticated"; principal: UserPrincipal }
   | { kind: "joined"; principal: UserPrincipal; room: LiveRoom };
 
+const TOO_MANY = "Too many messages; this one is dropped";
+const JOIN_FIRST = "join must come first";
+const NO_MEMBERS: JsonObject = {};
+
 /** One WebSocket and its protocol. Spec: States / Room connection, Events; decisions 9. */
-export class RoomSocket implements SocketHandler, RoomConnection {
+export class RoomSocket implements SocketHandler, RoomConnection, Source {
   readonly id: string;
+  readonly client: string;
   closeCode: number | null = null;
   readonly #deps: RoomSocketDeps;
   readonly #rate: MessageRate;
-  readonly #charRate: CharRate;
+  readonly #charRate: TokenBucket;
   #socket: Socket | null = null;
   #stage: Stage;
-  /** Messages behind an `auth` or `join` that is not answered yet; null when there is none. */
-  #waiting: Received[] | null = null;
   readonly #outbox: Outbox;
   #player: Player | null = null;
   #isDeaf = false;
@@ -60,9 +68,11 @@ export class RoomSocket implements SocketHandler, RoomConnection {
   constructor(deps: RoomSocketDeps) {
     const { namespace } = deps.address;
     this.id = deps.id;
+    this.client = deps.client;
     this.#deps = deps;
     this.#rate = createMessageRate(namespace.limits.messagesPerSecond, deps.clock);
-    this.#charRate = new CharRate(CHARS_PER_SECOND_MAX, namespace.limits.messageMaxChars, deps.clock.now());
+    const charLimits = { perSecond: CHARS_PER_SECOND_MAX, atOnce: namespace.limits.messageMaxChars };
+    this.#charRate = new TokenBucket(charLimits, deps.clock.now());
     const cancelTimeout = deps.clock.after(namespace.limits.authTimeoutMs, () => {
       this.#fail("AUTH_TIMEOUT", `No auth message within ${namespace.limits.authTimeoutMs} ms`);
     });
@@ -93,42 +103,20 @@ export class RoomSocket implements SocketHandler, RoomConnection {
       this.#refuseLong(charsMax);
       return;
     }
-    if (!this.#charRate.admit(raw.length, this.#deps.clock.now())) {
+    if (!this.#charRate.take(raw.length, this.#deps.clock.now())) {
       this.#error("RATE_LIMITED", "Too many long messages; this one is dropped");
       return;
     }
     const text = typeof raw === "string" ? raw : raw.toString();
-    let message: unknown;
-    try {
-      message = JSON.parse(text);
-    } catch {
-      this.#fail("INVALID_JSON", "The message is not valid JSON");
-      return;
-    }
-    const { type, requestId } = isJsonObject(message) ? message : { type: undefined, requestId: undefined };
-    if (!this.#rate.admit()) {
-      this.send(errorMessage("RATE_LIMITED", "Too many messages; this one is dropped", requestId));
-      return;
-    }
-    // It answers a question about the connection, and so does not wait for what is under way on it.
-    if (type === "ping") {
+    const isAdmitted = this.#rate.admit();
+    if (isAdmitted && text.length < LONG_MESSAGE_MIN_CHARS && isPing(text)) {
+      // It says that the connection lives, and so does not wait for what is under way on it.
       this.send(PONG);
       return;
     }
-    if (this.#stage.kind === "pending" && type !== "auth" && this.#waiting === null) {
-      this.#fail("NOT_AUTHENTICATED", "auth must come first");
-      return;
+    if (!this.#deps.turns.take(this, text.length, () => this.#read(text, isAdmitted))) {
+      this.#error("RATE_LIMITED", "Too many messages wait; this one is dropped");
     }
-    if (!isJsonObject(message)) {
-      this.#error("INVALID_MESSAGE", "A message must be a JSON object");
-      return;
-    }
-    const fault = jsonTextFault(text, message);
-    if (fault !== null) {
-      this.send(errorMessage("INVALID_MESSAGE", describeFault("The message", fault), requestId));
-      return;
-    }
-    this.#enqueue({ message, chars: raw.length });
   }
 
   drain(socket: Socket): void {
@@ -141,6 +129,7 @@ export class RoomSocket implements SocketHandler, RoomConnection {
     this.closeCode ??= code;
     this.#socket = null;
     this.#outbox.clear();
+    this.#deps.turns.drop(this);
     this.#deps.connections.remove(this);
     room?.connectionClosed(this, code);
   }
@@ -229,55 +218,72 @@ export class RoomSocket implements SocketHandler, RoomConnection {
 
   // The protocol
 
-  #enqueue(received: Received): void {
-    if (this.#waiting !== null) {
-      if (this.#waiting.length < WAITING_MESSAGES_MAX) this.#waiting.push(received);
-      else this.send(errorMessage("RATE_LIMITED", "Too many messages wait", received.message["requestId"]));
-      return;
+  /** `isAdmitted`: it is within the rate. Neither throws nor rejects. */
+  #read(text: string, isAdmitted: boolean): MaybePromise<void> {
+    const crashed = (cause: unknown): void => this.#crashed(cause);
+    try {
+      const reading =
+        text.length < SLICED_LENGTH_MIN ? this.#readShort(text, isAdmitted) : this.#readLong(text, isAdmitted);
+      return isPromise(reading) ? reading.catch(crashed) : undefined;
+    } catch (cause) {
+      crashed(cause);
     }
-    const answering = this.#answer(received);
-    if (isPromise(answering)) void this.#waitFor(answering);
   }
 
-  /** Answers what comes in meanwhile afterwards, in its order. */
-  async #waitFor(answering: Promise<void>): Promise<void> {
-    const waiting: Received[] = [];
-    this.#waiting = waiting;
-    await answering.catch((cause: unknown) => this.#crashed(cause));
-    for (let next = waiting.shift(); next !== undefined && this.closeCode === null; next = waiting.shift()) {
-      try {
-        await this.#answer(next);
-      } catch (cause) {
-        this.#crashed(cause);
-      }
+  #readShort(text: string, isAdmitted: boolean): MaybePromise<void> {
+    if (this.closeCode !== null) return;
+    let message: JsonValue;
+    try {
+      message = JSON.parse(text);
+    } catch {
+      return this.#fail("INVALID_JSON", "The message is not valid JSON");
     }
-    this.#waiting = null;
-  }
-
-  #answer({ message, chars }: Received): MaybePromise<void> {
-    if (this.#stage.kind === "pending" && message["type"] !== "auth") {
+    const { type, requestId } = isJsonObject(message) ? message : NO_MEMBERS;
+    if (!isAdmitted) return this.send(errorMessage("RATE_LIMITED", TOO_MANY, requestId));
+    if (type === "ping") return this.send(PONG);
+    if (this.#stage.kind === "pending" && type !== "auth")
       return this.#fail("NOT_AUTHENTICATED", "auth must come first");
-    }
-    const unknown = unknownMember(message);
-    if (unknown !== null) {
-      const text = `There is no member "${unknown}" in "${String(message["type"])}"`;
-      return this.send(errorMessage("INVALID_MESSAGE", text, message["requestId"]));
-    }
-    switch (message["type"]) {
+    const fault = jsonTextFault(text, message);
+    if (fault === null) return this.#answer(message, text);
+    this.send(errorMessage("INVALID_MESSAGE", describeFault("The message", fault), requestId));
+  }
+
+  /** Over several turns of the event loop. Only `auth` may come before authentication, and is not so long. */
+  async #readLong(text: string, isAdmitted: boolean): Promise<void> {
+    if (!isAdmitted) return this.#error("RATE_LIMITED", TOO_MANY);
+    const parsed = await parseMessage(text, this.#deps.slices);
+    if (this.closeCode !== null) return;
+    if (parsed.kind === "value") return this.#answer(parsed.value, text);
+    if (parsed.fault === null) return this.#fail("INVALID_JSON", "The message is not valid JSON");
+    this.#error("INVALID_MESSAGE", describeFault("The message", parsed.fault));
+  }
+
+  #answer(message: JsonValue, text: string): MaybePromise<void> {
+    if (!isJsonObject(message)) return this.#error("INVALID_MESSAGE", "A message must be a JSON object");
+    if (message["type"] === "ping") return this.send(PONG);
+    const parsed = parseClientMessage(message);
+    if ("kind" in parsed) return this.#refuse(parsed, message["requestId"]);
+    switch (parsed.type) {
       case "auth":
-        return this.#authenticate(message["token"]);
+        return this.#authenticate(parsed.token);
       case "join":
         return this.#join();
       case "send":
-        return this.#act(message, chars);
+        return this.#act(parsed, text);
       default:
-        return this.send(
-          errorMessage("INVALID_MESSAGE", "type must be auth, join, send or ping", message["requestId"]),
-        );
+        return unreachable(parsed);
     }
   }
 
-  async #authenticate(token: JsonValue | undefined): Promise<void> {
+  #refuse({ kind, type, message }: MessageFault, requestId: JsonValue | undefined): MaybePromise<void> {
+    if (kind === "unknown") return this.send(errorMessage("INVALID_MESSAGE", message, requestId));
+    if (type === "auth")
+      return this.#error(this.#stage.kind === "pending" ? "AUTH_FAILED" : "AUTH_REFRESH_FAILED", message);
+    const isJoined = this.#stage.kind === "joined";
+    this.send(errorMessage(isJoined ? "INVALID_ACTION" : "NOT_JOINED", isJoined ? message : JOIN_FIRST, requestId));
+  }
+
+  async #authenticate(token: string): Promise<void> {
     const principal = await this.#identify(token);
     if (this.closeCode !== null) return;
     const before = this.#stage;
@@ -301,8 +307,7 @@ export class RoomSocket implements SocketHandler, RoomConnection {
   }
 
   /** The user, or what is wrong with the token. */
-  async #identify(token: JsonValue | undefined): Promise<UserPrincipal | string> {
-    if (typeof token !== "string") return "token is required";
+  async #identify(token: string): Promise<UserPrincipal | string> {
     try {
       const principal = await this.#deps.connections.identify(token);
       // It may have ended in the meantime, when this connection was not known as one of its own.
@@ -336,26 +341,17 @@ export class RoomSocket implements SocketHandler, RoomConnection {
     if (this.closeCode !== null) room.connectionClosed(this, this.closeCode);
   }
 
-  #act(message: JsonObject, chars: number): void {
-    const { actionType, requestId, payload = {} } = message;
-    const refuse = (code: RoomErrorCode, text: string): void => this.send(errorMessage(code, text, requestId));
-    if (this.#stage.kind !== "joined") {
-      refuse("NOT_JOINED", "join must come first");
-      return;
-    }
-    if (typeof actionType !== "string" || actionType === "") {
-      refuse("INVALID_ACTION", "actionType is required, and must be a string");
-      return;
-    }
-    if (typeof requestId !== "string") {
-      refuse("INVALID_ACTION", "requestId is required, and must be a string");
-      return;
-    }
+  #act({ actionType, payload = {}, requestId }: ActionMessage, text: string): MaybePromise<void> {
+    const refuse = (code: RoomErrorCode, message: string): void => this.send(errorMessage(code, message, requestId));
+    if (this.#stage.kind !== "joined") return refuse("NOT_JOINED", JOIN_FIRST);
     if (!Object.hasOwn(this.#deps.address.namespace.config.actions ?? {}, actionType)) {
-      refuse("NO_HANDLER", `There is no action "${actionType}"`);
-      return;
+      return refuse("NO_HANDLER", `There is no action "${actionType}"`);
     }
-    this.#stage.room.act(this, { type: actionType, payload, requestId, chars });
+    // A value takes one character and a comma at least.
+    if (text.length > 2 * MESSAGE_VALUES_MAX && countValues(text) > MESSAGE_VALUES_MAX) {
+      return refuse("INVALID_MESSAGE", `An action must hold at most ${MESSAGE_VALUES_MAX} values`);
+    }
+    this.#stage.room.act(this, { type: actionType, payload, requestId, chars: text.length });
   }
 
   #refuseLong(charsMax: number): void {
@@ -367,7 +363,7 @@ export class RoomSocket implements SocketHandler, RoomConnection {
       this.#error("INVALID_MESSAGE", `A message must be at most ${charsMax} characters`);
       return;
     }
-    this.#error("RATE_LIMITED", "Too many messages; this one is dropped");
+    this.#error("RATE_LIMITED", TOO_MANY);
   }
 
   #error(code: RoomErrorCode, message: string): void {

@@ -3,7 +3,7 @@ import type { DatabaseFile } from "../../db/index.ts";
 import type { Millis } from "../../kernel/clock.ts";
 import type { JsonObject } from "../../kernel/json.ts";
 import { jsonText } from "../connection/messages.ts";
-import type { PresentPlayer, StoredRoom } from "../types.ts";
+import type { PresentPlayer, RoomToSave, SavedRoom } from "../types.ts";
 
 const LOAD = "SELECT * FROM rooms WHERE namespace = ?1 AND id = ?2 AND expires_at > ?3";
 const METADATA = "SELECT metadata FROM rooms WHERE namespace = ?1 AND id = ?2 AND expires_at > ?3";
@@ -25,8 +25,6 @@ interface RoomRow {
   metadata: string;
   timers: string;
   present: string;
-  saved_at: number;
-  expires_at: number;
 }
 
 export interface TimedRoom {
@@ -43,10 +41,10 @@ export interface ExpiringRoom {
 
 export interface RoomStore {
   /** null: never saved, or past its time to live. */
-  load(namespace: string, id: string, now: Millis): StoredRoom | null;
+  load(namespace: string, id: string, now: Millis): SavedRoom | null;
   /** null as for `load`. */
   metadata(namespace: string, id: string, now: Millis): JsonObject | null;
-  save(room: StoredRoom): Promise<void>;
+  save(room: RoomToSave): Promise<void>;
   /**
    * Rooms of one namespace that have a timer, by the time of their first one, beginning after `after`. None past its time
    * to live: there is nothing left to wake.
@@ -65,7 +63,7 @@ export function createRoomStore(file: RoomFile): RoomStore {
   return {
     load(namespace, id, now) {
       const row = file.query<RoomRow>(LOAD).get(namespace, id, now);
-      return row === null ? null : readRow(namespace, id, row);
+      return row === null ? null : readRow(row);
     },
     metadata(namespace, id, now) {
       const row = file.query<{ metadata: string }>(METADATA).get(namespace, id, now);
@@ -79,10 +77,10 @@ export function createRoomStore(file: RoomFile): RoomStore {
       const values = [
         room.namespace,
         room.id,
-        jsonText(room.shared),
+        room.shared,
         room.sharedVersion,
-        jsonText(room.players),
-        jsonText(room.server),
+        room.players,
+        room.server,
         jsonText(room.metadata),
         jsonText(room.timers),
         jsonText(room.present.map(({ player, sessionId }) => ({ ...player, sessionId }))),
@@ -117,19 +115,15 @@ function readPresent({ sessionId = "", ...player }: Player & { sessionId?: strin
   return { player, sessionId };
 }
 
-/** What `save` has written; the casts of JSON.parse rest on that. */
-function readRow(namespace: string, id: string, row: RoomRow): StoredRoom {
+/** The row is what `save` has written. */
+function readRow(row: RoomRow): SavedRoom {
   return {
-    namespace,
-    id,
-    shared: JSON.parse(row.shared),
+    shared: row.shared,
     sharedVersion: row.shared_version,
-    players: JSON.parse(row.players),
-    server: JSON.parse(row.server),
+    players: row.players,
+    server: row.server,
     metadata: JSON.parse(row.metadata),
     timers: JSON.parse(row.timers),
     present: JSON.parse(row.present).map(readPresent),
-    savedAt: row.saved_at,
-    expiresAt: row.expires_at,
   };
 }

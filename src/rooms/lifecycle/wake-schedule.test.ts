@@ -4,7 +4,7 @@ import { roomsLayout } from "../../../schema/migrations/index.ts";
 import { settle, temporaryDirectory, testClock } from "../../../tests/support/index.ts";
 import { createStorageEngine, layOut } from "../../db/index.ts";
 import { systemClock } from "../../kernel/clock.ts";
-import type { StoredRoom } from "../types.ts";
+import type { RoomToSave } from "../types.ts";
 import { createRoomStore, type RoomStore } from "./store.ts";
 import { createWakeSchedule } from "./wake-schedule.ts";
 
@@ -14,17 +14,28 @@ const failures: unknown[] = [];
 let stop = (): void => {};
 afterEach(() => stop());
 
-const room = (namespace: string, id: string, dueInMs: number): StoredRoom => ({
-  ...{ namespace, id, shared: {}, sharedVersion: 0, players: {}, server: {}, metadata: {}, present: [] },
+const room = (namespace: string, id: string, dueInMs: number): RoomToSave => ({
+  namespace,
+  id,
+  shared: "{}",
+  sharedVersion: 0,
+  players: "{}",
+  server: "{}",
+  metadata: {},
+  present: [],
   timers: { tick: { dueAt: clock.now() + dueInMs, data: null } },
-  ...{ savedAt: clock.now(), expiresAt: clock.now() + 1_000_000 },
+  savedAt: clock.now(),
+  expiresAt: clock.now() + 1_000_000,
 });
 
 /** Notes who is woken; nobody gets into memory by that. */
 function watch(store: RoomStore): string[] {
   const woken: string[] = [];
   const schedule = createWakeSchedule({
-    ...{ store, clock, namespaces: ["game", "quiz"], isInMemory: () => false },
+    store,
+    clock,
+    namespaces: ["game", "quiz"],
+    isInMemory: () => false,
     wake: ({ namespace, id }) => woken.push(`${namespace}/${id}`) > 0,
     onFailure: (cause) => failures.push(cause),
   });
@@ -33,7 +44,7 @@ function watch(store: RoomStore): string[] {
   return woken;
 }
 
-async function storeOf(...rooms: StoredRoom[]): Promise<RoomStore> {
+async function storeOf(...rooms: RoomToSave[]): Promise<RoomStore> {
   const store = createRoomStore(engine.open(join(temporaryDirectory(), "rooms.db"), { migrate: layOut(roomsLayout) }));
   await Promise.all(rooms.map((one) => store.save(one)));
   return store;

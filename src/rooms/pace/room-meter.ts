@@ -57,9 +57,13 @@ export class RoomMeter {
     }
   }
 
-  /** Resolves in a turn of the event loop that has time, whatever the room has used up. */
-  async turn(): Promise<void> {
-    while (!this.#share.hasTime) await new Promise<void>((resolve) => this.#share.wait(resolve));
+  /** Runs steps over several turns of the event loop, whatever the room has used up; charges their time. */
+  async run<T>(steps: Generator<void, T>): Promise<T> {
+    for (;;) {
+      while (!this.#share.hasTime) await new Promise<void>((resolve) => this.#share.wait(resolve));
+      const step = this.measure(() => steps.next());
+      if (step.done === true) return step.value;
+    }
   }
 
   #waitMs(): number {

@@ -8,14 +8,16 @@ import { messageOf } from "../connection/messages.ts";
 import { RoomTimers } from "../lifecycle/room-timers.ts";
 import { SaveSchedule } from "../lifecycle/save-schedule.ts";
 import type { RoomStore } from "../lifecycle/store.ts";
-import { expiryOf, HANDLER_TIMEOUT_MS, NEVER_EXPIRED } from "../limits.ts";
+import { expiryOf, HANDLER_TIMEOUT_MS, NEVER_EXPIRED, SYNC_AT_ONCE_BYTES } from "../limits.ts";
 import type { LoopShare } from "../pace/loop-share.ts";
 import { Mailbox } from "../pace/mailbox.ts";
 import { RoomMeter } from "../pace/room-meter.ts";
 import { type AllWaitingChars, WaitingChars } from "../pace/waiting-chars.ts";
-import { RoomState } from "../state/room-state.ts";
-import type { StateTexts } from "../state/state-text.ts";
-import type { PresentPlayer, RoomNamespace, StoredRoom } from "../types.ts";
+import { finishNow, restoreSteps, savedChars } from "../state/restore.ts";
+import { type RoomSnapshot, RoomState } from "../state/room-state.ts";
+import { UNSYNCED } from "../state/state.ts";
+import { type StateTexts, stateTextSteps } from "../state/state-text.ts";
+import type { PresentPlayer, RoomNamespace, SavedRoom } from "../types.ts";
 import { Announcer } from "./announcer.ts";
 import { HandlerRoom, type Staged } from "./handler-room.ts";
 import type { Members } from "./members.ts";
@@ -117,7 +119,11 @@ export class RoomMemory {
     const run = (state: RoomState | Error): MaybePromise<void> => {
       return state instanceof Error ? failed(state) : task(state);
     };
-    return this.#take(() => chain(this.#state ?? this.#wake() ?? this.#create(), run), chars);
+    return this.#take(() => chain(this.#obtain(), run), chars);
+  }
+
+  #obtain(): MaybePromise<RoomState | Error> {
+    return this.#state ?? chain(this.#wake(), (state) => state ?? this.#create());
   }
 
   /** Brings it back from the file, if it is there. */
@@ -208,22 +214,28 @@ export class RoomMemory {
   }
 
   /** From the file: null where it is not there, an error when it cannot be read. */
-  #wake(): RoomState | Error | null {
-    let stored: StoredRoom | null;
-    let state: RoomState;
+  #wake(): MaybePromise<RoomState | Error | null> {
+    const failed = (cause: unknown): Error => {
+      this.log("loading", cause);
+      return new Error("The room cannot be loaded");
+    };
     try {
       // A room with somebody in it does not expire.
       const now = this.#members.size > 0 ? NEVER_EXPIRED : this.#deps.clock.now();
-      stored = this.#deps.store.load(this.namespace.name, this.id, now);
-      if (stored === null) return null;
-      state = RoomState.restore(stored);
+      const saved = this.#deps.store.load(this.namespace.name, this.id, now);
+      if (saved === null) return null;
+      const steps = restoreSteps(saved);
+      if (savedChars(saved) < SYNC_AT_ONCE_BYTES) return this.#entered(finishNow(steps), saved);
+      return this.#meter.run(steps).then((state) => this.#entered(state, saved), failed);
     } catch (cause) {
-      this.log("loading", cause);
-      return new Error("The room cannot be loaded");
+      return failed(cause);
     }
+  }
+
+  #entered(state: RoomState, saved: SavedRoom): RoomState {
     this.#state = state;
     this.#armIdle();
-    for (const present of stored.present) this.#events.onPresent(present);
+    for (const present of saved.present) this.#events.onPresent(present);
     this.#syncConnected(state);
     this.timers.arm(state);
     return state;
@@ -323,20 +335,40 @@ export class RoomMemory {
     const state = this.#state;
     if (state === null) return true;
     const savedAt = this.#deps.clock.now();
+    const expiresAt = expiryOf(this.namespace.limits, savedAt, this.#members.size > 0);
+    const [snapshot, present] = [state.snapshot(), this.#members.present()];
     try {
+      const texts = await this.#texts(snapshot);
       await this.#deps.store.save({
-        ...state.store(),
         namespace: this.namespace.name,
         id: this.id,
-        present: this.#members.present(),
+        ...texts,
+        sharedVersion: snapshot.sharedVersion,
+        metadata: snapshot.metadata,
+        timers: Object.fromEntries(snapshot.timers),
+        present,
         savedAt,
-        expiresAt: expiryOf(this.namespace.limits, savedAt, this.#members.size > 0),
+        expiresAt,
       });
       return true;
     } catch (cause) {
       this.log("saving", cause);
       return false;
     }
+  }
+
+  /** Large states become JSON in slices. */
+  async #texts({ shared, server, players }: RoomSnapshot): Promise<Pick<SavedRoom, "shared" | "server" | "players">> {
+    const synced = new Set([shared, ...players.map(({ state }) => state)]);
+    const texts = await this.#deps.common.texts.of(synced, this.#meter);
+    const ofPlayers = players.map(({ userId, state, version }) => {
+      return `${JSON.stringify(userId)}:{"state":${texts.get(state) ?? "{}"},"version":${version}}`;
+    });
+    return {
+      shared: texts.get(shared) ?? "{}",
+      server: await this.#meter.run(stateTextSteps(server, UNSYNCED)),
+      players: `{${ofPlayers.join()}}`,
+    };
   }
 
   /** null while it is not in memory. */

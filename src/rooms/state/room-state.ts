@@ -1,8 +1,8 @@
 import type { Millis } from "../../kernel/clock.ts";
 import type { JsonObject } from "../../kernel/json.ts";
-import type { StoredRoom, StoredTimer } from "../types.ts";
+import type { StoredTimer } from "../types.ts";
 import { type Delta, diffStates } from "./delta.ts";
-import { adoptState, SYNCED, stateBytes, stored as storedKind, UNSYNCED } from "./state.ts";
+import { adoptState, SYNCED, stateBytes, UNSYNCED } from "./state.ts";
 
 /** A state that clients follow: what it is, and what the last delta brought them to. */
 interface Followed {
@@ -24,6 +24,26 @@ export interface Deltas {
   players: readonly { userId: string; delta: Delta; version: number }[];
 }
 
+interface RestoredStates {
+  shared: JsonObject;
+  sharedVersion: number;
+  /** By user id. */
+  players: ReadonlyMap<string, { state: JsonObject; version: number }>;
+  server: JsonObject;
+  metadata: JsonObject;
+  timers: Readonly<Record<string, StoredTimer>>;
+}
+
+/** A room's states at one moment. They never change. */
+export interface RoomSnapshot {
+  shared: JsonObject;
+  sharedVersion: number;
+  players: readonly { userId: string; state: JsonObject; version: number }[];
+  server: JsonObject;
+  metadata: JsonObject;
+  timers: ReadonlyMap<string, StoredTimer>;
+}
+
 export const EMPTY_SYNCED: JsonObject = adoptState({}, SYNCED);
 const EMPTY_UNSYNCED: JsonObject = adoptState({}, UNSYNCED);
 
@@ -38,19 +58,18 @@ export class RoomState {
   #metadata: JsonObject = EMPTY_UNSYNCED;
   #bytes = stateBytes(EMPTY_SYNCED, SYNCED);
 
-  static restore(stored: StoredRoom): RoomState {
+  /** Of states that were adopted. */
+  static restore(saved: RestoredStates): RoomState {
     const state = new RoomState();
-    const shared = adoptState(stored.shared, storedKind(SYNCED));
-    state.#shared = { current: shared, announced: shared, version: stored.sharedVersion };
-    state.#bytes = stateBytes(shared, SYNCED);
-    for (const [userId, player] of Object.entries(stored.players)) {
-      const current = adoptState(player.state, storedKind(SYNCED));
-      state.#players.set(userId, { current, announced: current, version: player.version });
+    state.#shared = { current: saved.shared, announced: saved.shared, version: saved.sharedVersion };
+    state.#bytes = stateBytes(saved.shared, SYNCED);
+    for (const [userId, { state: current, version }] of saved.players) {
+      state.#players.set(userId, { current, announced: current, version });
       state.#bytes += stateBytes(current, SYNCED);
     }
-    state.#server = adoptState(stored.server, storedKind(UNSYNCED));
-    state.#metadata = adoptState(stored.metadata, storedKind(UNSYNCED));
-    for (const [name, timer] of Object.entries(stored.timers)) state.timers.set(name, timer);
+    state.#server = saved.server;
+    state.#metadata = saved.metadata;
+    for (const [name, timer] of Object.entries(saved.timers)) state.timers.set(name, timer);
     return state;
   }
 
@@ -134,20 +153,16 @@ export class RoomState {
   }
 
   /** As it is to be saved. What is not announced yet is counted as announced: who comes back gets all of it. */
-  store(): Omit<StoredRoom, "namespace" | "id" | "present" | "savedAt" | "expiresAt"> {
-    // fromEntries: a user id may be any text, `__proto__` included.
-    const players = Object.fromEntries(
-      [...this.#players].map(([userId, player]) => {
-        return [userId, { state: player.current, version: versionWhenAnnounced(player) }];
-      }),
-    );
+  snapshot(): RoomSnapshot {
     return {
       shared: this.#shared.current,
       sharedVersion: versionWhenAnnounced(this.#shared),
-      players,
+      players: Array.from(this.#players, ([userId, player]) => {
+        return { userId, state: player.current, version: versionWhenAnnounced(player) };
+      }),
       server: this.#server,
       metadata: this.#metadata,
-      timers: Object.fromEntries(this.timers),
+      timers: new Map(this.timers),
     };
   }
 

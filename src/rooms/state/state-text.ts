@@ -3,7 +3,7 @@ import type { JsonObject, JsonValue } from "../../kernel/json.ts";
 import type { MaybePromise } from "../../kernel/maybe-promise.ts";
 import { STATE_SLICE_BYTES, SYNC_AT_ONCE_BYTES, SYNC_TEXT_TTL_MS, SYNC_TEXTS_MAX_CHARS } from "../limits.ts";
 import type { RoomMeter } from "../pace/room-meter.ts";
-import { SYNCED, valueBytes } from "./state.ts";
+import { type StateKind, SYNCED, valueBytes } from "./state.ts";
 
 /** Items of an array that are serialised in one step where each of them is short. */
 const ITEMS_PER_STEP = 256;
@@ -19,12 +19,14 @@ export class StateTexts {
     updateAgeOnGet: true,
   });
 
-  /** At once where all of them are short or known. The work is charged to the room. */
+  /** At once where they are short together, or known. The work is charged to the room. */
   of(states: ReadonlySet<JsonObject>, meter: RoomMeter): MaybePromise<Map<JsonObject, string>> {
     const texts = new Map<JsonObject, string>();
     const missing: JsonObject[] = [];
+    let bytes = 0;
     for (const state of states) {
-      const isShort = valueBytes(state, SYNCED) <= SYNC_AT_ONCE_BYTES;
+      bytes += valueBytes(state, SYNCED);
+      const isShort = bytes <= SYNC_AT_ONCE_BYTES;
       const text = isShort ? JSON.stringify(state) : this.#recent.get(state);
       if (text === undefined) missing.push(state);
       else texts.set(state, text);
@@ -39,20 +41,14 @@ export class StateTexts {
 
   async #make(state: JsonObject, meter: RoomMeter): Promise<string> {
     await meter.ready();
-    const steps = stateTextSteps(state);
-    let text: string | null = null;
-    while (text === null) {
-      await meter.turn();
-      const step = meter.measure(() => steps.next());
-      if (step.done === true) text = step.value;
-    }
+    const text = await meter.run(stateTextSteps(state));
     this.#recent.set(state, text);
     return text;
   }
 }
 
 /** `JSON.stringify` of an adopted state; a step makes some STATE_SLICE_BYTES of it. */
-export function* stateTextSteps(state: JsonObject): Generator<void, string> {
+export function* stateTextSteps(state: JsonObject, kind: StateKind = SYNCED): Generator<void, string> {
   const parts: string[] = [];
   let stepChars = 0;
   function* add(text: string): Generator<void> {
@@ -62,39 +58,39 @@ export function* stateTextSteps(state: JsonObject): Generator<void, string> {
     stepChars = 0;
     yield;
   }
-  function* addValue(value: JsonValue): Generator<void> {
-    if (typeof value !== "object" || value === null || valueBytes(value, SYNCED) <= STATE_SLICE_BYTES) {
+  function* addValue(value: JsonValue, inside: StateKind): Generator<void> {
+    if (typeof value !== "object" || value === null || valueBytes(value, inside) <= STATE_SLICE_BYTES) {
       yield* add(JSON.stringify(value));
-    } else if (Array.isArray(value)) yield* addItems(value);
-    else yield* addMembers(value);
+    } else if (Array.isArray(value)) yield* addItems(value, inside.inArrays ?? inside);
+    else yield* addMembers(value, inside);
   }
-  function* addMembers(object: JsonObject): Generator<void> {
+  function* addMembers(object: JsonObject, inside: StateKind): Generator<void> {
     let separator = "{";
     for (const key of Object.keys(object)) {
       parts.push(separator, JSON.stringify(key), ":");
       separator = ",";
-      yield* addValue(object[key] ?? null);
+      yield* addValue(object[key] ?? null, inside);
     }
-    parts.push("}");
+    parts.push(separator === "{" ? "{}" : "}");
   }
-  function* addItems(items: readonly JsonValue[]): Generator<void> {
+  function* addItems(items: readonly JsonValue[], inside: StateKind): Generator<void> {
     let separator = "[";
     for (let start = 0; start < items.length; start += ITEMS_PER_STEP) {
       const some = items.slice(start, start + ITEMS_PER_STEP);
-      if (some.every((item) => valueBytes(item, SYNCED) * ITEMS_PER_STEP <= STATE_SLICE_BYTES)) {
+      if (some.every((item) => valueBytes(item, inside) * ITEMS_PER_STEP <= STATE_SLICE_BYTES)) {
         parts.push(separator);
         yield* add(JSON.stringify(some).slice(1, -1));
       } else {
         for (const item of some) {
           parts.push(separator);
           separator = ",";
-          yield* addValue(item);
+          yield* addValue(item, inside);
         }
       }
       separator = ",";
     }
     parts.push("]");
   }
-  yield* addMembers(state);
+  yield* addMembers(state, kind);
   return parts.join("");
 }

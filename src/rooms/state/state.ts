@@ -73,6 +73,10 @@ export function stateBytes(state: JsonObject, kind: StateKind): number {
   return kind.adopted.get(state)?.bytes ?? 0;
 }
 
+/** As `adoptState`, for a part of a state at this depth (1 for the whole). */
+export const adoptPart = (part: JsonObject | JsonValue[], kind: StateKind, depth: number): JsonValue =>
+  adopt(part, kind, depth);
+
 /** No member of this adopted state is an object or array; false where that is not certain. */
 export const isFlat = (state: JsonObject, kind: StateKind): boolean => kind.adopted.get(state)?.height === 1;
 
@@ -111,22 +115,33 @@ function checkMembers(count: number, countBefore: number, kind: StateKind): void
 
 function adoptArray(items: readonly unknown[], kind: StateKind, depth: number, countBefore: number): JsonValue[] {
   checkMembers(items.length, countBefore, kind);
+  if (items.length === 0) {
+    kind.adopted.set(EMPTY_ARRAY, EMPTY_MEASURE);
+    return EMPTY_ARRAY;
+  }
   let bytes = 2 + Math.max(0, items.length - 1);
   let height = 0;
   const adopted: JsonValue[] = [];
   const inside = kind.inArrays ?? kind;
   for (const item of items) {
     const value = item === undefined ? null : adopt(item, inside, depth + 1);
+    adopted.push(value);
+    if (typeof value === "number") {
+      bytes += numberBytes(value);
+      continue;
+    }
     const measure = measureOf(value, inside);
     bytes += measure.bytes;
-    height = Math.max(height, measure.height);
-    adopted.push(value);
+    if (measure.height > height) height = measure.height;
   }
   kind.adopted.set(adopted, { bytes, height: height + 1 });
   Object.freeze(adopted);
   return adopted;
 }
 
+/** All empty arrays are this one: a thousand of them in a message cost as little as one. */
+const EMPTY_ARRAY: JsonValue[] = [];
+Object.freeze(EMPTY_ARRAY);
 const EMPTY: JsonObject = Object.freeze({});
 
 /**
@@ -191,7 +206,14 @@ const NOTHING: Measure = { bytes: 4, height: 0 };
 function measureOf(value: JsonValue, kind: StateKind): Measure {
   if (typeof value === "object") return (value === null ? undefined : kind.adopted.get(value)) ?? NOTHING;
   if (typeof value === "string") return { bytes: stringBytes(value), height: 0 };
-  return { bytes: String(value).length, height: 0 };
+  return { bytes: typeof value === "number" ? numberBytes(value) : String(value).length, height: 0 };
+}
+
+/** Short whole numbers are most of them, and need no text. */
+function numberBytes(value: number): number {
+  if (!Number.isInteger(value) || value < 0 || value >= 1_000_000) return String(value).length;
+  if (value < 1_000) return value < 10 ? 1 : value < 100 ? 2 : 3;
+  return value < 10_000 ? 4 : value < 100_000 ? 5 : 6;
 }
 
 const PLAIN = /^[ !#-[\]-~]*$/;
