@@ -4,7 +4,7 @@ import type { SessionEvents, SessionLookup } from "../access/sessions.ts";
 import type { AppAccess } from "../config/app-access.ts";
 import type { RoomsConfig } from "../config/room-types.ts";
 import type { Http } from "../http/http.ts";
-import type { SocketServer } from "../http/sockets.ts";
+import type { SocketServer } from "../sockets/server.ts";
 import type { Clock } from "../kernel/clock.ts";
 import type { Ids } from "../kernel/ids.ts";
 import type { Logger } from "../kernel/logger.ts";

@@ -1,5 +1,5 @@
 import type { Player } from "../config/room-types.ts";
-import type { Socket, SocketHandler, SocketServer } from "../http/sockets.ts";
+import type { Socket, SocketHandler, SocketServer } from "../sockets/server.ts";
 import type { Clock } from "../kernel/clock.ts";
 import { AppError } from "../kernel/errors.ts";
 import { describeFault, isJsonObject, type JsonObject, type JsonValue } from "../kernel/json.ts";

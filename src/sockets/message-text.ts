@@ -5,27 +5,27 @@ import { jsonTextFault } from "../kernel/json-text.ts";
 import type { MaybePromise } from "../kernel/maybe-promise.ts";
 import type { Turns } from "../kernel/turns.ts";
 
-/** `fault`: what the value of a text holds that no message may; null: the text is not JSON. */
-export type MessageText = { kind: "value"; value: JsonValue } | { kind: "refused"; fault: JsonFault | null };
+/** What a message says. `fault`: what it holds that no message may; `value` is null where it was found before the end. */
+export type MessageText = { isJson: false } | { isJson: true; value: JsonValue; fault: JsonFault | null };
 
-/** What a message says. A long one is parsed over several turns of the event loop. */
+const NOT_JSON: MessageText = { isJson: false };
+
+/** Parses a message, over several turns of the event loop where it is long. */
 export function parseMessage(text: string, turns: Turns): MaybePromise<MessageText> {
   if (text.length >= SLICED_LENGTH_MIN && /^[ \t\n\r]*[[{]/.test(text)) {
-    return turns.run(parseInSlices(text)).then((value) => ({ kind: "value", value }), refused);
+    return turns.run(parseInSlices(text)).then((value) => ({ isJson: true, value, fault: null }), refused);
   }
-  let value: JsonValue;
   try {
-    value = JSON.parse(text);
+    const value: JsonValue = JSON.parse(text);
+    return { isJson: true, value, fault: jsonTextFault(text, value) };
   } catch {
-    return { kind: "refused", fault: null };
+    return NOT_JSON;
   }
-  const fault = jsonTextFault(text, value);
-  return fault === null ? { kind: "value", value } : { kind: "refused", fault };
 }
 
 function refused(cause: unknown): MessageText {
   if (!(cause instanceof JsonRefused)) throw cause;
-  return { kind: "refused", fault: cause.fault };
+  return cause.fault === null ? NOT_JSON : { isJson: true, value: null, fault: cause.fault };
 }
 
 /** Whether a short message asks for a `pong`. Nearly all others are told apart without being parsed. */

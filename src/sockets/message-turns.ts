@@ -81,6 +81,11 @@ export class MessageTurns {
     else this.#begin({ source, waiting: [], isBusy: true }, work);
   }
 
+  /** Whether something of it is under way or waits. */
+  has(source: Source): boolean {
+    return this.#lines.has(source);
+  }
+
   /** Drops what waits. */
   drop(source: Source): void {
     const line = this.#lines.get(source);

@@ -24,4 +24,9 @@ export class TokenBucket {
     this.#left -= count;
     return true;
   }
+
+  /** As if nothing had been taken. */
+  refill(): void {
+    this.#left = this.#atOnce;
+  }
 }

@@ -6,7 +6,7 @@ import type { RoomsConfig } from "../../src/config/room-types.ts";
 import { createStorageEngine, type DatabaseFile } from "../../src/db/index.ts";
 import { createCors } from "../../src/http/cors.ts";
 import { createHttp } from "../../src/http/http.ts";
-import type { Socket, SocketHandler } from "../../src/http/sockets.ts";
+import type { Socket, SocketHandler } from "../../src/sockets/server.ts";
 import type { Clock } from "../../src/kernel/clock.ts";
 import { systemClock } from "../../src/kernel/clock.ts";
 import { unauthorized } from "../../src/kernel/errors.ts";
