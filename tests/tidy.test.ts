@@ -179,7 +179,6 @@ const NOT_YET: Readonly<Record<string, readonly HouseRule[]>> = {
   realtime: ["folders", "citations", "spreads", "circles"],
   rooms: ["folders", "citations", "spreads"],
   storage: ["citations", "spreads", "limits"],
-  system: ["citations", "spreads"],
   tables: ["folders", "citations", "spreads", "limits", "circles"],
   users: ["citations", "spreads", "limits"],
   vectorize: ["folders", "citations", "spreads"],

@@ -19,15 +19,15 @@ import { createAnalyticsStore } from "./store.ts";
 
 export interface AnalyticsArea {
   routes(http: Http): AnyElysia;
-  /** The request log; undefined when the config switches it off. */
+  /** The request log; undefined if the config disables it. */
   readonly onAnswer: AnswerListener | undefined;
-  /** Requests since the start that the log lost. */
+  /** Requests missing from the log since the start. */
   readonly droppedRequests: number;
-  /** Writes what waits; the file belongs to the engine. Decisions 1. */
+  /** Writes everything that is waiting; the engine closes the file. */
   stop(): Promise<void>;
 }
 
-/** Events and the request log, in `<data>/analytics.db`. Spec: Analytics endpoints; rules: SPEC.md. */
+/** Events and the request log, in `<data>/analytics.db`. The rules are in SPEC.md. */
 export function createAnalyticsArea(deps: {
   /** Whether requests are recorded. */
   requestLog: boolean;
@@ -42,7 +42,10 @@ export function createAnalyticsArea(deps: {
   const file = engine.open(path, { migrate: layOut(analyticsLayout), cacheKiB: CACHE_KIB });
   const recording = createRecording({ store: createAnalyticsStore(file), clock, logger });
   const service = createAnalyticsService({
-    ...{ accept: recording.accept, flush: recording.flush, clock, eventQueries: createEventQueries(file) },
+    accept: recording.accept,
+    flush: recording.flush,
+    clock,
+    eventQueries: createEventQueries(file),
     readReport: (query, signal) => readRequestReport(file, query, signal),
   });
   const summaries = [eventSummaries(file), requestSummaries(file)];

@@ -8,15 +8,15 @@ const INSERT_REQUESTS = `INSERT INTO requests (second, endpoint, status, user_id
 const INSERT_ENDPOINT = `INSERT INTO endpoints (method, route, category) VALUES (?1, ?2, ?3)
   ON CONFLICT (method, route) DO UPDATE SET category = excluded.category RETURNING id`;
 
-/** What is written request by request. */
+/** Writes events and request rows. */
 export interface AnalyticsStore {
   insertEvents(events: readonly TrackedEvent[]): Promise<void>;
-  /** Adds to rows that are there. */
+  /** Adds to existing rows. */
   insertRequests(rows: readonly RequestRow[]): Promise<void>;
 }
 
 export function createAnalyticsStore(file: DatabaseFile): AnalyticsStore {
-  // No more of them than the server has endpoints. Ids count once their transaction has been committed.
+  // Bounded by the number of endpoints. An id is kept only after its transaction has been committed.
   const endpointIds = new Map<string, number>();
 
   const endpointId = (tx: Transaction, row: RequestRow, added: Map<string, number>): number => {
