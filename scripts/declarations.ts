@@ -112,7 +112,7 @@ function assemble(all: readonly Declaration[]): string {
   // The paragraphs of the specification are for those who work on the platform itself.
   const body = all
     .filter((declaration) => needed.has(declaration))
-    .map(({ text }) => text.replace(/^declare /m, "").replace(/(?<=\.)\s+(\* )?(Decisions \d|Spec: )[^.*]*\./g, ""));
+    .map(({ text }) => text.replace(/^declare /m, "").replace(/(?<=\.)\s+(\* )?(Decisions|Spec:) [^.*]*\./g, ""));
   const names = all.filter((declaration) => declaration.isPublic).map(({ name }) => name);
   const lines = [...body, `export { ${names.sort().join(", ")} };`].join("\n\n").split("\n");
   const indented = lines.map((line) => (line === "" ? "" : `  ${line}`)).join("\n");

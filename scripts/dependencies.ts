@@ -58,7 +58,11 @@ async function noticeProblems(): Promise<string[]> {
 async function auditProblems(): Promise<string[]> {
   const npm = process.env["npm_execpath"]?.endsWith("npm-cli.js") ? ["node", process.env["npm_execpath"]] : ["npm"];
   const child = Bun.spawn([...npm, "audit", "--omit=dev", "--json"], {
-    ...{ cwd: ROOT, stdin: "ignore", stdout: "pipe", stderr: "ignore", timeout: AUDIT_TIMEOUT_MS },
+    cwd: ROOT,
+    stdin: "ignore",
+    stdout: "pipe",
+    stderr: "ignore",
+    timeout: AUDIT_TIMEOUT_MS,
   });
   const report = parseReport(await child.stdout.text());
   if (report?.metadata?.vulnerabilities === undefined) {

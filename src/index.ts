@@ -31,7 +31,7 @@ export interface EmbedOptions {
 /**
  * A platform inside another Bun program, as `platform start` runs it: the config is checked, the data directory locked,
  * missing secrets are generated and kept. It serves after `listen`, and answers `fetch` without. Errors: `ConfigError`
- * with every problem of the config; a data directory that another process has. Decisions 12.
+ * with every problem of the config; a data directory that another process has.
  */
 export async function createPlatform(config: PlatformConfig, options: EmbedOptions = {}): Promise<OpenPlatform> {
   const { data = "./data", serviceKey, jwtSecret, logger, drill: isDrill = false, takeOver = false } = options;

@@ -58,7 +58,7 @@ async function start(bench: Bench, name: string, requestLog: boolean): Promise<R
   const signedUp = await post(`${platform.url}/api/auth/signup`, {
     ...{ email: "reader@example.com", password: "correct horse battery" },
   });
-  const { accessToken } = (await signedUp.json()) as { accessToken: string }; // Decisions 6
+  const { accessToken } = (await signedUp.json()) as { accessToken: string };
   return { ...platform, token: accessToken };
 }
 

@@ -81,7 +81,7 @@ async function cursorOfPage(rows: string, page: number): Promise<string> {
   for (let walked = 0; walked < page; walked++) {
     const after = cursor === "" ? "" : `&after=${encodeURIComponent(cursor)}`;
     const response = await fetch(`${rows}?sort=n&limit=${PAGE_RECORDS}${after}`);
-    cursor = ((await response.json()) as { cursor: string }).cursor; // Spec: List envelope
+    cursor = ((await response.json()) as { cursor: string }).cursor;
   }
   return encodeURIComponent(cursor);
 }

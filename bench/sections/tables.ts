@@ -80,7 +80,7 @@ async function fill(tables: string): Promise<void> {
 async function signUp(url: string): Promise<string> {
   const credentials = { email: "reader@example.com", password: "correct horse battery" };
   const response = await post(`${url}/api/auth/signup`, credentials);
-  const { accessToken } = (await response.json()) as { accessToken: string }; // Decisions 6
+  const { accessToken } = (await response.json()) as { accessToken: string };
   return accessToken;
 }
 

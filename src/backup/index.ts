@@ -2,9 +2,9 @@ import { resolve } from "node:path";
 import type { BackupsConfig } from "../config/types.ts";
 import type { Clock, Millis } from "../kernel/clock.ts";
 import type { Logger } from "../kernel/logger.ts";
-import { type BackupJob, newestBackup } from "./job.ts";
-import { createJobProcess, type RunBackupJob } from "./job-process.ts";
 import { WAIT_MAX_MS } from "./limits.ts";
+import { type BackupJob, newestBackup } from "./schedule/job.ts";
+import { createJobProcess, type RunBackupJob } from "./schedule/job-process.ts";
 
 /** What has become of scheduled backups; the numbers are since the start. */
 export interface BackupsLoad {

@@ -17,7 +17,7 @@ test("[BK3] what the server makes again is left out, and nothing else is taken f
   const passing = [
     ...["platform.lock", "system.db-wal", "databases/clubs/a.db-shm", "databases/clubs/a.db.new", "vectorize/vec0.so"],
     ...["storage/thumbs/ab", `storage/objects/incoming/${ID}`, "secrets.json.12.new", "restore.partial/system.db"],
-    ...["owner-id", "owner-id.new"],
+    ...["owner-id", "owner-id.12.new"],
   ];
   for (const path of passing) expect([path, kindOf(path)]).toEqual([path, "passing"]);
   for (const path of ["notes.txt", "other.db", "databases/a/b/c.db", "kv/.db", "storage/objects/ab"]) {

@@ -25,7 +25,7 @@ const PASSING = new RegExp(
   [
     "^platform\\.lock(?:-journal)?$",
     // A restored copy is another data directory, for the object stores too.
-    "^owner-id(?:\\.new)?$",
+    "^owner-id(?:\\.\\d+\\.new)?$",
     "\\.db-(?:wal|shm|journal)$",
     "\\.db\\.new$",
     "^secrets\\.json\\.\\d+\\.new$",

@@ -1,4 +1,4 @@
-import { closeSync, existsSync, fsyncSync, mkdirSync, openSync, rmSync } from "node:fs";
+import { existsSync, mkdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { lockDirectory } from "../db/index.ts";
 import { BackupError } from "./types.ts";
@@ -34,16 +34,4 @@ export function sweepWorkFolder(path: string): void {
     return;
   }
   rmSync(path, { recursive: true, force: true });
-}
-
-/** Makes the names in a folder durable. */
-export function syncFolder(path: string): void {
-  // Windows has no descriptors of folders: NTFS journals names by itself.
-  if (process.platform === "win32") return;
-  const descriptor = openSync(path, "r");
-  try {
-    fsyncSync(descriptor);
-  } finally {
-    closeSync(descriptor);
-  }
 }

@@ -1,5 +1,5 @@
-import { runBackupJob } from "../backup/job.ts";
-import { BACKUP_JOB_COMMAND } from "../backup/job-process.ts";
+import { runBackupJob } from "../backup/schedule/job.ts";
+import { BACKUP_JOB_COMMAND } from "../backup/schedule/job-process.ts";
 import { systemClock } from "../kernel/clock.ts";
 import { abortOnStop, explained, stepBack } from "./backup.ts";
 import { declareCommand } from "./command.ts";

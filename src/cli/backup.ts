@@ -1,5 +1,5 @@
 import { setPriority } from "node:os";
-import { createBackup } from "../backup/create.ts";
+import { createBackup } from "../backup/create/create.ts";
 import { BACKUP_NICENESS } from "../backup/limits.ts";
 import { systemClock } from "../kernel/clock.ts";
 import { isDiskFull } from "../kernel/errors.ts";

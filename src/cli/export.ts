@@ -11,7 +11,7 @@ import { createProgress } from "./transfer/progress.ts";
 import { parseTarget, type Target } from "./transfer/target.ts";
 import { CommandError } from "./usage-error.ts";
 
-/** Records of one page; more counts as this. Decisions 4. */
+/** Records per page: the most that a list gives. */
 const PAGE_RECORDS = 1000;
 
 export const exportCommand = declareCommand({

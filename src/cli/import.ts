@@ -9,7 +9,7 @@ import { readRecords, type SourceRecord } from "./transfer/records.ts";
 import { parseTarget, type Target } from "./transfer/target.ts";
 import { CommandError } from "./usage-error.ts";
 
-/** Spec: Limits / operations per batch request. */
+/** Operations that one batch request may have. */
 const BATCH_RECORDS_MAX = 500;
 /** Below the smallest body that servers are usually told to take; one record alone may be larger. */
 const BATCH_MAX_CHARACTERS = 1024 * 1024;

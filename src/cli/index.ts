@@ -1,6 +1,6 @@
 import { parseArgs } from "node:util";
 import { type ArgsDef, type CommandDef, defineCommand, renderUsage, runCommand } from "citty";
-import { BACKUP_JOB_COMMAND } from "../backup/job-process.ts";
+import { BACKUP_JOB_COMMAND } from "../backup/schedule/job-process.ts";
 import { ConfigError } from "../config/problems.ts";
 import { SecretsError } from "../config/secrets.ts";
 import { closestName } from "../kernel/closest-name.ts";
@@ -34,7 +34,7 @@ const mainCommand = defineCommand({
   subCommands: COMMANDS,
 });
 
-/** Runs one command to its end and gives the exit code: 0 fine, 1 failed, 2 wrong usage. Decisions 1. */
+/** Runs one command to its end and gives the exit code: 0 fine, 1 failed, 2 wrong usage. */
 export async function runCommandLine(rawArgs: readonly string[]): Promise<number> {
   try {
     return await dispatch(rawArgs);

@@ -1,4 +1,4 @@
-import { restoreBackup } from "../backup/restore.ts";
+import { restoreBackup } from "../backup/restore/restore.ts";
 import { abortOnStop, explained } from "./backup.ts";
 import { declareCommand } from "./command.ts";
 import { dataOption } from "./options.ts";

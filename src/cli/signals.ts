@@ -7,7 +7,7 @@ export const STOP_MESSAGE = "stop";
 
 /**
  * Resolves at the first SIGTERM or SIGINT; a second one ends the process at once, with 128 and its number. A parent that
- * started this process with a channel (`platform dev`) asks by message, and by going away. Decisions 1.
+ * started this process with a channel (`platform dev`) asks by message, and by going away.
  */
 export function stopSignal(): Promise<void> {
   const { promise, resolve } = Promise.withResolvers<void>();

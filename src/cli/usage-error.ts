@@ -1,4 +1,4 @@
-/** The command was called wrongly: exit code 2. Decisions 1. */
+/** The command was called wrongly: exit code 2. */
 export class UsageError extends Error {
   override readonly name = "UsageError";
 }

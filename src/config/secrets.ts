@@ -1,15 +1,6 @@
-import {
-  chmodSync,
-  closeSync,
-  fsyncSync,
-  mkdirSync,
-  openSync,
-  readFileSync,
-  renameSync,
-  statSync,
-  writeSync,
-} from "node:fs";
+import { chmodSync, mkdirSync, readFileSync, statSync } from "node:fs";
 import { dirname, join } from "node:path";
+import { replaceSmallFile } from "../disk/small-file.ts";
 import type { Ids } from "../kernel/ids.ts";
 import { isJsonObject } from "../kernel/json.ts";
 import { serviceKeyProblem } from "./service-key-text.ts";
@@ -147,29 +138,8 @@ function parseSecrets(text: string, path: string): StoredSecrets {
   return stored;
 }
 
-/** Whole or not at all: a key that was shown must not be lost to a power cut. */
+/** Durable before the key is shown: a power cut must not lose a key that somebody has noted. */
 function writeSecrets(path: string, secrets: StoredSecrets): void {
-  const directory = dirname(path);
-  mkdirSync(directory, { recursive: true });
-  const temporary = `${path}.${process.pid}.new`;
-  const file = openSync(temporary, "w", OWNER_ONLY);
-  try {
-    writeSync(file, `${JSON.stringify(secrets, null, 2)}\n`);
-    fsyncSync(file);
-  } finally {
-    closeSync(file);
-  }
-  renameSync(temporary, path);
-  syncDirectory(directory);
-}
-
-function syncDirectory(directory: string): void {
-  // Windows has no descriptors of directories.
-  if (process.platform === "win32") return;
-  const descriptor = openSync(directory, "r");
-  try {
-    fsyncSync(descriptor);
-  } finally {
-    closeSync(descriptor);
-  }
+  mkdirSync(dirname(path), { recursive: true });
+  replaceSmallFile(path, `${JSON.stringify(secrets, null, 2)}\n`);
 }

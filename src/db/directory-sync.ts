@@ -1,4 +1,5 @@
 import fs from "node:fs";
+import { openDirectory } from "../disk/directory-names.ts";
 
 /** Makes the names in directories durable. */
 export interface DirectorySync {
@@ -37,16 +38,4 @@ export function createDirectorySync(): DirectorySync {
       else fs.fsync(descriptor, (error) => done(error ?? null));
     },
   };
-}
-
-function openDirectory(path: string): number | null {
-  // Windows has no directory handles to sync: NTFS journals names by itself.
-  if (process.platform === "win32") return null;
-  try {
-    return fs.openSync(path, "r");
-  } catch (error) {
-    // Who may make files in it and not list it: nothing can be synced then.
-    if (error instanceof Error && "code" in error && error.code === "EACCES") return null;
-    throw error;
-  }
 }

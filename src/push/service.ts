@@ -2,12 +2,12 @@ import type { PushPlatform } from "../config/app-access.ts";
 import type { Clock } from "../kernel/clock.ts";
 import { AppError, notFound } from "../kernel/errors.ts";
 import type { JsonObject } from "../kernel/json.ts";
-import type { Deliveries } from "./deliveries.ts";
-import type { FanOut, NextTarget } from "./fan-out.ts";
+import type { Deliveries } from "./delivery/deliveries.ts";
+import type { FanOut, NextTarget } from "./delivery/fan-out.ts";
+import type { TopicQueue } from "./delivery/topic-queue.ts";
 import { CALLS_AT_ONCE_MAX, LOG_RETENTION_MS, SENDS_AT_ONCE_MAX } from "./limits.ts";
 import type { Registration } from "./requests.ts";
 import type { PushStore } from "./store.ts";
-import type { TopicQueue } from "./topic-queue.ts";
 import type { Counts, Device, LogEntry, Message, Target } from "./types.ts";
 
 /** The topic that every device joins when it registers for the first time. Spec: Push endpoints. */

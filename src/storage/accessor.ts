@@ -4,12 +4,12 @@ import { AppError } from "../kernel/errors.ts";
 import type { Paces } from "../kernel/pace.ts";
 import { parseContentType, parseMetadata } from "./content.ts";
 import type { ListCursors } from "./cursors.ts";
-import type { Gates } from "./gates.ts";
 import { parseKey } from "./keys.ts";
 import { listObjects, parseListing } from "./listing.ts";
-import { createReceiver } from "./receive.ts";
+import type { Gates } from "./rights/gates.ts";
 import { describe, type StorageService } from "./service.ts";
 import type { StorageStore } from "./store.ts";
+import { createReceiver } from "./uploads/receive.ts";
 
 /** `app.storage(bucket)`: passes rules; keys, types, metadata and sizes are checked as over HTTP. Decisions 12. */
 export function createBucketAccessor(

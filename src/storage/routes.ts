@@ -6,17 +6,17 @@ import { created, OK } from "../http/reply.ts";
 import { AppError, badRequest, notFound, unauthorized } from "../kernel/errors.ts";
 import { refuseUnknownMembers } from "../kernel/members.ts";
 import type { ListCursors } from "./cursors.ts";
-import { contentOf, respondWith } from "./download.ts";
+import { contentOf, respondWith } from "./downloads/download.ts";
+import type { Thumbs } from "./downloads/thumbs.ts";
 import { pathRest } from "./keys.ts";
 import { KEYS_BODY_MAX_BYTES, LIST_LIMIT_DEFAULT, METADATA_BODY_MAX_BYTES, PARTS_BODY_MAX_BYTES } from "./limits.ts";
 import { listObjects } from "./listing.ts";
+import type { Uploads } from "./multipart/multipart-uploads.ts";
+import { parsePartNumber } from "./multipart/upload-requests.ts";
 import { DESCRIPTIONS } from "./operations.ts";
-import { receiveForm, receiveSigned } from "./receive-uploads.ts";
 import { describe, type StorageDeps, type StorageService } from "./service.ts";
-import type { Signing } from "./signing.ts";
-import type { Thumbs } from "./thumbs.ts";
-import { parsePartNumber } from "./upload-requests.ts";
-import type { Uploads } from "./uploads.ts";
+import type { Signing } from "./signing/signing.ts";
+import { receiveForm, receiveSigned } from "./uploads/receive-uploads.ts";
 
 export interface StorageRouteDeps extends StorageDeps {
   service: StorageService;

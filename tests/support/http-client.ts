@@ -12,14 +12,14 @@ export interface RequestOptions {
   query?: Record<string, string | number | boolean>;
 }
 
-/** The shape of every error. Spec: Errors. */
+/** The shape of every error. */
 export interface ErrorAnswer {
   code: number;
   message: string;
   data?: Record<string, { code: string; message: string }>;
 }
 
-/** Spec: List envelope. */
+/** The envelope of a list. */
 export interface ListAnswer<T = JsonObject> {
   items: T[];
   total: number | null;

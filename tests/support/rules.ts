@@ -37,7 +37,7 @@ export function covers(rule: GeneratedRule | null, auth: Auth, record: JsonObjec
   return typeof says === "boolean" ? says : says.every((tuple) => holds(tuple, record));
 }
 
-/** A filter tuple asked of a record. Decisions 4. */
+/** Evaluates one filter tuple on a record. */
 export function holds([path, operator, wanted]: Tuple, record: JsonObject): boolean {
   const value = path.split(".").reduce<JsonValue>((at, name) => memberOf(at, name), record);
   const isIn = Array.isArray(wanted) && wanted.some((one) => one === value);

@@ -7,7 +7,7 @@ export interface TokenOptions {
   expiresInSeconds?: number;
 }
 
-/** A token signed as the server signs its own (HS256); for forged, expired and foreign ones. Decisions 6. */
+/** A token signed as the server signs its own (HS256); for forged, expired and foreign tokens. */
 export function signToken(claims: JWTPayload, options: TokenOptions = {}): Promise<string> {
   const nowSeconds = Math.floor(Date.now() / 1000);
   return new SignJWT({ role: "user", email: null, custom: {}, anon: false, ...claims })

@@ -1,0 +1,126 @@
+import type { DatabaseFile } from "../../db/index.ts";
+import { SECOND_MS } from "../../kernel/duration.ts";
+import { pointsOf } from "../query-parameters.ts";
+import type { EndpointSums, RequestQuery, RequestSums } from "../types.ts";
+
+export interface RequestReport {
+  /** JSON text of the whole series, points without requests are 0; empty if the metric has no series. */
+  timeSeriesJson: string;
+  totals: RequestSums & { uniqueUsers: number };
+  endpoints: EndpointSums[];
+}
+
+// Parameters of all parts: ?1 and ?2 the range in seconds, ?3 and ?4 the same in milliseconds, ?5 the step, ?6 and ?7 the first
+// and the last point in milliseconds, ?8 the categories as JSON.
+// Not every metric uses all of them, but SQLite refuses values for parameters that a statement does not have.
+const ALL_PARAMETERS = "parameters AS (SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)";
+const IN_CATEGORIES = "endpoint IN (SELECT id FROM endpoints WHERE category IN (SELECT value FROM json_each(?8)))";
+
+const IS_NOT_SUMMED = `NOT EXISTS (
+  SELECT 1 FROM summarized WHERE kind = 'requests' AND second >= since / 1000 AND second < until / 1000)`;
+
+/** Single rows and summarised days; every request is in exactly one of the two. */
+const sourcesOf = (isFiltered: boolean): string => `
+  singles AS NOT MATERIALIZED (
+    SELECT endpoint, nullif(user_id, '') AS user_id, requests,
+      iif(status >= 500, requests, 0) AS errors, duration_us
+    FROM requests
+    WHERE second >= ?1 AND second < ?2 AND ${IS_NOT_SUMMED}
+      ${isFiltered ? `AND ${IN_CATEGORIES}` : ""}),
+  days AS NOT MATERIALIZED (
+    SELECT * FROM request_days WHERE day >= ?3 AND day < ?4
+      AND category ${isFiltered ? "IN (SELECT value FROM json_each(?8))" : "= ''"} AND endpoint = 0)`;
+
+/**
+ * Each point reads its own range of rows in index order: grouping all rows would sort them first and take half as long again.
+ * `single` and `summed` are arrays of requests, errors, microseconds and users; they are materialised because SQLite would
+ * compute them again for each of these members otherwise.
+ */
+const seriesOf = (isFiltered: boolean): string => `
+  points(at) AS (SELECT ?6 UNION ALL SELECT at + ?5 FROM points WHERE at < ?7),
+  counted AS MATERIALIZED (SELECT at,
+    (SELECT json_array(coalesce(sum(requests), 0), coalesce(sum(iif(status >= 500, requests, 0)), 0),
+        coalesce(sum(duration_us), 0), count(DISTINCT nullif(user_id, '')))
+      FROM requests WHERE second >= max(?1, at / 1000) AND second < min(?2, (at + ?5) / 1000)
+        AND ${IS_NOT_SUMMED} ${isFiltered ? `AND ${IN_CATEGORIES}` : ""}) AS single,
+    (SELECT json_array(coalesce(sum(requests), 0), coalesce(sum(errors), 0), coalesce(sum(duration_us), 0),
+        coalesce(sum(users), 0))
+      FROM days WHERE day >= at AND day < at + ?5) AS summed
+    FROM points),
+  series AS (SELECT at, (single ->> 0) + (summed ->> 0) AS requests, (single ->> 1) + (summed ->> 1) AS errors,
+    (single ->> 2) + (summed ->> 2) AS duration_us, (single ->> 3) + (summed ->> 3) AS users FROM counted)`;
+
+const SELECT_SERIES = `
+  SELECT 'series' AS part, json_group_array(json_object(
+      'timestamp', at, 'requests', requests, 'errors', errors,
+      'avgLatency', iif(requests = 0, 0, round(duration_us / 1000.0 / requests, 2)), 'uniqueUsers', users
+    ) ORDER BY at) AS text, NULL AS route, NULL AS category, 0 AS requests, 0 AS errors, 0 AS duration_us, 0 AS users
+  FROM series`;
+
+const SELECT_TOTALS = `
+  SELECT 'totals', NULL, NULL, NULL, sum(requests), sum(errors), sum(duration_us), sum(users) FROM (
+    SELECT sum(requests) AS requests, sum(errors) AS errors, sum(duration_us) AS duration_us,
+      count(DISTINCT user_id) AS users FROM singles
+    UNION ALL
+    SELECT sum(requests), sum(errors), sum(duration_us), sum(users) FROM days)`;
+
+const selectEndpoints = (isFiltered: boolean): string => `
+  SELECT 'endpoint', method, route, category, sum(requests), sum(errors), sum(duration_us), 0
+  FROM (
+    SELECT endpoint, sum(requests) AS requests, sum(errors) AS errors, sum(duration_us) AS duration_us
+    FROM singles GROUP BY endpoint
+    UNION ALL
+    SELECT endpoint, sum(requests), sum(errors), sum(duration_us) FROM request_days
+    WHERE day >= ?3 AND day < ?4 AND endpoint <> 0 ${isFiltered ? `AND ${IN_CATEGORIES}` : ""} GROUP BY endpoint)
+  JOIN endpoints ON id = endpoint GROUP BY id`;
+
+/** A single statement, so that all parts of an answer come from the same snapshot. */
+function statementOf(metric: RequestQuery["metric"], isFiltered: boolean): string {
+  const wantsSeries = metric === "overview" || metric === "timeSeries";
+  const parts = [
+    ...(wantsSeries ? [SELECT_SERIES] : []),
+    ...(metric === "overview" ? [SELECT_TOTALS] : []),
+    ...(metric === "timeSeries" ? [] : [selectEndpoints(isFiltered)]),
+  ];
+  const sources = [ALL_PARAMETERS, sourcesOf(isFiltered), ...(wantsSeries ? [seriesOf(isFiltered)] : [])];
+  return `WITH RECURSIVE ${sources.join(",")} ${parts.join(" UNION ALL ")}`;
+}
+
+type ReportRow = [
+  part: string,
+  text: string | null,
+  route: string | null,
+  category: string | null,
+  requests: number | null,
+  errors: number | null,
+  durationUs: number | null,
+  users: number | null,
+];
+
+/** Runs in a query process. Errors: those of `DatabaseFile.read`. */
+export async function readRequestReport(
+  file: DatabaseFile,
+  { metric, range, categories }: RequestQuery,
+  signal: AbortSignal,
+): Promise<RequestReport> {
+  const { startMs, endMs, stepMs } = range;
+  const { firstMs, lastMs } = pointsOf(range);
+  // Requests are stored by the second: a second that the range cuts is included whole.
+  const seconds = [Math.floor(startMs / SECOND_MS), Math.ceil(endMs / SECOND_MS)];
+  const params = [...seconds, startMs, endMs, stepMs, firstMs, lastMs, JSON.stringify(categories ?? [])];
+  // The cast follows the columns of the statement.
+  const rows = (await file.read(statementOf(metric, categories !== null), params, { signal })) as ReportRow[];
+
+  const report: RequestReport = {
+    timeSeriesJson: "",
+    totals: { requests: 0, errors: 0, durationUs: 0, uniqueUsers: 0 },
+    endpoints: [],
+  };
+  for (const [part, text, route, category, requests, errors, durationUs, users] of rows) {
+    const sums = { requests: requests ?? 0, errors: errors ?? 0, durationUs: durationUs ?? 0 };
+    if (part === "series") report.timeSeriesJson = text ?? "[]";
+    else if (part === "totals") report.totals = { ...sums, uniqueUsers: users ?? 0 };
+    else report.endpoints.push({ method: text ?? "", route: route ?? "", category: category ?? "", ...sums });
+  }
+  return report;
+}

@@ -1,0 +1,111 @@
+import type { AnswerListener } from "../../http/http.ts";
+import type { Clock } from "../../kernel/clock.ts";
+import type { Logger } from "../../kernel/logger.ts";
+import type { MaybePromise } from "../../kernel/maybe-promise.ts";
+import { DROP_REPORT_INTERVAL_MS, WAITING_EVENTS_SOFT_MAX, WRITE_STEP_ROWS } from "../limits.ts";
+import type { AnalyticsStore } from "../store.ts";
+import type { TrackedEvent } from "../types.ts";
+import { createRequestLog } from "./request-log.ts";
+import { createWaitingEvents } from "./waiting-events.ts";
+import { createWriteBehind } from "./write-behind.ts";
+
+/** Collects events and requests in memory, within bounds, and writes many of them together. */
+export interface Recording {
+  /** Returns immediately, unless many are waiting: then it resolves when they have been written. Errors: 503 above the bounds. */
+  accept(events: readonly TrackedEvent[]): MaybePromise<void>;
+  readonly onAnswer: AnswerListener;
+  /** Requests missing from the log since the start. */
+  readonly droppedRequests: number;
+  /** Resolves when everything that was waiting at the call has been written, or has failed to be. */
+  flush(): Promise<void>;
+  /** Writes everything that is waiting. */
+  stop(): Promise<void>;
+}
+
+export function createRecording(deps: { store: AnalyticsStore; clock: Clock; logger: Logger }): Recording {
+  const { store, clock, logger } = deps;
+  const events = createWaitingEvents();
+  const requestLog = createRequestLog({ clock, onRow: () => writing.wake() });
+  let reportedDrops = 0;
+  let mayReport = true;
+  let cancelReport = (): void => {};
+  let isFailing = false;
+
+  /** Logs the first failure only, until a write succeeds again. */
+  const noteFailure = (cause: unknown): void => {
+    if (!isFailing) logger.error("analytics could not be written", { cause });
+    isFailing = true;
+  };
+  const writeEvents = async (): Promise<void> => {
+    const steps = inSteps(events.take()).map(async (step) => {
+      try {
+        await store.insertEvents(step);
+        isFailing = false;
+      } catch (cause) {
+        events.putBack(step);
+        noteFailure(cause);
+      }
+    });
+    await Promise.all(steps);
+  };
+  const writeRequests = async (): Promise<void> => {
+    const steps = inSteps(requestLog.take()).map(async (step) => {
+      try {
+        await store.insertRequests(step);
+        isFailing = false;
+      } catch (cause) {
+        requestLog.drop(step.reduce((sum, { requests }) => sum + requests, 0));
+        noteFailure(cause);
+      }
+    });
+    await Promise.all(steps);
+    reportDrops();
+  };
+  /** Not after every write: failures come in series. */
+  const reportDrops = (): void => {
+    const dropped = requestLog.dropped - reportedDrops;
+    if (dropped === 0 || !mayReport) return;
+    logger.warn("requests are missing from the request log", { dropped });
+    reportedDrops = requestLog.dropped;
+    mayReport = false;
+    cancelReport = clock.after(DROP_REPORT_INTERVAL_MS, () => {
+      mayReport = true;
+      reportDrops();
+    });
+  };
+  const writing = createWriteBehind({
+    clock,
+    async writeAll() {
+      await Promise.all([writeEvents(), writeRequests()]);
+      return events.count > 0;
+    },
+  });
+
+  return {
+    accept(added) {
+      events.add(added);
+      if (events.count >= WAITING_EVENTS_SOFT_MAX && !isFailing) return writing.flush();
+      writing.wake();
+      return undefined;
+    },
+    onAnswer: requestLog.record,
+    get droppedRequests() {
+      return requestLog.dropped;
+    },
+    flush: writing.flush,
+    async stop() {
+      await writing.stop();
+      cancelReport();
+      if (events.count > 0) logger.error("events are lost because they could not be written", { events: events.count });
+    },
+  };
+}
+
+/** Each step is a transaction of its own, so that other work runs in between. */
+function inSteps<T>(rows: readonly T[]): T[][] {
+  const steps: T[][] = [];
+  for (let start = 0; start < rows.length; start += WRITE_STEP_ROWS) {
+    steps.push(rows.slice(start, start + WRITE_STEP_ROWS));
+  }
+  return steps;
+}

@@ -1,0 +1,43 @@
+import { openScratch } from "../scratch.ts";
+import type { FileFacts } from "../types.ts";
+
+/** What has gone into an archive, or come out of it: a file beside it, so that a million of them need no memory. */
+export interface FactsStore {
+  add(facts: FileFacts): void;
+  /** In the order of arrival. */
+  all(): Iterable<FileFacts>;
+  totals(): { fileCount: number; contentBytes: number };
+  /** false: there is no file with exactly these facts, or it has been confirmed before. */
+  confirm(facts: FileFacts): boolean;
+  /** A file that nobody has confirmed; null when all are. */
+  unconfirmed(): string | null;
+  close(): void;
+}
+
+const FACTS = `CREATE TABLE file (path TEXT NOT NULL UNIQUE, size INTEGER NOT NULL, sha256 TEXT NOT NULL,
+  confirmed INTEGER NOT NULL DEFAULT 0) STRICT`;
+
+export function createFactsStore(path: string): FactsStore {
+  const sqlite = openScratch(path, FACTS);
+  const statements = {
+    add: sqlite.prepare("INSERT INTO file (path, size, sha256) VALUES (?, ?, ?)"),
+    all: sqlite.prepare<FileFacts, []>("SELECT path, size, sha256 FROM file ORDER BY rowid"),
+    totals: sqlite.prepare<{ fileCount: number; contentBytes: number }, []>(
+      "SELECT count(*) AS fileCount, coalesce(sum(size), 0) AS contentBytes FROM file",
+    ),
+    confirm: sqlite.prepare(
+      "UPDATE file SET confirmed = 1 WHERE path = ? AND size = ? AND sha256 = ? AND confirmed = 0",
+    ),
+    unconfirmed: sqlite.prepare<{ path: string }, []>(
+      "SELECT path FROM file WHERE confirmed = 0 ORDER BY rowid LIMIT 1",
+    ),
+  };
+  return {
+    add: (facts) => void statements.add.run(facts.path, facts.size, facts.sha256),
+    all: () => statements.all.iterate(),
+    totals: () => statements.totals.get() ?? { fileCount: 0, contentBytes: 0 },
+    confirm: (facts) => statements.confirm.run(facts.path, facts.size, facts.sha256).changes === 1,
+    unconfirmed: () => statements.unconfirmed.get()?.path ?? null,
+    close: () => sqlite.close(),
+  };
+}

@@ -1,0 +1,31 @@
+import { type FileHandle, open } from "node:fs/promises";
+import { Writable } from "node:stream";
+import { SYNC_BYTES } from "../limits.ts";
+
+const OWNER_ONLY = 0o600;
+
+/**
+ * A new file that goes to the disk little by little, and is on it when the stream has finished: one large sync at the end
+ * would keep a server's small ones waiting. Errors: there is a file of this name.
+ */
+export function createSyncedFile(path: string): Writable {
+  let handle: FileHandle | null = null;
+  let unsyncedBytes = 0;
+
+  const write = async (chunk: Uint8Array): Promise<void> => {
+    handle ??= await open(path, "wx", OWNER_ONLY);
+    await handle.writeFile(chunk);
+    unsyncedBytes += chunk.byteLength;
+    if (unsyncedBytes < SYNC_BYTES) return;
+    unsyncedBytes = 0;
+    await handle.datasync();
+  };
+  const end = async (): Promise<void> => {
+    await handle?.sync();
+  };
+  return new Writable({
+    write: (chunk: Uint8Array, _encoding, done) => void write(chunk).then(() => done(), done),
+    final: (done) => void end().then(() => done(), done),
+    destroy: (cause, done) => void Promise.resolve(handle?.close()).then(() => done(cause), done),
+  });
+}

@@ -1,0 +1,149 @@
+import { createWriteStream, existsSync, renameSync, rmSync, statSync } from "node:fs";
+import { dirname, join, resolve } from "node:path";
+import { pipeline } from "node:stream/promises";
+import { syncDirectorySync } from "../../disk/directory-names.ts";
+import type { Clock } from "../../kernel/clock.ts";
+import { VERSION } from "../../kernel/version.ts";
+import {
+  ARCHIVE_VERSION,
+  type ArchiveWriter,
+  createArchive,
+  HEADER_ENTRY,
+  MANIFEST_ENTRY,
+} from "../archive/archive.ts";
+import { createFactsStore, type FactsStore } from "../archive/facts-store.ts";
+import { requireWhole } from "../interrupted.ts";
+import { SYSTEM_FILE } from "../layout.ts";
+import { NAMES_SHOWN_MAX } from "../limits.ts";
+import { isMissing, scanFiles } from "../scan.ts";
+import { type ArchiveHeader, BackupError, type BackupSummary, type FileFacts } from "../types.ts";
+import { claimWorkFolder, type WorkFolder } from "../work-folder.ts";
+import { addSystem } from "./objects.ts";
+import { snapshotDatabase } from "./snapshot.ts";
+
+interface BackupOptions {
+  dataDirectory: string;
+  /** Takes its name when it is whole; one that is there already is replaced then. */
+  file: string;
+  clock: Clock;
+  signal: AbortSignal;
+}
+
+/**
+ * Copies a data directory, with or without a server on it, into one file. Every write that was acknowledged before the
+ * call is in it. Needs room beside `file` for the archive and for the largest database; holds up this thread while it
+ * copies one. Errors: BackupError; what the system says of a file; the reason of `signal`. Rules: SPEC.md.
+ */
+export async function createBackup(options: BackupOptions): Promise<BackupSummary> {
+  const { clock, signal } = options;
+  const file = resolve(options.file);
+  const dataDirectory = resolve(options.dataDirectory);
+  requirePlaces(dataDirectory, file);
+  const time = new Date(clock.now());
+  const work = claimWorkFolder(`${file}.partial`);
+  try {
+    const archivePath = work.pathOf("archive");
+    const archive = createArchive(archivePath, { time, signal });
+    try {
+      const content = await fill({ ...options, dataDirectory, time, work, archive });
+      await archive.finish();
+      signal.throwIfAborted();
+      renameSync(archivePath, file);
+      syncDirectorySync(dirname(file));
+      return { file, createdAt: time.toISOString(), ...content, sizeBytes: statSync(file).size };
+    } catch (cause) {
+      await archive.abort();
+      throw cause;
+    }
+  } finally {
+    work.remove();
+  }
+}
+
+function requirePlaces(dataDirectory: string, file: string): void {
+  if (!existsSync(dataDirectory)) throw new BackupError(`There is no data directory at ${dataDirectory}`);
+  requireWhole(dataDirectory);
+  if (!existsSync(join(dataDirectory, SYSTEM_FILE))) {
+    throw new BackupError(`${dataDirectory} is no data directory: there is no ${SYSTEM_FILE} in it`);
+  }
+  if (!existsSync(dirname(file))) throw new BackupError(`There is no folder ${dirname(file)} to write the backup to`);
+  if (statSync(file, { throwIfNoEntry: false })?.isDirectory() === true) throw new BackupError(`${file} is a folder`);
+}
+
+interface Filling extends BackupOptions {
+  time: Date;
+  work: WorkFolder;
+  archive: ArchiveWriter;
+}
+
+type Content = Omit<BackupSummary, "file" | "createdAt" | "sizeBytes">;
+
+async function fill(filling: Filling): Promise<Content> {
+  const { archive, work, time, signal, dataDirectory } = filling;
+  const header: ArchiveHeader = {
+    ...{ format: "platform-backup", version: ARCHIVE_VERSION, platform: VERSION, createdAt: time.toISOString() },
+  };
+  await archive.addText(HEADER_ENTRY, `${JSON.stringify(header)}\n`);
+  const factsPath = work.pathOf("facts.db");
+  const facts = createFactsStore(factsPath);
+  try {
+    // What takes longest comes first, so that the databases are copied within a short time of one another.
+    await addObjects(filling, facts);
+    const strangers = await addOthers(filling, facts);
+    const elsewhereCount = await addSystem({ dataDirectory, work, archive, facts, factsPath, signal });
+    const manifestPath = work.pathOf("manifest");
+    await writeManifest(manifestPath, facts.all());
+    await archive.addFile(MANIFEST_ENTRY, manifestPath);
+    return { ...facts.totals(), elsewhereCount, ...strangers };
+  } finally {
+    facts.close();
+  }
+}
+
+/** The contents of stored files that are there now; those that go meanwhile are none that anybody will miss. */
+async function addObjects({ dataDirectory, archive, signal }: Filling, facts: FactsStore): Promise<void> {
+  for (const { path, kind } of scanFiles(dataDirectory, "storage")) {
+    signal.throwIfAborted();
+    if (kind === "object") await addPresent(archive, facts, { path, source: join(dataDirectory, path) });
+  }
+}
+
+type Strangers = Pick<BackupSummary, "strangers" | "strangerCount">;
+
+/** Databases and plain files, but not system.db. Resolves to the files that are none of the server's. */
+async function addOthers({ dataDirectory, archive, work, signal }: Filling, facts: FactsStore): Promise<Strangers> {
+  const strangers: string[] = [];
+  let strangerCount = 0;
+  const snapshotPath = work.pathOf("snapshot.db");
+  for (const { path, kind } of scanFiles(dataDirectory)) {
+    signal.throwIfAborted();
+    const source = join(dataDirectory, path);
+    if (kind === "plain") await addPresent(archive, facts, { path, source });
+    if (kind === "stranger" && strangerCount++ < NAMES_SHOWN_MAX) strangers.push(path);
+    if (kind !== "database" || path === SYSTEM_FILE) continue;
+    try {
+      await snapshotDatabase(source, snapshotPath);
+    } catch (cause) {
+      const reason = cause instanceof Error ? cause.message : String(cause);
+      throw new BackupError(`${source} cannot be copied: ${reason}`, { cause });
+    }
+    facts.add(await archive.addFile(path, snapshotPath));
+    rmSync(snapshotPath);
+  }
+  return { strangers, strangerCount };
+}
+
+async function addPresent(archive: ArchiveWriter, facts: FactsStore, file: { path: string; source: string }) {
+  try {
+    facts.add(await archive.addFile(file.path, file.source));
+  } catch (cause) {
+    if (!isMissing(cause)) throw cause;
+  }
+}
+
+/** Through a file, as an entry of the archive begins with its size. */
+async function writeManifest(path: string, files: Iterable<FileFacts>): Promise<void> {
+  await pipeline(function* () {
+    for (const facts of files) yield `${JSON.stringify(facts)}\n`;
+  }, createWriteStream(path));
+}

@@ -1,0 +1,229 @@
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { settle, type TestClock, temporaryDirectory, testClock, testPlatform } from "../../../tests/support/index.ts";
+import { startS3Server } from "../../../tests/support/s3-server.ts";
+import type { BackupsConfig } from "../../config/types.ts";
+import { DAY_MS, HOUR_MS } from "../../kernel/duration.ts";
+import type { Logger } from "../../kernel/logger.ts";
+import { type BackupsArea, createBackupsArea } from "../index.ts";
+import { WAIT_MAX_MS } from "../limits.ts";
+import { restoreBackup } from "../restore/restore.ts";
+import type { BackupJob, BackupResult } from "./job.ts";
+import type { RunBackupJob } from "./job-process.ts";
+
+const START = Date.UTC(2026, 0, 31, 2, 30);
+const WAIT_FOR_PROCESS_MS = 20_000;
+let dataDirectory: string;
+const areas: BackupsArea[] = [];
+
+beforeAll(async () => {
+  const platform = await testPlatform({ config: { kv: { cache: {} } } });
+  await platform.service.post("/api/kv/cache", { action: "set", key: "a", value: 1 });
+  await platform.kill("SIGTERM");
+  dataDirectory = platform.dataDirectory;
+});
+afterAll(() => Promise.all(areas.map((area) => area.stop())));
+
+interface Entry {
+  level: string;
+  message: string;
+  facts: Record<string, unknown>;
+}
+
+/** An area at START, and what it logs. */
+function schedule(
+  to: BackupsConfig["to"],
+  options: { schedule?: string; keep?: number; isDrill?: boolean; run?: RunBackupJob } = {},
+) {
+  const { schedule: expression = "0 * * * *", keep = 2, isDrill = false, run } = options;
+  const clock: TestClock = testClock(START);
+  const log: Entry[] = [];
+  const at =
+    (level: string) =>
+    (message: string, facts: Record<string, unknown> = {}) =>
+      void log.push({ level, message, facts });
+  const logger: Logger = { info: at("info"), warn: at("warn"), error: at("error") };
+  const config = { schedule: expression, keep, to };
+  const area = createBackupsArea({
+    config,
+    isDrill,
+    dataDirectory,
+    clock,
+    logger,
+    ...(run === undefined ? {} : { run }),
+  });
+  areas.push(area);
+  return { area, clock, log };
+}
+
+async function until(isSo: () => boolean): Promise<void> {
+  const giveUpAt = performance.now() + WAIT_FOR_PROCESS_MS;
+  while (!isSo()) {
+    if (performance.now() > giveUpAt) throw new Error("it has not come to pass");
+    await Bun.sleep(10);
+  }
+}
+
+const RESULT: BackupResult = {
+  ...{ name: "platform-x", fileCount: 1, contentBytes: 1, sizeBytes: 7, deleted: [], rotationProblem: null },
+};
+const old = (day: number) => `platform-2001-01-0${day}T02-00-00Z.tar.zst`;
+
+test("[BK101] the last backup is the newest one that is there, and a new one takes its place", async () => {
+  const folder = temporaryDirectory();
+  for (const day of [1, 3, 2]) writeFileSync(join(folder, old(day)), "x".repeat(day));
+  for (const name of ["platform-9999.tar.zst", "notes.txt"]) writeFileSync(join(folder, name), "other");
+  const { area, clock } = schedule({ folder }, { run: async () => RESULT });
+  await until(() => area.load.lastBackupAt !== 0);
+  expect(area.load).toMatchObject({
+    lastBackupAt: Date.parse("2001-01-03T02:00:00Z"),
+    lastBackupBytes: 3,
+    backupsMade: 0,
+  });
+  await clock.advanceAsync(HOUR_MS / 2);
+  expect(area.load).toMatchObject({ lastBackupAt: clock.now(), lastBackupBytes: 7, backupsMade: 1 });
+});
+
+test("[BK101] a destination that is not there yet, or does not answer, keeps no server from starting", async () => {
+  const folder = join(temporaryDirectory(), "later");
+  const { area, log } = schedule({ folder }, { run: async () => RESULT });
+  await Bun.sleep(20);
+  expect([area.load.lastBackupAt, log]).toEqual([0, []]);
+  const s3 = { endpoint: "http://127.0.0.1:1", bucket: "b", accessKeyId: "a", secretAccessKey: "s" };
+  const remote = schedule({ s3 }, { run: async () => RESULT });
+  await Bun.sleep(20);
+  expect([remote.area.load.lastBackupAt, remote.log]).toEqual([0, []]);
+});
+
+test("[BK100] a drill makes no backups", async () => {
+  const jobs: BackupJob[] = [];
+  const run: RunBackupJob = async (job) => {
+    jobs.push(job);
+    return RESULT;
+  };
+  const { clock } = schedule({ folder: temporaryDirectory() }, { isDrill: true, run });
+  await clock.advanceAsync(3 * HOUR_MS);
+  expect([jobs, clock.waiting]).toEqual([[], 0]);
+});
+
+test("[BK20] one at each time of the schedule, in UTC, and also after more than a timer can hold", async () => {
+  const jobs: BackupJob[] = [];
+  const folder = temporaryDirectory();
+  const { area, clock } = schedule(
+    { folder },
+    {
+      schedule: "0 3 1 * *",
+      run: async (job) => {
+        jobs.push(job);
+        return RESULT;
+      },
+    },
+  );
+  await clock.advanceAsync(24.4 * HOUR_MS);
+  expect(jobs).toEqual([]);
+  await clock.advanceAsync(0.2 * HOUR_MS);
+  expect(jobs).toEqual([{ dataDirectory, keep: 2, to: { folder } }]);
+  expect(area.load).toMatchObject({ backupsMade: 1, lastBackupAt: START + 24.5 * HOUR_MS, lastBackupBytes: 7 });
+  // The first of March is farther away than WAIT_MAX_MS.
+  expect(28 * DAY_MS - HOUR_MS).toBeGreaterThan(WAIT_MAX_MS);
+  await clock.advanceAsync(28 * DAY_MS - 0.2 * HOUR_MS);
+  expect(jobs.length).toBe(1);
+  await clock.advanceAsync(0.2 * HOUR_MS);
+  expect(jobs.length).toBe(2);
+});
+
+test("[BK23] while one runs the next is left out, with a warning", async () => {
+  let count = 0;
+  const { promise, resolve } = Promise.withResolvers<BackupResult>();
+  const { clock, log } = schedule(
+    { folder: temporaryDirectory() },
+    { run: () => (count++ === 0 ? promise : Promise.resolve(RESULT)) },
+  );
+  clock.advance(2 * HOUR_MS);
+  await settle();
+  expect([count, log.map(({ level }) => level)]).toEqual([1, ["warn"]]);
+  resolve(RESULT);
+  await settle();
+  clock.advance(HOUR_MS);
+  await settle();
+  expect(count).toBe(2);
+});
+
+test("[BK22] a failure is logged with its reason, and the next time it is tried again", async () => {
+  const folder = join(temporaryDirectory(), "backups");
+  writeFileSync(folder, "a file is in the way");
+  const { area, clock, log } = schedule({ folder });
+  clock.advance(HOUR_MS / 2);
+  await until(() => log.length === 1);
+  expect(log[0]).toMatchObject({ level: "error", message: expect.stringContaining("failed") });
+  expect(String(log[0]?.facts["reason"])).toContain("backups");
+  expect(area.load).toMatchObject({ backupsMade: 0, backupsFailed: 1 });
+  clock.advance(HOUR_MS);
+  await until(() => log.length === 2);
+  expect(area.load).toMatchObject({ backupsFailed: 2 });
+});
+
+test("[BK20][BK21] in a process of its own, into a folder; the newest stay, and what is not ours", async () => {
+  const folder = join(temporaryDirectory(), "new/backups");
+  mkdirSync(folder, { recursive: true });
+  for (const name of [old(1), old(2), old(3), "mine.tar.zst", "platform-mine.tar.zst"])
+    writeFileSync(join(folder, name), "");
+  mkdirSync(join(folder, `${old(4)}.partial`));
+  const { area, clock, log } = schedule({ folder });
+  clock.advance(HOUR_MS / 2);
+  await until(() => log.length === 1);
+  expect(log[0]).toMatchObject({ level: "info", facts: { deleted: [old(1), old(2)] } });
+  const name = String(log[0]?.facts["name"]);
+  expect(readdirSync(folder).sort()).toEqual(["mine.tar.zst", old(3), name, "platform-mine.tar.zst"]);
+  expect(area.load.lastBackupBytes).toBe(readFileSync(join(folder, name)).byteLength);
+  const restored = join(folder, "data");
+  const { signal } = new AbortController();
+  expect(
+    (await restoreBackup({ file: join(folder, name), dataDirectory: restored, signal })).fileCount,
+  ).toBeGreaterThan(2);
+});
+
+test("[BK24] into an object store: in parts, the newest stay, and a store that fails loses nothing", async () => {
+  const s3 = startS3Server("attic");
+  const objects = join(dataDirectory, "storage/objects/ab");
+  mkdirSync(objects, { recursive: true });
+  // What does not compress, and is larger than one part.
+  const noise = new Uint8Array(20_000_000);
+  let state = 1;
+  for (let at = 0; at < noise.length; at++) {
+    state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0;
+    noise[at] = state >>> 24;
+  }
+  writeFileSync(join(objects, "0193b4c2-1111-7222-8333-4444555566ab"), noise);
+  const backend = { endpoint: s3.endpoint, bucket: "attic", region: "x", accessKeyId: "id", secretAccessKey: "s" };
+  const client = new Bun.S3Client(backend);
+  for (const name of [`server/${old(1)}`, `server/${old(2)}`, old(1), "server/mine"]) await client.write(name, "old");
+  const { area, clock, log } = schedule({ s3: { ...backend, prefix: "server/" } });
+  s3.failing = true;
+  clock.advance(HOUR_MS / 2);
+  await until(() => log.length === 1);
+  expect(log[0]).toMatchObject({ level: "error", facts: { reason: expect.stringContaining("object store") } });
+  expect([...s3.objects.keys()].length).toBe(4);
+  s3.failing = false;
+  clock.advance(HOUR_MS);
+  await until(() => log.length === 2);
+  expect(log[1]).toMatchObject({ level: "info", facts: { deleted: [old(1)] } });
+  const name = `server/${log[1]?.facts["name"]}`;
+  expect([...s3.objects.keys()].sort()).toEqual([old(1), "server/mine", `server/${old(2)}`, name].sort());
+  expect(s3.objects.get(name)?.byteLength).toBe(area.load.lastBackupBytes);
+  expect([s3.openUploads, existsSync(join(dataDirectory, "backup.partial"))]).toEqual([0, false]);
+  await s3.stop();
+});
+
+test("[BK25] a stopping server ends the backup that is under way, and nothing of it stays", async () => {
+  const s3 = Bun.serve({ port: 0, hostname: "127.0.0.1", fetch: () => new Promise<Response>(() => {}) });
+  const backend = { endpoint: s3.url.origin, bucket: "b", region: "x", accessKeyId: "id", secretAccessKey: "s" };
+  const { area, clock, log } = schedule({ s3: backend });
+  clock.advance(HOUR_MS / 2);
+  await until(() => existsSync(join(dataDirectory, "backup.partial")));
+  await area.stop();
+  expect(existsSync(join(dataDirectory, "backup.partial"))).toBe(false);
+  expect(log).toEqual([]);
+  await s3.stop(true);
+});

@@ -1,0 +1,24 @@
+import { expect, test } from "bun:test";
+import { readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { temporaryDirectory } from "../../tests/support/index.ts";
+import { replaceSmallFile } from "./small-file.ts";
+
+test("a small file is replaced whole, for its owner alone, and leaves nothing beside it", () => {
+  const directory = temporaryDirectory();
+  const path = join(directory, "secret");
+  // As a crash of a process with the same id leaves it: longer, and readable by others.
+  writeFileSync(`${path}.${process.pid}.new`, "what was left by a crash", { mode: 0o644 });
+  for (const text of ["first", "second", ""]) {
+    replaceSmallFile(path, text);
+    expect(readFileSync(path, "utf8")).toBe(text);
+    if (process.platform !== "win32") expect(statSync(path).mode & 0o777).toBe(0o600);
+  }
+  expect(readdirSync(directory)).toEqual(["secret"]);
+});
+
+test("a directory that does not exist is an error, and nothing is written", () => {
+  const directory = temporaryDirectory();
+  expect(() => replaceSmallFile(join(directory, "missing/secret"), "text")).toThrow("ENOENT");
+  expect(readdirSync(directory)).toEqual([]);
+});

@@ -1,0 +1,24 @@
+import { closeSync, fsyncSync, openSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { dirname } from "node:path";
+import { syncDirectorySync } from "./directory-names.ts";
+
+const OWNER_ONLY = 0o600;
+
+/**
+ * Replaces a small file that its owner alone may read. Durable when it returns; a crash leaves the old file or the new one,
+ * never a part, and at most a temporary file `PATH.PID.new` beside it.
+ */
+export function replaceSmallFile(path: string, text: string): void {
+  const temporary = `${path}.${process.pid}.new`;
+  // An earlier process with this id may have left one; a file that exists would keep its own mode.
+  rmSync(temporary, { force: true });
+  const descriptor = openSync(temporary, "wx", OWNER_ONLY);
+  try {
+    writeFileSync(descriptor, text);
+    fsyncSync(descriptor);
+  } finally {
+    closeSync(descriptor);
+  }
+  renameSync(temporary, path);
+  syncDirectorySync(dirname(path));
+}

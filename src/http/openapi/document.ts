@@ -1,0 +1,132 @@
+import { swagger } from "@elysiajs/swagger";
+import { type AnyElysia, Elysia } from "elysia";
+import type { Principal } from "../../access/principal.ts";
+import { VERSION } from "../../kernel/version.ts";
+import type { Endpoint } from "../endpoint.ts";
+import { ERROR_SCHEMA, errorAnswer, PLACES, type Places, queryParametersOf } from "../operation.ts";
+import type { KnownParameters } from "../query.ts";
+import { isWide, methodOf } from "../wide-paths.ts";
+import { documentedPath, operationIdOf, operationOf } from "./operation.ts";
+
+const TAGS = [
+  { name: "Tables", description: "Records in tables, grouped into namespaces" },
+  { name: "Storage", description: "Files in buckets" },
+  { name: "Auth", description: "Users and sign-in" },
+  { name: "Administration", description: "Users, for service keys" },
+  { name: "Key-value", description: "Values by key" },
+  { name: "SQL", description: "Statements on declared databases" },
+  { name: "Vectors", description: "Vector indexes" },
+  { name: "Rooms", description: "State synchronised over WebSockets" },
+  { name: "Realtime", description: "Changes, presence and broadcasts over WebSockets" },
+  { name: "Push", description: "Devices, topics and messages" },
+  { name: "Analytics", description: "Events and requests" },
+  { name: "System", description: "Health, schema, public configuration" },
+];
+
+/** The declared tables in OpenAPI's form, where `api.schemaEndpoint` lets them be seen. */
+export interface DeclaredTables {
+  visibleTo: "everyone" | "authenticated" | "nobody";
+  describe(): { paths: Record<string, object>; schemas: Record<string, object> };
+}
+
+export interface ApiDocument {
+  /** Whether credentials matter to what the document has. */
+  caller: "open" | "public";
+  /** The OpenAPI document as JSON text. */
+  jsonFor(principal: Principal): Promise<string>;
+}
+
+/** The OpenAPI document of the routes that serve, written when it is first asked for. */
+export function createApiDocument(deps: {
+  routes: AnyElysia;
+  endpoints: readonly Endpoint[];
+  tables?: DeclaredTables;
+}): ApiDocument {
+  const visibleTo = deps.tables?.visibleTo ?? "nobody";
+  const written = new Map<boolean, Promise<string>>();
+  return {
+    caller: visibleTo === "authenticated" ? "public" : "open",
+    jsonFor(principal) {
+      const hasTables = visibleTo === "everyone" || (visibleTo === "authenticated" && principal.kind !== "anonymous");
+      const text = written.get(hasTables) ?? writeDocument(deps, hasTables);
+      written.set(hasTables, text);
+      return text;
+    },
+  };
+}
+
+async function writeDocument(
+  { routes, endpoints, tables }: Parameters<typeof createApiDocument>[0],
+  hasTables: boolean,
+): Promise<string> {
+  const declared = hasTables ? tables?.describe() : undefined;
+  const server = describedRoutes(routes).use(
+    swagger({
+      path: "/swagger",
+      documentation: {
+        // 3.1 takes JSON Schema as it is: null, const and patterns of property names included.
+        openapi: "3.1.0",
+        info: { title: "Platform", version: VERSION, description: "A whole backend in one executable." },
+        tags: TAGS,
+        // The plugin leaves out paths with a wildcard, which is what the router sees of wide ones. Its types are those of
+        // OpenAPI 3.0, where a JSON Schema may say less.
+        paths: { ...pathsOf(endpoints.filter(isWide)), ...declared?.paths } as Record<string, object>,
+        components: {
+          schemas: { Error: ERROR_SCHEMA, ...declared?.schemas },
+          securitySchemes: {
+            bearer: { type: "http", scheme: "bearer", bearerFormat: "JWT" },
+            serviceKey: { type: "apiKey", in: "header", name: "X-Platform-Service-Key" },
+          },
+        },
+      },
+    }),
+  );
+  const answer = await server.fetch(new Request("http://localhost/swagger/json"));
+  return answer.text();
+}
+
+function pathsOf(endpoints: readonly Endpoint[]): Record<string, Record<string, unknown>> {
+  const paths: Record<string, Record<string, unknown>> = {};
+  for (const endpoint of endpoints) {
+    if (endpoint.declaration.isDocumented === false) continue;
+    const methods = paths[documentedPath(endpoint)] ?? {};
+    methods[methodOf(endpoint.route).toLowerCase()] = {
+      ...operationOf(endpoint),
+      operationId: operationIdOf(endpoint),
+    };
+    paths[documentedPath(endpoint)] = methods;
+  }
+  return paths;
+}
+
+/** The query parameters of every described route, by `METHOD PATTERN`. */
+export function declaredQueries(routes: AnyElysia): ReadonlyMap<string, KnownParameters> {
+  const declared = new Map<string, KnownParameters>();
+  for (const { method, path, hooks } of routes.routes) {
+    const detail = detailOf(hooks);
+    if (detail["responses"] !== undefined) declared.set(`${method} ${path}`, queryParametersOf(detail));
+  }
+  return declared;
+}
+
+/** Made by `operation`, which puts the places there; a route without a description has none. */
+type Detail = Record<string, unknown> & { [PLACES]?: Places };
+const detailOf = (hooks: { detail?: unknown } | undefined): Detail => (hooks?.detail ?? {}) as Detail;
+
+/**
+ * The routes as the document shall name them. The plugin leaves out paths with a wildcard, and keeps the slash that a
+ * group's own path ends in.
+ */
+function describedRoutes(routes: AnyElysia): AnyElysia {
+  const described = new Elysia();
+  const nothing = () => null;
+  for (const { method, path, hooks } of routes.routes) {
+    const { [PLACES]: places, ...detail } = detailOf(hooks);
+    // Whatever writes may find the disk full, and what is no GET writes.
+    if (method !== "GET" && detail["responses"] !== undefined)
+      detail["responses"] = { 507: errorAnswer(507), ...(detail["responses"] as object | undefined) };
+    described.route(method, (places?.at ?? path).replace(/(?<=.)\/$/, ""), nothing, { detail });
+    for (const other of places?.also ?? []) described.route(other.method, other.at, nothing, { detail: other.detail });
+  }
+  return described;
+}

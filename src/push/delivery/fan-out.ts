@@ -1,0 +1,140 @@
+import { type Clock, pause } from "../../kernel/clock.ts";
+import type { Ids } from "../../kernel/ids.ts";
+import type { Logger } from "../../kernel/logger.ts";
+import { LOG_TEXT_LENGTH_MAX, PAGE_RETRY_MS, PAGE_TRIES_MAX, PARKED_MAX, RESULTS_PER_WRITE } from "../limits.ts";
+import type { NewLogEntry, PushStore } from "../store.ts";
+import type { Counts, Message, Outcome, Target } from "../types.ts";
+import type { Deliveries } from "./deliveries.ts";
+
+/** Gives one target after another; null: there are no more. May be called again after a throw. */
+export type NextTarget = () => Target | null;
+
+/** A message to many on its way. */
+export interface Sending {
+  /** Every target has been tried, or waits for its service. Rejects when targets cannot be read: the rest gets nothing. */
+  tried: Promise<void>;
+  /** All are decided and written to the log. Never rejects. */
+  done: Promise<Counts>;
+}
+
+/**
+ * Sends a message to one target after another, `atOnce` at a time, and writes what became of each to the log, many in one
+ * write. Targets are asked for as they are needed, so that any number of devices takes the memory of a few. A log that
+ * cannot be written fails nobody's message: it is reported. `isPatient`: targets whose service is out wait for it, and the
+ * others go on. [PU100]
+ */
+export type FanOut = (next: NextTarget, message: Message, options: { atOnce: number; isPatient: boolean }) => Sending;
+
+export function createFanOut(deps: {
+  store: Pick<PushStore, "record">;
+  deliveries: Deliveries;
+  clock: Clock;
+  ids: Ids;
+  logger: Logger;
+}): FanOut {
+  const { store, deliveries, clock, ids, logger } = deps;
+
+  /** Targets that cannot be read now, as where the file is busy, are asked for again. [PU101] */
+  const patientNext = async (next: NextTarget): Promise<Target | null> => {
+    for (let tries = 1; ; tries++) {
+      try {
+        return next();
+      } catch (cause) {
+        if (tries === PAGE_TRIES_MAX) throw cause;
+        await pause(clock, PAGE_RETRY_MS);
+      }
+    }
+  };
+  const entryOf = ({ target, status, error }: Outcome, { title, body }: Message): NewLogEntry => ({
+    ...{ id: ids.uuid(), userId: target.userId, status, platform: target.platform, token: target.token },
+    ...{ title: shortened(title ?? ""), body: shortened(body ?? "") },
+    ...{ error: error === null ? null : shortened(error), timestamp: clock.now() },
+  });
+
+  /** Of all messages together. */
+  const parked = createParking(PARKED_MAX);
+
+  return (nextTarget, message, { atOnce, isPatient }) => {
+    const counts: Counts = { sent: 0, failed: 0 };
+    let entries: NewLogEntry[] = [];
+    const underWay = new Set<Promise<void>>();
+    let isBroken = false;
+
+    const write = async (): Promise<void> => {
+      const written = entries;
+      entries = [];
+      if (written.length === 0) return;
+      try {
+        await store.record(written);
+      } catch (cause) {
+        logger.error("push: the log cannot be written", { cause, entries: written.length });
+      }
+    };
+    const decide = async (outcome: Outcome): Promise<void> => {
+      counts[outcome.status === "sent" ? "sent" : "failed"] += 1;
+      entries.push(entryOf(outcome, message));
+      if (entries.length >= RESULTS_PER_WRITE) await write();
+    };
+    /** Resolves when it is decided, or waits for its service. */
+    const send = async (target: Target): Promise<void> => {
+      if (!isPatient) return decide(await deliveries.deliver(target, message));
+      await parked.room();
+      const waiting = Promise.withResolvers<void>();
+      let leave: (() => void) | null = null;
+      const onWaiting = (): void => {
+        leave ??= parked.enter();
+        waiting.resolve();
+      };
+      const deciding = deliveries.deliverPatiently(target, message, onWaiting).then(async (outcome) => {
+        await decide(outcome);
+        leave?.();
+        underWay.delete(deciding);
+      });
+      underWay.add(deciding);
+      await Promise.race([deciding, waiting.promise]);
+    };
+    const work = async (): Promise<void> => {
+      while (!isBroken) {
+        const target = await patientNext(nextTarget);
+        if (target === null) return;
+        await send(target);
+      }
+    };
+    const workers = Array.from({ length: atOnce }, () =>
+      work().catch((cause: unknown) => {
+        isBroken = true;
+        throw cause;
+      }),
+    );
+    const tried = Promise.all(workers).then(() => {});
+    const done = Promise.allSettled(workers).then(async () => {
+      await Promise.all(underWay);
+      await write();
+      return counts;
+    });
+    return { tried, done };
+  };
+}
+
+/** Room for so many; who finds none waits until somebody leaves. */
+function createParking(sizeMax: number) {
+  let count = 0;
+  let left = Promise.withResolvers<void>();
+  return {
+    async room(): Promise<void> {
+      while (count >= sizeMax) await left.promise;
+    },
+    /** Gives what leaves again. */
+    enter(): () => void {
+      count++;
+      return () => {
+        count--;
+        left.resolve();
+        left = Promise.withResolvers<void>();
+      };
+    },
+  };
+}
+
+const shortened = (text: string): string =>
+  text.length <= LOG_TEXT_LENGTH_MAX ? text : `${text.slice(0, LOG_TEXT_LENGTH_MAX - 1)}…`;

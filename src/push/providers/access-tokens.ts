@@ -1,0 +1,97 @@
+import type { KeyObject } from "node:crypto";
+import { SignJWT } from "jose";
+import type { Clock } from "../../kernel/clock.ts";
+import { SECOND_MS } from "../../kernel/duration.ts";
+import { isJsonObject } from "../../kernel/json.ts";
+import { ACCESS_TOKEN_MARGIN_MS, CALL_TIMEOUT_MS } from "../limits.ts";
+
+const SCOPE = "https://www.googleapis.com/auth/firebase.messaging";
+const GRANT_TYPE = "urn:ietf:params:oauth:grant-type:jwt-bearer";
+/** What Google allows at most. */
+const ASSERTION_TTL_SECONDS = 3600;
+
+export interface ServiceAccount {
+  email: string;
+  key: KeyObject;
+  /** Which of the account's keys it is; null: the account does not say. */
+  keyId: string | null;
+}
+
+/** Access tokens of a service account: kept until shortly before they expire, asked for once however many want one. */
+export interface AccessTokens {
+  /** Errors: `TokenRefused`, or whatever kept the endpoint from being reached. */
+  get(): Promise<string>;
+  /** Forgets `token`, if it is the one that is kept: it has been refused. */
+  forget(token: string): void;
+}
+
+/** The token endpoint answered, and gave none. */
+export class TokenRefused extends Error {
+  readonly status: number;
+  readonly headers: Headers;
+
+  constructor(status: number, headers: Headers, reason: string) {
+    super(`The token endpoint answered ${status}${reason === "" ? "" : `: ${reason}`}`);
+    this.name = "TokenRefused";
+    this.status = status;
+    this.headers = headers;
+  }
+}
+
+export function createAccessTokens(deps: { account: ServiceAccount; endpoint: string; clock: Clock }): AccessTokens {
+  const { account, endpoint, clock } = deps;
+  let kept: { token: string; freshUntil: number } | null = null;
+  let asking: Promise<string> | null = null;
+
+  const assertion = (nowSeconds: number): Promise<string> =>
+    new SignJWT({ scope: SCOPE })
+      .setProtectedHeader({ alg: "RS256", typ: "JWT", ...(account.keyId === null ? {} : { kid: account.keyId }) })
+      .setIssuer(account.email)
+      .setAudience(endpoint)
+      .setIssuedAt(nowSeconds)
+      .setExpirationTime(nowSeconds + ASSERTION_TTL_SECONDS)
+      .sign(account.key);
+
+  const ask = async (): Promise<string> => {
+    const timeout = new AbortController();
+    const cancelTimeout = clock.after(CALL_TIMEOUT_MS, () => timeout.abort(new Error("The token endpoint is silent")));
+    try {
+      const askedAt = clock.now();
+      const response = await fetch(endpoint, {
+        method: "POST",
+        body: new URLSearchParams({
+          grant_type: GRANT_TYPE,
+          assertion: await assertion(Math.floor(askedAt / SECOND_MS)),
+        }),
+        redirect: "manual",
+        signal: timeout.signal,
+      });
+      const answer: unknown = await response.json().catch(() => null);
+      const members = isJsonObject(answer) ? answer : {};
+      const { access_token: token, expires_in: lifeSeconds } = members;
+      if (!response.ok || typeof token !== "string") {
+        const reason = members["error_description"] ?? members["error"];
+        throw new TokenRefused(response.status, response.headers, typeof reason === "string" ? reason : "");
+      }
+      const lifeMs = (typeof lifeSeconds === "number" ? lifeSeconds : 0) * SECOND_MS;
+      // A short life is used for half of it, not for none.
+      kept = { token, freshUntil: askedAt + Math.max(lifeMs - ACCESS_TOKEN_MARGIN_MS, lifeMs / 2) };
+      return token;
+    } finally {
+      cancelTimeout();
+    }
+  };
+
+  return {
+    get() {
+      if (kept !== null && clock.now() < kept.freshUntil) return Promise.resolve(kept.token);
+      asking ??= ask().finally(() => {
+        asking = null;
+      });
+      return asking;
+    },
+    forget(token) {
+      if (kept?.token === token) kept = null;
+    },
+  };
+}

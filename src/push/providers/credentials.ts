@@ -1,0 +1,40 @@
+import { readFileSync } from "node:fs";
+import { ConfigError } from "../../config/problems.ts";
+import { rsaKey } from "../../config/push-keys.ts";
+import type { PushConfig } from "../../config/types.ts";
+import { isJsonObject } from "../../kernel/json.ts";
+import type { ServiceAccount } from "./access-tokens.ts";
+
+const PATH = "push.fcm.serviceAccount";
+
+/**
+ * The account that FCM is called as: from the config, or from the file that it names (relative to where the server was
+ * started). Errors: `ConfigError` for a file that cannot be read, or that is none of an account; no message holds the key.
+ */
+export function loadServiceAccount({ serviceAccount }: NonNullable<PushConfig["fcm"]>): ServiceAccount {
+  const account: unknown = typeof serviceAccount === "string" ? readAccount(serviceAccount) : serviceAccount;
+  const { client_email: email, private_key: pem, private_key_id: keyId } = isJsonObject(account) ? account : {};
+  if (typeof email !== "string" || typeof pem !== "string") {
+    throw wrong("must have client_email and private_key, as the file from Google has");
+  }
+  const key = rsaKey(pem);
+  if (key === null) throw wrong("must have an RSA key in PEM as its private_key");
+  return { email, key, keyId: typeof keyId === "string" ? keyId : null };
+}
+
+function readAccount(file: string): unknown {
+  let text: string;
+  try {
+    text = readFileSync(file, "utf8");
+  } catch (cause) {
+    throw wrong(`cannot be read: ${cause instanceof Error ? cause.message : String(cause)}`, cause);
+  }
+  try {
+    return JSON.parse(text);
+  } catch {
+    throw wrong(`is no JSON: ${file}`);
+  }
+}
+
+const wrong = (message: string, cause?: unknown): ConfigError =>
+  new ConfigError("The push credentials cannot be used", [{ path: PATH, message }], cause);

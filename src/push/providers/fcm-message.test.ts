@@ -1,0 +1,86 @@
+import { expect, test } from "bun:test";
+import type { Message, Target } from "../types.ts";
+import { fcmMessage, webPushTopic } from "./fcm-message.ts";
+
+const NOW_MS = Date.UTC(2026, 0, 1);
+const target = (platform: Target["platform"]): Target => ({ userId: "u", token: "the-token", platform });
+const plain: Message = {
+  ...{ title: "Hello", body: "You have mail", image: null, sound: null, badge: null, data: {} },
+  ...{ silent: false, collapseId: null, ttl: null, fcm: {} },
+};
+const full: Message = {
+  ...plain,
+  ...{ image: "https://a.example/i.png", sound: "ding.caf", badge: 3, data: { id: "7" }, collapseId: "mail", ttl: 60 },
+};
+
+test("[PU20] an Android device gets the notification, priority, sound, collapse key and time to live", () => {
+  expect(fcmMessage(target("android"), full, NOW_MS)).toEqual({
+    token: "the-token",
+    notification: { title: "Hello", body: "You have mail", image: "https://a.example/i.png" },
+    data: { id: "7" },
+    android: { priority: "high", collapse_key: "mail", ttl: "60s", notification: { sound: "ding.caf" } },
+  });
+});
+
+test("[PU20] an iOS device gets sound, badge and picture by APNs, and when the message expires", () => {
+  expect(fcmMessage(target("ios"), full, NOW_MS)).toEqual({
+    token: "the-token",
+    notification: { title: "Hello", body: "You have mail", image: "https://a.example/i.png" },
+    data: { id: "7" },
+    apns: {
+      headers: {
+        ...{ "apns-push-type": "alert", "apns-priority": "10", "apns-collapse-id": "mail" },
+        "apns-expiration": String(NOW_MS / 1000 + 60),
+      },
+      payload: { aps: { "mutable-content": 1, sound: "ding.caf", badge: 3 } },
+      fcm_options: { image: "https://a.example/i.png" },
+    },
+  });
+  const now = fcmMessage(target("ios"), { ...plain, ttl: 0 }, NOW_MS);
+  expect(now["apns"]).toMatchObject({ headers: { "apns-expiration": "0" }, payload: { aps: {} } });
+});
+
+test("[PU20] a browser gets urgency, time to live and topic as headers", () => {
+  const { token, notification, data, ...rest } = fcmMessage(target("web"), full, NOW_MS);
+  expect(rest).toEqual({ webpush: { headers: { Urgency: "high", TTL: "60", Topic: webPushTopic("mail") } } });
+  expect(webPushTopic("any text: é/?")).toMatch(/^[A-Za-z0-9_-]{32}$/);
+  expect(webPushTopic("mail")).not.toBe(webPushTopic("male"));
+});
+
+test("[PU20] what is absent is not sent", () => {
+  expect(fcmMessage(target("android"), plain, NOW_MS)).toEqual({
+    token: "the-token",
+    notification: { title: "Hello", body: "You have mail" },
+    android: { priority: "high" },
+  });
+});
+
+test("[PU21] a silent message shows nothing on any platform", () => {
+  const silent: Message = { ...full, silent: true };
+  for (const platform of ["android", "ios", "web"] as const) {
+    const sent = fcmMessage(target(platform), silent, NOW_MS);
+    expect(sent["notification"]).toBeUndefined();
+    expect(sent["data"]).toEqual({ id: "7" });
+    expect(JSON.stringify(sent)).not.toContain("ding.caf");
+  }
+  expect(fcmMessage(target("ios"), silent, NOW_MS)["apns"]).toMatchObject({
+    headers: { "apns-push-type": "background", "apns-priority": "5" },
+    payload: { aps: { "content-available": 1 } },
+  });
+});
+
+test("[PU22] raw overrides go over everything but whom the message goes to", () => {
+  const fcm = JSON.parse(`{
+    "notification": {"title": "Other"}, "android": {"priority": "normal", "direct_boot_ok": true},
+    "fcm_options": {"analytics_label": "x"}, "__proto__": {"polluted": true}
+  }`);
+  const sent = fcmMessage(target("android"), { ...full, fcm }, NOW_MS);
+  expect(sent).toMatchObject({
+    token: "the-token",
+    notification: { title: "Other", body: "You have mail" },
+    android: { priority: "normal", direct_boot_ok: true, collapse_key: "mail" },
+    fcm_options: { analytics_label: "x" },
+  });
+  expect(Object.hasOwn(Object.prototype, "polluted")).toBe(false);
+  expect(fcmMessage(target("web"), { ...full, fcm: { token: "stolen" } }, NOW_MS)["token"]).toBe("the-token");
+});

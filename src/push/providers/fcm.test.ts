@@ -1,0 +1,96 @@
+import { afterEach, beforeEach, expect, test } from "bun:test";
+import { type TestClock, testClock } from "../../../tests/support/clock.ts";
+import { type FcmServer, startFcmServer } from "../../../tests/support/fcm-server.ts";
+import { ACCESS_TOKEN_MARGIN_MS } from "../limits.ts";
+import type { Message, Provider } from "../types.ts";
+import { loadServiceAccount } from "./credentials.ts";
+import { createFcm } from "./fcm.ts";
+
+const message: Message = {
+  ...{ title: "Hello", body: "You", image: null, sound: null, badge: null, data: {} },
+  ...{ silent: false, collapseId: null, ttl: null, fcm: {} },
+};
+
+let fcm: FcmServer;
+let clock: TestClock;
+let provider: Provider;
+beforeEach(async () => {
+  fcm = await startFcmServer();
+  // The token endpoint checks the times of what it is sent against the real clock.
+  clock = testClock(Date.now());
+  const { projectId, endpoint, tokenEndpoint, serviceAccount } = fcm;
+  const account = loadServiceAccount({ projectId, serviceAccount });
+  provider = createFcm({ projectId, account, endpoint: `${endpoint}/`, tokenEndpoint, clock });
+});
+afterEach(() => fcm.stop());
+
+const send = (token: string, to: Provider = provider) =>
+  to.send({ userId: "u", token, platform: "android" }, message, new AbortController().signal);
+
+test("[PU19] one request for an access token serves all who wait, and the token those who come later", async () => {
+  const results = await Promise.all(Array.from({ length: 20 }, (_, index) => send(`phone-${index}`)));
+  expect(results).toEqual(results.map(() => ({ kind: "sent" })));
+  expect(await send("phone-later")).toEqual({ kind: "sent" });
+  expect([fcm.tokensGiven, fcm.calls.length]).toEqual([1, 21]);
+});
+
+test("[PU19] it is replaced shortly before it expires, and a short-lived one after half of its life", async () => {
+  await send("phone");
+  clock.advance(3_600_000 - ACCESS_TOKEN_MARGIN_MS - 1);
+  await send("phone");
+  expect(fcm.tokensGiven).toBe(1);
+  fcm.tokenLifeSeconds = 20;
+  clock.advance(1);
+  await send("phone");
+  expect(fcm.tokensGiven).toBe(2);
+  clock.advance(9_999);
+  await send("phone");
+  expect(fcm.tokensGiven).toBe(2);
+  clock.advance(1);
+  await send("phone");
+  expect(fcm.tokensGiven).toBe(3);
+});
+
+test("[PU19] one that is refused before its time is replaced, and the message sent once more", async () => {
+  await send("phone");
+  fcm.revokeTokens();
+  expect(await send("phone")).toEqual({ kind: "sent" });
+  expect([fcm.tokensGiven, fcm.taken("phone").length]).toEqual([2, 2]);
+});
+
+test("[PU19] a token endpoint that refuses is a failure, one that is busy is worth another try", async () => {
+  fcm.tokenStatus = 403;
+  expect(await send("phone")).toEqual({ kind: "failed", error: "The token endpoint answered 403: made_up" });
+  fcm.tokenStatus = 503;
+  expect(await send("phone")).toMatchObject({ kind: "busy", retryAfterMs: null });
+  fcm.tokenStatus = 200;
+  expect(await send("phone")).toEqual({ kind: "sent" });
+});
+
+test("[PU16] unregistered is the 404 that says so, and no other", async () => {
+  expect(await send("gone-1")).toMatchObject({ kind: "unregistered", error: expect.stringContaining("UNREGISTERED") });
+  expect(await send("lost-1")).toMatchObject({ kind: "failed", error: expect.stringContaining("404") });
+  const { projectId, endpoint, tokenEndpoint, serviceAccount } = fcm;
+  const account = loadServiceAccount({ projectId, serviceAccount });
+  const elsewhere = createFcm({ projectId: "other", account, endpoint, tokenEndpoint, clock });
+  expect(await send("phone", elsewhere)).toEqual({ kind: "failed", error: "FCM answered 404" });
+});
+
+test("[PU17] 429 and 5xx are worth another try, after the pause that is asked for", async () => {
+  expect(await send("quota-1")).toMatchObject({ kind: "busy", retryAfterMs: null });
+  expect(await send("broken-1")).toMatchObject({ kind: "busy", retryAfterMs: null });
+  expect(await send("later-1")).toMatchObject({ kind: "busy", retryAfterMs: 1_000 });
+});
+
+test("[PU33] credentials that cannot be used are named, and their keys are not", () => {
+  const wrong: [Parameters<typeof loadServiceAccount>[0]["serviceAccount"], string][] = [
+    ["/nowhere/account.json", "push.fcm.serviceAccount: cannot be read"],
+    [import.meta.path, "push.fcm.serviceAccount: is no JSON"],
+    [{ client_email: "a@b.example", private_key: "s3cret" }, "push.fcm.serviceAccount: must have an RSA key"],
+  ];
+  for (const [serviceAccount, words] of wrong) {
+    const load = () => loadServiceAccount({ projectId: "p", serviceAccount });
+    expect(load).toThrow(words);
+    expect(load).not.toThrow("s3cret");
+  }
+});

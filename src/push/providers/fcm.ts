@@ -1,0 +1,78 @@
+import type { Clock } from "../../kernel/clock.ts";
+import { isJsonObject, type JsonObject } from "../../kernel/json.ts";
+import type { CallResult, Provider } from "../types.ts";
+import { createAccessTokens, type ServiceAccount, TokenRefused } from "./access-tokens.ts";
+import { fcmMessage } from "./fcm-message.ts";
+import { isBusy, retryAfterMs } from "./provider-answer.ts";
+
+const UNAUTHENTICATED = 401;
+/** All of it is one service. No host name has a slash. */
+const SITE = "fcm/";
+
+/** Firebase Cloud Messaging, HTTP v1. `endpoint` is the base before `/v1/projects/…/messages:send`. Decisions 11. */
+export function createFcm(deps: {
+  projectId: string;
+  account: ServiceAccount;
+  endpoint: string;
+  tokenEndpoint: string;
+  clock: Clock;
+}): Provider {
+  const { clock } = deps;
+  const url = `${deps.endpoint.replace(/\/+$/, "")}/v1/projects/${encodeURIComponent(deps.projectId)}/messages:send`;
+  const tokens = createAccessTokens({ account: deps.account, endpoint: deps.tokenEndpoint, clock });
+
+  const post = async (body: string, signal: AbortSignal): Promise<Response> => {
+    const token = await tokens.get();
+    const headers = { authorization: `Bearer ${token}`, "content-type": "application/json" };
+    const response = await fetch(url, { method: "POST", headers, body, signal, redirect: "manual" });
+    if (response.status === UNAUTHENTICATED) tokens.forget(token);
+    return response;
+  };
+
+  return {
+    siteOf: () => SITE,
+    async send(target, message, signal) {
+      const body = JSON.stringify({ message: fcmMessage(target, message, clock.now()) });
+      try {
+        let response = await post(body, signal);
+        // The token may have been revoked before its time: a fresh one decides.
+        if (response.status === UNAUTHENTICATED) {
+          await response.body?.cancel();
+          response = await post(body, signal);
+        }
+        return await resultOf(response, clock.now());
+      } catch (cause) {
+        if (!(cause instanceof TokenRefused)) throw cause;
+        const { status, headers, message: error } = cause;
+        return isBusy(status)
+          ? { kind: "busy", error, retryAfterMs: retryAfterMs(headers, clock.now()) }
+          : { kind: "failed", error };
+      }
+    },
+  };
+}
+
+async function resultOf(response: Response, nowMs: number): Promise<CallResult> {
+  if (response.ok) {
+    await response.body?.cancel();
+    return { kind: "sent" };
+  }
+  const answer: unknown = await response.json().catch(() => null);
+  const problem = isJsonObject(answer) && isJsonObject(answer["error"]) ? answer["error"] : {};
+  const code = errorCode(problem);
+  const text = typeof problem["message"] === "string" ? problem["message"] : "";
+  const error = `FCM answered ${[response.status, code, text].filter((part) => part !== null && part !== "").join(" ")}`;
+  // Any other 404 is about the project or the address, and says nothing of the device.
+  if (response.status === 404 && code === "UNREGISTERED") return { kind: "unregistered", error };
+  if (isBusy(response.status)) return { kind: "busy", error, retryAfterMs: retryAfterMs(response.headers, nowMs) };
+  return { kind: "failed", error };
+}
+
+/** FCM's own code, which is one of the details; null when there is none. */
+function errorCode(problem: JsonObject): string | null {
+  const details = Array.isArray(problem["details"]) ? problem["details"] : [];
+  for (const detail of details) {
+    if (isJsonObject(detail) && typeof detail["errorCode"] === "string") return detail["errorCode"];
+  }
+  return null;
+}

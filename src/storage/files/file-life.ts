@@ -1,0 +1,83 @@
+import type { Clock } from "../../kernel/clock.ts";
+import type { Ids } from "../../kernel/ids.ts";
+import type { Logger } from "../../kernel/logger.ts";
+import { UNLINK_DELAY_MS } from "../limits.ts";
+import type { FileStore, IncomingFile } from "../types.ts";
+
+/** Bytes without a record: those on their way in, and those on their way out. */
+export interface FileLife {
+  /**
+   * Runs `work` with a new file, which stays when it resolves and goes when it throws. Until then no sweep touches it.
+   */
+  withNew<T>(files: FileStore, work: (incoming: IncomingFile, fileId: string) => Promise<T>): Promise<T>;
+  /** Removes bytes that no record names any more, after UNLINK_DELAY_MS; their failures are the sweep's business. */
+  dispose(files: FileStore, fileIds: readonly string[]): void;
+  isPending(fileId: string): boolean;
+  /** Removes at once what still waits. */
+  stop(): Promise<void>;
+}
+
+export function createFileLife(deps: {
+  clock: Clock;
+  ids: Ids;
+  logger: Logger;
+  /** Hears of ids whose bytes go: their thumbnails go too. */
+  onRemove: (fileId: string) => Promise<void>;
+}): FileLife {
+  const pending = new Set<string>();
+  const waiting = new Map<() => void, () => Promise<void>>();
+  const removing = new Set<Promise<void>>();
+
+  const removeAll = async (files: FileStore, fileIds: readonly string[]): Promise<void> => {
+    for (const fileId of fileIds) {
+      try {
+        await files.remove(fileId);
+        await deps.onRemove(fileId);
+      } catch (cause) {
+        deps.logger.warn("a file's bytes could not be removed; the next sweep tries again", { fileId, cause });
+      }
+    }
+  };
+  const track = (work: Promise<void>): Promise<void> => {
+    removing.add(work);
+    return work.finally(() => removing.delete(work));
+  };
+
+  return {
+    async withNew(files, work) {
+      const fileId = deps.ids.uuid();
+      pending.add(fileId);
+      try {
+        const incoming = await files.create(fileId);
+        try {
+          return await work(incoming, fileId);
+        } catch (cause) {
+          await incoming.discard().catch(() => {});
+          await files.remove(fileId).catch(() => {});
+          throw cause;
+        }
+      } finally {
+        pending.delete(fileId);
+      }
+    },
+    dispose(files, fileIds) {
+      if (fileIds.length === 0) return;
+      const remove = () => track(removeAll(files, fileIds));
+      const cancel = deps.clock.after(UNLINK_DELAY_MS, () => {
+        waiting.delete(cancel);
+        void remove();
+      });
+      waiting.set(cancel, remove);
+    },
+    isPending: (fileId) => pending.has(fileId),
+    async stop() {
+      const left = [...waiting];
+      waiting.clear();
+      for (const [cancel, remove] of left) {
+        cancel();
+        void remove();
+      }
+      await Promise.all(removing);
+    },
+  };
+}

@@ -1,0 +1,83 @@
+import { expect, test } from "bun:test";
+import { join } from "node:path";
+import { settle, temporaryDirectory } from "../../../tests/support/index.ts";
+import { createLocalFiles } from "./local-files.ts";
+
+const FIRST = "00000000-0000-7000-8000-0000000000ab";
+const SECOND = "00000000-0000-7000-8000-0000000001ab";
+
+/** Two files of one folder, with syncs that end when they are told to. */
+async function twoFiles() {
+  const root = temporaryDirectory();
+  const synced: string[] = [];
+  const waiting: { path: string; end: (problem?: Error) => void }[] = [];
+  const files = createLocalFiles(join(root, "storage/objects"), (path) => {
+    const { promise, resolve, reject } = Promise.withResolvers<void>();
+    const end = (problem?: Error): void => {
+      if (problem === undefined) synced.push(path.slice(root.length));
+      if (problem === undefined) resolve();
+      else reject(problem);
+    };
+    waiting.push({ path, end });
+    return promise;
+  });
+  const finish = async (fileId: string) => {
+    const incoming = await files.create(fileId);
+    await incoming.write(new TextEncoder().encode(fileId));
+    await incoming.finish();
+  };
+  /** Ends what is waiting, until nothing more begins. */
+  const endAll = async () => {
+    for (let idle = 0; idle < 20; idle++) {
+      const some = waiting.splice(0);
+      if (some.length > 0) idle = 0;
+      for (const { end } of some) end();
+      await Bun.sleep(1);
+    }
+  };
+  const begun = async () => {
+    while (waiting.length === 0) await Bun.sleep(1);
+  };
+  return { root, synced, waiting, finish, endAll, begun };
+}
+
+test("[ST109] whoever puts a file into a new folder waits until the names of its folders are durable", async () => {
+  const { root, synced, waiting, finish, endAll, begun } = await twoFiles();
+  const done: string[] = [];
+  const first = finish(FIRST).then(() => done.push("first"));
+  await begun();
+  const second = finish(SECOND).then(() => done.push("second"));
+  await Bun.sleep(20);
+  // The first sync is under way: the other upload must not have passed it.
+  expect([done, waiting.length, waiting[0]?.path]).toEqual([[], 1, join(root, "storage")]);
+  await endAll();
+  await Promise.all([first, second]);
+  expect(synced.slice(0, 3)).toEqual(["/storage", "", "/storage/objects"]);
+  expect(synced.slice(3).every((path) => path === "/storage/objects/ab")).toBe(true);
+});
+
+test("[ST109] a sync of a folder's name that fails is tried again by the next file", async () => {
+  const { synced, waiting, finish, endAll, begun } = await twoFiles();
+  const first = finish(FIRST).catch((problem: unknown) => problem);
+  await begun();
+  waiting.shift()?.end(new Error("the disk failed"));
+  expect(await first).toMatchObject({ message: "the disk failed" });
+  const second = finish(SECOND);
+  await begun();
+  await settle();
+  await endAll();
+  await second;
+  expect(synced).toEqual(["/storage", "", "/storage/objects", "/storage/objects/ab"]);
+});
+
+test("[ST109] once the names of its folders are durable, a file waits for its own alone", async () => {
+  const { synced, finish, endAll } = await twoFiles();
+  const first = finish(FIRST);
+  await endAll();
+  await first;
+  const before = synced.length;
+  const second = finish(SECOND);
+  await endAll();
+  await second;
+  expect(synced.slice(before)).toEqual(["/storage/objects/ab"]);
+});

@@ -1,0 +1,135 @@
+import { hostname } from "node:os";
+import type { Clock } from "../../kernel/clock.ts";
+import { AppError } from "../../kernel/errors.ts";
+import { isJsonObject } from "../../kernel/json.ts";
+import type { Logger } from "../../kernel/logger.ts";
+import type { FileStore, RemoteFiles } from "../types.ts";
+import { storeFailed } from "./remote-body.ts";
+
+/** The prefix is another data directory's. Its message says what to do. */
+export class PrefixTaken extends Error {}
+
+export interface PrefixOwner {
+  /** This data directory. */
+  id: string;
+  /** Where it is, for people. */
+  directory: string;
+}
+
+export interface OwnedFiles extends FileStore {
+  /**
+   * Marks the prefix as this data directory's; nothing where it is already. `takeOver` replaces the marker of another.
+   * Errors: PrefixTaken; 503 where the store does not answer.
+   */
+  claim(options: { takeOver: boolean }): Promise<void>;
+  /** Asked of the store, as another data directory may have taken it over. Errors: 503. */
+  isOurs(): Promise<boolean>;
+}
+
+interface Marker {
+  owner: string;
+  directory: string;
+  host: string;
+  since: string;
+}
+
+/**
+ * Files under a prefix that belongs to one data directory, as its sweep deletes what its own database does not know.
+ * Nothing is written or deleted there before the prefix has been claimed: where the store does not answer at start, that
+ * happens before the first write.
+ */
+export function ownFiles(
+  files: RemoteFiles,
+  deps: { owner: PrefixOwner; clock: Clock; logger: Logger; knows: (fileId: string) => boolean },
+): OwnedFiles {
+  const { owner, clock, logger, knows } = deps;
+  let isClaimed = false;
+
+  const claim = async (takeOver: boolean): Promise<void> => {
+    const present = readMarker(await files.readMarker());
+    if (present?.owner === owner.id) {
+      isClaimed = true;
+      return;
+    }
+    if (present !== null && !takeOver) throw taken(files.name, `belongs to ${describe(present)}`);
+    if (present === null && !takeOver && (await holdsOthers(files, knows))) {
+      throw taken(files.name, "holds files that this data directory does not know");
+    }
+    const { id, directory } = owner;
+    const marker: Marker = { owner: id, directory, host: hostname(), since: new Date(clock.now()).toISOString() };
+    await files.writeMarker(`${JSON.stringify(marker)}\n`);
+    // Of two that claim it at once the later one has it: the store knows which.
+    const written = readMarker(await files.readMarker());
+    if (written?.owner !== id)
+      throw taken(files.name, `belongs to ${written === null ? "nobody yet" : describe(written)}`);
+    if (present !== null) logger.warn("an object store was taken over", { store: files.name, from: describe(present) });
+    isClaimed = true;
+  };
+  const require = async (): Promise<void> => {
+    try {
+      await claim(false);
+    } catch (cause) {
+      if (!(cause instanceof PrefixTaken)) throw cause;
+      logger.error(cause.message);
+      throw storeFailed(cause);
+    }
+  };
+
+  return {
+    ...files,
+    async create(fileId) {
+      if (!isClaimed) await require();
+      return files.create(fileId);
+    },
+    async remove(fileId) {
+      if (!isClaimed) await require();
+      return files.remove(fileId);
+    },
+    claim: ({ takeOver }) => claim(takeOver),
+    async isOurs() {
+      isClaimed = readMarker(await files.readMarker())?.owner === owner.id;
+      return isClaimed;
+    },
+  };
+}
+
+/** For a drill: what is there can be read, and nothing changes. Errors: 503. */
+export function readOnlyFiles(files: RemoteFiles): FileStore {
+  const refuse = async (): Promise<never> => {
+    throw readOnly(files.name);
+  };
+  return { ...files, create: refuse, remove: refuse };
+}
+
+export const readOnly = (name: string): AppError =>
+  new AppError(503, `This server runs as a drill: ${name} is read only`);
+
+/** A look at the first of them: a prefix of a server that does not mark prefixes yet, whose database is not this one. */
+async function holdsOthers(files: FileStore, knows: (fileId: string) => boolean): Promise<boolean> {
+  for await (const some of files.ids()) {
+    if (some.length > 0) return !some.some(({ fileId }) => knows(fileId));
+  }
+  return false;
+}
+
+/** A marker that cannot be read is somebody else's. */
+function readMarker(text: string | null): Marker | null {
+  if (text === null) return null;
+  const unknown: Marker = { owner: "", directory: "unknown", host: "unknown", since: "unknown" };
+  try {
+    const value: unknown = JSON.parse(text);
+    if (!isJsonObject(value)) return unknown;
+    const member = (name: keyof Marker): string => (typeof value[name] === "string" ? value[name] : unknown[name]);
+    return { owner: member("owner"), directory: member("directory"), host: member("host"), since: member("since") };
+  } catch {
+    return unknown;
+  }
+}
+
+const describe = ({ directory, host, since }: Marker): string =>
+  `the data directory ${directory} on ${host} (since ${since})`;
+
+const taken = (name: string, state: string): PrefixTaken =>
+  new PrefixTaken(
+    `${name} ${state}. Two servers with one prefix would delete each other's files. To look at a restored copy, start it with --drill. To take the prefix over, when no other server uses it any more, start once with --take-over.`,
+  );

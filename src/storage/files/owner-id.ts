@@ -1,0 +1,32 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { replaceSmallFile } from "../../disk/small-file.ts";
+import type { Ids } from "../../kernel/ids.ts";
+
+/** Backups leave it out: a restored copy is another data directory. */
+const FILE = "owner-id";
+const ID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
+
+/** Names this data directory to object stores; made when it is first asked for, and durable then. */
+export function ownerIdOf(directory: string, ids: Ids): string {
+  const path = join(directory, FILE);
+  const present = read(path);
+  if (present !== null) return present;
+  const made = ids.uuid();
+  replaceSmallFile(path, made);
+  return made;
+}
+
+function read(path: string): string | null {
+  let text: string;
+  try {
+    text = readFileSync(path, "utf8").trim();
+  } catch (cause) {
+    if (cause instanceof Error && "code" in cause && cause.code === "ENOENT") return null;
+    throw cause;
+  }
+  if (ID.test(text)) return text;
+  throw new Error(
+    `${path} must hold the id of this data directory, and holds something else; delete it to get a new one`,
+  );
+}

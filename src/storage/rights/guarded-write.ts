@@ -1,0 +1,47 @@
+import type { FileFacts } from "../../config/types.ts";
+import { conflict } from "../../kernel/errors.ts";
+import { isPromise } from "../../kernel/maybe-promise.ts";
+import { WRITE_ATTEMPTS_MAX } from "../limits.ts";
+import type { ObjectVersion, StorageStore, StorageWrite } from "../store.ts";
+import type { Gate, ObjectAddress, StoredObject } from "../types.ts";
+
+export interface GuardedWork<T> {
+  /** What the rule is asked about; may throw (404). */
+  facts(present: StoredObject | null): FileFacts;
+  /** Runs inside the write, with the version of the file that the rule has seen. */
+  write(storage: StorageWrite, present: ObjectVersion | null): T;
+}
+
+const CHANGED = Symbol("the record changed while an asynchronous rule looked at it");
+
+/**
+ * Asks the rule and writes, with no other write in between: a record that changed meanwhile is asked about again, inside
+ * the write where the rule is synchronous, else by starting over. Errors: 401, 403; 409 when it never holds still.
+ * Decisions 3.
+ */
+export async function guardedWrite<T>(
+  store: StorageStore,
+  gate: Gate,
+  address: ObjectAddress,
+  work: GuardedWork<T>,
+): Promise<T> {
+  if (gate.verdict === true) return store.write((storage) => work.write(storage, storage.version(address)));
+  for (let attempt = 0; attempt < WRITE_ATTEMPTS_MAX; attempt++) {
+    const seen = store.find(address);
+    const verdict = gate.ask(work.facts(seen));
+    gate.enforce(isPromise(verdict) ? await verdict : verdict);
+    const outcome = await store.write((storage): { value: T } | typeof CHANGED => {
+      if (isSame(seen, storage.version(address))) return { value: work.write(storage, seen) };
+      const present = storage.find(address);
+      const again = gate.ask(work.facts(present));
+      if (isPromise(again)) return CHANGED;
+      gate.enforce(again);
+      return { value: work.write(storage, present) };
+    });
+    if (outcome !== CHANGED) return outcome.value;
+  }
+  throw conflict(`"${address.key}" kept changing while its rule was asked`);
+}
+
+const isSame = (seen: ObjectVersion | null, present: ObjectVersion | null): boolean =>
+  seen?.fileId === present?.fileId && seen?.revision === present?.revision;

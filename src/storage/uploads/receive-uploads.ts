@@ -1,0 +1,76 @@
+import type { Principal } from "../../access/principal.ts";
+import type { Query } from "../../http/query.ts";
+import type { Clock } from "../../kernel/clock.ts";
+import { badField, badRequest } from "../../kernel/errors.ts";
+import { parseContentType, parseMetadataText } from "../content.ts";
+import { parseKey } from "../keys.ts";
+import { FORM_OVERHEAD_MAX_BYTES } from "../limits.ts";
+import type { Gates } from "../rights/gates.ts";
+import { ownerOf, type StorageService } from "../service.ts";
+import { type Signing, usedUp } from "../signing/signing.ts";
+import type { StoredObject } from "../types.ts";
+import { parseBoundary, readUploadForm } from "./form.ts";
+import { bodyChunks, createReceiver, requireDeclaredLength } from "./receive.ts";
+
+interface Deps {
+  gates: Gates;
+  service: StorageService;
+  signing: Signing;
+  clock: Clock;
+}
+
+/** POST upload: a form with `file`, `key` and `metadata` in any order. Errors: 400, 401, 403, 404, 413, 415, 507. */
+export async function receiveForm(
+  { gates, service, clock }: Deps,
+  principal: Principal,
+  bucket: string,
+  { request, query }: { request: Request; query: Query },
+): Promise<StoredObject> {
+  const gate = await gates.enter(principal, bucket, "write");
+  query.refuseUnknown();
+  const boundary = parseBoundary(request.headers.get("content-type"));
+  const limit = { maxBytes: gate.bucket.maxFileBytes };
+  requireDeclaredLength(request, limit, FORM_OVERHEAD_MAX_BYTES);
+  return service.put({
+    gate,
+    uploadedBy: ownerOf(principal),
+    async receive(incoming) {
+      const receiver = createReceiver(incoming, limit);
+      const form = await readUploadForm(bodyChunks(request, clock), boundary, receiver.take);
+      if (form.file === null) throw badField("file", "required", "file is required");
+      const { contentType } = form.file;
+      const customMetadata = parseMetadataText(form.metadata);
+      return { key: parseKey(form.key), contentType, customMetadata, size: receiver.byteCount };
+    },
+  });
+}
+
+/** PUT to a signed upload URL: the bytes as they are. Good once: the write that stores the file uses the grant up. */
+export async function receiveSigned(
+  { gates, service, signing, clock }: Deps,
+  token: string,
+  address: { bucket: string; key: string },
+  request: Request,
+): Promise<StoredObject> {
+  const { bucket, key } = address;
+  const { grant, principal, contentType: signedType } = signing.verifyUpload(token, bucket, key);
+  const gate = await gates.enter(principal, bucket, "write");
+  const contentType = parseContentType(request.headers.get("content-type"));
+  if (signedType !== null && contentType !== signedType) {
+    throw badRequest(`The Content-Type must be ${signedType}, for which the URL was signed, got ${contentType}`);
+  }
+  const limit = { maxBytes: gate.bucket.maxFileBytes };
+  requireDeclaredLength(request, limit);
+  return service.put({
+    gate,
+    uploadedBy: ownerOf(principal),
+    async receive(incoming) {
+      const receiver = createReceiver(incoming, limit);
+      for await (const chunk of bodyChunks(request, clock)) await receiver.take(chunk);
+      return { key, contentType, customMetadata: {}, size: receiver.byteCount };
+    },
+    within(storage) {
+      if (!storage.consumeGrant(grant.id)) throw usedUp();
+    },
+  });
+}
