@@ -86,7 +86,7 @@ test("[DB15] a checkpoint that fails is reported, lets the writer go on, and is 
   expect(subject.isRunning).toBe(true);
 });
 
-test("[DB164] a WAL that has been moved as a whole starts over in the other process while the writer waits", async () => {
+test("[DB170] a WAL that has been moved as a whole starts over in the other process while the writer waits", async () => {
   const { state, subject, grow } = checkpoints();
   grow(CHECKPOINT_BYTES + 1);
   state.ends.shift()?.resolve();
@@ -97,7 +97,7 @@ test("[DB164] a WAL that has been moved as a whole starts over in the other proc
   expect([subject.isRunning, state.holds]).toEqual([false, 0]);
 });
 
-test("[DB164] a WAL that grew during its checkpoint does not start over, and neither does the one of a close", async () => {
+test("[DB170] a WAL that grew during its checkpoint does not start over, and neither does the one of a close", async () => {
   const { state, subject, grow } = checkpoints();
   grow(CHECKPOINT_BYTES + 1);
   grow(CHECKPOINT_BYTES + 2);

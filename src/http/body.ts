@@ -135,7 +135,7 @@ async function readLarge(body: ReadableStream<Uint8Array>, rules: BodyRules): Pr
 
 /** The bytes in blocks of one size, however small the chunks are in which they arrive. */
 async function readBlocks(
-  reader: ReadableStreamDefaultReader<Uint8Array>,
+  reader: Pick<ReadableStreamDefaultReader<Uint8Array>, "read">,
   options: { maxBytes: number; scan: JsonScan; arrived: (byteCount: number) => Promise<void> },
 ): Promise<Uint8Array[]> {
   const blocks: Uint8Array[] = [];
