@@ -135,7 +135,7 @@ async function readLarge(body: ReadableStream<Uint8Array>, rules: BodyRules): Pr
 
 /** The bytes in blocks of one size, however small the chunks are in which they arrive. */
 async function readBlocks(
-  reader: Pick<ReadableStreamDefaultReader<Uint8Array>, "read">,
+  reader: { read(): Promise<{ done: boolean; value?: Uint8Array | undefined }> },
   options: { maxBytes: number; scan: JsonScan; arrived: (byteCount: number) => Promise<void> },
 ): Promise<Uint8Array[]> {
   const blocks: Uint8Array[] = [];
@@ -154,7 +154,7 @@ async function readBlocks(
       turnedAt = byteCount;
     }
     await options.arrived(value?.byteLength ?? 0);
-    if (done) {
+    if (done || value === undefined) {
       blocks.push(block.subarray(0, used));
       return blocks;
     }
