@@ -1,5 +1,6 @@
 import { join } from "node:path";
 import { type AnyElysia, Elysia } from "elysia";
+import { roomsLayout } from "../schema/migrations/index.ts";
 import { createPrincipals, type Principals } from "./access/principals.ts";
 import { createServiceKeys } from "./access/service-keys.ts";
 import { createTokenVerifier } from "./access/tokens.ts";
@@ -9,14 +10,15 @@ import { createBackupsArea } from "./backup/index.ts";
 import type { AppAccess } from "./config/app-access.ts";
 import type { PlatformConfig } from "./config/types.ts";
 import { createSqlArea } from "./d1/index.ts";
-import { createStorageEngine, openSystemFile, type StorageEngine, socketsMax } from "./db/index.ts";
+import { createStorageEngine, layOut, openSystemFile, type StorageEngine, socketsMax } from "./db/index.ts";
 import { createCors, DRILL_HEADERS } from "./http/cors.ts";
 import type { Endpoint } from "./http/endpoint.ts";
 import { type AnswerListener, createHttp, type Http } from "./http/http.ts";
 import { BODY_MAX_BYTES } from "./http/limits.ts";
 import { createListener } from "./http/listener.ts";
 import { mountEndpoints } from "./http/mount.ts";
-import { createApiDocumentation, declaredQueries } from "./http/openapi.ts";
+import { createApiDocument, declaredQueries } from "./http/openapi/document.ts";
+import { documentationEndpoints } from "./http/openapi/pages.ts";
 import { createGlobalLimiter, RATE_LIMITS } from "./http/rate-limit.ts";
 import { createServer } from "./http/server.ts";
 import { type Clock, systemClock } from "./kernel/clock.ts";
@@ -27,7 +29,7 @@ import { STOP_MAX_MS, type StopStep, stopAll, UNDER_WAY_MAX_MS } from "./kernel/
 import { createKeyValueArea } from "./kv/index.ts";
 import { createPushArea } from "./push/index.ts";
 import { createRealtimeArea } from "./realtime/index.ts";
-import { createRoomsArea, migrateRooms, roomBacklogMaxBytes, roomMessageMaxBytes } from "./rooms/index.ts";
+import { createRoomsArea, roomBacklogMaxBytes, roomMessageMaxBytes } from "./rooms/index.ts";
 import { createSockets } from "./sockets/index.ts";
 import { createStorageArea } from "./storage/index.ts";
 import { createSystemArea } from "./system/index.ts";
@@ -153,7 +155,7 @@ async function openAreas(config: PlatformConfig, base: Base, open: Open) {
     createRoomsArea({
       ...{ config: config.rooms ?? {}, sockets: listener.sockets, principals, sessions: auth.sessions },
       ...{ clock, ids, logger, app: () => app },
-      file: engine.open(join(dataDirectory, "rooms.db"), { migrate: migrateRooms }),
+      file: engine.open(join(dataDirectory, "rooms.db"), { migrate: layOut(roomsLayout) }),
     }),
   );
   const storage = open(
@@ -309,7 +311,9 @@ function serveAreas(
   );
   http.declare(declaredQueries(routes));
   const server = createServer(http, cors).use(routes);
-  if (config.api?.docs !== false) server.use(createApiDocumentation(http, routes, endpoints));
+  if (config.api?.docs !== false) {
+    server.use(mountEndpoints(http, documentationEndpoints(createApiDocument({ routes, endpoints }))));
+  }
   server.compile();
   return { http, server };
 }

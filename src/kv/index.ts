@@ -1,7 +1,8 @@
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
+import { kvLayout } from "../../schema/migrations/index.ts";
 import type { KeyValueAccessor } from "../config/app-access.ts";
-import type { StorageEngine } from "../db/index.ts";
+import { layOut, type StorageEngine } from "../db/index.ts";
 import type { Endpoint } from "../http/endpoint.ts";
 import type { Clock } from "../kernel/clock.ts";
 import { notFound } from "../kernel/errors.ts";
@@ -9,7 +10,7 @@ import type { Logger } from "../kernel/logger.ts";
 import { keyValueEndpoints } from "./endpoints.ts";
 import { CACHE_KIB } from "./limits.ts";
 import { createKeyValueAccessor, createKeyValueService, type KeyValueService } from "./service.ts";
-import { createEntryStore, type EntryStore, migrateEntries } from "./store.ts";
+import { createEntryStore, type EntryStore } from "./store.ts";
 import { startSweep } from "./sweep.ts";
 
 export interface KeyValueArea {
@@ -36,7 +37,7 @@ export function createKeyValueArea(deps: {
   if (deps.namespaces.length > 0) mkdirSync(directory, { recursive: true });
   for (const namespace of deps.namespaces) {
     const path = join(directory, `${namespace}.db`);
-    const store = createEntryStore(engine.open(path, { migrate: migrateEntries, cacheKiB: CACHE_KIB }));
+    const store = createEntryStore(engine.open(path, { migrate: layOut(kvLayout), cacheKiB: CACHE_KIB }));
     stores.push(store);
     services.set(namespace, createKeyValueService({ store, clock }));
   }

@@ -1,4 +1,4 @@
-import { type Static, Type } from "typebox";
+import { Type } from "typebox";
 import type { TableDoor } from "../access/table-door.ts";
 import type { JsonObject } from "../kernel/json.ts";
 import { chain, type MaybePromise } from "../kernel/maybe-promise.ts";
@@ -40,9 +40,6 @@ const Broadcast = {
   data: Type.Unsafe<JsonObject>(AnyObject),
   excludeSelf: Type.Optional(Type.Boolean()),
 };
-
-export type SubscribeMessage = Static<Type.TObject<typeof Subscribe>>;
-export type UpdateFiltersMessage = Static<Type.TObject<typeof UpdateFilters>>;
 
 const declare = declareMessages<RealtimeState, ErrorCode>({});
 

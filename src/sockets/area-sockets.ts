@@ -12,11 +12,11 @@ import { createAuthentication, presentUser } from "./authentication.ts";
 import type { Clients } from "./clients.ts";
 import { CLOSE } from "./close-codes.ts";
 import { Connection, type ConnectionEvents, type ConnectionLimits } from "./connection.ts";
-import type { MessageTurns } from "./message-turns.ts";
+import type { MessageTurns } from "./messages/message-turns.ts";
+import { createReceiving } from "./messages/receiving.ts";
 import type { PendingPlaces, Release } from "./pending-places.ts";
 import type { Protocol } from "./protocol.ts";
-import { createReceiving } from "./receiving.ts";
-import type { SocketServer } from "./server.ts";
+import type { SocketServer } from "./server/socket-server.ts";
 import { SessionIndex } from "./session-index.ts";
 
 /** The WebSocket connections of one area. */

@@ -2,9 +2,9 @@ import type { Principal } from "../access/principal.ts";
 import type { Millis } from "../kernel/clock.ts";
 import { CLOSE } from "./close-codes.ts";
 import { LONG_MESSAGE_MIN_CHARS, SENT_AT_ONCE_MIN_BYTES } from "./limits.ts";
+import { TokenBucket } from "./messages/token-bucket.ts";
 import type { Release } from "./pending-places.ts";
-import type { Socket, SocketHandler, SocketServer } from "./server.ts";
-import { TokenBucket } from "./token-bucket.ts";
+import type { Socket, SocketHandler, SocketServer } from "./server/socket-server.ts";
 
 export type SignedIn = Extract<Principal, { kind: "user" }>;
 

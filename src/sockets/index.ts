@@ -6,9 +6,9 @@ import type { Logger } from "../kernel/logger.ts";
 import { createTurns } from "../kernel/turns.ts";
 import { type AreaSockets, createAreaSockets } from "./area-sockets.ts";
 import { createClients } from "./clients.ts";
-import { MessageTurns } from "./message-turns.ts";
+import { MessageTurns } from "./messages/message-turns.ts";
 import type { Protocol } from "./protocol.ts";
-import type { SocketServer } from "./server.ts";
+import type { SocketServer } from "./server/socket-server.ts";
 
 /** WebSocket connections of all areas: what they share is the client networks and the turns of the event loop. */
 export interface Sockets {

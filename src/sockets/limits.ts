@@ -2,6 +2,8 @@ import { MINUTE_MS, SECOND_MS } from "../kernel/duration.ts";
 
 /** Connections open at once of one client network: a proxy without `server.trustProxy` is one. */
 export const CONNECTIONS_PER_CLIENT_MAX = 20_000;
+/** What one unit of a JavaScript string takes in UTF-8, at most. */
+export const CHARACTER_MAX_BYTES = 3;
 /** Before `auth`, a message has room for a token. */
 export const UNAUTHENTICATED_MESSAGE_MAX_CHARS = 32 * 1024;
 
@@ -49,4 +51,6 @@ export const CLOSING_MS = 20 * SECOND_MS;
 /** Bun hands a message of this length to the system at once, and keeps shorter ones until the end of the turn. */
 export const SENT_AT_ONCE_MIN_BYTES = 16 * 1024;
 
-if (IDLE_TIMEOUT_SECONDS * SECOND_MS >= MINUTE_MS) throw new Error("a silent socket must be pinged within a minute");
+if (IDLE_TIMEOUT_SECONDS * SECOND_MS >= MINUTE_MS) {
+  throw new Error("a silent socket must be pinged within a minute");
+}

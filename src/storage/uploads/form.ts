@@ -88,7 +88,7 @@ function collectText(name: FieldName, done: (text: string) => void): PartReader 
         throw badField(name, "too_long", `${name} must be at most ${FORM_FIELD_MAX_BYTES} bytes`);
       }
       // A copy: the memory of a chunk is freed when the next one is read.
-      chunks.push(Uint8Array.from(bytes));
+      chunks.push(Buffer.from(bytes));
     },
     end() {
       const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });

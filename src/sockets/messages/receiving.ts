@@ -1,17 +1,19 @@
-import type { Clock } from "../kernel/clock.ts";
-import { describeFault, isJsonObject, type JsonObject } from "../kernel/json.ts";
-import { chain, isPromise, type MaybePromise } from "../kernel/maybe-promise.ts";
-import type { Turns } from "../kernel/turns.ts";
-import type { Answers } from "./answers.ts";
-import type { Clients } from "./clients.ts";
-import type { Connection } from "./connection.ts";
-import { LONG_MESSAGE_MIN_CHARS, TYPE_SHOWN_LENGTH, UNAUTHENTICATED_MESSAGE_MAX_CHARS } from "./limits.ts";
+import type { Clock } from "../../kernel/clock.ts";
+import { describeFault, isJsonObject, type JsonObject } from "../../kernel/json.ts";
+import { chain, isPromise, type MaybePromise } from "../../kernel/maybe-promise.ts";
+import type { Turns } from "../../kernel/turns.ts";
+import type { Answers } from "../answers.ts";
+import type { Clients } from "../clients.ts";
+import type { Connection } from "../connection.ts";
+import {
+  CHARACTER_MAX_BYTES,
+  LONG_MESSAGE_MIN_CHARS,
+  TYPE_SHOWN_LENGTH,
+  UNAUTHENTICATED_MESSAGE_MAX_CHARS,
+} from "../limits.ts";
+import type { Failure, Protocol } from "../protocol.ts";
 import { isPing, type MessageText, parseMessage } from "./message-text.ts";
 import type { MessageTurns } from "./message-turns.ts";
-import type { Failure, Protocol } from "./protocol.ts";
-
-/** Bytes that one character of a JavaScript string takes in UTF-8, at most. */
-const CHARACTER_MAX_BYTES = 3;
 
 const OVER_RATE: Failure<"RATE_LIMITED"> = { code: "RATE_LIMITED", message: "Too many messages; this one is dropped" };
 const OVER_CHARS: Failure<"RATE_LIMITED"> = {
