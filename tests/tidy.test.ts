@@ -170,7 +170,6 @@ const NOT_YET: Readonly<Record<string, readonly HouseRule[]>> = {
   auth: ["folders", "citations", "spreads", "limits"],
   backup: ["spreads"],
   cli: ["folders", "spreads", "limits"],
-  config: ["folders", "citations", "limits", "circles"],
   d1: ["folders", "citations", "limits"],
   db: ["folders", "citations", "spreads", "limits", "circles"],
   http: ["folders", "citations", "spreads", "limits"],

@@ -1,5 +1,5 @@
 import type { Database } from "bun:sqlite";
-import type { Player } from "../config/room-types.ts";
+import type { Player } from "../config/types.ts";
 import type { DatabaseFile } from "../db/index.ts";
 import type { Millis } from "../kernel/clock.ts";
 import type { JsonObject } from "../kernel/json.ts";

@@ -262,7 +262,7 @@ describe("configs", () => {
       expect(code).toBe(1);
       expect(stdout).toBe("");
       for (const word of words) expect(stderr).toContain(word);
-      expect(stderr).not.toContain("src/config/load.ts");
+      expect(stderr).not.toContain("src/config/loading/load.ts");
     });
   }
 });

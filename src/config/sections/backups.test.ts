@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { checkConfig } from "./check.ts";
+import { checkConfig } from "../check.ts";
 
 const FOLDER = { folder: "/backups" };
 const S3 = { endpoint: "https://s3.example.com", bucket: "b", accessKeyId: "a", secretAccessKey: "s" };

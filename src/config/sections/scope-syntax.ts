@@ -1,4 +1,4 @@
-/** The action part of each area's scopes; kind and name are free. Decisions 3. */
+/** The actions of each area's scopes. Kind and name may be any text. */
 const ACTIONS: Readonly<Record<string, readonly string[]>> = {
   storage: ["read", "write", "delete"],
   db: ["read", "insert", "update", "delete"],

@@ -1,12 +1,12 @@
 import { existsSync, statSync } from "node:fs";
 import { resolve } from "node:path";
 import { pathToFileURL } from "node:url";
-import { systemClock } from "../kernel/clock.ts";
-import { SECOND_MS } from "../kernel/duration.ts";
-import { endsWithin } from "../kernel/stop.ts";
-import { checkedConfig } from "./check.ts";
-import { ConfigError, type ConfigProblem } from "./problems.ts";
-import type { PlatformConfig } from "./types.ts";
+import { systemClock } from "../../kernel/clock.ts";
+import { endsWithin } from "../../kernel/stop.ts";
+import { checkedConfig } from "../check.ts";
+import { LOAD_MAX_MS } from "../limits.ts";
+import { ConfigError, type ConfigProblem } from "../problems.ts";
+import type { PlatformConfig } from "../types.ts";
 import { configWarnings } from "./warnings.ts";
 
 /** What `import … from "platform"` gives inside a config. */
@@ -14,18 +14,15 @@ export type PlatformModule = Readonly<Record<string, unknown>>;
 
 export interface LoadedConfig {
   config: PlatformConfig;
-  /** What is allowed and probably not meant. */
+  /** What is allowed and probably a mistake. */
   warnings: ConfigProblem[];
 }
 
-/** A config may ask other services for its secrets, with some retries; one that takes longer waits for what never comes. */
-const LOAD_TIMEOUT_MS = 30 * SECOND_MS;
-
-/** Loads and checks a config file. Errors: `ConfigError`, naming every problem. `timeoutMs` is for tests. */
+/** Loads and checks a config file. Tests shorten `timeoutMs`. Errors: `ConfigError` with every problem. */
 export async function loadConfig(
   file: string,
   platformModule: PlatformModule,
-  timeoutMs: number = LOAD_TIMEOUT_MS,
+  timeoutMs: number = LOAD_MAX_MS,
 ): Promise<LoadedConfig> {
   const config = checkedConfig(await loadConfigModule(file, platformModule, timeoutMs), resolve(file));
   return { config, warnings: configWarnings(config) };
@@ -33,7 +30,7 @@ export async function loadConfig(
 
 let isProvided = false;
 
-/** From here on `import … from "platform"` resolves to this module, wherever the importing file lies. */
+/** Makes `import … from "platform"` resolve to this module, for files in every directory. */
 function providePlatformModule(exports: PlatformModule): void {
   if (isProvided) return;
   isProvided = true;
@@ -46,20 +43,20 @@ function providePlatformModule(exports: PlatformModule): void {
 }
 
 /**
- * The default export of a config file, unchecked. The file may import its own relative files and packages installed
- * beside it. Errors: `ConfigError` for a missing file, one that cannot be parsed or throws, one that does not settle, and
- * one without a default export.
+ * The default export of a config file, unchecked. The file may import its own relative files, and packages installed
+ * beside it. Errors: `ConfigError` for a file that is missing, cannot be parsed, throws, does not settle, or has no default
+ * export.
  */
 async function loadConfigModule(file: string, platformModule: PlatformModule, timeoutMs: number): Promise<unknown> {
   const path = resolve(file);
-  if (!existsSync(path)) throw new ConfigError(`There is no config file at ${path}; "platform init" writes one`);
-  if (statSync(path).isDirectory()) throw new ConfigError(`${path} is a directory, and a config is a file`);
+  if (!existsSync(path)) throw new ConfigError(`There is no config file at ${path}; "platform init" creates one`);
+  if (statSync(path).isDirectory()) throw new ConfigError(`${path} is a directory; the config must be a file`);
   providePlatformModule(platformModule);
   let module: unknown;
   try {
     const importing: Promise<unknown> = import(pathToFileURL(path).href);
     if (!(await endsWithin(importing, timeoutMs, systemClock))) {
-      throw new ConfigError(`${path} is not loaded after ${timeoutMs} ms: something that it awaits does not settle`);
+      throw new ConfigError(`${path} is not loaded after ${timeoutMs} ms: a promise that it awaits does not settle`);
     }
     module = await importing;
   } catch (cause) {
@@ -82,7 +79,7 @@ function describeFailure(cause: unknown): string {
   return String(cause);
 }
 
-/** Where it was thrown, without the frames of this program. */
+/** The error with its first stack frames; later ones are frames of this program. */
 function firstFrames(error: Error): string {
   const frames = (error.stack ?? "").split("\n").filter((line) => /^\s+at /.test(line));
   return [`${error.name}: ${error.message}`, ...frames.slice(0, 3)].join("\n");

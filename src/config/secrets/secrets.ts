@@ -1,12 +1,12 @@
 import { chmodSync, mkdirSync, readFileSync, statSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { replaceSmallFile } from "../disk/small-file.ts";
-import type { Ids } from "../kernel/ids.ts";
-import { isJsonObject } from "../kernel/json.ts";
+import { replaceSmallFile } from "../../disk/small-file.ts";
+import type { Ids } from "../../kernel/ids.ts";
+import { isJsonObject } from "../../kernel/json.ts";
+import { JWT_SECRET_MIN_BYTES } from "../limits.ts";
 import { serviceKeyProblem } from "./service-key-text.ts";
 
 export const SECRETS_FILE = "secrets.json";
-export const JWT_SECRET_BYTES_MIN = 32;
 /** 256 bits, as base64url 43 characters. */
 const GENERATED_BYTES = 32;
 const SERVICE_KEY_PREFIX = "psk_";
@@ -20,9 +20,9 @@ export interface Secrets {
 
 export interface ResolvedSecrets {
   secrets: Secrets;
-  /** The root service key when this call made it; null when it was there before. To be shown once. */
+  /** The root service key when this call generated it, to be shown once; null otherwise. */
   newServiceKey: string | null;
-  /** What was put right and is worth a line of the log. */
+  /** For the log: what was corrected. */
   warnings: string[];
 }
 
@@ -35,8 +35,8 @@ export class SecretsError extends Error {
 }
 
 /**
- * `PLATFORM_SERVICE_KEY` and `PLATFORM_JWT_SECRET`; what is unset or empty comes from `<data>/secrets.json`, and is
- * generated and kept there when that has none. Decisions 1.
+ * `PLATFORM_SERVICE_KEY` and `PLATFORM_JWT_SECRET`. A variable that is unset or empty is replaced by the value of
+ * `<data>/secrets.json`, which is generated when it is missing.
  */
 export function resolveSecrets(options: {
   dataDirectory: string;
@@ -94,8 +94,8 @@ function usableServiceKey(value: string, name: string): string {
 
 function usableJwtSecret(value: string, name: string): string {
   const byteCount = Buffer.byteLength(value);
-  if (byteCount >= JWT_SECRET_BYTES_MIN) return value;
-  throw new SecretsError(`${name} must be at least ${JWT_SECRET_BYTES_MIN} bytes long, got ${byteCount}`);
+  if (byteCount >= JWT_SECRET_MIN_BYTES) return value;
+  throw new SecretsError(`${name} must be at least ${JWT_SECRET_MIN_BYTES} bytes long, got ${byteCount}`);
 }
 
 function readSecrets(path: string, warnings: string[]): StoredSecrets {

@@ -1,8 +1,8 @@
-import type { ConfigProblem } from "./problems.ts";
+import type { ConfigProblem } from "../problems.ts";
+import type { PlatformConfig, Rule, TableAccess, TableConfig } from "../types.ts";
 import { slowTextOf } from "./slow-pattern.ts";
-import type { PlatformConfig, Rule, TableAccess, TableConfig } from "./types.ts";
 
-/** What is allowed and probably not meant. Decisions 3. */
+/** What is allowed and probably a mistake. */
 export function configWarnings(config: PlatformConfig): ConfigProblem[] {
   const warnings: ConfigProblem[] = [];
   for (const [name, namespace] of Object.entries(config.databases ?? {})) {
@@ -10,7 +10,7 @@ export function configWarnings(config: PlatformConfig): ConfigProblem[] {
     const tables = Object.entries(namespace.tables);
     if (tables.length === 0) warnings.push({ path: `${path}.tables`, message: "is empty" });
     if (namespace.instance === true && namespace.access === undefined) {
-      warnings.push({ path, message: "has no access, so that only a service key can open or create its instances" });
+      warnings.push({ path, message: "has no access: only service keys can open or create its instances" });
     }
     for (const [table, declared] of tables) warnings.push(...tableWarnings(`${path}.tables.${table}`, declared));
   }
@@ -18,17 +18,17 @@ export function configWarnings(config: PlatformConfig): ConfigProblem[] {
     if (bucket.access !== undefined) continue;
     warnings.push({
       path: `storage.buckets.${name}`,
-      message: "has no access, so that only a service key gets through",
+      message: "has no access: only service keys can use it",
     });
   }
   for (const [name, room] of Object.entries(config.rooms ?? {})) {
     if (room.access?.join !== undefined) continue;
-    warnings.push({ path: `rooms.${name}`, message: "has no access.join, so that nobody can join" });
+    warnings.push({ path: `rooms.${name}`, message: "has no access.join: nobody can join" });
   }
   if (config.cors?.credentials === true && [config.cors.origin ?? "*"].flat().includes("*")) {
     warnings.push({
       path: "cors",
-      message: "lets pages of any origin send requests with credentials; name the origins",
+      message: "allows pages of any origin to send requests with credentials; name the origins",
     });
   }
   return warnings;
@@ -45,36 +45,36 @@ function patternWarnings(path: string, { schema = {} }: TableConfig): ConfigProb
     const slow = slowTextOf(pattern instanceof RegExp ? pattern : new RegExp(pattern, "u"));
     if (slow === null) return [];
     const message =
-      `takes much longer with each character of some texts (${JSON.stringify(slow)}), so that one request can hold the server up for ` +
-      "seconds; let what it repeats be divided by what it does not contain, as in ^([a-z]+-)*[a-z]+$";
+      `takes much longer with each further character of some texts (${JSON.stringify(slow)}): one request can block the server for ` +
+      "seconds. Separate repetitions by a character that they do not contain, as in ^([a-z]+-)*[a-z]+$";
     return [{ path: `${path}.schema.${name}.pattern`, message }];
   });
 }
 
 function accessWarnings(path: string, { access }: TableConfig): ConfigProblem[] {
   if (access === undefined) {
-    return [{ path, message: "has no access, so that only a service key gets through" }];
+    return [{ path, message: "has no access: only service keys can use it" }];
   }
   const message = overwriting(access);
   return message === null ? [] : [{ path: `${path}.access`, message }];
 }
 
-/** Why an insert by somebody could overwrite what they may not update; null where it cannot. */
+/** Why an upsert could overwrite records that the update rule protects; null where it cannot. */
 function overwriting({ insert = false, update = false, upsert }: TableAccess): string | null {
   if (insert === false || update === true || upsert === "matching") return null;
   if (upsert === "either") {
-    // Also where both are one function: the insert rule is asked about what the record would become.
+    // Also where both rules are one function: the insert rule sees the record as it would become.
     return (
-      'says upsert: "either", so that with ?upsert=true whoever may insert can overwrite records that the update rule ' +
-      'keeps from them. Remove it, or say upsert: "matching", to ask the rule that fits what happens'
+      'has upsert: "either": with ?upsert=true, callers that may insert can overwrite records that the update rule protects. ' +
+      'Remove it, or set upsert: "matching", to apply the update rule to stored records'
     );
   }
   if (insert === update || looksAtRecord(insert) || looksAtRecord(update)) return null;
   return (
-    "has rules that may both be decided by auth alone: with ?upsert=true whoever may insert then overwrites records that the " +
-    'update rule keeps from them. Say upsert: "matching" to ask the rule that fits what happens, or upsert: "either" if it is meant so'
+    "has insert and update rules that may depend on auth alone: with ?upsert=true, callers that may insert then overwrite records " +
+    'that the update rule protects. Set upsert: "matching" to apply the update rule to stored records, or upsert: "either" to allow it'
   );
 }
 
-/** By its declaration. What a rule of auth alone returns, true or a filter, is not known here. */
+/** By its parameters. Whether a rule without the record returns true or a filter, is unknown here. */
 const looksAtRecord = (rule: Rule): boolean => typeof rule === "function" && rule.length > 1;

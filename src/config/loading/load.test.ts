@@ -1,8 +1,8 @@
 import { expect, test } from "bun:test";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { temporaryDirectory } from "../../tests/support/index.ts";
-import * as platformModule from "../index.ts";
+import { temporaryDirectory } from "../../../tests/support/index.ts";
+import * as platformModule from "../../index.ts";
 import { loadConfig } from "./load.ts";
 
 test("[CF100] a config that awaits what never comes is refused, and one that takes its time is loaded", async () => {

@@ -1,8 +1,7 @@
 import { readFileSync } from "node:fs";
 import { dirname, extname, resolve } from "node:path";
+import { FILES_MAX } from "../limits.ts";
 
-/** Files of one config; a config that imports more than this is watched in part. */
-const FILES_MAX = 1_000;
 const LOADERS = {
   ".ts": "ts",
   ".tsx": "tsx",
@@ -17,8 +16,8 @@ const LOADERS = {
 type ScannedExtension = keyof typeof LOADERS;
 
 /**
- * A config file and the files that it imports, directly or through others; installed packages are left out. A file that
- * cannot be parsed is in the list without what it would import.
+ * A config file and the files that it imports, directly or through others, without installed packages. The imports of a
+ * file that cannot be parsed are missing.
  */
 export function importedFiles(configFile: string): string[] {
   const found = new Set([resolve(configFile)]);
@@ -39,7 +38,7 @@ function importsOf(file: string): string[] {
     const source = readFileSync(file, "utf8");
     return new Bun.Transpiler({ loader: LOADERS[extension] }).scanImports(source).map((found) => found.path);
   } catch {
-    // Missing or broken: whoever loads it says so, and it is watched for its mending.
+    // A missing or broken file is reported when it is loaded, and watched until it is mended.
     return [];
   }
 }

@@ -11,7 +11,7 @@ import {
 } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { systemIds } from "../kernel/ids.ts";
+import { systemIds } from "../../kernel/ids.ts";
 import { resolveSecrets, rotateServiceKey, SecretsError, storedServiceKey } from "./secrets.ts";
 
 const roots: string[] = [];
