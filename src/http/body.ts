@@ -59,6 +59,12 @@ function faultError(fault: JsonFault): AppError {
   return fault.path === "" ? badRequest(message) : badField(fault.path, "invalid_value", message);
 }
 
+/** Whether a request has no body at all. */
+export function isBodyAbsent({ headers }: Request): boolean {
+  const length = headers.get("content-length");
+  return length === "0" || (length === null && headers.get("transfer-encoding") === null);
+}
+
 /** As `readJson`, and 400 for anything but an object. */
 export async function readJsonObject(request: Request, rules: BodyRules): Promise<JsonObject> {
   const value = await readJson(request, rules);

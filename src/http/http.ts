@@ -8,7 +8,10 @@ import type { Logger } from "../kernel/logger.ts";
 import type { MaybePromise } from "../kernel/maybe-promise.ts";
 import { createTurns } from "../kernel/turns.ts";
 import type { Cors } from "./cors.ts";
-import { Exchange, type ExchangeRoute } from "./exchange.ts";
+import type { Endpoint } from "./endpoint.ts";
+import { EndpointExchange } from "./endpoint-exchange.ts";
+import { partsOf } from "./endpoint-parts.ts";
+import { type ExchangeRoute, PlainExchange } from "./exchange.ts";
 import type { KnownParameters } from "./query.ts";
 import { JsonText, Reply } from "./reply.ts";
 import type { AnswerListener, Handler } from "./request-context.ts";
@@ -21,9 +24,9 @@ export interface RouteOptions {
   /** The status for a service key that does not match; 401, but 403 for realtime's broadcast. Spec: Errors. */
   invalidKeyStatus?: 401 | 403;
   /** Counts one hit of the client's network (`clientNetwork`), before credentials are looked at. */
-  limit?: (network: string) => void;
+  limit?: ((network: string) => void) | undefined;
   /** Bytes of a JSON body, where it is small by its nature; never more than `server.maxBodySize`. */
-  bodyMaxBytes?: number;
+  bodyMaxBytes?: number | undefined;
   /** true: credentials are not looked at at all (health, signed URLs that ask by themselves). */
   public?: boolean;
 }
@@ -41,7 +44,7 @@ export interface HttpDeps {
 }
 
 /** The parts of Elysia's context that a route reads; naming no more keeps Elysia from parsing what nobody wants. */
-interface ElysiaContext {
+export interface ElysiaContext {
   request: Request;
   params?: Record<string, string>;
   /** The pattern of the path. */
@@ -51,6 +54,8 @@ interface ElysiaContext {
 export interface Http {
   /** Wraps a handler: limits, principal, serialisation, error bodies, request id, CORS. The one way in for every route. */
   route(handler: Handler, options?: RouteOptions): (context: ElysiaContext) => MaybePromise<Response>;
+  /** As `route`, for a declared endpoint. */
+  endpoint(endpoint: Endpoint): (context: ElysiaContext) => MaybePromise<Response>;
   /** The query parameters of routes by `METHOD PATTERN`, as they are described. Routes that are not there take any. */
   declare(parameters: DeclaredQueries): void;
   /** The answer to what was thrown. */
@@ -75,28 +80,43 @@ export function createHttp(deps: HttpDeps): Http {
   const respond = createRespond(deps.cors);
   const failure = createFailure(respond, deps.logger, nextRequestId);
 
+  const shared = (options: RouteOptions, knownParameters: ExchangeRoute["knownParameters"]): ExchangeRoute => ({
+    identify: createIdentify(deps, options),
+    knownParameters,
+    bodyMaxBytes: Math.min(deps.bodyMaxBytes, options.bodyMaxBytes ?? deps.bodyMaxBytes),
+    bodies,
+    turns,
+    clock: deps.clock,
+    originalOf: (request) => originals.get(request) ?? request,
+    addressOf: deps.addressOf,
+    holdOpen: deps.holdOpen,
+    respond,
+    failure,
+    onAnswer,
+  });
+
   const route: Http["route"] = (handler, options = {}) => {
-    const shared: ExchangeRoute = {
-      handler,
-      identify: createIdentify(deps, options),
-      knownParameters: (method, pattern) => declared.get(`${method} ${pattern}`) ?? null,
-      bodyMaxBytes: Math.min(deps.bodyMaxBytes, options.bodyMaxBytes ?? deps.bodyMaxBytes),
-      bodies,
-      turns,
-      clock: deps.clock,
-      originalOf: (request) => originals.get(request) ?? request,
-      addressOf: deps.addressOf,
-      holdOpen: deps.holdOpen,
-      respond,
-      failure,
-      onAnswer,
-    };
+    const parts = shared(options, (method, pattern) => declared.get(`${method} ${pattern}`) ?? null);
     return ({ request, params = NO_PARAMS, route: pattern }) =>
-      new Exchange(shared, { request, params, pattern, requestId: nextRequestId() }).answer();
+      new PlainExchange(handler, parts, { request, params, pattern, requestId: nextRequestId() }).answer();
+  };
+
+  const endpoint: Http["endpoint"] = (declared) => {
+    const { caller, limit, bodyMaxBytes, wrongKeyStatus } = declared.declaration;
+    const own = partsOf(declared);
+    const parts = shared(
+      { invalidKeyStatus: wrongKeyStatus ?? 401, limit, bodyMaxBytes, public: caller === "open" },
+      () => own.query.known,
+    );
+    return ({ request, params = NO_PARAMS, route: pattern }) =>
+      new EndpointExchange(own, parts, { request, params, pattern, requestId: nextRequestId() }).answer();
   };
 
   return {
-    ...{ route, failure, nextRequestId },
+    route,
+    endpoint,
+    failure,
+    nextRequestId,
     declare(parameters) {
       declared = parameters;
     },

@@ -4,11 +4,9 @@ import type { JsonObject, JsonValue } from "../kernel/json.ts";
 import type { MaybePromise } from "../kernel/maybe-promise.ts";
 import type { Query } from "./query.ts";
 
-/** What a handler knows of its request. As a `ReadCaller` it says whose long reads are meant, and when nobody waits for them. */
-export interface RequestContext extends ReadCaller {
+/** What every handler gets. As a `ReadCaller` it names the caller of long reads, and ends them when the client is gone. */
+export interface RequestBasics extends ReadCaller {
   readonly request: Request;
-  readonly params: Readonly<Record<string, string>>;
-  readonly principal: Principal;
   readonly requestId: string;
   /** The client's address; behind a proxy only with `server.trustProxy`. */
   address(): string;
@@ -17,6 +15,12 @@ export interface RequestContext extends ReadCaller {
    * large body, and bound both themselves.
    */
   holdOpen(): void;
+}
+
+/** What the handler of a route without a declaration gets. */
+export interface RequestContext extends RequestBasics {
+  readonly params: Readonly<Record<string, string>>;
+  readonly principal: Principal;
   /**
    * The query. A parameter that the route's description does not name is 400 as soon as the first one is asked for, or the
    * body: after the rights. What reads neither calls `query().refuseUnknown()` there.

@@ -14,7 +14,6 @@ import { createRoomsService } from "./service.ts";
 import { createRoomStore, type RoomFile } from "./store.ts";
 
 export { roomBacklogMaxBytes, roomMessageMaxBytes } from "./limits.ts";
-export { migrateRooms } from "./store.ts";
 
 export interface RoomsArea {
   routes(http: Http): AnyElysia;
@@ -31,7 +30,7 @@ export function createRoomsArea(deps: {
   sockets: SocketServer;
   principals: Pick<Principals, "ofToken">;
   sessions: SessionLookup & Pick<SessionEvents, "onEnd">;
-  /** `<data>/rooms.db`, opened with `migrateRooms`. */
+  /** `<data>/rooms.db`, laid out by `roomsLayout`. */
   file: RoomFile;
   app: () => AppAccess;
   clock: Clock;
