@@ -131,8 +131,16 @@ function derivedText(declaration: Declaration, checker: ts.TypeChecker): string 
   const written = ts.isTypeLiteralNode(node)
     ? ts.factory.createInterfaceDeclaration([], name, [], [], commented(node, base, checker).members)
     : ts.factory.createTypeAliasDeclaration([], name, [], node);
-  const text = printer.printNode(ts.EmitHint.Unspecified, written, declaration.getSourceFile());
+  const text = printer.printNode(ts.EmitHint.Unspecified, withoutImports(written), declaration.getSourceFile());
   return text.replace(/^( {4})+/gm, (spaces) => " ".repeat(spaces.length / 2));
+}
+
+/** `import("…").Name` as `Name`: all names are declared in the one module. */
+function withoutImports(node: ts.Node): ts.Node {
+  if (ts.isImportTypeNode(node) && node.qualifier !== undefined) {
+    return ts.factory.createTypeReferenceNode(node.qualifier, node.typeArguments);
+  }
+  return ts.visitEachChild(node, withoutImports, undefined);
 }
 
 /** The members in the order of the schema, with their comments. */

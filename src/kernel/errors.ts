@@ -1,4 +1,4 @@
-/** The error codes that a field can carry. Decisions 4. */
+/** The error codes that a field can carry. */
 export type FieldCode =
   | "required"
   | "invalid_type"
@@ -36,7 +36,6 @@ interface AppErrorOptions {
 /**
  * A failure that the caller is meant to see: `status` is the HTTP status and the wire's `code`, `message` says what was
  * asked, what is wanted and what is there, `data` names the fields at fault. Everything else that is thrown is a 500.
- * Spec: Errors.
  */
 export class AppError extends Error {
   readonly status: number;
@@ -75,7 +74,7 @@ export class Refusal extends AppError {
   }
 }
 
-/** The wire's error body: `{ code, message, data? }`. Spec: Errors. */
+/** The wire's error body: `{ code, message, data? }`. */
 export interface ErrorBody {
   code: number;
   message: string;

@@ -8,10 +8,11 @@ export const Declared = named(Type.Unsafe<Record<string, never>>(Type.Object({})
 const Metric = Type.Enum(["cosine", "euclidean", "dot-product"]);
 export type VectorMetric = Static<typeof Metric>;
 
-export const Vectorize = named(
-  Type.Object({
-    dimensions: whole({ min: 1, max: VECTOR_DIMENSIONS_MAX }),
-    /** `cosine` by default. */
-    metric: Type.Optional(Type.Unsafe<VectorMetric>(Metric)),
-  }),
-);
+const VectorIndexShape = Type.Object({
+  dimensions: whole({ min: 1, max: VECTOR_DIMENSIONS_MAX }),
+  /** `cosine` by default. */
+  metric: Type.Optional(Type.Unsafe<VectorMetric>(Metric)),
+});
+interface VectorIndex extends Static<typeof VectorIndexShape> {}
+
+export const Vectorize = named(Type.Unsafe<VectorIndex>(VectorIndexShape));
