@@ -1,4 +1,4 @@
-/** Bytes of a JSON body where the config says nothing. */
+/** Default of `server.maxBodySize`: bytes of a JSON body. */
 export const BODY_MAX_BYTES = 10 * 1024 * 1024;
 /** Bodies under `/api/auth`: an email, a password, tokens, 16 KB of metadata; and others that hold no more than names. */
 export const SMALL_BODY_MAX_BYTES = 64 * 1024;
@@ -24,6 +24,11 @@ export const BODY_NAMES_MAX = 50_000;
 export const BYTES_PER_TURN_MAX = 256 * 1024;
 /** The same in chunks: a client may send each byte in a chunk of its own. */
 export const CHUNKS_PER_TURN_MAX = 100;
+/**
+ * Keys (such as addresses) that a rate limiter counts at once. Beyond it the least recently used key is forgotten: the limiter
+ * then lets more requests through, not fewer.
+ */
+export const COUNTED_KEYS_MAX = 100_000;
 /** Unknown parameters that an answer names: a query has room for thousands. */
 export const UNKNOWN_NAMED_MAX = 20;
 
