@@ -104,7 +104,7 @@ test("[AN2] what keeps to the limits is taken", async () => {
 });
 
 const REFUSED: readonly [events: JsonValue, field: string, code: string, message: RegExp][] = [
-  [[], "events", "too_short", /at least one/],
+  [[], "events", "too_short", /at least 1 item/],
   [Array.from({ length: 101 }, () => ({ name: "refused" })), "events", "too_long", /at most 100.*101/],
   ["x", "events", "invalid_type", /array/],
   [[{ name: "refused" }, 7], "events.1", "invalid_type", /events\.1/],
@@ -113,17 +113,37 @@ const REFUSED: readonly [events: JsonValue, field: string, code: string, message
   [[{ name: " " }], "events.0.name", "required", /blank/],
   [[{ name: 5 }], "events.0.name", "invalid_type", /name/],
   [[{ name: "n".repeat(257) }], "events.0.name", "too_long", /256/],
-  [[{ name: "refused", properties: keys(51) }], "events.0.properties", "too_long", /"refused".*50 keys.*51/],
+  [
+    [{ name: "refused", properties: keys(51) }],
+    "events.0.properties",
+    "too_long",
+    /events\.0\.properties.*50 members, got 51/,
+  ],
   [[{ name: "refused", properties: ofBytes(4097) }], "events.0.properties", "too_large", /4096 bytes.*4097/],
   [[{ name: "refused", properties: { text: "ü".repeat(2043) } }], "events.0.properties", "too_large", /4097/],
-  [[{ name: "refused", properties: { tags: [] } }], "events.0.properties.tags", "invalid_type", /"tags".*array/],
-  [[{ name: "refused", properties: { nested: {} } }], "events.0.properties.nested", "invalid_type", /"nested".*object/],
-  [[{ name: "refused", properties: { gone: null } }], "events.0.properties.gone", "invalid_type", /"gone".*null/],
+  [
+    [{ name: "refused", properties: { tags: [] } }],
+    "events.0.properties.tags",
+    "invalid_type",
+    /properties\.tags must be a string, a number or a boolean/,
+  ],
+  [
+    [{ name: "refused", properties: { nested: {} } }],
+    "events.0.properties.nested",
+    "invalid_type",
+    /properties\.nested must be/,
+  ],
+  [
+    [{ name: "refused", properties: { gone: null } }],
+    "events.0.properties.gone",
+    "invalid_type",
+    /properties\.gone must be/,
+  ],
   [[{ name: "refused", properties: [] }], "events.0.properties", "invalid_type", /object/],
   [[{ name: "refused", userId: "somebody" }], "events.0.userId", "invalid_value", /service key/],
   [[{ name: "refused", colour: "red" }], "events.0.colour", "unknown_field", /colour/],
-  [[{ name: "refused", timestamp: "now" }], "events.0.timestamp", "invalid_type", /milliseconds/],
-  [[{ name: "refused", timestamp: 1.5 }], "events.0.timestamp", "invalid_type", /milliseconds/],
+  [[{ name: "refused", timestamp: "now" }], "events.0.timestamp", "invalid_type", /whole number/],
+  [[{ name: "refused", timestamp: 1.5 }], "events.0.timestamp", "invalid_type", /whole number/],
 ];
 
 test("[AN2] [AN3] what breaks a limit is named, and nothing of its request is kept", async () => {
