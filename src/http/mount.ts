@@ -4,7 +4,7 @@ import type { MaybePromise } from "../kernel/maybe-promise.ts";
 import type { Endpoint } from "./endpoint.ts";
 import type { ElysiaContext, Http } from "./http.ts";
 import { operationOf } from "./openapi/operation.ts";
-import { groupWide, isWide, membersAt, methodOf, pathOf, restOfPath, type WideGroup } from "./wide-paths.ts";
+import { endpointsAt, groupWide, isWide, methodOf, pathOf, restOfPath, type WideGroup } from "./wide-paths.ts";
 
 /** In the order in which `Allow` names them. */
 export const METHODS = ["GET", "POST", "PUT", "PATCH", "DELETE"] as const;
@@ -23,7 +23,8 @@ export function mountEndpoints(http: Http, endpoints: readonly Endpoint[]): AnyE
 }
 
 function mountWide(http: Http, routes: AnyElysia, group: WideGroup): void {
-  const handlers = new Map(group.members.map((member) => [member, http.endpoint(member.endpoint)]));
+  const all = [...group.members, ...group.fixed];
+  const handlers = new Map(all.map(({ endpoint }) => [endpoint, http.endpoint(endpoint)]));
   const serve = ({ request, params = {}, route }: ElysiaContext): MaybePromise<Response> => {
     let rest: string;
     try {
@@ -31,16 +32,17 @@ function mountWide(http: Http, routes: AnyElysia, group: WideGroup): void {
     } catch (cause) {
       return http.refusal(cause, request);
     }
-    const found = membersAt(group, rest);
-    if (found.length === 0)
-      return http.refusal(notFound(`There is nothing at ${new URL(request.url).pathname}`), request);
-    const here = found.find(({ member }) => member.method === request.method);
-    const handler = here === undefined ? undefined : handlers.get(here.member);
+    const found = endpointsAt(group, rest);
+    const ofMethod = (wanted: string) => found.find(({ method }) => method === wanted);
+    const here = ofMethod(request.method) ?? (request.method === "HEAD" ? ofMethod("GET") : undefined);
+    const handler = here === undefined ? undefined : handlers.get(here.endpoint);
     if (here === undefined || handler === undefined) {
-      return http.refusal(methodRefused(request, methodsOf(found.map(({ member }) => member.method))), request);
+      const allowed = METHODS.filter((method) => ofMethod(method) !== undefined);
+      const refusal = found.length === 0 ? nothingAt(request) : methodRefused(request, methodsOf(allowed));
+      return http.refusal(refusal, request);
     }
-    const { "*": _, ...fixed } = params;
-    return handler({ request, params: { ...fixed, [here.member.name]: here.value }, route });
+    const { "*": _, ...base } = params;
+    return handler({ request, params: { ...base, ...here.params }, route });
   };
   // A method that none of the group has is refused by what its path ends in.
   for (const method of METHODS) {
@@ -50,6 +52,8 @@ function mountWide(http: Http, routes: AnyElysia, group: WideGroup): void {
     });
   }
 }
+
+const nothingAt = (request: Request): AppError => notFound(`There is nothing at ${new URL(request.url).pathname}`);
 
 /** With those that the server answers by itself. */
 export function methodsOf(declared: readonly string[]): string[] {

@@ -15,11 +15,27 @@ interface WideEndpoint {
   ending: string;
 }
 
+/** An endpoint of a path without a wide parameter, under the same base as wide ones: `/api/storage/:bucket/upload`. */
+interface FixedEndpoint {
+  endpoint: Endpoint;
+  method: Method;
+  /** What follows the base; empty for the base itself. */
+  segments: readonly string[];
+}
+
 /** Endpoints whose paths are alike up to the wide parameter. */
 export interface WideGroup {
   /** What the router sees: `/api/storage/:bucket/*`. */
   pattern: string;
   members: WideEndpoint[];
+  fixed: FixedEndpoint[];
+}
+
+/** An endpoint at a path, with what its last parameters are there. */
+interface Candidate {
+  endpoint: Endpoint;
+  method: Method;
+  params: Readonly<Record<string, string>>;
 }
 
 export const isWide = ({ route }: Endpoint): boolean => WIDE.test(pathOf(route));
@@ -33,7 +49,7 @@ export function groupWide(endpoints: readonly Endpoint[]): WideGroup[] {
     const { base, name, ending = "" } = WIDE.exec(pathOf(endpoint.route))?.groups ?? {};
     if (base === undefined || name === undefined) continue;
     const pattern = `${base}*`;
-    const group = groups.get(pattern) ?? { pattern, members: [] };
+    const group = groups.get(pattern) ?? { pattern, members: [], fixed: fixedUnder(base, endpoints) };
     group.members.push({ endpoint, method: methodOf(endpoint.route), name, ending });
     groups.set(pattern, group);
   }
@@ -42,15 +58,49 @@ export function groupWide(endpoints: readonly Endpoint[]): WideGroup[] {
   return [...groups.values()];
 }
 
+function fixedUnder(base: string, endpoints: readonly Endpoint[]): FixedEndpoint[] {
+  return endpoints.flatMap((endpoint) => {
+    const path = `${pathOf(endpoint.route)}/`;
+    if (isWide(endpoint) || !path.startsWith(base)) return [];
+    return [{ endpoint, method: methodOf(endpoint.route), segments: segmentsOf(path.slice(base.length, -1)) }];
+  });
+}
+
+const segmentsOf = (text: string): string[] => (text === "" ? [] : text.split("/"));
+
 /**
- * The members of a group that serve what follows its pattern's base, with the parameter's value. An ending is told from
- * the end of a value by specificity alone: where `…/metadata` is an endpoint of one method, it is none of the others.
+ * The endpoints of the path that has `rest` after the group's base. The longest ending that fits decides: where `…/metadata`
+ * is an endpoint of one method, it is none of the others. A fixed path with a method of the wide ones, such as
+ * `GET uploads/:id/parts`, is a path of its own; one that adds a method, such as `POST upload`, shares it with a value of
+ * that name.
  */
-export function membersAt({ members }: WideGroup, rest: string): { member: WideEndpoint; value: string }[] {
+export function endpointsAt({ members, fixed }: WideGroup, rest: string): readonly Candidate[] {
   const first = members.find(({ ending }) => rest.length > ending.length && rest.endsWith(ending));
-  if (first === undefined) return [];
-  const value = rest.slice(0, rest.length - first.ending.length);
-  return members.filter(({ ending }) => ending === first.ending).map((member) => ({ member, value }));
+  const wide: Candidate[] = [];
+  for (const { endpoint, method, name, ending } of members) {
+    if (ending !== first?.ending) continue;
+    wide.push({ endpoint, method, params: { [name]: rest.slice(0, rest.length - ending.length) } });
+  }
+  const segments = segmentsOf(rest);
+  const others: Candidate[] = [];
+  for (const { endpoint, method, segments: pattern } of fixed) {
+    const params = paramsOf(pattern, segments);
+    if (params !== null) others.push({ endpoint, method, params });
+  }
+  const isOwnPath = others.some(({ method }) => wide.some((one) => one.method === method));
+  return isOwnPath ? others : [...wide, ...others];
+}
+
+/** null: the segments are not of this pattern. */
+function paramsOf(pattern: readonly string[], segments: readonly string[]): Record<string, string> | null {
+  if (pattern.length !== segments.length) return null;
+  const params: Record<string, string> = {};
+  for (const [index, name] of pattern.entries()) {
+    const segment = segments[index] ?? "";
+    if (name.startsWith(":")) params[name.slice(1)] = segment;
+    else if (name !== segment) return null;
+  }
+  return params;
 }
 
 /**
