@@ -371,7 +371,7 @@ describe("start", () => {
     const config = await run(["check", "--config", "."], { cwd });
     expect([config.code, config.stderr]).toEqual([
       1,
-      expect.stringContaining("is a directory, and a config is a file"),
+      expect.stringContaining("is a directory; the config must be a file"),
     ]);
     const none = await run(["check"], { cwd: temporaryDirectory() });
     expect([none.code, none.stderr]).toEqual([1, expect.stringContaining('"platform init" writes one')]);
