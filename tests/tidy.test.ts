@@ -165,7 +165,6 @@ type HouseRule = "folders" | "citations" | "spreads" | "circles" | "limits";
  * that is no longer true fails as well, so that the list can only shrink.
  */
 const NOT_YET: Readonly<Record<string, readonly HouseRule[]>> = {
-  analytics: ["citations", "spreads", "limits"],
   auth: ["folders", "citations", "spreads", "limits"],
   backup: ["spreads"],
   cli: ["folders", "spreads", "limits"],
