@@ -177,7 +177,7 @@ const NOT_YET: Readonly<Record<string, readonly HouseRule[]>> = {
   realtime: ["folders", "citations", "spreads", "circles"],
   rooms: ["folders", "citations", "spreads"],
   storage: ["citations", "spreads", "limits"],
-  tables: ["folders", "citations", "spreads", "limits", "circles"],
+  tables: ["citations", "spreads", "limits", "circles"],
   users: ["citations", "spreads", "limits"],
   vectorize: ["folders", "citations", "spreads"],
 };
