@@ -1,4 +1,4 @@
-import type { Player } from "../config/room-types.ts";
+import type { Player } from "../config/types.ts";
 import type { Clock } from "../kernel/clock.ts";
 import { AppError } from "../kernel/errors.ts";
 import { describeFault, isJsonObject, type JsonObject, type JsonValue } from "../kernel/json.ts";
