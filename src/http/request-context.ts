@@ -18,6 +18,11 @@ export interface RequestContext extends ReadCaller {
    */
   holdOpen(): void;
   /**
+   * A JSON body over 64 KiB as its bytes, unparsed, for who parses it in another process; null for a smaller one. Errors: 415,
+   * 413, 400.
+   */
+  largeBody(): Promise<Uint8Array<ArrayBuffer>[] | null>;
+  /**
    * The query. A parameter that the route's description does not name is 400 as soon as the first one is asked for, or the
    * body: after the rights. What reads neither calls `query().refuseUnknown()` there.
    */
