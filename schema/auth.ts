@@ -1,3 +1,4 @@
+import { sql } from "drizzle-orm";
 // biome-ignore lint/suspicious/noDeprecatedImports: another overload of primaryKey is meant
 import { blob, index, integer, primaryKey, sqliteTable, text, unique } from "drizzle-orm/sqlite-core";
 
@@ -24,7 +25,7 @@ export const users = sqliteTable(
     createdAt: integer().notNull(),
     updatedAt: integer().notNull(),
   },
-  (table) => [index("users_displayName").on(table.displayName, table.seq)],
+  (table) => [index("users_displayName").on(sql`${table.displayName} COLLATE NOCASE`, table.seq)],
 );
 
 const userId = () =>

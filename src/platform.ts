@@ -1,5 +1,6 @@
 import { join } from "node:path";
 import { type AnyElysia, Elysia } from "elysia";
+import { roomsLayout } from "../schema/migrations/index.ts";
 import { createPrincipals, type Principals } from "./access/principals.ts";
 import { createServiceKeys } from "./access/service-keys.ts";
 import { createTokenVerifier } from "./access/tokens.ts";
@@ -9,12 +10,15 @@ import { createBackupsArea } from "./backup/index.ts";
 import type { AppAccess } from "./config/app-access.ts";
 import type { PlatformConfig } from "./config/types.ts";
 import { createSqlArea } from "./d1/index.ts";
-import { createStorageEngine, openSystemFile, type StorageEngine, socketsMax } from "./db/index.ts";
+import { createStorageEngine, layOut, openSystemFile, type StorageEngine, socketsMax } from "./db/index.ts";
 import { createCors, DRILL_HEADERS } from "./http/cors.ts";
+import type { Endpoint } from "./http/endpoint.ts";
 import { type AnswerListener, createHttp, type Http } from "./http/http.ts";
 import { BODY_MAX_BYTES } from "./http/limits.ts";
 import { createListener } from "./http/listener.ts";
-import { createApiDocumentation, declaredQueries } from "./http/openapi.ts";
+import { mountEndpoints } from "./http/mount.ts";
+import { createApiDocument, declaredQueries } from "./http/openapi/document.ts";
+import { documentationEndpoints } from "./http/openapi/pages.ts";
 import { createGlobalLimiter, RATE_LIMITS } from "./http/rate-limit.ts";
 import { createServer } from "./http/server.ts";
 import { type Clock, systemClock } from "./kernel/clock.ts";
@@ -25,7 +29,7 @@ import { STOP_MAX_MS, type StopStep, stopAll, UNDER_WAY_MAX_MS } from "./kernel/
 import { createKeyValueArea } from "./kv/index.ts";
 import { createPushArea } from "./push/index.ts";
 import { createRealtimeArea } from "./realtime/index.ts";
-import { createRoomsArea, migrateRooms, roomBacklogMaxBytes, roomMessageMaxBytes } from "./rooms/index.ts";
+import { createRoomsArea, roomBacklogMaxBytes, roomMessageMaxBytes } from "./rooms/index.ts";
 import { createStorageArea } from "./storage/index.ts";
 import { createSystemArea } from "./system/index.ts";
 import { createTablesArea } from "./tables/index.ts";
@@ -142,7 +146,7 @@ async function openAreas(config: PlatformConfig, base: Base, open: Open) {
   const rooms = open(
     createRoomsArea({
       ...{ config: config.rooms ?? {}, ...sockets, clock, ids, logger, app: () => app },
-      file: engine.open(join(dataDirectory, "rooms.db"), { migrate: migrateRooms }),
+      file: engine.open(join(dataDirectory, "rooms.db"), { migrate: layOut(roomsLayout) }),
     }),
   );
   const storage = open(
@@ -273,7 +277,7 @@ function both(first: AnswerListener, second: AnswerListener | undefined): Answer
 /** The routes of all areas as one server, with what belongs to none of them. */
 function serveAreas(
   config: PlatformConfig,
-  areas: readonly { routes(http: Http): AnyElysia }[],
+  areas: readonly ({ routes(http: Http): AnyElysia } | { endpoints: readonly Endpoint[] })[],
   deps: {
     principals: Principals;
     clock: Clock;
@@ -291,10 +295,16 @@ function serveAreas(
     bodyMaxBytes: config.server?.maxBodySize ?? BODY_MAX_BYTES,
     globalLimit: createGlobalLimiter(config.rateLimits?.global ?? RATE_LIMITS.global, deps.clock),
   });
-  const routes = areas.reduce((all: AnyElysia, area) => all.use(area.routes(http)), new Elysia());
+  const endpoints = areas.flatMap((area) => ("endpoints" in area ? area.endpoints : []));
+  const routes = areas.reduce(
+    (all: AnyElysia, area) => all.use("routes" in area ? area.routes(http) : mountEndpoints(http, area.endpoints)),
+    new Elysia(),
+  );
   http.declare(declaredQueries(routes));
   const server = createServer(http, cors).use(routes);
-  if (config.api?.docs !== false) server.use(createApiDocumentation(http, routes));
+  if (config.api?.docs !== false) {
+    server.use(mountEndpoints(http, documentationEndpoints(createApiDocument({ routes, endpoints }))));
+  }
   server.compile();
   return { http, server };
 }

@@ -1,19 +1,53 @@
-import auth from "./001_auth.sql" with { type: "text" };
-import storage from "./002_storage.sql" with { type: "text" };
-import push from "./003_push.sql" with { type: "text" };
-import signIn from "./004_sign_in.sql" with { type: "text" };
-import userSearch from "./005_user_search.sql" with { type: "text" };
-import sessions from "./006_sessions.sql" with { type: "text" };
+import analytics1 from "./analytics/0001_analytics.sql" with { type: "text" };
+import analytics2 from "./analytics/0002_since.sql" with { type: "text" };
+import kv1 from "./kv/0001_entries.sql" with { type: "text" };
+import rooms1 from "./rooms/0001_rooms.sql" with { type: "text" };
+import rooms2 from "./rooms/0002_wake.sql" with { type: "text" };
+import system1 from "./system/0001_auth.sql" with { type: "text" };
+import system2 from "./system/0002_storage.sql" with { type: "text" };
+import system3 from "./system/0003_push.sql" with { type: "text" };
+import system4 from "./system/0004_sign_in.sql" with { type: "text" };
+import system5 from "./system/0005_user_search.sql" with { type: "text" };
+import system6 from "./system/0006_sessions.sql" with { type: "text" };
+import system7 from "./system/0007_versions.sql" with { type: "text" };
+import tables1 from "./tables/0001_server.sql" with { type: "text" };
+import vectorize1 from "./vectorize/0001_index.sql" with { type: "text" };
+import vectorize2 from "./vectorize/0002_chunks.sql" with { type: "text" };
 
-/**
- * Every step of system.db, in the order in which they run. A step that has been released is never changed: a new one
- * follows it.
- */
-export const systemMigrations: readonly { name: string; sql: string }[] = [
-  { name: "001_auth", sql: auth },
-  { name: "002_storage", sql: storage },
-  { name: "003_push", sql: push },
-  { name: "004_sign_in", sql: signIn },
-  { name: "005_user_search", sql: userSearch },
-  { name: "006_sessions", sql: sessions },
-];
+/** The tables of the server in one kind of file, as the steps that lead to them. */
+export interface FileLayout {
+  /** Its folder here, and its name in messages. */
+  name: string;
+  /** In order; a step that has been released is never changed. Their number is the version of an up-to-date file. */
+  steps: readonly string[];
+  /** SQL that gives the version of a file that has tables and no version: it was made before files had one. */
+  unversioned: string;
+}
+
+/** The first steps keep what there is. */
+const RUN_AGAIN = "SELECT 0";
+
+export const analyticsLayout: FileLayout = {
+  name: "analytics",
+  steps: [analytics1, analytics2],
+  unversioned: "SELECT 2 * EXISTS (SELECT 1 FROM pragma_table_info('summarized') WHERE name = 'since')",
+};
+
+export const kvLayout: FileLayout = { name: "kv", steps: [kv1], unversioned: RUN_AGAIN };
+
+export const roomsLayout: FileLayout = { name: "rooms", steps: [rooms1, rooms2], unversioned: RUN_AGAIN };
+
+export const systemLayout: FileLayout = {
+  name: "system",
+  steps: [system1, system2, system3, system4, system5, system6, system7],
+  unversioned: "SELECT count(*) FROM _migrations",
+};
+
+export const tablesLayout: FileLayout = { name: "tables", steps: [tables1], unversioned: RUN_AGAIN };
+
+/** `{{…}}` in its steps is filled in from the config: sqlite-vec wants numbers in its DDL. */
+export const vectorizeLayout: FileLayout = {
+  name: "vectorize",
+  steps: [vectorize1, vectorize2],
+  unversioned: "SELECT 2 - EXISTS (SELECT 1 FROM pragma_table_list('vectors') WHERE type = 'table')",
+};

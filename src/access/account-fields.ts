@@ -1,26 +1,24 @@
 import type { Fields } from "../kernel/fields.ts";
 import { illFormed, isLonger, requireJsonSize } from "../kernel/fields.ts";
 import type { JsonObject } from "../kernel/json.ts";
+import {
+  AVATAR_URL_MAX_CHARACTERS,
+  DISPLAY_NAME_MAX_CHARACTERS,
+  EMAIL_LOCAL_MAX_CHARACTERS,
+  EMAIL_MAX_CHARACTERS,
+  METADATA_MAX_BYTES,
+  PASSWORD_MAX_BYTES,
+  ROLE_MAX_CHARACTERS,
+} from "./limits.ts";
 
-/** Spec: Limits; decisions 6 and 7. */
-export const METADATA_MAX_BYTES = 16 * 1024;
-export const CLAIMS_MAX_BYTES = 4 * 1024;
-export const PASSWORD_MIN_CHARACTERS = 8;
-export const PASSWORD_MAX_BYTES = 1024;
-const EMAIL_MAX_CHARACTERS = 254;
-const EMAIL_LOCAL_MAX_CHARACTERS = 64;
-const DISPLAY_NAME_MAX_CHARACTERS = 256;
-const AVATAR_URL_MAX_CHARACTERS = 2048;
-const ROLE_MAX_CHARACTERS = 64;
-
-/** Between dots, of which none stands at an end or beside another. Nothing that cannot be seen: two would look alike. */
+/** No leading, trailing or double dots. Invisible characters are excluded: two addresses could look alike. */
 const EMAIL_LOCAL = /^[^.@"(),:;<>[\]\\\p{Cc}\p{Cf}\p{Cs}\p{Z}]+(?:\.[^.@"(),:;<>[\]\\\p{Cc}\p{Cf}\p{Cs}\p{Z}]+)*$/u;
 const EMAIL_DOMAIN_LABEL = /^[\p{L}\p{N}](?:[\p{L}\p{N}-]{0,61}[\p{L}\p{N}])?$/u;
-/** The last label: an address of numbers is none of a name. */
+/** The last label is never all digits: that would be an IP address. */
 const EMAIL_TOP_LABEL = /^(?=.*[^\p{N}]).{2,}$/u;
 const CONTROL = /\p{Cc}/u;
 
-/** Trimmed and lower-cased; null when it is none. Decisions 6. */
+/** Trimmed and lower-cased; null if `text` is not an email address. */
 export function normalizeEmail(text: string): string | null {
   const email = text.trim().toLowerCase();
   if (email.length > EMAIL_MAX_CHARACTERS) return null;
@@ -31,7 +29,7 @@ export function normalizeEmail(text: string): string | null {
   return isLocal && isDomain && EMAIL_TOP_LABEL.test(labels.at(-1) ?? "") ? email : null;
 }
 
-/** Required; "" when at fault. */
+/** Required; "" if invalid. */
 export function emailField(fields: Fields, name = "email"): string {
   const text = fields.requiredText(name, 4 * EMAIL_MAX_CHARACTERS);
   if (text === "") return "";
@@ -41,19 +39,19 @@ export function emailField(fields: Fields, name = "email"): string {
   return "";
 }
 
-/** A plaintext password that is about to be set: every way in asks here. Decisions 6. */
+/** The rules for a new plaintext password, the same wherever a password is set. */
 export function checkPassword(fields: Fields, name: string, password: string, minLength: number): void {
   if (!isLonger(password, minLength - 1)) {
     fields.problem(name, "too_short", `${name} must have at least ${minLength} characters`);
   } else if (Buffer.byteLength(password) > PASSWORD_MAX_BYTES) {
     fields.problem(name, "too_long", `${name} must have at most ${PASSWORD_MAX_BYTES} bytes`);
   } else if (!password.isWellFormed()) {
-    // Every such half would hash alike.
+    // UTF-8 replaces every unpaired surrogate by the same bytes: different passwords would have the same hash.
     fields.problem(name, "invalid_value", illFormed(name));
   }
 }
 
-/** Required; "" when at fault. */
+/** Required; "" if invalid. */
 export function newPasswordField(fields: Fields, minLength: number, name = "password"): string {
   const password = fields.value(name);
   if (password === undefined || password === null || password === "") {
@@ -74,7 +72,7 @@ export function displayNameField(fields: Fields): string | null | undefined {
   return fields.problem("displayName", "invalid_value", "displayName must not hold control characters");
 }
 
-/** A path or an http(s) address: apps show it, so that `javascript:` has no place in it. */
+/** A path or an http(s) URL. Apps display it, so `javascript:` URLs must not get in. */
 export function avatarUrlField(fields: Fields): string | null | undefined {
   const value = fields.nullableText("avatarUrl", { maxLength: AVATAR_URL_MAX_CHARACTERS });
   if (typeof value !== "string") return value;
@@ -89,7 +87,7 @@ export function emailVisibilityField(fields: Fields): "public" | "private" | und
   return fields.problem("emailVisibility", "invalid_value", 'emailVisibility must be "public" or "private"');
 }
 
-/** Any word: roles are the app's. Decisions 7. */
+/** Any text: the app defines its roles. */
 export function roleField(fields: Fields): string | undefined {
   if (fields.value("role") === null) return fields.problem("role", "invalid_type", "role must be a string");
   const value = fields.text("role", { minLength: 1, maxLength: ROLE_MAX_CHARACTERS });
@@ -97,7 +95,7 @@ export function roleField(fields: Fields): string | undefined {
   return fields.problem("role", "invalid_value", "role must not hold control characters");
 }
 
-/** Errors: 413 over 16 KB of JSON. */
+/** Errors: 413 above METADATA_MAX_BYTES of JSON. */
 export function metadataField(fields: Fields, name: "metadata" | "appMetadata"): JsonObject | undefined {
   const value = fields.object(name);
   if (value !== undefined) requireJsonSize(name, value, METADATA_MAX_BYTES);

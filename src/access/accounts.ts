@@ -1,9 +1,9 @@
 import type { Millis } from "../kernel/clock.ts";
 import type { JsonObject } from "../kernel/json.ts";
 
-/** A user as the server keeps it, without secrets. */
+/** A stored user, without secrets. */
 export interface Account {
-  /** Order of creation; the cursor of lists. */
+  /** Order of creation; lists use it as their cursor. */
   seq: number;
   id: string;
   /** null for anonymous users. */
@@ -15,16 +15,16 @@ export interface Account {
   role: string;
   isAnonymous: boolean;
   disabled: boolean;
-  /** The user's own. */
+  /** Written by the user. */
   metadata: JsonObject;
-  /** The administrator's; never sent to clients. */
+  /** Written by administrators; never sent to clients. */
   appMetadata: JsonObject;
   customClaims: JsonObject;
   createdAt: Millis;
   updatedAt: Millis;
 }
 
-/** What lists hold of a user. */
+/** A user in a list. */
 export interface AccountEntry
   extends Pick<
     Account,
@@ -33,19 +33,19 @@ export interface AccountEntry
   createdAt: Millis;
 }
 
-/** Where a search goes on: behind this user. First come those whose email begins so, by email, then the others, by name. */
+/** The last user of a search page. Matches by email come first, ordered by email; matches by name follow, ordered by name. */
 export interface AccountSearchPlace {
   by: "email" | "name";
-  /** The user's email or name. */
+  /** The user's email or name, depending on `by`. */
   text: string;
   seq: number;
 }
 
 export interface NewAccount {
-  /** Made when absent. */
+  /** Generated if absent. */
   id?: string | undefined;
   email: string;
-  /** Plaintext, or a hash that `Accounts.passwordHashProblem` finds nothing wrong with, or none. */
+  /** Plaintext. At most one of `password` and `passwordHash` is set; `passwordHash` has passed `Accounts.passwordHashProblem`. */
   password?: string | undefined;
   passwordHash?: string | undefined;
   displayName?: string | null | undefined;
@@ -68,40 +68,40 @@ export type AccountChanges = {
     | "customClaims"]?: Account[Field] | undefined;
 };
 
-/** The accounts as an administrator may handle them. Everything is durable, and counts at once, when it resolves. */
+/** An administrator's access to accounts. When a promise resolves, the change is durable and in effect. */
 export interface Accounts {
   /** null: no such user. */
   get(id: string): Account | null;
-  /** In order of creation, from after `after` (0: the start). */
+  /** In order of creation, after the account with the `seq` `after` (0: from the first). */
   list(page: { after: number; limit: number }): AccountEntry[];
-  /** null: nobody has it. Emails are lower-cased. */
+  /** null: no user has this email. `email` must be lower-case. */
   findByEmail(email: string): AccountEntry | null;
   /**
-   * Users whose email or name begins with `text`, letters A-Z of either case. `next` is null on the last page. A page may hold
-   * fewer than `limit`, also none: what one request looks at is bounded.
+   * Users whose email or name begins with `text`; the letters A-Z match in either case. `next` is null on the last page. A
+   * page may have fewer than `limit` users, even none, because the rows that one request examines are bounded.
    */
   search(page: { text: string; after: AccountSearchPlace | null; limit: number }): {
     found: AccountEntry[];
     next: AccountSearchPlace | null;
   };
-  /** Errors: 409 for a known email or id. */
+  /** Errors: 409 if the email or id is taken. */
   create(account: NewAccount): Promise<Account>;
-  /** All or none. Errors: 409 naming `users.N.email` or `users.N.id`. */
+  /** Creates all or none. Errors: 409 naming `users.N.email` or `users.N.id`. */
   import(accounts: readonly NewAccount[]): Promise<string[]>;
-  /** Absent members stay. Disabling ends every session. Errors: 404. */
+  /** Absent members stay unchanged. Disabling a user ends all of that user's sessions. Errors: 404. */
   update(id: string, changes: AccountChanges): Promise<Account>;
   /** Errors: 404. */
   remove(id: string): Promise<void>;
-  /** Ends every session. Errors: 404. */
+  /** Ends all sessions of the user. Errors: 404. */
   revoke(id: string): Promise<void>;
-  /** Factors and recovery codes together. Errors: 404. */
+  /** Removes all MFA factors and recovery codes. Errors: 404. */
   removeFactors(id: string): Promise<void>;
-  /** What keeps a sign-in from being checked against this hash, as in "must be …"; null when it can be. */
+  /** Why this hash cannot be used to check a password, as in "must be …"; null if it can. */
   passwordHashProblem(text: string): string | null;
 }
 
-/** How others learn that a user is gone, after the deletion is on disk. */
+/** Notifies other areas of a deleted user, after the deletion is durable. */
 export interface AccountEvents {
-  /** The function returned takes the listener away. */
+  /** Returns a function that removes the listener. */
   onDelete(listener: (userId: string) => void): () => void;
 }

@@ -9,11 +9,12 @@ export const SERVICE_KEY_HEADER = "x-platform-service-key";
 
 export interface Principals {
   /**
-   * Who sends these headers: a service key counts before a token. Errors: 401 `Invalid service key`, `Invalid token`,
-   * `Token expired`; 403 for a key used from elsewhere. `address` is asked for only where a service key is bound to some.
+   * The caller that these headers identify. A service key takes precedence over a token [AC8]. Errors: 401 `Invalid service
+   * key`, `Invalid token`, `Token expired`; 403 for a key used from an address outside its `ips`. `address` is called only
+   * for keys with `ips`.
    */
   ofHeaders(headers: Headers, address: () => string): MaybePromise<Principal>;
-  /** The same for a bare access token, as WebSocket messages carry it. */
+  /** The same for an access token alone, as WebSocket messages carry it. */
   ofToken(token: string): MaybePromise<Principal & { kind: "user" }>;
 }
 

@@ -2,9 +2,9 @@ import { expect, test } from "bun:test";
 import type { FileFacts } from "../config/types.ts";
 import { createProbe, mayTakeMore } from "./probe.ts";
 
-const looks: [string, (file: FileFacts) => unknown][] = [
+const readings: [string, (file: FileFacts) => unknown][] = [
   ["a member", (file) => file.key],
-  ["a member that is not there", (file) => Reflect.get(file, "nothing")],
+  ["a missing member", (file) => Reflect.get(file, "nothing")],
   ["destructuring", ({ size }) => size],
   ["in", (file) => "uploadedBy" in file],
   ["for in", (file) => Array.from(Object.keys(file))],
@@ -14,26 +14,26 @@ const looks: [string, (file: FileFacts) => unknown][] = [
   ["hasOwn", (file) => Object.hasOwn(file, "uploaded")],
   ["its prototype", (file) => Object.getPrototypeOf(file)],
   ["a comparison", (file) => Bun.deepEquals(file, { key: "", size: 0, contentType: "" })],
-  ["an object made of it", (file) => Object.create(file).contentType],
+  ["an object that inherits from it", (file) => Object.create(file).contentType],
 ];
 
-test("[ST48] whoever looks at a probing file is noticed, in whatever way", () => {
-  for (const [name, look] of looks) {
+test("[ST48] a probe notices every way of reading it", () => {
+  for (const [name, read] of readings) {
     const probe = createProbe<FileFacts>({ key: "", size: 0, contentType: "" });
     expect([name, probe.isSeen]).toEqual([name, false]);
-    look(probe.standIn);
+    read(probe.standIn);
     expect([name, probe.isSeen]).toEqual([name, true]);
   }
 });
 
-test("[ST48] handing it on, keeping it and asking whether it is there is not looking", () => {
+test("[ST48] passing a probe on, keeping it and testing it for null is not reading it", () => {
   const probe = createProbe<FileFacts>({ key: "", size: 0, contentType: "" });
   const [, file] = [null, probe.standIn];
   expect([file === null, file === undefined, typeof file, Boolean(file)]).toEqual([false, false, "object", true]);
   expect(probe.isSeen).toBe(false);
 });
 
-test("[TB80] a function whose length does not count every parameter is told from one whose length does", () => {
+test("[TB80] functions with more parameters than their length counts are recognised", () => {
   const rest = [
     (...args: unknown[]) => args[1],
     (auth: unknown, record: unknown = null) => [auth, record],

@@ -1,14 +1,14 @@
-/** A stand-in for what a rule may look at, which notes whether it does. */
+/** A stand-in for an argument of a rule that records whether the rule reads it. */
 export interface Probe<Facts extends object> {
   standIn: Facts;
-  /** Whether anything of it was asked for, in whatever way: a member, `in`, its names, its JSON. */
+  /** Whether it was read in any way: a member, `in`, its keys, its JSON. */
   readonly isSeen: boolean;
 }
 
-/** `facts` are what a rule finds that looks all the same. */
+/** `facts` are the values that a rule which reads the stand-in gets. */
 export function createProbe<Facts extends object>(facts: Facts): Probe<Facts> {
   let isSeen = false;
-  // Whatever is done with a proxy, its handler is asked first how: here for nothing of its own, but it has been asked.
+  // Every operation on a proxy first reads a trap from its handler. This handler has no traps, but notices the read.
   const handler = new Proxy<ProxyHandler<Facts>>(
     {},
     {
@@ -26,8 +26,8 @@ export function createProbe<Facts extends object>(facts: Facts): Probe<Facts> {
 }
 
 /**
- * Whether a function may have more parameters than its `length` says: rest parameters and those with a default are not
- * counted, nor what `arguments` reaches. Told by its text; true also for some that have not.
+ * Whether a function may have more parameters than its `length` counts, which omits rest parameters, parameters with a
+ * default, and `arguments`. Decided from the function's text; true for some functions that have no more.
  */
 export function mayTakeMore(work: (...args: never[]) => unknown): boolean {
   const text = Function.prototype.toString.call(work);

@@ -1,13 +1,13 @@
-/** `area:kind:name:action`, each part `*` for any. Decisions 3. */
+/** `area:kind:name:action`; `*` matches any part. */
 export interface Scopes {
-  /** Whether one of the scopes covers this right. */
+  /** Whether at least one scope grants this right. */
   allows(area: string, kind: string, name: string, action: string): boolean;
 }
 
-/** The root key, and keys declared without scopes. */
+/** The scopes of the root key and of keys declared without scopes. */
 export const EVERY_SCOPE: Scopes = { allows: () => true };
 
-/** Parts beyond four belong to nobody: such a scope matches nothing, and the config's check has refused it before. */
+/** A scope that does not have four parts grants nothing; the check of the config refuses it beforehand. */
 export function createScopes(scopes: readonly string[]): Scopes {
   const wanted = scopes.map((scope) => scope.split(":")).filter((parts) => parts.length === 4);
   return {

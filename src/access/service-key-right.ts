@@ -5,8 +5,8 @@ import { EVERY_SCOPE } from "./scopes.ts";
 type Right = readonly [area: string, kind: string, name: string, action: string];
 
 /**
- * The door of every endpoint that belongs to service keys alone. `missingStatus` is what the area answers without a key
- * (401, but 403 in push); a key without the scope is 403 everywhere. Spec: Errors, per-endpoint conditions; decisions 3.
+ * For endpoints that only service keys may call. `missingStatus` is the status without a key: 401, or 403 in push [PU8]. A
+ * key without the scope is 403.
  */
 export function requireServiceKey(principal: Principal, right: Right, missingStatus: 401 | 403 = 401): void {
   if (principal.kind === "server") return;
@@ -14,17 +14,18 @@ export function requireServiceKey(principal: Principal, right: Right, missingSta
   if (!principal.scopes.allows(...right)) throw forbidden();
 }
 
-/** The door of what no scope names: a key that has scopes does not do it. Errors: 403. Decisions 3. */
+/** For operations that no scope covers: keys with scopes may not call them. Errors: 403. */
 export function refuseScopedKey(principal: Principal): void {
   if (principal.kind === "serviceKey" && principal.scopes !== EVERY_SCOPE) throw forbidden();
 }
 
-/** Before the body says which action is asked for: any key at all, else 401. */
-export function requireAnyServiceKey(principal: Principal): void {
-  if (principal.kind === "anonymous" || principal.kind === "user") throw new AppError(401, "Service key required");
+/** Any service key, whatever its scopes; without one, `missingStatus`. */
+export function requireAnyServiceKey(principal: Principal, missingStatus: 401 | 403 = 401): void {
+  if (principal.kind === "serviceKey" || principal.kind === "server") return;
+  throw new AppError(missingStatus, "Service key required");
 }
 
-/** Before the body says which action is asked for: a key with at least one of `rights`, else 401 or 403. */
+/** A key with at least one of `rights`, before the body names the action. Errors: 401, 403. */
 export function requireOneRight(principal: Principal, rights: readonly Right[]): void {
   requireAnyServiceKey(principal);
   if (principal.kind !== "serviceKey") return;

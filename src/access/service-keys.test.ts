@@ -5,7 +5,7 @@ import { createServiceKeys } from "./service-keys.ts";
 const KEY = "declared-key-0123456789abcdefghijklmnop";
 const ROOT = "root-key-0123456789abcdefghijklmnopqrst";
 
-test("[AC9] a key stops counting the moment it expires, the root key never", () => {
+test("[AC9] a key becomes invalid at the moment it expires; the root key never expires", () => {
   const clock = testClock(Date.parse("2030-01-01T00:00:00Z") - 1);
   const keys = createServiceKeys({
     rootKey: ROOT,

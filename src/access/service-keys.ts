@@ -10,10 +10,10 @@ import { createScopes, EVERY_SCOPE } from "./scopes.ts";
 export interface ServiceKeys {
   /**
    * Errors: 401 `Invalid service key` for an unknown, empty or expired key; 403 from an address outside its `ips`. `address`
-   * is asked for only where a key has any.
+   * is called only for keys with `ips`.
    */
   identify(key: string, address: () => string): Principal;
-  /** The key of this name; null where the config has none any more, or it has expired. */
+  /** The key with this name; null if the config no longer has it, or it has expired. */
   named(name: string): Principal | null;
 }
 
@@ -26,7 +26,7 @@ interface KnownKey {
 
 type AddressRange = [ipaddr.IPv4 | ipaddr.IPv6, number];
 
-/** Digests are of one length, so that comparing them tells nothing of a key, its length included. */
+/** All digests have the same length, so comparing them reveals nothing about a key, not even its length. */
 const digestOf = (key: string, into = new Uint8Array(Bun.SHA256.byteLength)): Uint8Array => {
   Bun.SHA256.hash(key, into);
   return into;
@@ -45,12 +45,12 @@ export function createServiceKeys(deps: {
   };
   const known = [root, ...Object.entries(deps.declared).map(([name, config]) => knownKey(name, config))];
 
-  // Of the key that is asked about: one array serves all requests, one after the other.
+  // Reused by all calls, which are synchronous: no allocation per request.
   const digest = new Uint8Array(Bun.SHA256.byteLength);
   return {
     identify(key, address) {
       digestOf(key, digest);
-      // Every key is compared, also after a match: the time says nothing about which one it was.
+      // Compares with every key, even after a match, so that the time does not reveal which one matched.
       let found: KnownKey | null = null;
       for (const candidate of known) if (timingSafeEqual(candidate.digest, digest)) found = candidate;
       if (key === "" || found === null || found.expiresAtMs <= deps.clock.now()) {
@@ -66,7 +66,7 @@ export function createServiceKeys(deps: {
   };
 }
 
-/** An own class, because areas answer it with different statuses. Spec: Errors, per-endpoint conditions. */
+/** A class of its own, because areas answer it with different statuses. [AC3] */
 export class InvalidServiceKey extends AppError {
   constructor(status = 401) {
     super(status, "Invalid service key");

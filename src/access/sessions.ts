@@ -1,4 +1,4 @@
-/** What is true of a session's user at this moment, whatever an older token says. */
+/** The current state of a session's user; it overrides what an older token claims. */
 export interface SessionState {
   role: string;
   email: string | null;
@@ -6,31 +6,31 @@ export interface SessionState {
   isAnonymous: boolean;
 }
 
-/** The same with what a token of the session has to match. */
+/** The same, with the version that a token of the session must have. */
 export interface PresentSession extends SessionState {
-  /** Goes up when a password is set: access tokens of before count no longer. */
+  /** Incremented when a password is set, which invalidates earlier access tokens. */
   tokenVersion: number;
 }
 
 /**
- * Asked at every use of a token, in memory, so that a revocation counts at once. null: the session has ended, or its
- * user is disabled or deleted. Decisions 6.
+ * Looked up in memory at every use of a token, so that a revocation takes effect immediately. null: the session has ended,
+ * or its user is disabled or deleted.
  */
 export interface SessionLookup {
   find(sessionId: string, userId: string): PresentSession | null;
 }
 
 /**
- * How WebSockets learn that what they were opened with counts no longer: the session was signed out or revoked, its user
- * disabled or deleted, or a new password set in it.
+ * Notifies WebSockets that the session they were opened with has ended: it was signed out or revoked, its user was disabled
+ * or deleted, or a new password was set in it.
  */
 export interface SessionEvents {
-  /** The function returned takes the listener away. */
+  /** Returns a function that removes the listener. */
   onEnd(listener: (sessionId: string) => void): () => void;
 }
 
-/** What is true of a user has changed: the role, the email, whether it is verified. */
+/** Notifies of changes to a user's role, email or email verification. */
 export interface UserEvents {
-  /** The function returned takes the listener away. */
+  /** Returns a function that removes the listener. */
   onUserChange(listener: (userId: string) => void): () => void;
 }

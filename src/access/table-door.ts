@@ -9,32 +9,32 @@ export interface TableAddress {
   table: string;
 }
 
-/** A filter that is ready to be asked about records. Filters with one `key` give the same answers. */
+/** A compiled filter. Filters with the same `key` match the same records. */
 export interface RecordFilter {
   key: string;
   matches(record: TableRecord): boolean;
 }
 
-/** Where "everything" comes from: written in the config, a rule's `true`, or a rule's empty filter. */
+/** What grants access to all records: a literal in the config, a rule that returned `true`, or one that returned an empty filter. */
 export type SaidBy = "config" | "rule" | "filter";
 
-/** What a table's read rule says of one principal. */
+/** The result of a table's read rule for one principal. */
 export type ReadAccess =
   | { kind: "all"; saidBy: SaidBy }
   | { kind: "filter"; filter: RecordFilter }
   | { kind: "record"; allows(record: TableRecord): MaybePromise<boolean> };
 
-/** The tables' rights for those outside the area (realtime): the same rule, asked in the same place. */
+/** The rights of tables, for other areas (realtime): they evaluate the same rules by the same code. */
 export interface TableDoor {
   /** null: no such namespace or table. */
   find(namespace: string, table: string): { isDynamic: boolean } | null;
   isDynamic(namespace: string): boolean | null;
   isInstanceId(id: string): boolean;
   /**
-   * Errors: 401, 403, 404 as a list of the table would answer. Asks the instance's open rule too. `before`: what it gave
-   * last, which is given again when the rule's filter is the same.
+   * Errors: 401, 403, 404, the same as a list of the table. Evaluates the instance's `open` rule too. `before` is the
+   * previous result, which is returned again if the rule's filter is unchanged.
    */
   readAccess(principal: Principal, address: TableAddress, before?: ReadAccess | null): MaybePromise<ReadAccess>;
-  /** `all` must hold and, where given, one of `any`; null or absent: no condition. Errors: 400 naming the tuple. */
+  /** Records must match all of `all` and, if given, one of `any`; null or absent: no condition. Errors: 400 naming the tuple. */
   parseFilter(address: TableAddress, filters: { all?: unknown; any?: unknown }): RecordFilter;
 }

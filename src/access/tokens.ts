@@ -1,22 +1,16 @@
 import { errors, type JWTPayload, jwtVerify } from "jose";
 import { BoundedMap } from "../kernel/bounded-map.ts";
 import type { Clock } from "../kernel/clock.ts";
-import { MINUTE_MS, SECOND_MS } from "../kernel/duration.ts";
+import { SECOND_MS } from "../kernel/duration.ts";
 import { unauthorized } from "../kernel/errors.ts";
 import { isJsonObject, type JsonObject } from "../kernel/json.ts";
 import type { MaybePromise } from "../kernel/maybe-promise.ts";
+import { CLOCK_SKEW_MS, TOKEN_LENGTH_MAX, VERIFIED_TOKENS_MAX } from "./limits.ts";
 
-/** Verified tokens that are kept, so that a signature is checked once and not with every request. */
-const VERIFIED_TOKENS_MAX = 20_000;
-/** Longer than any token of ours, whose claims have 4 KB at most; what is longer is not worth hashing. */
-const TOKEN_LENGTH_MAX = 12_288;
-/** `jwtVerify` must not judge the time: expiry is asked at every use, and by the injected clock. */
+/** `jwtVerify` must not check the times: they are checked at every use, with the injected clock. */
 const ANY_AGE_SECONDS = Number.MAX_SAFE_INTEGER;
 
-/** A clock that was set back must not lock out those who signed in before. */
-const CLOCK_SKEW_MS = 5 * MINUTE_MS;
-
-/** The claims of an access token. Decisions 6. */
+/** The claims of an access token. */
 export interface AccessClaims {
   userId: string;
   sessionId: string;
@@ -24,10 +18,10 @@ export interface AccessClaims {
   email: string | null;
   isAnonymous: boolean;
   custom: JsonObject;
-  /** Of the session's access tokens; 0 until a password is set in it. */
+  /** The version of the session's access tokens; 0 until a password is set in it. */
   version: number;
   expiresAtMs: number;
-  /** From `nbf`, and from `iat` less what clocks may differ: a token of the future is nobody's yet. */
+  /** The later of `nbf` and `iat` less CLOCK_SKEW_MS: a token is not valid before. */
   validFromMs: number;
 }
 
@@ -36,7 +30,7 @@ export interface TokenVerifier {
   verify(token: string): MaybePromise<AccessClaims>;
 }
 
-/** `secret`: its UTF-8 bytes are the HS256 key; no other algorithm is accepted. Spec: Authentication; decisions 6. */
+/** The UTF-8 bytes of `secret` are the HS256 key. No other algorithm is accepted. [AC7] */
 export function createTokenVerifier(deps: { secret: string; clock: Clock }): TokenVerifier {
   const key = new TextEncoder().encode(deps.secret);
   const verified = new BoundedMap<string, AccessClaims>(VERIFIED_TOKENS_MAX);

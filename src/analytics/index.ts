@@ -1,7 +1,8 @@
 import { join } from "node:path";
 import type { AnyElysia } from "elysia";
+import { analyticsLayout } from "../../schema/migrations/index.ts";
 import type { RateLimit } from "../config/types.ts";
-import type { StorageEngine } from "../db/index.ts";
+import { layOut, type StorageEngine } from "../db/index.ts";
 import type { AnswerListener, Http } from "../http/http.ts";
 import { createRateLimiter } from "../http/rate-limit.ts";
 import type { Clock } from "../kernel/clock.ts";
@@ -14,19 +15,19 @@ import { startRetention } from "./retention/retention.ts";
 import { eventSummaries, requestSummaries } from "./retention/summaries.ts";
 import { createAnalyticsRoutes } from "./routes.ts";
 import { createAnalyticsService } from "./service.ts";
-import { createAnalyticsStore, migrateAnalytics } from "./store.ts";
+import { createAnalyticsStore } from "./store.ts";
 
 export interface AnalyticsArea {
   routes(http: Http): AnyElysia;
-  /** The request log; undefined when the config switches it off. */
+  /** The request log; undefined if the config disables it. */
   readonly onAnswer: AnswerListener | undefined;
-  /** Requests since the start that the log lost. */
+  /** Requests missing from the log since the start. */
   readonly droppedRequests: number;
-  /** Writes what waits; the file belongs to the engine. Decisions 1. */
+  /** Writes everything that is waiting; the engine closes the file. */
   stop(): Promise<void>;
 }
 
-/** Events and the request log, in `<data>/analytics.db`. Spec: Analytics endpoints; rules: SPEC.md. */
+/** Events and the request log, in `<data>/analytics.db`. The rules are in SPEC.md. */
 export function createAnalyticsArea(deps: {
   /** Whether requests are recorded. */
   requestLog: boolean;
@@ -38,10 +39,13 @@ export function createAnalyticsArea(deps: {
 }): AnalyticsArea {
   const { engine, clock, logger } = deps;
   const path = join(deps.dataDirectory, "analytics.db");
-  const file = engine.open(path, { migrate: migrateAnalytics, cacheKiB: CACHE_KIB });
+  const file = engine.open(path, { migrate: layOut(analyticsLayout), cacheKiB: CACHE_KIB });
   const recording = createRecording({ store: createAnalyticsStore(file), clock, logger });
   const service = createAnalyticsService({
-    ...{ accept: recording.accept, flush: recording.flush, clock, eventQueries: createEventQueries(file) },
+    accept: recording.accept,
+    flush: recording.flush,
+    clock,
+    eventQueries: createEventQueries(file),
     readReport: (query, signal) => readRequestReport(file, query, signal),
   });
   const summaries = [eventSummaries(file), requestSummaries(file)];

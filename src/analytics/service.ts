@@ -12,19 +12,19 @@ import { parseEventQuery, parseRequestQuery } from "./query-parameters.ts";
 import { parseTrackBody } from "./track-body.ts";
 import type { EventQuery, RequestQuery, TrackedEvent } from "./types.ts";
 
-/** Answers are JSON text: long series come out of the file as such. Spec: Analytics endpoints; decisions 11. */
+/** Reports are JSON text, because SQLite builds long series as JSON. */
 export interface AnalyticsService {
   /** Takes the events, to be on disk within a second; gives their number. Errors: 400 naming event and member, 503. */
   track(body: JsonObject, principal: Principal): MaybePromise<number>;
-  /** What the request log tells, everything answered so far included. Errors: 400, 408 after 30 s, 503. */
+  /** A report on the request log, including every request answered so far. Errors: 400, 408 after 30 s, 503. */
   requests(query: Query, signal: AbortSignal): Promise<string>;
-  /** What the events tell, everything tracked so far included. Errors: 400, 408 after 30 s, 503. */
+  /** A report on events, including every event tracked so far. Errors: 400, 408 after 30 s, 503. */
   events(query: Query, signal: AbortSignal): Promise<string>;
 }
 
 export function createAnalyticsService(deps: {
   accept: (events: readonly TrackedEvent[]) => MaybePromise<void>;
-  /** Resolves when everything that waits to be written has been. */
+  /** Resolves when everything that is waiting has been written. */
   flush: () => Promise<void>;
   readReport: (query: RequestQuery, signal: AbortSignal) => Promise<RequestReport>;
   eventQueries: EventQueries;
@@ -87,7 +87,7 @@ async function eventsJson(queries: EventQueries, query: EventQuery, signal: Abor
   }
 }
 
-/** A client that went away ends its query; nobody reads the answer, and the log need not call it a failure. */
+/** A client that disconnects cancels its query. The status is never read; it only keeps the log from reporting a failure. */
 async function untilGone<T>(answer: Promise<T>, signal: AbortSignal): Promise<T> {
   try {
     return await answer;

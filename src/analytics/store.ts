@@ -1,68 +1,5 @@
-import type { Database } from "bun:sqlite";
 import type { DatabaseFile, Transaction } from "../db/index.ts";
 import type { RequestRow, TrackedEvent } from "./types.ts";
-
-/**
- * `<data>/analytics.db`. Events and requests are written at the end of their trees, in the order of time, which costs the
- * main thread least: with indexes by name and by user, writing events took ten times as long. The one index holds all that
- * is counted, so that only lists read rows. Days are named by their first millisecond in UTC. `summarized`: rows from
- * `since` on and before `until` are in the daily sums; they are being removed and count no longer. Both are 0 when all have
- * been: rows of such a day that come later, as after a clock that was wrong, are rows like any other.
- */
-export function migrateAnalytics(sqlite: Database): void {
-  sqlite.run(`CREATE TABLE IF NOT EXISTS events (
-    id INTEGER PRIMARY KEY AUTOINCREMENT,
-    timestamp INTEGER NOT NULL,     -- milliseconds since 1970
-    name TEXT NOT NULL,
-    user_id TEXT,                   -- NULL: nobody is named
-    properties TEXT NOT NULL        -- JSON
-  ) STRICT`);
-  sqlite.run("CREATE INDEX IF NOT EXISTS events_by_time ON events (timestamp, id, name, user_id)");
-  sqlite.run(`CREATE TABLE IF NOT EXISTS endpoints (
-    id INTEGER PRIMARY KEY,
-    method TEXT NOT NULL,
-    route TEXT NOT NULL,            -- the pattern of the path
-    category TEXT NOT NULL,
-    UNIQUE (method, route)
-  ) STRICT`);
-  sqlite.run(`CREATE TABLE IF NOT EXISTS requests (
-    second INTEGER NOT NULL,        -- since 1970
-    endpoint INTEGER NOT NULL,
-    status INTEGER NOT NULL,
-    user_id TEXT NOT NULL,          -- empty: nobody signed in
-    requests INTEGER NOT NULL,
-    duration_us INTEGER NOT NULL,   -- of all of them together
-    PRIMARY KEY (second, endpoint, status, user_id)
-  ) STRICT, WITHOUT ROWID`);
-  sqlite.run(`CREATE TABLE IF NOT EXISTS event_days (
-    day INTEGER NOT NULL,
-    name TEXT NOT NULL,             -- empty: all events of the day
-    events INTEGER NOT NULL,
-    users INTEGER NOT NULL,
-    PRIMARY KEY (day, name)
-  ) STRICT, WITHOUT ROWID`);
-  sqlite.run(`CREATE TABLE IF NOT EXISTS request_days (
-    day INTEGER NOT NULL,
-    category TEXT NOT NULL,         -- empty: all requests of the day
-    endpoint INTEGER NOT NULL,      -- 0: the whole category
-    requests INTEGER NOT NULL,
-    errors INTEGER NOT NULL,
-    duration_us INTEGER NOT NULL,
-    users INTEGER NOT NULL,
-    PRIMARY KEY (day, category, endpoint)
-  ) STRICT, WITHOUT ROWID`);
-  sqlite.run(`CREATE TABLE IF NOT EXISTS summarized (
-    kind TEXT PRIMARY KEY NOT NULL, -- events, requests
-    until INTEGER NOT NULL,         -- milliseconds since 1970, as since
-    since INTEGER NOT NULL DEFAULT 0
-  ) STRICT, WITHOUT ROWID`);
-  const columns = sqlite.query<{ name: string }, []>("PRAGMA table_info(summarized)").all();
-  // Before, everything up to `until` was in the sums, also what came later.
-  if (!columns.some(({ name }) => name === "since")) {
-    sqlite.run("ALTER TABLE summarized ADD COLUMN since INTEGER NOT NULL DEFAULT 0");
-  }
-  sqlite.run("INSERT OR IGNORE INTO summarized (kind, until) VALUES ('events', 0), ('requests', 0)");
-}
 
 const INSERT_EVENT = "INSERT INTO events (timestamp, name, user_id, properties) VALUES (?1, ?2, ?3, ?4)";
 const INSERT_REQUESTS = `INSERT INTO requests (second, endpoint, status, user_id, requests, duration_us)
@@ -71,15 +8,15 @@ const INSERT_REQUESTS = `INSERT INTO requests (second, endpoint, status, user_id
 const INSERT_ENDPOINT = `INSERT INTO endpoints (method, route, category) VALUES (?1, ?2, ?3)
   ON CONFLICT (method, route) DO UPDATE SET category = excluded.category RETURNING id`;
 
-/** What is written request by request. */
+/** Writes events and request rows. */
 export interface AnalyticsStore {
   insertEvents(events: readonly TrackedEvent[]): Promise<void>;
-  /** Adds to rows that are there. */
+  /** Adds to existing rows. */
   insertRequests(rows: readonly RequestRow[]): Promise<void>;
 }
 
 export function createAnalyticsStore(file: DatabaseFile): AnalyticsStore {
-  // No more of them than the server has endpoints. Ids count once their transaction has been committed.
+  // Bounded by the number of endpoints. An id is kept only after its transaction has been committed.
   const endpointIds = new Map<string, number>();
 
   const endpointId = (tx: Transaction, row: RequestRow, added: Map<string, number>): number => {

@@ -1,18 +1,18 @@
 import type { RouteArea } from "../http/route-area.ts";
 import type { JsonPrimitive } from "../kernel/json.ts";
 
-/** A tracked event, checked. Spec: Analytics event; decisions 11. */
+/** A validated event. */
 export interface TrackedEvent {
   name: string;
   /** Milliseconds since 1970. */
   timestamp: number;
-  /** null: nobody is named. */
+  /** null: no user. */
   userId: string | null;
   /** JSON text of a flat object. */
   properties: string;
 }
 
-/** Requests alike of one second: the request log holds no single ones. */
+/** All requests of one second with the same endpoint, status and user. */
 export interface RequestRow {
   /** Seconds since 1970. */
   second: number;
@@ -21,14 +21,14 @@ export interface RequestRow {
   route: string;
   category: RouteArea;
   status: number;
-  /** Empty: nobody signed in. */
+  /** Empty: not signed in. */
   userId: string;
   requests: number;
-  /** Of all of them together. */
+  /** The total of these requests. */
   durationUs: number;
 }
 
-/** From `startMs`, up to and without `endMs`, in steps of `stepMs` that begin at whole ones in UTC. */
+/** `startMs` is inclusive, `endMs` exclusive. Points of a series are multiples of `stepMs` in UTC. */
 export interface TimeRange {
   startMs: number;
   endMs: number;
@@ -49,12 +49,12 @@ export type EventMetric = "list" | "count" | "timeSeries" | "topEvents";
 export interface EventQuery {
   metric: EventMetric;
   range: TimeRange;
-  /** Of this name alone; null: all. */
+  /** Only events with this name; null: all. */
   event: string | null;
-  /** Of this user alone; null: all. */
+  /** Only events of this user; null: all. */
   userId: string | null;
   limit: number;
-  /** Events before this one, newest first; null: from the newest. */
+  /** The list continues after this event; null: from the newest. */
   after: EventPlace | null;
 }
 
@@ -63,7 +63,6 @@ export interface EventPlace {
   id: number;
 }
 
-/** Decisions 11. */
 export interface EventAnswer {
   id: string;
   timestamp: number;
@@ -90,7 +89,7 @@ export interface EventRank {
   uniqueUsers: number;
 }
 
-/** Sums of requests as they come from the file. */
+/** Sums of requests as stored. */
 export interface RequestSums {
   requests: number;
   errors: number;
@@ -103,7 +102,7 @@ export interface EndpointSums extends RequestSums {
   category: string;
 }
 
-/** One line of `breakdown` and `topItems`; shares are in percent. */
+/** One entry of `breakdown` or `topItems`; `percentage` and `errorRate` are in percent. */
 export interface Share {
   label: string;
   count: number;

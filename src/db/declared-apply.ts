@@ -15,7 +15,6 @@ import {
 import type { DeclaredFts, DeclaredTable } from "./declared-types.ts";
 import { quoteIdentifier as quote } from "./identifiers.ts";
 import { INDEXED_NOW_LENGTH_MAX, REBUILD_NOW_ROWS_MAX } from "./limits.ts";
-import { CREATE_PENDING_TEXTS } from "./pending-texts.ts";
 
 export function applyPlan(sqlite: Database, plan: TablePlan): void {
   const { table } = plan;
@@ -77,7 +76,6 @@ export function applyFts(sqlite: Database, table: DeclaredTable, { isStale, rebu
   const wanted = table.fts === null ? null : createFtsSql(table.name, table.fts);
   if (before !== null && before !== wanted) dropFts(sqlite, table.name);
   if (table.fts === null || wanted === null) return;
-  sqlite.run(CREATE_PENDING_TEXTS);
   const isNew = before !== wanted;
   if (isNew) sqlite.run(wanted);
   dropFtsTriggers(sqlite, table.name);

@@ -1,4 +1,5 @@
 import type { Database } from "bun:sqlite";
+import { tablesLayout } from "../../schema/migrations/index.ts";
 import { applyFts, applyIndexes, applyPlan, dropFts, dropFtsTriggers } from "./declared-apply.ts";
 import {
   DECLARED_KEY,
@@ -14,6 +15,7 @@ import { createTableSql } from "./declared-sql.ts";
 import { type DeclaredMigration, type DeclaredTable, MigrationFailed, SchemaMismatch } from "./declared-types.ts";
 import { quoteIdentifier as quote } from "./identifiers.ts";
 import { readMeta, writeMeta } from "./meta.ts";
+import { isUpToDate, layOut } from "./migrations.ts";
 import { countRows, forgetCounts } from "./row-counts.ts";
 
 export { type DeclaredColumn, type DeclaredTable, SchemaMismatch } from "./declared-types.ts";
@@ -22,8 +24,6 @@ const HASH_KEY = "declared_hash";
 /** Stands for the hash where a migration ended the transaction: what is in the file was written by nobody's plan. */
 const UNKNOWN_HASH = "";
 const MIGRATION_SAVEPOINT = `"_platform_migration"`;
-const CREATE_MIGRATIONS = `CREATE TABLE IF NOT EXISTS "_platform_migrations" ("table" TEXT NOT NULL, "version" INTEGER NOT NULL,
-  "description" TEXT NOT NULL, PRIMARY KEY ("table", "version")) STRICT, WITHOUT ROWID`;
 
 /** Changes when the same declaration is kept in another way: files are looked at again then. */
 const FORMAT = 2;
@@ -48,7 +48,9 @@ export function declaredMigration(
   options: DeclaredOptions = {},
 ): (sqlite: Database) => void {
   const hash = hashOf(tables);
+  const layOutServerTables = layOut(tablesLayout);
   return (sqlite) => {
+    layOutServerTables(sqlite);
     if (readMeta(sqlite, HASH_KEY) === hash) return;
     // Dropping a table while foreign keys are enforced deletes what refers to it. Cannot be set inside a transaction.
     sqlite.run("PRAGMA foreign_keys = OFF");
@@ -76,7 +78,7 @@ function hashOf(tables: readonly DeclaredTable[]): string {
 /** Whether a file was last migrated to exactly these tables; it is only read. */
 export function isAsDeclared(tables: readonly DeclaredTable[]): (sqlite: Database) => boolean {
   const hash = hashOf(tables);
-  return (sqlite) => readMeta(sqlite, HASH_KEY) === hash;
+  return (sqlite) => isUpToDate(sqlite, tablesLayout) && readMeta(sqlite, HASH_KEY) === hash;
 }
 
 /** A migration has ended the transaction of all of them, and part of what was to be undone stays. */
@@ -196,7 +198,6 @@ interface MigrationContext {
 
 /** Runs what has not run yet, and returns the tables whose migrations did. */
 function runMigrations(sqlite: Database, tables: readonly DeclaredTable[], context: MigrationContext): Set<string> {
-  sqlite.run(CREATE_MIGRATIONS);
   const pending = pendingMigrations(sqlite, tables);
   // A table that was never there has no records to migrate, unless it is another one under a new name, and that has some.
   const mayBeRenamed = missingTables(tables, context.stored, context.before).some((name) => !isEmpty(sqlite, name));

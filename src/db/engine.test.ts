@@ -3,12 +3,17 @@ import { afterEach, beforeEach, expect, test } from "bun:test";
 import fs, { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { tablesLayout } from "../../schema/migrations/index.ts";
 import { systemClock } from "../kernel/clock.ts";
 import { createStorageEngine } from "./engine.ts";
 import { WAL_BYTES_MAX, WAL_BYTES_STOP } from "./limits.ts";
 import type { StorageEngine } from "./types.ts";
 
-const CREATE = "CREATE TABLE IF NOT EXISTS items (id TEXT PRIMARY KEY NOT NULL, v TEXT) STRICT";
+/** With the table of row counts, as in every file whose changes are announced. */
+const CREATE = [
+  "CREATE TABLE IF NOT EXISTS items (id TEXT PRIMARY KEY NOT NULL, v TEXT) STRICT",
+  ...tablesLayout.steps,
+].join(";\n");
 
 let directory: string;
 let engine: StorageEngine;

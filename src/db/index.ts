@@ -10,6 +10,7 @@ export { createStorageEngine } from "./engine.ts";
 export { holdsRecords } from "./holds-records.ts";
 export { quoteIdentifier } from "./identifiers.ts";
 export { createInstanceFiles, type InstanceFiles } from "./instance-files.ts";
+export { layOut } from "./migrations.ts";
 export type { HighlightRequest, PageBounds } from "./query-protocol.ts";
 export { type RehearsalJob, type RehearsedFile, rehearseFiles } from "./schema-rehearsal.ts";
 export { SERVER_CALLER } from "./server-caller.ts";

@@ -1,7 +1,5 @@
 import type { Database } from "bun:sqlite";
 
-const CREATE = `CREATE TABLE IF NOT EXISTS "_platform_meta" ("name" TEXT PRIMARY KEY NOT NULL, "value" TEXT NOT NULL) STRICT, WITHOUT ROWID`;
-
 /** What a file keeps about itself; null for a name that was never written, and in a file without any. */
 export function readMeta(sqlite: Database, name: string): string | null {
   try {
@@ -18,7 +16,6 @@ export function readMeta(sqlite: Database, name: string): string | null {
 }
 
 export function writeMeta(sqlite: Database, name: string, value: string): void {
-  sqlite.run(CREATE);
   sqlite.run(
     `INSERT INTO "_platform_meta" ("name", "value") VALUES (?, ?)
      ON CONFLICT ("name") DO UPDATE SET "value" = excluded."value"`,

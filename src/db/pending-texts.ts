@@ -3,9 +3,6 @@ import type { Database } from "bun:sqlite";
 /** The records whose texts are yet to be indexed: deleting a row of it indexes its record (see declared-sql.ts). */
 export const PENDING_TEXTS = "_platform_pending_texts";
 
-export const CREATE_PENDING_TEXTS = `CREATE TABLE IF NOT EXISTS "${PENDING_TEXTS}" ("table" TEXT NOT NULL, "id" TEXT NOT NULL,
-  PRIMARY KEY ("table", "id")) STRICT, WITHOUT ROWID`;
-
 /** Before the record is written. */
 export const NOTE_PENDING_TEXT = `INSERT OR IGNORE INTO "${PENDING_TEXTS}" ("table", "id") VALUES (?, ?)`;
 

@@ -2,9 +2,11 @@ import { afterEach, beforeEach, expect, test } from "bun:test";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { tablesLayout } from "../../schema/migrations/index.ts";
 import { systemClock } from "../kernel/clock.ts";
 import { createStorageEngine } from "./engine.ts";
 import { SIZED_ROWS_MAX } from "./limits.ts";
+import { layOut } from "./migrations.ts";
 import type { DatabaseFile, StorageEngine } from "./types.ts";
 
 let directory: string;
@@ -15,7 +17,10 @@ beforeEach(() => {
   directory = mkdtempSync(join(tmpdir(), "sizes-"));
   engine = createStorageEngine({ clock: systemClock });
   file = engine.open(join(directory, "a.db"), {
-    migrate: (sqlite) => sqlite.run('CREATE TABLE "it ems" (id TEXT PRIMARY KEY NOT NULL, data TEXT, n REAL) STRICT'),
+    migrate(sqlite) {
+      layOut(tablesLayout)(sqlite);
+      sqlite.run('CREATE TABLE "it ems" (id TEXT PRIMARY KEY NOT NULL, data TEXT, n REAL) STRICT');
+    },
   });
 });
 

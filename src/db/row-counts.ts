@@ -5,13 +5,11 @@ import { SIZED_ROWS_MAX } from "./limits.ts";
 import type { StatementCache } from "./statement-cache.ts";
 import type { Change } from "./types.ts";
 
-const CREATE = `CREATE TABLE IF NOT EXISTS "_platform_counts" ("name" TEXT PRIMARY KEY NOT NULL, "rows" INTEGER NOT NULL) STRICT, WITHOUT ROWID`;
 const ADD = `INSERT INTO "_platform_counts" ("name", "rows") VALUES (?1, ?2)
   ON CONFLICT ("name") DO UPDATE SET "rows" = "rows" + ?2`;
 
-/** Makes the table of row counts and gives `tables` their present count. For migrations: inside their transaction. */
+/** Gives `tables` their present count. For migrations: inside their transaction. */
 export function countRows(sqlite: Database, tables: readonly string[], quote: (name: string) => string): void {
-  sqlite.run(CREATE);
   for (const table of tables) {
     sqlite.run(
       `INSERT INTO "_platform_counts" ("name", "rows") VALUES (?, (SELECT count(*) FROM ${quote(table)}))
@@ -43,7 +41,6 @@ export class RowCounts {
   readonly #statements: StatementCache;
   #rows: Map<string, number> | null = null;
   readonly #bytes = new Map<string, number>();
-  #isTableThere = false;
 
   constructor(sqlite: Database, statements: StatementCache) {
     this.#sqlite = sqlite;
@@ -74,7 +71,6 @@ export class RowCounts {
     const bytes = this.#bytes.size === 0 ? NO_DELTAS.bytes : this.#sumBytes(groups);
     if (rows.size === 0) return bytes.size === 0 ? NO_DELTAS : { rows, bytes };
     this.#load();
-    if (!this.#isTableThere) this.#sqlite.run(CREATE);
     for (const [table, delta] of rows) this.#statements.query(ADD).run(table, delta);
     return { rows, bytes };
   }
@@ -86,7 +82,6 @@ export class RowCounts {
     }
     if (rowDeltas.size === 0) return;
     const rows = this.#load();
-    this.#isTableThere = true;
     for (const [table, delta] of rowDeltas) rows.set(table, (rows.get(table) ?? 0) + delta);
   }
 
@@ -122,9 +117,9 @@ export class RowCounts {
     if (this.#rows !== null) return this.#rows;
     const rows = new Map<string, number>();
     const known = this.#sqlite.prepare(`SELECT 1 FROM sqlite_master WHERE name = '_platform_counts'`);
-    this.#isTableThere = known.get() !== null;
+    const isTableThere = known.get() !== null;
     known.finalize();
-    if (this.#isTableThere) {
+    if (isTableThere) {
       const all = this.#sqlite.prepare<{ name: string; rows: number }, []>(
         `SELECT "name", "rows" FROM "_platform_counts"`,
       );

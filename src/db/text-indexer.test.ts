@@ -165,6 +165,7 @@ test("[DB48] the index of a file from before, which reads the table's texts, is 
   sqlite.run("DROP TABLE notes_fts");
   for (const event of ["insert", "delete", "update", "pending"]) sqlite.run(`DROP TRIGGER "notes_fts:${event}"`);
   sqlite.run(`DROP TABLE "_platform_pending_texts"`);
+  sqlite.run("PRAGMA user_version = 0");
   sqlite.run(
     "CREATE VIRTUAL TABLE notes_fts USING fts5(text, content='notes', content_rowid='rowid', tokenize='unicode61', prefix='2 3')",
   );

@@ -2,12 +2,17 @@ import { afterEach, beforeEach, expect, test } from "bun:test";
 import fs, { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { tablesLayout } from "../../schema/migrations/index.ts";
 import { systemClock } from "../kernel/clock.ts";
 import { AppError } from "../kernel/errors.ts";
 import { createStorageEngine } from "./engine.ts";
 import { WAITING_WRITES_MAX } from "./limits.ts";
 import type { Change, OpenedFile, StorageEngine, Transaction } from "./types.ts";
 import type { SyncFile } from "./wal-sync.ts";
+
+/** With the table of row counts, as in every file whose changes are announced. */
+const CREATE_ITEMS = "CREATE TABLE IF NOT EXISTS items (id TEXT PRIMARY KEY NOT NULL, v TEXT) STRICT";
+const CREATE = [CREATE_ITEMS, ...tablesLayout.steps].join(";\n");
 
 let directory: string;
 let engine: StorageEngine;
@@ -34,7 +39,7 @@ afterEach(async () => {
 
 function open(name = "file"): OpenedFile {
   return engine.open(join(directory, `${name}.db`), {
-    migrate: (sqlite) => sqlite.run("CREATE TABLE IF NOT EXISTS items (id TEXT PRIMARY KEY NOT NULL, v TEXT) STRICT"),
+    migrate: (sqlite) => sqlite.run(CREATE),
     onChange: (groups) => announced.push(groups.map((changes) => changes.map(({ id }) => id).join("+"))),
   });
 }
@@ -157,7 +162,7 @@ test("[DB3] commits during a sync wait for the next one, which covers them all",
 test("[DB4] changes are announced in the order of commit, before the promises go on", async () => {
   const order: string[] = [];
   const file = engine.open(join(directory, "order.db"), {
-    migrate: (sqlite) => sqlite.run("CREATE TABLE items (id TEXT PRIMARY KEY NOT NULL, v TEXT) STRICT"),
+    migrate: (sqlite) => sqlite.run(CREATE),
     onChange: (groups) => order.push(...groups.flat().map(({ id }) => `change ${id}`)),
   });
   const ids = Array.from({ length: 40 }, (_, n) => String(n).padStart(2, "0"));
@@ -169,7 +174,7 @@ test("[DB4] changes are announced in the order of commit, before the promises go
 
 test("[DB4] a listener that throws is reported and takes no answer away", async () => {
   const file = engine.open(join(directory, "listener.db"), {
-    migrate: (sqlite) => sqlite.run("CREATE TABLE items (id TEXT PRIMARY KEY NOT NULL, v TEXT) STRICT"),
+    migrate: (sqlite) => sqlite.run(CREATE),
     onChange: () => {
       throw new Error("listener broke");
     },

@@ -1,10 +1,17 @@
 import { AppError, badRequest, tooLarge, unsupportedMediaType } from "../kernel/errors.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../kernel/json.ts";
 import { JsonRefused, parseInSlices } from "../kernel/json-slices.ts";
+import { nextTurn } from "../kernel/next-turn.ts";
 import type { Turns } from "../kernel/turns.ts";
 import { faultError, notJson, notUtf8, parseJsonBody } from "./json-body.ts";
 import { JsonScan } from "./json-scan.ts";
-import { BYTES_PER_TURN_MAX, CHUNKS_PER_TURN_MAX, SLICED_LENGTH_MIN, SMALL_BODY_MAX_BYTES } from "./limits.ts";
+import {
+  BLOCK_BYTES,
+  BYTES_PER_TURN_MAX,
+  CHUNKS_PER_TURN_MAX,
+  SLICED_LENGTH_MIN,
+  SMALL_BODY_MAX_BYTES,
+} from "./limits.ts";
 import type { Query } from "./query.ts";
 import type { UnfinishedBodies } from "./unfinished-bodies.ts";
 
@@ -25,51 +32,33 @@ export interface BodyRules {
 /** The body as JSON. Errors: 400 for an unknown query parameter, 415 for another or no content type, 413, 400 for what is not JSON. */
 export async function readJson(request: Request, rules: BodyRules): Promise<JsonValue> {
   assertJson(request, rules);
-  const text = await readText(request, rules);
-  // Anything but an array or object is no more than a long string.
-  if (text.length > SLICED_LENGTH_MIN && /^[ \t\n\r]*[[{]/.test(text)) return parseLarge(text, rules.turns);
-  return parseJsonBody(text);
+  const { body } = request;
+  return whole(async () => {
+    if (body === null || isSmall(request)) {
+      return parseJsonBody(new TextDecoder("utf-8", { fatal: true }).decode(await request.bytes()));
+    }
+    return readLarge(body, rules, (blocks) => rules.turns.run(parseInSteps(blocks)));
+  });
 }
 
 /**
- * A JSON body as the chunks in which it arrives, for who parses it in another process (`parseJsonBytes`); null for one whose declared
- * length is small. Errors: as `readJson`, except for what parsing finds.
+ * The bytes of a JSON body over `SMALL_BODY_MAX_BYTES`, for handlers that have it parsed in another process (`parseJsonBytes`);
+ * null for a smaller one. Errors: as `readJson`, except for what parsing finds.
  */
 export async function readLargeBody(request: Request, rules: BodyRules): Promise<Uint8Array<ArrayBuffer>[] | null> {
   assertJson(request, rules);
   const { body } = request;
   if (body === null || isSmall(request)) return null;
-  assertDeclaredLength(request, rules);
-  const chunks: Uint8Array<ArrayBuffer>[] = [];
-  await wholeBody(() => readChunks(body, rules, (chunk) => chunks.push(chunk)));
-  return chunks;
+  return whole(() => readLarge(body, rules, async (blocks) => blocks));
 }
 
-function assertJson({ headers }: Request, { query }: BodyRules): void {
+/** Errors: 400 for an unknown query parameter, 415, 413 for a declared length. */
+function assertJson({ headers }: Request, { query, maxBytes }: BodyRules): void {
   query.refuseUnknown();
   const contentType = headers.get("content-type");
   if (contentType === null || !/^application\/(?:[\w.-]+\+)?json\s*(?:;|$)/i.test(contentType)) {
     throw unsupportedMediaType(`The body must be application/json, got ${contentType ?? "no content type"}`);
   }
-}
-
-async function parseLarge(text: string, turns: Turns): Promise<JsonValue> {
-  try {
-    return await turns.run(parseInSlices(text));
-  } catch (cause) {
-    if (!(cause instanceof JsonRefused)) throw cause;
-    throw cause.fault === null ? notJson() : faultError(cause.fault);
-  }
-}
-
-/** As `readJson`, and 400 for anything but an object. */
-export async function readJsonObject(request: Request, rules: BodyRules): Promise<JsonObject> {
-  const value = await readJson(request, rules);
-  if (!isJsonObject(value)) throw badRequest("The body must be a JSON object");
-  return value;
-}
-
-function assertDeclaredLength({ headers }: Request, { maxBytes }: BodyRules): void {
   const declared = headers.get("content-length");
   if (declared !== null && Number(declared) > maxBytes) throw over(maxBytes);
 }
@@ -80,74 +69,120 @@ function isSmall({ headers }: Request): boolean {
   return declared !== null && Number(declared) <= SMALL_BODY_MAX_BYTES;
 }
 
-async function readText(request: Request, rules: BodyRules): Promise<string> {
-  assertDeclaredLength(request, rules);
-  const { body } = request;
-  return wholeBody(async () => {
-    const decoder = new TextDecoder("utf-8", { fatal: true });
-    if (isSmall(request) || body === null) return decoder.decode(await request.bytes());
-    const scan = new JsonScan({ areValuesCounted: rules.sender() !== null });
-    let text = "";
-    await readChunks(body, rules, (chunk) => {
-      const part = decoder.decode(chunk, { stream: true });
-      scan.take(part);
-      text += part;
-    });
-    return text + decoder.decode();
-  });
-}
-
-async function wholeBody<T>(read: () => Promise<T>): Promise<T> {
+/** What `read` gives. Errors: its AppErrors; 400 for everything else that it throws. */
+async function whole<T>(read: () => Promise<T>): Promise<T> {
   try {
     return await read();
   } catch (cause) {
     if (cause instanceof AppError) throw cause;
-    if (cause instanceof TypeError && "code" in cause && cause.code === NOT_UTF8) {
-      throw notUtf8();
-    }
-    throw badRequest("The body broke off");
+    if (cause instanceof JsonRefused) throw cause.fault === null ? notJson() : faultError(cause.fault);
+    if (cause instanceof TypeError && "code" in cause && cause.code === NOT_UTF8) throw notUtf8();
+    throw badRequest("The connection closed before the whole body arrived");
   }
+}
+
+/** Frees the blocks as it decodes them. */
+function* parseInSteps(blocks: Uint8Array[]): Generator<void, JsonValue> {
+  const decoder = new TextDecoder("utf-8", { fatal: true });
+  let text = "";
+  for (let block = blocks.shift(); block !== undefined; block = blocks.shift()) {
+    text += decoder.decode(block, { stream: true });
+    yield;
+  }
+  text += decoder.decode();
+  // Anything but an array or object is no more than a long string.
+  const isSliced = text.length > SLICED_LENGTH_MIN && /^[ \t\n\r]*[[{]/.test(text);
+  yield;
+  return isSliced ? yield* parseInSlices(text) : parseJsonBody(text);
+}
+
+/** Whether a request has no body at all. */
+export function isBodyAbsent({ headers }: Request): boolean {
+  const length = headers.get("content-length");
+  return length === "0" || (length === null && headers.get("transfer-encoding") === null);
+}
+
+/** As `readJson`, and 400 for anything but an object. */
+export async function readJsonObject(request: Request, rules: BodyRules): Promise<JsonObject> {
+  const value = await readJson(request, rules);
+  if (!isJsonObject(value)) throw badRequest("The body must be a JSON object");
+  return value;
 }
 
 const over = (maxBytes: number): AppError => tooLarge(`The body must be at most ${maxBytes} bytes`);
 
-/** A large body, or one of unknown length: what has arrived is counted, since its end may never come, and given to `take`. */
-async function readChunks(
-  body: ReadableStream<Uint8Array<ArrayBuffer>>,
+/** A large body, or one of unknown length. Its bytes are held back while too many complete bodies wait for their turn. */
+async function readLarge<T>(
+  body: ReadableStream<Uint8Array>,
   rules: BodyRules,
-  take: (chunk: Uint8Array<ArrayBuffer>) => void,
-): Promise<void> {
+  use: (blocks: Uint8Array<ArrayBuffer>[]) => Promise<T>,
+): Promise<T> {
   const reader = body.getReader();
   let refused: AppError | null = null;
-  const held = rules.bodies.begin(rules.sender(), (cause) => {
+  const sender = rules.sender();
+  const held = rules.bodies.begin(sender, (cause) => {
     refused = cause;
     // The read that waits for more ends by it.
     void reader.cancel(cause).catch(() => {});
   });
-  let byteCount = 0;
-  let chunkCount = 0;
-  let turnedAt = 0;
   try {
-    while (true) {
-      const { done, value } = await reader.read();
-      chunkCount += 1;
-      // Chunks that are there already come without a turn of the event loop between them.
-      if (chunkCount >= CHUNKS_PER_TURN_MAX || byteCount - turnedAt >= BYTES_PER_TURN_MAX) {
-        await new Promise((resolve) => setImmediate(resolve));
-        chunkCount = 0;
-        turnedAt = byteCount;
-      }
-      if (refused !== null) throw refused;
-      if (done) return;
-      byteCount += value.byteLength;
-      if (byteCount > rules.maxBytes) throw over(rules.maxBytes);
-      held.add(value.byteLength);
-      take(value);
-    }
+    const blocks = await readBlocks(reader, {
+      maxBytes: rules.maxBytes,
+      scan: new JsonScan({ areValuesCounted: sender !== null }),
+      async arrived(byteCount) {
+        if (refused !== null) throw refused;
+        held.add(byteCount);
+        await rules.bodies.room();
+      },
+    });
+    held.complete();
+    return await use(blocks);
   } catch (cause) {
     void reader.cancel(cause).catch(() => {});
     throw refused ?? cause;
   } finally {
     held.release();
+  }
+}
+
+/** The bytes in blocks of one size, however small the chunks are in which they arrive. */
+async function readBlocks(
+  reader: { read(): Promise<{ done: boolean; value?: Uint8Array | undefined }> },
+  options: { maxBytes: number; scan: JsonScan; arrived: (byteCount: number) => Promise<void> },
+): Promise<Uint8Array<ArrayBuffer>[]> {
+  const blocks: Uint8Array<ArrayBuffer>[] = [];
+  let block = new Uint8Array(0);
+  let used = 0;
+  let byteCount = 0;
+  let chunkCount = 0;
+  let turnedAt = 0;
+  while (true) {
+    const { done, value } = await reader.read();
+    chunkCount += 1;
+    // Chunks that are there already come without a turn of the event loop between them.
+    if (chunkCount >= CHUNKS_PER_TURN_MAX || byteCount - turnedAt >= BYTES_PER_TURN_MAX) {
+      await nextTurn();
+      chunkCount = 0;
+      turnedAt = byteCount;
+    }
+    await options.arrived(value?.byteLength ?? 0);
+    if (done || value === undefined) {
+      blocks.push(block.subarray(0, used));
+      return blocks;
+    }
+    byteCount += value.byteLength;
+    if (byteCount > options.maxBytes) throw over(options.maxBytes);
+    options.scan.take(value);
+    for (let from = 0; from < value.byteLength; ) {
+      if (used === block.byteLength) {
+        blocks.push(block);
+        block = new Uint8Array(BLOCK_BYTES);
+        used = 0;
+      }
+      const part = value.subarray(from, from + BLOCK_BYTES - used);
+      block.set(part, used);
+      used += part.byteLength;
+      from += part.byteLength;
+    }
   }
 }

@@ -8,21 +8,20 @@ import type { Turns } from "../kernel/turns.ts";
 import { type BodyRules, readJson, readJsonObject, readLargeBody } from "./body.ts";
 import { LargeAnswer } from "./json-stream.ts";
 import { type KnownParameters, type Query, queryOf } from "./query.ts";
-import type { AnswerListener, Handler, RequestContext } from "./request-context.ts";
+import type { AnswerListener, Handler, RequestBasics, RequestContext } from "./request-context.ts";
 import type { UnfinishedBodies } from "./unfinished-bodies.ts";
 
 /** What the exchanges of one route share. */
 export interface ExchangeRoute {
-  handler: Handler;
   /** The principal of a request, after its limits. Errors: 401, 403, 429. */
   identify(request: Request, address: () => string): MaybePromise<Principal>;
-  /** The query parameters that the route of this pattern declares; null: any. */
+  /** The query parameters that the route takes; null: any. */
   knownParameters(method: string, pattern: string): KnownParameters;
   bodyMaxBytes: number;
   bodies: UnfinishedBodies;
   turns: Turns;
   clock: Clock;
-  /** The request whose connection it is: see `Http.inPlaceOf`. */
+  /** The request that came over the connection: see `Http.inPlaceOf`. */
   originalOf(request: Request): Request;
   addressOf(request: Request): string;
   holdOpen(request: Request, isHeld: boolean): void;
@@ -32,10 +31,10 @@ export interface ExchangeRoute {
 }
 
 /**
- * One request and its answer. Handlers take what they need of it apart (`({ params, query }) => …`), so that functions are made
- * when they are asked for: most requests need one or two.
+ * One request and its answer. Handlers destructure what they need (`({ params, query }) => …`), so functions are created by
+ * getters: most requests need one or two of them.
  */
-export class Exchange implements RequestContext {
+export abstract class Exchange implements RequestBasics {
   readonly request: Request;
   readonly params: Readonly<Record<string, string>>;
   readonly requestId: string;
@@ -88,27 +87,18 @@ export class Exchange implements RequestContext {
     };
   }
 
-  get query(): () => Query {
-    return () => this.#parsedQuery();
-  }
-
-  get json(): () => Promise<JsonValue> {
-    return () => readJson(this.request, this.#bodyRules());
-  }
-
-  get jsonObject(): () => Promise<JsonObject> {
-    return () => readJsonObject(this.request, this.#bodyRules());
-  }
+  /** The handler's value. Called once, with the principal known. */
+  protected abstract handle(): MaybePromise<unknown>;
 
   get largeBody(): () => Promise<Uint8Array<ArrayBuffer>[] | null> {
-    return () => readLargeBody(this.request, this.#bodyRules());
+    return () => readLargeBody(this.request, this.bodyRules());
   }
 
   get callerName(): string {
     return callerNameOf(this.principal, this.address);
   }
 
-  /** Asked for by long reads alone: Bun makes the signal when it is first looked at. */
+  /** Used by long reads only: Bun creates the signal on first access. */
   get signal(): AbortSignal {
     return this.#original.signal;
   }
@@ -117,22 +107,22 @@ export class Exchange implements RequestContext {
     return this.#route.originalOf(this.request);
   }
 
-  #parsedQuery(): Query {
+  protected parsedQuery(): Query {
     // HEAD is answered by the handlers of GET.
     const method = this.request.method === "HEAD" ? "GET" : this.request.method;
     this.#query ??= queryOf(this.request, () => this.#route.knownParameters(method, this.#pattern));
     return this.#query;
   }
 
-  #bodyRules(): BodyRules {
+  protected bodyRules(): BodyRules {
     const { bodyMaxBytes, bodies, turns } = this.#route;
     const sender = () => (this.principal.kind === "serviceKey" ? null : clientNetwork(this.address()));
-    return { query: this.#parsedQuery(), maxBytes: bodyMaxBytes, bodies, turns, sender };
+    return { query: this.parsedQuery(), maxBytes: bodyMaxBytes, bodies, turns, sender };
   }
 
   #run(principal: Principal): MaybePromise<unknown> {
     this.principal = principal;
-    return this.#route.handler(this);
+    return this.handle();
   }
 
   #finish(value: unknown): Response {
@@ -159,7 +149,33 @@ export class Exchange implements RequestContext {
   }
 }
 
-/** The router gives null for what it cannot decode, whatever its types say. Errors: 400. */
+/** The exchange of a route without a declaration. */
+export class PlainExchange extends Exchange implements RequestContext {
+  readonly #handler: Handler;
+
+  constructor(handler: Handler, ...rest: ConstructorParameters<typeof Exchange>) {
+    super(...rest);
+    this.#handler = handler;
+  }
+
+  get query(): () => Query {
+    return () => this.parsedQuery();
+  }
+
+  get json(): () => Promise<JsonValue> {
+    return () => readJson(this.request, this.bodyRules());
+  }
+
+  get jsonObject(): () => Promise<JsonObject> {
+    return () => readJsonObject(this.request, this.bodyRules());
+  }
+
+  protected handle(): MaybePromise<unknown> {
+    return this.#handler(this);
+  }
+}
+
+/** Elysia's router gives null for a parameter that it cannot decode, contrary to its types. Errors: 400. */
 function checkEncoding(params: Readonly<Record<string, string | null>>): void {
   for (const name in params) if (params[name] === null) throw badRequest("The path is not valid percent-encoding");
 }

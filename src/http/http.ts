@@ -8,7 +8,10 @@ import type { Logger } from "../kernel/logger.ts";
 import type { MaybePromise } from "../kernel/maybe-promise.ts";
 import { createTurns } from "../kernel/turns.ts";
 import type { Cors } from "./cors.ts";
-import { Exchange, type ExchangeRoute } from "./exchange.ts";
+import type { Endpoint } from "./endpoint.ts";
+import { EndpointExchange } from "./endpoint-exchange.ts";
+import { partsOf } from "./endpoint-parts.ts";
+import { type ExchangeRoute, PlainExchange } from "./exchange.ts";
 import type { KnownParameters } from "./query.ts";
 import { JsonText, Reply } from "./reply.ts";
 import type { AnswerListener, Handler } from "./request-context.ts";
@@ -18,13 +21,13 @@ import { createUnfinishedBodies } from "./unfinished-bodies.ts";
 export type { AnswerListener, RequestContext } from "./request-context.ts";
 
 export interface RouteOptions {
-  /** The status for a service key that does not match; 401, but 403 for realtime's broadcast. Spec: Errors. */
+  /** The status for a service key that is not valid; 401 by default. */
   invalidKeyStatus?: 401 | 403;
-  /** Counts one hit of the client's network (`clientNetwork`), before credentials are looked at. */
-  limit?: (network: string) => void;
+  /** Counts one request of the client's network, before credentials are checked. */
+  limit?: ((network: string) => void) | undefined;
   /** Bytes of a JSON body, where it is small by its nature; never more than `server.maxBodySize`. */
-  bodyMaxBytes?: number;
-  /** true: credentials are not looked at at all (health, signed URLs that ask by themselves). */
+  bodyMaxBytes?: number | undefined;
+  /** true: credentials are not checked (health; signed URLs, which check their own token). */
   public?: boolean;
 }
 
@@ -40,8 +43,8 @@ export interface HttpDeps {
   onAnswer?: AnswerListener | undefined;
 }
 
-/** The parts of Elysia's context that a route reads; naming no more keeps Elysia from parsing what nobody wants. */
-interface ElysiaContext {
+/** The members of Elysia's context that routes read. Elysia parses only what a handler names. */
+export interface ElysiaContext {
   request: Request;
   params?: Record<string, string>;
   /** The pattern of the path. */
@@ -49,16 +52,18 @@ interface ElysiaContext {
 }
 
 export interface Http {
-  /** Wraps a handler: limits, principal, serialisation, error bodies, request id, CORS. The one way in for every route. */
+  /** Wraps a handler: limits, principal, serialisation, error bodies, request id, CORS. */
   route(handler: Handler, options?: RouteOptions): (context: ElysiaContext) => MaybePromise<Response>;
+  /** As `route`, for a declared endpoint. */
+  endpoint(endpoint: Endpoint): (context: ElysiaContext) => MaybePromise<Response>;
   /** The query parameters of routes by `METHOD PATTERN`, as they are described. Routes that are not there take any. */
   declare(parameters: DeclaredQueries): void;
-  /** The answer to what was thrown. */
+  /** The answer to a thrown error. */
   failure(cause: unknown, request: Request, requestId?: string): Response;
-  /** The answer to a request that came to no route. */
+  /** The answer to a request that no route took. */
   refusal(cause: unknown, request: Request): Response;
   nextRequestId(): string;
-  /** The copy is answered as if it were the original: it came from the same address. Gives the copy. */
+  /** Treats `copy` as `original`: same address, same connection. Returns the copy. */
   inPlaceOf(original: Request, copy: Request): Request;
 }
 
@@ -75,28 +80,43 @@ export function createHttp(deps: HttpDeps): Http {
   const respond = createRespond(deps.cors);
   const failure = createFailure(respond, deps.logger, nextRequestId);
 
+  const shared = (options: RouteOptions, knownParameters: ExchangeRoute["knownParameters"]): ExchangeRoute => ({
+    identify: createIdentify(deps, options),
+    knownParameters,
+    bodyMaxBytes: Math.min(deps.bodyMaxBytes, options.bodyMaxBytes ?? deps.bodyMaxBytes),
+    bodies,
+    turns,
+    clock: deps.clock,
+    originalOf: (request) => originals.get(request) ?? request,
+    addressOf: deps.addressOf,
+    holdOpen: deps.holdOpen,
+    respond,
+    failure,
+    onAnswer,
+  });
+
   const route: Http["route"] = (handler, options = {}) => {
-    const shared: ExchangeRoute = {
-      handler,
-      identify: createIdentify(deps, options),
-      knownParameters: (method, pattern) => declared.get(`${method} ${pattern}`) ?? null,
-      bodyMaxBytes: Math.min(deps.bodyMaxBytes, options.bodyMaxBytes ?? deps.bodyMaxBytes),
-      bodies,
-      turns,
-      clock: deps.clock,
-      originalOf: (request) => originals.get(request) ?? request,
-      addressOf: deps.addressOf,
-      holdOpen: deps.holdOpen,
-      respond,
-      failure,
-      onAnswer,
-    };
+    const parts = shared(options, (method, pattern) => declared.get(`${method} ${pattern}`) ?? null);
     return ({ request, params = NO_PARAMS, route: pattern }) =>
-      new Exchange(shared, { request, params, pattern, requestId: nextRequestId() }).answer();
+      new PlainExchange(handler, parts, { request, params, pattern, requestId: nextRequestId() }).answer();
+  };
+
+  const endpoint: Http["endpoint"] = (declared) => {
+    const { caller, limit, bodyMaxBytes, wrongKeyStatus } = declared.declaration;
+    const own = partsOf(declared);
+    const parts = shared(
+      { invalidKeyStatus: wrongKeyStatus ?? 401, limit, bodyMaxBytes, public: caller === "open" },
+      () => own.query.known,
+    );
+    return ({ request, params = NO_PARAMS, route: pattern }) =>
+      new EndpointExchange(own, parts, { request, params, pattern, requestId: nextRequestId() }).answer();
   };
 
   return {
-    ...{ route, failure, nextRequestId },
+    route,
+    endpoint,
+    failure,
+    nextRequestId,
     declare(parameters) {
       declared = parameters;
     },
@@ -122,7 +142,7 @@ function createIdentify(
     options.limit?.(clientNetwork(address()));
   };
   return (request, address) => {
-    // A service key is not limited, so it is identified first; a wrong one counts like anybody's request.
+    // Valid service keys are not limited, so the key is checked first; an invalid one counts like any request.
     const hasKey = request.headers.has(SERVICE_KEY_HEADER);
     if (!hasKey) limitAddress(address);
     if (options.public === true) return ANONYMOUS;
@@ -155,7 +175,7 @@ function createFailure(respond: Respond, logger: Logger, nextRequestId: () => st
 /** By `METHOD PATTERN` of a route. */
 type DeclaredQueries = ReadonlyMap<string, KnownParameters>;
 
-/** Headers that every answer has, and JSON for what is no `Response` yet. */
+/** Adds the headers that every answer has, and serialises values that are not a `Response`. */
 function createRespond(cors: Cors): Respond {
   return (request, requestId, value) => {
     if (value instanceof Response) {
@@ -179,7 +199,7 @@ function createRespond(cors: Cors): Respond {
   };
 }
 
-/** Unique among all processes by its random beginning, and cheap: the rest is a counter. */
+/** Request ids: a random prefix per process, which makes them unique across processes, and a counter, which is cheap. */
 function createRequestIds(): () => string {
   const prefix = Buffer.from(crypto.getRandomValues(new Uint8Array(6))).toString("hex");
   let count = 0;

@@ -4,24 +4,28 @@ import type { JsonObject, JsonValue } from "../kernel/json.ts";
 import type { MaybePromise } from "../kernel/maybe-promise.ts";
 import type { Query } from "./query.ts";
 
-/** What a handler knows of its request. As a `ReadCaller` it says whose long reads are meant, and when nobody waits for them. */
-export interface RequestContext extends ReadCaller {
+/** What every handler gets. As a `ReadCaller` it names the caller of long reads, and ends them when the client is gone. */
+export interface RequestBasics extends ReadCaller {
   readonly request: Request;
-  readonly params: Readonly<Record<string, string>>;
-  readonly principal: Principal;
   readonly requestId: string;
-  /** The client's address; behind a proxy only with `server.trustProxy`. */
+  /** The client's address. [HT11] */
   address(): string;
   /**
-   * From here to the answer the connection is not closed because little moves on it. For handlers that take long or read a
-   * large body, and bound both themselves.
+   * Keeps the connection open until the answer, however little data is transferred. For handlers that take long or read large
+   * bodies, and that bound time and size themselves.
    */
   holdOpen(): void;
   /**
-   * A JSON body over 64 KiB as its bytes, unparsed, for who parses it in another process; null for a smaller one. Errors: 415,
-   * 413, 400.
+   * The bytes of a JSON body over 64 KiB, for handlers that have it parsed in another process; null for a smaller one. Called
+   * after the rights, as `body()` is. Errors: 415, 413, 400 for an unknown query parameter.
    */
   largeBody(): Promise<Uint8Array<ArrayBuffer>[] | null>;
+}
+
+/** What the handler of a route without a declaration gets. */
+export interface RequestContext extends RequestBasics {
+  readonly params: Readonly<Record<string, string>>;
+  readonly principal: Principal;
   /**
    * The query. A parameter that the route's description does not name is 400 as soon as the first one is asked for, or the
    * body: after the rights. What reads neither calls `query().refuseUnknown()` there.
@@ -37,8 +41,8 @@ export interface RequestContext extends ReadCaller {
 export type Handler = (context: RequestContext) => MaybePromise<unknown>;
 
 /**
- * Told of every answer to a request: the request log, the metrics. `route` is the pattern of the path
- * (`/api/kv/:namespace`), null where no route matched; `durationMs` runs from the handler's start until it has its answer.
+ * Called after every answer; feeds the request log and the metrics. `route` is the pattern of the path
+ * (`/api/kv/:namespace`), null where no route matched; `durationMs` is the time from the handler's start to its answer.
  */
 export type AnswerListener = (answer: {
   request: Request;

@@ -1,28 +1,21 @@
 import { type AnyElysia, Elysia } from "elysia";
-import { AppError, notFound } from "../kernel/errors.ts";
+import { notFound } from "../kernel/errors.ts";
 import type { Cors } from "./cors.ts";
 import type { Http } from "./http.ts";
+import { METHODS, methodRefused, methodsOf } from "./mount.ts";
 import { NOSNIFF } from "./security-headers.ts";
 
-const METHODS = ["GET", "POST", "PUT", "PATCH", "DELETE"] as const;
-
 /**
- * The Elysia instance that areas add their routes to, with the answers that belong to no route: 404, 405 with `Allow`,
- * preflights, HEAD where there is GET. Decisions 13.
+ * The Elysia instance to which areas add their routes. It answers what no route does: 404, 405 with `Allow`, preflights, and
+ * HEAD where there is a GET.
  */
 export function createServer(http: Http, cors: Cors): AnyElysia {
   const server = new Elysia({ normalize: false, handler: { standardHostname: false } });
 
+  /** The methods of the routes at a path, in the order in which `Allow` names them. */
   const allowedMethods = (path: string): string[] => {
-    const inTree = (method: string) => server.router.http.find(method, path) !== null;
-    // Paths without parameters are kept beside the tree, with or without the slash at their end.
-    const { static: fixed } = server.router;
-    const bare = path.replace(/\/$/, "");
-    const isFixed = (method: string) => [bare, `${bare}/`].some((one) => fixed[one]?.[method] !== undefined);
-    const methods: string[] = METHODS.filter((method) => inTree(method) || isFixed(method));
-    if (methods.includes("GET") && !methods.includes("HEAD")) methods.push("HEAD");
-    if (methods.length > 0) methods.push("OPTIONS");
-    return methods;
+    const declared = server.routes.filter(({ path: pattern }) => isAt(pattern, path)).map(({ method }) => method);
+    return methodsOf(METHODS.filter((method) => declared.includes(method)));
   };
 
   const unrouted = async (request: Request): Promise<Response> => {
@@ -40,9 +33,7 @@ export function createServer(http: Http, cors: Cors): AnyElysia {
       return new Response(null, { status, headers });
     }
     if (allow.length === 0) throw notFound(`There is nothing at ${pathname}`);
-    throw new AppError(405, `${request.method} is not allowed here, but ${allow.join(", ")}`, {
-      headers: { allow: allow.join(", ") },
-    });
+    throw methodRefused(request, allow);
   };
 
   return server.onError(({ code, error, request }) => {
@@ -50,3 +41,13 @@ export function createServer(http: Http, cors: Cors): AnyElysia {
     return http.refusal(error, request);
   });
 }
+
+/** Whether the router finds this pattern at the path. A slash at the end of either makes no difference. */
+function isAt(pattern: string, path: string): boolean {
+  const wanted = segmentsOf(pattern);
+  const given = segmentsOf(path);
+  if (wanted.at(-1) === "*" ? given.length < wanted.length : given.length !== wanted.length) return false;
+  return wanted.every((segment, index) => segment === "*" || segment.startsWith(":") || segment === given[index]);
+}
+
+const segmentsOf = (path: string): string[] => path.replace(/\/$/, "").split("/");

@@ -1,27 +1,27 @@
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
-import type { AnyElysia } from "elysia";
+import { kvLayout } from "../../schema/migrations/index.ts";
 import type { KeyValueAccessor } from "../config/app-access.ts";
-import type { StorageEngine } from "../db/index.ts";
-import type { Http } from "../http/http.ts";
+import { layOut, type StorageEngine } from "../db/index.ts";
+import type { Endpoint } from "../http/endpoint.ts";
 import type { Clock } from "../kernel/clock.ts";
 import { notFound } from "../kernel/errors.ts";
 import type { Logger } from "../kernel/logger.ts";
+import { keyValueEndpoints } from "./endpoints.ts";
 import { CACHE_KIB } from "./limits.ts";
-import { createKeyValueRoutes } from "./routes.ts";
 import { createKeyValueAccessor, createKeyValueService, type KeyValueService } from "./service.ts";
-import { createEntryStore, type EntryStore, migrateEntries } from "./store.ts";
+import { createEntryStore, type EntryStore } from "./store.ts";
 import { startSweep } from "./sweep.ts";
 
 export interface KeyValueArea {
-  routes(http: Http): AnyElysia;
+  endpoints: readonly Endpoint[];
   /** Errors: 404 when no such namespace is declared. */
   accessor(namespace: string): KeyValueAccessor;
   /** Ends the sweep; the files belong to the engine. */
   stop(): Promise<void>;
 }
 
-/** Key-value namespaces, one file each: `<data>/kv/NAME.db`. Spec: Native resource endpoints; rules: SPEC.md. */
+/** Key-value namespaces, one file each: `<data>/kv/NAME.db`. Rules: SPEC.md. */
 export function createKeyValueArea(deps: {
   /** The names under `kv` in the config. */
   namespaces: readonly string[];
@@ -37,14 +37,14 @@ export function createKeyValueArea(deps: {
   if (deps.namespaces.length > 0) mkdirSync(directory, { recursive: true });
   for (const namespace of deps.namespaces) {
     const path = join(directory, `${namespace}.db`);
-    const store = createEntryStore(engine.open(path, { migrate: migrateEntries, cacheKiB: CACHE_KIB }));
+    const store = createEntryStore(engine.open(path, { migrate: layOut(kvLayout), cacheKiB: CACHE_KIB }));
     stores.push(store);
     services.set(namespace, createKeyValueService({ store, clock }));
   }
   const stopSweep = stores.length === 0 ? async () => {} : startSweep({ stores, clock, logger });
 
   return {
-    routes: (http) => createKeyValueRoutes(http, services),
+    endpoints: keyValueEndpoints(services),
     accessor(namespace) {
       const service = services.get(namespace);
       if (service === undefined) throw notFound(`There is no key-value namespace "${namespace}"`);

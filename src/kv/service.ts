@@ -1,23 +1,31 @@
 import type { KeyValueAccessor } from "../config/app-access.ts";
 import type { Clock } from "../kernel/clock.ts";
 import { SECOND_MS } from "../kernel/duration.ts";
-import { badField, tooLarge } from "../kernel/errors.ts";
+import { tooLarge } from "../kernel/errors.ts";
 import type { JsonValue } from "../kernel/json.ts";
 import { jsonCopy } from "../kernel/json-copy.ts";
-import { parseKeyQuery, parseTtl } from "./actions.ts";
-import { parseKey } from "./keys.ts";
-import { VALUE_MAX_BYTES } from "./limits.ts";
-import type { EntryStore } from "./store.ts";
-import type { KeyPage, KeyQuery } from "./types.ts";
+import { createParser } from "../kernel/schema/parser.ts";
+import { Action } from "./actions.ts";
+import { decodeCursor } from "./keys.ts";
+import { LIST_LIMIT_DEFAULT, LIST_LIMIT_MAX, VALUE_MAX_BYTES } from "./limits.ts";
+import type { EntryStore, KeyPage } from "./store.ts";
+
+/** Members that are absent or null take their defaults; `cursor` is one that a page returned. */
+export interface KeyListing {
+  prefix?: string | null;
+  limit?: number | null;
+  cursor?: string | null;
+}
 
 export interface KeyValueService {
   /** The value's JSON text; `"null"` when missing or expired. */
   get(key: string): string;
   /** Replaces value and time to live. Errors: 413 over 1 MiB of JSON. Durable when it resolves. */
   set(key: string, value: JsonValue, ttlSeconds: number | null): Promise<void>;
-  /** Also for a key that is not there. */
+  /** Also for a key that does not exist. */
   delete(key: string): Promise<void>;
-  list(query: KeyQuery): KeyPage;
+  /** Errors: 400 for a cursor that no page returned. */
+  list(listing: KeyListing): KeyPage;
 }
 
 export function createKeyValueService(deps: { store: EntryStore; clock: Clock }): KeyValueService {
@@ -30,30 +38,41 @@ export function createKeyValueService(deps: { store: EntryStore; clock: Clock })
       if (text.length * 3 > VALUE_MAX_BYTES) {
         const sizeBytes = Buffer.byteLength(text);
         if (sizeBytes > VALUE_MAX_BYTES) {
-          throw tooLarge(`"value" must be at most ${VALUE_MAX_BYTES} bytes of JSON, got ${sizeBytes}`);
+          throw tooLarge(`value must be at most ${VALUE_MAX_BYTES} bytes of JSON, got ${sizeBytes}`);
         }
       }
       return store.set(key, text, ttlSeconds === null ? null : clock.now() + ttlSeconds * SECOND_MS);
     },
     delete: (key) => store.delete(key),
-    list: (query) => store.list(query, clock.now()),
+    list({ prefix, limit, cursor }) {
+      const after = cursor === undefined || cursor === null ? null : decodeCursor(cursor);
+      const most = Math.min(limit ?? LIST_LIMIT_DEFAULT, LIST_LIMIT_MAX);
+      return store.list({ prefix: prefix ?? "", limit: most, after }, clock.now());
+    },
   };
 }
 
-/** `app.kv(name)`: the same service, its arguments checked as a request's are. */
+const actions = createParser(Action);
+
+/** `app.kv(name)`: the same service; arguments are checked as a request's body is. */
 export function createKeyValueAccessor(service: KeyValueService): KeyValueAccessor {
   return {
     async get(key) {
-      return JSON.parse(service.get(parseKey(key, "key", 1)));
+      actions.parse({ action: "get", key });
+      return JSON.parse(service.get(key));
     },
     async set(key, value, options = {}) {
-      if (value === undefined) throw badField("value", "required", '"value" is required');
-      const copy = jsonCopy({ value })["value"] ?? null;
-      await service.set(parseKey(key, "key", 1), copy, parseTtl(options.ttl));
+      const action = jsonCopy({ action: "set", key, value, ...options });
+      actions.parse(action);
+      await service.set(key, action["value"] ?? null, options.ttl ?? null);
     },
     async delete(key) {
-      await service.delete(parseKey(key, "key", 1));
+      actions.parse({ action: "delete", key });
+      await service.delete(key);
     },
-    list: async (options = {}) => service.list(parseKeyQuery(options)),
+    async list(options = {}) {
+      actions.parse(jsonCopy({ action: "list", ...options }));
+      return service.list(options);
+    },
   };
 }

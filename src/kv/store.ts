@@ -1,16 +1,17 @@
-import type { Database } from "bun:sqlite";
 import type { OpenedFile, Transaction } from "../db/index.ts";
 import { encodeCursor, endOfPrefix } from "./keys.ts";
-import type { KeyPage, KeyQuery } from "./types.ts";
 
-/** One namespace's file: `kv/NAME.db`. Keys are in byte order, which is what SQLite's BINARY collation gives. */
-export function migrateEntries(sqlite: Database): void {
-  sqlite.run(`CREATE TABLE IF NOT EXISTS entries (
-    key TEXT PRIMARY KEY NOT NULL,
-    value TEXT NOT NULL,       -- JSON
-    expires_at INTEGER         -- milliseconds since 1970; NULL: never
-  ) STRICT, WITHOUT ROWID`);
-  sqlite.run("CREATE INDEX IF NOT EXISTS entries_by_expiry ON entries (expires_at) WHERE expires_at IS NOT NULL");
+/** Keys after `after` that begin with `prefix`; `after` null: from the first. */
+interface KeyQuery {
+  prefix: string;
+  limit: number;
+  after: string | null;
+}
+
+export interface KeyPage {
+  keys: string[];
+  /** Opaque; null on the last page. */
+  cursor: string | null;
 }
 
 const GET = "SELECT value FROM entries WHERE key = ?1 AND (expires_at IS NULL OR expires_at > ?2)";
@@ -37,6 +38,7 @@ export interface EntryStore {
   removeExpired(now: number, limit: number): Promise<number>;
 }
 
+/** One namespace's file: `kv/NAME.db`. */
 export function createEntryStore(file: OpenedFile): EntryStore {
   const get = file.prepare<{ value: string }>(GET);
   const list = file.prepare<{ key: string }>(LIST);

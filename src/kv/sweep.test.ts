@@ -2,12 +2,13 @@ import { afterEach, beforeEach, expect, test } from "bun:test";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { kvLayout } from "../../schema/migrations/index.ts";
 import { testClock } from "../../tests/support/clock.ts";
-import { createStorageEngine, type StorageEngine } from "../db/index.ts";
+import { createStorageEngine, layOut, type StorageEngine } from "../db/index.ts";
 import { systemClock } from "../kernel/clock.ts";
 import { silentLogger } from "../kernel/logger.ts";
 import { SWEEP_INTERVAL_MS, SWEEP_PAUSE_MS, SWEEP_STEP_KEYS } from "./limits.ts";
-import { createEntryStore, migrateEntries } from "./store.ts";
+import { createEntryStore } from "./store.ts";
 import { startSweep } from "./sweep.ts";
 
 let directory = "";
@@ -23,7 +24,7 @@ afterEach(async () => {
 });
 
 test("[KV10] expired keys leave the file step by step, and only they", async () => {
-  const file = engine.open(join(directory, "a.db"), { migrate: migrateEntries });
+  const file = engine.open(join(directory, "a.db"), { migrate: layOut(kvLayout) });
   const store = createEntryStore(file);
   const clock = testClock(1_000_000);
   const expiredCount = SWEEP_STEP_KEYS + 20;

@@ -4,11 +4,13 @@ import { startSweeping } from "../kernel/sweeping.ts";
 import { SWEEP_INTERVAL_MS, SWEEP_PAUSE_MS, SWEEP_STEP_KEYS } from "./limits.ts";
 import type { EntryStore } from "./store.ts";
 
-/** Removes what has expired, in steps of bounded size. Expired keys are never seen, swept or not. */
+/** Removes expired keys in steps of bounded size. Expired keys are invisible, swept or not. */
 export function startSweep(deps: { stores: readonly EntryStore[]; clock: Clock; logger: Logger }): () => Promise<void> {
   const { stores, clock, logger } = deps;
   return startSweeping({
-    ...{ clock, intervalMs: SWEEP_INTERVAL_MS, pauseMs: SWEEP_PAUSE_MS },
+    clock,
+    intervalMs: SWEEP_INTERVAL_MS,
+    pauseMs: SWEEP_PAUSE_MS,
     async sweep(stopping) {
       const now = clock.now();
       let isMore = false;

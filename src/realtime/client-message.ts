@@ -1,4 +1,4 @@
-import { describeFault, isJsonObject, type JsonObject, jsonFault } from "../kernel/json.ts";
+import { isJsonObject, type JsonObject, type JsonValue } from "../kernel/json.ts";
 import { isEventName } from "./broadcasts.ts";
 import type { ErrorCode } from "./encoding.ts";
 import { CHANNEL_LENGTH_MAX, EVENT_LENGTH_MAX, PRESENCE_STATE_MAX_BYTES } from "./limits.ts";
@@ -26,23 +26,9 @@ export interface MessageProblem {
   channel: string | null;
 }
 
-/** What is no valid JSON has no value; a binary frame is no JSON object either way. */
-export function parseJson(raw: string | Buffer): { value: unknown } | null {
-  if (typeof raw !== "string") return { value: null };
-  try {
-    return { value: JSON.parse(raw) };
-  } catch {
-    return null;
-  }
-}
-
 /** `defaultChannel` is the connection's own, which track, untrack and broadcast act on. Decisions 10. */
-export function parseClientMessage(value: unknown, defaultChannel: string | null): ClientMessage | MessageProblem {
-  if (!isJsonObject(value)) return malformed("a message must be a JSON object, in a text frame");
-  const fault = jsonFault(value);
-  if (fault !== null) return malformed(describeFault("the message", fault));
-  // Out of JSON.parse, an object holds JSON.
-  const message = value as JsonObject;
+export function parseClientMessage(message: JsonValue, defaultChannel: string | null): ClientMessage | MessageProblem {
+  if (!isJsonObject(message)) return malformed("a message must be a JSON object, in a text frame");
   const type = message["type"];
   const named = message["channel"] ?? null;
   const problem = (text: string, code: ErrorCode = "INVALID_MESSAGE"): MessageProblem => ({
@@ -96,7 +82,7 @@ function unknownMember(type: unknown, message: JsonObject): string | null {
   return unknown?.slice(0, NAME_SHOWN_LENGTH) ?? null;
 }
 
-const malformed = (message: string): MessageProblem => ({
+export const malformed = (message: string): MessageProblem => ({
   ...{ type: "problem", code: "INVALID_MESSAGE", message, channel: null },
 });
 

@@ -1,10 +1,9 @@
 import type { Principal } from "../access/principal.ts";
 import type { Release } from "../http/pending-places.ts";
 import type { Socket, SocketHandler, SocketServer } from "../http/sockets.ts";
-import { isPromise, type MaybePromise } from "../kernel/maybe-promise.ts";
+import type { TokenBucket } from "../sockets/token-bucket.ts";
 import type { ServerMessage } from "./encoding.ts";
 import { SENT_AT_ONCE_MIN_BYTES, WAITING_MAX_BYTES } from "./limits.ts";
-import type { MessageRate } from "./message-rate.ts";
 import type { Tracked } from "./presence.ts";
 import type { Subscription } from "./subscription.ts";
 import type { Listener } from "./topic.ts";
@@ -17,22 +16,19 @@ export const CLOSE = { protocol: 4000, session: 4003, goingAway: 1001 } as const
 /** What the protocol does with a connection's events. */
 export interface ConnectionEvents {
   opened(connection: Connection): void;
-  /** At once, whatever is under way; what is to come after that takes its turn. */
   received(connection: Connection, message: string | Buffer): void;
   /** Once. `wasClean` is false for a connection lost without a close. */
   closed(connection: Connection, wasClean: boolean): void;
   failed(connection: Connection, cause: unknown): void;
 }
 
-/** What is done one after another: the next when this one is done. */
-type Work = () => MaybePromise<void>;
-
 interface ConnectionParts {
   id: string;
   client: string;
   releasePlace: Release;
   defaultChannel: string | null;
-  rate: MessageRate;
+  rate: TokenBucket;
+  charRate: TokenBucket;
   sockets: Pick<SocketServer, "waitingBytes" | "drop">;
   events: ConnectionEvents;
 }
@@ -46,7 +42,10 @@ export class Connection implements SocketHandler, Listener {
   readonly releasePlace: Release;
   /** The connection's own channel: what track, untrack and broadcast act on. */
   readonly defaultChannel: string | null;
-  readonly rate: MessageRate;
+  /** Messages. */
+  readonly rate: TokenBucket;
+  /** Characters of long messages. */
+  readonly charRate: TokenBucket;
   readonly subscriptions = new Map<string, Subscription>();
   /** null: not authenticated yet. */
   principal: SignedIn | null = null;
@@ -56,8 +55,6 @@ export class Connection implements SocketHandler, Listener {
   readonly #sockets: ConnectionParts["sockets"];
   #socket: Socket | null = null;
   #isClosed = false;
-  #mailbox: Work[] = [];
-  #isBusy = false;
   #onDrain: (() => void)[] = [];
 
   constructor(parts: ConnectionParts) {
@@ -66,6 +63,7 @@ export class Connection implements SocketHandler, Listener {
     this.releasePlace = parts.releasePlace;
     this.defaultChannel = parts.defaultChannel;
     this.rate = parts.rate;
+    this.charRate = parts.charRate;
     this.#events = parts.events;
     this.#sockets = parts.sockets;
   }
@@ -97,35 +95,6 @@ export class Connection implements SocketHandler, Listener {
     }
   }
 
-  /** Runs `work` when what came before it is done; false: `waitingMax` wait already, and it does not run. */
-  takeTurn(work: Work, waitingMax = Number.POSITIVE_INFINITY): boolean {
-    if (this.#isClosed) return true;
-    if (!this.#isBusy) this.#process(work);
-    else if (this.#mailbox.length >= waitingMax) return false;
-    else this.#mailbox.push(work);
-    return true;
-  }
-
-  #process(work: Work): void {
-    try {
-      const done = work();
-      if (!isPromise(done)) return;
-      this.#isBusy = true;
-      void done.catch((cause: unknown) => this.#events.failed(this, cause)).then(() => this.#processNext());
-    } catch (cause) {
-      this.#events.failed(this, cause);
-    }
-  }
-
-  #processNext(): void {
-    this.#isBusy = false;
-    while (!this.#isBusy && !this.#isClosed) {
-      const work = this.#mailbox.shift();
-      if (work === undefined) return;
-      this.#process(work);
-    }
-  }
-
   close(_socket: Socket, code: number): void {
     this.#ended(code !== 1006);
   }
@@ -140,7 +109,6 @@ export class Connection implements SocketHandler, Listener {
   #ended(wasClean: boolean): void {
     if (this.#isClosed) return;
     this.#isClosed = true;
-    this.#mailbox = [];
     this.cancelAuthTimeout?.();
     this.#events.closed(this, wasClean);
     this.drain();

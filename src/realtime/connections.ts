@@ -1,4 +1,7 @@
+import type { Clock } from "../kernel/clock.ts";
 import { AppError } from "../kernel/errors.ts";
+import { CLIENT_CHARS_AT_ONCE, CLIENT_CHARS_PER_SECOND } from "../sockets/limits.ts";
+import { TokenBucket } from "../sockets/token-bucket.ts";
 import type { Connection, SignedIn } from "./connection.ts";
 import { SOCKETS_PER_ADDRESS_MAX } from "./limits.ts";
 
@@ -10,6 +13,8 @@ export interface Connections {
   withdraw(client: string): void;
   authenticated(connection: Connection, principal: SignedIn): void;
   closed(connection: Connection): void;
+  /** Counts a long message of one connection against what its client network may send; false: it is over that. */
+  takeChars(client: string, chars: number): boolean;
   ofSession(sessionId: string): readonly Connection[];
   ofUser(userId: string): readonly Connection[];
   all(): readonly Connection[];
@@ -17,22 +22,35 @@ export interface Connections {
   readonly count: number;
 }
 
-export function createConnections(): Connections {
-  const openByClient = new Map<string, number>();
+interface Client {
+  open: number;
+  readonly charRate: TokenBucket;
+}
+
+export function createConnections(clock: Clock): Connections {
+  const clients = new Map<string, Client>();
   const bySession = createIndex();
   const byUser = createIndex();
   const open = new Set<Connection>();
   let total = 0;
 
-  const count = (client: string, change: 1 | -1): void => {
-    const left = (openByClient.get(client) ?? 0) + change;
+  const clientOf = (name: string): Client => {
+    const known = clients.get(name);
+    if (known !== undefined) return known;
+    const limits = { perSecond: CLIENT_CHARS_PER_SECOND, atOnce: CLIENT_CHARS_AT_ONCE };
+    const client = { open: 0, charRate: new TokenBucket(limits, clock.now()) };
+    clients.set(name, client);
+    return client;
+  };
+  const count = (name: string, change: 1 | -1): void => {
+    const client = clientOf(name);
+    client.open += change;
     total += change;
-    if (left === 0) openByClient.delete(client);
-    else openByClient.set(client, left);
+    if (client.open === 0) clients.delete(name);
   };
   return {
     admit(client) {
-      if ((openByClient.get(client) ?? 0) >= SOCKETS_PER_ADDRESS_MAX) {
+      if ((clients.get(client)?.open ?? 0) >= SOCKETS_PER_ADDRESS_MAX) {
         throw new AppError(429, `At most ${SOCKETS_PER_ADDRESS_MAX} connections of one address may be open`);
       }
       count(client, 1);
@@ -60,6 +78,7 @@ export function createConnections(): Connections {
       byUser.delete(principal.auth.id, connection);
       open.delete(connection);
     },
+    takeChars: (client, chars) => clientOf(client).charRate.take(chars, clock.now()),
     ofSession: bySession.get,
     ofUser: byUser.get,
     all: () => [...open],

@@ -10,13 +10,22 @@ import type { SocketServer } from "../http/sockets.ts";
 import type { Clock } from "../kernel/clock.ts";
 import type { Ids } from "../kernel/ids.ts";
 import type { Logger } from "../kernel/logger.ts";
+import { MessageTurns } from "../sockets/message-turns.ts";
+import { TokenBucket } from "../sockets/token-bucket.ts";
 import { channelIsBusy, checkBroadcast, createBroadcasts } from "./broadcasts.ts";
 import { CLOSE, Connection } from "./connection.ts";
 import { createConnections } from "./connections.ts";
 import { createFanOut } from "./fan-out.ts";
 import { createFeeds, type Feeds } from "./feeds.ts";
-import { AUTH_TIMEOUT_MS, BATCH_THRESHOLD, MESSAGE_RATE, PENDING_PER_ADDRESS_MAX, PRESENCE_TTL_MS } from "./limits.ts";
-import { MessageRate } from "./message-rate.ts";
+import {
+  AUTH_TIMEOUT_MS,
+  BATCH_THRESHOLD,
+  CHARS_AT_ONCE,
+  CHARS_PER_SECOND,
+  MESSAGE_RATE,
+  PENDING_PER_ADDRESS_MAX,
+  PRESENCE_TTL_MS,
+} from "./limits.ts";
 import { createOperations } from "./operations.ts";
 import { createPresence } from "./presence.ts";
 import { createReviews } from "./reviews.ts";
@@ -55,7 +64,7 @@ export function createRealtimeArea(deps: {
   const feeds = createFeeds({ clock, logger, topics, batchThreshold, review: (feed) => reviews.review(feed) });
   const presence = createPresence({ clock, topics, ttlMs: config.presenceTtl ?? PRESENCE_TTL_MS });
   const broadcasts = createBroadcasts(topics);
-  const connections = createConnections();
+  const connections = createConnections(clock);
   const rights = createRights({ access: config.access ?? {}, tables, clock, logger });
   const reviews = createReviews({
     ask: rights.readTable,
@@ -67,13 +76,21 @@ export function createRealtimeArea(deps: {
   const subscribing = createSubscribing({ tables, rights, subscriptions, presence, broadcasts });
   const operations = createOperations({ tables, rights, subscribing, presence, broadcasts });
   const authTimeoutMs = config.authTimeout ?? AUTH_TIMEOUT_MS;
-  const events = createProtocol({ ...deps, connections, operations, authTimeoutMs });
-  const unwatch = watchSessions({ connections, operations, sessions: deps.sessions });
+  const turns = new MessageTurns();
+  const events = createProtocol({ ...deps, connections, operations, turns, authTimeoutMs });
+  const unwatch = watchSessions({
+    connections,
+    operations,
+    sessions: deps.sessions,
+    turns,
+    onFailure: events.failed,
+  });
   const messageRate = config.messageRate ?? MESSAGE_RATE;
   const pending = createPendingPlaces(clock, config.pendingPerAddress ?? PENDING_PER_ADDRESS_MAX);
   const connect: Connect = (client, releasePlace, defaultChannel) => {
-    const rate = new MessageRate(messageRate, clock.now());
-    return new Connection({ id: ids.uuid(), client, releasePlace, defaultChannel, rate, sockets, events });
+    const rate = new TokenBucket({ perSecond: messageRate, atOnce: messageRate }, clock.now());
+    const charRate = new TokenBucket({ perSecond: CHARS_PER_SECOND, atOnce: CHARS_AT_ONCE }, clock.now());
+    return new Connection({ id: ids.uuid(), client, releasePlace, defaultChannel, rate, charRate, sockets, events });
   };
 
   return {

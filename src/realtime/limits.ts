@@ -29,8 +29,9 @@ export const MESSAGE_MAX_BYTES = 256 * 1024;
 export const BROADCAST_BODY_MAX_BYTES = 4 * MESSAGE_MAX_BYTES;
 /** Characters of the JSON of one subscription's filters. */
 export const FILTERS_LENGTH_MAX = 65_536;
-/** Messages of one connection that wait while an earlier one is being answered. */
-export const MAILBOX_MAX = 1_000;
+/** Characters of long messages of one connection, in a second and at once. */
+export const CHARS_PER_SECOND = 256 * 1024;
+export const CHARS_AT_ONCE = 1024 * 1024;
 export const PRESENCE_MEMBERS_MAX = 20_000;
 
 /** What the log of one namespace keeps for those who reconnect; whichever bound comes first. */

@@ -2,9 +2,9 @@ import { expect, test } from "bun:test";
 import { settle, testClock } from "../../tests/support/clock.ts";
 import type { ReadAccess } from "../access/table-door.ts";
 import { silentLogger } from "../kernel/logger.ts";
+import { TokenBucket } from "../sockets/token-bucket.ts";
 import { Connection } from "./connection.ts";
 import { createFeedRegistry, type Feed } from "./feed-registry.ts";
-import { MessageRate } from "./message-rate.ts";
 import { createReviews, type Reviews } from "./reviews.ts";
 import type { TableSubscription } from "./subscription.ts";
 
@@ -15,13 +15,14 @@ const noEvents = { opened() {}, received() {}, closed() {}, failed() {} };
 const NO_SOCKETS = { waitingBytes: () => 0, drop() {} };
 
 function watch(reviews: Reviews, feed: Feed, userId: string): void {
-  const rate = new MessageRate(1, 0);
+  const rate = new TokenBucket({ perSecond: 1, atOnce: 1 }, 0);
   const connection = new Connection({
     id: userId,
     client: "",
     releasePlace: () => {},
     defaultChannel: null,
     rate,
+    charRate: rate,
     sockets: NO_SOCKETS,
     events: noEvents,
   });

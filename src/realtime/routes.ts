@@ -28,16 +28,15 @@ export function createRealtimeRoutes(
     connect: Connect;
   },
 ): AnyElysia {
-  const { connections } = deps;
   const open = (request: Request, client: string, release: Release, channel: string | null): Response => {
     let isCounted = false;
     try {
-      connections.admit(client);
+      deps.connections.admit(client);
       isCounted = true;
       return deps.sockets.upgrade(request, deps.connect(client, release, channel));
     } catch (cause) {
       release();
-      if (isCounted) connections.withdraw(client);
+      if (isCounted) deps.connections.withdraw(client);
       throw cause;
     }
   };
@@ -60,8 +59,7 @@ export function createRealtimeRoutes(
       const fields = new Fields(await jsonObject());
       const [channel, event, payload] = ["channel", "event", "payload"].map((name) => fields.value(name));
       fields.finish();
-      const broadcast = checkBroadcast(channel, event, payload);
-      if (!deps.broadcasts.send(broadcast)) throw channelIsBusy();
+      if (!deps.broadcasts.send(checkBroadcast(channel, event, payload))) throw channelIsBusy();
       return OK;
     },
     { invalidKeyStatus: 403, bodyMaxBytes: BROADCAST_BODY_MAX_BYTES },

@@ -1,14 +1,18 @@
 import type { Principals } from "../access/principals.ts";
 import type { Clock } from "../kernel/clock.ts";
-import { AppError } from "../kernel/errors.ts";
-import { isJsonObject } from "../kernel/json.ts";
+import { describeFault, isJsonObject, type JsonValue } from "../kernel/json.ts";
 import type { Logger } from "../kernel/logger.ts";
 import { chain, isPromise, type MaybePromise } from "../kernel/maybe-promise.ts";
-import { type ClientMessage, type MessageProblem, parseClientMessage, parseJson } from "./client-message.ts";
-import { CLOSE, type Connection, type ConnectionEvents, type SignedIn } from "./connection.ts";
+import { createTurns } from "../kernel/turns.ts";
+import { LONG_MESSAGE_MIN_CHARS } from "../sockets/limits.ts";
+import { isPing, parseMessage } from "../sockets/message-text.ts";
+import type { MessageTurns } from "../sockets/message-turns.ts";
+import { createAuthentication } from "./authentication.ts";
+import { type ClientMessage, type MessageProblem, malformed, parseClientMessage } from "./client-message.ts";
+import { CLOSE, type Connection, type ConnectionEvents } from "./connection.ts";
 import type { Connections } from "./connections.ts";
 import type { ErrorCode } from "./encoding.ts";
-import { MAILBOX_MAX, MESSAGE_MAX_BYTES } from "./limits.ts";
+import { MESSAGE_MAX_BYTES } from "./limits.ts";
 import type { Operations } from "./operations.ts";
 
 /** The protocol: who may say what when, and what is answered. Spec: Realtime connection; decisions 10. */
@@ -18,9 +22,11 @@ export function createProtocol(deps: {
   principals: Principals;
   clock: Clock;
   logger: Logger;
+  turns: MessageTurns;
   authTimeoutMs: number;
 }): ConnectionEvents {
-  const { connections, operations, clock } = deps;
+  const { connections, operations, turns, clock } = deps;
+  const slices = createTurns();
 
   const fail = (connection: Connection, code: ErrorCode, message: string, channel: string | null = null): void =>
     connection.send({ type: "error", code, message, ...(channel === null ? {} : { channel }) });
@@ -29,46 +35,23 @@ export function createProtocol(deps: {
     connection.end(CLOSE.protocol, message);
   };
 
-  /** The principal of a token as it is now: a session may end while the signature is being checked. */
-  const identify = (token: string): MaybePromise<SignedIn> => {
-    const principal = deps.principals.ofToken(token);
-    return isPromise(principal) ? principal.then(() => deps.principals.ofToken(token)) : principal;
-  };
-  const authenticate = (connection: Connection, token: string): MaybePromise<void> => {
-    const refused = (cause: unknown): void => {
-      if (!(cause instanceof AppError)) throw cause;
-      if (connection.principal === null) connection.send({ type: "auth_error", message: cause.message });
-      else fail(connection, "AUTH_REFRESH_FAILED", cause.message);
-    };
-    try {
-      const done = chain(identify(token), (principal) => accept(connection, principal));
-      return isPromise(done) ? done.catch(refused) : undefined;
-    } catch (cause) {
-      return refused(cause);
-    }
-  };
-  const accept = (connection: Connection, principal: SignedIn): MaybePromise<void> => {
-    if (connection.isClosed) return;
-    const before = connection.principal;
-    if (before === null) {
-      connections.authenticated(connection, principal);
-      return connection.send({ type: "auth_success", userId: principal.auth.id });
-    }
-    if (before.auth.id !== principal.auth.id) {
-      return fail(connection, "AUTH_REFRESH_FAILED", "The token belongs to another user");
-    }
-    connections.authenticated(connection, principal);
-    return operations.refresh(connection, principal).then((revokedChannels) => {
-      connection.send({ type: "auth_refreshed", userId: principal.auth.id, revokedChannels });
-    });
-  };
-
-  const answer = (
+  const authenticate = createAuthentication(deps, fail);
+  const answer = (connection: Connection, value: JsonValue): MaybePromise<void> =>
+    perform(
+      connection,
+      parseClientMessage(value, connection.defaultChannel),
+      isJsonObject(value) && value["type"] === "auth",
+    );
+  const perform = (
     connection: Connection,
-    message: Exclude<ClientMessage, { type: "ping" }> | MessageProblem,
+    message: ClientMessage | MessageProblem,
     isAuth: boolean,
   ): MaybePromise<void> => {
     const { principal } = connection;
+    if (message.type === "ping") {
+      operations.ping(connection);
+      return connection.send({ type: "pong" });
+    }
     if (principal === null && !isAuth) {
       return failAndClose(connection, "NOT_AUTHENTICATED", "The first message must be auth");
     }
@@ -83,6 +66,27 @@ export function createProtocol(deps: {
     });
   };
 
+  const failed = (connection: Connection, cause: unknown): void => {
+    deps.logger.error("a realtime message failed", { cause });
+    fail(connection, "INTERNAL", "Internal error");
+  };
+  /** One message in its turn. */
+  const handle = (connection: Connection, message: string | Buffer): MaybePromise<void> => {
+    if (connection.isClosed) return;
+    const crashed = (cause: unknown): void => failed(connection, cause);
+    try {
+      const handled = chain(parseMessage(typeof message === "string" ? message : "null", slices), (parsed) => {
+        if (connection.isClosed) return;
+        if (parsed.kind === "value") return answer(connection, parsed.value);
+        if (parsed.fault === null) return failAndClose(connection, "INVALID_JSON", "The message is not valid JSON");
+        return perform(connection, malformed(describeFault("the message", parsed.fault)), false);
+      });
+      return isPromise(handled) ? handled.catch(crashed) : undefined;
+    } catch (cause) {
+      return crashed(cause);
+    }
+  };
+
   const events: ConnectionEvents = {
     opened(connection) {
       connection.cancelAuthTimeout = clock.after(deps.authTimeoutMs, () => {
@@ -90,29 +94,30 @@ export function createProtocol(deps: {
       });
     },
     received(connection, message) {
-      if (!connection.rate.take(clock.now())) return fail(connection, "RATE_LIMITED", "Too many messages");
-      const tooLong = Buffer.byteLength(message) > MESSAGE_MAX_BYTES;
-      if (tooLong) return fail(connection, "MESSAGE_TOO_LARGE", `A message has at most ${MESSAGE_MAX_BYTES} bytes`);
-      const json = parseJson(message);
-      if (json === null) return failAndClose(connection, "INVALID_JSON", "The message is not valid JSON");
-      const parsed = parseClientMessage(json.value, connection.defaultChannel);
-      // Says that somebody is there, and so does not wait for what is under way.
-      if (parsed.type === "ping") {
+      const chars = message.length;
+      if (!connection.rate.take(1, clock.now())) return fail(connection, "RATE_LIMITED", "Too many messages");
+      if (Buffer.byteLength(message) > MESSAGE_MAX_BYTES) {
+        return fail(connection, "MESSAGE_TOO_LARGE", `A message has at most ${MESSAGE_MAX_BYTES} bytes`);
+      }
+      if (chars >= LONG_MESSAGE_MIN_CHARS) {
+        const isWithin =
+          connection.charRate.take(chars, clock.now()) && connections.takeChars(connection.client, chars);
+        if (!isWithin) return fail(connection, "RATE_LIMITED", "Too many long messages");
+      } else if (typeof message === "string" && isPing(message)) {
+        // Says that somebody is there, and so does not wait for what is under way.
         operations.ping(connection);
         return connection.send({ type: "pong" });
       }
-      const isAuth = isJsonObject(json.value) && json.value["type"] === "auth";
-      const hasWaited = connection.takeTurn(() => answer(connection, parsed, isAuth), MAILBOX_MAX);
-      if (!hasWaited) fail(connection, "RATE_LIMITED", "Too many messages wait");
+      if (!turns.take(connection, chars, () => handle(connection, message))) {
+        fail(connection, "RATE_LIMITED", "Too many messages wait");
+      }
     },
     closed(connection, wasClean) {
+      turns.drop(connection);
       operations.leave(connection, wasClean);
       connections.closed(connection);
     },
-    failed(connection, cause) {
-      deps.logger.error("a realtime message failed", { cause });
-      fail(connection, "INTERNAL", "Internal error");
-    },
+    failed,
   };
 
   return events;

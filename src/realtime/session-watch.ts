@@ -1,4 +1,5 @@
 import type { SessionEvents, SessionLookup, UserEvents } from "../access/sessions.ts";
+import type { MessageTurns } from "../sockets/message-turns.ts";
 import { CLOSE, type Connection } from "./connection.ts";
 import type { Connections } from "./connections.ts";
 import type { Operations } from "./operations.ts";
@@ -8,6 +9,8 @@ export function watchSessions(deps: {
   connections: Connections;
   operations: Operations;
   sessions: SessionEvents & SessionLookup & UserEvents;
+  turns: MessageTurns;
+  onFailure(connection: Connection, cause: unknown): void;
 }): () => void {
   const { connections, operations, sessions } = deps;
 
@@ -26,7 +29,9 @@ export function watchSessions(deps: {
   };
 
   const unlistenChanges = sessions.onUserChange((userId) => {
-    for (const connection of connections.ofUser(userId)) connection.takeTurn(() => follow(connection));
+    for (const connection of connections.ofUser(userId)) {
+      deps.turns.add(connection, () => follow(connection).catch((cause) => deps.onFailure(connection, cause)));
+    }
   });
   const unlistenEnds = sessions.onEnd((sessionId) => {
     const message = "The session has ended";

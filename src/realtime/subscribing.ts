@@ -8,7 +8,14 @@ import { denied, type Failure, failure, type OperationOf, unknownChannel } from 
 import { SUBSCRIPTIONS_PER_SOCKET_MAX } from "./limits.ts";
 import type { Presence } from "./presence.ts";
 import { LISTENING, type Rights } from "./rights.ts";
-import type { Subscription, TableChannel, TableSubscription, TableSubscriptions } from "./subscription.ts";
+import type {
+  Filters,
+  SentFilters,
+  Subscription,
+  TableChannel,
+  TableSubscription,
+  TableSubscriptions,
+} from "./subscription.ts";
 
 /** Listening to channels of every kind. Decisions 10. */
 export interface Subscribing {
@@ -138,18 +145,20 @@ function createTableSubscribing(
   ): MaybePromise<Failure | null> =>
     chain(rights.readTable(principal, channel), (access) => {
       if (access === null) return refuse(connection, channel.name);
-      const filter = parsed(() => subscriptions.parseFilters(channel, { filters, orFilters }));
-      if ("problem" in filter) return failure("INVALID_FILTER", filter.problem);
+      const before = connection.subscriptions.get(channel.name);
+      const known = before?.kind === "table" ? before.filters : null;
+      const parsed = attempt(() => subscriptions.parseFilters(channel, { filters, orFilters }, known));
+      if ("problem" in parsed) return failure("INVALID_FILTER", parsed.problem);
       if (connection.isClosed) return null;
       end(connection, channel.name);
-      const parts = { channel, filters: { filters, orFilters }, access, filter: filter.value };
+      const parts = { channel, filters: parsed.value, access };
       const subscription = subscriptions.begin(connection, parts, {
         since,
         announce: ({ seq, isLost }) =>
           connection.send({
             type: "subscribed",
             channel: channel.name,
-            serverFilter: filter.value !== null,
+            serverFilter: parsed.value.filter !== null,
             seq,
             ...(isLost ? { resync: true } : {}),
           }),
@@ -166,20 +175,29 @@ function createFilterUpdates(subscriptions: TableSubscriptions): Subscribing["up
     const subscription = connection.subscriptions.get(message.channel);
     if (subscription === undefined) return failure("NOT_SUBSCRIBED", `Not subscribed to "${message.channel}"`);
     if (subscription.kind !== "table") return failure("INVALID_FILTER", "Only channels of tables take filters");
-    const { filters = subscription.filters.filters, orFilters = subscription.filters.orFilters } = message;
-    const filter = parsed(() => subscriptions.parseFilters(subscription.channel, { filters, orFilters }));
-    if ("problem" in filter) return failure("INVALID_FILTER", filter.problem);
-    subscription.filters = { filters, orFilters };
-    subscription.filter = filter.value;
-    const serverFilter = filter.value !== null;
+    const known = subscription.filters;
+    const parsed = attempt(() => subscriptions.parseFilters(subscription.channel, merged(message, known), known));
+    if ("problem" in parsed) return failure("INVALID_FILTER", parsed.problem);
+    subscription.filters = parsed.value;
+    const serverFilter = parsed.value.filter !== null;
     connection.send({ type: "filters_updated", channel: message.channel, serverFilter });
-    subscriptions.change(connection, subscription);
+    if (parsed.value !== known) subscriptions.change(connection, subscription);
     return null;
   };
 }
 
+/** What is absent stays as it is. */
+function merged({ filters, orFilters }: SentFilters, known: Filters): SentFilters {
+  if (filters !== undefined && orFilters !== undefined) return { filters, orFilters };
+  const [knownFilters, knownOrFilters]: unknown[] = JSON.parse(known.text);
+  return {
+    filters: filters === undefined ? knownFilters : filters,
+    orFilters: orFilters === undefined ? knownOrFilters : orFilters,
+  };
+}
+
 /** A refused filter's message is the client's to read. */
-function parsed<T>(parse: () => T): { value: T } | { problem: string } {
+function attempt<T>(parse: () => T): { value: T } | { problem: string } {
   try {
     return { value: parse() };
   } catch (cause) {

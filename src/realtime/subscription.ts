@@ -15,10 +15,17 @@ import { changeTypesFor } from "./visibility.ts";
 
 export type TableChannel = Channel & { kind: "table" };
 
-/** Raw as the client sent them; absent or null: none. */
-export interface Filters {
+/** As the client sent them; undefined or null: none. */
+export interface SentFilters {
   filters: unknown;
   orFilters: unknown;
+}
+
+export interface Filters {
+  /** What the client sent, as the JSON of `[filters, orFilters]`. */
+  text: string;
+  /** null: no filters in force. */
+  filter: RecordFilter | null;
 }
 
 export interface TableSubscription {
@@ -32,8 +39,6 @@ export interface TableSubscription {
   seen: SeenView | null;
   /** Its rule has given a filter, and is asked again with the changes whatever it says from then on. */
   isReviewed: boolean;
-  /** null: no filters in force. */
-  filter: RecordFilter | null;
   feed: Feed;
   audience: Audience;
   isCatchingUp: boolean;
@@ -43,15 +48,15 @@ export interface TableSubscription {
 export type Subscription = TableSubscription | { readonly kind: "presence" | "broadcast" };
 
 export interface TableSubscriptions {
-  /** Errors: as `TableDoor.parseFilter`. null where there are no conditions. */
-  parseFilters(channel: TableChannel, filters: Filters): RecordFilter | null;
+  /** Errors: as `TableDoor.parseFilter`. Gives `known` itself where the same was sent: nothing is compiled again. */
+  parseFilters(channel: TableChannel, sent: SentFilters, known: Filters | null): Filters;
   /**
    * Begins with what follows `since`, or with what follows now (null). `announce` runs first, and hears where it begins
    * and whether what was missed is no longer known.
    */
   begin(
     connection: Connection,
-    parts: { channel: TableChannel; filters: Filters; access: ReadAccess; filter: RecordFilter | null },
+    parts: { channel: TableChannel; filters: Filters; access: ReadAccess },
     options: { since: number | null; announce(start: { seq: number; isLost: boolean }): void },
   ): TableSubscription;
   /** Goes on with other filters, from the same place: nothing is missed in between. */
@@ -77,8 +82,8 @@ export function createTableSubscriptions(deps: {
     channel,
     access,
     viewKey,
-    filter,
-  }: Pick<TableSubscription, "channel" | "access" | "viewKey" | "filter">): { feed: Feed; audience: Audience } => {
+    filters: { filter },
+  }: Pick<TableSubscription, "channel" | "access" | "viewKey" | "filters">): { feed: Feed; audience: Audience } => {
     const key = JSON.stringify([channel.name, viewKey, filter?.key ?? null]);
     return feeds.acquire(channel.address, channel, key, { access, filter });
   };
@@ -96,13 +101,15 @@ export function createTableSubscriptions(deps: {
   };
 
   return {
-    parseFilters(channel, { filters, orFilters }) {
-      const length = JSON.stringify([filters, orFilters]).length;
-      if (length > FILTERS_LENGTH_MAX) {
-        throw badRequest(`filters and orFilters have at most ${FILTERS_LENGTH_MAX} characters of JSON, got ${length}`);
+    parseFilters(channel, { filters, orFilters }, known) {
+      const text = JSON.stringify([filters, orFilters]);
+      if (text === known?.text) return known;
+      if (text.length > FILTERS_LENGTH_MAX) {
+        const wanted = `filters and orFilters have at most ${FILTERS_LENGTH_MAX} characters of JSON`;
+        throw badRequest(`${wanted}, got ${text.length}`);
       }
       const filter = deps.tables.parseFilter(channel.address, { all: filters, any: orFilters });
-      return isEmpty(filters) && isEmpty(orFilters) ? null : filter;
+      return { text, filter: isEmpty(filters) && isEmpty(orFilters) ? null : filter };
     },
     begin(connection, parts, { since, announce }) {
       const { channel, access } = parts;
@@ -137,7 +144,7 @@ export function createTableSubscriptions(deps: {
       subscription.viewKey = viewKey;
       subscription.seen = seenView(connection, channel, access, viewKey);
       if (subscription.seen !== null) seenViews.begin(subscription.seen, audience.position);
-      const serverFilter = subscription.filter !== null;
+      const serverFilter = subscription.filters.filter !== null;
       connection.send({
         ...{ type: "subscribed", channel: channel.name, serverFilter, seq: audience.position, resync: true },
       });

@@ -5,16 +5,17 @@ import type { AppAccess } from "../config/app-access.ts";
 import type { RoomsConfig } from "../config/room-types.ts";
 import type { Http } from "../http/http.ts";
 import type { SocketServer } from "../http/sockets.ts";
-import type { Clock } from "../kernel/clock.ts";
+import { type Clock, systemClock } from "../kernel/clock.ts";
 import type { Ids } from "../kernel/ids.ts";
 import type { Logger } from "../kernel/logger.ts";
 import { createConnections, createPresentAuth } from "./connections.ts";
+import { LoopShare } from "./loop-share.ts";
 import { createRoomRoutes } from "./routes.ts";
 import { createRoomsService } from "./service.ts";
 import { createRoomStore, type RoomFile } from "./store.ts";
+import { SyncTurns } from "./sync-turns.ts";
 
 export { roomBacklogMaxBytes, roomMessageMaxBytes } from "./limits.ts";
-export { migrateRooms } from "./store.ts";
 
 export interface RoomsArea {
   routes(http: Http): AnyElysia;
@@ -31,7 +32,7 @@ export function createRoomsArea(deps: {
   sockets: SocketServer;
   principals: Pick<Principals, "ofToken">;
   sessions: SessionLookup & Pick<SessionEvents, "onEnd">;
-  /** `<data>/rooms.db`, opened with `migrateRooms`. */
+  /** `<data>/rooms.db`, laid out by `roomsLayout`. */
   file: RoomFile;
   app: () => AppAccess;
   clock: Clock;
@@ -39,10 +40,12 @@ export function createRoomsArea(deps: {
   logger: Logger;
 }): RoomsArea {
   const presentAuth = createPresentAuth(deps.sessions);
-  const service = createRoomsService({ ...deps, presentAuth, store: createRoomStore(deps.file) });
+  const share = new LoopShare();
+  const syncs = new SyncTurns(systemClock.after);
+  const service = createRoomsService({ ...deps, presentAuth, share, store: createRoomStore(deps.file) });
   const connections = createConnections({ ...deps, presentAuth });
   return {
-    routes: (http) => createRoomRoutes(http, { ...deps, service, connections }),
+    routes: (http) => createRoomRoutes(http, { ...deps, service, connections, share, syncs }),
     get liveRooms() {
       return service.liveRooms;
     },

@@ -1,35 +1,9 @@
-import type { Database } from "bun:sqlite";
 import type { Player } from "../config/room-types.ts";
 import type { DatabaseFile } from "../db/index.ts";
 import type { Millis } from "../kernel/clock.ts";
 import type { JsonObject } from "../kernel/json.ts";
 import { jsonText } from "./messages.ts";
 import type { PresentPlayer, StoredRoom } from "./types.ts";
-
-/** Rooms have a file of their own, `rooms.db`: a save of many big states never holds up the writes of sign-ins. */
-export function migrateRooms(sqlite: Database): void {
-  sqlite.run(`CREATE TABLE IF NOT EXISTS rooms (
-    namespace TEXT NOT NULL,
-    id TEXT NOT NULL,
-    shared TEXT NOT NULL,            -- JSON, as players, server, metadata, timers and present
-    shared_version INTEGER NOT NULL,
-    players TEXT NOT NULL,           -- { [userId]: { state, version } }
-    server TEXT NOT NULL,
-    metadata TEXT NOT NULL,
-    timers TEXT NOT NULL,            -- { [name]: { dueAt, data } }
-    present TEXT NOT NULL,           -- who was in the room: [{ userId, connectionId, role, auth, sessionId }]
-    saved_at INTEGER NOT NULL,       -- milliseconds since 1970, as expires_at and next_timer_at
-    expires_at INTEGER NOT NULL,
-    next_timer_at INTEGER,           -- NULL: no timer is set
-    PRIMARY KEY (namespace, id)
-  ) STRICT`);
-  sqlite.run("CREATE INDEX IF NOT EXISTS rooms_by_expiry ON rooms (expires_at)");
-  // By namespace: rows of one that is no longer declared stay until they expire, and must not be read past each time.
-  sqlite.run("DROP INDEX IF EXISTS rooms_by_timer");
-  sqlite.run(
-    "CREATE INDEX IF NOT EXISTS rooms_by_wake ON rooms (namespace, next_timer_at, id) WHERE next_timer_at IS NOT NULL",
-  );
-}
 
 const LOAD = "SELECT * FROM rooms WHERE namespace = ?1 AND id = ?2 AND expires_at > ?3";
 const METADATA = "SELECT metadata FROM rooms WHERE namespace = ?1 AND id = ?2 AND expires_at > ?3";
@@ -84,7 +58,7 @@ export interface RoomStore {
   removeExpired(now: Millis, limit: number): Promise<number>;
 }
 
-/** What rooms need of their file. */
+/** What rooms need of `rooms.db`: a file of their own, so that saving many large states never delays the writes of sign-ins. */
 export type RoomFile = Pick<DatabaseFile, "query" | "write">;
 
 export function createRoomStore(file: RoomFile): RoomStore {

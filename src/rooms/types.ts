@@ -52,6 +52,8 @@ export interface RoomConnection {
   /** With the user's present role. */
   player(): Player;
   send(text: string): void;
+  /** As `send`; a delta that waits behind a `sync` is worth nothing without it. */
+  sendDelta(text: string): void;
   /** From here on what is sent waits, so that nothing overtakes the `sync`. */
   hold(): void;
   /** Sends the `sync` and what waited. */

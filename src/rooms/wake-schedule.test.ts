@@ -1,9 +1,10 @@
 import { afterEach, expect, test } from "bun:test";
 import { join } from "node:path";
+import { roomsLayout } from "../../schema/migrations/index.ts";
 import { settle, temporaryDirectory, testClock } from "../../tests/support/index.ts";
-import { createStorageEngine } from "../db/index.ts";
+import { createStorageEngine, layOut } from "../db/index.ts";
 import { systemClock } from "../kernel/clock.ts";
-import { createRoomStore, migrateRooms, type RoomStore } from "./store.ts";
+import { createRoomStore, type RoomStore } from "./store.ts";
 import type { StoredRoom } from "./types.ts";
 import { createWakeSchedule } from "./wake-schedule.ts";
 
@@ -33,7 +34,7 @@ function watch(store: RoomStore): string[] {
 }
 
 async function storeOf(...rooms: StoredRoom[]): Promise<RoomStore> {
-  const store = createRoomStore(engine.open(join(temporaryDirectory(), "rooms.db"), { migrate: migrateRooms }));
+  const store = createRoomStore(engine.open(join(temporaryDirectory(), "rooms.db"), { migrate: layOut(roomsLayout) }));
   await Promise.all(rooms.map((one) => store.save(one)));
   return store;
 }

@@ -56,20 +56,20 @@ export async function listObjects(
     };
   };
   // A long list waits for its place: many of them that arrive at once take a turn of the event loop each.
-  if (!gate.isDecided || limit > LIST_LIMIT_DEFAULT) await pace.next();
+  if (gate.verdict === null || limit > LIST_LIMIT_DEFAULT) await pace.next();
   let scanned = 0;
 
   while (scanned < LIST_SCAN_MAX) {
     // One more than asked for tells whether there is a next page.
-    const left = gate.isDecided ? Math.min(limit + 1 - found.length, LIST_SLIM_CHUNK) : LIST_CHUNK;
+    const left = gate.verdict !== null ? Math.min(limit + 1 - found.length, LIST_SLIM_CHUNK) : LIST_CHUNK;
     const wanted = Math.min(left, LIST_SCAN_MAX - scanned);
     const range = { after, from: prefix, limit: wanted };
-    const rows = gate.isDecided ? deps.store.listSlim(bucket, range) : deps.store.list(bucket, range);
+    const rows = gate.verdict !== null ? deps.store.listSlim(bucket, range) : deps.store.list(bucket, range);
     for (const row of rows) {
       if (pace.isDue()) await pace.next();
       if (!row.key.startsWith(prefix)) return page(null);
       // Of a decided gate nobody asks for more than the slim rows have.
-      if (!gate.isDecided && !(await mayRead(gate, row as StoredObject))) continue;
+      if (gate.verdict === null && !(await mayRead(gate, row as StoredObject))) continue;
       if (found.length === limit) return page(found.at(-1)?.key ?? null);
       // Not the row itself, whose metadata may be large.
       found.push({ key: row.key, size: row.size, uploaded: row.uploaded });

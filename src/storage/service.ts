@@ -93,7 +93,7 @@ export function createStorageService({ store, gates, life, clock, paces }: Stora
       options?.checkForm?.();
       parseKey(key);
       const object = existing(store.find({ bucket: bucketName, key }), gate, key);
-      if (!gate.isDecided) gate.enforce(await gate.ask(factsOf(object)));
+      if (gate.verdict === null) gate.enforce(await gate.ask(factsOf(object)));
       return { bucket: gate.bucket, object };
     },
 
@@ -110,7 +110,7 @@ export function createStorageService({ store, gates, life, clock, paces }: Stora
         const address = { bucket: gate.bucket.name, key };
         const facts = (present: StoredObject | null): FileFacts => factsOfNew({ key, size, contentType }, present);
         // Asked before the sync as well: what is refused costs no disk write.
-        if (!gate.isDecided) gate.enforce(await gate.ask(facts(store.find(address))));
+        if (gate.verdict === null) gate.enforce(await gate.ask(facts(store.find(address))));
         await incoming.finish();
         const [object, replaced] = await guardedWrite(store, gate, address, {
           facts,
@@ -147,8 +147,8 @@ export function createStorageService({ store, gates, life, clock, paces }: Stora
         { bucket, key: parseKey(key) },
         {
           facts: (present) => factsOf(existing(present, gate, key)),
-          write(storage, present) {
-            const object = existing(present, gate, key);
+          write(storage) {
+            const object = existing(storage.find({ bucket, key }), gate, key);
             const customMetadata = mergeMetadata(object.customMetadata, wanted);
             const changed = { ...object, customMetadata, revision: object.revision + 1 };
             storage.put(changed);
@@ -195,9 +195,9 @@ async function removeEach(
  * Errors: 404; 401 for those without credentials where the rule would have looked at the file, so that they cannot learn
  * which keys exist. Decisions 3.
  */
-function existing(object: StoredObject | null, gate: Gate, key: string): StoredObject {
+function existing<Found>(object: Found | null, gate: Gate, key: string): Found {
   if (object !== null) return object;
-  if (gate.isAnonymous && !gate.isDecided) throw unauthorized();
+  if (gate.isAnonymous && gate.verdict === null) throw unauthorized();
   throw missing(key);
 }
 

@@ -4,6 +4,7 @@ import type { GrantHolder, ObjectAddress, StoredObject, Upload, UploadGrant, Upl
 
 const COLUMNS = "bucket, key, fileId, size, contentType, customMetadata, uploadedBy, uploaded, revision";
 const FIND = `SELECT ${COLUMNS} FROM storage_objects WHERE bucket = ?1 AND key = ?2`;
+const FIND_VERSION = "SELECT fileId, revision FROM storage_objects WHERE bucket = ?1 AND key = ?2";
 const LIST = `SELECT ${COLUMNS} FROM storage_objects WHERE bucket = ?1 AND key > ?2 AND key >= ?3 ORDER BY key LIMIT ?4`;
 const LIST_SLIM = `SELECT key, size, uploaded FROM storage_objects
   WHERE bucket = ?1 AND key > ?2 AND key >= ?3 ORDER BY key LIMIT ?4`;
@@ -41,6 +42,8 @@ type GrantRow = Omit<UploadGrant, "holder"> & { auth: string | null };
 /** What can be done within one write; all of it happens or none. */
 export interface StorageWrite {
   find(address: ObjectAddress): StoredObject | null;
+  /** What changes with every change of a file, without its metadata, which may be large. */
+  version(address: ObjectAddress): ObjectVersion | null;
   put(object: StoredObject): void;
   remove(address: ObjectAddress): void;
   insertUpload(upload: Upload): void;
@@ -65,6 +68,7 @@ export interface StorageWrite {
   consumeGrant(id: string): boolean;
 }
 
+export type ObjectVersion = Pick<StoredObject, "fileId" | "revision">;
 export type SlimObject = Pick<StoredObject, "key" | "size" | "uploaded">;
 
 interface ListRange {
@@ -136,6 +140,7 @@ function writeOf(tx: Transaction): StorageWrite {
   const run = (sql: string, ...params: (string | number | null)[]): number => tx.query(sql).run(...params).changes;
   return {
     find: ({ bucket, key }) => readObject(one<ObjectRow>(FIND, bucket, key)),
+    version: ({ bucket, key }) => one<ObjectVersion>(FIND_VERSION, bucket, key),
     put(object) {
       const { bucket, key, fileId, size, contentType, uploadedBy, uploaded, revision } = object;
       const metadata = JSON.stringify(object.customMetadata);

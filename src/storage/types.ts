@@ -126,8 +126,8 @@ export type BucketAction = "read" | "write" | "delete";
 /** A bucket's rule for one caller and one action, where credentials, bucket and scope have been looked at. */
 export interface Gate {
   readonly bucket: Bucket;
-  /** The rule has spoken for every file of the bucket. */
-  readonly isDecided: boolean;
+  /** What the rule says of every file in the bucket; null: it depends on the file. */
+  readonly verdict: boolean | null;
   readonly isAnonymous: boolean;
   ask(file: FileFacts): MaybePromise<boolean>;
   /** Errors: 401 without credentials, else 403. */

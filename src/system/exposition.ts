@@ -11,31 +11,33 @@ interface Family {
 
 interface Sample {
   labels?: Labels;
-  /** Of a histogram: `_bucket`, `_sum`, `_count`. */
+  /** For histograms: `_bucket`, `_sum`, `_count`. */
   suffix?: string;
   value: number;
 }
 
-/** One metric with all its samples, as lines. */
+/** The lines of one metric: help, type and all samples. */
 export function family({ name, help, type }: Family, samples: readonly Sample[]): string {
   const lines = samples.map(({ labels = {}, suffix = "", value }) => `${name}${suffix}${labelText(labels)} ${value}\n`);
   return `# HELP ${name} ${help}\n# TYPE ${name} ${type}\n${lines.join("")}`;
 }
 
-/** Metrics of one sample without labels. */
+/** A gauge with a single sample and no labels. */
 export const gauge = (name: string, help: string, value: number): string =>
   family({ name, help, type: "gauge" }, [{ value }]);
+
+/** A counter with a single sample and no labels. */
 export const counter = (name: string, help: string, value: number): string =>
   family({ name, help, type: "counter" }, [{ value }]);
 
 export interface Histogram {
   labels: Labels;
-  /** How many fell into each bucket alone; the last one has no upper bound. */
+  /** The count of each bucket by itself, not cumulative. The last bucket has no upper bound. */
   counts: readonly number[];
   sum: number;
 }
 
-/** `bounds` are the upper bounds of the buckets but the last; the text has them cumulated, as the format wants. */
+/** `bounds` are the upper bounds of all buckets except the last. The output is cumulative, as the format requires. */
 export function histogramFamily(
   name: string,
   help: string,

@@ -1,23 +1,23 @@
-import type { AnyElysia } from "elysia";
 import type { PlatformConfig } from "../config/types.ts";
-import type { AnswerListener, Http } from "../http/http.ts";
+import type { Endpoint } from "../http/endpoint.ts";
+import type { AnswerListener } from "../http/http.ts";
 import type { Clock } from "../kernel/clock.ts";
 import { SECOND_MS } from "../kernel/duration.ts";
 import { VERSION } from "../kernel/version.ts";
+import { systemEndpoints } from "./endpoints.ts";
 import { createMetrics, type ServerLoad } from "./metrics.ts";
 import { describePublicConfig } from "./public-config.ts";
-import { createSystemRoutes } from "./routes.ts";
 import { describeSchema } from "./schema.ts";
 
 export type { ServerLoad } from "./metrics.ts";
 
 export interface SystemArea {
-  routes(http: Http): AnyElysia;
-  /** Counts an answer for the metrics. */
+  readonly endpoints: readonly Endpoint[];
+  /** Counts each answer for the metrics. */
   readonly onAnswer: AnswerListener;
 }
 
-/** Health, schema, public configuration, metrics. Spec: System endpoints; decisions 11; rules: SPEC.md. */
+/** Health, schema, public configuration and metrics. The rules are in SPEC.md. */
 export function createSystemArea(deps: {
   config: PlatformConfig;
   isDrill: boolean;
@@ -27,7 +27,7 @@ export function createSystemArea(deps: {
   const { config, clock, isDrill } = deps;
   const startedAt = clock.now();
   const metrics = createMetrics({ clock, startedAt, load: deps.load });
-  const answers = {
+  const endpoints = systemEndpoints({
     metrics: metrics.text,
     schemaJson: JSON.stringify(describeSchema(config.databases ?? {})),
     configJson: JSON.stringify(describePublicConfig(config)),
@@ -38,6 +38,6 @@ export function createSystemArea(deps: {
       uptime: Math.floor((clock.now() - startedAt) / SECOND_MS),
       ...(isDrill ? { drill: true } : {}),
     }),
-  };
-  return { routes: (http) => createSystemRoutes(http, answers), onAnswer: metrics.record };
+  });
+  return { endpoints, onAnswer: metrics.record };
 }

@@ -5,7 +5,7 @@ import { VERSION } from "../kernel/version.ts";
 import { counter, family, gauge } from "./exposition.ts";
 import { createRequestMetrics } from "./request-metrics.ts";
 
-/** What other parts of the server tell about themselves at the moment of asking. */
+/** Current figures of the other areas. */
 export interface ServerLoad {
   openFiles: number;
   waitingWrites: number;
@@ -14,11 +14,11 @@ export interface ServerLoad {
   realtimeSockets: number;
   roomSockets: number;
   rooms: number;
-  /** Since the start. */
+  /** Requests missing from the request log since the start. */
   droppedRequests: number;
   backupsMade: number;
   backupsFailed: number;
-  /** Milliseconds since 1970; 0 before the first success. */
+  /** Milliseconds since 1970; 0 before the first successful backup. */
   lastBackupAt: number;
   lastBackupBytes: number;
 }
@@ -47,32 +47,32 @@ function loadText(load: ServerLoad): string {
   ];
   return [
     family({ name: "platform_sockets_open", type: "gauge", help: "Open WebSockets." }, sockets),
-    gauge("platform_rooms_in_memory", "Rooms that are not at rest.", load.rooms),
+    gauge("platform_rooms_in_memory", "Rooms loaded in memory.", load.rooms),
     gauge("platform_database_files_open", "Open database files.", load.openFiles),
-    gauge("platform_writes_waiting", "Writes that wait for their transaction.", load.waitingWrites),
-    gauge("platform_long_reads_running", "Statements that run in processes.", load.runningReads),
-    gauge("platform_long_reads_waiting", "Statements that wait for a process.", load.waitingReads),
-    counter(
-      "platform_request_log_dropped_total",
-      "Requests that are missing from the request log.",
-      load.droppedRequests,
-    ),
-    counter("platform_backups_made_total", "Scheduled backups that were made.", load.backupsMade),
+    gauge("platform_writes_waiting", "Writes waiting for their transaction.", load.waitingWrites),
+    gauge("platform_long_reads_running", "Statements running in query processes.", load.runningReads),
+    gauge("platform_long_reads_waiting", "Statements waiting for a query process.", load.waitingReads),
+    counter("platform_request_log_dropped_total", "Requests missing from the request log.", load.droppedRequests),
+    counter("platform_backups_made_total", "Scheduled backups that succeeded.", load.backupsMade),
     counter("platform_backups_failed_total", "Scheduled backups that failed.", load.backupsFailed),
-    gauge("platform_backup_last_timestamp_seconds", "When the last one was made.", load.lastBackupAt / SECOND_MS),
-    gauge("platform_backup_last_size_bytes", "The size of the last one.", load.lastBackupBytes),
+    gauge(
+      "platform_backup_last_timestamp_seconds",
+      "Time of the last successful scheduled backup.",
+      load.lastBackupAt / SECOND_MS,
+    ),
+    gauge("platform_backup_last_size_bytes", "Size of the last successful scheduled backup.", load.lastBackupBytes),
   ].join("");
 }
 
-/** Under the names that every client library of Prometheus uses. */
+/** `process_*` are the names that the Prometheus client libraries use. */
 function processText(startedAt: number, now: number): string {
   const { user, system } = process.cpuUsage();
   const version = { labels: { version: VERSION }, value: 1 };
   return [
-    family({ name: "platform_info", type: "gauge", help: "The version that runs." }, [version]),
+    family({ name: "platform_info", type: "gauge", help: "Version of the running server." }, [version]),
     gauge("platform_uptime_seconds", "Time since the start.", (now - startedAt) / SECOND_MS),
-    gauge("process_start_time_seconds", "When the server started.", startedAt / SECOND_MS),
-    counter("process_cpu_seconds_total", "Processor time used.", (user + system) / MICROSECONDS_PER_SECOND),
+    gauge("process_start_time_seconds", "Start time of the server.", startedAt / SECOND_MS),
+    counter("process_cpu_seconds_total", "User and system CPU time.", (user + system) / MICROSECONDS_PER_SECOND),
     gauge("process_resident_memory_bytes", "Resident memory.", process.memoryUsage.rss()),
   ].join("");
 }

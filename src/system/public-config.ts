@@ -1,23 +1,30 @@
+import { type Static, Type } from "typebox";
 import type { PlatformConfig } from "../config/types.ts";
+import { nullable } from "../kernel/schema/types.ts";
 import { VERSION } from "../kernel/version.ts";
 
-/** What a client may know before anybody has signed in. Nothing of it is secret. Decisions 11. */
-export interface PublicConfig {
-  auth: {
-    emailPassword: boolean;
-    anonymous: boolean;
-    magicLink: boolean;
-    emailOtp: boolean;
-    mfa: boolean;
-    /** The names of the providers. */
-    oauth: string[];
-    passkeys: boolean;
-  };
-  captcha: { siteKey: string } | null;
-  version: string;
-}
+const Flag = Type.Boolean();
 
-/** Members are picked one by one: what the config gains later stays private until it is named here. */
+/** What clients may know before sign-in. It contains no secret. [SY2] */
+export const PublicConfig = Type.Object(
+  {
+    auth: Type.Object({
+      emailPassword: Flag,
+      anonymous: Flag,
+      magicLink: Flag,
+      emailOtp: Flag,
+      mfa: Flag,
+      oauth: Type.Array(Type.String(), { description: "Names of the providers" }),
+      passkeys: Flag,
+    }),
+    captcha: nullable(Type.Object({ siteKey: Type.String() })),
+    version: Type.String(),
+  },
+  { description: "The enabled sign-in methods, and the CAPTCHA site key" },
+);
+export type PublicConfig = Static<typeof PublicConfig>;
+
+/** Every member is copied by name: what the config gains later stays private until it is added here. */
 export function describePublicConfig({ auth = {} }: PlatformConfig): PublicConfig {
   return {
     auth: {

@@ -3,7 +3,7 @@ import { areaOf } from "../http/route-area.ts";
 import { SECOND_MS } from "../kernel/duration.ts";
 import { family, histogramFamily } from "./exposition.ts";
 
-/** Upper bounds of the latency buckets, from a point read to the longest query. */
+/** Upper bounds of the latency buckets: from a point read to the longest query. */
 const LATENCY_BOUNDS_S = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30];
 const LATENCY_BOUNDS_MS = LATENCY_BOUNDS_S.map((seconds) => seconds * SECOND_MS);
 const STATUS_CLASSES = ["1xx", "2xx", "3xx", "4xx", "5xx"];
@@ -21,17 +21,17 @@ interface Latencies {
 }
 
 export interface RequestMetrics {
-  /** Part of every request: it looks up two counters and adds. */
+  /** Runs for every request: two map lookups and three additions. */
   readonly record: AnswerListener;
   text(): string;
 }
 
 export function createRequestMetrics(): RequestMetrics {
-  // By route and by area: both are known in advance, as what no route matched is one of them.
+  // Both maps are bounded: routes are declared, and all unmatched paths share the route null.
   const byRoute = new Map<string | null, { counters: Map<string, Counters>; latencies: Latencies }>();
   const byArea = new Map<string, { counters: Map<string, Counters>; latencies: Latencies }>();
 
-  const meetRoute = (route: string | null) => {
+  const addRoute = (route: string | null) => {
     const area = areaOf(route);
     const ofArea = byArea.get(area) ?? { counters: new Map(), latencies: { counts: emptyCounts(), sumMs: 0 } };
     byArea.set(area, ofArea);
@@ -40,7 +40,7 @@ export function createRequestMetrics(): RequestMetrics {
   };
   return {
     record({ request, route, status, durationMs }) {
-      const { counters, latencies } = byRoute.get(route) ?? meetRoute(route);
+      const { counters, latencies } = byRoute.get(route) ?? addRoute(route);
       const { method } = request;
       let counter = counters.get(method);
       if (counter === undefined) {
@@ -59,7 +59,9 @@ export function createRequestMetrics(): RequestMetrics {
           .filter(({ value }) => value > 0),
       );
       const histograms = [...byArea].map(([area, { latencies }]) => ({
-        ...{ labels: { area }, counts: latencies.counts, sum: latencies.sumMs / SECOND_MS },
+        labels: { area },
+        counts: latencies.counts,
+        sum: latencies.sumMs / SECOND_MS,
       }));
       return (
         family({ name: "platform_http_requests_total", type: "counter", help: "Requests answered." }, requests) +

@@ -1,43 +1,49 @@
+import { type Static, Type } from "typebox";
 import type { Field, FieldType, PlatformConfig, Reference, TableConfig } from "../config/types.ts";
 import type { JsonValue } from "../kernel/json.ts";
+import { nullable } from "../kernel/schema/types.ts";
 
-/** A field as clients may know it: its type and what a value of it must be. */
-export interface FieldDescription {
-  type: FieldType;
-  /** An insert has to give it, unless it has a default; it is never null. */
-  required: boolean;
-  unique: boolean;
-  /** true: the server fills it where an insert gives none (`id`, `createdAt`, `updatedAt`). */
-  generated: boolean;
-  default?: JsonValue;
-  min?: number;
-  max?: number;
-  /** The source of the regular expression. */
-  pattern?: string;
-  patternFlags?: string;
-  enum?: readonly (string | number)[];
-  references?: Required<Reference>;
-  /** An SQL expression. */
-  check?: string;
-  onUpdate?: "now";
-}
+const FieldDescription = Type.Object({
+  type: Type.Enum(["string", "text", "number", "integer", "boolean", "datetime", "json"]),
+  required: Type.Boolean({ description: "Never null; an insert must provide it unless it has a default" }),
+  unique: Type.Boolean(),
+  generated: Type.Boolean({ description: "The server fills it in when an insert omits it" }),
+  default: Type.Optional(Type.Unsafe<JsonValue>({})),
+  min: Type.Optional(Type.Number({ description: "Characters of text, value of numbers" })),
+  max: Type.Optional(Type.Number()),
+  pattern: Type.Optional(Type.String({ description: "The source of a regular expression" })),
+  patternFlags: Type.Optional(Type.String()),
+  enum: Type.Optional(Type.Array(Type.Union([Type.String(), Type.Number()]))),
+  references: Type.Optional(Type.Object({ table: Type.String(), column: Type.String(), onDelete: Type.String() })),
+  check: Type.Optional(Type.String({ description: "An SQL expression" })),
+  onUpdate: Type.Optional(Type.Literal("now")),
+});
+type FieldDescription = Static<typeof FieldDescription>;
 
-export interface TableDescription {
-  /** true: records carry any further fields beside those listed. */
-  schemaless: boolean;
-  fields: Record<string, FieldDescription>;
-  /** null: the table cannot be searched. */
-  fts: { fields: readonly string[]; tokenize: "unicode61" | "trigram" | "porter" } | null;
-  indexes: { fields: readonly string[]; unique: boolean }[];
-}
+const TableDescription = Type.Object({
+  schemaless: Type.Boolean({ description: "Records may have fields other than those listed" }),
+  fields: Type.Record(Type.String(), FieldDescription),
+  fts: nullable(
+    Type.Object({ fields: Type.Array(Type.String()), tokenize: Type.Enum(["unicode61", "trigram", "porter"]) }),
+  ),
+  indexes: Type.Array(Type.Object({ fields: Type.Array(Type.String()), unique: Type.Boolean() })),
+});
+type TableDescription = Static<typeof TableDescription>;
 
-export interface SchemaDescription {
-  namespaces: Record<string, { instance: boolean; tables: Record<string, TableDescription> }>;
-}
+export const SchemaDescription = Type.Object(
+  {
+    namespaces: Type.Record(
+      Type.String(),
+      Type.Object({ instance: Type.Boolean(), tables: Type.Record(Type.String(), TableDescription) }),
+    ),
+  },
+  { description: "Tables by namespace and name, without rules, hooks and migrations" },
+);
+type SchemaDescription = Static<typeof SchemaDescription>;
 
 /**
- * Types and constraints of what is declared, fields in the order of a record. Members are picked one by one: a rule, hook or
- * migration can only get in here by being named. Decisions 11.
+ * Types and constraints of the declared tables, fields in the order of a record. Every member is copied by name, so that
+ * rules, hooks and migrations cannot get into the answer by accident. [SY6]
  */
 export function describeSchema(databases: NonNullable<PlatformConfig["databases"]>): SchemaDescription {
   const namespaces = Object.entries(databases).map(([name, namespace]) => {
@@ -55,25 +61,36 @@ function describeTable({ schema, fts, indexes = [] }: TableConfig): TableDescrip
   return {
     schemaless: schema === undefined,
     fields,
-    fts: fts === undefined ? null : { tokenize: "unicode61", ...("fields" in fts ? fts : { fields: fts }) },
-    indexes: indexes.map((index) => ({ fields: index.fields, unique: index.unique === true })),
+    fts: fts === undefined ? null : describeSearch(fts),
+    indexes: indexes.map((index) => ({ fields: [...index.fields], unique: index.unique === true })),
   };
 }
 
+function describeSearch(fts: NonNullable<TableConfig["fts"]>): TableDescription["fts"] {
+  if (!("fields" in fts)) return { fields: [...fts], tokenize: "unicode61" };
+  return { fields: [...fts.fields], tokenize: fts.tokenize ?? "unicode61" };
+}
+
 const generated = (type: FieldType, more: Partial<FieldDescription> = {}): FieldDescription => ({
-  ...{ type, required: false, unique: false, generated: true },
+  type,
+  required: false,
+  unique: false,
+  generated: true,
   ...more,
 });
 
 function describeField(field: Field): FieldDescription {
   const { type, default: fallback, min, max, pattern, enum: choices, references, check, onUpdate } = field;
   return {
-    ...{ type, required: field.required === true, unique: field.unique === true, generated: false },
+    type,
+    required: field.required === true,
+    unique: field.unique === true,
+    generated: false,
     ...(fallback === undefined ? {} : { default: fallback }),
     ...(min === undefined ? {} : { min }),
     ...(max === undefined ? {} : { max }),
     ...(pattern === undefined ? {} : describePattern(pattern)),
-    ...(choices === undefined ? {} : { enum: choices }),
+    ...(choices === undefined ? {} : { enum: [...choices] }),
     ...(references === undefined ? {} : { references: describeReference(references) }),
     ...(check === undefined ? {} : { check }),
     ...(onUpdate === undefined ? {} : { onUpdate }),

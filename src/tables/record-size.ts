@@ -15,13 +15,13 @@ export function recordSizeProblem(model: TableModel, values: readonly SqlValue[]
   const maxBytes = model.config.maxRecordSize ?? RECORD_BYTES_MAX;
   const { columns } = model;
   if (sum(columns, (column, index) => bytesAtMost(column, values[index] ?? null)) <= maxBytes) return null;
-  const sizes = columns.map((column, index) => jsonBytes(column, values[index] ?? null));
+  const sizes = columns.map((column, index) => jsonBytes(column, values[index] ?? null, maxBytes));
   const bytes = sum(columns, (_, index) => sizes[index] ?? 0);
   if (bytes <= maxBytes) return null;
   const largest = columns[sizes.indexOf(Math.max(...sizes))];
   const name =
     largest === undefined ? "id" : largest.name === DOCUMENT_COLUMN ? largestMember(values, columns) : largest.name;
-  const message = `A record must have at most ${maxBytes} bytes of JSON, got ${bytes}; ${name} is its largest field`;
+  const message = `A record must have at most ${maxBytes} bytes of JSON, got at least ${bytes}; ${name} is its largest field`;
   return { [name]: { code: "too_large", message } };
 }
 
@@ -40,8 +40,10 @@ function bytesAtMost(column: Column, value: SqlValue): number {
   return column.type === "json" ? Buffer.byteLength(value) : value.length * UNIT_BYTES_MAX;
 }
 
-function jsonBytes(column: Column, value: SqlValue): number {
+/** For a text that is too long by itself no JSON is made: its length is near enough. */
+function jsonBytes(column: Column, value: SqlValue, maxBytes: number): number {
   if (typeof value !== "string") return column.type === "boolean" ? "false".length : String(value).length;
+  if (value.length > maxBytes) return value.length + '""'.length;
   return Buffer.byteLength(column.type === "json" ? value : JSON.stringify(value));
 }
 

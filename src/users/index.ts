@@ -1,6 +1,6 @@
 import type { AnyElysia } from "elysia";
-import { PASSWORD_MIN_CHARACTERS } from "../access/account-fields.ts";
 import type { Accounts } from "../access/accounts.ts";
+import { PASSWORD_MIN_CHARACTERS } from "../access/limits.ts";
 import type { UsersAccessor } from "../config/app-access.ts";
 import type { AuthConfig } from "../config/types.ts";
 import type { Http } from "../http/http.ts";

@@ -4,12 +4,12 @@ import {
   displayNameField,
   emailField,
   emailVisibilityField,
-  METADATA_MAX_BYTES,
   metadataField,
   newPasswordField,
   roleField,
 } from "../access/account-fields.ts";
 import type { AccountChanges, NewAccount } from "../access/accounts.ts";
+import { METADATA_MAX_BYTES } from "../access/limits.ts";
 import { badField, type FieldProblems } from "../kernel/errors.ts";
 import { Fields, throwProblems } from "../kernel/fields.ts";
 import { isJsonObject, type JsonObject } from "../kernel/json.ts";

@@ -1,5 +1,5 @@
-import { CLAIMS_MAX_BYTES } from "../access/account-fields.ts";
 import type { Accounts } from "../access/accounts.ts";
+import { CLAIMS_MAX_BYTES } from "../access/limits.ts";
 import { notFound } from "../kernel/errors.ts";
 import { requireJsonSize } from "../kernel/fields.ts";
 import type { JsonObject } from "../kernel/json.ts";

@@ -1,31 +1,19 @@
 import type { Database } from "bun:sqlite";
-import type { DatabaseFile, Transaction } from "../db/index.ts";
+import { vectorizeLayout } from "../../schema/migrations/index.ts";
+import { type DatabaseFile, layOut, type Transaction } from "../db/index.ts";
 import { CHUNK_BYTES, CHUNK_VECTORS_MAX, CHUNK_VECTORS_MIN } from "./limits.ts";
 import { conditionsSql } from "./metadata-filter.ts";
 import type { Bound, IndexDefinition, ProductJob, QueryJob, SearchQuery, SearchTask, StoredVector } from "./types.ts";
 
 /**
- * One index's file, `vectorize/NAME.db`: `items` has ids and metadata, and the vectors lie under the same rowid in `vectors`,
- * a table of sqlite-vec, which searches chunks of them. It knows no dot product: for that the chunks are read here.
+ * One index's file, `vectorize/NAME.db`: `items` has ids and metadata, and `vectors`, a table of sqlite-vec that searches
+ * chunks of them, the vectors under the same rowid. sqlite-vec knows no dot product: for that the chunks are read here.
  */
 export function migrateIndex(sqlite: Database, index: IndexDefinition): void {
-  sqlite.run("CREATE TABLE IF NOT EXISTS index_definition (dimensions INTEGER NOT NULL, metric TEXT NOT NULL) STRICT");
-  const found = sqlite
-    .query<Pick<IndexDefinition, "dimensions" | "metric">, []>("SELECT * FROM index_definition")
-    .get();
-  if (found !== null) {
-    refuseChange(index, found);
-    moveIntoChunks(sqlite, index);
-    return;
-  }
-  sqlite.run("INSERT INTO index_definition VALUES (?, ?)", [index.dimensions, index.metric]);
-  sqlite.run("CREATE TABLE items (rowid INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, metadata TEXT NOT NULL) STRICT");
-  sqlite.run(vectorsTable(index));
-}
-
-function vectorsTable({ dimensions, metric }: IndexDefinition): string {
-  return `CREATE VIRTUAL TABLE vectors USING vec0(embedding float[${dimensions}]
-    distance_metric=${metric === "cosine" ? "cosine" : "l2"}, chunk_size=${chunkVectors(dimensions)})`;
+  refuseChange(sqlite, index);
+  const { dimensions, metric } = index;
+  const distance = metric === "cosine" ? "cosine" : "l2";
+  layOut(vectorizeLayout, { dimensions, metric, distance, chunkVectors: chunkVectors(dimensions) })(sqlite);
 }
 
 export function chunkVectors(dimensions: number): number {
@@ -34,7 +22,12 @@ export function chunkVectors(dimensions: number): number {
 }
 
 /** Stored vectors mean nothing under other dimensions, and their scores something else under another metric. */
-function refuseChange(index: IndexDefinition, found: Pick<IndexDefinition, "dimensions" | "metric">): void {
+function refuseChange(sqlite: Database, index: IndexDefinition): void {
+  if (sqlite.query("SELECT 1 FROM sqlite_schema WHERE name = 'index_definition'").get() === null) return;
+  const found = sqlite
+    .query<Pick<IndexDefinition, "dimensions" | "metric">, []>("SELECT * FROM index_definition")
+    .get();
+  if (found === null) return;
   for (const member of ["dimensions", "metric"] as const) {
     if (found[member] === index[member]) continue;
     throw new Error(
@@ -42,16 +35,6 @@ function refuseChange(index: IndexDefinition, found: Pick<IndexDefinition, "dime
         `${index[member]}; declare a new index, or remove vectorize/${index.name}.db to begin anew`,
     );
   }
-}
-
-/** Files made when products were computed from cosines have the vectors in a plain table. */
-function moveIntoChunks(sqlite: Database, index: IndexDefinition): void {
-  const isPlain = sqlite.query("SELECT 1 FROM pragma_table_list('vectors') WHERE type = 'table'").get() !== null;
-  if (!isPlain) return;
-  sqlite.run("ALTER TABLE vectors RENAME TO plain_vectors");
-  sqlite.run(vectorsTable(index));
-  sqlite.run("INSERT INTO vectors (rowid, embedding) SELECT rowid, embedding FROM plain_vectors ORDER BY rowid");
-  sqlite.run("DROP TABLE plain_vectors");
 }
 
 export interface VectorStore {

@@ -57,7 +57,7 @@ test("[AC1] the root key and a key without scopes have every right", async () =>
   }
 });
 
-test("[AC2] a key with scopes has those alone, also where anybody may read", async () => {
+test("[AC2] a key with scopes has only those rights, even where everyone may read", async () => {
   const reader = platform.withKey(key("reader"));
   expect([await kv(reader, "get"), await kv(reader, "set"), await kv(reader, "get", "other")]).toEqual([200, 403, 403]);
   expect(await answer(reader, CLOSED)).toEqual([200, null]);
@@ -75,7 +75,7 @@ test("[AC2] a key with scopes has those alone, also where anybody may read", asy
   expect([await kv(nothing, "get"), (await answer(nothing, OPEN))[0]]).toEqual([403, 403]);
 });
 
-test("[AC3] a key that does not hold is refused, also where anybody may read", async () => {
+test("[AC3] an invalid key is refused, even where everyone may read", async () => {
   const wrong = [
     ...["", " ", "x", key("past"), `${platform.serviceKey}x`, platform.serviceKey.slice(0, -1)],
     ...[platform.serviceKey.toUpperCase(), `${platform.serviceKey}, ${platform.serviceKey}`],
@@ -92,7 +92,7 @@ test("[AC3] a key that does not hold is refused, also where anybody may read", a
   expect(broadcast).toMatchObject({ status: 403, body: { code: 403, message: "Invalid service key" } });
 });
 
-test("[AC4] a key with addresses counts from there only, whatever the client says of itself", async () => {
+test("[AC4] a key with ips is valid only from those addresses, whatever headers the client sends", async () => {
   expect(await answer(platform.withKey(key("here")), CLOSED)).toEqual([200, null]);
   const office = platform.withKey(key("office"));
   const forwarded: Record<string, string>[] = [
@@ -107,7 +107,7 @@ test("[AC4] a key with addresses counts from there only, whatever the client say
   }
 });
 
-test("[AC4] behind a proxy the address is the one that it wrote last", async () => {
+test("[AC4] with trustProxy the address is the last entry of X-Forwarded-For", async () => {
   const proxied = await testPlatform({ config: { ...CONFIG, server: { trustProxy: true } } });
   const office = proxied.withKey(key("office"));
   const inside = [
@@ -130,7 +130,7 @@ test("[AC4] behind a proxy the address is the one that it wrote last", async () 
   await proxied.stop();
 });
 
-test("[AC5] without a key what belongs to service keys is 401, also for users", async () => {
+test("[AC5] endpoints for service keys are 401 without a key, with a token too", async () => {
   for (const client of [platform, user]) {
     expect(await answer(client, "/api/auth/admin/users")).toEqual([401, "Service key required"]);
     expect(await kv(client, "get")).toBe(401);
@@ -138,7 +138,7 @@ test("[AC5] without a key what belongs to service keys is 401, also for users", 
   }
 });
 
-test("[AC6] a bearer token says who asks, and no other form does", async () => {
+test("[AC6] a bearer token identifies the user; any other form is 401", async () => {
   for (const authorization of [`Bearer ${user.token}`, `bearer ${user.token}`, `BEARER   ${user.token}  `]) {
     expect(await answer(platform, "/api/auth/me", { authorization })).toEqual([200, null]);
   }
@@ -151,12 +151,12 @@ test("[AC6] a bearer token says who asks, and no other form does", async () => {
   }
 });
 
-test("[AC7] a token that does not hold is 401, also where anybody may read", async () => {
+test("[AC7] an invalid token is 401, even where everyone may read", async () => {
   const [head = "", claims = "", signature = ""] = user.token.split(".");
   const { sid } = JSON.parse(Buffer.from(claims, "base64url").toString());
   const encode = (value: object) => Buffer.from(JSON.stringify(value)).toString("base64url");
   const good = { sub: user.id, sid: String(sid) };
-  // Built like this, a token holds: what makes the others fail is what they say of themselves.
+  // A token built this way is valid, so the others fail because of their own differences.
   expect(await answer(platform.as(await signToken(good)), "/api/auth/me")).toEqual([200, null]);
 
   const flipped = `${signature.startsWith("A") ? "B" : "A"}${signature.slice(1)}`;
@@ -185,13 +185,13 @@ test("[AC7] a token that does not hold is 401, also where anybody may read", asy
   }
 });
 
-test("[AC8] where both are sent the service key counts", async () => {
+test("[AC8] with both a key and a token, the key is used", async () => {
   for (const authorization of ["Bearer nonsense", "Basic dXNlcjpw", `Bearer ${user.token}`]) {
     expect(await answer(platform.service, CLOSED, { authorization })).toEqual([200, null]);
   }
 });
 
-test("[AC110] a service key under 20 characters stops the start, one of the config and the root key alike", async () => {
+test("[AC110] a service key of fewer than 20 characters prevents the start, in the config and as the root key", async () => {
   const short = { serviceKeys: { ci: { key: "0123456789abcdefghi" } } };
   const start = (options: TestPlatformOptions) =>
     testPlatform(options).then(

@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { signIn, type TestPlatform, testPlatform } from "../support/index.ts";
 import { fcmConfig, logsOf, pushWorld, register, TITLED } from "./push-support.ts";
 
-/** Counts the connections of whoever wants to send mail. */
+/** Counts the connections to the mail server. */
 let mailServer: Server;
 let mailConnections = 0;
 let platform: TestPlatform;
@@ -34,7 +34,7 @@ afterAll(async () => {
   mailServer.close();
 });
 
-test("[CL100] every answer of a drill says so, and so does its health", async () => {
+test("[CL100] every answer of a drill has the drill header, and its health says so", async () => {
   for (const [path, status] of [
     ["/api/health", 200],
     ["/api/db/shared/tables/notes", 200],
@@ -56,7 +56,7 @@ test("[CL100] every answer of a drill says so, and so does its health", async ()
   expect((await platform.fetch("/api/health", { method: "DELETE" })).headers.get("x-platform-drill")).toBe("1");
 });
 
-test("[CL100] the answer to a WebSocket upgrade says so too", async () => {
+test("[CL100] the answer to a WebSocket upgrade has the drill header", async () => {
   const { host, port } = new URL(platform.url);
   const answer = Promise.withResolvers<string>();
   const socket = connect(Number(port), "127.0.0.1", () => {
@@ -71,7 +71,7 @@ test("[CL100] the answer to a WebSocket upgrade says so too", async () => {
   expect(head).toContain("x-platform-drill: 1");
 });
 
-test("[CL100] mail of a drill waits in its outbox, marked, and the caller is answered as ever", async () => {
+test("[CL100] a drill keeps its mail in the outbox, marked, and answers as usual", async () => {
   const answer = await platform.post("/api/auth/signin/magic-link", { email: "anna@example.com" });
   expect(answer.status).toBe(200);
   const outbox = join(platform.dataDirectory, "outbox");
@@ -82,7 +82,7 @@ test("[CL100] mail of a drill waits in its outbox, marked, and the caller is ans
   expect(platform.stderr()).toContain("A drill sends no mail");
 });
 
-test("[CL100] push messages of a drill go nowhere, and the caller is answered as ever", async () => {
+test("[CL100] a drill sends no push messages and answers as usual", async () => {
   const user = await signIn(platform);
   await register(user, "phone");
   const answer = await platform.service.post("/api/push/send", { userId: user.id, ...TITLED });
@@ -92,7 +92,7 @@ test("[CL100] push messages of a drill go nowhere, and the caller is answered as
   expect(platform.stderr()).toContain("a drill sends no push messages");
 });
 
-test("[CL100] PLATFORM_DRILL does what --drill does, and takes 1, true, 0 and false", async () => {
+test("[CL100] PLATFORM_DRILL has the effect of --drill and accepts 1, true, 0 and false", async () => {
   const startWith = async (value: string): Promise<string | null> => {
     const server = await testPlatform({ config: {}, env: { PLATFORM_DRILL: value } });
     const header = (await server.fetch("/api/health")).headers.get("x-platform-drill");

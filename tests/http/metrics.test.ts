@@ -23,7 +23,7 @@ afterAll(() => platform.stop());
 
 interface Family {
   type: string;
-  /** By name and labels as they stand in the text. */
+  /** By name and labels as written in the text. */
   samples: Map<string, number>;
 }
 
@@ -33,9 +33,9 @@ const HELP_LINE = new RegExp(`^# HELP (${NAME}) \\S.*$`);
 const TYPE_LINE = new RegExp(`^# TYPE (${NAME}) (counter|gauge|histogram)$`);
 const SAMPLE_LINE = new RegExp(`^(${NAME})(\\{${LABEL}(?:,${LABEL})*\\})? ([0-9.e+-]+)$`);
 
-/** The text format 0.0.4, strictly: each family once, with help and type before its samples, no sample twice. */
+/** A strict parser of text format 0.0.4: each family once, with help and type before its samples, and no sample twice. */
 function parse(text: string): Map<string, Family> {
-  if (!text.endsWith("\n") || text.includes("\n\n")) throw new Error("lines end with one newline each");
+  if (!text.endsWith("\n") || text.includes("\n\n")) throw new Error("each line must end with one newline");
   const families = new Map<string, Family>();
   let helped = "";
   let current: [name: string, family: Family] | null = null;
@@ -47,7 +47,8 @@ function parse(text: string): Map<string, Family> {
       helped = help[1] ?? "";
     } else if (type !== null) {
       const [, name = "", kind = ""] = type;
-      if (name !== helped || families.has(name)) throw new Error(`${name} begins where it should not`);
+      if (name !== helped || families.has(name))
+        throw new Error(`the family ${name} is repeated or has no help before it`);
       current = [name, { type: kind, samples: new Map() }];
       families.set(...current);
     } else if (sample !== null && current !== null) {
@@ -57,7 +58,7 @@ function parse(text: string): Map<string, Family> {
       if (!own.includes(name) || samples.has(name + labels) || !Number.isFinite(Number(value))) throw new Error(line);
       samples.set(name + labels, Number(value));
     } else {
-      throw new Error(`this is no line of the format: ${line}`);
+      throw new Error(`not a line of the format: ${line}`);
     }
   }
   return families;
@@ -65,24 +66,26 @@ function parse(text: string): Map<string, Family> {
 
 async function metrics(): Promise<Map<string, Family>> {
   const response = await platform.service.fetch("/metrics");
-  expect([response.status, response.headers.get("content-type")]).toEqual([
-    ...[200, "text/plain; version=0.0.4; charset=utf-8"],
-  ]);
+  expect(response.status).toBe(200);
+  expect(response.headers.get("content-type")).toBe("text/plain; version=0.0.4; charset=utf-8");
   return parse(await response.text());
 }
 const value = (families: Map<string, Family>, sample: string): number | undefined =>
   families.get(sample.replace(/\{.*/, ""))?.samples.get(sample);
 
-test("[SY7] the metrics are for service keys", async () => {
-  for (const [client, status] of [
-    ...([[platform, 401] as const, [user, 401] as const, [platform.withKey("nonsense"), 401] as const] as const),
-    ...([[platform.withKey(OTHER_KEY), 403] as const, [platform.withKey(READER_KEY), 200] as const] as const),
-  ]) {
-    expect((await client.fetch("/metrics")).status).toBe(status);
-  }
+test("[SY7] the metrics require a service key with the scope system:*:*:read", async () => {
+  const clients = [
+    platform,
+    user,
+    platform.withKey("nonsense"),
+    platform.withKey(OTHER_KEY),
+    platform.withKey(READER_KEY),
+  ];
+  const statuses = await Promise.all(clients.map(async (client) => (await client.fetch("/metrics")).status));
+  expect(statuses).toEqual([401, 401, 401, 403, 200]);
 });
 
-test("[SY8] requests are counted by area, method and class of status", async () => {
+test("[SY8] requests are counted by area, method and status class", async () => {
   const before = await metrics();
   for (let at = 0; at < 3; at++) await platform.get("/api/db/shared/tables/posts");
   await platform.get("/api/db/shared/tables/nothing");
@@ -97,7 +100,7 @@ test("[SY8] requests are counted by area, method and class of status", async () 
   expect(grown('platform_http_requests_total{area="system",method="GET",status="2xx"}')).toBe(1);
 });
 
-test("[SY8] the histogram is cumulative, and ends with all", async () => {
+test("[SY8] the histogram is cumulative; its last bucket counts all requests", async () => {
   await platform.get("/api/db/shared/tables/posts");
   const { type, samples } = (await metrics()).get("platform_http_request_duration_seconds")!;
   expect(type).toBe("histogram");
@@ -116,7 +119,7 @@ test("[SY8] the histogram is cumulative, and ends with all", async () => {
   expect(samples.get('platform_http_request_duration_seconds_sum{area="db"}')).toBeGreaterThan(0);
 });
 
-test("[SY9] sockets, rooms, files, queues and the process are there", async () => {
+test("[SY9] sockets, rooms, files, queues and the process are reported", async () => {
   const realtime = await openSocket(`${platform.wsUrl}/api/realtime`);
   const room = await openSocket(`${platform.wsUrl}/api/room?namespace=game&id=one`);
   room.send({ type: "auth", token: user.token });

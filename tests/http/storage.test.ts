@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { type SignedIn, signIn, type TestPlatform, testPlatform } from "../support/index.ts";
-import { bytesOnDisk, path, randomBytes, rawForm, type StoredFile, sendRaw, until, upload } from "./storage-support.ts";
+import { bytesOnDisk, path, rawForm, type StoredFile, sendRaw, until, upload } from "./storage-support.ts";
 
 let platform: TestPlatform;
 let user: SignedIn;
@@ -10,7 +10,6 @@ beforeAll(async () => {
       storage: { buckets: {
         files: { access: { read: true, write: (auth) => auth !== null, delete: true } },
         lists: { access: { read: true, write: true } },
-        small: { maxFileSize: 1000, access: { read: true, write: true } },
         inline: { inline: true, access: { read: true, write: true } },
       } },
     }`,
@@ -80,54 +79,6 @@ test("[ST2] what a form lacks, and what is no form", async () => {
   const bare = await platform.service.fetch("/api/storage/files/upload", { method: "POST" });
   expect(bare.status).toBe(415);
   await until("nothing is left", () => bytesOnDisk(platform, "objects/incoming").length === 0);
-});
-
-test("[ST3] maxFileSize binds the file, to the byte", async () => {
-  expect((await upload(user, "small", "fits", "x".repeat(1000))).status).toBe(201);
-  expect((await upload(user, "small", "over", "x".repeat(1001))).status).toBe(413);
-  expect((await upload(user, "small", "far-over", "x".repeat(3_000_000))).status).toBe(413);
-  expect((await text("over", {}, "small")).status).toBe(404);
-});
-
-test("[ST4] a body that breaks off stores nothing and leaves nothing", async () => {
-  const before = bytesOnDisk(platform).length;
-  const head = (length: number) =>
-    `POST /api/storage/files/upload HTTP/1.1\r\nHost: localhost\r\nX-Platform-Service-Key: ${platform.serviceKey}\r\nContent-Type: multipart/form-data; boundary=X\r\nContent-Length: ${length}\r\n\r\n`;
-  const form = `--X\r\nContent-Disposition: form-data; name="key"\r\n\r\nbroken\r\n--X\r\nContent-Disposition: form-data; name="file"; filename="a"\r\n\r\n${"x".repeat(5000)}`;
-  await sendRaw(platform, head(1_000_000) + form, 150);
-  await sendRaw(platform, head(form.length + 9) + form, 150);
-  await until("the broken upload is gone", () => bytesOnDisk(platform).length === before);
-  expect((await text("broken")).status).toBe(404);
-});
-
-test("[ST5] a reader during overwrites gets one of the files, whole, and old bytes go", async () => {
-  const versions = Array.from({ length: 20 }, (_, index) => String.fromCharCode(97 + index).repeat(200_000));
-  await upload(user, "files", "overwritten", versions[0] ?? "");
-  let isWriting = true;
-  const writing = (async () => {
-    for (const version of versions) expect((await upload(user, "files", "overwritten", version)).status).toBe(201);
-    isWriting = false;
-  })();
-  let reads = 0;
-  while (isWriting) {
-    const answer = await text("overwritten");
-    expect(answer.status).toBe(200);
-    expect(versions.includes(answer.text)).toBe(true);
-    reads++;
-  }
-  await writing;
-  expect(reads).toBeGreaterThan(3);
-  const stored = bytesOnDisk(platform, "objects").length;
-  await upload(user, "files", "overwritten", "last");
-  await until("the old bytes are gone", () => bytesOnDisk(platform, "objects").length <= stored);
-});
-
-test("[ST6] 200 uploads in parallel are all stored, each whole", async () => {
-  const contents = Array.from({ length: 200 }, (_, index) => `${index}:`.repeat(2000));
-  const answers = await Promise.all(contents.map((content, index) => upload(user, "files", `many/${index}`, content)));
-  expect(answers.every(({ status }) => status === 201)).toBe(true);
-  const back = await Promise.all(contents.map(async (_, index) => (await text(`many/${index}`)).text));
-  expect(back).toEqual(contents);
 });
 
 test("[ST10] keys that are refused, by form, by path and by body", async () => {
@@ -370,15 +321,6 @@ test("[ST25] metadata is set, overwritten and removed by name", async () => {
   expect(Object.keys((await user.get<StoredFile>(url)).body.customMetadata)).toHaveLength(22);
 });
 
-test("[ST30] delete, and the bytes go", async () => {
-  const before = bytesOnDisk(platform, "objects").length;
-  await upload(user, "files", "st30", "x");
-  expect(await user.delete(path("files", "st30"))).toMatchObject({ status: 200, body: { ok: true } });
-  expect((await user.delete(path("files", "st30"))).status).toBe(404);
-  expect((await text("st30")).status).toBe(404);
-  await until("the bytes are gone", () => bytesOnDisk(platform, "objects").length <= before);
-});
-
 test("[ST31] delete-batch reports each key", async () => {
   for (const key of ["b/1", "b/2"]) await upload(user, "files", key, "x");
   const batch = (keys: unknown) => user.post("/api/storage/files/delete-batch", { keys } as never);
@@ -396,14 +338,6 @@ test("[ST31] delete-batch reports each key", async () => {
     deleted: [],
     failed: [{ key: "a", error: "Access denied" }],
   });
-});
-
-test("[ST20] an answer under way survives the deletion of its file", async () => {
-  const content = randomBytes(8 * 1024 * 1024);
-  await upload(user, "files", "long", content);
-  const answer = await platform.fetch(path("files", "long"));
-  await user.delete(path("files", "long"));
-  expect(Buffer.from(await answer.arrayBuffer()).equals(content)).toBe(true);
 });
 
 test("[ST54] a Host that is no address has no signed URLs", async () => {

@@ -49,7 +49,7 @@ beforeAll(async () => {
 });
 afterAll(() => platform.stop());
 
-test("[SY1] health says that the server is there, for anybody", async () => {
+test("[SY1] health answers everyone with status, version and uptime", async () => {
   const { status, body } = await platform.get("/api/health");
   expect(status).toBe(200);
   expect(body).toEqual({ status: "ok", version: expect.stringMatching(/^\d+\.\d+\.\d+/), uptime: expect.any(Number) });
@@ -57,7 +57,7 @@ test("[SY1] health says that the server is there, for anybody", async () => {
   expect((await platform.as("nonsense").get("/api/health")).status).toBe(200);
 });
 
-test("[SY2] the public config holds the ways to sign in, and no secret", async () => {
+test("[SY2] the public config has the sign-in methods and no secret", async () => {
   const answer = await platform.get("/api/config");
   expect(answer.body).toEqual({
     auth: {
@@ -77,7 +77,7 @@ test("[SY2] the public config holds the ways to sign in, and no secret", async (
   }
 });
 
-test("[SY5] the schema describes every table, with the defaults that the config left out", async () => {
+test("[SY5] the schema describes every table, with omitted defaults filled in", async () => {
   const { status, body } = await platform.get<Schema>("/api/schema");
   expect(status).toBe(200);
   const plain = { required: false, unique: false, generated: false };
@@ -108,7 +108,8 @@ test("[SY5] the schema describes every table, with the defaults that the config 
               slug: { ...plain, type: "string", pattern: "^[a-z-]+$" },
               state: { ...plain, type: "string", enum: ["draft", "live"], default: "draft" },
               author: {
-                ...{ ...plain, type: "string" },
+                ...plain,
+                type: "string",
                 references: { table: "authors", column: "id", onDelete: "restrict" },
               },
               score: { ...plain, type: "number", check: "score >= 0" },
@@ -131,7 +132,7 @@ test("[SY5] the schema describes every table, with the defaults that the config 
   } as never);
 });
 
-test("[SY2] [SY6] nothing that is the server's own is in either answer", async () => {
+test("[SY2] [SY6] rules, hooks, migrations and secrets are in neither answer", async () => {
   for (const path of ["/api/schema", "/api/config"]) {
     const text = await (await platform.service.fetch(path)).text();
     expect(text).not.toContain("SECRET");
@@ -139,7 +140,7 @@ test("[SY2] [SY6] nothing that is the server's own is in either answer", async (
   }
 });
 
-test("[SY4] an open schema still refuses credentials that do not hold", async () => {
+test("[SY4] a public schema still refuses invalid credentials", async () => {
   const user = await signIn(platform);
   const statuses = async (client: { get: TestPlatform["get"] }) => (await client.get("/api/schema")).status;
   expect(await statuses(user)).toBe(200);
@@ -156,7 +157,7 @@ test("[SY4] an open schema still refuses credentials that do not hold", async ()
   });
 });
 
-test("[SY3] [SY4] authenticated wants somebody, and false is a path that does not exist", async () => {
+test("[SY3] [SY4] authenticated requires credentials; false is 404 like a path that does not exist", async () => {
   const other = await testPlatform({ config: config('"authenticated"') });
   expect(await other.get("/api/schema")).toMatchObject({
     status: 401,

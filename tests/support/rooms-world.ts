@@ -1,9 +1,10 @@
 import { join } from "node:path";
+import { roomsLayout } from "../../schema/migrations/index.ts";
 import { ANONYMOUS } from "../../src/access/principal.ts";
 import type { Principals } from "../../src/access/principals.ts";
 import type { AppAccess } from "../../src/config/app-access.ts";
 import type { RoomsConfig } from "../../src/config/room-types.ts";
-import { createStorageEngine, type DatabaseFile } from "../../src/db/index.ts";
+import { createStorageEngine, type DatabaseFile, layOut } from "../../src/db/index.ts";
 import { createCors } from "../../src/http/cors.ts";
 import { createHttp } from "../../src/http/http.ts";
 import type { Socket, SocketHandler } from "../../src/http/sockets.ts";
@@ -13,7 +14,7 @@ import { unauthorized } from "../../src/kernel/errors.ts";
 import { systemIds } from "../../src/kernel/ids.ts";
 import type { JsonObject } from "../../src/kernel/json.ts";
 import type { Logger } from "../../src/kernel/logger.ts";
-import { createRoomsArea, migrateRooms, type RoomsArea } from "../../src/rooms/index.ts";
+import { createRoomsArea, type RoomsArea } from "../../src/rooms/index.ts";
 import { settle, type TestClock, testClock } from "./clock.ts";
 import { temporaryDirectory } from "./platform.ts";
 
@@ -63,7 +64,7 @@ const ADVANCE_STEP_MS = 15_000;
 export async function roomsWorld(config: RoomsConfig): Promise<RoomsWorld> {
   const clock = testClock();
   const engine = createStorageEngine({ clock: systemClock });
-  const opened = engine.open(join(temporaryDirectory(), "rooms.db"), { migrate: migrateRooms });
+  const opened = engine.open(join(temporaryDirectory(), "rooms.db"), { migrate: layOut(roomsLayout) });
   let writesUnderWay = 0;
   let isFailing = false;
   const file: Pick<DatabaseFile, "query" | "write"> = {

@@ -83,10 +83,34 @@ describe("connection", () => {
     const nested = (depth: number) =>
       `{"type":"track","channel":"presence:a","state":${"[".repeat(depth)}${"]".repeat(depth)}}`;
     const state = (value: string) => `{"type":"track","channel":"presence:a","state":{"x":${value}}}`;
-    for (const text of ["[]", "null", '"x"', "1", nested(64), state("1e400"), state('"\\ud83d"')]) {
+    for (const text of [
+      "[]",
+      "null",
+      '"x"',
+      "1",
+      nested(64),
+      state("1e400"),
+      state('"\\ud83d"'),
+      state("9007199254740993"),
+    ]) {
       socket.send(text);
       await socket.expect({ type: "error", code: "INVALID_MESSAGE" });
     }
+    // As in the body of a request: what a double holds exactly, and what JavaScript writes for one, comes through.
+    await subscribe(socket, "presence:a");
+    await socket.expect({ type: "presence_sync", users: [] });
+    for (const held of ["9007199254740992", "1152921504606847000", "1e300"]) {
+      socket.send(state(held));
+      await socket.expect({ channel: "presence:a", state: { x: Number(held) } });
+    }
+    socket.send(
+      `{"type":"broadcast","channel":"broadcast:a","event":"e","data":{"list":[1,{"id":12345678901234567891}]}}`,
+    );
+    await socket.expect({
+      type: "error",
+      code: "INVALID_MESSAGE",
+      message: "data.list.1.id is an integer that a double cannot hold exactly",
+    });
     await settled(socket);
     await socket.close();
     const early = await connectAnonymously(platform);
@@ -188,6 +212,47 @@ describe("connection", () => {
     expect(limited).toBeLessThanOrEqual(301);
     await Bun.sleep(200);
     await settled(socket);
+    await socket.close();
+  });
+
+  test("[SK1] long messages beyond 1 MiB at once are dropped, short ones and the connection stay", async () => {
+    const [socket, reader] = [await connect(platform, user), await connect(platform, user)];
+    await subscribe(reader, "broadcast:long");
+    const text = "x".repeat(250_000);
+    const events = Array.from({ length: 12 }, (_, index) => `e${index}`);
+    for (const event of events) socket.send({ type: "broadcast", channel: "broadcast:long", event, data: { text } });
+    socket.send({ type: "broadcast", channel: "broadcast:long", event: "short", data: {} });
+    const heard: unknown[] = [];
+    while (heard.at(-1) !== "short") heard.push((await reader.next())["event"]);
+    // A slow machine may let through some more than the first four.
+    expect(heard.slice(0, 4)).toEqual(events.slice(0, 4));
+    const droppedCount = events.length + 1 - heard.length;
+    expect(droppedCount).toBeGreaterThan(0);
+    for (let count = 0; count < droppedCount; count++) {
+      await socket.expect({ type: "error", code: "RATE_LIMITED", message: "Too many long messages" });
+    }
+    await settled(socket);
+    await Promise.all([socket.close(), reader.close()]);
+  });
+
+  test("[SK2] messages that arrive together with slow ones are answered in order", async () => {
+    const socket = await connect(platform, user);
+    const filters = Array.from({ length: 5 }, (_, n) => [
+      "title",
+      "in",
+      Array.from({ length: 900 }, (_, m) => `${n} ${m}`),
+    ]);
+    await subscribe(socket, "realtime:shared:posts");
+    for (let count = 0; count < 20; count++) {
+      // Some are compiled, some are equal to what is in force.
+      const orFilters = [["title", "==", `${Math.floor(count / 2)}`]];
+      socket.send({ type: "update_filters", channel: "realtime:shared:posts", filters, orFilters });
+      socket.send({ type: "subscribe", channel: `nothing:${count}` });
+    }
+    for (let count = 0; count < 20; count++) {
+      expect(await socket.next()).toMatchObject({ type: "filters_updated", serverFilter: true });
+      expect(await socket.next()).toMatchObject({ code: "INVALID_CHANNEL", channel: `nothing:${count}` });
+    }
     await socket.close();
   });
 

@@ -3,18 +3,18 @@ import type { JsonPrimitive } from "../../kernel/json.ts";
 import { encodeCursor, pointsOf } from "../query-parameters.ts";
 import type { EventCounts, EventPage, EventQuery, EventRank } from "../types.ts";
 
-/** What the events tell. Everything runs in another process. Errors: those of `DatabaseFile.read`. */
+/** Queries over events. All of them run in query processes. Errors: those of `DatabaseFile.read`. */
 export interface EventQueries {
-  /** Single events, newest first; none of days that are summed up. */
+  /** Single events, newest first; none of summarised days. */
   list(query: EventQuery, signal: AbortSignal): Promise<EventPage>;
   count(query: EventQuery, signal: AbortSignal): Promise<EventCounts>;
-  /** JSON text of the whole series, gaps filled with zeros. */
+  /** JSON text of the whole series; points without events are 0. */
   timeSeriesJson(query: EventQuery, signal: AbortSignal): Promise<string>;
   /** The most frequent names. */
   top(query: EventQuery, signal: AbortSignal): Promise<EventRank[]>;
 }
 
-// Parameters of all statements: ?1 and ?2 the range, ?3 the name, ?4 the user (empty where not asked for).
+// Parameters of all statements: ?1 and ?2 the range, ?3 the name, ?4 the user (empty if not filtered).
 const ALL_PARAMETERS = "parameters AS (SELECT ?1, ?2, ?3, ?4)";
 
 const matching = ({ event, userId }: EventQuery): string =>
@@ -23,16 +23,17 @@ const matching = ({ event, userId }: EventQuery): string =>
     .filter((condition) => condition !== "")
     .join(" AND ");
 
-/** Days that are summed up know how many users there were, and not who: none of them tells about one. */
+/** Summaries have the number of users, not who they are, so a filter by user excludes them. */
 const daysOf = ({ event, userId }: EventQuery, names: "one name" | "every name"): string => {
   const total = names === "every name" ? "name <> ''" : "name = ''";
   const name = event === null ? total : "name = ?3";
   return `day >= ?1 AND day < ?2 AND ${name}${userId === null ? "" : " AND FALSE"}`;
 };
 
-const paramsOf = ({ range, event, userId }: EventQuery): SqlValue[] => [
-  ...[range.startMs, range.endMs, event ?? "", userId ?? ""],
-];
+const paramsOf = ({ range, event, userId }: EventQuery): SqlValue[] => {
+  const { startMs, endMs } = range;
+  return [startMs, endMs, event ?? "", userId ?? ""];
+};
 
 type EventRow = [id: number, timestamp: number, userId: string | null, name: string, properties: string];
 
@@ -43,9 +44,9 @@ export function createEventQueries(file: DatabaseFile): EventQueries {
       const sql = `WITH ${ALL_PARAMETERS} SELECT id, timestamp, user_id, name, properties FROM events
         WHERE ${matching(query)} AND (timestamp, id) < (?5, ?6) ORDER BY timestamp DESC, id DESC LIMIT ?7`;
       const place = after ?? { timestamp: query.range.endMs, id: 0 };
-      // The index is entered at the place of the cursor, however far back that is.
+      // The upper bound lets the index be entered at the cursor, however far back it is.
       const range = { ...query.range, endMs: Math.min(query.range.endMs, place.timestamp + 1) };
-      // One more than asked for tells whether there is a next page. The columns are those of the statement.
+      // One row more than requested shows whether there is a next page. The cast follows the columns of the statement.
       const params = [...paramsOf({ ...query, range }), place.timestamp, place.id, limit + 1];
       const rows = (await file.read(sql, params, { signal })) as EventRow[];
       const hasMore = rows.length > limit;
@@ -53,8 +54,11 @@ export function createEventQueries(file: DatabaseFile): EventQueries {
       const last = rows.at(-1);
       return {
         events: rows.map(([id, timestamp, userId, eventName, properties]) => ({
-          ...{ id: String(id), timestamp, userId, eventName },
-          // Written by the server from an object that it had checked.
+          id: String(id),
+          timestamp,
+          userId,
+          eventName,
+          // Serialised by the server from validated properties.
           properties: JSON.parse(properties) as Record<string, JsonPrimitive>,
         })),
         cursor: hasMore && last !== undefined ? encodeCursor({ timestamp: last[1], id: last[0] }) : null,
@@ -92,7 +96,9 @@ export function createEventQueries(file: DatabaseFile): EventQueries {
         GROUP BY name ORDER BY 2 DESC, 1 LIMIT ?5`;
       const rows = await file.read(sql, [...paramsOf(query), query.limit], { signal });
       return rows.map(([name, count, users]) => ({
-        ...{ eventName: String(name), count: Number(count), uniqueUsers: Number(users) },
+        eventName: String(name),
+        count: Number(count),
+        uniqueUsers: Number(users),
       }));
     },
   };

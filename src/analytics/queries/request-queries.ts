@@ -4,22 +4,22 @@ import { pointsOf } from "../query-parameters.ts";
 import type { EndpointSums, RequestQuery, RequestSums } from "../types.ts";
 
 export interface RequestReport {
-  /** JSON text of the whole series, gaps filled with zeros; empty where it was not asked for. */
+  /** JSON text of the whole series, points without requests are 0; empty if the metric has no series. */
   timeSeriesJson: string;
   totals: RequestSums & { uniqueUsers: number };
   endpoints: EndpointSums[];
 }
 
-// Parameters of all parts: ?1 and ?2 the range in seconds, ?3 and ?4 in milliseconds, ?5 the step and ?6 and ?7 the first and the
-// last point in milliseconds, ?8 the categories as JSON.
-// Not every metric needs all, but SQLite refuses a value that a statement has no place for: hence ALL_PARAMETERS.
+// Parameters of all parts: ?1 and ?2 the range in seconds, ?3 and ?4 the same in milliseconds, ?5 the step, ?6 and ?7 the first
+// and the last point in milliseconds, ?8 the categories as JSON.
+// Not every metric uses all of them, but SQLite refuses values for parameters that a statement does not have.
 const ALL_PARAMETERS = "parameters AS (SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)";
 const IN_CATEGORIES = "endpoint IN (SELECT id FROM endpoints WHERE category IN (SELECT value FROM json_each(?8)))";
 
 const IS_NOT_SUMMED = `NOT EXISTS (
   SELECT 1 FROM summarized WHERE kind = 'requests' AND second >= since / 1000 AND second < until / 1000)`;
 
-/** Rows that are still single, and days that are summed up: what is in one is not in the other. */
+/** Single rows and summarised days; every request is in exactly one of the two. */
 const sourcesOf = (isFiltered: boolean): string => `
   singles AS NOT MATERIALIZED (
     SELECT endpoint, nullif(user_id, '') AS user_id, requests,
@@ -32,9 +32,9 @@ const sourcesOf = (isFiltered: boolean): string => `
       AND category ${isFiltered ? "IN (SELECT value FROM json_each(?8))" : "= ''"} AND endpoint = 0)`;
 
 /**
- * Each point reads its own part of the rows, in their order: grouping all of them would sort them first, which takes half as
- * long again. `single` and `summed` are requests, errors, microseconds and users; materialised, or SQLite would make them
- * anew for each member of a point.
+ * Each point reads its own range of rows in index order: grouping all rows would sort them first and take half as long again.
+ * `single` and `summed` are arrays of requests, errors, microseconds and users; they are materialised because SQLite would
+ * compute them again for each of these members otherwise.
  */
 const seriesOf = (isFiltered: boolean): string => `
   points(at) AS (SELECT ?6 UNION ALL SELECT at + ?5 FROM points WHERE at < ?7),
@@ -74,7 +74,7 @@ const selectEndpoints = (isFiltered: boolean): string => `
     WHERE day >= ?3 AND day < ?4 AND endpoint <> 0 ${isFiltered ? `AND ${IN_CATEGORIES}` : ""} GROUP BY endpoint)
   JOIN endpoints ON id = endpoint GROUP BY id`;
 
-/** One statement, so that all parts of an answer are of the same moment. */
+/** A single statement, so that all parts of an answer come from the same snapshot. */
 function statementOf(metric: RequestQuery["metric"], isFiltered: boolean): string {
   const wantsSeries = metric === "overview" || metric === "timeSeries";
   const parts = [
@@ -87,11 +87,17 @@ function statementOf(metric: RequestQuery["metric"], isFiltered: boolean): strin
 }
 
 type ReportRow = [
-  ...[part: string, text: string | null, route: string | null, category: string | null],
-  ...[requests: number | null, errors: number | null, durationUs: number | null, users: number | null],
+  part: string,
+  text: string | null,
+  route: string | null,
+  category: string | null,
+  requests: number | null,
+  errors: number | null,
+  durationUs: number | null,
+  users: number | null,
 ];
 
-/** Runs in another process. Errors: those of `DatabaseFile.read`. */
+/** Runs in a query process. Errors: those of `DatabaseFile.read`. */
 export async function readRequestReport(
   file: DatabaseFile,
   { metric, range, categories }: RequestQuery,
@@ -99,10 +105,10 @@ export async function readRequestReport(
 ): Promise<RequestReport> {
   const { startMs, endMs, stepMs } = range;
   const { firstMs, lastMs } = pointsOf(range);
-  // Requests are kept by the second: one that the range cuts counts whole.
+  // Requests are stored by the second: a second that the range cuts is included whole.
   const seconds = [Math.floor(startMs / SECOND_MS), Math.ceil(endMs / SECOND_MS)];
   const params = [...seconds, startMs, endMs, stepMs, firstMs, lastMs, JSON.stringify(categories ?? [])];
-  // The columns are those of the statement above.
+  // The cast follows the columns of the statement.
   const rows = (await file.read(statementOf(metric, categories !== null), params, { signal })) as ReportRow[];
 
   const report: RequestReport = {

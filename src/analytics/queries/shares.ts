@@ -1,9 +1,9 @@
 import type { EndpointSums, RequestSums, Share } from "../types.ts";
 
-/** Shares are given in hundredths of a percent. */
+/** Percentages are computed in hundredths of a percent. */
 const HUNDREDTHS = 10_000;
 
-/** One share for each category, the most requests first; percentages add up to 100. */
+/** One share per category, ordered by requests, most first. Percentages add up to 100. */
 export function sharesByCategory(endpoints: readonly EndpointSums[]): Share[] {
   const sums = new Map<string, RequestSums>();
   for (const { category, requests, errors, durationUs } of endpoints) {
@@ -16,7 +16,7 @@ export function sharesByCategory(endpoints: readonly EndpointSums[]): Share[] {
   return shares([...sums].map(([label, sum]) => ({ label, ...sum })));
 }
 
-/** One share for each endpoint (`GET /api/kv/:namespace`), of all requests in the range; at most `limit`. */
+/** One share per endpoint (`GET /api/kv/:namespace`), at most `limit`. Percentages relate to all requests in the range. */
 export function sharesByEndpoint(endpoints: readonly EndpointSums[], limit: number): Share[] {
   return shares(endpoints.map((sum) => ({ label: `${sum.method} ${sum.route}`, ...sum }))).slice(0, limit);
 }
@@ -33,20 +33,20 @@ function shares(labelled: readonly (RequestSums & { label: string })[]): Share[]
   }));
 }
 
-/** Milliseconds to two places; 0 where there were no requests. */
+/** Milliseconds with two decimal places; 0 without requests. */
 export function averageMs({ requests, durationUs }: RequestSums): number {
   return requests === 0 ? 0 : round(durationUs / requests / 1000);
 }
 
-/** To two places and adding up to 100: what rounding down leaves goes to those it took most from. */
+/** With two decimal places and a sum of 100, by the largest remainder method. */
 export function percentagesOf(counts: readonly number[]): number[] {
   const total = counts.reduce((sum, count) => sum + count, 0);
   if (total === 0) return counts.map(() => 0);
   const floors = counts.map((count) => Math.floor((count * HUNDREDTHS) / total));
   let left = HUNDREDTHS - floors.reduce((sum, floor) => sum + floor, 0);
-  // In whole numbers, so that equal counts lose the same.
-  const byLoss = counts.map((count, index) => ({ index, loss: (count * HUNDREDTHS) % total }));
-  for (const { index } of byLoss.toSorted((a, b) => b.loss - a.loss)) {
+  // In whole numbers, so that equal counts have equal remainders.
+  const byRemainder = counts.map((count, index) => ({ index, remainder: (count * HUNDREDTHS) % total }));
+  for (const { index } of byRemainder.toSorted((a, b) => b.remainder - a.remainder)) {
     if (left-- <= 0) break;
     floors[index] = (floors[index] ?? 0) + 1;
   }

@@ -4,9 +4,9 @@ import { ANONYMOUS, type Principal } from "../../access/principal.ts";
 import type { Logger } from "../../kernel/logger.ts";
 import {
   DROP_REPORT_INTERVAL_MS,
-  WAITING_EVENTS_EASY,
   WAITING_EVENTS_MAX,
   WAITING_EVENTS_MAX_BYTES,
+  WAITING_EVENTS_SOFT_MAX,
   WAITING_REQUEST_ROWS_MAX,
   WRITE_DELAY_MS,
   WRITE_RETRY_MS,
@@ -16,7 +16,7 @@ import type { AnalyticsStore } from "../store.ts";
 import type { RequestRow, TrackedEvent } from "../types.ts";
 import { createRecording } from "./recording.ts";
 
-/** A recording whose file can be made to fail; what it wrote, write by write. */
+/** A recording with a store that can be made to fail and that keeps what it is given. */
 function world() {
   const clock = testClock();
   const written = { events: [] as TrackedEvent[][], requests: [] as RequestRow[][] };
@@ -40,7 +40,11 @@ function world() {
     options: { status?: number; principal?: Principal; durationMs?: number } = {},
   ) =>
     recording.onAnswer({
-      ...{ request: new Request("http://localhost/"), route, status: 200, durationMs: 1, principal: ANONYMOUS },
+      request: new Request("http://localhost/"),
+      route,
+      status: 200,
+      durationMs: 1,
+      principal: ANONYMOUS,
       ...options,
     });
   return { clock, written, logged, state, recording, answer };
@@ -48,11 +52,12 @@ function world() {
 
 const event = (name: string, properties = "{}"): TrackedEvent => ({ name, timestamp: 0, userId: null, properties });
 const userOf = (id: string): Principal => ({
-  ...{ kind: "user", sessionId: "s" },
+  kind: "user",
+  sessionId: "s",
   auth: { id, email: null, emailVerified: false, role: "user", isAnonymous: false, custom: {} },
 });
 
-test("[AN5] what waits is written together, within the delay of the first of it", async () => {
+test("[AN5] waiting events are written together, within the delay of the first", async () => {
   const { clock, written, recording } = world();
   await recording.accept([event("a")]);
   clock.advance(WRITE_DELAY_MS - 1);
@@ -63,11 +68,11 @@ test("[AN5] what waits is written together, within the delay of the first of it"
   expect(clock.waiting).toBe(0);
 });
 
-test("[AN5] when many wait they are written at once, and whoever sends waits for that", async () => {
+test("[AN5] when many are waiting they are written at once, and the sender waits for it", async () => {
   const { written, recording } = world();
   expect(recording.accept([event("a")])).toBeUndefined();
-  await recording.accept(Array.from({ length: WAITING_EVENTS_EASY }, () => event("a")));
-  expect(written.events.flat()).toHaveLength(WAITING_EVENTS_EASY + 1);
+  await recording.accept(Array.from({ length: WAITING_EVENTS_SOFT_MAX }, () => event("a")));
+  expect(written.events.flat()).toHaveLength(WAITING_EVENTS_SOFT_MAX + 1);
 });
 
 test("[AN5] many are written in steps of bounded size", async () => {
@@ -77,7 +82,7 @@ test("[AN5] many are written in steps of bounded size", async () => {
   expect(written.events.map(({ length }) => length)).toEqual([WRITE_STEP_ROWS, WRITE_STEP_ROWS, 1]);
 });
 
-test("[AN5] past the bounds of what waits there is 503, all or nothing", async () => {
+test("[AN5] above the bounds a request is 503, and none of its events is accepted", async () => {
   const { clock, written, state, recording } = world();
   const full = expect.objectContaining({ status: 503 });
   const attempt = (events: readonly TrackedEvent[]) => (async () => recording.accept(events))();
@@ -96,7 +101,7 @@ test("[AN5] past the bounds of what waits there is 503, all or nothing", async (
   expect(await attempt([large]).catch((cause: unknown) => cause)).toEqual(full);
 });
 
-test("[AN5] events that could not be written are tried again; the log hears of it once", async () => {
+test("[AN5] a failed write of events is retried and logged once", async () => {
   const { clock, written, logged, state, recording } = world();
   state.isBroken = true;
   await recording.accept([event("a")]);
@@ -109,7 +114,7 @@ test("[AN5] events that could not be written are tried again; the log hears of i
   expect(clock.waiting).toBe(0);
 });
 
-test("[AN5] a stop writes what waits, and says what it could not", async () => {
+test("[AN5] a stop writes waiting events and logs how many it could not write", async () => {
   const { clock, written, recording } = world();
   await recording.accept([event("a")]);
   await recording.stop();
@@ -124,7 +129,7 @@ test("[AN5] a stop writes what waits, and says what it could not", async () => {
   expect(failing.clock.waiting).toBe(0);
 });
 
-test("[AN9] requests alike of one second are one row: endpoint, status, user", async () => {
+test("[AN9] requests of one second with the same endpoint, status and user share a row", async () => {
   const { clock, written, recording, answer } = world();
   const second = clock.now() / 1000;
   answer("/api/kv/:namespace", { durationMs: 1.5 });
@@ -149,7 +154,7 @@ test("[AN9] requests alike of one second are one row: endpoint, status, user", a
   ] as RequestRow[]);
 });
 
-test("[AN9] requests past the bound, or that could not be written, are counted and told of", async () => {
+test("[AN9] requests above the bound, or that could not be written, are counted and logged", async () => {
   const { clock, written, logged, state, recording, answer } = world();
   for (let at = 0; at < WAITING_REQUEST_ROWS_MAX; at++) answer("/api/config", { principal: userOf(`user-${at}`) });
   answer("/api/config", { principal: userOf("one too many") });

@@ -2,23 +2,23 @@ import type { AnswerListener } from "../../http/http.ts";
 import type { Clock } from "../../kernel/clock.ts";
 import type { Logger } from "../../kernel/logger.ts";
 import type { MaybePromise } from "../../kernel/maybe-promise.ts";
-import { DROP_REPORT_INTERVAL_MS, WAITING_EVENTS_EASY, WRITE_STEP_ROWS } from "../limits.ts";
+import { DROP_REPORT_INTERVAL_MS, WAITING_EVENTS_SOFT_MAX, WRITE_STEP_ROWS } from "../limits.ts";
 import type { AnalyticsStore } from "../store.ts";
 import type { TrackedEvent } from "../types.ts";
 import { createRequestLog } from "./request-log.ts";
 import { createWaitingEvents } from "./waiting-events.ts";
 import { createWriteBehind } from "./write-behind.ts";
 
-/** From what is recorded to what is on disk: gathered in memory, bounded, written together. */
+/** Collects events and requests in memory, within bounds, and writes many of them together. */
 export interface Recording {
-  /** Usually at once; when many wait, when they have been written, which slows down who sends. Errors: 503 past the bounds. */
+  /** Returns immediately, unless many are waiting: then it resolves when they have been written. Errors: 503 above the bounds. */
   accept(events: readonly TrackedEvent[]): MaybePromise<void>;
   readonly onAnswer: AnswerListener;
-  /** Requests since the start that the log lost. */
+  /** Requests missing from the log since the start. */
   readonly droppedRequests: number;
-  /** Resolves when what waited at the call has been written, or could not be. */
+  /** Resolves when everything that was waiting at the call has been written, or has failed to be. */
   flush(): Promise<void>;
-  /** Writes what waits. */
+  /** Writes everything that is waiting. */
   stop(): Promise<void>;
 }
 
@@ -31,7 +31,7 @@ export function createRecording(deps: { store: AnalyticsStore; clock: Clock; log
   let cancelReport = (): void => {};
   let isFailing = false;
 
-  /** A failed write is told of once, until one succeeds again. */
+  /** Logs the first failure only, until a write succeeds again. */
   const noteFailure = (cause: unknown): void => {
     if (!isFailing) logger.error("analytics could not be written", { cause });
     isFailing = true;
@@ -61,7 +61,7 @@ export function createRecording(deps: { store: AnalyticsStore; clock: Clock; log
     await Promise.all(steps);
     reportDrops();
   };
-  /** Not for every write: what makes them fail makes many fail. */
+  /** Not after every write: failures come in series. */
   const reportDrops = (): void => {
     const dropped = requestLog.dropped - reportedDrops;
     if (dropped === 0 || !mayReport) return;
@@ -84,7 +84,7 @@ export function createRecording(deps: { store: AnalyticsStore; clock: Clock; log
   return {
     accept(added) {
       events.add(added);
-      if (events.count >= WAITING_EVENTS_EASY && !isFailing) return writing.flush();
+      if (events.count >= WAITING_EVENTS_SOFT_MAX && !isFailing) return writing.flush();
       writing.wake();
       return undefined;
     },
@@ -96,12 +96,12 @@ export function createRecording(deps: { store: AnalyticsStore; clock: Clock; log
     async stop() {
       await writing.stop();
       cancelReport();
-      if (events.count > 0) logger.error("events are lost: they could not be written", { events: events.count });
+      if (events.count > 0) logger.error("events are lost because they could not be written", { events: events.count });
     },
   };
 }
 
-/** Each step is a write of its own, so that other work comes in between. */
+/** Each step is a transaction of its own, so that other work runs in between. */
 function inSteps<T>(rows: readonly T[]): T[][] {
   const steps: T[][] = [];
   for (let start = 0; start < rows.length; start += WRITE_STEP_ROWS) {

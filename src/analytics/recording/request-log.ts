@@ -6,17 +6,17 @@ import { WAITING_REQUEST_ROWS_MAX } from "../limits.ts";
 import type { RequestRow } from "../types.ts";
 
 export interface RequestLog {
-  /** Counts an answer: part of every request, so it does nothing but add. */
+  /** Counts an answer. It runs for every request, so it only adds to counters. */
   readonly record: AnswerListener;
-  /** The rows that wait to be written; they are the caller's from then on. */
+  /** Removes and returns the waiting rows. */
   take(): RequestRow[];
-  /** Counts requests that are lost. */
+  /** Counts requests that were not written. */
   drop(requests: number): void;
-  /** Requests since the start that were lost: too many rows waited, or the file took none. */
+  /** Requests lost since the start: too many rows were waiting, or a write failed. */
   readonly dropped: number;
 }
 
-/** What has been seen of an endpoint in this second, by user. */
+/** The rows of an endpoint in the current second, by user. */
 interface Endpoint {
   method: string;
   route: string;
@@ -24,27 +24,27 @@ interface Endpoint {
   rows: Map<string, RequestRow[]>;
 }
 
-/** The label of what no route matched: its paths are anybody's invention. */
+/** The label of all paths that match no route; clients can invent any number of them. */
 const NO_ROUTE = "(none)";
 
 /**
- * Requests alike (endpoint, status, user) of one second become one row: an endpoint under load costs a row a second, and
- * no answer the interface gives is finer than that. Paths are patterns, so that there are no more than endpoints.
+ * Requests with the same endpoint, status and user share one row per second: an endpoint under load costs one row a second,
+ * and no query has a finer resolution. Paths are patterns, so their number is that of the endpoints.
  */
 export function createRequestLog(deps: { clock: Clock; onRow: () => void }): RequestLog {
   const { clock, onRow } = deps;
   const endpoints = new Map<string | null, Map<string, Endpoint>>();
-  let seen: Endpoint[] = [];
+  let active: Endpoint[] = [];
   let rows: RequestRow[] = [];
   let second = 0;
   let dropped = 0;
 
   const begin = (now: number): void => {
     second = now;
-    for (const endpoint of seen) endpoint.rows.clear();
-    seen = [];
+    for (const endpoint of active) endpoint.rows.clear();
+    active = [];
   };
-  const endpointOf = (route: string | null, method: string): Endpoint => {
+  const addEndpoint = (route: string | null, method: string): Endpoint => {
     const byMethod = endpoints.get(route) ?? new Map<string, Endpoint>();
     endpoints.set(route, byMethod);
     const label = route?.replace(/(?<=.)\/$/, "") ?? NO_ROUTE;
@@ -56,7 +56,7 @@ export function createRequestLog(deps: { clock: Clock; onRow: () => void }): Req
     const { method, route, category } = endpoint;
     const row = { second, method, route, category, status, userId, requests: 0, durationUs: 0 };
     const ofUser = endpoint.rows.get(userId);
-    if (endpoint.rows.size === 0) seen.push(endpoint);
+    if (endpoint.rows.size === 0) active.push(endpoint);
     if (ofUser === undefined) endpoint.rows.set(userId, [row]);
     else ofUser.push(row);
     rows.push(row);
@@ -69,7 +69,7 @@ export function createRequestLog(deps: { clock: Clock; onRow: () => void }): Req
       const now = Math.floor(clock.now() / SECOND_MS);
       if (now !== second) begin(now);
       const { method } = request;
-      const endpoint = endpoints.get(route)?.get(method) ?? endpointOf(route, method);
+      const endpoint = endpoints.get(route)?.get(method) ?? addEndpoint(route, method);
       const userId = principal.kind === "user" ? principal.auth.id : "";
       let row = endpoint.rows.get(userId)?.find((one) => one.status === status);
       if (row === undefined) {

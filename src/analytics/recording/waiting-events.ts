@@ -2,12 +2,13 @@ import { AppError } from "../../kernel/errors.ts";
 import { WAITING_EVENTS_MAX, WAITING_EVENTS_MAX_BYTES } from "../limits.ts";
 import type { TrackedEvent } from "../types.ts";
 
-/** Events that have been answered and are not on disk yet; bounded in number and bytes. */
+/** Accepted events that are not on disk yet; bounded in number and bytes. */
 export interface WaitingEvents {
-  /** All or none. Errors: 503 when there is no room. */
+  /** Adds all or none. Errors: 503 above the bounds. */
   add(events: readonly TrackedEvent[]): void;
+  /** Removes and returns all. */
   take(): TrackedEvent[];
-  /** Back to those that wait, past the bounds if need be: they have been accepted. */
+  /** Adds events again, above the bounds if necessary, as they have been accepted before. */
   putBack(events: readonly TrackedEvent[]): void;
   readonly count: number;
 }
@@ -45,6 +46,6 @@ export function createWaitingEvents(): WaitingEvents {
   };
 }
 
-/** Strings take at most two bytes a character in memory; the rest is small beside them. */
+/** Strings take at most two bytes per character in memory; everything else is small in comparison. */
 const sizeOf = ({ name, userId, properties }: TrackedEvent): number =>
   2 * (name.length + (userId?.length ?? 0) + properties.length) + 64;

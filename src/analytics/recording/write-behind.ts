@@ -1,17 +1,17 @@
 import type { Clock } from "../../kernel/clock.ts";
 import { WRITE_DELAY_MS, WRITE_RETRY_MS } from "../limits.ts";
 
-/** When what waits is written: soon after the first of it came, at once when somebody wants to read it, at the end. */
+/** Decides when waiting rows are written: shortly after the first arrives, at once for a reader, and at the stop. */
 export interface WriteBehind {
-  /** Something waits now. */
+  /** Call it when rows are waiting. */
   wake(): void;
-  /** Resolves when what waited at the call has been written, or could not be. */
+  /** Resolves when everything that was waiting at the call has been written, or has failed to be. */
   flush(): Promise<void>;
-  /** Writes what waits; nothing is scheduled from then on. */
+  /** Writes everything that is waiting; nothing is scheduled afterwards. */
   stop(): Promise<void>;
 }
 
-/** `writeAll` writes what waits, and resolves with whether some of it has to be tried again later; it never rejects. */
+/** `writeAll` writes everything that is waiting and resolves to whether some of it must be retried. It never rejects. */
 export function createWriteBehind(deps: { clock: Clock; writeAll: () => Promise<boolean> }): WriteBehind {
   const { clock, writeAll } = deps;
   let cancelTimer: (() => void) | null = null;
@@ -29,16 +29,16 @@ export function createWriteBehind(deps: { clock: Clock; writeAll: () => Promise<
   const run = async (): Promise<void> => {
     cancelTimer?.();
     cancelTimer = null;
-    const isAgain = await writeAll();
+    const mustRetry = await writeAll();
     running = null;
-    if (isAgain) schedule(WRITE_RETRY_MS);
+    if (mustRetry) schedule(WRITE_RETRY_MS);
   };
   const flush = (): Promise<void> => {
     if (running === null) {
       running = run();
       return running;
     }
-    // What came after the one under way began: one more serves all who ask meanwhile.
+    // Rows that arrived after the current write began: one further write serves all callers that wait meanwhile.
     next ??= running.then(() => {
       next = null;
       return flush();

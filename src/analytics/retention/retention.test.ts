@@ -2,8 +2,9 @@ import { afterEach, beforeEach, expect, test } from "bun:test";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { analyticsLayout } from "../../../schema/migrations/index.ts";
 import { testClock } from "../../../tests/support/clock.ts";
-import { createStorageEngine, type DatabaseFile, type StorageEngine } from "../../db/index.ts";
+import { createStorageEngine, type DatabaseFile, layOut, type StorageEngine } from "../../db/index.ts";
 import { systemClock } from "../../kernel/clock.ts";
 import { DAY_MS } from "../../kernel/duration.ts";
 import { silentLogger } from "../../kernel/logger.ts";
@@ -17,7 +18,6 @@ import {
   SWEEP_STEP_ROWS,
 } from "../limits.ts";
 import { createEventQueries } from "../queries/event-queries.ts";
-import { migrateAnalytics } from "../store.ts";
 import { startRetention } from "./retention.ts";
 import { eventSummaries, requestSummaries } from "./summaries.ts";
 
@@ -29,7 +29,7 @@ let file: DatabaseFile;
 beforeEach(() => {
   directory = mkdtempSync(join(tmpdir(), "analytics-retention-"));
   engine = createStorageEngine({ clock: systemClock });
-  file = engine.open(join(directory, "analytics.db"), { migrate: migrateAnalytics });
+  file = engine.open(join(directory, "analytics.db"), { migrate: layOut(analyticsLayout) });
 });
 afterEach(async () => {
   await engine.stop();
@@ -47,7 +47,7 @@ const addEvents = (day: number, names: number): void => {
     .run(day, names);
 };
 
-test("[AN19] a day is summed up when it is 90 days old, and its rows go step by step", async () => {
+test("[AN19] a day is summarised when it is 90 days old, and its rows are removed in steps", async () => {
   const rows = SWEEP_STEP_ROWS + 20;
   addEvents(DAY, rows);
   addEvents(DAY + DAY_MS, 5);
@@ -55,7 +55,7 @@ test("[AN19] a day is summed up when it is 90 days old, and its rows go step by 
   const clock = testClock(DAY + DAY_MS + RETENTION_MS + RETENTION_SLACK_MS - SWEEP_FIRST_MS - 1);
   const summaries = [eventSummaries(file), requestSummaries(file)];
   const stop = startRetention({ summaries, clock, logger: silentLogger });
-  /** Waits until the step under way has ended, which is when the next one is scheduled. */
+  /** Waits until the running step has ended, which is when the next one is scheduled. */
   const step = async (ms: number) => {
     clock.advance(ms);
     for (let turn = 0; turn < 2_000 && clock.waiting === 0; turn++) await Bun.sleep(5);
@@ -63,7 +63,7 @@ test("[AN19] a day is summed up when it is 90 days old, and its rows go step by 
   };
 
   expect(await step(SWEEP_FIRST_MS)).toEqual({ rows: rows + 5, days: 0, requests: 1 });
-  // One millisecond later the day would have been due; the next look comes in its time.
+  // The day was due one millisecond later; the next check comes after the interval.
   expect(await step(SWEEP_INTERVAL_MS)).toEqual({ rows: rows + 5, days: 1 + rows, requests: 1 });
   expect(count("request_days")).toBe(1);
   expect(await step(SWEEP_PAUSE_MS)).toEqual({ rows: 25, days: 1 + rows, requests: 0 });
@@ -73,7 +73,7 @@ test("[AN19] a day is summed up when it is 90 days old, and its rows go step by 
   expect(clock.waiting).toBe(0);
 });
 
-test("[AN21] rare names of a day are kept in its totals alone", async () => {
+test("[AN21] rare names are part of the totals only", async () => {
   addEvents(DAY, SUMMARY_NAMES_MAX + 3);
   file.sqlite.run(`INSERT INTO events (timestamp, name, user_id, properties) VALUES (${DAY}, 'frequent', 'ann', '{}')`);
   file.sqlite.run(`INSERT INTO events (timestamp, name, user_id, properties) VALUES (${DAY}, 'frequent', 'ann', '{}')`);
@@ -84,7 +84,7 @@ test("[AN21] rare names of a day are kept in its totals alone", async () => {
   expect(day.get("frequent")).toEqual({ events: 2, users: 1 });
 });
 
-test("[AN19] a stop ends the sums of a day that is under way, and they are made again", async () => {
+test("[AN19] a stop cancels a running summary, which is made again later", async () => {
   addEvents(DAY, 10);
   const stopping = new AbortController();
   const sums = eventSummaries(file).sumUp(DAY, stopping.signal);
@@ -95,7 +95,7 @@ test("[AN19] a stop ends the sums of a day that is under way, and they are made 
   expect(count("event_days")).toBe(11);
 });
 
-test("[AN100] what comes on a day that is summed up already is counted, in rows and later in its sums", async () => {
+test("[AN100] rows of a day that already has a summary are counted, first as rows and later in the summary", async () => {
   addEvents(DAY, 3);
   file.sqlite.run("INSERT INTO endpoints (id, method, route, category) VALUES (1, 'GET', '/a', 'a')");
   const request = `INSERT INTO requests VALUES (${DAY / 1000}, 1, 200, 'ann', 2, 10)`;

@@ -13,8 +13,8 @@ import {
 import type { Summaries } from "./summaries.ts";
 
 /**
- * Sums up the days that are older than what is kept row by row, oldest first, and removes their rows in steps of bounded
- * size. The function returned ends it, and resolves when no step is under way. Spec: Limits / Analytics.
+ * Summarises days older than RETENTION_MS, oldest first, and removes their rows in steps of bounded size. The returned
+ * function stops it and resolves when no step is running. [AN19]
  */
 export function startRetention(deps: {
   summaries: readonly Summaries[];
@@ -22,7 +22,7 @@ export function startRetention(deps: {
   logger: Logger;
 }): () => Promise<void> {
   const { summaries, clock, logger } = deps;
-  /** Whether there is more to do at once. */
+  /** Whether another step is due immediately. */
   const stepOf = async (summary: Summaries, stopping: AbortSignal): Promise<boolean> => {
     if ((await summary.removeSummed(SWEEP_STEP_ROWS)) === SWEEP_STEP_ROWS) return true;
     const day = summary.oldestDay();
@@ -33,12 +33,15 @@ export function startRetention(deps: {
     return false;
   };
   return startSweeping({
-    ...{ clock, firstMs: SWEEP_FIRST_MS, intervalMs: SWEEP_INTERVAL_MS, pauseMs: SWEEP_PAUSE_MS },
+    clock,
+    firstMs: SWEEP_FIRST_MS,
+    intervalMs: SWEEP_INTERVAL_MS,
+    pauseMs: SWEEP_PAUSE_MS,
     async sweep(stopping) {
       let isMore = false;
       for (const summary of summaries) if (!stopping.aborted && (await stepOf(summary, stopping))) isMore = true;
       return isMore;
     },
-    onFailure: (cause) => logger.error("summing up old analytics failed", { cause }),
+    onFailure: (cause) => logger.error("old analytics could not be summarised", { cause }),
   });
 }

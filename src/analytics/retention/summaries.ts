@@ -2,35 +2,35 @@ import type { DatabaseFile } from "../../db/index.ts";
 import { DAY_MS, SECOND_MS } from "../../kernel/duration.ts";
 import { SUMMARY_NAMES_MAX, SUMMARY_TIMEOUT_MS } from "../limits.ts";
 
-/** What ages: single rows that become sums of a day, and go. */
+/** Turns the rows of a day into a summary of that day. */
 export interface Summaries {
-  /** The day of the oldest row, in milliseconds; null: there is none. Rows that are summed up must have been removed. */
+  /** The start of the day of the oldest row, in milliseconds; null: no rows. Rows of summarised days must be removed before. */
   oldestDay(): number | null;
   /**
-   * Sums up the day, which must be over for good. Where it has sums already, as after a clock that was wrong, they grow: a
-   * user of both counts twice then. The sums are made in another process, which `signal` ends.
+   * Summarises a day that has ended. If it has a summary already [AN100], the numbers are added. The sums are computed in a
+   * query process, which `signal` ends.
    */
   sumUp(day: number, signal: AbortSignal): Promise<void>;
-  /** Removes at most `limit` rows of the day that is summed up; resolves with how many. */
+  /** Removes at most `limit` rows of the summarised day; resolves to their number. */
   removeSummed(limit: number): Promise<number>;
 }
 
-interface Aging {
+interface Source {
   kind: "events" | "requests";
   oldest: string;
   /** Milliseconds in one unit of the rows' time. */
   unitMs: number;
-  /** ?1 and ?2: the day's first unit, and the next day's. Rows of `insert` without their day. */
+  /** ?1 and ?2: the first unit of the day and of the next day. Gives rows for `insert`, without the day. */
   sums: string;
   sumsParams: readonly number[];
-  /** ?1 the day, then a row of `sums`. */
+  /** ?1: the day; then the columns of `sums`. */
   insert: string;
-  /** ?1 and ?2: where what is summed up begins and ends; ?3: how many rows. */
+  /** ?1 and ?2: the summarised range; ?3: the maximum number of rows. */
   remove: string;
 }
 
-/** Names that are too rare to be kept count in the day's totals, which stand under the empty name. */
-const EVENTS: Aging = {
+/** The totals of a day have the empty name; they include names that are too rare to be kept [AN21]. */
+const EVENTS: Source = {
   kind: "events",
   oldest: "SELECT min(timestamp) AS oldest FROM events",
   unitMs: 1,
@@ -49,7 +49,7 @@ const REQUEST_SUMS = `sum(requests), sum(iif(status >= 500, requests, 0)), sum(d
   count(DISTINCT nullif(user_id, ''))`;
 const REQUESTS_OF_DAY = "second >= ?1 AND second < ?2";
 
-const REQUESTS: Aging = {
+const REQUESTS: Source = {
   kind: "requests",
   oldest: "SELECT min(second) AS oldest FROM requests",
   unitMs: SECOND_MS,
@@ -73,26 +73,26 @@ const SET_SUMMED = "UPDATE summarized SET since = ?2, until = ?3 WHERE kind = ?1
 export const eventSummaries = (file: DatabaseFile): Summaries => createSummaries(file, EVENTS);
 export const requestSummaries = (file: DatabaseFile): Summaries => createSummaries(file, REQUESTS);
 
-function createSummaries(file: DatabaseFile, aging: Aging): Summaries {
-  const { kind, unitMs } = aging;
-  /** What is summed up and not removed; null: nothing. */
+function createSummaries(file: DatabaseFile, source: Source): Summaries {
+  const { kind, unitMs } = source;
+  /** The range that is summarised but not fully removed; null: none. */
   const summed = (): { since: number; until: number } | null => {
     const row = file.query<{ since: number; until: number }>(SUMMED).get(kind);
     return row === null || row.until === 0 ? null : row;
   };
   return {
     oldestDay() {
-      const { oldest = null } = file.query<{ oldest: number | null }>(aging.oldest).get() ?? {};
+      const { oldest = null } = file.query<{ oldest: number | null }>(source.oldest).get() ?? {};
       return oldest === null ? null : Math.floor((oldest * unitMs) / DAY_MS) * DAY_MS;
     },
     async sumUp(day, signal) {
       const units = [day / unitMs, (day + DAY_MS) / unitMs];
-      const params = [...units, ...aging.sumsParams];
-      const sums = await file.read(aging.sums, params, { timeoutMs: SUMMARY_TIMEOUT_MS, signal });
-      // Sums and the end of the single rows change in one moment: a reader finds the day in one of them.
+      const params = [...units, ...source.sumsParams];
+      const sums = await file.read(source.sums, params, { timeoutMs: SUMMARY_TIMEOUT_MS, signal });
+      // The sums and the range that excludes the rows change in one transaction, so readers count the day exactly once [AN20].
       await file.write((tx) => {
-        const insert = tx.query(aging.insert);
-        // The columns are names and counts, in the order of the statement.
+        const insert = tx.query(source.insert);
+        // The cast follows the columns of the statement: names and counts.
         for (const row of sums) insert.run(day, ...(row as (string | number)[]));
         tx.query(SET_SUMMED).run(kind, day, day + DAY_MS);
         return null;
@@ -102,7 +102,7 @@ function createSummaries(file: DatabaseFile, aging: Aging): Summaries {
       const range = summed();
       if (range === null) return 0;
       return file.write((tx) => {
-        const { changes } = tx.query(aging.remove).run(range.since / unitMs, range.until / unitMs, limit);
+        const { changes } = tx.query(source.remove).run(range.since / unitMs, range.until / unitMs, limit);
         if (changes < limit) tx.query(SET_SUMMED).run(kind, 0, 0);
         return changes;
       });

@@ -7,8 +7,8 @@ import {
   emailVisibilityField,
   metadataField,
   newPasswordField,
-  PASSWORD_MIN_CHARACTERS,
 } from "../../access/account-fields.ts";
+import { PASSWORD_MIN_CHARACTERS } from "../../access/limits.ts";
 import type { AuthConfig } from "../../config/types.ts";
 import type { Http } from "../../http/http.ts";
 import { operation, optional } from "../../http/operation.ts";

@@ -1,6 +1,7 @@
 import { type AnyElysia, Elysia } from "elysia";
 import { type TSchema, Type } from "typebox";
-import { emailField, newPasswordField, PASSWORD_MIN_CHARACTERS } from "../../access/account-fields.ts";
+import { emailField, newPasswordField } from "../../access/account-fields.ts";
+import { PASSWORD_MIN_CHARACTERS } from "../../access/limits.ts";
 import type { RequestContext } from "../../http/http.ts";
 import { operation, optional } from "../../http/operation.ts";
 import { OK } from "../../http/reply.ts";

@@ -88,8 +88,8 @@ function createIncoming(file: Bun.S3File): IncomingFile {
   let isEnded = false;
   return {
     async write(chunk) {
-      // A copy (`slice` of a Buffer is none): the writer may send later than the chunk's buffer lives.
-      writer.write(Uint8Array.from(chunk));
+      // A copy: the writer may send later than the chunk's memory lives.
+      writer.write(new Uint8Array(chunk));
       waitingBytes += chunk.byteLength;
       if (waitingBytes < S3_PART_BYTES) return;
       waitingBytes = 0;

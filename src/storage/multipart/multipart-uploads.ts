@@ -62,7 +62,7 @@ export function createUploads(deps: UploadDeps): Uploads {
       throw unknownUpload();
     },
     async ask(gate, upload, size) {
-      if (gate.isDecided) return;
+      if (gate.verdict !== null) return;
       const present = store.find({ bucket: gate.bucket.name, key: upload.key });
       gate.enforce(await gate.ask(factsOfNew({ key: upload.key, size, contentType: upload.contentType }, present)));
     },

@@ -54,7 +54,7 @@ export function createGates(deps: { buckets: ReadonlyMap<string, Bucket>; clock:
       };
       const decided = (isAllowed: boolean): Gate => {
         if (options.eachFile !== true) enforce(isAllowed);
-        return { bucket, isDecided: true, isAnonymous, ask: () => isAllowed, enforce };
+        return { bucket, verdict: isAllowed, isAnonymous, ask: () => isAllowed, enforce };
       };
       const passes = principal.kind === "serviceKey" || principal.kind === "server";
       const rule = passes ? true : bucket.config.access?.[action];
@@ -73,7 +73,7 @@ export function createGates(deps: { buckets: ReadonlyMap<string, Bucket>; clock:
           return denied(cause);
         }
       };
-      const undecided: Gate = { bucket, isDecided: false, isAnonymous, ask: (file) => ask(file), enforce };
+      const undecided: Gate = { bucket, verdict: null, isAnonymous, ask: (file) => ask(file), enforce };
       if (rule.length >= 2) return undecided;
       // Fewer parameters promise nothing: rest parameters, defaults and `arguments` reach the file too.
       const probe = createProbe(EMPTY_FILE);

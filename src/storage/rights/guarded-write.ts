@@ -2,14 +2,14 @@ import type { FileFacts } from "../../config/types.ts";
 import { conflict } from "../../kernel/errors.ts";
 import { isPromise } from "../../kernel/maybe-promise.ts";
 import { WRITE_ATTEMPTS_MAX } from "../limits.ts";
-import type { StorageStore, StorageWrite } from "../store.ts";
+import type { ObjectVersion, StorageStore, StorageWrite } from "../store.ts";
 import type { Gate, ObjectAddress, StoredObject } from "../types.ts";
 
 export interface GuardedWork<T> {
   /** What the rule is asked about; may throw (404). */
   facts(present: StoredObject | null): FileFacts;
-  /** Runs inside the write, with the record that the rule has seen. */
-  write(storage: StorageWrite, present: StoredObject | null): T;
+  /** Runs inside the write, with the version of the file that the rule has seen. */
+  write(storage: StorageWrite, present: ObjectVersion | null): T;
 }
 
 const CHANGED = Symbol("the record changed while an asynchronous rule looked at it");
@@ -25,17 +25,17 @@ export async function guardedWrite<T>(
   address: ObjectAddress,
   work: GuardedWork<T>,
 ): Promise<T> {
+  if (gate.verdict === true) return store.write((storage) => work.write(storage, storage.version(address)));
   for (let attempt = 0; attempt < WRITE_ATTEMPTS_MAX; attempt++) {
     const seen = store.find(address);
     const verdict = gate.ask(work.facts(seen));
     gate.enforce(isPromise(verdict) ? await verdict : verdict);
     const outcome = await store.write((storage): { value: T } | typeof CHANGED => {
+      if (isSame(seen, storage.version(address))) return { value: work.write(storage, seen) };
       const present = storage.find(address);
-      if (!isSame(seen, present)) {
-        const again = gate.ask(work.facts(present));
-        if (isPromise(again)) return CHANGED;
-        gate.enforce(again);
-      }
+      const again = gate.ask(work.facts(present));
+      if (isPromise(again)) return CHANGED;
+      gate.enforce(again);
       return { value: work.write(storage, present) };
     });
     if (outcome !== CHANGED) return outcome.value;
@@ -43,5 +43,5 @@ export async function guardedWrite<T>(
   throw conflict(`"${address.key}" kept changing while its rule was asked`);
 }
 
-const isSame = (seen: StoredObject | null, present: StoredObject | null): boolean =>
+const isSame = (seen: ObjectVersion | null, present: ObjectVersion | null): boolean =>
   seen?.fileId === present?.fileId && seen?.revision === present?.revision;

@@ -102,7 +102,7 @@ export function createSigning(deps: {
         if (pace.isDue()) await pace.next();
         const object = store.find({ bucket, key });
         if (object === null) continue;
-        if (!gate.isDecided) gate.enforce(await gate.ask(factsOf(object)));
+        if (gate.verdict === null) gate.enforce(await gate.ask(factsOf(object)));
         urls.push({ key, url: urlOf(downloadOf(bucket, key, expiresAtSeconds), origin), expiresAt });
       }
       return { urls };
@@ -118,7 +118,7 @@ export function createSigning(deps: {
       const contentType = named === "" ? null : parseContentType(named);
       const expected = { key, size: 0, contentType: parseContentType(contentType) };
       // The file itself is asked about when it comes; this spares the caller a URL that can only be refused.
-      if (!gate.isDecided) gate.enforce(await gate.ask(factsOfNew(expected, store.find({ bucket, key }))));
+      if (gate.verdict === null) gate.enforce(await gate.ask(factsOfNew(expected, store.find({ bucket, key }))));
       const expiresAtSeconds = expiryAfter(seconds);
       const grant = {
         id: ids.uuid(),

@@ -53,7 +53,6 @@ async function parse(chunks: readonly Uint8Array<ArrayBuffer>[]): Promise<Parsed
     bodyChunks(request, testClock()),
     BOUNDARY,
     async (bytes) => void taken.push(Uint8Array.from(bytes)),
-    () => {},
   );
   return { form, bytes: Buffer.concat(taken).toString() };
 }

@@ -36,7 +36,7 @@ export async function receiveForm(
     uploadedBy: ownerOf(principal),
     async receive(incoming) {
       const receiver = createReceiver(incoming, limit);
-      const form = await readUploadForm(bodyChunks(request, clock), boundary, receiver.take, (key) => parseKey(key));
+      const form = await readUploadForm(bodyChunks(request, clock), boundary, receiver.take);
       if (form.file === null) throw badField("file", "required", "file is required");
       const { contentType } = form.file;
       const customMetadata = parseMetadataText(form.metadata);

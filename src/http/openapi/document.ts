@@ -1,12 +1,12 @@
 import { swagger } from "@elysiajs/swagger";
 import { type AnyElysia, Elysia } from "elysia";
-import style from "swagger-ui-dist/swagger-ui.css" with { type: "file" };
-import script from "swagger-ui-dist/swagger-ui-bundle.js" with { type: "file" };
-import { VERSION } from "../kernel/version.ts";
-import type { Http } from "./http.ts";
-import { ERROR_SCHEMA, errorAnswer, PLACES, type Places, queryParametersOf } from "./operation.ts";
-import type { KnownParameters } from "./query.ts";
-import { pageHeaders } from "./security-headers.ts";
+import type { Principal } from "../../access/principal.ts";
+import { VERSION } from "../../kernel/version.ts";
+import type { Endpoint } from "../endpoint.ts";
+import { ERROR_SCHEMA, errorAnswer, PLACES, type Places, queryParametersOf } from "../operation.ts";
+import type { KnownParameters } from "../query.ts";
+import { isWide, methodOf } from "../wide-paths.ts";
+import { documentedPath, operationIdOf, operationOf } from "./operation.ts";
 
 const TAGS = [
   { name: "Tables", description: "Records in tables, grouped into namespaces" },
@@ -23,30 +23,44 @@ const TAGS = [
   { name: "System", description: "Health, schema, public configuration" },
 ];
 
-const SCRIPT =
-  'SwaggerUIBundle({ url: "/swagger/json", dom_id: "#api", deepLinking: true, displayRequestDuration: true });';
+/** The declared tables in OpenAPI's form, where `api.schemaEndpoint` lets them be seen. */
+export interface DeclaredTables {
+  visibleTo: "everyone" | "authenticated" | "nobody";
+  describe(): { paths: Record<string, object>; schemas: Record<string, object> };
+}
 
-/** Nothing on this page comes from elsewhere: it works on a machine without internet. */
-const PAGE = `<!doctype html>
-<html lang="en">
-  <head>
-    <meta charset="utf-8">
-    <meta name="viewport" content="width=device-width, initial-scale=1">
-    <title>Platform API</title>
-    <link rel="stylesheet" href="/swagger/ui.css">
-    <link rel="icon" href="data:,">
-  </head>
-  <body>
-    <div id="api"></div>
-    <script src="/swagger/ui.js"></script>
-    <script>${SCRIPT}</script>
-  </body>
-</html>
-`;
+export interface ApiDocument {
+  /** Whether credentials matter to what the document has. */
+  caller: "open" | "public";
+  /** The OpenAPI document as JSON text. */
+  jsonFor(principal: Principal): Promise<string>;
+}
 
-/** `/swagger` (page) and `/swagger/json`, made from the descriptions of the routes. Decisions 11. */
-export function createApiDocumentation(http: Http, routes: AnyElysia): AnyElysia {
-  const documents = describedRoutes(routes).use(
+/** The OpenAPI document of the routes that serve, written when it is first asked for. */
+export function createApiDocument(deps: {
+  routes: AnyElysia;
+  endpoints: readonly Endpoint[];
+  tables?: DeclaredTables;
+}): ApiDocument {
+  const visibleTo = deps.tables?.visibleTo ?? "nobody";
+  const written = new Map<boolean, Promise<string>>();
+  return {
+    caller: visibleTo === "authenticated" ? "public" : "open",
+    jsonFor(principal) {
+      const hasTables = visibleTo === "everyone" || (visibleTo === "authenticated" && principal.kind !== "anonymous");
+      const text = written.get(hasTables) ?? writeDocument(deps, hasTables);
+      written.set(hasTables, text);
+      return text;
+    },
+  };
+}
+
+async function writeDocument(
+  { routes, endpoints, tables }: Parameters<typeof createApiDocument>[0],
+  hasTables: boolean,
+): Promise<string> {
+  const declared = hasTables ? tables?.describe() : undefined;
+  const server = describedRoutes(routes).use(
     swagger({
       path: "/swagger",
       documentation: {
@@ -54,8 +68,11 @@ export function createApiDocumentation(http: Http, routes: AnyElysia): AnyElysia
         openapi: "3.1.0",
         info: { title: "Platform", version: VERSION, description: "A whole backend in one executable." },
         tags: TAGS,
+        // The plugin leaves out paths with a wildcard, which is what the router sees of wide ones. Its types are those of
+        // OpenAPI 3.0, where a JSON Schema may say less.
+        paths: { ...pathsOf(endpoints.filter(isWide)), ...declared?.paths } as Record<string, object>,
         components: {
-          schemas: { Error: ERROR_SCHEMA },
+          schemas: { Error: ERROR_SCHEMA, ...declared?.schemas },
           securitySchemes: {
             bearer: { type: "http", scheme: "bearer", bearerFormat: "JWT" },
             serviceKey: { type: "apiKey", in: "header", name: "X-Platform-Service-Key" },
@@ -64,33 +81,22 @@ export function createApiDocumentation(http: Http, routes: AnyElysia): AnyElysia
       },
     }),
   );
-  const hidden = { detail: { hide: true } };
-  const file = (path: string, contentType: string) =>
-    http.route(() => new Response(Bun.file(path), { headers: { "content-type": contentType } }), { public: true });
-  const page = pageHeaders(SCRIPT);
-  // Written once: the routes are the same as long as the process lives.
-  let json: Promise<string> | null = null;
-  const document = () => {
-    json ??= Promise.resolve(documents.fetch(new Request("http://localhost/swagger/json"))).then((answer) =>
-      answer.text(),
-    );
-    return json;
-  };
-  return new Elysia()
-    .get(
-      "/swagger",
-      http.route(() => new Response(PAGE, { headers: page }), { public: true }),
-      hidden,
-    )
-    .get(
-      "/swagger/json",
-      http.route(async () => new Response(await document(), { headers: { "content-type": "application/json" } }), {
-        public: true,
-      }),
-      hidden,
-    )
-    .get("/swagger/ui.js", file(script, "text/javascript"), hidden)
-    .get("/swagger/ui.css", file(style, "text/css"), hidden);
+  const answer = await server.fetch(new Request("http://localhost/swagger/json"));
+  return answer.text();
+}
+
+function pathsOf(endpoints: readonly Endpoint[]): Record<string, Record<string, unknown>> {
+  const paths: Record<string, Record<string, unknown>> = {};
+  for (const endpoint of endpoints) {
+    if (endpoint.declaration.isDocumented === false) continue;
+    const methods = paths[documentedPath(endpoint)] ?? {};
+    methods[methodOf(endpoint.route).toLowerCase()] = {
+      ...operationOf(endpoint),
+      operationId: operationIdOf(endpoint),
+    };
+    paths[documentedPath(endpoint)] = methods;
+  }
+  return paths;
 }
 
 /** The query parameters of every described route, by `METHOD PATTERN`. */
@@ -117,7 +123,7 @@ function describedRoutes(routes: AnyElysia): AnyElysia {
   for (const { method, path, hooks } of routes.routes) {
     const { [PLACES]: places, ...detail } = detailOf(hooks);
     // Whatever writes may find the disk full, and what is no GET writes.
-    if (method !== "GET")
+    if (method !== "GET" && detail["responses"] !== undefined)
       detail["responses"] = { 507: errorAnswer(507), ...(detail["responses"] as object | undefined) };
     described.route(method, (places?.at ?? path).replace(/(?<=.)\/$/, ""), nothing, { detail });
     for (const other of places?.also ?? []) described.route(other.method, other.at, nothing, { detail: other.detail });

@@ -1,0 +1,6 @@
+import * as auth from "./auth.ts";
+import * as push from "./push.ts";
+import * as storage from "./storage.ts";
+
+/** Every table of system.db. */
+export const systemTables = { ...auth, ...push, ...storage };

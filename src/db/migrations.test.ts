@@ -1,0 +1,64 @@
+import { Database } from "bun:sqlite";
+import { afterEach, beforeEach, expect, test } from "bun:test";
+import type { FileLayout } from "../../schema/migrations/index.ts";
+import { layOut } from "./migrations.ts";
+
+let sqlite: Database;
+
+beforeEach(() => {
+  sqlite = new Database(":memory:");
+  sqlite.run("PRAGMA foreign_keys = ON");
+});
+
+afterEach(() => sqlite.close());
+
+const FIRST = "CREATE TABLE a (n INTEGER PRIMARY KEY); CREATE TABLE b (n INTEGER REFERENCES a (n) ON DELETE CASCADE);";
+const SECOND = "ALTER TABLE a ADD COLUMN m INTEGER; INSERT INTO a VALUES (1, {{m}}); INSERT INTO b VALUES (1);";
+const REBUILD = `CREATE TABLE a_new (n INTEGER PRIMARY KEY, m TEXT); INSERT INTO a_new SELECT n, m FROM a;
+  DROP TABLE a; ALTER TABLE a_new RENAME TO a;`;
+
+const layout = (...steps: string[]): FileLayout => ({ name: "things", steps, unversioned: "SELECT 1" });
+const values = (sql: string) => sqlite.query(sql).values();
+const version = () => values("PRAGMA user_version")[0]?.[0];
+const tables = () => values("SELECT name FROM sqlite_schema WHERE type = 'table' ORDER BY name").flat();
+
+test("[DB31] steps run once each, in order, and their number is the file's version", () => {
+  layOut(layout(FIRST))(sqlite);
+  expect([tables(), version()]).toEqual([["a", "b"], 1]);
+  for (let turn = 0; turn < 2; turn++) layOut(layout(FIRST, SECOND), { m: 2 })(sqlite);
+  expect([values("SELECT * FROM a"), version()]).toEqual([[[1, 2]], 2]);
+});
+
+test("[DB31] a step that rebuilds a table keeps the rows that refer to it, and foreign keys hold afterwards", () => {
+  layOut(layout(FIRST, SECOND, REBUILD), { m: 2 })(sqlite);
+  expect([values("SELECT * FROM a"), values("SELECT * FROM b")]).toEqual([[[1, "2"]], [[1]]]);
+  expect(() => sqlite.run("INSERT INTO b VALUES (7)")).toThrow("FOREIGN KEY");
+});
+
+test("[DB31] a step that fails, or leaves a reference to nothing, is named and leaves no trace", () => {
+  layOut(layout(FIRST))(sqlite);
+  const wrong = { "INSERT INTO nowhere VALUES (1)": "no such table", "INSERT INTO b VALUES (7)": "1 rows refer" };
+  for (const [sql, reason] of Object.entries(wrong)) {
+    const open = () => layOut(layout(FIRST, `CREATE TABLE c (n INTEGER); ${sql};`))(sqlite);
+    expect(open).toThrow("Step 2 of the things tables of :memory: failed");
+    expect(open).toThrow(reason);
+    expect([tables(), version()]).toEqual([["a", "b"], 1]);
+  }
+});
+
+test("[DB31] a file that has tables and no version has the one that its layout recognises", () => {
+  sqlite.run(FIRST);
+  layOut(layout(FIRST))(sqlite);
+  expect(version()).toBe(1);
+  sqlite.run("PRAGMA user_version = 0");
+  layOut(layout(FIRST, SECOND), { m: 3 })(sqlite);
+  expect([values("SELECT * FROM a"), version()]).toEqual([[[1, 3]], 2]);
+});
+
+test("[DB164] a file of a newer executable is refused by its name and version, and left as it is", () => {
+  layOut(layout(FIRST, SECOND), { m: 2 })(sqlite);
+  expect(() => layOut(layout(FIRST))(sqlite)).toThrow(
+    ":memory: has version 2 of the things tables, and this executable knows versions up to 1",
+  );
+  expect([values("SELECT * FROM a"), version()]).toEqual([[[1, 2]], 2]);
+});

@@ -1,0 +1,85 @@
+import type { Database } from "bun:sqlite";
+import type { FileLayout } from "../../schema/migrations/index.ts";
+
+/** Values for the `{{name}}` of a layout's steps, by name. They come from the config, never from a request. */
+type StepValues = Readonly<Record<string, string | number>>;
+
+/** For `OpenOptions.migrate`: lays the file out, or upgrades it. Errors: see `migrateFile`. */
+export function layOut(layout: FileLayout, values: StepValues = {}): (sqlite: Database) => void {
+  return (sqlite) => migrateFile(sqlite, layout, values);
+}
+
+/**
+ * Brings the server's own tables in a file up to date: runs the steps that the file lacks, in order, each in a transaction with
+ * the version that it leads to (`PRAGMA user_version`). A file that is up to date costs one look-up. Foreign keys are off
+ * meanwhile, as a step that rebuilds a table would delete what refers to it, and are checked before each commit. [DB31]
+ * Errors: a step fails; the file has a version that this executable does not know.
+ */
+function migrateFile(sqlite: Database, layout: FileLayout, values: StepValues): void {
+  const version = readVersion(sqlite);
+  assertKnown(sqlite, layout, version);
+  if (version === layout.steps.length) return;
+  const present = version === 0 ? unversioned(sqlite, layout) : version;
+  sqlite.run("PRAGMA foreign_keys = OFF");
+  try {
+    sqlite.run(`PRAGMA user_version = ${present}`);
+    for (let next = present + 1; next <= layout.steps.length; next++) {
+      const sql = fillIn(layout.steps[next - 1] ?? "", values);
+      sqlite.transaction(() => applyStep(sqlite, { layout, version: next, sql })).immediate();
+    }
+  } finally {
+    sqlite.run("PRAGMA foreign_keys = ON");
+  }
+}
+
+/** Whether a file has exactly the steps that this executable knows; it is only read. */
+export function isUpToDate(sqlite: Database, layout: FileLayout): boolean {
+  return readVersion(sqlite) === layout.steps.length;
+}
+
+/** The version of a file that says none: it is new, or was made before files had one. */
+function unversioned(sqlite: Database, layout: FileLayout): number {
+  const isEmpty = readNumber(sqlite, "SELECT NOT EXISTS (SELECT 1 FROM sqlite_schema)") === 1;
+  return isEmpty ? 0 : readNumber(sqlite, layout.unversioned);
+}
+
+const readVersion = (sqlite: Database): number => readNumber(sqlite, "PRAGMA user_version");
+
+/** The one number that `sql` gives. */
+function readNumber(sqlite: Database, sql: string): number {
+  const statement = sqlite.prepare<Record<string, number>, []>(sql);
+  const [value = 0] = Object.values(statement.get() ?? {});
+  statement.finalize();
+  return value;
+}
+
+function assertKnown(sqlite: Database, { name, steps }: FileLayout, version: number): void {
+  if (version <= steps.length) return;
+  throw new Error(
+    `${sqlite.filename} has version ${version} of the ${name} tables, and this executable knows versions up to ` +
+      `${steps.length}: a newer executable has upgraded the file. Start that one, or restore a backup from before`,
+  );
+}
+
+function fillIn(step: string, values: StepValues): string {
+  return step.replaceAll(/\{\{(\w+)\}\}/g, (_, name: string) => {
+    const value = values[name];
+    if (value === undefined) throw new Error(`A step of a migration has no value for ${name}`);
+    return String(value);
+  });
+}
+
+function applyStep(sqlite: Database, step: { layout: FileLayout; version: number; sql: string }): void {
+  const { layout, version, sql } = step;
+  try {
+    sqlite.run(sql);
+    sqlite.run(`PRAGMA user_version = ${version}`);
+    const broken = readNumber(sqlite, "SELECT count(*) FROM pragma_foreign_key_check");
+    if (broken > 0) throw new Error(`${broken} rows refer to rows that do not exist`);
+  } catch (error) {
+    const message = error instanceof Error ? error.message : String(error);
+    throw new Error(`Step ${version} of the ${layout.name} tables of ${sqlite.filename} failed: ${message}`, {
+      cause: error,
+    });
+  }
+}

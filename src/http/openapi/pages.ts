@@ -1,0 +1,52 @@
+import style from "swagger-ui-dist/swagger-ui.css" with { type: "file" };
+import script from "swagger-ui-dist/swagger-ui-bundle.js" with { type: "file" };
+import { type TSchema, Type } from "typebox";
+import type { Principal } from "../../access/principal.ts";
+import { type Declaration, type Endpoint, endpoint } from "../endpoint.ts";
+import { pageHeaders } from "../security-headers.ts";
+import type { ApiDocument } from "./document.ts";
+
+const SCRIPT =
+  'SwaggerUIBundle({ url: "/swagger/json", dom_id: "#api", deepLinking: true, displayRequestDuration: true });';
+
+/** Nothing on this page comes from elsewhere: it works on a machine without internet. */
+const PAGE = `<!doctype html>
+<html lang="en">
+  <head>
+    <meta charset="utf-8">
+    <meta name="viewport" content="width=device-width, initial-scale=1">
+    <title>Platform API</title>
+    <link rel="stylesheet" href="/swagger/ui.css">
+    <link rel="icon" href="data:,">
+  </head>
+  <body>
+    <div id="api"></div>
+    <script src="/swagger/ui.js"></script>
+    <script>${SCRIPT}</script>
+  </body>
+</html>
+`;
+
+const hidden = {
+  tag: "System",
+  summary: "The API document and its page",
+  caller: "open",
+  otherQuery: "Anything",
+  isDocumented: false,
+  answers: { 200: Type.Unknown() },
+} satisfies Declaration<never, "open", Record<never, never>, TSchema>;
+
+/** `/swagger`, what it loads, and `/swagger/json`. */
+export function documentationEndpoints(document: ApiDocument): readonly Endpoint[] {
+  const headers = pageHeaders(SCRIPT);
+  const file = (path: string, contentType: string) => () =>
+    new Response(Bun.file(path), { headers: { "content-type": contentType } });
+  const json = async ({ principal }: { principal: Principal }) =>
+    new Response(await document.jsonFor(principal), { headers: { "content-type": "application/json" } });
+  return [
+    endpoint("GET /swagger", hidden, () => new Response(PAGE, { headers })),
+    endpoint("GET /swagger/ui.js", hidden, file(script, "text/javascript")),
+    endpoint("GET /swagger/ui.css", hidden, file(style, "text/css")),
+    endpoint("GET /swagger/json", { ...hidden, caller: document.caller }, json),
+  ];
+}

@@ -1,0 +1,49 @@
+import type { Static, TSchema } from "typebox";
+import { Compile } from "typebox/schema";
+import { type FieldProblems, noProblems } from "../errors.ts";
+import { throwProblems } from "../fields.ts";
+import type { JsonValue } from "../json.ts";
+import { Faults } from "./faults.ts";
+import { type JsonSchema, strictSchema } from "./strict.ts";
+import { AnyObject } from "./types.ts";
+
+export interface Parser<Schema extends TSchema> {
+  /** The value, when it holds to the schema. Errors: 400 that names each field at fault. */
+  parse(value: JsonValue): Static<Schema>;
+  /** What is wrong with the value, by field; null when nothing is. `prefix` precedes the names: `operations.3`. */
+  problemsOf(value: JsonValue, prefix?: string): FieldProblems | null;
+}
+
+/**
+ * A parser for values of a declared schema. Members that the schema does not name are refused; `member` says what they are
+ * not ("a field of this request"). The schema is compiled when the first value comes: many endpoints are never called.
+ */
+export function createParser<Schema extends TSchema>(
+  schema: Schema,
+  { member = "a field of this request" }: { member?: string } = {},
+): Parser<Schema> {
+  // TypeBox decides; the strict schema is a JSON Schema, which is all that it needs.
+  const isAny = (schema as TSchema) === AnyObject;
+  let strict: JsonSchema | null = null;
+  let compiled: { Check(value: unknown): boolean } | null = null;
+  const problemsOf = (value: JsonValue, prefix = ""): FieldProblems | null => {
+    strict ??= strictSchema(schema);
+    compiled ??= Compile(strict);
+    if (compiled.Check(value)) return null;
+    const problems = noProblems();
+    new Faults(problems, member).find(strict, value, { name: prefix, isRequired: true });
+    // A value that nothing here finds fault with must not pass.
+    if (Object.keys(problems).length === 0) throw new Error("A schema refused a value without a reason");
+    return problems;
+  };
+  return {
+    problemsOf,
+    parse(value) {
+      if (!isAny) {
+        const problems = problemsOf(value);
+        if (problems !== null) throwProblems(problems);
+      }
+      return value as Static<Schema>;
+    },
+  };
+}

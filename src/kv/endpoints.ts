@@ -1,0 +1,61 @@
+import { Type } from "typebox";
+import { requireOneRight, requireServiceKey } from "../access/service-key-right.ts";
+import { type Endpoint, endpoint } from "../http/endpoint.ts";
+import { JsonText, OK } from "../http/reply.ts";
+import { notFound, unreachable } from "../kernel/errors.ts";
+import { nullable } from "../kernel/schema/types.ts";
+import { Action } from "./actions.ts";
+import { BODY_MAX_BYTES } from "./limits.ts";
+import type { KeyValueService } from "./service.ts";
+
+const Value = Type.Object({ value: Type.Unknown() });
+const Ok = Type.Object({ ok: Type.Literal(true) });
+const Keys = Type.Object({ keys: Type.Array(Type.String()), cursor: nullable(Type.String()) });
+
+export function keyValueEndpoints(services: ReadonlyMap<string, KeyValueService>): readonly Endpoint[] {
+  const actions = endpoint(
+    "POST /api/kv/:namespace",
+    {
+      tag: "Key-value",
+      summary: "Get, set, delete or list keys",
+      description: "`set` without `ttl` removes an earlier one. A missing or expired key is `{ value: null }`.",
+      caller: "serviceKey",
+      path: { namespace: "A namespace declared under `kv`" },
+      body: Action,
+      bodyMaxBytes: BODY_MAX_BYTES,
+      answers: { 200: Type.Union([Value, Ok, Keys], { description: "What the action returns" }) },
+      errors: [404],
+    },
+    async ({ params, principal, body }) => {
+      const { namespace } = params;
+      const service = services.get(namespace);
+      if (service === undefined) throw notFound(`There is no key-value namespace "${namespace}"`);
+      // A key without any right here learns nothing about the request's form.
+      requireOneRight(principal, [right(namespace, "read"), right(namespace, "write")]);
+      const action = await body();
+      requireServiceKey(principal, right(namespace, isRead(action) ? "read" : "write"));
+      return perform(service, action);
+    },
+  );
+  return [actions];
+}
+
+const right = (namespace: string, action: "read" | "write") => ["kv", "namespace", namespace, action] as const;
+const isRead = ({ action }: Action): boolean => action === "get" || action === "list";
+
+async function perform(service: KeyValueService, action: Action): Promise<unknown> {
+  switch (action.action) {
+    case "get":
+      return new JsonText(`{"value":${service.get(action.key)}}`);
+    case "set":
+      await service.set(action.key, action.value, action.ttl ?? null);
+      return OK;
+    case "delete":
+      await service.delete(action.key);
+      return OK;
+    case "list":
+      return service.list(action);
+    default:
+      return unreachable(action);
+  }
+}

@@ -1,0 +1,99 @@
+import { Dicer } from "@fastify/busboy";
+import { badRequest } from "../../kernel/errors.ts";
+import { FORM_HEADER_LINES_MAX, FORM_HEADER_MAX_BYTES, FORM_PARTS_MAX } from "../limits.ts";
+
+export interface PartHeader {
+  /** null: the part has no name. */
+  name: string | null;
+  isFile: boolean;
+  /** As declared, with its parameters. */
+  contentType: string | undefined;
+}
+
+/** Takes the content of one part. What it throws refuses the form. */
+export interface PartReader {
+  /** The bytes are valid until the next chunk is pushed. */
+  take(bytes: Uint8Array): void;
+  end(): void;
+}
+
+/** A form that is split into its parts as it arrives. Errors: 400, and what the readers of the parts throw. */
+export interface FormParts {
+  /** Resolves when the chunk has been split and its bytes taken. */
+  push(chunk: Uint8Array): Promise<void>;
+  /** Resolves when every part and the form itself have ended. */
+  end(): Promise<void>;
+}
+
+/**
+ * Reads with Dicer, the multipart parser under the package's Busboy. Busboy itself drops the parameters of a part's content
+ * type and skips parts without a name, which must be refused.
+ */
+export function createFormParts(boundary: string, openPart: (header: PartHeader) => PartReader): FormParts {
+  // The parser knows maxHeaderSize, its types do not.
+  const bounds = { boundary, maxHeaderSize: FORM_HEADER_MAX_BYTES, maxHeaderPairs: FORM_HEADER_LINES_MAX };
+  const dicer = new Dicer(bounds);
+  const { promise: finished, resolve: finish, reject: fail } = Promise.withResolvers<void>();
+  // `push` and `end` report a failure; between two of them nothing awaits it.
+  finished.catch(() => {});
+  let partCount = 0;
+  // The form and its parts. The closing boundary may be read before the end of the last part is reported.
+  let openCount = 1;
+  const close = (): void => {
+    openCount -= 1;
+    if (openCount === 0) finish();
+  };
+  const attempt = (work: () => void): void => {
+    try {
+      work();
+    } catch (cause) {
+      fail(cause);
+    }
+  };
+
+  // Once: Dicer may emit it for the closing boundary and again for the end of the last part.
+  dicer.once("finish", close);
+  dicer.on("error", () => fail(badRequest("The form is not valid multipart/form-data, or ends too early")));
+  dicer.on("part", (part) => {
+    let reader: PartReader | null = null;
+    openCount += 1;
+    partCount += 1;
+    if (partCount > FORM_PARTS_MAX) fail(badRequest(`The form must have at most ${FORM_PARTS_MAX} parts`));
+    part.on("header", (header) =>
+      attempt(() => {
+        reader = openPart(partHeader(header));
+      }),
+    );
+    part.on("data", (bytes) => attempt(() => reader?.take(typeof bytes === "string" ? Buffer.from(bytes) : bytes)));
+    part.on("end", () => {
+      attempt(() => reader?.end());
+      close();
+    });
+    part.on("error", () => fail(badRequest("The form ends within a part")));
+  });
+
+  return {
+    async push(chunk) {
+      const { promise: written, resolve } = Promise.withResolvers<void>();
+      dicer.write(chunk, () => resolve());
+      // `finished` first: of two settled promises `race` takes the first, and the chunk may have failed.
+      await Promise.race([finished, written]);
+    },
+    async end() {
+      dicer.end();
+      await finished;
+    },
+  };
+}
+
+/** Dicer gives the values of each header as an array of strings under the header's name in lower case. */
+function partHeader(header: object): PartHeader {
+  const values = header as Record<string, string[] | undefined>;
+  const disposition = values["content-disposition"]?.[0] ?? "";
+  const name = /;\s*name=(?:"((?:[^"\\]|\\.)*)"|([^\s;"]+))/i.exec(disposition);
+  return {
+    name: name?.[1] ?? name?.[2] ?? null,
+    isFile: /;\s*filename\*?=/i.test(disposition),
+    contentType: values["content-type"]?.[0],
+  };
+}

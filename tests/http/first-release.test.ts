@@ -1,0 +1,84 @@
+import { Database } from "bun:sqlite";
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { join, resolve } from "node:path";
+import * as layouts from "../../schema/migrations/index.ts";
+import config from "../fixtures/first-release/config.ts";
+import { ANN, type Made, readBack } from "../fixtures/first-release/contents.ts";
+import { createHttpClient } from "../support/http-client.ts";
+import { SERVICE_KEY, temporaryDirectory, testClock } from "../support/index.ts";
+import { type TimedPlatform, timedPlatform } from "../support/timed-platform.ts";
+import { totpCode } from "./auth-support.ts";
+
+// A data directory that the first release made (tests/fixtures/first-release/make.ts), at the time when it was made.
+
+const FIXTURE = resolve(import.meta.dir, "../fixtures/first-release");
+const FILES: Record<string, layouts.FileLayout> = {
+  "system.db": layouts.systemLayout,
+  "rooms.db": layouts.roomsLayout,
+  "analytics.db": layouts.analyticsLayout,
+  "kv/settings.db": layouts.kvLayout,
+  "vectorize/tastes.db": layouts.vectorizeLayout,
+  "databases/shared.db": layouts.tablesLayout,
+  "databases/clubs/noir.db": layouts.tablesLayout,
+};
+
+let made: Made;
+let dataDirectory: string;
+let platform: TimedPlatform;
+
+beforeAll(async () => {
+  made = await Bun.file(join(FIXTURE, "made.json")).json();
+  dataDirectory = temporaryDirectory();
+  const unpacked = Bun.spawnSync(["tar", "xzf", join(FIXTURE, "data.tar.gz"), "-C", dataDirectory]);
+  if (!unpacked.success) throw new Error(unpacked.stderr.toString());
+  platform = await timedPlatform(config, { dataDirectory, clock: testClock(made.madeAt) });
+});
+afterAll(() => platform.stop());
+
+test("[DB31] everything in a directory of the first release is read back as it was", async () => {
+  const answers = await readBack({
+    annId: made.ann.id,
+    anonymous: platform,
+    ann: platform.as(made.ann.accessToken),
+    service: createHttpClient(() => platform.url, { "x-platform-service-key": SERVICE_KEY }),
+  });
+  // Members that answers have gained since may be there beside.
+  expect(answers).toMatchObject(made.answers);
+});
+
+test("[DB31] a session, a password, a TOTP secret and a recovery code of the first release go on counting", async () => {
+  const { ann } = made;
+  const refreshed = await platform.post("/api/auth/refresh", { refreshToken: ann.refreshToken });
+  expect(refreshed.status).toBe(200);
+  const ticket = async () => {
+    const answer = await platform.post<{ mfaTicket: string }>("/api/auth/signin", { ...ANN });
+    expect(answer).toMatchObject({ status: 200, body: { mfaRequired: true } });
+    return answer.body.mfaTicket;
+  };
+  const code = totpCode(ann.totpSecret, 1, platform.clock.now());
+  expect((await platform.post("/api/auth/mfa/verify", { mfaTicket: await ticket(), code })).status).toBe(200);
+  const recovery = { mfaTicket: await ticket(), recoveryCode: ann.recoveryCode };
+  expect((await platform.post("/api/auth/mfa/recovery", recovery)).status).toBe(200);
+});
+
+test("[DB31] [DB164] every file has its version afterwards, and a higher one keeps the server from opening it", async () => {
+  await platform.stop();
+  for (const [path, { steps }] of Object.entries(FILES)) {
+    const sqlite = new Database(join(dataDirectory, path));
+    expect([path, sqlite.query("PRAGMA user_version").values()]).toEqual([path, [[steps.length]]]);
+    if (path === "system.db")
+      expect(sqlite.query("SELECT topic FROM push_topics").values()).toEqual([["all"], ["premieres"]]);
+    sqlite.close();
+  }
+  for (const [path, { name, steps }] of Object.entries(FILES)) {
+    if (path === "databases/clubs/noir.db") continue; // opened by a request
+    const sqlite = new Database(join(dataDirectory, path));
+    sqlite.run(`PRAGMA user_version = ${steps.length + 1}`);
+    const opening = timedPlatform(config, { dataDirectory, clock: testClock(made.madeAt) });
+    await expect(opening).rejects.toThrow(
+      `${path} has version ${steps.length + 1} of the ${name} tables, and this executable knows versions up to ${steps.length}`,
+    );
+    sqlite.run(`PRAGMA user_version = ${steps.length}`);
+    sqlite.close();
+  }
+});
