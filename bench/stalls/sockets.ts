@@ -1,7 +1,8 @@
 import { fill, MIB, SERVICE_HEADERS, type StallArea, send } from "./area.ts";
 
 const P = "/api/db/shared/tables";
-const STATE_KEYS = 10_000;
+/** With the key that the action adds, as many as an object of a state may have. */
+const STATE_KEYS = 9_999;
 const STATE_VALUE = "x".repeat(900);
 
 const CONFIG = `import { defineConfig } from "platform";

@@ -2,9 +2,16 @@ import { AppError, badField, badRequest, tooLarge, unsupportedMediaType } from "
 import { describeFault, isJsonObject, type JsonFault, type JsonObject, type JsonValue } from "../kernel/json.ts";
 import { JsonRefused, parseInSlices } from "../kernel/json-slices.ts";
 import { jsonTextFault } from "../kernel/json-text.ts";
+import { nextTurn } from "../kernel/next-turn.ts";
 import type { Turns } from "../kernel/turns.ts";
 import { JsonScan } from "./json-scan.ts";
-import { BYTES_PER_TURN_MAX, CHUNKS_PER_TURN_MAX, SLICED_LENGTH_MIN, SMALL_BODY_MAX_BYTES } from "./limits.ts";
+import {
+  BLOCK_BYTES,
+  BYTES_PER_TURN_MAX,
+  CHUNKS_PER_TURN_MAX,
+  SLICED_LENGTH_MIN,
+  SMALL_BODY_MAX_BYTES,
+} from "./limits.ts";
 import type { Query } from "./query.ts";
 import type { UnfinishedBodies } from "./unfinished-bodies.ts";
 
@@ -29,9 +36,27 @@ export async function readJson(request: Request, rules: BodyRules): Promise<Json
   if (contentType === null || !/^application\/(?:[\w.-]+\+)?json\s*(?:;|$)/i.test(contentType)) {
     throw unsupportedMediaType(`The body must be application/json, got ${contentType ?? "no content type"}`);
   }
-  const text = await readText(request, rules);
-  // Anything but an array or object is no more than a long string.
-  if (text.length > SLICED_LENGTH_MIN && /^[ \t\n\r]*[[{]/.test(text)) return parseLarge(text, rules.turns);
+  const declared = request.headers.get("content-length");
+  if (declared !== null && Number(declared) > rules.maxBytes) throw over(rules.maxBytes);
+  const { body } = request;
+  try {
+    // A declared length is the length: the server reads no further.
+    const isSmall = declared !== null && Number(declared) <= SMALL_BODY_MAX_BYTES;
+    if (isSmall || body === null) return parse(new TextDecoder("utf-8", { fatal: true }).decode(await request.bytes()));
+    return await readLarge(body, rules);
+  } catch (cause) {
+    if (cause instanceof AppError) throw cause;
+    if (cause instanceof JsonRefused) throw cause.fault === null ? badRequest(NOT_JSON) : faultError(cause.fault);
+    if (cause instanceof TypeError && "code" in cause && cause.code === NOT_UTF8) {
+      throw badRequest("The body is not valid UTF-8");
+    }
+    throw badRequest("The connection closed before the whole body arrived");
+  }
+}
+
+const NOT_JSON = "The body is not valid JSON";
+
+function parse(text: string): JsonValue {
   let value: JsonValue;
   try {
     value = JSON.parse(text);
@@ -43,15 +68,19 @@ export async function readJson(request: Request, rules: BodyRules): Promise<Json
   return value;
 }
 
-const NOT_JSON = "The body is not valid JSON";
-
-async function parseLarge(text: string, turns: Turns): Promise<JsonValue> {
-  try {
-    return await turns.run(parseInSlices(text));
-  } catch (cause) {
-    if (!(cause instanceof JsonRefused)) throw cause;
-    throw cause.fault === null ? badRequest(NOT_JSON) : faultError(cause.fault);
+/** Frees the blocks as it decodes them. */
+function* parseInSteps(blocks: Uint8Array[]): Generator<void, JsonValue> {
+  const decoder = new TextDecoder("utf-8", { fatal: true });
+  let text = "";
+  for (let block = blocks.shift(); block !== undefined; block = blocks.shift()) {
+    text += decoder.decode(block, { stream: true });
+    yield;
   }
+  text += decoder.decode();
+  // Anything but an array or object is no more than a long string.
+  const isSliced = text.length > SLICED_LENGTH_MIN && /^[ \t\n\r]*[[{]/.test(text);
+  yield;
+  return isSliced ? yield* parseInSlices(text) : parse(text);
 }
 
 function faultError(fault: JsonFault): AppError {
@@ -72,67 +101,76 @@ export async function readJsonObject(request: Request, rules: BodyRules): Promis
   return value;
 }
 
-async function readText(request: Request, rules: BodyRules): Promise<string> {
-  const declared = request.headers.get("content-length");
-  if (declared !== null && Number(declared) > rules.maxBytes) throw over(rules.maxBytes);
-  const { body } = request;
-  try {
-    // A declared length is the length: the server reads no further.
-    const isSmall = declared !== null && Number(declared) <= SMALL_BODY_MAX_BYTES;
-    if (isSmall || body === null) {
-      return new TextDecoder("utf-8", { fatal: true }).decode(await request.bytes());
-    }
-    return await readChunks(body, rules);
-  } catch (cause) {
-    if (cause instanceof AppError) throw cause;
-    if (cause instanceof TypeError && "code" in cause && cause.code === NOT_UTF8) {
-      throw badRequest("The body is not valid UTF-8");
-    }
-    throw badRequest("The body broke off");
-  }
-}
-
 const over = (maxBytes: number): AppError => tooLarge(`The body must be at most ${maxBytes} bytes`);
 
-/** A large body, or one of unknown length: what has arrived is counted, since its end may never come, and looked at. */
-async function readChunks(body: ReadableStream<Uint8Array>, rules: BodyRules): Promise<string> {
-  const decoder = new TextDecoder("utf-8", { fatal: true });
+/** A large body, or one of unknown length. Its bytes are held back while too many complete bodies wait for their turn. */
+async function readLarge(body: ReadableStream<Uint8Array>, rules: BodyRules): Promise<JsonValue> {
   const reader = body.getReader();
   let refused: AppError | null = null;
   const sender = rules.sender();
-  const scan = new JsonScan({ areValuesCounted: sender !== null });
   const held = rules.bodies.begin(sender, (cause) => {
     refused = cause;
     // The read that waits for more ends by it.
     void reader.cancel(cause).catch(() => {});
   });
-  let text = "";
-  let byteCount = 0;
-  let chunkCount = 0;
-  let turnedAt = 0;
   try {
-    while (true) {
-      const { done, value } = await reader.read();
-      chunkCount += 1;
-      // Chunks that are there already come without a turn of the event loop between them.
-      if (chunkCount >= CHUNKS_PER_TURN_MAX || byteCount - turnedAt >= BYTES_PER_TURN_MAX) {
-        await new Promise((resolve) => setImmediate(resolve));
-        chunkCount = 0;
-        turnedAt = byteCount;
-      }
-      if (refused !== null) throw refused;
-      if (done) return text + decoder.decode();
-      byteCount += value.byteLength;
-      if (byteCount > rules.maxBytes) throw over(rules.maxBytes);
-      held.add(value.byteLength);
-      const part = decoder.decode(value, { stream: true });
-      scan.take(part);
-      text += part;
-    }
+    const blocks = await readBlocks(reader, {
+      maxBytes: rules.maxBytes,
+      scan: new JsonScan({ areValuesCounted: sender !== null }),
+      async arrived(byteCount) {
+        if (refused !== null) throw refused;
+        held.add(byteCount);
+        await rules.bodies.room();
+      },
+    });
+    held.complete();
+    return await rules.turns.run(parseInSteps(blocks));
   } catch (cause) {
     void reader.cancel(cause).catch(() => {});
     throw refused ?? cause;
   } finally {
     held.release();
+  }
+}
+
+/** The bytes in blocks of one size, however small the chunks are in which they arrive. */
+async function readBlocks(
+  reader: { read(): Promise<{ done: boolean; value?: Uint8Array | undefined }> },
+  options: { maxBytes: number; scan: JsonScan; arrived: (byteCount: number) => Promise<void> },
+): Promise<Uint8Array[]> {
+  const blocks: Uint8Array[] = [];
+  let block = new Uint8Array(0);
+  let used = 0;
+  let byteCount = 0;
+  let chunkCount = 0;
+  let turnedAt = 0;
+  while (true) {
+    const { done, value } = await reader.read();
+    chunkCount += 1;
+    // Chunks that are there already come without a turn of the event loop between them.
+    if (chunkCount >= CHUNKS_PER_TURN_MAX || byteCount - turnedAt >= BYTES_PER_TURN_MAX) {
+      await nextTurn();
+      chunkCount = 0;
+      turnedAt = byteCount;
+    }
+    await options.arrived(value?.byteLength ?? 0);
+    if (done || value === undefined) {
+      blocks.push(block.subarray(0, used));
+      return blocks;
+    }
+    byteCount += value.byteLength;
+    if (byteCount > options.maxBytes) throw over(options.maxBytes);
+    options.scan.take(value);
+    for (let from = 0; from < value.byteLength; ) {
+      if (used === block.byteLength) {
+        blocks.push(block);
+        block = new Uint8Array(BLOCK_BYTES);
+        used = 0;
+      }
+      const part = value.subarray(from, from + BLOCK_BYTES - used);
+      block.set(part, used);
+      used += part.byteLength;
+      from += part.byteLength;
+    }
   }
 }

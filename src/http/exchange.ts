@@ -21,7 +21,7 @@ export interface ExchangeRoute {
   bodies: UnfinishedBodies;
   turns: Turns;
   clock: Clock;
-  /** The request whose connection it is: see `Http.inPlaceOf`. */
+  /** The request that came over the connection: see `Http.inPlaceOf`. */
   originalOf(request: Request): Request;
   addressOf(request: Request): string;
   holdOpen(request: Request, isHeld: boolean): void;
@@ -31,8 +31,8 @@ export interface ExchangeRoute {
 }
 
 /**
- * One request and its answer. Handlers take what they need of it apart (`({ params, query }) => …`), so that functions are made
- * when they are asked for: most requests need one or two.
+ * One request and its answer. Handlers destructure what they need (`({ params, query }) => …`), so functions are created by
+ * getters: most requests need one or two of them.
  */
 export abstract class Exchange implements RequestBasics {
   readonly request: Request;
@@ -94,7 +94,7 @@ export abstract class Exchange implements RequestBasics {
     return callerNameOf(this.principal, this.address);
   }
 
-  /** Asked for by long reads alone: Bun makes the signal when it is first looked at. */
+  /** Used by long reads only: Bun creates the signal on first access. */
   get signal(): AbortSignal {
     return this.#original.signal;
   }
@@ -171,7 +171,7 @@ export class PlainExchange extends Exchange implements RequestContext {
   }
 }
 
-/** The router gives null for what it cannot decode, whatever its types say. Errors: 400. */
+/** Elysia's router gives null for a parameter that it cannot decode, contrary to its types. Errors: 400. */
 function checkEncoding(params: Readonly<Record<string, string | null>>): void {
   for (const name in params) if (params[name] === null) throw badRequest("The path is not valid percent-encoding");
 }

@@ -2,16 +2,18 @@ import type { AnyElysia } from "elysia";
 import type { Principals } from "../access/principals.ts";
 import type { SessionEvents, SessionLookup } from "../access/sessions.ts";
 import type { AppAccess } from "../config/app-access.ts";
-import type { RoomsConfig } from "../config/room-types.ts";
+import type { RoomsConfig } from "../config/types.ts";
 import type { Http } from "../http/http.ts";
 import type { SocketServer } from "../http/sockets.ts";
-import type { Clock } from "../kernel/clock.ts";
+import { type Clock, systemClock } from "../kernel/clock.ts";
 import type { Ids } from "../kernel/ids.ts";
 import type { Logger } from "../kernel/logger.ts";
 import { createConnections, createPresentAuth } from "./connections.ts";
+import { LoopShare } from "./loop-share.ts";
 import { createRoomRoutes } from "./routes.ts";
 import { createRoomsService } from "./service.ts";
 import { createRoomStore, type RoomFile } from "./store.ts";
+import { SyncTurns } from "./sync-turns.ts";
 
 export { roomBacklogMaxBytes, roomMessageMaxBytes } from "./limits.ts";
 
@@ -38,10 +40,12 @@ export function createRoomsArea(deps: {
   logger: Logger;
 }): RoomsArea {
   const presentAuth = createPresentAuth(deps.sessions);
-  const service = createRoomsService({ ...deps, presentAuth, store: createRoomStore(deps.file) });
+  const share = new LoopShare();
+  const syncs = new SyncTurns(systemClock.after);
+  const service = createRoomsService({ ...deps, presentAuth, share, store: createRoomStore(deps.file) });
   const connections = createConnections({ ...deps, presentAuth });
   return {
-    routes: (http) => createRoomRoutes(http, { ...deps, service, connections }),
+    routes: (http) => createRoomRoutes(http, { ...deps, service, connections, share, syncs }),
     get liveRooms() {
       return service.liveRooms;
     },

@@ -1,4 +1,4 @@
-import type { RoomConfig, RoomsConfig } from "../config/room-types.ts";
+import type { RoomConfig, RoomsConfig } from "../config/types.ts";
 import type { Millis } from "../kernel/clock.ts";
 import { DAY_MS, MINUTE_MS, SECOND_MS } from "../kernel/duration.ts";
 
@@ -29,6 +29,30 @@ export const TIMER_DELAY_MAX_MS = 100 * 365 * DAY_MS;
 export const MESSAGES_PER_HANDLER_MAX = 1_000;
 /** Tasks of one room that wait for their turn. */
 export const MAILBOX_MAX = 10_000;
+/** Places of tasks that have begun, before the queue is made shorter. */
+export const MAILBOX_TAKEN_MAX = 1_000;
+/** Characters of the messages that wait for their turn in one room, and in all rooms together. */
+export const MAILBOX_MAX_CHARS = 8 * 1024 * 1024;
+export const MAILBOXES_MAX_CHARS = 32 * 1024 * 1024;
+/** What all rooms together take of one turn of the event loop; a handler that runs already may exceed it. */
+export const ROOMS_TURN_MS = 4;
+/** What one room may take of each second, and what it may take at once after a rest. */
+export const ROOM_MS_PER_SECOND = 500;
+export const ROOM_BURST_MS = 500;
+/** A send counts as so much time of its turn: copies of the text to the socket, and the system call. */
+export const SENT_CHARS_PER_MS = 1024 * 1024;
+export const SEND_MS = 0.002;
+/** A state of more JSON than this is serialised in slices, and its `sync` waits for its turn among large ones. */
+export const SYNC_AT_ONCE_BYTES = 256 * 1024;
+/** JSON of a large state that is made in one step. */
+export const STATE_SLICE_BYTES = 32 * 1024;
+/** Large `sync` messages that were sent and not read yet, of all connections; further ones wait. */
+export const SYNCS_UNREAD_MAX_CHARS = 32 * 1024 * 1024;
+/** A client that does not read its `sync` keeps others waiting no longer than this. */
+export const SYNC_UNREAD_MS = SECOND_MS;
+/** Serialised states that are kept for the next joins: their characters, and for how long. */
+export const SYNC_TEXTS_MAX_CHARS = 48 * 1024 * 1024;
+export const SYNC_TEXT_TTL_MS = 5 * SECOND_MS;
 /** Messages of one connection that wait for its `auth` or `join` to be answered. */
 export const WAITING_MESSAGES_MAX = 256;
 /** Bytes that may wait for a slow client, beside two whole states, before it is closed with 1013. */

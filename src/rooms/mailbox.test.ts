@@ -1,16 +1,22 @@
 import { expect, test } from "bun:test";
 import { testClock } from "../../tests/support/clock.ts";
-import { MAILBOX_MAX } from "./limits.ts";
+import { MAILBOX_MAX, MAILBOX_MAX_CHARS, MAILBOXES_MAX_CHARS } from "./limits.ts";
+import { LoopShare } from "./loop-share.ts";
 import { Mailbox } from "./mailbox.ts";
 import { createMessageRate } from "./message-rate.ts";
+import { RoomMeter } from "./room-meter.ts";
+import { WaitingChars } from "./waiting-chars.ts";
 
 function unexpected(cause: unknown): void {
   throw cause;
 }
 
+const createMailbox = (onFailure: (cause: unknown) => void = unexpected): Mailbox =>
+  new Mailbox(new RoomMeter(new LoopShare()), new WaitingChars({ chars: 0 }), onFailure);
+
 test("[RM20] a task that fails is told of, and the next one runs", async () => {
   const causes: unknown[] = [];
-  const mailbox = new Mailbox((cause) => causes.push(cause));
+  const mailbox = createMailbox((cause) => causes.push(cause));
   let ran = 0;
   mailbox.post(() => {
     throw new Error("at once");
@@ -23,7 +29,7 @@ test("[RM20] a task that fails is told of, and the next one runs", async () => {
 });
 
 test("[RM20] a task that nobody is before runs at once, others in order of arrival, one at a time", async () => {
-  const mailbox = new Mailbox(unexpected);
+  const mailbox = createMailbox();
   const order: string[] = [];
   const gate = Promise.withResolvers<void>();
   mailbox.post(() => {
@@ -38,7 +44,7 @@ test("[RM20] a task that nobody is before runs at once, others in order of arriv
 });
 
 test("[RM20] a full mailbox refuses, and runs nothing of what it refused", async () => {
-  const mailbox = new Mailbox(unexpected);
+  const mailbox = createMailbox();
   const gate = Promise.withResolvers<void>();
   let count = 0;
   mailbox.post(() => gate.promise);
@@ -47,6 +53,26 @@ test("[RM20] a full mailbox refuses, and runs nothing of what it refused", async
   gate.resolve();
   await mailbox.whenIdle();
   expect(count).toBe(MAILBOX_MAX);
+});
+
+test("[RM101] messages that wait are bounded by their length, in one room and in all", async () => {
+  const all = { chars: 0 };
+  const gate = Promise.withResolvers<void>();
+  const rooms = Array.from(
+    { length: 5 },
+    () => new Mailbox(new RoomMeter(new LoopShare()), new WaitingChars(all), unexpected),
+  );
+  const [room, ...others] = rooms;
+  for (const one of rooms) one.post(() => gate.promise);
+  expect(room?.post(() => {}, MAILBOX_MAX_CHARS)).toBe(true);
+  expect(room?.post(() => {}, 1)).toBe(false);
+  expect(others.map((other) => other.post(() => {}, MAILBOX_MAX_CHARS))).toEqual([true, true, true, false]);
+  expect(all.chars).toBe(MAILBOXES_MAX_CHARS);
+  room?.clear();
+  expect(all.chars).toBe(MAILBOXES_MAX_CHARS - MAILBOX_MAX_CHARS);
+  gate.resolve();
+  await Promise.all(rooms.map((one) => one.whenIdle()));
+  expect(all.chars).toBe(0);
 });
 
 test("[RM8] the rate holds in any second, wherever it begins, and refused messages are not counted", () => {

@@ -1,29 +1,48 @@
 import type { MaybePromise } from "../kernel/maybe-promise.ts";
 import { isPromise } from "../kernel/maybe-promise.ts";
-import { MAILBOX_MAX } from "./limits.ts";
+import { MAILBOX_MAX, MAILBOX_TAKEN_MAX } from "./limits.ts";
+import type { RoomMeter } from "./room-meter.ts";
+import type { WaitingChars } from "./waiting-chars.ts";
 
 export type Task = () => MaybePromise<void>;
 
-/** Tasks that run in one go before the event loop gets its turn. */
-const TASKS_PER_TURN = 100;
+interface Waiting {
+  task: Task;
+  chars: number;
+}
 
-/** Tasks run one after another, in order of arrival; one that finds nobody before it runs at once. */
+/** In the place of a task that has begun, so that the queue does not keep its message. */
+const TAKEN: Waiting = { task: () => {}, chars: 0 };
+
+/**
+ * Tasks run one after another, in order of arrival; one that finds none before it runs at once. Tasks wait while the room
+ * has used up its time.
+ */
 export class Mailbox {
-  #waiting: Task[] = [];
+  #waiting: Waiting[] = [];
   #next = 0;
   #isRunning = false;
+  /** The next task waits for time, and none runs. */
+  #isDeferred = false;
   #idle: (() => void)[] = [];
+  readonly #chars: WaitingChars;
+  readonly #meter: RoomMeter;
   readonly #onFailure: (cause: unknown) => void;
 
-  /** `onFailure` hears of tasks that throw or reject, which none is meant to do; the next one runs all the same. */
-  constructor(onFailure: (cause: unknown) => void) {
+  /** `onFailure` gets what a task throws or rejects with, which no task should do; the next one runs all the same. */
+  constructor(meter: RoomMeter, chars: WaitingChars, onFailure: (cause: unknown) => void) {
+    this.#meter = meter;
+    this.#chars = chars;
     this.#onFailure = onFailure;
   }
 
-  /** false: MAILBOX_MAX tasks wait already, and this one does not run. */
-  post(task: Task): boolean {
-    if (this.#waiting.length - this.#next >= MAILBOX_MAX) return false;
-    this.#waiting.push(task);
+  /**
+   * `chars`: of the message that the task is about. false: too many tasks or characters wait already, and this task does
+   * not run.
+   */
+  post(task: Task, chars = 0): boolean {
+    if (this.#waiting.length - this.#next >= MAILBOX_MAX || !this.#chars.take(chars)) return false;
+    this.#waiting.push({ task, chars });
     if (!this.#isRunning) this.#run();
     return true;
   }
@@ -40,8 +59,10 @@ export class Mailbox {
 
   /** Drops what waits; what runs goes on. */
   clear(): void {
-    this.#waiting = [];
-    this.#next = 0;
+    for (let index = this.#next; index < this.#waiting.length; index++)
+      this.#chars.give(this.#waiting[index]?.chars ?? 0);
+    this.#forget();
+    if (this.#isDeferred) this.#rest();
   }
 
   whenIdle(): Promise<void> {
@@ -51,9 +72,9 @@ export class Mailbox {
 
   #run(): void {
     this.#isRunning = true;
-    for (let count = 0; this.hasWaiting; count++) {
-      if (count === TASKS_PER_TURN) {
-        setImmediate(() => this.#run());
+    while (this.hasWaiting) {
+      if (this.#meter.defers(this.#resume)) {
+        this.#isDeferred = true;
         return;
       }
       const running = this.#begin(this.#take());
@@ -62,22 +83,47 @@ export class Mailbox {
         return;
       }
     }
+    this.#rest();
+  }
+
+  readonly #resume = (): void => {
+    // It may have been cleared meanwhile.
+    if (!this.#isDeferred) return;
+    this.#isDeferred = false;
+    this.#run();
+  };
+
+  #rest(): void {
+    this.#isDeferred = false;
     this.#isRunning = false;
     for (const resolve of this.#idle.splice(0)) resolve();
   }
 
   #begin(task: Task): MaybePromise<void> {
     try {
-      return task();
+      return this.#meter.measure(task);
     } catch (cause) {
       this.#onFailure(cause);
     }
   }
 
   #take(): Task {
-    const task = this.#waiting[this.#next++];
-    if (task === undefined) throw new Error("the mailbox is empty");
-    if (this.#next === this.#waiting.length) this.clear();
-    return task;
+    const waiting = this.#waiting[this.#next];
+    if (waiting === undefined) throw new Error("the mailbox is empty");
+    this.#waiting[this.#next++] = TAKEN;
+    this.#chars.give(waiting.chars);
+    if (this.#next === this.#waiting.length) this.#forget();
+    else if (this.#next === MAILBOX_TAKEN_MAX) this.#compact();
+    return waiting.task;
+  }
+
+  #compact(): void {
+    this.#waiting.splice(0, this.#next);
+    this.#next = 0;
+  }
+
+  #forget(): void {
+    this.#waiting = [];
+    this.#next = 0;
   }
 }

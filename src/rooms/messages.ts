@@ -1,4 +1,4 @@
-import type { JsonObject, JsonValue } from "../kernel/json.ts";
+import type { JsonValue } from "../kernel/json.ts";
 import type { Delta } from "./delta.ts";
 
 /** Spec: WebSocket error codes; NOT_JOINED and SESSION_REVOKED: decisions 9; INVALID_MESSAGE: no known `type`. */
@@ -36,16 +36,12 @@ export function errorMessage(code: RoomErrorCode, message: string, requestId?: J
   });
 }
 
-/** `sharedText`: the shared state as JSON, which joins of one moment have in common. */
-export function syncMessage(
-  sharedText: string,
-  sharedVersion: number,
-  playerState: JsonObject,
-  playerVersion: number,
-): string {
-  const player = `"playerState":${JSON.stringify(playerState)},"playerVersion":${playerVersion}`;
-  return `{"type":"sync","sharedState":${sharedText},"sharedVersion":${sharedVersion},${player}}`;
-}
+/** One state of a `sync`; `stateText` is its JSON. */
+export const syncPart = (name: "shared" | "player", stateText = "{}", version: number): string =>
+  `"${name}State":${stateText},"${name}Version":${version}`;
+
+export const syncMessage = (sharedPart: string, playerPart: string): string =>
+  `{"type":"sync",${sharedPart},${playerPart}}`;
 
 export const sharedDelta = (delta: Delta, version: number): string =>
   JSON.stringify({ type: "shared_delta", delta, version });

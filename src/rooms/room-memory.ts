@@ -1,5 +1,5 @@
 import type { AppAccess } from "../config/app-access.ts";
-import type { Player, Room } from "../config/room-types.ts";
+import type { Player, Room } from "../config/types.ts";
 import type { Clock, Millis } from "../kernel/clock.ts";
 import type { JsonObject } from "../kernel/json.ts";
 import type { Logger } from "../kernel/logger.ts";
@@ -7,18 +7,30 @@ import { chain, type MaybePromise } from "../kernel/maybe-promise.ts";
 import { Announcer } from "./announcer.ts";
 import { HandlerRoom, type Staged } from "./handler-room.ts";
 import { expiryOf, HANDLER_TIMEOUT_MS, NEVER_EXPIRED } from "./limits.ts";
+import type { LoopShare } from "./loop-share.ts";
 import { Mailbox } from "./mailbox.ts";
 import type { Members } from "./members.ts";
 import { messageOf } from "./messages.ts";
 import { type Outcome, runBounded } from "./outcome.ts";
+import { RoomMeter } from "./room-meter.ts";
 import { RoomState } from "./room-state.ts";
 import { RoomTimers } from "./room-timers.ts";
 import { SaveSchedule } from "./save-schedule.ts";
+import type { StateTexts } from "./state-text.ts";
 import type { RoomStore } from "./store.ts";
 import type { PresentPlayer, RoomNamespace, StoredRoom } from "./types.ts";
+import { type AllWaitingChars, WaitingChars } from "./waiting-chars.ts";
+
+/** What all rooms of a server share. */
+export interface RoomsCommon {
+  share: LoopShare;
+  texts: StateTexts;
+  waiting: AllWaitingChars;
+}
 
 export interface RoomMemoryDeps {
   store: RoomStore;
+  common: RoomsCommon;
   clock: Clock;
   logger: Logger;
   app: () => AppAccess;
@@ -36,6 +48,13 @@ interface RoomEvents {
 }
 
 type Task = (state: RoomState) => MaybePromise<void>;
+
+interface PostOptions {
+  /** Runs in its place when the state cannot be loaded or made. */
+  failed?: (cause: unknown) => void;
+  /** Of the message that the task is about. */
+  chars?: number;
+}
 
 interface HandlerEnd<T> {
   /** Not a member yet, and counted as one by the handler. */
@@ -59,7 +78,8 @@ export class RoomMemory {
   readonly #deps: RoomMemoryDeps;
   readonly #members: Members;
   readonly #events: RoomEvents;
-  readonly #mailbox = new Mailbox((cause) => this.log("task", cause));
+  readonly #mailbox: Mailbox;
+  readonly #meter: RoomMeter;
   #state: RoomState | null = null;
   #lastActiveAt: Millis = 0;
   #cancelIdle: (() => void) | null = null;
@@ -71,7 +91,10 @@ export class RoomMemory {
     this.#members = members;
     this.#deps = deps;
     this.#events = events;
-    this.announcer = new Announcer(members, deps.clock);
+    const { common, clock } = deps;
+    this.#meter = new RoomMeter(common.share);
+    this.#mailbox = new Mailbox(this.#meter, new WaitingChars(common.waiting), (cause) => this.log("task", cause));
+    this.announcer = new Announcer({ members, clock, meter: this.#meter, texts: common.texts });
     this.timers = new RoomTimers(deps.clock, events.onTimer);
     this.saves = new SaveSchedule({
       clock: deps.clock,
@@ -89,12 +112,12 @@ export class RoomMemory {
     return this.#state;
   }
 
-  /** Runs `task` in its turn, or `failed` when the state cannot be had. false: too many wait, and neither will run. */
-  post(task: Task, failed: (cause: unknown) => void = () => {}): boolean {
+  /** Runs `task` in its turn. false: too many wait, and neither it nor `failed` will run. */
+  post(task: Task, { failed = () => {}, chars = 0 }: PostOptions = {}): boolean {
     const run = (state: RoomState | Error): MaybePromise<void> => {
       return state instanceof Error ? failed(state) : task(state);
     };
-    return this.#take(() => chain(this.#state ?? this.#wake() ?? this.#create(), run));
+    return this.#take(() => chain(this.#state ?? this.#wake() ?? this.#create(), run), chars);
   }
 
   /** Brings it back from the file, if it is there. */
@@ -102,13 +125,13 @@ export class RoomMemory {
     this.#take(() => chain(this.#state ?? this.#wake(), () => {}));
   }
 
-  #take(work: () => MaybePromise<void>): boolean {
+  #take(work: () => MaybePromise<void>, chars = 0): boolean {
     if (this.#isStopping) return false;
     return this.#mailbox.post(() => {
       if (this.#isStopping) return;
       this.#lastActiveAt = this.#deps.clock.now();
       return chain(work(), () => this.#settle());
-    });
+    }, chars);
   }
 
   /** Runs a handler on top of the state: what it asked for counts when it succeeds, and nothing of it when not. */
@@ -120,7 +143,8 @@ export class RoomMemory {
       return entering === undefined ? this.#members.players() : [...this.#members.players(), entering];
     };
     const onLate = (what: string): void => this.log(what, "called by a handler that had ended: nothing is changed");
-    const room = new HandlerRoom({ namespace, id, state, players, clock, app, onLate });
+    const meter = this.#meter;
+    const room = new HandlerRoom({ namespace, id, state, players, clock, app, meter, onLate });
     const finish = (outcome: Outcome<T>): void => {
       let staged: Staged;
       try {
@@ -137,7 +161,12 @@ export class RoomMemory {
       // Last: who is put out by an action of theirs has been answered.
       for (const userId of staged.kicked) this.#events.onKick(userId);
     };
-    return runBounded(clock, HANDLER_TIMEOUT_MS, () => handler(room), finish);
+    return runBounded(
+      clock,
+      HANDLER_TIMEOUT_MS,
+      () => handler(room),
+      (outcome) => meter.measure(() => finish(outcome)),
+    );
   }
 
   /** Begins nothing more; resolves when what was under way has ended. */
@@ -261,6 +290,7 @@ export class RoomMemory {
     const idleMs = this.#deps.clock.now() - this.#lastActiveAt;
     // Somebody's place is kept: the end of that is near, and is something that happens.
     if (!isEmpty && (idleMs < this.namespace.limits.idleTimeoutMs || this.#members.hasAbsent)) return;
+    if (this.announcer.isMakingSync) return;
     const { onDestroy } = this.namespace.config;
     if (!isEmpty || onDestroy === undefined) return this.#leaveMemory(state);
     const destroyed = this.run(state, (room) => onDestroy(room), { failed: (cause) => this.log("onDestroy", cause) });

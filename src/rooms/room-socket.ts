@@ -1,4 +1,4 @@
-import type { Player } from "../config/room-types.ts";
+import type { Player } from "../config/types.ts";
 import type { Socket, SocketHandler, SocketServer } from "../http/sockets.ts";
 import type { Clock } from "../kernel/clock.ts";
 import { AppError } from "../kernel/errors.ts";
@@ -9,11 +9,14 @@ import { isPromise, type MaybePromise } from "../kernel/maybe-promise.ts";
 import { CLOSE_GOING_AWAY, CLOSE_PROTOCOL, CLOSE_SESSION_REVOKED, CLOSE_TRY_LATER } from "./close-codes.ts";
 import type { Connections, UserPrincipal } from "./connections.ts";
 import { CHARS_PER_SECOND_MAX, UNAUTHENTICATED_MESSAGE_MAX_CHARS, WAITING_MESSAGES_MAX } from "./limits.ts";
+import type { LoopShare } from "./loop-share.ts";
 import { unknownMember } from "./message-members.ts";
 import { CharRate, createMessageRate, type MessageRate } from "./message-rate.ts";
 import { authRefreshed, authSuccess, errorMessage, PONG, type RoomErrorCode } from "./messages.ts";
+import { Outbox } from "./outbox.ts";
 import type { LiveRoom } from "./room.ts";
 import type { RoomAddress, RoomsService } from "./service.ts";
+import type { SyncTurns } from "./sync-turns.ts";
 import type { RoomConnection } from "./types.ts";
 
 interface RoomSocketDeps {
@@ -22,8 +25,16 @@ interface RoomSocketDeps {
   service: RoomsService;
   connections: Connections;
   sockets: Pick<SocketServer, "waitingBytes" | "drop">;
+  share: LoopShare;
+  syncs: SyncTurns;
   clock: Clock;
   logger: Logger;
+}
+
+/** A message with the characters of its text. */
+interface Received {
+  message: JsonObject;
+  chars: number;
 }
 
 type Stage =
@@ -41,13 +52,9 @@ export class RoomSocket implements SocketHandler, RoomConnection {
   #socket: Socket | null = null;
   #stage: Stage;
   /** Messages behind an `auth` or `join` that is not answered yet; null when there is none. */
-  #waiting: JsonObject[] | null = null;
-  /** What was sent while held; null when not held. */
-  #held: string[] | null = null;
-  #heldChars = 0;
+  #waiting: Received[] | null = null;
+  readonly #outbox: Outbox;
   #player: Player | null = null;
-  /** It has had a `sync`. */
-  #isSynced = false;
   #isDeaf = false;
 
   constructor(deps: RoomSocketDeps) {
@@ -60,6 +67,13 @@ export class RoomSocket implements SocketHandler, RoomConnection {
       this.#fail("AUTH_TIMEOUT", `No auth message within ${namespace.limits.authTimeoutMs} ms`);
     });
     this.#stage = { kind: "pending", cancelTimeout };
+    this.#outbox = new Outbox({
+      share: deps.share,
+      syncs: deps.syncs,
+      charsMax: namespace.limits.backlogMaxBytes,
+      write: (text) => this.#write(text),
+      onFull: () => this.tooSlow(),
+    });
   }
 
   // The socket's events
@@ -114,7 +128,11 @@ export class RoomSocket implements SocketHandler, RoomConnection {
       this.send(errorMessage("INVALID_MESSAGE", describeFault("The message", fault), requestId));
       return;
     }
-    this.#enqueue(message);
+    this.#enqueue({ message, chars: raw.length });
+  }
+
+  drain(socket: Socket): void {
+    if (this.#deps.sockets.waitingBytes(socket) === 0) this.#outbox.drained();
   }
 
   close(_socket: Socket, code: number): void {
@@ -122,7 +140,7 @@ export class RoomSocket implements SocketHandler, RoomConnection {
     if (this.#stage.kind === "pending") this.#stage.cancelTimeout();
     this.closeCode ??= code;
     this.#socket = null;
-    this.#held = null;
+    this.#outbox.clear();
     this.#deps.connections.remove(this);
     room?.connectionClosed(this, code);
   }
@@ -152,21 +170,11 @@ export class RoomSocket implements SocketHandler, RoomConnection {
   }
 
   send(text: string): void {
-    if (this.#socket === null || this.closeCode !== null) return;
-    const { backlogMaxBytes } = this.#deps.address.namespace.limits;
-    if (this.#held !== null) {
-      this.#heldChars += text.length;
-      if (this.#heldChars > backlogMaxBytes) {
-        this.tooSlow();
-        return;
-      }
-      this.#held.push(text);
-      return;
-    }
-    // -1: it waits for the client to read; 0: it was dropped, and what follows would not fit what the client knows.
-    const sent = this.#socket.send(text);
-    if (sent > 0) return;
-    if (sent === 0 || this.#deps.sockets.waitingBytes(this.#socket) > backlogMaxBytes) this.tooSlow();
+    if (this.#socket !== null && this.closeCode === null) this.#outbox.send(text);
+  }
+
+  sendDelta(text: string): void {
+    if (this.#socket !== null && this.closeCode === null) this.#outbox.send(text, "delta");
   }
 
   tooSlow(): void {
@@ -174,30 +182,35 @@ export class RoomSocket implements SocketHandler, RoomConnection {
   }
 
   hold(): void {
-    this.#held ??= [];
+    if (this.closeCode === null) this.#outbox.hold();
   }
 
   release(syncText: string): void {
-    const held = this.#held ?? [];
-    this.#held = null;
-    this.#heldChars = 0;
-    this.#isSynced = true;
-    this.send(syncText);
-    for (const text of held) this.send(text);
+    if (this.#socket !== null && this.closeCode === null) this.#outbox.release(syncText);
   }
 
   end(code: number, reason: string, text?: string): void {
     if (this.closeCode !== null) return;
-    const held = this.#held ?? [];
-    this.#held = null;
-    // Its answers may be among what waits for another `sync`; before the first one nothing else is to be heard.
-    if (this.#isSynced && code !== CLOSE_TRY_LATER) for (const one of held) this.send(one);
-    if (text !== undefined) this.send(text);
+    if (code === CLOSE_TRY_LATER) this.#outbox.clear();
+    else this.#outbox.finish();
+    if (text !== undefined) this.#write(text);
     if (this.#stage.kind === "pending") this.#stage.cancelTimeout();
     this.closeCode = code;
     if (this.#socket === null) return;
     if (code === CLOSE_TRY_LATER) this.#deps.sockets.drop(this.#socket);
     else this.#socket.close(code, reason);
+  }
+
+  /** Gives the bytes that wait for the client to read. */
+  #write(text: string): number {
+    if (this.#socket === null || this.closeCode !== null) return 0;
+    // -1: it waits for the client to read; 0: it was dropped, and what follows would not fit what the client knows.
+    const sent = this.#socket.send(text);
+    if (sent > 0) return 0;
+    const waitingBytes = this.#deps.sockets.waitingBytes(this.#socket);
+    const { backlogMaxBytes } = this.#deps.address.namespace.limits;
+    if (sent === 0 || waitingBytes + this.#outbox.chars > backlogMaxBytes) this.tooSlow();
+    return waitingBytes;
   }
 
   // For the connections
@@ -216,19 +229,19 @@ export class RoomSocket implements SocketHandler, RoomConnection {
 
   // The protocol
 
-  #enqueue(message: JsonObject): void {
+  #enqueue(received: Received): void {
     if (this.#waiting !== null) {
-      if (this.#waiting.length < WAITING_MESSAGES_MAX) this.#waiting.push(message);
-      else this.send(errorMessage("RATE_LIMITED", "Too many messages wait", message["requestId"]));
+      if (this.#waiting.length < WAITING_MESSAGES_MAX) this.#waiting.push(received);
+      else this.send(errorMessage("RATE_LIMITED", "Too many messages wait", received.message["requestId"]));
       return;
     }
-    const answering = this.#answer(message);
+    const answering = this.#answer(received);
     if (isPromise(answering)) void this.#waitFor(answering);
   }
 
   /** Answers what comes in meanwhile afterwards, in its order. */
   async #waitFor(answering: Promise<void>): Promise<void> {
-    const waiting: JsonObject[] = [];
+    const waiting: Received[] = [];
     this.#waiting = waiting;
     await answering.catch((cause: unknown) => this.#crashed(cause));
     for (let next = waiting.shift(); next !== undefined && this.closeCode === null; next = waiting.shift()) {
@@ -241,7 +254,7 @@ export class RoomSocket implements SocketHandler, RoomConnection {
     this.#waiting = null;
   }
 
-  #answer(message: JsonObject): MaybePromise<void> {
+  #answer({ message, chars }: Received): MaybePromise<void> {
     if (this.#stage.kind === "pending" && message["type"] !== "auth") {
       return this.#fail("NOT_AUTHENTICATED", "auth must come first");
     }
@@ -256,7 +269,7 @@ export class RoomSocket implements SocketHandler, RoomConnection {
       case "join":
         return this.#join();
       case "send":
-        return this.#act(message);
+        return this.#act(message, chars);
       default:
         return this.send(
           errorMessage("INVALID_MESSAGE", "type must be auth, join, send or ping", message["requestId"]),
@@ -323,7 +336,7 @@ export class RoomSocket implements SocketHandler, RoomConnection {
     if (this.closeCode !== null) room.connectionClosed(this, this.closeCode);
   }
 
-  #act(message: JsonObject): void {
+  #act(message: JsonObject, chars: number): void {
     const { actionType, requestId, payload = {} } = message;
     const refuse = (code: RoomErrorCode, text: string): void => this.send(errorMessage(code, text, requestId));
     if (this.#stage.kind !== "joined") {
@@ -342,7 +355,7 @@ export class RoomSocket implements SocketHandler, RoomConnection {
       refuse("NO_HANDLER", `There is no action "${actionType}"`);
       return;
     }
-    this.#stage.room.act(this, { type: actionType, payload, requestId });
+    this.#stage.room.act(this, { type: actionType, payload, requestId, chars });
   }
 
   #refuseLong(charsMax: number): void {

@@ -1,4 +1,4 @@
-import type { LeaveReason, Player, Room } from "../config/room-types.ts";
+import type { LeaveReason, Player, Room } from "../config/types.ts";
 import type { Clock } from "../kernel/clock.ts";
 import { Refusal } from "../kernel/errors.ts";
 import type { JsonObject, JsonValue } from "../kernel/json.ts";
@@ -19,6 +19,8 @@ interface Action {
   type: string;
   payload: JsonValue;
   requestId: string;
+  /** Of the message. */
+  chars: number;
 }
 
 const BUSY = "The room is busy";
@@ -64,7 +66,8 @@ export class LiveRoom {
   join(connection: RoomConnection): Promise<JoinOutcome> {
     return new Promise((resolve) => {
       const deny = (cause: unknown): void => resolve({ kind: "denied", message: messageOf(cause) });
-      if (!this.#memory.post((state) => this.#admit(state, connection, resolve), deny)) deny(BUSY);
+      const wasPosted = this.#memory.post((state) => this.#admit(state, connection, resolve), { failed: deny });
+      if (!wasPosted) deny(BUSY);
     });
   }
 
@@ -79,7 +82,7 @@ export class LiveRoom {
 
   act(connection: RoomConnection, action: Action): void {
     const fail = (cause: unknown): void => connection.send(actionError(action.requestId, messageOf(cause)));
-    const wasPosted = this.#memory.post((state) => {
+    const work = (state: RoomState): MaybePromise<void> => {
       if (this.#members.get(connection.userId) === undefined) return fail("No longer in the room");
       // Asked when it begins: a role that was set while it waited counts.
       const player = connection.player();
@@ -91,7 +94,8 @@ export class LiveRoom {
           fail(cause);
         },
       });
-    }, fail);
+    };
+    const wasPosted = this.#memory.post(work, { failed: fail, chars: action.chars });
     if (!wasPosted) fail(BUSY);
   }
 

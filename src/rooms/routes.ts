@@ -11,8 +11,10 @@ import type { Ids } from "../kernel/ids.ts";
 import type { Logger } from "../kernel/logger.ts";
 import { chain } from "../kernel/maybe-promise.ts";
 import type { Connections } from "./connections.ts";
+import type { LoopShare } from "./loop-share.ts";
 import { RoomSocket } from "./room-socket.ts";
 import type { RoomAddress, RoomsService } from "./service.ts";
+import type { SyncTurns } from "./sync-turns.ts";
 
 const ADDRESS = [
   { name: "namespace", required: true, description: "A namespace of `rooms` in the config" },
@@ -26,6 +28,8 @@ export function createRoomRoutes(
     service: RoomsService;
     connections: Connections;
     sockets: SocketServer;
+    share: LoopShare;
+    syncs: SyncTurns;
     clock: Clock;
     ids: Ids;
     logger: Logger;

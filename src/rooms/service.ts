@@ -1,6 +1,5 @@
 import type { AppAccess } from "../config/app-access.ts";
-import type { RoomsConfig } from "../config/room-types.ts";
-import type { Auth } from "../config/types.ts";
+import type { Auth, RoomsConfig } from "../config/types.ts";
 import { createPendingPlaces } from "../http/pending-places.ts";
 import type { Clock } from "../kernel/clock.ts";
 import { badField, notFound } from "../kernel/errors.ts";
@@ -8,8 +7,10 @@ import type { JsonObject } from "../kernel/json.ts";
 import type { Logger } from "../kernel/logger.ts";
 import { chain } from "../kernel/maybe-promise.ts";
 import { expiryOf, HANDLER_TIMEOUT_MS, LIVE_ROOMS_MAX, NEVER_EXPIRED, roomLimits } from "./limits.ts";
+import type { LoopShare } from "./loop-share.ts";
 import { type Outcome, runBounded } from "./outcome.ts";
 import { LiveRoom } from "./room.ts";
+import { StateTexts } from "./state-text.ts";
 import type { ExpiringRoom, RoomStore } from "./store.ts";
 import { startSweep } from "./sweep.ts";
 import type { JoinOutcome, PresentAuth, RoomConnection, RoomNamespace } from "./types.ts";
@@ -46,6 +47,7 @@ export function createRoomsService(deps: {
   app: () => AppAccess;
   clock: Clock;
   logger: Logger;
+  share: LoopShare;
 }): RoomsService {
   const { store, clock, logger } = deps;
   const namespaces = new Map<string, RoomNamespace>();
@@ -55,6 +57,7 @@ export function createRoomsService(deps: {
     namespaces.set(name, { name, config, limits, pending });
   }
   const rooms = new Map<string, LiveRoom>();
+  const common = { share: deps.share, texts: new StateTexts(), waiting: { chars: 0 } };
   // No namespace has a slash in its name as an id has none, so a key stands for one room.
   const keyOf = (namespace: string, id: string): string => `${namespace}/${id}`;
 
@@ -88,6 +91,7 @@ export function createRoomsService(deps: {
     if (rooms.size >= LIVE_ROOMS_MAX || isStopping) return null;
     const room = new LiveRoom(namespace, id, {
       ...deps,
+      common,
       onTimerLeft: wakes.expect,
       onEmpty: (empty) => {
         if (rooms.get(key) === empty) rooms.delete(key);

@@ -13,7 +13,7 @@ interface Measure {
  * What a state may hold. `adopted` knows every object that has been taken in: it is frozen and checked, and states share it
  * by reference, so that a change costs what it changes and not what the state holds.
  */
-interface StateKind {
+export interface StateKind {
   allowsDots: boolean;
   keepsNulls: boolean;
   /** Members of one object or array: a change of one costs a look at each of the others. */
@@ -72,6 +72,12 @@ export function adoptState(next: unknown, kind: StateKind, base?: JsonObject): J
 export function stateBytes(state: JsonObject, kind: StateKind): number {
   return kind.adopted.get(state)?.bytes ?? 0;
 }
+
+/** No member of this adopted state is an object or array; false where that is not certain. */
+export const isFlat = (state: JsonObject, kind: StateKind): boolean => kind.adopted.get(state)?.height === 1;
+
+/** Bytes of JSON of a part of a state that was adopted. */
+export const valueBytes = (value: JsonValue, kind: StateKind): number => measureOf(value, kind).bytes;
 
 function adopt(value: unknown, kind: StateKind, depth: number, base?: JsonValue): JsonValue {
   if (typeof value === "number") {

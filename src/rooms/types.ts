@@ -1,5 +1,4 @@
-import type { Player, RoomConfig } from "../config/room-types.ts";
-import type { Auth } from "../config/types.ts";
+import type { Auth, Player, RoomConfig } from "../config/types.ts";
 import type { PendingPlaces } from "../http/pending-places.ts";
 import type { Millis } from "../kernel/clock.ts";
 import type { JsonObject, JsonValue } from "../kernel/json.ts";
@@ -52,6 +51,8 @@ export interface RoomConnection {
   /** With the user's present role. */
   player(): Player;
   send(text: string): void;
+  /** As `send`; a delta that waits behind a `sync` is worth nothing without it. */
+  sendDelta(text: string): void;
   /** From here on what is sent waits, so that nothing overtakes the `sync`. */
   hold(): void;
   /** Sends the `sync` and what waited. */
