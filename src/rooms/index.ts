@@ -2,7 +2,7 @@ import type { AnyElysia } from "elysia";
 import type { Principals } from "../access/principals.ts";
 import type { SessionEvents, SessionLookup } from "../access/sessions.ts";
 import type { AppAccess } from "../config/app-access.ts";
-import type { RoomsConfig } from "../config/room-types.ts";
+import type { RoomsConfig } from "../config/types.ts";
 import type { Http } from "../http/http.ts";
 import type { SocketServer } from "../http/sockets.ts";
 import { type Clock, systemClock } from "../kernel/clock.ts";

@@ -1,4 +1,4 @@
-import type { Player } from "../config/room-types.ts";
+import type { Player } from "../config/types.ts";
 import type { Socket, SocketHandler, SocketServer } from "../http/sockets.ts";
 import type { Clock } from "../kernel/clock.ts";
 import { AppError } from "../kernel/errors.ts";

@@ -1,6 +1,5 @@
 import type { AppAccess } from "../config/app-access.ts";
-import type { RoomsConfig } from "../config/room-types.ts";
-import type { Auth } from "../config/types.ts";
+import type { Auth, RoomsConfig } from "../config/types.ts";
 import { createPendingPlaces } from "../http/pending-places.ts";
 import type { Clock } from "../kernel/clock.ts";
 import { badField, notFound } from "../kernel/errors.ts";

@@ -1,5 +1,4 @@
-import type { Player, RoomConfig } from "../config/room-types.ts";
-import type { Auth } from "../config/types.ts";
+import type { Auth, Player, RoomConfig } from "../config/types.ts";
 import type { PendingPlaces } from "../http/pending-places.ts";
 import type { Millis } from "../kernel/clock.ts";
 import type { JsonObject, JsonValue } from "../kernel/json.ts";

@@ -3,7 +3,7 @@ import { roomsLayout } from "../../schema/migrations/index.ts";
 import { ANONYMOUS } from "../../src/access/principal.ts";
 import type { Principals } from "../../src/access/principals.ts";
 import type { AppAccess } from "../../src/config/app-access.ts";
-import type { RoomsConfig } from "../../src/config/room-types.ts";
+import type { RoomsConfig } from "../../src/config/types.ts";
 import { createStorageEngine, type DatabaseFile, layOut } from "../../src/db/index.ts";
 import { createCors } from "../../src/http/cors.ts";
 import { createHttp } from "../../src/http/http.ts";
