@@ -4,8 +4,8 @@ import type { Clock, Millis } from "../kernel/clock.ts";
 import { AppError } from "../kernel/errors.ts";
 import type { Logger } from "../kernel/logger.ts";
 import type { SessionCache } from "./sessions.ts";
+import { deleteOtherSessions, deleteSessionsOfUser, sessionById } from "./statements/sessions.ts";
 import { deleteSecretsOfUser } from "./store/secrets.ts";
-import { deleteSessionsOfUser, sessionById } from "./store/sessions.ts";
 import { deleteUser, type SecretAccount, type UserChanges, updateUser, userById } from "./store/users.ts";
 
 /**
@@ -64,6 +64,13 @@ export function createAccountFile(deps: {
     const ended = (sessionIds: readonly string[]): void => {
       if (sessionIds.length > 0) effects.push((sessions) => sessions.end(sessionIds));
     };
+    const endSessions = (userId: string, except: string | null): void => {
+      const rows =
+        except === null
+          ? deleteSessionsOfUser.all(tx, { userId })
+          : deleteOtherSessions.all(tx, { userId, id: except });
+      ended(rows.map(({ id }) => id));
+    };
     return {
       tx,
       now,
@@ -74,7 +81,7 @@ export function createAccountFile(deps: {
         return account;
       },
       delete(userId) {
-        ended(deleteSessionsOfUser(tx, userId, null));
+        endSessions(userId, null);
         deleteUser(tx, userId);
         effects.push(() => announceDeletion(userId));
       },
@@ -85,7 +92,7 @@ export function createAccountFile(deps: {
         effects.push((sessions) => sessions.renew(sessionId, tokenVersion));
       },
       endSessions(userId, { except }) {
-        ended(deleteSessionsOfUser(tx, userId, except));
+        endSessions(userId, except);
         deleteSecretsOfUser(tx, userId, ["mfa-ticket", "email-change"]);
       },
     };
@@ -108,7 +115,7 @@ export function createAccountFile(deps: {
         });
     },
     current(write, userId, sessionId) {
-      const session = sessionById(write.tx, sessionId);
+      const session = sessionById.get(write.tx, { id: sessionId });
       return session?.userId === userId ? userById(write.tx, userId) : null;
     },
     onDelete(listener) {

@@ -6,8 +6,8 @@ import type { Guess } from "./guesses.ts";
 import { REFUSAL_MS, SESSIONS_PER_USER_MAX, USER_AGENT_MAX_CHARACTERS } from "./limits.ts";
 import { rotate } from "./rotation.ts";
 import { emailTaken, type OpenSession, type SignIns } from "./sign-in.ts";
+import { deleteSession, newestSessions, sessionById, touchSession } from "./statements/sessions.ts";
 import { deleteSecretsOfUser } from "./store/secrets.ts";
-import { deleteSession, newestSessions, sessionById, touchSession } from "./store/sessions.ts";
 import { insertUser, type SecretAccount, type UserChanges, userByEmail, userById } from "./store/users.ts";
 import {
   type AuthDeps,
@@ -197,21 +197,26 @@ function createSessionService(
       if (token === null) throw invalidToken();
       // A failure that ends the session has to be committed, so it is a result and not a throw.
       const result = await file.write<OpenSession | AppError>((write) => {
-        const session = sessionById(write.tx, token.sessionId);
+        const session = sessionById.get(write.tx, { id: token.sessionId });
         const account = session === null ? null : userById(write.tx, session.userId);
         if (session === null || account === null || account.disabled) return invalidToken();
         if (session.expiresAt <= write.now) return unauthorized("Token expired");
         const rotation = rotate(session, token.generation, write.now);
         if (rotation.kind === "reused") {
-          deleteSession(write.tx, session.id);
+          deleteSession.run(write.tx, { id: session.id });
           write.ended([session.id]);
           return invalidToken();
         }
         const expiresAt = write.now + signIns.refreshTtlMs;
         const userAgent = client.userAgent?.slice(0, USER_AGENT_MAX_CHARACTERS) ?? null;
-        touchSession(write.tx, {
-          ...{ id: session.id, lastUsedAt: write.now, expiresAt, ip: client.address, userAgent },
-          ...{ generation: rotation.generation, rotations: rotation.rotations },
+        touchSession.run(write.tx, {
+          id: session.id,
+          lastUsedAt: write.now,
+          expiresAt,
+          ip: client.address,
+          userAgent,
+          generation: rotation.generation,
+          rotations: rotation.rotations,
         });
         write.extended(session.id, expiresAt);
         const { tokenVersion } = session;
@@ -225,21 +230,23 @@ function createSessionService(
       const token = deps.tokens.readRefresh(refreshToken);
       if (token === null) return;
       await file.write((write) => {
-        if (deleteSession(write.tx, token.sessionId)) write.ended([token.sessionId]);
+        if (deleteSession.run(write.tx, { id: token.sessionId }) > 0) write.ended([token.sessionId]);
       });
     },
 
     async endSession(userId, sessionId) {
       await file.write((write) => {
-        if (sessionById(write.tx, sessionId)?.userId !== userId) throw notFound(`There is no session "${sessionId}"`);
-        deleteSession(write.tx, sessionId);
+        if (sessionById.get(write.tx, { id: sessionId })?.userId !== userId)
+          throw notFound(`There is no session "${sessionId}"`);
+        deleteSession.run(write.tx, { id: sessionId });
         write.ended([sessionId]);
       });
     },
 
     sessions(caller) {
       const now = deps.clock.now();
-      return newestSessions(file.sql, caller.userId, SESSIONS_PER_USER_MAX)
+      return newestSessions
+        .all(file.sql, { userId: caller.userId, limit: SESSIONS_PER_USER_MAX })
         .filter((session) => session.expiresAt > now)
         .map((session) => ({
           id: session.id,

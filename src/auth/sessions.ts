@@ -3,7 +3,7 @@ import { BoundedMap } from "../kernel/bounded-map.ts";
 import type { Clock, Millis } from "../kernel/clock.ts";
 import type { Logger } from "../kernel/logger.ts";
 import { SESSIONS_IN_MEMORY_MAX } from "./limits.ts";
-import { type LiveSession, liveSession } from "./store/sessions.ts";
+import { type LiveSession, liveSession } from "./statements/sessions.ts";
 import type { Sql } from "./store/sql.ts";
 
 export interface SessionCache extends SessionLookup, SessionEvents, UserEvents {
@@ -42,7 +42,7 @@ export function createSessionCache(deps: { sql: Sql; clock: Clock; logger: Logge
   };
 
   const read = (sessionId: string): LiveSession | null => {
-    const session = liveSession(deps.sql, sessionId);
+    const session = liveSession.get(deps.sql, { id: sessionId });
     if (session === null) return null;
     const ids = ofUser.get(session.userId);
     if (ids === undefined) ofUser.set(session.userId, new Set([sessionId]));

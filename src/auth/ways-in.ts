@@ -2,9 +2,9 @@ import type { AuthConfig } from "../config/types.ts";
 import type { Millis } from "../kernel/clock.ts";
 import { badRequest, unauthorized } from "../kernel/errors.ts";
 import { RECENT_PROOF_MS } from "./limits.ts";
+import { sessionById } from "./statements/sessions.ts";
 import { type Identity, identitiesOfUser } from "./store/identities.ts";
 import { type Passkey, passkeysOfUser } from "./store/passkeys.ts";
-import { sessionById } from "./store/sessions.ts";
 import type { Sql } from "./store/sql.ts";
 import { type SecretAccount, userById } from "./store/users.ts";
 import type { Caller } from "./types.ts";
@@ -39,7 +39,7 @@ export function requireOtherWayIn(sql: Sql, account: SecretAccount, config: Auth
  * and removes no way of signing in. An anonymous user has nothing to prove it with. Errors: 401.
  */
 export function requireRecentProof(sql: Sql, caller: Caller, config: AuthConfig, now: Millis): SecretAccount {
-  const session = sessionById(sql, caller.sessionId);
+  const session = sessionById.get(sql, { id: caller.sessionId });
   const account = session?.userId === caller.userId ? userById(sql, caller.userId) : null;
   if (session === null || account === null) throw unauthorized("Invalid token");
   // A clock that was set back makes a proof older, not younger than it is.

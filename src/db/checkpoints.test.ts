@@ -9,6 +9,7 @@ function checkpoints() {
     walBytes: 0,
     holds: 0,
     failures: 0,
+    restarts: 0,
     ends: [] as { resolve: () => void; reject: (error: Error) => void }[],
   };
   const subject = new Checkpoints({
@@ -21,6 +22,10 @@ function checkpoints() {
       };
     },
     checkpoint: () => new Promise((resolve, reject) => state.ends.push({ resolve, reject })),
+    restart: () => {
+      state.restarts += 1;
+      return new Promise((resolve, reject) => state.ends.push({ resolve, reject }));
+    },
     onFailure: () => {
       state.failures += 1;
     },
@@ -59,6 +64,7 @@ test("[DB14] a WAL that could not start over is waited for again a whole bound l
   }
   expect(subject.isRunning).toBe(false);
   grow(WAL_BYTES_MAX + CHECKPOINT_BYTES + 2);
+  grow(WAL_BYTES_MAX + CHECKPOINT_BYTES + 3);
   state.ends.shift()?.resolve();
   await Bun.sleep(1);
   expect([subject.isRunning, state.holds]).toEqual([false, 0]);
@@ -78,4 +84,28 @@ test("[DB15] a checkpoint that fails is reported, lets the writer go on, and is 
   expect(subject.isRunning).toBe(false);
   grow(WAL_BYTES_STOP + CHECKPOINT_BYTES + 2);
   expect(subject.isRunning).toBe(true);
+});
+
+test("[DB170] a WAL that has been moved as a whole starts over in the other process while the writer waits", async () => {
+  const { state, subject, grow } = checkpoints();
+  grow(CHECKPOINT_BYTES + 1);
+  state.ends.shift()?.resolve();
+  await Bun.sleep(1);
+  expect([state.restarts, state.holds]).toEqual([1, 1]);
+  state.ends.shift()?.resolve();
+  await subject.settled();
+  expect([subject.isRunning, state.holds]).toEqual([false, 0]);
+});
+
+test("[DB170] a WAL that grew during its checkpoint does not start over, and neither does the one of a close", async () => {
+  const { state, subject, grow } = checkpoints();
+  grow(CHECKPOINT_BYTES + 1);
+  grow(CHECKPOINT_BYTES + 2);
+  state.ends.shift()?.resolve();
+  await subject.settled();
+  const last = subject.runLast();
+  await Bun.sleep(1);
+  state.ends.shift()?.resolve();
+  await last;
+  expect([state.restarts, state.holds]).toEqual([0, 0]);
 });

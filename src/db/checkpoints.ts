@@ -7,13 +7,15 @@ export interface CheckpointOptions {
   holdWriter: () => () => void;
   /** Moves what can be moved, in another process. */
   checkpoint: () => Promise<void>;
+  /** The same, and starts the WAL over where all of it has been moved; the writer is held meanwhile. */
+  restart: () => Promise<void>;
   onFailure: (cause: unknown) => void;
 }
 
 /**
- * Moves the WAL into the database file, in another process: a checkpoint syncs. A WAL starts over only when all of it
- * has been moved and nobody reads it, which never happens under constant writes; so past WAL_BYTES_MAX the writer waits
- * for a last, short one. [DB13]–[DB15]
+ * Moves the WAL into the database file, in another process, because a checkpoint syncs. Starting the WAL over syncs too, and
+ * cuts the file: the other process also does that, or the next commit would do it on the main thread. It needs the whole WAL
+ * moved, which never happens under constant writes; so past WAL_BYTES_MAX the writer waits for it. [DB13]–[DB15]
  */
 export class Checkpoints {
   readonly #options: CheckpointOptions;
@@ -50,21 +52,31 @@ export class Checkpoints {
 
   /** Resolves also when it failed: a checkpoint that did not happen loses nothing. */
   run(): Promise<void> {
-    this.#running ??= this.#run().finally(() => {
+    this.#running ??= this.#run({ mayRestart: true }).finally(() => {
       this.#running = null;
     });
     return this.#running;
   }
 
-  async #run(): Promise<void> {
-    const { checkpoint, checkpointBytes, holdWriter, onFailure, walBytes } = this.#options;
-    if (walBytes() === 0) return;
+  /** Moves the WAL before a close, which removes the file: starting it over would leave a page to move. */
+  async runLast(): Promise<void> {
+    await this.settled();
+    this.#running ??= this.#run({ mayRestart: false }).finally(() => {
+      this.#running = null;
+    });
+    await this.#running;
+  }
+
+  async #run({ mayRestart }: { mayRestart: boolean }): Promise<void> {
+    const { checkpoint, checkpointBytes, holdWriter, onFailure, restart, walBytes } = this.#options;
+    const bytesBefore = walBytes();
+    if (bytesBefore === 0) return;
     try {
       await checkpoint();
-      if (walBytes() > this.#pauseBytes) {
-        // Little is left to move now, and nothing is added to it.
+      // Where nothing was written meanwhile all of it has been moved; else little is left, and nothing is added to it.
+      if (mayRestart && (walBytes() > this.#pauseBytes || walBytes() === bytesBefore)) {
         this.#releaseWriter ??= holdWriter();
-        await checkpoint();
+        await restart();
         this.#expect(walBytes());
       } else {
         this.#nextBytes = walBytes() + checkpointBytes;

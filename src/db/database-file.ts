@@ -199,12 +199,17 @@ export class OpenFile implements OpenedFile {
       checkpointBytes,
       holdWriter: () => this.#writer.hold(),
       checkpoint: () => dependencies.checkpointer.checkpoint(path),
+      restart: () => dependencies.checkpointer.restartWal(path, checkpointBytes),
       onFailure,
     });
     this.#indexer = new TextIndexer({
       clock: dependencies.clock,
       inTurn: dependencies.inIndexTurn,
-      prepare: () => dependencies.indexer.ready(),
+      prepare: async () => {
+        await dependencies.indexer.ready();
+        // What a slice writes during a checkpoint is not moved by it, and keeps the WAL from starting over.
+        await this.#checkpoints.settled();
+      },
       holdWriter: () => this.#writer.hold(),
       indexSome: () => dependencies.indexer.indexTexts(path, checkpointBytes),
       afterSlice: () => {
@@ -313,7 +318,7 @@ export class OpenFile implements OpenedFile {
 
   /** Moves the WAL, and closes the connections of others, beside the loop: a close has little left to do then. */
   async prepareClose(): Promise<void> {
-    if (this.#writer.failure === null) await this.#checkpoints.run();
+    if (this.#writer.failure === null) await this.#checkpoints.runLast();
     await this.#dependencies.queries.forget(this.path);
   }
 

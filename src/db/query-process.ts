@@ -52,6 +52,22 @@ export function createReaders(sqlite: typeof import("node:sqlite"), limits: Proc
         connection.close();
       }
     },
+    /**
+     * Checkpoints, then starts the WAL over by a transaction that changes nothing: syncing the new header and cutting the file
+     * happen here and not in the server's next write. A no-op where a reader still needs the WAL.
+     */
+    restartWal(path: string, walBytesLimit: number): void {
+      const connection = open(path, [], false);
+      try {
+        connection.exec(`PRAGMA synchronous = NORMAL; PRAGMA wal_autocheckpoint = 0; PRAGMA wal_checkpoint(PASSIVE);
+          PRAGMA journal_size_limit = ${walBytesLimit}; BEGIN IMMEDIATE`);
+        const version = connection.prepare("PRAGMA user_version").get()?.["user_version"];
+        // Writes the first page, also where the number is the same.
+        connection.exec(`PRAGMA user_version = ${version}; COMMIT`);
+      } finally {
+        connection.close();
+      }
+    },
     /** One transaction; its sync is the writer's next one. The same connection would see no schema that others change. */
     indexTexts({ path, pending, sliceMs, walBytesLimit }: IndexMessage): boolean {
       const connection = open(path, [], false);
@@ -172,6 +188,7 @@ export function serveQueries(
     if (message.op === "query") return query(message);
     const rows: unknown[][] = [];
     if (message.op === "checkpoint") readers.checkpoint(message.path);
+    else if (message.op === "restart") readers.restartWal(message.path, message.walBytesLimit);
     else if (message.op === "forget") readers.forget(message.path);
     else if (message.op === "index") rows.push([readers.indexTexts(message)]);
     return { id: message.id, kind: "done", rows, bytes: 0, isCut: false };

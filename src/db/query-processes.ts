@@ -147,6 +147,11 @@ export class QueryProcesses {
     await this.#submit(this.#fileJob({ op: "checkpoint", path }, CHECKPOINT_TIMEOUT_MS));
   }
 
+  /** Moves the whole WAL, starts it over and cuts it back to `walBytesLimit`. Nobody else may write to `path` meanwhile. */
+  async restartWal(path: string, walBytesLimit: number): Promise<void> {
+    await this.#submit(this.#fileJob({ op: "restart", path, walBytesLimit }, CHECKPOINT_TIMEOUT_MS));
+  }
+
   /** Starts a process where there is none. */
   async ready(): Promise<void> {
     await this.#submit(this.#fileJob({ op: "ready", path: "" }, INDEX_TIMEOUT_MS));

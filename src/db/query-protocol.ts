@@ -61,6 +61,15 @@ export interface FileMessage {
   path: string;
 }
 
+/** Moves the whole WAL and starts it over; nobody else may write to the file meanwhile. */
+export interface RestartMessage {
+  id: number;
+  op: "restart";
+  path: string;
+  /** What a longer WAL is cut back to. */
+  walBytesLimit: number;
+}
+
 /** Has some texts indexed that wait for it; answers one row with one value, whether more wait. */
 export interface IndexMessage {
   id: number;
@@ -72,7 +81,7 @@ export interface IndexMessage {
   walBytesLimit: number;
 }
 
-export type ProcessRequest = QueryMessage | IndexMessage | FileMessage;
+export type ProcessRequest = QueryMessage | IndexMessage | RestartMessage | FileMessage;
 
 export type ProcessResponse =
   /** Some of the rows; more follow. */

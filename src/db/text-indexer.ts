@@ -5,7 +5,7 @@ export interface TextIndexerOptions {
   clock: Clock;
   /** Runs `work` when no other file's slice does: a writer that is held never waits for somebody else's texts. */
   inTurn: <T>(work: () => Promise<T>) => Promise<T>;
-  /** Starts the process where there is none: not while the writer is held. */
+  /** Starts the process where there is none, and waits for a checkpoint: not while the writer is held. */
   prepare: () => Promise<void>;
   /** Keeps transactions from starting until the function it returns is called. */
   holdWriter: () => () => void;

@@ -5,16 +5,16 @@ const ALLOWED_HEADERS = "Authorization, Content-Type, X-Platform-Service-Key, Ra
 const EXPOSED_HEADERS = "X-Request-Id, ETag, Content-Range, Retry-After";
 
 export interface Cors {
-  /** Adds what a browser of this origin needs; requests without `Origin` get at most `Vary`. */
+  /** Adds the headers that a browser of this origin needs; requests without `Origin` get at most `Vary`. */
   decorate(headers: Record<string, string>, request: Request): void;
   /** The answer to a preflight. */
   preflight(request: Request, allow: string): Record<string, string>;
 }
 
-/** On every answer of a drill, so that nobody takes the copy for the server. */
+/** Sent with every answer of a drill, so that the copy is not mistaken for the server. */
 export const DRILL_HEADERS = { "x-platform-drill": "1" } as const;
 
-/** `always` are headers of every answer, whoever asks. */
+/** `always` are headers of every answer, with or without `Origin`. */
 export function createCors(config: PlatformConfig["cors"] = {}, always: Readonly<Record<string, string>> = {}): Cors {
   const allowed = config.origin ?? "*";
   const anyOrigin = allowed === "*" || (Array.isArray(allowed) && allowed.includes("*"));
@@ -27,7 +27,7 @@ export function createCors(config: PlatformConfig["cors"] = {}, always: Readonly
   const decorate = (headers: Record<string, string>, request: Request): void => {
     if (isMarked) Object.assign(headers, always);
     const origin = request.headers.get("origin");
-    // Also without an origin: what a cache keeps of that answer is no answer for one.
+    // Also without `Origin`: a cached answer to such a request must not be reused for one with an origin.
     if (isByOrigin) headers["vary"] = "Origin";
     if (origin === null) return;
     if (!anyOrigin && !origins.has(origin)) return;

@@ -5,7 +5,7 @@ import { badRequest } from "../kernel/errors.ts";
 import type { JsonObject, JsonValue } from "../kernel/json.ts";
 import { isPromise, type MaybePromise } from "../kernel/maybe-promise.ts";
 import type { Turns } from "../kernel/turns.ts";
-import { type BodyRules, readJson, readJsonObject } from "./body.ts";
+import { type BodyRules, readJson, readJsonObject, readLargeBody } from "./body.ts";
 import { LargeAnswer } from "./json-stream.ts";
 import { type KnownParameters, type Query, queryOf } from "./query.ts";
 import type { AnswerListener, Handler, RequestBasics, RequestContext } from "./request-context.ts";
@@ -21,7 +21,7 @@ export interface ExchangeRoute {
   bodies: UnfinishedBodies;
   turns: Turns;
   clock: Clock;
-  /** The request whose connection it is: see `Http.inPlaceOf`. */
+  /** The request that came over the connection: see `Http.inPlaceOf`. */
   originalOf(request: Request): Request;
   addressOf(request: Request): string;
   holdOpen(request: Request, isHeld: boolean): void;
@@ -31,8 +31,8 @@ export interface ExchangeRoute {
 }
 
 /**
- * One request and its answer. Handlers take what they need of it apart (`({ params, query }) => …`), so that functions are made
- * when they are asked for: most requests need one or two.
+ * One request and its answer. Handlers destructure what they need (`({ params, query }) => …`), so functions are created by
+ * getters: most requests need one or two of them.
  */
 export abstract class Exchange implements RequestBasics {
   readonly request: Request;
@@ -90,11 +90,15 @@ export abstract class Exchange implements RequestBasics {
   /** The handler's value. Called once, with the principal known. */
   protected abstract handle(): MaybePromise<unknown>;
 
+  get largeBody(): () => Promise<Uint8Array<ArrayBuffer>[] | null> {
+    return () => readLargeBody(this.request, this.bodyRules());
+  }
+
   get callerName(): string {
     return callerNameOf(this.principal, this.address);
   }
 
-  /** Asked for by long reads alone: Bun makes the signal when it is first looked at. */
+  /** Used by long reads only: Bun creates the signal on first access. */
   get signal(): AbortSignal {
     return this.#original.signal;
   }
@@ -171,7 +175,7 @@ export class PlainExchange extends Exchange implements RequestContext {
   }
 }
 
-/** The router gives null for what it cannot decode, whatever its types say. Errors: 400. */
+/** Elysia's router gives null for a parameter that it cannot decode, contrary to its types. Errors: 400. */
 function checkEncoding(params: Readonly<Record<string, string | null>>): void {
   for (const name in params) if (params[name] === null) throw badRequest("The path is not valid percent-encoding");
 }

@@ -21,13 +21,13 @@ import { createUnfinishedBodies } from "./unfinished-bodies.ts";
 export type { AnswerListener, RequestContext } from "./request-context.ts";
 
 export interface RouteOptions {
-  /** The status for a service key that does not match; 401, but 403 for realtime's broadcast. Spec: Errors. */
+  /** The status for a service key that is not valid; 401 by default. */
   invalidKeyStatus?: 401 | 403;
-  /** Counts one hit of the client's network (`clientNetwork`), before credentials are looked at. */
+  /** Counts one request of the client's network, before credentials are checked. */
   limit?: ((network: string) => void) | undefined;
   /** Bytes of a JSON body, where it is small by its nature; never more than `server.maxBodySize`. */
   bodyMaxBytes?: number | undefined;
-  /** true: credentials are not looked at at all (health, signed URLs that ask by themselves). */
+  /** true: credentials are not checked (health; signed URLs, which check their own token). */
   public?: boolean;
 }
 
@@ -43,7 +43,7 @@ export interface HttpDeps {
   onAnswer?: AnswerListener | undefined;
 }
 
-/** The parts of Elysia's context that a route reads; naming no more keeps Elysia from parsing what nobody wants. */
+/** The members of Elysia's context that routes read. Elysia parses only what a handler names. */
 export interface ElysiaContext {
   request: Request;
   params?: Record<string, string>;
@@ -52,18 +52,18 @@ export interface ElysiaContext {
 }
 
 export interface Http {
-  /** Wraps a handler: limits, principal, serialisation, error bodies, request id, CORS. The one way in for every route. */
+  /** Wraps a handler: limits, principal, serialisation, error bodies, request id, CORS. */
   route(handler: Handler, options?: RouteOptions): (context: ElysiaContext) => MaybePromise<Response>;
   /** As `route`, for a declared endpoint. */
   endpoint(endpoint: Endpoint): (context: ElysiaContext) => MaybePromise<Response>;
   /** The query parameters of routes by `METHOD PATTERN`, as they are described. Routes that are not there take any. */
   declare(parameters: DeclaredQueries): void;
-  /** The answer to what was thrown. */
+  /** The answer to a thrown error. */
   failure(cause: unknown, request: Request, requestId?: string): Response;
-  /** The answer to a request that came to no route. */
+  /** The answer to a request that no route took. */
   refusal(cause: unknown, request: Request): Response;
   nextRequestId(): string;
-  /** The copy is answered as if it were the original: it came from the same address. Gives the copy. */
+  /** Treats `copy` as `original`: same address, same connection. Returns the copy. */
   inPlaceOf(original: Request, copy: Request): Request;
 }
 
@@ -142,7 +142,7 @@ function createIdentify(
     options.limit?.(clientNetwork(address()));
   };
   return (request, address) => {
-    // A service key is not limited, so it is identified first; a wrong one counts like anybody's request.
+    // Valid service keys are not limited, so the key is checked first; an invalid one counts like any request.
     const hasKey = request.headers.has(SERVICE_KEY_HEADER);
     if (!hasKey) limitAddress(address);
     if (options.public === true) return ANONYMOUS;
@@ -175,7 +175,7 @@ function createFailure(respond: Respond, logger: Logger, nextRequestId: () => st
 /** By `METHOD PATTERN` of a route. */
 type DeclaredQueries = ReadonlyMap<string, KnownParameters>;
 
-/** Headers that every answer has, and JSON for what is no `Response` yet. */
+/** Adds the headers that every answer has, and serialises values that are not a `Response`. */
 function createRespond(cors: Cors): Respond {
   return (request, requestId, value) => {
     if (value instanceof Response) {
@@ -199,7 +199,7 @@ function createRespond(cors: Cors): Respond {
   };
 }
 
-/** Unique among all processes by its random beginning, and cheap: the rest is a counter. */
+/** Request ids: a random prefix per process, which makes them unique across processes, and a counter, which is cheap. */
 function createRequestIds(): () => string {
   const prefix = Buffer.from(crypto.getRandomValues(new Uint8Array(6))).toString("hex");
   let count = 0;

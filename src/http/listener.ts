@@ -1,48 +1,48 @@
 import http from "node:http";
 import type { Server } from "bun";
 import type { AnyElysia } from "elysia";
-import { createSocketServer, type SocketHandler, type SocketServer } from "./sockets.ts";
+import { createSocketServer, type SocketHandler, type SocketServer } from "../sockets/server/socket-server.ts";
 
 export const HOST_DEFAULT = "127.0.0.1";
 export const PORT_DEFAULT = 8787;
 /**
- * Longer than the slowest answer (a query of 30 s that waited for 30) takes to begin. Bun closes a connection on which nothing
- * moves for so long; a body slower than some 20 KiB/s counts as nothing.
+ * Longer than the slowest answer takes to begin (a query of 30 s that waited for 30 s). Bun closes a connection that is idle
+ * for this long; a body slower than about 20 KiB/s counts as idle.
  */
 const IDLE_TIMEOUT_SECONDS = 120;
 /**
- * Of a request's line and headers together: a filter may name 1,000 ids, and a cursor hold long texts. Bun's default is a
- * quarter of it.
+ * Bytes of the request line and headers together: a filter may list 1,000 ids, and a cursor may contain long texts. Four times
+ * Bun's default. [HT35]
  */
 const HEADERS_MAX_BYTES = 64 * 1024;
 const SCHEME = "http://";
-/** Uploads are bounded by their bucket, JSON bodies where they are read; this bounds what neither reads. */
+/** Bytes of a body that neither an upload (bounded by its bucket) nor a JSON parser (bounded by itself) reads. */
 const REQUEST_MAX_BYTES = 1024 ** 4;
 
-/** The network side of a platform: before it listens there are no sockets, and requests come from the process itself. */
+/** The network side of a platform. Before it listens there are no sockets; requests come from the process itself. */
 export interface Listener {
   readonly sockets: SocketServer;
   /** The client's address. */
   addressOf(request: Request): string;
-  /** While it is held, nothing but its handler ends a request's connection. */
+  /** While a request is held, only its handler ends its connection. */
   holdOpen(request: Request, isHeld: boolean): void;
-  /** `http://HOST:PORT`; null while it does not listen. */
+  /** `http://HOST:PORT`; null while not listening. */
   origin(): string | null;
-  /** Errors: it listens already or was stopped; the port cannot be had. */
+  /** Errors: already listening, already stopped, or the port is not available. */
   listen(
     server: AnyElysia,
     options: { host?: string | undefined; port?: number | undefined; failure(cause: unknown): Response },
   ): { url: string; port: number };
-  /** Stops accepting; what is under way goes on. */
+  /** Stops accepting connections; requests in progress continue. */
   refuse(): void;
-  /** The same, closes sockets with 1001, and resolves when what was under way is answered. */
+  /** The same; then closes sockets with 1001, and resolves when requests in progress are answered. */
   stop(): Promise<void>;
 }
 
 /**
- * `trustProxy`: the address is what the proxy in front wrote last into `X-Forwarded-For`. `messageMaxBytes`: of a WebSocket
- * message, `waitingMaxBytes`: what may wait for a WebSocket that reads slowly; where an area needs more than the default. The
- * other two have defaults that only tests change. Decisions 2.
+ * `trustProxy`: the client's address is the last entry of `X-Forwarded-For`, which the proxy wrote. `messageMaxBytes`: size of a
+ * WebSocket message; `waitingMaxBytes`: unsent bytes of a WebSocket that reads slowly; for areas that need more than the
+ * default. Tests alone change the other two.
  */
 export function createListener(options: {
   trustProxy: boolean;
@@ -51,14 +51,14 @@ export function createListener(options: {
   waitingMaxBytes?: number;
   idleTimeoutSeconds?: number;
   socketIdleSeconds?: number;
-  /** On the answer to an upgrade. */
+  /** Headers of the answer to an upgrade. */
   upgradeHeaders?: Readonly<Record<string, string>>;
 }): Listener {
   const { idleTimeoutSeconds = IDLE_TIMEOUT_SECONDS } = options;
   let listening: Server<SocketHandler> | null = null;
   const originals = new WeakMap<Request, Request>();
   let knownOrigin: string | null = null;
-  /** Without a host (HTTP/1.0), or with one that cannot be read, a request is as if it were asked of `localhost`. */
+  /** A request without a readable `Host` (HTTP/1.0) is treated as one to `localhost`. */
   const withHost = (request: Request): Request => {
     const { url } = request;
     if (knownOrigin !== null && url.startsWith(knownOrigin)) return request;
@@ -72,7 +72,7 @@ export function createListener(options: {
     return complete;
   };
   const sockets = createSocketServer(() => listening, options);
-  /** null: it still accepts, or never did. */
+  /** null: not stopping. */
   let answered: Promise<void> | null = null;
   let isStopped = false;
   const refuse = (): void => {
@@ -83,7 +83,7 @@ export function createListener(options: {
     sockets,
     addressOf(request) {
       const forwarded = options.trustProxy ? request.headers.get("x-forwarded-for") : null;
-      // Entries before the last are the client's own words.
+      // Entries before the last one come from the client and prove nothing.
       const last = forwarded?.split(",").at(-1)?.trim();
       if (last !== undefined && last !== "") return bareAddress(last);
       return bareAddress(listening?.requestIP(originals.get(request) ?? request)?.address ?? "127.0.0.1");
@@ -93,12 +93,12 @@ export function createListener(options: {
     },
     origin: () => listening?.url.origin ?? null,
     listen(server, { host: wantedHost = HOST_DEFAULT, port = PORT_DEFAULT, failure }) {
-      // A second one would be a server that no stop knows, and that its sockets hear nothing from.
+      // A second server would not be stopped, and its sockets would receive nothing that is published.
       if (listening !== null) throw new Error(`It listens already, on ${listening.url.origin}`);
       if (isStopped) throw new Error("It was stopped, and cannot listen again");
       const host = wantedHost.replace(/^\[(.*)\]$/, "$1");
       const { fetch } = server;
-      // A constant to the types, but a setter in Bun, and its only way: it holds for every server of the process.
+      // Read-only in the types, but settable in Bun, and the only way. It applies to all servers of the process.
       Object.assign(http, { maxHeaderSize: HEADERS_MAX_BYTES });
       try {
         listening = Bun.serve<SocketHandler>({
@@ -126,13 +126,13 @@ export function createListener(options: {
   };
 }
 
-/** Without the port that some proxies add; an IPv4 address as one, also where it came in the form of an IPv6 one. */
+/** The address without the port that some proxies add. An IPv4 address in IPv6 form becomes an IPv4 address. */
 function bareAddress(text: string): string {
   const [, address = text] = /^\[(.+)\](?::\d+)?$/.exec(text) ?? /^([\d.]+):\d+$/.exec(text) ?? [];
   return address.startsWith("::ffff:") && address.includes(".") ? address.slice("::ffff:".length) : address;
 }
 
-/** Bun names a port that is taken; of what the system says besides, it names no address. */
+/** Bun's message names a port in use; other system errors lack the address, so this adds it. */
 function listenError(cause: unknown, host: string, port: number): unknown {
   const code = cause instanceof Error && "code" in cause ? cause.code : null;
   if (code === "EADDRINUSE") return cause;

@@ -4,8 +4,9 @@ import { clientNetwork } from "../kernel/client-network.ts";
 import type { Clock, Millis } from "../kernel/clock.ts";
 import { SECOND_MS } from "../kernel/duration.ts";
 import { AppError } from "../kernel/errors.ts";
+import { COUNTED_KEYS_MAX } from "./limits.ts";
 
-/** Spec: Limits / Rate limits; decisions 13. */
+/** The limits where `rateLimits` says nothing. [HT10] */
 export const RATE_LIMITS: Readonly<Record<RateLimitGroup, RateLimit>> = {
   global: { requests: 10_000_000, window: 60 },
   auth: { requests: 300, window: 60 },
@@ -13,9 +14,6 @@ export const RATE_LIMITS: Readonly<Record<RateLimitGroup, RateLimit>> = {
   signup: { requests: 30, window: 60 },
   events: { requests: 100, window: 60 },
 };
-
-/** Keys counted at once; past that the one used longest ago is forgotten, which errs on the side of letting through. */
-const COUNTED_KEYS_MAX = 100_000;
 
 interface Window {
   endsAt: Millis;
@@ -39,7 +37,7 @@ export function createRateLimiter(limit: RateLimit, clock: Clock): RateLimiter {
     const now = clock.now();
     const window = windows.get(key);
     const endsAt = now + limit.window * SECOND_MS;
-    // One that ends later than any could was begun before the clock was set back.
+    // A window that ends later than this began before the clock was set back. [HT15]
     if (window !== undefined && window.endsAt > now && window.endsAt <= endsAt) return window;
     const fresh = { endsAt, count: 0 };
     windows.set(key, fresh);
@@ -67,11 +65,11 @@ export function createRateLimiter(limit: RateLimit, clock: Clock): RateLimiter {
 }
 
 /**
- * The limit that every request passes. While all addresses together are below it, no single one can be over it, so they
- * are told apart only from then on: the usual request pays one addition.
+ * The limit of group `global`, counted for every request. While all clients together are below the limit, no single one
+ * exceeds it, so clients are counted one by one only above it: a request usually costs one addition.
  */
 export function createGlobalLimiter(limit: RateLimit, clock: Clock): (address: () => string) => void {
-  // A limit that one client can reach in earnest is counted per network from the first request.
+  // A limit that one client can reach is counted per network from the first request.
   const isTight = limit.requests / limit.window < 20_000;
   const perNetwork = createRateLimiter(limit, clock);
   let endsAt = 0;

@@ -1,4 +1,4 @@
-/** An answer whose status or headers are not the plain 200 of a returned value. */
+/** An answer with a status other than 200, or with headers. */
 export class Reply {
   readonly status: number;
   readonly body: unknown;
@@ -13,7 +13,7 @@ export class Reply {
 
 export const created = (body: unknown): Reply => new Reply(201, body);
 
-/** JSON text that is ready to be sent: serialised once, elsewhere. */
+/** JSON text that is already serialised. */
 export class JsonText {
   readonly text: string;
   constructor(text: string) {

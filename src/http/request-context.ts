@@ -8,13 +8,18 @@ import type { Query } from "./query.ts";
 export interface RequestBasics extends ReadCaller {
   readonly request: Request;
   readonly requestId: string;
-  /** The client's address; behind a proxy only with `server.trustProxy`. */
+  /** The client's address. [HT11] */
   address(): string;
   /**
-   * From here to the answer the connection is not closed because little moves on it. For handlers that take long or read a
-   * large body, and bound both themselves.
+   * Keeps the connection open until the answer, however little data is transferred. For handlers that take long or read large
+   * bodies, and that bound time and size themselves.
    */
   holdOpen(): void;
+  /**
+   * The bytes of a JSON body over 64 KiB, for handlers that have it parsed in another process; null for a smaller one. Called
+   * after the rights, as `body()` is. Errors: 415, 413, 400 for an unknown query parameter.
+   */
+  largeBody(): Promise<Uint8Array<ArrayBuffer>[] | null>;
 }
 
 /** What the handler of a route without a declaration gets. */
@@ -36,8 +41,8 @@ export interface RequestContext extends RequestBasics {
 export type Handler = (context: RequestContext) => MaybePromise<unknown>;
 
 /**
- * Told of every answer to a request: the request log, the metrics. `route` is the pattern of the path
- * (`/api/kv/:namespace`), null where no route matched; `durationMs` runs from the handler's start until it has its answer.
+ * Called after every answer; feeds the request log and the metrics. `route` is the pattern of the path
+ * (`/api/kv/:namespace`), null where no route matched; `durationMs` is the time from the handler's start to its answer.
  */
 export type AnswerListener = (answer: {
   request: Request;

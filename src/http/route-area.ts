@@ -1,15 +1,25 @@
-/** What a request is counted as: the area that its path belongs to; `other` where no route matched. */
+/** The areas that the request log and the metrics count by; `other` where no route matched. */
 export const ROUTE_AREAS = [
-  ...(["db", "storage", "auth", "kv", "d1", "vectorize", "rooms", "realtime"] as const),
-  ...(["push", "analytics", "system", "other"] as const),
+  "db",
+  "storage",
+  "auth",
+  "kv",
+  "d1",
+  "vectorize",
+  "rooms",
+  "realtime",
+  "push",
+  "analytics",
+  "system",
+  "other",
 ] as const;
 
 export type RouteArea = (typeof ROUTE_AREAS)[number];
 
-/** Areas whose paths begin with another word than their name. */
+/** Areas whose paths do not begin with their name. */
 const BY_FIRST_WORD: Readonly<Record<string, RouteArea>> = { room: "rooms", admin: "auth" };
 
-/** The area of a route's pattern; null is that of a request that no route matched. */
+/** The area of a route's pattern; `route` null: no route matched. */
 export function areaOf(route: string | null): RouteArea {
   if (route === null) return "other";
   const [, first, word = ""] = route.split("/");

@@ -6,8 +6,8 @@ import { METHODS, methodRefused, methodsOf } from "./mount.ts";
 import { NOSNIFF } from "./security-headers.ts";
 
 /**
- * The Elysia instance that areas add their routes to, with the answers that belong to no route: 404, 405 with `Allow`,
- * preflights, HEAD where there is GET.
+ * The Elysia instance to which areas add their routes. It answers what no route does: 404, 405 with `Allow`, preflights, and
+ * HEAD where there is a GET.
  */
 export function createServer(http: Http, cors: Cors): AnyElysia {
   const server = new Elysia({ normalize: false, handler: { standardHostname: false } });

@@ -1,6 +1,6 @@
 /**
- * A map of at most `sizeMax` entries that forgets the one used longest ago. `onEvict` hears of each that is pushed out
- * (not of those deleted).
+ * A map of at most `sizeMax` entries that evicts the least recently used one. `onEvict` is called for each evicted entry, not
+ * for deleted ones.
  */
 export class BoundedMap<K, V> {
   readonly #entries = new Map<K, V>();
@@ -24,7 +24,7 @@ export class BoundedMap<K, V> {
     return value;
   }
 
-  /** Like `get`, and leaves the order of use as it is: for hot keys whose age does not matter. */
+  /** Like `get`, without marking the entry as used: for hot keys whose age does not matter. */
   peek(key: K): V | undefined {
     return this.#entries.get(key);
   }

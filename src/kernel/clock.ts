@@ -1,17 +1,17 @@
 /** Milliseconds since the Unix epoch. */
 export type Millis = number;
 
-/** Time is an argument: tests pass their own and run hours in milliseconds. */
+/** Time is an argument, so that tests can simulate hours in milliseconds. */
 export interface Clock {
   now(): Millis;
-  /** Runs `work` once after `delayMs`, however long that is; the function returned cancels it. */
+  /** Runs `work` once after `delayMs`, which may be any length. The returned function cancels it. */
   after(delayMs: number, work: () => void): () => void;
 }
 
-/** What a timer of the runtime holds, 24.8 days: one that is to wait longer fires at once. */
+/** The longest delay of a timer of the runtime, 24.8 days; one with a longer delay fires at once. */
 const TIMER_MAX_MS = 2 ** 31 - 1;
 
-/** `timerMaxMs` is for tests: longer delays are waited for in steps. */
+/** Delays longer than `timerMaxMs` are waited for in steps; tests pass a small one. */
 export function createSystemClock(timerMaxMs: number = TIMER_MAX_MS): Clock {
   return {
     now: () => Date.now(),

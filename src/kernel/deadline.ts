@@ -1,6 +1,6 @@
 import type { Clock } from "./clock.ts";
 
-/** Something took longer than it may. What it does later is ignored. */
+/** An operation exceeded its time limit. Its later result is ignored. */
 export class DeadlineError extends Error {
   constructor(timeoutMs: number) {
     super(`took longer than ${timeoutMs} ms`);
@@ -8,7 +8,7 @@ export class DeadlineError extends Error {
   }
 }
 
-/** What `promise` gives. Errors: its own; `DeadlineError` when it has not settled after `timeoutMs`. */
+/** The result of `promise`. Errors: its own; `DeadlineError` if it has not settled after `timeoutMs`. */
 export function within<T>(clock: Clock, timeoutMs: number, promise: Promise<T>): Promise<T> {
   const { promise: result, resolve, reject } = Promise.withResolvers<T>();
   const cancel = clock.after(timeoutMs, () => reject(new DeadlineError(timeoutMs)));

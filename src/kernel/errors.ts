@@ -1,4 +1,4 @@
-/** The error codes that a field can carry. Decisions 4. */
+/** The codes of fields in the `data` of an error. */
 export type FieldCode =
   | "required"
   | "invalid_type"
@@ -12,7 +12,7 @@ export type FieldCode =
   | "not_unique"
   | "unknown_reference"
   | "check_failed"
-  // Of a whole operation in a batch: why it failed, where no field is at fault.
+  // For a whole operation of a batch, where no single field is at fault.
   | "not_found"
   | "access_denied"
   | "conflict";
@@ -24,7 +24,7 @@ export interface FieldProblem {
 
 export type FieldProblems = Record<string, FieldProblem>;
 
-/** To collect problems in. Without a prototype: what a client sends may be called `constructor` or `__proto__`. */
+/** An empty collection. It has no prototype, because clients may name fields `constructor` or `__proto__`. */
 export const noProblems = (): FieldProblems => Object.create(null);
 
 interface AppErrorOptions {
@@ -34,9 +34,8 @@ interface AppErrorOptions {
 }
 
 /**
- * A failure that the caller is meant to see: `status` is the HTTP status and the wire's `code`, `message` says what was
- * asked, what is wanted and what is there, `data` names the fields at fault. Everything else that is thrown is a 500.
- * Spec: Errors.
+ * A failure that the client sees: `status` is the HTTP status and the `code` of the body, `message` says what was requested, what
+ * is expected and what was found, `data` names the fields at fault. Any other thrown value is a 500. [HT1] [HT4]
  */
 export class AppError extends Error {
   readonly status: number;
@@ -60,22 +59,22 @@ interface RefusalOptions {
 }
 
 /**
- * What the code of a config throws to refuse what a client asked for: in hooks, and in actions of rooms and their rule. The
- * client gets this status, message and these fields; whatever else such code throws is a logged 500. Errors: `RangeError` for
- * another status.
+ * Thrown by the code of a config, in hooks and in actions of rooms and their rule, to refuse a client's request. The client gets
+ * this status, message and fields; any other error thrown by such code is logged and answered 500. Errors: `RangeError` for a
+ * status outside 400 to 499.
  */
 export class Refusal extends AppError {
   constructor(message: string, { status = 400, fields }: RefusalOptions = {}) {
     if (!Number.isInteger(status) || status < 400 || status > 499) {
       throw new RangeError(`the status of a Refusal is from 400 to 499, got ${status}`);
     }
-    // The codes of a config are its own.
+    // A config may use codes of its own.
     super(status, message, { data: fields as FieldProblems | undefined });
     this.name = "Refusal";
   }
 }
 
-/** The wire's error body: `{ code, message, data? }`. Spec: Errors. */
+/** The body of an error answer: `{ code, message, data? }`. [HT1] */
 export interface ErrorBody {
   code: number;
   message: string;
@@ -84,7 +83,7 @@ export interface ErrorBody {
 
 export const badRequest = (message: string, data?: FieldProblems): AppError => new AppError(400, message, { data });
 
-/** One field at fault: the message serves the whole error and the field. */
+/** An error about one field; the message is used for the error and for the field. */
 export const badField = (field: string, code: FieldCode, message: string): AppError =>
   new AppError(400, message, { data: { [field]: { code, message } } });
 
@@ -93,15 +92,15 @@ export const forbidden = (message = "Access denied"): AppError => new AppError(4
 export const notFound = (message: string): AppError => new AppError(404, message);
 export const conflict = (message: string, data?: FieldProblems): AppError => new AppError(409, message, { data });
 export const tooLarge = (message: string): AppError => new AppError(413, message);
-/** Nobody hears it: it ends the work of a request whose connection is closed. The status is the one that nginx logs. */
+/** Ends the work of a request whose connection is closed. Nobody receives it; 499 is the status that nginx logs. */
 export const clientGone = (): AppError => new AppError(499, "The client closed the connection");
 export const unsupportedMediaType = (message: string): AppError => new AppError(415, message);
 
 const DISK_FULL = /^(?:ENOSPC|EDQUOT|SQLITE_FULL|SQLITE_IOERR_SHMSIZE)/;
 
 /**
- * Whether what was thrown says, itself or through what caused it, that a disk has no room. SQLite says so in two ways:
- * SHMSIZE is the memory that a WAL needs and that lies beside it.
+ * Whether an error, or one of its causes, means that the disk is full. SQLite has two codes for it; SHMSIZE is about the shared
+ * memory file beside a WAL.
  */
 export function isDiskFull(cause: unknown): boolean {
   if (typeof cause !== "object" || cause === null) return false;
@@ -109,10 +108,10 @@ export function isDiskFull(cause: unknown): boolean {
   return "cause" in cause && cause.cause !== cause && isDiskFull(cause.cause);
 }
 
-/** Also after a part was written: whoever throws this has undone it. Writes work again once there is room. */
+/** Whatever was written before it is thrown has been undone. Writes work again once there is space. [HT14] */
 export const insufficientStorage = (cause?: unknown): AppError => new AppError(507, "Insufficient storage", { cause });
 
-/** A switch over a union ends here: a new member does not compile until it has an answer. */
+/** The default of an exhaustive switch: a new member of the union does not compile until it has a case. */
 export function unreachable(value: never): never {
   throw new Error(`unreachable: ${JSON.stringify(value)}`);
 }

@@ -1,6 +1,6 @@
-/** Chance is an argument, as time is. */
+/** Random values are an argument, as time is. */
 export interface Ids {
-  /** A UUID v7: ids made later sort later. */
+  /** A UUID v7: later ids sort later. */
   uuid(): string;
   /** Unpredictable bytes as base64url, for secrets and tokens. */
   secret(byteCount: number): string;

@@ -4,14 +4,14 @@ const ISO_8601 =
 /** Whether a text is an ISO 8601 date, or date and time, of a day that exists. */
 export function isIsoDateTime(value: string): boolean {
   if (!ISO_8601.test(value)) return false;
-  // The engine's own parser takes the 30th of February for the 1st of March.
+  // `Date.parse` accepts 30 February as 1 March.
   const [year = 0, month = 0, day = 0] = value.slice(0, 10).split("-").map(Number);
   return day <= new Date(Date.UTC(year, month, 0)).getUTCDate();
 }
 
 /**
- * The moment that an ISO 8601 text (see `isIsoDateTime`) names. Without a zone it is UTC: the engine's own parser would take
- * the zone of the machine, so that one config meant two moments.
+ * The time of an ISO 8601 text (see `isIsoDateTime`). Without a zone it is UTC: `Date.parse` would use the machine's zone, so that
+ * the same config would mean different times on different machines.
  */
 export function parseIsoDateTime(value: string): number {
   const hasTime = value.length > "2026-01-01".length;

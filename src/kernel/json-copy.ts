@@ -2,8 +2,8 @@ import { badField, badRequest, type FieldCode } from "./errors.ts";
 import { JSON_DEPTH_MAX, type JsonObject, type JsonValue } from "./json.ts";
 
 /**
- * What code of the server's own hands over, as JSON would say it, in a copy: what it changes afterwards is its own. Members
- * that are undefined are left out. Errors: 400 naming the member for what JSON cannot say (NaN, functions, big integers).
+ * A copy, as JSON would represent it, of a value that a config's code passes in: later changes by that code have no effect.
+ * Undefined members are left out. Errors: 400 naming the member for what JSON cannot represent (NaN, functions, bigint).
  */
 export function jsonCopy<T extends JsonValue>(value: T): T;
 export function jsonCopy(value: unknown): JsonValue;
@@ -19,7 +19,7 @@ function copyOf(value: unknown, path: string, depthMax: number): JsonValue {
   if (Array.isArray(value)) {
     return value.map((one, index) => (one === undefined ? null : copyOf(one, inside(path, index), depthMax - 1)));
   }
-  // Dates, and whatever else says itself how it is to be written.
+  // Dates, and other objects that define their JSON form.
   if ("toJSON" in value && typeof value.toJSON === "function") return copyOf(value.toJSON(), path, depthMax - 1);
   const copy: JsonObject = {};
   for (const [name, member] of Object.entries(value)) {
@@ -30,7 +30,7 @@ function copyOf(value: unknown, path: string, depthMax: number): JsonValue {
 
 const inside = (path: string, name: string | number): string => (path === "" ? String(name) : `${path}.${name}`);
 
-/** An assignment to `__proto__` would set the prototype. */
+/** A plain assignment to `__proto__` would set the prototype. */
 function setOwn(object: JsonObject, name: string, value: JsonValue): void {
   if (name !== "__proto__") object[name] = value;
   else Object.defineProperty(object, name, { value, enumerable: true, configurable: true, writable: true });

@@ -1,22 +1,22 @@
 import { endOfString, JSON_DEPTH_MAX, type JsonFault, jsonFault } from "./json.ts";
 
-/** As `jsonFault`, of the value that this text says; an integer that a double does not hold exactly is a fault too. */
+/** Like `jsonFault`, for the parsed value of this text. An integer that a double cannot represent is a fault too. [HT100] */
 export function jsonTextFault(text: string, value: unknown): JsonFault | null {
   const seen = { isUnsafe: false };
   const fault = jsonFault(value, JSON_DEPTH_MAX, seen);
-  // Only beyond 2^53 the value may differ from the text; hardly any text comes here.
+  // Only beyond 2^53 can the value differ from the text; few texts get here.
   return fault === null && seen.isUnsafe ? inexactInteger(text) : fault;
 }
 
-/** Where an integer of that size may begin; those with a fraction or an exponent are a double's own notation. */
+/** The start of an integer of that size. A fraction or exponent is the notation of a double. */
 const LONG_INTEGER = /(?<=^|[\s,:[-])\d{16,}(?![\d.eE])/g;
-/** Digits of the longest integer that stays below a double's largest value, whatever they are. */
+/** An integer with at most this many digits is below the largest double. */
 const DOUBLE_DIGITS_MAX = 308;
 const INEXACT = "is an integer that a double cannot hold exactly";
 
 /** The first such integer in a valid JSON text. */
 function inexactInteger(text: string): JsonFault | null {
-  // Everything before `outside` has been looked at, and it is in no string; `quote` begins the next one.
+  // Everything before `outside` has been checked; `outside` is in no string, and `quote` begins the next one.
   let outside = 0;
   let quote = text.indexOf('"');
   for (const { 0: literal, index } of text.matchAll(LONG_INTEGER)) {
@@ -24,7 +24,7 @@ function inexactInteger(text: string): JsonFault | null {
       outside = endOfString(text, quote) + 1;
       quote = text.indexOf('"', outside);
     }
-    // A name that occurs twice keeps its last value only, so that a longer one may be in a text whose value is finite.
+    // Of a repeated name only the last value is kept, so a finite value may come from a text with a longer number.
     if (outside > index || isHeld(literal)) continue;
     return { path: pathAt(text, index), message: INEXACT };
   }
@@ -32,8 +32,8 @@ function inexactInteger(text: string): JsonFault | null {
 }
 
 /**
- * Whether a double holds this integer without a sign: exactly, or so that it comes back as it was written, as the double's own
- * notation does (2 ** 60 is 1152921504606847000 to JavaScript). What the server answers can be sent back.
+ * Whether a double represents this unsigned integer: exactly, or so that it is printed the same way (JavaScript prints 2 ** 60 as
+ * 1152921504606847000). A client can send back every number that the server answers.
  */
 export function isHeld(digits: string): boolean {
   if (digits.length > DOUBLE_DIGITS_MAX) return false;
@@ -41,10 +41,10 @@ export function isHeld(digits: string): boolean {
   return String(value) === digits || BigInt(value) === BigInt(digits);
 }
 
-/** Where one is in an object or array: the index, or where the name begins. */
+/** A position in an object or array: the index, or the start of the name. */
 type Place = { kind: "array"; index: number } | { kind: "object"; nameAt: number };
 
-/** The names and indexes that lead to what begins at `end` in a valid JSON text, joined by dots. */
+/** The path, names and indexes joined by dots, of the value that begins at `end` in a valid JSON text. */
 function pathAt(text: string, end: number): string {
   const path: Place[] = [];
   let stringAt = 0;

@@ -6,22 +6,22 @@ export function isJsonObject(value: unknown): value is JsonObject {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
-/** A member by a name that may be anybody's: what every object inherits (`toString`, `constructor`) is no member. */
+/** A member of an object by a name that a client chose; inherited members (`toString`, `constructor`) do not count. */
 export const ownValue = <T>(object: Readonly<Record<string, T>>, name: string): T | undefined =>
   Object.hasOwn(object, name) ? object[name] : undefined;
 
-/** Nesting that a JSON value may have: deeper ones are an attack on recursive code, not data. */
+/** Levels of nesting that a JSON value may have. Deeper values are attacks on recursive code. */
 export const JSON_DEPTH_MAX = 64;
 
-/** Why a value is not taken, and where in it: names and indexes joined by dots, "" for the whole. */
+/** Why a value is refused, and where in it: names and indexes joined by dots, "" for the whole value. */
 export interface JsonFault {
   path: string;
   message: string;
 }
 
 /**
- * What JSON text can say and no value here can be, so that it would come back as something else: numbers beyond a double,
- * halves of surrogate pairs; and what nests deeper than `depthMax`. null: nothing of the kind. `seen` is told of numbers beyond 2^53.
+ * What JSON text can express but the server cannot store unchanged: numbers beyond the range of a double, unpaired surrogates, and
+ * nesting deeper than `depthMax`. null: none of these. `seen` is called for numbers beyond 2^53.
  */
 export function jsonFault(
   value: unknown,
@@ -51,7 +51,7 @@ export function jsonFault(
   return null;
 }
 
-/** As a sentence about `whole`, which the value is. */
+/** The fault as a sentence; `whole` names the value, such as "The body". */
 export const describeFault = (whole: string, { path, message }: JsonFault): string =>
   `${path === "" ? whole : path} ${message}`;
 
@@ -59,7 +59,7 @@ const TOO_DEEP: JsonFault = { path: "", message: `nests deeper than ${JSON_DEPTH
 const TOO_LARGE: JsonFault = { path: "", message: "is a number beyond what a double can hold" };
 const ILL_FORMED: JsonFault = { path: "", message: "holds half of a surrogate pair, which is no character" };
 
-/** Where it gets too deep nobody wants to read. */
+/** Paths of deep values are cut: nobody reads them. */
 const within = (name: string, fault: JsonFault): JsonFault =>
   fault === TOO_DEEP ? fault : { path: fault.path === "" ? name : `${name}.${fault.path}`, message: fault.message };
 
@@ -69,8 +69,8 @@ const [OPENING_BRACKET, CLOSING_BRACKET] = [0x5b, 0x5d];
 const [OPENING_BRACE, CLOSING_BRACE] = [0x7b, 0x7d];
 
 /**
- * Whether JSON text nests no deeper, before it is parsed: millions of brackets cost the parser a second and a lot of memory. Text that is
- * no JSON may pass: the parser says so.
+ * Whether JSON text nests at most this deep, checked before it is parsed: millions of brackets cost the parser a second and much
+ * memory. Invalid JSON may pass; the parser refuses it.
  */
 export function isTextWithinDepth(text: string, depthMax: number = JSON_DEPTH_MAX): boolean {
   let depth = 0;
@@ -83,7 +83,7 @@ export function isTextWithinDepth(text: string, depthMax: number = JSON_DEPTH_MA
   return true;
 }
 
-/** Where the string that begins at `start` ends; the text's end, when it does not. */
+/** The end of the string that begins at `start`; the end of the text if it is not closed. */
 export function endOfString(text: string, start: number): number {
   for (let end = text.indexOf('"', start + 1); end >= 0; end = text.indexOf('"', end + 1)) {
     let backslashes = 0;

@@ -1,4 +1,4 @@
-/** Where areas report what nobody asked for: failures behind an answer, background work. The command line decides the form. */
+/** Receives what no answer reports: failures of background work, causes of 500s. The command line chooses the output format. */
 export interface Logger {
   info(message: string, facts?: Record<string, unknown>): void;
   warn(message: string, facts?: Record<string, unknown>): void;

@@ -1,7 +1,7 @@
-/** A value that may have to be waited for. Hot paths stay synchronous where nothing is awaited. */
+/** A value, or a promise of it. Hot paths stay synchronous where nothing is awaited. */
 export type MaybePromise<T> = T | Promise<T>;
 
-/** What a function gives that need not return anything. */
+/** The result of a function that may return nothing. */
 // biome-ignore lint/suspicious/noConfusingVoidType: `undefined` would ask functions for a return statement
 export type OrNothing<T> = T | void;
 
@@ -9,7 +9,7 @@ export function isPromise<T>(value: MaybePromise<T>): value is Promise<T> {
   return typeof value === "object" && value !== null && typeof (value as { then?: unknown }).then === "function";
 }
 
-/** Like `then`, without a turn of the event loop when the value is already there. */
+/** Like `then`, but runs at once when the value is not a promise. */
 export function chain<T, U>(value: MaybePromise<T>, next: (value: T) => MaybePromise<U>): MaybePromise<U> {
   return isPromise(value) ? value.then(next) : next(value);
 }

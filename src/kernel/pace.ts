@@ -1,20 +1,20 @@
-/** How long one piece of work may go on before the event loop has its turn. */
+/** Time that one piece of work may take before it yields to the event loop. */
 const TURN_MS = 4;
 
-/** One long piece of work that shares the event loop with others of its kind. */
+/** One piece of long work that shares the event loop with others of its kind. */
 export interface Pace {
-  /** Whether it has gone on for long enough. */
+  /** Whether its time in this turn is used up. */
   isDue(): boolean;
-  /** Resolves when it may go on: of all that wait, one in a turn of the event loop. */
+  /** Resolves when it may continue: one waiting piece of work per turn of the event loop. */
   next(): Promise<void>;
 }
 
-/** Called where such a piece begins. */
+/** Called at the beginning of a piece of work. */
 export type Paces = () => Pace;
 
 /**
- * Long work that awaits answers in between, as rules give them, in pieces over several turns of the event loop: twenty of
- * them at once take no more of a turn than one.
+ * Splits long work that awaits results in between, such as those of rules, over several turns of the event loop: twenty such
+ * pieces at once take no more of a turn than one.
  */
 export function createPaces(now: () => number = performance.now.bind(performance)): Paces {
   const waiting: (() => void)[] = [];

@@ -2,23 +2,23 @@ import type { Clock } from "./clock.ts";
 import { SECOND_MS } from "./duration.ts";
 import type { Logger } from "./logger.ts";
 
-/** From the signal to the end of the process: container runtimes kill what is still there after 10 s. */
+/** Time from the signal to the end of the process: container runtimes kill a process after 10 s. */
 export const STOP_MAX_MS = 8 * SECOND_MS;
-/** How long what is under way when a stop begins may go on: requests, after-hooks, sends to providers. */
+/** Time that requests, after-hooks and sends to providers in progress have to finish once a stop begins. */
 export const UNDER_WAY_MAX_MS = 5 * SECOND_MS;
-/** A step whose time is over before it begins is waited for that long. */
+/** Time that a step gets whose own limit has passed before it begins. */
 const STEP_MIN_MS = 100;
 
 export interface StopStep {
   name: string;
-  /** Counted from the beginning of the whole stop: later the step is no longer waited for. null: it is waited for always. */
+  /** Milliseconds from the beginning of the stop until the step is given up; null: it is always awaited. */
   untilMs: number | null;
   stop(): void | Promise<void>;
 }
 
 /**
- * Runs every step whatever the others threw: phases one after another, the steps of a phase together. Errors: an
- * AggregateError of what steps threw, after the last of them; each was logged with its name.
+ * Runs all steps, even if some throw: phases one after another, the steps of a phase together. Errors: after the last step, an
+ * AggregateError of what steps threw; each error is logged with the step's name.
  */
 export async function stopAll(
   phases: readonly (readonly StopStep[])[],
@@ -28,7 +28,7 @@ export async function stopAll(
   const failures: unknown[] = [];
   const run = async ({ name, untilMs, stop }: StopStep): Promise<void> => {
     try {
-      // Inside, so that what throws at once is caught as well.
+      // Called inside, so that a synchronous throw is caught as well.
       const stopped = Promise.resolve(stop());
       if (untilMs === null) return await stopped;
       const leftMs = Math.max(STEP_MIN_MS, untilMs - (performance.now() - startedAt));
@@ -43,7 +43,7 @@ export async function stopAll(
   if (failures.length > 0) throw new AggregateError(failures, "Parts of the server failed to stop; the log names them");
 }
 
-/** false: the time was over first. Errors: those of `work`; one that comes later is nobody's any more. */
+/** false: the time ran out first. Errors: those of `work`; one that comes later is ignored. */
 export async function endsWithin(work: Promise<unknown>, timeoutMs: number, clock: Clock): Promise<boolean> {
   const { promise: isOver, resolve } = Promise.withResolvers<false>();
   const cancel = clock.after(timeoutMs, () => resolve(false));

@@ -2,18 +2,18 @@ import type { Clock } from "./clock.ts";
 
 interface SweepingOptions {
   clock: Clock;
-  /** Before the first call; `intervalMs` by default. */
+  /** Delay of the first call; default `intervalMs`. */
   firstMs?: number;
   intervalMs: number;
-  /** Between calls while there is more to do, so that others get their turn. */
+  /** Delay between calls while there is more to do, in which requests are served. */
   pauseMs: number;
-  /** One step of bounded size; resolves to whether there is more. `stopping` fires when nobody waits for it any more. */
+  /** One step of bounded size; resolves to whether there is more. `stopping` is aborted when the sweep is to end. */
   sweep(stopping: AbortSignal): Promise<boolean>;
-  /** A step failed, and the next one comes at its time. */
+  /** Called when a step fails. The next one runs at its time. */
   onFailure(cause: unknown): void;
 }
 
-/** Clears away from time to time, one step at a time. The function returned ends it, and resolves when no step is under way. */
+/** Sweeps periodically, one step at a time. The returned function ends it, and resolves when no step is running. */
 export function startSweeping(options: SweepingOptions): () => Promise<void> {
   const { clock, intervalMs, pauseMs } = options;
   const stopping = new AbortController();

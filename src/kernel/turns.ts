@@ -1,9 +1,9 @@
-/** How long one piece of work may go on before the event loop has its turn. */
+/** Time that one piece of work may take before it yields to the event loop. */
 const TURN_MS = 4;
 
-/** Long work in steps, over several turns of the event loop. */
+/** Runs long work in steps, over several turns of the event loop. */
 export interface Turns {
-  /** What `steps` returns; what it throws rejects. Several run one after the other, so that together they take no more of a turn than one. */
+  /** The result of `steps`. Several run one after another, so that together they take no more of a turn than one does. */
   run<T>(steps: Generator<void, T>): Promise<T>;
 }
 

@@ -1,12 +1,11 @@
 import type { AppAccess } from "../config/app-access.ts";
-import type { RoomsConfig } from "../config/room-types.ts";
-import type { Auth } from "../config/types.ts";
-import { createPendingPlaces } from "../http/pending-places.ts";
+import type { Auth, RoomsConfig } from "../config/types.ts";
 import type { Clock } from "../kernel/clock.ts";
 import { badField, notFound } from "../kernel/errors.ts";
 import type { JsonObject } from "../kernel/json.ts";
 import type { Logger } from "../kernel/logger.ts";
 import { chain } from "../kernel/maybe-promise.ts";
+import { createPendingPlaces } from "../sockets/pending-places.ts";
 import type { ExpiringRoom, RoomStore } from "./lifecycle/store.ts";
 import { startSweep } from "./lifecycle/sweep.ts";
 import { createWakeSchedule } from "./lifecycle/wake-schedule.ts";

@@ -1,6 +1,5 @@
-import type { Player } from "../../config/room-types.ts";
+import type { Player } from "../../config/types.ts";
 import { SLICED_LENGTH_MIN } from "../../http/limits.ts";
-import type { Socket, SocketHandler, SocketServer } from "../../http/sockets.ts";
 import type { Clock } from "../../kernel/clock.ts";
 import { AppError, unreachable } from "../../kernel/errors.ts";
 import { describeFault, isJsonObject, type JsonObject, type JsonValue } from "../../kernel/json.ts";
@@ -9,9 +8,10 @@ import type { Logger } from "../../kernel/logger.ts";
 import { isPromise, type MaybePromise } from "../../kernel/maybe-promise.ts";
 import type { Turns } from "../../kernel/turns.ts";
 import { LONG_MESSAGE_MIN_CHARS } from "../../sockets/limits.ts";
-import { isPing, parseMessage } from "../../sockets/message-text.ts";
-import type { MessageTurns, Source } from "../../sockets/message-turns.ts";
-import { TokenBucket } from "../../sockets/token-bucket.ts";
+import { isPing, parseMessage } from "../../sockets/messages/message-text.ts";
+import type { MessageTurns, Source } from "../../sockets/messages/message-turns.ts";
+import { TokenBucket } from "../../sockets/messages/token-bucket.ts";
+import type { Socket, SocketHandler, SocketServer } from "../../sockets/server/socket-server.ts";
 import { CHARS_PER_SECOND_MAX, MESSAGE_VALUES_MAX, UNAUTHENTICATED_MESSAGE_MAX_CHARS } from "../limits.ts";
 import type { LoopShare } from "../pace/loop-share.ts";
 import type { LiveRoom } from "../room/room.ts";
@@ -253,8 +253,8 @@ export class RoomSocket implements SocketHandler, RoomConnection, Source {
     if (!isAdmitted) return this.#error("RATE_LIMITED", TOO_MANY);
     const parsed = await parseMessage(text, this.#deps.slices);
     if (this.closeCode !== null) return;
-    if (parsed.kind === "value") return this.#answer(parsed.value, text);
-    if (parsed.fault === null) return this.#fail("INVALID_JSON", "The message is not valid JSON");
+    if (!parsed.isJson) return this.#fail("INVALID_JSON", "The message is not valid JSON");
+    if (parsed.fault === null) return this.#answer(parsed.value, text);
     this.#error("INVALID_MESSAGE", describeFault("The message", parsed.fault));
   }
 

@@ -1,6 +1,6 @@
 import { Immer } from "immer";
 import type { AppAccess } from "../../config/app-access.ts";
-import type { Player, Room } from "../../config/room-types.ts";
+import type { Player, Room } from "../../config/types.ts";
 import type { Clock } from "../../kernel/clock.ts";
 import type { JsonObject, JsonValue } from "../../kernel/json.ts";
 import { jsonText, roomMessage } from "../connection/messages.ts";
