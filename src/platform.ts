@@ -153,8 +153,12 @@ async function openAreas(config: PlatformConfig, base: Base, open: Open) {
   });
   const rooms = open(
     createRoomsArea({
-      ...{ config: config.rooms ?? {}, sockets: listener.sockets, principals, sessions: auth.sessions },
-      ...{ clock, ids, logger, app: () => app },
+      config: config.rooms ?? {},
+      sockets,
+      sessions: auth.sessions,
+      clock,
+      logger,
+      app: () => app,
       file: engine.open(join(dataDirectory, "rooms.db"), { migrate: layOut(roomsLayout) }),
     }),
   );

@@ -62,8 +62,8 @@ export interface RoomConnection {
   hold(): void;
   /** Sends the `sync` and what waited. */
   release(syncText: string): void;
-  /** Sends `text`, if any, and closes. */
-  end(code: number, reason: string, text?: string): void;
+  /** Sends `text` and closes. */
+  end(code: number, reason: string, text: string): void;
   /** null while it is open. */
   readonly closeCode: number | null;
 }

@@ -1,21 +1,15 @@
 import type { JsonValue } from "../../kernel/json.ts";
+import type { CommonErrorCode } from "../../sockets/protocol.ts";
 import type { Delta } from "../state/delta.ts";
 
-/** Spec: WebSocket error codes; NOT_JOINED and SESSION_REVOKED: decisions 9; INVALID_MESSAGE: no known `type`. */
+/** Codes of errors that rooms have beside those of all WebSockets. */
 export type RoomErrorCode =
-  | "AUTH_FAILED"
-  | "AUTH_REFRESH_FAILED"
-  | "AUTH_TIMEOUT"
-  | "INVALID_JSON"
-  | "INVALID_MESSAGE"
-  | "NOT_AUTHENTICATED"
   | "NOT_JOINED"
-  | "RATE_LIMITED"
+  | "INVALID_MESSAGE"
   | "INVALID_ACTION"
   | "NO_HANDLER"
   | "JOIN_DENIED"
-  | "ROOM_FULL"
-  | "SESSION_REVOKED";
+  | "ROOM_FULL";
 
 export const PONG = JSON.stringify({ type: "pong" });
 export const KICKED = JSON.stringify({ type: "kicked" });
@@ -27,12 +21,12 @@ export const authRefreshed = (userId: string, connectionId: string): string =>
   JSON.stringify({ type: "auth_refreshed", userId, connectionId });
 
 /** `requestId` is carried where the message that is answered had one. */
-export function errorMessage(code: RoomErrorCode, message: string, requestId?: JsonValue): string {
+export function errorMessage(code: RoomErrorCode | CommonErrorCode, message: string, requestId?: JsonValue): string {
   return JSON.stringify({
     type: "error",
     code,
     message,
-    ...(typeof requestId === "string" ? { requestId } : {}),
+    requestId: typeof requestId === "string" ? requestId : undefined,
   });
 }
 

@@ -13,8 +13,10 @@ interface Waiting {
 interface OutboxDeps {
   share: LoopShare;
   syncs: SyncTurns;
-  /** Hands the text to the socket; gives the bytes that now wait for the client to read. */
-  write: (text: string) => number;
+  /** Hands the text to the socket. */
+  write: (text: string) => void;
+  /** Resolves when the client has read all that was sent, or the connection has ended. */
+  whenRead: () => Promise<void>;
   /** More than `charsMax` wait here. */
   onFull: () => void;
   charsMax: number;
@@ -31,8 +33,6 @@ export class Outbox {
   #queue: Waiting[] = [];
   #chars = 0;
   #isSynced = false;
-  /** Ends the turn of the `sync` that was sent last. */
-  #endSync: (() => void) | null = null;
 
   constructor(deps: OutboxDeps) {
     this.#deps = deps;
@@ -68,12 +68,6 @@ export class Outbox {
     if (isIdle) this.#pump();
   }
 
-  /** The client has read all that was sent. */
-  drained(): void {
-    this.#endSync?.();
-    this.#endSync = null;
-  }
-
   /**
    * Sends what waits, because the connection is about to close: of what stands behind a `sync` that was not sent, the
    * answers and messages, and nothing when it would be the first one.
@@ -95,7 +89,6 @@ export class Outbox {
     this.#queue = [];
     this.#chars = 0;
     this.#deps.syncs.forget(this.#pump);
-    this.drained();
   }
 
   readonly #pump = (): void => {
@@ -105,22 +98,18 @@ export class Outbox {
         return;
       }
       const isLarge = next.kind === "sync" && next.text.length > SYNC_AT_ONCE_BYTES;
-      if (isLarge) {
-        const end = this.#deps.syncs.begin(next.text.length, this.#pump);
-        if (end === null) return;
-        this.drained();
-        this.#endSync = end;
-      }
+      const end = isLarge ? this.#deps.syncs.begin(next.text.length, this.#pump) : null;
+      if (isLarge && end === null) return;
       this.#queue.shift();
       this.#chars -= next.text.length;
-      const unreadBytes = this.#put(next);
-      if (isLarge && unreadBytes === 0) this.drained();
+      this.#put(next);
+      if (end !== null) void this.#deps.whenRead().then(end);
     }
   };
 
-  #put({ text, kind }: Waiting): number {
+  #put({ text, kind }: Waiting): void {
     if (kind === "sync") this.#isSynced = true;
     this.#deps.share.charge(SEND_MS + text.length / SENT_CHARS_PER_MS);
-    return this.#deps.write(text);
+    this.#deps.write(text);
   }
 }

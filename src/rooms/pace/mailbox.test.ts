@@ -1,6 +1,4 @@
 import { expect, test } from "bun:test";
-import { testClock } from "../../../tests/support/clock.ts";
-import { createMessageRate } from "../connection/message-rate.ts";
 import { MAILBOX_MAX, MAILBOX_MAX_CHARS, MAILBOXES_MAX_CHARS } from "../limits.ts";
 import { LoopShare } from "./loop-share.ts";
 import { Mailbox } from "./mailbox.ts";
@@ -73,16 +71,4 @@ test("[RM101] messages that wait are bounded by their length, in one room and in
   gate.resolve();
   await Promise.all(rooms.map((one) => one.whenIdle()));
   expect(all.chars).toBe(0);
-});
-
-test("[RM8] the rate holds in any second, wherever it begins, and refused messages are not counted", () => {
-  const clock = testClock();
-  const rate = createMessageRate(3, clock);
-  const admitted: boolean[] = [];
-  const at = (ms: number): void => {
-    clock.advance(ms);
-    admitted.push(rate.admit());
-  };
-  for (const ms of [0, 500, 0, 0, 499, 1, 0, 500]) at(ms);
-  expect(admitted).toEqual([true, true, true, false, false, true, false, true]);
 });
