@@ -172,7 +172,7 @@ const NOT_YET: Readonly<Record<string, readonly HouseRule[]>> = {
   backup: ["spreads"],
   cli: ["folders", "spreads", "limits"],
   d1: ["folders", "citations", "limits"],
-  db: ["folders", "citations", "spreads", "limits", "circles"],
+  db: ["citations", "spreads", "limits", "circles"],
   http: ["folders", "citations", "spreads", "limits"],
   kernel: ["folders", "citations", "spreads", "limits"],
   "platform.ts": ["spreads"],
