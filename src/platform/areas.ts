@@ -15,6 +15,7 @@ import { createKeyValueArea, type KeyValueArea } from "../kv/index.ts";
 import { createPushArea, type PushArea } from "../push/index.ts";
 import { createRealtimeArea, type RealtimeArea } from "../realtime/index.ts";
 import { createRoomsArea, type RoomsArea } from "../rooms/index.ts";
+import { createSockets, type Sockets } from "../sockets/index.ts";
 import { createStorageArea, type StorageArea } from "../storage/index.ts";
 import { createSystemArea, type SystemArea } from "../system/index.ts";
 import { createTablesArea, type TablesArea } from "../tables/index.ts";
@@ -27,6 +28,7 @@ import type { Phase, Stoppable, Stopping } from "./stopping.ts";
 export interface Areas {
   auth: AuthArea;
   access: { serviceKeys: ServiceKeys; principals: Principals };
+  sockets: Sockets;
   users: UsersArea;
   tables: TablesArea;
   kv: KeyValueArea;
@@ -81,6 +83,14 @@ const AREAS: { readonly [Name in keyof Areas]: Definition<Areas[Name]> } = {
     const tokens = createTokenVerifier({ secret: secrets.jwtSecret, clock });
     return { serviceKeys, principals: createPrincipals({ serviceKeys, tokens, sessions: auth.sessions }) };
   }),
+  sockets: lasting(({ base, areas }) =>
+    createSockets({
+      ...base,
+      server: base.listener.sockets,
+      principals: areas.access.principals,
+      sessions: areas.auth.sessions,
+    }),
+  ),
   users: lasting(({ config, areas: { auth } }) =>
     createUsersArea({ accounts: auth.accounts, config: config.auth ?? {}, limit: auth.limit }),
   ),
@@ -130,9 +140,7 @@ const AREAS: { readonly [Name in keyof Areas]: Definition<Areas[Name]> } = {
     createRealtimeArea({
       ...base,
       config: config.realtime ?? {},
-      sockets: base.listener.sockets,
-      principals: areas.access.principals,
-      sessions: areas.auth.sessions,
+      sockets: areas.sockets,
       tables: areas.tables.door,
     }),
   ),

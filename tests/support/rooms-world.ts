@@ -7,7 +7,6 @@ import type { RoomsConfig } from "../../src/config/types.ts";
 import { createStorageEngine, type DatabaseFile, layOut } from "../../src/db/index.ts";
 import { createCors } from "../../src/http/cors.ts";
 import { createHttp } from "../../src/http/http.ts";
-import type { Socket, SocketHandler } from "../../src/http/sockets.ts";
 import type { Clock } from "../../src/kernel/clock.ts";
 import { systemClock } from "../../src/kernel/clock.ts";
 import { unauthorized } from "../../src/kernel/errors.ts";
@@ -15,6 +14,7 @@ import { systemIds } from "../../src/kernel/ids.ts";
 import type { JsonObject } from "../../src/kernel/json.ts";
 import type { Logger } from "../../src/kernel/logger.ts";
 import { createRoomsArea, type RoomsArea } from "../../src/rooms/index.ts";
+import type { Socket, SocketHandler } from "../../src/sockets/server/socket-server.ts";
 import { settle, type TestClock, testClock } from "./clock.ts";
 import { temporaryDirectory } from "./platform.ts";
 

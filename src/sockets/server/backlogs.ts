@@ -1,20 +1,6 @@
 import type { ServerWebSocket } from "bun";
-
-/**
- * What waits to be sent to all sockets together. Past it those with the most are cut off: many clients that do not read
- * must not take the memory of the server, although each of them is below the bound of its own.
- */
-const BACKLOGS_MAX_BYTES = 192 * 1024 * 1024;
-/** Sockets are cut off until this is left, so that the next message does not begin it again. */
-const BACKLOGS_LEFT_BYTES = (BACKLOGS_MAX_BYTES / 4) * 3;
-/**
- * What may wait for sockets that are closed already. A close frame stands behind what waits, and Bun keeps both until the
- * client has read them or some seconds are over.
- */
-const CLOSING_MAX_BYTES = 64 * 1024 * 1024;
-/** How long Bun keeps them, measured: 17 s. */
-const CLOSING_MS = 20_000;
-const TRY_LATER = 1013;
+import { CLOSE } from "../close-codes.ts";
+import { BACKLOGS_LEFT_BYTES, BACKLOGS_MAX_BYTES, CLOSING_MAX_BYTES, CLOSING_MS } from "../limits.ts";
 
 /** What a socket's handler does when too much waits for it: it ends the connection by `Backlogs.drop`. */
 export interface Slow {
@@ -80,7 +66,7 @@ export function createBacklogs(after: (delayMs: number, work: () => void) => voi
       after(CLOSING_MS, () => {
         closingBytes -= bytes;
       });
-      socket.close(TRY_LATER, "Too slow");
+      socket.close(CLOSE.tryLater, "Too slow");
     },
     forget: (socket) => note(socket, 0),
   };

@@ -1,6 +1,7 @@
 import { expect, test } from "bun:test";
 import { settle, testClock } from "../../tests/support/clock.ts";
-import { createPendingPlaces, type Release, WAITING_PER_CLIENT_MAX } from "./pending-places.ts";
+import { PLACE_WAITING_PER_CLIENT_MAX } from "./limits.ts";
+import { createPendingPlaces, type Release } from "./pending-places.ts";
 
 const never = new AbortController().signal;
 
@@ -38,7 +39,7 @@ test("[RM2] it is 429 after two seconds, at once where a hundred wait, and other
     outcomes.push(await Promise.resolve(place).catch((cause: { status: number }) => cause.status));
   };
   void note(places.take("a", leave.signal));
-  for (let count = 1; count < WAITING_PER_CLIENT_MAX; count++) void note(places.take("a", never));
+  for (let count = 1; count < PLACE_WAITING_PER_CLIENT_MAX; count++) void note(places.take("a", never));
   expect(() => places.take("a", never)).toThrow("At most 1 connections");
   leave.abort();
   await settle();
@@ -49,6 +50,6 @@ test("[RM2] it is 429 after two seconds, at once where a hundred wait, and other
   expect(outcomes.length).toBe(1);
   clock.advance(1);
   await settle();
-  expect(outcomes).toEqual([408, ...Array(WAITING_PER_CLIENT_MAX - 1).fill(429)]);
+  expect(outcomes).toEqual([408, ...Array(PLACE_WAITING_PER_CLIENT_MAX - 1).fill(429)]);
   expect(clock.waiting).toBe(0);
 });

@@ -1,5 +1,5 @@
-import type { Millis } from "../kernel/clock.ts";
-import { SECOND_MS } from "../kernel/duration.ts";
+import type { Millis } from "../../kernel/clock.ts";
+import { SECOND_MS } from "../../kernel/duration.ts";
 
 /** Holds up to `atOnce` tokens and refills evenly. Small, since every connection has two. */
 export class TokenBucket {
@@ -23,5 +23,10 @@ export class TokenBucket {
     if (this.#left < count) return false;
     this.#left -= count;
     return true;
+  }
+
+  /** As if nothing had been taken. */
+  refill(): void {
+    this.#left = this.#atOnce;
   }
 }

@@ -1,5 +1,5 @@
-import { isPromise, type MaybePromise } from "../kernel/maybe-promise.ts";
-import { TURN_MS, WAITING_MAX_CHARS, WAITING_MESSAGES_MAX, WAITING_PER_CLIENT_MAX_CHARS } from "./limits.ts";
+import { isPromise, type MaybePromise } from "../../kernel/maybe-promise.ts";
+import { TURN_MS, WAITING_MAX_CHARS, WAITING_MESSAGES_MAX, WAITING_PER_CLIENT_MAX_CHARS } from "../limits.ts";
 
 /** Where work comes from. Its work is done in order, one piece after the other. */
 export interface Source {
@@ -79,6 +79,11 @@ export class MessageTurns {
   add(source: Source, work: Work): void {
     if (this.#lines.has(source)) this.#queue(source, 0, work);
     else this.#begin({ source, waiting: [], isBusy: true }, work);
+  }
+
+  /** Whether something of it is under way or waits. */
+  has(source: Source): boolean {
+    return this.#lines.has(source);
   }
 
   /** Drops what waits. */

@@ -2,13 +2,7 @@ import type { Clock } from "../kernel/clock.ts";
 import { SECOND_MS } from "../kernel/duration.ts";
 import { AppError } from "../kernel/errors.ts";
 import type { MaybePromise } from "../kernel/maybe-promise.ts";
-
-/** Upgrades of one client that wait for a place. */
-export const WAITING_PER_CLIENT_MAX = 100;
-/** Of all clients. */
-const WAITING_MAX = 10_000;
-/** How long an upgrade waits for a place. */
-const PATIENCE_MS = 2 * SECOND_MS;
+import { PLACE_TIMEOUT_MS, PLACE_WAITING_MAX, PLACE_WAITING_PER_CLIENT_MAX } from "./limits.ts";
 
 /** Gives a place back; more than once is as good as once. */
 export type Release = () => void;
@@ -38,7 +32,7 @@ export function createPendingPlaces(clock: Clock, perClientMax: number): Pending
 
   const refusal = (): AppError =>
     new AppError(429, `At most ${perClientMax} connections of one address may wait for auth`, {
-      headers: { "retry-after": String(PATIENCE_MS / SECOND_MS) },
+      headers: { "retry-after": String(PLACE_TIMEOUT_MS / SECOND_MS) },
     });
   const releaseOnce = (name: string, client: Client): Release => {
     let isTaken = true;
@@ -62,7 +56,7 @@ export function createPendingPlaces(clock: Clock, perClientMax: number): Pending
         end();
         reject(new AppError(408, "The client went away"));
       };
-      const cancel = clock.after(PATIENCE_MS, () => {
+      const cancel = clock.after(PLACE_TIMEOUT_MS, () => {
         end();
         reject(refusal());
       });
@@ -85,7 +79,7 @@ export function createPendingPlaces(clock: Clock, perClientMax: number): Pending
         clients.set(name, client);
         return releaseOnce(name, client);
       }
-      if (client.waiting.size >= WAITING_PER_CLIENT_MAX || waitingCount >= WAITING_MAX) throw refusal();
+      if (client.waiting.size >= PLACE_WAITING_PER_CLIENT_MAX || waitingCount >= PLACE_WAITING_MAX) throw refusal();
       return wait(name, client, signal);
     },
   };

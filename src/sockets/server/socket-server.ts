@@ -1,6 +1,8 @@
 import type { Server, ServerWebSocket, WebSocketHandler } from "bun";
-import { AppError, badRequest } from "../kernel/errors.ts";
-import { UNDER_WAY_MAX_MS } from "../kernel/stop.ts";
+import { AppError, badRequest } from "../../kernel/errors.ts";
+import { UNDER_WAY_MAX_MS } from "../../kernel/stop.ts";
+import { CLOSE } from "../close-codes.ts";
+import { BACKPRESSURE_MAX_BYTES, FRAME_MAX_BYTES, IDLE_TIMEOUT_SECONDS } from "../limits.ts";
 import { createBacklogs } from "./backlogs.ts";
 
 /** One WebSocket's behaviour; the socket carries it, and the server passes events to it. */
@@ -30,21 +32,7 @@ export interface SocketServer {
   drop(socket: Socket): void;
 }
 
-/** Larger WebSocket messages close their connection, unless an area says that it needs more. */
-const MESSAGE_MAX_BYTES = 1024 * 1024;
-/**
- * Bun's own bound, past which a socket is cut off without a word. Areas close a slow socket before: realtime at 1 MiB
- * waiting, and one that lets more wait says so.
- */
-const BACKPRESSURE_MAX_BYTES = 16 * 1024 * 1024;
-/**
- * A socket from which nothing has come for so long is closed: its peer has vanished. Bun pings it 16 s before, so after 24 s
- * of silence, which keeps proxies that cut idle connections (after 60 s, usually) from cutting it.
- */
-const SOCKET_IDLE_SECONDS = 40;
-const GOING_AWAY = 1001;
-
-/** Stands for "this request has become a socket": the handlers return it, and only the request log reads it. */
+/** The answer to a request that has become a socket. Only the request log reads it. */
 const UPGRADED = new Response(null, { status: 101 });
 
 export interface SocketServerOwner extends SocketServer {
@@ -69,9 +57,9 @@ export function createSocketServer(
   server: () => Server<SocketHandler> | null,
   {
     socketsMax = Number.POSITIVE_INFINITY,
-    messageMaxBytes = MESSAGE_MAX_BYTES,
+    messageMaxBytes = FRAME_MAX_BYTES,
     waitingMaxBytes = 0,
-    socketIdleSeconds = SOCKET_IDLE_SECONDS,
+    socketIdleSeconds = IDLE_TIMEOUT_SECONDS,
     upgradeHeaders = {},
   }: SocketLimits = {},
 ): SocketServerOwner {
@@ -91,7 +79,7 @@ export function createSocketServer(
     waitingBytes: backlogs.look,
     drop: backlogs.drop,
     handlers: {
-      maxPayloadLength: Math.max(MESSAGE_MAX_BYTES, messageMaxBytes),
+      maxPayloadLength: Math.max(FRAME_MAX_BYTES, messageMaxBytes),
       backpressureLimit: Math.max(BACKPRESSURE_MAX_BYTES, waitingMaxBytes),
       closeOnBackpressureLimit: true,
       idleTimeout: socketIdleSeconds,
@@ -116,7 +104,7 @@ export function createSocketServer(
       await Promise.race([stopping.stop(false), timeout]);
     },
     async stop(stopping, answered) {
-      for (const socket of open) socket.close(GOING_AWAY, "The server is stopping");
+      for (const socket of open) socket.close(CLOSE.goingAway, "The server is stopping");
       await answered;
       await stopping.stop(true);
     },
