@@ -1,15 +1,9 @@
-import { checkedConfig } from "./config/check.ts";
 import type { PlatformConfig } from "./config/types.ts";
 import type { Logger } from "./kernel/logger.ts";
 import type { OpenPlatform } from "./open-platform.ts";
 
-export type * from "./config/app-access.ts";
-export { defineConfig, type RecordOf, type TypedConfig } from "./config/define.ts";
 export { ConfigError, type ConfigProblem } from "./config/problems.ts";
-export type * from "./config/room-types.ts";
-export type * from "./config/types.ts";
-export { AppError, Refusal } from "./kernel/errors.ts";
-export type { JsonObject, JsonValue } from "./kernel/json.ts";
+export * from "./config/public.ts";
 export type { Logger } from "./kernel/logger.ts";
 export type { OpenPlatform as Platform } from "./open-platform.ts";
 
@@ -39,7 +33,10 @@ export async function createPlatform(config: PlatformConfig, options: EmbedOptio
     PLATFORM_SERVICE_KEY: serviceKey ?? process.env["PLATFORM_SERVICE_KEY"],
     PLATFORM_JWT_SECRET: jwtSecret ?? process.env["PLATFORM_JWT_SECRET"],
   };
-  // Loaded when asked for: most that import "platform" are configs, and want defineConfig alone.
-  const { openPlatform } = await import("./open-platform.ts");
+  // Loaded here, as most importers of "platform" are configs, which need defineConfig only.
+  const [{ checkedConfig }, { openPlatform }] = await Promise.all([
+    import("./config/check.ts"),
+    import("./open-platform.ts"),
+  ]);
   return openPlatform(checkedConfig(config), { data, environment, logger, isDrill, takeOver });
 }

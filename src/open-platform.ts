@@ -1,7 +1,7 @@
 import { existsSync, mkdirSync, statSync } from "node:fs";
 import { resolve } from "node:path";
 import { requireWhole } from "./backup/interrupted.ts";
-import { resolveSecrets } from "./config/secrets.ts";
+import { resolveSecrets } from "./config/secrets/secrets.ts";
 import type { PlatformConfig } from "./config/types.ts";
 import { lockDirectory } from "./db/index.ts";
 import { systemIds } from "./kernel/ids.ts";

@@ -30,6 +30,7 @@ import { createKeyValueArea } from "./kv/index.ts";
 import { createPushArea } from "./push/index.ts";
 import { createRealtimeArea } from "./realtime/index.ts";
 import { createRoomsArea, roomBacklogMaxBytes, roomMessageMaxBytes } from "./rooms/index.ts";
+import { createSockets } from "./sockets/index.ts";
 import { createStorageArea } from "./storage/index.ts";
 import { createSystemArea } from "./system/index.ts";
 import { createTablesArea } from "./tables/index.ts";
@@ -142,10 +143,18 @@ async function openAreas(config: PlatformConfig, base: Base, open: Open) {
     name,
   }));
   const vectors = open(await createVectorArea({ indexes, ...base }));
-  const sockets = { sockets: listener.sockets, principals, sessions: auth.sessions };
+  const sockets = createSockets({
+    server: listener.sockets,
+    principals,
+    sessions: auth.sessions,
+    clock,
+    ids,
+    logger,
+  });
   const rooms = open(
     createRoomsArea({
-      ...{ config: config.rooms ?? {}, ...sockets, clock, ids, logger, app: () => app },
+      ...{ config: config.rooms ?? {}, sockets: listener.sockets, principals, sessions: auth.sessions },
+      ...{ clock, ids, logger, app: () => app },
       file: engine.open(join(dataDirectory, "rooms.db"), { migrate: layOut(roomsLayout) }),
     }),
   );
@@ -164,7 +173,7 @@ async function openAreas(config: PlatformConfig, base: Base, open: Open) {
     }),
   );
   const realtime = open(
-    createRealtimeArea({ config: config.realtime ?? {}, ...sockets, tables: tables.door, clock, ids, logger }),
+    createRealtimeArea({ config: config.realtime ?? {}, sockets, tables: tables.door, clock, logger }),
   );
   const analytics = open(
     createAnalyticsArea({

@@ -1,4 +1,4 @@
-import { loadConfig } from "../config/load.ts";
+import { loadConfig } from "../config/loading/load.ts";
 import * as platformModule from "../index.ts";
 import { systemClock } from "../kernel/clock.ts";
 import { endsWithin, STOP_MAX_MS } from "../kernel/stop.ts";
