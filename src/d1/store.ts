@@ -100,7 +100,8 @@ function attempt(connection: QueryConnection, request: QueryRequest): string | n
   }
 }
 
-const refusedQuery = (message: string): QueryError => new QueryError({ status: 400, message, isOfQuery: true });
+const refusedQuery = (message: string): QueryError =>
+  new QueryError({ status: 400, message, data: { query: { code: "invalid_value", message } } });
 
 function perform(connection: QueryConnection, statement: Statement, params: readonly Binding[]): string | null {
   const { database, judge, role } = connection;

@@ -4,7 +4,7 @@ import type { DatabaseAccessor, ListQuery, TableAccessor } from "../config/app-a
 import { AppError } from "../kernel/errors.ts";
 import { isJsonObject } from "../kernel/json.ts";
 import { jsonCopy } from "../kernel/json-copy.ts";
-import type { Parameters } from "./list-query.ts";
+import type { Parameters } from "./query/list-query.ts";
 import type { TableService } from "./service.ts";
 
 const NO_QUERY: Parameters = { get: () => null };

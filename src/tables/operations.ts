@@ -1,8 +1,8 @@
 import { type TSchema, Type } from "typebox";
 import { type OperationParameter, operation, optional } from "../http/operation.ts";
-import { BATCH_OPERATIONS_MAX } from "./batch.ts";
-import { FILTER_CONDITIONS_MAX, OR_CONDITIONS_MAX } from "./filter.ts";
-import { LIMIT_DEFAULT, LIMIT_MAX } from "./list-query.ts";
+import { FILTER_CONDITIONS_MAX, OR_CONDITIONS_MAX } from "./query/filter.ts";
+import { LIMIT_DEFAULT, LIMIT_MAX } from "./query/list-query.ts";
+import { BATCH_OPERATIONS_MAX } from "./write/batch.ts";
 
 /** What OpenAPI says of the table endpoints. Spec: Table endpoints. */
 const RecordSchema = Type.Record(Type.String(), Type.Unknown(), {
