@@ -21,7 +21,6 @@ export type {
   OpenedFile,
   ReadCaller,
   SqlValue,
-  Statement,
   StorageEngine,
   Transaction,
 } from "./types.ts";

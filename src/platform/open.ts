@@ -1,12 +1,12 @@
 import { existsSync, mkdirSync, statSync } from "node:fs";
 import { resolve } from "node:path";
-import { requireWhole } from "./backup/interrupted.ts";
-import { resolveSecrets } from "./config/secrets/secrets.ts";
-import type { PlatformConfig } from "./config/types.ts";
-import { lockDirectory } from "./db/index.ts";
-import { systemIds } from "./kernel/ids.ts";
-import { type Logger, silentLogger } from "./kernel/logger.ts";
-import { createPlatform, type Platform } from "./platform.ts";
+import { requireWhole } from "../backup/interrupted.ts";
+import { resolveSecrets } from "../config/secrets/secrets.ts";
+import type { PlatformConfig } from "../config/types.ts";
+import { lockDirectory } from "../db/index.ts";
+import { systemIds } from "../kernel/ids.ts";
+import { type Logger, silentLogger } from "../kernel/logger.ts";
+import { createPlatform, type Platform } from "./index.ts";
 
 const DIRECTORY_MODE = 0o700;
 
@@ -16,9 +16,9 @@ export interface OpenPlatform extends Platform {
 }
 
 /**
- * A platform on a data directory of its own: makes the directory, locks it against other processes, finds or generates
- * the secrets; `stop` gives the directory free. The config has been checked before. Errors: another process has the
- * directory; unusable secrets; whatever keeps a database from opening.
+ * A platform on a data directory: creates the directory, locks it against other processes, and resolves or generates the
+ * secrets. `stop` releases the lock. The config has been checked before. Errors: the directory is locked by another process;
+ * a secret is not usable; a database or an area cannot be opened.
  */
 export async function openPlatform(
   config: PlatformConfig,
@@ -28,9 +28,9 @@ export async function openPlatform(
     logger?: Logger | undefined;
     /** Changes nothing outside the data directory, and sends nothing. */
     isDrill?: boolean;
-    /** Takes prefixes of object stores over from other data directories. */
+    /** Prefixes of object stores that belong to another data directory become this one's. */
     takeOver?: boolean;
-    /** Told of the root service key when it has just been generated, also where the platform then fails to open. */
+    /** Receives a root service key that has just been generated, also when the platform then fails to open. */
     onNewServiceKey?: (serviceKey: string) => void;
   },
 ): Promise<OpenPlatform> {
@@ -61,11 +61,11 @@ export async function openPlatform(
   }
 }
 
-/** Password hashes and everybody's records lie in it: other accounts of the machine have no business there. */
+/** It will contain password hashes and all records: other accounts of the machine get no access. */
 function makeDirectory(dataDirectory: string): void {
   if (existsSync(dataDirectory)) {
     if (statSync(dataDirectory).isDirectory()) return;
-    throw new Error(`${dataDirectory} is to be the data directory, but is a file`);
+    throw new Error(`${dataDirectory} cannot be the data directory: it is a file`);
   }
   mkdirSync(dataDirectory, { recursive: true, mode: DIRECTORY_MODE });
 }

@@ -1,10 +1,10 @@
 import { expect, test } from "bun:test";
 import { existsSync } from "node:fs";
 import { join } from "node:path";
-import { temporaryDirectory } from "../tests/support/index.ts";
-import { systemClock } from "./kernel/clock.ts";
-import { createPlatform } from "./platform.ts";
-import { STOP_GRACE_MS } from "./push/limits.ts";
+import { temporaryDirectory } from "../../tests/support/index.ts";
+import { systemClock } from "../kernel/clock.ts";
+import { STOP_GRACE_MS } from "../push/limits.ts";
+import { createPlatform } from "./index.ts";
 
 test("[CL113] a part that fails to stop keeps no other from it, and is reported", async () => {
   const dataDirectory = temporaryDirectory();
