@@ -17,7 +17,7 @@ import { type AnswerListener, createHttp, type Http } from "./http/http.ts";
 import { BODY_MAX_BYTES } from "./http/limits.ts";
 import { createListener } from "./http/listener.ts";
 import { mountEndpoints } from "./http/mount.ts";
-import { createApiDocument, declaredQueries } from "./http/openapi/document.ts";
+import { createApiDocument, type DeclaredTables, declaredQueries } from "./http/openapi/document.ts";
 import { documentationEndpoints } from "./http/openapi/pages.ts";
 import { createGlobalLimiter, RATE_LIMITS } from "./http/rate-limit.ts";
 import { createServer } from "./http/server.ts";
@@ -188,6 +188,13 @@ async function openAreas(config: PlatformConfig, base: Base, open: Open) {
 const UNDER_WAY_ENDED_MS = UNDER_WAY_MAX_MS + SECOND_MS;
 const SAVED_MS = STOP_MAX_MS - SECOND_MS;
 
+/** Who sees the declared tables in the OpenAPI document, by `api.schemaEndpoint`. */
+const VISIBLE_TO: Readonly<Record<string, DeclaredTables["visibleTo"]>> = {
+  true: "everyone",
+  authenticated: "authenticated",
+  false: "nobody",
+};
+
 function serve(config: PlatformConfig, base: Base, areas: Areas): Platform {
   const { engine, listener, clock, logger, isDrill } = base;
   const { principals, auth, users, tables, kv, d1, vectors, rooms, storage, realtime, analytics, push, backups } =
@@ -199,6 +206,10 @@ function serve(config: PlatformConfig, base: Base, areas: Areas): Platform {
   const { http, server } = serveAreas(config, routed, {
     ...{ principals, clock, logger, isDrill, addressOf: listener.addressOf, holdOpen: listener.holdOpen },
     onAnswer: both(system.onAnswer, analytics.onAnswer),
+    tables: {
+      visibleTo: VISIBLE_TO[String(config.api?.schemaEndpoint ?? false)] ?? "nobody",
+      describe: tables.describe,
+    },
   });
   return {
     app: areas.app,
@@ -286,6 +297,7 @@ function serveAreas(
     addressOf: (request: Request) => string;
     holdOpen: (request: Request, isHeld: boolean) => void;
     onAnswer: AnswerListener;
+    tables: DeclaredTables;
   },
 ): { http: Http; server: AnyElysia } {
   const cors = createCors(config.cors, deps.isDrill ? DRILL_HEADERS : {});
@@ -303,7 +315,9 @@ function serveAreas(
   http.declare(declaredQueries(routes));
   const server = createServer(http, cors).use(routes);
   if (config.api?.docs !== false) {
-    server.use(mountEndpoints(http, documentationEndpoints(createApiDocument({ routes, endpoints }))));
+    server.use(
+      mountEndpoints(http, documentationEndpoints(createApiDocument({ routes, endpoints, tables: deps.tables }))),
+    );
   }
   server.compile();
   return { http, server };
