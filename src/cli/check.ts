@@ -1,5 +1,5 @@
 import { existsSync } from "node:fs";
-import { loadConfig } from "../config/load.ts";
+import { loadConfig } from "../config/loading/load.ts";
 import type { BackupsConfig, PlatformConfig, TableConfig } from "../config/types.ts";
 import { rehearseFiles } from "../db/index.ts";
 import * as platformModule from "../index.ts";

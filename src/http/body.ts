@@ -1,9 +1,9 @@
-import { AppError, badField, badRequest, tooLarge, unsupportedMediaType } from "../kernel/errors.ts";
-import { describeFault, isJsonObject, type JsonFault, type JsonObject, type JsonValue } from "../kernel/json.ts";
+import { AppError, badRequest, tooLarge, unsupportedMediaType } from "../kernel/errors.ts";
+import { isJsonObject, type JsonObject, type JsonValue } from "../kernel/json.ts";
 import { JsonRefused, parseInSlices } from "../kernel/json-slices.ts";
-import { jsonTextFault } from "../kernel/json-text.ts";
 import { nextTurn } from "../kernel/next-turn.ts";
 import type { Turns } from "../kernel/turns.ts";
+import { faultError, notJson, notUtf8, parseJsonBody } from "./json-body.ts";
 import { JsonScan } from "./json-scan.ts";
 import {
   BLOCK_BYTES,
@@ -31,41 +31,54 @@ export interface BodyRules {
 
 /** The body as JSON. Errors: 400 for an unknown query parameter, 415 for another or no content type, 413, 400 for what is not JSON. */
 export async function readJson(request: Request, rules: BodyRules): Promise<JsonValue> {
-  rules.query.refuseUnknown();
-  const contentType = request.headers.get("content-type");
+  assertJson(request, rules);
+  const { body } = request;
+  return whole(async () => {
+    if (body === null || isSmall(request)) {
+      return parseJsonBody(new TextDecoder("utf-8", { fatal: true }).decode(await request.bytes()));
+    }
+    return readLarge(body, rules, (blocks) => rules.turns.run(parseInSteps(blocks)));
+  });
+}
+
+/**
+ * The bytes of a JSON body over `SMALL_BODY_MAX_BYTES`, for handlers that have it parsed in another process (`parseJsonBytes`);
+ * null for a smaller one. Errors: as `readJson`, except for what parsing finds.
+ */
+export async function readLargeBody(request: Request, rules: BodyRules): Promise<Uint8Array<ArrayBuffer>[] | null> {
+  assertJson(request, rules);
+  const { body } = request;
+  if (body === null || isSmall(request)) return null;
+  return whole(() => readLarge(body, rules, async (blocks) => blocks));
+}
+
+/** Errors: 400 for an unknown query parameter, 415, 413 for a declared length. */
+function assertJson({ headers }: Request, { query, maxBytes }: BodyRules): void {
+  query.refuseUnknown();
+  const contentType = headers.get("content-type");
   if (contentType === null || !/^application\/(?:[\w.-]+\+)?json\s*(?:;|$)/i.test(contentType)) {
     throw unsupportedMediaType(`The body must be application/json, got ${contentType ?? "no content type"}`);
   }
-  const declared = request.headers.get("content-length");
-  if (declared !== null && Number(declared) > rules.maxBytes) throw over(rules.maxBytes);
-  const { body } = request;
-  try {
-    // A declared length is the length: the server reads no further.
-    const isSmall = declared !== null && Number(declared) <= SMALL_BODY_MAX_BYTES;
-    if (isSmall || body === null) return parse(new TextDecoder("utf-8", { fatal: true }).decode(await request.bytes()));
-    return await readLarge(body, rules);
-  } catch (cause) {
-    if (cause instanceof AppError) throw cause;
-    if (cause instanceof JsonRefused) throw cause.fault === null ? badRequest(NOT_JSON) : faultError(cause.fault);
-    if (cause instanceof TypeError && "code" in cause && cause.code === NOT_UTF8) {
-      throw badRequest("The body is not valid UTF-8");
-    }
-    throw badRequest("The connection closed before the whole body arrived");
-  }
+  const declared = headers.get("content-length");
+  if (declared !== null && Number(declared) > maxBytes) throw over(maxBytes);
 }
 
-const NOT_JSON = "The body is not valid JSON";
+/** A declared length is the length: the server reads no further. */
+function isSmall({ headers }: Request): boolean {
+  const declared = headers.get("content-length");
+  return declared !== null && Number(declared) <= SMALL_BODY_MAX_BYTES;
+}
 
-function parse(text: string): JsonValue {
-  let value: JsonValue;
+/** What `read` gives. Errors: its AppErrors; 400 for everything else that it throws. */
+async function whole<T>(read: () => Promise<T>): Promise<T> {
   try {
-    value = JSON.parse(text);
-  } catch {
-    throw badRequest(text === "" ? "The body is empty, JSON is wanted" : NOT_JSON);
+    return await read();
+  } catch (cause) {
+    if (cause instanceof AppError) throw cause;
+    if (cause instanceof JsonRefused) throw cause.fault === null ? notJson() : faultError(cause.fault);
+    if (cause instanceof TypeError && "code" in cause && cause.code === NOT_UTF8) throw notUtf8();
+    throw badRequest("The connection closed before the whole body arrived");
   }
-  const fault = jsonTextFault(text, value);
-  if (fault !== null) throw faultError(fault);
-  return value;
 }
 
 /** Frees the blocks as it decodes them. */
@@ -80,12 +93,7 @@ function* parseInSteps(blocks: Uint8Array[]): Generator<void, JsonValue> {
   // Anything but an array or object is no more than a long string.
   const isSliced = text.length > SLICED_LENGTH_MIN && /^[ \t\n\r]*[[{]/.test(text);
   yield;
-  return isSliced ? yield* parseInSlices(text) : parse(text);
-}
-
-function faultError(fault: JsonFault): AppError {
-  const message = describeFault("The body", fault);
-  return fault.path === "" ? badRequest(message) : badField(fault.path, "invalid_value", message);
+  return isSliced ? yield* parseInSlices(text) : parseJsonBody(text);
 }
 
 /** Whether a request has no body at all. */
@@ -104,7 +112,11 @@ export async function readJsonObject(request: Request, rules: BodyRules): Promis
 const over = (maxBytes: number): AppError => tooLarge(`The body must be at most ${maxBytes} bytes`);
 
 /** A large body, or one of unknown length. Its bytes are held back while too many complete bodies wait for their turn. */
-async function readLarge(body: ReadableStream<Uint8Array>, rules: BodyRules): Promise<JsonValue> {
+async function readLarge<T>(
+  body: ReadableStream<Uint8Array>,
+  rules: BodyRules,
+  use: (blocks: Uint8Array<ArrayBuffer>[]) => Promise<T>,
+): Promise<T> {
   const reader = body.getReader();
   let refused: AppError | null = null;
   const sender = rules.sender();
@@ -124,7 +136,7 @@ async function readLarge(body: ReadableStream<Uint8Array>, rules: BodyRules): Pr
       },
     });
     held.complete();
-    return await rules.turns.run(parseInSteps(blocks));
+    return await use(blocks);
   } catch (cause) {
     void reader.cancel(cause).catch(() => {});
     throw refused ?? cause;
@@ -137,8 +149,8 @@ async function readLarge(body: ReadableStream<Uint8Array>, rules: BodyRules): Pr
 async function readBlocks(
   reader: { read(): Promise<{ done: boolean; value?: Uint8Array | undefined }> },
   options: { maxBytes: number; scan: JsonScan; arrived: (byteCount: number) => Promise<void> },
-): Promise<Uint8Array[]> {
-  const blocks: Uint8Array[] = [];
+): Promise<Uint8Array<ArrayBuffer>[]> {
+  const blocks: Uint8Array<ArrayBuffer>[] = [];
   let block = new Uint8Array(0);
   let used = 0;
   let byteCount = 0;

@@ -1,9 +1,9 @@
 import { expect, test } from "bun:test";
-import { checkBroadcast } from "./broadcasts.ts";
+import { checkPayload } from "./broadcasts.ts";
 
 test("[RT36] a payload has at most 256 KiB of JSON, whoever sends it", () => {
-  const payload = (length: number) => ({ text: "x".repeat(length) });
-  const frame = JSON.stringify(payload(0)).length;
-  expect(checkBroadcast("broadcast:x", "e", payload(256 * 1024 - frame)).event).toBe("e");
-  expect(() => checkBroadcast("broadcast:x", "e", payload(256 * 1024 - frame + 1))).toThrow("at most 262144 bytes");
+  const broadcast = (length: number) => ({ channel: "broadcast:x", event: "e", payload: { text: "x".repeat(length) } });
+  const frameLength = JSON.stringify(broadcast(0).payload).length;
+  checkPayload(broadcast(256 * 1024 - frameLength));
+  expect(() => checkPayload(broadcast(256 * 1024 - frameLength + 1))).toThrow("at most 262144 bytes");
 });

@@ -1,14 +1,30 @@
-import { AppError, badField, tooLarge } from "../kernel/errors.ts";
+import { type Static, Type } from "typebox";
+import { AppError, tooLarge } from "../kernel/errors.ts";
 import type { JsonObject } from "../kernel/json.ts";
+import { AnyObject, type FieldRule, refine } from "../kernel/schema/types.ts";
 import { isBroadcastChannel } from "./channel.ts";
 import type { FanOut } from "./fan-out.ts";
 import { CHANNEL_LENGTH_MAX, EVENT_LENGTH_MAX, MESSAGE_MAX_BYTES } from "./limits.ts";
 import type { Listener, Topic } from "./topic.ts";
 
-export interface Broadcast {
-  channel: string;
-  event: string;
-  payload: JsonObject;
+/** What the endpoint, and `app.broadcast`, take. */
+export const Broadcast = Type.Object({
+  channel: refine(
+    Type.String({ description: "With its prefix `broadcast:`" }),
+    isBroadcastChannel,
+    invalid(`must be "broadcast:" and a name, at most ${CHANNEL_LENGTH_MAX} characters`),
+  ),
+  event: refine(
+    Type.String(),
+    (event) => event !== "" && event.length <= EVENT_LENGTH_MAX,
+    invalid(`must have 1 to ${EVENT_LENGTH_MAX} characters`),
+  ),
+  payload: Type.Unsafe<JsonObject>(AnyObject),
+});
+export type Broadcast = Static<typeof Broadcast>;
+
+function invalid(wanted: string): FieldRule["problem"] {
+  return (name) => ({ code: "invalid_value", message: `${name} ${wanted}` });
 }
 
 export interface Broadcasts {
@@ -42,33 +58,13 @@ export function createBroadcasts(topics: FanOut): Broadcasts {
   };
 }
 
-/** What the server's own code and the endpoint are told. */
+/** The answer where `Broadcasts.send` returns false. */
 export const channelIsBusy = (): AppError =>
   new AppError(503, "The channel has more to send than it can", { headers: { "retry-after": "1" } });
 
-export const isEventName = (event: unknown): event is string =>
-  typeof event === "string" && event !== "" && event.length <= EVENT_LENGTH_MAX;
-
-/** Errors: 400 naming the member at fault, 413 a payload over MESSAGE_MAX_BYTES. Spec: Realtime endpoints. */
-export function checkBroadcast(channel: unknown, event: unknown, payload: unknown): Broadcast {
-  for (const [name, value] of Object.entries({ channel, event, payload })) {
-    if (value === undefined || value === null) throw badField(name, "required", `${name} is required`);
-  }
-  if (typeof channel !== "string") throw badField("channel", "invalid_type", "channel must be text");
-  if (!isBroadcastChannel(channel)) {
-    const wanted = `channel must be "broadcast:" and a name, at most ${CHANNEL_LENGTH_MAX} characters`;
-    throw badField("channel", "invalid_value", `${wanted}, got "${channel.slice(0, CHANNEL_LENGTH_MAX)}"`);
-  }
-  if (typeof event !== "string") throw badField("event", "invalid_type", "event must be text");
-  if (!isEventName(event)) {
-    throw badField("event", "invalid_value", `event must have 1 to ${EVENT_LENGTH_MAX} characters`);
-  }
-  if (typeof payload !== "object" || payload === null || Array.isArray(payload)) {
-    throw badField("payload", "invalid_type", "payload must be an object");
-  }
+/** Errors: 413 for a payload over MESSAGE_MAX_BYTES. */
+export function checkPayload({ payload }: Broadcast): void {
   if (Buffer.byteLength(JSON.stringify(payload)) > MESSAGE_MAX_BYTES) {
-    throw tooLarge(`payload must be at most ${MESSAGE_MAX_BYTES} bytes`);
+    throw tooLarge(`payload must have at most ${MESSAGE_MAX_BYTES} bytes`);
   }
-  // An object that came out of JSON.
-  return { channel, event, payload: payload as JsonObject };
 }

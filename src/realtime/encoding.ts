@@ -1,3 +1,4 @@
+import type { CommonErrorCode } from "../sockets/protocol.ts";
 import type { Entry } from "./change-log.ts";
 import { EVENTS_DATA_MAX_BYTES } from "./limits.ts";
 import type { ChangeType } from "./visibility.ts";
@@ -6,35 +7,25 @@ import type { ChangeType } from "./visibility.ts";
 export type ServerMessage =
   | { type: "auth_success"; userId: string }
   | { type: "auth_refreshed"; userId: string; revokedChannels: string[] }
-  | { type: "auth_error"; message: string }
   | { type: "subscribed"; channel: string; serverFilter: boolean; seq?: number; resync?: true }
   | { type: "filters_updated"; channel: string; serverFilter: boolean }
   | { type: "presence_leave"; channel: string; userId: string; connectionId: string; reason: LeaveReason }
-  | { type: "pong" }
-  | { type: "error"; code: ErrorCode; message: string; channel?: string };
+  | { type: "pong" };
 
 export type LeaveReason = "disconnect" | "timeout";
 
-/** Spec: WebSocket error codes; decisions 10. The last five are additions. */
+/** Beside those that all areas have. */
 export type ErrorCode =
-  | "AUTH_REFRESH_FAILED"
-  | "AUTH_TIMEOUT"
-  | "INVALID_JSON"
-  | "NOT_AUTHENTICATED"
-  | "RATE_LIMITED"
+  | CommonErrorCode
   | "SUBSCRIBE_DENIED"
   | "ACCESS_DENIED"
   | "INVALID_CHANNEL"
   | "INVALID_FILTER"
-  | "INVALID_MESSAGE"
   | "NOT_SUBSCRIBED"
   | "STATE_TOO_LARGE"
-  | "SESSION_REVOKED"
   | "TOO_MANY_SUBSCRIPTIONS"
   | "TOO_MANY_TRACKED"
-  | "CHANNEL_FULL"
-  | "MESSAGE_TOO_LARGE"
-  | "INTERNAL";
+  | "CHANNEL_FULL";
 
 /**
  * The messages for one request's changes of a channel: one for each, or a single one from `batchThreshold` on. Records

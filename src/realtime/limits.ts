@@ -1,37 +1,47 @@
-import { MINUTE_MS } from "../kernel/duration.ts";
+import type { RealtimeConfig } from "../config/types.ts";
+import { MINUTE_MS, SECOND_MS } from "../kernel/duration.ts";
+import type { ConnectionLimits } from "../sockets/connection.ts";
 
-/** Spec: Limits / Realtime. The filters' 5 conditions are counted where filters are parsed, in the tables. */
+/** JSON of one entry's state. */
 export const PRESENCE_STATE_MAX_BYTES = 1_024;
-export const PRESENCE_TTL_MS = 60_000;
 
-/** Decisions 10. */
-export const AUTH_TIMEOUT_MS = 5_000;
+// Defaults of the config.
+export const PRESENCE_TTL_MS = MINUTE_MS;
 export const BATCH_THRESHOLD = 10;
-/** Messages per second and connection; as many may come at once. */
-export const MESSAGE_RATE = 100;
 export const PENDING_PER_ADDRESS_MAX = 50;
-/** A socket with more than this waiting when the next message comes is closed. */
-export const WAITING_MAX_BYTES = 1024 * 1024;
+const AUTH_TIMEOUT_MS = 5 * SECOND_MS;
+const MESSAGES_PER_SECOND = 100;
+
+/** One message of a client, or the payload of a broadcast. */
+export const MESSAGE_MAX_BYTES = 256 * 1024;
+/** Characters of long messages of one connection, in a second and at once. */
+const CHARS_PER_SECOND = 256 * 1024;
+const CHARS_AT_ONCE = 1024 * 1024;
+/** With more waiting to be sent to a connection, the next message closes it. */
+const BACKLOG_MAX_BYTES = 1024 * 1024;
+
+export const connectionLimits = (config: RealtimeConfig): ConnectionLimits => ({
+  authTimeoutMs: config.authTimeout ?? AUTH_TIMEOUT_MS,
+  messagesPerSecond: config.messageRate ?? MESSAGES_PER_SECOND,
+  messageMaxBytes: MESSAGE_MAX_BYTES,
+  charsPerSecond: CHARS_PER_SECOND,
+  charsAtOnce: CHARS_AT_ONCE,
+  backlogMaxBytes: BACKLOG_MAX_BYTES,
+});
+
 /** A larger record, as JSON, comes without its data. */
 export const EVENT_DATA_MAX_BYTES = 1024 * 1024;
 /** All records in the events of one request on one channel; those beyond it come without their data. */
 export const EVENTS_DATA_MAX_BYTES = 4 * 1024 * 1024;
 
-/** Open sockets of one address: a proxy without `server.trustProxy` is one address. */
-export const SOCKETS_PER_ADDRESS_MAX = 20_000;
 export const SUBSCRIPTIONS_PER_SOCKET_MAX = 100;
 export const TRACKED_PER_SOCKET_MAX = 100;
 export const CHANNEL_LENGTH_MAX = 512;
 export const EVENT_LENGTH_MAX = 256;
-/** One message of a client, or the payload of a broadcast. */
-export const MESSAGE_MAX_BYTES = 256 * 1024;
 /** The body around a broadcast's payload: escapes and white space take room in it, and not in a message. */
 export const BROADCAST_BODY_MAX_BYTES = 4 * MESSAGE_MAX_BYTES;
 /** Characters of the JSON of one subscription's filters. */
 export const FILTERS_LENGTH_MAX = 65_536;
-/** Characters of long messages of one connection, in a second and at once. */
-export const CHARS_PER_SECOND = 256 * 1024;
-export const CHARS_AT_ONCE = 1024 * 1024;
 export const PRESENCE_MEMBERS_MAX = 20_000;
 
 /** What the log of one namespace keeps for those who reconnect; whichever bound comes first. */
@@ -65,8 +75,6 @@ export const ARRIVAL_PAUSE_MS = 50;
 export const ARRIVAL_PAUSES_MAX = 40;
 /** Members of a topic that are sent to in one go: few, as a long message to a full socket may take the system 2 ms. */
 export const SHARD_MEMBERS_MAX = 4;
-/** Bun hands a message of this length to the system at once, and keeps shorter ones until the end of the turn. */
-export const SENT_AT_ONCE_MIN_BYTES = 16 * 1024;
 /** Messages that a shard has not got are sent to it together up to this; a longer one goes alone. */
 export const SHARD_TURN_MAX_BYTES = 64 * 1024;
 /** What one turn of the event loop may spend on sending, and what sending costs: measured at 12 us and 2.5 GB/s. */

@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import { settle, testClock } from "../../tests/support/clock.ts";
-import type { Socket } from "../http/sockets.ts";
+import type { Socket } from "../sockets/server/socket-server.ts";
 import { createFanOut } from "./fan-out.ts";
 import { PRESENCE_MEMBERS_MAX, PRESENCE_TTL_MS } from "./limits.ts";
 import { createPresence, type Tracked } from "./presence.ts";

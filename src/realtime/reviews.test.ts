@@ -2,9 +2,10 @@ import { expect, test } from "bun:test";
 import { settle, testClock } from "../../tests/support/clock.ts";
 import type { ReadAccess } from "../access/table-door.ts";
 import { silentLogger } from "../kernel/logger.ts";
-import { TokenBucket } from "../sockets/token-bucket.ts";
-import { Connection } from "./connection.ts";
+import { Connection } from "../sockets/connection.ts";
+import type { RealtimeConnection } from "./connection.ts";
 import { createFeedRegistry, type Feed } from "./feed-registry.ts";
+import { connectionLimits } from "./limits.ts";
 import { createReviews, type Reviews } from "./reviews.ts";
 import type { TableSubscription } from "./subscription.ts";
 
@@ -15,16 +16,15 @@ const noEvents = { opened() {}, received() {}, closed() {}, failed() {} };
 const NO_SOCKETS = { waitingBytes: () => 0, drop() {} };
 
 function watch(reviews: Reviews, feed: Feed, userId: string): void {
-  const rate = new TokenBucket({ perSecond: 1, atOnce: 1 }, 0);
-  const connection = new Connection({
+  const connection: RealtimeConnection = new Connection({
     id: userId,
     client: "",
+    state: { defaultChannel: null, subscriptions: new Map(), tracked: null },
+    limits: connectionLimits({}),
     releasePlace: () => {},
-    defaultChannel: null,
-    rate,
-    charRate: rate,
-    sockets: NO_SOCKETS,
     events: noEvents,
+    sockets: NO_SOCKETS,
+    now: 0,
   });
   const auth = { id: userId, email: null, emailVerified: false, role: "user", isAnonymous: false, custom: {} };
   connection.principal = { kind: "user", sessionId: userId, auth };

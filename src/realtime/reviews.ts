@@ -2,7 +2,8 @@ import type { ReadAccess } from "../access/table-door.ts";
 import type { Clock } from "../kernel/clock.ts";
 import type { Logger } from "../kernel/logger.ts";
 import { isPromise, type MaybePromise } from "../kernel/maybe-promise.ts";
-import type { Connection, SignedIn } from "./connection.ts";
+import type { SignedIn } from "../sockets/connection.ts";
+import type { RealtimeConnection } from "./connection.ts";
 import type { Feed } from "./feed-registry.ts";
 import { SLICE_MS } from "./limits.ts";
 import type { TableChannel, TableSubscription } from "./subscription.ts";
@@ -14,7 +15,7 @@ export interface Asker {
   readonly channel: TableChannel;
   /** The last answer: a filter that comes again is not compiled again. */
   access: ReadAccess;
-  readonly members: Map<TableSubscription, Connection>;
+  readonly members: Map<TableSubscription, RealtimeConnection>;
 }
 
 /** One round at a time: what is committed meanwhile waits for one that begins afterwards. */
@@ -29,7 +30,7 @@ export interface Asking {
  */
 export interface Reviews {
   /** From now on this one's rule is asked again. */
-  add(connection: Connection, subscription: TableSubscription): void;
+  add(connection: RealtimeConnection, subscription: TableSubscription): void;
   remove(subscription: TableSubscription): void;
   /** Resolves when everybody listens through what the rule says now; null: so it is already. */
   review(feed: Feed): Promise<void> | null;
@@ -38,7 +39,7 @@ export interface Reviews {
 export function createReviews(deps: {
   ask(principal: SignedIn, channel: TableChannel, before: ReadAccess): MaybePromise<ReadAccess | null>;
   /** What the rule says now; null: nothing any more. */
-  onAnswer(connection: Connection, subscription: TableSubscription, access: ReadAccess | null): void;
+  onAnswer(connection: RealtimeConnection, subscription: TableSubscription, access: ReadAccess | null): void;
   clock: Clock;
   logger: Logger;
 }): Reviews {

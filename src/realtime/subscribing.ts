@@ -1,10 +1,10 @@
 import type { ReadAccess, TableDoor } from "../access/table-door.ts";
 import { AppError } from "../kernel/errors.ts";
 import { chain, type MaybePromise } from "../kernel/maybe-promise.ts";
+import type { SignedIn } from "../sockets/connection.ts";
 import type { Broadcasts } from "./broadcasts.ts";
 import { type Channel, parseChannel } from "./channel.ts";
-import type { Connection, SignedIn } from "./connection.ts";
-import { denied, type Failure, failure, type OperationOf, unknownChannel } from "./failure.ts";
+import { denied, type Failure, failure, type RealtimeConnection, unknownChannel } from "./connection.ts";
 import { SUBSCRIPTIONS_PER_SOCKET_MAX } from "./limits.ts";
 import type { Presence } from "./presence.ts";
 import { LISTENING, type Rights } from "./rights.ts";
@@ -17,21 +17,30 @@ import type {
   TableSubscriptions,
 } from "./subscription.ts";
 
+export interface UpdateFiltersMessage extends SentFilters {
+  channel: string;
+}
+
+export interface SubscribeMessage extends UpdateFiltersMessage {
+  /** The `seq` of the last event that the client has; null or absent: it begins. */
+  since?: number | null;
+}
+
 /** Listening to channels of every kind. Decisions 10. */
 export interface Subscribing {
   subscribe(
-    connection: Connection,
+    connection: RealtimeConnection,
     principal: SignedIn,
-    message: OperationOf<"subscribe">,
+    message: SubscribeMessage,
   ): MaybePromise<Failure | null>;
-  updateFilters(connection: Connection, message: OperationOf<"update_filters">): Failure | null;
+  updateFilters(connection: RealtimeConnection, message: UpdateFiltersMessage): Failure | null;
   /** Ends the subscription to this channel, if there is one. */
-  end(connection: Connection, name: string): void;
+  end(connection: RealtimeConnection, name: string): void;
   /** The rule was asked again, and said this; null: nothing any more. */
-  follow(connection: Connection, subscription: TableSubscription, access: ReadAccess | null): void;
+  follow(connection: RealtimeConnection, subscription: TableSubscription, access: ReadAccess | null): void;
   /** Asks the right again: a table's view follows it. */
   isStillAllowed(
-    connection: Connection,
+    connection: RealtimeConnection,
     principal: SignedIn,
     name: string,
     subscription: Subscription,
@@ -49,16 +58,16 @@ interface SubscribingDeps {
 export function createSubscribing(deps: SubscribingDeps): Subscribing {
   const { tables, rights, subscriptions, presence, broadcasts } = deps;
   /** What there was ends too: the right to it is gone. */
-  const refuse = (connection: Connection, name: string): Failure => {
+  const refuse = (connection: RealtimeConnection, name: string): Failure => {
     end(connection, name);
     return denied("SUBSCRIBE_DENIED");
   };
   const subscribeToTable = createTableSubscribing(deps, { refuse, end: (connection, name) => end(connection, name) });
 
-  const end = (connection: Connection, name: string): void => {
-    const subscription = connection.subscriptions.get(name);
+  const end = (connection: RealtimeConnection, name: string): void => {
+    const subscription = connection.state.subscriptions.get(name);
     if (subscription === undefined) return;
-    connection.subscriptions.delete(name);
+    connection.state.subscriptions.delete(name);
     if (subscription.kind === "table") subscriptions.end(connection, subscription);
     else if (subscription.kind === "presence") presence.unlisten(name, connection);
     else broadcasts.unlisten(name, connection);
@@ -70,13 +79,13 @@ export function createSubscribing(deps: SubscribingDeps): Subscribing {
       : rights.broadcast(principal, channel.name, LISTENING);
 
   const subscribe = (
-    connection: Connection,
+    connection: RealtimeConnection,
     principal: SignedIn,
-    message: OperationOf<"subscribe">,
+    message: SubscribeMessage,
   ): MaybePromise<Failure | null> => {
     const channel = parseChannel(message.channel, tables);
     if (channel === null) return unknownChannel(message.channel);
-    const { subscriptions: own } = connection;
+    const { subscriptions: own } = connection.state;
     if (!own.has(channel.name) && own.size >= SUBSCRIPTIONS_PER_SOCKET_MAX) {
       return failure(
         "TOO_MANY_SUBSCRIPTIONS",
@@ -94,7 +103,7 @@ export function createSubscribing(deps: SubscribingDeps): Subscribing {
       connection.send({ type: "subscribed", channel: channel.name, serverFilter: false });
       // What was sent may have closed it, as too slow.
       if (connection.isClosed) return null;
-      connection.subscriptions.set(channel.name, { kind: channel.kind });
+      connection.state.subscriptions.set(channel.name, { kind: channel.kind });
       if (channel.kind === "presence") presence.listen(channel.name, connection);
       else broadcasts.listen(channel.name, connection);
       return null;
@@ -102,7 +111,7 @@ export function createSubscribing(deps: SubscribingDeps): Subscribing {
   };
 
   const isStillAllowed = (
-    connection: Connection,
+    connection: RealtimeConnection,
     principal: SignedIn,
     name: string,
     subscription: Subscription,
@@ -133,19 +142,19 @@ function createTableSubscribing(
     refuse,
     end,
   }: {
-    refuse(connection: Connection, name: string): Failure;
-    end(connection: Connection, name: string): void;
+    refuse(connection: RealtimeConnection, name: string): Failure;
+    end(connection: RealtimeConnection, name: string): void;
   },
 ) {
   return (
-    connection: Connection,
+    connection: RealtimeConnection,
     principal: SignedIn,
     channel: TableChannel,
-    { filters, orFilters, since }: OperationOf<"subscribe">,
+    { filters, orFilters, since = null }: SubscribeMessage,
   ): MaybePromise<Failure | null> =>
     chain(rights.readTable(principal, channel), (access) => {
       if (access === null) return refuse(connection, channel.name);
-      const before = connection.subscriptions.get(channel.name);
+      const before = connection.state.subscriptions.get(channel.name);
       const known = before?.kind === "table" ? before.filters : null;
       const parsed = attempt(() => subscriptions.parseFilters(channel, { filters, orFilters }, known));
       if ("problem" in parsed) return failure("INVALID_FILTER", parsed.problem);
@@ -165,14 +174,14 @@ function createTableSubscribing(
       });
       // What was sent may have closed it, as too slow.
       if (connection.isClosed) subscriptions.end(connection, subscription);
-      else connection.subscriptions.set(channel.name, subscription);
+      else connection.state.subscriptions.set(channel.name, subscription);
       return null;
     });
 }
 
 function createFilterUpdates(subscriptions: TableSubscriptions): Subscribing["updateFilters"] {
   return (connection, message) => {
-    const subscription = connection.subscriptions.get(message.channel);
+    const subscription = connection.state.subscriptions.get(message.channel);
     if (subscription === undefined) return failure("NOT_SUBSCRIBED", `Not subscribed to "${message.channel}"`);
     if (subscription.kind !== "table") return failure("INVALID_FILTER", "Only channels of tables take filters");
     const known = subscription.filters;

@@ -5,7 +5,7 @@ import { badRequest } from "../kernel/errors.ts";
 import { isPromise } from "../kernel/maybe-promise.ts";
 import type { Audience } from "./audience.ts";
 import type { Channel } from "./channel.ts";
-import type { Connection } from "./connection.ts";
+import type { RealtimeConnection } from "./connection.ts";
 import type { Feed } from "./feed-registry.ts";
 import type { Feeds } from "./feeds.ts";
 import { FILTERS_LENGTH_MAX, REPLAY_SLICE_CHANGES, REPLAY_WAITING_MAX_BYTES } from "./limits.ts";
@@ -17,8 +17,8 @@ export type TableChannel = Channel & { kind: "table" };
 
 /** As the client sent them; undefined or null: none. */
 export interface SentFilters {
-  filters: unknown;
-  orFilters: unknown;
+  filters?: unknown;
+  orFilters?: unknown;
 }
 
 export interface Filters {
@@ -55,18 +55,18 @@ export interface TableSubscriptions {
    * and whether what was missed is no longer known.
    */
   begin(
-    connection: Connection,
+    connection: RealtimeConnection,
     parts: { channel: TableChannel; filters: Filters; access: ReadAccess },
     options: { since: number | null; announce(start: { seq: number; isLost: boolean }): void },
   ): TableSubscription;
   /** Goes on with other filters, from the same place: nothing is missed in between. */
-  change(connection: Connection, subscription: TableSubscription): void;
+  change(connection: RealtimeConnection, subscription: TableSubscription): void;
   /**
    * Goes on with these rights. Where they show something else, what the client holds is not what it would be told: it hears
    * `subscribed` with `resync` first.
    */
-  adopt(connection: Connection, subscription: TableSubscription, access: ReadAccess): void;
-  end(connection: Connection, subscription: TableSubscription): void;
+  adopt(connection: RealtimeConnection, subscription: TableSubscription, access: ReadAccess): void;
+  end(connection: RealtimeConnection, subscription: TableSubscription): void;
 }
 
 export function createTableSubscriptions(deps: {
@@ -88,7 +88,7 @@ export function createTableSubscriptions(deps: {
     return feeds.acquire(channel.address, channel, key, { access, filter });
   };
   const start = createReplays(clock);
-  const change = (connection: Connection, subscription: TableSubscription): void => {
+  const change = (connection: RealtimeConnection, subscription: TableSubscription): void => {
     const old = subscription.audience;
     const { audience } = acquire(subscription);
     subscription.audience = audience;
@@ -169,7 +169,11 @@ export function createTableSubscriptions(deps: {
 function createReplays(clock: Clock) {
   const turn = (): Promise<void> => new Promise((resolve) => clock.after(0, resolve));
 
-  const catchUp = async (connection: Connection, subscription: TableSubscription, position: number): Promise<void> => {
+  const catchUp = async (
+    connection: RealtimeConnection,
+    subscription: TableSubscription,
+    position: number,
+  ): Promise<void> => {
     const { log } = subscription.feed;
     const { docId } = subscription.channel;
     subscription.isCatchingUp = true;
@@ -203,7 +207,7 @@ function createReplays(clock: Clock) {
     subscription.isCatchingUp = false;
     subscription.audience.topic.join(connection);
   };
-  return (connection: Connection, subscription: TableSubscription, position: number): void => {
+  return (connection: RealtimeConnection, subscription: TableSubscription, position: number): void => {
     catchUp(connection, subscription, position).catch(() => connection.closeAsSlow());
   };
 }
@@ -214,7 +218,12 @@ const isEmpty = (filters: unknown): boolean =>
 const isFilter = (access: ReadAccess): boolean =>
   access.kind === "filter" || (access.kind === "all" && access.saidBy === "filter");
 
-function seenView(connection: Connection, channel: TableChannel, access: ReadAccess, key: string): SeenView | null {
+function seenView(
+  connection: RealtimeConnection,
+  channel: TableChannel,
+  access: ReadAccess,
+  key: string,
+): SeenView | null {
   const { principal } = connection;
   if (principal === null || (access.kind === "all" && access.saidBy === "config")) return null;
   return { userId: principal.auth.id, channel: channel.name, key };

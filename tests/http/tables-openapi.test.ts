@@ -23,7 +23,7 @@ const TABLES = {
     },
   },
   team: { instance: true, tables: { notes: { schema: { text: { type: "text", required: true } } } } },
-} as const;
+};
 
 type Schema = Record<string, unknown>;
 interface Document {
