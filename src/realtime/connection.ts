@@ -1,8 +1,8 @@
 import type { Connection } from "../sockets/connection.ts";
 import type { Failure as SocketFailure } from "../sockets/protocol.ts";
-import type { ErrorCode } from "./encoding.ts";
-import type { Tracked } from "./presence.ts";
-import type { Subscription } from "./subscription.ts";
+import type { ErrorCode } from "./changes/encoding.ts";
+import type { Tracked } from "./presence/presence.ts";
+import type { Subscription } from "./subscriptions/table-subscriptions.ts";
 
 /** What realtime keeps for a connection. */
 export interface RealtimeState {

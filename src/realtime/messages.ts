@@ -5,7 +5,7 @@ import { chain, type MaybePromise } from "../kernel/maybe-promise.ts";
 import { AnyObject, optional } from "../kernel/schema/types.ts";
 import type { SignedIn } from "../sockets/connection.ts";
 import { declareMessages, type MessageType } from "../sockets/protocol.ts";
-import type { Broadcasts } from "./broadcasts.ts";
+import type { ErrorCode } from "./changes/encoding.ts";
 import { parseChannel } from "./channel.ts";
 import {
   denied,
@@ -15,11 +15,11 @@ import {
   type RealtimeState,
   unknownChannel,
 } from "./connection.ts";
-import type { ErrorCode } from "./encoding.ts";
 import { EVENT_LENGTH_MAX, PRESENCE_STATE_MAX_BYTES, TRACKED_PER_SOCKET_MAX } from "./limits.ts";
-import type { Presence, Tracked } from "./presence.ts";
+import type { Presence, Tracked } from "./presence/presence.ts";
 import type { Rights } from "./rights.ts";
-import type { Subscribing } from "./subscribing.ts";
+import type { Subscribing } from "./subscriptions/subscribing.ts";
+import type { Broadcasts } from "./topics/broadcasts.ts";
 
 const Seq = Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER });
 const Filters = Type.Optional(Type.Unknown());

@@ -2,8 +2,8 @@ import type { JsonObject } from "../kernel/json.ts";
 import { CLOSE } from "../sockets/close-codes.ts";
 import type { SignedIn } from "../sockets/connection.ts";
 import type { Protocol } from "../sockets/protocol.ts";
+import type { ErrorCode, ServerMessage } from "./changes/encoding.ts";
 import type { RealtimeConnection, RealtimeState } from "./connection.ts";
-import type { ErrorCode, ServerMessage } from "./encoding.ts";
 import { CHANNEL_LENGTH_MAX } from "./limits.ts";
 import { createMessages, type MessageDeps } from "./messages.ts";
 

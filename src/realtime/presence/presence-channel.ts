@@ -1,7 +1,7 @@
+import type { LeaveReason } from "../changes/encoding.ts";
+import { REPLAY_WAITING_MAX_BYTES, SYNC_AT_ONCE_MEMBERS_MAX } from "../limits.ts";
+import type { Listener, Topic } from "../topics/topic.ts";
 import { createArrivals } from "./arrivals.ts";
-import type { LeaveReason } from "./encoding.ts";
-import { REPLAY_WAITING_MAX_BYTES, SYNC_AT_ONCE_MEMBERS_MAX } from "./limits.ts";
-import type { Listener, Topic } from "./topic.ts";
 
 export interface PresenceListener extends Listener {
   sendText(text: string): void;

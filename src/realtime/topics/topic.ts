@@ -1,6 +1,6 @@
-import { SENT_AT_ONCE_MIN_BYTES } from "../sockets/limits.ts";
-import type { Socket, SocketServer } from "../sockets/server/socket-server.ts";
-import { SHARD_MEMBERS_MAX, SHARD_TURN_MAX_BYTES, TOPIC_BEHIND_BYTES } from "./limits.ts";
+import { SENT_AT_ONCE_MIN_BYTES } from "../../sockets/limits.ts";
+import type { Socket, SocketServer } from "../../sockets/server/socket-server.ts";
+import { SHARD_MEMBERS_MAX, SHARD_TURN_MAX_BYTES, TOPIC_BEHIND_BYTES } from "../limits.ts";
 
 /** Somebody a topic delivers to. */
 export interface Listener {

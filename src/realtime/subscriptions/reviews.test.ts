@@ -1,13 +1,13 @@
 import { expect, test } from "bun:test";
-import { settle, testClock } from "../../tests/support/clock.ts";
-import type { ReadAccess } from "../access/table-door.ts";
-import { silentLogger } from "../kernel/logger.ts";
-import { Connection } from "../sockets/connection.ts";
-import type { RealtimeConnection } from "./connection.ts";
-import { createFeedRegistry, type Feed } from "./feed-registry.ts";
-import { connectionLimits } from "./limits.ts";
+import { settle, testClock } from "../../../tests/support/clock.ts";
+import type { ReadAccess } from "../../access/table-door.ts";
+import { silentLogger } from "../../kernel/logger.ts";
+import { Connection } from "../../sockets/connection.ts";
+import { createFeedRegistry, type Feed } from "../changes/feed-registry.ts";
+import type { RealtimeConnection } from "../connection.ts";
+import { connectionLimits } from "../limits.ts";
 import { createReviews, type Reviews } from "./reviews.ts";
-import type { TableSubscription } from "./subscription.ts";
+import type { TableSubscription } from "./table-subscriptions.ts";
 
 const clock = testClock();
 const address = { namespace: "shared", instanceId: null, table: "t" };

@@ -1,17 +1,17 @@
-import type { Principal } from "../access/principal.ts";
-import type { ReadAccess, RecordFilter, TableDoor } from "../access/table-door.ts";
-import type { Clock } from "../kernel/clock.ts";
-import { badRequest } from "../kernel/errors.ts";
-import { isPromise } from "../kernel/maybe-promise.ts";
-import type { Audience } from "./audience.ts";
-import type { Channel } from "./channel.ts";
-import type { RealtimeConnection } from "./connection.ts";
-import type { Feed } from "./feed-registry.ts";
-import type { Feeds } from "./feeds.ts";
-import { FILTERS_LENGTH_MAX, REPLAY_SLICE_CHANGES, REPLAY_WAITING_MAX_BYTES } from "./limits.ts";
+import type { Principal } from "../../access/principal.ts";
+import type { ReadAccess, RecordFilter, TableDoor } from "../../access/table-door.ts";
+import type { Clock } from "../../kernel/clock.ts";
+import { badRequest } from "../../kernel/errors.ts";
+import { isPromise } from "../../kernel/maybe-promise.ts";
+import type { Audience } from "../changes/audience.ts";
+import type { Feed } from "../changes/feed-registry.ts";
+import type { Feeds } from "../changes/feeds.ts";
+import { changeTypesFor } from "../changes/visibility.ts";
+import type { Channel } from "../channel.ts";
+import type { RealtimeConnection } from "../connection.ts";
+import { FILTERS_LENGTH_MAX, REPLAY_SLICE_CHANGES, REPLAY_WAITING_MAX_BYTES } from "../limits.ts";
 import type { Reviews } from "./reviews.ts";
 import type { SeenView, SeenViews } from "./seen-views.ts";
-import { changeTypesFor } from "./visibility.ts";
 
 export type TableChannel = Channel & { kind: "table" };
 

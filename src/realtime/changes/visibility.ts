@@ -1,6 +1,6 @@
-import type { ReadAccess, RecordFilter } from "../access/table-door.ts";
-import type { JsonObject } from "../kernel/json.ts";
-import { isPromise, type MaybePromise } from "../kernel/maybe-promise.ts";
+import type { ReadAccess, RecordFilter } from "../../access/table-door.ts";
+import type { JsonObject } from "../../kernel/json.ts";
+import { isPromise, type MaybePromise } from "../../kernel/maybe-promise.ts";
 import type { Entry } from "./change-log.ts";
 
 export type ChangeType = "added" | "modified" | "removed";

@@ -1,5 +1,5 @@
-import type { JsonObject } from "../kernel/json.ts";
-import { RECORD_ASSUMED_BYTES, RECORD_NODES_MAX } from "./limits.ts";
+import type { JsonObject } from "../../kernel/json.ts";
+import { RECORD_ASSUMED_BYTES, RECORD_NODES_MAX } from "../limits.ts";
 
 /** What a number, `true` or a comma with its brackets takes, roughly. */
 const SMALL_BYTES = 8;

@@ -1,8 +1,8 @@
 import { expect, test } from "bun:test";
-import { settle, testClock } from "../../tests/support/clock.ts";
-import { pause } from "../kernel/clock.ts";
+import { settle, testClock } from "../../../tests/support/clock.ts";
+import { pause } from "../../kernel/clock.ts";
+import { ARRIVAL_PAUSE_MS, ARRIVAL_PAUSES_MAX, ARRIVALS_READING_MAX_BYTES } from "../limits.ts";
 import { createArrivals } from "./arrivals.ts";
-import { ARRIVAL_PAUSE_MS, ARRIVAL_PAUSES_MAX, ARRIVALS_READING_MAX_BYTES } from "./limits.ts";
 import type { PresenceListener } from "./presence-channel.ts";
 
 test("[RT103] those who arrive together get one text, a few at a time, and the next ones when it has been read", async () => {

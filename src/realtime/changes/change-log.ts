@@ -1,7 +1,7 @@
-import type { TableAddress } from "../access/table-door.ts";
-import type { Change } from "../db/index.ts";
-import type { Millis } from "../kernel/clock.ts";
-import { EVENT_DATA_MAX_BYTES, LOG_AGE_MAX_MS, LOG_CHANGES_MAX, LOG_MAX_BYTES } from "./limits.ts";
+import type { TableAddress } from "../../access/table-door.ts";
+import type { Change } from "../../db/index.ts";
+import type { Millis } from "../../kernel/clock.ts";
+import { EVENT_DATA_MAX_BYTES, LOG_AGE_MAX_MS, LOG_CHANGES_MAX, LOG_MAX_BYTES } from "../limits.ts";
 import { recordBytes } from "./record-bytes.ts";
 
 /** One change as it is announced. */

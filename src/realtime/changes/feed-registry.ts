@@ -1,9 +1,9 @@
-import type { TableAddress } from "../access/table-door.ts";
-import type { Clock, Millis } from "../kernel/clock.ts";
+import type { TableAddress } from "../../access/table-door.ts";
+import type { Clock, Millis } from "../../kernel/clock.ts";
+import { IDLE_FEEDS_MAX, LOG_AGE_MAX_MS } from "../limits.ts";
+import type { Asker, Asking } from "../subscriptions/reviews.ts";
 import type { Audience } from "./audience.ts";
 import { NamespaceLog, TableLog } from "./change-log.ts";
-import { IDLE_FEEDS_MAX, LOG_AGE_MAX_MS } from "./limits.ts";
-import type { Asker, Asking } from "./reviews.ts";
 
 /** One table that somebody listens to, or did within the last ten minutes. */
 export interface Feed {

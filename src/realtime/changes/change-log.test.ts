@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
+import { LOG_AGE_MAX_MS, LOG_CHANGES_MAX, LOG_MAX_BYTES } from "../limits.ts";
 import { NamespaceLog, TableLog } from "./change-log.ts";
-import { LOG_AGE_MAX_MS, LOG_CHANGES_MAX, LOG_MAX_BYTES } from "./limits.ts";
 
 const address = (table: string) => ({ namespace: "shared", instanceId: null, table });
 const change = (id: string, text = "") => ({ table: "t", id, before: null, after: { id, text } });

@@ -1,6 +1,6 @@
-import type { CommonErrorCode } from "../sockets/protocol.ts";
+import type { CommonErrorCode } from "../../sockets/protocol.ts";
+import { EVENTS_DATA_MAX_BYTES } from "../limits.ts";
 import type { Entry } from "./change-log.ts";
-import { EVENTS_DATA_MAX_BYTES } from "./limits.ts";
 import type { ChangeType } from "./visibility.ts";
 
 /** Everything the server sends, apart from what is serialised in parts. Spec: Realtime, server to client. */

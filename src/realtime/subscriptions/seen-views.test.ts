@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
-import { testClock } from "../../tests/support/clock.ts";
-import type { ReadAccess } from "../access/table-door.ts";
-import { LOG_AGE_MAX_MS } from "./limits.ts";
+import { testClock } from "../../../tests/support/clock.ts";
+import type { ReadAccess } from "../../access/table-door.ts";
+import { LOG_AGE_MAX_MS } from "../limits.ts";
 import { createSeenViews, type SeenView } from "./seen-views.ts";
 
 const filter: ReadAccess = { kind: "filter", filter: { key: "f", matches: () => true } };

@@ -1,13 +1,13 @@
-import type { ReadAccess, TableDoor } from "../access/table-door.ts";
-import { AppError } from "../kernel/errors.ts";
-import { chain, type MaybePromise } from "../kernel/maybe-promise.ts";
-import type { SignedIn } from "../sockets/connection.ts";
-import type { Broadcasts } from "./broadcasts.ts";
-import { type Channel, parseChannel } from "./channel.ts";
-import { denied, type Failure, failure, type RealtimeConnection, unknownChannel } from "./connection.ts";
-import { SUBSCRIPTIONS_PER_SOCKET_MAX } from "./limits.ts";
-import type { Presence } from "./presence.ts";
-import { LISTENING, type Rights } from "./rights.ts";
+import type { ReadAccess, TableDoor } from "../../access/table-door.ts";
+import { AppError } from "../../kernel/errors.ts";
+import { chain, type MaybePromise } from "../../kernel/maybe-promise.ts";
+import type { SignedIn } from "../../sockets/connection.ts";
+import { type Channel, parseChannel } from "../channel.ts";
+import { denied, type Failure, failure, type RealtimeConnection, unknownChannel } from "../connection.ts";
+import { SUBSCRIPTIONS_PER_SOCKET_MAX } from "../limits.ts";
+import type { Presence } from "../presence/presence.ts";
+import { LISTENING, type Rights } from "../rights.ts";
+import type { Broadcasts } from "../topics/broadcasts.ts";
 import type {
   Filters,
   SentFilters,
@@ -15,7 +15,7 @@ import type {
   TableChannel,
   TableSubscription,
   TableSubscriptions,
-} from "./subscription.ts";
+} from "./table-subscriptions.ts";
 
 export interface UpdateFiltersMessage extends SentFilters {
   channel: string;

@@ -1,9 +1,9 @@
 import { expect, test } from "bun:test";
-import { settle, testClock } from "../../tests/support/clock.ts";
+import { settle, testClock } from "../../../tests/support/clock.ts";
+import { AUDIENCE_WAITING_MAX } from "../limits.ts";
+import { createFanOut } from "../topics/fan-out.ts";
 import { type Audience, createAudience } from "./audience.ts";
 import { type Entry, TableLog } from "./change-log.ts";
-import { createFanOut } from "./fan-out.ts";
-import { AUDIENCE_WAITING_MAX } from "./limits.ts";
 
 const silentSockets = {
   upgrade: () => {

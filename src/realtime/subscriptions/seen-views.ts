@@ -1,7 +1,7 @@
-import type { ReadAccess } from "../access/table-door.ts";
-import { BoundedMap } from "../kernel/bounded-map.ts";
-import type { Clock, Millis } from "../kernel/clock.ts";
-import { LOG_AGE_MAX_MS, SEEN_VIEWS_MAX } from "./limits.ts";
+import type { ReadAccess } from "../../access/table-door.ts";
+import { BoundedMap } from "../../kernel/bounded-map.ts";
+import type { Clock, Millis } from "../../kernel/clock.ts";
+import { LOG_AGE_MAX_MS, SEEN_VIEWS_MAX } from "../limits.ts";
 
 /** One view of a channel, while a user listens through it and for as long afterwards as the log reaches. */
 interface Seen {

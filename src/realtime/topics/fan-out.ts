@@ -1,6 +1,6 @@
-import type { Clock } from "../kernel/clock.ts";
-import type { SocketServer } from "../sockets/server/socket-server.ts";
-import { FAN_OUT_BEHIND_BYTES, FAN_OUT_TURN_US, SEND_BYTES_PER_US, SEND_US } from "./limits.ts";
+import type { Clock } from "../../kernel/clock.ts";
+import type { SocketServer } from "../../sockets/server/socket-server.ts";
+import { FAN_OUT_BEHIND_BYTES, FAN_OUT_TURN_US, SEND_BYTES_PER_US, SEND_US } from "../limits.ts";
 import { Topic } from "./topic.ts";
 
 const MICROSECONDS_PER_MS = 1_000;

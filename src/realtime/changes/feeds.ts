@@ -1,13 +1,13 @@
-import type { TableAddress } from "../access/table-door.ts";
-import type { Change } from "../db/index.ts";
-import type { Clock } from "../kernel/clock.ts";
-import type { Logger } from "../kernel/logger.ts";
+import type { TableAddress } from "../../access/table-door.ts";
+import type { Change } from "../../db/index.ts";
+import type { Clock } from "../../kernel/clock.ts";
+import type { Logger } from "../../kernel/logger.ts";
+import { LOG_SWEEP_INTERVAL_MS } from "../limits.ts";
+import type { FanOut } from "../topics/fan-out.ts";
 import { type Audience, type AudienceChannel, createAudience } from "./audience.ts";
 import type { Entry } from "./change-log.ts";
 import { createDelivery, type Delivery } from "./delivery.ts";
-import type { FanOut } from "./fan-out.ts";
 import { createFeedRegistry, type Feed } from "./feed-registry.ts";
-import { LOG_SWEEP_INTERVAL_MS } from "./limits.ts";
 import type { View } from "./visibility.ts";
 
 export interface Feeds {

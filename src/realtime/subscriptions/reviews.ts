@@ -1,12 +1,12 @@
-import type { ReadAccess } from "../access/table-door.ts";
-import type { Clock } from "../kernel/clock.ts";
-import type { Logger } from "../kernel/logger.ts";
-import { isPromise, type MaybePromise } from "../kernel/maybe-promise.ts";
-import type { SignedIn } from "../sockets/connection.ts";
-import type { RealtimeConnection } from "./connection.ts";
-import type { Feed } from "./feed-registry.ts";
-import { SLICE_MS } from "./limits.ts";
-import type { TableChannel, TableSubscription } from "./subscription.ts";
+import type { ReadAccess } from "../../access/table-door.ts";
+import type { Clock } from "../../kernel/clock.ts";
+import type { Logger } from "../../kernel/logger.ts";
+import { isPromise, type MaybePromise } from "../../kernel/maybe-promise.ts";
+import type { SignedIn } from "../../sockets/connection.ts";
+import type { Feed } from "../changes/feed-registry.ts";
+import type { RealtimeConnection } from "../connection.ts";
+import { SLICE_MS } from "../limits.ts";
+import type { TableChannel, TableSubscription } from "./table-subscriptions.ts";
 
 /** Everybody who is the same to a table's rule: it is asked once for all of their subscriptions. */
 export interface Asker {

@@ -1,7 +1,7 @@
-import { type Clock, type Millis, pause } from "../kernel/clock.ts";
-import type { LeaveReason } from "./encoding.ts";
-import type { FanOut } from "./fan-out.ts";
-import { PRESENCE_MEMBERS_MAX } from "./limits.ts";
+import { type Clock, type Millis, pause } from "../../kernel/clock.ts";
+import type { LeaveReason } from "../changes/encoding.ts";
+import { PRESENCE_MEMBERS_MAX } from "../limits.ts";
+import type { FanOut } from "../topics/fan-out.ts";
 import { createPresenceChannel, type PresenceChannel, type PresenceListener } from "./presence-channel.ts";
 
 /** One connection as presence sees it; outlives its socket when that is lost without a close, until the TTL. */

@@ -1,8 +1,8 @@
 import { expect, test } from "bun:test";
-import { settle, testClock } from "../../tests/support/clock.ts";
-import type { Socket } from "../sockets/server/socket-server.ts";
-import { createFanOut } from "./fan-out.ts";
-import { PRESENCE_MEMBERS_MAX, PRESENCE_TTL_MS } from "./limits.ts";
+import { settle, testClock } from "../../../tests/support/clock.ts";
+import type { Socket } from "../../sockets/server/socket-server.ts";
+import { PRESENCE_MEMBERS_MAX, PRESENCE_TTL_MS } from "../limits.ts";
+import { createFanOut } from "../topics/fan-out.ts";
 import { createPresence, type Tracked } from "./presence.ts";
 import { createPresenceChannel, type PresenceListener } from "./presence-channel.ts";
 

@@ -1,4 +1,9 @@
-import { ARRIVAL_PAUSE_MS, ARRIVAL_PAUSES_MAX, ARRIVALS_READING_MAX_BYTES, ARRIVALS_TURN_MAX_BYTES } from "./limits.ts";
+import {
+  ARRIVAL_PAUSE_MS,
+  ARRIVAL_PAUSES_MAX,
+  ARRIVALS_READING_MAX_BYTES,
+  ARRIVALS_TURN_MAX_BYTES,
+} from "../limits.ts";
 import type { PresenceListener } from "./presence-channel.ts";
 
 /** Listeners that wait for the `presence_sync` of a channel with many entries. */

@@ -1,8 +1,8 @@
-import { isPromise } from "../kernel/maybe-promise.ts";
+import { isPromise } from "../../kernel/maybe-promise.ts";
+import { AUDIENCE_WAITING_MAX, AUDIENCE_WAITING_MAX_BYTES } from "../limits.ts";
+import type { Topic } from "../topics/topic.ts";
 import type { Entry, TableLog } from "./change-log.ts";
 import { encodeChanges } from "./encoding.ts";
-import { AUDIENCE_WAITING_MAX, AUDIENCE_WAITING_MAX_BYTES } from "./limits.ts";
-import type { Topic } from "./topic.ts";
 import { type ChangeType, changeTypesFor, type View } from "./visibility.ts";
 
 /** Subscribers of one channel to whom every change is the same: one evaluation and one message serve them all. */

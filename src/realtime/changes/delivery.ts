@@ -1,6 +1,6 @@
-import type { Clock } from "../kernel/clock.ts";
+import type { Clock } from "../../kernel/clock.ts";
+import { SLICE_MS } from "../limits.ts";
 import type { Audience } from "./audience.ts";
-import { SLICE_MS } from "./limits.ts";
 
 export interface Delivery {
   /** Has something for the next `run`. */
