@@ -52,7 +52,7 @@ export function createRealtimeArea(deps: {
     logger,
   });
   const seenViews = createSeenViews(clock);
-  const subscriptions = createTableSubscriptions({ feeds, tables, seenViews, reviews, clock });
+  const subscriptions = createTableSubscriptions({ feeds, seenViews, reviews, clock });
   const subscribing = createSubscribing({ tables, rights, subscriptions, presence, broadcasts });
   const connections = sockets.serve(createProtocol({ tables, rights, subscribing, presence, broadcasts }));
   const places = createPendingPlaces(clock, config.pendingPerAddress ?? PENDING_PER_ADDRESS_MAX);

@@ -5,19 +5,13 @@ import { chain, type MaybePromise } from "../kernel/maybe-promise.ts";
 import { AnyObject, optional } from "../kernel/schema/types.ts";
 import type { SignedIn } from "../sockets/connection.ts";
 import { declareMessages, type MessageType } from "../sockets/protocol.ts";
-import type { ErrorCode } from "./changes/encoding.ts";
 import { parseChannel } from "./channel.ts";
-import {
-  denied,
-  type Failure,
-  failure,
-  type RealtimeConnection,
-  type RealtimeState,
-  unknownChannel,
-} from "./connection.ts";
+import { denied, type Failure, failure, unknownChannel } from "./failures.ts";
 import { EVENT_LENGTH_MAX, PRESENCE_STATE_MAX_BYTES, TRACKED_PER_SOCKET_MAX } from "./limits.ts";
+import type { RealtimeConnection, RealtimeState } from "./model.ts";
 import type { Presence, Tracked } from "./presence/presence.ts";
 import type { Rights } from "./rights.ts";
+import type { ErrorCode } from "./server-messages.ts";
 import type { Subscribing } from "./subscriptions/subscribing.ts";
 import type { Broadcasts } from "./topics/broadcasts.ts";
 

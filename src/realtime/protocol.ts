@@ -2,10 +2,10 @@ import type { JsonObject } from "../kernel/json.ts";
 import { CLOSE } from "../sockets/close-codes.ts";
 import type { SignedIn } from "../sockets/connection.ts";
 import type { Protocol } from "../sockets/protocol.ts";
-import type { ErrorCode, ServerMessage } from "./changes/encoding.ts";
-import type { RealtimeConnection, RealtimeState } from "./connection.ts";
 import { CHANNEL_LENGTH_MAX } from "./limits.ts";
 import { createMessages, type MessageDeps } from "./messages.ts";
+import type { RealtimeConnection, RealtimeState } from "./model.ts";
+import type { ErrorCode, ServerMessage } from "./server-messages.ts";
 
 /** What realtime says over its connections. */
 export function createProtocol(deps: MessageDeps): Protocol<RealtimeState, ErrorCode> {

@@ -8,7 +8,7 @@ import { AppError } from "../kernel/errors.ts";
 import type { Logger } from "../kernel/logger.ts";
 import { isPromise, type MaybePromise } from "../kernel/maybe-promise.ts";
 import type { SignedIn } from "../sockets/connection.ts";
-import type { TableChannel } from "./subscriptions/table-subscriptions.ts";
+import type { TableChannel } from "./model.ts";
 
 /** Asked by a broadcast rule's `event` where the question is whether one may listen: no broadcast has this name. */
 export const LISTENING = "";

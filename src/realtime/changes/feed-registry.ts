@@ -1,22 +1,8 @@
 import type { TableAddress } from "../../access/table-door.ts";
 import type { Clock, Millis } from "../../kernel/clock.ts";
 import { IDLE_FEEDS_MAX, LOG_AGE_MAX_MS } from "../limits.ts";
-import type { Asker, Asking } from "../subscriptions/reviews.ts";
-import type { Audience } from "./audience.ts";
+import type { Feed } from "../model.ts";
 import { NamespaceLog, TableLog } from "./change-log.ts";
-
-/** One table that somebody listens to, or did within the last ten minutes. */
-export interface Feed {
-  readonly log: TableLog;
-  /** By key; those of single records apart, so that a change asks only the ones it concerns. */
-  readonly audiences: Map<string, Audience>;
-  readonly documents: Map<string, Map<string, Audience>>;
-  holders: number;
-  /** Whose rule's filter is asked for again with the changes, by what the rule sees of them. */
-  readonly askers: Map<string, Asker>;
-  /** null: none of them is being asked. */
-  asking: Asking | null;
-}
 
 interface NamespaceFeeds {
   log: NamespaceLog;
@@ -24,22 +10,22 @@ interface NamespaceFeeds {
   instances: Map<string, Map<string, Feed>>;
 }
 
-/** The tables whose changes are kept: those listened to, and those that were a short while ago. */
+/** The tables whose changes are kept: those with subscriptions, and those whose last one has ended a short time ago. */
 export interface FeedRegistry {
-  /** null: nobody listens to anything there. */
+  /** null: none of its tables is kept. */
   tablesOf(
     namespace: string,
     instanceId: string | null,
   ): { log: NamespaceLog; tables: ReadonlyMap<string, Feed> } | null;
   use(address: TableAddress): Feed;
-  /** Nobody listens to it any more. */
+  /** Its last subscription has ended. */
   rest(feed: Feed): void;
   sweep(now: Millis): void;
 }
 
 export function createFeedRegistry(clock: Clock): FeedRegistry {
   const namespaces = new Map<string, NamespaceFeeds>();
-  /** Feeds without subscriptions, the one idle longest first. */
+  /** Feeds without subscriptions, the longest idle first. */
   const idle = new Map<Feed, Millis>();
 
   const forget = (feed: Feed): void => {

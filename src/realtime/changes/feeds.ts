@@ -3,11 +3,12 @@ import type { Change } from "../../db/index.ts";
 import type { Clock } from "../../kernel/clock.ts";
 import type { Logger } from "../../kernel/logger.ts";
 import { LOG_SWEEP_INTERVAL_MS } from "../limits.ts";
+import type { Feed } from "../model.ts";
 import type { FanOut } from "../topics/fan-out.ts";
 import { type Audience, type AudienceChannel, createAudience } from "./audience.ts";
 import type { Entry } from "./change-log.ts";
 import { createDelivery, type Delivery } from "./delivery.ts";
-import { createFeedRegistry, type Feed } from "./feed-registry.ts";
+import { createFeedRegistry } from "./feed-registry.ts";
 import type { View } from "./visibility.ts";
 
 export interface Feeds {

@@ -3,11 +3,10 @@ import { settle, testClock } from "../../../tests/support/clock.ts";
 import type { ReadAccess } from "../../access/table-door.ts";
 import { silentLogger } from "../../kernel/logger.ts";
 import { Connection } from "../../sockets/connection.ts";
-import { createFeedRegistry, type Feed } from "../changes/feed-registry.ts";
-import type { RealtimeConnection } from "../connection.ts";
+import { createFeedRegistry } from "../changes/feed-registry.ts";
 import { connectionLimits } from "../limits.ts";
+import type { Feed, RealtimeConnection, TableSubscription } from "../model.ts";
 import { createReviews, type Reviews } from "./reviews.ts";
-import type { TableSubscription } from "./table-subscriptions.ts";
 
 const clock = testClock();
 const address = { namespace: "shared", instanceId: null, table: "t" };

@@ -3,42 +3,24 @@ import type { Clock } from "../../kernel/clock.ts";
 import type { Logger } from "../../kernel/logger.ts";
 import { isPromise, type MaybePromise } from "../../kernel/maybe-promise.ts";
 import type { SignedIn } from "../../sockets/connection.ts";
-import type { Feed } from "../changes/feed-registry.ts";
-import type { RealtimeConnection } from "../connection.ts";
 import { SLICE_MS } from "../limits.ts";
-import type { TableChannel, TableSubscription } from "./table-subscriptions.ts";
-
-/** Everybody who is the same to a table's rule: it is asked once for all of their subscriptions. */
-export interface Asker {
-  readonly key: string;
-  readonly principal: SignedIn;
-  readonly channel: TableChannel;
-  /** The last answer: a filter that comes again is not compiled again. */
-  access: ReadAccess;
-  readonly members: Map<TableSubscription, RealtimeConnection>;
-}
-
-/** One round at a time: what is committed meanwhile waits for one that begins afterwards. */
-export interface Asking {
-  readonly running: Promise<void>;
-  next: Promise<void> | null;
-}
+import type { Asker, Asking, Feed, RealtimeConnection, TableChannel, TableSubscription } from "../model.ts";
 
 /**
- * A rule that gives a filter is asked again with the changes of its table, before they are delivered: what it filters by
- * may have changed meanwhile. Decisions 10.
+ * A rule that returns a filter is evaluated again with the changes of its table, before they are delivered: what it filters
+ * by may have changed. [RT37]
  */
 export interface Reviews {
-  /** From now on this one's rule is asked again. */
+  /** From now on the rule is evaluated again for this subscription. */
   add(connection: RealtimeConnection, subscription: TableSubscription): void;
   remove(subscription: TableSubscription): void;
-  /** Resolves when everybody listens through what the rule says now; null: so it is already. */
+  /** Resolves when every subscription has the rights of now; null: they have them already. */
   review(feed: Feed): Promise<void> | null;
 }
 
 export function createReviews(deps: {
   ask(principal: SignedIn, channel: TableChannel, before: ReadAccess): MaybePromise<ReadAccess | null>;
-  /** What the rule says now; null: nothing any more. */
+  /** What the rule returns now; null: it denies. */
   onAnswer(connection: RealtimeConnection, subscription: TableSubscription, access: ReadAccess | null): void;
   clock: Clock;
   logger: Logger;
@@ -49,12 +31,12 @@ export function createReviews(deps: {
   const settle = (asker: Asker, access: ReadAccess | null): void => {
     asker.access = access ?? asker.access;
     for (const [subscription, connection] of [...asker.members]) {
-      // Nearly always: what was asked about is as it was.
+      // Nearly always: nothing has changed.
       if (subscription.access === access) continue;
       try {
         deps.onAnswer(connection, subscription, access);
       } catch (cause) {
-        deps.logger.error("a subscription cannot follow its rule", { cause });
+        deps.logger.error("A subscription could not adopt its rule's answer", { cause });
         connection.closeAsSlow();
       }
     }
@@ -62,7 +44,7 @@ export function createReviews(deps: {
   const askAll = (feed: Feed): MaybePromise<void> => {
     const askers = feed.askers.values().toArray();
     const waiting: Promise<void>[] = [];
-    /** false: others are to have a turn, and there is more to ask. */
+    /** false: the time of this turn is over, and there are more. */
     const askSome = (): boolean => {
       const until = clock.now() + SLICE_MS;
       for (let asker = askers.pop(); asker !== undefined; asker = askers.pop()) {
@@ -80,7 +62,7 @@ export function createReviews(deps: {
     await Promise.all(waiting);
   };
   const ask = (asker: Asker, waiting: Promise<void>[]): void => {
-    // It may have gone since the round began.
+    // Its last subscription may have ended since the round began.
     if (asker.members.size === 0) return;
     const access = deps.ask(asker.principal, asker.channel, asker.access);
     if (isPromise(access)) waiting.push(access.then((settled) => settle(asker, settled)));
@@ -100,7 +82,7 @@ export function createReviews(deps: {
   return {
     add(connection, subscription) {
       const { principal } = connection;
-      if (principal === null) throw new Error("only who has authenticated subscribes");
+      if (principal === null) throw new Error("an unauthenticated connection has no subscriptions");
       const { channel, feed, access } = subscription;
       const key = JSON.stringify(principal.auth);
       const asker = feed.askers.get(key) ?? { key, principal, channel, access, members: new Map() };
