@@ -177,7 +177,6 @@ const NOT_YET: Readonly<Record<string, readonly HouseRule[]>> = {
   kernel: ["folders", "citations", "spreads", "limits"],
   "platform.ts": ["spreads"],
   push: ["citations", "spreads", "limits"],
-  realtime: ["folders", "citations", "spreads", "circles"],
   rooms: ["folders", "citations", "spreads"],
   storage: ["citations", "spreads", "limits"],
   tables: ["citations", "spreads", "limits", "circles"],

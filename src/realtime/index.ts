@@ -22,9 +22,9 @@ import { createFanOut } from "./topics/fan-out.ts";
 
 export interface RealtimeArea {
   endpoints: readonly Endpoint[];
-  /** What was committed, in order, one inner array per request. */
+  /** Takes committed changes, in order, one inner array per request. */
   readonly publishChanges: Feeds["publishChanges"];
-  /** `app.broadcast`. Errors: 400 naming the argument at fault. */
+  /** `app.broadcast`. Errors: 400 that names the argument at fault, 413, 503. */
   readonly broadcast: AppAccess["broadcast"];
   readonly openSockets: number;
   /** Closes every connection with 1001. */

@@ -5,22 +5,22 @@ import type { Entry, TableLog } from "./change-log.ts";
 import { encodeChanges } from "./encoding.ts";
 import { type ChangeType, changeTypesFor, type View } from "./visibility.ts";
 
-/** Subscribers of one channel to whom every change is the same: one evaluation and one message serve them all. */
+/** The subscribers of one channel that see every change alike: it is evaluated and serialised once for all. */
 export interface Audience {
   readonly key: string;
   readonly topic: Topic;
   readonly view: View;
-  /** Subscriptions that count on it, those that are still catching up included. */
+  /** Its subscriptions, those that are still catching up included. */
   holders: number;
-  /** The number of the last change that it has delivered; behind the log's only while a rule is awaited. */
+  /** The number of the last change that it has delivered. Behind the log's while a rule is awaited or changes wait. */
   readonly position: number;
-  /** The changes of one request wait to be delivered, not before `ready` where there is something to wait for. */
+  /** Queues the changes of one request, to be delivered after `ready`. */
   enqueue(entries: readonly Entry[], ready?: Promise<void> | null): void;
-  /** Delivers the oldest request's changes; true when more are ready. */
+  /** Delivers the changes of the oldest request; true when more can be delivered. */
   deliverNext(): boolean;
-  /** Resolves once it has delivered, or dropped, something more. */
+  /** Resolves when it has delivered, or dropped, further changes. */
   advanced(): Promise<void>;
-  /** The messages of one request's changes. */
+  /** Serialises the changes of one request. */
   encode(entries: readonly Entry[], types: readonly (ChangeType | null)[]): string[];
 }
 
@@ -36,9 +36,9 @@ export function createAudience(deps: {
   log: TableLog;
   topic: Topic;
   batchThreshold: number;
-  /** It was waiting for a rule, and can go on. */
+  /** It was waiting for a rule, and can deliver again. */
   onReady(audience: Audience): void;
-  /** It has fallen so far behind that its changes were dropped. */
+  /** Too many changes were waiting and have been dropped. */
   onOverrun(audience: Audience): void;
 }): Audience {
   const { log, topic, view } = deps;
@@ -46,7 +46,7 @@ export function createAudience(deps: {
   const waiting = createQueue();
   let isAwaiting = false;
   let delivered = log.head;
-  /** null: nobody waits for it to go on. */
+  /** null: no caller waits for it. */
   let advance: PromiseWithResolvers<void> | null = null;
 
   const announceAdvance = (): void => {
@@ -144,7 +144,7 @@ function createQueue() {
     get isEmpty() {
       return waiting.length === 0;
     },
-    /** One request's changes are taken however many they are. */
+    /** The changes of a single request are never too many. */
     get isOverfull() {
       return waiting.length > 1 && (count > AUDIENCE_WAITING_MAX || bytes > AUDIENCE_WAITING_MAX_BYTES);
     },

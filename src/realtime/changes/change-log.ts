@@ -4,22 +4,22 @@ import type { Millis } from "../../kernel/clock.ts";
 import { EVENT_DATA_MAX_BYTES, LOG_AGE_MAX_MS, LOG_CHANGES_MAX, LOG_MAX_BYTES } from "../limits.ts";
 import { recordBytes } from "./record-bytes.ts";
 
-/** One change as it is announced. */
+/** One change in the log. */
 export interface Entry {
-  /** Grows by one with each change of its table. */
+  /** Increases by one with each change of its table. */
   seq: number;
-  /** Entries of one request have one number. */
+  /** Equal for the entries of one request. */
   group: number;
   at: Millis;
   timestamp: string;
   change: Change;
-  /** What the records before and after take as JSON, roughly. */
+  /** Estimated bytes of the records before and after, as JSON. */
   bytes: number;
-  /** The record after the change as JSON: serialised once, for all; null: too large for an event. */
+  /** The record after the change as JSON, serialised once; null: too large for an event. */
   readonly text: string | null;
 }
 
-/** Serialises when somebody is to get it: a change that nobody sees costs no more than its size. */
+/** Serialises its record when the first event needs it. */
 class LoggedChange implements Entry {
   readonly seq: number;
   readonly group: number;
@@ -38,7 +38,7 @@ class LoggedChange implements Entry {
     this.timestamp = about.timestamp;
     const afterBytes = recordBytes(change.after);
     this.#isTooLarge = afterBytes > EVENT_DATA_MAX_BYTES;
-    // The record before is about as large as the one after; a removed one is measured.
+    // The record before counts as large as the one after; a removed one is measured.
     this.bytes = afterBytes + (change.after === null ? recordBytes(change.before) : afterBytes);
   }
 
@@ -53,10 +53,10 @@ class LoggedChange implements Entry {
 }
 
 const MICROSECONDS_PER_MS = 1_000;
-/** Entries evicted from the front of an array before it is cut. */
+/** Evicted entries at the front of an array before it is copied without them. */
 const COMPACT_AFTER = 1_024;
 
-/** The changes of one table that are still known. */
+/** The changes of one table that are kept. */
 export class TableLog {
   readonly address: TableAddress;
   #entries: Entry[] = [];
@@ -64,8 +64,8 @@ export class TableLog {
   #head: number;
 
   /**
-   * Numbering begins with the time in microseconds: it grows from one process to the next, and a number of an earlier
-   * one is never taken for one of this.
+   * Numbers start at the time in microseconds: they increase from one process to the next, so that a number of an earlier
+   * process is never taken for one of this.
    */
   constructor(address: TableAddress, now: Millis) {
     this.address = address;
@@ -84,7 +84,7 @@ export class TableLog {
     return entry;
   }
 
-  /** Whether everything after `seq` is still known. */
+  /** Whether all changes after `seq` are kept. */
   reaches(seq: number): boolean {
     return seq <= this.#head && seq >= this.#head - (this.#entries.length - this.#evicted);
   }
@@ -114,7 +114,7 @@ export class TableLog {
   }
 }
 
-/** Bounds what the tables of one namespace keep together: number, bytes and age. */
+/** Bounds the changes that the tables of one namespace keep together, by number, bytes and age. */
 export class NamespaceLog {
   /** The table of each entry, oldest first. */
   #order: TableLog[] = [];

@@ -3,18 +3,18 @@ import { SLICE_MS } from "../limits.ts";
 import type { Audience } from "./audience.ts";
 
 export interface Delivery {
-  /** Has something for the next `run`. */
+  /** It has changes for the next `run`. */
   add(audience: Audience): void;
-  /** The same, and a run follows by itself. */
+  /** The same, and schedules a run. */
   wake(audience: Audience): void;
   run(): void;
   stop(): void;
 }
 
-/** Delivers in turns, one request's changes for each audience, and lets others at the event loop in between. */
+/** Delivers in turns of the event loop: the changes of one request for each audience in turn. */
 export function createDelivery(deps: {
   clock: Clock;
-  /** What has been delivered is still to be sent: what is not stays in the tables' logs meanwhile. */
+  /** Delivered changes are still to be sent: the others stay in the logs of their tables meanwhile. */
   isBehind: () => boolean;
   onFailure: (audience: Audience, cause: unknown) => void;
 }): Delivery {
@@ -35,8 +35,7 @@ export function createDelivery(deps: {
     for (const audience of waiting) {
       if (deps.isBehind()) break;
       waiting.delete(audience);
-      // Added again at the end: the others come first.
-      // What fails for one audience must not keep the others, or the writer, from going on.
+      // Added again behind the others. A failure of one audience must not affect the others, or the writer.
       try {
         if (audience.deliverNext()) waiting.add(audience);
       } catch (cause) {
@@ -55,7 +54,7 @@ export function createDelivery(deps: {
       runSoon();
     },
     run() {
-      // One that was broken off goes on in its turn: many commits in a row must not hold the loop any longer.
+      // A run that was interrupted continues in its turn, so that many commits in a row take no more of the event loop.
       if (cancelNext === null) run();
     },
     stop() {

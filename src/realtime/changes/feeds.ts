@@ -12,12 +12,12 @@ import { createFeedRegistry } from "./feed-registry.ts";
 import type { View } from "./visibility.ts";
 
 export interface Feeds {
-  /** Takes what was committed, in order, one inner array per request, and delivers it. Decisions 10. */
+  /** Takes committed changes, in order, one inner array per request, and delivers them. */
   publishChanges(
     address: { namespace: string; instanceId: string | null },
     groups: readonly (readonly Change[])[],
   ): void;
-  /** The audience of this view; `release` it when the subscription ends. From now on changes of the table are kept. */
+  /** The audience of this view, to be released when the subscription ends. From now on changes of the table are kept. */
   acquire(address: TableAddress, channel: AudienceChannel, key: string, view: View): { feed: Feed; audience: Audience };
   release(feed: Feed, channel: AudienceChannel, audience: Audience): void;
   stop(): void;
@@ -28,7 +28,7 @@ export function createFeeds(deps: {
   logger: Logger;
   topics: FanOut;
   batchThreshold: number;
-  /** Asks for filters again; the changes wait for what it gives, where that is to be waited for. */
+  /** Evaluates rules that return filters again; the changes wait for it. null: nothing is to be waited for. */
   review(feed: Feed): Promise<void> | null;
 }): Feeds {
   const { clock } = deps;
@@ -37,7 +37,7 @@ export function createFeeds(deps: {
     clock,
     isBehind: () => deps.topics.isBehind,
     onFailure(audience, cause) {
-      deps.logger.error("changes could not be delivered", { cause });
+      deps.logger.error("Changes could not be delivered", { cause });
       dropAudience(audience);
     },
   });
@@ -117,7 +117,7 @@ function audiencesOf(feed: Feed, channel: AudienceChannel): Map<string, Audience
   return audiences;
 }
 
-/** Audiences with members whose rule is still being asked. */
+/** Audiences with members whose rule is still being evaluated. */
 interface Held {
   ready: Promise<void>;
   audiences: ReadonlySet<Audience>;
@@ -150,7 +150,7 @@ function enqueue(feed: Feed, entries: readonly Entry[], delivery: Delivery, held
   }
 }
 
-/** Those who listen through it have missed changes: they are to come back and say from where. */
+/** Its subscribers have missed changes: they have to reconnect with `since`. */
 function dropAudience(audience: Audience): void {
   for (const member of [...audience.topic.members]) member.closeAsSlow();
 }

@@ -1,12 +1,12 @@
 import type { JsonObject } from "../../kernel/json.ts";
 import { RECORD_ASSUMED_BYTES, RECORD_NODES_MAX } from "../limits.ts";
 
-/** What a number, `true` or a comma with its brackets takes, roughly. */
+/** Estimated bytes of a number, `true`, or a pair of brackets. */
 const SMALL_BYTES = 8;
 
 /**
- * Bytes of a record as JSON, roughly, without serialising it: a long string costs one look. Records of very many values
- * are not counted to the end, and count as large.
+ * Estimates the bytes of a record as JSON without serialising it. A record with more than RECORD_NODES_MAX values is not
+ * counted to the end.
  */
 export function recordBytes(record: JsonObject | null): number {
   if (record === null) return SMALL_BYTES;
@@ -24,7 +24,7 @@ export function recordBytes(record: JsonObject | null): number {
     }
     for (const key in value) {
       bytes += key.length + 2;
-      waiting.push((value as JsonObject)[key]); // of its own keys: a record has no prototype's
+      waiting.push((value as JsonObject)[key]); // Of its own keys: a record's prototype has none.
     }
   }
   return bytes;

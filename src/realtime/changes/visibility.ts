@@ -5,17 +5,14 @@ import type { Entry } from "./change-log.ts";
 
 export type ChangeType = "added" | "modified" | "removed";
 
-/** What decides which records one sees: the read rule, and the filters one asked for. */
+/** Decides which records a subscription shows: the read rule, and the client's filters. */
 export interface View {
   access: ReadAccess;
   /** null: every record. */
   filter: RecordFilter | null;
 }
 
-/**
- * What a change is to those who look through this view: a record that comes into it is added, one that leaves it is
- * removed; null when it was never in it. Decisions 10.
- */
+/** A record that enters the view is added, one that leaves it is removed; null: it is not in the view. [RT19] */
 export function changeTypeFor(view: View, entry: Entry): MaybePromise<ChangeType | null> {
   const { before, after } = entry.change;
   if (view.access.kind === "all" && view.filter === null) return changeType(before !== null, after !== null);
@@ -41,13 +38,13 @@ function isSeen(view: View, record: JsonObject | null): MaybePromise<boolean> {
     case "filter":
       return access.filter.matches(record);
     case "record":
-      // A copy: what a rule does to its argument must not reach other subscribers.
+      // A copy: a rule that changes its argument must not affect other subscribers.
       return access.allows({ ...record });
   }
 }
 
-/** The same for the changes of one request, in order. Waits only where a rule does. */
+/** The same for the changes of one request, in order. A promise only where a rule returns one. */
 export function changeTypesFor(view: View, entries: readonly Entry[]): MaybePromise<(ChangeType | null)[]> {
   const types = entries.map((entry) => changeTypeFor(view, entry));
-  return types.some((type) => isPromise(type)) ? Promise.all(types) : (types as (ChangeType | null)[]); // none is a promise
+  return types.some((type) => isPromise(type)) ? Promise.all(types) : (types as (ChangeType | null)[]); // None is a promise.
 }

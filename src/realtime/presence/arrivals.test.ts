@@ -5,7 +5,7 @@ import { ARRIVAL_PAUSE_MS, ARRIVAL_PAUSES_MAX, ARRIVALS_READING_MAX_BYTES } from
 import { createArrivals } from "./arrivals.ts";
 import type { PresenceListener } from "./presence-channel.ts";
 
-test("[RT103] those who arrive together get one text, a few at a time, and the next ones when it has been read", async () => {
+test("[RT103] listeners that arrive together get one text, a few at a time, the next when it has been read", async () => {
   const clock = testClock();
   const text = "x".repeat(1024 * 1024);
   const sent: PresenceListener[] = [];
@@ -38,7 +38,7 @@ test("[RT103] those who arrive together get one text, a few at a time, and the n
   expect(sent.length).toBe(unread + 4);
   await clock.advanceAsync(ARRIVAL_PAUSE_MS);
   expect(sent.length).toBe(unread + 4);
-  // Those who never read hold up the others for two seconds at most.
+  // Listeners that never read hold up the others for two seconds at most.
   await clock.advanceAsync(ARRIVAL_PAUSE_MS * ARRIVAL_PAUSES_MAX);
   expect(sent.length).toBe(unread + 8);
   reading = 0;

@@ -4,36 +4,40 @@ import {
   ARRIVALS_READING_MAX_BYTES,
   ARRIVALS_TURN_MAX_BYTES,
 } from "../limits.ts";
-import type { PresenceListener } from "./presence-channel.ts";
+
+interface Reader {
+  readonly isClosed: boolean;
+  closeAsSlow(): void;
+}
 
 /** Listeners that wait for the `presence_sync` of a channel with many entries. */
-export interface Arrivals {
+export interface Arrivals<Listener extends Reader> {
   readonly isEmpty: boolean;
-  add(listener: PresenceListener): void;
-  delete(listener: PresenceListener): void;
+  add(listener: Listener): void;
+  delete(listener: Listener): void;
 }
 
 /**
- * Sends long syncs in turns: those who arrive together get one text, a few of them at a time, and the next ones when these
- * have read it. Ten thousand who come back at once would otherwise each have a list of ten thousand made and kept for them.
+ * Sends long syncs in turns: listeners that arrive together get one text, a few listeners at a time, and the next ones when
+ * these have read it. Ten thousand clients that reconnect would otherwise each need a list of ten thousand in memory. [RT103]
  */
-export function createArrivals(deps: {
-  /** The `presence_sync` of now. */
+export function createArrivals<Listener extends Reader>(deps: {
+  /** The present `presence_sync`. */
   sync(): string;
-  /** Sends it; changes follow. */
-  send(listener: PresenceListener, sync: string): void;
-  /** How many have not read theirs. */
+  /** Sends it to a listener, and changes after it. */
+  send(listener: Listener, sync: string): void;
+  /** Listeners that have not read their sync yet. */
   readingCount(): number;
   pause(delayMs: number): Promise<void>;
-}): Arrivals {
-  const waiting = new Set<PresenceListener>();
+}): Arrivals<Listener> {
+  const waiting = new Set<Listener>();
   let isRunning = false;
 
   const turn = async (): Promise<void> => {
     await deps.pause(0);
     if (waiting.size === 0) return;
     let text = deps.sync();
-    // Somebody who never reads must not keep the others waiting for long.
+    // A client that never reads must not hold up the others for long.
     for (let pauses = 0; deps.readingCount() * text.length > ARRIVALS_READING_MAX_BYTES; pauses++) {
       if (pauses === ARRIVAL_PAUSES_MAX) break;
       await deps.pause(ARRIVAL_PAUSE_MS);

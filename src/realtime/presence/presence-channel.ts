@@ -9,7 +9,7 @@ export interface PresenceListener extends Listener {
   drained(): Promise<void>;
 }
 
-/** Members are never changed in place: two of one connection are equal when they are the same. */
+/** Never changed in place: an entry has changed when its object is another. */
 interface Member {
   userId: string;
   connectionId: string;
@@ -17,17 +17,17 @@ interface Member {
   entry: string;
 }
 
-/** Who is on one channel, and who listens to it. */
+/** The entries and the listeners of one channel. */
 export interface PresenceChannel {
   readonly size: number;
   readonly isUnused: boolean;
-  /** More waits to be sent than should. */
+  /** Too much waits to be sent. */
   readonly isBehind: boolean;
   has(connectionId: string): boolean;
   /** `state` is JSON. */
   set(userId: string, connectionId: string, state: string): void;
   delete(connectionId: string, reason: LeaveReason): void;
-  /** Sends the `presence_sync`, then what follows it. */
+  /** Sends the `presence_sync`, then the changes that follow it. */
   listen(listener: PresenceListener): void;
   unlisten(listener: PresenceListener): void;
 }
@@ -39,7 +39,7 @@ export function createPresenceChannel(
 ): PresenceChannel {
   const channelJson = JSON.stringify(name);
   const members = new Map<string, Member>();
-  /** Those who are still reading a long `presence_sync`, with a token of the attempt. */
+  /** Listeners that are still reading a long `presence_sync`, each with a token of its attempt. */
   const catchingUp = new Map<PresenceListener, object>();
 
   const sync = (): string => {
@@ -51,7 +51,7 @@ export function createPresenceChannel(
   const departure = ({ userId, connectionId }: Member, reason: LeaveReason): string =>
     JSON.stringify({ type: "presence_leave", channel: name, userId, connectionId, reason });
 
-  /** What leads from those known to those there now. */
+  /** The messages that lead from the known entries to the present ones. */
   const differences = (known: ReadonlyMap<string, Member>): string[] => {
     const messages: string[] = [];
     for (const [id, member] of known) if (!members.has(id)) messages.push(departure(member, "disconnect"));
@@ -63,7 +63,7 @@ export function createPresenceChannel(
     return messages;
   };
 
-  /** A long sync must not get its reader closed as too slow by the first change after it: changes wait until it is read. */
+  /** Holds changes back until a long sync has been read: the first one would otherwise close the connection as too slow. */
   const catchUp = async (listener: PresenceListener): Promise<void> => {
     const token = {};
     catchingUp.set(listener, token);

@@ -8,14 +8,17 @@ import { createPresenceChannel, type PresenceListener } from "./presence-channel
 
 const silentSockets = {
   upgrade: () => {
-    throw new Error("nobody connects here");
+    throw new Error("no socket is opened here");
   },
   publish: () => {},
   waitingBytes: () => 0,
   drop: () => {},
 };
 const tracked = (id: number): Tracked => ({
-  ...{ connectionId: String(id), userId: "u", channels: new Set<string>(), lastSeen: 0 },
+  connectionId: String(id),
+  userId: "u",
+  channels: new Set<string>(),
+  lastSeen: 0,
 });
 
 test("[RT32] a channel has at most 20,000 entries, and room again when they time out", () => {
@@ -32,7 +35,7 @@ test("[RT32] a channel has at most 20,000 entries, and room again when they time
   expect(clock.waiting).toBe(0);
 });
 
-test("[RT28] a reader of a long sync hears what happened meanwhile once it has read it, and only then", async () => {
+test("[RT28] a listener gets the changes that follow a long sync when it has read it, and not before", async () => {
   const heard: { type: string; connectionId?: string; users?: unknown[] }[] = [];
   const drains: (() => void)[] = [];
   let waitingBytes = 0;
@@ -78,7 +81,7 @@ test("[RT28] a reader of a long sync hears what happened meanwhile once it has r
   ]);
   expect(topic.size).toBe(1);
 
-  // More has happened than a sync says: a sync it is.
+  // The changes are longer than a sync, which is sent instead.
   channel.listen(listener);
   channel.unlisten(listener);
   channel.listen(listener);

@@ -4,7 +4,7 @@ import type { LeaveReason } from "../server-messages.ts";
 import type { FanOut } from "../topics/fan-out.ts";
 import { createPresenceChannel, type PresenceChannel, type PresenceListener } from "./presence-channel.ts";
 
-/** One connection as presence sees it; outlives its socket when that is lost without a close, until the TTL. */
+/** The entries of one connection. They outlive a socket that is lost without a close, until the time to live is over. */
 export interface Tracked {
   readonly connectionId: string;
   readonly userId: string;
@@ -13,23 +13,23 @@ export interface Tracked {
 }
 
 export interface Presence {
-  /** Sends the `presence_sync`, then what follows it. */
+  /** Sends the `presence_sync`, then the changes that follow it. */
   listen(channel: string, listener: PresenceListener): void;
   unlisten(channel: string, listener: PresenceListener): void;
-  /** Begins or changes an entry, where there is room and time for it. */
+  /** Adds or changes an entry. `full`: the channel has no room; `busy`: it has too much to send. */
   track(tracked: Tracked, channel: string, state: string): "tracked" | "full" | "busy";
   /** Ends one entry, or all of them. */
   untrack(tracked: Tracked, channel: string | null, reason: LeaveReason): void;
-  /** A ping came. */
+  /** Extends the time to live of its entries. */
   touch(tracked: Tracked): void;
   stop(): void;
 }
 
-/** Who is there, on channels of any number of members. States are JSON already. Spec: Realtime connection; decisions 10. */
+/** Presence on all channels. States are JSON. [RT28 to RT32] */
 export function createPresence(deps: { clock: Clock; topics: FanOut; ttlMs: number }): Presence {
   const { clock, topics, ttlMs } = deps;
   const channels = new Map<string, PresenceChannel>();
-  /** Everybody with an entry, the one heard of longest ago first: all have the same time to live. */
+  /** Connections with entries, in the order in which their time to live is over. */
   const seen = new Set<Tracked>();
   let cancelExpiry: (() => void) | null = null;
 

@@ -32,7 +32,7 @@ function watch(reviews: Reviews, feed: Feed, userId: string): void {
   reviews.add(connection, { channel, feed, access } as unknown as TableSubscription);
 }
 
-test("[RT37] many users are asked in turns, each once a round, and what comes meanwhile waits for the next round", async () => {
+test("[RT37] rules are evaluated in turns, once a round for each user, and later changes wait for the next round", async () => {
   const asked: string[] = [];
   const feed = createFeedRegistry(clock).use(address);
   const reviews = createReviews({
@@ -42,7 +42,8 @@ test("[RT37] many users are asked in turns, each once a round, and what comes me
       return before;
     },
     onAnswer() {},
-    ...{ clock, logger: silentLogger },
+    clock,
+    logger: silentLogger,
   });
   for (let index = 0; index < 10; index++) watch(reviews, feed, `user${index}`);
   const first = reviews.review(feed);

@@ -8,7 +8,7 @@ const filter: ReadAccess = { kind: "filter", filter: { key: "f", matches: () => 
 const all: ReadAccess = { kind: "all", saidBy: "rule" };
 const view = (key: string): SeenView => ({ userId: "ann", channel: "realtime:shared:t", key });
 
-test("[RT39] a view covers what was sent while nothing else was seen", () => {
+test("[RT39] a view covers what was sent while there was no other view", () => {
   const seen = createSeenViews(testClock());
   expect(seen.covers(view("a"), filter, 10)).toBe(false);
   expect(seen.covers(view("a"), all, 10)).toBe(true);
@@ -25,7 +25,7 @@ test("[RT39] a view covers what was sent while nothing else was seen", () => {
   expect([30, 31].map((since) => seen.covers(view("a"), filter, since))).toEqual([false, true]);
 });
 
-test("[RT39] it is forgotten with the log, and does not count as never seen then", () => {
+test("[RT39] a view is forgotten with the log, and is then not treated as the only one", () => {
   const clock = testClock();
   const seen = createSeenViews(clock);
   seen.begin(view("a"), 10);

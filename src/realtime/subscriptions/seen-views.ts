@@ -3,11 +3,11 @@ import { BoundedMap } from "../../kernel/bounded-map.ts";
 import type { Clock, Millis } from "../../kernel/clock.ts";
 import { LOG_AGE_MAX_MS, SEEN_VIEWS_MAX } from "../limits.ts";
 
-/** One view of a channel, while a user listens through it and for as long afterwards as the log reaches. */
+/** One view of a channel, while a user has subscriptions with it, and for as long afterwards as the log reaches. */
 interface Seen {
-  /** The number from which on somebody has listened through it. */
+  /** The number of the first change that it was used for. */
   from: number;
-  /** The last number that can have been sent through it, once nobody listens any more. */
+  /** The number of the last change that it can have been used for, once its subscriptions have ended. */
   until: number;
   endedAt: Millis;
   holders: number;
@@ -15,22 +15,22 @@ interface Seen {
 
 interface SeenChannel {
   views: Map<string, Seen>;
-  /** Up to here the user listened through views that are forgotten. */
+  /** Views that are forgotten were used up to this number. */
   forgottenUntil: number;
 }
 
 /**
- * Which views users have lately seen their channels through. Who comes back with the number of the last change holds what
- * the view of that time showed: under another one, the changes that followed do not make it true.
+ * The views that users have had of their channels recently. A client that reconnects with `since` has the records that its
+ * view of that time showed: under another view, the changes that followed do not bring them up to date. [RT39]
  */
 export interface SeenViews {
-  /** Whether who holds what was sent up to `since` holds what `view` showed then. */
+  /** Whether a client that has every event up to `since` has the records that `view` showed then. */
   covers(view: SeenView, access: ReadAccess, since: number): boolean;
   begin(view: SeenView, from: number): void;
   end(view: SeenView, until: number): void;
 }
 
-/** A user's view of one channel; `key` is the same for what shows the same. */
+/** A user's view of one channel. `key` is equal for views that show the same records. */
 export interface SeenView {
   userId: string;
   channel: string;
@@ -40,7 +40,7 @@ export interface SeenView {
 export function createSeenViews(clock: Clock): SeenViews {
   const channels = new BoundedMap<string, SeenChannel>(SEEN_VIEWS_MAX);
   const nameOf = ({ userId, channel }: SeenView): string => JSON.stringify([userId, channel]);
-  // Filters may be long, and are compared only.
+  // Keys may be long, and are only compared.
   const digest = (key: string): string => new Bun.CryptoHasher("sha256").update(key).digest("base64");
 
   const forgetOld = (seen: SeenChannel): void => {

@@ -3,7 +3,7 @@ import { chain, type MaybePromise } from "../../kernel/maybe-promise.ts";
 import type { SignedIn } from "../../sockets/connection.ts";
 import { type Channel, parseChannel } from "../channel.ts";
 import { denied, type Failure, failure, unknownChannel } from "../failures.ts";
-import { SUBSCRIPTIONS_PER_SOCKET_MAX } from "../limits.ts";
+import { SUBSCRIPTIONS_PER_CONNECTION_MAX } from "../limits.ts";
 import type { RealtimeConnection, Subscription, TableChannel, TableSubscription } from "../model.ts";
 import type { Presence } from "../presence/presence.ts";
 import { LISTENING, type Rights } from "../rights.ts";
@@ -77,8 +77,8 @@ export function createSubscribing(deps: SubscribingDeps): Subscribing {
     const channel = parseChannel(request.channel, tables);
     if (channel === null) return unknownChannel(request.channel);
     const own = connection.state.subscriptions;
-    if (!own.has(channel.name) && own.size >= SUBSCRIPTIONS_PER_SOCKET_MAX) {
-      const message = `A connection has at most ${SUBSCRIPTIONS_PER_SOCKET_MAX} subscriptions`;
+    if (!own.has(channel.name) && own.size >= SUBSCRIPTIONS_PER_CONNECTION_MAX) {
+      const message = `A connection has at most ${SUBSCRIPTIONS_PER_CONNECTION_MAX} subscriptions`;
       return failure("TOO_MANY_SUBSCRIPTIONS", message);
     }
     if (channel.kind === "table") return subscribeToTable(connection, principal, channel, request);

@@ -7,7 +7,7 @@ import { CHANNEL_LENGTH_MAX, EVENT_LENGTH_MAX, MESSAGE_MAX_BYTES } from "../limi
 import type { FanOut } from "./fan-out.ts";
 import type { Listener, Topic } from "./topic.ts";
 
-/** What the endpoint, and `app.broadcast`, take. */
+/** What the endpoint and `app.broadcast` take. */
 export const Broadcast = Type.Object({
   channel: refine(
     Type.String({ description: "With its prefix `broadcast:`" }),
@@ -30,12 +30,12 @@ function invalid(wanted: string): FieldRule["problem"] {
 export interface Broadcasts {
   listen(channel: string, listener: Listener): void;
   unlisten(channel: string, listener: Listener): void;
-  /** To every subscriber of the channel but `except`. false: more waits to be sent there than should; it is not sent. */
+  /** Sends to every subscriber of the channel but `except`. false: too much waits there already, and it is not sent. */
   send(broadcast: Broadcast, except?: Listener | null): boolean;
 }
 
 export function createBroadcasts(topics: FanOut): Broadcasts {
-  /** Channels that somebody listens to. */
+  /** By channel, where it has subscribers. */
   const channels = new Map<string, Topic>();
   return {
     listen(name, listener) {

@@ -5,24 +5,24 @@ import { Topic } from "./topic.ts";
 
 const MICROSECONDS_PER_MS = 1_000;
 
-/** Topics, and the turns in which their messages go out. */
+/** Topics, and the turns in which their messages are sent. */
 export interface FanOut {
-  /** A topic of its own name. */
+  /** Creates a topic. */
   topic(): Topic;
-  /** So much waits in topics that nothing should be added that can wait itself. */
+  /** So much waits in topics that publishers that can wait should. */
   readonly isBehind: boolean;
   stop(): void;
 }
 
 /**
- * Sends what waits in topics, in turns of bounded cost. Bun hands small messages to the system only after a turn, so that a
- * clock does not see what they cost: it is estimated from the number of sockets and bytes, where it is not seen.
+ * Sends what waits in topics, in turns of bounded cost. Bun hands small messages to the system after the turn, where a clock
+ * here does not measure them: their cost is estimated from the number of sockets and bytes. [RT102]
  */
 export function createFanOut(clock: Clock, sockets: SocketServer): FanOut {
   const waiting = new Set<Topic>();
   let topicCount = 0;
   let waitingBytes = 0;
-  /** Of this turn of the event loop, in microseconds. */
+  /** In this turn of the event loop, in microseconds. */
   let spentUs = 0;
   let isRunning = false;
   let cancelNext: (() => void) | null = null;
@@ -37,7 +37,7 @@ export function createFanOut(clock: Clock, sockets: SocketServer): FanOut {
       const seenUs = (clock.now() - startedAt) * MICROSECONDS_PER_MS;
       spentUs += Math.max(members * (SEND_US + bytes / SEND_BYTES_PER_US), seenUs);
       waiting.delete(topic);
-      // Added again at the end: the others come first.
+      // Added again behind the others.
       if (topic.hasWaiting) waiting.add(topic);
     }
     isRunning = false;
@@ -57,7 +57,7 @@ export function createFanOut(clock: Clock, sockets: SocketServer): FanOut {
     },
   };
   return {
-    // Names are numbers, so that no channel's name can meet another area's topic.
+    // Names are numbers, so that no channel can collide with the topic of another area.
     topic: () => new Topic(`realtime/${topicCount++}`, sockets, turns),
     get isBehind() {
       return waitingBytes > FAN_OUT_BEHIND_BYTES;

@@ -13,9 +13,11 @@ function world() {
   };
   const sockets = {
     upgrade: () => {
-      throw new Error("nobody connects here");
+      throw new Error("no socket is opened here");
     },
-    ...{ publish, waitingBytes: () => 0, drop: () => {} },
+    publish,
+    waitingBytes: () => 0,
+    drop: () => {},
   };
   const listen = (): Listener & { heard: string[] } => {
     const heard: string[] = [];
@@ -39,7 +41,7 @@ function world() {
   return { clock, fanOut, topic: fanOut.topic(), listen };
 }
 
-test("[RT102] a message to many goes out in turns, in order, and whoever joins meanwhile begins behind it", async () => {
+test("[RT102] a message to many members is sent in turns and in order, and a new member starts behind it", async () => {
   const { clock, topic, listen } = world();
   const first = Array.from({ length: 5_000 }, listen);
   for (const one of first) topic.join(one);
@@ -61,7 +63,7 @@ test("[RT102] a message to many goes out in turns, in order, and whoever joins m
   expect(topic.size).toBe(5_000);
 });
 
-test("[RT102] members that are closed as slow in their turn take nothing from the others", () => {
+test("[RT102] members that are closed as slow in their turn do not affect the others", () => {
   const { clock, topic, listen } = world();
   const slow = Array.from({ length: 40 }, () => {
     const listener = { ...listen(), closeIfSlow: (): boolean => true };
@@ -80,7 +82,7 @@ test("[RT102] members that are closed as slow in their turn take nothing from th
   expect([topic.size, slow.some(({ heard }) => heard.length > 0)]).toEqual([2_000, false]);
 });
 
-test("[RT102] a topic that has more to send than it can says so, and what waits everywhere is counted", () => {
+test("[RT102] a topic with too much to send reports it, and what waits in all topics is counted", () => {
   const { clock, fanOut, topic, listen } = world();
   for (let count = 0; count < 100; count++) topic.join(listen());
   const text = "x".repeat(256 * 1024);

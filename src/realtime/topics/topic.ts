@@ -2,36 +2,36 @@ import { SENT_AT_ONCE_MIN_BYTES } from "../../sockets/limits.ts";
 import type { Socket, SocketServer } from "../../sockets/server/socket-server.ts";
 import { SHARD_MEMBERS_MAX, SHARD_TURN_MAX_BYTES, TOPIC_BEHIND_BYTES } from "../limits.ts";
 
-/** Somebody a topic delivers to. */
+/** A connection that a topic delivers to. */
 export interface Listener {
   readonly socket: Socket;
   readonly isClosed: boolean;
-  /** Bytes that have been sent to it and not yet left. */
+  /** Bytes that have been sent to it and have not left the server. */
   readonly waitingBytes: number;
-  /** Closes the socket when too much waits for it already; true when it did. [RT11] */
+  /** Closes the socket when too much waits for it already; true when it did. [SK8] */
   closeIfSlow(): boolean;
   closeAsSlow(): void;
-  /** What waits for it now counts for what may wait for all sockets together. [RT101] */
+  /** Looks at what waits, so that it counts towards what may wait for all sockets together. [SK9] */
   countWaiting(): void;
 }
 
-/** What sends in turns: `FanOut`. */
+/** Sends in turns: `FanOut`. */
 export interface Turns {
   /** The topic has something to send. */
   wake(topic: Topic): void;
-  /** Bytes of messages that wait in topics: grows by what is published, shrinks by what has gone out. */
+  /** Counts bytes of messages that wait in topics: positive when published, negative when sent. */
   count(bytes: number): void;
 }
 
 interface Message {
   text: string;
-  /** Does not hear it. */
+  /** Is not sent the message. */
   except: Listener | null;
-  /** Shards that have not got it. */
+  /** Shards that have not been sent it. */
   shardsLeft: number;
 }
 
-/** Members that one native topic serves, and how far they are. */
+/** Members that share one native topic, and the number of their next message. */
 interface Shard {
   readonly name: string;
   readonly members: Set<Listener>;
@@ -40,9 +40,9 @@ interface Shard {
 }
 
 /**
- * Those who get the same messages. A message is serialised once and published natively, to some members at a time: a
- * message to ten thousand sockets takes a hundred milliseconds, in which others get their turns. Each shard of members has
- * its own place in the messages, and who joins begins behind the last one.
+ * Listeners that get the same messages. A message is serialised once and published natively, to a few members in each turn:
+ * to send it to ten thousand sockets takes a hundred milliseconds. Each shard of members has its own position in the
+ * messages; a new member starts behind the last one. [RT102]
  */
 export class Topic {
   readonly #name: string;
@@ -51,7 +51,7 @@ export class Topic {
   readonly #shardOf = new Map<Listener, Shard>();
   #shards: Shard[] = [];
   #shardCount = 0;
-  /** Messages that some shard has not got; the first one has the number `#first`. */
+  /** Messages that some shard has not been sent. The first has the number `#first`. */
   #messages: Message[] = [];
   #first = 0;
   #waitingBytes = 0;
@@ -72,7 +72,7 @@ export class Topic {
     return this.#shardOf.keys();
   }
 
-  /** Messages come faster than they can be sent: who can, should publish no more for now. */
+  /** Messages are published faster than they can be sent: publishers that can should stop for now. */
   get isBehind(): boolean {
     return this.#waitingBytes > TOPIC_BEHIND_BYTES;
   }
@@ -90,7 +90,7 @@ export class Topic {
     if (shard === undefined) return;
     this.#shardOf.delete(listener);
     shard.members.delete(listener);
-    // A closed socket has left natively already.
+    // A closed socket has left its native topics already.
     if (listener.socket.readyState === WebSocket.OPEN) listener.socket.unsubscribe(shard.name);
     if (shard.members.size > 0) return;
     this.#shards = this.#shards.filter((other) => other !== shard);
@@ -98,7 +98,7 @@ export class Topic {
     this.#forgetSent();
   }
 
-  /** `except` does not hear it. */
+  /** `except` is not sent the message. */
   publish(text: string, except: Listener | null = null): void {
     if (this.#shardOf.size === 0) return;
     this.#messages.push({ text, except, shardsLeft: this.#shards.length });
@@ -110,12 +110,12 @@ export class Topic {
     return this.#messages.length > 0;
   }
 
-  /** Sends to one shard what it has not got, as much as fits a turn; gives to how many, and how many bytes to each. */
+  /** Sends to one shard what waits for it, as much as fits into a turn. Returns its members, and the bytes sent to each. */
   sendSome(): { members: number; bytes: number } {
     const shard = this.#nextShard();
     if (shard === null) return { members: 0, bytes: 0 };
     const { members } = shard;
-    // A member that is closed leaves, now or while something is sent; the last one takes the shard with it.
+    // A member that is closed leaves, also while something is sent. The shard ends with its last member.
     for (const member of members) member.closeIfSlow();
     let bytes = 0;
     while (members.size > 0 && bytes < SHARD_TURN_MAX_BYTES) {
@@ -137,7 +137,7 @@ export class Topic {
     else except.socket.publish(shard.name, text);
   }
 
-  /** The next one in turn that has not got everything. */
+  /** The next shard in turn that messages wait for. */
   #nextShard(): Shard | null {
     const end = this.#first + this.#messages.length;
     for (let looked = 0; looked < this.#shards.length; looked++) {
@@ -158,7 +158,7 @@ export class Topic {
     return shard;
   }
 
-  /** Drops the messages that every shard has got. */
+  /** Drops the messages that every shard has been sent. */
   #forgetSent(): void {
     let sent = 0;
     let bytes = 0;
