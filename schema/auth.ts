@@ -63,8 +63,20 @@ export const sessions = sqliteTable(
 export const oneTimeSecrets = sqliteTable(
   "one_time_secrets",
   {
-    hash: blob({ mode: "buffer" }).primaryKey().notNull(),
-    purpose: text().notNull(),
+    hash: blob({ mode: "buffer" }).$type<Uint8Array>().primaryKey().notNull(),
+    purpose: text({
+      enum: [
+        "verify-email",
+        "reset-password",
+        "magic-link",
+        "email-otp",
+        "email-change",
+        "mfa-ticket",
+        "oauth-state",
+        "passkey-register",
+        "passkey-sign-in",
+      ],
+    }).notNull(),
     userId: text().references(() => users.id, { onDelete: "cascade" }),
     payload: text({ mode: "json" }).$type<JsonObject>().notNull().default({}),
     attempts: integer().notNull().default(0),
@@ -93,7 +105,7 @@ export const mfaFactors = sqliteTable(
   {
     id: text().primaryKey().notNull(),
     userId: userId(),
-    type: text().notNull(),
+    type: text({ enum: ["totp"] }).notNull(),
     secret: text().notNull(),
     verified: integer({ mode: "boolean" }).notNull().default(false),
     usedSteps: text({ mode: "json" }).$type<number[]>().notNull().default([]),
@@ -105,7 +117,7 @@ export const mfaFactors = sqliteTable(
 export const mfaRecoveryCodes = sqliteTable(
   "mfa_recovery_codes",
   {
-    hash: blob({ mode: "buffer" }).notNull(),
+    hash: blob({ mode: "buffer" }).$type<Uint8Array>().notNull(),
     userId: userId(),
     factorId: text()
       .notNull()
@@ -138,7 +150,7 @@ export const passkeys = sqliteTable(
   {
     id: text().primaryKey().notNull(),
     userId: userId(),
-    publicKey: blob({ mode: "buffer" }).notNull(),
+    publicKey: blob({ mode: "buffer" }).$type<Uint8Array<ArrayBuffer>>().notNull(),
     counter: integer().notNull().default(0),
     transports: text({ mode: "json" }).$type<string[]>().notNull().default([]),
     deviceType: text().notNull(),

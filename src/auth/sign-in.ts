@@ -12,6 +12,8 @@ import {
   SIGN_IN_ADDRESS_FACTOR,
   USER_AGENT_MAX_CHARACTERS,
 } from "./limits.ts";
+import { factorsOfUser } from "./statements/factors.ts";
+import { putSecret } from "./statements/secrets.ts";
 import {
   countSessions,
   deleteLeastUsedSessions,
@@ -21,8 +23,6 @@ import {
   sessionById,
   touchSession,
 } from "./statements/sessions.ts";
-import { factorsOfUser } from "./store/factors.ts";
-import { putSecret } from "./store/secrets.ts";
 import { type AuthDeps, type Caller, type Client, ownUser, type SignInAnswer, type TokenAnswer } from "./types.ts";
 
 const SECRET_BYTES = 32;
@@ -101,10 +101,11 @@ export function createSignIns(deps: AuthDeps): SignIns {
     tokens,
     complete(write, account, client) {
       if (account.disabled) throw accountDisabled();
-      const verified = factorsOfUser(write.tx, account.id).filter((factor) => factor.verified);
+      const verified = factorsOfUser.all(write.tx, { userId: account.id }).filter((factor) => factor.verified);
       if (verified.length === 0) return { kind: "session", session: open(write, account, client) };
       const ticket = deps.ids.secret(SECRET_BYTES);
-      putSecret(write.tx, deps.sealing.digest("mfa-ticket", ticket), {
+      putSecret.run(write.tx, {
+        hash: deps.sealing.digest("mfa-ticket", ticket),
         purpose: "mfa-ticket",
         userId: account.id,
         payload: {},

@@ -366,7 +366,7 @@ describe("start", () => {
     const data = await run(["start", "--data", "file"], { cwd });
     expect([data.code, data.stderr]).toEqual([
       1,
-      expect.stringContaining("is to be the data directory, but is a file"),
+      expect.stringContaining("cannot be the data directory: it is a file"),
     ]);
     const config = await run(["check", "--config", "."], { cwd });
     expect([config.code, config.stderr]).toEqual([

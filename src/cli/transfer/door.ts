@@ -76,7 +76,7 @@ async function openStopped(args: DoorArguments): Promise<Door> {
   const { config } = await loadConfig(args.config, platformModule);
   // A running server is reached without loading one.
   const [{ openPlatform }, { DirectoryInUse }] = await Promise.all([
-    import("../../open-platform.ts"),
+    import("../../platform/open.ts"),
     import("../../db/index.ts"),
   ]);
   const options = { data: args.data, environment: process.env, logger: createLogger() };
