@@ -176,7 +176,6 @@ const NOT_YET: Readonly<Record<string, readonly HouseRule[]>> = {
   http: ["folders", "citations", "spreads", "limits"],
   kernel: ["folders", "citations", "spreads", "limits"],
   push: ["citations", "spreads", "limits"],
-  realtime: ["folders", "citations", "spreads", "circles"],
   rooms: ["folders", "citations", "spreads"],
   storage: ["citations", "spreads", "limits"],
   tables: ["citations", "spreads", "circles"],
