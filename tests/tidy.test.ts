@@ -176,10 +176,9 @@ const NOT_YET: Readonly<Record<string, readonly HouseRule[]>> = {
   http: ["folders", "citations", "spreads", "limits"],
   kernel: ["folders", "citations", "spreads", "limits"],
   push: ["citations", "spreads", "limits"],
-  realtime: ["folders", "citations", "spreads", "circles"],
   rooms: ["citations", "spreads"],
   storage: ["citations", "spreads", "limits"],
-  tables: ["citations", "spreads", "limits", "circles"],
+  tables: ["citations", "spreads", "circles"],
   users: ["citations", "spreads", "limits"],
   vectorize: ["folders", "citations", "spreads"],
 };
