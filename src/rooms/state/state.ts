@@ -140,8 +140,7 @@ function adoptArray(items: readonly unknown[], kind: StateKind, depth: number, c
 }
 
 /** All empty arrays are this one: a thousand of them in a message cost as little as one. */
-const EMPTY_ARRAY: JsonValue[] = [];
-Object.freeze(EMPTY_ARRAY);
+const EMPTY_ARRAY = Object.freeze<JsonValue[]>([]) as JsonValue[]; // Frozen, as every array of a state is.
 const EMPTY: JsonObject = Object.freeze({});
 
 /**
