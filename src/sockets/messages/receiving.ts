@@ -49,8 +49,8 @@ export function createReceiving<State, Code extends string>(deps: {
     if (type === "auth") return deps.authenticate(connection, message);
     const invalid = (text: string): void =>
       answers.fail(connection, { code: "INVALID_MESSAGE", message: text }, message);
-    const declared = types.get(String(type));
     if (typeof type !== "string") return invalid("type is required");
+    const declared = types.get(type);
     if (declared === undefined) return invalid(`There is no message "${type.slice(0, TYPE_SHOWN_LENGTH)}"`);
     const parsed = declared.parse(message);
     if ("problem" in parsed) return invalid(parsed.problem);
