@@ -9,11 +9,11 @@ import { authRefreshed, authSuccess, errorMessage, PONG, type RoomErrorCode } fr
 import { isWithinValues } from "./value-count.ts";
 import type { Visitor, VisitorConnection } from "./visitor.ts";
 
-/** Any message may carry a `requestId`; an error that answers it repeats it where it is a string. */
+/** Any message may have a `requestId`. An error that answers it repeats it where it is a string. */
 const ENVELOPE = { requestId: Type.Optional(Type.Unknown()) };
-/** What the client knows of a state. The `sync` that answers holds all of it anyway. */
+/** The state that the client has. It is ignored: the `sync` that answers is complete. */
 const Hint = Type.Optional(Type.Unknown());
-/** A message is JSON and has no other values. */
+/** Any value: a message is JSON. */
 const Json = Type.Unsafe<JsonValue>(Type.Unknown());
 
 const Action = Type.Object({
@@ -27,7 +27,7 @@ const actionParser = createParser(Action);
 const failure = (code: RoomErrorCode, message: string): Failure<RoomErrorCode> => ({ code, message });
 const NOT_JOINED = failure("NOT_JOINED", "The first message after auth must be join");
 
-/** What rooms say over their connections. */
+/** The protocol of rooms. */
 export function createProtocol(deps: {
   service: Pick<RoomsService, "join">;
   /** Connections that have authenticated. */
@@ -46,7 +46,7 @@ export function createProtocol(deps: {
       connection.sendText(authSuccess(principal.auth.id, connection.id));
     },
     refreshed: (connection, principal) => connection.sendText(authRefreshed(principal.auth.id, connection.id)),
-    // Handlers get the user as of now from the connection.
+    // Handlers read the user from the connection when they run.
     userChanged() {},
     pinged: (connection) => connection.sendText(PONG),
     closed({ state }, code) {
@@ -59,7 +59,7 @@ export function createProtocol(deps: {
 function createMessages(service: Pick<RoomsService, "join">): readonly MessageType<Visitor, RoomErrorCode>[] {
   const declare = declareMessages<Visitor, RoomErrorCode>(ENVELOPE);
   const hints = { lastSharedState: Hint, lastSharedVersion: Hint, lastPlayerState: Hint, lastPlayerVersion: Hint };
-  // What an action needs is judged once the connection has joined, by `Action`.
+  // `Action` checks these members once the connection has joined.
   const action = { actionType: Type.Optional(Type.Unknown()), payload: Type.Optional(Json) };
   return [
     declare("join", hints, (connection, _, principal) => join(service, connection, principal)),
@@ -84,7 +84,7 @@ async function join(
   }
   visitor.room = room;
   connection.forgetMessages();
-  // It closed before it had its room.
+  // It closed while the join was under way, before it had a room.
   if (connection.closeCode !== null) room.connectionClosed(visitor, connection.closeCode);
   return null;
 }
@@ -102,7 +102,7 @@ function act(visitor: Visitor, message: JsonObject, chars: number): Failure<Room
   if (!Object.hasOwn(address.namespace.config.actions ?? {}, actionType)) {
     return failure("NO_HANDLER", `There is no action "${actionType}"`);
   }
-  // A value takes one character and a comma, so that a shorter message holds fewer.
+  // A value takes a character and a comma at least: a shorter message holds fewer values.
   if (chars > 2 * MESSAGE_VALUES_MAX && !isWithinValues(payload, MESSAGE_VALUES_MAX)) {
     return failure("INVALID_MESSAGE", `The payload of an action must hold at most ${MESSAGE_VALUES_MAX} values`);
   }
