@@ -114,8 +114,7 @@ export function createRoomsService(deps: {
       const isAllowed = await mayJoin(address, auth, { clock, logger });
       if (!isAllowed) return { room: null, outcome: { kind: "denied", message: "Access denied" } };
       const room = obtain(address);
-      if (room === null)
-        return { room, outcome: { kind: "denied", message: "The server has too many rooms" } };
+      if (room === null) return { room, outcome: { kind: "denied", message: "The server has too many rooms" } };
       return { room, outcome: await room.join(connection) };
     },
     metadata({ namespace, id }) {

@@ -1,7 +1,8 @@
-import { type Static, Type } from "typebox";
-import type { JsonObject, JsonValue } from "../../kernel/json.ts";
+import { Type } from "typebox";
+import type { JsonObject } from "../../kernel/json.ts";
 import { createParser } from "../../kernel/schema/parser.ts";
 import type { SignedIn } from "../../sockets/connection.ts";
+import { PROBLEM_SHOWN_LENGTH } from "../../sockets/limits.ts";
 import { declareMessages, type Failure, type MessageType, type Protocol } from "../../sockets/protocol.ts";
 import { MESSAGE_VALUES_MAX } from "../limits.ts";
 import type { RoomsService } from "../service.ts";
@@ -13,16 +14,14 @@ import type { Visitor, VisitorConnection } from "./visitor.ts";
 const ENVELOPE = { requestId: Type.Optional(Type.Unknown()) };
 /** The state that the client has. It is ignored: the `sync` that answers is complete. */
 const Hint = Type.Optional(Type.Unknown());
-/** Any value: a message is JSON. */
-const Json = Type.Unsafe<JsonValue>(Type.Unknown());
 
 const Action = Type.Object({
   type: Type.Literal("send"),
   actionType: Type.String({ minLength: 1 }),
-  payload: Type.Optional(Json),
+  payload: Type.Optional(Type.Unknown()),
   requestId: Type.String(),
 });
-const actionParser = createParser(Action);
+const actionParser = createParser(Action, { member: 'a member of "send"' });
 
 const failure = (code: RoomErrorCode, message: string): Failure<RoomErrorCode> => ({ code, message });
 const NOT_JOINED = failure("NOT_JOINED", "The first message after auth must be join");
@@ -59,11 +58,18 @@ export function createProtocol(deps: {
 function createMessages(service: Pick<RoomsService, "join">): readonly MessageType<Visitor, RoomErrorCode>[] {
   const declare = declareMessages<Visitor, RoomErrorCode>(ENVELOPE);
   const hints = { lastSharedState: Hint, lastSharedVersion: Hint, lastPlayerState: Hint, lastPlayerVersion: Hint };
-  // `Action` checks these members once the connection has joined.
-  const action = { actionType: Type.Optional(Type.Unknown()), payload: Type.Optional(Json) };
   return [
     declare("join", hints, (connection, _, principal) => join(service, connection, principal)),
-    declare("send", action, (connection, message, _, chars) => act(connection.state, message as JsonObject, chars)),
+    {
+      type: "send",
+      // What is missing or of a wrong type is INVALID_ACTION, once the connection has joined.
+      parse(message) {
+        const problems = actionParser.problemsOf(message) ?? {};
+        const unknown = Object.values(problems).find(({ code }) => code === "unknown_field");
+        return unknown === undefined ? { message } : { problem: unknown.message.slice(0, PROBLEM_SHOWN_LENGTH) };
+      },
+      handle: ({ state }, message: JsonObject, _, chars) => act(state, message, chars),
+    },
   ];
 }
 
@@ -92,13 +98,11 @@ async function join(
 function act(visitor: Visitor, message: JsonObject, chars: number): Failure<RoomErrorCode> | null {
   const { room, address } = visitor;
   if (room === null) return NOT_JOINED;
-  const problems = actionParser.problemsOf(message);
-  if (problems !== null) {
-    const [problem] = Object.values(problems);
+  const { actionType, payload = {}, requestId } = message;
+  if (typeof actionType !== "string" || actionType === "" || typeof requestId !== "string") {
+    const [problem] = Object.values(actionParser.problemsOf(message) ?? {});
     return failure("INVALID_ACTION", problem?.message ?? "The action is not valid");
   }
-  // The parser has accepted it.
-  const { actionType, payload = {}, requestId } = message as unknown as Static<typeof Action>;
   if (!Object.hasOwn(address.namespace.config.actions ?? {}, actionType)) {
     return failure("NO_HANDLER", `There is no action "${actionType}"`);
   }
