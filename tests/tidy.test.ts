@@ -178,7 +178,6 @@ const NOT_YET: Readonly<Record<string, readonly HouseRule[]>> = {
   push: ["citations", "spreads", "limits"],
   realtime: ["folders", "citations", "spreads", "circles"],
   rooms: ["folders", "citations", "spreads"],
-  storage: ["citations", "spreads", "limits"],
   tables: ["citations", "spreads", "limits", "circles"],
   users: ["citations", "spreads", "limits"],
   vectorize: ["folders", "citations", "spreads"],
