@@ -34,7 +34,10 @@ const importsOf = (path: string): string[] =>
 
 /** Programs of their own, started beside the server: they have no one to get a clock from, and begin by themselves. */
 const isProgram = (path: string): boolean =>
-  path === "src/main.ts" || path.endsWith("-worker.ts") || path.endsWith("query-process.ts");
+  path === "src/main.ts" ||
+  path.endsWith("-worker.ts") ||
+  path.endsWith("-job.ts") ||
+  path.endsWith("query-process.ts");
 
 describe("layers: main -> cli -> platform -> areas -> {http, access, sockets} -> db -> config -> disk -> kernel", () => {
   const LAYERS: readonly (readonly string[])[] = [
