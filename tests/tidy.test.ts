@@ -173,16 +173,14 @@ type HouseRule = "folders" | "citations" | "spreads" | "circles" | "limits";
 const NOT_YET: Readonly<Record<string, readonly HouseRule[]>> = {
   auth: ["folders", "citations", "spreads", "limits"],
   backup: ["spreads"],
-  cli: ["folders", "spreads", "limits"],
   d1: ["folders", "citations", "limits"],
   db: ["citations", "spreads", "limits", "circles"],
   http: ["folders", "citations", "spreads", "limits"],
   kernel: ["folders", "citations", "spreads", "limits"],
   push: ["citations", "spreads", "limits"],
-  realtime: ["folders", "citations", "spreads", "circles"],
   rooms: ["folders", "citations", "spreads"],
   storage: ["citations", "spreads", "limits"],
-  tables: ["citations", "spreads", "limits", "circles"],
+  tables: ["citations", "spreads", "circles"],
   users: ["citations", "spreads", "limits"],
   vectorize: ["folders", "citations", "spreads"],
 };
