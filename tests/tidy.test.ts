@@ -175,7 +175,7 @@ const NOT_YET: Readonly<Record<string, readonly HouseRule[]>> = {
   http: ["folders", "citations", "spreads", "limits"],
   kernel: ["folders", "citations", "spreads", "limits"],
   push: ["citations", "spreads", "limits"],
-  rooms: ["folders", "citations", "spreads"],
+  rooms: ["citations", "spreads"],
   storage: ["citations", "spreads", "limits"],
   tables: ["citations", "spreads", "circles"],
   users: ["citations", "spreads", "limits"],
