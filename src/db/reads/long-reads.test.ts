@@ -12,9 +12,11 @@ import {
   READ_RESULT_BYTES_MAX,
   WAITING_READS_MAX,
 } from "../limits.ts";
+import { QueryError } from "../processes/query-error.ts";
 import { SERVER_CALLER } from "../server-caller.ts";
 import type { DatabaseFile, StorageEngine } from "../types.ts";
-import { QueryError, QueryProcesses } from "./query-processes.ts";
+import { FileWork } from "../writer/file-work.ts";
+import { LongReads } from "./long-reads.ts";
 
 const ENDLESS = "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c) SELECT count(*) FROM c";
 const ENDLESS_ROWS =
@@ -233,26 +235,27 @@ test("[DB143] the bytes of a page count its marked texts too", async () => {
 
 test("[DB125] a checkpoint, and a process that closes a file, have a deadline", async () => {
   const clock = testClock();
-  const queries = new QueryProcesses({ clock, processesMax: 1 });
+  const reads = new LongReads({ clock, processesMax: 1 });
+  const fileWork = new FileWork(clock);
   const warm = () =>
-    queries.query({
-      ...{
-        path: file.path,
-        extensions: [],
-        sql: "SELECT 1",
-        params: [],
-        page: null,
-        highlight: null,
-        timeoutMs: 1_000,
-      },
-      ...{ caller: SERVER_CALLER, signal: undefined, decode: (values: unknown[]) => values },
+    reads.query({
+      path: file.path,
+      extensions: [],
+      sql: "SELECT 1",
+      params: [],
+      page: null,
+      highlight: null,
+      timeoutMs: 1_000,
+      caller: SERVER_CALLER,
+      signal: undefined,
+      decode: (values) => values,
     });
   const stopChildren = () => {
     for (const pid of children()) process.kill(Number(pid), "SIGSTOP");
   };
-  await warm();
+  await fileWork.ready();
   stopChildren();
-  const checkpoint = queries.checkpoint(file.path).catch((error: unknown) => error);
+  const checkpoint = fileWork.checkpoint(file.path).catch((error: unknown) => error);
   clock.advance(CHECKPOINT_TIMEOUT_MS);
   expect(await checkpoint).toMatchObject({
     status: 408,
@@ -260,9 +263,9 @@ test("[DB125] a checkpoint, and a process that closes a file, have a deadline", 
   });
   await warm();
   stopChildren();
-  const forgotten = queries.forget(file.path);
+  const forgotten = reads.forget(file.path);
   clock.advance(FORGET_TIMEOUT_MS);
   await forgotten;
-  await queries.checkpoint(file.path);
-  await queries.stop();
+  await fileWork.checkpoint(file.path);
+  await Promise.all([reads.stop(), fileWork.stop()]);
 });
