@@ -49,7 +49,7 @@ export default defineConfig({
       tables: { notes: table((auth) => [["team", "==", "red"]]) },
     },
   },
-  realtime: { presenceTtl: 1500, access: { presence: (auth, channel) => channel !== "presence:slow" || new Promise(() => {}) } },
+  realtime: { presenceTtl: 1500, messageRate: 10_000, access: { presence: (auth, channel) => channel !== "presence:slow" || new Promise(() => {}) } },
   rooms: { counts: { access: { join: true }, actions: { calls: () => calls } } },
 });
 `;
