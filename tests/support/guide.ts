@@ -71,7 +71,9 @@ async function run(directory: string, language: string, text: string, platform: 
   const command = language === "sh" ? ["bash", file] : ["bash", "-c", load, process.execPath, file];
   const programs = join(directory, "programs");
   mkdirSync(programs, { recursive: true });
-  const program = platformCommand().map((part) => `"${part}"`).join(" ");
+  const program = platformCommand()
+    .map((part) => `"${part}"`)
+    .join(" ");
   writeFileSync(join(programs, "platform"), `#!/bin/sh\nexec ${program} "$@"\n`, { mode: 0o755 });
   const child = Bun.spawn(command, {
     cwd: dirname(platform.configFile),
