@@ -1,6 +1,7 @@
 import { sql } from "drizzle-orm";
 // biome-ignore lint/suspicious/noDeprecatedImports: another overload of primaryKey is meant
 import { blob, index, integer, primaryKey, sqliteTable, text, unique } from "drizzle-orm/sqlite-core";
+import type { JsonObject } from "../src/kernel/json.ts";
 
 /** Accounts. `seq` is the order of creation and the cursor of lists; times are milliseconds since 1970. */
 export const users = sqliteTable(
@@ -19,9 +20,9 @@ export const users = sqliteTable(
     role: text().notNull().default("user"),
     isAnonymous: integer({ mode: "boolean" }).notNull().default(false),
     disabled: integer({ mode: "boolean" }).notNull().default(false),
-    metadata: text({ mode: "json" }).notNull().default({}),
-    appMetadata: text({ mode: "json" }).notNull().default({}),
-    customClaims: text({ mode: "json" }).notNull().default({}),
+    metadata: text({ mode: "json" }).$type<JsonObject>().notNull().default({}),
+    appMetadata: text({ mode: "json" }).$type<JsonObject>().notNull().default({}),
+    customClaims: text({ mode: "json" }).$type<JsonObject>().notNull().default({}),
     createdAt: integer().notNull(),
     updatedAt: integer().notNull(),
   },
@@ -48,7 +49,7 @@ export const sessions = sqliteTable(
     ip: text(),
     userAgent: text(),
     generation: integer().notNull().default(0),
-    rotations: text({ mode: "json" }).notNull().default([]),
+    rotations: text({ mode: "json" }).$type<number[]>().notNull().default([]),
     provedAt: integer().notNull().default(0),
     tokenVersion: integer().notNull().default(0),
   },
@@ -62,10 +63,22 @@ export const sessions = sqliteTable(
 export const oneTimeSecrets = sqliteTable(
   "one_time_secrets",
   {
-    hash: blob({ mode: "buffer" }).primaryKey().notNull(),
-    purpose: text().notNull(),
+    hash: blob({ mode: "buffer" }).$type<Uint8Array>().primaryKey().notNull(),
+    purpose: text({
+      enum: [
+        "verify-email",
+        "reset-password",
+        "magic-link",
+        "email-otp",
+        "email-change",
+        "mfa-ticket",
+        "oauth-state",
+        "passkey-register",
+        "passkey-sign-in",
+      ],
+    }).notNull(),
     userId: text().references(() => users.id, { onDelete: "cascade" }),
-    payload: text({ mode: "json" }).notNull().default({}),
+    payload: text({ mode: "json" }).$type<JsonObject>().notNull().default({}),
     attempts: integer().notNull().default(0),
     expiresAt: integer().notNull(),
   },
@@ -92,10 +105,10 @@ export const mfaFactors = sqliteTable(
   {
     id: text().primaryKey().notNull(),
     userId: userId(),
-    type: text().notNull(),
+    type: text({ enum: ["totp"] }).notNull(),
     secret: text().notNull(),
     verified: integer({ mode: "boolean" }).notNull().default(false),
-    usedSteps: text({ mode: "json" }).notNull().default([]),
+    usedSteps: text({ mode: "json" }).$type<number[]>().notNull().default([]),
     createdAt: integer().notNull(),
   },
   (table) => [index("mfa_factors_userId").on(table.userId)],
@@ -104,7 +117,7 @@ export const mfaFactors = sqliteTable(
 export const mfaRecoveryCodes = sqliteTable(
   "mfa_recovery_codes",
   {
-    hash: blob({ mode: "buffer" }).notNull(),
+    hash: blob({ mode: "buffer" }).$type<Uint8Array>().notNull(),
     userId: userId(),
     factorId: text()
       .notNull()
@@ -137,9 +150,9 @@ export const passkeys = sqliteTable(
   {
     id: text().primaryKey().notNull(),
     userId: userId(),
-    publicKey: blob({ mode: "buffer" }).notNull(),
+    publicKey: blob({ mode: "buffer" }).$type<Uint8Array<ArrayBuffer>>().notNull(),
     counter: integer().notNull().default(0),
-    transports: text({ mode: "json" }).notNull().default([]),
+    transports: text({ mode: "json" }).$type<string[]>().notNull().default([]),
     deviceType: text().notNull(),
     backedUp: integer({ mode: "boolean" }).notNull().default(false),
     name: text(),

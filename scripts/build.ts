@@ -1,6 +1,7 @@
 import { statSync } from "node:fs";
 import { relative, resolve } from "node:path";
 import { parseArgs } from "node:util";
+import { queryTexts } from "./query-texts.ts";
 
 // `npm run build`: the whole program as one executable, dist/platform. `--target bun-linux-arm64` builds for another
 // system, `--outfile FILE` elsewhere, `--no-bytecode` without the parsed form of the sources that makes it start sooner.
@@ -38,6 +39,7 @@ const built = await Bun.build({
   minify: true,
   bytecode: values.bytecode,
   define: { "process.env.NODE_ENV": JSON.stringify("production") },
+  plugins: [queryTexts],
   throw: false,
 });
 for (const log of built.logs) console.error(String(log));

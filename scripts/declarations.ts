@@ -1,30 +1,23 @@
 /**
- * Writes the declarations that `platform init` lays beside a config: everything that a config imports from "platform", in
- * one file that needs no other. `bun scripts/declarations.ts` after a change of those types; a test says when it is due.
+ * Writes the declarations that `platform init` puts beside a config: everything that a config imports from "platform", in one
+ * file that needs no other. Run `bun scripts/declarations.ts` after a change of those types; a test fails until then.
+ *
+ * Declaration bundlers do not fit: they would keep `Static<typeof Schema>` and bundle TypeBox, and they load the compiler from
+ * the package `typescript`, whose version 7 has no such API. This is TypeScript's own emitter, and its checker for the types
+ * that follow from a schema.
  */
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
-import { compiler } from "./typescript.ts";
+import ts from "typescript-5.9";
 
 const ROOT = resolve(import.meta.dir, "..");
-const SOURCES = [
-  "kernel/json",
-  "kernel/maybe-promise",
-  "kernel/errors",
-  "config/app-access",
-  "config/types",
-  "config/room-types",
-  "config/define",
-];
-/** Whose exports a config may import; of the others only what these need. */
-const PUBLIC_SOURCES = ["config/app-access", "config/types", "config/room-types", "config/define"];
-const PUBLIC_NAMES = ["AppError", "Refusal", "JsonObject", "JsonValue"];
-export const DECLARATIONS_FILE = join(ROOT, "src/cli/starter/platform-declarations.txt");
+const SOURCES = join(ROOT, "src/");
+const ENTRY = join(SOURCES, "config/public.ts");
+export const DECLARATIONS_FILE = join(SOURCES, "cli/starter/platform-declarations.txt");
 
-/** In the words of the types of Node and Bun, so that both may be there. */
+/** Says the same as the types of Node and Bun, so that these may be installed as well. */
 const ENVIRONMENT = `
-// Where a config reads its secrets from; the types of Node or Bun, where there are some, say the same.
+// Where a config reads its secrets from. The types of Node and Bun, where they are installed, say the same.
 declare namespace NodeJS {
   interface ProcessEnv {
     [name: string]: string | undefined;
@@ -36,87 +29,170 @@ declare namespace NodeJS {
 declare var process: NodeJS.Process;
 `;
 
-interface Declaration {
-  name: string;
-  text: string;
-  isPublic: boolean;
-}
+type Declaration =
+  | ts.InterfaceDeclaration
+  | ts.TypeAliasDeclaration
+  | ts.ClassDeclaration
+  | (ts.FunctionDeclaration & { readonly name: ts.Identifier });
+
+const isDeclaration = (node: ts.Node): node is Declaration =>
+  ts.isInterfaceDeclaration(node) ||
+  ts.isTypeAliasDeclaration(node) ||
+  (ts.isClassDeclaration(node) && node.name !== undefined) ||
+  (ts.isFunctionDeclaration(node) && node.name !== undefined);
+
+const nameOf = (declaration: Declaration): string => declaration.name?.text ?? "";
+const printer = ts.createPrinter();
+const WHOLE =
+  ts.NodeBuilderFlags.NoTruncation | ts.NodeBuilderFlags.InTypeAlias | ts.NodeBuilderFlags.MultilineObjectLiterals;
 
 export function generateDeclarations(): string {
-  const directory = mkdtempSync(join(tmpdir(), "platform-declarations-"));
-  try {
-    emit(directory);
-    const all = SOURCES.flatMap((source) => {
-      const text = readFileSync(join(directory, `${source}.d.ts`), "utf8");
-      return split(text, PUBLIC_SOURCES.includes(source));
-    });
-    return assemble(all);
-  } finally {
-    rmSync(directory, { recursive: true, force: true });
-  }
-}
-
-function emit(directory: string): void {
-  const options = {
-    extends: join(ROOT, "tsconfig.json"),
-    compilerOptions: {
-      noEmit: false,
-      declaration: true,
-      emitDeclarationOnly: true,
-      rewriteRelativeImportExtensions: true,
-      rootDir: join(ROOT, "src"),
-      outDir: directory,
-      paths: {},
-      typeRoots: [join(ROOT, "node_modules/@types"), join(ROOT, "node_modules")],
-    },
-    include: [],
-    files: SOURCES.map((source) => join(ROOT, `src/${source}.ts`)),
-  };
-  const project = join(directory, "tsconfig.json");
-  writeFileSync(project, JSON.stringify(options));
-  const { exitCode, stdout } = Bun.spawnSync([...compiler(), "-p", project]);
-  if (exitCode !== 0) throw new Error(`tsc cannot emit the declarations:\n${stdout}`);
-}
-
-/** The statements at the top level of a declaration file, each with the comment above it. */
-function split(text: string, isPublicSource: boolean): Declaration[] {
-  const declarations: Declaration[] = [];
-  let lines: string[] = [];
-  let depth = 0;
-  for (const line of text.split("\n")) {
-    if (lines.length === 0 && (line === "" || /^(import|export \{)/.test(line))) continue;
-    lines.push(line);
-    if (/^\s*(\/\*\*|\*)/.test(line)) continue;
-    depth += line.split("{").length - line.split("}").length;
-    if (depth > 0) continue;
-    const statement = lines.join("\n");
-    lines = [];
-    const head = /^(export )?(?:declare )?(?:interface|type|class|function|const) (\w+)/m.exec(statement);
-    if (head?.[2] === undefined) continue;
-    const isExported = head[1] !== undefined;
-    const isPublic = (isExported && isPublicSource) || PUBLIC_NAMES.includes(head[2]);
-    declarations.push({ name: head[2], text: statement.replace(/^export |^declare |^export declare /m, ""), isPublic });
-  }
-  return declarations;
-}
-
-function assemble(all: readonly Declaration[]): string {
-  const byName = new Map(all.map((declaration) => [declaration.name, declaration]));
-  const needed = new Set(all.filter((declaration) => declaration.isPublic));
-  for (const declaration of needed) {
-    for (const [word] of declaration.text.matchAll(/\b[A-Z]\w+\b/g)) {
-      const other = byName.get(word);
-      if (other !== undefined) needed.add(other);
-    }
-  }
-  // The paragraphs of the specification are for those who work on the platform itself.
-  const body = all
-    .filter((declaration) => needed.has(declaration))
-    .map(({ text }) => text.replace(/^declare /m, "").replace(/(?<=\.)\s+(\* )?(Decisions|Spec:) [^.*]*\./g, ""));
-  const names = all.filter((declaration) => declaration.isPublic).map(({ name }) => name);
-  const lines = [...body, `export { ${names.sort().join(", ")} };`].join("\n\n").split("\n");
+  const program = ts.createProgram([ENTRY], {
+    target: ts.ScriptTarget.ESNext,
+    module: ts.ModuleKind.Preserve,
+    allowImportingTsExtensions: true,
+    strict: true,
+    exactOptionalPropertyTypes: true,
+    declaration: true,
+    emitDeclarationOnly: true,
+    skipLibCheck: true,
+    types: [],
+  });
+  const checker = program.getTypeChecker();
+  const own = program.getSourceFiles().filter(({ fileName }) => fileName.startsWith(SOURCES));
+  const found = own.flatMap((file) => declarationsOf(file, program, checker));
+  const exported = new Set(exportedNames(program, checker));
+  const needed = reachable(found, exported);
+  const body = found.filter(({ name }) => needed.has(name)).map(({ text }) => text);
+  const lines = [...body, `export { ${[...exported].sort().join(", ")} };`].join("\n\n").split("\n");
   const indented = lines.map((line) => (line === "" ? "" : `  ${line}`)).join("\n");
   return `// Written by "platform init": what a config imports from "platform".\n\ndeclare module "platform" {\n${indented}\n}\n${ENVIRONMENT}`;
+}
+
+function exportedNames(program: ts.Program, checker: ts.TypeChecker): string[] {
+  const entry = program.getSourceFile(ENTRY);
+  const symbol = entry === undefined ? undefined : checker.getSymbolAtLocation(entry);
+  if (symbol === undefined) throw new Error(`${ENTRY} exports nothing`);
+  return checker.getExportsOfModule(symbol).map(({ name }) => name);
+}
+
+interface Found {
+  name: string;
+  text: string;
+  /** Names of the types that it mentions. */
+  mentions: ReadonlySet<string>;
+}
+
+/** The types, classes and functions at the top level of a file. */
+function declarationsOf(file: ts.SourceFile, program: ts.Program, checker: ts.TypeChecker): Found[] {
+  const declarations = file.statements.filter(isDeclaration);
+  const emitted = declarations.some(hasBody) ? emittedTexts(file, program) : new Map<string, string>();
+  return declarations.map((declaration) => {
+    const name = nameOf(declaration);
+    const own = followsFromValue(declaration) ? derivedText(declaration, checker) : declaration.getText();
+    const whole = (hasBody(declaration) ? emitted.get(name) : own) ?? "";
+    const statement = whole.replace(/^(?:export )?(?:declare )?/, "");
+    const text = [commentOf(declaration), statement].filter((part) => part !== undefined).join("\n");
+    return { name, text, mentions: mentionsOf(text) };
+  });
+}
+
+const hasBody = (declaration: Declaration): boolean =>
+  ts.isClassDeclaration(declaration) || ts.isFunctionDeclaration(declaration);
+
+/** Classes and functions without their bodies, by their names. */
+function emittedTexts(file: ts.SourceFile, program: ts.Program): Map<string, string> {
+  let emitted = "";
+  program.emit(file, (_path, text) => (emitted = text), undefined, true);
+  const declarations = parsed(emitted).statements.filter(isDeclaration);
+  return new Map(
+    declarations.map((declaration) => [
+      nameOf(declaration),
+      declaration.getText().replace(/^( {4})+/gm, (spaces) => " ".repeat(spaces.length / 2)),
+    ]),
+  );
+}
+
+const parsed = (text: string): ts.SourceFile => ts.createSourceFile("emitted.d.ts", text, ts.ScriptTarget.ESNext, true);
+
+/** Whether a declaration says `typeof`: the value that it names is not declared. */
+function followsFromValue(declaration: Declaration): boolean {
+  const isQuery = (node: ts.Node): boolean => ts.isTypeQueryNode(node) || ts.forEachChild(node, isQuery) === true;
+  return !hasBody(declaration) && isQuery(declaration);
+}
+
+/** A type that follows from a schema, written out with the comments of the schema's members. */
+function derivedText(declaration: Declaration, checker: ts.TypeChecker): string {
+  const type = checker.getTypeAtLocation(declaration);
+  const [base = type] = type.isClassOrInterface() ? checker.getBaseTypes(type) : [];
+  const node = checker.typeToTypeNode(base, declaration, WHOLE);
+  if (node === undefined) throw new Error(`${nameOf(declaration)} cannot be written out`);
+  const name = nameOf(declaration);
+  const written = ts.isTypeLiteralNode(node)
+    ? ts.factory.createInterfaceDeclaration([], name, [], [], commented(node, base, checker).members)
+    : ts.factory.createTypeAliasDeclaration([], name, [], node);
+  const text = printer.printNode(ts.EmitHint.Unspecified, withoutImports(written), declaration.getSourceFile());
+  return text.replace(/^( {4})+/gm, (spaces) => " ".repeat(spaces.length / 2));
+}
+
+/** `import("…").Name` as `Name`: all names are declared in the one module. */
+function withoutImports(node: ts.Node): ts.Node {
+  if (ts.isImportTypeNode(node) && node.qualifier !== undefined) {
+    return ts.factory.createTypeReferenceNode(node.qualifier, node.typeArguments);
+  }
+  return ts.visitEachChild(node, withoutImports, undefined);
+}
+
+/** The members in the order of the schema, with their comments. */
+function commented(node: ts.TypeLiteralNode, type: ts.Type, checker: ts.TypeChecker): ts.TypeLiteralNode {
+  const members = node.members.map((member) => {
+    const name = member.name !== undefined && ts.isIdentifier(member.name) ? member.name.text : "";
+    const property = type.getProperty(name);
+    const origin = property?.declarations?.[0];
+    if (property === undefined || origin === undefined || !ts.isPropertySignature(member)) return { member, at: 0 };
+    const own = checker.getNonNullableType(checker.getTypeOfSymbol(property));
+    const isLiteral = member.type !== undefined && ts.isTypeLiteralNode(member.type);
+    const written = ts.factory.updatePropertySignature(
+      member,
+      member.modifiers,
+      member.name,
+      member.questionToken,
+      isLiteral ? commented(member.type, own, checker) : member.type,
+    );
+    const comment = commentOf(origin)?.slice("/*".length, -"*/".length);
+    if (comment === undefined) return { member: written, at: origin.pos };
+    const kind = ts.SyntaxKind.MultiLineCommentTrivia;
+    return { member: ts.addSyntheticLeadingComment(written, kind, comment, true), at: origin.pos };
+  });
+  const ordered = members.toSorted((one, other) => one.at - other.at).map(({ member }) => member);
+  return ts.setEmitFlags(ts.factory.createTypeLiteralNode(ordered), ts.EmitFlags.None);
+}
+
+function commentOf(node: ts.Node): string | undefined {
+  const [comment] = ts.getJSDocCommentsAndTags(node);
+  return comment?.getText().replace(/\n\s*\*/g, "\n *");
+}
+
+function mentionsOf(text: string): Set<string> {
+  const names = new Set<string>();
+  const visit = (node: ts.Node): void => {
+    if (ts.isTypeReferenceNode(node)) names.add(node.typeName.getText());
+    if (ts.isExpressionWithTypeArguments(node)) names.add(node.expression.getText());
+    ts.forEachChild(node, visit);
+  };
+  visit(parsed(text));
+  return names;
+}
+
+/** The names of all declarations that these need. */
+function reachable(found: readonly Found[], names: ReadonlySet<string>): Set<string> {
+  const needed = new Set(names);
+  for (const name of needed) {
+    const declarations = found.filter((declaration) => declaration.name === name);
+    if (declarations.length > 1) throw new Error(`"${name}" is declared in several files`);
+    for (const mention of declarations[0]?.mentions ?? []) needed.add(mention);
+  }
+  return needed;
 }
 
 if (import.meta.main) writeFileSync(DECLARATIONS_FILE, generateDeclarations());

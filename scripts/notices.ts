@@ -5,6 +5,7 @@
  */
 import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
+import { queryTexts } from "./query-texts.ts";
 
 const ROOT = resolve(import.meta.dir, "..");
 export const NOTICES_FILE = join(ROOT, "src/cli/notices/third-party.txt");
@@ -32,6 +33,7 @@ async function bundledPackages(): Promise<string[]> {
     root: join(ROOT, "src"),
     target: "bun",
     format: "esm",
+    plugins: [queryTexts],
     metafile: true,
   });
   if (metafile === undefined) throw new Error("the build does not tell what it takes in");

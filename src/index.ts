@@ -1,24 +1,18 @@
-import { checkedConfig } from "./config/check.ts";
 import type { PlatformConfig } from "./config/types.ts";
 import type { Logger } from "./kernel/logger.ts";
-import type { OpenPlatform } from "./open-platform.ts";
+import type { OpenPlatform } from "./platform/open.ts";
 
-export type * from "./config/app-access.ts";
-export { defineConfig, type RecordOf, type TypedConfig } from "./config/define.ts";
 export { ConfigError, type ConfigProblem } from "./config/problems.ts";
-export type * from "./config/room-types.ts";
-export type * from "./config/types.ts";
-export { AppError, Refusal } from "./kernel/errors.ts";
-export type { JsonObject, JsonValue } from "./kernel/json.ts";
+export * from "./config/public.ts";
 export type { Logger } from "./kernel/logger.ts";
-export type { OpenPlatform as Platform } from "./open-platform.ts";
+export type { OpenPlatform as Platform } from "./platform/open.ts";
 
 export interface EmbedOptions {
-  /** The directory that everything is kept in; `./data` by default. */
+  /** The directory with all data; `./data` by default. */
   data?: string;
-  /** The root service key; by default `PLATFORM_SERVICE_KEY`, else the one kept in the data directory. */
+  /** The root service key; by default `PLATFORM_SERVICE_KEY`, else the key of the data directory. */
   serviceKey?: string;
-  /** 32 bytes or more; by default `PLATFORM_JWT_SECRET`, else the one kept in the data directory. */
+  /** 32 bytes or more; by default `PLATFORM_JWT_SECRET`, else the secret of the data directory. */
   jwtSecret?: string;
   /** Silent by default. */
   logger?: Logger;
@@ -29,9 +23,9 @@ export interface EmbedOptions {
 }
 
 /**
- * A platform inside another Bun program, as `platform start` runs it: the config is checked, the data directory locked,
- * missing secrets are generated and kept. It serves after `listen`, and answers `fetch` without. Errors: `ConfigError`
- * with every problem of the config; a data directory that another process has.
+ * A platform inside another Bun program, as `platform start` runs it: it checks the config, locks the data directory, and
+ * generates missing secrets. `fetch` answers at once, the network after `listen`. Errors: `ConfigError` with every problem of
+ * the config; the data directory is locked by another process.
  */
 export async function createPlatform(config: PlatformConfig, options: EmbedOptions = {}): Promise<OpenPlatform> {
   const { data = "./data", serviceKey, jwtSecret, logger, drill: isDrill = false, takeOver = false } = options;
@@ -39,7 +33,10 @@ export async function createPlatform(config: PlatformConfig, options: EmbedOptio
     PLATFORM_SERVICE_KEY: serviceKey ?? process.env["PLATFORM_SERVICE_KEY"],
     PLATFORM_JWT_SECRET: jwtSecret ?? process.env["PLATFORM_JWT_SECRET"],
   };
-  // Loaded when asked for: most that import "platform" are configs, and want defineConfig alone.
-  const { openPlatform } = await import("./open-platform.ts");
+  // Loaded here, as most importers of "platform" are configs, which need defineConfig only.
+  const [{ checkedConfig }, { openPlatform }] = await Promise.all([
+    import("./config/check.ts"),
+    import("./platform/open.ts"),
+  ]);
   return openPlatform(checkedConfig(config), { data, environment, logger, isDrill, takeOver });
 }

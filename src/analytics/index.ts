@@ -1,24 +1,24 @@
 import { join } from "node:path";
-import type { AnyElysia } from "elysia";
 import { analyticsLayout } from "../../schema/migrations/index.ts";
 import type { RateLimit } from "../config/types.ts";
 import { layOut, type StorageEngine } from "../db/index.ts";
-import type { AnswerListener, Http } from "../http/http.ts";
+import type { Endpoint } from "../http/endpoint.ts";
+import type { AnswerListener } from "../http/http.ts";
 import { createRateLimiter } from "../http/rate-limit.ts";
 import type { Clock } from "../kernel/clock.ts";
 import type { Logger } from "../kernel/logger.ts";
+import { analyticsEndpoints } from "./endpoints.ts";
 import { CACHE_KIB } from "./limits.ts";
 import { createEventQueries } from "./queries/event-queries.ts";
 import { readRequestReport } from "./queries/request-queries.ts";
 import { createRecording } from "./recording/recording.ts";
 import { startRetention } from "./retention/retention.ts";
 import { eventSummaries, requestSummaries } from "./retention/summaries.ts";
-import { createAnalyticsRoutes } from "./routes.ts";
 import { createAnalyticsService } from "./service.ts";
 import { createAnalyticsStore } from "./store.ts";
 
 export interface AnalyticsArea {
-  routes(http: Http): AnyElysia;
+  readonly endpoints: readonly Endpoint[];
   /** The request log; undefined if the config disables it. */
   readonly onAnswer: AnswerListener | undefined;
   /** Requests missing from the log since the start. */
@@ -46,14 +46,14 @@ export function createAnalyticsArea(deps: {
     flush: recording.flush,
     clock,
     eventQueries: createEventQueries(file),
-    readReport: (query, signal) => readRequestReport(file, query, signal),
+    readReport: (query, caller) => readRequestReport(file, query, caller),
   });
   const summaries = [eventSummaries(file), requestSummaries(file)];
   const stopRetention = startRetention({ summaries, clock, logger });
   const trackLimit = createRateLimiter(deps.trackLimit, clock);
 
   return {
-    routes: (http) => createAnalyticsRoutes(http, { service, trackLimit }),
+    endpoints: analyticsEndpoints(service, trackLimit),
     onAnswer: deps.requestLog ? recording.onAnswer : undefined,
     get droppedRequests() {
       return recording.droppedRequests;

@@ -25,8 +25,9 @@ export const SERIES_POINTS_MAX = 130_000;
 export const WRITE_DELAY_MS = 400;
 /** Delay before a failed write is retried. */
 export const WRITE_RETRY_MS = 1_000;
-/** Rows per write, which takes about a millisecond. */
+/** Rows and characters per write, which takes about a millisecond. */
 export const WRITE_STEP_ROWS = 500;
+export const WRITE_STEP_LENGTH = 256 * 1024;
 /** Above this number of waiting events, a track request is answered only after its events have been written. */
 export const WAITING_EVENTS_SOFT_MAX = 2_000;
 /** Above either of these bounds a track request is 503. */

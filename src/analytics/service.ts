@@ -1,55 +1,62 @@
 import type { Principal } from "../access/principal.ts";
-import type { Query } from "../http/query.ts";
+import type { ReadCaller } from "../db/index.ts";
 import type { Clock } from "../kernel/clock.ts";
-import { AppError, unreachable } from "../kernel/errors.ts";
-import type { JsonObject } from "../kernel/json.ts";
-import { chain, type MaybePromise } from "../kernel/maybe-promise.ts";
+import { unreachable } from "../kernel/errors.ts";
+import type { MaybePromise } from "../kernel/maybe-promise.ts";
+import { createTurns } from "../kernel/turns.ts";
 import { TOP_ITEMS_MAX } from "./limits.ts";
 import type { EventQueries } from "./queries/event-queries.ts";
-import type { RequestReport } from "./queries/request-queries.ts";
+import {
+  type EventParameters,
+  parseEventQuery,
+  parseRequestQuery,
+  type RequestParameters,
+} from "./queries/query-parameters.ts";
+import type { RequestFigures } from "./queries/request-queries.ts";
 import { averageMs, sharesByCategory, sharesByEndpoint } from "./queries/shares.ts";
-import { parseEventQuery, parseRequestQuery } from "./query-parameters.ts";
-import { parseTrackBody } from "./track-body.ts";
+import { prepareEvents, type TrackBody } from "./track.ts";
 import type { EventQuery, RequestQuery, TrackedEvent } from "./types.ts";
 
 /** Reports are JSON text, because SQLite builds long series as JSON. */
 export interface AnalyticsService {
   /** Takes the events, to be on disk within a second; gives their number. Errors: 400 naming event and member, 503. */
-  track(body: JsonObject, principal: Principal): MaybePromise<number>;
+  track(body: TrackBody, principal: Principal): Promise<number>;
   /** A report on the request log, including every request answered so far. Errors: 400, 408 after 30 s, 503. */
-  requests(query: Query, signal: AbortSignal): Promise<string>;
+  requests(parameters: RequestParameters, caller: ReadCaller): Promise<string>;
   /** A report on events, including every event tracked so far. Errors: 400, 408 after 30 s, 503. */
-  events(query: Query, signal: AbortSignal): Promise<string>;
+  events(parameters: EventParameters, caller: ReadCaller): Promise<string>;
 }
 
 export function createAnalyticsService(deps: {
   accept: (events: readonly TrackedEvent[]) => MaybePromise<void>;
   /** Resolves when everything that is waiting has been written. */
   flush: () => Promise<void>;
-  readReport: (query: RequestQuery, signal: AbortSignal) => Promise<RequestReport>;
+  readReport: (query: RequestQuery, caller: ReadCaller) => Promise<RequestFigures>;
   eventQueries: EventQueries;
   clock: Clock;
 }): AnalyticsService {
   const { accept, flush, readReport, eventQueries, clock } = deps;
+  const turns = createTurns();
   return {
-    track(body, principal) {
-      const events = parseTrackBody(body, principal, clock.now());
-      return chain(accept(events), () => events.length);
+    async track(body, principal) {
+      const events = await turns.run(prepareEvents(body, principal, clock.now()));
+      await accept(events);
+      return events.length;
     },
-    async requests(text, signal) {
-      const query = parseRequestQuery(text, clock.now());
+    async requests(parameters, caller) {
+      const query = parseRequestQuery(parameters, clock.now());
       await flush();
-      return reportJson(query.metric, await untilGone(readReport(query, signal), signal));
+      return reportJson(query.metric, await readReport(query, caller));
     },
-    async events(text, signal) {
-      const query = parseEventQuery(text, clock.now());
+    async events(parameters, caller) {
+      const query = parseEventQuery(parameters, clock.now());
       await flush();
-      return untilGone(eventsJson(eventQueries, query, signal), signal);
+      return eventsJson(eventQueries, query, caller);
     },
   };
 }
 
-function reportJson(metric: RequestQuery["metric"], report: RequestReport): string {
+function reportJson(metric: RequestQuery["metric"], report: RequestFigures): string {
   const series = () => `"timeSeries":${report.timeSeriesJson}`;
   const breakdown = () => `"breakdown":${JSON.stringify(sharesByCategory(report.endpoints))}`;
   const topItems = () => `"topItems":${JSON.stringify(sharesByEndpoint(report.endpoints, TOP_ITEMS_MAX))}`;
@@ -67,32 +74,22 @@ function reportJson(metric: RequestQuery["metric"], report: RequestReport): stri
   }
 }
 
-function summaryOf({ totals }: RequestReport) {
+function summaryOf({ totals }: RequestFigures) {
   const { requests, errors, uniqueUsers } = totals;
   return { totalRequests: requests, totalErrors: errors, avgLatency: averageMs(totals), uniqueUsers };
 }
 
-async function eventsJson(queries: EventQueries, query: EventQuery, signal: AbortSignal): Promise<string> {
+async function eventsJson(queries: EventQueries, query: EventQuery, caller: ReadCaller): Promise<string> {
   switch (query.metric) {
     case "list":
-      return JSON.stringify(await queries.list(query, signal));
+      return JSON.stringify(await queries.list(query, caller));
     case "count":
-      return JSON.stringify(await queries.count(query, signal));
+      return JSON.stringify(await queries.count(query, caller));
     case "timeSeries":
-      return `{"timeSeries":${await queries.timeSeriesJson(query, signal)}}`;
+      return `{"timeSeries":${await queries.timeSeriesJson(query, caller)}}`;
     case "topEvents":
-      return JSON.stringify({ topEvents: await queries.top(query, signal) });
+      return JSON.stringify({ topEvents: await queries.top(query, caller) });
     default:
       return unreachable(query.metric);
-  }
-}
-
-/** A client that disconnects cancels its query. The status is never read; it only keeps the log from reporting a failure. */
-async function untilGone<T>(answer: Promise<T>, signal: AbortSignal): Promise<T> {
-  try {
-    return await answer;
-  } catch (cause) {
-    if (signal.aborted) throw new AppError(408, "The client went away");
-    throw cause;
   }
 }

@@ -1,5 +1,4 @@
 import type { RouteArea } from "../http/route-area.ts";
-import type { JsonPrimitive } from "../kernel/json.ts";
 
 /** A validated event. */
 export interface TrackedEvent {
@@ -35,19 +34,15 @@ export interface TimeRange {
   stepMs: number;
 }
 
-export type RequestMetric = "overview" | "timeSeries" | "breakdown" | "topEndpoints";
-
 export interface RequestQuery {
-  metric: RequestMetric;
+  metric: "overview" | "timeSeries" | "breakdown" | "topEndpoints";
   range: TimeRange;
   /** null: all. */
   categories: readonly RouteArea[] | null;
 }
 
-export type EventMetric = "list" | "count" | "timeSeries" | "topEvents";
-
 export interface EventQuery {
-  metric: EventMetric;
+  metric: "list" | "count" | "timeSeries" | "topEvents";
   range: TimeRange;
   /** Only events with this name; null: all. */
   event: string | null;
@@ -63,32 +58,6 @@ export interface EventPlace {
   id: number;
 }
 
-export interface EventAnswer {
-  id: string;
-  timestamp: number;
-  userId: string | null;
-  eventName: string;
-  properties: Record<string, JsonPrimitive>;
-}
-
-export interface EventPage {
-  events: EventAnswer[];
-  /** null on the last page. */
-  cursor: string | null;
-  hasMore: boolean;
-}
-
-export interface EventCounts {
-  totalEvents: number;
-  uniqueUsers: number;
-}
-
-export interface EventRank {
-  eventName: string;
-  count: number;
-  uniqueUsers: number;
-}
-
 /** Sums of requests as stored. */
 export interface RequestSums {
   requests: number;
@@ -100,14 +69,4 @@ export interface EndpointSums extends RequestSums {
   method: string;
   route: string;
   category: string;
-}
-
-/** One entry of `breakdown` or `topItems`; `percentage` and `errorRate` are in percent. */
-export interface Share {
-  label: string;
-  count: number;
-  percentage: number;
-  /** Milliseconds. */
-  avgLatency: number;
-  errorRate: number;
 }

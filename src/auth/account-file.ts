@@ -3,10 +3,16 @@ import type { DatabaseFile, Sync, Transaction } from "../db/types.ts";
 import type { Clock, Millis } from "../kernel/clock.ts";
 import { AppError } from "../kernel/errors.ts";
 import type { Logger } from "../kernel/logger.ts";
+import { type NewUser, userValues } from "./new-user.ts";
 import type { SessionCache } from "./sessions.ts";
-import { deleteSecretsOfUser } from "./store/secrets.ts";
-import { deleteSessionsOfUser, sessionById } from "./store/sessions.ts";
-import { deleteUser, type SecretAccount, type UserChanges, updateUser, userById } from "./store/users.ts";
+import { deleteSecretsFor } from "./statements/secrets.ts";
+import { deleteOtherSessions, deleteSessionsOfUser, sessionById } from "./statements/sessions.ts";
+import { deleteUser, insertUser, type SecretAccount, updateUser, userById } from "./statements/users.ts";
+
+/** Absent and undefined members stay. */
+export type UserChanges = {
+  [Field in keyof Omit<SecretAccount, "seq" | "id" | "createdAt" | "updatedAt">]?: SecretAccount[Field] | undefined;
+};
 
 /**
  * One write to the accounts. What it does to sessions is collected, and reaches memory and listeners once it is on disk
@@ -15,6 +21,8 @@ import { deleteUser, type SecretAccount, type UserChanges, updateUser, userById 
 export interface AccountWrite {
   readonly tx: Transaction;
   readonly now: Millis;
+  /** Neither the id nor the email is taken: the caller has made sure. */
+  insert(user: NewUser): SecretAccount;
   /** Changes the user, and what the user's sessions say. The user exists. */
   update(userId: string, changes: UserChanges): SecretAccount;
   delete(userId: string): void;
@@ -64,18 +72,34 @@ export function createAccountFile(deps: {
     const ended = (sessionIds: readonly string[]): void => {
       if (sessionIds.length > 0) effects.push((sessions) => sessions.end(sessionIds));
     };
+    const endSessions = (userId: string, except: string | null): void => {
+      const rows =
+        except === null
+          ? deleteSessionsOfUser.all(tx, { userId })
+          : deleteOtherSessions.all(tx, { userId, id: except });
+      ended(rows.map(({ id }) => id));
+    };
     return {
       tx,
       now,
       ended,
+      insert(user) {
+        const account = insertUser.get(tx, userValues(user, now));
+        if (account === null) throw new Error("INSERT RETURNING gave no row");
+        return account;
+      },
       update(userId, changes) {
-        const account = updateUser(tx, userId, changes, now);
+        const present = userById.get(tx, { id: userId });
+        if (present === null) throw new Error(`user ${userId} vanished within a transaction`);
+        const given = Object.entries(changes).filter(([, value]) => value !== undefined);
+        const account: SecretAccount = { ...present, ...Object.fromEntries(given), updatedAt: now };
+        updateUser.run(tx, account);
         effects.push((sessions) => sessions.update(userId, stateOf(account)));
         return account;
       },
       delete(userId) {
-        ended(deleteSessionsOfUser(tx, userId, null));
-        deleteUser(tx, userId);
+        endSessions(userId, null);
+        deleteUser.run(tx, { id: userId });
         effects.push(() => announceDeletion(userId));
       },
       extended(sessionId, expiresAt) {
@@ -85,8 +109,8 @@ export function createAccountFile(deps: {
         effects.push((sessions) => sessions.renew(sessionId, tokenVersion));
       },
       endSessions(userId, { except }) {
-        ended(deleteSessionsOfUser(tx, userId, except));
-        deleteSecretsOfUser(tx, userId, ["mfa-ticket", "email-change"]);
+        endSessions(userId, except);
+        for (const purpose of ["mfa-ticket", "email-change"] as const) deleteSecretsFor.run(tx, { userId, purpose });
       },
     };
   };
@@ -108,8 +132,8 @@ export function createAccountFile(deps: {
         });
     },
     current(write, userId, sessionId) {
-      const session = sessionById(write.tx, sessionId);
-      return session?.userId === userId ? userById(write.tx, userId) : null;
+      const session = sessionById.get(write.tx, { id: sessionId });
+      return session?.userId === userId ? userById.get(write.tx, { id: userId }) : null;
     },
     onDelete(listener) {
       deletions.add(listener);

@@ -1,20 +1,14 @@
 import type { Account, Accounts, NewAccount } from "../access/accounts.ts";
+import type { Readable } from "../db/query.ts";
 import { type AppError, conflict, type FieldProblems, notFound } from "../kernel/errors.ts";
 import { nextTurn } from "../kernel/next-turn.ts";
 import { IMPORT_SLICE_USERS } from "./limits.ts";
-import { deleteFactors } from "./store/factors.ts";
-import type { Sql } from "./store/sql.ts";
-import { entryByEmail, listUsers, searchUsers } from "./store/user-lists.ts";
-import {
-  insertPrepared,
-  insertUser,
-  type PreparedUser,
-  prepareUser,
-  type SecretAccount,
-  userByEmail,
-  userById,
-} from "./store/users.ts";
+import { userValues } from "./new-user.ts";
+import { deleteFactors } from "./statements/factors.ts";
+import { entriesAfter, entryByEmail } from "./statements/user-lists.ts";
+import { insertUser, type SecretAccount, userByEmail, userById } from "./statements/users.ts";
 import type { AuthDeps } from "./types.ts";
+import { searchUsers } from "./user-search.ts";
 
 /** Whose turn the hashes of administrators take. */
 const ADMINISTRATION = "administration";
@@ -23,20 +17,14 @@ const ADMINISTRATION = "administration";
 export function createAccounts(deps: AuthDeps): Accounts {
   const { file, passwords } = deps;
 
-  /** `user` with its password hashed; a hash that is given stays until the user signs in. */
-  const insert = (sql: Sql, user: NewAccount, passwordHash: string | undefined, now: number): SecretAccount => {
-    const { password: _, ...fields } = user;
-    return insertUser(sql, { ...fields, passwordHash, id: user.id ?? deps.ids.uuid(), now });
-  };
-
   return {
     get(id) {
-      const account = userById(file.sql, id);
+      const account = userById.get(file.sql, { id: id });
       return account === null ? null : withoutHash(account);
     },
 
-    list: (page) => listUsers(file.sql, page),
-    findByEmail: (email) => entryByEmail(file.sql, email),
+    list: (page) => entriesAfter.all(file.sql, page),
+    findByEmail: (email) => entryByEmail.get(file.sql, { email }),
     search: (page) => searchUsers(file.sql, page),
 
     async create(user) {
@@ -45,7 +33,8 @@ export function createAccounts(deps: AuthDeps): Accounts {
         user.password === undefined ? user.passwordHash : await passwords.hash(user.password, ADMINISTRATION);
       return file.write((write) => {
         refuseTaken(write.tx, [user], singleName);
-        return withoutHash(insert(write.tx, user, hash, write.now));
+        const { password: _, ...fields } = user;
+        return withoutHash(write.insert({ ...fields, passwordHash: hash, id: user.id ?? deps.ids.uuid() }));
       });
     },
 
@@ -55,17 +44,17 @@ export function createAccounts(deps: AuthDeps): Accounts {
       const hashes = (await passwords.hashAll(plaintext, ADMINISTRATION)).values();
       const now = deps.clock.now();
       const ids: string[] = [];
-      const prepared: PreparedUser[] = [];
+      const inserts: ReturnType<typeof insertUser.encoded>[] = [];
       for (const { password, ...user } of users) {
         const passwordHash = password === undefined ? user.passwordHash : hashes.next().value;
         const id = user.id ?? deps.ids.uuid();
         ids.push(id);
-        prepared.push(prepareUser({ ...user, id, passwordHash, now }));
+        inserts.push(insertUser.encoded(userValues({ ...user, id, passwordHash }, now)));
         if (ids.length % IMPORT_SLICE_USERS === 0) await nextTurn();
       }
       await file.write((write) => {
         refuseTaken(write.tx, users, importName);
-        insertPrepared(write.tx, prepared);
+        for (const insert of inserts) insert(write.tx);
       });
       return ids;
     },
@@ -95,7 +84,7 @@ export function createAccounts(deps: AuthDeps): Accounts {
     async removeFactors(id) {
       await file.write((write) => {
         requireUser(write.tx, id);
-        deleteFactors(write.tx, id, null);
+        deleteFactors.run(write.tx, { userId: id });
       });
     },
 
@@ -107,24 +96,28 @@ function withoutHash({ passwordHash: _, ...account }: SecretAccount): Account {
   return account;
 }
 
-function requireUser(sql: Sql, id: string): void {
-  if (userById(sql, id) === null) throw notFound(`There is no user "${id}"`);
+function requireUser(sql: Readable, id: string): void {
+  if (userById.get(sql, { id: id }) === null) throw notFound(`There is no user "${id}"`);
 }
 
 const singleName = (_index: number, field: string): string => field;
 const importName = (index: number, field: string): string => `users.${index}.${field}`;
 
 /** Errors: 409 naming every email and id that is taken, in the file or by an earlier one of `users`. */
-function refuseTaken(sql: Sql, users: readonly NewAccount[], nameOf: (index: number, field: string) => string): void {
+function refuseTaken(
+  sql: Readable,
+  users: readonly NewAccount[],
+  nameOf: (index: number, field: string) => string,
+): void {
   const emails = new Set<string>();
   const ids = new Set<string>();
   const problems: FieldProblems = {};
   users.forEach((user, index) => {
-    if (emails.has(user.email) || userByEmail(sql, user.email) !== null) {
+    if (emails.has(user.email) || userByEmail.get(sql, { email: user.email }) !== null) {
       const message = `The email address ${user.email} already has an account`;
       problems[nameOf(index, "email")] = { code: "not_unique", message };
     }
-    if (user.id !== undefined && (ids.has(user.id) || userById(sql, user.id) !== null)) {
+    if (user.id !== undefined && (ids.has(user.id) || userById.get(sql, { id: user.id }) !== null)) {
       problems[nameOf(index, "id")] = { code: "not_unique", message: `The id "${user.id}" is taken` };
     }
     emails.add(user.email);

@@ -3,9 +3,9 @@ import type { Logger } from "../kernel/logger.ts";
 import { startSweeping } from "../kernel/sweeping.ts";
 import type { AccountFile } from "./account-file.ts";
 import { CLEANUP_CHUNK_ROWS, CLEANUP_INTERVAL_MS, CLEANUP_PAUSE_MS } from "./limits.ts";
-import { deleteEndedCodeFailures, hasEndedCodeFailures } from "./store/code-failures.ts";
-import { deleteExpiredSecrets, hasExpiredSecrets } from "./store/secrets.ts";
-import { deleteExpiredSessions, hasExpiredSessions } from "./store/sessions.ts";
+import { deleteEndedFailures, endedFailures } from "./statements/code-failures.ts";
+import { deleteExpiredSecrets, expiredSecret } from "./statements/secrets.ts";
+import { deleteExpiredSessions, expiredSession } from "./statements/sessions.ts";
 
 /** Removes expired sessions, which closes their sockets, secrets, and counts of wrong codes. */
 export function startCleanup(deps: { file: AccountFile; clock: Clock; logger: Logger }): () => Promise<void> {
@@ -15,13 +15,17 @@ export function startCleanup(deps: { file: AccountFile; clock: Clock; logger: Lo
     async sweep() {
       // Look-ups in indexes: a write would cost a sync of the disk every time.
       const now = clock.now();
-      const isDue = [hasExpiredSessions, hasExpiredSecrets, hasEndedCodeFailures].some((has) => has(file.sql, now));
+      const isDue =
+        expiredSession.get(file.sql, { now }) !== null ||
+        expiredSecret.get(file.sql, { now }) !== null ||
+        endedFailures.get(file.sql, { now }) !== null;
       if (!isDue) return false;
       const removed = await file.write((write) => {
-        const sessions = deleteExpiredSessions(write.tx, write.now, CLEANUP_CHUNK_ROWS);
-        write.ended(sessions);
-        const secretCount = deleteExpiredSecrets(write.tx, write.now, CLEANUP_CHUNK_ROWS);
-        const failureCount = deleteEndedCodeFailures(write.tx, write.now, CLEANUP_CHUNK_ROWS);
+        const bounds = { now: write.now, limit: CLEANUP_CHUNK_ROWS };
+        const sessions = deleteExpiredSessions.all(write.tx, bounds);
+        write.ended(sessions.map(({ id }) => id));
+        const secretCount = deleteExpiredSecrets.run(write.tx, bounds);
+        const failureCount = deleteEndedFailures.run(write.tx, bounds);
         return Math.max(sessions.length, secretCount, failureCount);
       });
       return removed >= CLEANUP_CHUNK_ROWS;

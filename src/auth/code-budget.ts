@@ -2,7 +2,7 @@ import { SECOND_MS } from "../kernel/duration.ts";
 import { AppError } from "../kernel/errors.ts";
 import type { AccountWrite } from "./account-file.ts";
 import { CODE_FAILURES_PER_DAY, CODE_FAILURES_WINDOW_MS } from "./limits.ts";
-import { codeFailures, countCodeFailure } from "./store/code-failures.ts";
+import { countFailure, failuresOf } from "./statements/code-failures.ts";
 import type { Client } from "./types.ts";
 
 /**
@@ -28,7 +28,7 @@ export function codeBudget(use: CodeUse, owner: string, client: Client): CodeBud
   const key = `${use}:${owner}`;
   return {
     refusal({ tx, now }) {
-      const found = codeFailures(tx, key, now);
+      const found = failuresOf.get(tx, { key, now });
       if (found === null || found.failures < CODE_FAILURES_PER_DAY) return null;
       // A clock that was set back does not lengthen a day.
       const remainingMs = Math.min(found.endsAt - now, CODE_FAILURES_WINDOW_MS);
@@ -39,6 +39,8 @@ export function codeBudget(use: CodeUse, owner: string, client: Client): CodeBud
         { headers: { "retry-after": String(Math.ceil(remainingMs / SECOND_MS)) } },
       );
     },
-    count: ({ tx, now }) => countCodeFailure(tx, key, now, now + CODE_FAILURES_WINDOW_MS),
+    count({ tx, now }) {
+      countFailure.run(tx, { key, now, endsAt: now + CODE_FAILURES_WINDOW_MS });
+    },
   };
 }

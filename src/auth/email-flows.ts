@@ -15,8 +15,9 @@ import type { Mailer } from "./mail/mailer.ts";
 import type { MailKind } from "./mail/templates.ts";
 import { equalsConstantTime } from "./sealing.ts";
 import { emailTaken, type SignIn, type SignIns } from "./sign-in.ts";
-import { deleteFactors } from "./store/factors.ts";
-import { deletePasskeysOfUser } from "./store/passkeys.ts";
+import { deleteUnverifiedFactors } from "./statements/factors.ts";
+import { deleteIdentitiesOfUser } from "./statements/identities.ts";
+import { deletePasskeysOfUser } from "./statements/passkeys.ts";
 import {
   countAttempt,
   deleteSecret,
@@ -25,8 +26,8 @@ import {
   type OneTimeSecret,
   putSecret,
   type SecretPurpose,
-} from "./store/secrets.ts";
-import { clearUnprovenCredentials, insertUser, type SecretAccount, userByEmail, userById } from "./store/users.ts";
+} from "./statements/secrets.ts";
+import { clearPassword, type SecretAccount, userByEmail, userById } from "./statements/users.ts";
 import { type AuthDeps, type Caller, type Client, type SignInAnswer, sharerOf } from "./types.ts";
 
 const TOKEN_BYTES = 32;
@@ -103,7 +104,13 @@ function createMailTokens(deps: EmailFlowDeps): MailTokens {
       const token = deps.ids.secret(TOKEN_BYTES);
       await file.write((write) => {
         const expiresAt = write.now + ttlMs;
-        putSecret(write.tx, sealing.digest(purpose, token), { purpose, userId, payload: { email }, expiresAt });
+        putSecret.run(write.tx, {
+          hash: sealing.digest(purpose, token),
+          purpose,
+          userId,
+          payload: { email },
+          expiresAt,
+        });
       });
       if (!isMailed) return;
       // Never from the Host header: whoever sends a request must not choose where its links lead.
@@ -113,22 +120,23 @@ function createMailTokens(deps: EmailFlowDeps): MailTokens {
     },
     use(write, purpose, token) {
       const hash = sealing.digest(purpose, token);
-      const secret = findSecret(write.tx, hash, purpose, write.now);
+      const secret = findSecret.get(write.tx, { hash, purpose, now: write.now });
       const email = secret?.payload["email"];
       if (secret === null || typeof email !== "string") throw invalidToken();
-      deleteSecret(write.tx, hash);
+      deleteSecret.run(write.tx, { hash });
       return { ...secret, email };
     },
     check(purpose, token) {
-      if (findSecret(file.sql, sealing.digest(purpose, token), purpose, deps.clock.now()) === null)
+      if (findSecret.get(file.sql, { hash: sealing.digest(purpose, token), purpose, now: deps.clock.now() }) === null) {
         throw invalidToken();
+      }
     },
   };
 }
 
 /** The user of a token. Errors: 400 when there is none any more, 403 when disabled: only the right token learns of it. */
 function userOf(write: AccountWrite, secret: OneTimeSecret): SecretAccount {
-  const account = secret.userId === null ? null : userById(write.tx, secret.userId);
+  const account = secret.userId === null ? null : userById.get(write.tx, { id: secret.userId });
   if (account === null) throw invalidToken();
   if (account.disabled) throw accountDisabled();
   return account;
@@ -140,9 +148,11 @@ function userOf(write: AccountWrite, secret: OneTimeSecret): SecretAccount {
  */
 function clearUnproven(write: AccountWrite, userId: string): void {
   write.endSessions(userId, { except: null });
-  deleteFactors(write.tx, userId, false);
-  deleteSecretsOfUser(write.tx, userId, "all");
-  clearUnprovenCredentials(write.tx, userId);
+  deleteUnverifiedFactors.run(write.tx, { userId });
+  deleteSecretsOfUser.run(write.tx, { userId: userId });
+  clearPassword.run(write.tx, { id: userId });
+  deleteIdentitiesOfUser.run(write.tx, { userId });
+  deletePasskeysOfUser.run(write.tx, { userId });
 }
 
 function createAddressFlows(
@@ -152,7 +162,7 @@ function createAddressFlows(
   const { file } = deps;
   return {
     async requestVerification(caller, redirect) {
-      const account = userById(file.sql, caller.userId);
+      const account = userById.get(file.sql, { id: caller.userId });
       if (account === null) throw endedSession();
       if (account.email === null) throw badRequest("This user has no email address");
       if (account.emailVerified) return;
@@ -173,7 +183,7 @@ function createAddressFlows(
     },
 
     async requestEmailChange(caller, newEmail, redirect) {
-      if (userByEmail(file.sql, newEmail) !== null) throw emailTaken("newEmail");
+      if (userByEmail.get(file.sql, { email: newEmail }) !== null) throw emailTaken("newEmail");
       await tokens.issue({
         ...{ purpose: "email-change", kind: "emailChange", page: "verify-email-change", ttlMs: VERIFICATION_TTL_MS },
         ...{ userId: caller.userId, email: newEmail, isMailed: true, redirect },
@@ -184,11 +194,11 @@ function createAddressFlows(
       await file.write((write) => {
         const secret = tokens.use(write, "email-change", token);
         const account = userOf(write, secret);
-        const other = userByEmail(write.tx, secret.email);
+        const other = userByEmail.get(write.tx, { email: secret.email });
         if (other !== null && other.id !== account.id) throw emailTaken();
         write.update(account.id, { email: secret.email, emailVerified: true, isAnonymous: false });
         write.endSessions(account.id, { except: null });
-        deleteSecretsOfUser(write.tx, account.id, "all");
+        deleteSecretsOfUser.run(write.tx, { userId: account.id });
       });
     },
   };
@@ -201,7 +211,7 @@ function createPasswordReset(
   const { file } = deps;
   return {
     async requestPasswordReset(email, redirect) {
-      const account = userByEmail(file.sql, email);
+      const account = userByEmail.get(file.sql, { email: email });
       await tokens.issue({
         ...{ purpose: "reset-password", kind: "passwordReset", page: "reset-password", ttlMs: RESET_TTL_MS },
         ...{ userId: account?.id ?? null, email, isMailed: account !== null, redirect },
@@ -216,10 +226,10 @@ function createPasswordReset(
         const account = userOf(write, secret);
         if (account.email !== secret.email) throw invalidToken();
         if (!account.emailVerified) clearUnproven(write, account.id);
-        if (!keepPasskeys) deletePasskeysOfUser(write.tx, account.id);
+        if (!keepPasskeys) deletePasskeysOfUser.run(write.tx, { userId: account.id });
         write.update(account.id, { passwordHash, emailVerified: true });
         write.endSessions(account.id, { except: null });
-        deleteSecretsOfUser(write.tx, account.id, "all");
+        deleteSecretsOfUser.run(write.tx, { userId: account.id });
       });
     },
   };
@@ -234,8 +244,8 @@ function createMailSignIns(
 
   /** Who has read a mail to `email` is its owner. */
   const signInOwner = (write: AccountWrite, email: string, client: Client): SignIn => {
-    const found = userByEmail(write.tx, email);
-    const account = found ?? insertUser(write.tx, { id: deps.ids.uuid(), email, emailVerified: true, now: write.now });
+    const found = userByEmail.get(write.tx, { email: email });
+    const account = found ?? write.insert({ id: deps.ids.uuid(), email, emailVerified: true });
     if (account.disabled) throw accountDisabled();
     if (account.emailVerified) return signIns.complete(write, account, client);
     clearUnproven(write, account.id);
@@ -263,7 +273,8 @@ function createMailSignIns(
       deps.mailLimit.hit(email);
       const code = String(randomInt(10 ** CODE_DIGITS)).padStart(CODE_DIGITS, "0");
       await file.write((write) => {
-        putSecret(write.tx, sealing.digest("email-otp", email), {
+        putSecret.run(write.tx, {
+          hash: sealing.digest("email-otp", email),
           ...{ purpose: "email-otp", userId: null, expiresAt: write.now + EMAIL_CODE_TTL_MS },
           payload: { code: codeHash(email, code).toString("base64") },
         });
@@ -278,19 +289,19 @@ function createMailSignIns(
       const guess = async (): Promise<Guess<SignIn>> => {
         // A wrong attempt has to be counted, so it is a result of the write and not a throw.
         const result = await file.write<SignIn | AppError>((write) => {
-          const secret = findSecret(write.tx, hash, "email-otp", write.now);
+          const secret = findSecret.get(write.tx, { hash, purpose: "email-otp", now: write.now });
           const expected = secret?.payload["code"];
           if (secret === null || typeof expected !== "string") return invalidCode();
           const refusal = budget.refusal(write);
           if (refusal !== null) return refusal;
           if (!equalsConstantTime(Buffer.from(expected, "base64"), given)) {
-            if (secret.attempts + 1 >= EMAIL_CODE_ATTEMPTS_MAX) deleteSecret(write.tx, hash);
-            else countAttempt(write.tx, hash);
+            if (secret.attempts + 1 >= EMAIL_CODE_ATTEMPTS_MAX) deleteSecret.run(write.tx, { hash });
+            else countAttempt.run(write.tx, { hash });
             // Where no code has been mailed there is none to meet, and nobody's budget shrinks.
             budget.count(write);
             return invalidCode();
           }
-          deleteSecret(write.tx, hash);
+          deleteSecret.run(write.tx, { hash });
           return signInOwner(write, email, client);
         });
         return "kind" in result ? { isRight: true, value: result } : { isRight: false, error: result };

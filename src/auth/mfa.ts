@@ -7,14 +7,15 @@ import { MFA_FAILURES, MFA_TICKET_ATTEMPTS_MAX, RECOVERY_CODE_COUNT } from "./li
 import type { OpenSession, SignIns } from "./sign-in.ts";
 import {
   deleteFactors,
+  deleteUnverifiedFactors,
   factorsOfUser,
   insertFactor,
-  insertRecoveryCodes,
+  insertRecoveryCode,
   setUsedSteps,
   takeRecoveryCode,
-} from "./store/factors.ts";
-import { countAttempt, deleteSecret, findSecret } from "./store/secrets.ts";
-import { userById } from "./store/users.ts";
+} from "./statements/factors.ts";
+import { countAttempt, deleteSecret, findSecret } from "./statements/secrets.ts";
+import { userById } from "./statements/users.ts";
 import { acceptCode, createTotpSecret, totpUri } from "./totp.ts";
 import type { AuthDeps, Caller, Client, TokenAnswer } from "./types.ts";
 import { requireRecentProof } from "./ways-in.ts";
@@ -84,12 +85,12 @@ function createChecks({ sealing }: AuthDeps): Checks {
   const recoveryHash: Checks["recoveryHash"] = (userId, code) =>
     sealing.digest("recovery-code", `${userId}:${plainRecoveryCode(code)}`);
   const useCode: Checks["useCode"] = (write, userId, code, factorId) => {
-    for (const factor of factorsOfUser(write.tx, userId)) {
+    for (const factor of factorsOfUser.all(write.tx, { userId: userId })) {
       if (factorId === null ? !factor.verified : factor.id !== factorId) continue;
       const secret = sealing.unseal(factor.secret);
       const usedSteps = secret === null ? null : acceptCode(secret, code, factor.usedSteps, write.now);
       if (usedSteps === null) continue;
-      setUsedSteps(write.tx, factor.id, usedSteps);
+      setUsedSteps.run(write.tx, { id: factor.id, usedSteps });
       return true;
     }
     return false;
@@ -102,7 +103,7 @@ function createChecks({ sealing }: AuthDeps): Checks {
       client.isLimited ? [{ key: `mfa-${kind}:${userId}`, limit: MFA_FAILURES }] : [],
     useProof(write, userId, proof) {
       if ("code" in proof) return useCode(write, userId, proof.code, null);
-      return takeRecoveryCode(write.tx, userId, recoveryHash(userId, proof.recoveryCode));
+      return takeRecoveryCode.run(write.tx, { userId, hash: recoveryHash(userId, proof.recoveryCode) }) > 0;
     },
   };
 }
@@ -111,25 +112,25 @@ function createMfaSignIn(deps: AuthDeps, checks: Checks, signIns: SignIns): MfaS
   const { file, sealing, guesses } = deps;
   return async (ticket, proof, client) => {
     const hash = sealing.digest("mfa-ticket", ticket);
-    const userId = findSecret(file.sql, hash, "mfa-ticket", deps.clock.now())?.userId ?? null;
+    const userId = findSecret.get(file.sql, { hash, purpose: "mfa-ticket", now: deps.clock.now() })?.userId ?? null;
     if (userId === null) throw invalidTicket();
     const kind = "code" in proof ? "code" : "recovery-code";
     const budget = kind === "code" ? codeBudget("totp-sign-in", userId, client) : null;
     const guess = async (): Promise<Guess<OpenSession>> => {
       // A wrong attempt has to be counted, so it is a result of the write and not a throw.
       const result = await file.write<OpenSession | AppError>((write) => {
-        const found = findSecret(write.tx, hash, "mfa-ticket", write.now);
-        const account = userById(write.tx, userId);
+        const found = findSecret.get(write.tx, { hash, purpose: "mfa-ticket", now: write.now });
+        const account = userById.get(write.tx, { id: userId });
         if (found === null || account === null) return invalidTicket();
         const refusal = budget?.refusal(write) ?? null;
         if (refusal !== null) return refusal;
         if (!checks.useProof(write, userId, proof)) {
-          if (found.attempts + 1 >= MFA_TICKET_ATTEMPTS_MAX) deleteSecret(write.tx, hash);
-          else countAttempt(write.tx, hash);
+          if (found.attempts + 1 >= MFA_TICKET_ATTEMPTS_MAX) deleteSecret.run(write.tx, { hash });
+          else countAttempt.run(write.tx, { hash });
           budget?.count(write);
           return wrongCode("code" in proof ? "code" : "recoveryCode");
         }
-        deleteSecret(write.tx, hash);
+        deleteSecret.run(write.tx, { hash });
         return signIns.open(write, account, client);
       });
       return "sessionId" in result ? { isRight: true, value: result } : { isRight: false, error: result };
@@ -148,19 +149,19 @@ function createFactorService(deps: AuthDeps, checks: Checks, issuer: () => strin
       const hashes = recoveryCodes.map((code) => checks.recoveryHash(caller.userId, code));
       const account = await file.write((write) => {
         const current = requireRecentProof(write.tx, caller, deps.config, write.now);
-        if (factorsOfUser(write.tx, current.id).some((factor) => factor.verified)) {
+        if (factorsOfUser.all(write.tx, { userId: current.id }).some((factor) => factor.verified)) {
           throw conflict("There is a verified factor already; remove it first");
         }
-        deleteFactors(write.tx, current.id, false);
+        deleteUnverifiedFactors.run(write.tx, { userId: current.id });
         const createdAt = write.now;
-        insertFactor(write.tx, {
+        insertFactor.run(write.tx, {
           id: factorId,
           userId: current.id,
           type: "totp",
           secret: sealing.seal(secret),
           createdAt,
         });
-        insertRecoveryCodes(write.tx, current.id, factorId, hashes);
+        for (const hash of hashes) insertRecoveryCode.run(write.tx, { userId: current.id, factorId, hash });
         return current;
       });
       const uri = totpUri(secret, { issuer: issuer(), account: account.email ?? account.id });
@@ -172,7 +173,7 @@ function createFactorService(deps: AuthDeps, checks: Checks, issuer: () => strin
       await guesses.attempt(checks.guessKeys(caller.userId, client, "code"), async (): Promise<Guess<null>> => {
         const error = await file.write<AppError | null>((write) => {
           if (file.current(write, caller.userId, caller.sessionId) === null) throw unauthorized("Invalid token");
-          if (!factorsOfUser(write.tx, caller.userId).some((factor) => factor.id === factorId)) {
+          if (!factorsOfUser.all(write.tx, { userId: caller.userId }).some((factor) => factor.id === factorId)) {
             throw notFound(`There is no factor "${factorId}"`);
           }
           return judgeCode(checks, write, budget, { userId: caller.userId, code, factorId });
@@ -182,7 +183,7 @@ function createFactorService(deps: AuthDeps, checks: Checks, issuer: () => strin
     },
 
     factors: ({ userId }) =>
-      factorsOfUser(file.sql, userId).map(({ id, type, verified, createdAt }) => ({
+      factorsOfUser.all(file.sql, { userId: userId }).map(({ id, type, verified, createdAt }) => ({
         ...{ id, type, verified },
         createdAt: new Date(createdAt).toISOString(),
       })),
@@ -211,7 +212,7 @@ function createFactorRemoval({ file, guesses }: AuthDeps, checks: Checks): MfaSe
     const removed = async (): Promise<Guess<null>> => {
       const error = await file.write<AppError | null>((write) => {
         if (file.current(write, caller.userId, caller.sessionId) === null) throw unauthorized("Invalid token");
-        const factors = factorsOfUser(write.tx, caller.userId);
+        const factors = factorsOfUser.all(write.tx, { userId: caller.userId });
         if (factors.length === 0) throw notFound("There is no second factor");
         const isVerified = factors.some((factor) => factor.verified);
         if (proof !== "confirmed") {
@@ -219,7 +220,7 @@ function createFactorRemoval({ file, guesses }: AuthDeps, checks: Checks): MfaSe
           const fault = judgeCode(checks, write, budget, { userId: caller.userId, code: proof.code, factorId: null });
           if (fault !== null) return fault;
         }
-        deleteFactors(write.tx, caller.userId, null);
+        deleteFactors.run(write.tx, { userId: caller.userId });
         return null;
       });
       return error === null ? { isRight: true, value: null } : { isRight: false, error };

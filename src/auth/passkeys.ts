@@ -20,9 +20,9 @@ import {
   passkeyById,
   passkeysOfUser,
   usePasskey,
-} from "./store/passkeys.ts";
-import { deleteSecret, findSecret, putSecret, type SecretPurpose } from "./store/secrets.ts";
-import { userById } from "./store/users.ts";
+} from "./statements/passkeys.ts";
+import { deleteSecret, findSecret, putSecret, type SecretPurpose } from "./statements/secrets.ts";
+import { userById } from "./statements/users.ts";
 import type { AuthDeps, Caller, Client, SignInAnswer } from "./types.ts";
 import { requireOtherWayIn, requireRecentProof } from "./ways-in.ts";
 
@@ -76,13 +76,14 @@ export function createPasskeyService(deps: AuthDeps, signIns: SignIns, config: P
   return {
     ...createRegistration(deps, challenges, config),
     ...createAuthentication(deps, challenges, signIns, config),
-    list: (caller) => passkeysOfUser(deps.file.sql, caller.userId).map(view),
+    list: (caller) => passkeysOfUser.all(deps.file.sql, { userId: caller.userId }).map(view),
     async remove(caller, id) {
       await deps.file.write((write) => {
         const account = requireRecentProof(write.tx, caller, deps.config, write.now);
-        if (passkeyById(write.tx, id)?.userId !== caller.userId) throw notFound(`There is no passkey "${id}"`);
+        if (passkeyById.get(write.tx, { id: id })?.userId !== caller.userId)
+          throw notFound(`There is no passkey "${id}"`);
         requireOtherWayIn(write.tx, account, deps.config, id);
-        deletePasskey(write.tx, caller.userId, id);
+        deletePasskey.run(write.tx, { id });
       });
     },
   };
@@ -99,7 +100,13 @@ function createChallenges({ file, sealing }: AuthDeps): Challenges {
     async remember(purpose, challenge, userId) {
       await file.write((write) => {
         const expiresAt = write.now + PASSKEY_CHALLENGE_TTL_MS;
-        putSecret(write.tx, sealing.digest(purpose, challenge), { purpose, userId, payload: {}, expiresAt });
+        putSecret.run(write.tx, {
+          hash: sealing.digest(purpose, challenge),
+          purpose,
+          userId,
+          payload: {},
+          expiresAt,
+        });
       });
     },
     async take(purpose, response, userId) {
@@ -107,11 +114,11 @@ function createChallenges({ file, sealing }: AuthDeps): Challenges {
       if (challenge === null) throw refused();
       await file.write((write) => {
         const hash = sealing.digest(purpose, challenge);
-        const found = findSecret(write.tx, hash, purpose, write.now);
+        const found = findSecret.get(write.tx, { hash, purpose, now: write.now });
         if (found === null || found.userId !== userId) {
           throw badField("response", "invalid_value", "The challenge is unknown, used or expired");
         }
-        deleteSecret(write.tx, hash);
+        deleteSecret.run(write.tx, { hash });
       });
       return challenge;
     },
@@ -139,7 +146,7 @@ function createRegistration(
   return {
     async registerOptions(caller) {
       const account = requireRecentProof(file.sql, caller, authConfig, clock.now());
-      const registered = passkeysOfUser(file.sql, caller.userId);
+      const registered = passkeysOfUser.all(file.sql, { userId: caller.userId });
       refuseSurplus(registered);
       const options = await generateRegistrationOptions({
         ...{ rpName: config.rpName, rpID: config.rpId, attestationType: "none" },
@@ -175,10 +182,11 @@ function createRegistration(
       };
       await file.write((write) => {
         if (file.current(write, caller.userId, caller.sessionId) === null) throw unauthorized("Invalid token");
-        if (passkeyById(write.tx, passkey.id) !== null) throw conflict("This passkey is registered already");
+        if (passkeyById.get(write.tx, { id: passkey.id }) !== null)
+          throw conflict("This passkey is registered already");
         // Options for more than there is room for may have been given out.
-        refuseSurplus(passkeysOfUser(write.tx, caller.userId));
-        insertPasskey(write.tx, passkey);
+        refuseSurplus(passkeysOfUser.all(write.tx, { userId: caller.userId }));
+        insertPasskey.run(write.tx, passkey);
       });
       return view(passkey);
     },
@@ -202,7 +210,7 @@ function createAuthentication(
 
     async authenticate(body, client) {
       const expectedChallenge = await challenges.take("passkey-sign-in", body, null);
-      const passkey = typeof body["id"] === "string" ? passkeyById(file.sql, body["id"]) : null;
+      const passkey = typeof body["id"] === "string" ? passkeyById.get(file.sql, { id: body["id"] }) : null;
       if (passkey === null) throw refused();
       const { id, publicKey, counter } = passkey;
       const { verified, authenticationInfo } = await verifyAuthenticationResponse({
@@ -218,11 +226,16 @@ function createAuthentication(
       if (!verified) throw refused();
       const { newCounter, userVerified, credentialBackedUp } = authenticationInfo;
       const signIn = await file.write((write) => {
-        const present = passkeyById(write.tx, id);
-        const account = present === null ? null : userById(write.tx, present.userId);
+        const present = passkeyById.get(write.tx, { id: id });
+        const account = present === null ? null : userById.get(write.tx, { id: present.userId });
         // A counter that another sign-in has moved meanwhile: one of the two is a copy.
         if (present === null || account === null || present.counter !== counter) throw refused();
-        usePasskey(write.tx, id, newCounter, credentialBackedUp, write.now);
+        usePasskey.run(write.tx, {
+          id,
+          counter: newCounter,
+          backedUp: credentialBackedUp,
+          lastUsedAt: write.now,
+        });
         // Touched, but without its user proved to it, it is one factor like any other.
         if (!userVerified) return signIns.complete(write, account, client);
         return { kind: "session" as const, session: signIns.open(write, account, client) };

@@ -1,14 +1,14 @@
 import { pause } from "../kernel/clock.ts";
 import { AppError, badRequest, notFound, unauthorized } from "../kernel/errors.ts";
 import type { JsonObject } from "../kernel/json.ts";
-import { accountDisabled } from "./account-file.ts";
+import { accountDisabled, type UserChanges } from "./account-file.ts";
 import type { Guess } from "./guesses.ts";
 import { REFUSAL_MS, SESSIONS_PER_USER_MAX, USER_AGENT_MAX_CHARACTERS } from "./limits.ts";
 import { rotate } from "./rotation.ts";
 import { emailTaken, type OpenSession, type SignIns } from "./sign-in.ts";
-import { deleteSecretsOfUser } from "./store/secrets.ts";
-import { deleteSession, newestSessions, sessionById, touchSession } from "./store/sessions.ts";
-import { insertUser, type SecretAccount, type UserChanges, userByEmail, userById } from "./store/users.ts";
+import { deleteSecretsFor } from "./statements/secrets.ts";
+import { deleteSession, newestSessions, sessionById, touchSession } from "./statements/sessions.ts";
+import { type SecretAccount, userByEmail, userById } from "./statements/users.ts";
 import {
   type AuthDeps,
   type Caller,
@@ -70,7 +70,7 @@ export function createAuthService(deps: AuthDeps, signIns: SignIns): AuthService
     ...createSessionService(deps, signIns),
 
     me(caller) {
-      const account = userById(file.sql, caller.userId);
+      const account = userById.get(file.sql, { id: caller.userId });
       if (account === null) throw invalidToken();
       return ownUser(account);
     },
@@ -83,16 +83,16 @@ export function createAuthService(deps: AuthDeps, signIns: SignIns): AuthService
     },
 
     async linkEmail(caller, email, password) {
-      const account = userById(file.sql, caller.userId);
+      const account = userById.get(file.sql, { id: caller.userId });
       if (account === null) throw invalidToken();
       if (!account.isAnonymous) throw badRequest("Only an anonymous user can be linked, and this one has an account");
-      if (userByEmail(file.sql, email) !== null) throw emailTaken();
+      if (userByEmail.get(file.sql, { email: email }) !== null) throw emailTaken();
       const passwordHash = await passwords.hash(password, `user:${caller.userId}`);
       const session = await file.write((write) => {
         const current = file.current(write, caller.userId, caller.sessionId);
         if (current === null) throw invalidToken();
         if (!current.isAnonymous) throw badRequest("Only an anonymous user can be linked, and this one has an account");
-        if (userByEmail(write.tx, email) !== null) throw emailTaken();
+        if (userByEmail.get(write.tx, { email: email }) !== null) throw emailTaken();
         const linked = write.update(caller.userId, { email, passwordHash, isAnonymous: false });
         // A guest who gets an account in the middle of a game goes on with it.
         return signIns.renew(write, linked, caller, { accessTokens: "stay" });
@@ -112,7 +112,7 @@ function createPasswordSignIn(
   const prove = async (email: string, password: string, client: Client, error: AppError): Promise<SecretAccount> => {
     let refusedAt = 0;
     const guess = async (): Promise<Guess<SecretAccount>> => {
-      const account = userByEmail(file.sql, email);
+      const account = userByEmail.get(file.sql, { email: email });
       const { isRight, beganAt } = await passwords.verify(password, account?.passwordHash ?? null, sharerOf(client));
       refusedAt = beganAt + REFUSAL_MS;
       return isRight && account !== null ? { isRight, value: account } : { isRight: false, error };
@@ -125,7 +125,7 @@ function createPasswordSignIn(
   };
 
   const confirmPassword: AuthService["confirmPassword"] = async (caller, client, password) => {
-    const email = userById(file.sql, caller.userId)?.email ?? null;
+    const email = userById.get(file.sql, { id: caller.userId })?.email ?? null;
     const wrong = unauthorized("Invalid password");
     if (email === null) throw wrong;
     return prove(email, password, client, wrong);
@@ -135,12 +135,12 @@ function createPasswordSignIn(
     confirmPassword,
 
     async signUp({ email, password, displayName, metadata }, client) {
-      if (userByEmail(file.sql, email) !== null) throw emailTaken();
+      if (userByEmail.get(file.sql, { email: email }) !== null) throw emailTaken();
       const passwordHash = await passwords.hash(password, sharerOf(client));
       const session = await file.write((write) => {
-        if (userByEmail(write.tx, email) !== null) throw emailTaken();
-        const user = { id: deps.ids.uuid(), email, passwordHash, displayName, metadata, now: write.now };
-        return signIns.open(write, insertUser(write.tx, user), client);
+        if (userByEmail.get(write.tx, { email: email }) !== null) throw emailTaken();
+        const account = write.insert({ id: deps.ids.uuid(), email, passwordHash, displayName, metadata });
+        return signIns.open(write, account, client);
       });
       return signIns.tokens(session);
     },
@@ -152,7 +152,7 @@ function createPasswordSignIn(
       const isOutdated = proved.passwordHash !== null && passwords.isOutdated(proved.passwordHash);
       const passwordHash = isOutdated ? await passwords.hash(password, sharerOf(client)) : undefined;
       const signIn = await file.write((write) => {
-        const account = userById(write.tx, proved.id);
+        const account = userById.get(write.tx, { id: proved.id });
         // The password may have been changed, or the user deleted, while its hash was being computed.
         if (account === null || account.passwordHash !== proved.passwordHash || account.email !== email) throw wrong;
         const present = passwordHash === undefined ? account : write.update(account.id, { passwordHash });
@@ -163,8 +163,8 @@ function createPasswordSignIn(
 
     async signInAnonymously(client) {
       const session = await file.write((write) => {
-        const user = { id: deps.ids.uuid(), email: null, isAnonymous: true, now: write.now };
-        return signIns.open(write, insertUser(write.tx, user), client);
+        const account = write.insert({ id: deps.ids.uuid(), email: null, isAnonymous: true });
+        return signIns.open(write, account, client);
       });
       return signIns.tokens(session);
     },
@@ -178,7 +178,7 @@ function createPasswordSignIn(
         const changed = write.update(account.id, { passwordHash });
         write.endSessions(account.id, { except: caller.sessionId });
         // A mail that is under way must not set the password back.
-        deleteSecretsOfUser(write.tx, account.id, ["reset-password"]);
+        deleteSecretsFor.run(write.tx, { userId: account.id, purpose: "reset-password" });
         return signIns.renew(write, changed, caller, { accessTokens: "end" });
       });
       return signIns.tokens(session);
@@ -197,21 +197,26 @@ function createSessionService(
       if (token === null) throw invalidToken();
       // A failure that ends the session has to be committed, so it is a result and not a throw.
       const result = await file.write<OpenSession | AppError>((write) => {
-        const session = sessionById(write.tx, token.sessionId);
-        const account = session === null ? null : userById(write.tx, session.userId);
+        const session = sessionById.get(write.tx, { id: token.sessionId });
+        const account = session === null ? null : userById.get(write.tx, { id: session.userId });
         if (session === null || account === null || account.disabled) return invalidToken();
         if (session.expiresAt <= write.now) return unauthorized("Token expired");
         const rotation = rotate(session, token.generation, write.now);
         if (rotation.kind === "reused") {
-          deleteSession(write.tx, session.id);
+          deleteSession.run(write.tx, { id: session.id });
           write.ended([session.id]);
           return invalidToken();
         }
         const expiresAt = write.now + signIns.refreshTtlMs;
         const userAgent = client.userAgent?.slice(0, USER_AGENT_MAX_CHARACTERS) ?? null;
-        touchSession(write.tx, {
-          ...{ id: session.id, lastUsedAt: write.now, expiresAt, ip: client.address, userAgent },
-          ...{ generation: rotation.generation, rotations: rotation.rotations },
+        touchSession.run(write.tx, {
+          id: session.id,
+          lastUsedAt: write.now,
+          expiresAt,
+          ip: client.address,
+          userAgent,
+          generation: rotation.generation,
+          rotations: rotation.rotations,
         });
         write.extended(session.id, expiresAt);
         const { tokenVersion } = session;
@@ -225,21 +230,23 @@ function createSessionService(
       const token = deps.tokens.readRefresh(refreshToken);
       if (token === null) return;
       await file.write((write) => {
-        if (deleteSession(write.tx, token.sessionId)) write.ended([token.sessionId]);
+        if (deleteSession.run(write.tx, { id: token.sessionId }) > 0) write.ended([token.sessionId]);
       });
     },
 
     async endSession(userId, sessionId) {
       await file.write((write) => {
-        if (sessionById(write.tx, sessionId)?.userId !== userId) throw notFound(`There is no session "${sessionId}"`);
-        deleteSession(write.tx, sessionId);
+        if (sessionById.get(write.tx, { id: sessionId })?.userId !== userId)
+          throw notFound(`There is no session "${sessionId}"`);
+        deleteSession.run(write.tx, { id: sessionId });
         write.ended([sessionId]);
       });
     },
 
     sessions(caller) {
       const now = deps.clock.now();
-      return newestSessions(file.sql, caller.userId, SESSIONS_PER_USER_MAX)
+      return newestSessions
+        .all(file.sql, { userId: caller.userId, limit: SESSIONS_PER_USER_MAX })
         .filter((session) => session.expiresAt > now)
         .map((session) => ({
           id: session.id,

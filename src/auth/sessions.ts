@@ -1,10 +1,10 @@
 import type { SessionEvents, SessionLookup, SessionState, UserEvents } from "../access/sessions.ts";
+import type { Readable } from "../db/query.ts";
 import { BoundedMap } from "../kernel/bounded-map.ts";
 import type { Clock, Millis } from "../kernel/clock.ts";
 import type { Logger } from "../kernel/logger.ts";
 import { SESSIONS_IN_MEMORY_MAX } from "./limits.ts";
-import { type LiveSession, liveSession } from "./store/sessions.ts";
-import type { Sql } from "./store/sql.ts";
+import { type LiveSession, liveSession } from "./statements/sessions.ts";
 
 export interface SessionCache extends SessionLookup, SessionEvents, UserEvents {
   /** After a commit: these have ended. */
@@ -21,7 +21,7 @@ export interface SessionCache extends SessionLookup, SessionEvents, UserEvents {
  * The sessions in use, in memory: a look-up is one Map access. One that is not there is read once, by its primary key;
  * what is committed changes memory before the change is acknowledged.
  */
-export function createSessionCache(deps: { sql: Sql; clock: Clock; logger: Logger }): SessionCache {
+export function createSessionCache(deps: { sql: Readable; clock: Clock; logger: Logger }): SessionCache {
   const ofUser = new Map<string, Set<string>>();
   const forget = (sessionId: string, session: LiveSession): void => {
     const ids = ofUser.get(session.userId);
@@ -42,7 +42,7 @@ export function createSessionCache(deps: { sql: Sql; clock: Clock; logger: Logge
   };
 
   const read = (sessionId: string): LiveSession | null => {
-    const session = liveSession(deps.sql, sessionId);
+    const session = liveSession.get(deps.sql, { id: sessionId });
     if (session === null) return null;
     const ids = ofUser.get(session.userId);
     if (ids === undefined) ofUser.set(session.userId, new Set([sessionId]));

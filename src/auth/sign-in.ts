@@ -12,16 +12,17 @@ import {
   SIGN_IN_ADDRESS_FACTOR,
   USER_AGENT_MAX_CHARACTERS,
 } from "./limits.ts";
-import { factorsOfUser } from "./store/factors.ts";
-import { putSecret } from "./store/secrets.ts";
+import { factorsOfUser } from "./statements/factors.ts";
+import { putSecret } from "./statements/secrets.ts";
 import {
   countSessions,
-  deleteFirstSessions,
+  deleteLeastUsedSessions,
+  deleteOldestSessions,
   insertSession,
   renewSession,
   sessionById,
   touchSession,
-} from "./store/sessions.ts";
+} from "./statements/sessions.ts";
 import { type AuthDeps, type Caller, type Client, ownUser, type SignInAnswer, type TokenAnswer } from "./types.ts";
 
 const SECRET_BYTES = 32;
@@ -64,17 +65,19 @@ export function createSignIns(deps: AuthDeps): SignIns {
   /** For one more: the oldest where the config says how many, else the one that was used longest ago. */
   const makeRoom = (write: AccountWrite, userId: string): void => {
     const isLower = maxActive > 0 && maxActive < SESSIONS_PER_USER_MAX;
-    const surplus = countSessions(write.tx, userId) + 1 - (isLower ? maxActive : SESSIONS_PER_USER_MAX);
+    const present = countSessions.get(write.tx, { userId })?.count ?? 0;
+    const surplus = present + 1 - (isLower ? maxActive : SESSIONS_PER_USER_MAX);
     if (surplus <= 0) return;
-    const order = isLower ? "createdAt" : "lastUsedAt";
-    write.ended(deleteFirstSessions(write.tx, userId, order, Math.min(surplus, SESSIONS_ENDED_AT_ONCE_MAX)));
+    const limit = Math.min(surplus, SESSIONS_ENDED_AT_ONCE_MAX);
+    const removal = isLower ? deleteOldestSessions : deleteLeastUsedSessions;
+    write.ended(removal.all(write.tx, { userId, limit }).map(({ id }) => id));
   };
 
   const open: SignIns["open"] = (write, account, client) => {
     if (account.disabled) throw accountDisabled();
     makeRoom(write, account.id);
     const sessionId = deps.ids.uuid();
-    insertSession(write.tx, {
+    insertSession.run(write.tx, {
       id: sessionId,
       userId: account.id,
       createdAt: write.now,
@@ -98,10 +101,11 @@ export function createSignIns(deps: AuthDeps): SignIns {
     tokens,
     complete(write, account, client) {
       if (account.disabled) throw accountDisabled();
-      const verified = factorsOfUser(write.tx, account.id).filter((factor) => factor.verified);
+      const verified = factorsOfUser.all(write.tx, { userId: account.id }).filter((factor) => factor.verified);
       if (verified.length === 0) return { kind: "session", session: open(write, account, client) };
       const ticket = deps.ids.secret(SECRET_BYTES);
-      putSecret(write.tx, deps.sealing.digest("mfa-ticket", ticket), {
+      putSecret.run(write.tx, {
+        hash: deps.sealing.digest("mfa-ticket", ticket),
         purpose: "mfa-ticket",
         userId: account.id,
         payload: {},
@@ -110,14 +114,14 @@ export function createSignIns(deps: AuthDeps): SignIns {
       return { kind: "mfa", ticket, factors: verified.map(({ id, type }) => ({ id, type })) };
     },
     renew(write, account, caller, { accessTokens }) {
-      const session = sessionById(write.tx, caller.sessionId);
+      const session = sessionById.get(write.tx, { id: caller.sessionId });
       if (session === null) throw unauthorized("Invalid token");
       const generation = session.generation + 1;
       const expiresAt = write.now + refreshTtlMs;
-      touchSession(write.tx, { ...session, generation, rotations: [], lastUsedAt: write.now, expiresAt });
+      touchSession.run(write.tx, { ...session, generation, rotations: [], lastUsedAt: write.now, expiresAt });
       write.extended(session.id, expiresAt);
       const tokenVersion = session.tokenVersion + (accessTokens === "end" ? 1 : 0);
-      renewSession(write.tx, session.id, write.now, tokenVersion);
+      renewSession.run(write.tx, { id: session.id, provedAt: write.now, tokenVersion });
       if (accessTokens === "end") write.renewed(session.id, tokenVersion);
       return { account, sessionId: session.id, generation, tokenVersion };
     },

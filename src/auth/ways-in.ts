@@ -1,12 +1,12 @@
 import type { AuthConfig } from "../config/types.ts";
+import type { Readable } from "../db/query.ts";
 import type { Millis } from "../kernel/clock.ts";
 import { badRequest, unauthorized } from "../kernel/errors.ts";
 import { RECENT_PROOF_MS } from "./limits.ts";
-import { type Identity, identitiesOfUser } from "./store/identities.ts";
-import { type Passkey, passkeysOfUser } from "./store/passkeys.ts";
-import { sessionById } from "./store/sessions.ts";
-import type { Sql } from "./store/sql.ts";
-import { type SecretAccount, userById } from "./store/users.ts";
+import { type Identity, identitiesOfUser } from "./statements/identities.ts";
+import { type Passkey, passkeysOfUser } from "./statements/passkeys.ts";
+import { sessionById } from "./statements/sessions.ts";
+import { type SecretAccount, userById } from "./statements/users.ts";
 import type { Caller } from "./types.ts";
 
 /** What a user can sign in with, as the config stands. */
@@ -17,18 +17,20 @@ interface WaysIn {
   passkeys: readonly Passkey[];
 }
 
-function waysIn(sql: Sql, account: SecretAccount, config: AuthConfig): WaysIn {
+function waysIn(sql: Readable, account: SecretAccount, config: AuthConfig): WaysIn {
   const takesMail = config.emailPassword !== false || config.magicLink === true || config.emailOtp === true;
   const providers = config.oauth ?? {};
   return {
     email: account.email !== null && takesMail,
-    identities: identitiesOfUser(sql, account.id).filter(({ provider }) => Object.hasOwn(providers, provider)),
-    passkeys: config.passkeys === undefined ? [] : passkeysOfUser(sql, account.id),
+    identities: identitiesOfUser
+      .all(sql, { userId: account.id })
+      .filter(({ provider }) => Object.hasOwn(providers, provider)),
+    passkeys: config.passkeys === undefined ? [] : passkeysOfUser.all(sql, { userId: account.id }),
   };
 }
 
 /** Errors: 400 when nothing would be left to sign in with after this identity or passkey is gone. */
-export function requireOtherWayIn(sql: Sql, account: SecretAccount, config: AuthConfig, removedId: string): void {
+export function requireOtherWayIn(sql: Readable, account: SecretAccount, config: AuthConfig, removedId: string): void {
   const { email, identities, passkeys } = waysIn(sql, account, config);
   if (email || [...identities, ...passkeys].some(({ id }) => id !== removedId)) return;
   throw badRequest("This is the only way to sign in to this account");
@@ -38,9 +40,9 @@ export function requireOtherWayIn(sql: Sql, account: SecretAccount, config: Auth
  * The user, who has proved who they are within the last ten minutes: an access token alone, which may have been stolen, adds
  * and removes no way of signing in. An anonymous user has nothing to prove it with. Errors: 401.
  */
-export function requireRecentProof(sql: Sql, caller: Caller, config: AuthConfig, now: Millis): SecretAccount {
-  const session = sessionById(sql, caller.sessionId);
-  const account = session?.userId === caller.userId ? userById(sql, caller.userId) : null;
+export function requireRecentProof(sql: Readable, caller: Caller, config: AuthConfig, now: Millis): SecretAccount {
+  const session = sessionById.get(sql, { id: caller.sessionId });
+  const account = session?.userId === caller.userId ? userById.get(sql, { id: caller.userId }) : null;
   if (session === null || account === null) throw unauthorized("Invalid token");
   // A clock that was set back makes a proof older, not younger than it is.
   const age = Math.abs(now - session.provedAt);

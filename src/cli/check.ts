@@ -1,9 +1,9 @@
 import { existsSync } from "node:fs";
-import { loadConfig } from "../config/load.ts";
+import { loadConfig } from "../config/loading/load.ts";
 import type { BackupsConfig, PlatformConfig, TableConfig } from "../config/types.ts";
 import { rehearseFiles } from "../db/index.ts";
 import * as platformModule from "../index.ts";
-import { declaredNamespaces } from "../tables/declarations.ts";
+import { declaredNamespaces } from "../tables/model/declarations.ts";
 import { declareCommand } from "./command.ts";
 import { configOption, DATA_DEFAULT } from "./options.ts";
 import { printAnswer, printNote } from "./output.ts";

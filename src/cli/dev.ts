@@ -1,6 +1,6 @@
 import { existsSync, type FSWatcher, statSync, watch } from "node:fs";
 import { dirname } from "node:path";
-import { importedFiles } from "../config/imported-files.ts";
+import { importedFiles } from "../config/loading/imported-files.ts";
 import { STOP_MAX_MS } from "../kernel/stop.ts";
 import { declareCommand } from "./command.ts";
 import { parsePort } from "./options.ts";

@@ -2,7 +2,7 @@ import { parseArgs } from "node:util";
 import { type ArgsDef, type CommandDef, defineCommand, renderUsage, runCommand } from "citty";
 import { BACKUP_JOB_COMMAND } from "../backup/schedule/job-process.ts";
 import { ConfigError } from "../config/problems.ts";
-import { SecretsError } from "../config/secrets.ts";
+import { SecretsError } from "../config/secrets/secrets.ts";
 import { closestName } from "../kernel/closest-name.ts";
 import { VERSION } from "../kernel/version.ts";
 import { printAnswer, printNote, ReaderGone } from "./output.ts";

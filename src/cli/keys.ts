@@ -1,5 +1,5 @@
 import { existsSync } from "node:fs";
-import { rotateServiceKey, storedServiceKey } from "../config/secrets.ts";
+import { rotateServiceKey, storedServiceKey } from "../config/secrets/secrets.ts";
 import { systemIds } from "../kernel/ids.ts";
 import { declareCommand } from "./command.ts";
 import { dataOption } from "./options.ts";

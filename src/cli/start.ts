@@ -1,8 +1,8 @@
-import { loadConfig } from "../config/load.ts";
+import { loadConfig } from "../config/loading/load.ts";
 import * as platformModule from "../index.ts";
 import { systemClock } from "../kernel/clock.ts";
 import { endsWithin, STOP_MAX_MS } from "../kernel/stop.ts";
-import type { OpenPlatform } from "../open-platform.ts";
+import type { OpenPlatform } from "../platform/open.ts";
 import { declareCommand } from "./command.ts";
 import { createLogger } from "./logs.ts";
 import { parsePort } from "./options.ts";
@@ -34,7 +34,7 @@ export const startCommand = declareCommand({
       logger.warn(`the config has ${plural(warnings.length, "warning")}: see "platform check"`);
     }
     // All areas at once: whoever mistyped an option, or a config, need not wait for them.
-    const { openPlatform } = await import("../open-platform.ts");
+    const { openPlatform } = await import("../platform/open.ts");
     const { rehearseBesideServer } = await import("./rehearsal/beside-server.ts");
     let keyLine = "";
     let platform: OpenPlatform | null = null;

@@ -1,5 +1,5 @@
 import type { JsonObject, JsonValue } from "../kernel/json.ts";
-import type { Filter, TableRecord } from "./types.ts";
+import type { Filter, TableRecord } from "./records.ts";
 
 export interface ListQuery {
   filter?: Filter;
@@ -33,7 +33,7 @@ export interface BatchResult {
   deleted: { id: string }[];
 }
 
-/** A table without its rules: validation and limits hold, rights are the caller's business. Decisions 12. */
+/** A table without its rules: validation and limits hold, rights are the caller's business. */
 export interface TableAccessor {
   /** null when there is no such record. */
   get(id: string): Promise<TableRecord | null>;
@@ -168,7 +168,7 @@ export interface PushAccessor {
   setMetadata(userId: string, deviceId: string, metadata: JsonObject): Promise<void>;
 }
 
-/** The server's own way in, for hooks, rooms and embedders. Decisions 12. */
+/** The server's own way in, for hooks, rooms and embedders. */
 export interface AppAccess {
   db(namespace: string, instanceId?: string): DatabaseAccessor;
   storage(bucket: string): BucketAccessor;

@@ -103,12 +103,11 @@ export interface TypedConfig<Namespaces> extends Omit<PlatformConfig, "databases
 }
 
 /**
- * What a `platform.config.ts` exports by default. It checks types only; the values are checked when the config is
- * loaded. Decisions 2.
+ * The default export of a `platform.config.ts`. It checks types only; values are checked when the config is loaded.
  */
 export function defineConfig<const Namespaces extends { [namespace: string]: { [table: string]: unknown } }>(
   config: TypedConfig<Namespaces>,
 ): PlatformConfig {
-  // A rule's record type is narrower than TableRecord in the types alone: at run time they are the same functions.
+  // Only the types differ: the rules are the same functions, whose record has a narrower type than TableRecord.
   return config as unknown as PlatformConfig;
 }

@@ -1,6 +1,6 @@
-/** One thing wrong with a config: where, and what. */
+/** A problem of a config, and its place. */
 export interface ConfigProblem {
-  /** Members joined by dots, as in `databases.shared.tables.posts.schema.title.type`; empty for the whole. */
+  /** Members joined by dots, such as `databases.shared.tables.posts.schema.title.type`; empty for the whole config. */
   path: string;
   message: string;
 }
@@ -8,7 +8,7 @@ export interface ConfigProblem {
 export const formatProblem = ({ path, message }: ConfigProblem): string =>
   path === "" ? `the config ${message}` : `${path}: ${message}`;
 
-/** A config that cannot be used. `problems` is empty when its file could not be loaded at all. */
+/** A config that cannot be used. `problems` is empty when its file could not be loaded. */
 export class ConfigError extends Error {
   override readonly name = "ConfigError";
   readonly problems: readonly ConfigProblem[];

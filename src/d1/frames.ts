@@ -8,14 +8,24 @@ export interface Frame {
   sizeBytes: number;
 }
 
-export function encodeFrame(flag: number, payload: Uint8Array | string): Uint8Array<ArrayBuffer> {
-  const sizeBytes = typeof payload === "string" ? Buffer.byteLength(payload) : payload.byteLength;
+export function encodeFrame(flag: number, payload: string): Uint8Array<ArrayBuffer> {
+  const sizeBytes = Buffer.byteLength(payload);
   const frame = Buffer.allocUnsafeSlow(HEADER_BYTES + sizeBytes);
+  writeHeader(frame, flag, sizeBytes);
+  frame.write(payload, HEADER_BYTES, "utf8");
+  return frame;
+}
+
+/** What goes before a payload of `sizeBytes`. */
+export function encodeHeader(flag: number, sizeBytes: number): Uint8Array<ArrayBuffer> {
+  const header = Buffer.allocUnsafeSlow(HEADER_BYTES);
+  writeHeader(header, flag, sizeBytes);
+  return header;
+}
+
+function writeHeader(frame: Buffer, flag: number, sizeBytes: number): void {
   frame.writeUInt32LE(sizeBytes, 0);
   frame.writeUInt8(flag, HEADER_BYTES - 1);
-  if (typeof payload === "string") frame.write(payload, HEADER_BYTES, "utf8");
-  else frame.set(payload, HEADER_BYTES);
-  return frame;
 }
 
 /** Frames from a stream's chunks, whatever their borders. No byte is copied: a big answer is never in one piece. */

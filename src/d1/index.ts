@@ -46,7 +46,7 @@ export function createSqlArea(deps: {
     services.set(name, createSqlService({ path, readers, writer, logger }));
   }
   return {
-    routes: (http) => createSqlRoutes(http, services),
+    routes: (http) => createSqlRoutes(http, services, clock),
     accessor(name) {
       const service = services.get(name);
       if (service === undefined) throw notFound(`There is no database "${name}"`);

@@ -1,49 +1,80 @@
-import { LARGE_ANSWER_BYTES, LARGE_ANSWERS_MAX_BYTES } from "./limits.ts";
+import type { Clock } from "../kernel/clock.ts";
+import { freeBytes } from "../kernel/free-bytes.ts";
+import { LARGE_ANSWER_BYTES, LARGE_ANSWERS_MAX_BYTES, STALLED_CLIENT_TIMEOUT_MS } from "./limits.ts";
 import type { QueryAnswer } from "./types.ts";
 
 /** Room for one answer. */
 export interface Reservation {
   /** Resolves when the answer may be taken in. */
   ready: Promise<void>;
-  /** Gives the room back, or gives up waiting for it. */
+  /** Gives the room back, or stops waiting for it. */
   release(): void;
 }
 
 /**
- * Large answers that the server holds for clients, who may read slowly: those beyond the bound stay in their query
- * processes, in order of arrival.
+ * The memory for large answers, from the moment they leave their query process until their client has them. While it is full,
+ * answers stay in their processes. [DQ103]
  */
 export interface AnswerRoom {
-  reserve(sizeBytes: number): Reservation;
+  reserve(callerName: string, sizeBytes: number): Reservation;
+}
+
+interface Entry {
+  callerName: string;
+  sizeBytes: number;
+  grant: () => void;
 }
 
 const SMALL: Reservation = { ready: Promise.resolve(), release: () => {} };
 
 export function createAnswerRoom(): AnswerRoom {
-  const waiting = new Set<{ sizeBytes: number; grant: () => void }>();
+  /** In order of arrival. */
+  const waiting = new Set<Entry>();
+  const held = new Set<Entry>();
   let heldBytes = 0;
+  const heldBy = (callerName: string): number => {
+    let bytes = 0;
+    for (const entry of held) if (entry.callerName === callerName) bytes += entry.sizeBytes;
+    return bytes;
+  };
+  /** One answer of each caller, and more of them in half of the room. */
+  const mayHold = ({ callerName, sizeBytes }: Entry): boolean => {
+    const bytes = heldBy(callerName);
+    return bytes === 0 || bytes + sizeBytes <= LARGE_ANSWERS_MAX_BYTES / 2;
+  };
+  /** Those first who hold least. */
+  const next = (): Entry | null => {
+    let found: Entry | null = null;
+    let least = Number.POSITIVE_INFINITY;
+    for (const entry of waiting) {
+      const bytes = heldBy(entry.callerName);
+      if (bytes >= least || !mayHold(entry)) continue;
+      found = entry;
+      least = bytes;
+    }
+    return found;
+  };
   const admit = (): void => {
-    for (const next of waiting) {
-      if (heldBytes > 0 && heldBytes + next.sizeBytes > LARGE_ANSWERS_MAX_BYTES) return;
-      waiting.delete(next);
-      heldBytes += next.sizeBytes;
-      next.grant();
+    for (let entry = next(); entry !== null; entry = next()) {
+      if (heldBytes > 0 && heldBytes + entry.sizeBytes > LARGE_ANSWERS_MAX_BYTES) return;
+      waiting.delete(entry);
+      held.add(entry);
+      heldBytes += entry.sizeBytes;
+      entry.grant();
     }
   };
   return {
-    reserve(sizeBytes) {
+    reserve(callerName, sizeBytes) {
       if (sizeBytes < LARGE_ANSWER_BYTES) return SMALL;
       const { promise: ready, resolve: grant } = Promise.withResolvers<void>();
-      const entry = { sizeBytes, grant };
+      const entry: Entry = { callerName, sizeBytes, grant };
       waiting.add(entry);
       admit();
-      let isReleased = false;
       return {
         ready,
         release() {
-          if (isReleased) return;
-          isReleased = true;
-          if (!waiting.delete(entry)) heldBytes -= sizeBytes;
+          if (held.delete(entry)) heldBytes -= sizeBytes;
+          waiting.delete(entry);
           admit();
         },
       };
@@ -51,24 +82,46 @@ export function createAnswerRoom(): AnswerRoom {
   };
 }
 
-/** The answer as a body that gives its room back when it has been read, or nobody reads on. */
-export function bodyOf({
-  chunks,
-  sizeBytes,
-  release,
-}: QueryAnswer): ReadableStream<Uint8Array> | Uint8Array<ArrayBuffer> {
+/**
+ * The answer as a body, sent as the client takes it. Its memory is given back piece by piece, and its room when it has been sent,
+ * or its client is gone or takes nothing for a while.
+ */
+export function bodyOf(
+  { chunks, sizeBytes, release }: QueryAnswer,
+  clock: Clock,
+): ReadableStream<Uint8Array> | Uint8Array<ArrayBuffer> {
   if (sizeBytes < LARGE_ANSWER_BYTES) {
     release();
     return Buffer.concat(chunks);
   }
   const waiting = chunks.values();
-  return new ReadableStream<Uint8Array>({
-    pull(controller) {
-      const { done, value } = waiting.next();
-      if (done !== true) return controller.enqueue(value);
-      release();
-      controller.close();
+  let sent: Uint8Array<ArrayBuffer> | null = null;
+  let cancelStall = () => {};
+  const end = (): void => {
+    cancelStall();
+    release();
+  };
+  return new ReadableStream<Uint8Array>(
+    {
+      pull(controller) {
+        cancelStall();
+        // With nothing kept back by the stream, whoever asks for the next piece has copied the last one.
+        if (sent !== null) freeBytes(sent);
+        const { done, value } = waiting.next();
+        if (done === true) {
+          controller.close();
+          end();
+          return;
+        }
+        sent = value;
+        controller.enqueue(value);
+        cancelStall = clock.after(STALLED_CLIENT_TIMEOUT_MS, () => {
+          controller.error(new Error("The client reads nothing of its answer"));
+          end();
+        });
+      },
+      cancel: end,
     },
-    cancel: release,
-  });
+    { highWaterMark: 0 },
+  );
 }

@@ -29,5 +29,7 @@ export const VALUE_MAX_BYTES = 256 * 1024 * 1024;
 /** Answers from this size on count as large; the server holds so many bytes of them for clients that read slowly. */
 export const LARGE_ANSWER_BYTES = 1024 * 1024;
 export const LARGE_ANSWERS_MAX_BYTES = 64 * 1024 * 1024;
+/** A client that reads nothing of a large answer for so long is cut off: its answer is in memory until then. */
+export const STALLED_CLIENT_TIMEOUT_MS = 20_000;
 /** Priority of a query process below that of the server, which answers others meanwhile. */
 export const PROCESS_NICENESS = 10;

@@ -1,12 +1,12 @@
 import { AppError } from "../kernel/errors.ts";
-import { encodeFrame, readFrames } from "./frames.ts";
+import { encodeFrame, encodeHeader, readFrames } from "./frames.ts";
 import type { AnswerRoom, Reservation } from "./large-answers.ts";
-import { FLAG_DONE, FLAG_ELSEWHERE, QUERY_PROCESS_COMMAND } from "./query-process.ts";
-import type { ProcessRole, QueryAnswer, QueryRequest } from "./types.ts";
+import { FLAG_BODY, FLAG_DONE, FLAG_ELSEWHERE, FLAG_PARSED, QUERY_PROCESS_COMMAND } from "./query-process.ts";
+import type { ProcessRole, QueryAnswer, SentQuery } from "./types.ts";
 
 /** The server's end of one query process. It answers one query at a time. */
 export interface ProcessConnection {
-  run(request: QueryRequest): Promise<QueryAnswer>;
+  run(query: SentQuery, callerName: string): Promise<QueryAnswer>;
   /** Kills the process, also in the middle of a query, whose promise rejects with `reason`. Resolves when it has ended. */
   kill(reason: Error): Promise<void>;
   /** Lets the process end by itself, which it does after the query under way. */
@@ -30,13 +30,14 @@ export function startQueryProcess(options: {
     env: processEnvironment(),
   });
   let waiting: PromiseWithResolvers<QueryAnswer> | null = null;
+  let caller = "";
   let hasEnded = false;
   let exitReason: Error = new AppError(503, "The query process ended unexpectedly; the query may be sent again");
 
   /** Of the answer that is being received. */
   let reservation: Reservation | null = null;
   const admit = async (sizeBytes: number): Promise<void> => {
-    reservation = room.reserve(sizeBytes);
+    reservation = room.reserve(caller, sizeBytes);
     // A process that is killed while its answer waits has none to give.
     await Promise.race([reservation.ready, child.exited]);
   };
@@ -59,14 +60,30 @@ export function startQueryProcess(options: {
     waiting = null;
   });
 
+  const send = async (query: SentQuery): Promise<void> => {
+    if (query.kind === "parsed") {
+      child.stdin.write(encodeFrame(FLAG_PARSED, JSON.stringify(query.request)));
+      await child.stdin.flush();
+      return;
+    }
+    child.stdin.write(encodeHeader(FLAG_BODY, sizeOfBytes(query.chunks)));
+    for (const chunk of query.chunks) {
+      if (hasEnded) return;
+      child.stdin.write(chunk);
+      // A pipe holds 64 KiB: the rest is written as the process reads.
+      await child.stdin.flush();
+    }
+  };
+
   return {
-    async run(request) {
+    async run(query, callerName) {
       if (hasEnded) throw exitReason;
+      caller = callerName;
       waiting = Promise.withResolvers<QueryAnswer>();
-      child.stdin.write(encodeFrame(0, JSON.stringify(request)));
+      const { promise } = waiting;
       // A pipe broken by the process's end is told by its exit.
-      Promise.resolve(child.stdin.flush()).catch(() => {});
-      return waiting.promise;
+      send(query).catch(() => {});
+      return promise;
     },
     kill(reason) {
       exitReason = reason;
@@ -79,6 +96,9 @@ export function startQueryProcess(options: {
     },
   };
 }
+
+export const sizeOfBytes = (chunks: readonly Uint8Array[]): number =>
+  chunks.reduce((sum, { byteLength }) => sum + byteLength, 0);
 
 function outcomeOf(flag: number): QueryAnswer["outcome"] {
   if (flag === FLAG_DONE) return "done";

@@ -8,7 +8,13 @@ import { systemIds } from "../kernel/ids.ts";
 import { silentLogger } from "../kernel/logger.ts";
 import { textOf } from "./frames.ts";
 import { bodyOf, createAnswerRoom } from "./large-answers.ts";
-import { PROCESS_IDLE_MS, QUERY_TIMEOUT_MS, QUEUE_MAX_QUERIES, QUEUE_TIMEOUT_MS } from "./limits.ts";
+import {
+  PROCESS_IDLE_MS,
+  QUERY_TIMEOUT_MS,
+  QUEUE_MAX_QUERIES,
+  QUEUE_TIMEOUT_MS,
+  STALLED_CLIENT_TIMEOUT_MS,
+} from "./limits.ts";
 import { createProcessPool, type ProcessPool } from "./process-pool.ts";
 import { failureOf } from "./query-failure.ts";
 import { createSqlService } from "./service.ts";
@@ -39,8 +45,9 @@ function pool(role: ProcessRole, sizeMax = 1, clock = systemClock): ProcessPool 
   pools.push(made);
   return made;
 }
+const queryOf = (sql: string, params: Binding[] = []) => ({ kind: "parsed" as const, request: { sql, params } });
 async function ask(asked: ProcessPool, sql: string, params: Binding[] = []): Promise<unknown> {
-  const { chunks } = await asked.run({ sql, params }, CALLER);
+  const { chunks } = await asked.run(queryOf(sql, params), CALLER);
   return JSON.parse(textOf(chunks));
 }
 const rowsOf = async (asked: ProcessPool, sql: string) => ((await ask(asked, sql)) as { results: unknown[] }).results;
@@ -130,7 +137,7 @@ test("[DQ6] a reader writes nothing, and a writer reads nothing, whatever it is 
     ["writer", "SELECT 1"],
     ["writer", "EXPLAIN CREATE TABLE t (x)"],
   ] as const) {
-    const answer = await pool(role).run({ sql, params: [] }, CALLER);
+    const answer = await pool(role).run(queryOf(sql), CALLER);
     // The second one is refused, as there is no such table.
     expect([sql, answer.outcome === "done"]).toEqual([sql, false]);
   }
@@ -142,7 +149,7 @@ test("[DQ102] callers take turns, however many queries one of them has waiting",
   const order: string[] = [];
   const asks = (callerName: string, count: number) =>
     Array.from({ length: count }, () =>
-      reader.run({ sql: "SELECT 1", params: [] }, { callerName, signal: undefined }).then(() => order.push(callerName)),
+      reader.run(queryOf("SELECT 1"), { callerName, signal: undefined }).then(() => order.push(callerName)),
     );
   await Promise.all([...asks("many", 20), ...asks("one", 1)]);
   expect(order.indexOf("one")).toBeLessThan(3);
@@ -173,10 +180,10 @@ test("[DQ104] after a failed sync the database answers nothing more", async () =
   const writer = { run: async () => failed, stop: async () => {} };
   const readers = { run: async () => done, stop: async () => {} };
   const service = createSqlService({ path, readers, writer, logger: silentLogger });
-  expect((await service.query("SELECT 1", [], CALLER)).outcome).toBe("done");
+  expect((await service.query({ sql: "SELECT 1", params: [] }, CALLER)).outcome).toBe("done");
   const message = "until the server has been restarted";
-  await expect(service.query("INSERT INTO t VALUES (1)", [], CALLER)).rejects.toThrow(message);
-  await expect(service.query("SELECT 1", [], CALLER)).rejects.toThrow(message);
+  await expect(service.query({ sql: "INSERT INTO t VALUES (1)", params: [] }, CALLER)).rejects.toThrow(message);
+  await expect(service.query({ sql: "SELECT 1", params: [] }, CALLER)).rejects.toThrow(message);
 });
 
 test("[DQ104] what SQLite says of a failed sync is final, and of a full disk it is not", () => {
@@ -186,41 +193,75 @@ test("[DQ104] what SQLite says of a failed sync is final, and of a full disk it 
   expect(failure(10)).toEqual({ status: 500, message: "disk I/O error" });
 });
 
-test("[DQ103] large answers come as they are read, and the others wait until there is room for them", async () => {
+test("[DQ103] large answers wait until there is room for them, those of who holds least come first", async () => {
   const room = createAnswerRoom();
-  const large = 40 * 1024 * 1024;
-  const first = room.reserve(large);
-  await first.ready;
-  const [second, third] = [room.reserve(large), room.reserve(large)];
+  const large = 30 * 1024 * 1024;
+  const reserve = (callerName: string) => room.reserve(callerName, large);
+  const [one, two] = [reserve("one"), reserve("two")];
+  await Promise.all([one.ready, two.ready]);
   const order: string[] = [];
-  void second.ready.then(() => order.push("second"));
-  void third.ready.then(() => order.push("third"));
-  await room.reserve(1_000).ready;
-  await Bun.sleep(1);
+  const [second, third, givenUp] = [reserve("one"), reserve("three"), reserve("four")];
+  void second.ready.then(() => order.push("second of one"));
+  void third.ready.then(() => order.push("three"));
+  await room.reserve("one", 1_000).ready;
   expect(order).toEqual([]);
-  const chunks = Array.from({ length: 40 }, (_, n) => new Uint8Array(1024 * 1024).fill(n));
-  const stream = bodyOf({ outcome: "done", chunks, sizeBytes: large, release: first.release });
-  if (!(stream instanceof ReadableStream)) throw new Error("large ones are streams");
-  expect(Buffer.concat(await Array.fromAsync(stream)).equals(Buffer.concat(chunks))).toBe(true);
+  two.release();
+  await third.ready;
+  givenUp.release();
+  one.release();
   await second.ready;
-  // One that is given up waits for nothing, and leaves its room to others.
-  third.release();
-  second.release();
-  await room.reserve(large).ready;
-  expect(order).toEqual(["second"]);
+  expect(order).toEqual(["three", "second of one"]);
+});
+
+test("[DQ103] a caller's second large answer leaves room for those of others", async () => {
+  const room = createAnswerRoom();
+  const large = 20 * 1024 * 1024;
+  const [first, second] = [room.reserve("one", large), room.reserve("one", large)];
+  await Promise.all([first.ready, room.reserve("two", large).ready]);
+  first.release();
+  await second.ready;
+});
+
+test("[DQ103] a large answer is sent piece by piece, and its room given back", async () => {
+  let releases = 0;
+  const chunksOf = () => Array.from({ length: 40 }, (_, n) => new Uint8Array(1024 * 1024).fill(n));
+  const answer = () => ({
+    outcome: "done" as const,
+    chunks: chunksOf(),
+    sizeBytes: 40 * 1024 * 1024,
+    release: () => releases++,
+  });
+  const server = Bun.serve({ port: 0, fetch: () => new Response(bodyOf(answer(), systemClock)) });
+  const response = await fetch(server.url);
+  expect(Buffer.from(await response.arrayBuffer()).equals(Buffer.concat(chunksOf()))).toBe(true);
+  expect(releases).toBe(1);
+  await server.stop();
+});
+
+test("[DQ103] a client that takes nothing of a large answer is cut off", async () => {
+  const clock = testClock();
+  const released = Promise.withResolvers<void>();
+  const chunks = Array.from({ length: 4 }, () => new Uint8Array(1024 * 1024));
+  const stream = bodyOf({ outcome: "done", chunks, sizeBytes: 4 * 1024 * 1024, release: released.resolve }, clock);
+  if (!(stream instanceof ReadableStream)) throw new Error("large ones are streams");
+  const reader = stream.getReader();
+  await reader.read();
+  clock.advance(STALLED_CLIENT_TIMEOUT_MS);
+  await released.promise;
+  await expect(reader.read()).rejects.toThrow("reads nothing");
 });
 
 test("[DQ103] an answer that waits for room is given up with its process", async () => {
   const room = createAnswerRoom();
-  const held = room.reserve(60 * 1024 * 1024);
+  const held = room.reserve("other", 60 * 1024 * 1024);
   const clock = testClock();
   const reader = createProcessPool({ path, role: "reader", sizeMax: 1, room, clock });
   pools.push(reader);
-  const waiting = reader.run({ sql: "SELECT hex(zeroblob(10000000)) AS x", params: [] }, CALLER);
+  const waiting = reader.run(queryOf("SELECT hex(zeroblob(10000000)) AS x"), CALLER);
   expect(await Promise.race([waiting, Bun.sleep(500).then(() => "waits")])).toBe("waits");
   clock.advance(QUERY_TIMEOUT_MS);
   await expect(waiting).rejects.toMatchObject({ status: 408 });
   held.release();
-  const { sizeBytes } = await reader.run({ sql: "SELECT hex(zeroblob(10000000)) AS x", params: [] }, CALLER);
+  const { sizeBytes } = await reader.run(queryOf("SELECT hex(zeroblob(10000000)) AS x"), CALLER);
   expect(sizeBytes).toBeGreaterThan(20_000_000);
 });

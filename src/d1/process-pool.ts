@@ -3,9 +3,9 @@ import { SECOND_MS } from "../kernel/duration.ts";
 import { AppError, clientGone } from "../kernel/errors.ts";
 import type { AnswerRoom } from "./large-answers.ts";
 import { PROCESS_IDLE_MS, QUERY_TIMEOUT_MS, STOP_TIMEOUT_MS } from "./limits.ts";
-import { type ProcessConnection, startQueryProcess } from "./process-connection.ts";
+import { type ProcessConnection, sizeOfBytes, startQueryProcess } from "./process-connection.ts";
 import { createTurns } from "./turns.ts";
-import type { ProcessRole, QueryAnswer, QueryRequest } from "./types.ts";
+import type { ProcessRole, QueryAnswer, SentQuery } from "./types.ts";
 
 interface Pooled {
   connection: ProcessConnection;
@@ -28,7 +28,7 @@ export interface ProcessPool {
    * Errors: 408 after the time limit, when the query has really ended; 503 when too many wait, or the process broke or could not
    * be started. An abort of the caller's signal ends the query, waiting or under way.
    */
-  run(request: QueryRequest, caller: QueryCaller): Promise<QueryAnswer>;
+  run(query: SentQuery, caller: QueryCaller): Promise<QueryAnswer>;
   stop(): Promise<void>;
 }
 
@@ -84,7 +84,7 @@ export function createProcessPool(options: {
       process.connection.end().catch(() => {});
     });
   };
-  const perform = async (process: Pooled, request: QueryRequest, caller: QueryCaller): Promise<QueryAnswer> => {
+  const perform = async (process: Pooled, query: SentQuery, caller: QueryCaller): Promise<QueryAnswer> => {
     const { callerName, signal } = caller;
     process.caller = callerName;
     process.cancelIdle?.();
@@ -98,7 +98,7 @@ export function createProcessPool(options: {
       end(new AppError(408, `The query was ended after ${QUERY_TIMEOUT_MS / SECOND_MS} s`));
     });
     try {
-      return await process.connection.run(request);
+      return await process.connection.run(query, callerName);
     } finally {
       cancelTimeout();
       signal?.removeEventListener("abort", abort);
@@ -107,19 +107,19 @@ export function createProcessPool(options: {
   };
 
   return {
-    async run(request, caller) {
+    async run(query, caller) {
       const { callerName, signal } = caller;
       if (hasAborted(signal)) throw clientGone();
       if (isStopped) throw new AppError(503, "The server is stopping");
       // The one used last is the warm one, and the others come to their idle end.
       const process =
         idle.pop() ??
-        (all.size < sizeMax ? start() : await turns.wait({ caller: callerName, sizeBytes: sizeOf(request), signal }));
+        (all.size < sizeMax ? start() : await turns.wait({ caller: callerName, sizeBytes: sizeOf(query), signal }));
       if (hasAborted(signal)) {
         release(process);
         throw clientGone();
       }
-      return perform(process, request, caller);
+      return perform(process, query, caller);
     },
     async stop() {
       isStopped = true;
@@ -134,8 +134,11 @@ const noProcess = (cause: unknown): AppError =>
   new AppError(503, "No process could be started for the query", { cause });
 
 /** Memory that a waiting query takes, roughly. */
-const sizeOf = ({ sql, params }: QueryRequest): number =>
-  params.reduce((sum: number, value) => sum + (typeof value === "string" ? value.length : 8), sql.length);
+function sizeOf(query: SentQuery): number {
+  if (query.kind === "body") return sizeOfBytes(query.chunks);
+  const { sql, params } = query.request;
+  return params.reduce((sum: number, value) => sum + (typeof value === "string" ? value.length : 8), sql.length);
+}
 
 const hasAborted = (signal: AbortSignal | undefined): boolean => signal?.aborted === true;
 

@@ -1,13 +1,20 @@
 import { writeFileSync } from "node:fs";
 import { setPriority } from "node:os";
+import { parseJsonBytes } from "../http/json-body.ts";
+import { AppError } from "../kernel/errors.ts";
 import { encodeFrame, readFrames, textOf } from "./frames.ts";
 import { PROCESS_NICENESS } from "./limits.ts";
 import { EscapeError, QueryError } from "./query-failure.ts";
+import { parseQueryBody } from "./query-request.ts";
 import { executeQuery, openConnection, type QueryConnection } from "./store.ts";
 import type { ProcessRole, QueryFailure, QueryRequest } from "./types.ts";
 
 /** The first argument by which the compiled executable knows that it is to be a query process. */
 export const QUERY_PROCESS_COMMAND = "__query-process";
+/** Of requests: a QueryRequest as JSON, or the body of an HTTP request as it came. */
+export const FLAG_PARSED = 0;
+export const FLAG_BODY = 1;
+/** Of answers. */
 export const FLAG_FAILED = 0;
 export const FLAG_DONE = 1;
 export const FLAG_ELSEWHERE = 2;
@@ -35,10 +42,14 @@ export async function runQueryProcess(path: string, role: ProcessRole): Promise<
     }
   };
   const output = Bun.stdout.writer();
-  for await (const { chunks } of readFrames(Bun.stdin.stream())) {
-    // The parent is the only one that writes here, and writes nothing else.
-    const request = JSON.parse(textOf(chunks)) as QueryRequest;
-    output.write(answer(() => execute(request)));
+  for await (const { flag, chunks } of readFrames(Bun.stdin.stream())) {
+    output.write(
+      answer(() => {
+        if (flag === FLAG_BODY) return execute(parseQueryBody(parseJsonBytes(chunks)));
+        // The parent has parsed it, and writes nothing else.
+        return execute(JSON.parse(textOf(chunks)) as QueryRequest);
+      }),
+    );
     await output.flush();
   }
 }
@@ -48,12 +59,14 @@ function answer(work: () => string | null): Uint8Array<ArrayBuffer> {
     const text = work();
     return text === null ? encodeFrame(FLAG_ELSEWHERE, "") : encodeFrame(FLAG_DONE, text);
   } catch (cause) {
-    const failure: QueryFailure =
-      cause instanceof QueryError
-        ? cause.failure
-        : { status: 500, message: cause instanceof Error ? cause.message : "" };
-    return encodeFrame(FLAG_FAILED, JSON.stringify(failure));
+    return encodeFrame(FLAG_FAILED, JSON.stringify(failureIn(cause)));
   }
+}
+
+function failureIn(cause: unknown): QueryFailure {
+  if (cause instanceof QueryError) return cause.failure;
+  if (cause instanceof AppError) return { status: cause.status, message: cause.message, data: cause.data };
+  return { status: 500, message: cause instanceof Error ? cause.message : "" };
 }
 
 /** To the server: it gets the processor first, and should memory run out, the query is to go and not the server. */

@@ -3,26 +3,28 @@ import { Type } from "typebox";
 import { requireAnyServiceKey, requireServiceKey } from "../access/service-key-right.ts";
 import type { Http } from "../http/http.ts";
 import { operation } from "../http/operation.ts";
+import type { Clock } from "../kernel/clock.ts";
 import { notFound } from "../kernel/errors.ts";
-import { refuseUnknownMembers } from "../kernel/members.ts";
 import { bodyOf } from "./large-answers.ts";
+import { parseQueryBody } from "./query-request.ts";
 import type { SqlService } from "./service.ts";
 
-const MEMBERS = ["query", "params"];
-
-export function createSqlRoutes(http: Http, services: ReadonlyMap<string, SqlService>): AnyElysia {
+export function createSqlRoutes(http: Http, services: ReadonlyMap<string, SqlService>, clock: Clock): AnyElysia {
   return new Elysia().post(
     "/api/d1/:database",
-    http.route(async ({ params, principal, callerName, signal, jsonObject }) => {
+    http.route(async ({ params, principal, callerName, signal, largeBody, jsonObject }) => {
       const database = params["database"] ?? "";
       requireAnyServiceKey(principal);
       const service = services.get(database);
       if (service === undefined) throw notFound(`There is no database "${database}"`);
       requireServiceKey(principal, ["d1", "database", database, "*"]);
-      const body = await jsonObject();
-      refuseUnknownMembers(body, MEMBERS, "a query");
-      const answer = await service.query(body["query"], body["params"], { callerName, signal });
-      return new Response(bodyOf(answer), { headers: { "content-type": "application/json" } });
+      const caller = { callerName, signal };
+      const large = await largeBody();
+      const answer =
+        large === null
+          ? await service.query(parseQueryBody(await jsonObject()), caller)
+          : await service.queryBody(large, caller);
+      return new Response(bodyOf(answer, clock), { headers: { "content-type": "application/json" } });
     }),
     DESCRIPTION,
   );

@@ -1,12 +1,18 @@
+import type { FieldProblems } from "../kernel/errors.ts";
+
 /** What a parameter can be; a JSON boolean is bound as 1 or 0. */
 export type Binding = string | number | boolean | null;
 
-/** What a query process is asked. */
 export interface QueryRequest {
   /** The whole text of the query. */
   sql: string;
   params: readonly Binding[];
 }
+
+/** What a query process is asked. `body`: a request's body as it came, which the process parses. */
+export type SentQuery =
+  | { kind: "parsed"; request: QueryRequest }
+  | { kind: "body"; chunks: readonly Uint8Array<ArrayBuffer>[] };
 
 /**
  * What it answers. `done`: the JSON of the HTTP answer. `failed`: a QueryFailure as JSON. `elsewhere`: nothing has run, as the
@@ -24,8 +30,8 @@ export interface QueryAnswer {
 export interface QueryFailure {
   status: number;
   message: string;
-  /** The query's own text is at fault. */
-  isOfQuery?: boolean;
+  /** The members of the request at fault. */
+  data?: FieldProblems | undefined;
   /** A sync has failed: nothing that the file shows can be believed until the server has been restarted. */
   isFinal?: boolean;
 }

@@ -1,13 +1,13 @@
 import { resolve } from "node:path";
 import type { Clock } from "../kernel/clock.ts";
 import { type Ids, systemIds } from "../kernel/ids.ts";
-import { OpenFile } from "./database-file.ts";
-import { DescriptorReserve, descriptorLimit } from "./descriptors.ts";
-import { createDirectorySync } from "./directory-sync.ts";
+import { OpenFile } from "./files/database-file.ts";
+import { DescriptorReserve, descriptorLimit } from "./files/descriptors.ts";
+import { createDirectorySync } from "./files/directory-sync.ts";
 import { QUERY_PROCESSES_MAX } from "./limits.ts";
-import { QueryProcesses } from "./query-processes.ts";
+import { QueryProcesses } from "./reads/query-processes.ts";
 import type { EngineLoad, OpenOptions, StorageEngine } from "./types.ts";
-import type { SyncFile } from "./wal-sync.ts";
+import type { SyncFile } from "./writer/wal-sync.ts";
 
 export interface StorageEngineOptions {
   clock: Clock;

@@ -1,10 +1,17 @@
-import { AppError, badField, badRequest, tooLarge, unsupportedMediaType } from "../kernel/errors.ts";
-import { describeFault, isJsonObject, type JsonFault, type JsonObject, type JsonValue } from "../kernel/json.ts";
+import { AppError, badRequest, tooLarge, unsupportedMediaType } from "../kernel/errors.ts";
+import { isJsonObject, type JsonObject, type JsonValue } from "../kernel/json.ts";
 import { JsonRefused, parseInSlices } from "../kernel/json-slices.ts";
-import { jsonTextFault } from "../kernel/json-text.ts";
+import { nextTurn } from "../kernel/next-turn.ts";
 import type { Turns } from "../kernel/turns.ts";
+import { faultError, notJson, notUtf8, parseJsonBody } from "./json-body.ts";
 import { JsonScan } from "./json-scan.ts";
-import { BYTES_PER_TURN_MAX, CHUNKS_PER_TURN_MAX, SLICED_LENGTH_MIN, SMALL_BODY_MAX_BYTES } from "./limits.ts";
+import {
+  BLOCK_BYTES,
+  BYTES_PER_TURN_MAX,
+  CHUNKS_PER_TURN_MAX,
+  SLICED_LENGTH_MIN,
+  SMALL_BODY_MAX_BYTES,
+} from "./limits.ts";
 import type { Query } from "./query.ts";
 import type { UnfinishedBodies } from "./unfinished-bodies.ts";
 
@@ -24,39 +31,69 @@ export interface BodyRules {
 
 /** The body as JSON. Errors: 400 for an unknown query parameter, 415 for another or no content type, 413, 400 for what is not JSON. */
 export async function readJson(request: Request, rules: BodyRules): Promise<JsonValue> {
-  rules.query.refuseUnknown();
-  const contentType = request.headers.get("content-type");
+  assertJson(request, rules);
+  const { body } = request;
+  return whole(async () => {
+    if (body === null || isSmall(request)) {
+      return parseJsonBody(new TextDecoder("utf-8", { fatal: true }).decode(await request.bytes()));
+    }
+    return readLarge(body, rules, (blocks) => rules.turns.run(parseInSteps(blocks)));
+  });
+}
+
+/**
+ * The bytes of a JSON body over `SMALL_BODY_MAX_BYTES`, for handlers that have it parsed in another process (`parseJsonBytes`);
+ * null for a smaller one. Errors: as `readJson`, except for what parsing finds.
+ */
+export async function readLargeBody(request: Request, rules: BodyRules): Promise<Uint8Array<ArrayBuffer>[] | null> {
+  assertJson(request, rules);
+  const { body } = request;
+  if (body === null || isSmall(request)) return null;
+  return whole(() => readLarge(body, rules, async (blocks) => blocks));
+}
+
+/** Errors: 400 for an unknown query parameter, 415, 413 for a declared length. */
+function assertJson({ headers }: Request, { query, maxBytes }: BodyRules): void {
+  query.refuseUnknown();
+  const contentType = headers.get("content-type");
   if (contentType === null || !/^application\/(?:[\w.-]+\+)?json\s*(?:;|$)/i.test(contentType)) {
     throw unsupportedMediaType(`The body must be application/json, got ${contentType ?? "no content type"}`);
   }
-  const text = await readText(request, rules);
-  // Anything but an array or object is no more than a long string.
-  if (text.length > SLICED_LENGTH_MIN && /^[ \t\n\r]*[[{]/.test(text)) return parseLarge(text, rules.turns);
-  let value: JsonValue;
-  try {
-    value = JSON.parse(text);
-  } catch {
-    throw badRequest(text === "" ? "The body is empty, JSON is wanted" : NOT_JSON);
-  }
-  const fault = jsonTextFault(text, value);
-  if (fault !== null) throw faultError(fault);
-  return value;
+  const declared = headers.get("content-length");
+  if (declared !== null && Number(declared) > maxBytes) throw over(maxBytes);
 }
 
-const NOT_JSON = "The body is not valid JSON";
+/** A declared length is the length: the server reads no further. */
+function isSmall({ headers }: Request): boolean {
+  const declared = headers.get("content-length");
+  return declared !== null && Number(declared) <= SMALL_BODY_MAX_BYTES;
+}
 
-async function parseLarge(text: string, turns: Turns): Promise<JsonValue> {
+/** What `read` gives. Errors: its AppErrors; 400 for everything else that it throws. */
+async function whole<T>(read: () => Promise<T>): Promise<T> {
   try {
-    return await turns.run(parseInSlices(text));
+    return await read();
   } catch (cause) {
-    if (!(cause instanceof JsonRefused)) throw cause;
-    throw cause.fault === null ? badRequest(NOT_JSON) : faultError(cause.fault);
+    if (cause instanceof AppError) throw cause;
+    if (cause instanceof JsonRefused) throw cause.fault === null ? notJson() : faultError(cause.fault);
+    if (cause instanceof TypeError && "code" in cause && cause.code === NOT_UTF8) throw notUtf8();
+    throw badRequest("The connection closed before the whole body arrived");
   }
 }
 
-function faultError(fault: JsonFault): AppError {
-  const message = describeFault("The body", fault);
-  return fault.path === "" ? badRequest(message) : badField(fault.path, "invalid_value", message);
+/** Frees the blocks as it decodes them. */
+function* parseInSteps(blocks: Uint8Array[]): Generator<void, JsonValue> {
+  const decoder = new TextDecoder("utf-8", { fatal: true });
+  let text = "";
+  for (let block = blocks.shift(); block !== undefined; block = blocks.shift()) {
+    text += decoder.decode(block, { stream: true });
+    yield;
+  }
+  text += decoder.decode();
+  // Anything but an array or object is no more than a long string.
+  const isSliced = text.length > SLICED_LENGTH_MIN && /^[ \t\n\r]*[[{]/.test(text);
+  yield;
+  return isSliced ? yield* parseInSlices(text) : parseJsonBody(text);
 }
 
 /** Whether a request has no body at all. */
@@ -72,67 +109,80 @@ export async function readJsonObject(request: Request, rules: BodyRules): Promis
   return value;
 }
 
-async function readText(request: Request, rules: BodyRules): Promise<string> {
-  const declared = request.headers.get("content-length");
-  if (declared !== null && Number(declared) > rules.maxBytes) throw over(rules.maxBytes);
-  const { body } = request;
-  try {
-    // A declared length is the length: the server reads no further.
-    const isSmall = declared !== null && Number(declared) <= SMALL_BODY_MAX_BYTES;
-    if (isSmall || body === null) {
-      return new TextDecoder("utf-8", { fatal: true }).decode(await request.bytes());
-    }
-    return await readChunks(body, rules);
-  } catch (cause) {
-    if (cause instanceof AppError) throw cause;
-    if (cause instanceof TypeError && "code" in cause && cause.code === NOT_UTF8) {
-      throw badRequest("The body is not valid UTF-8");
-    }
-    throw badRequest("The body broke off");
-  }
-}
-
 const over = (maxBytes: number): AppError => tooLarge(`The body must be at most ${maxBytes} bytes`);
 
-/** A large body, or one of unknown length: what has arrived is counted, since its end may never come, and looked at. */
-async function readChunks(body: ReadableStream<Uint8Array>, rules: BodyRules): Promise<string> {
-  const decoder = new TextDecoder("utf-8", { fatal: true });
+/** A large body, or one of unknown length. Its bytes are held back while too many complete bodies wait for their turn. */
+async function readLarge<T>(
+  body: ReadableStream<Uint8Array>,
+  rules: BodyRules,
+  use: (blocks: Uint8Array<ArrayBuffer>[]) => Promise<T>,
+): Promise<T> {
   const reader = body.getReader();
   let refused: AppError | null = null;
   const sender = rules.sender();
-  const scan = new JsonScan({ areValuesCounted: sender !== null });
   const held = rules.bodies.begin(sender, (cause) => {
     refused = cause;
     // The read that waits for more ends by it.
     void reader.cancel(cause).catch(() => {});
   });
-  let text = "";
-  let byteCount = 0;
-  let chunkCount = 0;
-  let turnedAt = 0;
   try {
-    while (true) {
-      const { done, value } = await reader.read();
-      chunkCount += 1;
-      // Chunks that are there already come without a turn of the event loop between them.
-      if (chunkCount >= CHUNKS_PER_TURN_MAX || byteCount - turnedAt >= BYTES_PER_TURN_MAX) {
-        await new Promise((resolve) => setImmediate(resolve));
-        chunkCount = 0;
-        turnedAt = byteCount;
-      }
-      if (refused !== null) throw refused;
-      if (done) return text + decoder.decode();
-      byteCount += value.byteLength;
-      if (byteCount > rules.maxBytes) throw over(rules.maxBytes);
-      held.add(value.byteLength);
-      const part = decoder.decode(value, { stream: true });
-      scan.take(part);
-      text += part;
-    }
+    const blocks = await readBlocks(reader, {
+      maxBytes: rules.maxBytes,
+      scan: new JsonScan({ areValuesCounted: sender !== null }),
+      async arrived(byteCount) {
+        if (refused !== null) throw refused;
+        held.add(byteCount);
+        await rules.bodies.room();
+      },
+    });
+    held.complete();
+    return await use(blocks);
   } catch (cause) {
     void reader.cancel(cause).catch(() => {});
     throw refused ?? cause;
   } finally {
     held.release();
+  }
+}
+
+/** The bytes in blocks of one size, however small the chunks are in which they arrive. */
+async function readBlocks(
+  reader: { read(): Promise<{ done: boolean; value?: Uint8Array | undefined }> },
+  options: { maxBytes: number; scan: JsonScan; arrived: (byteCount: number) => Promise<void> },
+): Promise<Uint8Array<ArrayBuffer>[]> {
+  const blocks: Uint8Array<ArrayBuffer>[] = [];
+  let block = new Uint8Array(0);
+  let used = 0;
+  let byteCount = 0;
+  let chunkCount = 0;
+  let turnedAt = 0;
+  while (true) {
+    const { done, value } = await reader.read();
+    chunkCount += 1;
+    // Chunks that are there already come without a turn of the event loop between them.
+    if (chunkCount >= CHUNKS_PER_TURN_MAX || byteCount - turnedAt >= BYTES_PER_TURN_MAX) {
+      await nextTurn();
+      chunkCount = 0;
+      turnedAt = byteCount;
+    }
+    await options.arrived(value?.byteLength ?? 0);
+    if (done || value === undefined) {
+      blocks.push(block.subarray(0, used));
+      return blocks;
+    }
+    byteCount += value.byteLength;
+    if (byteCount > options.maxBytes) throw over(options.maxBytes);
+    options.scan.take(value);
+    for (let from = 0; from < value.byteLength; ) {
+      if (used === block.byteLength) {
+        blocks.push(block);
+        block = new Uint8Array(BLOCK_BYTES);
+        used = 0;
+      }
+      const part = value.subarray(from, from + BLOCK_BYTES - used);
+      block.set(part, used);
+      used += part.byteLength;
+      from += part.byteLength;
+    }
   }
 }

@@ -5,7 +5,7 @@ import { badRequest } from "../kernel/errors.ts";
 import type { JsonObject, JsonValue } from "../kernel/json.ts";
 import { isPromise, type MaybePromise } from "../kernel/maybe-promise.ts";
 import type { Turns } from "../kernel/turns.ts";
-import { type BodyRules, readJson, readJsonObject } from "./body.ts";
+import { type BodyRules, readJson, readJsonObject, readLargeBody } from "./body.ts";
 import { LargeAnswer } from "./json-stream.ts";
 import { type KnownParameters, type Query, queryOf } from "./query.ts";
 import type { AnswerListener, Handler, RequestBasics, RequestContext } from "./request-context.ts";
@@ -89,6 +89,10 @@ export abstract class Exchange implements RequestBasics {
 
   /** The handler's value. Called once, with the principal known. */
   protected abstract handle(): MaybePromise<unknown>;
+
+  get largeBody(): () => Promise<Uint8Array<ArrayBuffer>[] | null> {
+    return () => readLargeBody(this.request, this.bodyRules());
+  }
 
   get callerName(): string {
     return callerNameOf(this.principal, this.address);

@@ -20,6 +20,15 @@ export const SLICED_LENGTH_MIN = 128 * 1024;
  */
 export const BODY_VALUES_MAX = 250_000;
 export const BODY_NAMES_MAX = 50_000;
+/** A body over `SMALL_BODY_MAX_BYTES` is kept in blocks of so many bytes until it is parsed. */
+export const BLOCK_BYTES = 64 * 1024;
+/** Bytes of complete bodies that wait to be parsed, from which on no further bytes of other bodies are read. */
+export const COMPLETE_MAX_BYTES = 16 * 1024 * 1024;
+/**
+ * Bytes of parsed bodies over `SMALL_BODY_MAX_BYTES` after which garbage is collected: parsing leaves five times the bytes of a body, and
+ * Bun itself collects them only when they are some hundred megabytes.
+ */
+export const GARBAGE_MAX_BYTES = 32 * 1024 * 1024;
 /** What is read of a body in one turn of the event loop. */
 export const BYTES_PER_TURN_MAX = 256 * 1024;
 /** The same in chunks: a client may send each byte in a chunk of its own. */

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { connect, type Socket } from "node:net";
 import { type AnyElysia, Elysia } from "elysia";
+import { createSocketServer } from "../sockets/server/socket-server.ts";
 import { createListener, type Listener } from "./listener.ts";
-import { createSocketServer } from "./sockets.ts";
 
 /** Bun looks at its timeouts every four seconds. */
 const IDLE_SECONDS = 4;

@@ -1,7 +1,7 @@
 import http from "node:http";
 import type { Server } from "bun";
 import type { AnyElysia } from "elysia";
-import { createSocketServer, type SocketHandler, type SocketServer } from "./sockets.ts";
+import { createSocketServer, type SocketHandler, type SocketServer } from "../sockets/server/socket-server.ts";
 
 export const HOST_DEFAULT = "127.0.0.1";
 export const PORT_DEFAULT = 8787;

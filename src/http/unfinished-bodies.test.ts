@@ -48,3 +48,24 @@ test("[HT113] service keys have the bound of all alone, and bodies that the conf
   const large = createUnfinishedBodies(500 * MIB).begin("one", () => {});
   expect(status(() => large.add(500 * MIB))).toBe(200);
 });
+
+test("[HT134] while complete bodies wait for the parser no more is read, and none of them counts for its sender", async () => {
+  const bodies = createUnfinishedBodies(BODY_MAX_BYTES);
+  const held = [1, 2].map(() => bodies.begin("one", () => {}));
+  for (const body of held) {
+    body.add(10 * MIB);
+    body.complete();
+  }
+  expect(Array.from({ length: 6 }, () => status(() => bodies.begin("one", () => {}).add(10 * MIB)))).toEqual(
+    Array(6).fill(200),
+  );
+  let hasRoom = false;
+  const room = bodies.room().then(() => {
+    hasRoom = true;
+  });
+  await Promise.resolve();
+  expect(hasRoom).toBe(false);
+  held[0]?.release();
+  await room;
+  expect(hasRoom).toBe(true);
+});

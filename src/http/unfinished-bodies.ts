@@ -1,11 +1,19 @@
 import { AppError } from "../kernel/errors.ts";
-import { UNFINISHED_MAX_BYTES, UNFINISHED_PER_ADDRESS_MAX_BYTES, UNFINISHED_RETRY_SECONDS } from "./limits.ts";
+import {
+  COMPLETE_MAX_BYTES,
+  GARBAGE_MAX_BYTES,
+  UNFINISHED_MAX_BYTES,
+  UNFINISHED_PER_ADDRESS_MAX_BYTES,
+  UNFINISHED_RETRY_SECONDS,
+} from "./limits.ts";
 
 /** A body that is arriving. */
 export interface HeldBody {
   /** That many bytes more have arrived. Errors: 429 when the sender's unfinished bodies are too large together, 503 when all are. */
   add(byteCount: number): void;
-  /** It is complete, or given up. */
+  /** Its last byte has arrived: it counts for its sender no longer, but takes room until it is released. */
+  complete(): void;
+  /** It has been parsed, or given up. */
   release(): void;
 }
 
@@ -19,6 +27,8 @@ export interface UnfinishedBodies {
    * body has to make room for others.
    */
   begin(sender: string | null, giveUp: (cause: AppError) => void): HeldBody;
+  /** Resolves when further bytes may be read: no sender has to do anything for it. */
+  room(): Promise<void>;
 }
 
 interface Body {
@@ -43,6 +53,10 @@ export function createUnfinishedBodies(bodyMaxBytes: number): UnfinishedBodies {
   const maxBytes = Math.max(UNFINISHED_MAX_BYTES, 4 * bodyMaxBytes);
   const senders = new Map<string | null, Sender>();
   let total = 0;
+  let completeBytes = 0;
+  /** Since the last garbage collection that was asked for here. */
+  let parsedBytes = 0;
+  const waiting: (() => void)[] = [];
 
   const senderOf = (name: string | null): Sender => {
     const found = senders.get(name);
@@ -57,6 +71,17 @@ export function createUnfinishedBodies(bodyMaxBytes: number): UnfinishedBodies {
     sender.byteCount -= body.byteCount;
     total -= body.byteCount;
     if (sender.bodies.size === 0) senders.delete(name);
+  };
+  const parsed = (byteCount: number): void => {
+    completeBytes -= byteCount;
+    parsedBytes += byteCount;
+    if (parsedBytes > GARBAGE_MAX_BYTES) {
+      parsedBytes = 0;
+      // Beside the event loop, for the most part.
+      Bun.gc(false);
+    }
+    // All of them at once: each looks again.
+    for (const resume of waiting.splice(0)) resume();
   };
   /** The newest body of the sender who holds most. */
   const largest = (): { name: string | null; body: Body } | null => {
@@ -74,6 +99,7 @@ export function createUnfinishedBodies(bodyMaxBytes: number): UnfinishedBodies {
   return {
     begin(name, giveUp) {
       const body: Body = { byteCount: 0, giveUp };
+      let isComplete = false;
       senderOf(name).bodies.add(body);
       return {
         add(byteCount) {
@@ -94,8 +120,20 @@ export function createUnfinishedBodies(bodyMaxBytes: number): UnfinishedBodies {
             found.body.giveUp(refusal(503));
           }
         },
-        release: () => release(name, body),
+        complete() {
+          release(name, body);
+          isComplete = true;
+          completeBytes += body.byteCount;
+        },
+        release() {
+          release(name, body);
+          if (isComplete) parsed(body.byteCount);
+          isComplete = false;
+        },
       };
+    },
+    async room() {
+      while (completeBytes > COMPLETE_MAX_BYTES) await new Promise<void>((resolve) => waiting.push(resolve));
     },
   };
 }

@@ -137,7 +137,11 @@ function end(text: string, path: readonly Open[], at: number): JsonValue {
   if (BLANK.test(slice) ? !open.isBehindMember && open.from > open.start : open.isBehindMember) {
     throw new JsonRefused(null);
   }
-  if (!BLANK.test(slice)) add(slice, path, depth, value);
+  if (!BLANK.test(slice)) {
+    // A container of which nothing has been parsed is parsed as it is, without a copy of its text.
+    if (open.from === open.start) addAll(text.slice(open.start - 1, at + 1), path, depth, value);
+    else add(slice, path, depth, value);
+  }
   const outer = path[depth - 1];
   const before = outer?.value ?? null;
   if (outer === undefined || before === null) return value;
@@ -151,14 +155,17 @@ function end(text: string, path: readonly Open[], at: number): JsonValue {
 /** The members in `slice`, which is theirs with the commas between them. */
 function add(slice: string, path: readonly Open[], depth: number, value: JsonValue[] | JsonObject): void {
   if (BLANK.test(slice)) throw new JsonRefused(null);
+  addAll(Array.isArray(value) ? `[${slice}]` : `{${slice}}`, path, depth, value);
+}
+
+/** The members of the array or object that `text` is. */
+function addAll(text: string, path: readonly Open[], depth: number, value: JsonValue[] | JsonObject): void {
   if (Array.isArray(value)) {
-    const text = `[${slice}]`;
     const members = parsed(text) as JsonValue[];
     refuseFault(jsonTextFault(text, members), path, depth, value.length);
     for (const member of members) value.push(member);
     return;
   }
-  const text = `{${slice}}`;
   const members = parsed(text) as JsonObject;
   refuseFault(jsonTextFault(text, members), path, depth, null);
   const names = Object.keys(members);

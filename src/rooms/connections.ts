@@ -1,9 +1,9 @@
 import type { Principal } from "../access/principal.ts";
 import type { Principals } from "../access/principals.ts";
 import type { SessionEvents, SessionLookup } from "../access/sessions.ts";
-import type { Release } from "../http/pending-places.ts";
 import { AppError } from "../kernel/errors.ts";
 import type { MaybePromise } from "../kernel/maybe-promise.ts";
+import type { Release } from "../sockets/pending-places.ts";
 import { CONNECTIONS_MAX } from "./limits.ts";
 import type { PresentAuth } from "./types.ts";
 

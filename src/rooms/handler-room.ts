@@ -1,6 +1,6 @@
 import { Immer } from "immer";
 import type { AppAccess } from "../config/app-access.ts";
-import type { Player, Room } from "../config/room-types.ts";
+import type { Player, Room } from "../config/types.ts";
 import type { Clock } from "../kernel/clock.ts";
 import type { JsonObject, JsonValue } from "../kernel/json.ts";
 import { MESSAGES_PER_HANDLER_MAX, METADATA_MAX_BYTES, STATE_CEILING_BYTES, TIMER_DELAY_MAX_MS } from "./limits.ts";

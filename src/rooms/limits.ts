@@ -1,4 +1,4 @@
-import type { RoomConfig, RoomsConfig } from "../config/room-types.ts";
+import type { RoomConfig, RoomsConfig } from "../config/types.ts";
 import type { Millis } from "../kernel/clock.ts";
 import { DAY_MS, MINUTE_MS, SECOND_MS } from "../kernel/duration.ts";
 

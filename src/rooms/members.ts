@@ -1,4 +1,4 @@
-import type { Player } from "../config/room-types.ts";
+import type { Player } from "../config/types.ts";
 import type { Member, PresentAuth, PresentPlayer, RoomConnection } from "./types.ts";
 
 /** Who is in a room: by user, each with the connections that follow it. */

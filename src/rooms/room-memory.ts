@@ -1,5 +1,5 @@
 import type { AppAccess } from "../config/app-access.ts";
-import type { Player, Room } from "../config/room-types.ts";
+import type { Player, Room } from "../config/types.ts";
 import type { Clock, Millis } from "../kernel/clock.ts";
 import type { JsonObject } from "../kernel/json.ts";
 import type { Logger } from "../kernel/logger.ts";

@@ -1,11 +1,11 @@
-import type { Player } from "../config/room-types.ts";
-import type { Socket, SocketHandler, SocketServer } from "../http/sockets.ts";
+import type { Player } from "../config/types.ts";
 import type { Clock } from "../kernel/clock.ts";
 import { AppError } from "../kernel/errors.ts";
 import { describeFault, isJsonObject, type JsonObject, type JsonValue } from "../kernel/json.ts";
 import { jsonTextFault } from "../kernel/json-text.ts";
 import type { Logger } from "../kernel/logger.ts";
 import { isPromise, type MaybePromise } from "../kernel/maybe-promise.ts";
+import type { Socket, SocketHandler, SocketServer } from "../sockets/server/socket-server.ts";
 import { CLOSE_GOING_AWAY, CLOSE_PROTOCOL, CLOSE_SESSION_REVOKED, CLOSE_TRY_LATER } from "./close-codes.ts";
 import type { Connections, UserPrincipal } from "./connections.ts";
 import { CHARS_PER_SECOND_MAX, UNAUTHENTICATED_MESSAGE_MAX_CHARS, WAITING_MESSAGES_MAX } from "./limits.ts";

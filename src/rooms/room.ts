@@ -1,4 +1,4 @@
-import type { LeaveReason, Player, Room } from "../config/room-types.ts";
+import type { LeaveReason, Player, Room } from "../config/types.ts";
 import type { Clock } from "../kernel/clock.ts";
 import { Refusal } from "../kernel/errors.ts";
 import type { JsonObject, JsonValue } from "../kernel/json.ts";

@@ -1,12 +1,11 @@
 import type { AppAccess } from "../config/app-access.ts";
-import type { RoomsConfig } from "../config/room-types.ts";
-import type { Auth } from "../config/types.ts";
-import { createPendingPlaces } from "../http/pending-places.ts";
+import type { Auth, RoomsConfig } from "../config/types.ts";
 import type { Clock } from "../kernel/clock.ts";
 import { badField, notFound } from "../kernel/errors.ts";
 import type { JsonObject } from "../kernel/json.ts";
 import type { Logger } from "../kernel/logger.ts";
 import { chain } from "../kernel/maybe-promise.ts";
+import { createPendingPlaces } from "../sockets/pending-places.ts";
 import { expiryOf, HANDLER_TIMEOUT_MS, LIVE_ROOMS_MAX, NEVER_EXPIRED, roomLimits } from "./limits.ts";
 import type { LoopShare } from "./loop-share.ts";
 import { type Outcome, runBounded } from "./outcome.ts";

@@ -1,4 +1,4 @@
-import type { Player } from "../config/room-types.ts";
+import type { Player } from "../config/types.ts";
 import type { DatabaseFile } from "../db/index.ts";
 import type { Millis } from "../kernel/clock.ts";
 import type { JsonObject } from "../kernel/json.ts";

@@ -1,8 +1,7 @@
-import type { Player, RoomConfig } from "../config/room-types.ts";
-import type { Auth } from "../config/types.ts";
-import type { PendingPlaces } from "../http/pending-places.ts";
+import type { Auth, Player, RoomConfig } from "../config/types.ts";
 import type { Millis } from "../kernel/clock.ts";
 import type { JsonObject, JsonValue } from "../kernel/json.ts";
+import type { PendingPlaces } from "../sockets/pending-places.ts";
 import type { RoomLimits } from "./limits.ts";
 
 export interface RoomNamespace {

@@ -1,15 +1,19 @@
 import { SERVER } from "../access/principal.ts";
 import type { BucketAccessor } from "../config/app-access.ts";
 import { AppError } from "../kernel/errors.ts";
+import { jsonCopy } from "../kernel/json-copy.ts";
 import type { Paces } from "../kernel/pace.ts";
+import { createParser } from "../kernel/schema/parser.ts";
 import { parseContentType, parseMetadata } from "./content.ts";
 import type { ListCursors } from "./cursors.ts";
 import { parseKey } from "./keys.ts";
-import { listObjects, parseListing } from "./listing.ts";
+import { ListOptions, listObjects } from "./listing.ts";
 import type { Gates } from "./rights/gates.ts";
-import { describe, type StorageService } from "./service.ts";
+import { type StorageService, storedFile } from "./service.ts";
 import type { StorageStore } from "./store.ts";
 import { createReceiver } from "./uploads/receive.ts";
+
+const listOptions = createParser(ListOptions, { member: "an option of list" });
 
 /** `app.storage(bucket)`: passes rules; keys, types, metadata and sizes are checked as over HTTP. Decisions 12. */
 export function createBucketAccessor(
@@ -38,7 +42,7 @@ export function createBucketAccessor(
           return { ...content, size: receiver.byteCount };
         },
       });
-      return describe(object);
+      return storedFile(object);
     },
     async get(key) {
       const object = store.find({ bucket, key });
@@ -46,7 +50,7 @@ export function createBucketAccessor(
     },
     async head(key) {
       const object = store.find({ bucket, key });
-      return object === null ? null : describe(object);
+      return object === null ? null : storedFile(object);
     },
     async delete(key) {
       try {
@@ -57,6 +61,7 @@ export function createBucketAccessor(
         throw cause;
       }
     },
-    list: (options = {}) => listObjects({ store, gates, cursors, paces }, SERVER, bucket, () => parseListing(options)),
+    list: (options = {}) =>
+      listObjects({ store, gates, cursors, paces }, SERVER, bucket, () => listOptions.parse(jsonCopy({ ...options }))),
   };
 }

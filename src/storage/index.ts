@@ -1,12 +1,11 @@
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
-import type { AnyElysia } from "elysia";
 import type { Accounts } from "../access/accounts.ts";
 import type { ServiceKeys } from "../access/service-keys.ts";
 import type { BucketAccessor } from "../config/app-access.ts";
 import type { BucketConfig, StorageConfig } from "../config/types.ts";
 import type { OpenedFile } from "../db/index.ts";
-import type { Http } from "../http/http.ts";
+import type { Endpoint } from "../http/endpoint.ts";
 import type { Clock } from "../kernel/clock.ts";
 import { notFound } from "../kernel/errors.ts";
 import type { Ids } from "../kernel/ids.ts";
@@ -14,7 +13,7 @@ import type { Logger } from "../kernel/logger.ts";
 import { createPaces } from "../kernel/pace.ts";
 import { createBucketAccessor } from "./accessor.ts";
 import { createListCursors } from "./cursors.ts";
-import { createThumbs } from "./downloads/thumbs.ts";
+import { storageEndpoints } from "./endpoints.ts";
 import { createFileLife } from "./files/file-life.ts";
 import { createLocalFiles } from "./files/local-files.ts";
 import { type ObjectStoresMode, openObjectStores } from "./files/object-stores.ts";
@@ -23,15 +22,15 @@ import { FILE_MAX_BYTES } from "./limits.ts";
 import { createEndedUploads } from "./multipart/ended-uploads.ts";
 import { createUploads } from "./multipart/multipart-uploads.ts";
 import { createGates } from "./rights/gates.ts";
-import { createStorageRoutes } from "./routes.ts";
 import { createStorageService } from "./service.ts";
 import { createUrlSigner } from "./signing/signed-urls.ts";
 import { createPresentHolder, createSigning } from "./signing/signing.ts";
 import { createStorageStore } from "./store.ts";
+import { createThumbs } from "./thumbs/thumbs.ts";
 import type { Bucket, FileStore } from "./types.ts";
 
 export interface StorageArea {
-  routes(http: Http): AnyElysia;
+  endpoints: readonly Endpoint[];
   /** Errors: 404 for a bucket that is not declared. */
   accessor(bucket: string): BucketAccessor;
   /** Ends the sweeps, and removes what waits to be removed. */
@@ -102,20 +101,19 @@ export async function createStorageArea(deps: StorageAreaDeps): Promise<StorageA
   const publicUrl = deps.publicUrl?.replace(/\/$/, "") ?? null;
 
   return {
-    routes: (http) =>
-      createStorageRoutes(http, {
-        store,
-        gates,
-        life,
-        clock,
-        paces,
-        service,
-        signing,
-        uploads,
-        thumbs,
-        cursors,
-        publicUrl,
-      }),
+    endpoints: storageEndpoints({
+      store,
+      gates,
+      life,
+      clock,
+      paces,
+      service,
+      signing,
+      uploads,
+      thumbs,
+      cursors,
+      publicUrl,
+    }),
     accessor(bucket) {
       if (!buckets.has(bucket)) throw notFound(`There is no bucket "${bucket}"`);
       return createBucketAccessor({ service, store, gates, cursors, paces }, bucket);

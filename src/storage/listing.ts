@@ -1,34 +1,35 @@
+import { type Static, Type } from "typebox";
 import type { Principal } from "../access/principal.ts";
-import { badField } from "../kernel/errors.ts";
 import { isPromise } from "../kernel/maybe-promise.ts";
 import type { Paces } from "../kernel/pace.ts";
+import { optional } from "../kernel/schema/types.ts";
 import type { ListCursors } from "./cursors.ts";
 import { LIST_CHUNK, LIST_LIMIT_DEFAULT, LIST_LIMIT_MAX, LIST_SCAN_MAX, LIST_SLIM_CHUNK } from "./limits.ts";
 import { factsOf, type Gates } from "./rights/gates.ts";
 import type { SlimObject, StorageStore } from "./store.ts";
 import type { Gate, ObjectPage, StoredObject } from "./types.ts";
 
-export interface ListingQuery {
-  prefix: string;
-  /** From 1; more than LIST_LIMIT_MAX counts as that. */
-  limit: number;
-  cursor: string | null;
-}
+const Prefix = Type.String({ description: "Keys that begin with this" });
+const Limit = Type.Integer({
+  minimum: 1,
+  default: LIST_LIMIT_DEFAULT,
+  description: `More counts as ${LIST_LIMIT_MAX}`,
+});
+const Cursor = Type.String({ description: "`cursor` of the previous page" });
 
-/** Members that are absent or null take their defaults. Errors: 400 naming the member. */
-export function parseListing(options: { prefix?: unknown; limit?: unknown; cursor?: unknown }): ListingQuery {
-  const prefix = options.prefix ?? "";
-  const limit = options.limit ?? LIST_LIMIT_DEFAULT;
-  const cursor = options.cursor ?? null;
-  if (typeof prefix !== "string") throw badField("prefix", "invalid_type", "prefix must be a string");
-  if (typeof limit !== "number" || !Number.isInteger(limit) || limit < 1) {
-    throw badField("limit", "invalid_value", "limit must be a whole number from 1");
-  }
-  if (cursor !== null && typeof cursor !== "string") {
-    throw badField("cursor", "invalid_type", "cursor must be a string");
-  }
-  return { prefix, limit, cursor };
-}
+/** The query of the endpoint. */
+export const LISTING = {
+  prefix: Type.Optional(Prefix),
+  limit: Type.Optional(Limit),
+  cursor: Type.Optional(Cursor),
+};
+/** The options of `app.storage(bucket).list`. */
+export const ListOptions = Type.Object({
+  prefix: optional(Prefix),
+  limit: optional(Limit),
+  cursor: optional(Cursor),
+});
+export type ListOptions = Static<typeof ListOptions>;
 
 /**
  * Files in the byte order of their keys, those only that the caller may read. Where a rule hides many, a page may hold
@@ -38,11 +39,13 @@ export async function listObjects(
   deps: { store: StorageStore; gates: Gates; cursors: ListCursors; paces: Paces },
   principal: Principal,
   bucket: string,
-  query: () => ListingQuery,
+  options: () => ListOptions,
 ): Promise<ObjectPage> {
   const gate = await deps.gates.enter(principal, bucket, "read");
-  const { prefix, limit: asked, cursor } = query();
-  const limit = Math.min(asked, LIST_LIMIT_MAX);
+  const asked = options();
+  const prefix = asked.prefix ?? "";
+  const limit = Math.min(asked.limit ?? LIST_LIMIT_DEFAULT, LIST_LIMIT_MAX);
+  const cursor = asked.cursor ?? null;
   let after = cursor === null ? "" : deps.cursors.decode(bucket, cursor);
   const found: SlimObject[] = [];
   const pace = deps.paces();

@@ -2,12 +2,11 @@ import type { Principal } from "../access/principal.ts";
 import type { StoredFile } from "../config/app-access.ts";
 import type { FileFacts } from "../config/types.ts";
 import type { Clock } from "../kernel/clock.ts";
-import { AppError, badField, notFound, unauthorized } from "../kernel/errors.ts";
+import { AppError, notFound, unauthorized } from "../kernel/errors.ts";
 import type { Pace, Paces } from "../kernel/pace.ts";
-import { mergeMetadata } from "./content.ts";
+import { type Metadata, type MetadataChanges, mergeMetadata } from "./content.ts";
 import type { FileLife } from "./files/file-life.ts";
 import { parseKey } from "./keys.ts";
-import { BATCH_DELETE_KEYS_MAX } from "./limits.ts";
 import { factsOf, factsOfNew, type Gates } from "./rights/gates.ts";
 import { guardedWrite } from "./rights/guarded-write.ts";
 import type { StorageStore, StorageWrite } from "./store.ts";
@@ -25,7 +24,7 @@ export interface StorageDeps {
 export interface ReceivedFile {
   key: string;
   contentType: string;
-  customMetadata: { [key: string]: string };
+  customMetadata: Metadata;
   size: number;
 }
 
@@ -55,13 +54,13 @@ export interface StorageService {
   removeBatch(
     principal: Principal,
     bucket: string,
-    keys: () => Promise<unknown>,
+    keys: () => Promise<readonly string[]>,
   ): Promise<{ deleted: string[]; failed: { key: string; error: string }[] }>;
   patchMetadata(
     principal: Principal,
     bucket: string,
     key: string,
-    changes: () => Promise<{ [key: string]: unknown }>,
+    changes: () => Promise<MetadataChanges>,
   ): Promise<StoredObject>;
 }
 
@@ -134,8 +133,7 @@ export function createStorageService({ store, gates, life, clock, paces }: Stora
 
     async removeBatch(principal, bucket, keys) {
       const gate = await gates.enter(principal, bucket, "delete", { eachFile: true });
-      const wanted = parseKeys(await keys(), BATCH_DELETE_KEYS_MAX);
-      return removeEach(wanted, paces(), (key) => removeOne(gate, parseKey(key)));
+      return removeEach(await keys(), paces(), (key) => removeOne(gate, parseKey(key)));
     },
 
     async patchMetadata(principal, bucket, key, changes) {
@@ -203,22 +201,11 @@ function existing<Found>(object: Found | null, gate: Gate, key: string): Found {
 
 const missing = (key: string): AppError => notFound(`There is no file "${key}"`);
 
-/** A list of keys, not yet looked at one by one. Errors: 400. */
-export function parseKeys(keys: unknown, max: number): string[] {
-  if (keys === undefined || keys === null) throw badField("keys", "required", "keys is required");
-  if (!Array.isArray(keys)) throw badField("keys", "invalid_type", "keys must be an array of strings");
-  if (keys.length > max) throw badField("keys", "too_long", `keys must hold at most ${max} keys, got ${keys.length}`);
-  return keys.map((key: unknown, index) => {
-    if (typeof key === "string") return key;
-    throw badField(`keys.${index}`, "invalid_type", `keys.${index} must be a string`);
-  });
-}
-
 /** Whose file it becomes: null for service keys and the server. */
 export const ownerOf = (principal: Principal): string | null => (principal.kind === "user" ? principal.auth.id : null);
 
-/** Spec: Stored file object. */
-export function describe(object: StoredObject): StoredFile {
+/** The file as answers show it. */
+export function storedFile(object: StoredObject): StoredFile {
   const { key, size, contentType, customMetadata, uploaded } = object;
   return {
     key,

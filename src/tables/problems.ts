@@ -1,5 +1,5 @@
 import { AppError, badRequest, conflict, type FieldCode, type FieldProblems } from "../kernel/errors.ts";
-import type { TableModel } from "./model.ts";
+import type { TableModel } from "./model/model.ts";
 
 /** SQLite's word about a broken constraint in the specification's terms; null for any other failure. Decisions 4. */
 export function constraintProblem(model: TableModel, cause: unknown): AppError | null {

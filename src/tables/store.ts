@@ -1,14 +1,14 @@
 import type { TableRecord } from "../config/types.ts";
 import { quoteIdentifier, type SqlValue, type Transaction } from "../db/index.ts";
 import type { JsonValue } from "../kernel/json.ts";
-import { type Codec, createCodec, type Row } from "./codec.ts";
-import type { JsonTexts } from "./json-texts.ts";
-import { type ListQuery, type PreparedList, prepareList } from "./list-sql.ts";
-import { type Column, DOCUMENT_COLUMN, type TableModel } from "./model.ts";
-import { createPages, type Pages } from "./pages.ts";
-import { recordSizeProblem } from "./record-size.ts";
-import { createReferringStore, type ReferringStore } from "./referring.ts";
-import { refuse } from "./validation.ts";
+import { type Codec, createCodec, type Row } from "./model/codec.ts";
+import { type Column, DOCUMENT_COLUMN, type TableModel } from "./model/model.ts";
+import { refuse } from "./model/validation.ts";
+import { type ListQuery, type PreparedList, prepareList } from "./query/list-sql.ts";
+import { createPages, type Pages } from "./query/pages.ts";
+import { createReferringStore, type ReferringStore } from "./references/referring.ts";
+import type { JsonTexts } from "./write/json-texts.ts";
+import { recordSizeProblem } from "./write/record-size.ts";
 
 /** Where statements run: a file for reads on the main thread, a transaction for those inside a write. */
 type Queries = Pick<Transaction, "query">;

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, test } from "bun:test";
 import type { JsonObject, JsonValue } from "../../src/kernel/json.ts";
-import { createPlatform, type Platform } from "../../src/platform.ts";
+import { createPlatform, type Platform } from "../../src/platform/index.ts";
 import { createMessageRate } from "../../src/rooms/message-rate.ts";
 import { JWT_SECRET, SERVICE_KEY, type TestClock, temporaryDirectory, testClock } from "../support/index.ts";
 

@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import type { FilterOperator, TableConfig } from "../../src/config/types.ts";
 import type { JsonObject, JsonValue } from "../../src/kernel/json.ts";
-import { parseConditions } from "../../src/tables/filter.ts";
-import { compareText, matches } from "../../src/tables/filter-match.ts";
-import { compileTables } from "../../src/tables/model.ts";
+import { compileTables } from "../../src/tables/model/model.ts";
+import { parseConditions } from "../../src/tables/query/filter.ts";
+import { compareText, matches } from "../../src/tables/query/filter-match.ts";
 import { type ListAnswer, type TestPlatform, testPlatform } from "../support/index.ts";
 import { random, testSeed } from "../support/random.ts";
 

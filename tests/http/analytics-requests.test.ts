@@ -45,7 +45,7 @@ const query = async (parameters: Record<string, string | number> = {}): Promise<
 };
 const database = (from: TestPlatform = platform) => new Database(join(from.dataDirectory, "analytics.db"));
 
-test("[AN8] [AN10] what was answered just now is there, by pattern, and nothing of what was asked", async () => {
+test("[AN8] [AN10] a report includes the latest requests, by pattern, without ids, queries or addresses", async () => {
   for (const id of ["private-id-1", "private-id-2"]) {
     await user.get(`/api/db/shared/tables/posts/${id}?fields=id&note=private-query`);
   }
@@ -73,7 +73,7 @@ test("[AN8] [AN10] what was answered just now is there, by pattern, and nothing 
   expect(stored).toContain(user.id);
 });
 
-test("[AN9] requests alike of one second share a row", async () => {
+test("[AN9] requests of one second with the same endpoint, status and user share a row", async () => {
   const asked = 200;
   for (let at = 0; at < asked; at++) await user.get("/api/config");
   const { topItems } = await query();
@@ -89,7 +89,7 @@ test("[AN9] requests alike of one second share a row", async () => {
   expect(rows?.rows).toBe(rows?.seconds ?? 0);
 });
 
-test("[AN9] requests are written without anybody asking, and survive a killed process", async () => {
+test("[AN9] requests are written without a reader, and survive a killed process", async () => {
   await platform.get("/api/kv/cache");
   const isWritten = (): boolean => {
     using file = database();
@@ -103,13 +103,13 @@ test("[AN9] requests are written without anybody asking, and survive a killed pr
   expect((await query()).topItems.map(({ label }) => label)).toContain("GET (none)");
 });
 
-/** An hour long ago enough that nothing of today is in it, and short enough ago to be kept. */
+/** An hour before today that is still within the retention. */
 const start = Math.floor(Date.now() / HOUR_MS) * HOUR_MS - 40 * 24 * HOUR_MS;
 const range = { start, end: start + 3 * HOUR_MS };
 
 type Row = [offsetS: number, endpoint: number, status: number, user: string, requests: number, durationUs: number];
 
-/** Rows that many hours of requests would leave, written into the file of a stopped server. */
+/** Writes rows into the file of the stopped server, and starts it again. */
 async function write(rows: readonly Row[]): Promise<void> {
   await platform.kill("SIGTERM");
   {
@@ -158,7 +158,7 @@ test("[AN10] [AN11] [AN12] [AN16] counts, errors, latency and users, each once",
   expect([cut.breakdown, cut.topItems, cut.timeSeries.length]).toEqual([[], [], 1]);
 });
 
-test("[AN13] categories are kept and left out", async () => {
+test("[AN13] categories are selected and excluded", async () => {
   const requests = async (parameters: Record<string, string>) =>
     (await query({ ...range, ...parameters })).summary.totalRequests;
   expect(await requests({ category: "db" })).toBe(5);
@@ -172,7 +172,7 @@ test("[AN13] categories are kept and left out", async () => {
   }
 });
 
-test("[AN18] health goes on while a long query runs", async () => {
+test("[AN18] the server answers while a long query runs", async () => {
   await platform.kill("SIGTERM");
   {
     using file = database();
@@ -194,7 +194,7 @@ test("[AN18] health goes on while a long query runs", async () => {
   expect(answered).toBeGreaterThan(5);
 });
 
-test("[AN8] nothing is recorded when the log is switched off", async () => {
+test("[AN8] nothing is recorded when the log is disabled", async () => {
   const silent = await testPlatform({ config: `{ analytics: { requestLog: false } }` });
   await silent.get("/api/health");
   await silent.post("/api/analytics/track", { events: [{ name: "kept" }] });

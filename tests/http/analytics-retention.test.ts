@@ -54,7 +54,7 @@ const get = async (path: string, query: Record<string, string | number>) => {
 };
 const range = { start: olderDay, end: keptDay + DAY_MS };
 
-test("[AN19] days older than 90 days are sums, and the others rows", () => {
+test("[AN19] days older than 90 days are summarised, later days are rows", () => {
   using file = database();
   expect(
     file.query("SELECT DISTINCT timestamp / 86400000 * 86400000 AS day FROM events ORDER BY day").values(),
@@ -79,8 +79,8 @@ test("[AN19] days older than 90 days are sums, and the others rows", () => {
   ]);
 });
 
-test("[AN20] events: each day counts once, in sums or in rows", async () => {
-  // Ann and Bob on each of two days of sums, and once more in the rows.
+test("[AN20] events: each day counts once, from its summary or its rows", async () => {
+  // Ann and Bob once on each of the two summarised days, and once more in the rows.
   expect(await get("events", { metric: "count", ...range })).toEqual({ totalEvents: 15, uniqueUsers: 6 });
   expect(await get("events", { metric: "count", event: "login", ...range })).toEqual({
     totalEvents: 3,
@@ -99,14 +99,14 @@ test("[AN20] events: each day counts once, in sums or in rows", async () => {
   const filled = days.filter(({ count }) => count > 0);
   expect(filled).toEqual([olderDay, oldDay, keptDay].map((timestamp) => ({ timestamp, count: 5 })) as never);
   expect(days).toHaveLength(42);
-  // A day of sums counts at its beginning.
+  // A summarised day counts at its beginning.
   const hours = await series({ start: oldDay, end: oldDay + DAY_MS });
   expect(hours.map(({ count }) => count)).toEqual([5, ...Array.from({ length: 23 }, () => 0)] as never);
   expect(await get("events", { metric: "list", ...range })).toMatchObject({ hasMore: false });
   expect(((await get("events", range))["events"] as unknown[]).length).toBe(5);
 });
 
-test("[AN20] requests: each day counts once, in sums or in rows", async () => {
+test("[AN20] requests: each day counts once, from its summary or its rows", async () => {
   const overview = await get("query", { ...range, groupBy: "day" });
   expect(overview["summary"]).toEqual({ totalRequests: 15, totalErrors: 3, avgLatency: 2, uniqueUsers: 6 });
   const share = { percentage: 80, avgLatency: 1, errorRate: 25 };
@@ -118,7 +118,11 @@ test("[AN20] requests: each day counts once, in sums or in rows", async () => {
   const series = overview["timeSeries"] as never[];
   expect(series.filter(({ requests }) => requests > 0)).toEqual(
     [olderDay, oldDay, keptDay].map((timestamp) => ({
-      ...{ timestamp, requests: 5, errors: 1, avgLatency: 2, uniqueUsers: 2 },
+      timestamp,
+      requests: 5,
+      errors: 1,
+      avgLatency: 2,
+      uniqueUsers: 2,
     })) as never,
   );
   const filtered = await get("query", { ...range, category: "kv", groupBy: "day" });

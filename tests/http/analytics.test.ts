@@ -53,7 +53,7 @@ const events = async <T = Page>(query: Record<string, string | number>): Promise
   return answer.body;
 };
 
-test("[AN1] [AN6] events of anybody are kept, with the user who sent them", async () => {
+test("[AN1] [AN6] everyone may track events, which belong to the user who sends them", async () => {
   const before = Date.now();
   const properties = { plan: "pro", seats: 3.5, trial: false };
   expect(await track(platform, { name: "who", properties })).toMatchObject({
@@ -69,13 +69,17 @@ test("[AN1] [AN6] events of anybody are kept, with the user who sent them", asyn
   expect(page).toMatchObject({ cursor: null, hasMore: false });
   const last = page.events.at(-1);
   expect(last).toEqual({
-    ...{ id: expect.any(String), timestamp: expect.any(Number), userId: null, eventName: "who", properties },
+    id: expect.any(String),
+    timestamp: expect.any(Number),
+    userId: null,
+    eventName: "who",
+    properties,
   });
   expect(page.events.every(({ timestamp }) => timestamp >= before && timestamp <= Date.now())).toBe(true);
   expect((await events({ event: "who", userId: user.id })).events).toHaveLength(1);
 });
 
-test("[AN1] [AN14] credentials that do not hold are refused, and scopes count", async () => {
+test("[AN1] [AN14] invalid credentials are 401, missing scopes 403", async () => {
   const event = { name: "refused" };
   expect((await track(platform.as("nonsense"), event)).status).toBe(401);
   expect((await track(platform.withKey("nonsense"), event)).status).toBe(401);
@@ -95,7 +99,7 @@ const keys = (count: number): JsonObject =>
 /** `{"text":"…"}` takes eleven bytes beside the text. */
 const ofBytes = (bytes: number): JsonObject => ({ text: "x".repeat(bytes - 11) });
 
-test("[AN2] what keeps to the limits is taken", async () => {
+test("[AN2] a request at the limits is accepted", async () => {
   const full = Array.from({ length: 100 }, (_, at) => ({ name: "limits", properties: { at } }));
   expect((await track(platform, ...full)).body).toEqual({ ok: true, count: 100 });
   const edges = [{ name: "n".repeat(256) }, { name: "limits", properties: keys(50) }];
@@ -104,7 +108,7 @@ test("[AN2] what keeps to the limits is taken", async () => {
 });
 
 const REFUSED: readonly [events: JsonValue, field: string, code: string, message: RegExp][] = [
-  [[], "events", "too_short", /at least one/],
+  [[], "events", "too_short", /at least 1 item/],
   [Array.from({ length: 101 }, () => ({ name: "refused" })), "events", "too_long", /at most 100.*101/],
   ["x", "events", "invalid_type", /array/],
   [[{ name: "refused" }, 7], "events.1", "invalid_type", /events\.1/],
@@ -113,20 +117,40 @@ const REFUSED: readonly [events: JsonValue, field: string, code: string, message
   [[{ name: " " }], "events.0.name", "required", /blank/],
   [[{ name: 5 }], "events.0.name", "invalid_type", /name/],
   [[{ name: "n".repeat(257) }], "events.0.name", "too_long", /256/],
-  [[{ name: "refused", properties: keys(51) }], "events.0.properties", "too_long", /"refused".*50 keys.*51/],
+  [
+    [{ name: "refused", properties: keys(51) }],
+    "events.0.properties",
+    "too_long",
+    /events\.0\.properties.*50 members, got 51/,
+  ],
   [[{ name: "refused", properties: ofBytes(4097) }], "events.0.properties", "too_large", /4096 bytes.*4097/],
   [[{ name: "refused", properties: { text: "ü".repeat(2043) } }], "events.0.properties", "too_large", /4097/],
-  [[{ name: "refused", properties: { tags: [] } }], "events.0.properties.tags", "invalid_type", /"tags".*array/],
-  [[{ name: "refused", properties: { nested: {} } }], "events.0.properties.nested", "invalid_type", /"nested".*object/],
-  [[{ name: "refused", properties: { gone: null } }], "events.0.properties.gone", "invalid_type", /"gone".*null/],
+  [
+    [{ name: "refused", properties: { tags: [] } }],
+    "events.0.properties.tags",
+    "invalid_type",
+    /properties\.tags must be a string, a number or a boolean/,
+  ],
+  [
+    [{ name: "refused", properties: { nested: {} } }],
+    "events.0.properties.nested",
+    "invalid_type",
+    /properties\.nested must be/,
+  ],
+  [
+    [{ name: "refused", properties: { gone: null } }],
+    "events.0.properties.gone",
+    "invalid_type",
+    /properties\.gone must be/,
+  ],
   [[{ name: "refused", properties: [] }], "events.0.properties", "invalid_type", /object/],
   [[{ name: "refused", userId: "somebody" }], "events.0.userId", "invalid_value", /service key/],
   [[{ name: "refused", colour: "red" }], "events.0.colour", "unknown_field", /colour/],
-  [[{ name: "refused", timestamp: "now" }], "events.0.timestamp", "invalid_type", /milliseconds/],
-  [[{ name: "refused", timestamp: 1.5 }], "events.0.timestamp", "invalid_type", /milliseconds/],
+  [[{ name: "refused", timestamp: "now" }], "events.0.timestamp", "invalid_type", /whole number/],
+  [[{ name: "refused", timestamp: 1.5 }], "events.0.timestamp", "invalid_type", /whole number/],
 ];
 
-test("[AN2] [AN3] what breaks a limit is named, and nothing of its request is kept", async () => {
+test("[AN2] [AN3] a request that breaks a limit names each fault, and none of its events is stored", async () => {
   for (const [given, field, code, message] of REFUSED) {
     const answer = await platform.post<ErrorAnswer>("/api/analytics/track", { events: given });
     expect([field, answer.status, answer.body.data?.[field]?.code]).toEqual([field, 400, code]);
@@ -134,15 +158,14 @@ test("[AN2] [AN3] what breaks a limit is named, and nothing of its request is ke
   }
   const mixed = [{ name: "refused" }, { name: "refused", properties: { a: [], b: {} } }, { properties: {} }];
   const answer = await track<ErrorAnswer>(platform, ...mixed);
-  expect(Object.keys(answer.body.data ?? {})).toEqual([
-    ...["events.1.properties.a", "events.1.properties.b", "events.2.name"],
-  ]);
+  const atFault = ["events.1.properties.a", "events.1.properties.b", "events.2.name"];
+  expect(Object.keys(answer.body.data ?? {})).toEqual(atFault);
   expect((await platform.post("/api/analytics/track", { event: { name: "refused" } })).status).toBe(400);
   expect((await platform.post("/api/analytics/track", {})).status).toBe(400);
   expect((await events({ event: "refused" })).events).toEqual([]);
 });
 
-test("[AN3] a timestamp lies within 90 days back and one day ahead", async () => {
+test("[AN3] a timestamp is at most 90 days in the past and one day in the future", async () => {
   const now = Date.now();
   const at = (timestamp: number) => track<ErrorAnswer>(platform, { name: "dated", timestamp });
   expect((await at(now - 91 * DAY_MS)).body.data).toHaveProperty(["events.0.timestamp"]);
@@ -153,11 +176,13 @@ test("[AN3] a timestamp lies within 90 days back and one day ahead", async () =>
   expect(page.events.map(({ timestamp }) => timestamp)).toEqual(kept.toReversed());
 });
 
-test("[AN6] a list goes on without gaps or repetitions, whatever is tracked meanwhile", async () => {
+test("[AN6] pages of a list have no gaps or repetitions while events are being tracked", async () => {
   const start = Date.now() - 60_000;
-  // Several of the same moment: the place of a cursor is more than its time.
+  // Several events share a timestamp, so a cursor needs more than the time.
   const old = Array.from({ length: 7 }, (_, at) => ({
-    ...{ name: "paged", properties: { at }, timestamp: start + Math.floor(at / 3) * 10 },
+    name: "paged",
+    properties: { at },
+    timestamp: start + Math.floor(at / 3) * 10,
   }));
   await track(platform, ...old);
   const seen: JsonValue[] = [];
@@ -180,7 +205,7 @@ test("[AN6] a list goes on without gaps or repetitions, whatever is tracked mean
   expect((await get({ limit: "1000" })).status).toBe(200);
 });
 
-test("[AN7] users are counted once, and nobody is nobody", async () => {
+test("[AN7] each user is counted once; events without a user add none", async () => {
   const some = (name: string, ...userIds: string[]) => userIds.map((userId) => ({ name, userId }));
   const key = platform.withKey(WRITER_KEY);
   await track(key, ...some("rank-a", "u1", "u1", "u2"), ...some("rank-b", "u1", "u3"), ...some("rank-c", "u1", "u1"));
@@ -203,7 +228,7 @@ test("[AN7] users are counted once, and nobody is nobody", async () => {
   expect(await top({ userId: "u1", limit: 1 })).toEqual([{ eventName: "rank-a", count: 2, uniqueUsers: 1 }] as never);
 });
 
-test("[AN16] a series counts from its start up to its end, gaps filled with zeros", async () => {
+test("[AN16] a series includes its start, excludes its end, and has points without events", async () => {
   const hour = Math.floor(Date.now() / 3_600_000) * 3_600_000 - 5 * 3_600_000;
   const minutes = (...offsets: number[]) =>
     offsets.map((offset) => ({ name: "series", timestamp: hour + offset * 60_000 }));
@@ -226,7 +251,7 @@ test("[AN16] a series counts from its start up to its end, gaps filled with zero
   expect(days.reduce((sum: number, point) => sum + (point as { count: number }).count, 0)).toBe(6);
 });
 
-test("[AN15] [AN17] what the parameters may say", async () => {
+test("[AN15] [AN17] invalid parameters are 400 naming the parameter", async () => {
   const now = Date.now();
   const wrong: readonly [path: string, query: Record<string, string | number>, name: string][] = [
     ["events", { range: "2h" }, "range"],
@@ -255,7 +280,7 @@ test("[AN15] [AN17] what the parameters may say", async () => {
   expect([long.status, long.body.timeSeries.length >= 129_600]).toEqual([200, true]);
 });
 
-test("[AN4] track requests are limited by address, service keys too", async () => {
+test("[AN4] track requests are limited by address, with a service key too", async () => {
   const limited = await testPlatform({ config: { rateLimits: { events: { requests: 3, window: 60 } } } });
   const event = { name: "limited" };
   expect((await track(limited, event)).status).toBe(200);
@@ -269,7 +294,7 @@ test("[AN4] track requests are limited by address, service keys too", async () =
   await limited.stop();
 });
 
-test("[AN5] events are written without anybody asking, survive a killed process, and a stop loses none", async () => {
+test("[AN5] events are written without a reader, survive a killed process, and a stop loses none", async () => {
   await track(platform, { name: "kept", properties: { at: 1 } });
   const file = join(platform.dataDirectory, "analytics.db");
   const isWritten = (): boolean => {

@@ -262,7 +262,7 @@ describe("configs", () => {
       expect(code).toBe(1);
       expect(stdout).toBe("");
       for (const word of words) expect(stderr).toContain(word);
-      expect(stderr).not.toContain("src/config/load.ts");
+      expect(stderr).not.toContain("src/config/loading/load.ts");
     });
   }
 });
@@ -366,12 +366,12 @@ describe("start", () => {
     const data = await run(["start", "--data", "file"], { cwd });
     expect([data.code, data.stderr]).toEqual([
       1,
-      expect.stringContaining("is to be the data directory, but is a file"),
+      expect.stringContaining("cannot be the data directory: it is a file"),
     ]);
     const config = await run(["check", "--config", "."], { cwd });
     expect([config.code, config.stderr]).toEqual([
       1,
-      expect.stringContaining("is a directory, and a config is a file"),
+      expect.stringContaining("is a directory; the config must be a file"),
     ]);
     const none = await run(["check"], { cwd: temporaryDirectory() });
     expect([none.code, none.stderr]).toEqual([1, expect.stringContaining('"platform init" writes one')]);

@@ -223,3 +223,47 @@ test("[DQ100] a member that a query does not have is 400 and named, and nothing 
   expect([answer.status, answer.body.data?.["bindings"]?.code]).toEqual([400, "unknown_field"]);
   expect(await rows("SELECT name FROM sqlite_schema WHERE name = 'strict'")).toEqual([]);
 });
+
+test("[DQ105] a large body is judged as a small one is, and runs where its statement belongs", async () => {
+  const large = "é".repeat(100_000);
+  const post = async (body: string, type = "application/json") => {
+    const headers = { "content-type": type };
+    const response = await platform.service.fetch("/api/d1/main", { method: "POST", headers, body });
+    return { status: response.status, body: (await response.json()) as ErrorAnswer & SqlAnswer };
+  };
+  const refused = async (body: string) => {
+    const { status, body: answer } = await post(body);
+    return [status, answer.message, answer.data ?? null];
+  };
+  expect((await sql("SELECT length(?) AS n", [large])).body.results).toEqual([{ n: 100_000 }]);
+  await sql("CREATE TABLE large (text)");
+  // Where the statement comes last, nothing says that it writes until the whole body is parsed.
+  for (const body of [
+    { query: "INSERT INTO large VALUES (?)", params: [large] },
+    { params: [large], query: "INSERT INTO large VALUES (?)" },
+  ]) {
+    expect((await post(JSON.stringify(body))).body.meta.changes).toBe(1);
+  }
+  expect(await rows("SELECT count(*) AS n, min(length(text)) AS m FROM large")).toEqual([{ n: 2, m: 100_000 }]);
+
+  const field = (name: string, code: string) => ({ [name]: { code, message: expect.any(String) } });
+  const bodies: [unknown, object | null][] = [
+    [{ params: [large] }, field("query", "required")],
+    [{ query: 1, params: [large] }, field("query", "invalid_type")],
+    [{ query: "x".repeat(1_000_001) }, field("query", "too_long")],
+    [{ query: "SELECT ?", params: [large], other: 1 }, field("other", "unknown_field")],
+    [{ query: "SELECT ?", params: [large, [1]] }, field("params.1", "invalid_type")],
+    [{ query: "SELECT ?", params: [large, "\ud800"] }, field("params.1", "invalid_value")],
+    [{ query: "SELECT 1; SELECT ?", params: [large] }, field("query", "invalid_value")],
+    // What SQLite itself refuses names no field.
+    [{ query: "SELECT nowhere WHERE 1 = ?", params: [large] }, null],
+  ];
+  for (const [body, data] of bodies) {
+    expect(await refused(JSON.stringify(body))).toEqual([400, expect.any(String), data]);
+  }
+  expect(await refused(`["${large}"]`)).toEqual([400, "The body must be a JSON object", null]);
+  expect(await refused(`{"query":"${large}`)).toEqual([400, "The body is not valid JSON", null]);
+  expect(await refused("[".repeat(100_000))).toEqual([400, "The body nests deeper than 64 levels", null]);
+  expect((await post(`{"query":"SELECT 1"${" ".repeat(11 * 1024 * 1024)}}`)).status).toBe(413);
+  expect((await post(JSON.stringify({ query: large }), "text/plain")).status).toBe(415);
+});

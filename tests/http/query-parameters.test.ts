@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from "bun:test";
 import { type ErrorAnswer, type SignedIn, signIn, type TestPlatform, testPlatform } from "../support/index.ts";
 
 interface Operation {
-  parameters: { name: string; in: string; schema: { type?: string } }[];
+  parameters: { name: string; in: string; required?: boolean; schema: { type?: string } }[];
   security: Record<string, unknown>[];
 }
 interface Document {
@@ -59,7 +59,11 @@ test("[HT110] every endpoint of the document refuses a query parameter that it d
   const accepted: string[] = [];
   for (const { path, method, operation } of operations()) {
     if (takesAny(operation)) continue;
-    const answer = await clientFor(operation).fetch(`${path}?surprise=1`, { method });
+    // The token of a signed URL is a right.
+    const token = operation.parameters.some(({ name, required }) => name === "token" && required === true)
+      ? "token=x&"
+      : "";
+    const answer = await clientFor(operation).fetch(`${path}?${token}surprise=1`, { method });
     const { status } = answer;
     if (method === "HEAD") {
       if (status !== 400) accepted.push(`${method} ${path}: ${status}`);

@@ -1,7 +1,7 @@
 import type { PlatformConfig } from "../../src/config/types.ts";
 import { SECOND_MS } from "../../src/kernel/duration.ts";
 import type { Logger } from "../../src/kernel/logger.ts";
-import { createPlatform, type Platform } from "../../src/platform.ts";
+import { createPlatform, type Platform } from "../../src/platform/index.ts";
 
 import { type TestClock, testClock } from "./clock.ts";
 import { createHttpClient, type HttpClient } from "./http-client.ts";

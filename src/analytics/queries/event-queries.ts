@@ -1,17 +1,17 @@
-import type { DatabaseFile, SqlValue } from "../../db/index.ts";
-import type { JsonPrimitive } from "../../kernel/json.ts";
-import { encodeCursor, pointsOf } from "../query-parameters.ts";
-import type { EventCounts, EventPage, EventQuery, EventRank } from "../types.ts";
+import type { DatabaseFile, ReadCaller, SqlValue } from "../../db/index.ts";
+import type { EventCounts, EventPage, EventRank } from "../answers.ts";
+import type { EventQuery } from "../types.ts";
+import { encodeCursor, pointsOf } from "./query-parameters.ts";
 
 /** Queries over events. All of them run in query processes. Errors: those of `DatabaseFile.read`. */
 export interface EventQueries {
   /** Single events, newest first; none of summarised days. */
-  list(query: EventQuery, signal: AbortSignal): Promise<EventPage>;
-  count(query: EventQuery, signal: AbortSignal): Promise<EventCounts>;
+  list(query: EventQuery, caller: ReadCaller): Promise<EventPage>;
+  count(query: EventQuery, caller: ReadCaller): Promise<EventCounts>;
   /** JSON text of the whole series; points without events are 0. */
-  timeSeriesJson(query: EventQuery, signal: AbortSignal): Promise<string>;
+  timeSeriesJson(query: EventQuery, caller: ReadCaller): Promise<string>;
   /** The most frequent names. */
-  top(query: EventQuery, signal: AbortSignal): Promise<EventRank[]>;
+  top(query: EventQuery, caller: ReadCaller): Promise<EventRank[]>;
 }
 
 // Parameters of all statements: ?1 and ?2 the range, ?3 the name, ?4 the user (empty if not filtered).
@@ -39,7 +39,7 @@ type EventRow = [id: number, timestamp: number, userId: string | null, name: str
 
 export function createEventQueries(file: DatabaseFile): EventQueries {
   return {
-    async list(query, signal) {
+    async list(query, caller) {
       const { after, limit } = query;
       const sql = `WITH ${ALL_PARAMETERS} SELECT id, timestamp, user_id, name, properties FROM events
         WHERE ${matching(query)} AND (timestamp, id) < (?5, ?6) ORDER BY timestamp DESC, id DESC LIMIT ?7`;
@@ -48,7 +48,7 @@ export function createEventQueries(file: DatabaseFile): EventQueries {
       const range = { ...query.range, endMs: Math.min(query.range.endMs, place.timestamp + 1) };
       // One row more than requested shows whether there is a next page. The cast follows the columns of the statement.
       const params = [...paramsOf({ ...query, range }), place.timestamp, place.id, limit + 1];
-      const rows = (await file.read(sql, params, { signal })) as EventRow[];
+      const rows = (await file.read(sql, params, { caller })) as EventRow[];
       const hasMore = rows.length > limit;
       if (hasMore) rows.pop();
       const last = rows.at(-1);
@@ -59,21 +59,21 @@ export function createEventQueries(file: DatabaseFile): EventQueries {
           userId,
           eventName,
           // Serialised by the server from validated properties.
-          properties: JSON.parse(properties) as Record<string, JsonPrimitive>,
+          properties: JSON.parse(properties) as EventPage["events"][number]["properties"],
         })),
         cursor: hasMore && last !== undefined ? encodeCursor({ timestamp: last[1], id: last[0] }) : null,
         hasMore,
       };
     },
-    async count(query, signal) {
+    async count(query, caller) {
       const sql = `WITH ${ALL_PARAMETERS} SELECT sum(events), sum(users) FROM (
           SELECT count(*) AS events, count(DISTINCT user_id) AS users FROM events WHERE ${matching(query)}
           UNION ALL
           SELECT sum(events), sum(users) FROM event_days WHERE ${daysOf(query, "one name")})`;
-      const [[totalEvents, uniqueUsers] = []] = await file.read(sql, paramsOf(query), { signal });
+      const [[totalEvents, uniqueUsers] = []] = await file.read(sql, paramsOf(query), { caller });
       return { totalEvents: Number(totalEvents), uniqueUsers: Number(uniqueUsers) };
     },
-    async timeSeriesJson(query, signal) {
+    async timeSeriesJson(query, caller) {
       const sql = `WITH RECURSIVE ${ALL_PARAMETERS},
         points(at) AS (SELECT ?6 UNION ALL SELECT at + ?5 FROM points WHERE at < ?7),
         series AS MATERIALIZED (SELECT point, sum(events) AS events FROM (
@@ -85,16 +85,16 @@ export function createEventQueries(file: DatabaseFile): EventQueries {
         FROM points LEFT JOIN series ON point = at`;
       const { firstMs, lastMs } = pointsOf(query.range);
       const params = [...paramsOf(query), query.range.stepMs, firstMs, lastMs];
-      const [[text] = []] = await file.read(sql, params, { signal });
+      const [[text] = []] = await file.read(sql, params, { caller });
       return String(text);
     },
-    async top(query, signal) {
+    async top(query, caller) {
       const sql = `WITH ${ALL_PARAMETERS} SELECT name, sum(events), sum(users) FROM (
           SELECT name, count(*) AS events, count(DISTINCT user_id) AS users FROM events WHERE ${matching(query)} GROUP BY name
           UNION ALL
           SELECT name, sum(events), sum(users) FROM event_days WHERE ${daysOf(query, "every name")} GROUP BY name)
         GROUP BY name ORDER BY 2 DESC, 1 LIMIT ?5`;
-      const rows = await file.read(sql, [...paramsOf(query), query.limit], { signal });
+      const rows = await file.read(sql, [...paramsOf(query), query.limit], { caller });
       return rows.map(([name, count, users]) => ({
         eventName: String(name),
         count: Number(count),

@@ -1,9 +1,9 @@
-import type { DatabaseFile } from "../../db/index.ts";
+import type { DatabaseFile, ReadCaller } from "../../db/index.ts";
 import { SECOND_MS } from "../../kernel/duration.ts";
-import { pointsOf } from "../query-parameters.ts";
 import type { EndpointSums, RequestQuery, RequestSums } from "../types.ts";
+import { pointsOf } from "./query-parameters.ts";
 
-export interface RequestReport {
+export interface RequestFigures {
   /** JSON text of the whole series, points without requests are 0; empty if the metric has no series. */
   timeSeriesJson: string;
   totals: RequestSums & { uniqueUsers: number };
@@ -101,17 +101,17 @@ type ReportRow = [
 export async function readRequestReport(
   file: DatabaseFile,
   { metric, range, categories }: RequestQuery,
-  signal: AbortSignal,
-): Promise<RequestReport> {
+  caller: ReadCaller,
+): Promise<RequestFigures> {
   const { startMs, endMs, stepMs } = range;
   const { firstMs, lastMs } = pointsOf(range);
   // Requests are stored by the second: a second that the range cuts is included whole.
   const seconds = [Math.floor(startMs / SECOND_MS), Math.ceil(endMs / SECOND_MS)];
   const params = [...seconds, startMs, endMs, stepMs, firstMs, lastMs, JSON.stringify(categories ?? [])];
   // The cast follows the columns of the statement.
-  const rows = (await file.read(statementOf(metric, categories !== null), params, { signal })) as ReportRow[];
+  const rows = (await file.read(statementOf(metric, categories !== null), params, { caller })) as ReportRow[];
 
-  const report: RequestReport = {
+  const report: RequestFigures = {
     timeSeriesJson: "",
     totals: { requests: 0, errors: 0, durationUs: 0, uniqueUsers: 0 },
     endpoints: [],

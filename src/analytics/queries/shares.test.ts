@@ -19,7 +19,12 @@ test("[AN11] percentages add up to 100 and keep the order of the counts", () => 
 
 test("[AN11] shares of those named are of all, also of those left out", () => {
   const endpoint = (route: string, requests: number) => ({
-    ...{ method: "GET", route, category: "db", requests, errors: 0, durationUs: 0 },
+    method: "GET",
+    route,
+    category: "db",
+    requests,
+    errors: 0,
+    durationUs: 0,
   });
   const shares = sharesByEndpoint([endpoint("/a", 1), endpoint("/c", 6), endpoint("/b", 1)], 2);
   expect(shares.map(({ label, percentage }) => [label, percentage])).toEqual([

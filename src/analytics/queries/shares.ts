@@ -1,4 +1,5 @@
-import type { EndpointSums, RequestSums, Share } from "../types.ts";
+import type { Share } from "../answers.ts";
+import type { EndpointSums, RequestSums } from "../types.ts";
 
 /** Percentages are computed in hundredths of a percent. */
 const HUNDREDTHS = 10_000;

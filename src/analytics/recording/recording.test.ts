@@ -10,6 +10,7 @@ import {
   WAITING_REQUEST_ROWS_MAX,
   WRITE_DELAY_MS,
   WRITE_RETRY_MS,
+  WRITE_STEP_LENGTH,
   WRITE_STEP_ROWS,
 } from "../limits.ts";
 import type { AnalyticsStore } from "../store.ts";
@@ -80,6 +81,10 @@ test("[AN5] many are written in steps of bounded size", async () => {
   await recording.accept(Array.from({ length: 2 * WRITE_STEP_ROWS + 1 }, () => event("a")));
   await recording.flush();
   expect(written.events.map(({ length }) => length)).toEqual([WRITE_STEP_ROWS, WRITE_STEP_ROWS, 1]);
+  const large = event("b", "x".repeat(WRITE_STEP_LENGTH / 2));
+  await recording.accept([large, large, large]);
+  await recording.flush();
+  expect(written.events.slice(3).map(({ length }) => length)).toEqual([2, 1]);
 });
 
 test("[AN5] above the bounds a request is 503, and none of its events is accepted", async () => {

@@ -2,7 +2,7 @@ import type { AnswerListener } from "../../http/http.ts";
 import type { Clock } from "../../kernel/clock.ts";
 import type { Logger } from "../../kernel/logger.ts";
 import type { MaybePromise } from "../../kernel/maybe-promise.ts";
-import { DROP_REPORT_INTERVAL_MS, WAITING_EVENTS_SOFT_MAX, WRITE_STEP_ROWS } from "../limits.ts";
+import { DROP_REPORT_INTERVAL_MS, WAITING_EVENTS_SOFT_MAX, WRITE_STEP_LENGTH, WRITE_STEP_ROWS } from "../limits.ts";
 import type { AnalyticsStore } from "../store.ts";
 import type { TrackedEvent } from "../types.ts";
 import { createRequestLog } from "./request-log.ts";
@@ -37,7 +37,7 @@ export function createRecording(deps: { store: AnalyticsStore; clock: Clock; log
     isFailing = true;
   };
   const writeEvents = async (): Promise<void> => {
-    const steps = inSteps(events.take()).map(async (step) => {
+    const steps = inSteps(events.take(), ({ properties }) => properties.length).map(async (step) => {
       try {
         await store.insertEvents(step);
         isFailing = false;
@@ -49,7 +49,7 @@ export function createRecording(deps: { store: AnalyticsStore; clock: Clock; log
     await Promise.all(steps);
   };
   const writeRequests = async (): Promise<void> => {
-    const steps = inSteps(requestLog.take()).map(async (step) => {
+    const steps = inSteps(requestLog.take(), () => 0).map(async (step) => {
       try {
         await store.insertRequests(step);
         isFailing = false;
@@ -102,10 +102,18 @@ export function createRecording(deps: { store: AnalyticsStore; clock: Clock; log
 }
 
 /** Each step is a transaction of its own, so that other work runs in between. */
-function inSteps<T>(rows: readonly T[]): T[][] {
+function inSteps<T>(rows: readonly T[], lengthOf: (row: T) => number): T[][] {
   const steps: T[][] = [];
-  for (let start = 0; start < rows.length; start += WRITE_STEP_ROWS) {
-    steps.push(rows.slice(start, start + WRITE_STEP_ROWS));
+  let step: T[] = [];
+  let length = 0;
+  for (const row of rows) {
+    if (step.length === WRITE_STEP_ROWS || length >= WRITE_STEP_LENGTH || steps.length === 0) {
+      step = [];
+      length = 0;
+      steps.push(step);
+    }
+    step.push(row);
+    length += lengthOf(row);
   }
   return steps;
 }

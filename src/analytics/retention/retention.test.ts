@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { analyticsLayout } from "../../../schema/migrations/index.ts";
 import { testClock } from "../../../tests/support/clock.ts";
-import { createStorageEngine, type DatabaseFile, layOut, type StorageEngine } from "../../db/index.ts";
+import { createStorageEngine, type DatabaseFile, layOut, SERVER_CALLER, type StorageEngine } from "../../db/index.ts";
 import { systemClock } from "../../kernel/clock.ts";
 import { DAY_MS } from "../../kernel/duration.ts";
 import { silentLogger } from "../../kernel/logger.ts";
@@ -109,11 +109,10 @@ test("[AN100] rows of a day that already has a summary are counted, first as row
       while ((await one.removeSummed(2)) === 2);
     }
   };
-  const signal = new AbortController().signal;
   const range = { startMs: DAY, endMs: DAY + DAY_MS, stepMs: DAY_MS };
   const counts = async () => {
     const query = { range, event: null, userId: null, limit: 10, after: null, metric: "count" as const };
-    return { events: (await createEventQueries(file).count(query, signal)).totalEvents };
+    return { events: (await createEventQueries(file).count(query, SERVER_CALLER)).totalEvents };
   };
   let expected = 3;
   await age();

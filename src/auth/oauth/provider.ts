@@ -14,7 +14,7 @@ import {
   type ServerMetadata,
 } from "openid-client";
 import { normalizeEmail } from "../../access/account-fields.ts";
-import { KNOWN_PROVIDERS, type KnownProvider } from "../../config/oauth-providers.ts";
+import { KNOWN_PROVIDERS, type KnownProvider } from "../../config/sections/oauth-providers.ts";
 import type { OAuthProvider } from "../../config/types.ts";
 import { HOUR_MS } from "../../kernel/duration.ts";
 import { isJsonObject, type JsonObject } from "../../kernel/json.ts";

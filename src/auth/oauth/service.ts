@@ -12,9 +12,9 @@ import {
   identityBySubject,
   insertIdentity,
   touchIdentity,
-} from "../store/identities.ts";
-import { deleteSecret, findSecret, putSecret } from "../store/secrets.ts";
-import { insertUser, type SecretAccount, userByEmail, userById } from "../store/users.ts";
+} from "../statements/identities.ts";
+import { deleteSecret, findSecret, putSecret } from "../statements/secrets.ts";
+import { type SecretAccount, userByEmail, userById } from "../statements/users.ts";
 import type { AuthDeps, Caller, Client, SignInAnswer } from "../types.ts";
 import { requireOtherWayIn, requireRecentProof } from "../ways-in.ts";
 import { createProviderClient, type Profile, type ProviderClient } from "./provider.ts";
@@ -101,7 +101,8 @@ export function createOAuthService(deps: OAuthDeps, signIns: SignIns): OAuthServ
           throw new AppError(502, `The provider "${provider}" does not answer`, { cause });
         });
       await file.write((write) => {
-        putSecret(write.tx, sealing.digest("oauth-state", state), {
+        putSecret.run(write.tx, {
+          hash: sealing.digest("oauth-state", state),
           ...{ purpose: "oauth-state", userId: null, expiresAt: write.now + OAUTH_STATE_TTL_MS },
           payload: {
             ...{ provider, nonce, verifier: sealing.seal(verifier), redirectUrl: redirect.href },
@@ -146,11 +147,11 @@ export function createOAuthService(deps: OAuthDeps, signIns: SignIns): OAuthServ
 function takeState({ file, sealing }: OAuthDeps, state: string, provider: string): Promise<State> {
   return file.write((write) => {
     const hash = sealing.digest("oauth-state", state);
-    const found = findSecret(write.tx, hash, "oauth-state", write.now);
+    const found = findSecret.get(write.tx, { hash, purpose: "oauth-state", now: write.now });
     if (found === null || found.payload["provider"] !== provider) {
       throw badField("state", "invalid_value", "state is wrong, used or expired");
     }
-    deleteSecret(write.tx, hash);
+    deleteSecret.run(write.tx, { hash });
     const { nonce, verifier, redirectUrl, browser } = found.payload;
     const text = (value: unknown) => (typeof value === "string" ? value : "");
     return {
@@ -172,35 +173,40 @@ function signInProfile(
   profile: Profile,
   client: Client,
 ): SignIn {
-  const known = identityBySubject(write.tx, provider, profile.subject);
+  const known = identityBySubject.get(write.tx, { provider, subject: profile.subject });
   if (known !== null) {
-    const account = userById(write.tx, known.userId);
+    const account = userById.get(write.tx, { id: known.userId });
     if (account === null) throw new Error(`identity ${known.id} has no user`);
-    touchIdentity(write.tx, known.id, profile.email, write.now);
+    touchIdentity.run(write.tx, { id: known.id, email: profile.email, lastSignInAt: write.now });
     return signIns.complete(write, account, client);
   }
   const account = accountFor(deps, write, profile);
   const signIn = signIns.complete(write, account, client);
-  insertIdentity(write.tx, {
-    ...{ id: deps.ids.uuid(), userId: account.id, provider, subject: profile.subject },
-    ...{ email: profile.email, createdAt: write.now },
+  insertIdentity.run(write.tx, {
+    id: deps.ids.uuid(),
+    userId: account.id,
+    provider,
+    subject: profile.subject,
+    email: profile.email,
+    createdAt: write.now,
   });
   return signIn;
 }
 
 /** The account with the profile's email, where both sides vouch for it; a new one where nobody has it. Decisions 6. */
 function accountFor(deps: OAuthDeps, write: AccountWrite, profile: Profile): SecretAccount {
-  const owner = profile.email === null ? null : userByEmail(write.tx, profile.email);
+  const owner = profile.email === null ? null : userByEmail.get(write.tx, { email: profile.email });
   if (owner !== null) {
     if (owner.emailVerified && profile.emailVerified) return owner;
     throw conflict("This email address has an account, and is not verified on both sides: sign in to it another way");
   }
   const picture = profile.picture !== null && /^https?:\/\//.test(profile.picture) ? profile.picture : null;
-  return insertUser(write.tx, {
-    ...{ id: deps.ids.uuid(), email: profile.email, emailVerified: profile.email !== null && profile.emailVerified },
+  return write.insert({
+    id: deps.ids.uuid(),
+    email: profile.email,
+    emailVerified: profile.email !== null && profile.emailVerified,
     displayName: profile.name === null ? null : shortened(profile.name),
     avatarUrl: picture !== null && picture.length <= AVATAR_URL_MAX_CHARACTERS ? picture : null,
-    now: write.now,
   });
 }
 
@@ -214,14 +220,14 @@ function createIdentities({ file, config }: OAuthDeps): Pick<OAuthService, "iden
     lastSignInAt: new Date(lastSignInAt).toISOString(),
   });
   return {
-    identities: (caller) => identitiesOfUser(file.sql, caller.userId).map(view),
+    identities: (caller) => identitiesOfUser.all(file.sql, { userId: caller.userId }).map(view),
     async removeIdentity(caller, id) {
       await file.write((write) => {
         const account = requireRecentProof(write.tx, caller, config, write.now);
-        const identities = identitiesOfUser(write.tx, caller.userId);
+        const identities = identitiesOfUser.all(write.tx, { userId: caller.userId });
         if (!identities.some((identity) => identity.id === id)) throw notFound(`There is no identity "${id}"`);
         requireOtherWayIn(write.tx, account, config, id);
-        deleteIdentity(write.tx, id);
+        deleteIdentity.run(write.tx, { id });
       });
     },
   };

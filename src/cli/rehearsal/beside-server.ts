@@ -5,7 +5,7 @@ import { Readable } from "node:stream";
 import type { PlatformConfig } from "../../config/types.ts";
 import type { RehearsalJob } from "../../db/index.ts";
 import type { Logger } from "../../kernel/logger.ts";
-import { declaredNamespaces } from "../../tables/declarations.ts";
+import { declaredNamespaces } from "../../tables/model/declarations.ts";
 import { ownCommand } from "../own-command.ts";
 import { plural } from "../transfer/amounts.ts";
 import { LOGGED_INSTANCES_MAX, SERVER_COPY_MAX_BYTES } from "./limits.ts";

@@ -1,5 +1,5 @@
 import { existsSync } from "node:fs";
-import { loadConfig } from "../../config/load.ts";
+import { loadConfig } from "../../config/loading/load.ts";
 import type { FieldType, PlatformConfig } from "../../config/types.ts";
 import * as platformModule from "../../index.ts";
 import { isJsonObject, type JsonObject } from "../../kernel/json.ts";
@@ -76,7 +76,7 @@ async function openStopped(args: DoorArguments): Promise<Door> {
   const { config } = await loadConfig(args.config, platformModule);
   // A running server is reached without loading one.
   const [{ openPlatform }, { DirectoryInUse }] = await Promise.all([
-    import("../../open-platform.ts"),
+    import("../../platform/open.ts"),
     import("../../db/index.ts"),
   ]);
   const options = { data: args.data, environment: process.env, logger: createLogger() };

@@ -62,7 +62,12 @@ export class Faults {
 
   #ofObject(schema: JsonSchema, value: JsonObject, { name }: Field): boolean {
     const place = name === "" ? "" : `${name}.`;
-    const { properties = {}, required = [], additionalProperties } = schema;
+    const { properties = {}, required = [], additionalProperties, maxProperties } = schema;
+    if (maxProperties !== undefined) {
+      const count = Object.keys(value).length;
+      const message = `${name} must have at most ${maxProperties} members, got ${count}`;
+      if (count > maxProperties) return this.#add({ name, isRequired: true }, "too_long", message);
+    }
     const before = this.#count;
     for (const [member, ofMember] of Object.entries(properties)) {
       const isRequired = required.includes(member);
@@ -73,7 +78,8 @@ export class Faults {
     let unknownCount = 0;
     for (const member in value) {
       if (Object.hasOwn(properties, member)) continue;
-      const field = { name: place + member, isRequired: true };
+      // A member that the client chose to send is not missing: null there is of the wrong type.
+      const field = { name: place + member, isRequired: false };
       if (ofOthers !== undefined) this.find(ofOthers, value[member], field);
       else if (additionalProperties === false && unknownCount++ < UNKNOWN_NAMED_MAX) {
         this.#add(field, "unknown_field", `${field.name} is not ${this.#member}`);
@@ -84,7 +90,10 @@ export class Faults {
 
   #ofArray({ items, minItems = 0, maxItems }: JsonSchema, value: readonly JsonValue[], field: Field): boolean {
     const { name } = field;
-    if (value.length < minItems) return this.#add(field, "too_short", `${name} must have at least ${minItems} items`);
+    if (value.length < minItems) {
+      const items = minItems === 1 ? "item" : "items";
+      return this.#add(field, "too_short", `${name} must have at least ${minItems} ${items}`);
+    }
     if (maxItems !== undefined && value.length > maxItems) {
       return this.#add(field, "too_long", `${name} must have at most ${maxItems} items, got ${value.length}`);
     }

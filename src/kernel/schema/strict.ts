@@ -10,6 +10,7 @@ export interface JsonSchema {
   properties?: Readonly<Record<string, JsonSchema>>;
   required?: readonly string[];
   additionalProperties?: boolean | JsonSchema;
+  maxProperties?: number;
   patternProperties?: Readonly<Record<string, JsonSchema>>;
   items?: JsonSchema;
   minItems?: number;

@@ -1,13 +1,11 @@
+import type { Static, TSchema } from "typebox";
 import type { Principal } from "../../access/principal.ts";
 import type { Clock } from "../../kernel/clock.ts";
 import { badField, badRequest, conflict, notFound } from "../../kernel/errors.ts";
 import type { Ids } from "../../kernel/ids.ts";
-import type { JsonObject } from "../../kernel/json.ts";
-import { refuseUnknownMembers } from "../../kernel/members.ts";
 import type { Paces } from "../../kernel/pace.ts";
 import { parseContentType, parseMetadata } from "../content.ts";
 import type { FileLife } from "../files/file-life.ts";
-import { parseKey } from "../keys.ts";
 import { UNFINISHED_UPLOADS_MAX, UPLOAD_TTL_MS } from "../limits.ts";
 import { factsOfNew, type Gates } from "../rights/gates.ts";
 import { ownerOf, type StorageService } from "../service.ts";
@@ -15,21 +13,32 @@ import type { StorageStore, StorageWrite } from "../store.ts";
 import type { FileStore, Gate, IncomingFile, StoredObject, Upload, UploadPart } from "../types.ts";
 import { bodyChunks, createReceiver, requireDeclaredLength, tooBig } from "../uploads/receive.ts";
 import type { EndedUploads } from "./ended-uploads.ts";
-import { type NamedPart, type NamedUpload, parseNamed, parseParts } from "./upload-requests.ts";
+import {
+  type CompletedUpload,
+  type NamedPart,
+  type NamedUpload,
+  type NewUpload,
+  requireAscending,
+  type WantedPart,
+} from "./upload-requests.ts";
 
-type Body = () => Promise<JsonObject>;
+type Body<Schema extends TSchema> = () => Promise<Static<Schema>>;
 
 /** The calls of a multipart upload; every one asks the write rule. Spec: Storage endpoints; decisions 13. */
 export interface Uploads {
-  create(principal: Principal, bucket: string, body: Body): Promise<{ uploadId: string; key: string }>;
+  create(
+    principal: Principal,
+    bucket: string,
+    body: Body<typeof NewUpload>,
+  ): Promise<{ uploadId: string; key: string }>;
   putPart(
     principal: Principal,
     bucket: string,
-    query: () => { uploadId: string; key: string; partNumber: number },
+    query: () => NamedPart,
     request: Request,
   ): Promise<{ partNumber: number; etag: string }>;
-  complete(principal: Principal, bucket: string, body: Body): Promise<StoredObject>;
-  abort(principal: Principal, bucket: string, body: Body): Promise<void>;
+  complete(principal: Principal, bucket: string, body: Body<typeof CompletedUpload>): Promise<StoredObject>;
+  abort(principal: Principal, bucket: string, body: Body<typeof NamedUpload>): Promise<void>;
   parts(
     principal: Principal,
     bucket: string,
@@ -83,9 +92,8 @@ export function createUploads(deps: UploadDeps): Uploads {
     },
     async abort(principal, bucket, body) {
       const gate = await gates.enter(principal, bucket, "write");
-      const fields = await body();
-      refuseUnknownMembers(fields, ["uploadId", "key"], "multipart/abort");
-      const upload = namedUpload(context, parseNamed(fields), principal, bucket);
+      const { uploadId, key } = await body();
+      const upload = context.owned(store.findUpload(uploadId), principal, bucket, key);
       await context.ask(gate, upload, store.partsSize(upload.id, 0));
       await store.write((storage) => {
         context.owned(storage.findUpload(upload.id), principal, bucket, upload.key);
@@ -95,7 +103,7 @@ export function createUploads(deps: UploadDeps): Uploads {
     },
     async parts(principal, bucket, uploadId, key) {
       const gate = await gates.enter(principal, bucket, "write");
-      const upload = context.owned(store.findUpload(uploadId), principal, bucket, parseKey(key()));
+      const upload = context.owned(store.findUpload(uploadId), principal, bucket, key());
       const pace = deps.paces();
       await pace.next();
       const parts = store.parts(upload.id);
@@ -115,25 +123,16 @@ interface UploadContext extends UploadDeps {
 
 const unknownUpload = () => notFound("There is no such multipart upload");
 
-/** The upload that a body names, with its key. Errors: 404. */
-const namedUpload = (
-  { store, owned }: UploadContext,
-  { uploadId, key }: NamedUpload,
-  principal: Principal,
-  bucket: string,
-): Upload => owned(store.findUpload(uploadId), principal, bucket, key);
-
 async function createUpload(
   { store, clock, ids, ask }: UploadContext,
   principal: Principal,
   gate: Gate,
-  fields: JsonObject,
+  fields: Static<typeof NewUpload>,
 ): Promise<{ uploadId: string; key: string }> {
   const bucket = gate.bucket.name;
-  refuseUnknownMembers(fields, ["key", "contentType", "metadata"], "multipart/create");
-  const key = parseKey(fields["key"]);
-  const contentType = parseContentType(fields["contentType"]);
-  const customMetadata = parseMetadata(fields["metadata"]);
+  const { key } = fields;
+  const contentType = parseContentType(fields.contentType);
+  const customMetadata = parseMetadata(fields.metadata);
   await ask(gate, { key, contentType }, 0);
   const ownerId = ownerOf(principal);
   const upload: Upload = { id: ids.uuid(), bucket, key, contentType, customMetadata, ownerId, createdAt: clock.now() };
@@ -150,11 +149,11 @@ async function putPart(
   { store, life, staging, clock, owned, ask }: UploadContext,
   principal: Principal,
   gate: Gate,
-  { uploadId, key, partNumber }: { uploadId: string; key: string; partNumber: number },
+  { uploadId, key, partNumber }: NamedPart,
   request: Request,
 ): Promise<{ partNumber: number; etag: string }> {
   const { name: bucket, maxFileBytes } = gate.bucket;
-  const upload = owned(store.findUpload(uploadId), principal, bucket, parseKey(key));
+  const upload = owned(store.findUpload(uploadId), principal, bucket, key);
   const others = store.partsSize(uploadId, partNumber);
   const limit = { maxBytes: maxFileBytes, takenBytes: others };
   requireDeclaredLength(request, limit);
@@ -181,15 +180,13 @@ async function completeUpload(
   context: UploadContext,
   principal: Principal,
   gate: Gate,
-  fields: JsonObject,
+  { uploadId, key, parts: wanted }: Static<typeof CompletedUpload>,
 ): Promise<StoredObject> {
   const { store, service, ended, staging } = context;
   const pace = context.paces();
   await pace.next();
-  refuseUnknownMembers(fields, ["uploadId", "key", "parts"], "multipart/complete");
-  const named = parseNamed(fields);
-  const wanted = parseParts(fields["parts"]);
-  const upload = namedUpload(context, named, principal, gate.bucket.name);
+  requireAscending(wanted);
+  const upload = context.owned(store.findUpload(uploadId), principal, gate.bucket.name, key);
   await pace.next();
   const stamp = store.partsStamp(upload.id);
   const stored = store.parts(upload.id);
@@ -219,9 +216,9 @@ async function completeUpload(
 const sizeOf = (parts: readonly UploadPart[]): number => parts.reduce((sum, { size }) => sum + size, 0);
 
 /** The stored parts that are named. Errors: 400 for a missing part or a wrong etag. */
-function chooseParts(named: readonly NamedPart[], stored: readonly UploadPart[]): UploadPart[] {
+function chooseParts(named: readonly WantedPart[], stored: readonly UploadPart[]): UploadPart[] {
   const byNumber = new Map(stored.map((part) => [part.partNumber, part]));
-  return named.map(({ partNumber, etag, size }, index) => {
+  return named.map(({ partNumber, etag, size = null }, index) => {
     const field = `parts.${index}`;
     const part = byNumber.get(partNumber);
     if (part === undefined) throw badField(field, "invalid_value", `Part ${partNumber} has not been uploaded`);

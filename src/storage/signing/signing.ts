@@ -1,31 +1,45 @@
+import { type Static, type TSchema, Type } from "typebox";
 import type { Accounts } from "../../access/accounts.ts";
 import { type Principal, SERVER } from "../../access/principal.ts";
 import type { ServiceKeys } from "../../access/service-keys.ts";
 import type { Clock } from "../../kernel/clock.ts";
-import { parseDuration, SECOND_MS } from "../../kernel/duration.ts";
-import { badField, unauthorized } from "../../kernel/errors.ts";
+import { SECOND_MS } from "../../kernel/duration.ts";
+import { unauthorized } from "../../kernel/errors.ts";
 import type { Ids } from "../../kernel/ids.ts";
-import type { JsonObject } from "../../kernel/json.ts";
-import { refuseUnknownMembers } from "../../kernel/members.ts";
 import type { Paces } from "../../kernel/pace.ts";
+import { optional } from "../../kernel/schema/types.ts";
 import { parseContentType } from "../content.ts";
-import { objectPath, parseKey } from "../keys.ts";
-import { SIGNED_URL_DEFAULT_SECONDS, SIGNED_URL_KEYS_MAX, SIGNED_URL_MAX_SECONDS } from "../limits.ts";
+import { Key, objectPath } from "../keys.ts";
+import { SIGNED_URL_DEFAULT_SECONDS, SIGNED_URL_KEYS_MAX } from "../limits.ts";
 import { factsOf, factsOfNew, type Gates } from "../rights/gates.ts";
-import { parseKeys, type StorageService } from "../service.ts";
+import type { StorageService } from "../service.ts";
 import type { StorageStore } from "../store.ts";
 import type { GrantHolder, UploadGrant } from "../types.ts";
+import { Duration, Seconds, secondsOf } from "./expiry.ts";
 import type { SignedClaim, UrlSigner } from "./signed-urls.ts";
 
+/** The bodies of the endpoints. */
+export const SignOne = Type.Object({ key: Key, expiresIn: optional(Seconds) });
+export const SignSeveral = Type.Object({
+  keys: Type.Array(Type.String(), { maxItems: SIGNED_URL_KEYS_MAX }),
+  expiresIn: optional(Duration),
+});
+export const SignUpload = Type.Object({
+  key: Key,
+  expiresIn: optional(Seconds),
+  contentType: optional(Type.String({ description: "What the PUT has to declare; without it, any type" })),
+});
+
+/** Bodies are read after credentials, bucket and rule have been checked. URLs begin with `origin`. */
 export interface Signing {
-  downloadUrl(principal: Principal, bucket: string, body: Body, origin: string): Promise<{ url: string }>;
+  downloadUrl(principal: Principal, bucket: string, body: Body<typeof SignOne>, origin: string): Promise<SignedUrl>;
   downloadUrls(
     principal: Principal,
     bucket: string,
-    body: Body,
+    body: Body<typeof SignSeveral>,
     origin: string,
   ): Promise<{ urls: { key: string; url: string; expiresAt: string }[] }>;
-  uploadUrl(principal: Principal, bucket: string, body: Body, origin: string): Promise<{ url: string }>;
+  uploadUrl(principal: Principal, bucket: string, body: Body<typeof SignUpload>, origin: string): Promise<SignedUrl>;
   /** Errors: 401. */
   verifyDownload(token: string, bucket: string, key: string): void;
   /**
@@ -39,8 +53,10 @@ export interface Signing {
   ): { grant: UploadGrant; principal: Principal; contentType: string | null };
 }
 
-/** The body is read only once credentials, bucket and rule have been looked at. */
-type Body = () => Promise<JsonObject>;
+type Body<Schema extends TSchema> = () => Promise<Static<Schema>>;
+interface SignedUrl {
+  url: string;
+}
 
 /** Who that is by now; null: a user who is disabled or deleted, a service key that is gone. */
 export type PresentHolder = (holder: GrantHolder) => Principal | null;
@@ -74,26 +90,26 @@ export function createSigning(deps: {
   const expiryAfter = (seconds: number): number => Math.floor(clock.now() / SECOND_MS) + seconds;
   const urlOf = (claim: SignedClaim, origin: string) => `${origin}${objectPath(claim)}?token=${signer.sign(claim)}`;
   const downloadOf = (bucket: string, key: string, expiresAtSeconds: number): SignedClaim => ({
-    ...{ method: "GET", bucket, key, expiresAtSeconds, grantId: null, contentType: null },
+    method: "GET",
+    bucket,
+    key,
+    expiresAtSeconds,
+    grantId: null,
+    contentType: null,
   });
 
   return {
     async downloadUrl(principal, bucket, body, origin) {
       await gates.enter(principal, bucket, "read");
-      const fields = await body();
-      refuseUnknownMembers(fields, ["key", "expiresIn"], "signed-url");
-      const key = parseKey(fields["key"]);
-      const seconds = parseSeconds(fields["expiresIn"]);
+      const { key, expiresIn } = await body();
       await service.find(principal, bucket, key);
-      return { url: urlOf(downloadOf(bucket, key, expiryAfter(seconds)), origin) };
+      return { url: urlOf(downloadOf(bucket, key, expiryAfter(expiresIn ?? SIGNED_URL_DEFAULT_SECONDS)), origin) };
     },
 
     async downloadUrls(principal, bucket, body, origin) {
       const gate = await gates.enter(principal, bucket, "read");
-      const fields = await body();
-      refuseUnknownMembers(fields, ["keys", "expiresIn"], "signed-urls");
-      const keys = parseKeys(fields["keys"], SIGNED_URL_KEYS_MAX);
-      const expiresAtSeconds = expiryAfter(parseDurationSeconds(fields["expiresIn"]));
+      const { keys, expiresIn } = await body();
+      const expiresAtSeconds = expiryAfter(secondsOf(expiresIn ?? null) ?? SIGNED_URL_DEFAULT_SECONDS);
       const expiresAt = new Date(expiresAtSeconds * SECOND_MS).toISOString();
       const urls = [];
       const pace = deps.paces();
@@ -110,16 +126,12 @@ export function createSigning(deps: {
 
     async uploadUrl(principal, bucket, body, origin) {
       const gate = await gates.enter(principal, bucket, "write");
-      const fields = await body();
-      refuseUnknownMembers(fields, ["key", "expiresIn", "contentType"], "signed-upload-url");
-      const key = parseKey(fields["key"]);
-      const seconds = parseSeconds(fields["expiresIn"]);
-      const named = fields["contentType"] ?? "";
-      const contentType = named === "" ? null : parseContentType(named);
+      const { key, expiresIn, contentType: named } = await body();
+      const contentType = named === undefined || named === null || named === "" ? null : parseContentType(named);
       const expected = { key, size: 0, contentType: parseContentType(contentType) };
       // The file itself is asked about when it comes; this spares the caller a URL that can only be refused.
       if (gate.verdict === null) gate.enforce(await gate.ask(factsOfNew(expected, store.find({ bucket, key }))));
-      const expiresAtSeconds = expiryAfter(seconds);
+      const expiresAtSeconds = expiryAfter(expiresIn ?? SIGNED_URL_DEFAULT_SECONDS);
       const grant = {
         id: ids.uuid(),
         bucket,
@@ -155,25 +167,3 @@ function holderOf(principal: Principal): GrantHolder {
 }
 
 export const usedUp = () => unauthorized("This upload URL has been used");
-
-function parseSeconds(value: unknown): number {
-  if (value === undefined || value === null) return SIGNED_URL_DEFAULT_SECONDS;
-  if (typeof value !== "number" || !Number.isInteger(value)) {
-    throw badField("expiresIn", "invalid_type", "expiresIn must be a whole number of seconds");
-  }
-  return boundedSeconds(value);
-}
-
-function parseDurationSeconds(value: unknown): number {
-  if (value === undefined || value === null) return SIGNED_URL_DEFAULT_SECONDS;
-  const milliseconds = typeof value === "string" ? parseDuration(value) : null;
-  if (milliseconds === null) throw badField("expiresIn", "invalid_type", 'expiresIn must be a duration such as "1h"');
-  return boundedSeconds(milliseconds / SECOND_MS);
-}
-
-function boundedSeconds(seconds: number): number {
-  if (seconds < 1) throw badField("expiresIn", "too_small", `expiresIn must be at least 1 second, got ${seconds}`);
-  if (seconds <= SIGNED_URL_MAX_SECONDS) return seconds;
-  const message = `expiresIn must be at most ${SIGNED_URL_MAX_SECONDS} seconds (7 days), got ${seconds}`;
-  throw badField("expiresIn", "too_large", message);
-}

@@ -1,5 +1,4 @@
 import type { Principal } from "../../access/principal.ts";
-import type { Query } from "../../http/query.ts";
 import type { Clock } from "../../kernel/clock.ts";
 import { badField, badRequest } from "../../kernel/errors.ts";
 import { parseContentType, parseMetadataText } from "../content.ts";
@@ -24,10 +23,10 @@ export async function receiveForm(
   { gates, service, clock }: Deps,
   principal: Principal,
   bucket: string,
-  { request, query }: { request: Request; query: Query },
+  { request, checkForm }: { request: Request; checkForm: () => void },
 ): Promise<StoredObject> {
   const gate = await gates.enter(principal, bucket, "write");
-  query.refuseUnknown();
+  checkForm();
   const boundary = parseBoundary(request.headers.get("content-type"));
   const limit = { maxBytes: gate.bucket.maxFileBytes };
   requireDeclaredLength(request, limit, FORM_OVERHEAD_MAX_BYTES);

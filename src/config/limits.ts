@@ -1,0 +1,38 @@
+/** Characters of a name that a config declares: a namespace, a bucket, a table, a field. */
+export const NAME_LENGTH_MAX = 64;
+/** SQLite's own limit of columns per table. */
+export const COLUMNS_MAX = 2_000;
+/** What `maxRecordSize` may be: as much as a body may have by default. */
+export const RECORD_SIZE_MAX_BYTES = 10 * 1024 * 1024;
+/** What `maxStateSize` of a room may be. */
+export const ROOM_STATE_MAX_BYTES = 10 * 1024 * 1024;
+/** sqlite-vec's own limit. */
+export const VECTOR_DIMENSIONS_MAX = 8_192;
+/** Width and height of a thumbnail. */
+export const THUMB_PIXELS_MAX = 4_096;
+export const THUMBS_AT_ONCE_MAX = 16;
+export const THUMB_MEGAPIXELS_MAX = 256;
+/** Backups that a schedule may keep. */
+export const KEEP_MAX = 10_000;
+/** What `minLength` of passwords may be: hashing reads no more bytes. */
+export const PASSWORD_LENGTH_MAX = 1_024;
+export const PORT_MAX = 65_535;
+/** The longest duration of a config. Added to the present time it still is a valid date. */
+export const DURATION_MAX_SECONDS = 100 * 365 * 24 * 60 * 60;
+
+/** Characters of a service key. A shorter one could be guessed: wrong keys from many addresses are not counted. */
+export const SERVICE_KEY_LENGTH_MIN = 20;
+export const JWT_SECRET_MIN_BYTES = 32;
+
+/** A config may fetch its secrets from other services, with some retries. */
+export const LOAD_MAX_MS = 30_000;
+/** Files of one config that are watched; of a config that imports more, the first ones are. */
+export const FILES_MAX = 1_000;
+
+/** Repetitions of a unit in the texts that a pattern is tried with. */
+export const PATTERN_REPEATS_MAX = 36;
+/** A pattern that takes longer for one of these short texts is slow: others need a few microseconds. */
+export const PATTERN_MAX_MS = 10;
+
+/** Characters of a wrong value that a message repeats. */
+export const SHOWN_LENGTH_MAX = 40;

@@ -1,0 +1,57 @@
+import { readFileSync } from "node:fs";
+import { dirname, extname, resolve } from "node:path";
+import { FILES_MAX } from "../limits.ts";
+
+const LOADERS = {
+  ".ts": "ts",
+  ".tsx": "tsx",
+  ".mts": "ts",
+  ".cts": "ts",
+  ".js": "js",
+  ".jsx": "jsx",
+  ".mjs": "js",
+  ".cjs": "js",
+} as const;
+
+type ScannedExtension = keyof typeof LOADERS;
+
+/**
+ * A config file and the files that it imports, directly or through others, without installed packages. The imports of a
+ * file that cannot be parsed are missing.
+ */
+export function importedFiles(configFile: string): string[] {
+  const found = new Set([resolve(configFile)]);
+  for (const file of found) {
+    for (const specifier of importsOf(file)) {
+      if (found.size >= FILES_MAX) return [...found];
+      const path = resolveImport(specifier, file);
+      if (path !== null) found.add(path);
+    }
+  }
+  return [...found];
+}
+
+function importsOf(file: string): string[] {
+  const extension = extname(file);
+  if (!isScanned(extension)) return [];
+  try {
+    const source = readFileSync(file, "utf8");
+    return new Bun.Transpiler({ loader: LOADERS[extension] }).scanImports(source).map((found) => found.path);
+  } catch {
+    // A missing or broken file is reported when it is loaded, and watched until it is mended.
+    return [];
+  }
+}
+
+const isScanned = (extension: string): extension is ScannedExtension => Object.hasOwn(LOADERS, extension);
+
+/** null for packages and for what does not exist. */
+function resolveImport(specifier: string, importer: string): string | null {
+  if (!/^(\.|\/|file:)/.test(specifier)) return null;
+  try {
+    const path = Bun.resolveSync(specifier, dirname(importer));
+    return path.includes("/node_modules/") ? null : path;
+  } catch {
+    return null;
+  }
+}

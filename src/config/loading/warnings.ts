@@ -1,0 +1,80 @@
+import type { ConfigProblem } from "../problems.ts";
+import type { PlatformConfig, Rule, TableAccess, TableConfig } from "../types.ts";
+import { slowTextOf } from "./slow-pattern.ts";
+
+/** What is allowed and probably a mistake. */
+export function configWarnings(config: PlatformConfig): ConfigProblem[] {
+  const warnings: ConfigProblem[] = [];
+  for (const [name, namespace] of Object.entries(config.databases ?? {})) {
+    const path = `databases.${name}`;
+    const tables = Object.entries(namespace.tables);
+    if (tables.length === 0) warnings.push({ path: `${path}.tables`, message: "is empty" });
+    if (namespace.instance === true && namespace.access === undefined) {
+      warnings.push({ path, message: "has no access: only service keys can open or create its instances" });
+    }
+    for (const [table, declared] of tables) warnings.push(...tableWarnings(`${path}.tables.${table}`, declared));
+  }
+  for (const [name, bucket] of Object.entries(config.storage?.buckets ?? {})) {
+    if (bucket.access !== undefined) continue;
+    warnings.push({
+      path: `storage.buckets.${name}`,
+      message: "has no access: only service keys can use it",
+    });
+  }
+  for (const [name, room] of Object.entries(config.rooms ?? {})) {
+    if (room.access?.join !== undefined) continue;
+    warnings.push({ path: `rooms.${name}`, message: "has no access.join: nobody can join" });
+  }
+  if (config.cors?.credentials === true && [config.cors.origin ?? "*"].flat().includes("*")) {
+    warnings.push({
+      path: "cors",
+      message: "allows pages of any origin to send requests with credentials; name the origins",
+    });
+  }
+  return warnings;
+}
+
+function tableWarnings(path: string, table: TableConfig): ConfigProblem[] {
+  return [...accessWarnings(path, table), ...patternWarnings(path, table)];
+}
+
+function patternWarnings(path: string, { schema = {} }: TableConfig): ConfigProblem[] {
+  return Object.entries(schema).flatMap(([name, field]) => {
+    if (field === false || field.pattern === undefined) return [];
+    const { pattern } = field;
+    const slow = slowTextOf(pattern instanceof RegExp ? pattern : new RegExp(pattern, "u"));
+    if (slow === null) return [];
+    const message =
+      `takes much longer with each further character of some texts (${JSON.stringify(slow)}): one request can block the server for ` +
+      "seconds. Separate repetitions by a character that they do not contain, as in ^([a-z]+-)*[a-z]+$";
+    return [{ path: `${path}.schema.${name}.pattern`, message }];
+  });
+}
+
+function accessWarnings(path: string, { access }: TableConfig): ConfigProblem[] {
+  if (access === undefined) {
+    return [{ path, message: "has no access: only service keys can use it" }];
+  }
+  const message = overwriting(access);
+  return message === null ? [] : [{ path: `${path}.access`, message }];
+}
+
+/** Why an upsert could overwrite records that the update rule protects; null where it cannot. */
+function overwriting({ insert = false, update = false, upsert }: TableAccess): string | null {
+  if (insert === false || update === true || upsert === "matching") return null;
+  if (upsert === "either") {
+    // Also where both rules are one function: the insert rule sees the record as it would become.
+    return (
+      'has upsert: "either": with ?upsert=true, callers that may insert can overwrite records that the update rule protects. ' +
+      'Remove it, or set upsert: "matching", to apply the update rule to stored records'
+    );
+  }
+  if (insert === update || looksAtRecord(insert) || looksAtRecord(update)) return null;
+  return (
+    "has insert and update rules that may depend on auth alone: with ?upsert=true, callers that may insert then overwrite records " +
+    'that the update rule protects. Set upsert: "matching" to apply the update rule to stored records, or upsert: "either" to allow it'
+  );
+}
+
+/** By its parameters. Whether a rule without the record returns true or a filter, is unknown here. */
+const looksAtRecord = (rule: Rule): boolean => typeof rule === "function" && rule.length > 1;

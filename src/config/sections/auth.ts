@@ -1,0 +1,95 @@
+import { type Static, Type } from "typebox";
+import { PASSWORD_LENGTH_MAX, PORT_MAX } from "../limits.ts";
+import { isPlainObject } from "../shape/report.ts";
+import { list, named, related, seconds, secretText, text, textWith, url, whole } from "../shape/schema.ts";
+import { KNOWN_PROVIDERS } from "./oauth-providers.ts";
+
+const Template = Type.Object({
+  subject: text(),
+  /** Plain text; `{{link}}`, `{{code}}`, `{{email}}` are replaced. */
+  text: text(),
+  html: Type.Optional(text()),
+});
+export interface MailTemplate extends Static<typeof Template> {}
+const template = () => Type.Optional(Type.Unsafe<MailTemplate>(Template));
+
+const Provider = Type.Object({
+  clientId: text(),
+  clientSecret: secretText(),
+  /** An OpenID Connect issuer. `google`, `github`, `gitlab` and `discord` have one by default. */
+  issuer: Type.Optional(url("https", "http")),
+  scopes: Type.Optional(list(text())),
+});
+export interface OAuthProvider extends Static<typeof Provider> {}
+
+const providers = related(named(Type.Unsafe<OAuthProvider>(Provider)), (declared, report) => {
+  for (const [name, provider] of Object.entries(declared)) {
+    const isKnown = KNOWN_PROVIDERS.some((known) => known === name);
+    if (isKnown || !isPlainObject(provider) || provider["issuer"] !== undefined) continue;
+    const at = report.at(name).at("issuer");
+    at.say(`is required: only ${KNOWN_PROVIDERS.join(", ")} have an issuer by default`);
+  }
+});
+
+const redirectUrl = textWith((value) => {
+  const parsed = URL.parse(value.replace(/\*$/, ""));
+  if (parsed === null) return `must be an absolute URL, which may end in * for any rest, got "${value}"`;
+  if (parsed.host.includes("*")) return "must not have a * in its host: name each host";
+  // Without a path the * could extend the host: https://app.example* would match https://app.example.evil.
+  const isOpenHost = value.endsWith("*") && parsed.host !== "" && !/^[a-z][a-z0-9+.-]*:\/\/[^/?#]+[/?#]/i.test(value);
+  return isOpenHost ? "must have a / between its host and the *, which would match other hosts" : null;
+});
+
+const Mail = Type.Object({
+  smtp: Type.Optional(
+    Type.Object({
+      host: text(),
+      port: whole({ min: 1, max: PORT_MAX }),
+      user: Type.Optional(text()),
+      pass: Type.Optional(secretText()),
+      secure: Type.Optional(Type.Boolean()),
+    }),
+  ),
+  from: Type.Optional(text()),
+  templates: Type.Optional(
+    Type.Object({
+      verification: template(),
+      passwordReset: template(),
+      magicLink: template(),
+      emailOtp: template(),
+      emailChange: template(),
+    }),
+  ),
+});
+
+export const AuthSection = Type.Object({
+  emailPassword: Type.Optional(Type.Boolean()),
+  anonymous: Type.Optional(Type.Boolean()),
+  magicLink: Type.Optional(Type.Boolean()),
+  emailOtp: Type.Optional(Type.Boolean()),
+  mfa: Type.Optional(Type.Object({ totp: Type.Optional(Type.Boolean()) })),
+  session: Type.Optional(
+    Type.Object({
+      /** Seconds; 900 by default. */
+      accessTokenTtl: Type.Optional(seconds()),
+      /** Seconds; 28 days by default. */
+      refreshTokenTtl: Type.Optional(seconds()),
+      /** 0 by default: no limit. Beyond it the oldest session ends. */
+      maxActive: Type.Optional(whole({ min: 0 })),
+    }),
+  ),
+  password: Type.Optional(
+    Type.Object({
+      /** Characters; 8 by default. */
+      minLength: Type.Optional(whole({ min: 1, max: PASSWORD_LENGTH_MAX, unit: "characters" })),
+    }),
+  ),
+  oauth: Type.Optional(providers),
+  passkeys: Type.Optional(Type.Object({ rpName: text(), rpId: text(), origin: url("https", "http") })),
+  /** The addresses that links in mail and OAuth may lead to. A `*` at the end matches any rest. */
+  redirectUrls: Type.Optional(list(redirectUrl, { minItems: 0 })),
+  /** Absent: messages are written to `<data>/outbox` and logged. */
+  mail: Type.Optional(Mail),
+  captcha: Type.Optional(Type.Object({ siteKey: text() })),
+});
+export interface AuthConfig extends Static<typeof AuthSection> {}

@@ -1,0 +1,34 @@
+import { type Static, Type } from "typebox";
+import { type AuthConfig, AuthSection } from "./auth.ts";
+import { Backups, type BackupsConfig } from "./backups.ts";
+import { Declared, Vectorize } from "./declared.ts";
+import { Push, type PushConfig } from "./push.ts";
+import { Realtime, type RealtimeConfig } from "./realtime.ts";
+import { Rooms, type RoomsConfig } from "./rooms.ts";
+import { Analytics, Api, Cors, RateLimits, Server } from "./server.ts";
+import { ServiceKeys } from "./service-keys.ts";
+import { Storage, type StorageConfig } from "./storage.ts";
+import { Databases } from "./tables/databases.ts";
+
+/** The whole config. A section is in a file of its own, since no area may import another, and hooks see all of them. */
+export const Platform = Type.Object({
+  server: Type.Optional(Server),
+  cors: Type.Optional(Cors),
+  databases: Type.Optional(Databases),
+  storage: Type.Optional(Type.Unsafe<StorageConfig>(Storage)),
+  auth: Type.Optional(Type.Unsafe<AuthConfig>(AuthSection)),
+  kv: Type.Optional(Declared),
+  d1: Type.Optional(Declared),
+  vectorize: Type.Optional(Vectorize),
+  rooms: Type.Optional(Type.Unsafe<RoomsConfig>(Rooms)),
+  realtime: Type.Optional(Type.Unsafe<RealtimeConfig>(Realtime)),
+  push: Type.Optional(Type.Unsafe<PushConfig>(Push)),
+  analytics: Type.Optional(Analytics),
+  /** None by default. */
+  backups: Type.Optional(Type.Unsafe<BackupsConfig>(Backups)),
+  rateLimits: Type.Optional(RateLimits),
+  serviceKeys: Type.Optional(ServiceKeys),
+  api: Type.Optional(Api),
+});
+/** Everything that a platform serves. The comments of members give their defaults. */
+export interface PlatformConfig extends Static<typeof Platform> {}

@@ -1,0 +1,43 @@
+import { type Static, Type } from "typebox";
+import { refined, secretText, text, textWith, url } from "../shape/schema.ts";
+import { rsaKey, vapidPublicKey } from "./push-keys.ts";
+
+const privateKey = refined(secretText(), (value, report) => {
+  if (rsaKey(value) === null) report.say("must be an RSA key in PEM");
+});
+
+/** Google's file has more members than these two. */
+const ServiceAccount = Type.Unsafe<{ client_email: string; private_key: string; [other: string]: string }>(
+  Type.Object({ client_email: secretText(), private_key: privateKey }, { additionalProperties: true }),
+);
+
+const vapidKey = () =>
+  textWith((value) => (/^[A-Za-z0-9_-]+={0,2}$/.test(value) ? null : "must be base64url, as VAPID keys are"));
+
+const WebPush = refined(
+  Type.Object({ subject: url("mailto", "https"), publicKey: vapidKey(), privateKey: vapidKey() }),
+  (value, report) => {
+    const publicKey = vapidPublicKey(value.privateKey);
+    if (publicKey === null) report.at("privateKey").say("must be a VAPID private key: 32 bytes in base64url");
+    else if (value.publicKey.replace(/=+$/, "") !== publicKey) {
+      report.at("publicKey").say("must be the public key that belongs to privateKey");
+    }
+  },
+);
+
+export const Push = Type.Object({
+  fcm: Type.Optional(
+    Type.Object({
+      projectId: text(),
+      /** The service account's JSON, or the path of its file, relative to the directory where the server is started. */
+      serviceAccount: Type.Union([text(), ServiceAccount]),
+      /** Base URL before `/v1/projects/…/messages:send`; Google's by default. */
+      endpoint: Type.Optional(url("https", "http")),
+      /** The whole URL; Google's by default. */
+      tokenEndpoint: Type.Optional(url("https", "http")),
+    }),
+  ),
+  /** `subject` is a `mailto:` or `https:` address; the keys are VAPID keys in base64url. */
+  webPush: Type.Optional(WebPush),
+});
+export interface PushConfig extends Static<typeof Push> {}

@@ -1,0 +1,108 @@
+import { AUTOMATIC_FIELDS } from "../../shape/names.ts";
+import { describe, isPlainObject, type PlainObject, type Report } from "../../shape/report.ts";
+import { checkExpressions } from "./sql.ts";
+
+const TEXTUAL: ReadonlySet<string> = new Set(["string", "text"]);
+
+/** The fields of one table by name: what its other members, and other tables, may refer to. */
+type Fields = ReadonlyMap<string, { type: string; isUnique: boolean }>;
+
+/** What the tables of a namespace say about their fields and one another. Broken parts are left out. */
+export function checkRelations(value: unknown, report: Report): void {
+  if (!isPlainObject(value)) return;
+  const tables = new Map<string, Fields>();
+  for (const [name, table] of Object.entries(value)) if (isPlainObject(table)) tables.set(name, fieldsOf(table));
+  for (const [name, fields] of tables) {
+    // `tables` has only those that are objects.
+    const table = value[name] as PlainObject;
+    const at = report.at(name);
+    checkSearch(name, table, fields, at.at("fts"));
+    checkIndexes(table["indexes"], fields, at.at("indexes"));
+    if (!isPlainObject(table["schema"])) continue;
+    for (const [field, declaration] of Object.entries(table["schema"])) {
+      if (isPlainObject(declaration)) checkReference(declaration, tables, at.at("schema").at(field));
+    }
+    checkExpressions(table["schema"], fields, at.at("schema"));
+  }
+}
+
+function fieldsOf(table: PlainObject): Fields {
+  const schema = isPlainObject(table["schema"]) ? table["schema"] : {};
+  const fields = new Map([["id", { type: "string", isUnique: true }]]);
+  for (const name of ["createdAt", "updatedAt"]) {
+    if (schema[name] !== false) fields.set(name, { type: "datetime", isUnique: false });
+  }
+  for (const [name, field] of Object.entries(schema)) {
+    if (AUTOMATIC_FIELDS.includes(name) || !isPlainObject(field)) continue;
+    fields.set(name, { type: String(field["type"]), isUnique: field["unique"] === true });
+  }
+  return fields;
+}
+
+function checkSearch(table: string, { fts, schema }: PlainObject, fields: Fields, report: Report): void {
+  if (fts === undefined) return;
+  const isList = Array.isArray(fts);
+  const names = isList ? fts : isPlainObject(fts) ? fts["fields"] : undefined;
+  if (!Array.isArray(names)) return;
+  if (schema === undefined) {
+    report.say("needs a schema: a table without one has no fields to search");
+    return;
+  }
+  const at = isList ? report : report.at("fields");
+  for (const [index, name] of names.entries()) {
+    if (typeof name !== "string") continue;
+    const field = fields.get(name);
+    const isTaken = ["rank", `${table}_fts`.toLowerCase()].includes(name.toLowerCase());
+    if (field === undefined) at.at(index).say(unknownField(name, fields));
+    else if (!TEXTUAL.has(field.type)) at.at(index).say(`must be a string or text field, ${name} is ${field.type}`);
+    else if (isTaken) at.at(index).say("cannot be searched: SQLite's full-text index uses this name itself");
+    if (names.indexOf(name) !== index) at.at(index).say(`is listed twice: ${describe(name)}`);
+  }
+  if (fields.has("highlights")) {
+    report.say(
+      `needs another name for the field highlights of ${table}: results of a search have a member of that name`,
+    );
+  }
+}
+
+function checkIndexes(indexes: unknown, fields: Fields, report: Report): void {
+  if (!Array.isArray(indexes)) return;
+  for (const [position, index] of indexes.entries()) {
+    const names: unknown = isPlainObject(index) ? index["fields"] : undefined;
+    if (!Array.isArray(names)) continue;
+    const at = report.at(position).at("fields");
+    for (const [place, name] of names.entries()) {
+      if (typeof name !== "string") continue;
+      if (!fields.has(name)) at.at(place).say(unknownField(name, fields));
+      if (names.indexOf(name) !== place) at.at(place).say(`is listed twice: ${describe(name)}`);
+    }
+  }
+}
+
+const unknownField = (name: string, fields: Fields): string =>
+  `${describe(name)} is not a declared field; the fields are ${[...fields.keys()].join(", ")}`;
+
+function checkReference(declaration: PlainObject, tables: ReadonlyMap<string, Fields>, report: Report): void {
+  const { references, required, type } = declaration;
+  if (references === undefined) return;
+  const at = report.at("references");
+  const target: PlainObject = isPlainObject(references) ? references : { table: references };
+  const { table, column = "id", onDelete } = target;
+  if (onDelete === "set null" && required === true) {
+    at.at("onDelete").say("cannot be set null, since the field is required");
+  }
+  if (typeof table !== "string" || typeof column !== "string") return;
+  const fields = tables.get(table);
+  if (fields === undefined) {
+    at.say(`${describe(table)} is not a table of this namespace`);
+    return;
+  }
+  const field = fields.get(column);
+  if (field === undefined) at.at("column").say(unknownField(column, fields));
+  else if (!field.isUnique) at.at("column").say(`must be id or a unique field, ${table}.${column} is not unique`);
+  else if (kindOf(String(type)) !== kindOf(field.type)) {
+    at.say(`must have the type of ${table}.${column}, which is ${field.type}, got ${type}`);
+  }
+}
+
+const kindOf = (type: string): string => (TEXTUAL.has(type) ? "string" : type);

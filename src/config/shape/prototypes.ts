@@ -1,0 +1,23 @@
+import type { TSchema } from "typebox";
+import { isPlainObject } from "./report.ts";
+import type { Shape } from "./schema.ts";
+
+/**
+ * A copy of a checked value in which the objects with names of the user's choice have no prototype: a name from a request
+ * (`constructor`, `hasOwnProperty`) then finds only what was declared.
+ */
+export function withoutPrototypes(schema: TSchema, value: unknown): unknown {
+  const { properties, patternProperties }: Shape = schema;
+  if (!isPlainObject(value)) return value;
+  const entries = Object.entries(value);
+  if (properties !== undefined) {
+    return Object.fromEntries(
+      entries.map(([name, member]) => [name, withoutPrototypes(properties[name] ?? {}, member)]),
+    );
+  }
+  const [entry] = Object.values(patternProperties ?? {});
+  if (entry === undefined) return value;
+  const copy: Record<string, unknown> = Object.create(null);
+  for (const [name, member] of entries) copy[name] = withoutPrototypes(entry, member);
+  return copy;
+}

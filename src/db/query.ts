@@ -1,0 +1,103 @@
+import type { DatabaseFile, SqlValue, Transaction } from "./types.ts";
+
+/** How a value is kept: `plain` as it is, `boolean` as 0 or 1, `json` as its text. */
+export type ValueKind = "plain" | "boolean" | "json";
+
+/** A query as SQLite takes it: what drizzle makes of a declaration, at build time for the executable (scripts/query-texts.ts). */
+export interface QueryText {
+  sql: string;
+  /** In the order of the question marks: a constant, or a value by its name. */
+  params: readonly ({ value: string | number | null } | { name: string; kind: ValueKind })[];
+  /** The columns of a row that are not `plain`. */
+  decoded: readonly { name: string; kind: Exclude<ValueKind, "plain"> }[];
+}
+
+/** What can be read from: a file, or a transaction that has it open. */
+export type Readable = Pick<DatabaseFile, "query">;
+
+/** A row that a query gives. */
+export type RowOf<Q extends { all(...args: never[]): unknown[] }> = ReturnType<Q["all"]>[number];
+
+/** Row by name, as `query` gives it and as it is decoded in place. */
+type RawRow = Record<string, unknown>;
+
+class Query<Values> {
+  readonly #text: () => QueryText;
+  #made: QueryText | null = null;
+
+  constructor(text: () => QueryText) {
+    this.#text = text;
+  }
+
+  /** Made at the first use. */
+  get text(): QueryText {
+    this.#made ??= this.#text();
+    return this.#made;
+  }
+
+  protected bind(values: Values): SqlValue[] {
+    return this.text.params.map((param) => {
+      if ("value" in param) return param.value;
+      // The declaration takes its parameters from the type of the values.
+      const value = (values as RawRow)[param.name];
+      return param.kind === "json" && value !== null ? JSON.stringify(value) : (value as SqlValue);
+    });
+  }
+
+  protected first<Row>(from: Readable, values: Values): Row | null {
+    const row = from.query<RawRow>(this.text.sql).get(...this.bind(values));
+    return row === null ? null : (this.#decode(row) as Row);
+  }
+
+  protected every<Row>(from: Readable, values: Values): Row[] {
+    const rows = from.query<RawRow>(this.text.sql).all(...this.bind(values));
+    if (this.text.decoded.length > 0) for (const row of rows) this.#decode(row);
+    return rows as Row[];
+  }
+
+  #decode(row: RawRow): RawRow {
+    for (const { name, kind } of this.text.decoded) {
+      const value = row[name];
+      if (value === null) continue;
+      row[name] = kind === "boolean" ? value === 1 : parseJson(String(value));
+    }
+    return row;
+  }
+}
+
+/** Most objects are empty. */
+const parseJson = (text: string): unknown => (text === "{}" ? {} : JSON.parse(text));
+
+/** A query that reads: on the file, or in a transaction. */
+export class Read<Values, Row> extends Query<Values> {
+  /** The first row; null where there is none. */
+  get(from: Readable, values: Values): Row | null {
+    return this.first(from, values);
+  }
+
+  all(from: Readable, values: Values): Row[] {
+    return this.every(from, values);
+  }
+}
+
+/** A query that writes, with the rows of its RETURNING. It runs in a transaction only. */
+export class Write<Values, Row> extends Query<Values> {
+  /** Gives the number of rows that were written. */
+  run(tx: Transaction, values: Values): number {
+    return tx.query(this.text.sql).run(...this.bind(values)).changes;
+  }
+
+  /** Encodes the values now, to write them later: for many, so that the transaction is short. */
+  encoded(values: Values): (tx: Transaction) => number {
+    const bound = this.bind(values);
+    return (tx) => tx.query(this.text.sql).run(...bound).changes;
+  }
+
+  get(tx: Transaction, values: Values): Row | null {
+    return this.first(tx, values);
+  }
+
+  all(tx: Transaction, values: Values): Row[] {
+    return this.every(tx, values);
+  }
+}

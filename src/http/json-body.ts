@@ -1,0 +1,39 @@
+import { type AppError, badField, badRequest } from "../kernel/errors.ts";
+import { describeFault, isTextWithinDepth, JSON_DEPTH_MAX, type JsonFault, type JsonValue } from "../kernel/json.ts";
+import { jsonTextFault } from "../kernel/json-text.ts";
+
+/** Errors: 400 for a text that is not JSON, or that has a value which would be stored as another one. [HT3] [HT100] */
+export function parseJsonBody(text: string): JsonValue {
+  let value: JsonValue;
+  try {
+    value = JSON.parse(text);
+  } catch {
+    throw text === "" ? badRequest("The body is empty, JSON is wanted") : notJson();
+  }
+  const fault = jsonTextFault(text, value);
+  if (fault !== null) throw faultError(fault);
+  return value;
+}
+
+/**
+ * A large body whose bytes nothing has looked at yet (`RequestContext.largeBody`). It may take long: it is parsed in another
+ * process. Errors: 400.
+ */
+export function parseJsonBytes(chunks: readonly Uint8Array[]): JsonValue {
+  let text: string;
+  try {
+    text = new TextDecoder("utf-8", { fatal: true }).decode(Buffer.concat(chunks));
+  } catch {
+    throw notUtf8();
+  }
+  if (!isTextWithinDepth(text)) throw badRequest(`The body nests deeper than ${JSON_DEPTH_MAX} levels`);
+  return parseJsonBody(text);
+}
+
+export const notJson = (): AppError => badRequest("The body is not valid JSON");
+export const notUtf8 = (): AppError => badRequest("The body is not valid UTF-8");
+
+export function faultError(fault: JsonFault): AppError {
+  const message = describeFault("The body", fault);
+  return fault.path === "" ? badRequest(message) : badField(fault.path, "invalid_value", message);
+}

@@ -1,0 +1,209 @@
+import { join } from "node:path";
+import { roomsLayout } from "../../schema/migrations/index.ts";
+import { createPrincipals, type Principals } from "../access/principals.ts";
+import { createServiceKeys, type ServiceKeys } from "../access/service-keys.ts";
+import { createTokenVerifier } from "../access/tokens.ts";
+import { type AnalyticsArea, createAnalyticsArea } from "../analytics/index.ts";
+import { type AuthArea, createAuthArea } from "../auth/index.ts";
+import { type BackupsArea, createBackupsArea } from "../backup/index.ts";
+import type { AppAccess } from "../config/app-access.ts";
+import type { PlatformConfig } from "../config/types.ts";
+import { createSqlArea, type SqlArea } from "../d1/index.ts";
+import { layOut } from "../db/index.ts";
+import { RATE_LIMITS } from "../http/rate-limit.ts";
+import { createKeyValueArea, type KeyValueArea } from "../kv/index.ts";
+import { createPushArea, type PushArea } from "../push/index.ts";
+import { createRealtimeArea, type RealtimeArea } from "../realtime/index.ts";
+import { createRoomsArea, type RoomsArea } from "../rooms/index.ts";
+import { createSockets, type Sockets } from "../sockets/index.ts";
+import { createStorageArea, type StorageArea } from "../storage/index.ts";
+import { createSystemArea, type SystemArea } from "../system/index.ts";
+import { createTablesArea, type TablesArea } from "../tables/index.ts";
+import { createUsersArea, type UsersArea } from "../users/index.ts";
+import { createVectorArea, type VectorArea } from "../vectorize/index.ts";
+import type { Base } from "./base.ts";
+import type { Phase, Stoppable, Stopping } from "./stopping.ts";
+
+/** What is open, by its name. */
+export interface Areas {
+  auth: AuthArea;
+  access: { serviceKeys: ServiceKeys; principals: Principals };
+  sockets: Sockets;
+  users: UsersArea;
+  tables: TablesArea;
+  kv: KeyValueArea;
+  d1: SqlArea;
+  vectorize: VectorArea;
+  rooms: RoomsArea;
+  storage: StorageArea;
+  realtime: RealtimeArea;
+  analytics: AnalyticsArea;
+  push: PushArea;
+  backups: BackupsArea;
+  system: SystemArea;
+}
+
+/** What an area is opened with. */
+interface Context {
+  config: PlatformConfig;
+  base: Base;
+  /** Those that were opened before. Functions that run later may use all of them. */
+  areas: Areas;
+  app: AppAccess;
+}
+
+type Opening<Area> = (context: Context) => Area | Promise<Area>;
+
+interface Definition<Area> {
+  open: Opening<Area>;
+  stop: { phase: Phase; part: (area: Area) => Stoppable } | null;
+}
+
+/** An area that has nothing to stop. */
+const lasting = <Area>(open: Opening<Area>): Definition<Area> => ({ open, stop: null });
+
+const stopping = <Area extends Stoppable>(phase: Phase, open: Opening<Area>): Definition<Area> => ({
+  open,
+  stop: { phase, part: (area) => area },
+});
+
+/** Every area, in the order in which they open: how, and the phase of a stop in which it ends. */
+const AREAS: { readonly [Name in keyof Areas]: Definition<Areas[Name]> } = {
+  auth: stopping("accounts", ({ config, base }) =>
+    createAuthArea({
+      ...base,
+      config: config.auth ?? {},
+      rateLimits: config.rateLimits,
+      file: base.systemFile,
+      secret: base.secrets.jwtSecret,
+    }),
+  ),
+  access: lasting(({ config, base: { secrets, clock }, areas: { auth } }) => {
+    const serviceKeys = createServiceKeys({ rootKey: secrets.serviceKey, declared: config.serviceKeys ?? {}, clock });
+    const tokens = createTokenVerifier({ secret: secrets.jwtSecret, clock });
+    return { serviceKeys, principals: createPrincipals({ serviceKeys, tokens, sessions: auth.sessions }) };
+  }),
+  sockets: lasting(({ base, areas }) =>
+    createSockets({
+      ...base,
+      server: base.listener.sockets,
+      principals: areas.access.principals,
+      sessions: areas.auth.sessions,
+    }),
+  ),
+  users: lasting(({ config, areas: { auth } }) =>
+    createUsersArea({ accounts: auth.accounts, config: config.auth ?? {}, limit: auth.limit }),
+  ),
+  tables: stopping("hooks", ({ config, base, areas, app }) =>
+    createTablesArea({
+      ...base,
+      databases: config.databases ?? {},
+      directory: join(base.dataDirectory, "databases"),
+      app: () => app,
+      onChange: (address, groups) => areas.realtime.publishChanges(address, groups),
+    }),
+  ),
+  kv: stopping("resources", ({ config, base }) =>
+    createKeyValueArea({ ...base, namespaces: Object.keys(config.kv ?? {}) }),
+  ),
+  d1: stopping("resources", ({ config, base }) => createSqlArea({ ...base, databases: Object.keys(config.d1 ?? {}) })),
+  vectorize: stopping("resources", ({ config, base }) => {
+    const declared = Object.entries(config.vectorize ?? {});
+    const indexes = declared.map(([name, index]) => ({ metric: "cosine" as const, ...index, name }));
+    return createVectorArea({ ...base, indexes });
+  }),
+  rooms: stopping("rooms", ({ config, base, areas, app }) =>
+    createRoomsArea({
+      ...base,
+      config: config.rooms ?? {},
+      sockets: base.listener.sockets,
+      principals: areas.access.principals,
+      sessions: areas.auth.sessions,
+      file: base.engine.open(join(base.dataDirectory, "rooms.db"), { migrate: layOut(roomsLayout) }),
+      app: () => app,
+    }),
+  ),
+  storage: stopping("accounts", ({ config, base, areas }) =>
+    createStorageArea({
+      ...base,
+      buckets: config.storage?.buckets ?? {},
+      thumbs: config.storage?.thumbs,
+      objectStores: base.isDrill ? { mode: "readOnly" } : { mode: "own", takeOver: base.takeOver },
+      file: base.systemFile,
+      secret: base.secrets.jwtSecret,
+      account: areas.auth.accounts.get,
+      serviceKey: areas.access.serviceKeys.named,
+      publicUrl: config.server?.publicUrl,
+    }),
+  ),
+  realtime: stopping("realtime", ({ config, base, areas }) =>
+    createRealtimeArea({
+      ...base,
+      config: config.realtime ?? {},
+      sockets: areas.sockets,
+      tables: areas.tables.door,
+    }),
+  ),
+  analytics: stopping("records", ({ config, base }) =>
+    createAnalyticsArea({
+      ...base,
+      requestLog: config.analytics?.requestLog !== false,
+      trackLimit: config.rateLimits?.events ?? RATE_LIMITS.events,
+    }),
+  ),
+  push: stopping("requests", ({ config, base }) =>
+    createPushArea({ ...base, config: config.push ?? {}, file: base.systemFile }),
+  ),
+  backups: stopping("requests", ({ config, base }) => createBackupsArea({ ...base, config: config.backups })),
+  system: lasting(({ config, base: { isDrill, clock, engine }, areas: { realtime, rooms, analytics, backups } }) =>
+    createSystemArea({
+      config,
+      isDrill,
+      clock,
+      load: () => ({
+        ...engine.load,
+        ...backups.load,
+        realtimeSockets: realtime.openSockets,
+        roomSockets: rooms.openSockets,
+        rooms: rooms.liveRooms,
+        droppedRequests: analytics.droppedRequests,
+      }),
+    }),
+  ),
+};
+
+/** The server's own access to the areas, for hooks, rooms and embedders. */
+const createAppAccess = (areas: Areas): AppAccess => ({
+  db: (namespace, instanceId) => areas.tables.accessor(namespace, instanceId),
+  storage: (bucket) => areas.storage.accessor(bucket),
+  kv: (name) => areas.kv.accessor(name),
+  sql: (name) => areas.d1.accessor(name),
+  vectors: (name) => areas.vectorize.accessor(name),
+  broadcast: (channel, event, payload) => areas.realtime.broadcast(channel, event, payload),
+  get push() {
+    return areas.push.accessor;
+  },
+  get users() {
+    return areas.users.accessor;
+  },
+});
+
+/** Opens all areas, and notes how they stop. Errors: those of the first area that does not open. */
+export async function openAreas(
+  config: PlatformConfig,
+  base: Base,
+  stops: Stopping,
+): Promise<{ areas: Areas; app: AppAccess }> {
+  // Filled in the order of AREAS.
+  const areas = {} as Areas;
+  const app = createAppAccess(areas);
+  const open = async <Name extends keyof Areas>(name: Name): Promise<void> => {
+    const { open: opening, stop }: Definition<Areas[Name]> = AREAS[name];
+    const area = await opening({ config, base, areas, app });
+    areas[name] = area;
+    if (stop !== null) stops.add(stop.phase, name, stop.part(area));
+  };
+  // The keys of AREAS are those of Areas, as its type says.
+  for (const name of Object.keys(AREAS) as (keyof Areas)[]) await open(name);
+  return { areas, app };
+}

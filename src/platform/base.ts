@@ -1,0 +1,47 @@
+import type { PlatformConfig } from "../config/types.ts";
+import { createStorageEngine, openSystemFile, socketsMax } from "../db/index.ts";
+import { DRILL_HEADERS } from "../http/cors.ts";
+import { createListener } from "../http/listener.ts";
+import { type Clock, systemClock } from "../kernel/clock.ts";
+import { type Ids, systemIds } from "../kernel/ids.ts";
+import { type Logger, silentLogger } from "../kernel/logger.ts";
+import { roomBacklogMaxBytes, roomMessageMaxBytes } from "../rooms/index.ts";
+import type { Stopping } from "./stopping.ts";
+
+export interface PlatformOptions {
+  dataDirectory: string;
+  secrets: { serviceKey: string; jwtSecret: string };
+  /** Changes nothing outside the data directory, and sends nothing: for a look at a restored copy. */
+  isDrill?: boolean;
+  /** Prefixes of object stores that belong to another data directory become this one's. */
+  takeOver?: boolean;
+  logger?: Logger;
+  clock?: Clock;
+  ids?: Ids;
+}
+
+export type Base = ReturnType<typeof openBase>;
+
+/** What every area may use. */
+export function openBase(config: PlatformConfig, options: PlatformOptions, stopping: Stopping) {
+  const { clock = systemClock, ids = systemIds, logger = silentLogger, dataDirectory, secrets } = options;
+  const { isDrill = false, takeOver = false } = options;
+  const engine = createStorageEngine({
+    clock,
+    ids,
+    onFailure: (path, cause) => logger.error("a database file has a problem", { path, cause }),
+  });
+  stopping.add("databases", "databases", engine);
+  const listener = createListener({
+    trustProxy: config.server?.trustProxy === true,
+    socketsMax: socketsMax(engine.descriptorLimit),
+    messageMaxBytes: roomMessageMaxBytes(config.rooms ?? {}),
+    waitingMaxBytes: roomBacklogMaxBytes(config.rooms ?? {}),
+    ...(isDrill ? { upgradeHeaders: DRILL_HEADERS } : {}),
+  });
+  stopping.add("requests", "requests", listener);
+  const systemFile = openSystemFile(engine, dataDirectory);
+  /** The address that links to this server begin with, without a slash at the end. */
+  const publicUrl = () => (config.server?.publicUrl ?? listener.origin() ?? "").replace(/\/$/, "");
+  return { clock, ids, logger, dataDirectory, secrets, isDrill, takeOver, engine, listener, systemFile, publicUrl };
+}

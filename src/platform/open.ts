@@ -1,0 +1,71 @@
+import { existsSync, mkdirSync, statSync } from "node:fs";
+import { resolve } from "node:path";
+import { requireWhole } from "../backup/interrupted.ts";
+import { resolveSecrets } from "../config/secrets/secrets.ts";
+import type { PlatformConfig } from "../config/types.ts";
+import { lockDirectory } from "../db/index.ts";
+import { systemIds } from "../kernel/ids.ts";
+import { type Logger, silentLogger } from "../kernel/logger.ts";
+import { createPlatform, type Platform } from "./index.ts";
+
+const DIRECTORY_MODE = 0o700;
+
+export interface OpenPlatform extends Platform {
+  /** The root service key. */
+  readonly serviceKey: string;
+}
+
+/**
+ * A platform on a data directory: creates the directory, locks it against other processes, and resolves or generates the
+ * secrets. `stop` releases the lock. The config has been checked before. Errors: the directory is locked by another process;
+ * a secret is not usable; a database or an area cannot be opened.
+ */
+export async function openPlatform(
+  config: PlatformConfig,
+  options: {
+    data: string;
+    environment: Readonly<Record<string, string | undefined>>;
+    logger?: Logger | undefined;
+    /** Changes nothing outside the data directory, and sends nothing. */
+    isDrill?: boolean;
+    /** Prefixes of object stores that belong to another data directory become this one's. */
+    takeOver?: boolean;
+    /** Receives a root service key that has just been generated, also when the platform then fails to open. */
+    onNewServiceKey?: (serviceKey: string) => void;
+  },
+): Promise<OpenPlatform> {
+  const { logger = silentLogger, environment, isDrill = false, takeOver = false, onNewServiceKey } = options;
+  const dataDirectory = resolve(options.data);
+  makeDirectory(dataDirectory);
+  const lock = lockDirectory(dataDirectory);
+  try {
+    requireWhole(dataDirectory);
+    const { secrets, newServiceKey, warnings } = resolveSecrets({ dataDirectory, environment, ids: systemIds });
+    for (const warning of warnings) logger.warn(warning);
+    if (newServiceKey !== null) onNewServiceKey?.(newServiceKey);
+    const platform = await createPlatform(config, { dataDirectory, secrets, isDrill, takeOver, logger });
+    return {
+      ...platform,
+      serviceKey: secrets.serviceKey,
+      async stop() {
+        try {
+          await platform.stop();
+        } finally {
+          lock.release();
+        }
+      },
+    };
+  } catch (cause) {
+    lock.release();
+    throw cause;
+  }
+}
+
+/** It will contain password hashes and all records: other accounts of the machine get no access. */
+function makeDirectory(dataDirectory: string): void {
+  if (existsSync(dataDirectory)) {
+    if (statSync(dataDirectory).isDirectory()) return;
+    throw new Error(`${dataDirectory} cannot be the data directory: it is a file`);
+  }
+  mkdirSync(dataDirectory, { recursive: true, mode: DIRECTORY_MODE });
+}

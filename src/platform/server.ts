@@ -1,0 +1,63 @@
+import { type AnyElysia, Elysia } from "elysia";
+import type { PlatformConfig } from "../config/types.ts";
+import { createCors, DRILL_HEADERS } from "../http/cors.ts";
+import type { Endpoint } from "../http/endpoint.ts";
+import { type AnswerListener, createHttp, type Http } from "../http/http.ts";
+import { BODY_MAX_BYTES } from "../http/limits.ts";
+import { mountEndpoints } from "../http/mount.ts";
+import { createApiDocument, type DeclaredTables, declaredQueries } from "../http/openapi/document.ts";
+import { documentationEndpoints } from "../http/openapi/pages.ts";
+import { createGlobalLimiter, RATE_LIMITS } from "../http/rate-limit.ts";
+import { createServer } from "../http/server.ts";
+import type { Areas } from "./areas.ts";
+import type { Base } from "./base.ts";
+
+type Routed = { routes(http: Http): AnyElysia } | { endpoints: readonly Endpoint[] };
+
+const isRouted = (area: object): area is Routed => "routes" in area || "endpoints" in area;
+
+/** The endpoints of all areas as one server, with what belongs to none of them. */
+export function serveAreas(config: PlatformConfig, base: Base, areas: Areas): { http: Http; server: AnyElysia } {
+  const { clock, logger, isDrill, listener } = base;
+  const cors = createCors(config.cors, isDrill ? DRILL_HEADERS : {});
+  const http = createHttp({
+    clock,
+    logger,
+    cors,
+    principals: areas.access.principals,
+    addressOf: listener.addressOf,
+    holdOpen: listener.holdOpen,
+    onAnswer: both(areas.system.onAnswer, areas.analytics.onAnswer),
+    bodyMaxBytes: config.server?.maxBodySize ?? BODY_MAX_BYTES,
+    globalLimit: createGlobalLimiter(config.rateLimits?.global ?? RATE_LIMITS.global, clock),
+  });
+  const routed = Object.values(areas).filter(isRouted);
+  const endpoints = routed.flatMap((area) => ("endpoints" in area ? area.endpoints : []));
+  const routes = routed.reduce(
+    (all: AnyElysia, area) => all.use("routes" in area ? area.routes(http) : mountEndpoints(http, area.endpoints)),
+    new Elysia(),
+  );
+  http.declare(declaredQueries(routes));
+  const server = createServer(http, cors).use(routes);
+  if (config.api?.docs !== false) {
+    const tables = { visibleTo: tablesVisibleTo(config), describe: areas.tables.describe };
+    server.use(mountEndpoints(http, documentationEndpoints(createApiDocument({ routes, endpoints, tables }))));
+  }
+  server.compile();
+  return { http, server };
+}
+
+/** Who sees the declared tables in the OpenAPI document. */
+function tablesVisibleTo({ api }: PlatformConfig): DeclaredTables["visibleTo"] {
+  const { schemaEndpoint = false } = api ?? {};
+  if (schemaEndpoint === "authenticated") return "authenticated";
+  return schemaEndpoint ? "everyone" : "nobody";
+}
+
+function both(first: AnswerListener, second: AnswerListener | undefined): AnswerListener {
+  if (second === undefined) return first;
+  return (answer) => {
+    first(answer);
+    second(answer);
+  };
+}

@@ -1,0 +1,187 @@
+import type { Principals } from "../access/principals.ts";
+import type { SessionEvents, SessionLookup, UserEvents } from "../access/sessions.ts";
+import { clientNetwork } from "../kernel/client-network.ts";
+import type { Clock } from "../kernel/clock.ts";
+import { AppError } from "../kernel/errors.ts";
+import type { Ids } from "../kernel/ids.ts";
+import type { Logger } from "../kernel/logger.ts";
+import { chain, type MaybePromise } from "../kernel/maybe-promise.ts";
+import type { Turns } from "../kernel/turns.ts";
+import { type Answers, createAnswers } from "./answers.ts";
+import { createAuthentication, presentUser } from "./authentication.ts";
+import type { Clients } from "./clients.ts";
+import { CLOSE } from "./close-codes.ts";
+import { Connection, type ConnectionEvents, type ConnectionLimits } from "./connection.ts";
+import type { MessageTurns } from "./messages/message-turns.ts";
+import { createReceiving } from "./messages/receiving.ts";
+import type { PendingPlaces, Release } from "./pending-places.ts";
+import type { Protocol } from "./protocol.ts";
+import type { SocketServer } from "./server/socket-server.ts";
+import { SessionIndex } from "./session-index.ts";
+
+/** The WebSocket connections of one area. */
+export interface AreaSockets<State> {
+  /**
+   * Upgrades a request, once it has a place among the unauthenticated connections of its client network. Errors: 400 when the
+   * request asks for no upgrade; 429 when the network has too many connections, or none of its places becomes free; 503 while
+   * the area stops.
+   */
+  open(request: OpeningRequest, opening: Opening<State>): MaybePromise<Response>;
+  /** Open connections, unauthenticated ones included. */
+  readonly count: number;
+  /** Opens no connection any more, and hears no message. */
+  refuse(): void;
+  /** The same, and closes every connection with 1001. */
+  stop(): void;
+}
+
+export interface OpeningRequest {
+  readonly request: Request;
+  /** The client's address. */
+  address(): string;
+}
+
+export interface Opening<State> {
+  limits: ConnectionLimits;
+  /** Of the unauthenticated connections that this one counts with. */
+  places: PendingPlaces;
+  /** What the area keeps for the connection. Called when the connection has its place. */
+  state(): State;
+}
+
+export interface AreaSocketsDeps {
+  server: SocketServer;
+  principals: Pick<Principals, "ofToken">;
+  sessions: SessionLookup & SessionEvents & UserEvents;
+  clients: Clients;
+  turns: MessageTurns;
+  slices: Turns;
+  clock: Clock;
+  ids: Ids;
+  logger: Logger;
+}
+
+export function createAreaSockets<State, Code extends string>(
+  protocol: Protocol<State, Code>,
+  deps: AreaSocketsDeps,
+): AreaSockets<State> {
+  const { server, clients, turns, clock } = deps;
+  const connections = new Set<Connection<State>>();
+  const index = new SessionIndex<Connection<State>>();
+  const answers = createAnswers(protocol, deps.logger);
+  const authenticate = createAuthentication({ protocol, answers, index, principals: deps.principals });
+  const receive = createReceiving({ ...deps, protocol, answers, authenticate });
+  const unwatch = watchSessions({ ...deps, protocol, answers, index });
+  let isRefusing = false;
+
+  const events: ConnectionEvents<State> = {
+    opened(connection) {
+      const { authTimeoutMs } = connection.limits;
+      const cancelTimeout = clock.after(authTimeoutMs, () => {
+        answers.failAndClose(connection, { code: "AUTH_TIMEOUT", message: `No auth within ${authTimeoutMs} ms` });
+      });
+      if (connection.pending !== null) connection.pending.cancelTimeout = cancelTimeout;
+    },
+    received(connection, message) {
+      if (!isRefusing) receive(connection, message);
+    },
+    closed(connection, code) {
+      connections.delete(connection);
+      clients.leave(connection.client);
+      turns.drop(connection);
+      connection.pending?.release();
+      connection.pending?.cancelTimeout?.();
+      if (connection.principal !== null) index.delete(connection, connection.principal);
+      protocol.closed(connection, code);
+    },
+  };
+
+  const checkOpen = (): void => {
+    if (isRefusing) throw new AppError(503, "The server is stopping");
+  };
+  const upgrade = (request: Request, client: string, opening: Opening<State>, releasePlace: Release): Response => {
+    try {
+      checkOpen();
+      clients.enter(client);
+    } catch (cause) {
+      releasePlace();
+      throw cause;
+    }
+    const parts = { id: deps.ids.uuid(), client, state: opening.state(), limits: opening.limits, releasePlace };
+    const connection = new Connection({ ...parts, events, sockets: server, now: clock.now() });
+    connections.add(connection);
+    try {
+      return server.upgrade(request, connection);
+    } catch (cause) {
+      connections.delete(connection);
+      clients.leave(client);
+      releasePlace();
+      throw cause;
+    }
+  };
+  const refuse = (): void => {
+    isRefusing = true;
+  };
+
+  return {
+    open({ request, address }, opening) {
+      checkOpen();
+      const client = clientNetwork(address());
+      return chain(opening.places.take(client, request.signal), (release) =>
+        upgrade(request, client, opening, release),
+      );
+    },
+    get count() {
+      return connections.size;
+    },
+    refuse,
+    stop() {
+      refuse();
+      unwatch();
+      for (const connection of [...connections]) connection.end(CLOSE.goingAway, "The server is stopping");
+    },
+  };
+}
+
+/** Connections follow what happens to their session and their user. The function returned ends it. */
+function watchSessions<State, Code extends string>(deps: {
+  protocol: Protocol<State, Code>;
+  answers: Answers<State, Code>;
+  index: SessionIndex<Connection<State>>;
+  sessions: SessionLookup & SessionEvents & UserEvents;
+  turns: MessageTurns;
+}): () => void {
+  const { protocol, answers, index, sessions, turns } = deps;
+
+  const follow = (connection: Connection<State>): void => {
+    if (connection.principal === null) return;
+    const present = presentUser(sessions, connection.principal);
+    if (present === null || present === connection.principal) return;
+    connection.principal = present;
+    turns.add(connection, async () => {
+      const { principal } = connection;
+      if (connection.isClosed || principal === null) return;
+      try {
+        await protocol.userChanged(connection, principal);
+      } catch (cause) {
+        answers.crashed(connection, cause);
+      }
+    });
+  };
+  const unlistenChanges = sessions.onUserChange((userId) => {
+    for (const connection of index.ofUser(userId)) follow(connection);
+  });
+  const unlistenEnds = sessions.onEnd((sessionId) => {
+    for (const connection of index.ofSession(sessionId)) {
+      answers.failAndClose(
+        connection,
+        { code: "SESSION_REVOKED", message: "The session has ended" },
+        CLOSE.sessionEnded,
+      );
+    }
+  });
+  return () => {
+    unlistenChanges();
+    unlistenEnds();
+  };
+}

@@ -1,0 +1,81 @@
+import { Type } from "typebox";
+import type { Principals } from "../access/principals.ts";
+import type { SessionLookup } from "../access/sessions.ts";
+import { AppError } from "../kernel/errors.ts";
+import type { JsonObject } from "../kernel/json.ts";
+import { isPromise, type MaybePromise } from "../kernel/maybe-promise.ts";
+import type { Answers } from "./answers.ts";
+import type { Connection, SignedIn } from "./connection.ts";
+import { messageParser, type Protocol, parseWith } from "./protocol.ts";
+import type { SessionIndex } from "./session-index.ts";
+
+/** The user with the present role, email and its verification; null when the session has ended. */
+export function presentUser(sessions: SessionLookup, principal: SignedIn): SignedIn | null {
+  const { auth, sessionId } = principal;
+  const session = sessions.find(sessionId, auth.id);
+  if (session === null) return null;
+  const { role, email, emailVerified, isAnonymous } = session;
+  const isSame =
+    role === auth.role &&
+    email === auth.email &&
+    emailVerified === auth.emailVerified &&
+    isAnonymous === auth.isAnonymous;
+  return isSame ? principal : { ...principal, auth: { ...auth, role, email, emailVerified, isAnonymous } };
+}
+
+/** What an `auth` message does: the first one, and those that refresh. */
+export function createAuthentication<State, Code extends string>(deps: {
+  protocol: Protocol<State, Code>;
+  answers: Answers<State, Code>;
+  index: SessionIndex<Connection<State>>;
+  principals: Pick<Principals, "ofToken">;
+}): (connection: Connection<State>, message: JsonObject) => MaybePromise<void> {
+  const { protocol, answers, index, principals } = deps;
+  const parser = messageParser("auth", { token: Type.String() }, protocol.envelope);
+
+  const refuse = (connection: Connection<State>, problem: string, about: JsonObject): void => {
+    const code = connection.principal === null ? "AUTH_FAILED" : "AUTH_REFRESH_FAILED";
+    answers.fail(connection, { code, message: problem }, about);
+  };
+  const accept = (connection: Connection<State>, principal: SignedIn, about: JsonObject): MaybePromise<void> => {
+    if (connection.isClosed) return;
+    const before = connection.principal;
+    if (before !== null && before.auth.id !== principal.auth.id) {
+      return refuse(connection, "The token belongs to another user", about);
+    }
+    if (before !== null) index.delete(connection, before);
+    index.add(connection, principal);
+    connection.principal = principal;
+    if (before !== null) return protocol.refreshed(connection, principal);
+    connection.pending?.release();
+    connection.pending?.cancelTimeout?.();
+    connection.pending = null;
+    connection.forgetMessages();
+    protocol.authenticated(connection, principal);
+  };
+
+  return (connection, message) => {
+    const refused = (cause: unknown): void => {
+      if (!(cause instanceof AppError)) throw cause;
+      refuse(connection, cause.message, message);
+    };
+    const parsed = parseWith(parser, message);
+    if ("problem" in parsed) {
+      const isTokenWrong = typeof message["token"] !== "string";
+      if (isTokenWrong) return refuse(connection, parsed.problem, message);
+      return answers.fail(connection, { code: "INVALID_MESSAGE", message: parsed.problem }, message);
+    }
+    const token = String(message["token"]);
+    try {
+      const principal = principals.ofToken(token);
+      if (!isPromise(principal)) return accept(connection, principal, message);
+      // Verified now; the session may have ended meanwhile, when this connection was not known as one of its own.
+      return principal
+        .then(() => principals.ofToken(token))
+        .then((present) => accept(connection, present, message))
+        .catch(refused);
+    } catch (cause) {
+      return refused(cause);
+    }
+  };
+}

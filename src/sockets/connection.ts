@@ -1,0 +1,195 @@
+import type { Principal } from "../access/principal.ts";
+import type { Millis } from "../kernel/clock.ts";
+import { CLOSE } from "./close-codes.ts";
+import { LONG_MESSAGE_MIN_CHARS, SENT_AT_ONCE_MIN_BYTES } from "./limits.ts";
+import { TokenBucket } from "./messages/token-bucket.ts";
+import type { Release } from "./pending-places.ts";
+import type { Socket, SocketHandler, SocketServer } from "./server/socket-server.ts";
+
+export type SignedIn = Extract<Principal, { kind: "user" }>;
+
+/** What one connection may do. */
+export interface ConnectionLimits {
+  authTimeoutMs: number;
+  messagesPerSecond: number;
+  messageMaxBytes: number;
+  /** Characters of long messages, in a second and at once. */
+  charsPerSecond: number;
+  charsAtOnce: number;
+  /** With more waiting to be sent, the next message closes the connection. */
+  backlogMaxBytes: number;
+}
+
+/** What the server does with a connection's events. */
+export interface ConnectionEvents<State> {
+  opened(connection: Connection<State>): void;
+  received(connection: Connection<State>, message: string | Buffer): void;
+  /** Called once, however the connection ended. 1006: without a close frame. */
+  closed(connection: Connection<State>, code: number): void;
+}
+
+/** A connection that has not authenticated yet. */
+interface Pending {
+  /** Gives its place among the unauthenticated connections back. */
+  release: Release;
+  /** Ends the timeout; null before the socket is open. */
+  cancelTimeout: (() => void) | null;
+}
+
+interface ConnectionParts<State> {
+  id: string;
+  client: string;
+  state: State;
+  limits: ConnectionLimits;
+  releasePlace: Release;
+  events: ConnectionEvents<State>;
+  sockets: Pick<SocketServer, "waitingBytes" | "drop">;
+  now: Millis;
+}
+
+/** One WebSocket. A class, since ten thousand of them share its functions. `State` is what the area keeps for it. */
+export class Connection<State> implements SocketHandler {
+  readonly id: string;
+  /** The client network (`clientNetwork`), by which it is counted. */
+  readonly client: string;
+  readonly state: State;
+  readonly limits: ConnectionLimits;
+  /** The user as of now; null before authentication. */
+  principal: SignedIn | null = null;
+  pending: Pending | null;
+  readonly #events: ConnectionEvents<State>;
+  readonly #sockets: ConnectionParts<State>["sockets"];
+  readonly #messages: TokenBucket;
+  readonly #chars: TokenBucket;
+  #socket: Socket | null = null;
+  #closeCode: number | null = null;
+  #onDrain: (() => void)[] = [];
+
+  constructor(parts: ConnectionParts<State>) {
+    const { limits, now } = parts;
+    this.id = parts.id;
+    this.client = parts.client;
+    this.state = parts.state;
+    this.limits = limits;
+    this.pending = { release: parts.releasePlace, cancelTimeout: null };
+    this.#events = parts.events;
+    this.#sockets = parts.sockets;
+    this.#messages = new TokenBucket({ perSecond: limits.messagesPerSecond, atOnce: limits.messagesPerSecond }, now);
+    this.#chars = new TokenBucket({ perSecond: limits.charsPerSecond, atOnce: limits.charsAtOnce }, now);
+  }
+
+  get socket(): Socket {
+    if (this.#socket === null) throw new Error("the socket is not open yet");
+    return this.#socket;
+  }
+
+  get isClosed(): boolean {
+    return this.#closeCode !== null;
+  }
+
+  /** null while it is open. */
+  get closeCode(): number | null {
+    return this.#closeCode;
+  }
+
+  // What the socket reports
+
+  open(socket: Socket): void {
+    this.#socket = socket;
+    if (this.#closeCode === null) this.#events.opened(this);
+    else socket.close(this.#closeCode);
+  }
+
+  message(_socket: Socket, message: string | Buffer): void {
+    if (!this.isClosed) this.#events.received(this, message);
+  }
+
+  close(_socket: Socket, code: number): void {
+    this.#ended(code);
+  }
+
+  drain(): void {
+    const waiting = this.#onDrain;
+    this.#onDrain = [];
+    for (const go of waiting) go();
+  }
+
+  tooSlow(): void {
+    this.closeAsSlow();
+  }
+
+  // What its client may send
+
+  /** Counts one message; false: it is over the rate. */
+  takeMessage(now: Millis): boolean {
+    return this.#messages.take(1, now);
+  }
+
+  /** Counts the characters of a long message; false: it is over the rate. */
+  takeChars(chars: number, now: Millis): boolean {
+    return chars < LONG_MESSAGE_MIN_CHARS || this.#chars.take(chars, now);
+  }
+
+  /** Messages that came before count no more: those of a handshake. */
+  forgetMessages(): void {
+    this.#messages.refill();
+  }
+
+  // What it is sent
+
+  /** Bytes that have been sent to it and not yet left the server. */
+  get waitingBytes(): number {
+    return this.isClosed ? 0 : this.#sockets.waitingBytes(this.socket);
+  }
+
+  send(message: object): void {
+    this.sendText(JSON.stringify(message));
+  }
+
+  sendText(text: string): void {
+    if (this.isClosed || this.closeIfSlow()) return;
+    // 0: it was dropped. What follows would not fit what the client knows.
+    if (this.socket.send(text) === 0) this.closeAsSlow();
+    else if (text.length >= SENT_AT_ONCE_MIN_BYTES) this.countWaiting();
+  }
+
+  /** Looks at what waits, so that it counts towards what may wait for all sockets together. */
+  countWaiting(): void {
+    if (!this.isClosed) this.#sockets.waitingBytes(this.socket);
+  }
+
+  /** Closes it when too much waits for it already; true when it did. */
+  closeIfSlow(): boolean {
+    if (this.waitingBytes <= this.limits.backlogMaxBytes) return false;
+    this.closeAsSlow();
+    return true;
+  }
+
+  closeAsSlow(): void {
+    if (this.isClosed) return;
+    this.#ended(CLOSE.tryLater);
+    if (this.#socket !== null) this.#sockets.drop(this.#socket);
+  }
+
+  /** Resolves when what waits has been sent, or the connection has ended. */
+  drained(): Promise<void> {
+    return new Promise((resolve) => {
+      if (this.isClosed) resolve();
+      else this.#onDrain.push(resolve);
+    });
+  }
+
+  /** From now on nothing is delivered or heard, whenever the peer notices. */
+  end(code: number, reason: string): void {
+    if (this.isClosed) return;
+    this.#ended(code);
+    this.#socket?.close(code, reason);
+  }
+
+  #ended(code: number): void {
+    if (this.isClosed) return;
+    this.#closeCode = code;
+    this.#events.closed(this, code);
+    this.drain();
+  }
+}

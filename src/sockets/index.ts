@@ -1,0 +1,38 @@
+import type { Principals } from "../access/principals.ts";
+import type { SessionEvents, SessionLookup, UserEvents } from "../access/sessions.ts";
+import type { Clock } from "../kernel/clock.ts";
+import type { Ids } from "../kernel/ids.ts";
+import type { Logger } from "../kernel/logger.ts";
+import { createTurns } from "../kernel/turns.ts";
+import { type AreaSockets, createAreaSockets } from "./area-sockets.ts";
+import { createClients } from "./clients.ts";
+import { MessageTurns } from "./messages/message-turns.ts";
+import type { Protocol } from "./protocol.ts";
+import type { SocketServer } from "./server/socket-server.ts";
+
+/** WebSocket connections of all areas: what they share is the client networks and the turns of the event loop. */
+export interface Sockets {
+  /** The connections of one area. */
+  serve<State, Code extends string>(protocol: Protocol<State, Code>): AreaSockets<State>;
+  /** Publishes to native topics of the sockets. */
+  readonly server: SocketServer;
+}
+
+export interface SocketsDeps {
+  server: SocketServer;
+  principals: Pick<Principals, "ofToken">;
+  sessions: SessionLookup & SessionEvents & UserEvents;
+  clock: Clock;
+  ids: Ids;
+  logger: Logger;
+}
+
+export function createSockets(deps: SocketsDeps): Sockets {
+  const clients = createClients(deps.clock);
+  const turns = new MessageTurns();
+  const slices = createTurns();
+  return {
+    server: deps.server,
+    serve: (protocol) => createAreaSockets(protocol, { ...deps, clients, turns, slices }),
+  };
+}

@@ -1,0 +1,122 @@
+import type { Clock } from "../../kernel/clock.ts";
+import { describeFault, isJsonObject, type JsonObject } from "../../kernel/json.ts";
+import { chain, isPromise, type MaybePromise } from "../../kernel/maybe-promise.ts";
+import type { Turns } from "../../kernel/turns.ts";
+import type { Answers } from "../answers.ts";
+import type { Clients } from "../clients.ts";
+import type { Connection } from "../connection.ts";
+import {
+  CHARACTER_MAX_BYTES,
+  LONG_MESSAGE_MIN_CHARS,
+  TYPE_SHOWN_LENGTH,
+  UNAUTHENTICATED_MESSAGE_MAX_CHARS,
+} from "../limits.ts";
+import type { Failure, Protocol } from "../protocol.ts";
+import { isPing, type MessageText, parseMessage } from "./message-text.ts";
+import type { MessageTurns } from "./message-turns.ts";
+
+const OVER_RATE: Failure<"RATE_LIMITED"> = { code: "RATE_LIMITED", message: "Too many messages; this one is dropped" };
+const OVER_CHARS: Failure<"RATE_LIMITED"> = {
+  code: "RATE_LIMITED",
+  message: "Too many long messages; this one is dropped",
+};
+const WAITING: Failure<"RATE_LIMITED"> = {
+  code: "RATE_LIMITED",
+  message: "Too many messages wait; this one is dropped",
+};
+const NOT_AUTHENTICATED: Failure<"NOT_AUTHENTICATED"> = {
+  code: "NOT_AUTHENTICATED",
+  message: "The first message must be auth",
+};
+const INVALID_JSON: Failure<"INVALID_JSON"> = { code: "INVALID_JSON", message: "The message is not valid JSON" };
+
+/** Takes the messages of connections: counts, queues, parses and hands them to what their type declares. */
+export function createReceiving<State, Code extends string>(deps: {
+  protocol: Protocol<State, Code>;
+  answers: Answers<State, Code>;
+  authenticate(connection: Connection<State>, message: JsonObject): MaybePromise<void>;
+  clients: Clients;
+  turns: MessageTurns;
+  slices: Turns;
+  clock: Clock;
+}): (connection: Connection<State>, raw: string | Buffer) => void {
+  const { protocol, answers, clients, turns, clock } = deps;
+  const types = new Map(protocol.messages.map((declared) => [declared.type, declared]));
+
+  const dispatch = (connection: Connection<State>, message: JsonObject): MaybePromise<void> => {
+    const { type } = message;
+    if (type === "ping") return protocol.pinged(connection);
+    if (type === "auth") return deps.authenticate(connection, message);
+    const invalid = (text: string): void =>
+      answers.fail(connection, { code: "INVALID_MESSAGE", message: text }, message);
+    const declared = types.get(String(type));
+    if (typeof type !== "string") return invalid("type is required");
+    if (declared === undefined) return invalid(`There is no message "${type.slice(0, TYPE_SHOWN_LENGTH)}"`);
+    const parsed = declared.parse(message);
+    if ("problem" in parsed) return invalid(parsed.problem);
+    const { principal } = connection;
+    if (principal === null) return;
+    // Parsed by the schema that declares what it takes.
+    return chain(declared.handle(connection, parsed.message as never, principal), (failure) => {
+      if (failure !== null) answers.fail(connection, failure, message);
+    });
+  };
+
+  const judge = (connection: Connection<State>, said: MessageText, isOverRate: boolean): MaybePromise<void> => {
+    if (connection.isClosed) return;
+    if (!said.isJson) return answers.failAndClose(connection, INVALID_JSON);
+    const message = isJsonObject(said.value) ? said.value : null;
+    if (isOverRate) return answers.fail(connection, OVER_RATE, message);
+    const isOpen = message?.["type"] === "auth" || message?.["type"] === "ping";
+    if (connection.principal === null && !isOpen) return answers.failAndClose(connection, NOT_AUTHENTICATED);
+    if (said.fault !== null) {
+      const text = describeFault("The message", said.fault);
+      return answers.fail(connection, { code: "INVALID_MESSAGE", message: text }, message);
+    }
+    if (message !== null) return dispatch(connection, message);
+    const text = "A message must be a JSON object in a text frame";
+    return answers.fail(connection, { code: "INVALID_MESSAGE", message: text });
+  };
+
+  const handle = (connection: Connection<State>, raw: string | Buffer, isOverRate: boolean): MaybePromise<void> => {
+    if (connection.isClosed) return;
+    const crashed = (cause: unknown): void => answers.crashed(connection, cause);
+    try {
+      // Whatever a binary frame holds, it is no JSON object in a text frame.
+      const text = typeof raw === "string" ? raw : "null";
+      const handled = chain(parseMessage(text, deps.slices), (said) => judge(connection, said, isOverRate));
+      return isPromise(handled) ? handled.catch(crashed) : undefined;
+    } catch (cause) {
+      return crashed(cause);
+    }
+  };
+
+  const refuseTooLarge = (connection: Connection<State>, maxBytes: number): void => {
+    const message = `A message must have at most ${maxBytes} bytes`;
+    const isOverRate = !connection.takeMessage(clock.now());
+    answers.fail(connection, isOverRate ? OVER_RATE : { code: "MESSAGE_TOO_LARGE", message });
+  };
+
+  return (connection, raw) => {
+    const { messageMaxBytes } = connection.limits;
+    const chars = raw.length;
+    const isUnknown = connection.principal === null && !turns.has(connection);
+    if (isUnknown && chars > UNAUTHENTICATED_MESSAGE_MAX_CHARS) {
+      return answers.failAndClose(connection, NOT_AUTHENTICATED);
+    }
+    if (chars * CHARACTER_MAX_BYTES > messageMaxBytes && Buffer.byteLength(raw) > messageMaxBytes) {
+      return refuseTooLarge(connection, messageMaxBytes);
+    }
+    const now = clock.now();
+    if (!connection.takeChars(chars, now) || !clients.takeChars(connection.client, chars)) {
+      return answers.fail(connection, OVER_CHARS);
+    }
+    const isOverRate = !connection.takeMessage(now);
+    // A ping asks whether the connection lives, and does not wait for what is under way on it.
+    if (!isOverRate && chars < LONG_MESSAGE_MIN_CHARS && typeof raw === "string" && isPing(raw)) {
+      return protocol.pinged(connection);
+    }
+    const isTaken = turns.take(connection, chars, () => handle(connection, raw, isOverRate));
+    if (!isTaken) answers.fail(connection, WAITING);
+  };
+}

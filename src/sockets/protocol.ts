@@ -1,0 +1,94 @@
+import { type Static, type TObject, type TProperties, Type } from "typebox";
+import type { JsonObject } from "../kernel/json.ts";
+import type { MaybePromise } from "../kernel/maybe-promise.ts";
+import { createParser, type Parser } from "../kernel/schema/parser.ts";
+import type { Connection, SignedIn } from "./connection.ts";
+import { PROBLEM_SHOWN_LENGTH } from "./limits.ts";
+
+/** Codes of errors that have the same meaning in every area. */
+export type CommonErrorCode =
+  | "AUTH_FAILED"
+  | "AUTH_REFRESH_FAILED"
+  | "AUTH_TIMEOUT"
+  | "INTERNAL"
+  | "INVALID_JSON"
+  | "INVALID_MESSAGE"
+  | "MESSAGE_TOO_LARGE"
+  | "NOT_AUTHENTICATED"
+  | "RATE_LIMITED"
+  | "SESSION_REVOKED";
+
+/** Why a message was not done. */
+export interface Failure<Code extends string> {
+  code: Code;
+  message: string;
+}
+
+/** What a client can send, and what is done with it. */
+export interface MessageType<State, Code extends string> {
+  readonly type: string;
+  parse(message: JsonObject): { message: JsonObject } | { problem: string };
+  // `parse` returns what it takes.
+  handle(
+    connection: Connection<State>,
+    message: never,
+    principal: SignedIn,
+  ): MaybePromise<Failure<Code | CommonErrorCode> | null>;
+}
+
+/** What one area says over its WebSockets. `auth`, and everything before it, is the same for all. */
+export interface Protocol<State, Code extends string> {
+  /** For the log. */
+  readonly name: string;
+  readonly messages: readonly MessageType<State, Code>[];
+  /** Members that any message may have. */
+  readonly envelope: TProperties;
+  /** The text of an error. `about`: the message that it answers; null where it answers none, or one that was not parsed. */
+  errorText(failure: Failure<Code | CommonErrorCode>, about: JsonObject | null, connection: Connection<State>): string;
+  /** Answers the first `auth` with a valid token. */
+  authenticated(connection: Connection<State>, principal: SignedIn): void;
+  /** Answers another `auth` of the same user. */
+  refreshed(connection: Connection<State>, principal: SignedIn): MaybePromise<void>;
+  /** The user's role, email or its verification has changed. */
+  userChanged(connection: Connection<State>, principal: SignedIn): MaybePromise<void>;
+  /** Answers a `ping`, also before authentication and while an earlier message is under way. */
+  pinged(connection: Connection<State>): void;
+  /** The connection has ended. 1006: it was lost without a close frame. */
+  closed(connection: Connection<State>, code: number): void;
+}
+
+/** A parser of messages with these members. Other members are refused, but for those of the envelope. */
+export function messageParser<Members extends TProperties>(
+  type: string,
+  members: Members,
+  envelope: TProperties,
+): Parser<TObject<Members>> {
+  const schema = Type.Object({ ...envelope, type: Type.Literal(type), ...members });
+  // The members of `schema` are those of `Members` and others that handlers do not read.
+  return createParser(schema, { member: `a member of "${type}"` }) as unknown as Parser<TObject<Members>>;
+}
+
+/** Declares the messages of one protocol: each with its members and what is done with it. */
+export function declareMessages<State, Code extends string>(envelope: TProperties) {
+  return <Members extends TProperties>(
+    type: string,
+    members: Members,
+    handle: (
+      connection: Connection<State>,
+      message: Static<TObject<Members>>,
+      principal: SignedIn,
+    ) => MaybePromise<Failure<Code | CommonErrorCode> | null>,
+  ): MessageType<State, Code> => {
+    const parser = messageParser(type, members, envelope);
+    return { type, parse: (message) => parseWith(parser, message), handle };
+  };
+}
+
+/** The message, or the first thing that is wrong with it. */
+export function parseWith(parser: Parser<TObject>, message: JsonObject): { message: JsonObject } | { problem: string } {
+  const problems = parser.problemsOf(message);
+  if (problems === null) return { message };
+  const [first] = Object.values(problems);
+  // A name that the client chose may be as long as its message.
+  return { problem: (first?.message ?? "The message is not valid").slice(0, PROBLEM_SHOWN_LENGTH) };
+}

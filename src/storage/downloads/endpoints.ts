@@ -1,0 +1,79 @@
+import { Type } from "typebox";
+import type { Principal } from "../../access/principal.ts";
+import { type Endpoint, endpoint } from "../../http/endpoint.ts";
+import type { EndpointDeps } from "../endpoint-deps.ts";
+import { BYTES_TYPE, Bytes, OF_FILE, TAG } from "../schemas.ts";
+import { contentOf, respondWith } from "./download.ts";
+
+const QUERY = {
+  token: Type.Optional(Type.String({ description: "Of a signed URL" })),
+  thumb: Type.Optional(Type.String({ description: "A size that the bucket declares, such as 200x200" })),
+};
+const NOT_MODIFIED = { description: "The file has this ETag" };
+
+export function downloadEndpoints(deps: Pick<EndpointDeps, "service" | "signing" | "thumbs">): readonly Endpoint[] {
+  const download = endpoint(
+    "GET /api/storage/:bucket/:key+",
+    {
+      tag: TAG,
+      summary: "Download a file",
+      caller: "rules",
+      path: OF_FILE,
+      query: QUERY,
+      headers: [{ name: "Range" }, { name: "If-None-Match" }, { name: "If-Range" }],
+      answers: {
+        200: { description: "The file", schema: Bytes, contentType: BYTES_TYPE },
+        206: { description: "The bytes of the range", schema: Bytes, contentType: BYTES_TYPE },
+        304: NOT_MODIFIED,
+      },
+      errors: [400, 404, 413, 415, 416, 503],
+    },
+    (context) => answer(deps, context),
+  );
+  const head = endpoint(
+    "HEAD /api/storage/:bucket/:key+",
+    {
+      tag: TAG,
+      summary: "Get the headers of a file's download",
+      caller: "rules",
+      path: OF_FILE,
+      query: QUERY,
+      headers: [{ name: "If-None-Match" }],
+      answers: { 200: { description: "The file exists" }, 304: NOT_MODIFIED },
+      errors: [400, 404, 413, 415, 503],
+    },
+    (context) => answer(deps, context),
+  );
+  return [download, head];
+}
+
+/** By the bucket's rule, or by a signed URL. */
+async function answer(
+  { service, signing, thumbs }: Pick<EndpointDeps, "service" | "signing" | "thumbs">,
+  {
+    principal,
+    params: { bucket, key },
+    request,
+    peek,
+    query,
+  }: {
+    principal: Principal;
+    params: { bucket: string; key: string };
+    request: Request;
+    peek(name: string): string | null;
+    query(): { thumb?: string };
+  },
+): Promise<Response> {
+  const token = peek("token");
+  if (token !== null) signing.verifyDownload(token, bucket, key);
+  const found =
+    token === null
+      ? await service.find(principal, bucket, key, { allowAnonymous: true, checkForm: query })
+      : service.findSigned(bucket, key);
+  const { thumb } = query();
+  const content =
+    thumb === undefined
+      ? contentOf(found.bucket, found.object)
+      : await thumbs.content(found.bucket, found.object, thumb);
+  return respondWith(request, found.bucket, found.object, content);
+}

@@ -1,0 +1,93 @@
+import type { TableRecord } from "../../config/types.ts";
+import type { SqlValue } from "../../db/index.ts";
+import type { JsonValue } from "../../kernel/json.ts";
+import { type JsonTexts, NO_TEXTS, objectText, textOf } from "../write/json-texts.ts";
+import { type Column, DOCUMENT_COLUMN, type TableModel } from "./model.ts";
+
+/** A row as SQLite gives it, by column name. */
+export type Row = Record<string, SqlValue>;
+
+/** Between rows and records: booleans are 0 and 1, JSON is text, all else is itself. */
+export interface Codec {
+  /** May change `row` itself and return it: a row is read once. */
+  fromRow(row: Row): TableRecord;
+  /** The same for each. */
+  fromRows(rows: Row[]): TableRecord[];
+  /** From a row as an array in the order of `model.columns`. */
+  fromValues(values: readonly unknown[]): TableRecord;
+  /** In the order of `model.columns`. */
+  toValues(record: TableRecord, texts?: JsonTexts): SqlValue[];
+  toValue(column: Column, value: JsonValue, texts?: JsonTexts): SqlValue;
+}
+
+export function createCodec(model: TableModel): Codec {
+  return model.isSchemaless ? schemalessCodec(model) : schemaCodec(model);
+}
+
+function toValue(column: Column, value: JsonValue, texts: JsonTexts = NO_TEXTS): SqlValue {
+  if (value === null || value === undefined) return null;
+  if (column.type === "json") return textOf(value, texts);
+  if (typeof value === "boolean") return value ? 1 : 0;
+  // Validation has let through nothing but text and numbers for the other types.
+  return value as string | number;
+}
+
+function fromValue(column: Column, value: unknown): JsonValue {
+  if (value === null || value === undefined) return null;
+  if (column.type === "boolean") return value === 1;
+  if (column.type === "json") return JSON.parse(value as string);
+  // STRICT tables hold text and numbers here, and nothing else.
+  return value as string | number;
+}
+
+function schemaCodec(model: TableModel): Codec {
+  const { columns } = model;
+  const converted = columns.filter((column) => column.type === "boolean" || column.type === "json");
+  const fromRow = (row: Row): TableRecord => {
+    const record = row as TableRecord;
+    for (const column of converted) record[column.name] = fromValue(column, row[column.name]);
+    return record;
+  };
+  return {
+    fromRow,
+    // Most tables have nothing to convert: their rows are their records.
+    fromRows: (rows) => (converted.length === 0 ? (rows as TableRecord[]) : rows.map(fromRow)),
+    fromValues(values) {
+      const record: TableRecord = {};
+      for (const [index, column] of columns.entries()) record[column.name] = fromValue(column, values[index]);
+      return record;
+    },
+    toValues: (record, texts) => columns.map((column) => toValue(column, record[column.name] ?? null, texts)),
+    toValue,
+  };
+}
+
+function schemalessCodec(model: TableModel): Codec {
+  const { columns } = model;
+  const auto = columns.filter((column) => column.name !== DOCUMENT_COLUMN).map((column) => column.name);
+  const fromRow = (row: Row): TableRecord => {
+    const record: TableRecord = { id: row["id"] as string };
+    Object.assign(record, JSON.parse(row[DOCUMENT_COLUMN] as string));
+    for (const name of auto) record[name] = row[name] as string;
+    return record;
+  };
+  return {
+    fromRow,
+    fromRows: (rows) => rows.map(fromRow),
+    fromValues: (values) =>
+      fromRow(Object.fromEntries(columns.map((column, index) => [column.name, values[index]])) as Row),
+    toValues(record, texts = NO_TEXTS) {
+      return columns.map((column) =>
+        column.name === DOCUMENT_COLUMN ? objectText(documentOf(record, auto), texts) : (record[column.name] as string),
+      );
+    },
+    toValue,
+  };
+}
+
+/** The own fields of a schemaless record. */
+function documentOf(record: TableRecord, auto: readonly string[]): TableRecord {
+  const document: TableRecord = {};
+  for (const [name, value] of Object.entries(record)) if (!auto.includes(name)) document[name] = value;
+  return document;
+}

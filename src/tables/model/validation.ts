@@ -1,0 +1,221 @@
+import { Compile } from "typebox/schema";
+import { Settings } from "typebox/system";
+import type { TableRecord } from "../../config/types.ts";
+import { badRequest, type FieldCode, type FieldProblem, type FieldProblems } from "../../kernel/errors.ts";
+import { isIsoDateTime } from "../../kernel/iso-datetime.ts";
+import { isJsonObject, type JsonObject, type JsonValue } from "../../kernel/json.ts";
+import { ID_LENGTH_MAX, INDEXED_TEXT_LENGTH_MAX, PATTERN_TEXT_LENGTH_MAX, PROBLEMS_MAX } from "../limits.ts";
+import { type Column, DOCUMENT_COLUMN, type TableModel } from "./model.ts";
+
+const RESERVED_IDS = new Set(["count", "search", "batch", "batch-by-filter"]);
+/** Names that mean something to JavaScript objects; nobody's data is called so. */
+const FORBIDDEN_FIELDS = ["__proto__", "constructor", "prototype"];
+export interface Validator {
+  /** Problems of a record about to be inserted, defaults included; null when there are none. */
+  ofRecord(record: TableRecord): FieldProblems | null;
+  /** The same for some fields only: what is absent is not required. */
+  ofChanges(changes: TableRecord): FieldProblems | null;
+}
+
+/** Compiled once per table from its schema. Decisions 2 (Field) and 4 (codes). */
+export function createValidator(model: TableModel): Validator {
+  if (model.isSchemaless) return schemalessValidator(model);
+  // By default the compiled schema stops at 8 errors, which is fewer than the fields that a form may have wrong.
+  Settings.Set({ maxErrors: PROBLEMS_MAX });
+  const own = model.columns.filter((column) => column.field !== null);
+  const required = own.filter((column) => !column.isNullable).map((column) => column.name);
+  const properties = Object.fromEntries(model.columns.map((column) => [column.name, propertySchema(model, column)]));
+  const whole = Compile({ type: "object", properties, required, additionalProperties: false });
+  const partial = Compile({ type: "object", properties, additionalProperties: false });
+  // What JSON Schema cannot say, or says differently from the specification.
+  const textual = model.columns
+    .filter((column) => ["string", "text", "datetime"].includes(column.type))
+    .map((column) => ({ column, pattern: patternOf(column) }));
+
+  const check = (compiled: Compiled, record: TableRecord): FieldProblems | null => {
+    const problems: FieldProblems = Object.create(null);
+    if (!compiled.Check(record)) {
+      const known = setAsideUnknown(record, properties, problems);
+      collect(compiled.Errors(known)[1], known, problems);
+      // An error that no case here names must not let the record pass.
+      if (Object.keys(problems).length === 0) throw new Error(`${model.name} refused a record without a reason`);
+    }
+    for (const { column, pattern } of textual) {
+      if (problems[column.name] !== undefined) continue;
+      const problem = textProblem(column, pattern, record[column.name]);
+      if (problem !== null) problems[column.name] = problem;
+    }
+    return Object.keys(problems).length === 0 ? null : problems;
+  };
+  return { ofRecord: (record) => check(whole, record), ofChanges: (changes) => check(partial, changes) };
+}
+
+interface Compiled {
+  Check(value: unknown): boolean;
+  Errors(value: unknown): [boolean, SchemaError[]];
+}
+
+function schemalessValidator(model: TableModel): Validator {
+  const check = (record: TableRecord): FieldProblems | null => {
+    const problems: FieldProblems = Object.create(null);
+    for (const name of Object.keys(record)) {
+      if (FORBIDDEN_FIELDS.includes(name) || name === DOCUMENT_COLUMN || name === "") {
+        problems[name] = { code: "unknown_field", message: `"${name}" cannot be the name of a field` };
+      }
+    }
+    for (const column of model.columns) {
+      if (column.name === DOCUMENT_COLUMN) continue;
+      const value = record[column.name];
+      if (value !== undefined && typeof value !== "string") {
+        problems[column.name] = { code: "invalid_type", message: `${column.name} must be text` };
+      }
+      const problem = textProblem(column, null, value);
+      if (problem !== null) problems[column.name] ??= problem;
+    }
+    return Object.keys(problems).length === 0 ? null : problems;
+  };
+  return { ofRecord: check, ofChanges: check };
+}
+
+function propertySchema(model: TableModel, column: Column): Record<string, unknown> {
+  const { field } = column;
+  if (column.type === "json") return {};
+  const isText = column.type !== "number" && column.type !== "integer" && column.type !== "boolean";
+  const type = isText ? "string" : column.type;
+  const schema: Record<string, unknown> = { type: column.isNullable ? [type, "null"] : type };
+  if (column.type === "integer") {
+    schema["minimum"] = Number.MIN_SAFE_INTEGER;
+    schema["maximum"] = Number.MAX_SAFE_INTEGER;
+  }
+  if (field?.min !== undefined) schema[isText ? "minLength" : "minimum"] = field.min;
+  if (field?.max !== undefined) schema[isText ? "maxLength" : "maximum"] = field.max;
+  else if (model.fts?.fields.includes(column.name) === true) schema["maxLength"] = INDEXED_TEXT_LENGTH_MAX;
+  if (field?.enum !== undefined) schema["enum"] = column.isNullable ? [...field.enum, null] : [...field.enum];
+  return schema;
+}
+
+function textProblem(column: Column, pattern: RegExp | null, value: JsonValue | undefined): FieldProblem | null {
+  if (typeof value !== "string") return null;
+  const { name } = column;
+  const invalid = (message: string): FieldProblem => ({ code: "invalid_value", message });
+  if (!value.isWellFormed()) return invalid(`${name} holds half of a surrogate pair`);
+  if (column.type === "datetime" && !isIsoDateTime(value)) {
+    return invalid(`${name} must be an ISO 8601 date and time, got ${JSON.stringify(value)}`);
+  }
+  if (pattern === null) return null;
+  if (value.length > PATTERN_TEXT_LENGTH_MAX) {
+    return { code: "too_long", message: `${name} must have at most ${PATTERN_TEXT_LENGTH_MAX} characters` };
+  }
+  if (!matchesPattern(pattern, value)) {
+    return { code: "pattern_mismatch", message: `${name} must match ${pattern.source}` };
+  }
+  return null;
+}
+
+/** Compiled once per table; null where the field has none. */
+function patternOf({ field }: Column): RegExp | null {
+  if (field?.pattern === undefined) return null;
+  return typeof field.pattern === "string" ? new RegExp(field.pattern, "u") : field.pattern;
+}
+
+function matchesPattern(pattern: RegExp, value: string): boolean {
+  // A global or sticky expression remembers where it stopped; each value is asked from its beginning.
+  pattern.lastIndex = 0;
+  return pattern.test(value);
+}
+
+/** The declared fields of `record`; the others become problems. */
+function setAsideUnknown(
+  record: TableRecord,
+  properties: Readonly<Record<string, unknown>>,
+  problems: FieldProblems,
+): TableRecord {
+  const known: TableRecord = {};
+  let unknown = 0;
+  for (const [name, value] of Object.entries(record)) {
+    if (Object.hasOwn(properties, name)) known[name] = value;
+    else if (unknown++ < PROBLEMS_MAX) {
+      problems[name] = { code: "unknown_field", message: `${name} is not a field of this table` };
+    }
+  }
+  return known;
+}
+
+interface SchemaError {
+  keyword: string;
+  instancePath: string;
+  params: object;
+}
+
+/** Of several problems of one field the first stands, and a wrong type before all: what follows from it is noise. */
+function collect(errors: readonly SchemaError[], record: TableRecord, problems: FieldProblems): void {
+  const sorted = [...errors].sort((a, b) => Number(b.keyword === "type") - Number(a.keyword === "type"));
+  for (const error of sorted) {
+    const params = error.params as Record<string, unknown>;
+    if (error.keyword === "required") {
+      for (const name of params["requiredProperties"] as string[]) {
+        problems[name] = { code: "required", message: `${name} is required` };
+      }
+    } else {
+      const name = error.instancePath.slice(1).replaceAll("~1", "/").replaceAll("~0", "~");
+      if (name === "" || problems[name] !== undefined) continue;
+      problems[name] = fieldProblem(name, error.keyword, params, record[name] ?? null);
+    }
+  }
+}
+
+function fieldProblem(name: string, keyword: string, params: Record<string, unknown>, value: JsonValue): FieldProblem {
+  const got = describe(value);
+  const problem = (code: FieldCode, wanted: string): FieldProblem => ({
+    code,
+    message: `${name} must ${wanted}, got ${got}`,
+  });
+  const limit = String(params["limit"]);
+  switch (keyword) {
+    case "type":
+      if (value === null) return { code: "required", message: `${name} is required and cannot be null` };
+      return problem("invalid_type", `be of type ${[params["type"]].flat()[0]}`);
+    case "minLength":
+      return problem("too_short", `have at least ${limit} characters`);
+    case "maxLength":
+      return problem("too_long", `have at most ${limit} characters`);
+    case "minimum":
+      return problem("too_small", `be at least ${limit}`);
+    case "maximum":
+      return problem("too_large", `be at most ${limit}`);
+    default:
+      return problem("invalid_value", `be one of ${JSON.stringify(params["allowedValues"])}`);
+  }
+}
+
+function describe(value: JsonValue): string {
+  const text = JSON.stringify(value);
+  return text.length > 60 ? `${text.slice(0, 57)}…` : text;
+}
+
+/** Why `id` cannot be a record's; null when it can. Decisions 4. */
+export function idProblem(id: JsonValue): FieldProblem | null {
+  if (typeof id !== "string") return { code: "invalid_type", message: "id must be text" };
+  if (id === "") return { code: "too_short", message: "id must have at least 1 character" };
+  if ([...id].length > ID_LENGTH_MAX) {
+    return { code: "too_long", message: `id must have at most ${ID_LENGTH_MAX} characters` };
+  }
+  if (/[\p{Cc}/]/u.test(id) || !id.isWellFormed()) {
+    return { code: "invalid_value", message: "id must not hold control characters or a slash" };
+  }
+  // A URL cannot name them: they are steps in a path.
+  if (id === "." || id === "..") return { code: "invalid_value", message: `"${id}" cannot be an id` };
+  if (RESERVED_IDS.has(id)) return { code: "invalid_value", message: `"${id}" is reserved and cannot be an id` };
+  return null;
+}
+
+/** One message for the whole, each field's own in `data`. Errors: always throws 400. */
+export function refuse(problems: FieldProblems): never {
+  const [first] = Object.values(problems);
+  throw badRequest(first?.message ?? "Validation failed", problems);
+}
+
+/** `{ "$op": … }`, the form of field operators; anywhere but in a change it is a mistake. */
+export function isOperator(value: JsonValue | undefined): value is JsonObject {
+  return isJsonObject(value) && Object.hasOwn(value, "$op");
+}

@@ -1,0 +1,45 @@
+import type { TableRecord } from "../../config/types.ts";
+import type { SqlValue } from "../../db/index.ts";
+import { badField } from "../../kernel/errors.ts";
+import { CURSOR_LENGTH_MAX } from "../limits.ts";
+import { idProblem } from "../model/validation.ts";
+import { isById, type Sort, sortValues } from "./sort.ts";
+
+/** Tells a cursor from a record id, which may stand in its place under the order by id. */
+const PREFIX = "c1~";
+
+/** The place of a record in an order. It holds the values themselves, so it survives the record. Decisions 4. */
+export function encodeCursor(sort: Sort, record: TableRecord): string {
+  const text = JSON.stringify([sort.key, ...sortValues(sort, record)]);
+  return PREFIX + Buffer.from(text).toString("base64url");
+}
+
+/** The values a cursor stands for. Errors: 400 for one that is malformed or of another order. */
+export function decodeCursor(sort: Sort, text: string, name: "after" | "before"): SqlValue[] {
+  const fail = (message: string): never => {
+    throw badField(name, "invalid_value", `${name}: ${message}`);
+  };
+  if (!text.startsWith(PREFIX)) {
+    if (isById(sort) && idProblem(text) === null) return [text];
+    return fail("this is not a cursor");
+  }
+  if (text.length > CURSOR_LENGTH_MAX) return fail("this is not a cursor");
+  const parsed = parse(Buffer.from(text.slice(PREFIX.length), "base64url").toString("utf8"));
+  if (parsed === null) return fail("this is not a cursor");
+  const [key, ...values] = parsed;
+  if (key !== sort.key || values.length !== sort.terms.length)
+    return fail(`this cursor belongs to another sort than ${sort.key}`);
+  return values;
+}
+
+function parse(text: string): SqlValue[] | null {
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch {
+    return null;
+  }
+  if (!Array.isArray(value)) return null;
+  const isScalar = (one: unknown) => one === null || typeof one === "string" || typeof one === "number";
+  return value.every(isScalar) ? (value as SqlValue[]) : null;
+}

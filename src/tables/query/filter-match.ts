@@ -1,0 +1,65 @@
+import type { TableRecord } from "../../config/types.ts";
+import type { JsonValue } from "../../kernel/json.ts";
+import { valueAt } from "../model/field-path.ts";
+import type { Condition, ParsedFilter } from "./filter.ts";
+
+/** The filter as a function of a record: rules and realtime ask it, and it agrees with the SQL of `filter-sql.ts`. */
+export function matches(filter: ParsedFilter, record: TableRecord): boolean {
+  for (const condition of filter.all) if (!matchesCondition(condition, record)) return false;
+  return filter.any.length === 0 || filter.any.some((condition) => matchesCondition(condition, record));
+}
+
+function matchesCondition(condition: Condition, record: TableRecord): boolean {
+  const value = valueAt(record, condition.field) ?? null;
+  switch (condition.operator) {
+    case "==":
+      return isEqual(value, condition.value);
+    case "!=":
+      return !isEqual(value, condition.value);
+    case "in":
+      return condition.value.some((wanted) => isEqual(value, wanted));
+    case "not in":
+      return !condition.value.some((wanted) => isEqual(value, wanted));
+    case "contains":
+      return contains(value, condition.value);
+    case ">":
+      return isOrdered(value, condition.value, (order) => order > 0);
+    case ">=":
+      return isOrdered(value, condition.value, (order) => order >= 0);
+    case "<":
+      return isOrdered(value, condition.value, (order) => order < 0);
+    case "<=":
+      return isOrdered(value, condition.value, (order) => order <= 0);
+  }
+}
+
+function isEqual(value: JsonValue, wanted: JsonValue): boolean {
+  if (typeof wanted !== "object" || wanted === null) return value === wanted;
+  return typeof value === "object" && value !== null && JSON.stringify(value) === JSON.stringify(wanted);
+}
+
+function contains(value: JsonValue, wanted: JsonValue): boolean {
+  if (Array.isArray(value)) return value.some((element) => isEqual(element, wanted));
+  return typeof value === "string" && typeof wanted === "string" && value.includes(wanted);
+}
+
+function isOrdered(value: JsonValue, wanted: JsonValue, accepts: (order: number) => boolean): boolean {
+  if (typeof value === "string" && typeof wanted === "string") return accepts(compareText(value, wanted));
+  if (typeof value === "number" && typeof wanted === "number") return accepts(value - wanted);
+  if (typeof value === "boolean" && typeof wanted === "boolean") return accepts(Number(value) - Number(wanted));
+  return false;
+}
+
+/** By code point, as SQLite orders the UTF-8 bytes; JavaScript's own order differs beyond the basic plane. */
+export function compareText(a: string, b: string): number {
+  const length = Math.min(a.length, b.length);
+  for (let index = 0; index < length; index++) {
+    const left = a.charCodeAt(index);
+    const right = b.charCodeAt(index);
+    if (left !== right) return codePointRank(left) - codePointRank(right);
+  }
+  return a.length - b.length;
+}
+
+/** Surrogates stand for code points above all others, though their units lie below U+E000. */
+const codePointRank = (unit: number): number => (unit >= 0xd800 && unit < 0xe000 ? unit + 0x10000 : unit);

@@ -1,0 +1,204 @@
+import type { SqlValue } from "../../db/index.ts";
+import type { JsonValue } from "../../kernel/json.ts";
+import type { FieldPath } from "../model/field-path.ts";
+import type { Condition, ParsedFilter } from "./filter.ts";
+
+/** A boolean SQL expression with its bound values, in the order of their marks. */
+export interface SqlCondition {
+  sql: string;
+  params: SqlValue[];
+}
+
+/**
+ * How a column is compared with a value. SQLite puts the value of `column = value` in the place of the column elsewhere in a
+ * WHERE, in the CASE that asks a rule too, which would then ask nothing of the record. `IS` finds the same by the same
+ * indexes, and is left alone.
+ */
+interface Form {
+  equality: "=" | "IS";
+}
+
+const EQUALS: Form = { equality: "=" };
+
+/**
+ * null when the filter keeps everything. Columns are written with `alias` before them, the table's name or another and a
+ * dot: within `json_each` a bare one would be its own `value`, `key` or `type`.
+ */
+export function filterToSql(filter: ParsedFilter, alias: string, form: Form = EQUALS): SqlCondition | null {
+  const parts = filter.all.map((condition) => conditionToSql(condition, alias, form));
+  if (filter.any.length > 0)
+    parts.push(
+      join(
+        filter.any.map((condition) => conditionToSql(condition, alias, form)),
+        "OR",
+      ),
+    );
+  return parts.length === 0 ? null : join(parts, "AND");
+}
+
+export function join(parts: readonly SqlCondition[], word: "AND" | "OR"): SqlCondition {
+  const [only] = parts;
+  if (parts.length === 1 && only !== undefined) return only;
+  return { sql: parts.map((part) => `(${part.sql})`).join(` ${word} `), params: parts.flatMap((part) => part.params) };
+}
+
+/**
+ * What a rule's filter and the caller's own conditions keep together. CASE is what makes SQLite ask the rule first: the caller's
+ * conditions never run on records that the rule hides, so that neither their time nor an error tells what is in them. [TB110]
+ */
+export function behindRule(rule: ParsedFilter, own: SqlCondition | null, alias: string): SqlCondition | null {
+  const asked = filterToSql(rule, alias);
+  if (asked === null || own === null) return asked ?? own;
+  const guarded = {
+    sql: `CASE WHEN ${asked.sql} THEN ${own.sql} ELSE 0 END`,
+    params: [...asked.params, ...own.params],
+  };
+  return join([filterToSql(rule, alias, { equality: "IS" }) ?? asked, guarded], "AND");
+}
+
+function conditionToSql(condition: Condition, alias: string, form: Form): SqlCondition {
+  const { field } = condition;
+  return field.isJson ? jsonToSql(condition, alias) : columnToSql(condition, `${alias}${field.column.sql}`, form);
+}
+
+const scalar = (value: JsonValue): SqlValue =>
+  typeof value === "boolean" ? Number(value) : (value as string | number | null);
+
+function columnToSql(condition: Condition, column: string, { equality }: Form): SqlCondition {
+  switch (condition.operator) {
+    case "==":
+      if (condition.value === null) return { sql: `${column} IS NULL`, params: [] };
+      return { sql: `${column} ${equality} ?`, params: [scalar(condition.value)] };
+    case "!=":
+      if (condition.value === null) return { sql: `${column} IS NOT NULL`, params: [] };
+      return { sql: `${column} IS NOT ?`, params: [scalar(condition.value)] };
+    case "contains":
+      return { sql: `instr(${column}, ?) > 0`, params: [scalar(condition.value)] };
+    case "in":
+      return columnIn(column, condition.value);
+    case "not in":
+      return negate(columnIn(column, condition.value));
+    default:
+      return { sql: `${column} ${condition.operator} ?`, params: [scalar(condition.value)] };
+  }
+}
+
+/** SQL's NULL is neither true nor false; a record either matches or does not. */
+const negate = (part: SqlCondition): SqlCondition => ({ sql: `NOT coalesce((${part.sql}), 0)`, params: part.params });
+
+function columnIn(column: string, values: readonly JsonValue[]): SqlCondition {
+  const present = values.filter((value) => value !== null).map(scalar);
+  const parts: SqlCondition[] = [];
+  if (present.length > 0) parts.push({ sql: `${column} IN (${marks(present.length)})`, params: padded(present) });
+  if (present.length < values.length) parts.push({ sql: `${column} IS NULL`, params: [] });
+  return parts.length === 0 ? { sql: "0", params: [] } : join(parts, "OR");
+}
+
+/** Lists are filled up to a power of two with their last value, so that eleven statements serve all lengths. */
+const slotCount = (length: number): number => 2 ** Math.ceil(Math.log2(length));
+const marks = (length: number): string => Array(slotCount(length)).fill("?").join(",");
+const padded = (values: readonly SqlValue[]): SqlValue[] => [
+  ...values,
+  ...Array<SqlValue>(slotCount(values.length) - values.length).fill(values.at(-1) ?? null),
+];
+
+/** Where a typed value is: in a column at a path, or an element of `json_each`. */
+interface TypedPlace {
+  type: SqlCondition;
+  value: SqlCondition;
+}
+
+function placeOf(field: FieldPath, alias: string): TypedPlace {
+  const column = `${alias}${field.column.sql}`;
+  return {
+    type: { sql: `json_type(${column}, ?)`, params: [field.jsonPath] },
+    value: { sql: `json_extract(${column}, ?)`, params: [field.jsonPath] },
+  };
+}
+
+/** No table is called so: names do not begin with `_platform`. */
+const ELEMENT_NAME = "_platform_element";
+const ELEMENT: TypedPlace = {
+  type: { sql: `${ELEMENT_NAME}.type`, params: [] },
+  value: { sql: `${ELEMENT_NAME}.value`, params: [] },
+};
+
+function jsonToSql(condition: Condition, alias: string): SqlCondition {
+  const place = placeOf(condition.field, alias);
+  switch (condition.operator) {
+    case "==":
+      return equals(place, condition.value);
+    case "!=":
+      return negate(equals(place, condition.value));
+    case "in":
+      return jsonIn(place, condition.value);
+    case "not in":
+      return negate(jsonIn(place, condition.value));
+    case "contains":
+      return jsonContains(condition.field, alias, condition.value);
+    default:
+      return typed(place, condition.value, condition.operator);
+  }
+}
+
+/** `type = … AND value OP ?` for text and numbers: values of other types never match. */
+function typed(place: TypedPlace, value: JsonValue, operator: string): SqlCondition {
+  const types = typeof value === "string" ? "= 'text'" : "IN ('integer', 'real')";
+  return {
+    sql: `${place.type.sql} ${types} AND ${place.value.sql} ${operator} ?`,
+    params: [...place.type.params, ...place.value.params, value as string | number],
+  };
+}
+
+function equals(place: TypedPlace, value: JsonValue): SqlCondition {
+  if (value === null) return { sql: `coalesce(${place.type.sql}, 'null') = 'null'`, params: place.type.params };
+  if (typeof value === "boolean") return { sql: `${place.type.sql} = '${value}'`, params: place.type.params };
+  if (typeof value !== "object") return typed(place, value, "=");
+  return {
+    sql: `${place.type.sql} IN ('object', 'array') AND ${place.value.sql} = ?`,
+    params: [...place.type.params, ...place.value.params, JSON.stringify(value)],
+  };
+}
+
+function jsonIn(place: TypedPlace, values: readonly JsonValue[]): SqlCondition {
+  const parts: SqlCondition[] = [];
+  const list = (types: string, wanted: readonly SqlValue[]): void => {
+    if (wanted.length === 0) return;
+    parts.push({
+      sql: `${place.type.sql} IN (${types}) AND ${place.value.sql} IN (${marks(wanted.length)})`,
+      params: [...place.type.params, ...place.value.params, ...padded(wanted)],
+    });
+  };
+  list(
+    "'text'",
+    values.filter((value) => typeof value === "string"),
+  );
+  list(
+    "'integer', 'real'",
+    values.filter((value) => typeof value === "number"),
+  );
+  list(
+    "'object', 'array'",
+    values.filter((value) => typeof value === "object" && value !== null).map((value) => JSON.stringify(value)),
+  );
+  for (const value of [null, true, false]) if (values.includes(value)) parts.push(equals(place, value));
+  return parts.length === 0 ? { sql: "0", params: [] } : join(parts, "OR");
+}
+
+/** Membership in an array; in text, a substring. */
+function jsonContains(field: FieldPath, alias: string, value: JsonValue): SqlCondition {
+  const column = `${alias}${field.column.sql}`;
+  const element = equals(ELEMENT, value);
+  const substring = typeof value === "string";
+  return {
+    sql:
+      `CASE json_type(${column}, ?) WHEN 'array' THEN EXISTS (SELECT 1 FROM json_each(${column}, ?) AS ${ELEMENT_NAME} WHERE ${element.sql})` +
+      `${substring ? ` WHEN 'text' THEN instr(json_extract(${column}, ?), ?) > 0` : ""} ELSE 0 END`,
+    params: [
+      field.jsonPath,
+      field.jsonPath,
+      ...element.params,
+      ...(typeof value === "string" ? [field.jsonPath, value] : []),
+    ],
+  };
+}

@@ -1,0 +1,122 @@
+import type { FilterOperator } from "../../config/types.ts";
+import { badField } from "../../kernel/errors.ts";
+import { isTextWithinDepth, JSON_DEPTH_MAX, type JsonValue } from "../../kernel/json.ts";
+import { IN_VALUES_MAX, NEEDLE_LENGTH_MAX, SHOWN_LENGTH_MAX } from "../limits.ts";
+import { type FieldPath, resolveField } from "../model/field-path.ts";
+import type { TableModel } from "../model/model.ts";
+
+const OPERATORS: readonly string[] = ["==", "!=", ">", ">=", "<", "<=", "contains", "in", "not in"];
+
+/** One tuple, checked against its table. `value` is an array for `in` and `not in`. */
+export type Condition =
+  | { field: FieldPath; operator: Exclude<FilterOperator, "in" | "not in">; value: JsonValue }
+  | { field: FieldPath; operator: "in" | "not in"; value: readonly JsonValue[] };
+
+/** `all` must hold, and one of `any` unless that is empty. */
+export interface ParsedFilter {
+  all: readonly Condition[];
+  any: readonly Condition[];
+}
+
+export const NO_FILTER: ParsedFilter = { all: [], any: [] };
+
+/**
+ * Tuples as they come from a body or a rule. `name` is the parameter at fault in errors. Errors: 400 naming the tuple for
+ * an unknown field or operator, a value of the wrong type, too many tuples. Spec: Filter tuple; decisions 4.
+ */
+export function parseConditions(
+  model: TableModel,
+  value: unknown,
+  options: { name: string; conditionsMax: number },
+): Condition[] {
+  const { name, conditionsMax } = options;
+  if (value === undefined || value === null) return [];
+  if (!Array.isArray(value))
+    throw badField(name, "invalid_type", `${name} must be an array of [field, operator, value]`);
+  if (value.length > conditionsMax) {
+    throw badField(name, "too_long", `${name} must have at most ${conditionsMax} conditions, got ${value.length}`);
+  }
+  return value.map((tuple: unknown, index) => parseTuple(model, tuple, `${name}.${index}`));
+}
+
+/** The same from a query parameter's text. */
+export function parseFilterText(
+  model: TableModel,
+  text: string | null,
+  options: { name: string; conditionsMax: number },
+): Condition[] {
+  if (text === null || text === "") return [];
+  if (!isTextWithinDepth(text)) {
+    throw badField(options.name, "invalid_value", `${options.name} nests deeper than ${JSON_DEPTH_MAX} levels`);
+  }
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch {
+    throw badField(options.name, "invalid_value", `${options.name} is not valid JSON`);
+  }
+  return parseConditions(model, value, options);
+}
+
+function parseTuple(model: TableModel, tuple: unknown, name: string): Condition {
+  if (!Array.isArray(tuple) || tuple.length !== 3 || typeof tuple[0] !== "string" || typeof tuple[1] !== "string") {
+    throw badField(name, "invalid_value", `${name} must be [field, operator, value]`);
+  }
+  const [fieldName, operator]: [string, string, ...unknown[]] = [tuple[0], tuple[1]];
+  // The tuple came out of JSON or a rule's literal; what is no JSON value fails the type checks below.
+  const value = tuple[2] as JsonValue | undefined;
+  const field = resolveField(model, fieldName);
+  if (field === null) throw badField(name, "unknown_field", `${name}: ${fieldName} is not a field of ${model.name}`);
+  if (!OPERATORS.includes(operator)) {
+    throw badField(name, "invalid_value", `${name}: "${operator}" is not one of ${OPERATORS.join(", ")}`);
+  }
+  if (value === undefined) throw badField(name, "invalid_value", `${name} must be [field, operator, value]`);
+  if (operator === "in" || operator === "not in") {
+    if (!Array.isArray(value)) throw badField(name, "invalid_type", `${name}: ${operator} takes an array of values`);
+    if (value.length > IN_VALUES_MAX) {
+      throw badField(
+        name,
+        "too_long",
+        `${name}: ${operator} takes at most ${IN_VALUES_MAX} values, got ${value.length}`,
+      );
+    }
+    for (const one of value) if (one !== null) checkValue(field, "==", one, name);
+    return { field, operator, value };
+  }
+  // One of OPERATORS, and not the two above.
+  const single = operator as Exclude<FilterOperator, "in" | "not in">;
+  checkValue(field, single, value, name);
+  return { field, operator: single, value };
+}
+
+function checkValue(field: FieldPath, operator: FilterOperator, value: JsonValue, name: string): void {
+  const wrong = (wanted: string): never => {
+    throw badField(name, "invalid_type", `${name}: ${field.name} ${operator} takes ${wanted}, got ${shown(value)}`);
+  };
+  if (typeof value === "string" && !value.isWellFormed())
+    throw badField(name, "invalid_value", `${name}: the text holds half of a surrogate pair`);
+  if (operator === "contains" && typeof value === "string" && value.length > NEEDLE_LENGTH_MAX) {
+    const message = `${name}: contains takes at most ${NEEDLE_LENGTH_MAX} characters, got ${value.length}`;
+    throw badField(name, "too_long", message);
+  }
+  if (value === null) {
+    if (operator !== "==" && operator !== "!=" && !(operator === "contains" && field.isJson))
+      wrong("a value that is not null");
+    return;
+  }
+  if (field.isJson) {
+    const isOrdered = typeof value === "string" || typeof value === "number";
+    if (!isOrdered && [">", ">=", "<", "<="].includes(operator)) wrong("text or a number");
+    return;
+  }
+  const wanted = field.column.type === "boolean" ? "boolean" : isNumeric(field) ? "number" : "string";
+  if (operator === "contains" && wanted !== "string") wrong("a text field");
+  if (typeof value !== wanted) wrong(wanted === "string" ? "text" : `a ${wanted}`);
+}
+
+function shown(value: JsonValue): string {
+  const text = JSON.stringify(value);
+  return text.length > SHOWN_LENGTH_MAX ? `${text.slice(0, SHOWN_LENGTH_MAX)}…` : text;
+}
+
+const isNumeric = (field: FieldPath): boolean => field.column.type === "number" || field.column.type === "integer";

@@ -1,0 +1,103 @@
+import { expect, test } from "bun:test";
+import type { Filter } from "../../config/types.ts";
+import { compileTables, declareTable } from "../model/model.ts";
+import { parseConditions } from "./filter.ts";
+import { coveringIndex, walkOf } from "./index-choice.ts";
+import { parseSort } from "./sort.ts";
+
+const model = compileTables("shared", {
+  posts: {
+    schema: {
+      category: { type: "string" },
+      score: { type: "number" },
+      email: { type: "string", required: true, unique: true },
+      nick: { type: "string", unique: true },
+      tags: { type: "json" },
+    },
+    indexes: [{ fields: ["category", "score"] }, { fields: ["score"] }],
+  },
+}).get("posts");
+if (model === undefined) throw new Error("no model");
+
+const conditions = (...filter: Filter) => parseConditions(model, filter, { name: "filter", conditionsMax: 50 });
+const covered = (...filter: Filter) => coveringIndex(model, conditions(...filter))?.name ?? null;
+const walks = (sort: string | null, ...filter: Filter) =>
+  walkOf(model, conditions(...filter), parseSort(model, sort))?.by;
+
+test("an index covers equal leading columns, then one that is compared", () => {
+  const both = "ix:posts:category,score,id";
+  expect(covered(["category", "==", "news"])).toBe(both);
+  expect(covered(["score", ">=", 5], ["category", "==", "news"])).toBe(both);
+  expect(covered(["category", "==", "news"], ["score", ">", 1], ["score", "<=", 5])).toBe(both);
+  expect(covered(["category", "==", null], ["score", "==", 5])).toBe(both);
+  expect(covered(["score", "<", 5])).toBe("ix:posts:score,id");
+  expect(covered(["email", ">", "a@b.c"])).toBe("ux:posts:email");
+});
+
+test("a unique index finds one record at most for each value, whatever else is asked", () => {
+  expect(covered(["email", "==", "a@b.c"], ["tags", "contains", "x"])).toBe("ux:posts:email");
+  expect(covered(["score", ">", 1], ["id", "in", ["a", "b"]])).toBe("sqlite_autoindex_posts_1");
+  expect(covered(["nick", "in", ["a", "b"]])).toBe("ux:posts:nick");
+});
+
+test("an index covers nothing that leaves records to be stepped over", () => {
+  expect(covered()).toBeNull();
+  expect(covered(["category", ">", "a"], ["score", "==", 5])).toBeNull();
+  expect(covered(["category", "==", "a"], ["score", "!=", 5])).toBeNull();
+  expect(covered(["category", "==", "a"], ["category", "==", "b"])).toBeNull();
+  expect(covered(["category", "contains", "a"])).toBeNull();
+  expect(covered(["score", ">", 1], ["score", ">", 2])).toBeNull();
+  expect(covered(["score", ">", 1], ["tags", "==", 2])).toBeNull();
+  expect(covered(["nick", "in", ["a", null]], ["tags", "==", 1])).toBeNull();
+});
+
+test("an index leads along a sort behind what is held equal", () => {
+  expect(walks(null)).toBe("records");
+  expect(walks("id:desc")).toBe("records");
+  expect(walks("score")).toBe("records");
+  expect(walks("category,score")).toBe("records");
+  expect(walks("score", ["category", "==", "news"])).toBe("records");
+  expect(walks(null, ["category", "==", "news"], ["score", "==", 5])).toBe("records");
+  expect(walks("email")).toBe("records");
+  expect(walks("email,score:desc")).toBe("records");
+});
+
+test("an index leads by groups where equals come in the other order", () => {
+  expect(walks("score:desc")).toBe("groups");
+  expect(walks("score,id:desc")).toBe("groups");
+  expect(walks("score:desc", ["category", "==", "news"])).toBe("groups");
+  expect(walks("category:desc,score:desc")).toBeUndefined();
+  expect(walkOf(model, conditions(["category", "==", "news"]), parseSort(model, "score:desc"))).toEqual({
+    ...{ index: "ix:posts:category,score,id", by: "groups" },
+  });
+});
+
+test("an index does not lead where records would have to be sorted or left out", () => {
+  expect(walks("category")).toBeUndefined();
+  expect(walks("createdAt")).toBeUndefined();
+  expect(walks("score", ["category", ">", "a"])).toBeUndefined();
+  expect(walks("score", ["category", "==", "a"], ["category", "==", "b"])).toBeUndefined();
+  expect(walks(null, ["category", "==", "news"])).toBeUndefined();
+  // Many may have none, and those are equal.
+  expect(walks("nick")).toBeUndefined();
+  expect(walks("tags.a")).toBeUndefined();
+});
+
+test("[TB79] a reference has an index, unless a declared or unique one begins with it", () => {
+  const reference = { type: "string", references: "authors" } as const;
+  const posts = compileTables("shared", {
+    authors: { schema: {} },
+    posts: {
+      schema: { a: reference, b: reference, c: reference, d: { ...reference, unique: true } },
+      indexes: [{ fields: ["b", "c"] }],
+    },
+  }).get("posts");
+  if (posts === undefined) throw new Error("no model");
+  expect(declareTable(posts).indexes).toEqual([
+    { fields: ["b", "c", "id"], unique: false },
+    { fields: ["a", "id"], unique: false },
+    { fields: ["c", "id"], unique: false },
+  ]);
+  const filter = parseConditions(posts, [["c", "==", "x"]], { name: "filter", conditionsMax: 50 });
+  expect(coveringIndex(posts, filter)?.name).toBe("ix:posts:c,id");
+});

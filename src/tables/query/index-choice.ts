@@ -1,0 +1,116 @@
+import type { TableIndex, TableModel } from "../model/model.ts";
+import type { Condition } from "./filter.ts";
+import type { Sort } from "./sort.ts";
+
+const RANGES: readonly string[] = [">", ">=", "<", "<="];
+
+/** `range`: it holds what meets all conditions, and nothing between. `value`: the other conditions are asked of what it finds. */
+export interface CoveringIndex {
+  name: string;
+  by: "range" | "value";
+}
+
+const chosen = (index: TableIndex | undefined, by: CoveringIndex["by"]): CoveringIndex | null =>
+  index === undefined ? null : { name: index.name, by };
+
+/**
+ * The index by which what meets all `conditions` is found in as many steps as there are matches, or values asked for: it
+ * holds them side by side (equal in its leading columns, then at most one that is compared), or one at most for each value.
+ * null: there is none.
+ */
+export function coveringIndex(model: TableModel, conditions: readonly Condition[]): CoveringIndex | null {
+  const unique = conditions.find(
+    ({ field, ...tested }) => field.column.isUnique && !field.isJson && isOfValues(tested),
+  );
+  const single = unique?.field.column.name;
+  const isOne = ({ columns, isUnique }: TableIndex) => isUnique && columns.length === 1 && columns[0] === single;
+  if (single !== undefined) return chosen(model.indexes.find(isOne), "value");
+  if (conditions.length === 0 || conditions.some(({ field }) => field.isJson)) return null;
+  return chosen(
+    model.indexes.find((index) => covers(index, conditions)),
+    "range",
+  );
+}
+
+/**
+ * Those of the conditions by which SQLite may enter an index: at most one equality or list and one bound on either side of a
+ * column that an index begins with. They are as quick on a hidden record as on any.
+ */
+export function enteringConditions(model: TableModel, conditions: readonly Condition[]): ReadonlySet<Condition> {
+  const chosen = new Map<string, Condition>();
+  for (const condition of conditions) {
+    const { field, operator } = condition;
+    const isFirst = field.name === "id" || model.indexes.some(({ columns }) => columns[0] === field.name);
+    const isEqual = operator === "==" || operator === "in";
+    if (field.isJson || !isFirst || (!isEqual && !RANGES.includes(operator))) continue;
+    const key = `${isEqual ? "==" : operator.charAt(0)} ${field.name}`;
+    if (!chosen.has(key)) chosen.set(key, condition);
+  }
+  return new Set(chosen.values());
+}
+
+/** Of any number of records a unique field may be null. */
+function isOfValues({ operator, value }: Pick<Condition, "operator" | "value">): boolean {
+  if (operator === "in") return Array.isArray(value) && !value.includes(null);
+  return operator === "==" && value !== null;
+}
+
+function covers({ columns }: TableIndex, conditions: readonly Condition[]): boolean {
+  let coveredCount = 0;
+  for (const column of columns) {
+    const own = conditions.filter(({ field }) => field.name === column);
+    const isEqual = own.length === 1 && own[0]?.operator === "==";
+    if (!isEqual && !isOneRange(own)) break;
+    coveredCount += own.length;
+    if (!isEqual) break;
+  }
+  return coveredCount === conditions.length;
+}
+
+/** At most one bound on either side. */
+function isOneRange(conditions: readonly Condition[]): boolean {
+  if (conditions.length === 0 || !conditions.every(({ operator }) => RANGES.includes(operator))) return false;
+  const lower = conditions.filter(({ operator }) => operator.startsWith(">"));
+  return lower.length <= 1 && conditions.length - lower.length <= 1;
+}
+
+/**
+ * A way along an index through the matches in the order wanted. `records`: one by one, so that a page takes as many steps
+ * as it has records. `groups`: by the leading term, those that are equal in it in another order than wanted, so that a
+ * page takes as many steps more as its last group has records.
+ */
+export interface Walk {
+  index: string;
+  by: "records" | "groups";
+}
+
+/** The leading columns of the index are those that `conditions` hold equal, and then comes the sort. null: there is none. */
+export function walkOf(model: TableModel, conditions: readonly Condition[], sort: Sort): Walk | null {
+  if (sort.terms.some(({ field }) => field.isJson)) return null;
+  if (!conditions.every(({ field, operator }) => operator === "==" && !field.isJson)) return null;
+  const equal = new Set(conditions.map(({ field }) => field.name));
+  if (equal.size < conditions.length) return null;
+  let groups: Walk | null = null;
+  for (const index of model.indexes) {
+    const by = waysAlong(index, equal, sort);
+    if (by === "records") return { index: index.name, by };
+    if (by === "groups") groups ??= { index: index.name, by };
+  }
+  return groups;
+}
+
+function waysAlong({ columns, isUnique }: TableIndex, equal: ReadonlySet<string>, { terms }: Sort): Walk["by"] | null {
+  if (!columns.slice(0, equal.size).every((column) => equal.has(column))) return null;
+  const rest = columns.slice(equal.size);
+  const [first] = terms;
+  for (const [position, { field, direction }] of terms.entries()) {
+    if (position === rest.length) {
+      // Behind the last column of a unique index no two are equal that the remaining terms would have to order.
+      const isDecided = isUnique && terms.slice(0, position).every((term) => !term.field.column.isNullable);
+      return isDecided ? "records" : null;
+    }
+    if (field.name !== rest[position]) return null;
+    if (direction !== first?.direction) return position === 1 && terms.length === 2 ? "groups" : null;
+  }
+  return "records";
+}

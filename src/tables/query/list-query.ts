@@ -1,0 +1,104 @@
+import type { TableRecord } from "../../config/types.ts";
+import type { SqlValue } from "../../db/index.ts";
+import { BoundedMap } from "../../kernel/bounded-map.ts";
+import { badField, badRequest } from "../../kernel/errors.ts";
+import type { Asked, CountValues, ListValues } from "../api/requests.ts";
+import {
+  FILTER_CONDITIONS_MAX,
+  LIMIT_DEFAULT,
+  LIMIT_MAX,
+  OR_CONDITIONS_MAX,
+  PARSED_REQUESTS_MAX,
+  PARSED_TEXT_LENGTH_MAX,
+} from "../limits.ts";
+import type { TableModel } from "../model/model.ts";
+import { decodeCursor } from "./cursor.ts";
+import { type ParsedFilter, parseFilterText } from "./filter.ts";
+import { parseSort, type Sort } from "./sort.ts";
+
+export type Paging =
+  | { mode: "first" }
+  | { mode: "offset"; offset: number }
+  | { mode: "after" | "before"; values: readonly SqlValue[] };
+
+export interface ListRequest {
+  filter: ParsedFilter;
+  sort: Sort;
+  limit: number;
+  paging: Paging;
+  /** null: all. */
+  fields: readonly string[] | null;
+}
+
+/** Parses list requests of a table, and caches those with short query strings. Errors: as `parseListRequest`. */
+export function createListRequests(model: TableModel): (asked: Asked<ListValues>) => ListRequest {
+  const parsed = new BoundedMap<string, ListRequest>(PARSED_REQUESTS_MAX);
+  return (asked) => {
+    const text = asked.queryText?.();
+    if (text === undefined || text.length > PARSED_TEXT_LENGTH_MAX) return parseListRequest(model, asked.query());
+    const known = parsed.get(text);
+    if (known !== undefined) return known;
+    const request = parseListRequest(model, asked.query());
+    parsed.set(text, request);
+    return request;
+  };
+}
+
+/** Errors: 400 naming the parameter. [TB1]–[TB7] */
+function parseListRequest(model: TableModel, values: ListValues): ListRequest {
+  const sort = parseSort(model, values.sort ?? null);
+  return {
+    filter: parseFilters(model, values),
+    sort,
+    limit: limitOf(values),
+    paging: parsePaging(values, sort),
+    fields: parseFields(model, values.fields),
+  };
+}
+
+export function parseFilters(model: TableModel, { filter, orFilter }: CountValues): ParsedFilter {
+  return {
+    all: parseFilterText(model, filter ?? null, { name: "filter", conditionsMax: FILTER_CONDITIONS_MAX }),
+    any: parseFilterText(model, orFilter ?? null, { name: "orFilter", conditionsMax: OR_CONDITIONS_MAX }),
+  };
+}
+
+/** `limit`, or its alias `perPage`; more than the maximum counts as the maximum. */
+export const limitOf = ({ limit, perPage }: { limit?: number; perPage?: number }): number =>
+  Math.min(limit ?? perPage ?? LIMIT_DEFAULT, LIMIT_MAX);
+
+function parsePaging(values: ListValues, sort: Sort): Paging {
+  const { page, offset, after, before } = values;
+  const given = Object.entries({ page, offset, after, before }).flatMap(([name, value]) =>
+    value === undefined ? [] : [name],
+  );
+  if (given.length > 1) {
+    throw badRequest(`${given.join(" and ")} cannot be used together`, {
+      [given[1] ?? ""]: { code: "invalid_value", message: `${given[1]} cannot be used together with ${given[0]}` },
+    });
+  }
+  if (page !== undefined) return { mode: "offset", offset: (page - 1) * limitOf(values) };
+  if (offset !== undefined) return { mode: "offset", offset };
+  if (after !== undefined) return { mode: "after", values: decodeCursor(sort, after, "after") };
+  if (before !== undefined) return { mode: "before", values: decodeCursor(sort, before, "before") };
+  return { mode: "first" };
+}
+
+/** The `fields` parameter. Errors: 400 for an unknown one. */
+export function parseFields(model: TableModel, text: string | undefined): readonly string[] | null {
+  if (text === undefined || text === "") return null;
+  const fields = text.split(",").map((name) => name.trim());
+  for (const name of fields) {
+    const isKnown = model.byName.has(name) || (model.isSchemaless && !name.startsWith("_platform"));
+    if (!isKnown) throw badField("fields", "unknown_field", `fields: ${name} is not a field of ${model.name}`);
+  }
+  return fields;
+}
+
+/** The record with only those fields and the id; null: all. */
+export function pick(record: TableRecord, fields: readonly string[] | null): TableRecord {
+  if (fields === null) return record;
+  const picked: TableRecord = { id: record["id"] ?? null };
+  for (const [name, value] of Object.entries(record)) if (fields.includes(name)) picked[name] = value;
+  return picked;
+}

@@ -1,0 +1,245 @@
+import type { Principal } from "../../access/principal.ts";
+import type { ListResult } from "../../config/app-access.ts";
+import type { TableRecord } from "../../config/types.ts";
+import type { DatabaseFile, ReadCaller } from "../../db/index.ts";
+import { type AppError, badRequest, forbidden, notFound, tooLarge, unauthorized } from "../../kernel/errors.ts";
+import { chain, isPromise, type MaybePromise } from "../../kernel/maybe-promise.ts";
+import type { Asked, CountValues, GetValues, ListValues } from "../api/requests.ts";
+import { RULE_RECORDS_MAX } from "../limits.ts";
+import type { TableModel } from "../model/model.ts";
+import type { Table } from "../namespaces.ts";
+import { type Door, denied, type Grant } from "../rules/access.ts";
+import { encodeCursor } from "./cursor.ts";
+import { type Condition, NO_FILTER, type ParsedFilter } from "./filter.ts";
+import { behindRule, filterToSql, join, type SqlCondition } from "./filter-sql.ts";
+import { coveringIndex, enteringConditions, walkOf } from "./index-choice.ts";
+import { type ListRequest, parseFields, parseFilters, pick } from "./list-query.ts";
+import type { Matches, PreparedList } from "./list-sql.ts";
+import type { Page } from "./pages.ts";
+import { isHeavy, scanCost } from "./read-cost.ts";
+import { beyond, parseSort } from "./sort.ts";
+
+export const tooManyToAsk = (): AppError =>
+  badRequest(
+    `The read rule looks at each record, and there are more than ${RULE_RECORDS_MAX}; narrow the filter by id, or return a filter from the rule`,
+  );
+
+/** What narrows, orders or counts by records that a rule would have to see first tells what is in those that it hides. [TB112] */
+export const notByRecord = (principal: Principal): AppError =>
+  principal.kind === "anonymous"
+    ? unauthorized()
+    : forbidden(
+        "Access denied: the read rule looks at each record, so they cannot be filtered, sorted, searched or counted; a read rule that returns a filter is the way to narrow a list",
+      );
+
+const tooLargePage = (): AppError =>
+  tooLarge("The records of this page are larger than 8 MiB: ask for fewer, or go on by cursor");
+
+/** By id, without conditions. */
+const isPlain = ({ filter, sort }: ListRequest): boolean =>
+  filter.all.length + filter.any.length === 0 && sort.terms[0]?.field.name === "id";
+
+/** A table in its file; null where the instance has not been written to yet. */
+export interface Source {
+  table: Table;
+  file: DatabaseFile | null;
+}
+
+export interface Reads {
+  get(principal: Principal, source: Source, id: string, asked: Asked<GetValues>): MaybePromise<TableRecord>;
+  /** `caller`: on whose behalf long reads run, by default the server's. */
+  list(principal: Principal, source: Source, asked: Asked<ListValues>, caller?: ReadCaller): MaybePromise<ListResult>;
+  count(
+    principal: Principal,
+    source: Source,
+    asked: Asked<CountValues>,
+    caller?: ReadCaller,
+  ): MaybePromise<{ total: number }>;
+  /** The read grant, for reads made elsewhere. Errors: 401, 403. */
+  grant(principal: Principal, source: Source): MaybePromise<Grant>;
+  /** Errors: 403 when the rule denies one of the records. Decisions 3. */
+  allReadable(principal: Principal, source: Source, grant: Grant, records: readonly TableRecord[]): MaybePromise<void>;
+}
+
+export function createReads(deps: { door: Door }): Reads {
+  const { door } = deps;
+
+  const grant: Reads["grant"] = (principal, { table }) =>
+    chain(door.grant(principal, table.model, "read"), (granted) => {
+      if (granted.kind === "none") throw denied(principal);
+      return granted;
+    });
+
+  const allReadable: Reads["allReadable"] = (principal, { table }, granted, records) => {
+    if (granted.kind !== "record") return;
+    const refuse = (): never => {
+      if (principal.kind === "anonymous") throw unauthorized();
+      throw forbidden(
+        "Access denied to one of the records; a read rule that returns a filter is the way to narrow a list",
+      );
+    };
+    const pending: Promise<boolean>[] = [];
+    for (const record of records) {
+      const answer = door.coversRead(granted, principal, table.model, record);
+      if (answer === false) refuse();
+      if (isPromise(answer)) pending.push(answer);
+    }
+    if (pending.length === 0) return;
+    return Promise.all(pending).then((answers) => {
+      if (answers.includes(false)) refuse();
+    });
+  };
+
+  const get: Reads["get"] = (principal, source, id, asked) =>
+    chain(grant(principal, source), (granted) => {
+      const { model, store } = source.table;
+      const fields = parseFields(model, asked.query().fields);
+      const record = source.file === null ? null : store.get(source.file, id);
+      if (record === null) {
+        // The rule would have looked at it: who has no credentials learns nothing of what is there.
+        if (granted.kind === "record" && principal.kind === "anonymous") throw denied(principal);
+        throw notFound(`There is no record "${id}" in ${model.name}`);
+      }
+      return chain(door.coversRead(granted, principal, model, record), (isAllowed) => {
+        if (isAllowed) return pick(record, fields);
+        if (granted.kind === "filter") throw notFound(`There is no record "${id}" in ${model.name}`);
+        throw denied(principal);
+      });
+    });
+
+  const list: Reads["list"] = (principal, source, asked, caller) =>
+    chain(grant(principal, source), (granted) => {
+      const request = source.table.listRequest(asked);
+      if (granted.kind === "record" && !isPlain(request)) throw notByRecord(principal);
+      return chain(find(source, request, granted, caller), ({ records, total, isCut }) => {
+        if (isCut && request.paging.mode === "offset") throw tooLargePage();
+        // One record more than asked for tells whether there are more, where no total does.
+        const hasMore = isCut || (total === null ? records.length > request.limit : total > records.length);
+        if (records.length > request.limit) records.length = request.limit;
+        if (request.paging.mode === "before") records.reverse();
+        return chain(allReadable(principal, source, granted, records), () =>
+          envelope(request, records, hasMore, total),
+        );
+      });
+    });
+
+  /** Statements of requests that no rule narrows: the same for everybody. */
+  const prepared = new WeakMap<ListRequest, PreparedList>();
+  const find = (source: Source, request: ListRequest, granted: Grant, caller: ReadCaller | undefined) => {
+    const { table, file } = source;
+    if (file === null) return { records: [], total: isTotalWanted(request, granted) ? 0 : null, isCut: false };
+    if (granted.kind !== "all") return table.store.list(file, prepare(table, request, granted), caller);
+    const known = prepared.get(request) ?? prepare(table, request, granted);
+    prepared.set(request, known);
+    return table.store.list(file, known, caller);
+  };
+
+  const count: Reads["count"] = (principal, source, asked, caller) =>
+    chain(grant(principal, source), async (granted) => {
+      const { table, file } = source;
+      if (granted.kind === "record") throw notByRecord(principal);
+      const filter = parseFilters(table.model, asked.query());
+      if (file === null) return { total: 0 };
+      return { total: await table.store.count(file, matchesOf(table.model, filter, granted), caller) };
+    });
+
+  return { get, list, count, grant, allReadable };
+}
+
+/**
+ * What a request and the rule's own filter keep. Where an index holds the matches side by side, or `isWalk`, no other record
+ * is looked at; elsewhere the rule decides first.
+ */
+export function matchesOf(
+  model: TableModel,
+  filter: ParsedFilter,
+  grant: Grant,
+  { isWalk }: { isWalk: boolean } = { isWalk: false },
+): Matches {
+  const alias = `${model.sql}.`;
+  const rule = grant.kind === "filter" ? grant.filter : null;
+  const conditions = conditionsOf(filter, grant);
+  const index = conditions === null || conditions.some(isHeavy) ? null : coveringIndex(model, conditions);
+  const isGuarded = rule !== null && !isWalk && index?.by !== "range";
+  const where = isGuarded ? guarded(model, filter, rule) : both(filter, rule, alias);
+  const all = [filter, rule ?? NO_FILTER].flatMap((one) => [...one.all, ...one.any]);
+  return { where, index: index?.name ?? null, cost: scanCost(all, where?.params ?? []), rule };
+}
+
+function both(filter: ParsedFilter, rule: ParsedFilter | null, alias: string): SqlCondition | null {
+  const parts = [filterToSql(filter, alias), rule === null ? null : filterToSql(rule, alias)];
+  const present = parts.filter((part) => part !== null);
+  return present.length === 0 ? null : join(present, "AND");
+}
+
+/** The rule first. Beside it, only what may lead into an index. */
+function guarded(model: TableModel, filter: ParsedFilter, rule: ParsedFilter): SqlCondition | null {
+  const alias = `${model.sql}.`;
+  const [entering, others] = split(filter, enteringConditions(model, filter.all));
+  const behind = behindRule(rule, filterToSql(others, alias), alias);
+  const parts = [behind, filterToSql(entering, alias, { equality: "IS" })].filter((part) => part !== null);
+  return parts.length === 0 ? null : join(parts, "AND");
+}
+
+const split = (filter: ParsedFilter, entering: ReadonlySet<Condition>): [ParsedFilter, ParsedFilter] => [
+  { all: filter.all.filter((condition) => entering.has(condition)), any: [] },
+  { all: filter.all.filter((condition) => !entering.has(condition)), any: filter.any },
+];
+
+/** What all has to hold; null where there are alternatives beside. */
+function conditionsOf(filter: ParsedFilter, grant: Grant): readonly Condition[] | null {
+  if (filter.any.length > 0) return null;
+  return grant.kind === "filter" ? [...filter.all, ...grant.filter.all] : filter.all;
+}
+
+/** The first `limit` of the matches, by id; fewer where they are large. */
+export async function firstById(
+  { model, store }: Table,
+  file: DatabaseFile,
+  matches: Matches,
+  { limit, caller }: { limit: number; caller: ReadCaller | undefined },
+): Promise<Page> {
+  const order = { sort: parseSort(model, null), reverse: false };
+  const page = { ...order, behind: null, limit, offset: 0, walk: null, isTotalWanted: false };
+  return store.list(file, store.prepareList({ matches, ...page }), caller);
+}
+
+function prepare({ model, store }: Table, request: ListRequest, grant: Grant): PreparedList {
+  const { paging, sort, limit, filter } = request;
+  const reverse = paging.mode === "before";
+  const isKeyset = paging.mode === "after" || paging.mode === "before";
+  const behind = isKeyset ? beyond(sort, paging.values, { reverse }) : null;
+  const isTotal = isTotalWanted(request, grant);
+  const conditions = conditionsOf(filter, grant);
+  const walk = conditions === null ? null : walkOf(model, conditions, sort);
+  // Behind a cursor, the index has to be entered where the page begins.
+  const isEntered = behind === null || behind.ranges !== null;
+  return store.prepareList({
+    ...{ matches: matchesOf(model, filter, grant, { isWalk: walk !== null && isEntered }), behind, sort, reverse },
+    limit: isTotal || paging.mode === "offset" ? limit : limit + 1,
+    offset: paging.mode === "offset" ? paging.offset : 0,
+    walk: isEntered ? walk : null,
+    isTotalWanted: isTotal,
+  });
+}
+
+/** Not where a cursor leads on, nor where the rule has to see each record. */
+const isTotalWanted = ({ paging }: ListRequest, grant: Grant): boolean =>
+  grant.kind !== "record" && paging.mode !== "after" && paging.mode !== "before";
+
+/** Spec: List envelope; decisions 4 for a list with neither page/offset nor after/before. */
+function envelope(request: ListRequest, records: TableRecord[], hasMore: boolean, total: number | null): ListResult {
+  const { paging, limit, sort, fields } = request;
+  const isKeyset = paging.mode === "after" || paging.mode === "before";
+  const last = paging.mode === "before" ? records[0] : records.at(-1);
+  const cursor = hasMore && last !== undefined ? encodeCursor(sort, last) : null;
+  const offset = paging.mode === "offset" ? paging.offset : 0;
+  return {
+    items: fields === null ? records : records.map((record) => pick(record, fields)),
+    total,
+    page: isKeyset ? null : Math.floor(offset / limit) + 1,
+    perPage: isKeyset ? null : limit,
+    hasMore: paging.mode === "offset" ? null : hasMore,
+    cursor: paging.mode === "offset" ? null : cursor,
+  };
+}

@@ -1,0 +1,147 @@
+import type { Principal } from "../../access/principal.ts";
+import type { DatabaseFile, SqlValue } from "../../db/index.ts";
+import { conflict } from "../../kernel/errors.ts";
+import { IDS_PER_PAGE, PAGES_PER_TURN, STEP_COST_MAX, STEPPED_RECORDS_MAX } from "../limits.ts";
+import type { ReferenceEdge, TableModel } from "../model/model.ts";
+import type { Table } from "../namespaces.ts";
+import type { Writes } from "../write/writes.ts";
+import { type CascadeContext, deleteCascading, inOrder, letGo, referred } from "./cascade.ts";
+import { CascadeTooLarge } from "./cascade-cost.ts";
+
+/** Who may delete more in steps than one request may delete at once: keys of a server, and the server itself. */
+export const mayDeleteInSteps = ({ kind }: Principal): boolean => kind === "serviceKey" || kind === "server";
+
+/**
+ * Deletes what refers to a record, in transactions of some milliseconds each. Interrupted at any time it leaves no reference to
+ * nothing: what refers goes before what it refers to, and the record itself is left to the caller.
+ */
+export interface CascadeSteps {
+  /** Errors: 409 by `restrict`, before anything is deleted; for more than can be noted; where letting go breaks a check. */
+  clear(principal: Principal, file: DatabaseFile, table: Table, id: string): Promise<void>;
+}
+
+interface Node {
+  table: Table;
+  id: string;
+  referring: { edge: ReferenceEdge; key: string }[];
+}
+
+/** `edge`: the reference that this record lets go of; null: it is deleted. */
+interface Step {
+  table: Table;
+  id: string;
+  edge: ReferenceEdge | null;
+  /** What it refers to. */
+  value: SqlValue;
+}
+
+export function createCascadeSteps(deps: { writes: Writes; tableOf(model: TableModel): Table }): CascadeSteps {
+  const { writes, tableOf } = deps;
+
+  const perform = (context: CascadeContext, { table, id, edge, value }: Step): void => {
+    const { store } = table;
+    context.cascadeCost += store.referring.costOf(context.tx, id);
+    const record = store.get(context.tx, id);
+    if (record === null) return;
+    if (edge === null) deleteCascading(context, tableOf, table, record);
+    else if (store.codec.toValue(edge.column, record[edge.column.name] ?? null) === value) {
+      letGo(context, { table, record, released: [edge] });
+    }
+  };
+
+  return {
+    async clear(principal, file, table, id) {
+      const steps = await planned({ file, tableOf }, table, id);
+      for (let at = 0; at < steps.length; ) {
+        at = await writes.run(file, principal, (context) => {
+          let next = at;
+          for (let step = steps[next]; step !== undefined && context.cascadeCost < STEP_COST_MAX; step = steps[next]) {
+            perform(context, step);
+            next++;
+          }
+          return next;
+        });
+      }
+    },
+  };
+}
+
+interface Place {
+  file: DatabaseFile;
+  tableOf(model: TableModel): Table;
+}
+
+/** Everything that refers to the record, in the order in which it has to go; only ids are kept of it. */
+async function planned(place: Place, table: Table, id: string): Promise<Step[]> {
+  const root = keyOf(table, id);
+  const leaving = new Map<string, Node>([[root, { table, id, referring: [] }]]);
+  const { released, restricting } = await collected(place, leaving);
+  const restricted = restricting.find(({ key }) => !leaving.has(key));
+  if (restricted !== undefined) throw referred(restricted.edge);
+  return [...released, ...(await inSteps(place.file, leaving, root))];
+}
+
+/** Adds what leaves as well to `leaving`; says what stays and lets go, and which references stand in the way if it stays. */
+async function collected({ file, tableOf }: Place, leaving: Map<string, Node>) {
+  const released: Step[] = [];
+  const restricting: { edge: ReferenceEdge; key: string }[] = [];
+  const count = { found: 0, pages: 0 };
+  const add = (node: Node, edge: ReferenceEdge, id: string, value: SqlValue): void => {
+    if (++count.found > STEPPED_RECORDS_MAX) throw tooMany();
+    const from = tableOf(edge.from);
+    const key = keyOf(from, id);
+    node.referring.push({ edge, key });
+    if (edge.onDelete === "restrict") restricting.push({ edge, key });
+    else if (edge.onDelete === "set null") released.push({ table: from, id, edge, value });
+    else if (!leaving.has(key)) leaving.set(key, { table: from, id, referring: [] });
+  };
+  // Grows while it is walked.
+  for (const node of leaving.values()) {
+    for (const edge of node.table.model.incoming) {
+      const value = referredValue(file, node, edge);
+      const { referring } = tableOf(edge.from).store;
+      for (let after: string | null = value === null ? null : ""; after !== null; ) {
+        const ids = referring.ids(file, { column: edge.column, value }, { after, limit: IDS_PER_PAGE });
+        for (const id of ids) add(node, edge, id, value);
+        after = ids.length === IDS_PER_PAGE ? (ids.at(-1) ?? null) : null;
+        if (ids.length === IDS_PER_PAGE || ++count.pages % PAGES_PER_TURN === 0) await nextTurn();
+      }
+    }
+  }
+  return { released, restricting };
+}
+
+/** The deletions in their order, but for the root's. */
+async function inSteps(file: DatabaseFile, leaving: ReadonlyMap<string, Node>, root: string) {
+  const steps: Step[] = [];
+  const letGoFirst = (key: string, edge: ReferenceEdge): void => {
+    const node = leaving.get(key);
+    if (node === undefined) return;
+    if (!edge.column.isNullable) throw inARing(edge);
+    const { store } = node.table;
+    const value = store.codec.toValue(edge.column, store.get(file, node.id)?.[edge.column.name] ?? null);
+    steps.push({ table: node.table, id: node.id, edge, value });
+  };
+  let walked = 0;
+  for (const { table, id } of inOrder(leaving, root, letGoFirst)) {
+    if (keyOf(table, id) !== root) steps.push({ table, id, edge: null, value: null });
+    if (++walked % IDS_PER_PAGE === 0) await nextTurn();
+  }
+  return steps;
+}
+
+/** What others refer to in this record: mostly its id. */
+function referredValue(file: DatabaseFile, { table, id }: Node, { toColumn }: ReferenceEdge): SqlValue {
+  if (toColumn.name === "id") return id;
+  return table.store.codec.toValue(toColumn, table.store.get(file, id)?.[toColumn.name] ?? null);
+}
+
+const keyOf = ({ model }: Table, id: string): string => `${model.name} ${id}`;
+
+const nextTurn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+
+const tooMany = (): CascadeTooLarge =>
+  new CascadeTooLarge(`More than ${STEPPED_RECORDS_MAX} records refer to what would be deleted; delete those first`);
+
+const inARing = (edge: ReferenceEdge) =>
+  conflict(`Records of ${edge.from.name} refer to one another in a ring by ${edge.column.name}, which is required`);

@@ -1,0 +1,67 @@
+import type { TableModel } from "../model/model.ts";
+import type { ParsedFilter } from "../query/filter.ts";
+import { behindRule, filterToSql, join, type SqlCondition } from "../query/filter-sql.ts";
+import { orderBy, type Sort } from "../query/sort.ts";
+import type { SearchPlan } from "./search-plan.ts";
+
+/** What stands beside the declared names in a statement; none of them begins with `_platform`. */
+const FOUND = "_platform_found";
+const PAGE = "_platform_page";
+const ROW = "_platform_row";
+const RANK = "_platform_rank";
+
+export interface FoundQuery {
+  plan: SearchPlan;
+  filter: ParsedFilter;
+  /** What the read rule keeps. */
+  ruleFilter: ParsedFilter;
+  /** The best match first. */
+  isRanked: boolean;
+}
+
+/** Every match: its rowid, and its rank where the best come first. */
+export function foundSql(model: TableModel, { plan, filter, ruleFilter, isRanked }: FoundQuery): SqlCondition {
+  const asked = [plan.like, filterToSql(filter, "t.")].filter((part) => part !== null);
+  const onTable = behindRule(ruleFilter, asked.length === 0 ? null : join(asked, "AND"), "t.");
+  const where = join(
+    [plan.match, onTable].filter((part) => part !== null),
+    "AND",
+  );
+  const rank = isRanked && plan.match !== null ? "f.rank" : "0";
+  const from =
+    plan.match === null
+      ? `${model.sql} AS t`
+      : `${plan.fts} AS f${onTable !== null ? ` JOIN ${model.sql} AS t ON t.rowid = f.rowid` : ""}`;
+  return {
+    sql: `SELECT ${plan.match === null ? "t" : "f"}.rowid AS ${ROW}, ${rank} AS ${RANK} FROM ${from} WHERE ${where.sql}`,
+    params: where.params,
+  };
+}
+
+export interface PageQuery {
+  /** null: the best match first. */
+  sort: Sort | null;
+  limit: number;
+  offset: number;
+}
+
+/**
+ * One page with the number of all matches in its first column. The matches are gone through once; records are fetched for the page alone, and ties at its end are settled by the id among
+ * those of that rank.
+ */
+export function pageSql(model: TableModel, found: SqlCondition, { sort, limit, offset }: PageQuery): SqlCondition {
+  const orderIn = (cte: string) =>
+    sort === null ? { sql: `${cte}.${RANK}, t."id"`, params: [] } : orderBy(sort, { reverse: false, alias: "t." });
+  const [inFound, inPage] = [orderIn(FOUND), orderIn(PAGE)];
+  const edge = `SELECT ${RANK} FROM ${FOUND} ORDER BY ${RANK} LIMIT 1 OFFSET ${offset + limit - 1}`;
+  const within = sort === null ? ` WHERE ${FOUND}.${RANK} <= ifnull((${edge}), 9e999)` : "";
+  const joined = (cte: string): string => `${cte} CROSS JOIN ${model.sql} AS t ON t.rowid = ${cte}.${ROW}`;
+  const columns = model.columns.map((column) => `t.${column.sql}`);
+  return {
+    sql:
+      `WITH ${FOUND} AS MATERIALIZED (${found.sql}), ` +
+      `${PAGE} AS MATERIALIZED (SELECT ${FOUND}.* FROM ${joined(FOUND)}${within} ORDER BY ${inFound.sql} LIMIT ${limit} OFFSET ${offset}) ` +
+      `SELECT ${[`(SELECT count(*) FROM ${FOUND})`, ...columns].join(", ")} FROM ${joined(PAGE)} ORDER BY ${inPage.sql}`,
+    params: [...found.params, ...inFound.params, ...inPage.params],
+  };
+}

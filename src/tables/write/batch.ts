@@ -1,0 +1,285 @@
+import type { Principal } from "../../access/principal.ts";
+import type { BatchResult } from "../../config/app-access.ts";
+import type { TableRecord } from "../../config/types.ts";
+import type { DatabaseFile, ReadCaller } from "../../db/index.ts";
+import { AppError, badField, badRequest, Refusal } from "../../kernel/errors.ts";
+import { type JsonObject, ownValue } from "../../kernel/json.ts";
+import type { BatchBody, ByFilterBody } from "../api/requests.ts";
+import {
+  BATCH_BY_FILTER_RECORDS_MAX,
+  BATCH_OPERATIONS_MAX,
+  FILTER_CONDITIONS_MAX,
+  OR_CONDITIONS_MAX,
+  PATTERN_TEXT_LENGTH_MAX,
+  RULE_RECORDS_MAX,
+} from "../limits.ts";
+
+import type { Table } from "../namespaces.ts";
+import { atOperation } from "../problems.ts";
+import { type ParsedFilter, parseConditions } from "../query/filter.ts";
+import { matches } from "../query/filter-match.ts";
+import { firstById, matchesOf, tooManyToAsk } from "../query/reads.ts";
+import { CascadeTooLarge } from "../references/cascade-cost.ts";
+import { type CascadeSteps, mayDeleteInSteps } from "../references/cascade-steps.ts";
+import type { Door, Grant } from "../rules/access.ts";
+import { touch, type WriteGrants } from "../rules/asking.ts";
+import { Suspended } from "../rules/decisions.ts";
+import { type Patch, parsePatch } from "./changes.ts";
+import type { Mutations } from "./mutations.ts";
+import type { WriteContext } from "./record-writes.ts";
+import type { StoredBytes } from "./stored-bytes.ts";
+import type { Writes } from "./writes.ts";
+
+/** The operations of a batch; those that the request lacks are empty. */
+export type Batch = { readonly [Kind in keyof BatchBody]-?: NonNullable<BatchBody[Kind]> };
+
+/** Errors: 400 for too many operations. */
+export function checkBatch({ inserts, updates, deletes }: BatchBody): Batch {
+  const batch = { inserts: inserts ?? [], updates: updates ?? [], deletes: deletes ?? [] };
+  const count = batch.inserts.length + batch.updates.length + batch.deletes.length;
+  if (count <= BATCH_OPERATIONS_MAX) return batch;
+  throw badRequest(`A batch takes at most ${BATCH_OPERATIONS_MAX} operations, got ${count}`);
+}
+
+/**
+ * The operations of one transaction, some of which may have to await a rule or hook. Those after it are still tried, so that
+ * everything that is awaited is awaited together and the transaction runs again once, not once for each.
+ */
+class Operations {
+  readonly #awaited: Promise<unknown>[] = [];
+  readonly #stored: StoredBytes;
+
+  constructor({ stored }: WriteContext) {
+    this.#stored = stored;
+  }
+
+  /** null: it waits. A failure names the operation, unless it may come of one that waits. */
+  run<T>(place: string, work: () => T): T | null {
+    try {
+      return work();
+    } catch (cause) {
+      if (!(cause instanceof Suspended)) {
+        this.finish();
+        throw atOperation(cause, place);
+      }
+      this.#awaited.push(cause.settled);
+      // What is awaited stays in memory meanwhile.
+      if (this.#stored.isAwaitedEnough) this.finish();
+      return null;
+    }
+  }
+
+  /** Throws `Suspended` when any of them waits. */
+  finish(): void {
+    if (this.#awaited.length > 0) throw new Suspended(Promise.all(this.#awaited));
+  }
+}
+
+/**
+ * A pattern may take the square of a text's length, which its bound allows one long text of a request, but not 500 of them.
+ * Errors: 400 naming the text with which it is too much.
+ */
+function checkPatternCost({ model }: Table, { inserts, updates }: Batch): void {
+  const names = model.columns.flatMap(({ name, field }) => (field?.pattern === undefined ? [] : [name]));
+  let squares = 0;
+  const add = (place: string, record: JsonObject): void => {
+    for (const name of names) {
+      const text = ownValue(record, name);
+      if (typeof text !== "string") continue;
+      squares += text.length ** 2;
+      if (squares <= PATTERN_TEXT_LENGTH_MAX ** 2) continue;
+      const message = `${place}.${name}: texts of this length that have to match a pattern are too many for one batch`;
+      throw badField(`${place}.${name}`, "too_long", message);
+    }
+  };
+  if (names.length === 0) return;
+  for (const [index, record] of inserts.entries()) add(`inserts.${index}`, record);
+  for (const [index, { data }] of updates.entries()) add(`updates.${index}`, data);
+}
+
+/** All or nothing, inside one transaction. Spec: Table rule 7; decisions 4 (Batch). */
+export function runBatch(
+  mutations: Mutations,
+  context: WriteContext,
+  grants: WriteGrants,
+  table: Table,
+  body: Batch,
+  options: { upsert: boolean },
+): BatchResult {
+  const { model, validator } = table;
+  const target = model.byName.get("id");
+  checkPatternCost(table, body);
+  const operations = new Operations(context);
+  const inserted = body.inserts.map((one, index) =>
+    operations.run(`inserts.${index}`, () => {
+      if (!options.upsert || target === undefined || one["id"] === undefined) {
+        return mutations.insert(context, grants, table, one, index);
+      }
+      return mutations.upsert(context, grants, table, one, { target, index }).record;
+    }),
+  );
+  const updated = body.updates.map(({ id, data }, index) =>
+    operations.run(`updates.${index}`, () =>
+      mutations.update(context, grants, table, id, parsePatch(model, validator, data)),
+    ),
+  );
+  const deleted = body.deletes.map((id, index) =>
+    operations.run(`deletes.${index}`, () => {
+      mutations.delete(context, grants, table, id);
+      return { id };
+    }),
+  );
+  operations.finish();
+  const isDone = <T>(result: T | null): result is T => result !== null;
+  return { inserted: inserted.filter(isDone), updated: updated.filter(isDone), deleted: deleted.filter(isDone) };
+}
+
+export interface ByFilter {
+  filter: ParsedFilter;
+  /** null when deleting. */
+  patch: Patch | null;
+}
+
+/** Errors: 400, also for a body without conditions: it would change the whole table. */
+export function parseByFilter(table: Table, body: ByFilterBody): ByFilter {
+  const { model, validator } = table;
+  const filter = {
+    all: parseConditions(model, body.filter, { name: "filter", conditionsMax: FILTER_CONDITIONS_MAX }),
+    any: parseConditions(model, body.orFilter, { name: "orFilter", conditionsMax: OR_CONDITIONS_MAX }),
+  };
+  if (filter.all.length + filter.any.length === 0) {
+    throw badField("filter", "required", "filter or orFilter must have a condition");
+  }
+  return { filter, patch: body.action === "delete" ? null : parsePatch(model, validator, body.data) };
+}
+
+/**
+ * Changes what matches, reads and is allowed, at most 500 records by id. Finding them may take long and happens outside the
+ * transaction, which then looks at each again. What they take along is deleted in steps where it is too much for one.
+ */
+export async function runByFilter(
+  deps: { mutations: Mutations; writes: Writes; steps: CascadeSteps; door: Door; caller: ReadCaller | undefined },
+  principal: Principal,
+  grants: WriteGrants,
+  table: Table,
+  file: DatabaseFile,
+  body: ByFilter,
+): Promise<{ processed: number; succeeded: number }> {
+  const ids = await readableIds(deps, principal, grants.read, { table, file }, body.filter);
+  let tooMuch: string | null = null;
+  const noted = (id: string, cause: unknown): never => {
+    tooMuch = cause instanceof CascadeTooLarge ? id : tooMuch;
+    throw cause;
+  };
+  const change = () =>
+    deps.writes.run(file, principal, (context) => changeThose(deps, context, grants, table, body, { ids, noted }));
+  for (let cleared = 0; ; cleared++) {
+    tooMuch = null;
+    try {
+      return await change();
+    } catch (cause) {
+      if (tooMuch === null || !mayDeleteInSteps(principal) || cleared === ids.length) throw cause;
+      // Its own hook has let it go; others that a hook keeps stay with what refers to them.
+      await deps.steps.clear(principal, file, table, tooMuch);
+    }
+  }
+}
+
+function changeThose(
+  { mutations, door }: { mutations: Mutations; door: Door },
+  context: WriteContext,
+  grants: WriteGrants,
+  table: Table,
+  body: ByFilter,
+  { ids, noted }: { ids: readonly string[]; noted: (id: string, cause: unknown) => never },
+): { processed: number; succeeded: number } {
+  let processed = 0;
+  let succeeded = 0;
+  const operations = new Operations(context);
+  for (const id of ids) {
+    // As many as one request may change; the same request again goes on with the others.
+    if (context.stored.isUsedUp) break;
+    operations.run(id, () => {
+      const record = table.store.get(context.tx, id);
+      touch(context, table, id);
+      if (record === null || !matches(body.filter, record)) return;
+      try {
+        if (!isReadable(door, grants.read, context, table, record)) return;
+      } catch (cause) {
+        context.stored.await(record);
+        throw cause;
+      }
+      processed++;
+      try {
+        if (changeOne(mutations, context, grants, table, record, body)) succeeded++;
+        else context.stored.take(record);
+      } catch (cause) {
+        noted(id, cause);
+      }
+    });
+  }
+  operations.finish();
+  return { processed, succeeded };
+}
+
+/** The first 500 by id that match and may be read. */
+async function readableIds(
+  { door, caller }: { door: Door; caller: ReadCaller | undefined },
+  principal: Principal,
+  read: Grant,
+  { table, file }: { table: Table; file: DatabaseFile },
+  filter: ParsedFilter,
+): Promise<string[]> {
+  const limit = BATCH_BY_FILTER_RECORDS_MAX;
+  if (read.kind === "none") return [];
+  if (read.kind !== "record") {
+    return table.store.ids(file, matchesOf(table.model, filter, read), { limit, caller });
+  }
+  // The rule is asked before the filter, so that neither the time nor the bound tells what is in records that it hides.
+  const ids: string[] = [];
+  const byId = filter.all.filter(({ field }) => field.name === "id");
+  let seenCount = 0;
+  for (let last: string | null = null; ; ) {
+    const behind =
+      last === null ? [] : parseConditions(table.model, [["id", ">", last]], { name: "id", conditionsMax: 1 });
+    const matching = matchesOf(table.model, { all: [...byId, ...behind], any: [] }, read);
+    const { records, isCut } = await firstById(table, file, matching, { limit, caller });
+    seenCount += records.length;
+    if (seenCount > RULE_RECORDS_MAX) throw tooManyToAsk();
+    const answers = await Promise.all(records.map((record) => door.coversRead(read, principal, table.model, record)));
+    const found = records.filter((record, index) => answers[index] && matches(filter, record));
+    ids.push(...found.map((record) => String(record["id"])));
+    if ((records.length < limit && !isCut) || ids.length >= limit) return ids.slice(0, limit);
+    last = String(records.at(-1)?.["id"]);
+  }
+}
+
+/** A table without a read right at all has nothing that this caller may read. */
+const isReadable = (door: Door, read: Grant, context: WriteContext, table: Table, record: TableRecord): boolean =>
+  door.covers(read, context.principal, table.model, context.decisions, { record });
+
+/** false: a rule or a hook refused this record, which stays as it is. Errors: a broken validation or reference is the whole request's. */
+function changeOne(
+  mutations: Mutations,
+  context: WriteContext,
+  grants: WriteGrants,
+  table: Table,
+  record: TableRecord,
+  { patch }: ByFilter,
+): boolean {
+  const hooksBefore = context.afterCommit.length;
+  try {
+    context.tx.savepoint(() => {
+      const id = String(record["id"]);
+      if (patch === null) mutations.delete(context, grants, table, id, record);
+      else mutations.update(context, grants, table, id, patch, record);
+    });
+    return true;
+  } catch (cause) {
+    if (cause instanceof Suspended || !(cause instanceof AppError)) throw cause;
+    const isRefusal = cause.status === 401 || cause.status === 403 || cause instanceof Refusal;
+    if (!isRefusal) throw cause;
+    context.afterCommit.length = hooksBefore;
+    return false;
+  }
+}

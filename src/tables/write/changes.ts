@@ -1,0 +1,167 @@
+import type { TableRecord } from "../../config/types.ts";
+import { badRequest, type FieldProblems } from "../../kernel/errors.ts";
+import { type JsonObject, type JsonValue, ownValue } from "../../kernel/json.ts";
+import { PROBLEMS_MAX } from "../limits.ts";
+import { DOCUMENT_COLUMN, type TableModel } from "../model/model.ts";
+import { isOperator, refuse, type Validator } from "../model/validation.ts";
+
+/** What a client may send back with a whole record, and the server decides by itself. Decisions 4. */
+const SERVER_FIELDS = ["id", "createdAt", "updatedAt"];
+
+/** The changes of a PATCH, as asked: values, and operators that need the stored record. */
+export interface Patch {
+  values: TableRecord;
+  increments: ReadonlyMap<string, number>;
+  /** Fields to take out: null in a column, absent in a schemaless record. */
+  deletions: readonly string[];
+}
+
+/** Errors: 400 naming each field for unknown fields and operators and values that do not fit. Spec: Table rule 6. */
+export function parsePatch(model: TableModel, validator: Validator, body: JsonObject): Patch {
+  const values: TableRecord = {};
+  const increments = new Map<string, number>();
+  const deletions: string[] = [];
+  const problems: FieldProblems = {};
+  if (Object.hasOwn(body, "__proto__")) refuseProto();
+  for (const [name, value] of Object.entries(body)) {
+    // What the server's own code leaves undefined is not named.
+    if (value === undefined) continue;
+    if (SERVER_FIELDS.includes(name) && (model.isSchemaless || name === "id" || model.byName.has(name))) continue;
+    if (!isOperator(value)) {
+      values[name] = value;
+      continue;
+    }
+    const operator = parseOperator(model, name, value);
+    if (operator.kind === "problem") problems[name] = operator.problem;
+    else if (operator.kind === "increment") increments.set(name, operator.amount);
+    else deletions.push(name);
+  }
+  for (const name of deletions) if (!model.isSchemaless) values[name] = null;
+  Object.assign(problems, { ...validator.ofChanges(values), ...problems });
+  if (Object.keys(problems).length > 0) refuse(problems);
+  return { values, increments, deletions };
+}
+
+type Operator =
+  | { kind: "increment"; amount: number }
+  | { kind: "deleteField" }
+  | { kind: "problem"; problem: FieldProblems[string] };
+
+function parseOperator(model: TableModel, name: string, value: JsonObject): Operator {
+  const problem = (code: FieldProblems[string]["code"], message: string): Operator => ({
+    kind: "problem",
+    problem: { code, message },
+  });
+  const column = model.byName.get(name);
+  if (column === undefined && !model.isSchemaless)
+    return problem("unknown_field", `${name} is not a field of this table`);
+  const operator = value["$op"];
+  const members = operator === "increment" ? ["$op", "value"] : ["$op"];
+  if (operator !== "increment" && operator !== "deleteField") {
+    return problem("invalid_value", `${name}: ${JSON.stringify(operator)} is not one of increment, deleteField`);
+  }
+  const unknown = Object.keys(value).find((member) => !members.includes(member));
+  if (unknown !== undefined) return problem("unknown_field", `${name}: ${unknown} is not a member of ${operator}`);
+  if (operator === "deleteField") return { kind: "deleteField" };
+  const amount = value["value"];
+  if (typeof amount !== "number") return problem("invalid_type", `${name}: increment takes a number as its value`);
+  if (column !== undefined && column.type !== "number" && column.type !== "integer") {
+    return problem("invalid_type", `${name} is not numeric and cannot be incremented`);
+  }
+  if (column?.type === "integer" && !Number.isSafeInteger(amount)) {
+    return problem("invalid_type", `${name}: increment takes a whole number as its value`);
+  }
+  return { kind: "increment", amount };
+}
+
+/** The fields that change, with their new values. Errors: 400 for an increment past a field's bounds. */
+export function resolvePatch(validator: Validator, patch: Patch, stored: TableRecord): TableRecord {
+  if (patch.increments.size === 0) return { ...patch.values };
+  const incremented: TableRecord = {};
+  for (const [name, amount] of patch.increments) {
+    const present: JsonValue = ownValue(stored, name) ?? 0;
+    if (typeof present !== "number") {
+      return refuse({ [name]: { code: "invalid_type", message: `${name} is not a number and cannot be incremented` } });
+    }
+    incremented[name] = present + amount;
+    if (!Number.isFinite(incremented[name])) throw badRequest(`${name} would pass the bounds of numbers`);
+  }
+  const problems = validator.ofChanges(incremented);
+  if (problems !== null) refuse(problems);
+  return { ...patch.values, ...incremented };
+}
+
+/** What users' code is handed: nothing that it does to its arguments is written, answered or announced. */
+export function copied(record: TableRecord): TableRecord {
+  const copy = { ...record };
+  for (const name of Object.keys(copy)) {
+    const value = copy[name];
+    if (typeof value === "object" && value !== null) copy[name] = copiedJson(value);
+  }
+  return copy;
+}
+
+/** A tenth of the time of `structuredClone`, which has more than JSON to think of. */
+function copiedJson(value: JsonValue): JsonValue {
+  if (typeof value !== "object" || value === null) return value;
+  if (Array.isArray(value)) return value.map(copiedJson);
+  // A hook may have put in what is no JSON, or a name that is no member of a copy made so.
+  if (Object.getPrototypeOf(value) !== Object.prototype || Object.hasOwn(value, "__proto__"))
+    return structuredClone(value);
+  const copy: JsonObject = {};
+  for (const name in value) copy[name] = copiedJson(value[name] as JsonValue);
+  return copy;
+}
+
+/** The record as it becomes. */
+export function applyChanges(
+  model: TableModel,
+  stored: TableRecord,
+  changes: TableRecord,
+  deletions: readonly string[],
+): TableRecord {
+  const next = { ...stored, ...changes };
+  if (model.isSchemaless) for (const name of deletions) delete next[name];
+  return next;
+}
+
+/** A body as a whole record with its defaults, in the declared order. Unknown fields stay, for validation to name. */
+export function withDefaults(model: TableModel, body: JsonObject, auto: { id: string; now: string }): TableRecord {
+  if (Object.hasOwn(body, "__proto__")) refuseProto();
+  const given = (name: string, fallback: JsonValue): JsonValue => {
+    const value = ownValue(body, name);
+    return value === undefined ? fallback : value;
+  };
+  const addUndeclared = (record: TableRecord): void => {
+    let count = 0;
+    for (const name of Object.keys(body)) {
+      const value = body[name];
+      if (value === undefined || model.byName.has(name)) continue;
+      record[name] = value;
+      // They are problems there, of which an answer names no more.
+      if (!model.isSchemaless && ++count > PROBLEMS_MAX) break;
+    }
+  };
+  const record: TableRecord = {};
+  for (const { name, field } of model.columns) {
+    if (field !== null) record[name] = given(name, field.default ?? (field.onUpdate === "now" ? auto.now : null));
+    else if (name === "id") record[name] = given(name, auto.id);
+    else if (name !== DOCUMENT_COLUMN) record[name] = given(name, auto.now);
+    else addUndeclared(record);
+  }
+  if (!model.isSchemaless) addUndeclared(record);
+  return record;
+}
+
+/** Assigning to this name would set an object's prototype instead of a field. */
+function refuseProto(): never {
+  return refuse(Object.fromEntries([["__proto__", { code: "unknown_field", message: "__proto__ cannot be a field" }]]));
+}
+
+/** `updatedAt` and the fields that take the time of each change. */
+export function serverChanges(model: TableModel, now: string): TableRecord {
+  const changes: TableRecord = {};
+  for (const { name, field } of model.columns) if (field?.onUpdate === "now") changes[name] = now;
+  if (model.hasUpdatedAt) changes["updatedAt"] = now;
+  return changes;
+}

@@ -1,0 +1,53 @@
+import type { JsonObject, JsonValue } from "../../kernel/json.ts";
+import type { Turns } from "../../kernel/turns.ts";
+import { NESTED_VALUES_MAX } from "../limits.ts";
+
+/** The JSON of values that one request is about to write, by the value itself: nobody else has it, so it stays as it is. */
+export type JsonTexts = ReadonlyMap<object, string>;
+
+export const NO_TEXTS: JsonTexts = new Map();
+
+/**
+ * Makes the JSON of what many small values are in before the transaction that stores it, over several turns of the event
+ * loop; of little it makes none, as that is made in no time where it is stored.
+ */
+export async function jsonTexts(bodies: readonly JsonObject[], turns: Turns): Promise<JsonTexts> {
+  const left = { count: NESTED_VALUES_MAX };
+  for (const body of bodies) {
+    for (const name in body) countDown(body[name] ?? null, left);
+    if (left.count < 0) return turns.run(inSteps(bodies));
+  }
+  return NO_TEXTS;
+}
+
+function countDown(value: JsonValue, left: { count: number }): void {
+  if (--left.count < 0 || typeof value !== "object" || value === null) return;
+  const members = Array.isArray(value) ? value : Object.values(value);
+  for (const member of members) {
+    countDown(member, left);
+    if (left.count < 0) return;
+  }
+}
+
+function* inSteps(bodies: readonly JsonObject[]): Generator<void, JsonTexts> {
+  const texts = new Map<object, string>();
+  for (const body of bodies) {
+    for (const name in body) {
+      const value = body[name];
+      if (typeof value !== "object" || value === null) continue;
+      texts.set(value, JSON.stringify(value));
+      yield;
+    }
+  }
+  return texts;
+}
+
+export const textOf = (value: JsonValue, texts: JsonTexts): string =>
+  (typeof value === "object" && value !== null ? texts.get(value) : undefined) ?? JSON.stringify(value);
+
+/** As JSON.stringify; members that are undefined are left out. */
+export function objectText(object: JsonObject, texts: JsonTexts): string {
+  if (texts.size === 0) return JSON.stringify(object);
+  const members = Object.entries(object).filter(([, value]) => value !== undefined);
+  return `{${members.map(([name, value]) => `${JSON.stringify(name)}:${textOf(value, texts)}`).join(",")}}`;
+}

@@ -1,0 +1,54 @@
+import type { SqlValue } from "../../db/index.ts";
+import type { FieldProblems } from "../../kernel/errors.ts";
+import { RECORD_BYTES_MAX, SCALAR_BYTES_MAX, UNIT_BYTES_MAX } from "../limits.ts";
+import { type Column, DOCUMENT_COLUMN, type TableModel } from "../model/model.ts";
+
+/** Quotes, the colon and the comma of a member. */
+const PUNCTUATION_BYTES = 4;
+
+/** Of a record as it is about to be stored: null where it is small enough, else `too_large` for the field that takes most of it. */
+export function recordSizeProblem(model: TableModel, values: readonly SqlValue[]): FieldProblems | null {
+  const maxBytes = model.config.maxRecordSize ?? RECORD_BYTES_MAX;
+  const { columns } = model;
+  if (sum(columns, (column, index) => bytesAtMost(column, values[index] ?? null)) <= maxBytes) return null;
+  const sizes = columns.map((column, index) => jsonBytes(column, values[index] ?? null, maxBytes));
+  const bytes = sum(columns, (_, index) => sizes[index] ?? 0);
+  if (bytes <= maxBytes) return null;
+  const largest = columns[sizes.indexOf(Math.max(...sizes))];
+  const name =
+    largest === undefined ? "id" : largest.name === DOCUMENT_COLUMN ? largestMember(values, columns) : largest.name;
+  const message = `A record must have at most ${maxBytes} bytes of JSON, got at least ${bytes}; ${name} is its largest field`;
+  return { [name]: { code: "too_large", message } };
+}
+
+function sum(columns: readonly Column[], bytesOf: (column: Column, index: number) => number): number {
+  let bytes = 2;
+  for (let index = 0; index < columns.length; index++) {
+    const column = columns[index];
+    if (column !== undefined) bytes += column.name.length + PUNCTUATION_BYTES + bytesOf(column, index);
+  }
+  return bytes;
+}
+
+/** What is JSON already is as long as it is; all else is not made JSON where that is not needed. */
+function bytesAtMost(column: Column, value: SqlValue): number {
+  if (typeof value !== "string") return SCALAR_BYTES_MAX;
+  return column.type === "json" ? Buffer.byteLength(value) : value.length * UNIT_BYTES_MAX;
+}
+
+/** For a text that is too long by itself no JSON is made: its length is near enough. */
+function jsonBytes(column: Column, value: SqlValue, maxBytes: number): number {
+  if (typeof value !== "string") return column.type === "boolean" ? "false".length : String(value).length;
+  if (value.length > maxBytes) return value.length + '""'.length;
+  return Buffer.byteLength(column.type === "json" ? value : JSON.stringify(value));
+}
+
+function largestMember(values: readonly SqlValue[], columns: readonly Column[]): string {
+  const text = values[columns.findIndex(({ name }) => name === DOCUMENT_COLUMN)];
+  let [largest, most] = ["id", 0];
+  for (const [name, value] of Object.entries(JSON.parse(String(text)))) {
+    const { length } = JSON.stringify(value);
+    if (length > most) [largest, most] = [name, length];
+  }
+  return largest;
+}

@@ -1,0 +1,106 @@
+import type { Principal } from "../../access/principal.ts";
+import type { DatabaseFile } from "../../db/index.ts";
+import type { Clock } from "../../kernel/clock.ts";
+import { AppError } from "../../kernel/errors.ts";
+import type { Ids } from "../../kernel/ids.ts";
+import { chain, isPromise, type MaybePromise } from "../../kernel/maybe-promise.ts";
+import { RESTARTS_MAX } from "../limits.ts";
+import type { TableModel } from "../model/model.ts";
+import { type Door, denied, type TableAction } from "../rules/access.ts";
+import type { WriteGrants } from "../rules/asking.ts";
+import { Decisions, Suspended } from "../rules/decisions.ts";
+import type { AfterHooks } from "./after-hooks.ts";
+import { type JsonTexts, NO_TEXTS } from "./json-texts.ts";
+import { type RecordTurn, RecordTurns } from "./record-turns.ts";
+import type { WriteContext } from "./record-writes.ts";
+import { StoredBytes } from "./stored-bytes.ts";
+
+const NONE = { kind: "none" } as const;
+
+/** How a request's writes run: grants first, then one transaction, again when a rule had to be awaited, then the hooks. */
+export interface Writes {
+  /** Grants for `actions` and for reading. Errors: 401/403 when `isEnough` (default: all of them) is not met. */
+  grants(
+    principal: Principal,
+    model: TableModel,
+    actions: readonly Exclude<TableAction, "read">[],
+    options?: { either: boolean },
+  ): MaybePromise<WriteGrants>;
+  run<T>(file: DatabaseFile, principal: Principal, work: (context: WriteContext) => T, texts?: JsonTexts): Promise<T>;
+}
+
+export function createWrites(deps: { door: Door; clock: Clock; ids: Ids; afterHooks: AfterHooks }): Writes {
+  const { door, clock, ids, afterHooks } = deps;
+  const turns = new RecordTurns(clock);
+
+  /** Kept where it is enough, else given back first: who waits for one record while holding another may wait for ever. */
+  const turnFor = async (
+    file: DatabaseFile,
+    touched: Set<string>,
+    held: RecordTurn | null,
+  ): Promise<RecordTurn | null> => {
+    const records = new Set([...touched].map((record) => `${file.path} ${record}`));
+    if (records.size === 0 || held?.covers(records) === true) return held;
+    held?.release();
+    return turns.take(records);
+  };
+
+  return {
+    grants(principal, model, actions, options) {
+      const asked = ["read" as const, ...actions].map((action) => door.grant(principal, model, action));
+      const settled = asked.some(isPromise) ? Promise.all(asked) : (asked as Awaited<(typeof asked)[number]>[]);
+      return chain(settled, ([read = NONE, ...granted]) => {
+        const isDenied = granted.map((grant) => grant.kind === "none");
+        const refused = options?.either === true ? !isDenied.includes(false) : isDenied.includes(true);
+        if (refused) throw denied(principal);
+        const grants: WriteGrants = { read, insert: NONE, update: NONE, delete: NONE };
+        for (const [index, action] of actions.entries()) grants[action] = granted[index] ?? NONE;
+        return grants;
+      });
+    },
+
+    async run(file, principal, work, texts = NO_TEXTS) {
+      const decisions = new Decisions(clock);
+      const now = new Date(clock.now()).toISOString();
+      const newIds: string[] = [];
+      const newId = (index: number): string => {
+        newIds[index] ??= ids.uuid();
+        return newIds[index];
+      };
+      let turn: RecordTurn | null = null;
+      try {
+        for (let restarts = 0; restarts <= RESTARTS_MAX; restarts++) {
+          const touched = new Set<string>();
+          let afterCommit: WriteContext["afterCommit"] = [];
+          try {
+            // What `work` returns is a plain value: it runs to its end inside the transaction.
+            const result = await file.write<unknown>((tx) => {
+              afterCommit = [];
+              return work({
+                tx,
+                principal,
+                decisions,
+                now,
+                newId,
+                touched,
+                cascadeCost: 0,
+                stored: new StoredBytes(),
+                texts,
+                afterCommit,
+              }) as never;
+            });
+            if (afterCommit.length > 0) afterHooks.run(afterCommit);
+            return result as ReturnType<typeof work>;
+          } catch (cause) {
+            if (!(cause instanceof Suspended)) throw cause;
+            turn = await turnFor(file, touched, turn);
+            await cause.settled;
+          }
+        }
+      } finally {
+        turn?.release();
+      }
+      throw new AppError(503, "The record kept changing while its access rule was awaited; try again");
+    },
+  };
+}
