@@ -45,7 +45,7 @@ export async function runExample(page: string): Promise<Answered[]> {
     for (const { language, role, text } of blocksOf(page)) {
       if (role === "platform.config.ts") {
         if (platform === null) platform = await testPlatform({ config: text });
-        else await platform.restart({ config: text });
+        else await restart(directory, platform, text);
       } else if (role === "run") {
         if (platform === null) throw new Error(`docs/${page} has no config before its first command`);
         printed = await run(directory, language, text, platform);
@@ -57,6 +57,14 @@ export async function runExample(page: string): Promise<Answered[]> {
     await platform?.stop();
   }
   return answered;
+}
+
+/** A restarted server has another port, which variables of earlier blocks follow. */
+async function restart(directory: string, platform: TestPlatform, config: string): Promise<void> {
+  const { url } = platform;
+  await platform.restart({ config });
+  const variables = join(directory, "variables");
+  writeFileSync(variables, readFileSync(variables, "utf8").replaceAll(url, platform.url));
 }
 
 async function run(directory: string, language: string, text: string, platform: TestPlatform): Promise<string> {
