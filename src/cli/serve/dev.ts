@@ -1,21 +1,16 @@
 import { existsSync, type FSWatcher, statSync, watch } from "node:fs";
 import { dirname } from "node:path";
-import { importedFiles } from "../config/loading/imported-files.ts";
-import { STOP_MAX_MS } from "../kernel/stop.ts";
-import { declareCommand } from "./command.ts";
-import { parsePort } from "./options.ts";
-import { printNote } from "./output.ts";
-import { ownCommand } from "./own-command.ts";
+import { importedFiles } from "../../config/loading/imported-files.ts";
+import { declareCommand } from "../command.ts";
+import { DEV_STOP_MAX_MS, SETTLE_MS } from "../limits.ts";
+import { parsePort } from "../options.ts";
+import { printNote } from "../output.ts";
+import { ownCommand } from "../own-command.ts";
 import { serveOptions } from "./serve-options.ts";
 import { STOP_MESSAGE, stopSignal } from "./signals.ts";
 
-/** Editors write a file in several steps; a restart waits until they are done. */
-const SETTLE_MS = 100;
-/** After the time in which a server ends its stop by itself. */
-const KILL_MARGIN_MS = 1_000;
-
 export const devCommand = declareCommand({
-  meta: { name: "dev", description: "As start, and restarts when the config or a file it imports changes" },
+  meta: { name: "dev", description: "Like start, and restarts when the config or a file that it imports changes" },
   args: serveOptions,
   async run({ args }) {
     parsePort(args.port);
@@ -35,7 +30,7 @@ export const devCommand = declareCommand({
         server.exited.then(() => "ended" as const),
       ]);
       if (reason === "ended" && !isStopping) {
-        await printNote("platform: the server ended; it starts again when the config changes");
+        await printNote("platform: the server has ended; it starts again when the config changes");
         await Promise.race([stopped, watched.changed]);
       }
       watched.close();
@@ -48,26 +43,25 @@ export const devCommand = declareCommand({
 
 interface Server {
   exited: Promise<unknown>;
-  /** Asks it to stop and waits until it has. */
+  /** Resolves when the server has stopped. */
   stop(): Promise<void>;
 }
 
 function startServer(command: string[]): Server {
-  // The channel tells the server to stop, and by its end that nobody is left who could.
+  // The server stops at a message of this channel, or when the channel closes because this process has ended.
   const child = Bun.spawn(command, { stdio: ["ignore", "inherit", "inherit"], ipc: () => {} });
   return {
     exited: child.exited,
     async stop() {
       if (child.exitCode === null && child.signalCode === null) child.send(STOP_MESSAGE);
-      // A config that never gives its thread back hears nothing.
-      const timer = setTimeout(() => child.kill("SIGKILL"), STOP_MAX_MS + KILL_MARGIN_MS);
+      const timer = setTimeout(() => child.kill("SIGKILL"), DEV_STOP_MAX_MS);
       await child.exited;
       clearTimeout(timer);
     },
   };
 }
 
-/** Resolves `changed` once, when one of the files has become another. */
+/** Resolves `changed` when one of the files has changed. */
 function watchFiles(files: readonly string[]): { changed: Promise<void>; close(): void } {
   const { promise, resolve } = Promise.withResolvers<void>();
   const before = new Map(files.map((file) => [file, fingerprint(file)]));
@@ -79,7 +73,7 @@ function watchFiles(files: readonly string[]): { changed: Promise<void>; close()
     clearTimeout(timer);
     timer = setTimeout(compare, SETTLE_MS);
   };
-  // Directories, because editors replace a file by another one of its name.
+  // Directories, because editors replace a file by a new one of the same name.
   const directories = new Set(files.map((file) => dirname(file)));
   const watchers: FSWatcher[] = [...directories]
     .filter((directory) => existsSync(directory))
@@ -93,7 +87,7 @@ function watchFiles(files: readonly string[]): { changed: Promise<void>; close()
   };
 }
 
-/** Changes with every write; empty for a file that is not there. */
+/** Changes with every write; empty for a missing file. */
 function fingerprint(file: string): string {
   const stats = statSync(file, { throwIfNoEntry: false });
   return stats === undefined ? "" : `${stats.mtimeMs} ${stats.size} ${stats.ino}`;

@@ -1,11 +1,11 @@
-import { runBackupJob } from "../backup/schedule/job.ts";
-import { BACKUP_JOB_COMMAND } from "../backup/schedule/job-process.ts";
-import { systemClock } from "../kernel/clock.ts";
+import { runBackupJob } from "../../backup/schedule/job.ts";
+import { BACKUP_JOB_COMMAND } from "../../backup/schedule/job-process.ts";
+import { systemClock } from "../../kernel/clock.ts";
+import { declareCommand } from "../command.ts";
+import { printAnswer } from "../output.ts";
 import { abortOnStop, explained, stepBack } from "./backup.ts";
-import { declareCommand } from "./command.ts";
-import { printAnswer } from "./output.ts";
 
-/** One scheduled backup, told on standard input and answered on standard output: what the server starts at its times. */
+/** One scheduled backup. The server starts it; the job is on standard input, the result on standard output. */
 export const backupJobCommand = declareCommand({
   meta: { name: BACKUP_JOB_COMMAND, description: "Makes one scheduled backup", hidden: true },
   args: {},

@@ -2,10 +2,10 @@ import { afterAll, expect, test } from "bun:test";
 import { mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
-import { DECLARATIONS_FILE, generateDeclarations } from "../../scripts/declarations.ts";
-import { compiler, OLDER_TYPESCRIPTS } from "../../scripts/typescript.ts";
+import { DECLARATIONS_FILE, generateDeclarations } from "../../../scripts/declarations.ts";
+import { compiler, OLDER_TYPESCRIPTS } from "../../../scripts/typescript.ts";
 
-const starter = resolve(import.meta.dir, "starter");
+const starter = import.meta.dir;
 const root = mkdtempSync(join(tmpdir(), "platform-starter-"));
 afterAll(() => rmSync(root, { recursive: true, force: true }));
 
@@ -39,7 +39,7 @@ test("[CL9] secrets come from the environment, with and without the types of Nod
   const secret = (config: string) =>
     config.replace("export default", 'export const secret: string = process.env.SECRET ?? "";\nexport default');
   expect(typesOf(secret)).toEqual({ exitCode: 0, output: "" });
-  symlinkSync(resolve(import.meta.dir, "../../node_modules"), join(root, "node_modules"));
+  symlinkSync(resolve(import.meta.dir, "../../../node_modules"), join(root, "node_modules"));
   const types = ["node", "bun-types"].map((name) => `/// <reference types="${name}" />\n`).join("");
   expect(typesOf((config) => types + secret(config))).toEqual({ exitCode: 0, output: "" });
 });

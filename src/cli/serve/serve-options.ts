@@ -1,8 +1,8 @@
-import { HOST_DEFAULT, PORT_DEFAULT } from "../http/listener.ts";
-import { configOption, dataOption } from "./options.ts";
-import { UsageError } from "./usage-error.ts";
+import { HOST_DEFAULT, PORT_DEFAULT } from "../../http/listener.ts";
+import { UsageError } from "../errors.ts";
+import { configOption, dataOption } from "../options.ts";
 
-/** What `start` and `dev` take. */
+/** The options of `start` and `dev`. */
 export const serveOptions = {
   config: configOption,
   data: dataOption,
@@ -15,23 +15,23 @@ export const serveOptions = {
   },
 } as const;
 
-/** What `start` takes beside those. */
+/** Further options of `start`. */
 export const startOptions = {
   drill: {
     type: "boolean",
-    description: "Serves a restored copy: changes nothing outside its data directory and sends nothing",
+    description: "Serve a restored copy: change nothing outside its data directory, and send nothing",
     default: false,
   },
   "take-over": {
     type: "boolean",
-    description: "Takes prefixes of object stores over from another data directory, which no server uses any more",
+    description: "Take over prefixes of object stores from another data directory that no server uses any more",
     default: false,
   },
 } as const;
 
 const DRILL = "PLATFORM_DRILL";
 
-/** Whether the server is to run as a drill. Hooks find PLATFORM_DRILL=1 in their environment then. */
+/** Whether the server runs as a drill. For hooks it then sets PLATFORM_DRILL=1 in the environment. */
 export function drillOf(option: boolean, environment: Record<string, string | undefined>): boolean {
   const value = environment[DRILL] ?? "";
   if (!["", "0", "false", "1", "true"].includes(value)) {

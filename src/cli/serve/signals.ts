@@ -1,13 +1,13 @@
 import { constants } from "node:os";
 
 const SIGNALS = ["SIGTERM", "SIGINT"] as const;
-/** What shells add to a signal's number to say that it ended a process. */
+/** Shells add it to the number of the signal that ended a process. */
 const EXIT_SIGNALLED = 128;
 export const STOP_MESSAGE = "stop";
 
 /**
- * Resolves at the first SIGTERM or SIGINT; a second one ends the process at once, with 128 and its number. A parent that
- * started this process with a channel (`platform dev`) asks by message, and by going away.
+ * Resolves at the first SIGTERM or SIGINT; a second one ends the process at once, with 128 and its number. It also resolves
+ * at a message of the parent (`platform dev`), and when the parent ends.
  */
 export function stopSignal(): Promise<void> {
   const { promise, resolve } = Promise.withResolvers<void>();
@@ -29,8 +29,8 @@ export function stopSignal(): Promise<void> {
 }
 
 /**
- * While nothing is open yet there is nothing to stop: signals end the process by themselves, also one that a config keeps
- * busy for ever, and a parent with a channel does so from here on. The function returned undoes it.
+ * While nothing is open there is nothing to stop: a signal ends the process, even when the code of a config never returns, and
+ * so does a message of the parent, or its end. The function returned undoes it.
  */
 export function endOnRequest(): () => void {
   if (process.send === undefined) return () => {};

@@ -1,41 +1,39 @@
 import { statSync } from "node:fs";
-import { isJsonObject } from "../kernel/json.ts";
-import { declareCommand } from "./command.ts";
-import { printAnswer } from "./output.ts";
-import { type Door, doorOptions, type FieldTypes, openDoor, type Reply, requireOk } from "./transfer/door.ts";
-import { formatOf } from "./transfer/format.ts";
-import { createProgress } from "./transfer/progress.ts";
-import { readRecords, type SourceRecord } from "./transfer/records.ts";
-import { parseTarget, type Target } from "./transfer/target.ts";
-import { CommandError } from "./usage-error.ts";
+import { isJsonObject } from "../../kernel/json.ts";
+import { plural } from "../amounts.ts";
+import { declareCommand } from "../command.ts";
+import { CommandError } from "../errors.ts";
+import { BATCH_MAX_CHARACTERS, BATCH_RECORDS_MAX } from "../limits.ts";
+import { printAnswer } from "../output.ts";
+import { type Client, clientOptions, type FieldTypes, openClient, type Reply, requireOk } from "./client.ts";
+import { formatOf } from "./format.ts";
+import { createProgress } from "./progress.ts";
+import { readRecords, type SourceRecord } from "./records.ts";
+import { parseTarget, type Target } from "./target.ts";
 
-/** Operations that one batch request may have. */
-const BATCH_RECORDS_MAX = 500;
-/** Below the smallest body that servers are usually told to take; one record alone may be larger. */
-const BATCH_MAX_CHARACTERS = 1024 * 1024;
 const PAYLOAD_TOO_LARGE = 413;
 
 export const importCommand = declareCommand({
   meta: {
     name: "import",
-    description: "Loads a JSON array, NDJSON or CSV file into a table, validated like any insert",
+    description: "Inserts the records of a JSON array, NDJSON or CSV file into a table",
   },
   args: {
     table: { type: "positional", description: "NAMESPACE/TABLE or NAMESPACE/INSTANCE/TABLE", required: true },
     file: { type: "positional", description: "A .json, .ndjson, .jsonl or .csv file", required: true },
-    upsert: { type: "boolean", description: "Update records whose id is there already" },
-    ...doorOptions,
+    upsert: { type: "boolean", description: "Update records whose id exists" },
+    ...clientOptions,
   },
   async run({ args }) {
     const target = parseTarget(args.table);
     const format = formatOf(args.file, ["json", "ndjson", "csv"]);
     const file = statSync(args.file, { throwIfNoEntry: false });
     if (file?.isFile() !== true) throw new CommandError(`There is no file ${args.file}`);
-    const door = await openDoor(args);
+    const client = await openClient(args);
     const progress = createProgress(file.size);
-    const batches = createBatches(door, target, args.upsert === true);
+    const batches = createBatches(client, target, args.upsert === true);
     try {
-      const types = format === "csv" ? await typesForCells(door, target) : null;
+      const types = format === "csv" ? await typesForCells(client, target) : null;
       for await (const source of readRecords(args.file, format, types)) {
         await batches.add(source);
         progress.show(source.bytesRead, batches.imported);
@@ -43,23 +41,21 @@ export const importCommand = declareCommand({
       await batches.flush();
     } catch (cause) {
       if (!(cause instanceof CommandError)) throw cause;
-      const loaded = `${batches.imported} of the file's records ${batches.imported === 1 ? "is" : "are"} in ${target.name}`;
+      const loaded = `${plural(batches.imported, "record")} of the file ${batches.imported === 1 ? "is" : "are"} in ${target.name}`;
       throw new CommandError(`${cause.message}\n${loaded}`, { cause });
     } finally {
       progress.end();
-      await door.close();
+      await client.close();
     }
-    await printAnswer(
-      `imported ${batches.imported} ${batches.imported === 1 ? "record" : "records"} into ${target.name}`,
-    );
+    await printAnswer(`imported ${plural(batches.imported, "record")} into ${target.name}`);
   },
 });
 
-async function typesForCells(door: Door, target: Target): Promise<FieldTypes | null> {
-  const types = await door.fieldTypes(target);
+async function typesForCells(client: Client, target: Target): Promise<FieldTypes | null> {
+  const types = await client.fieldTypes(target);
   if (types !== "unknown") return types;
   throw new CommandError(
-    "CSV needs to know the declared types: the server's api.schemaEndpoint is off, and --config names no config that says them",
+    "CSV needs the declared types: the server's api.schemaEndpoint is off, and there is no config at --config",
   );
 }
 
@@ -70,14 +66,14 @@ interface Batches {
   flush(): Promise<void>;
 }
 
-function createBatches(door: Door, target: Target, isUpsert: boolean): Batches {
+function createBatches(client: Client, target: Target, isUpsert: boolean): Batches {
   const path = `${target.path}/batch${isUpsert ? "?upsert=true" : ""}`;
   let waiting: SourceRecord[] = [];
   let characters = 0;
   let imported = 0;
 
   const send = async (batch: readonly SourceRecord[]): Promise<void> => {
-    const reply = await door.post(path, { inserts: batch.map(({ record }) => record) });
+    const reply = await client.post(path, { inserts: batch.map(({ record }) => record) });
     if (reply.status === PAYLOAD_TOO_LARGE && batch.length > 1) {
       const middle = Math.ceil(batch.length / 2);
       await send(batch.slice(0, middle));
@@ -107,7 +103,7 @@ function createBatches(door: Door, target: Target, isUpsert: boolean): Batches {
   };
 }
 
-/** Names the records at fault by their place in the file: `inserts.3.title` is the fourth of the batch. */
+/** Names the records at fault by their place in the file: `inserts.3.title` is in the fourth record of the batch. */
 function refusal(reply: Reply, batch: readonly SourceRecord[]): CommandError {
   const { data } = reply.body;
   const lines = Object.entries(isJsonObject(data) ? data : {}).flatMap(([path, problem]) => {

@@ -1,14 +1,14 @@
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { declareCommand } from "./command.ts";
-import { printAnswer } from "./output.ts";
-import starterConfig from "./starter/platform-config.txt" with { type: "text" };
-import declarations from "./starter/platform-declarations.txt" with { type: "text" };
-import starterTsconfig from "./starter/tsconfig.txt" with { type: "text" };
+import { declareCommand } from "../command.ts";
+import { printAnswer } from "../output.ts";
+import starterConfig from "./platform-config.txt" with { type: "text" };
+import declarations from "./platform-declarations.txt" with { type: "text" };
+import starterTsconfig from "./tsconfig.txt" with { type: "text" };
 
 const FILES = [
   { name: "platform.config.ts", text: starterConfig },
-  // Says what "platform" exports, so that an editor completes and checks the config without anything installed.
+  // The types of "platform", so that an editor completes and checks the config with nothing installed.
   { name: "platform.d.ts", text: declarations },
   { name: "tsconfig.json", text: starterTsconfig },
 ] as const;
@@ -16,16 +16,16 @@ const FILES = [
 export const initCommand = declareCommand({
   meta: {
     name: "init",
-    description: "Writes a commented starter config, and the types that make an editor complete it",
+    description: "Writes a starter config, and the types with which an editor completes it",
   },
   args: {
-    dir: { type: "positional", description: "Where to", required: false, default: "." },
+    dir: { type: "positional", description: "The directory to write to", required: false, default: "." },
   },
   async run({ args }) {
     mkdirSync(args.dir, { recursive: true });
     for (const { name, text } of FILES) {
       const path = join(args.dir, name);
-      await printAnswer(writeNew(path, text) ? `wrote ${path}` : `kept ${path}, which is there already`);
+      await printAnswer(writeNew(path, text) ? `wrote ${path}` : `kept ${path}, which exists`);
     }
     await printAnswer(
       `Start it with: platform dev${args.dir === "." ? "" : ` --config ${join(args.dir, FILES[0].name)}`}`,
@@ -33,7 +33,7 @@ export const initCommand = declareCommand({
   },
 });
 
-/** false when something of that name is there already, which stays as it is. */
+/** false when the file exists; it is not changed. */
 function writeNew(path: string, text: string): boolean {
   try {
     writeFileSync(path, text, { flag: "wx" });

@@ -3,15 +3,15 @@ import { loadConfig } from "../../config/loading/load.ts";
 import type { FieldType, PlatformConfig } from "../../config/types.ts";
 import * as platformModule from "../../index.ts";
 import { isJsonObject, type JsonObject } from "../../kernel/json.ts";
+import { CommandError, UsageError } from "../errors.ts";
 import { createLogger } from "../logs.ts";
 import { configOption, dataOption } from "../options.ts";
-import { CommandError, UsageError } from "../usage-error.ts";
 import type { Target } from "./target.ts";
 
-/** What `import` and `export` take to find the server. */
-export const doorOptions = {
-  url: { type: "string", description: "A running server; without it the data directory is opened", valueHint: "URL" },
-  key: { type: "string", description: "The service key for --url (else PLATFORM_SERVICE_KEY)", valueHint: "KEY" },
+/** The options of `import` and `export` that name the server. */
+export const clientOptions = {
+  url: { type: "string", description: "A running server; by default the data directory is opened", valueHint: "URL" },
+  key: { type: "string", description: "The service key for --url; PLATFORM_SERVICE_KEY by default", valueHint: "KEY" },
   config: configOption,
   data: dataOption,
 } as const;
@@ -21,11 +21,11 @@ export interface Reply {
   body: JsonObject;
 }
 
-/** The public door of a server with a service key: of one that runs, or of one opened in this process. */
-export interface Door {
+/** The HTTP API with a service key, of a running server, or of one opened in this process. */
+export interface Client {
   get(path: string): Promise<Reply>;
   post(path: string, body: unknown): Promise<Reply>;
-  /** The declared types of a table's fields; null for a schemaless table, "unknown" where nobody says what is declared. */
+  /** The declared types of a table's fields; null for a schemaless table, "unknown" when neither server nor config gives them. */
   fieldTypes(target: Target): Promise<FieldTypes | null | "unknown">;
   close(): Promise<void>;
 }
@@ -33,18 +33,18 @@ export interface Door {
 export type FieldTypes = ReadonlyMap<string, FieldType>;
 type Send = (path: string, init: RequestInit) => Promise<Response>;
 
-interface DoorArguments {
+interface ClientArguments {
   url?: string | undefined;
   key?: string | undefined;
   config: string;
   data: string;
 }
 
-export async function openDoor(args: DoorArguments): Promise<Door> {
+export async function openClient(args: ClientArguments): Promise<Client> {
   return args.url === undefined ? openStopped(args) : openRunning(args, args.url);
 }
 
-async function openRunning(args: DoorArguments, url: string): Promise<Door> {
+async function openRunning(args: ClientArguments, url: string): Promise<Client> {
   const base = URL.parse(url);
   if (base === null || !/^https?:$/.test(base.protocol))
     throw new UsageError(`--url must be an http URL, got "${url}"`);
@@ -57,13 +57,13 @@ async function openRunning(args: DoorArguments, url: string): Promise<Door> {
       throw new CommandError(`${url} does not answer: ${cause instanceof Error ? cause.message : cause}`, { cause });
     }
   };
-  const door = createDoor(send, key);
+  const client = createClient(send, key);
   return {
-    ...door,
+    ...client,
     async fieldTypes(target) {
-      const { status, body } = await door.get("/api/schema");
+      const { status, body } = await client.get("/api/schema");
       if (status === 200) return typesFromSchema(body, target);
-      // The server keeps its schema to itself; the config may lie here all the same.
+      // The server's schema endpoint is off; the config may be on this machine.
       if (!existsSync(args.config)) return "unknown";
       return typesFromConfig((await loadConfig(args.config, platformModule)).config, target);
     },
@@ -71,10 +71,10 @@ async function openRunning(args: DoorArguments, url: string): Promise<Door> {
   };
 }
 
-async function openStopped(args: DoorArguments): Promise<Door> {
+async function openStopped(args: ClientArguments): Promise<Client> {
   if (args.key !== undefined) throw new UsageError("--key is for --url");
   const { config } = await loadConfig(args.config, platformModule);
-  // A running server is reached without loading one.
+  // Loaded here, as a running server needs none of it.
   const [{ openPlatform }, { DirectoryInUse }] = await Promise.all([
     import("../../platform/open.ts"),
     import("../../db/index.ts"),
@@ -82,17 +82,17 @@ async function openStopped(args: DoorArguments): Promise<Door> {
   const options = { data: args.data, environment: process.env, logger: createLogger() };
   const platform = await openPlatform(config, options).catch((cause: unknown) => {
     if (!(cause instanceof DirectoryInUse)) throw cause;
-    throw new CommandError(`${cause.message}; --url and --key reach a server that runs`, { cause });
+    throw new CommandError(`${cause.message}; use --url and --key for a running server`, { cause });
   });
   const send: Send = (path, init) => platform.fetch(new Request(`http://localhost${path}`, init));
   return {
-    ...createDoor(send, platform.serviceKey),
+    ...createClient(send, platform.serviceKey),
     fieldTypes: async (target) => typesFromConfig(config, target),
     close: () => platform.stop(),
   };
 }
 
-function createDoor(send: Send, key: string): Pick<Door, "get" | "post"> {
+function createClient(send: Send, key: string): Pick<Client, "get" | "post"> {
   const headers = { "x-platform-service-key": key };
   const read = async (response: Response): Promise<Reply> => {
     const text = await response.text();
@@ -100,7 +100,7 @@ function createDoor(send: Send, key: string): Pick<Door, "get" | "post"> {
     try {
       body = JSON.parse(text);
     } catch {
-      // No answer of a platform; the status says what can be said.
+      // Not an answer of a platform: only its status is used.
     }
     return { status: response.status, body: isJsonObject(body) ? body : {} };
   };
@@ -130,14 +130,14 @@ function typesFromSchema(body: JsonObject, target: Target): FieldTypes | null {
   );
   if (!isJsonObject(fields)) return null;
   const types = new Map<string, FieldType>();
-  // The server has just said so, in its own words for types.
+  // The schema endpoint names types as configs do.
   for (const [name, field] of Object.entries(fields))
     if (isJsonObject(field)) types.set(name, field["type"] as FieldType);
   for (const name of ["createdAt", "updatedAt"]) if (!types.has(name)) types.set(name, "datetime");
   return types.set("id", "string");
 }
 
-/** Fails with the server's own words. */
+/** Errors: a CommandError with the server's message. */
 export function requireOk({ status, body }: Reply): JsonObject {
   if (status >= 200 && status < 300) return body;
   const message = typeof body["message"] === "string" ? body["message"] : "no reason given";
