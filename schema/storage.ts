@@ -1,18 +1,26 @@
 // biome-ignore lint/suspicious/noDeprecatedImports: another overload of primaryKey is meant
 import { index, integer, primaryKey, sqliteTable, text } from "drizzle-orm/sqlite-core";
+import type { JsonObject } from "../src/kernel/json.ts";
 
-/** Stored files: what a key names at present. The bytes lie under `storage/`, or in the bucket's object store, by `fileId`. */
+/** A column of custom metadata, as JSON. */
+const metadata = () => text({ mode: "json" }).$type<{ [name: string]: string }>().notNull().default({});
+
+/** The files that keys name. Times are milliseconds since 1970. */
 export const storageObjects = sqliteTable(
   "storage_objects",
   {
     bucket: text().notNull(),
     key: text().notNull(),
+    /** Random; names the bytes in `storage/` or in the bucket's object store. A new one with every overwrite. */
     fileId: text().notNull().unique(),
+    /** Bytes. */
     size: integer().notNull(),
     contentType: text().notNull(),
-    customMetadata: text({ mode: "json" }).notNull().default({}),
+    customMetadata: metadata(),
+    /** The id of a user; null: a service key or the server. */
     uploadedBy: text(),
     uploaded: integer().notNull(),
+    /** Goes up with every change of the metadata. */
     revision: integer().notNull().default(1),
   },
   (table) => [primaryKey({ columns: [table.bucket, table.key] })],
@@ -26,8 +34,10 @@ export const storageUploads = sqliteTable(
     bucket: text().notNull(),
     key: text().notNull(),
     contentType: text().notNull(),
-    customMetadata: text({ mode: "json" }).notNull().default({}),
+    customMetadata: metadata(),
+    /** The id of a user; null: a service key. */
     ownerId: text(),
+    /** 0 once the upload has ended: what is left of it counts as expired. */
     createdAt: integer().notNull(),
   },
   (table) => [
@@ -43,20 +53,22 @@ export const storageParts = sqliteTable(
       .notNull()
       .references(() => storageUploads.id, { onDelete: "cascade" }),
     partNumber: integer().notNull(),
+    /** Random; names the bytes, and is the part's etag. */
     fileId: text().notNull().unique(),
     size: integer().notNull(),
   },
   (table) => [primaryKey({ columns: [table.uploadId, table.partNumber] })],
 );
 
-/** Signed upload URLs that have not been used; `auth` is who asked for them, as rules see it. */
+/** Signed upload URLs that have not been used. */
 export const storageGrants = sqliteTable(
   "storage_grants",
   {
     id: text().primaryKey().notNull(),
     bucket: text().notNull(),
     key: text().notNull(),
-    auth: text({ mode: "json" }),
+    /** Who asked for the URL: a user as rules see one, or `{ serviceKey: NAME }`; null: the server. */
+    auth: text({ mode: "json" }).$type<JsonObject>(),
     expiresAt: integer().notNull(),
   },
   (table) => [index("storage_grants_expiresAt").on(table.expiresAt)],

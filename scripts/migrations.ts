@@ -5,7 +5,7 @@ import { systemTables } from "../schema/index.ts";
 // and writes the next step. It prints the import for schema/migrations/index.ts.
 
 const DIGITS = 4;
-const folder = new URL("../schema/migrations/system/", import.meta.url);
+const folder = new URL("../schema/migrations/system", import.meta.url);
 const snapshotFile = Bun.file(new URL("snapshot.json", folder));
 
 /** Each step runs in a transaction, with foreign keys off (src/db/migrations.ts), and every table is STRICT. */

@@ -1,4 +1,5 @@
-import { createCipheriv, createDecipheriv, createHmac, hkdfSync, randomBytes, timingSafeEqual } from "node:crypto";
+import { createHmac, hkdfSync, randomBytes, timingSafeEqual } from "node:crypto";
+import { NONCE_BYTES, openSealed, sealText } from "../kernel/envelope.ts";
 
 /** What needs the server's secret: hashes at rest that a stolen file does not let anyone guess, and encryption at rest. */
 export interface Sealing {
@@ -9,9 +10,6 @@ export interface Sealing {
   unseal(sealed: string): string | null;
 }
 
-const NONCE_BYTES = 12;
-const TAG_BYTES = 16;
-
 export function createSealing(secret: string): Sealing {
   const derive = (info: string) => Buffer.from(hkdfSync("sha256", secret, "", `platform/${info}`, 32));
   const digestKey = derive("digest");
@@ -19,21 +17,9 @@ export function createSealing(secret: string): Sealing {
   return {
     digest: (purpose, text) => createHmac("sha256", digestKey).update(`${purpose}\0${text}`).digest(),
     seal(plaintext) {
-      const nonce = randomBytes(NONCE_BYTES);
-      const cipher = createCipheriv("aes-256-gcm", sealKey, nonce);
-      const sealed = Buffer.concat([cipher.update(plaintext, "utf8"), cipher.final()]);
-      return Buffer.concat([nonce, cipher.getAuthTag(), sealed]).toString("base64");
+      return sealText(plaintext, { key: sealKey, nonce: randomBytes(NONCE_BYTES) }).toString("base64");
     },
-    unseal(sealed) {
-      const bytes = Buffer.from(sealed, "base64");
-      const decipher = createDecipheriv("aes-256-gcm", sealKey, bytes.subarray(0, NONCE_BYTES));
-      decipher.setAuthTag(bytes.subarray(NONCE_BYTES, NONCE_BYTES + TAG_BYTES));
-      try {
-        return Buffer.concat([decipher.update(bytes.subarray(NONCE_BYTES + TAG_BYTES)), decipher.final()]).toString();
-      } catch {
-        return null;
-      }
-    },
+    unseal: (sealed) => openSealed(Buffer.from(sealed, "base64"), { key: sealKey }),
   };
 }
 

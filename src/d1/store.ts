@@ -1,8 +1,8 @@
 import { Database } from "bun:sqlite";
 import { existsSync } from "node:fs";
 import { DatabaseSync } from "node:sqlite";
-import { assertOpenable, markFile } from "../db/file-identity.ts";
-import { openError } from "../db/sqlite-errors.ts";
+import { assertOpenable, markFile } from "../db/files/file-identity.ts";
+import { openError } from "../db/files/sqlite-errors.ts";
 import type { Ids } from "../kernel/ids.ts";
 import { createJudge, type Judge } from "./judge.ts";
 import { BUSY_TIMEOUT_MS, JOURNAL_MAX_BYTES, PARAMETERS_MAX, VALUE_MAX_BYTES } from "./limits.ts";

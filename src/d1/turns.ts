@@ -1,4 +1,4 @@
-import { FairQueue, type Queued } from "../db/fair-queue.ts";
+import { FairQueue, type Queued } from "../db/processes/fair-queue.ts";
 import type { Clock } from "../kernel/clock.ts";
 import { SECOND_MS } from "../kernel/duration.ts";
 import { AppError, clientGone } from "../kernel/errors.ts";

@@ -1,18 +1,18 @@
+export { createStorageEngine } from "./engine.ts";
+export { instanceBounds, socketsMax } from "./files/descriptors.ts";
+export { DirectoryInUse, lockDirectory } from "./files/directory-lock.ts";
+export { createInstanceFiles, type InstanceFiles } from "./files/instance-files.ts";
+export { quoteIdentifier } from "./identifiers.ts";
+export { layOut } from "./migrations.ts";
+export type { HighlightRequest, PageBounds } from "./reads/requests.ts";
 export {
   type DeclaredColumn,
   type DeclaredTable,
   declaredMigration,
-} from "./declared.ts";
-export { ftsTokenizer, indexName, primaryKeyIndexName } from "./declared-sql.ts";
-export { instanceBounds, socketsMax } from "./descriptors.ts";
-export { DirectoryInUse, lockDirectory } from "./directory-lock.ts";
-export { createStorageEngine } from "./engine.ts";
-export { holdsRecords } from "./holds-records.ts";
-export { quoteIdentifier } from "./identifiers.ts";
-export { createInstanceFiles, type InstanceFiles } from "./instance-files.ts";
-export { layOut } from "./migrations.ts";
-export type { HighlightRequest, PageBounds } from "./query-protocol.ts";
-export { type RehearsalJob, type RehearsedFile, rehearseFiles } from "./schema-rehearsal.ts";
+} from "./schema/declared.ts";
+export { holdsRecords } from "./schema/holds-records.ts";
+export { type RehearsalJob, type RehearsedFile, rehearseFiles } from "./schema/schema-rehearsal.ts";
+export { ftsTokenizer, indexName, primaryKeyIndexName } from "./schema/sql.ts";
 export { SERVER_CALLER } from "./server-caller.ts";
 export { openSystemFile } from "./system.ts";
 export type {
@@ -21,7 +21,6 @@ export type {
   OpenedFile,
   ReadCaller,
   SqlValue,
-  Statement,
   StorageEngine,
   Transaction,
 } from "./types.ts";

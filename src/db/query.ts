@@ -40,7 +40,7 @@ class Query<Values> {
       if ("value" in param) return param.value;
       // The declaration takes its parameters from the type of the values.
       const value = (values as RawRow)[param.name];
-      return param.kind === "json" ? JSON.stringify(value) : (value as SqlValue);
+      return param.kind === "json" && value !== null ? JSON.stringify(value) : (value as SqlValue);
     });
   }
 

@@ -35,7 +35,10 @@ export function createQueryParser(properties: TProperties, { takesOthers = false
 
 /** The text as a value of the schema's type; the text itself where it is none, so that the parser refuses it. */
 function queryValue({ type }: JsonSchema, text: string): JsonValue {
-  if ((type === "integer" || type === "number") && /^-?\d+(?:\.\d+)?$/.test(text)) return Number(text);
+  if ((type === "integer" || type === "number") && /^-?\d+(?:\.\d+)?$/.test(text)) {
+    // A number beyond a double is out of any bounds, or counts as the largest.
+    return Math.max(-Number.MAX_VALUE, Math.min(Number(text), Number.MAX_VALUE));
+  }
   if (type === "boolean" && (text === "true" || text === "false")) return text === "true";
   return text;
 }

@@ -85,10 +85,3 @@ export function wholeNumber(
   }
   return value;
 }
-
-/** A parameter that has to be there. Errors: 400 `required`. */
-export function requiredText(query: Query, name: string): string {
-  const text = query.get(name);
-  if (text === null || text === "") throw badField(name, "required", `${name} is required`);
-  return text;
-}

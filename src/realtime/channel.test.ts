@@ -13,7 +13,9 @@ test("[RT13] the parts of a channel's name", () => {
   expect(parseChannel("realtime:shared:posts", tables)).toMatchObject({ kind: "table", address, docId: null });
   expect(parseChannel("realtime:shared:posts:a:b", tables)).toMatchObject({ kind: "table", address, docId: "a:b" });
   expect(parseChannel("realtime:clubs:posts:posts", tables)).toMatchObject({
-    ...{ kind: "table", address: { namespace: "clubs", instanceId: "posts", table: "posts" }, docId: null },
+    kind: "table",
+    address: { namespace: "clubs", instanceId: "posts", table: "posts" },
+    docId: null,
   });
   expect(parseChannel("presence:a:b", tables)).toEqual({ kind: "presence", name: "presence:a:b" });
   expect(parseChannel("broadcast:\ud800", tables)).toBeNull();

@@ -1,13 +1,13 @@
 import type { TableAddress, TableDoor } from "../access/table-door.ts";
 import { CHANNEL_LENGTH_MAX } from "./limits.ts";
 
-/** What a channel's name means. Spec: Channel patterns. */
+/** A channel's name, parsed. [RT13] */
 export type Channel =
   | { kind: "table"; name: string; address: TableAddress /** null: the whole table. */; docId: string | null }
   | { kind: "presence"; name: string }
   | { kind: "broadcast"; name: string };
 
-/** null: no known pattern, too long, a namespace or table that is not declared, or no instance's id. Decisions 10. */
+/** null: no known pattern, too long, an undeclared namespace or table, or not an instance's id. [RT13] */
 export function parseChannel(
   name: string,
   tables: Pick<TableDoor, "find" | "isDynamic" | "isInstanceId">,
@@ -31,6 +31,6 @@ export function parseChannel(
 
 const isNamed = (name: string, prefix: string): boolean => name.startsWith(prefix) && name.length > prefix.length;
 
-/** Whether a broadcast can go to this channel. Spec: Realtime endpoints. */
+/** Whether this is a broadcast channel. [RT35] */
 export const isBroadcastChannel = (name: string): boolean =>
   isNamed(name, "broadcast:") && name.length <= CHANNEL_LENGTH_MAX;

@@ -5,9 +5,9 @@ import { OK } from "../http/reply.ts";
 import type { AreaSockets } from "../sockets/area-sockets.ts";
 import type { ConnectionLimits } from "../sockets/connection.ts";
 import type { PendingPlaces } from "../sockets/pending-places.ts";
-import { Broadcast, type Broadcasts, channelIsBusy, checkPayload } from "./broadcasts.ts";
-import type { RealtimeState } from "./connection.ts";
 import { BROADCAST_BODY_MAX_BYTES, CHANNEL_LENGTH_MAX } from "./limits.ts";
+import type { RealtimeState } from "./model.ts";
+import { Broadcast, type Broadcasts, channelIsBusy, checkPayload } from "./topics/broadcasts.ts";
 
 const Ok = Type.Object({ ok: Type.Literal(true) }, { description: "Sent" });
 export function realtimeEndpoints(deps: {

@@ -7,24 +7,24 @@ import type { Logger } from "../kernel/logger.ts";
 import { createParser } from "../kernel/schema/parser.ts";
 import type { Sockets } from "../sockets/index.ts";
 import { createPendingPlaces } from "../sockets/pending-places.ts";
-import { Broadcast, channelIsBusy, checkPayload, createBroadcasts } from "./broadcasts.ts";
+import { createFeeds, type Feeds } from "./changes/feeds.ts";
 import { realtimeEndpoints } from "./endpoints.ts";
-import { createFanOut } from "./fan-out.ts";
-import { createFeeds, type Feeds } from "./feeds.ts";
 import { BATCH_THRESHOLD, connectionLimits, PENDING_PER_ADDRESS_MAX, PRESENCE_TTL_MS } from "./limits.ts";
-import { createPresence } from "./presence.ts";
+import { createPresence } from "./presence/presence.ts";
 import { createProtocol } from "./protocol.ts";
-import { createReviews } from "./reviews.ts";
 import { createRights } from "./rights.ts";
-import { createSeenViews } from "./seen-views.ts";
-import { createSubscribing } from "./subscribing.ts";
-import { createTableSubscriptions } from "./subscription.ts";
+import { createReviews } from "./subscriptions/reviews.ts";
+import { createSeenViews } from "./subscriptions/seen-views.ts";
+import { createSubscribing } from "./subscriptions/subscribing.ts";
+import { createTableSubscriptions } from "./subscriptions/table-subscriptions.ts";
+import { Broadcast, channelIsBusy, checkPayload, createBroadcasts } from "./topics/broadcasts.ts";
+import { createFanOut } from "./topics/fan-out.ts";
 
 export interface RealtimeArea {
   endpoints: readonly Endpoint[];
-  /** What was committed, in order, one inner array per request. */
+  /** Takes committed changes, in order, one inner array per request. */
   readonly publishChanges: Feeds["publishChanges"];
-  /** `app.broadcast`. Errors: 400 naming the argument at fault. */
+  /** `app.broadcast`. Errors: 400 that names the argument at fault, 413, 503. */
   readonly broadcast: AppAccess["broadcast"];
   readonly openSockets: number;
   /** Closes every connection with 1001. */
@@ -52,7 +52,7 @@ export function createRealtimeArea(deps: {
     logger,
   });
   const seenViews = createSeenViews(clock);
-  const subscriptions = createTableSubscriptions({ feeds, tables, seenViews, reviews, clock });
+  const subscriptions = createTableSubscriptions({ feeds, seenViews, reviews, clock });
   const subscribing = createSubscribing({ tables, rights, subscriptions, presence, broadcasts });
   const connections = sockets.serve(createProtocol({ tables, rights, subscribing, presence, broadcasts }));
   const places = createPendingPlaces(clock, config.pendingPerAddress ?? PENDING_PER_ADDRESS_MAX);

@@ -5,31 +5,25 @@ import { chain, type MaybePromise } from "../kernel/maybe-promise.ts";
 import { AnyObject, optional } from "../kernel/schema/types.ts";
 import type { SignedIn } from "../sockets/connection.ts";
 import { declareMessages, type MessageType } from "../sockets/protocol.ts";
-import type { Broadcasts } from "./broadcasts.ts";
 import { parseChannel } from "./channel.ts";
-import {
-  denied,
-  type Failure,
-  failure,
-  type RealtimeConnection,
-  type RealtimeState,
-  unknownChannel,
-} from "./connection.ts";
-import type { ErrorCode } from "./encoding.ts";
-import { EVENT_LENGTH_MAX, PRESENCE_STATE_MAX_BYTES, TRACKED_PER_SOCKET_MAX } from "./limits.ts";
-import type { Presence, Tracked } from "./presence.ts";
+import { denied, type Failure, failure, unknownChannel } from "./failures.ts";
+import { EVENT_LENGTH_MAX, PRESENCE_STATE_MAX_BYTES, TRACKED_PER_CONNECTION_MAX } from "./limits.ts";
+import type { RealtimeConnection, RealtimeState } from "./model.ts";
+import type { Presence, Tracked } from "./presence/presence.ts";
 import type { Rights } from "./rights.ts";
-import type { Subscribing } from "./subscribing.ts";
+import type { ErrorCode } from "./server-messages.ts";
+import type { Subscribing } from "./subscriptions/subscribing.ts";
+import type { Broadcasts } from "./topics/broadcasts.ts";
 
 const Seq = Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER });
 const Filters = Type.Optional(Type.Unknown());
-/** Any name: one without a channel behind it is INVALID_CHANNEL. */
+/** Any name: one that is no channel is INVALID_CHANNEL. */
 const Channel = Type.String();
-/** Without one, the connection's own. */
+/** Defaults to the connection's own channel. */
 const OwnChannel = optional(Type.String());
 
 const Subscribe = { channel: Channel, filters: Filters, orFilters: Filters, since: optional(Seq) };
-/** An absent member keeps what there was, null clears it. */
+/** An absent member keeps the filters in force, null clears them. */
 const UpdateFilters = { channel: Channel, filters: Filters, orFilters: Filters };
 const Unsubscribe = { channel: Channel };
 const Track = { channel: OwnChannel, state: AnyObject };
@@ -51,7 +45,7 @@ export interface MessageDeps {
   broadcasts: Broadcasts;
 }
 
-/** What a client can send, and what is done with it. */
+/** The messages of clients, beside `auth` and `ping`. */
 export function createMessages(deps: MessageDeps): readonly MessageType<RealtimeState, ErrorCode>[] {
   const { subscribing, broadcasts, rights, tables } = deps;
   return [
@@ -83,7 +77,7 @@ export function createMessages(deps: MessageDeps): readonly MessageType<Realtime
   ];
 }
 
-/** With the channel that the message names, or the connection's own. */
+/** Calls `work` with the channel that the message names, or with the connection's own. */
 function onChannel(
   connection: RealtimeConnection,
   named: string | null | undefined,
@@ -109,8 +103,8 @@ function track(
     if (!isAllowed) return denied("ACCESS_DENIED");
     if (connection.isClosed) return null;
     const tracked = trackedOf(connection, principal);
-    if (!tracked.channels.has(channel) && tracked.channels.size >= TRACKED_PER_SOCKET_MAX) {
-      return failure("TOO_MANY_TRACKED", `A connection is tracked on at most ${TRACKED_PER_SOCKET_MAX} channels`);
+    if (!tracked.channels.has(channel) && tracked.channels.size >= TRACKED_PER_CONNECTION_MAX) {
+      return failure("TOO_MANY_TRACKED", `A connection is tracked on at most ${TRACKED_PER_CONNECTION_MAX} channels`);
     }
     const outcome = presence.track(tracked, channel, text);
     if (outcome === "busy") return busy();

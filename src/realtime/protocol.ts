@@ -2,16 +2,16 @@ import type { JsonObject } from "../kernel/json.ts";
 import { CLOSE } from "../sockets/close-codes.ts";
 import type { SignedIn } from "../sockets/connection.ts";
 import type { Protocol } from "../sockets/protocol.ts";
-import type { RealtimeConnection, RealtimeState } from "./connection.ts";
-import type { ErrorCode, ServerMessage } from "./encoding.ts";
 import { CHANNEL_LENGTH_MAX } from "./limits.ts";
 import { createMessages, type MessageDeps } from "./messages.ts";
+import type { RealtimeConnection, RealtimeState } from "./model.ts";
+import type { ErrorCode, ServerMessage } from "./server-messages.ts";
 
-/** What realtime says over its connections. */
+/** Realtime's protocol. */
 export function createProtocol(deps: MessageDeps): Protocol<RealtimeState, ErrorCode> {
   const { rights, subscribing, presence } = deps;
 
-  /** Asks every right again; returns the channels that are no longer allowed and have been ended. */
+  /** Evaluates every right again; ends, and returns, the channels that are no longer allowed. */
   const refresh = async (connection: RealtimeConnection, principal: SignedIn): Promise<string[]> => {
     const { subscriptions, tracked } = connection.state;
     const revoked: string[] = [];
@@ -56,7 +56,7 @@ export function createProtocol(deps: MessageDeps): Protocol<RealtimeState, Error
     closed(connection, code) {
       const { subscriptions, tracked } = connection.state;
       for (const name of [...subscriptions.keys()]) subscribing.end(connection, name);
-      // The entries of a connection that was lost stay until their time to live is over.
+      // The entries of a lost connection stay until their time to live is over. [RT31]
       if (code !== CLOSE.lost && tracked !== null) presence.untrack(tracked, null, "disconnect");
     },
   };

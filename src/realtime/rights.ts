@@ -8,9 +8,9 @@ import { AppError } from "../kernel/errors.ts";
 import type { Logger } from "../kernel/logger.ts";
 import { isPromise, type MaybePromise } from "../kernel/maybe-promise.ts";
 import type { SignedIn } from "../sockets/connection.ts";
-import type { TableChannel } from "./subscription.ts";
+import type { TableChannel } from "./model.ts";
 
-/** Asked by a broadcast rule's `event` where the question is whether one may listen: no broadcast has this name. */
+/** The `event` that a broadcast rule gets where a client subscribes: no broadcast has this name. [RT16] */
 export const LISTENING = "";
 
 export interface Rights {
@@ -20,7 +20,7 @@ export interface Rights {
   broadcast(principal: SignedIn, channel: string, event: string): MaybePromise<boolean>;
 }
 
-/** Decisions 3 and 10: a rule that throws, or takes too long, denies; absent rules of broadcast and presence allow any authenticated user. */
+/** Evaluates rules. One that throws or takes too long denies; absent rules of broadcast and presence allow any user. [RT16, RT40] */
 export function createRights(deps: {
   access: NonNullable<RealtimeConfig["access"]>;
   tables: TableDoor;
@@ -31,7 +31,7 @@ export function createRights(deps: {
 
   const ask = (about: string, rule: () => MaybePromise<boolean>): MaybePromise<boolean> => {
     const failed = (cause: unknown): false => {
-      logger.error("an access rule threw", { rule: `realtime.access.${about}`, cause });
+      logger.error("An access rule threw", { rule: `realtime.access.${about}`, cause });
       return false;
     };
     try {
@@ -45,10 +45,10 @@ export function createRights(deps: {
   return {
     readTable(principal, { address }, before = null) {
       const denied = (cause: unknown): null => {
-        if (!(cause instanceof AppError)) logger.error("a table's read access failed", { address, cause });
+        if (!(cause instanceof AppError)) logger.error("The read access of a table failed", { address, cause });
         return null;
       };
-      const onSlow = (cause: unknown): void => logger.error("a table's read rule failed", { address, cause });
+      const onSlow = (cause: unknown): void => logger.error("The read rule of a table failed", { address, cause });
       const bounded = (access: ReadAccess): ReadAccess =>
         access.kind === "record" ? boundedAccess(access, clock, onSlow) : access;
       try {
@@ -72,16 +72,16 @@ export function createRights(deps: {
   };
 }
 
-/** A rule that never answers denies the change that it was asked about, and is told of once. */
+/** A rule that never answers denies the change that it was called with, and is logged once. [RT40] */
 function boundedAccess(
   access: ReadAccess & { kind: "record" },
   clock: Clock,
   onSlow: (cause: unknown) => void,
 ): ReadAccess {
-  let isTold = false;
+  let isLogged = false;
   const deny = (cause: unknown): false => {
-    if (!isTold) onSlow(cause);
-    isTold = true;
+    if (!isLogged) onSlow(cause);
+    isLogged = true;
     return false;
   };
   return {

@@ -1,8 +1,8 @@
 import type { ListCursors } from "./cursors.ts";
-import type { Thumbs } from "./downloads/thumbs.ts";
 import type { Uploads } from "./multipart/multipart-uploads.ts";
 import type { StorageDeps, StorageService } from "./service.ts";
 import type { Signing } from "./signing/signing.ts";
+import type { Thumbs } from "./thumbs/thumbs.ts";
 
 /** What the handlers of the endpoints use. */
 export interface EndpointDeps extends StorageDeps {

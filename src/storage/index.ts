@@ -13,7 +13,6 @@ import type { Logger } from "../kernel/logger.ts";
 import { createPaces } from "../kernel/pace.ts";
 import { createBucketAccessor } from "./accessor.ts";
 import { createListCursors } from "./cursors.ts";
-import { createThumbs } from "./downloads/thumbs.ts";
 import { storageEndpoints } from "./endpoints.ts";
 import { createFileLife } from "./files/file-life.ts";
 import { createLocalFiles } from "./files/local-files.ts";
@@ -27,6 +26,7 @@ import { createStorageService } from "./service.ts";
 import { createUrlSigner } from "./signing/signed-urls.ts";
 import { createPresentHolder, createSigning } from "./signing/signing.ts";
 import { createStorageStore } from "./store.ts";
+import { createThumbs } from "./thumbs/thumbs.ts";
 import type { Bucket, FileStore } from "./types.ts";
 
 export interface StorageArea {

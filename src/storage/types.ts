@@ -1,46 +1,20 @@
 import type { Auth, BucketConfig, FileFacts } from "../config/types.ts";
 import type { Millis } from "../kernel/clock.ts";
 import type { MaybePromise } from "../kernel/maybe-promise.ts";
+import type { ObjectRecord } from "./statements/objects.ts";
+import type { PartRecord, UploadRecord } from "./statements/uploads.ts";
 
-/** A stored file as the system file keeps it. */
-export interface StoredObject {
-  bucket: string;
-  key: string;
-  /** Random; names the bytes. A new one with every overwrite, so it is the ETag too. */
-  fileId: string;
-  size: number;
-  contentType: string;
-  customMetadata: { [key: string]: string };
-  /** null: by a service key or by the server. */
-  uploadedBy: string | null;
-  /** Milliseconds since 1970. */
-  uploaded: number;
-  /** Goes up with every change of the metadata. */
-  revision: number;
-}
+/** A stored file. Its `fileId` is its ETag too. */
+export type StoredObject = ObjectRecord;
 
 export interface ObjectAddress {
   bucket: string;
   key: string;
 }
 
-export interface Upload {
-  id: string;
-  bucket: string;
-  key: string;
-  contentType: string;
-  customMetadata: { [key: string]: string };
-  /** null: a service key. */
-  ownerId: string | null;
-  createdAt: number;
-}
-
-export interface UploadPart {
-  partNumber: number;
-  /** Names the bytes, and is the part's etag. */
-  fileId: string;
-  size: number;
-}
+export type Upload = UploadRecord;
+/** Its `fileId` is its etag. */
+export type UploadPart = Omit<PartRecord, "uploadId">;
 
 /** Who asked for a signed upload URL. */
 export type GrantHolder =

@@ -1,15 +1,22 @@
 import { SERVER } from "../access/principal.ts";
 import type { TableAddress } from "../access/table-door.ts";
-import type { DatabaseAccessor, ListQuery, TableAccessor } from "../config/app-access.ts";
+import type { DatabaseAccessor, ListQuery as ListOptions, TableAccessor } from "../config/app-access.ts";
+import { Query } from "../http/query.ts";
+import { createQueryParser, type QueryParser } from "../http/query-parser.ts";
 import { AppError } from "../kernel/errors.ts";
 import { isJsonObject } from "../kernel/json.ts";
 import { jsonCopy } from "../kernel/json-copy.ts";
-import type { Parameters } from "./query/list-query.ts";
+import { createParser } from "../kernel/schema/parser.ts";
+import { type Asked, BatchBody, CountQuery, type GetValues, ListQuery, SearchQuery } from "./api/requests.ts";
 import type { TableService } from "./service.ts";
 
-const NO_QUERY: Parameters = { get: () => null };
+const NOTHING_ASKED: Asked<GetValues> = { query: () => ({}) };
+const listParser = createQueryParser(ListQuery, { takesOthers: true });
+const countParser = createQueryParser(CountQuery, { takesOthers: true });
+const searchParser = createQueryParser(SearchQuery, { takesOthers: true });
+const batchParser = createParser(BatchBody);
 
-/** `app.db(…)`: the same service under the server's own name. Decisions 12. */
+/** `app.db(…)`: the same service, called as the server itself. */
 export function createDatabaseAccessor(
   service: TableService,
   namespace: string,
@@ -22,16 +29,16 @@ function createTableAccessor(service: TableService, address: TableAddress): Tabl
   return {
     async get(id) {
       try {
-        return await service.get(SERVER, address, id, NO_QUERY);
+        return await service.get(SERVER, address, id, NOTHING_ASKED);
       } catch (cause) {
         if (cause instanceof AppError && cause.status === 404) return null;
         throw cause;
       }
     },
-    list: async (query = {}) => service.list(SERVER, address, parametersOf(query)),
-    count: async (query = {}) => (await service.count(SERVER, address, parametersOf(query))).total,
-    search: async (q, query = {}) => service.search(SERVER, address, parametersOf({ ...query, q })),
-    // What the caller holds is its own, and may change before it is written.
+    list: async (options = {}) => service.list(SERVER, address, asked(listParser, options)),
+    count: async (options = {}) => (await service.count(SERVER, address, asked(countParser, options))).total,
+    search: async (q, options = {}) => service.search(SERVER, address, asked(searchParser, { ...options, q })),
+    // A copy: the caller may change its object before the write runs.
     async insert(record) {
       const copy = jsonCopy(record);
       return service.insert(SERVER, address, () => copy);
@@ -48,16 +55,18 @@ function createTableAccessor(service: TableService, address: TableAddress): Tabl
     delete: (id) => service.delete(SERVER, address, id),
     async batch(operations) {
       const copy = jsonCopy(operations);
-      return service.batch(SERVER, address, () => (isJsonObject(copy) ? copy : {}), { upsert: false });
+      return service.batch(SERVER, address, () => batchParser.parse(isJsonObject(copy) ? copy : {}), { upsert: false });
     },
   };
 }
 
-/** The options of a call as the parameters that the endpoints take. */
-function parametersOf(query: ListQuery & { q?: string }): Parameters {
-  const values = new Map<string, string>();
-  for (const [name, value] of Object.entries(query)) {
-    if (value !== undefined) values.set(name, typeof value === "object" ? JSON.stringify(value) : String(value));
+/** The options of a call as the query string that a client would send. */
+function asked<Values>(parser: QueryParser, options: ListOptions & { q?: string }): Asked<Values> {
+  const parameters = new URLSearchParams();
+  for (const [name, value] of Object.entries(options)) {
+    if (value !== undefined) parameters.set(name, typeof value === "object" ? JSON.stringify(value) : String(value));
   }
-  return { get: (name) => values.get(name) ?? null };
+  const text = parameters.toString();
+  // The parser's schema is the one that the values' type comes from.
+  return { query: () => parser.parse(new Query(text)) as Values, queryText: () => text };
 }

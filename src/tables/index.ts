@@ -1,19 +1,21 @@
-import type { AnyElysia } from "elysia";
 import type { TableDoor } from "../access/table-door.ts";
 import type { AppAccess, DatabaseAccessor } from "../config/app-access.ts";
 import type { NamespaceConfig } from "../config/types.ts";
 import type { StorageEngine } from "../db/index.ts";
-import type { Http } from "../http/http.ts";
+import type { Endpoint } from "../http/endpoint.ts";
 import type { Clock } from "../kernel/clock.ts";
 import type { Ids } from "../kernel/ids.ts";
 import type { Logger } from "../kernel/logger.ts";
 import { createDatabaseAccessor } from "./accessor.ts";
+import { type DescribedTables, describeTables } from "./api/document.ts";
+import { tableEndpoints } from "./endpoints.ts";
 import { openNamespaces, type TablesChangeListener } from "./namespaces.ts";
-import { createTableRoutes } from "./routes.ts";
 import { createTableService } from "./service.ts";
 
 export interface TablesArea {
-  routes(http: Http): AnyElysia;
+  endpoints: readonly Endpoint[];
+  /** The declared tables for the OpenAPI document. */
+  describe(): DescribedTables;
   /** `app.db(…)`. Errors: 404 when the namespace or table is not declared, at the first use. */
   accessor(namespace: string, instanceId?: string): DatabaseAccessor;
   /** The tables' rights, for realtime. */
@@ -37,7 +39,8 @@ export function createTablesArea(deps: {
   const namespaces = openNamespaces(deps);
   const service = createTableService({ ...deps, namespaces });
   return {
-    routes: (http) => createTableRoutes(http, service),
+    endpoints: tableEndpoints(service),
+    describe: () => describeTables(namespaces, service),
     accessor: (namespace, instanceId) => createDatabaseAccessor(service, namespace, instanceId ?? null),
     door: service.door,
     stop: () => service.stop(),

@@ -1,20 +1,115 @@
-/** Bytes of JSON of one record where its table says nothing else. Decisions 4 (Sizes). */
+// Requests
+
+/** Characters of a record id. */
+export const ID_LENGTH_MAX = 256;
+/** Records of a page where the request does not say. */
+export const LIMIT_DEFAULT = 100;
+/** Records of a page; a larger `limit` counts as this. */
+export const LIMIT_MAX = 1_000;
+/** Highest `page` and `offset`. */
+export const POSITION_MAX = 999_999_999_999_999;
+/** Conditions of `filter`. */
+export const FILTER_CONDITIONS_MAX = 50;
+/** Conditions of `orFilter`. */
+export const OR_CONDITIONS_MAX = 5;
+/** Conditions of a realtime channel: every change is matched against all of them. */
+export const CHANNEL_CONDITIONS_MAX = 5;
+/** Values of `in` and `not in`. */
+export const IN_VALUES_MAX = 1_000;
+/** Characters of the text that `contains` searches for; the time of a search grows with it. */
+export const NEEDLE_LENGTH_MAX = 1_000;
+/** Fields of `sort`. */
+export const SORT_TERMS_MAX = 8;
+/** Characters of a path into a JSON field. */
+export const PATH_LENGTH_MAX = 512;
+/** Characters of a cursor. */
+export const CURSOR_LENGTH_MAX = 65_536;
+/** Operations of a batch. */
+export const BATCH_OPERATIONS_MAX = 500;
+/** Records that one batch by filter changes. */
+export const BATCH_BY_FILTER_RECORDS_MAX = 500;
+
+// Records
+
+/** Bytes of a record as JSON where its table has no `maxRecordSize`. */
 export const RECORD_BYTES_MAX = 1024 * 1024;
-/**
- * What the stored records that one request changes or deletes hold together, the last of them not counted: reading and writing
- * a MiB holds the event loop for up to ten milliseconds, and a request of a few bytes can name 500 records of 1 MiB.
- */
-export const STORED_BYTES_MAX = 4 * 1024 * 1024;
-/** What a batch answers from which on it is sent in pieces, over several turns of the event loop. */
-export const LARGE_ANSWER_BYTES = 128 * 1024;
-/** Characters of a field that is indexed for full-text search and has no `max` of its own. */
+/** Bytes of a number, a boolean or null as JSON, at most. */
+export const SCALAR_BYTES_MAX = 25;
+/** Bytes of one UTF-16 unit as JSON, at most: an escape. */
+export const UNIT_BYTES_MAX = 6;
+/** Characters of a text that a pattern is tested against: a pattern of quadratic time takes tens of milliseconds for it. */
+export const PATTERN_TEXT_LENGTH_MAX = 10_000;
+/** Fields at fault that an answer names; a record with more is refused all the same. */
+export const PROBLEMS_MAX = 100;
+/** Characters of a value that an error message shows. */
+export const SHOWN_LENGTH_MAX = 100;
+
+// Reads
+
+/** Bytes of the records of one page as JSON. The page ends before the record that would exceed it, but has at least one. */
+export const PAGE_BYTES_MAX = 8 * 1024 * 1024;
+/** Rows that a list may skip along an index on the main thread. */
+export const QUICK_STEPS_MAX = 2_000;
+/** Parsed list requests that are cached per table; applications repeat a few. */
+export const PARSED_REQUESTS_MAX = 256;
+/** Characters of a query string that is cached. */
+export const PARSED_TEXT_LENGTH_MAX = 1_024;
+/** Records that a batch by filter passes to a read rule, where the rule checks each record. */
+export const RULE_RECORDS_MAX = 10_000;
+
+// Search
+
+/** Characters of an indexed field that has no `max` of its own. */
 export const INDEXED_TEXT_LENGTH_MAX = 100_000;
-/** Characters of a search query, and words in it. Decisions 4. */
+/** Characters of a search query. */
 export const QUERY_LENGTH_MAX = 1_000;
+/** Words of a search query. */
 export const QUERY_WORDS_MAX = 32;
-/** Characters of a mark round what a search has found. */
+/** Shorter words are not in a trigram index. */
+export const TRIGRAM_LENGTH_MIN = 3;
+/** Characters of a highlight mark. */
 export const MARK_LENGTH_MAX = 32;
 /** Bytes of a page of search results as JSON, highlights included. */
 export const SEARCH_PAGE_BYTES_MAX = 8 * 1024 * 1024;
-/** How long a search may run, and how long it may wait for its turn before that. */
+/** How long a search may run, and how long it may wait before it runs. */
 export const SEARCH_TIMEOUT_MS = 10_000;
+
+// Writes
+
+/**
+ * Bytes of the stored records that one request changes or deletes, without the last of them: reading and writing one MiB holds
+ * the event loop for up to ten milliseconds, and a short request can name 500 records of 1 MiB.
+ */
+export const STORED_BYTES_MAX = 4 * 1024 * 1024;
+/** Bytes of a batch's answer from which on it is sent in pieces, over several turns of the event loop. */
+export const LARGE_ANSWER_BYTES = 128 * 1024;
+/** Nested values of a request from which on their JSON is made before the transaction: some milliseconds of work. */
+export const NESTED_VALUES_MAX = 10_000;
+/** Restarts of one write whose record changed while its rule or hook was awaited. */
+export const RESTARTS_MAX = 20;
+/** Writes that wait for one record. */
+export const WAITING_PER_RECORD_MAX = 1_000;
+/** After this time the next write of the record starts anyway, so that a hook that waits for another write of its record cannot block. */
+export const RECORD_TURN_MAX_MS = 10_000;
+/** Tables named in the log when a stop interrupts hooks after writes. */
+export const HOOKS_NAMED_MAX = 20;
+/** Interval at which a slow rule is logged again. */
+export const SLOW_RULE_LOGGED_EVERY_MS = 1_000;
+
+// References
+
+/**
+ * Cost of what one request deletes and changes through references, in units of about 5 µs: 1 for a record, 3 for one whose table is
+ * itself referred to, more for long or searchable ones. The maximum holds the event loop for less than 50 ms.
+ */
+export const CASCADE_COST_MAX = 5_000;
+/** Cost of one transaction of a deletion in steps: about 10 ms. */
+export const STEP_COST_MAX = 2_000;
+/** Records that a deletion in steps deletes; their ids are in memory until it ends. */
+export const STEPPED_RECORDS_MAX = 100_000;
+/** Ids that are read at once while a deletion in steps is planned. */
+export const IDS_PER_PAGE = 500;
+/** Incomplete pages of ids that are read per turn of the event loop: a few milliseconds. */
+export const PAGES_PER_TURN = 200;
+/** Referring records that are read before their cost is computed: few enough to fit in memory at any size. */
+export const UNASKED_RECORDS_MAX = 2;

@@ -11,17 +11,18 @@ import {
   type StorageEngine,
 } from "../db/index.ts";
 import type { Logger } from "../kernel/logger.ts";
+import type { Asked, ListValues } from "./api/requests.ts";
 import { compileTables, declareTable, type TableModel } from "./model/model.ts";
 import { createValidator, type Validator } from "./model/validation.ts";
 import { refuseOtherKind, warnOfUndeclared } from "./namespace-files.ts";
-import { createListRequests, type ListRequest, type Parameters } from "./query/list-query.ts";
+import { createListRequests, type ListRequest } from "./query/list-query.ts";
 import { createTableStore, type TableStore } from "./store.ts";
 
 export interface Table {
   model: TableModel;
   store: TableStore;
   validator: Validator;
-  listRequest(query: Parameters): ListRequest;
+  listRequest(asked: Asked<ListValues>): ListRequest;
 }
 
 export type Namespace = {

@@ -10,9 +10,17 @@ import { type JsonObject, ownValue } from "../kernel/json.ts";
 import type { Logger } from "../kernel/logger.ts";
 import { chain, type MaybePromise } from "../kernel/maybe-promise.ts";
 import { createTurns, type Turns } from "../kernel/turns.ts";
+import type {
+  Asked,
+  BatchBody,
+  ByFilterBody,
+  CountValues,
+  GetValues,
+  ListValues,
+  SearchValues,
+} from "./api/requests.ts";
 import type { TableModel } from "./model/model.ts";
 import type { Namespace, Table } from "./namespaces.ts";
-import type { Parameters } from "./query/list-query.ts";
 import { createReads, type Source } from "./query/reads.ts";
 import { createSources, type Sources } from "./query/sources.ts";
 import { CascadeTooLarge } from "./references/cascade-cost.ts";
@@ -23,7 +31,7 @@ import { createInstanceDoor } from "./rules/instance-access.ts";
 import { createSearch } from "./search/search.ts";
 import { createTableDoor } from "./table-door.ts";
 import { createAfterHooks } from "./write/after-hooks.ts";
-import { type BatchBody, parseBatch, parseByFilter, runBatch, runByFilter } from "./write/batch.ts";
+import { type Batch, checkBatch, parseByFilter, runBatch, runByFilter } from "./write/batch.ts";
 import { parsePatch } from "./write/changes.ts";
 import { jsonTexts } from "./write/json-texts.ts";
 import { createMutations, type Mutations } from "./write/mutations.ts";
@@ -31,19 +39,29 @@ import { createRecordWrites, type WriteContext } from "./write/record-writes.ts"
 import { isLarge } from "./write/stored-bytes.ts";
 import { createWrites, type Writes } from "./write/writes.ts";
 
-/** A request's body, read only after the rules that need no record have been asked. */
-type Body = () => MaybePromise<JsonObject>;
+/** Reads the body of a request; called after the rules that need no record. */
+type Body<T = JsonObject> = () => MaybePromise<T>;
 
 interface TableReads {
-  get(principal: Principal, address: TableAddress, id: string, query: Parameters): MaybePromise<TableRecord>;
-  list(principal: Principal, address: TableAddress, query: Parameters, caller?: ReadCaller): MaybePromise<ListResult>;
+  get(principal: Principal, address: TableAddress, id: string, asked: Asked<GetValues>): MaybePromise<TableRecord>;
+  list(
+    principal: Principal,
+    address: TableAddress,
+    asked: Asked<ListValues>,
+    caller?: ReadCaller,
+  ): MaybePromise<ListResult>;
   count(
     principal: Principal,
     address: TableAddress,
-    query: Parameters,
+    asked: Asked<CountValues>,
     caller?: ReadCaller,
   ): MaybePromise<{ total: number }>;
-  search(principal: Principal, address: TableAddress, query: Parameters, caller?: ReadCaller): MaybePromise<ListResult>;
+  search(
+    principal: Principal,
+    address: TableAddress,
+    asked: Asked<SearchValues>,
+    caller?: ReadCaller,
+  ): MaybePromise<ListResult>;
 }
 
 interface TableWrites {
@@ -55,22 +73,22 @@ interface TableWrites {
     options: { conflictTarget: string },
   ): Promise<{ record: TableRecord; isNew: boolean }>;
   update(principal: Principal, address: TableAddress, id: string, body: Body): Promise<TableRecord>;
-  /** `checkForm` throws what is wrong with the request's form; asked where that is judged. */
-  delete(principal: Principal, address: TableAddress, id: string, checkForm?: () => void): Promise<void>;
+  /** `checkForm` throws for a malformed request; called after the rights. */
+  delete(principal: Principal, address: TableAddress, id: string, checkForm?: () => unknown): Promise<void>;
 }
 
 interface TableBatches {
   batch(
     principal: Principal,
     address: TableAddress,
-    body: Body,
+    body: Body<BatchBody>,
     options: { upsert: boolean },
     caller?: ReadCaller,
   ): Promise<BatchResult>;
   batchByFilter(
     principal: Principal,
     address: TableAddress,
-    body: Body,
+    body: Body<ByFilterBody>,
     caller?: ReadCaller,
   ): Promise<{ processed: number; succeeded: number }>;
 }
@@ -107,14 +125,14 @@ export function createTableService(deps: {
   const from = <T>(principal: Principal, address: TableAddress, read: (source: Source) => MaybePromise<T>) =>
     chain(sources.forReading(principal, address), read);
   return {
-    get: (principal, address, id, query) =>
-      from(principal, address, (source) => reads.get(principal, source, id, query)),
-    list: (principal, address, query, caller) =>
-      from(principal, address, (source) => reads.list(principal, source, query, caller)),
-    count: (principal, address, query, caller) =>
-      from(principal, address, (source) => reads.count(principal, source, query, caller)),
-    search: (principal, address, query, caller) =>
-      from(principal, address, (source) => search.search(principal, source, query, caller)),
+    get: (principal, address, id, asked) =>
+      from(principal, address, (source) => reads.get(principal, source, id, asked)),
+    list: (principal, address, asked, caller) =>
+      from(principal, address, (source) => reads.list(principal, source, asked, caller)),
+    count: (principal, address, asked, caller) =>
+      from(principal, address, (source) => reads.count(principal, source, asked, caller)),
+    search: (principal, address, asked, caller) =>
+      from(principal, address, (source) => search.search(principal, source, asked, caller)),
     ...createTableWrites({ sources, writes, mutations, steps }),
     ...createTableBatches({ sources, writes, mutations, steps, door, turns: createTurns() }),
     door: createTableDoor({ sources, namespaces: deps.namespaces, door, instances }),
@@ -205,7 +223,7 @@ function createTableBatches({
       const { table, file } = await sources.forInserting(principal, address);
       // Who may do none of it learns nothing from the form of the body.
       await writes.grants(principal, table.model, ["insert", "update", "delete"], { either: true });
-      const parsed = parseBatch(await body());
+      const parsed = checkBatch(await body());
       const grants = await batchGrants(writes, principal, table, parsed, options);
       const texts = await jsonTexts([...parsed.inserts, ...parsed.updates.map(({ data }) => data)], turns);
       const change = (context: WriteContext) => runBatch(mutations, context, grants, table, parsed, options);
@@ -218,8 +236,9 @@ function createTableBatches({
     async batchByFilter(principal, address, body, caller) {
       const { table, file } = await sources.forReading(principal, address);
       await writes.grants(principal, table.model, ["update", "delete"], { either: true });
-      const parsed = parseByFilter(table, await body());
-      const grants = await writes.grants(principal, table.model, [parsed.action]);
+      const value = await body();
+      const parsed = parseByFilter(table, value);
+      const grants = await writes.grants(principal, table.model, [value.action]);
       if (file === null) return { processed: 0, succeeded: 0 };
       return runByFilter({ mutations, writes, steps, door, caller }, principal, grants, table, file, parsed);
     },
@@ -231,7 +250,7 @@ async function batchGrants(
   writes: Writes,
   principal: Principal,
   table: Table,
-  body: BatchBody,
+  body: Batch,
   options: { upsert: boolean },
 ): Promise<WriteGrants> {
   const others = await writes.grants(principal, table.model, [

@@ -1,14 +1,12 @@
 import type { ReadAccess, RecordFilter, TableDoor } from "../access/table-door.ts";
 import { chain } from "../kernel/maybe-promise.ts";
+import { CHANNEL_CONDITIONS_MAX } from "./limits.ts";
 import type { Namespace } from "./namespaces.ts";
 import { type ParsedFilter, parseConditions } from "./query/filter.ts";
 import { matches } from "./query/filter-match.ts";
 import type { Sources } from "./query/sources.ts";
 import { type Door, denied, type Grant } from "./rules/access.ts";
 import { type InstanceDoor, isInstanceId } from "./rules/instance-access.ts";
-
-/** Spec: Limits / Realtime. A channel's filters are few because each change asks them all. */
-const CHANNEL_CONDITIONS_MAX = 5;
 
 /** The same door for those outside the area. */
 export function createTableDoor(deps: {

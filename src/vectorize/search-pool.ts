@@ -1,5 +1,5 @@
-import { FairQueue, type Queued } from "../db/fair-queue.ts";
 import type { ReadCaller } from "../db/index.ts";
+import { FairQueue, type Queued } from "../db/processes/fair-queue.ts";
 import type { Clock } from "../kernel/clock.ts";
 import { AppError, clientGone } from "../kernel/errors.ts";
 import type { Logger } from "../kernel/logger.ts";

@@ -146,7 +146,7 @@ test("[TB36] a batch is all or nothing, and names what failed", async () => {
       "inserts.1.id",
     ],
     [{ inserts: [{ name: "ok" }, "nope"] }, 400, "inserts.1"],
-    [{ updates: [{ id: "b2" }] }, 400, "updates.0"],
+    [{ updates: [{ id: "b2" }] }, 400, "updates.0.data"],
     [{ deletes: [5] }, 400, "deletes.0"],
     [{ inserts: {} }, 400, "inserts"],
     [{ insert: [] }, 400, "insert"],

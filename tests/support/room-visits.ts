@@ -1,5 +1,5 @@
 import type { JsonObject, JsonValue } from "../../src/kernel/json.ts";
-import { openSocket, type SignedIn, type TestPlatform, type TestSocket } from "../support/index.ts";
+import { openSocket, type SignedIn, type TestPlatform, type TestSocket } from "./index.ts";
 
 /** A config whose handlers do one thing each; shared by the tests of rooms. */
 export const CONFIG = `{

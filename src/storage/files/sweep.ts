@@ -1,7 +1,6 @@
 import type { Clock, Millis } from "../../kernel/clock.ts";
 import type { Logger } from "../../kernel/logger.ts";
 import type { Paces } from "../../kernel/pace.ts";
-import type { Thumbs } from "../downloads/thumbs.ts";
 import {
   EXPIRY_INTERVAL_MS,
   EXPIRY_STEP,
@@ -12,6 +11,7 @@ import {
 } from "../limits.ts";
 import type { EndedUploads } from "../multipart/ended-uploads.ts";
 import type { StorageStore } from "../store.ts";
+import type { Thumbs } from "../thumbs/thumbs.ts";
 import type { FileStore, StoredId } from "../types.ts";
 import type { FileLife } from "./file-life.ts";
 

@@ -1,9 +1,8 @@
 import type { TableRecord } from "../../config/types.ts";
 import type { JsonValue } from "../../kernel/json.ts";
 import { isJsonObject } from "../../kernel/json.ts";
+import { PATH_LENGTH_MAX } from "../limits.ts";
 import { type Column, DOCUMENT_COLUMN, type TableModel } from "./model.ts";
-
-const PATH_LENGTH_MAX = 512;
 
 /** A field as filters and sorts name it: a column, or a place inside a JSON column. */
 export interface FieldPath {

@@ -4,15 +4,10 @@ import type { TableRecord } from "../../config/types.ts";
 import { badRequest, type FieldCode, type FieldProblem, type FieldProblems } from "../../kernel/errors.ts";
 import { isIsoDateTime } from "../../kernel/iso-datetime.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../kernel/json.ts";
-import { INDEXED_TEXT_LENGTH_MAX } from "../limits.ts";
+import { ID_LENGTH_MAX, INDEXED_TEXT_LENGTH_MAX, PATTERN_TEXT_LENGTH_MAX, PROBLEMS_MAX } from "../limits.ts";
 import { type Column, DOCUMENT_COLUMN, type TableModel } from "./model.ts";
 
-export const ID_LENGTH_MAX = 256;
-/** Characters that a pattern is asked about: one that takes the square of the length answers within tens of milliseconds. */
-export const PATTERN_TEXT_LENGTH_MAX = 10_000;
 const RESERVED_IDS = new Set(["count", "search", "batch", "batch-by-filter"]);
-/** Fields that an answer names; a record with more problems is refused all the same. */
-export const PROBLEMS_MAX = 100;
 /** Names that mean something to JavaScript objects; nobody's data is called so. */
 const FORBIDDEN_FIELDS = ["__proto__", "constructor", "prototype"];
 export interface Validator {

@@ -1,12 +1,12 @@
 import type { TableRecord } from "../../config/types.ts";
 import type { SqlValue } from "../../db/index.ts";
 import { badField } from "../../kernel/errors.ts";
+import { CURSOR_LENGTH_MAX } from "../limits.ts";
 import { idProblem } from "../model/validation.ts";
 import { isById, type Sort, sortValues } from "./sort.ts";
 
 /** Tells a cursor from a record id, which may stand in its place under the order by id. */
 const PREFIX = "c1~";
-const CURSOR_LENGTH_MAX = 65_536;
 
 /** The place of a record in an order. It holds the values themselves, so it survives the record. Decisions 4. */
 export function encodeCursor(sort: Sort, record: TableRecord): string {

@@ -1,16 +1,9 @@
 import type { FilterOperator } from "../../config/types.ts";
 import { badField } from "../../kernel/errors.ts";
 import { isTextWithinDepth, JSON_DEPTH_MAX, type JsonValue } from "../../kernel/json.ts";
+import { IN_VALUES_MAX, NEEDLE_LENGTH_MAX, SHOWN_LENGTH_MAX } from "../limits.ts";
 import { type FieldPath, resolveField } from "../model/field-path.ts";
 import type { TableModel } from "../model/model.ts";
-
-/** Spec: Limits. */
-export const OR_CONDITIONS_MAX = 5;
-/** Decisions 4. */
-export const FILTER_CONDITIONS_MAX = 50;
-export const IN_VALUES_MAX = 1_000;
-/** Of a text that `contains` looks for: the time it takes grows with it. */
-export const NEEDLE_LENGTH_MAX = 1_000;
 
 const OPERATORS: readonly string[] = ["==", "!=", ">", ">=", "<", "<=", "contains", "in", "not in"];
 
@@ -120,8 +113,6 @@ function checkValue(field: FieldPath, operator: FilterOperator, value: JsonValue
   if (operator === "contains" && wanted !== "string") wrong("a text field");
   if (typeof value !== wanted) wrong(wanted === "string" ? "text" : `a ${wanted}`);
 }
-
-const SHOWN_LENGTH_MAX = 100;
 
 function shown(value: JsonValue): string {
   const text = JSON.stringify(value);

@@ -1,13 +1,11 @@
 import { quoteIdentifier, type SqlValue } from "../../db/index.ts";
+import { QUICK_STEPS_MAX } from "../limits.ts";
 import type { Column, TableModel } from "../model/model.ts";
 import type { ParsedFilter } from "./filter.ts";
 import { behindRule, join, type SqlCondition } from "./filter-sql.ts";
 import type { Walk } from "./index-choice.ts";
 import { type ReadCost, sortedCost } from "./read-cost.ts";
 import { type Beyond, orderBy, type Sort } from "./sort.ts";
-
-/** Rows that a way along an index may step over on the main thread. */
-export const QUICK_STEPS_MAX = 2_000;
 
 /** What is looked for. */
 export interface Matches {

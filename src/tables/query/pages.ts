@@ -1,14 +1,13 @@
 import type { TableRecord } from "../../config/types.ts";
 import type { DatabaseFile, PageBounds, ReadCaller, SqlValue } from "../../db/index.ts";
 import { isPromise, type MaybePromise } from "../../kernel/maybe-promise.ts";
+import { PAGE_BYTES_MAX, QUICK_STEPS_MAX } from "../limits.ts";
 import type { Codec, Row } from "../model/codec.ts";
 import { DOCUMENT_COLUMN, type TableModel } from "../model/model.ts";
 import type { SqlCondition } from "./filter-sql.ts";
-import { countOf, countOfFew, idsOf, type Matches, type PreparedList, QUICK_STEPS_MAX } from "./list-sql.ts";
+import { countOf, countOfFew, idsOf, type Matches, type PreparedList } from "./list-sql.ts";
 import { isLight, isQuick, type ReadCost } from "./read-cost.ts";
 
-/** Records of one page, as JSON. It ends before the record that would make it larger; the first one is always in it. */
-const PAGE_BYTES_MAX = 8 * 1024 * 1024;
 /** What a page read on the main thread may hold: with its JSON, two or three milliseconds. */
 const QUICK_PAGE_BYTES = 256 * 1024;
 /** Bytes that the few records which an index finds may have in the fields by which they are sorted. */

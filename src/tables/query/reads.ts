@@ -4,6 +4,8 @@ import type { TableRecord } from "../../config/types.ts";
 import type { DatabaseFile, ReadCaller } from "../../db/index.ts";
 import { type AppError, badRequest, forbidden, notFound, tooLarge, unauthorized } from "../../kernel/errors.ts";
 import { chain, isPromise, type MaybePromise } from "../../kernel/maybe-promise.ts";
+import type { Asked, CountValues, GetValues, ListValues } from "../api/requests.ts";
+import { RULE_RECORDS_MAX } from "../limits.ts";
 import type { TableModel } from "../model/model.ts";
 import type { Table } from "../namespaces.ts";
 import { type Door, denied, type Grant } from "../rules/access.ts";
@@ -11,14 +13,11 @@ import { encodeCursor } from "./cursor.ts";
 import { type Condition, NO_FILTER, type ParsedFilter } from "./filter.ts";
 import { behindRule, filterToSql, join, type SqlCondition } from "./filter-sql.ts";
 import { coveringIndex, enteringConditions, walkOf } from "./index-choice.ts";
-import { type ListRequest, type Parameters, parseFields, parseFilters, pick } from "./list-query.ts";
+import { type ListRequest, parseFields, parseFilters, pick } from "./list-query.ts";
 import type { Matches, PreparedList } from "./list-sql.ts";
 import type { Page } from "./pages.ts";
 import { isHeavy, scanCost } from "./read-cost.ts";
 import { beyond, parseSort } from "./sort.ts";
-
-/** Records that a batch by filter looks at one by one, where the read rule wants to see each. */
-export const RULE_RECORDS_MAX = 10_000;
 
 export const tooManyToAsk = (): AppError =>
   badRequest(
@@ -47,10 +46,15 @@ export interface Source {
 }
 
 export interface Reads {
-  get(principal: Principal, source: Source, id: string, query: Parameters): MaybePromise<TableRecord>;
+  get(principal: Principal, source: Source, id: string, asked: Asked<GetValues>): MaybePromise<TableRecord>;
   /** `caller`: on whose behalf long reads run, by default the server's. */
-  list(principal: Principal, source: Source, query: Parameters, caller?: ReadCaller): MaybePromise<ListResult>;
-  count(principal: Principal, source: Source, query: Parameters, caller?: ReadCaller): MaybePromise<{ total: number }>;
+  list(principal: Principal, source: Source, asked: Asked<ListValues>, caller?: ReadCaller): MaybePromise<ListResult>;
+  count(
+    principal: Principal,
+    source: Source,
+    asked: Asked<CountValues>,
+    caller?: ReadCaller,
+  ): MaybePromise<{ total: number }>;
   /** The read grant, for reads made elsewhere. Errors: 401, 403. */
   grant(principal: Principal, source: Source): MaybePromise<Grant>;
   /** Errors: 403 when the rule denies one of the records. Decisions 3. */
@@ -86,10 +90,10 @@ export function createReads(deps: { door: Door }): Reads {
     });
   };
 
-  const get: Reads["get"] = (principal, source, id, query) =>
+  const get: Reads["get"] = (principal, source, id, asked) =>
     chain(grant(principal, source), (granted) => {
       const { model, store } = source.table;
-      const fields = parseFields(model, query.get("fields"));
+      const fields = parseFields(model, asked.query().fields);
       const record = source.file === null ? null : store.get(source.file, id);
       if (record === null) {
         // The rule would have looked at it: who has no credentials learns nothing of what is there.
@@ -103,9 +107,9 @@ export function createReads(deps: { door: Door }): Reads {
       });
     });
 
-  const list: Reads["list"] = (principal, source, query, caller) =>
+  const list: Reads["list"] = (principal, source, asked, caller) =>
     chain(grant(principal, source), (granted) => {
-      const request = source.table.listRequest(query);
+      const request = source.table.listRequest(asked);
       if (granted.kind === "record" && !isPlain(request)) throw notByRecord(principal);
       return chain(find(source, request, granted, caller), ({ records, total, isCut }) => {
         if (isCut && request.paging.mode === "offset") throw tooLargePage();
@@ -130,11 +134,11 @@ export function createReads(deps: { door: Door }): Reads {
     return table.store.list(file, known, caller);
   };
 
-  const count: Reads["count"] = (principal, source, query, caller) =>
+  const count: Reads["count"] = (principal, source, asked, caller) =>
     chain(grant(principal, source), async (granted) => {
       const { table, file } = source;
       if (granted.kind === "record") throw notByRecord(principal);
-      const filter = parseFilters(table.model, query);
+      const filter = parseFilters(table.model, asked.query());
       if (file === null) return { total: 0 };
       return { total: await table.store.count(file, matchesOf(table.model, filter, granted), caller) };
     });

@@ -1,11 +1,10 @@
 import type { TableRecord } from "../../config/types.ts";
 import type { SqlValue } from "../../db/index.ts";
 import { badField } from "../../kernel/errors.ts";
+import { SORT_TERMS_MAX } from "../limits.ts";
 import { type FieldPath, resolveField, valueAt } from "../model/field-path.ts";
 import type { TableModel } from "../model/model.ts";
 import { join, type SqlCondition } from "./filter-sql.ts";
-
-const SORT_TERMS_MAX = 8;
 
 export interface SortTerm {
   field: FieldPath;

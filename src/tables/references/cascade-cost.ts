@@ -1,15 +1,6 @@
 import { AppError } from "../../kernel/errors.ts";
+import { CASCADE_COST_MAX } from "../limits.ts";
 import type { TableModel } from "../model/model.ts";
-
-/**
- * What one request may delete and change by its references, in units of some 5 µs: a record is one, one whose own table is
- * referred to three, and what is long or searched counts by its size. Together they hold the event loop for less than 50 ms.
- */
-export const CASCADE_COST_MAX = 5_000;
-/** One transaction of a deletion in steps: some 10 ms. */
-export const STEP_COST_MAX = 2_000;
-/** Records that a deletion in steps may take along; their ids are in memory until it is done. */
-export const STEPPED_RECORDS_MAX = 100_000;
 
 const BYTES_PER_UNIT = 2048;
 /** Deleting from an index takes each word of the text; a trigram index has one for each character. */

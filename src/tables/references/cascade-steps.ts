@@ -1,15 +1,12 @@
 import type { Principal } from "../../access/principal.ts";
 import type { DatabaseFile, SqlValue } from "../../db/index.ts";
 import { conflict } from "../../kernel/errors.ts";
+import { IDS_PER_PAGE, PAGES_PER_TURN, STEP_COST_MAX, STEPPED_RECORDS_MAX } from "../limits.ts";
 import type { ReferenceEdge, TableModel } from "../model/model.ts";
 import type { Table } from "../namespaces.ts";
 import type { Writes } from "../write/writes.ts";
 import { type CascadeContext, deleteCascading, inOrder, letGo, referred } from "./cascade.ts";
-import { CascadeTooLarge, STEP_COST_MAX, STEPPED_RECORDS_MAX } from "./cascade-cost.ts";
-
-/** Ids read at once, and pages that are not full, before the event loop has a turn: a few milliseconds. */
-const IDS_PER_PAGE = 500;
-const PAGES_PER_TURN = 200;
+import { CascadeTooLarge } from "./cascade-cost.ts";
 
 /** Who may delete more in steps than one request may delete at once: keys of a server, and the server itself. */
 export const mayDeleteInSteps = ({ kind }: Principal): boolean => kind === "serviceKey" || kind === "server";

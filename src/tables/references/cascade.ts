@@ -2,14 +2,12 @@ import type { TableRecord } from "../../config/types.ts";
 import type { Transaction } from "../../db/index.ts";
 import { type AppError, conflict } from "../../kernel/errors.ts";
 import type { JsonValue } from "../../kernel/json.ts";
+import { CASCADE_COST_MAX, UNASKED_RECORDS_MAX } from "../limits.ts";
 import type { Column, ReferenceEdge, TableModel } from "../model/model.ts";
 import type { Table } from "../namespaces.ts";
 import { constraintProblem } from "../problems.ts";
 import { serverChanges } from "../write/changes.ts";
-import { CASCADE_COST_MAX, type CascadeWork, tooMuch } from "./cascade-cost.ts";
-
-/** Referring records that are read without asking what they cost: few enough to be in memory whatever their size. */
-const UNASKED_RECORDS_MAX = 2;
+import { type CascadeWork, tooMuch } from "./cascade-cost.ts";
 
 export interface CascadeContext {
   tx: Transaction;

@@ -8,8 +8,9 @@ import { DeadlineError, within } from "../../kernel/deadline.ts";
 import { type AppError, forbidden, unauthorized } from "../../kernel/errors.ts";
 import type { Logger } from "../../kernel/logger.ts";
 import { isPromise, type MaybePromise } from "../../kernel/maybe-promise.ts";
+import { FILTER_CONDITIONS_MAX, SLOW_RULE_LOGGED_EVERY_MS } from "../limits.ts";
 import type { TableModel } from "../model/model.ts";
-import { FILTER_CONDITIONS_MAX, NO_FILTER, type ParsedFilter, parseConditions } from "../query/filter.ts";
+import { NO_FILTER, type ParsedFilter, parseConditions } from "../query/filter.ts";
 import { matches } from "../query/filter-match.ts";
 import { copied } from "../write/changes.ts";
 import { type Decisions, Suspended } from "./decisions.ts";
@@ -27,8 +28,6 @@ export type Grant =
   /** `answer`: as the rule gave it; the array is the rule's own. */
   | { kind: "filter"; filter: ParsedFilter; answer: Filter }
   | { kind: "record"; rule: RuleFunction };
-
-const SLOW_RULE_LOGGED_EVERY_MS = 1_000;
 
 const ALL: Grant = { kind: "all", saidBy: "config" };
 const ALL_BY_RULE: Grant = { kind: "all", saidBy: "rule" };

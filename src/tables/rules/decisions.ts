@@ -3,9 +3,6 @@ import type { Clock } from "../../kernel/clock.ts";
 import { within } from "../../kernel/deadline.ts";
 import { isPromise, type MaybePromise } from "../../kernel/maybe-promise.ts";
 
-/** Starts over that one write may need; a record that changes oftener while its rule is awaited is contended for. */
-export const RESTARTS_MAX = 20;
-
 /**
  * Thrown out of a transaction when a rule or hook has to be awaited: the write is undone, the answer awaited outside,
  * and the write run again, where the same question about the same records finds its answer.

@@ -1,12 +1,10 @@
 import { ftsTokenizer, type HighlightRequest } from "../../db/index.ts";
 import { badField, badRequest } from "../../kernel/errors.ts";
-import { MARK_LENGTH_MAX, QUERY_LENGTH_MAX, QUERY_WORDS_MAX } from "../limits.ts";
+import type { SearchValues } from "../api/requests.ts";
+import { QUERY_WORDS_MAX, TRIGRAM_LENGTH_MIN } from "../limits.ts";
 import type { TableModel } from "../model/model.ts";
 import { join, type SqlCondition } from "../query/filter-sql.ts";
-import type { Parameters } from "../query/list-query.ts";
 
-/** What the trigram index cannot answer. */
-const TRIGRAM_LENGTH_MIN = 3;
 const MARK_DEFAULTS = { pre: "<mark>", post: "</mark>" };
 
 /** What a search asks of the index and of the table. */
@@ -23,27 +21,18 @@ export interface SearchPlan {
 type Marks = Pick<HighlightRequest, "columns" | "pre" | "post" | "isEscaped">;
 
 /** null: there is no word in `q`, so nothing is found. `columns`: the places of the indexed texts in a row. Errors: 400. */
-export function planSearch(model: TableModel, query: Parameters, columns: readonly number[]): SearchPlan | null {
+export function planSearch(model: TableModel, query: SearchValues, columns: readonly number[]): SearchPlan | null {
   const { fts } = model;
   if (fts === null) throw badRequest(`${model.name} has no full-text search`);
-  const q = query.get("q");
-  if (q === null || q === "") throw badField("q", "required", "q is required");
-  if (q.length > QUERY_LENGTH_MAX)
-    throw badField("q", "too_long", `q must have at most ${QUERY_LENGTH_MAX} characters`);
   const marks = parseMarks(query, columns);
-  const words = wordsOf(q, fts);
+  const words = wordsOf(query.q, fts);
   if (words.length > QUERY_WORDS_MAX) throw badField("q", "too_long", `q must have at most ${QUERY_WORDS_MAX} words`);
   if (words.length === 0) return null;
   return fts.tokenize === "trigram" ? planTrigram(model, fts, words, marks) : planWords(fts, words, marks);
 }
 
-function parseMarks(query: Parameters, columns: readonly number[]): Marks {
-  const pre = query.get("highlightPre") ?? MARK_DEFAULTS.pre;
-  const post = query.get("highlightPost") ?? MARK_DEFAULTS.post;
-  for (const [name, text] of Object.entries({ highlightPre: pre, highlightPost: post })) {
-    if (text.length > MARK_LENGTH_MAX)
-      throw badField(name, "too_long", `${name} must have at most ${MARK_LENGTH_MAX} characters`);
-  }
+function parseMarks(query: SearchValues, columns: readonly number[]): Marks {
+  const { highlightPre: pre = MARK_DEFAULTS.pre, highlightPost: post = MARK_DEFAULTS.post } = query;
   const isEscaped = pre === MARK_DEFAULTS.pre && post === MARK_DEFAULTS.post;
   return { columns, pre, post, isEscaped };
 }

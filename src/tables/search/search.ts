@@ -4,12 +4,13 @@ import type { TableRecord } from "../../config/types.ts";
 import type { DatabaseFile, HighlightRequest, ReadCaller } from "../../db/index.ts";
 import { badField, tooLarge } from "../../kernel/errors.ts";
 import type { MaybePromise } from "../../kernel/maybe-promise.ts";
+import type { Asked, SearchValues } from "../api/requests.ts";
 import { SEARCH_PAGE_BYTES_MAX, SEARCH_TIMEOUT_MS } from "../limits.ts";
 import type { TableModel } from "../model/model.ts";
 import type { Table } from "../namespaces.ts";
 import { NO_FILTER } from "../query/filter.ts";
 import type { SqlCondition } from "../query/filter-sql.ts";
-import { type Parameters, parseFields, parseFilters, parseLimit, parseOffset, pick } from "../query/list-query.ts";
+import { limitOf, parseFields, parseFilters, pick } from "../query/list-query.ts";
 import { notByRecord, type Reads, type Source } from "../query/reads.ts";
 import { parseSort, type Sort } from "../query/sort.ts";
 import { planSearch } from "./search-plan.ts";
@@ -17,20 +18,26 @@ import { foundSql, pageSql } from "./search-sql.ts";
 
 export interface Search {
   /** Errors: 400 without `q` or without full-text search, 413 for a page that is too large. Spec: Table rule 8; decisions 4 (Search). */
-  search(principal: Principal, source: Source, query: Parameters, caller?: ReadCaller): MaybePromise<ListResult>;
+  search(
+    principal: Principal,
+    source: Source,
+    asked: Asked<SearchValues>,
+    caller?: ReadCaller,
+  ): MaybePromise<ListResult>;
 }
 
 export function createSearch(deps: { reads: Reads }): Search {
   return {
-    async search(principal, source, query, caller) {
+    async search(principal, source, asked, caller) {
       const granted = await deps.reads.grant(principal, source);
       if (granted.kind === "record") throw notByRecord(principal);
       const { table, file } = source;
       const { model } = table;
+      const query = asked.query();
       const plan = planSearch(model, query, textPlaces(model));
-      const limit = parseLimit(query);
+      const limit = limitOf(query);
       const offset = searchOffset(query, limit);
-      const fields = parseFields(model, query.get("fields"));
+      const fields = parseFields(model, query.fields);
       const filter = parseFilters(model, query);
       const ruleFilter = granted.kind === "filter" ? granted.filter : NO_FILTER;
       const sort = sortOf(model, query, { isNarrowed: granted.kind === "filter" });
@@ -102,18 +109,14 @@ function highlightsOf(model: TableModel, marked: readonly unknown[]): Record<str
  * null: the best match first. bm25 counts in how many records a word occurs, those that a rule hides too: where one
  * narrows, the newest come first, which tells nothing of them.
  */
-function sortOf(model: TableModel, query: Parameters, { isNarrowed }: { isNarrowed: boolean }): Sort | null {
-  const asked = query.get("sort");
-  if (asked !== null) return parseSort(model, asked);
+function sortOf(model: TableModel, query: SearchValues, { isNarrowed }: { isNarrowed: boolean }): Sort | null {
+  if (query.sort !== undefined) return parseSort(model, query.sort);
   if (!isNarrowed) return null;
   return parseSort(model, model.hasCreatedAt ? "createdAt:desc,id:desc" : "id:desc");
 }
 
-function searchOffset(query: Parameters, limit: number): number {
-  const page = query.get("page");
-  if (page === null) return parseOffset(query);
-  if (query.get("offset") !== null) throw badField("page", "invalid_value", "page and offset cannot be used together");
-  if (!/^[1-9]\d{0,14}$/.test(page))
-    throw badField("page", "invalid_value", `page must be a whole number from 1, got "${page}"`);
-  return (Number(page) - 1) * limit;
+function searchOffset({ page, offset }: SearchValues, limit: number): number {
+  if (page === undefined) return offset ?? 0;
+  if (offset !== undefined) throw badField("page", "invalid_value", "page and offset cannot be used together");
+  return (page - 1) * limit;
 }

@@ -3,6 +3,7 @@ import type { TableHooks } from "../../config/types.ts";
 import type { Clock } from "../../kernel/clock.ts";
 import type { Logger } from "../../kernel/logger.ts";
 import { endsWithin, UNDER_WAY_MAX_MS } from "../../kernel/stop.ts";
+import { HOOKS_NAMED_MAX } from "../limits.ts";
 
 /** A hook to run once its write is on disk. */
 export interface AfterHook {
@@ -18,9 +19,6 @@ export interface AfterHooks {
   /** Waits for those that run, and for those that their own writes set off. After UNDER_WAY_MAX_MS they are left, and logged. */
   ended(): Promise<void>;
 }
-
-/** Tables whose hooks are named when a stop cuts them off. */
-const NAMED_MAX = 20;
 
 export function createAfterHooks(deps: { app: () => AppAccess; clock: Clock; logger: Logger }): AfterHooks {
   const { clock, logger } = deps;
@@ -50,7 +48,7 @@ export function createAfterHooks(deps: { app: () => AppAccess; clock: Clock; log
     },
     async ended() {
       if (await endsWithin(idle(), UNDER_WAY_MAX_MS, clock)) return;
-      const hooks = [...new Set([...running].map(({ table, name }) => `${table}.${name}`))].slice(0, NAMED_MAX);
+      const hooks = [...new Set([...running].map(({ table, name }) => `${table}.${name}`))].slice(0, HOOKS_NAMED_MAX);
       logger.error("hooks after writes had not ended when the server stopped", { count: running.size, hooks });
     },
   };

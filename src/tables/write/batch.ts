@@ -3,13 +3,22 @@ import type { BatchResult } from "../../config/app-access.ts";
 import type { TableRecord } from "../../config/types.ts";
 import type { DatabaseFile, ReadCaller } from "../../db/index.ts";
 import { AppError, badField, badRequest, Refusal } from "../../kernel/errors.ts";
-import { isJsonObject, type JsonObject, type JsonValue, ownValue } from "../../kernel/json.ts";
-import { PATTERN_TEXT_LENGTH_MAX } from "../model/validation.ts";
+import { type JsonObject, ownValue } from "../../kernel/json.ts";
+import type { BatchBody, ByFilterBody } from "../api/requests.ts";
+import {
+  BATCH_BY_FILTER_RECORDS_MAX,
+  BATCH_OPERATIONS_MAX,
+  FILTER_CONDITIONS_MAX,
+  OR_CONDITIONS_MAX,
+  PATTERN_TEXT_LENGTH_MAX,
+  RULE_RECORDS_MAX,
+} from "../limits.ts";
+
 import type { Table } from "../namespaces.ts";
 import { atOperation } from "../problems.ts";
-import { FILTER_CONDITIONS_MAX, OR_CONDITIONS_MAX, type ParsedFilter, parseConditions } from "../query/filter.ts";
+import { type ParsedFilter, parseConditions } from "../query/filter.ts";
 import { matches } from "../query/filter-match.ts";
-import { firstById, matchesOf, RULE_RECORDS_MAX, tooManyToAsk } from "../query/reads.ts";
+import { firstById, matchesOf, tooManyToAsk } from "../query/reads.ts";
 import { CascadeTooLarge } from "../references/cascade-cost.ts";
 import { type CascadeSteps, mayDeleteInSteps } from "../references/cascade-steps.ts";
 import type { Door, Grant } from "../rules/access.ts";
@@ -21,53 +30,15 @@ import type { WriteContext } from "./record-writes.ts";
 import type { StoredBytes } from "./stored-bytes.ts";
 import type { Writes } from "./writes.ts";
 
-/** Spec: Limits. */
-export const BATCH_OPERATIONS_MAX = 500;
-export const BATCH_BY_FILTER_RECORDS_MAX = 500;
+/** The operations of a batch; those that the request lacks are empty. */
+export type Batch = { readonly [Kind in keyof BatchBody]-?: NonNullable<BatchBody[Kind]> };
 
-export interface BatchBody {
-  inserts: readonly JsonObject[];
-  updates: readonly { id: string; data: JsonObject }[];
-  deletes: readonly string[];
-}
-
-/** Errors: 400 naming the operation for what has not the form. Spec: Table rule 7. */
-export function parseBatch(body: JsonObject): BatchBody {
-  const list = (name: string): JsonValue[] => {
-    const value = body[name] ?? [];
-    if (!Array.isArray(value)) throw badField(name, "invalid_type", `${name} must be an array`);
-    return value;
-  };
-  refuseOthers(body, ["inserts", "updates", "deletes"], { place: "", what: "a batch" });
-  const [inserts, updates, deletes] = [list("inserts"), list("updates"), list("deletes")];
-  const count = inserts.length + updates.length + deletes.length;
-  if (count > BATCH_OPERATIONS_MAX) {
-    throw badRequest(`A batch takes at most ${BATCH_OPERATIONS_MAX} operations, got ${count}`);
-  }
-  return {
-    inserts: inserts.map((one, index) => {
-      if (isJsonObject(one)) return one;
-      throw badField(`inserts.${index}`, "invalid_type", `inserts.${index} must be an object`);
-    }),
-    updates: updates.map((one, index) => {
-      if (isJsonObject(one) && typeof one["id"] === "string" && isJsonObject(one["data"])) {
-        refuseOthers(one, ["id", "data"], { place: `updates.${index}.`, what: "an update" });
-        return { id: one["id"], data: one["data"] };
-      }
-      throw badField(`updates.${index}`, "invalid_type", `updates.${index} must be { id, data }`);
-    }),
-    deletes: deletes.map((one, index) => {
-      if (typeof one === "string") return one;
-      throw badField(`deletes.${index}`, "invalid_type", `deletes.${index} must be a record id`);
-    }),
-  };
-}
-
-/** Errors: 400 for a member that would be dropped in silence. */
-function refuseOthers(body: JsonObject, members: readonly string[], { place, what }: { place: string; what: string }) {
-  const other = Object.keys(body).find((name) => !members.includes(name));
-  if (other === undefined) return;
-  throw badField(`${place}${other}`, "unknown_field", `${place}${other} is not a member of ${what}`);
+/** Errors: 400 for too many operations. */
+export function checkBatch({ inserts, updates, deletes }: BatchBody): Batch {
+  const batch = { inserts: inserts ?? [], updates: updates ?? [], deletes: deletes ?? [] };
+  const count = batch.inserts.length + batch.updates.length + batch.deletes.length;
+  if (count <= BATCH_OPERATIONS_MAX) return batch;
+  throw badRequest(`A batch takes at most ${BATCH_OPERATIONS_MAX} operations, got ${count}`);
 }
 
 /**
@@ -108,7 +79,7 @@ class Operations {
  * A pattern may take the square of a text's length, which its bound allows one long text of a request, but not 500 of them.
  * Errors: 400 naming the text with which it is too much.
  */
-function checkPatternCost({ model }: Table, { inserts, updates }: BatchBody): void {
+function checkPatternCost({ model }: Table, { inserts, updates }: Batch): void {
   const names = model.columns.flatMap(({ name, field }) => (field?.pattern === undefined ? [] : [name]));
   let squares = 0;
   const add = (place: string, record: JsonObject): void => {
@@ -132,7 +103,7 @@ export function runBatch(
   context: WriteContext,
   grants: WriteGrants,
   table: Table,
-  body: BatchBody,
+  body: Batch,
   options: { upsert: boolean },
 ): BatchResult {
   const { model, validator } = table;
@@ -163,35 +134,23 @@ export function runBatch(
   return { inserted: inserted.filter(isDone), updated: updated.filter(isDone), deleted: deleted.filter(isDone) };
 }
 
-export interface ByFilterBody {
-  action: "update" | "delete";
+export interface ByFilter {
   filter: ParsedFilter;
   /** null when deleting. */
   patch: Patch | null;
 }
 
-/** Errors: 400; an empty filter with an empty orFilter too, so that nobody empties a table by a slip. Decisions 4. */
-export function parseByFilter(table: Table, body: JsonObject): ByFilterBody {
+/** Errors: 400, also for a body without conditions: it would change the whole table. */
+export function parseByFilter(table: Table, body: ByFilterBody): ByFilter {
   const { model, validator } = table;
-  const { action } = body;
-  const members = ["action", "filter", "orFilter", ...(action === "delete" ? [] : ["data"])];
-  refuseOthers(body, members, { place: "", what: action === "delete" ? "a deletion" : "this request" });
-  if (action === undefined || action === null) throw badField("action", "required", "action is required");
-  if (action !== "update" && action !== "delete") {
-    throw badField("action", "invalid_value", `action must be update or delete, got ${JSON.stringify(action)}`);
-  }
   const filter = {
-    all: parseConditions(model, body["filter"], { name: "filter", conditionsMax: FILTER_CONDITIONS_MAX }),
-    any: parseConditions(model, body["orFilter"], { name: "orFilter", conditionsMax: OR_CONDITIONS_MAX }),
+    all: parseConditions(model, body.filter, { name: "filter", conditionsMax: FILTER_CONDITIONS_MAX }),
+    any: parseConditions(model, body.orFilter, { name: "orFilter", conditionsMax: OR_CONDITIONS_MAX }),
   };
   if (filter.all.length + filter.any.length === 0) {
-    throw badField("filter", "required", "filter or orFilter must hold a condition");
+    throw badField("filter", "required", "filter or orFilter must have a condition");
   }
-  if (action === "delete") return { action, filter, patch: null };
-  const { data } = body;
-  if (data === undefined || data === null) throw badField("data", "required", "data is required to update");
-  if (!isJsonObject(data)) throw badField("data", "invalid_type", "data must be an object");
-  return { action, filter, patch: parsePatch(model, validator, data) };
+  return { filter, patch: body.action === "delete" ? null : parsePatch(model, validator, body.data) };
 }
 
 /**
@@ -204,7 +163,7 @@ export async function runByFilter(
   grants: WriteGrants,
   table: Table,
   file: DatabaseFile,
-  body: ByFilterBody,
+  body: ByFilter,
 ): Promise<{ processed: number; succeeded: number }> {
   const ids = await readableIds(deps, principal, grants.read, { table, file }, body.filter);
   let tooMuch: string | null = null;
@@ -231,7 +190,7 @@ function changeThose(
   context: WriteContext,
   grants: WriteGrants,
   table: Table,
-  body: ByFilterBody,
+  body: ByFilter,
   { ids, noted }: { ids: readonly string[]; noted: (id: string, cause: unknown) => never },
 ): { processed: number; succeeded: number } {
   let processed = 0;
@@ -306,7 +265,7 @@ function changeOne(
   grants: WriteGrants,
   table: Table,
   record: TableRecord,
-  { patch }: ByFilterBody,
+  { patch }: ByFilter,
 ): boolean {
   const hooksBefore = context.afterCommit.length;
   try {

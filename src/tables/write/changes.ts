@@ -1,8 +1,9 @@
 import type { TableRecord } from "../../config/types.ts";
 import { badRequest, type FieldProblems } from "../../kernel/errors.ts";
 import { type JsonObject, type JsonValue, ownValue } from "../../kernel/json.ts";
+import { PROBLEMS_MAX } from "../limits.ts";
 import { DOCUMENT_COLUMN, type TableModel } from "../model/model.ts";
-import { isOperator, PROBLEMS_MAX, refuse, type Validator } from "../model/validation.ts";
+import { isOperator, refuse, type Validator } from "../model/validation.ts";
 
 /** What a client may send back with a whole record, and the server decides by itself. Decisions 4. */
 const SERVER_FIELDS = ["id", "createdAt", "updatedAt"];

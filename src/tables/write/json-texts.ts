@@ -1,20 +1,18 @@
 import type { JsonObject, JsonValue } from "../../kernel/json.ts";
 import type { Turns } from "../../kernel/turns.ts";
+import { NESTED_VALUES_MAX } from "../limits.ts";
 
 /** The JSON of values that one request is about to write, by the value itself: nobody else has it, so it stays as it is. */
 export type JsonTexts = ReadonlyMap<object, string>;
 
 export const NO_TEXTS: JsonTexts = new Map();
 
-/** Values within values from which on their JSON is made ahead: some milliseconds of work. */
-const VALUES_MAX = 10_000;
-
 /**
  * Makes the JSON of what many small values are in before the transaction that stores it, over several turns of the event
  * loop; of little it makes none, as that is made in no time where it is stored.
  */
 export async function jsonTexts(bodies: readonly JsonObject[], turns: Turns): Promise<JsonTexts> {
-  const left = { count: VALUES_MAX };
+  const left = { count: NESTED_VALUES_MAX };
   for (const body of bodies) {
     for (const name in body) countDown(body[name] ?? null, left);
     if (left.count < 0) return turns.run(inSteps(bodies));

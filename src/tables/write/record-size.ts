@@ -1,12 +1,8 @@
 import type { SqlValue } from "../../db/index.ts";
 import type { FieldProblems } from "../../kernel/errors.ts";
-import { RECORD_BYTES_MAX } from "../limits.ts";
+import { RECORD_BYTES_MAX, SCALAR_BYTES_MAX, UNIT_BYTES_MAX } from "../limits.ts";
 import { type Column, DOCUMENT_COLUMN, type TableModel } from "../model/model.ts";
 
-/** Bytes that a number, a boolean or null takes as JSON, at most. */
-const SCALAR_BYTES_MAX = 25;
-/** Bytes that one UTF-16 unit takes as JSON, at most: as an escape. */
-const UNIT_BYTES_MAX = 6;
 /** Quotes, the colon and the comma of a member. */
 const PUNCTUATION_BYTES = 4;
 

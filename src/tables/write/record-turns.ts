@@ -1,10 +1,6 @@
 import type { Clock } from "../../kernel/clock.ts";
 import { AppError } from "../../kernel/errors.ts";
-
-/** Writes that may wait for one record. */
-const WAITING_PER_RECORD_MAX = 1_000;
-/** Then the next one goes on all the same: a hook that waits for another writer of its record holds nobody up for good. */
-const TURN_MAX_MS = 10_000;
+import { RECORD_TURN_MAX_MS, WAITING_PER_RECORD_MAX } from "../limits.ts";
 
 /** The records of one write, while its rules and hooks are awaited. */
 export interface RecordTurn {
@@ -47,7 +43,7 @@ export class RecordTurns {
       for (const record of records) this.#leave(record);
       over.resolve();
     };
-    const cancelTimeout = this.#clock.after(TURN_MAX_MS, release);
+    const cancelTimeout = this.#clock.after(RECORD_TURN_MAX_MS, release);
     return { covers: (others) => others.isSubsetOf(records), release };
   }
 

@@ -1,0 +1,198 @@
+import { afterEach, beforeEach, expect, test } from "bun:test";
+import fs, { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { systemClock } from "../../kernel/clock.ts";
+import { createStorageEngine } from "../engine.ts";
+import { declaredMigration } from "../schema/declared.ts";
+import type { DatabaseFile, StorageEngine } from "../types.ts";
+import type { SyncFile } from "../writer/wal-sync.ts";
+import { boundsOf } from "./descriptors.ts";
+import { createInstanceFiles, type InstanceFiles } from "./instance-files.ts";
+
+const OPEN_MAX = 8;
+
+let directory: string;
+let engine: StorageEngine;
+let instances: InstanceFiles;
+let syncFile: SyncFile;
+let announced: string[];
+
+beforeEach(() => {
+  directory = join(mkdtempSync(join(tmpdir(), "instances-")), "clubs");
+  syncFile = fs.fdatasync;
+  announced = [];
+  engine = createStorageEngine({ clock: systemClock, syncFile: (descriptor, done) => syncFile(descriptor, done) });
+  const id = { name: "id", type: "TEXT" as const, notNull: true, unique: false, check: null, references: null };
+  instances = createInstanceFiles(engine, {
+    directory,
+    bounds: boundsOf(OPEN_MAX),
+    migrate: declaredMigration([
+      { name: "items", kind: "", columnKinds: {}, columns: [id], indexes: [], fts: null, migrations: [] },
+    ]),
+    onChange: (instanceId, groups) => announced.push(`${instanceId}: ${groups.flat().map((change) => change.id)}`),
+  });
+});
+
+afterEach(async () => {
+  await instances.close();
+  await engine.stop();
+  rmSync(join(directory, ".."), { recursive: true });
+});
+
+function use(instanceId: string): DatabaseFile {
+  const file = instances.get(instanceId, { create: true });
+  if (file === null) throw new Error("create gives a file");
+  return file;
+}
+
+function insert(instanceId: string, id: string): Promise<void> {
+  return use(instanceId).write((tx) => {
+    tx.query("INSERT INTO items VALUES (?)").run(id);
+    tx.change({ table: "items", id, before: null, after: { id } });
+  });
+}
+
+const idsOf = (instanceId: string) => use(instanceId).query("SELECT id FROM items ORDER BY id").values().flat();
+
+test("[DB26] an instance that was never written to does not exist, and asking makes nothing", async () => {
+  expect(instances.exists("red")).toBe(false);
+  expect(instances.get("red", { create: false })).toBeNull();
+  expect(fs.existsSync(directory)).toBe(false);
+  use("red");
+  expect(fs.existsSync(directory)).toBe(false);
+  await insert("red", "a");
+  expect(idsOf("red")).toEqual(["a"]);
+  expect(instances.exists("red")).toBe(true);
+  expect(instances.get("red", { create: false })).not.toBeNull();
+});
+
+test("[DB55] a write that fails or changes nothing makes no file, and leaves nothing for the next one", async () => {
+  const failing = use("red").write((tx) => {
+    tx.query("INSERT INTO items VALUES ('a')").run();
+    tx.change({ table: "items", id: "a", before: null, after: { id: "a" } });
+    throw new Error("no");
+  });
+  await expect(failing).rejects.toThrow("no");
+  const counted = await use("red").write((tx) => tx.query<{ n: number }>("SELECT count(*) AS n FROM items").get()?.n);
+  expect(counted).toBe(0);
+  expect(fs.existsSync(directory)).toBe(false);
+  await Promise.all([insert("red", "a"), insert("red", "b")]);
+  expect(idsOf("red")).toEqual(["a", "b"]);
+  expect(announced).toEqual(["red: a,b"]);
+});
+
+test("[DB26] each instance has its own records, and its changes carry its name", async () => {
+  await Promise.all([insert("red", "a"), insert("blue", "b")]);
+  expect([idsOf("red"), idsOf("blue")]).toEqual([["a"], ["b"]]);
+  expect(announced.sort()).toEqual(["blue: b", "red: a"]);
+  expect(use("red").rowCount("items")).toBe(1);
+});
+
+test("[DB27] beyond openMax the files used longest ago are closed; a handle opens its file again", async () => {
+  const kept = use("club 0");
+  for (let n = 0; n < 30; n += 1) await insert(`club ${n}`, `item ${n}`);
+  for (let turn = 0; turn < 500 && instances.size > OPEN_MAX; turn++) await Bun.sleep(10);
+  expect(instances.size).toBeLessThanOrEqual(OPEN_MAX);
+  expect(engine.openFiles).toBe(instances.size);
+  expect(kept.query("SELECT id FROM items").values()).toEqual([["item 0"]]);
+  for (let n = 0; n < 30; n += 1) expect(idsOf(`club ${n}`)).toEqual([`item ${n}`]);
+});
+
+test("[DB27] a file that is used all the time stays open", async () => {
+  await insert("busy", "a");
+  const { sqlite } = use("busy");
+  for (let n = 0; n < 40; n += 1) {
+    await insert(`club ${n}`, "x");
+    use("busy").query("SELECT 1").get();
+  }
+  expect(use("busy").sqlite).toBe(sqlite);
+});
+
+test("[DB28] a file with a write under way is never closed", async () => {
+  await insert("slow", "a");
+  const { sqlite } = use("slow");
+  const held: (() => void)[] = [];
+  syncFile = (descriptor, done) => {
+    held.push(() => fs.fdatasync(descriptor, done));
+  };
+  let isAnswered = false;
+  const slow = insert("slow", "b").then(() => {
+    isAnswered = true;
+  });
+  while (held.length === 0) await Bun.sleep(1);
+  syncFile = fs.fdatasync;
+  expect(held.length).toBe(1);
+  for (let n = 0; n < 30; n += 1) await insert(`club ${n}`, "x");
+  await Bun.sleep(200);
+  expect(isAnswered).toBe(false);
+  expect(use("slow").sqlite).toBe(sqlite);
+  for (const release of held) release();
+  await slow;
+  expect(idsOf("slow")).toEqual(["a", "b"]);
+});
+
+test("[DB28] when more files have work under way than may be open, writes wait for room, and quick reads are 503", async () => {
+  const held: (() => void)[] = [];
+  syncFile = (descriptor, done) => {
+    held.push(() => fs.fdatasync(descriptor, done));
+  };
+  const names = Array.from({ length: 150 }, (_, n) => `club ${n}`);
+  const writes = names.map((name) => insert(name, "x"));
+  await Bun.sleep(300);
+  expect(instances.size).toBeLessThan(names.length);
+  expect(() => use("one more").query("SELECT 1")).toThrow("Too many database instances");
+  syncFile = fs.fdatasync;
+  for (const release of held) release();
+  await Promise.all(writes);
+  for (const name of names) expect(idsOf(name)).toEqual(["x"]);
+});
+
+test("[DB105] all who wait for one file go on when it is opened, also when no further file is closed", async () => {
+  const held: (() => void)[] = [];
+  syncFile = (descriptor, done) => {
+    held.push(() => fs.fdatasync(descriptor, done));
+  };
+  const others = Array.from({ length: 120 }, (_, n) => insert(`club ${n}`, "x"));
+  await Bun.sleep(100);
+  const writes = Array.from({ length: 300 }, (_, n) => insert("wanted", `item ${n}`));
+  await Bun.sleep(100);
+  syncFile = fs.fdatasync;
+  for (const release of held) release();
+  const answered = Promise.all([...others, ...writes]).then(() => "all are answered");
+  expect(await Promise.race([answered, Bun.sleep(20_000)])).toBe("all are answered");
+  expect(idsOf("wanted")).toHaveLength(300);
+}, 60_000);
+
+test("[DB105] a file that is used again while it is about to be closed keeps nobody waiting", async () => {
+  const names = Array.from({ length: 40 }, (_, n) => `club ${n}`);
+  for (const name of names) await insert(name, "x");
+  const stop = Date.now() + 1_000;
+  const readers = (async () => {
+    // Keeps the files that are being closed open.
+    for (; Date.now() < stop; await Bun.sleep(1))
+      for (const name of names)
+        if (instances.exists(name))
+          try {
+            idsOf(name);
+          } catch {}
+  })();
+  const writes = names.flatMap((name) => [1, 2, 3].map((n) => insert(name, `y${n}`)));
+  expect(await Promise.race([Promise.all(writes).then(() => "done"), Bun.sleep(20_000)])).toBe("done");
+  await readers;
+}, 60_000);
+
+test("[DB29] a file that another instance wrote under a name of the same letters is refused", async () => {
+  await insert("Red", "a");
+  await use("Red").close();
+  // What a file system that ignores case would do.
+  fs.renameSync(join(directory, "Red.db"), join(directory, "red.db"));
+  await expect(insert("red", "b")).rejects.toMatchObject({ status: 409 });
+});
+
+test("[DB27] closing leaves one file an instance, with everything in it", async () => {
+  await Promise.all(Array.from({ length: 12 }, (_, n) => insert(`club ${n}`, "x")));
+  await instances.close();
+  expect(fs.readdirSync(directory).sort()).toEqual(Array.from({ length: 12 }, (_, n) => `club ${n}.db`).sort());
+  expect(idsOf("club 7")).toEqual(["x"]);
+});

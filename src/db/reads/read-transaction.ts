@@ -1,0 +1,49 @@
+import type { Database } from "bun:sqlite";
+import type { Statement } from "../types.ts";
+import type { StatementCache } from "../writer/statement-cache.ts";
+
+/**
+ * The quick reads of one turn of the event loop share a transaction, which ends with the turn, or before a write begins.
+ * A statement that is alone takes the locks of the WAL and gives them back, by calls of the system that cost more than a
+ * read by id itself. [DB33]
+ */
+export class ReadTransaction {
+  readonly #sqlite: Database;
+  readonly #statements: StatementCache;
+  readonly #endOfTurn = () => this.end();
+  #begin: Statement | null = null;
+  #commit: Statement | null = null;
+  #isOpen = false;
+  #refusal: Error | null = null;
+
+  constructor(sqlite: Database, statements: StatementCache) {
+    this.#sqlite = sqlite;
+    this.#statements = statements;
+  }
+
+  /** Before each quick read. Inside a write, that transaction is the one to read in. */
+  begin(): void {
+    if (this.#isOpen) return;
+    if (this.#refusal !== null) throw this.#refusal;
+    if (this.#sqlite.inTransaction) return;
+    this.#begin ??= this.#statements.prepare("BEGIN");
+    this.#begin.run();
+    this.#isOpen = true;
+    setImmediate(this.#endOfTurn);
+  }
+
+  /** Every read from now on throws `reason`. */
+  refuse(reason: Error): void {
+    this.#refusal = reason;
+    this.end();
+  }
+
+  end(): void {
+    if (!this.#isOpen) return;
+    this.#isOpen = false;
+    // SQLite may have ended it after a failed read.
+    if (!this.#sqlite.inTransaction) return;
+    this.#commit ??= this.#statements.prepare("COMMIT");
+    this.#commit.run();
+  }
+}

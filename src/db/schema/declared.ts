@@ -1,0 +1,277 @@
+import type { Database } from "bun:sqlite";
+import { tablesLayout } from "../../../schema/migrations/index.ts";
+import { quoteIdentifier as quote } from "../identifiers.ts";
+import { readMeta, writeMeta } from "../meta.ts";
+import { isUpToDate, layOut } from "../migrations.ts";
+import { countRows, forgetCounts } from "../writer/row-counts.ts";
+import { applyFts, applyIndexes, applyPlan, dropFts, dropFtsTriggers } from "./apply.ts";
+import { DECLARED_KEY, isEmpty, readIndexNames, readStored, readTableSql, type StoredTable } from "./inspect.ts";
+import { planTable } from "./plan.ts";
+import { lostTables } from "./renames.ts";
+import { createTableSql } from "./sql.ts";
+import { type DeclaredMigration, type DeclaredTable, MigrationFailed, SchemaMismatch } from "./types.ts";
+
+export { type DeclaredColumn, type DeclaredTable, SchemaMismatch } from "./types.ts";
+
+const HASH_KEY = "declared_hash";
+/** Stands for the hash where a migration ended the transaction: what is in the file was written by nobody's plan. */
+const UNKNOWN_HASH = "";
+const MIGRATION_SAVEPOINT = `"_platform_migration"`;
+
+/** Changes when the same declaration is kept in another way: files are looked at again then. */
+const FORMAT = 2;
+
+export interface DeclaredOptions {
+  /** Stands before the table's name in messages. Default `""`: `posts.title`; with `shared`: `shared.posts.title`. */
+  namespace?: string;
+  /** When the full-text index of a table that holds much is made anew: in the migration (default), or by the file's TextIndexer. */
+  rebuildTexts?: "now" | "later";
+}
+
+/**
+ * Makes the tables of a file what is declared: adds tables, columns, indexes and full-text search, and drops indexes
+ * and tables without records that are declared no longer. What would lose or reinterpret records throws SchemaMismatch,
+ * which names all of it, unless a migration has dealt with it; then, and after a failed migration, the file is as it
+ * was. Migrations run once each, in order of version over all tables, in the transaction of everything else. A table that is new has nothing to
+ * migrate: its migrations are recorded as done and not run. What is returned serves many files: for an unchanged one it
+ * costs a single look-up. Decisions 2.
+ */
+export function declaredMigration(
+  tables: readonly DeclaredTable[],
+  options: DeclaredOptions = {},
+): (sqlite: Database) => void {
+  const hash = hashOf(tables);
+  const layOutServerTables = layOut(tablesLayout);
+  return (sqlite) => {
+    layOutServerTables(sqlite);
+    if (readMeta(sqlite, HASH_KEY) === hash) return;
+    // Dropping a table while foreign keys are enforced deletes what refers to it. Cannot be set inside a transaction.
+    sqlite.run("PRAGMA foreign_keys = OFF");
+    try {
+      sqlite.transaction(() => migrate(sqlite, tables, hash, options)).immediate();
+    } catch (error) {
+      if (error instanceof TransactionLost) {
+        attempt(
+          () => writeMeta(sqlite, HASH_KEY, UNKNOWN_HASH),
+          () => error,
+        );
+      }
+      throw error;
+    } finally {
+      sqlite.run("PRAGMA foreign_keys = ON");
+    }
+  };
+}
+
+function hashOf(tables: readonly DeclaredTable[]): string {
+  const declaration = JSON.stringify(tables, (_, value: unknown) => (typeof value === "bigint" ? `${value}n` : value));
+  return new Bun.CryptoHasher("sha256").update(`${FORMAT} ${declaration}`).digest("hex");
+}
+
+/** Whether a file was last migrated to exactly these tables; it is only read. */
+export function isAsDeclared(tables: readonly DeclaredTable[]): (sqlite: Database) => boolean {
+  const hash = hashOf(tables);
+  return (sqlite) => isUpToDate(sqlite, tablesLayout) && readMeta(sqlite, HASH_KEY) === hash;
+}
+
+/** A migration has ended the transaction of all of them, and part of what was to be undone stays. */
+class TransactionLost extends MigrationFailed {}
+
+function migrate(
+  sqlite: Database,
+  tables: readonly DeclaredTable[],
+  hash: string,
+  { namespace, rebuildTexts = "now" }: DeclaredOptions,
+): void {
+  const pathOf = pathIn(namespace);
+  const isUnknown = readMeta(sqlite, HASH_KEY) === UNKNOWN_HASH;
+  const stored = readStored(sqlite);
+  const before = readTableSql(sqlite);
+  const migrated = runMigrations(sqlite, tables, { stored, before, pathOf });
+  const present = migrated.size > 0 ? readTableSql(sqlite) : before;
+  const isAltered = ({ name }: DeclaredTable): boolean =>
+    isUnknown || !stored.has(name) || present.get(name) !== before.get(name);
+  const isMigrated = ({ name }: DeclaredTable): boolean => migrated.has(name);
+  const { added, missing, planned, problems } = planTables(sqlite, tables, {
+    stored,
+    present,
+    pathOf,
+    isAltered,
+    isMigrated,
+  });
+  if (problems.length > 0) throw new SchemaMismatch(problems);
+
+  for (const table of added) sqlite.run(createTableSql(table));
+  for (const { plan } of planned) {
+    attempt(
+      () => applyPlan(sqlite, plan),
+      (message) => new SchemaMismatch([`${pathOf(plan.table.name)}: ${message}`]),
+    );
+  }
+  const isStale = isUnknown || migrated.size > 0;
+  for (const table of tables) {
+    applyIndexes(sqlite, table);
+    applyFts(sqlite, table, { isStale, rebuild: rebuildTexts });
+  }
+  for (const name of stored.keys()) if (!tables.some((table) => table.name === name)) dropFts(sqlite, name);
+  // None of them holds a record.
+  for (const name of missing) sqlite.run(`DROP TABLE ${quote(name)}`);
+  if (planned.length > 0) assertReferences(sqlite, pathOf);
+  countRows(
+    sqlite,
+    (isStale || stored.size === 0 ? tables : added).map(({ name }) => name),
+    quote,
+  );
+  forgetCounts(sqlite, missing);
+  writeMeta(sqlite, DECLARED_KEY, JSON.stringify(tables.map(({ migrations: _, ...table }): StoredTable => table)));
+  writeMeta(sqlite, HASH_KEY, hash);
+}
+
+interface PlanContext {
+  stored: ReadonlyMap<string, StoredTable>;
+  present: ReadonlyMap<string, string>;
+  pathOf: (table: string) => string;
+  isAltered(table: DeclaredTable): boolean;
+  isMigrated(table: DeclaredTable): boolean;
+}
+
+/** What becomes of each table, and every reason why it cannot; the file is only read. */
+function planTables(sqlite: Database, tables: readonly DeclaredTable[], context: PlanContext) {
+  const { stored, present, pathOf, isAltered, isMigrated } = context;
+  const missing = missingTables(tables, stored, present);
+  const added = tables.filter((table) => !present.has(table.name));
+  const planned = tables
+    .filter((table) => present.has(table.name))
+    .map((table) => {
+      const facts = { isMigrated: isMigrated(table), isAltered: isAltered(table) };
+      return planTable(sqlite, { table, stored: stored.get(table.name) ?? null, ...facts }, pathOf(table.name));
+    });
+  const lost = missing.filter((name) => !isEmpty(sqlite, name));
+  const problems = lostTables({ names: lost, added, stored, pathOf });
+  problems.push(...planned.flatMap((entry) => entry.problems));
+  return { added, missing, planned, problems };
+}
+
+/**
+ * Why a file could not become what is declared, as far as it can be told without a change of it: no migration is run, and
+ * references are not looked at.
+ */
+export function plannedProblems(
+  sqlite: Database,
+  tables: readonly DeclaredTable[],
+  options: DeclaredOptions = {},
+): string[] {
+  return planTables(sqlite, tables, {
+    stored: readStored(sqlite),
+    present: readTableSql(sqlite),
+    pathOf: pathIn(options.namespace),
+    isAltered: () => false,
+    isMigrated: () => false,
+  }).problems;
+}
+
+function pathIn(namespace: string | undefined): (table: string) => string {
+  return (table) => (namespace === undefined ? table : `${namespace}.${table}`);
+}
+
+function missingTables(
+  tables: readonly DeclaredTable[],
+  stored: ReadonlyMap<string, StoredTable>,
+  present: ReadonlyMap<string, string>,
+): string[] {
+  const declared = new Set(tables.map(({ name }) => name));
+  return [...stored.keys()].filter((name) => !declared.has(name) && present.has(name));
+}
+
+interface MigrationContext {
+  stored: ReadonlyMap<string, StoredTable>;
+  before: ReadonlyMap<string, string>;
+  pathOf: (table: string) => string;
+}
+
+/** Runs what has not run yet, and returns the tables whose migrations did. */
+function runMigrations(sqlite: Database, tables: readonly DeclaredTable[], context: MigrationContext): Set<string> {
+  const pending = pendingMigrations(sqlite, tables);
+  // A table that was never there has no records to migrate, unless it is another one under a new name, and that has some.
+  const mayBeRenamed = missingTables(tables, context.stored, context.before).some((name) => !isEmpty(sqlite, name));
+  const due = pending.filter(({ table }) => context.before.has(table.name) || mayBeRenamed);
+  if (due.length > 0) {
+    // Ours would stand in the way of dropped and renamed columns; all of them are made again afterwards.
+    for (const name of readIndexNames(sqlite)) sqlite.run(`DROP INDEX ${quote(name)}`);
+    for (const name of context.stored.keys()) dropFtsTriggers(sqlite, name);
+  }
+  const record = sqlite.prepare(
+    `INSERT INTO "_platform_migrations" ("table", "version", "description") VALUES (?, ?, ?)`,
+  );
+  for (const entry of pending) {
+    const { table, migration } = entry;
+    if (due.includes(entry)) runMigration(sqlite, migration, context.pathOf(table.name));
+    record.run(table.name, migration.version, migration.description);
+  }
+  record.finalize();
+  return new Set(due.map(({ table }) => table.name));
+}
+
+interface TableMigration {
+  table: DeclaredTable;
+  migration: DeclaredMigration;
+}
+
+/** Whether a migration of a table that the file has, or may have under another name, is still to run; it is only read. */
+export function hasPendingMigrations(sqlite: Database, tables: readonly DeclaredTable[]): boolean {
+  if (tables.every(({ migrations }) => migrations.length === 0)) return false;
+  const isRecorded = sqlite.query(`SELECT 1 FROM sqlite_master WHERE name = '_platform_migrations'`).get() !== null;
+  return !isRecorded || pendingMigrations(sqlite, tables).length > 0;
+}
+
+function pendingMigrations(sqlite: Database, tables: readonly DeclaredTable[]): TableMigration[] {
+  const rows = sqlite
+    .query<{ table: string; version: number }, []>(`SELECT "table", "version" FROM "_platform_migrations"`)
+    .all();
+  const done = new Set(rows.map(({ table, version }) => `${version} ${table}`));
+  return tables
+    .flatMap((table) => table.migrations.map((migration) => ({ table, migration })))
+    .filter(({ table, migration }) => !done.has(`${migration.version} ${table.name}`))
+    .sort((a, b) => a.migration.version - b.migration.version);
+}
+
+function runMigration(sqlite: Database, migration: DeclaredMigration, path: string): void {
+  const name = `Migration ${migration.version} of ${path} (${migration.description})`;
+  const isLost = (): boolean => !hasSavepoint(sqlite);
+  sqlite.run(`SAVEPOINT ${MIGRATION_SAVEPOINT}`);
+  attempt(
+    () => sqlite.run(migration.up),
+    (message) => new (isLost() ? TransactionLost : MigrationFailed)(`${name} failed: ${message}`),
+  );
+  if (isLost()) throw new TransactionLost(`${name} ended the transaction that it runs in`);
+}
+
+/** It goes with the transaction, also where another one has been begun since. */
+function hasSavepoint(sqlite: Database): boolean {
+  try {
+    sqlite.run(`RELEASE ${MIGRATION_SAVEPOINT}`);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+function assertReferences(sqlite: Database, pathOf: (table: string) => string): void {
+  const broken = sqlite
+    .query<{ table: string; parent: string; n: number }, []>(
+      `SELECT "table", parent, count(*) AS n FROM pragma_foreign_key_check GROUP BY 1, 2`,
+    )
+    .all();
+  const problems = broken.map(
+    ({ table, parent, n }) => `${pathOf(table)}: ${n} records refer to records of ${pathOf(parent)} that do not exist`,
+  );
+  if (problems.length > 0) throw new SchemaMismatch(problems);
+}
+
+function attempt(work: () => void, asError: (message: string) => Error): void {
+  try {
+    work();
+  } catch (error) {
+    throw Object.assign(asError(error instanceof Error ? error.message : String(error)), { cause: error });
+  }
+}

@@ -1,0 +1,75 @@
+import type { Database } from "bun:sqlite";
+import { quoteIdentifier as quote } from "../identifiers.ts";
+import { readMeta } from "../meta.ts";
+import { isOwnIndex } from "./sql.ts";
+import type { DeclaredTable } from "./types.ts";
+
+/** What was declared when the file was last migrated: it knows what SQLite does not (logical types, checks). */
+export type StoredTable = Omit<DeclaredTable, "migrations">;
+
+export interface ActualColumn {
+  name: string;
+  type: string;
+  notNull: boolean;
+}
+
+export const DECLARED_KEY = "declared";
+
+/** Empty for a file that was never migrated. */
+export function readStored(sqlite: Database): Map<string, StoredTable> {
+  const text = readMeta(sqlite, DECLARED_KEY);
+  // Written by ourselves, in the transaction that made it true.
+  const tables = text === null ? [] : (JSON.parse(text) as StoredTable[]);
+  return new Map(tables.map((table) => [table.name, table]));
+}
+
+/** Every table with its definition; indexes of full-text search and what is SQLite's or ours are left out. */
+export function readTableSql(sqlite: Database): Map<string, string> {
+  const rows = sqlite
+    .query<{ name: string; sql: string }, []>(
+      `SELECT l.name, m.sql FROM pragma_table_list AS l JOIN sqlite_master AS m ON m.name = l.name AND m.type = 'table'
+       WHERE l.schema = 'main' AND l.type = 'table'`,
+    )
+    .all();
+  const own = rows.filter(({ name }) => !/^(sqlite_|_platform_)/i.test(name));
+  return new Map(own.map(({ name, sql }) => [name, sql]));
+}
+
+export function readColumns(sqlite: Database, table: string): ActualColumn[] {
+  const rows = sqlite
+    .query<{ name: string; type: string; notnull: number }, [string]>(
+      'SELECT name, type, "notnull" FROM pragma_table_info(?)',
+    )
+    .all(table);
+  return rows.map(({ name, type, notnull }) => ({ name, type, notNull: notnull === 1 }));
+}
+
+export function readIndexNames(sqlite: Database, table?: string): string[] {
+  const rows = sqlite
+    .query<{ name: string }, [string | null]>(
+      "SELECT name FROM sqlite_master WHERE type = 'index' AND (?1 IS NULL OR tbl_name = ?1)",
+    )
+    .all(table ?? null);
+  return rows.map(({ name }) => name).filter(isOwnIndex);
+}
+
+export function countWhere(sqlite: Database, table: string, condition = "1"): number {
+  const row = sqlite.query<{ n: number }, []>(`SELECT count(*) AS n FROM ${quote(table)} WHERE ${condition}`).get();
+  return row?.n ?? 0;
+}
+
+export function isEmpty(sqlite: Database, table: string): boolean {
+  return sqlite.query(`SELECT 1 FROM ${quote(table)} LIMIT 1`).get() === null;
+}
+
+/** How many combinations of values of `fields` occur more than once; rows with a null in them never collide. */
+export function countDuplicates(sqlite: Database, table: string, fields: readonly string[]): number {
+  const columns = fields.map(quote).join(", ");
+  const filled = fields.map((field) => `${quote(field)} IS NOT NULL`).join(" AND ");
+  const row = sqlite
+    .query<{ n: number }, []>(
+      `SELECT count(*) AS n FROM (SELECT 1 FROM ${quote(table)} WHERE ${filled} GROUP BY ${columns} HAVING count(*) > 1)`,
+    )
+    .get();
+  return row?.n ?? 0;
+}

@@ -1,0 +1,153 @@
+import type { Database } from "bun:sqlite";
+import { quoteIdentifier as quote } from "../identifiers.ts";
+import {
+  type ActualColumn,
+  countDuplicates,
+  countWhere,
+  isEmpty,
+  readColumns,
+  readIndexNames,
+  type StoredTable,
+} from "./inspect.ts";
+import { lostColumns } from "./renames.ts";
+import { indexesSql } from "./sql.ts";
+import type { DeclaredColumn, DeclaredTable } from "./types.ts";
+
+/** What a table that exists needs to become the declared one. */
+export interface TablePlan {
+  table: DeclaredTable;
+  addColumns: DeclaredColumn[];
+  /** SQLite cannot alter constraints: the rows move to a new table. */
+  rebuild: boolean;
+  /** Became required and have a default: rows without a value get it. */
+  fillColumns: DeclaredColumn[];
+}
+
+export interface PlanInput {
+  table: DeclaredTable;
+  /** Null when the file was made without a declaration. */
+  stored: StoredTable | null;
+  /** A migration of this table has just run: it answers for what its columns mean now. */
+  isMigrated: boolean;
+  /** The definition in the file is not the one that `stored` tells of. */
+  isAltered: boolean;
+}
+
+/** What is to be done, or why it would lose or reinterpret records. `where` is the table's path in messages. */
+export function planTable(sqlite: Database, input: PlanInput, where: string): { plan: TablePlan; problems: string[] } {
+  const { table, stored, isMigrated, isAltered } = input;
+  const problems: string[] = [];
+  const actual = new Map(readColumns(sqlite, table.name).map((column) => [column.name, column]));
+  const plan: TablePlan = { table, addColumns: [], rebuild: isMigrated || isAltered, fillColumns: [] };
+
+  problems.push(...lostColumns({ table, stored, actual, where }));
+  if (stored !== null && stored.kind !== table.kind && !isMigrated) {
+    problems.push(
+      `${where}: was declared as ${stored.kind} and is now ${table.kind}; a migration has to convert its records`,
+    );
+  }
+  for (const column of table.columns) {
+    const present = actual.get(column.name);
+    const path = `${where}.${column.name}`;
+    if (present === undefined) planAddition(sqlite, plan, column, path, problems);
+    else planChange(sqlite, { ...input, plan, column, present, path, problems });
+  }
+  planUniqueness(sqlite, table, actual, where, problems);
+  // Without records nothing can be lost or reinterpreted: the table is made as it is declared.
+  if (problems.length > 0 && isEmpty(sqlite, table.name)) return { plan: { ...plan, rebuild: true }, problems: [] };
+  return { plan, problems };
+}
+
+function planAddition(
+  sqlite: Database,
+  plan: TablePlan,
+  column: DeclaredColumn,
+  path: string,
+  problems: string[],
+): void {
+  const { name } = plan.table;
+  if (!column.notNull || (column.default !== undefined && column.default !== null)) {
+    plan.addColumns.push(column);
+    return;
+  }
+  const rowCount = countWhere(sqlite, name);
+  if (rowCount > 0)
+    problems.push(`${path}: is required and has no default, and there are ${rowCount} records without it`);
+  plan.rebuild = true;
+}
+
+function planChange(
+  sqlite: Database,
+  change: PlanInput & {
+    plan: TablePlan;
+    column: DeclaredColumn;
+    present: ActualColumn;
+    path: string;
+    problems: string[];
+  },
+): void {
+  const { table, stored, isMigrated, plan, column, present, path, problems } = change;
+  const before = stored?.columns.find(({ name }) => name === column.name);
+  const kindBefore = stored?.columnKinds[column.name] ?? present.type;
+  const kind = table.columnKinds[column.name] ?? column.type;
+  const isRetyped = present.type !== column.type || (stored !== null && before !== undefined && kindBefore !== kind);
+  if (isRetyped && !isMigrated) {
+    problems.push(`${path}: was ${kindBefore} and is now ${kind}; a migration has to convert its values`);
+    return;
+  }
+  if (present.type !== column.type) plan.rebuild = true;
+  if (column.notNull !== present.notNull) {
+    plan.rebuild = true;
+    if (column.notNull) planRequired(sqlite, plan, column, path, problems);
+  }
+  if (column.check !== (before?.check ?? null)) {
+    plan.rebuild = true;
+    const breaking = column.check === null ? 0 : countBreaking(sqlite, table.name, column.check);
+    if (breaking > 0) problems.push(`${path}: ${breaking} records do not pass the check ${column.check}`);
+  }
+  if (!Bun.deepEquals(column.references, before?.references ?? null)) plan.rebuild = true;
+}
+
+function planRequired(
+  sqlite: Database,
+  plan: TablePlan,
+  column: DeclaredColumn,
+  path: string,
+  problems: string[],
+): void {
+  const missing = countWhere(sqlite, plan.table.name, `${quote(column.name)} IS NULL`);
+  if (missing === 0) return;
+  if (column.default !== undefined && column.default !== null) plan.fillColumns.push(column);
+  else problems.push(`${path}: became required and has no default, and ${missing} records have no value`);
+}
+
+/** Rows that SQLite would refuse. A check over a column that is yet to come is left to the rebuild. */
+function countBreaking(sqlite: Database, table: string, check: string): number {
+  try {
+    return countWhere(sqlite, table, `NOT (${check})`);
+  } catch {
+    return 0;
+  }
+}
+
+function planUniqueness(
+  sqlite: Database,
+  table: DeclaredTable,
+  actual: ReadonlyMap<string, ActualColumn>,
+  where: string,
+  problems: string[],
+): void {
+  const present = new Set(readIndexNames(sqlite, table.name));
+  const wanted = [
+    ...table.columns.filter(({ name, unique }) => unique && name !== "id").map(({ name }) => [name]),
+    ...table.indexes.filter(({ unique }) => unique).map(({ fields }) => fields),
+  ];
+  const names = [...indexesSql(table).keys()].filter((name) => name.startsWith("ux:"));
+  for (const fields of wanted) {
+    const name = `ux:${table.name}:${fields.join(",")}`;
+    if (!names.includes(name) || present.has(name) || !fields.every((field) => actual.has(field))) continue;
+    const duplicates = countDuplicates(sqlite, table.name, fields);
+    if (duplicates > 0)
+      problems.push(`${where}.${fields.join(",")}: is unique now, and ${duplicates} values occur more than once`);
+  }
+}

@@ -1,0 +1,125 @@
+import { constants, Database } from "bun:sqlite";
+import { existsSync, readdirSync, statSync } from "node:fs";
+import { join } from "node:path";
+import { pathToFileURL } from "node:url";
+import { openError } from "../files/sqlite-errors.ts";
+import { declaredMigration, hasPendingMigrations, isAsDeclared, plannedProblems } from "./declared.ts";
+import { type DeclaredTable, SchemaMismatch } from "./types.ts";
+
+/** Offsets of a header that say which journal a file uses, and the value for none: a copy in memory has no WAL. */
+const JOURNAL_VERSION_OFFSETS = [18, 19];
+const ROLLBACK_VERSION = 1;
+const ENDING = ".db";
+
+/** What the server would meet when it opened a file with the declared tables. */
+export type Rehearsed =
+  | { state: "fits" }
+  | { state: "unfit"; problems: readonly string[] }
+  /** It was not found out; `reason` says why. */
+  | { state: "untried"; reason: string };
+
+export interface RehearsalNamespace {
+  name: string;
+  isDynamic: boolean;
+  tables: readonly DeclaredTable[];
+}
+
+export interface RehearsalJob {
+  /** Where `NAME.db` and `NAME/INSTANCE.db` lie. */
+  directory: string;
+  namespaces: readonly RehearsalNamespace[];
+  /** Larger files are not copied: their migrations are not tried. */
+  copyMaxBytes: number;
+  /**
+   * Beside a server, files with a WAL are left to it: it has them open, or a crash left them, and the first connection to one of
+   * those recovers it under a lock that the server would meet.
+   */
+  skipsWals: boolean;
+}
+
+export type RehearsedFile = Rehearsed & { namespace: string; instanceId: string | null };
+
+/**
+ * Tries the declared tables on every file that is there, one after another: no file is changed, and none is locked, so that
+ * a server may run meanwhile. An unchanged file costs one look-up; another is copied into memory and migrated there.
+ */
+export function* rehearseFiles(job: RehearsalJob): Generator<RehearsedFile> {
+  const { directory, namespaces, copyMaxBytes, skipsWals } = job;
+  for (const { name, isDynamic, tables } of namespaces) {
+    const rehearse = createRehearsal(name, tables, copyMaxBytes);
+    if (!isDynamic) {
+      const path = join(directory, name + ENDING);
+      if (existsSync(path)) yield { namespace: name, instanceId: null, ...rehearse(path) };
+      continue;
+    }
+    const folder = join(directory, name);
+    if (!existsSync(folder)) continue;
+    for (const entry of readdirSync(folder).sort()) {
+      if (!entry.endsWith(ENDING) || (skipsWals && hasWal(join(folder, entry)))) continue;
+      yield { namespace: name, instanceId: entry.slice(0, -ENDING.length), ...rehearse(join(folder, entry)) };
+    }
+  }
+}
+
+function createRehearsal(
+  namespace: string,
+  tables: readonly DeclaredTable[],
+  copyMaxBytes: number,
+): (path: string) => Rehearsed {
+  const migrate = declaredMigration(tables, { namespace });
+  const isCurrent = isAsDeclared(tables);
+
+  const onCopy = (sqlite: Database): Rehearsed => {
+    const copy = copyInMemory(sqlite);
+    try {
+      migrate(copy);
+      return { state: "fits" };
+    } catch (cause) {
+      return { state: "unfit", problems: problemsOf(cause) };
+    } finally {
+      copy.close();
+    }
+  };
+  const inPlace = (sqlite: Database): Rehearsed => {
+    if (hasPendingMigrations(sqlite, tables)) {
+      return { state: "untried", reason: `it has more than ${copyMaxBytes} bytes, and migrations that have not run` };
+    }
+    const problems = plannedProblems(sqlite, tables, { namespace });
+    return problems.length === 0 ? { state: "fits" } : { state: "unfit", problems };
+  };
+  return (path) => {
+    try {
+      using sqlite = openUnchanged(path);
+      if (isCurrent(sqlite)) return { state: "fits" };
+      return statSync(path).size <= copyMaxBytes ? onCopy(sqlite) : inPlace(sqlite);
+    } catch (cause) {
+      // An instance that was deleted meanwhile has no problem.
+      return existsSync(path) ? { state: "untried", reason: openError(path, cause).message } : { state: "fits" };
+    }
+  };
+}
+
+/**
+ * Without a WAL the file alone has everything: `immutable` reads it without a lock, and without the files that SQLite puts
+ * beside a database. With one, somebody has the file open, or a crash left it: a connection that may not write leaves both.
+ */
+function openUnchanged(path: string): Database {
+  if (hasWal(path)) return new Database(path, { readonly: true });
+  return new Database(
+    `${pathToFileURL(path).href}?immutable=1`,
+    constants.SQLITE_OPEN_READONLY | constants.SQLITE_OPEN_URI,
+  );
+}
+
+const hasWal = (path: string): boolean => (statSync(`${path}-wal`, { throwIfNoEntry: false })?.size ?? 0) > 0;
+
+function copyInMemory(sqlite: Database): Database {
+  const content = sqlite.serialize();
+  for (const offset of JOURNAL_VERSION_OFFSETS) content[offset] = ROLLBACK_VERSION;
+  return Database.deserialize(content);
+}
+
+function problemsOf(cause: unknown): readonly string[] {
+  if (cause instanceof SchemaMismatch) return cause.problems;
+  return [cause instanceof Error ? cause.message : String(cause)];
+}

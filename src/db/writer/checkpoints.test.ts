@@ -1,0 +1,111 @@
+import { expect, test } from "bun:test";
+import { WAL_BYTES_MAX, WAL_BYTES_STOP } from "../limits.ts";
+import { Checkpoints } from "./checkpoints.ts";
+
+const CHECKPOINT_BYTES = 4 * 1024 * 1024;
+
+function checkpoints() {
+  const state = {
+    walBytes: 0,
+    holds: 0,
+    failures: 0,
+    restarts: 0,
+    ends: [] as { resolve: () => void; reject: (error: Error) => void }[],
+  };
+  const subject = new Checkpoints({
+    checkpointBytes: CHECKPOINT_BYTES,
+    walBytes: () => state.walBytes,
+    holdWriter: () => {
+      state.holds += 1;
+      return () => {
+        state.holds -= 1;
+      };
+    },
+    checkpoint: () => new Promise((resolve, reject) => state.ends.push({ resolve, reject })),
+    restart: () => {
+      state.restarts += 1;
+      return new Promise((resolve, reject) => state.ends.push({ resolve, reject }));
+    },
+    onFailure: () => {
+      state.failures += 1;
+    },
+  });
+  const grow = (bytes: number) => {
+    state.walBytes = bytes;
+    subject.watch();
+  };
+  return { state, subject, grow };
+}
+
+test("[DB13] past the bound the writer waits for a second checkpoint, and far past it at once", async () => {
+  const { state, subject, grow } = checkpoints();
+  grow(CHECKPOINT_BYTES);
+  expect(subject.isRunning).toBe(false);
+  grow(CHECKPOINT_BYTES + 1);
+  expect([subject.isRunning, state.holds]).toEqual([true, 0]);
+  grow(WAL_BYTES_MAX + 1);
+  expect(state.holds).toBe(0);
+  grow(WAL_BYTES_STOP + 1);
+  expect(state.holds).toBe(1);
+  state.ends.shift()?.resolve();
+  await Bun.sleep(1);
+  expect([subject.isRunning, state.holds]).toEqual([true, 1]);
+  state.ends.shift()?.resolve();
+  await Bun.sleep(1);
+  expect([subject.isRunning, state.holds]).toEqual([false, 0]);
+});
+
+test("[DB14] a WAL that could not start over is waited for again a whole bound later", async () => {
+  const { state, subject, grow } = checkpoints();
+  grow(WAL_BYTES_MAX + 1);
+  for (let n = 0; n < 2; n += 1) {
+    state.ends.shift()?.resolve();
+    await Bun.sleep(1);
+  }
+  expect(subject.isRunning).toBe(false);
+  grow(WAL_BYTES_MAX + CHECKPOINT_BYTES + 2);
+  grow(WAL_BYTES_MAX + CHECKPOINT_BYTES + 3);
+  state.ends.shift()?.resolve();
+  await Bun.sleep(1);
+  expect([subject.isRunning, state.holds]).toEqual([false, 0]);
+  grow(100);
+  grow(CHECKPOINT_BYTES + 1);
+  expect(subject.isRunning).toBe(true);
+});
+
+test("[DB15] a checkpoint that fails is reported, lets the writer go on, and is tried again later", async () => {
+  const { state, subject, grow } = checkpoints();
+  grow(WAL_BYTES_STOP + 1);
+  expect(state.holds).toBe(1);
+  state.ends.shift()?.reject(new Error("no process"));
+  await Bun.sleep(1);
+  expect([subject.isRunning, state.holds, state.failures]).toEqual([false, 0, 1]);
+  grow(WAL_BYTES_STOP + CHECKPOINT_BYTES);
+  expect(subject.isRunning).toBe(false);
+  grow(WAL_BYTES_STOP + CHECKPOINT_BYTES + 2);
+  expect(subject.isRunning).toBe(true);
+});
+
+test("[DB170] a WAL that has been moved as a whole starts over in the other process while the writer waits", async () => {
+  const { state, subject, grow } = checkpoints();
+  grow(CHECKPOINT_BYTES + 1);
+  state.ends.shift()?.resolve();
+  await Bun.sleep(1);
+  expect([state.restarts, state.holds]).toEqual([1, 1]);
+  state.ends.shift()?.resolve();
+  await subject.settled();
+  expect([subject.isRunning, state.holds]).toEqual([false, 0]);
+});
+
+test("[DB170] a WAL that grew during its checkpoint does not start over, and neither does the one of a close", async () => {
+  const { state, subject, grow } = checkpoints();
+  grow(CHECKPOINT_BYTES + 1);
+  grow(CHECKPOINT_BYTES + 2);
+  state.ends.shift()?.resolve();
+  await subject.settled();
+  const last = subject.runLast();
+  await Bun.sleep(1);
+  state.ends.shift()?.resolve();
+  await last;
+  expect([state.restarts, state.holds]).toEqual([0, 0]);
+});

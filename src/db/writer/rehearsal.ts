@@ -1,0 +1,36 @@
+import { Database } from "bun:sqlite";
+import { INSTANCE_STATEMENTS_MAX } from "../limits.ts";
+import type { Sync, Transaction } from "../types.ts";
+import { StatementCache } from "./statement-cache.ts";
+import { assertSynchronous, WriteTransaction } from "./write-transaction.ts";
+
+/** An empty database in memory, on which the first write of a file is tried before that file is made. */
+export class Rehearsal {
+  readonly #sqlite = new Database(":memory:");
+  readonly #statements = new StatementCache(this.#sqlite, INSTANCE_STATEMENTS_MAX);
+
+  constructor(migrate: (sqlite: Database) => void) {
+    migrate(this.#sqlite);
+    this.#sqlite.run("PRAGMA foreign_keys = ON");
+  }
+
+  /** What `work` would do; nothing of it stays. Errors: what it throws. */
+  run<T>(work: (tx: Transaction) => Sync<T>): { result: T; isChange: boolean } {
+    const tx = new WriteTransaction(this.#sqlite, this.#statements, () => {});
+    this.#statements.query("BEGIN").run();
+    try {
+      const result = work(tx);
+      assertSynchronous(result);
+      // Sync<T> is T, or never for a promise, which was refused just now.
+      return { result: result as T, isChange: tx.changes.length > 0 };
+    } finally {
+      tx.end();
+      if (this.#sqlite.inTransaction) this.#statements.query("ROLLBACK").run();
+    }
+  }
+
+  close(): void {
+    this.#statements.close();
+    this.#sqlite.close();
+  }
+}

@@ -1,0 +1,155 @@
+import type { Database } from "bun:sqlite";
+import type { JsonValue } from "../../kernel/json.ts";
+import { quoteIdentifier } from "../identifiers.ts";
+import { SIZED_ROWS_MAX } from "../limits.ts";
+import type { Change } from "../types.ts";
+import type { StatementCache } from "./statement-cache.ts";
+
+const ADD = `INSERT INTO "_platform_counts" ("name", "rows") VALUES (?1, ?2)
+  ON CONFLICT ("name") DO UPDATE SET "rows" = "rows" + ?2`;
+
+/** Gives `tables` their present count. For migrations: inside their transaction. */
+export function countRows(sqlite: Database, tables: readonly string[], quote: (name: string) => string): void {
+  for (const table of tables) {
+    sqlite.run(
+      `INSERT INTO "_platform_counts" ("name", "rows") VALUES (?, (SELECT count(*) FROM ${quote(table)}))
+       ON CONFLICT ("name") DO UPDATE SET "rows" = excluded."rows"`,
+      [table],
+    );
+  }
+}
+
+/** For migrations, after `countRows`: of tables that have been dropped. */
+export function forgetCounts(sqlite: Database, tables: readonly string[]): void {
+  for (const table of tables) sqlite.run(`DELETE FROM "_platform_counts" WHERE "name" = ?`, [table]);
+}
+
+/** What a transaction changes: rows by table, and bytes of the tables whose size is known. */
+interface Deltas {
+  rows: ReadonlyMap<string, number>;
+  bytes: ReadonlyMap<string, number>;
+}
+
+const NO_DELTAS: Deltas = { rows: new Map(), bytes: new Map() };
+
+/**
+ * The rows of each table as of the last commit, kept in the file by the transactions that change them; and, in memory alone,
+ * about how many bytes a small table has.
+ */
+export class RowCounts {
+  readonly #sqlite: Database;
+  readonly #statements: StatementCache;
+  #rows: Map<string, number> | null = null;
+  readonly #bytes = new Map<string, number>();
+
+  constructor(sqlite: Database, statements: StatementCache) {
+    this.#sqlite = sqlite;
+    this.#statements = statements;
+  }
+
+  get(table: string): number {
+    return this.#load().get(table) ?? 0;
+  }
+
+  /** An estimate; null where there are more than SIZED_ROWS_MAX rows. Measured once, then kept by what changes. [DB126] */
+  bytes(table: string): number | null {
+    if (this.get(table) > SIZED_ROWS_MAX) {
+      this.#bytes.delete(table);
+      return null;
+    }
+    const known = this.#bytes.get(table);
+    if (known !== undefined) return known;
+    const measured = this.#measure(table);
+    this.#bytes.set(table, measured);
+    return measured;
+  }
+
+  /** Inside the transaction that makes `changes`: what they add up to, written to the file. */
+  write(changes: Iterable<readonly Change[]>): Deltas {
+    const groups = [...changes];
+    const rows = sumByTable(groups);
+    const bytes = this.#bytes.size === 0 ? NO_DELTAS.bytes : this.#sumBytes(groups);
+    if (rows.size === 0) return bytes.size === 0 ? NO_DELTAS : { rows, bytes };
+    this.#load();
+    for (const [table, delta] of rows) this.#statements.query(ADD).run(table, delta);
+    return { rows, bytes };
+  }
+
+  /** After the commit of what `write` returned. */
+  apply({ rows: rowDeltas, bytes }: Deltas): void {
+    for (const [table, delta] of bytes) {
+      this.#bytes.set(table, Math.max(0, (this.#bytes.get(table) ?? 0) + delta));
+    }
+    if (rowDeltas.size === 0) return;
+    const rows = this.#load();
+    for (const [table, delta] of rowDeltas) rows.set(table, (rows.get(table) ?? 0) + delta);
+  }
+
+  /** SQLite knows the length of a text without reading it: this takes a fraction of a millisecond. */
+  #measure(table: string): number {
+    const columns = this.#sqlite.prepare<{ name: string; type: string }, [string]>(
+      `SELECT "name", "type" FROM pragma_table_info(?)`,
+    );
+    const names = columns.all(table).map(({ name, type }) => (/TEXT|BLOB/.test(type) ? quoteIdentifier(name) : null));
+    columns.finalize();
+    const texts = names.filter((name) => name !== null).map((name) => `ifnull(octet_length(${name}), 0)`);
+    const sum = [String(names.length * SCALAR_BYTES), ...texts].join(" + ");
+    const sized = this.#sqlite.prepare<{ bytes: number | null }, []>(
+      `SELECT sum(${sum}) AS "bytes" FROM ${quoteIdentifier(table)}`,
+    );
+    const bytes = sized.get()?.bytes ?? 0;
+    sized.finalize();
+    return bytes;
+  }
+
+  #sumBytes(groups: readonly (readonly Change[])[]): ReadonlyMap<string, number> {
+    const deltas = new Map<string, number>();
+    for (const changes of groups) {
+      for (const { table, before, after } of changes) {
+        if (!this.#bytes.has(table)) continue;
+        deltas.set(table, (deltas.get(table) ?? 0) + sizeOf(after) - sizeOf(before));
+      }
+    }
+    return deltas;
+  }
+
+  #load(): Map<string, number> {
+    if (this.#rows !== null) return this.#rows;
+    const rows = new Map<string, number>();
+    const known = this.#sqlite.prepare(`SELECT 1 FROM sqlite_master WHERE name = '_platform_counts'`);
+    const isTableThere = known.get() !== null;
+    known.finalize();
+    if (isTableThere) {
+      const all = this.#sqlite.prepare<{ name: string; rows: number }, []>(
+        `SELECT "name", "rows" FROM "_platform_counts"`,
+      );
+      for (const row of all.all()) rows.set(row.name, row.rows);
+      all.finalize();
+    }
+    this.#rows = rows;
+    return rows;
+  }
+}
+
+function sumByTable(groups: readonly (readonly Change[])[]): Map<string, number> {
+  const deltas = new Map<string, number>();
+  for (const changes of groups) {
+    for (const { table, before, after } of changes) {
+      const delta = (after === null ? 0 : 1) - (before === null ? 0 : 1);
+      if (delta !== 0) deltas.set(table, (deltas.get(table) ?? 0) + delta);
+    }
+  }
+  for (const [table, delta] of deltas) if (delta === 0) deltas.delete(table);
+  return deltas;
+}
+
+/** Bytes that a value other than a text counts for. */
+const SCALAR_BYTES = 8;
+
+function sizeOf(value: JsonValue): number {
+  if (typeof value === "string") return value.length;
+  if (typeof value !== "object" || value === null) return SCALAR_BYTES;
+  let bytes = SCALAR_BYTES;
+  for (const key in value) bytes += sizeOf((value as Record<string, JsonValue>)[key] ?? null);
+  return bytes;
+}

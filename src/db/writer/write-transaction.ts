@@ -1,0 +1,95 @@
+import type { Database } from "bun:sqlite";
+import { INDEXED_NOW_LENGTH_MAX } from "../limits.ts";
+import type { Change, Row, Statement, Sync, Transaction } from "../types.ts";
+import { NOTE_PENDING_TEXT } from "./pending-texts.ts";
+import type { StatementCache } from "./statement-cache.ts";
+
+/** What one write() sees of the transaction that it shares with others. */
+export class WriteTransaction implements Transaction {
+  readonly changes: Change[] = [];
+  readonly #sqlite: Database;
+  readonly #statements: StatementCache;
+  readonly #onPendingText: () => void;
+  #textLength = 0;
+  #depth = 0;
+  /** Of a savepoint that could not be undone; null: there was none. */
+  #undoError: { cause: unknown } | null = null;
+  #isOver = false;
+
+  constructor(sqlite: Database, statements: StatementCache, onPendingText: () => void) {
+    this.#sqlite = sqlite;
+    this.#statements = statements;
+    this.#onPendingText = onPendingText;
+  }
+
+  query<R = Row>(sql: string): Statement<R> {
+    this.#assertOpen();
+    return this.#statements.query<R>(sql);
+  }
+
+  indexText(table: string, id: string, length: number): void {
+    this.#assertOpen();
+    this.#textLength += length;
+    if (this.#textLength <= INDEXED_NOW_LENGTH_MAX) return;
+    this.#statements.query(NOTE_PENDING_TEXT).run(table, id);
+    this.#onPendingText();
+  }
+
+  change(change: Change): void {
+    this.#assertOpen();
+    this.changes.push(change);
+  }
+
+  savepoint<T>(work: () => Sync<T>): T {
+    this.#assertOpen();
+    const changesBefore = this.changes.length;
+    const name = `"nested${this.#depth}"`;
+    this.#statements.query(`SAVEPOINT ${name}`).run();
+    this.#depth += 1;
+    try {
+      const result = work();
+      assertSynchronous(result);
+      this.#statements.query(`RELEASE ${name}`).run();
+      // Sync<T> is T, or never for a promise, which was refused just now.
+      return result as T;
+    } catch (error) {
+      this.changes.length = changesBefore;
+      // Some errors (no space, a failing disk) have ended the whole transaction: there is nothing to go back to.
+      if (this.#sqlite.inTransaction) this.#undo(name);
+      throw error;
+    } finally {
+      this.#depth -= 1;
+    }
+  }
+
+  #undo(name: string): void {
+    try {
+      this.#statements.query(`ROLLBACK TO ${name}`).run();
+      this.#statements.query(`RELEASE ${name}`).run();
+    } catch (cause) {
+      this.#undoError ??= { cause };
+      throw cause;
+    }
+  }
+
+  /** Throws where a savepoint could not be undone: half of its work would be committed if the write went on. */
+  assertUndone(): void {
+    if (this.#undoError !== null) throw this.#undoError.cause;
+  }
+
+  /** From here on every use throws: whoever kept the object past its write would write into a stranger's. */
+  end(): void {
+    this.#isOver = true;
+  }
+
+  #assertOpen(): void {
+    if (this.#isOver) throw new Error("a transaction was used after its write() had returned");
+  }
+}
+
+/** The type forbids it; a rejected promise that commits must not slip through a cast either. */
+export function assertSynchronous(result: unknown): void {
+  if (typeof result === "object" && result !== null && typeof (result as { then?: unknown }).then === "function") {
+    throw new TypeError("the function given to write() or savepoint() returned a promise; it must be synchronous");
+  }
+}

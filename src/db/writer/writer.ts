@@ -1,0 +1,350 @@
+import type { Database } from "bun:sqlite";
+import type { Clock } from "../../kernel/clock.ts";
+import { AppError, isDiskFull } from "../../kernel/errors.ts";
+import { asWriteError, isFailedSync, isFileError, isShortage } from "../files/sqlite-errors.ts";
+import {
+  SYNC_RETRIES_MAX,
+  SYNC_RETRY_MS,
+  TRANSACTION_TIME_MAX_MS,
+  WAITING_WRITES_MAX,
+  WRITES_PER_TRANSACTION_MAX,
+} from "../limits.ts";
+import type { ReadTransaction } from "../reads/read-transaction.ts";
+import type { Change, ChangeListener, Sync, Transaction } from "../types.ts";
+import type { RowCounts } from "./row-counts.ts";
+import type { StatementCache } from "./statement-cache.ts";
+import type { WalSync } from "./wal-sync.ts";
+import { assertSynchronous, WriteTransaction } from "./write-transaction.ts";
+
+interface PendingWrite {
+  work: (tx: Transaction) => unknown;
+  resolve: (result: unknown) => void;
+  reject: (error: unknown) => void;
+}
+
+type Outcome = { ok: true; result: unknown; changes: readonly Change[] } | { ok: false; error: unknown };
+
+interface DoneWrite {
+  write: PendingWrite;
+  outcome: Outcome;
+}
+
+const FAILED_MESSAGE =
+  "The disk failed to keep a write: this database answers nothing until the server has been restarted. " +
+  "Check the disk first; writes that were answered with success before are on it";
+
+/** Until the write has run. It fails with its transaction, as one that succeeded does. */
+const NOT_RUN: Outcome = { ok: true, result: undefined, changes: [] };
+
+/** A transaction that waits for its sync. */
+interface Commit {
+  writes: readonly DoneWrite[];
+  groups: readonly (readonly Change[])[];
+  /** False: every write of it failed, so that there is nothing to sync. */
+  needsSync: boolean;
+}
+
+export interface WriterOptions {
+  path: string;
+  sqlite: Database;
+  statements: StatementCache;
+  counts: RowCounts;
+  reads: ReadTransaction;
+  sync: WalSync;
+  clock: Clock;
+  onChange: ChangeListener | undefined;
+  /** A failed sync, or a listener that threw. */
+  onFailure: (cause: unknown) => void;
+  /** A write has left texts to be indexed after its commit. */
+  onPendingText: () => void;
+  /** Called once, when the file answers nothing any more: see `failure`. */
+  onFinal: () => void;
+  /** After each transaction that wrote: looks after the length of the WAL. */
+  afterCommit: () => void;
+}
+
+/**
+ * The one writer of a file. Writes of one turn of the event loop share a transaction; commits go on while a sync is
+ * under way, and the next sync covers all of them. Nothing is answered or announced before its sync. [DB1]–[DB12]
+ */
+export class Writer {
+  readonly #options: WriterOptions;
+  #queue: PendingWrite[] = [];
+  /** The queue's first entry that waits still; the ones before it are done. */
+  #head = 0;
+  #unsynced: Commit[] = [];
+  #isScheduled = false;
+  #isSyncing = false;
+  #holds = 0;
+  #failure: AppError | null = null;
+  /** Since the last commit a transaction has found the disk full: every one does, and it is reported once. */
+  #isDiskFull = false;
+  #isClosed = false;
+  #whenIdle: (() => void)[] = [];
+
+  constructor(options: WriterOptions) {
+    this.#options = options;
+  }
+
+  /** Why the file answers nothing any more; null: it works. [DB7] */
+  get failure(): AppError | null {
+    return this.#failure;
+  }
+
+  /** Nothing waits, and everything committed is on disk. */
+  get isIdle(): boolean {
+    return this.waiting === 0 && !this.#isSyncing && this.#unsynced.length === 0 && this.#holds === 0;
+  }
+
+  /** Writes that have not begun. */
+  get waiting(): number {
+    return this.#queue.length - this.#head;
+  }
+
+  write<T>(work: (tx: Transaction) => Sync<T>): Promise<T> {
+    if (this.#failure !== null) return Promise.reject(this.#failure);
+    if (this.#isClosed) return Promise.reject(new Error(`write to the closed database ${this.#options.path}`));
+    if (this.waiting >= WAITING_WRITES_MAX) {
+      return Promise.reject(new AppError(503, `Too many writes are waiting (at most ${WAITING_WRITES_MAX})`));
+    }
+    return new Promise<T>((resolve, reject) => {
+      // The queue holds writes of every type; `resolve` gets what this very `work` returned.
+      this.#queue.push({ work, resolve: resolve as (result: unknown) => void, reject });
+      this.#schedule();
+    });
+  }
+
+  /** Keeps transactions from starting until the function returned is called; those committed are synced all the same. */
+  hold(): () => void {
+    this.#holds += 1;
+    let isHeld = true;
+    return () => {
+      if (!isHeld) return;
+      isHeld = false;
+      this.#holds -= 1;
+      this.#schedule();
+      this.#noticeIdle();
+    };
+  }
+
+  idle(): Promise<void> {
+    return this.isIdle ? Promise.resolve() : new Promise((resolve) => this.#whenIdle.push(resolve));
+  }
+
+  /** Refuses new writes; those that wait are still done: see `idle`. */
+  close(): void {
+    this.#isClosed = true;
+  }
+
+  #schedule(): void {
+    if (this.#isScheduled || this.#holds > 0 || this.waiting === 0) return;
+    this.#isScheduled = true;
+    // After this turn's I/O callbacks: whatever arrives in the same turn comes along.
+    setImmediate(() => {
+      this.#isScheduled = false;
+      if (this.#holds > 0 || this.#failure !== null) return;
+      this.#transact();
+      this.#schedule();
+      this.#syncNext();
+      try {
+        this.#options.afterCommit();
+      } catch (error) {
+        this.#options.onFailure(error);
+      }
+      this.#noticeIdle();
+    });
+  }
+
+  #transact(): void {
+    const { sqlite, statements, counts, reads } = this.#options;
+    const done: DoneWrite[] = [];
+    try {
+      reads.end();
+      statements.query("BEGIN IMMEDIATE").run();
+      this.#runWrites(done);
+      const groups = done.flatMap(({ outcome }) => (outcome.ok && outcome.changes.length > 0 ? [outcome.changes] : []));
+      const needsSync = done.some(({ outcome }) => outcome.ok);
+      if (needsSync) {
+        const deltas = counts.write(groups);
+        statements.query("COMMIT").run();
+        counts.apply(deltas);
+        this.#isDiskFull = false;
+      } else if (sqlite.inTransaction) {
+        statements.query("ROLLBACK").run();
+      }
+      this.#unsynced.push({ writes: done, groups, needsSync });
+    } catch (error) {
+      this.#abandon(done, error);
+    }
+  }
+
+  #runWrites(done: DoneWrite[]): void {
+    const { clock, sqlite } = this.#options;
+    const startedAt = clock.now();
+    // A write that is alone in its transaction needs no savepoint: its failure rolls all of it back.
+    const isAlone = this.waiting === 1;
+    while (done.length < WRITES_PER_TRANSACTION_MAX) {
+      const write = this.#queue[this.#head];
+      if (write === undefined) break;
+      this.#head += 1;
+      const isBare = isAlone && done.length === 0;
+      // Noted before it runs: whatever statement throws, `#abandon` finds the write here and tells it.
+      const entry: DoneWrite = { write, outcome: NOT_RUN };
+      done.push(entry);
+      const outcome = isBare ? this.#runBare(write) : this.#runInSavepoint(write);
+      entry.outcome = outcome;
+      if (!outcome.ok && (isBare || isFileError(outcome.error) || !sqlite.inTransaction)) {
+        if (isBare && !isFileError(outcome.error)) break;
+        throw outcome.error;
+      }
+      if (!sqlite.inTransaction) throw new Error("a write ended the transaction that it shares with others");
+      if (clock.now() - startedAt >= TRANSACTION_TIME_MAX_MS) break;
+    }
+    this.#trimQueue();
+  }
+
+  #runBare(write: PendingWrite): Outcome {
+    const outcome = this.#call(write);
+    if (!outcome.ok && this.#options.sqlite.inTransaction) this.#options.statements.query("ROLLBACK").run();
+    return outcome;
+  }
+
+  #runInSavepoint(write: PendingWrite): Outcome {
+    const { sqlite, statements } = this.#options;
+    statements.query(`SAVEPOINT "write"`).run();
+    const outcome = this.#call(write);
+    if (!sqlite.inTransaction) return outcome;
+    if (!outcome.ok) statements.query(`ROLLBACK TO "write"`).run();
+    statements.query(`RELEASE "write"`).run();
+    return outcome;
+  }
+
+  #call(write: PendingWrite): Outcome {
+    const { sqlite, statements, onPendingText } = this.#options;
+    const tx = new WriteTransaction(sqlite, statements, onPendingText);
+    try {
+      const result = write.work(tx);
+      assertSynchronous(result);
+      tx.assertUndone();
+      return { ok: true, result, changes: tx.changes };
+    } catch (error) {
+      return { ok: false, error };
+    } finally {
+      tx.end();
+    }
+  }
+
+  #trimQueue(): void {
+    if (this.waiting === 0) this.#queue = [];
+    else if (this.#head >= WAITING_WRITES_MAX) this.#queue = this.#queue.slice(this.#head);
+    else return;
+    this.#head = 0;
+  }
+
+  /** The transaction is lost, and with it the writes that were in it, or would have been. */
+  #abandon(done: readonly DoneWrite[], cause: unknown): void {
+    const { sqlite, onFailure } = this.#options;
+    const isFull = isDiskFull(cause);
+    if (!isFull || !this.#isDiskFull) onFailure(cause);
+    this.#isDiskFull = isFull;
+    try {
+      if (sqlite.inTransaction) sqlite.run("ROLLBACK");
+    } catch (rollbackError) {
+      onFailure(rollbackError);
+    }
+    const outcome: Outcome = { ok: false, error: asWriteError(cause) };
+    const writes = done.map((entry) => (hasOwnError(entry.outcome) ? entry : { ...entry, outcome }));
+    if (done.length === 0) {
+      for (const write of this.#queue.slice(this.#head, this.#head + WRITES_PER_TRANSACTION_MAX)) {
+        writes.push({ write, outcome });
+      }
+      this.#head += writes.length;
+    }
+    this.#trimQueue();
+    this.#unsynced.push({ writes, groups: [], needsSync: false });
+    // Reads on this connection would see a transaction that cannot be undone.
+    if (isFailedSync(cause) || sqlite.inTransaction) this.#fail(cause, []);
+  }
+
+  #syncNext(): void {
+    if (this.#isSyncing || this.#unsynced.length === 0) return;
+    const commits = this.#unsynced;
+    this.#unsynced = [];
+    if (!commits.some(({ needsSync }) => needsSync)) {
+      this.#settle(commits);
+      return;
+    }
+    this.#isSyncing = true;
+    this.#sync(commits, SYNC_RETRIES_MAX);
+  }
+
+  #sync(commits: readonly Commit[], retriesLeft: number): void {
+    const { sync, clock } = this.#options;
+    sync.run((error) => {
+      if (error !== null && retriesLeft > 0 && isShortage(error)) {
+        clock.after(SYNC_RETRY_MS, () => this.#sync(commits, retriesLeft - 1));
+        return;
+      }
+      this.#isSyncing = false;
+      if (error !== null) {
+        this.#options.onFailure(error);
+        this.#fail(error, commits);
+      } else if (this.#failure !== null) {
+        this.#fail(this.#failure, commits);
+      } else {
+        this.#settle(commits);
+      }
+      this.#syncNext();
+      this.#noticeIdle();
+    });
+  }
+
+  #settle(commits: readonly Commit[]): void {
+    const groups = commits.flatMap((commit) => commit.groups);
+    if (groups.length > 0) {
+      try {
+        this.#options.onChange?.(groups);
+      } catch (error) {
+        this.#options.onFailure(error);
+      }
+    }
+    for (const { writes } of commits) {
+      for (const { write, outcome } of writes) {
+        if (outcome.ok) write.resolve(outcome.result);
+        else write.reject(outcome.error);
+      }
+    }
+  }
+
+  /**
+   * After a failed sync the kernel may have dropped the pages: no later success would prove anything, and what the page
+   * cache still shows may not be on the disk.
+   */
+  #fail(cause: unknown, commits: readonly Commit[]): void {
+    if (this.#failure === null) {
+      this.#failure = new AppError(503, FAILED_MESSAGE, { cause });
+      this.#options.reads.refuse(this.#failure);
+      this.#options.onFinal();
+    }
+    const failure = this.#failure;
+    for (const { writes } of [...commits, ...this.#unsynced]) {
+      for (const { write, outcome } of writes) write.reject(hasOwnError(outcome) ? outcome.error : failure);
+    }
+    for (const write of this.#queue.slice(this.#head)) write.reject(failure);
+    this.#unsynced = [];
+    this.#queue = [];
+    this.#head = 0;
+  }
+
+  #noticeIdle(): void {
+    if (!this.isIdle) return;
+    const waiting = this.#whenIdle;
+    this.#whenIdle = [];
+    for (const resolve of waiting) resolve();
+  }
+}
+
+/** A write that failed by itself hears of that, and not of what became of its transaction. */
+function hasOwnError(outcome: Outcome): outcome is { ok: false; error: unknown } {
+  return !outcome.ok && !isFileError(outcome.error);
+}

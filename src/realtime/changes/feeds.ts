@@ -1,0 +1,156 @@
+import type { TableAddress } from "../../access/table-door.ts";
+import type { Change } from "../../db/index.ts";
+import type { Clock } from "../../kernel/clock.ts";
+import type { Logger } from "../../kernel/logger.ts";
+import { LOG_SWEEP_INTERVAL_MS } from "../limits.ts";
+import type { Feed } from "../model.ts";
+import type { FanOut } from "../topics/fan-out.ts";
+import { type Audience, type AudienceChannel, createAudience } from "./audience.ts";
+import type { Entry } from "./change-log.ts";
+import { createDelivery, type Delivery } from "./delivery.ts";
+import { createFeedRegistry } from "./feed-registry.ts";
+import type { View } from "./visibility.ts";
+
+export interface Feeds {
+  /** Takes committed changes, in order, one inner array per request, and delivers them. */
+  publishChanges(
+    address: { namespace: string; instanceId: string | null },
+    groups: readonly (readonly Change[])[],
+  ): void;
+  /** The audience of this view, to be released when the subscription ends. From now on changes of the table are kept. */
+  acquire(address: TableAddress, channel: AudienceChannel, key: string, view: View): { feed: Feed; audience: Audience };
+  release(feed: Feed, channel: AudienceChannel, audience: Audience): void;
+  stop(): void;
+}
+
+export function createFeeds(deps: {
+  clock: Clock;
+  logger: Logger;
+  topics: FanOut;
+  batchThreshold: number;
+  /** Evaluates rules that return filters again; the changes wait for it. null: nothing is to be waited for. */
+  review(feed: Feed): Promise<void> | null;
+}): Feeds {
+  const { clock } = deps;
+  const registry = createFeedRegistry(clock);
+  const delivery = createDelivery({
+    clock,
+    isBehind: () => deps.topics.isBehind,
+    onFailure(audience, cause) {
+      deps.logger.error("Changes could not be delivered", { cause });
+      dropAudience(audience);
+    },
+  });
+  let groupCount = 0;
+
+  const sweep = (): void => {
+    const now = clock.now();
+    registry.sweep(now);
+    cancelSweep = clock.after(LOG_SWEEP_INTERVAL_MS, sweep);
+  };
+  let cancelSweep = clock.after(LOG_SWEEP_INTERVAL_MS, sweep);
+
+  return {
+    publishChanges({ namespace, instanceId }, groups) {
+      const found = registry.tablesOf(namespace, instanceId);
+      if (found === null) return;
+      const at = clock.now();
+      const timestamp = new Date(at).toISOString();
+      const held = new Map<Feed, Held>();
+      for (const feed of found.tables.values()) {
+        const isTouched = feed.askers.size > 0 && groups.some((changes) => changes.some(isOf(feed)));
+        const ready = isTouched ? deps.review(feed) : null;
+        if (ready !== null) held.set(feed, { ready, audiences: askedAudiences(feed) });
+      }
+      for (const changes of groups) {
+        const group = groupCount++;
+        const byFeed = new Map<Feed, Entry[]>();
+        for (const change of changes) {
+          const feed = found.tables.get(change.table);
+          if (feed === undefined) continue;
+          const entry = found.log.append(feed.log, change, { group, at, timestamp });
+          const entries = byFeed.get(feed);
+          if (entries === undefined) byFeed.set(feed, [entry]);
+          else entries.push(entry);
+        }
+        for (const [feed, entries] of byFeed) enqueue(feed, entries, delivery, held.get(feed));
+      }
+      delivery.run();
+      found.log.trim(at);
+    },
+
+    acquire(address, channel, key, view) {
+      const feed = registry.use(address);
+      const audiences = audiencesOf(feed, channel);
+      let audience = audiences.get(key);
+      if (audience === undefined) {
+        const { topics, batchThreshold } = deps;
+        const parts = { key, channel, view, log: feed.log, topic: topics.topic(), batchThreshold };
+        audience = createAudience({ ...parts, onReady: delivery.wake, onOverrun: dropAudience });
+        audiences.set(key, audience);
+      }
+      audience.holders++;
+      feed.holders++;
+      return { feed, audience };
+    },
+
+    release(feed, channel, audience) {
+      if (--audience.holders === 0) {
+        const audiences = audiencesOf(feed, channel);
+        audiences.delete(audience.key);
+        if (audiences.size === 0 && channel.docId !== null) feed.documents.delete(channel.docId);
+      }
+      if (--feed.holders === 0) registry.rest(feed);
+    },
+
+    stop() {
+      cancelSweep();
+      delivery.stop();
+    },
+  };
+}
+
+function audiencesOf(feed: Feed, channel: AudienceChannel): Map<string, Audience> {
+  if (channel.docId === null) return feed.audiences;
+  const audiences = feed.documents.get(channel.docId) ?? new Map<string, Audience>();
+  feed.documents.set(channel.docId, audiences);
+  return audiences;
+}
+
+/** Audiences with members whose rule is still being evaluated. */
+interface Held {
+  ready: Promise<void>;
+  audiences: ReadonlySet<Audience>;
+}
+
+const isOf =
+  (feed: Feed) =>
+  (change: Change): boolean =>
+    change.table === feed.log.address.table;
+
+function askedAudiences(feed: Feed): Set<Audience> {
+  const audiences = new Set<Audience>();
+  for (const { members } of feed.askers.values()) for (const { audience } of members.keys()) audiences.add(audience);
+  return audiences;
+}
+
+function enqueue(feed: Feed, entries: readonly Entry[], delivery: Delivery, held: Held | undefined): void {
+  const readyOf = (audience: Audience) => (held?.audiences.has(audience) === true ? held.ready : null);
+  for (const audience of feed.audiences.values()) {
+    audience.enqueue(entries, readyOf(audience));
+    delivery.add(audience);
+  }
+  if (feed.documents.size === 0) return;
+  const byDocument = Map.groupBy(entries, (entry) => entry.change.id);
+  for (const [docId, own] of byDocument) {
+    for (const audience of feed.documents.get(docId)?.values() ?? []) {
+      audience.enqueue(own, readyOf(audience));
+      delivery.add(audience);
+    }
+  }
+}
+
+/** Its subscribers have missed changes: they have to reconnect with `since`. */
+function dropAudience(audience: Audience): void {
+  for (const member of [...audience.topic.members]) member.closeAsSlow();
+}

@@ -1,0 +1,79 @@
+import type { ReadAccess, RecordFilter } from "../access/table-door.ts";
+import type { Connection, SignedIn } from "../sockets/connection.ts";
+import type { Audience } from "./changes/audience.ts";
+import type { TableLog } from "./changes/change-log.ts";
+import type { Channel } from "./channel.ts";
+import type { Tracked } from "./presence/presence.ts";
+import type { SeenView } from "./subscriptions/seen-views.ts";
+
+// The types that refer to one another: a connection has subscriptions, a subscription has a feed, a feed has the users whose
+// rule is evaluated again with its changes.
+
+/** What realtime keeps for a connection. */
+export interface RealtimeState {
+  /** The connection's own channel: what track, untrack and broadcast act on. */
+  readonly defaultChannel: string | null;
+  readonly subscriptions: Map<string, Subscription>;
+  /** null: it has not been tracked yet. */
+  tracked: Tracked | null;
+}
+
+export type RealtimeConnection = Connection<RealtimeState>;
+
+export type TableChannel = Channel & { kind: "table" };
+
+export type Subscription = TableSubscription | { readonly kind: "presence" | "broadcast" };
+
+/** The filters of a subscription. */
+export interface Filters {
+  /** What the client sent, as the JSON of `[filters, orFilters]`. */
+  text: string;
+  /** null: no filters in force. */
+  filter: RecordFilter | null;
+}
+
+export interface TableSubscription {
+  readonly kind: "table";
+  readonly channel: TableChannel;
+  filters: Filters;
+  access: ReadAccess;
+  /** Equal for rights that show the same records. */
+  viewKey: string;
+  /** null: the read rule is written in the config as a constant, and shows the same to everybody. */
+  seen: SeenView | null;
+  /** Its rule has returned a filter. From then on it is evaluated again with the changes, whatever it returns. */
+  isReviewed: boolean;
+  feed: Feed;
+  audience: Audience;
+  isCatchingUp: boolean;
+  isEnded: boolean;
+}
+
+/** A table with subscriptions, or whose last one ended less than ten minutes ago. */
+export interface Feed {
+  readonly log: TableLog;
+  /** By key. Those of single records are apart, so that a change is evaluated for the audiences that it concerns. */
+  readonly audiences: Map<string, Audience>;
+  readonly documents: Map<string, Map<string, Audience>>;
+  holders: number;
+  /** Users whose rule is evaluated again with the changes, by what the rule sees of them. */
+  readonly askers: Map<string, Asker>;
+  /** null: no evaluation is under way. */
+  asking: Asking | null;
+}
+
+/** All users that are equal to a table's rule: it is evaluated once for all of their subscriptions. */
+export interface Asker {
+  readonly key: string;
+  readonly principal: SignedIn;
+  readonly channel: TableChannel;
+  /** The last answer: an equal filter is not compiled again. */
+  access: ReadAccess;
+  readonly members: Map<TableSubscription, RealtimeConnection>;
+}
+
+/** One round of evaluation at a time: what is committed meanwhile waits for a round that begins afterwards. */
+export interface Asking {
+  readonly running: Promise<void>;
+  next: Promise<void> | null;
+}

@@ -1,0 +1,97 @@
+import { expect, test } from "bun:test";
+import { settle, testClock } from "../../../tests/support/clock.ts";
+import type { Socket } from "../../sockets/server/socket-server.ts";
+import { PRESENCE_MEMBERS_MAX, PRESENCE_TTL_MS } from "../limits.ts";
+import { createFanOut } from "../topics/fan-out.ts";
+import { createPresence, type Tracked } from "./presence.ts";
+import { createPresenceChannel, type PresenceListener } from "./presence-channel.ts";
+
+const silentSockets = {
+  upgrade: () => {
+    throw new Error("no socket is opened here");
+  },
+  publish: () => {},
+  waitingBytes: () => 0,
+  drop: () => {},
+};
+const tracked = (id: number): Tracked => ({
+  connectionId: String(id),
+  userId: "u",
+  channels: new Set<string>(),
+  lastSeen: 0,
+});
+
+test("[RT32] a channel has at most 20,000 entries, and room again when they time out", () => {
+  const clock = testClock();
+  const presence = createPresence({ clock, topics: createFanOut(clock, silentSockets), ttlMs: PRESENCE_TTL_MS });
+  for (let id = 0; id < PRESENCE_MEMBERS_MAX; id++)
+    expect(presence.track(tracked(id), "presence:x", "{}")).toBe("tracked");
+  const late = tracked(-1);
+  expect(presence.track(late, "presence:x", "{}")).toBe("full");
+  expect(late.channels.size).toBe(0);
+  clock.advance(PRESENCE_TTL_MS);
+  expect(presence.track(late, "presence:x", "{}")).toBe("tracked");
+  presence.stop();
+  expect(clock.waiting).toBe(0);
+});
+
+test("[RT28] a listener gets the changes that follow a long sync when it has read it, and not before", async () => {
+  const heard: { type: string; connectionId?: string; users?: unknown[] }[] = [];
+  const drains: (() => void)[] = [];
+  let waitingBytes = 0;
+  const listener: PresenceListener = {
+    // The three members that a topic touches.
+    socket: { subscribe: () => {}, unsubscribe: () => {}, readyState: WebSocket.OPEN } as unknown as Socket,
+    isClosed: false,
+    get waitingBytes() {
+      return waitingBytes;
+    },
+    closeIfSlow: () => false,
+    countWaiting: () => {},
+    closeAsSlow: () => {
+      throw new Error("closed as slow");
+    },
+    sendText(text) {
+      waitingBytes += text.length;
+      heard.push(JSON.parse(text));
+    },
+    drained: () => new Promise((resolve) => drains.push(resolve)),
+  };
+  const drain = async (leftBytes: number) => {
+    waitingBytes = leftBytes;
+    for (const resolve of drains.splice(0)) resolve();
+    await settle();
+  };
+  const topic = createFanOut(testClock(), silentSockets).topic();
+  const channel = createPresenceChannel("presence:x", topic, () => Promise.resolve());
+  const state = JSON.stringify({ text: "x".repeat(1_000) });
+  for (let id = 0; id < 500; id++) channel.set("u", `c${id}`, state);
+
+  channel.listen(listener);
+  channel.delete("c0", "timeout");
+  channel.set("u", "c1", "{}");
+  channel.set("u", "new", "{}");
+  expect(heard.map((message) => message.type)).toEqual(["presence_sync"]);
+  expect(topic.size).toBe(0);
+  await drain(0);
+  expect(heard.slice(1).map(({ type, connectionId }) => [type, connectionId])).toEqual([
+    ["presence_leave", "c0"],
+    ["presence_update", "c1"],
+    ["presence_join", "new"],
+  ]);
+  expect(topic.size).toBe(1);
+
+  // The changes are longer than a sync, which is sent instead.
+  channel.listen(listener);
+  channel.unlisten(listener);
+  channel.listen(listener);
+  for (let id = 500; id < 1_000; id++) channel.set("u", `c${id}`, state);
+  await drain(0);
+  expect(heard.at(-1)).toMatchObject({ type: "presence_sync" });
+  expect(heard.at(-1)?.users).toHaveLength(1_000);
+  expect(topic.size).toBe(0);
+  await drain(0);
+  expect(topic.size).toBe(1);
+  channel.unlisten(listener);
+  expect(topic.size).toBe(0);
+});

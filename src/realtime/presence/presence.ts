@@ -1,0 +1,106 @@
+import { type Clock, type Millis, pause } from "../../kernel/clock.ts";
+import { PRESENCE_MEMBERS_MAX } from "../limits.ts";
+import type { LeaveReason } from "../server-messages.ts";
+import type { FanOut } from "../topics/fan-out.ts";
+import { createPresenceChannel, type PresenceChannel, type PresenceListener } from "./presence-channel.ts";
+
+/** The entries of one connection. They outlive a socket that is lost without a close, until the time to live is over. */
+export interface Tracked {
+  readonly connectionId: string;
+  readonly userId: string;
+  readonly channels: Set<string>;
+  lastSeen: Millis;
+}
+
+export interface Presence {
+  /** Sends the `presence_sync`, then the changes that follow it. */
+  listen(channel: string, listener: PresenceListener): void;
+  unlisten(channel: string, listener: PresenceListener): void;
+  /** Adds or changes an entry. `full`: the channel has no room; `busy`: it has too much to send. */
+  track(tracked: Tracked, channel: string, state: string): "tracked" | "full" | "busy";
+  /** Ends one entry, or all of them. */
+  untrack(tracked: Tracked, channel: string | null, reason: LeaveReason): void;
+  /** Extends the time to live of its entries. */
+  touch(tracked: Tracked): void;
+  stop(): void;
+}
+
+/** Presence on all channels. States are JSON. [RT28 to RT32] */
+export function createPresence(deps: { clock: Clock; topics: FanOut; ttlMs: number }): Presence {
+  const { clock, topics, ttlMs } = deps;
+  const channels = new Map<string, PresenceChannel>();
+  /** Connections with entries, in the order in which their time to live is over. */
+  const seen = new Set<Tracked>();
+  let cancelExpiry: (() => void) | null = null;
+
+  const channelOf = (name: string): PresenceChannel => {
+    const known = channels.get(name);
+    if (known !== undefined) return known;
+    const channel = createPresenceChannel(name, topics.topic(), (delayMs) => pause(clock, delayMs));
+    channels.set(name, channel);
+    return channel;
+  };
+
+  const leave = (tracked: Tracked, name: string, reason: LeaveReason): void => {
+    tracked.channels.delete(name);
+    const channel = channels.get(name);
+    channel?.delete(tracked.connectionId, reason);
+    if (channel?.isUnused === true) channels.delete(name);
+  };
+  const leaveAll = (tracked: Tracked, reason: LeaveReason): void => {
+    seen.delete(tracked);
+    for (const name of tracked.channels) leave(tracked, name, reason);
+  };
+
+  const expire = (): void => {
+    cancelExpiry = null;
+    const now = clock.now();
+    for (const tracked of seen) {
+      if (tracked.lastSeen + ttlMs > now) break;
+      leaveAll(tracked, "timeout");
+    }
+    scheduleExpiry();
+  };
+  const scheduleExpiry = (): void => {
+    if (cancelExpiry !== null) return;
+    for (const tracked of seen) {
+      cancelExpiry = clock.after(Math.max(1, tracked.lastSeen + ttlMs - clock.now()), expire);
+      return;
+    }
+  };
+  const touch = (tracked: Tracked): void => {
+    tracked.lastSeen = clock.now();
+    if (seen.delete(tracked)) seen.add(tracked);
+  };
+
+  return {
+    listen: (name, listener) => channelOf(name).listen(listener),
+    unlisten(name, listener) {
+      const channel = channels.get(name);
+      channel?.unlisten(listener);
+      if (channel?.isUnused === true) channels.delete(name);
+    },
+    track(tracked, name, state) {
+      const channel = channelOf(name);
+      const { userId, connectionId } = tracked;
+      if (!channel.has(connectionId) && channel.size >= PRESENCE_MEMBERS_MAX) return "full";
+      if (channel.isBehind) return "busy";
+      tracked.channels.add(name);
+      seen.add(tracked);
+      touch(tracked);
+      channel.set(userId, connectionId, state);
+      scheduleExpiry();
+      return "tracked";
+    },
+    untrack(tracked, name, reason) {
+      if (name === null) return leaveAll(tracked, reason);
+      leave(tracked, name, reason);
+      if (tracked.channels.size === 0) seen.delete(tracked);
+    },
+    touch,
+    stop() {
+      cancelExpiry?.();
+      seen.clear();
+    },
+  };
+}

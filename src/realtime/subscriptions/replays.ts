@@ -1,0 +1,58 @@
+import type { Clock } from "../../kernel/clock.ts";
+import { isPromise } from "../../kernel/maybe-promise.ts";
+import { changeTypesFor } from "../changes/visibility.ts";
+import { REPLAY_SLICE_CHANGES, REPLAY_WAITING_MAX_BYTES } from "../limits.ts";
+import type { RealtimeConnection, TableSubscription } from "../model.ts";
+
+/** Starts a subscription behind a change of the log. */
+export type Replay = (connection: RealtimeConnection, subscription: TableSubscription, position: number) => void;
+
+/**
+ * Sends what follows `position`, at the pace of the client, and joins the audience where the two meet. Every subscription
+ * starts here, also one that starts with the next change.
+ */
+export function createReplay(clock: Clock): Replay {
+  const turn = (): Promise<void> => new Promise((resolve) => clock.after(0, resolve));
+
+  const catchUp = async (
+    connection: RealtimeConnection,
+    subscription: TableSubscription,
+    position: number,
+  ): Promise<void> => {
+    const { log } = subscription.feed;
+    const { docId } = subscription.channel;
+    subscription.isCatchingUp = true;
+    let at = position;
+    let sliceCount = 0;
+    while (!subscription.isEnded && at !== subscription.audience.position) {
+      // It has been sent what its audience has not delivered yet: joined now, it would get that twice.
+      if (at > subscription.audience.position) {
+        await subscription.audience.advanced();
+        continue;
+      }
+      // The bounded log has dropped what it needs. Only a new subscription can tell the client so.
+      if (!log.reaches(at)) return connection.closeAsSlow();
+      const group = log.groupAfter(at);
+      const entries = docId === null ? group : group.filter((entry) => entry.change.id === docId);
+      const { audience } = subscription;
+      const types = changeTypesFor(audience.view, entries);
+      const settled = isPromise(types) ? await types : types;
+      if (subscription.isEnded) return;
+      for (const message of audience.encode(entries, settled)) connection.sendText(message);
+      at = group.at(-1)?.seq ?? subscription.audience.position;
+      sliceCount += group.length;
+      if (connection.isClosed) return;
+      if (connection.waitingBytes > REPLAY_WAITING_MAX_BYTES) await connection.drained();
+      else if (sliceCount >= REPLAY_SLICE_CHANGES) {
+        sliceCount = 0;
+        await turn();
+      }
+    }
+    if (subscription.isEnded) return;
+    subscription.isCatchingUp = false;
+    subscription.audience.topic.join(connection);
+  };
+  return (connection, subscription, position) => {
+    catchUp(connection, subscription, position).catch(() => connection.closeAsSlow());
+  };
+}

@@ -1,0 +1,67 @@
+import type { Clock } from "../../kernel/clock.ts";
+import type { SocketServer } from "../../sockets/server/socket-server.ts";
+import { FAN_OUT_BEHIND_BYTES, FAN_OUT_TURN_US, SEND_BYTES_PER_US, SEND_US } from "../limits.ts";
+import { Topic } from "./topic.ts";
+
+const MICROSECONDS_PER_MS = 1_000;
+
+/** Topics, and the turns in which their messages are sent. */
+export interface FanOut {
+  /** Creates a topic. */
+  topic(): Topic;
+  /** So much waits in topics that publishers that can wait should. */
+  readonly isBehind: boolean;
+  stop(): void;
+}
+
+/**
+ * Sends what waits in topics, in turns of bounded cost. Bun hands small messages to the system after the turn, where a clock
+ * here does not measure them: their cost is estimated from the number of sockets and bytes. [RT102]
+ */
+export function createFanOut(clock: Clock, sockets: SocketServer): FanOut {
+  const waiting = new Set<Topic>();
+  let topicCount = 0;
+  let waitingBytes = 0;
+  /** In this turn of the event loop, in microseconds. */
+  let spentUs = 0;
+  let isRunning = false;
+  let cancelNext: (() => void) | null = null;
+
+  const run = (): void => {
+    if (isRunning) return;
+    isRunning = true;
+    for (const topic of waiting) {
+      if (spentUs >= FAN_OUT_TURN_US) break;
+      const startedAt = clock.now();
+      const { members, bytes } = topic.sendSome();
+      const seenUs = (clock.now() - startedAt) * MICROSECONDS_PER_MS;
+      spentUs += Math.max(members * (SEND_US + bytes / SEND_BYTES_PER_US), seenUs);
+      waiting.delete(topic);
+      // Added again behind the others.
+      if (topic.hasWaiting) waiting.add(topic);
+    }
+    isRunning = false;
+    cancelNext ??= clock.after(0, () => {
+      cancelNext = null;
+      spentUs = 0;
+      if (waiting.size > 0) run();
+    });
+  };
+  const turns = {
+    wake(topic: Topic): void {
+      waiting.add(topic);
+      if (spentUs < FAN_OUT_TURN_US) run();
+    },
+    count(bytes: number): void {
+      waitingBytes += bytes;
+    },
+  };
+  return {
+    // Names are numbers, so that no channel can collide with the topic of another area.
+    topic: () => new Topic(`realtime/${topicCount++}`, sockets, turns),
+    get isBehind() {
+      return waitingBytes > FAN_OUT_BEHIND_BYTES;
+    },
+    stop: () => cancelNext?.(),
+  };
+}

@@ -1,0 +1,93 @@
+import { expect, test } from "bun:test";
+import { testClock } from "../../../tests/support/clock.ts";
+import type { Socket } from "../../sockets/server/socket-server.ts";
+import { createFanOut } from "./fan-out.ts";
+import type { Listener } from "./topic.ts";
+
+/** Sockets by their native topics, as Bun keeps them. */
+function world() {
+  const subscribed = new Map<string, Set<string[]>>();
+  const clock = testClock();
+  const publish = (name: string, text: string, except: string[] | null = null): void => {
+    for (const heard of subscribed.get(name) ?? []) if (heard !== except) heard.push(text);
+  };
+  const sockets = {
+    upgrade: () => {
+      throw new Error("no socket is opened here");
+    },
+    publish,
+    waitingBytes: () => 0,
+    drop: () => {},
+  };
+  const listen = (): Listener & { heard: string[] } => {
+    const heard: string[] = [];
+    const socket = {
+      readyState: WebSocket.OPEN,
+      subscribe: (name: string) => void subscribed.set(name, (subscribed.get(name) ?? new Set()).add(heard)),
+      unsubscribe: (name: string) => void subscribed.get(name)?.delete(heard),
+      publish: (name: string, text: string) => publish(name, text, heard),
+    } as unknown as Socket; // the part of a socket that topics use
+    return {
+      heard,
+      socket,
+      isClosed: false,
+      waitingBytes: 0,
+      closeIfSlow: () => false,
+      closeAsSlow: () => {},
+      countWaiting: () => {},
+    };
+  };
+  const fanOut = createFanOut(clock, sockets);
+  return { clock, fanOut, topic: fanOut.topic(), listen };
+}
+
+test("[RT102] a message to many members is sent in turns and in order, and a new member starts behind it", async () => {
+  const { clock, topic, listen } = world();
+  const first = Array.from({ length: 5_000 }, listen);
+  for (const one of first) topic.join(one);
+  topic.publish("a");
+  const before = first.filter(({ heard }) => heard.length > 0).length;
+  expect(before).toBeGreaterThan(0);
+  expect(before).toBeLessThan(5_000);
+  const late = listen();
+  topic.join(late);
+  const gone = first[4_999];
+  if (gone !== undefined) topic.leave(gone);
+  topic.publish("b", first[0]);
+  for (let turn = 0; turn < 100 && topic.hasWaiting; turn++) clock.advance(1);
+  expect(topic.hasWaiting).toBe(false);
+  expect(late.heard).toEqual(["b"]);
+  expect(first[0]?.heard).toEqual(["a"]);
+  expect(gone?.heard).toEqual([]);
+  expect(first.slice(1, -1).every(({ heard }) => heard.join() === "a,b")).toBe(true);
+  expect(topic.size).toBe(5_000);
+});
+
+test("[RT102] members that are closed as slow in their turn do not affect the others", () => {
+  const { clock, topic, listen } = world();
+  const slow = Array.from({ length: 40 }, () => {
+    const listener = { ...listen(), closeIfSlow: (): boolean => true };
+    listener.closeIfSlow = () => {
+      topic.leave(listener);
+      return true;
+    };
+    return listener;
+  });
+  const quick = Array.from({ length: 2_000 }, listen);
+  for (const one of [...slow, ...quick]) topic.join(one);
+  for (const text of ["a", "b", "c"]) topic.publish(text);
+  for (let turn = 0; turn < 200 && topic.hasWaiting; turn++) clock.advance(1);
+  expect(topic.hasWaiting).toBe(false);
+  expect(quick.every(({ heard }) => heard.join() === "a,b,c")).toBe(true);
+  expect([topic.size, slow.some(({ heard }) => heard.length > 0)]).toEqual([2_000, false]);
+});
+
+test("[RT102] a topic with too much to send reports it, and what waits in all topics is counted", () => {
+  const { clock, fanOut, topic, listen } = world();
+  for (let count = 0; count < 100; count++) topic.join(listen());
+  const text = "x".repeat(256 * 1024);
+  for (let count = 0; count < 80; count++) topic.publish(text);
+  expect([topic.isBehind, fanOut.isBehind]).toEqual([true, true]);
+  for (let turn = 0; turn < 2_000 && topic.hasWaiting; turn++) clock.advance(1);
+  expect([topic.hasWaiting, topic.isBehind, fanOut.isBehind]).toEqual([false, false, false]);
+});

@@ -1,0 +1,146 @@
+import { type TSchema, Type } from "typebox";
+import { nullable } from "../../kernel/schema/types.ts";
+import { BATCH_BY_FILTER_RECORDS_MAX, BATCH_OPERATIONS_MAX } from "../limits.ts";
+import {
+  BatchQuery,
+  batchBody,
+  byFilterBody,
+  CountQuery,
+  GetQuery,
+  InsertQuery,
+  ListQuery,
+  SearchQuery,
+} from "./requests.ts";
+
+/** The records of a table: as they are answered, inserted and updated. */
+export interface RecordSchemas<Body extends TSchema> {
+  answer: TSchema;
+  insert: Body;
+  update: Body;
+}
+
+const READ_ERRORS = [400, 404, 408, 503];
+const WRITE_ERRORS = [400, 404, 409, 503];
+const HIGHLIGHTS = Type.Object({
+  highlights: Type.Record(Type.String(), Type.String(), { description: "Marked excerpts by field" }),
+});
+
+const pageOf = (items: TSchema, description: string) =>
+  Type.Object(
+    {
+      items: Type.Array(items),
+      total: nullable(Type.Integer()),
+      page: nullable(Type.Integer()),
+      perPage: nullable(Type.Integer()),
+      hasMore: nullable(Type.Boolean()),
+      cursor: nullable(Type.String()),
+    },
+    { description },
+  );
+
+/** Declares the endpoints of one table, or of every table of a path. `path` describes the parameters of the path but the id. */
+export function declareTableEndpoints<Path extends Readonly<Record<string, string>>, Body extends TSchema>(
+  path: Path,
+  records: RecordSchemas<Body>,
+) {
+  const common = { tag: "Tables", caller: "rules" as const, path };
+  const withId = { ...common, path: { ...path, id: "The record id" } };
+  return { ...declareReads(common, withId, records.answer), ...declareWrites(common, withId, records) };
+}
+
+function declareReads<Common extends object, WithId extends object>(common: Common, withId: WithId, record: TSchema) {
+  return {
+    list: {
+      ...common,
+      summary: "List records",
+      query: ListQuery,
+      answers: { 200: pageOf(record, "A page of records") },
+      errors: READ_ERRORS,
+    },
+    count: {
+      ...common,
+      summary: "Count records",
+      query: CountQuery,
+      answers: { 200: Type.Object({ total: Type.Integer() }, { description: "The number of matching records" }) },
+      errors: READ_ERRORS,
+    },
+    search: {
+      ...common,
+      summary: "Search the text of records",
+      query: SearchQuery,
+      answers: { 200: pageOf(Type.Intersect([record, HIGHLIGHTS]), "The best matches first, with highlights") },
+      errors: [...READ_ERRORS, 413],
+    },
+    get: {
+      ...withId,
+      summary: "Read a record",
+      query: GetQuery,
+      answers: { 200: { description: "The record", schema: record } },
+      errors: READ_ERRORS,
+    },
+  };
+}
+
+function declareWrites<Common extends object, WithId extends object, Body extends TSchema>(
+  common: Common,
+  withId: WithId,
+  { answer, insert, update }: RecordSchemas<Body>,
+) {
+  return {
+    insert: {
+      ...common,
+      summary: "Insert or upsert a record",
+      query: InsertQuery,
+      body: insert,
+      answers: {
+        201: { description: "The new record", schema: answer },
+        200: { description: "The record that an upsert has updated", schema: answer },
+      },
+      errors: WRITE_ERRORS,
+    },
+    update: {
+      ...withId,
+      summary: "Update a record",
+      description:
+        "Other fields keep their values. A field may also be { $op: increment, value } or { $op: deleteField }.",
+      body: update,
+      answers: { 200: { description: "The updated record", schema: answer } },
+      errors: WRITE_ERRORS,
+    },
+    delete: {
+      ...withId,
+      summary: "Delete a record",
+      answers: { 200: Type.Object({ ok: Type.Literal(true) }, { description: "The record is deleted" }) },
+      errors: WRITE_ERRORS,
+    },
+    batch: {
+      ...common,
+      summary: `Up to ${BATCH_OPERATIONS_MAX} inserts, updates and deletes, all or nothing`,
+      query: BatchQuery,
+      body: batchBody(insert, update),
+      answers: {
+        200: Type.Object(
+          {
+            inserted: Type.Array(answer),
+            updated: Type.Array(answer),
+            deleted: Type.Array(Type.Object({ id: Type.String() })),
+          },
+          { description: "The records, in the order of the request" },
+        ),
+      },
+      errors: WRITE_ERRORS,
+    },
+    batchByFilter: {
+      ...common,
+      summary: `Update or delete at most ${BATCH_BY_FILTER_RECORDS_MAX} records that match a filter`,
+      body: byFilterBody(update),
+      answers: {
+        200: Type.Object(
+          { processed: Type.Integer(), succeeded: Type.Integer() },
+          { description: "How many records matched, and how many of them were changed" },
+        ),
+      },
+      errors: WRITE_ERRORS,
+    },
+  };
+}

@@ -1,0 +1,110 @@
+import type { TSchema } from "typebox";
+import { ID_LENGTH_MAX, INDEXED_TEXT_LENGTH_MAX } from "../limits.ts";
+import { type Column, DOCUMENT_COLUMN, type TableModel } from "../model/model.ts";
+
+type JsonSchema = Record<string, unknown>;
+
+/** The changes of a field other than a value. The same for every table. */
+export const OPERATOR_SCHEMAS = {
+  FieldIncrement: {
+    type: "object",
+    properties: { $op: { const: "increment" }, value: { type: "number" } },
+    required: ["$op", "value"],
+    additionalProperties: false,
+  },
+  FieldDeletion: {
+    type: "object",
+    properties: { $op: { const: "deleteField" } },
+    required: ["$op"],
+    additionalProperties: false,
+  },
+} satisfies Record<string, JsonSchema>;
+
+/** A reference to a schema of the OpenAPI document. */
+export const schemaRef = (name: string): TSchema => ({ $ref: `#/components/schemas/${name}` });
+
+/** Records of a table as the endpoints answer them. */
+export function answeredRecord(model: TableModel): JsonSchema {
+  return {
+    type: "object",
+    properties: propertiesOf(model, fieldSchema),
+    required: model.columns.flatMap(({ name }) => (name === DOCUMENT_COLUMN ? [] : [name])),
+    additionalProperties: model.isSchemaless,
+  };
+}
+
+/** Records as a client inserts them. What a hook may fill in is not required. */
+export function insertedRecord(model: TableModel): JsonSchema {
+  const isFilledIn = model.config.hooks?.beforeInsert !== undefined;
+  const isRequired = ({ field, isNullable }: Column): boolean =>
+    !isFilledIn && field !== null && !isNullable && field.default === undefined && field.onUpdate === undefined;
+  return {
+    type: "object",
+    properties: propertiesOf(model, (column) => withDefault(column, withNote(column, fieldSchema(column, model)))),
+    required: model.columns.filter(isRequired).map(({ name }) => name),
+    additionalProperties: model.isSchemaless,
+  };
+}
+
+/** Changes of a record. */
+export function updatedRecord(model: TableModel): JsonSchema {
+  return {
+    type: "object",
+    properties: propertiesOf(model, (column) => {
+      const schema = fieldSchema(column, model);
+      if (column.field === null) return { ...schema, description: "Ignored" };
+      const isNumeric = column.type === "number" || column.type === "integer";
+      const operators = [...(isNumeric ? [schemaRef("FieldIncrement")] : []), schemaRef("FieldDeletion")];
+      return { anyOf: [schema, ...operators] };
+    }),
+    additionalProperties: model.isSchemaless,
+  };
+}
+
+function propertiesOf(model: TableModel, schemaOf: (column: Column, model: TableModel) => JsonSchema): JsonSchema {
+  const shown = model.columns.filter(({ name }) => name !== DOCUMENT_COLUMN);
+  return Object.fromEntries(shown.map((column) => [column.name, schemaOf(column, model)]));
+}
+
+function fieldSchema(column: Column, model: TableModel): JsonSchema {
+  const { field, isNullable, name } = column;
+  if (column.type === "json") return {};
+  const schema: JsonSchema = { ...TYPES[column.type] };
+  if (isNullable) schema["type"] = [schema["type"], "null"];
+  if (name === "id") schema["maxLength"] = ID_LENGTH_MAX;
+  if (field === null) return schema;
+  const [minimum, maximum] = schema["format"] === undefined && isText(column) ? LENGTHS : VALUES;
+  if (field.min !== undefined) schema[minimum] = field.min;
+  if (field.max !== undefined) schema[maximum] = field.max;
+  else if (model.fts?.fields.includes(name) === true) schema["maxLength"] = INDEXED_TEXT_LENGTH_MAX;
+  if (field.enum !== undefined) schema["enum"] = isNullable ? [...field.enum, null] : [...field.enum];
+  const { pattern } = field;
+  // JSON Schema has no flags: a pattern with flags of its own is left out.
+  if (typeof pattern === "string") schema["pattern"] = pattern;
+  else if (pattern !== undefined && /^[gu]*$/.test(pattern.flags)) schema["pattern"] = pattern.source;
+  return schema;
+}
+
+const LENGTHS = ["minLength", "maxLength"] as const;
+const VALUES = ["minimum", "maximum"] as const;
+const isText = ({ type }: Column): boolean => type === "string" || type === "text" || type === "datetime";
+
+const TYPES: Readonly<Record<Exclude<Column["type"], "json">, JsonSchema>> = {
+  string: { type: "string" },
+  text: { type: "string" },
+  datetime: { type: "string", format: "date-time" },
+  number: { type: "number" },
+  integer: { type: "integer" },
+  boolean: { type: "boolean" },
+};
+
+function withDefault({ field }: Column, schema: JsonSchema): JsonSchema {
+  return field?.default === undefined ? schema : { ...schema, default: field.default };
+}
+
+function withNote({ name, field }: Column, schema: JsonSchema): JsonSchema {
+  if (field !== null) return schema;
+  const description =
+    name === "id" ? "Generated if it is missing" : "Set by the server; only a service key may send it";
+  return { ...schema, description };
+}

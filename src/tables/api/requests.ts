@@ -1,0 +1,119 @@
+import { type Static, type TObject, type TSchema, Type } from "typebox";
+import type { JsonObject } from "../../kernel/json.ts";
+import { optional } from "../../kernel/schema/types.ts";
+import {
+  BATCH_OPERATIONS_MAX,
+  FILTER_CONDITIONS_MAX,
+  LIMIT_DEFAULT,
+  LIMIT_MAX,
+  MARK_LENGTH_MAX,
+  OR_CONDITIONS_MAX,
+  POSITION_MAX,
+  QUERY_LENGTH_MAX,
+} from "../limits.ts";
+
+// The query parameters and bodies of the table endpoints.
+
+/** A record in a body. Its table's validator checks the members, once the rules have been asked. */
+export const AnyRecord = Type.Unsafe<JsonObject>({
+  type: "object",
+  description: "id, createdAt, updatedAt and the fields of the table's schema",
+});
+
+const text = (description: string) => Type.Optional(Type.String({ description }));
+const whole = (description: string, minimum: number, maximum?: number) =>
+  Type.Optional(Type.Integer(maximum === undefined ? { description, minimum } : { description, minimum, maximum }));
+
+const CONDITION = '[field, operator, value], such as ["year", ">=", 1999]';
+const filter = text(`JSON array of ${CONDITION}; all must match; at most ${FILTER_CONDITIONS_MAX}`);
+const orFilter = text(`JSON array of conditions, of which one must match; at most ${OR_CONDITIONS_MAX}`);
+const sort = text("field:asc or field:desc, comma-separated. Ties, and by default all records, are ordered by id");
+const limit = whole(`Records per page: ${LIMIT_DEFAULT} by default, ${LIMIT_MAX} at most`, 1);
+const page = whole("The page, from 1", 1, POSITION_MAX);
+const offset = whole("Number of records to skip", 0, POSITION_MAX);
+const fields = text("Only these fields, comma-separated, and the id");
+
+export const ListQuery = {
+  filter,
+  orFilter,
+  sort,
+  limit,
+  perPage: whole("The same as limit", 1),
+  page,
+  offset,
+  after: text("Records after this cursor"),
+  before: text("Records before this cursor"),
+  fields,
+};
+
+export const GetQuery = { fields };
+export const CountQuery = { filter, orFilter };
+
+export const SearchQuery = {
+  q: Type.String({
+    minLength: 1,
+    maxLength: QUERY_LENGTH_MAX,
+    description: "Words that must all occur; the last one may be a prefix",
+  }),
+  filter,
+  orFilter,
+  sort,
+  limit,
+  offset,
+  page,
+  highlightPre: Type.Optional(
+    Type.String({ maxLength: MARK_LENGTH_MAX, description: "Text before each match; <mark> by default" }),
+  ),
+  highlightPost: Type.Optional(
+    Type.String({ maxLength: MARK_LENGTH_MAX, description: "Text after each match; </mark> by default" }),
+  ),
+  fields,
+};
+
+export const InsertQuery = {
+  upsert: Type.Optional(Type.Boolean({ description: "true: an existing record is updated" })),
+  conflictTarget: text("The unique field that identifies an existing record; id by default"),
+};
+export const BatchQuery = {
+  upsert: Type.Optional(Type.Boolean({ description: "true: inserts update existing records of the same id" })),
+};
+
+export const batchBody = <Insert extends TSchema, Update extends TSchema>(insert: Insert, update: Update) =>
+  Type.Object(
+    {
+      inserts: optional(Type.Array(insert)),
+      updates: optional(Type.Array(Type.Object({ id: Type.String(), data: update }))),
+      deletes: optional(Type.Array(Type.String())),
+    },
+    { description: `At most ${BATCH_OPERATIONS_MAX} operations` },
+  );
+export const BatchBody = batchBody(AnyRecord, AnyRecord);
+export type BatchBody = Static<typeof BatchBody>;
+
+const conditions = (description: string, maxItems: number) =>
+  optional(Type.Array(Type.Unknown({ description: CONDITION }), { description, maxItems }));
+const FILTER_MEMBERS = {
+  filter: conditions("Conditions that must all match", FILTER_CONDITIONS_MAX),
+  orFilter: conditions("Conditions of which one must match", OR_CONDITIONS_MAX),
+};
+
+export const byFilterBody = <Update extends TSchema>(update: Update) =>
+  Type.Union([
+    Type.Object({ action: Type.Literal("update"), ...FILTER_MEMBERS, data: update }),
+    Type.Object({ action: Type.Literal("delete"), ...FILTER_MEMBERS }),
+  ]);
+export const ByFilterBody = byFilterBody(AnyRecord);
+export type ByFilterBody = Static<typeof ByFilterBody>;
+
+export type ListValues = Static<TObject<typeof ListQuery>>;
+export type GetValues = Static<TObject<typeof GetQuery>>;
+export type CountValues = Static<TObject<typeof CountQuery>>;
+export type SearchValues = Static<TObject<typeof SearchQuery>>;
+
+/** The query parameters of a request, parsed when `query` is called: after the rights. */
+export interface Asked<Values> {
+  /** Errors: 400 that names each parameter at fault. */
+  query(): Values;
+  /** The query string. Equal texts have equal parameters. */
+  queryText?(): string;
+}

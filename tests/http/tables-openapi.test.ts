@@ -1,0 +1,90 @@
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { Validator } from "@seriousme/openapi-schema-validator";
+import { Compile } from "typebox/schema";
+import { signIn, type TestPlatform, testPlatform } from "../support/index.ts";
+
+const TABLES = {
+  shared: {
+    tables: {
+      films: {
+        schema: {
+          title: { type: "string", required: true, max: 100 },
+          year: { type: "integer", min: 1888, default: 2000 },
+          rating: { type: "number" },
+          isOld: { type: "boolean" },
+          seenAt: { type: "datetime" },
+          genre: { type: "string", enum: ["drama", "comedy"] },
+          facts: { type: "json" },
+        },
+        fts: ["title"],
+        access: { read: true, insert: true, update: true, delete: true },
+      },
+      filmsCount: { access: { read: true, insert: true } },
+    },
+  },
+  team: { instance: true, tables: { notes: { schema: { text: { type: "text", required: true } } } } },
+};
+
+type Schema = Record<string, unknown>;
+interface Document {
+  paths: Record<string, Record<string, { operationId: string; parameters: { name: string }[]; responses: Schema }>>;
+  components: { schemas: Record<string, Schema> };
+}
+
+let platform: TestPlatform;
+let document: Document;
+beforeAll(async () => {
+  platform = await testPlatform({ config: { databases: TABLES, api: { schemaEndpoint: true } } });
+  document = (await platform.get<Document>("/swagger/json")).body;
+});
+afterAll(() => platform.stop());
+
+test("[TB160] each declared table has paths and record types of its own in a valid document", async () => {
+  expect(await new Validator().validate(structuredClone(document) as never)).toEqual({ valid: true });
+  const films = "/api/db/shared/tables/films";
+  const methods = (path: string) => Object.keys(document.paths[path] ?? {}).sort();
+  expect([films, `${films}/count`, `${films}/{id}`].map(methods)).toEqual([
+    ["get", "post"],
+    ["get"],
+    ["delete", "get", "patch"],
+  ]);
+  expect(methods(`${films}/batch-by-filter`)).toEqual(["post"]);
+  const instance = document.paths["/api/db/team/{instance}/tables/notes"]?.["get"];
+  expect(instance?.parameters.map(({ name }) => name)).toContain("instance");
+  const ids = Object.values(document.paths).flatMap((path) => Object.values(path).map((one) => one.operationId));
+  expect(new Set(ids).size).toBe(ids.length);
+  expect(ids).toContain("shared.films.list");
+});
+
+test("[TB160] what the endpoints take and answer holds to the types, and nothing else does", async () => {
+  const checker = (name: string) => Compile({ ...document.components.schemas[name] } as never);
+  const [answered, inserted, updated] = ["", ".insert", ".update"].map((part) => checker(`shared.films${part}`));
+  const film = { title: "Alien", rating: 8.5, isOld: null, seenAt: "2026-01-01T00:00:00.000Z", facts: { a: [1] } };
+  const { status, body } = await platform.post<Schema>("/api/db/shared/tables/films", film);
+  expect([status, inserted?.Check(film), answered?.Check(body)]).toEqual([201, true, true]);
+  for (const wrong of [
+    {},
+    { title: 5 },
+    { title: "a", year: 1.5 },
+    { title: "a", genre: "x" },
+    { title: "a", no: 1 },
+  ]) {
+    expect([wrong, inserted?.Check(wrong)]).toEqual([wrong, false]);
+    expect((await platform.post("/api/db/shared/tables/films", wrong)).status).toBe(400);
+  }
+  expect(updated?.Check({ title: "Aliens", id: "ignored" })).toBe(true);
+  expect(updated?.Check({ no: 1 })).toBe(false);
+});
+
+test("[TB160] `api.schemaEndpoint` decides who sees the tables: everybody, authenticated callers or nobody", async () => {
+  const hasTables = ({ body }: { body: Document }) => "shared.films" in body.components.schemas;
+  const closed = await testPlatform({ config: { databases: TABLES } });
+  expect(hasTables(await closed.service.get<Document>("/swagger/json"))).toBe(false);
+  await closed.stop();
+  const shown = await testPlatform({ config: { databases: TABLES, api: { schemaEndpoint: "authenticated" } } });
+  const user = await signIn(shown);
+  expect(hasTables(await shown.get<Document>("/swagger/json"))).toBe(false);
+  expect(hasTables(await user.get<Document>("/swagger/json"))).toBe(true);
+  expect(hasTables(await shown.service.get<Document>("/swagger/json"))).toBe(true);
+  await shown.stop();
+});
