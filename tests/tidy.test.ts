@@ -173,7 +173,7 @@ const NOT_YET: Readonly<Record<string, readonly HouseRule[]>> = {
   d1: ["folders", "citations", "limits"],
   db: ["citations", "spreads", "limits", "circles"],
   http: ["folders", "citations", "spreads", "limits"],
-  kernel: ["folders", "citations", "spreads", "limits"],
+  kernel: ["folders", "spreads", "limits"],
   push: ["citations", "spreads", "limits"],
   rooms: ["citations", "spreads"],
   storage: ["citations", "spreads", "limits"],
