@@ -176,7 +176,6 @@ const NOT_YET: Readonly<Record<string, readonly HouseRule[]>> = {
   kernel: ["folders", "spreads", "limits"],
   push: ["citations", "spreads", "limits"],
   rooms: ["citations", "spreads"],
-  storage: ["citations", "spreads", "limits"],
   tables: ["citations", "spreads", "circles"],
   vectorize: ["folders", "citations", "spreads"],
 };

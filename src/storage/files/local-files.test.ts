@@ -41,7 +41,7 @@ async function twoFiles() {
   return { root, synced, waiting, finish, endAll, begun };
 }
 
-test("[ST109] whoever puts a file into a new folder waits until the names of its folders are durable", async () => {
+test("[ST109] every file in a new folder waits until the names of the folders above it are durable", async () => {
   const { root, synced, waiting, finish, endAll, begun } = await twoFiles();
   const done: string[] = [];
   const first = finish(FIRST).then(() => done.push("first"));
@@ -56,7 +56,7 @@ test("[ST109] whoever puts a file into a new folder waits until the names of its
   expect(synced.slice(3).every((path) => path === "/storage/objects/ab")).toBe(true);
 });
 
-test("[ST109] a sync of a folder's name that fails is tried again by the next file", async () => {
+test("[ST109] when the sync of a folder's name fails, the next file tries it again", async () => {
   const { synced, waiting, finish, endAll, begun } = await twoFiles();
   const first = finish(FIRST).catch((problem: unknown) => problem);
   await begun();
@@ -70,7 +70,7 @@ test("[ST109] a sync of a folder's name that fails is tried again by the next fi
   expect(synced).toEqual(["/storage", "", "/storage/objects", "/storage/objects/ab"]);
 });
 
-test("[ST109] once the names of its folders are durable, a file waits for its own alone", async () => {
+test("[ST109] once the names of its folders are durable, a file waits for the sync of its own name only", async () => {
   const { synced, finish, endAll } = await twoFiles();
   const first = finish(FIRST);
   await endAll();

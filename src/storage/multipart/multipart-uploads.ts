@@ -24,7 +24,7 @@ import {
 
 type Body<Schema extends TSchema> = () => Promise<Static<Schema>>;
 
-/** The calls of a multipart upload; every one asks the write rule. Spec: Storage endpoints; decisions 13. */
+/** Multipart uploads. Every call asks the write rule. */
 export interface Uploads {
   create(
     principal: Principal,
@@ -54,7 +54,7 @@ export interface UploadDeps {
   life: FileLife;
   ended: EndedUploads;
   paces: Paces;
-  /** Where parts lie until they become a file; always on this machine. */
+  /** Where parts are until they become a file; always on this machine. */
   staging: FileStore;
   clock: Clock;
   ids: Ids;
@@ -115,9 +115,9 @@ export function createUploads(deps: UploadDeps): Uploads {
 }
 
 interface UploadContext extends UploadDeps {
-  /** Errors: 404 for one that is unknown, finished, expired or another owner's: which of them is nobody's business. */
+  /** Errors: 404 for an upload that is unknown, finished, expired or another owner's; the answer does not say which. */
   owned(upload: Upload | null, principal: Principal, bucket: string, key: string): Upload;
-  /** Asks a rule that looks at the file, as large as it is so far. */
+  /** Asks a rule that reads the file, with the size that the file has so far. */
   ask(gate: Gate, upload: Pick<Upload, "key" | "contentType">, size: number): Promise<void>;
 }
 
@@ -164,7 +164,7 @@ async function putPart(
     await incoming.finish();
     const replaced = await store.write((storage) => {
       owned(storage.findUpload(uploadId), principal, bucket, key);
-      // Parts that came meanwhile count too: in parallel they could pass the limit together.
+      // Counted again: parts in parallel could exceed the limit together.
       const size = receiver.byteCount;
       if (storage.partsSize(uploadId, partNumber) + size > maxFileBytes) throw tooBig({ maxBytes: maxFileBytes });
       const present = storage.partFile(uploadId, partNumber);
@@ -201,7 +201,7 @@ async function completeUpload(
     async receive(incoming) {
       for (const part of parts) {
         await copy(staging, part, incoming);
-        // Small parts are at hand at once: thousands of them would leave the event loop no turn.
+        // Small parts are read at once: thousands of them would hold the event loop.
         if (pace.isDue()) await pace.next();
       }
       const { key, contentType, customMetadata } = upload;
@@ -215,7 +215,7 @@ async function completeUpload(
 
 const sizeOf = (parts: readonly UploadPart[]): number => parts.reduce((sum, { size }) => sum + size, 0);
 
-/** The stored parts that are named. Errors: 400 for a missing part or a wrong etag. */
+/** The stored parts that the request names. Errors: 400 for a missing part or a wrong etag. */
 function chooseParts(named: readonly WantedPart[], stored: readonly UploadPart[]): UploadPart[] {
   const byNumber = new Map(stored.map((part) => [part.partNumber, part]));
   return named.map(({ partNumber, etag, size = null }, index) => {
@@ -236,11 +236,11 @@ async function copy(staging: FileStore, part: UploadPart, incoming: IncomingFile
     byteCount += chunk.byteLength;
     await incoming.write(chunk);
   }
-  // An abort may have taken the bytes away in the middle.
+  // An abort may have removed the bytes meanwhile.
   if (byteCount !== part.size) throw unknownUpload();
 }
 
-/** Runs in the write that makes the file visible: of two complete calls one finds the upload ended. Errors: 404, 400. */
+/** Runs in the write that makes the file visible: of two calls of complete one finds the upload ended. Errors: 404, 400. */
 function finishUpload(
   storage: StorageWrite,
   uploadId: string,
@@ -250,7 +250,8 @@ function finishUpload(
   if (upload === null || upload.createdAt === 0) throw unknownUpload();
   if (storage.partsStamp(uploadId) !== stamp) {
     const present = new Set(storage.parts(uploadId).map(({ fileId }) => fileId));
-    if (!parts.every(({ fileId }) => present.has(fileId))) throw badRequest("A part was replaced meanwhile");
+    if (!parts.every(({ fileId }) => present.has(fileId)))
+      throw badRequest("A part was replaced while the upload was completed");
   }
   storage.endUpload(uploadId);
 }
