@@ -1,4 +1,4 @@
-import { AppError } from "../kernel/errors.ts";
+import { AppError } from "../../kernel/errors.ts";
 
 /**
  * Runs at most `atOnceMax` pieces of work at a time. The sharers take turns, each with its own in order of arrival: one that

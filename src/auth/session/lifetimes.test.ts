@@ -8,13 +8,13 @@ import {
   type Ticket,
   type Tokens,
   totpCode,
-} from "../../tests/http/auth-support.ts";
-import { createHttpClient } from "../../tests/support/http-client.ts";
-import { SERVICE_KEY } from "../../tests/support/index.ts";
-import { openSocket } from "../../tests/support/socket.ts";
-import { type TimedPlatform, timedPlatform } from "../../tests/support/timed-platform.ts";
-import type { PlatformConfig } from "../config/types.ts";
-import { DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS } from "../kernel/duration.ts";
+} from "../../../tests/http/auth-support.ts";
+import { createHttpClient } from "../../../tests/support/http-client.ts";
+import { SERVICE_KEY } from "../../../tests/support/index.ts";
+import { openSocket } from "../../../tests/support/socket.ts";
+import { type TimedPlatform, timedPlatform } from "../../../tests/support/timed-platform.ts";
+import type { PlatformConfig } from "../../config/types.ts";
+import { DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS } from "../../kernel/duration.ts";
 
 let running: TimedPlatform | null = null;
 

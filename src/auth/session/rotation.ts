@@ -1,6 +1,6 @@
-import type { Millis } from "../kernel/clock.ts";
-import { REFRESH_GRACE_MS, REFRESH_ROTATIONS_KEPT } from "./limits.ts";
-import type { SessionRow } from "./statements/sessions.ts";
+import type { Millis } from "../../kernel/clock.ts";
+import { REFRESH_GRACE_MS, REFRESH_ROTATIONS_KEPT } from "../limits.ts";
+import type { SessionRow } from "../statements/sessions.ts";
 
 type Rotation =
   /** The present token: a new generation begins. */

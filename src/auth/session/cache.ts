@@ -1,10 +1,10 @@
-import type { SessionEvents, SessionLookup, SessionState, UserEvents } from "../access/sessions.ts";
-import type { Readable } from "../db/query.ts";
-import { BoundedMap } from "../kernel/bounded-map.ts";
-import type { Clock, Millis } from "../kernel/clock.ts";
-import type { Logger } from "../kernel/logger.ts";
-import { SESSIONS_IN_MEMORY_MAX } from "./limits.ts";
-import { type LiveSession, liveSession } from "./statements/sessions.ts";
+import type { SessionEvents, SessionLookup, SessionState, UserEvents } from "../../access/sessions.ts";
+import type { Readable } from "../../db/query.ts";
+import { BoundedMap } from "../../kernel/bounded-map.ts";
+import type { Clock, Millis } from "../../kernel/clock.ts";
+import type { Logger } from "../../kernel/logger.ts";
+import { SESSIONS_IN_MEMORY_MAX } from "../limits.ts";
+import { type LiveSession, liveSession } from "../statements/sessions.ts";
 
 export interface SessionCache extends SessionLookup, SessionEvents, UserEvents {
   /** After a commit: these have ended. */

@@ -1,23 +1,21 @@
 import { randomInt } from "node:crypto";
-import type { RateLimiter } from "../http/rate-limit.ts";
-import { type AppError, badField, badRequest, unauthorized } from "../kernel/errors.ts";
-import { type AccountWrite, accountDisabled } from "./account-file.ts";
-import { codeBudget } from "./code-budget.ts";
-import type { Guess } from "./guesses.ts";
+import type { RateLimiter } from "../../http/rate-limit.ts";
+import { type AppError, badField, badRequest, unauthorized } from "../../kernel/errors.ts";
+import { type AccountWrite, accountDisabled } from "../account-file.ts";
 import {
   EMAIL_CODE_ATTEMPTS_MAX,
   EMAIL_CODE_TTL_MS,
   MAGIC_LINK_TTL_MS,
   RESET_TTL_MS,
   VERIFICATION_TTL_MS,
-} from "./limits.ts";
-import type { Mailer } from "./mail/mailer.ts";
-import type { MailKind } from "./mail/templates.ts";
-import { equalsConstantTime } from "./sealing.ts";
-import { emailTaken, type SignIn, type SignIns } from "./sign-in.ts";
-import { deleteUnverifiedFactors } from "./statements/factors.ts";
-import { deleteIdentitiesOfUser } from "./statements/identities.ts";
-import { deletePasskeysOfUser } from "./statements/passkeys.ts";
+} from "../limits.ts";
+import { codeBudget } from "../password/code-budget.ts";
+import type { Guess } from "../password/guesses.ts";
+import { equalsConstantTime } from "../sealing.ts";
+import { emailTaken, type SignIn, type SignIns } from "../session/sign-in.ts";
+import { deleteUnverifiedFactors } from "../statements/factors.ts";
+import { deleteIdentitiesOfUser } from "../statements/identities.ts";
+import { deletePasskeysOfUser } from "../statements/passkeys.ts";
 import {
   countAttempt,
   deleteSecret,
@@ -26,9 +24,11 @@ import {
   type OneTimeSecret,
   putSecret,
   type SecretPurpose,
-} from "./statements/secrets.ts";
-import { clearPassword, type SecretAccount, userByEmail, userById } from "./statements/users.ts";
-import { type AuthDeps, type Caller, type Client, type SignInAnswer, sharerOf } from "./types.ts";
+} from "../statements/secrets.ts";
+import { clearPassword, type SecretAccount, userByEmail, userById } from "../statements/users.ts";
+import { type AuthDeps, type Caller, type Client, type SignInAnswer, sharerOf } from "../types.ts";
+import type { Mailer } from "./mailer.ts";
+import type { MailKind } from "./templates.ts";
 
 const TOKEN_BYTES = 32;
 const CODE_DIGITS = 6;

@@ -8,11 +8,11 @@ import {
   verifyAuthenticationResponse,
   verifyRegistrationResponse,
 } from "@simplewebauthn/server";
-import type { AuthConfig } from "../config/types.ts";
-import { badField, badRequest, conflict, notFound, unauthorized } from "../kernel/errors.ts";
-import { isJsonObject, type JsonObject } from "../kernel/json.ts";
-import { PASSKEY_CHALLENGE_TTL_MS, PASSKEYS_PER_USER_MAX } from "./limits.ts";
-import type { SignIns } from "./sign-in.ts";
+import type { AuthConfig } from "../../config/types.ts";
+import { badField, badRequest, conflict, notFound, unauthorized } from "../../kernel/errors.ts";
+import { isJsonObject, type JsonObject } from "../../kernel/json.ts";
+import { PASSKEY_CHALLENGE_TTL_MS, PASSKEYS_PER_USER_MAX } from "../limits.ts";
+import type { SignIns } from "../session/sign-in.ts";
 import {
   deletePasskey,
   insertPasskey,
@@ -20,11 +20,11 @@ import {
   passkeyById,
   passkeysOfUser,
   usePasskey,
-} from "./statements/passkeys.ts";
-import { deleteSecret, findSecret, putSecret, type SecretPurpose } from "./statements/secrets.ts";
-import { userById } from "./statements/users.ts";
-import type { AuthDeps, Caller, Client, SignInAnswer } from "./types.ts";
-import { requireOtherWayIn, requireRecentProof } from "./ways-in.ts";
+} from "../statements/passkeys.ts";
+import { deleteSecret, findSecret, putSecret, type SecretPurpose } from "../statements/secrets.ts";
+import { userById } from "../statements/users.ts";
+import type { AuthDeps, Caller, Client, SignInAnswer } from "../types.ts";
+import { requireOtherWayIn, requireRecentProof } from "../ways-in.ts";
 
 export interface PasskeyView {
   id: string;

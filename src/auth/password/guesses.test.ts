@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
-import { testClock } from "../../tests/support/index.ts";
-import { AppError, unauthorized } from "../kernel/errors.ts";
+import { testClock } from "../../../tests/support/index.ts";
+import { AppError, unauthorized } from "../../kernel/errors.ts";
 import { createGuesses, type Guess } from "./guesses.ts";
 
 const LIMIT = { requests: 3, window: 60 };

@@ -1,7 +1,6 @@
 import { pbkdf2 } from "node:crypto";
 import { promisify } from "node:util";
-import type { Clock, Millis } from "../kernel/clock.ts";
-import { createTurns } from "./hash-turns.ts";
+import type { Clock, Millis } from "../../kernel/clock.ts";
 import {
   ARGON2_MEMORY_KIB,
   ARGON2_PASSES,
@@ -14,8 +13,9 @@ import {
   PBKDF2_HASH_BYTES_MIN,
   PBKDF2_ITERATIONS_MAX,
   PBKDF2_SALT_BYTES_MAX,
-} from "./limits.ts";
-import { equalsConstantTime } from "./sealing.ts";
+} from "../limits.ts";
+import { equalsConstantTime } from "../sealing.ts";
+import { createTurns } from "./hash-turns.ts";
 
 /** Off the main thread. `sharer`: whose turn it takes, see `hash-turns.ts`. Errors: 503 when too many wait. */
 export interface Passwords {

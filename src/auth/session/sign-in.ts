@@ -1,9 +1,8 @@
-import type { Account } from "../access/accounts.ts";
-import { clientNetwork } from "../kernel/client-network.ts";
-import { SECOND_MS } from "../kernel/duration.ts";
-import { type AppError, conflict, unauthorized } from "../kernel/errors.ts";
-import { type AccountWrite, accountDisabled } from "./account-file.ts";
-import type { GuessKey } from "./guesses.ts";
+import type { Account } from "../../access/accounts.ts";
+import { clientNetwork } from "../../kernel/client-network.ts";
+import { SECOND_MS } from "../../kernel/duration.ts";
+import { type AppError, conflict, unauthorized } from "../../kernel/errors.ts";
+import { type AccountWrite, accountDisabled } from "../account-file.ts";
 import {
   MFA_TICKET_TTL_MS,
   REFRESH_TOKEN_TTL_SECONDS,
@@ -11,9 +10,10 @@ import {
   SESSIONS_PER_USER_MAX,
   SIGN_IN_ADDRESS_FACTOR,
   USER_AGENT_MAX_CHARACTERS,
-} from "./limits.ts";
-import { factorsOfUser } from "./statements/factors.ts";
-import { putSecret } from "./statements/secrets.ts";
+} from "../limits.ts";
+import type { GuessKey } from "../password/guesses.ts";
+import { factorsOfUser } from "../statements/factors.ts";
+import { putSecret } from "../statements/secrets.ts";
 import {
   countSessions,
   deleteLeastUsedSessions,
@@ -22,8 +22,8 @@ import {
   renewSession,
   sessionById,
   touchSession,
-} from "./statements/sessions.ts";
-import { type AuthDeps, type Caller, type Client, ownUser, type SignInAnswer, type TokenAnswer } from "./types.ts";
+} from "../statements/sessions.ts";
+import { type AuthDeps, type Caller, type Client, ownUser, type SignInAnswer, type TokenAnswer } from "../types.ts";
 
 const SECRET_BYTES = 32;
 

@@ -1,4 +1,4 @@
-import { badField } from "../kernel/errors.ts";
+import { badField } from "../../kernel/errors.ts";
 
 /**
  * Whether `auth.redirectUrls` allows this address. A trailing `*` matches the rest of the path, never of the host:

@@ -1,9 +1,9 @@
-import type { RateLimit } from "../config/types.ts";
-import { BoundedMap } from "../kernel/bounded-map.ts";
-import type { Clock, Millis } from "../kernel/clock.ts";
-import { SECOND_MS } from "../kernel/duration.ts";
-import { AppError } from "../kernel/errors.ts";
-import { GUESSES_WAITING_MAX } from "./limits.ts";
+import type { RateLimit } from "../../config/types.ts";
+import { BoundedMap } from "../../kernel/bounded-map.ts";
+import type { Clock, Millis } from "../../kernel/clock.ts";
+import { SECOND_MS } from "../../kernel/duration.ts";
+import { AppError } from "../../kernel/errors.ts";
+import { GUESSES_WAITING_MAX } from "../limits.ts";
 
 const COUNTED_KEYS_MAX = 100_000;
 

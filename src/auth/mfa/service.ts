@@ -1,10 +1,10 @@
 import { randomInt } from "node:crypto";
-import { type AppError, badField, badRequest, conflict, notFound, unauthorized } from "../kernel/errors.ts";
-import type { AccountWrite } from "./account-file.ts";
-import { type CodeBudget, codeBudget } from "./code-budget.ts";
-import type { Guess, GuessKey } from "./guesses.ts";
-import { MFA_FAILURES, MFA_TICKET_ATTEMPTS_MAX, RECOVERY_CODE_COUNT } from "./limits.ts";
-import type { OpenSession, SignIns } from "./sign-in.ts";
+import { type AppError, badField, badRequest, conflict, notFound, unauthorized } from "../../kernel/errors.ts";
+import type { AccountWrite } from "../account-file.ts";
+import { MFA_FAILURES, MFA_TICKET_ATTEMPTS_MAX, RECOVERY_CODE_COUNT } from "../limits.ts";
+import { type CodeBudget, codeBudget } from "../password/code-budget.ts";
+import type { Guess, GuessKey } from "../password/guesses.ts";
+import type { OpenSession, SignIns } from "../session/sign-in.ts";
 import {
   deleteFactors,
   deleteUnverifiedFactors,
@@ -13,12 +13,12 @@ import {
   insertRecoveryCode,
   setUsedSteps,
   takeRecoveryCode,
-} from "./statements/factors.ts";
-import { countAttempt, deleteSecret, findSecret } from "./statements/secrets.ts";
-import { userById } from "./statements/users.ts";
+} from "../statements/factors.ts";
+import { countAttempt, deleteSecret, findSecret } from "../statements/secrets.ts";
+import { userById } from "../statements/users.ts";
+import type { AuthDeps, Caller, Client, TokenAnswer } from "../types.ts";
+import { requireRecentProof } from "../ways-in.ts";
 import { acceptCode, createTotpSecret, totpUri } from "./totp.ts";
-import type { AuthDeps, Caller, Client, TokenAnswer } from "./types.ts";
-import { requireRecentProof } from "./ways-in.ts";
 
 export interface Enrolment {
   factorId: string;

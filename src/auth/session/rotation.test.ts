@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { REFRESH_GRACE_MS, REFRESH_ROTATIONS_KEPT } from "./limits.ts";
+import { REFRESH_GRACE_MS, REFRESH_ROTATIONS_KEPT } from "../limits.ts";
 import { rotate } from "./rotation.ts";
 
 test("[AU7] the present generation is replaced, the ones before it have their grace, older ones are reused", () => {

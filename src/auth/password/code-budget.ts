@@ -1,9 +1,9 @@
-import { SECOND_MS } from "../kernel/duration.ts";
-import { AppError } from "../kernel/errors.ts";
-import type { AccountWrite } from "./account-file.ts";
-import { CODE_FAILURES_PER_DAY, CODE_FAILURES_WINDOW_MS } from "./limits.ts";
-import { countFailure, failuresOf } from "./statements/code-failures.ts";
-import type { Client } from "./types.ts";
+import { SECOND_MS } from "../../kernel/duration.ts";
+import { AppError } from "../../kernel/errors.ts";
+import type { AccountWrite } from "../account-file.ts";
+import { CODE_FAILURES_PER_DAY, CODE_FAILURES_WINDOW_MS } from "../limits.ts";
+import { countFailure, failuresOf } from "../statements/code-failures.ts";
+import type { Client } from "../types.ts";
 
 /**
  * What six-digit codes are for: each has a budget of its own, so that whoever uses one up, with a stolen token for instance,
