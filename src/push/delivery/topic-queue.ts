@@ -1,8 +1,8 @@
 import { AppError } from "../../kernel/errors.ts";
 import type { Logger } from "../../kernel/logger.ts";
 import { DEVICES_PER_PAGE, TOPIC_CALLS_AT_ONCE_MAX, TOPIC_MESSAGES_WAITING_MAX } from "../limits.ts";
-import type { PushStore, TopicRange } from "../store.ts";
-import type { Device, Message } from "../types.ts";
+import type { PushStore, TopicRange, TopicTarget } from "../store.ts";
+import type { Message } from "../types.ts";
 import type { FanOut, NextTarget } from "./fan-out.ts";
 
 /**
@@ -35,12 +35,12 @@ export function createTopicQueue(deps: {
 
   /** Page by page; `range.after` is where it stands. */
   const devicesOf = (range: TopicRange): NextTarget => {
-    let page: readonly Device[] = [];
+    let page: readonly TopicTarget[] = [];
     let index = 0;
     return () => {
       if (stopping.aborted) return null;
       if (index === page.length) {
-        page = store.devicesOfTopic(range, DEVICES_PER_PAGE);
+        page = store.targetsOfTopic(range, DEVICES_PER_PAGE);
         index = 0;
       }
       const device = page[index++] ?? null;
