@@ -31,5 +31,7 @@ export const LARGE_ANSWER_BYTES = 1024 * 1024;
 export const LARGE_ANSWERS_MAX_BYTES = 64 * 1024 * 1024;
 /** A client that reads nothing of a large answer for so long is cut off: its answer is in memory until then. */
 export const STALLED_CLIENT_TIMEOUT_MS = 20_000;
-/** Priority of a query process below that of the server, which answers others meanwhile. */
-export const PROCESS_NICENESS = 10;
+/** A large answer leaves its process in parts of this size: the server takes in one in a fraction of a millisecond. */
+export const ANSWER_PART_BYTES = 256 * 1024;
+/** Bytes of a large body that are looked at for the first word of its statement. */
+export const BODY_START_BYTES = 256;
