@@ -170,7 +170,6 @@ type HouseRule = "folders" | "citations" | "spreads" | "circles" | "limits";
 const NOT_YET: Readonly<Record<string, readonly HouseRule[]>> = {
   auth: ["folders", "citations", "spreads", "limits"],
   backup: ["spreads"],
-  d1: ["folders", "citations", "limits"],
   db: ["citations", "spreads", "limits", "circles"],
   http: ["folders", "citations", "spreads", "limits"],
   kernel: ["folders", "citations", "spreads", "limits"],

@@ -1,4 +1,5 @@
 import { isWord, type SqlToken, splitStatements, tokenizeSql, withoutExplain } from "../../kernel/sql-tokens.ts";
+import { PARAMETER_NUMBER_MAX } from "../limits.ts";
 import type { Binding } from "../types.ts";
 
 /** The one statement of a query. What it may do is decided by SQLite's own reading of it: see judge.ts. */
@@ -48,8 +49,6 @@ function parametersOf(tokens: readonly SqlToken[]): (string | null)[] {
   }
   return parameters;
 }
-
-const PARAMETER_NUMBER_MAX = 250_000;
 
 type Bound = string | number | bigint | null;
 
