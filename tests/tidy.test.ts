@@ -174,7 +174,6 @@ const NOT_YET: Readonly<Record<string, readonly HouseRule[]>> = {
   db: ["citations", "spreads", "limits", "circles"],
   http: ["folders", "citations", "spreads", "limits"],
   kernel: ["folders", "citations", "spreads", "limits"],
-  push: ["citations", "spreads", "limits"],
   rooms: ["folders", "citations", "spreads"],
   storage: ["citations", "spreads", "limits"],
   tables: ["citations", "spreads", "circles"],
