@@ -21,6 +21,14 @@ const { values } = parseArgs({
 
 /** Bun starts a worker of the executable by the path of its source: each is an entry point of its own. */
 const workers = [...new Bun.Glob("src/**/*-worker.ts").scanSync({ cwd: root })].sort();
+/** The programs of the processes that the server starts, bundled to be sent to them (src/db/processes/child.ts). */
+const programs: Record<string, string> = {};
+for (const path of [...new Bun.Glob("src/**/*-job.ts").scanSync({ cwd: root })].sort()) {
+  const bundle = await Bun.build({ entrypoints: [resolve(root, path)], target: "bun", format: "cjs", minify: true });
+  const text = await bundle.outputs[0]?.text();
+  if (text === undefined) throw new Error(`${path} gave no bundle`);
+  programs[path.replace(/^src\/|\.ts$/g, "")] = text;
+}
 const outfile = resolve(values.outfile);
 const startedAt = performance.now();
 const built = await Bun.build({
@@ -38,7 +46,10 @@ const built = await Bun.build({
   format: "esm",
   minify: true,
   bytecode: values.bytecode,
-  define: { "process.env.NODE_ENV": JSON.stringify("production") },
+  define: {
+    "process.env.NODE_ENV": JSON.stringify("production"),
+    PLATFORM_PROGRAMS: JSON.stringify(programs),
+  },
   plugins: [queryTexts],
   throw: false,
 });

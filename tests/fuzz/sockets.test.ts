@@ -200,7 +200,7 @@ async function expectSane(): Promise<void> {
   expect(errors).toEqual([]);
 }
 
-test(`[RM6] rooms take whatever comes (seed ${SEED})`, async () => {
+test(`[SK11] rooms accept or refuse whatever comes (seed ${SEED})`, async () => {
   const r = random(SEED);
   const owner = await openRawSocket(`${platform.wsUrl}/api/room?namespace=own&id=${bob.id}`);
   for (const message of ROOM.greeting(bob.token)) owner.write(text(message));
@@ -220,7 +220,7 @@ test(`[RM6] rooms take whatever comes (seed ${SEED})`, async () => {
   owner.close();
 }, 600_000);
 
-test(`[RT3, RT8] realtime takes whatever comes (seed ${SEED})`, async () => {
+test(`[SK11] realtime accepts or refuses whatever comes (seed ${SEED})`, async () => {
   const r = random(SEED + 1);
   for (let round = 0; round < ROUNDS; round++) await run(r, REALTIME, round);
   await expectSane();

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import type { JsonObject } from "../../src/kernel/json.ts";
-import { type SignedIn, signIn, type TestPlatform, testPlatform } from "../support/index.ts";
+import { type SignedIn, signIn, type TestPlatform, testPlatform, until } from "../support/index.ts";
 import { type ChangeEvent, connect, settled, subscribe } from "./realtime-support.ts";
 
 const OPEN = "{ read: true, insert: true, update: true, delete: true }";
@@ -126,8 +126,9 @@ test("[TB74] what lets go of a deleted record is announced with its new time", a
   const postId = await insert("posts", { title: "referred" });
   const noteId = await insert("notes", { postId });
   await subscribe(socket, "realtime:shared:notes");
-  const before = await user.get(`${table("notes")}/${noteId}`);
-  await Bun.sleep(5);
+  const before = await user.get<JsonObject>(`${table("notes")}/${noteId}`);
+  const updatedAt = Date.parse(String(before.body["updatedAt"]));
+  await until("a new time differs from the old one", () => Date.now() > updatedAt);
   await user.delete(`${table("posts")}/${postId}`);
   const event = await socket.next();
   const after = await user.get(`${table("notes")}/${noteId}`);

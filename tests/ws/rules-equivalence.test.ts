@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import type { JsonObject } from "../../src/kernel/json.ts";
-import { openSocket, type TestSocket } from "../support/index.ts";
+import { openSocket, type TestSocket, until } from "../support/index.ts";
 import { testSeed } from "../support/random.ts";
 import { holds, randomTuple, type Tuple } from "../support/rules.ts";
 import {
@@ -23,7 +23,6 @@ const SEED = testSeed(20_263);
 const ROUNDS = Number(process.env["PLATFORM_FUZZ_ROUNDS"] ?? 1);
 const TABLES_PER_ROUND = 12;
 const STEPS = 12;
-const ARRIVAL_MAX_MS = 15_000;
 
 let world: RulesWorld;
 let root: Caller;
@@ -172,6 +171,7 @@ async function change(table: RuledTable, from: number): Promise<Step[]> {
 function take(listener: Listener): string[] {
   const { socket, table, caller } = listener;
   return socket.pending.flatMap((message) => {
+    if (message["type"] === "pong") return [];
     const changes = message["type"] === "batch_changes" ? (message["changes"] as JsonObject[]) : [message]; // as specified
     return changes.map((one) => {
       const data = one["data"] as JsonObject | null; // as specified
@@ -187,12 +187,16 @@ function take(listener: Listener): string[] {
 }
 
 async function expectHeard(listeners: readonly Listener[]): Promise<void> {
-  const giveUpAt = Date.now() + ARRIVAL_MAX_MS;
   for (const listener of listeners) {
-    while (take(listener).length < listener.wanted.length && Date.now() < giveUpAt) await Bun.sleep(5);
+    await until("every event has arrived", () => take(listener).length >= listener.wanted.length);
   }
-  // Whatever should not have come is behind what should, or on its way: one more round trip each.
-  await Bun.sleep(50);
+  // An event too many is behind the last one that was expected: one more round trip each.
+  for (const { socket } of listeners) {
+    const pongsOf = () => socket.pending.filter(({ type }) => type === "pong").length;
+    const before = pongsOf();
+    socket.send({ type: "ping" });
+    await until("the ping is answered", () => pongsOf() > before);
+  }
   for (const listener of listeners) {
     const about = {
       ...{ way: listener.way, caller: listener.caller.name, read: listener.table.rules.read?.source },

@@ -43,26 +43,30 @@ export function createReceiving<State, Code extends string>(deps: {
   const { protocol, answers, clients, turns, clock } = deps;
   const types = new Map(protocol.messages.map((declared) => [declared.type, declared]));
 
-  const dispatch = (connection: Connection<State>, message: JsonObject): MaybePromise<void> => {
+  const dispatch = (connection: Connection<State>, message: JsonObject, chars: number): MaybePromise<void> => {
     const { type } = message;
     if (type === "ping") return protocol.pinged(connection);
     if (type === "auth") return deps.authenticate(connection, message);
     const invalid = (text: string): void =>
       answers.fail(connection, { code: "INVALID_MESSAGE", message: text }, message);
-    const declared = types.get(String(type));
     if (typeof type !== "string") return invalid("type is required");
+    const declared = types.get(type);
     if (declared === undefined) return invalid(`There is no message "${type.slice(0, TYPE_SHOWN_LENGTH)}"`);
     const parsed = declared.parse(message);
     if ("problem" in parsed) return invalid(parsed.problem);
     const { principal } = connection;
     if (principal === null) return;
     // Parsed by the schema that declares what it takes.
-    return chain(declared.handle(connection, parsed.message as never, principal), (failure) => {
+    return chain(declared.handle(connection, parsed.message as never, principal, chars), (failure) => {
       if (failure !== null) answers.fail(connection, failure, message);
     });
   };
 
-  const judge = (connection: Connection<State>, said: MessageText, isOverRate: boolean): MaybePromise<void> => {
+  const judge = (
+    connection: Connection<State>,
+    said: MessageText,
+    { isOverRate, chars }: { isOverRate: boolean; chars: number },
+  ): MaybePromise<void> => {
     if (connection.isClosed) return;
     if (!said.isJson) return answers.failAndClose(connection, INVALID_JSON);
     const message = isJsonObject(said.value) ? said.value : null;
@@ -73,7 +77,7 @@ export function createReceiving<State, Code extends string>(deps: {
       const text = describeFault("The message", said.fault);
       return answers.fail(connection, { code: "INVALID_MESSAGE", message: text }, message);
     }
-    if (message !== null) return dispatch(connection, message);
+    if (message !== null) return dispatch(connection, message, chars);
     const text = "A message must be a JSON object in a text frame";
     return answers.fail(connection, { code: "INVALID_MESSAGE", message: text });
   };
@@ -84,7 +88,9 @@ export function createReceiving<State, Code extends string>(deps: {
     try {
       // Whatever a binary frame holds, it is no JSON object in a text frame.
       const text = typeof raw === "string" ? raw : "null";
-      const handled = chain(parseMessage(text, deps.slices), (said) => judge(connection, said, isOverRate));
+      const handled = chain(parseMessage(text, deps.slices), (said) =>
+        judge(connection, said, { isOverRate, chars: text.length }),
+      );
       return isPromise(handled) ? handled.catch(crashed) : undefined;
     } catch (cause) {
       return crashed(cause);
