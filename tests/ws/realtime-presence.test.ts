@@ -18,7 +18,7 @@ interface Sync extends JsonObject {
   users: { userId: string; connectionId: string; state: JsonObject }[];
 }
 
-/** Subscribes to a presence channel and gives who is there. */
+/** Subscribes to a presence channel and returns its entries. */
 async function watch(socket: TestSocket, channel: string): Promise<Sync["users"]> {
   await subscribe(socket, channel);
   const sync = await socket.next<Sync>();
@@ -26,7 +26,7 @@ async function watch(socket: TestSocket, channel: string): Promise<Sync["users"]
   return sync.users;
 }
 
-test("[RT28] [RT29] sync, join, update: one entry per connection, and one hears of oneself", async () => {
+test("[RT28] [RT29] sync, join, update: one entry per connection, which is sent its own events too", async () => {
   const channel = "presence:room";
   const socket = await connect(platform, user, channel);
   expect(await watch(socket, channel)).toEqual([]);
@@ -51,7 +51,7 @@ test("[RT28] [RT29] sync, join, update: one entry per connection, and one hears 
   await Promise.all([socket.close(), second.close(), third.close()]);
 });
 
-test("[RT30] untrack, a clean close and a close by the server leave at once with disconnect", async () => {
+test("[RT30] untrack, a clean close and a close by the server end an entry at once with disconnect", async () => {
   const channel = "presence:leaving";
   const watcher = await connect(platform, user);
   await watch(watcher, channel);
@@ -77,7 +77,7 @@ test("[RT30] untrack, a clean close and a close by the server leave at once with
   await watcher.close();
 });
 
-test("[RT31] without a ping the entry goes with timeout, a ping keeps it", async () => {
+test("[RT31] without a ping an entry ends with timeout, a ping keeps it", async () => {
   const channel = "presence:silent";
   const watcher = await connect(platform, user);
   await watch(watcher, channel);
@@ -119,7 +119,7 @@ test("[RT32] a state has at most 1 KB of JSON", async () => {
   await socket.close();
 });
 
-test("[RT33] a broadcast reaches the others, and oneself where one asks for it", async () => {
+test("[RT33] a broadcast reaches the other subscribers, and its sender with excludeSelf: false", async () => {
   const channel = "broadcast:chat";
   const [one, two, three] = [
     await connect(platform, user, channel),
@@ -134,7 +134,7 @@ test("[RT33] a broadcast reaches the others, and oneself where one asks for it",
   one.send({ type: "broadcast", event: "all", data: {}, excludeSelf: false });
   await one.expect({ type: "broadcast_event", event: "all", data: {} });
   await two.expect({ type: "broadcast_event", event: "all", data: {} });
-  // One that does not listen may speak.
+  // A connection that is not subscribed may broadcast.
   three.send({ type: "broadcast", channel, event: "outside", data: {} });
   await one.expect({ type: "broadcast_event", event: "outside" });
   await two.expect({ type: "broadcast_event", event: "outside" });

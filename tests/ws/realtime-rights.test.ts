@@ -11,7 +11,7 @@ import {
 } from "../support/index.ts";
 import { connect, settled, subscribe } from "./realtime-support.ts";
 
-/** What the rules say is what was last inserted into `said`: `rule` names the table, `who` a user, `says` its answer. */
+/** Rules return what was last inserted into `said`: `rule` names the table, `who` a user, `says` the answer. */
 const CONFIG = `
 import { defineConfig } from "platform";
 
@@ -77,7 +77,7 @@ async function user(options: { role?: string; claims?: JsonObject } = {}): Promi
 for (const table of ["teams", "laterteams"]) {
   const channel = `realtime:shared:${table}`;
 
-  test(`[RT37] a filter that the rule gives otherwise counts from the next change on, told by a resync: ${table}`, async () => {
+  test(`[RT37] another filter takes effect with the next change, after a resync: ${table}`, async () => {
     const [ann, one] = await user();
     const [, other] = await user();
     const two = await connect(platform, ann);
@@ -104,7 +104,7 @@ for (const table of ["teams", "laterteams"]) {
     }
   });
 
-  test(`[RT37] changes come once and in order while filters come and go: ${table}`, async () => {
+  test(`[RT37] changes arrive once and in order while filters change: ${table}`, async () => {
     const [ann, socket] = await user();
     await subscribe(socket, channel);
     const writes: Promise<unknown>[] = [];
@@ -126,7 +126,7 @@ for (const table of ["teams", "laterteams"]) {
   });
 }
 
-test("[RT37] the rule is asked once a commit for a user, and an unchanged filter is no news", async () => {
+test("[RT37] the rule is evaluated once a commit for each user, and an unchanged filter sends nothing", async () => {
   const [ann, socket] = await user();
   const others = [await connect(platform, ann), await connect(platform, ann)];
   const room = await connectRoom(ann);
@@ -152,7 +152,7 @@ async function calls(room: TestSocket): Promise<number> {
   return result["teams"] ?? 0;
 }
 
-test("[RT37] the open rule of an instance is asked again with the filter", async () => {
+test("[RT37] the open rule of an instance is evaluated again with the filter", async () => {
   const [ann, socket] = await user();
   const channel = "realtime:clubs:a:notes";
   await platform.service.post("/api/db/clubs/a/tables/notes", { team: "red", text: "one" });
@@ -165,7 +165,7 @@ test("[RT37] the open rule of an instance is asked again with the filter", async
   await socket.close();
 });
 
-test("[RT38] a subscribe that is denied ends the subscription there was", async () => {
+test("[RT38] a denied subscribe ends the earlier subscription", async () => {
   const [ann, socket] = await user();
   const channel = "realtime:shared:yesno";
   await subscribe(socket, channel);
@@ -180,7 +180,7 @@ test("[RT38] a subscribe that is denied ends the subscription there was", async 
   await socket.close();
 });
 
-test("[RT39] a role that shows something else is told by a resync, one that does not is not", async () => {
+test("[RT39] a role that shows other records sends resync, one that does not sends nothing", async () => {
   const [ann, socket] = await user();
   const channels = ["realtime:shared:byrole", "realtime:shared:vips"];
   for (const channel of channels) await subscribe(socket, channel);
@@ -198,7 +198,7 @@ test("[RT39] a role that shows something else is told by a resync, one that does
   await socket.close();
 });
 
-test("[RT39] since under another role, or one that nothing is known of, says resync; under the same one it replays", async () => {
+test("[RT39] since under another or an unknown view sends resync, under the same view it replays", async () => {
   for (const table of ["byrole", "vips"]) {
     const channel = `realtime:shared:${table}`;
     const [ann, admin] = await user({ role: "admin" });
@@ -223,7 +223,7 @@ test("[RT39] since under another role, or one that nothing is known of, says res
   expect(await subscribe(unknown, "realtime:shared:yesno", { since: seq })).not.toHaveProperty("resync");
 });
 
-test("[RT39] claims of a fresh token that show something else are told by a resync", async () => {
+test("[RT39] claims of a new token that show other records send resync", async () => {
   const [ann, socket] = await user({ claims: { team: "red" } });
   const channel = "realtime:shared:claimed";
   await subscribe(socket, channel);
@@ -243,7 +243,7 @@ test("[RT39] claims of a fresh token that show something else are told by a resy
   await socket.close();
 });
 
-test("[RT40] a rule that never answers denies after 5 s, and what follows goes on", async () => {
+test("[RT40] a rule that never answers denies after 5 s, and later changes are delivered", async () => {
   const [, socket] = await user();
   const [, denied] = await user();
   denied.send({ type: "subscribe", channel: "realtime:shared:unanswered" });
@@ -279,7 +279,7 @@ test("[RT41] pings are answered and keep presence while a rule is awaited", asyn
 });
 
 for (const table of ["teams", "laterteams"]) {
-  test(`[RT25] who loads anew at each resync holds what the list shows, while filters and records change: ${table}`, async () => {
+  test(`[RT25] a client that lists again at each resync has the records of the list, while filters and records change: ${table}`, async () => {
     const [ann, socket] = await user();
     const path = `/api/db/shared/tables/${table}`;
     const ids = await Promise.all(Array.from({ length: 20 }, () => insert(table, { team: "red", text: "0" })));
@@ -319,7 +319,7 @@ for (const table of ["teams", "laterteams"]) {
         const team = teams[(index * 7 + round * 5) % 3] ?? "red";
         return platform.service.patch(`${path}/${id}`, { team, text: String(round) });
       });
-      // No filter comes back: one that does between two questions is no news, but a list read in between had another.
+      // No filter is used twice: one that returns between two evaluations sends nothing, but a list in between had another.
       await Promise.all([say(table, [["team", "in", [...seen, `round ${round}`]]], ann.id), ...writes]);
     }
     await insert(table, { team: "red", text: "last" });

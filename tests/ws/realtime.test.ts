@@ -36,7 +36,7 @@ beforeAll(async () => {
 afterAll(() => platform.stop());
 
 describe("connection", () => {
-  test("[RT1] auth answers auth_success, a bad token auth_error, and one may try again", async () => {
+  test("[RT1] auth answers auth_success, for an invalid token auth_error, which another auth may follow", async () => {
     const socket = await connectAnonymously(platform);
     socket.send({ type: "auth", token: "nonsense" });
     expect(await socket.next()).toEqual({ type: "auth_error", message: "Invalid token" });
@@ -51,7 +51,7 @@ describe("connection", () => {
     await socket.close();
   });
 
-  test("[RT4] a refreshed token ends what it no longer allows, and a failed refresh changes nothing", async () => {
+  test("[RT4] a refresh ends subscriptions that are no longer allowed, and a failed one changes nothing", async () => {
     const vip = await signIn(platform, { claims: { vip: true } });
     const watcher = await connect(platform, user);
     await subscribe(watcher, "presence:open");
@@ -87,7 +87,7 @@ describe("connection", () => {
     await Promise.all([socket.close(), watcher.close()]);
   });
 
-  test("[RT6] a role counts at once for live subscriptions", async () => {
+  test("[RT6] a role takes effect at once for live subscriptions", async () => {
     const editor = await signIn(platform, { role: "editor" });
     const socket = await connect(platform, editor);
     await subscribe(socket, "realtime:shared:staff");
@@ -103,7 +103,7 @@ describe("connection", () => {
     await socket.close();
   });
 
-  test("[SK1] long messages beyond 1 MiB at once are dropped, short ones and the connection stay", async () => {
+  test("[SK1] long messages beyond 1 MiB at once are dropped, short ones are not, and the connection stays open", async () => {
     const [socket, reader] = [await connect(platform, user), await connect(platform, user)];
     await subscribe(reader, "broadcast:long");
     const text = "x".repeat(250_000);
@@ -148,7 +148,7 @@ describe("connection", () => {
     await socket.close();
   });
 
-  test("[SK11] numbers that a double holds come through as they are", async () => {
+  test("[SK11] numbers that a double holds arrive as they are", async () => {
     const socket = await connect(platform, user);
     await subscribe(socket, "presence:numbers");
     await socket.expect({ type: "presence_sync", users: [] });
@@ -163,7 +163,7 @@ describe("connection", () => {
     await socket.close();
   });
 
-  test("[SK11] [RT8] malformed messages are answered, and the connection stays", async () => {
+  test("[SK11] [RT8] malformed messages are refused, and the connection stays open", async () => {
     const socket = await connect(platform, user);
     for (const message of [
       {},
@@ -252,7 +252,7 @@ describe("connection", () => {
       if (message["type"] === "broadcast_event") expect(message["event"]).toBe(`e${events++}`);
       else if (message["type"] === "presence_leave") hasSlowLeft = true;
     }
-    // What it had been sent is still there to be read, and ends with the close frame.
+    // What it was sent can still be read, and ends with the close frame.
     let tail = Buffer.alloc(0);
     slow.on("data", (chunk: Buffer) => {
       tail = Buffer.concat([tail, chunk]).subarray(-64);
@@ -266,7 +266,7 @@ describe("connection", () => {
 });
 
 describe("channels and rights", () => {
-  test("[RT13] channels of no known pattern, and tables that are not there", async () => {
+  test("[RT13] channels of no known pattern, and undeclared tables, are INVALID_CHANNEL", async () => {
     const socket = await connect(platform, user);
     for (const channel of [
       ...["lobby", "", "realtime", "realtime:", "realtime:shared", "realtime:shared:nothing", "realtime:nowhere:posts"],
@@ -293,7 +293,7 @@ describe("channels and rights", () => {
     await socket.close();
   });
 
-  test("[RT14] a table's channel needs its read rule, and the instance's open rule", async () => {
+  test("[RT14] a table's channel needs the read rule, and the instance's open rule", async () => {
     const socket = await connect(platform, user);
     for (const channel of [
       ...["realtime:shared:closed", "realtime:shared:closed:id"],

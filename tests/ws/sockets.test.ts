@@ -16,8 +16,11 @@ import { encodeFrame, OPCODE, openRawSocket } from "../support/raw-socket.ts";
 
 const CONFIG = `{
   databases: { shared: { tables: { posts: { schema: { title: { type: "string" } }, access: { read: true } } } } },
-  realtime: { messageRate: 50, pendingPerAddress: 8 },
-  rooms: { game: { messageRate: 50, pendingPerAddress: 8, maxStateSize: 262_144, access: { join: true }, actions: { echo: (room, player, payload) => payload } } },
+  realtime: { messageRate: 50, pendingPerAddress: 8,
+    access: { presence: (auth, channel) => channel !== "presence:slow" || new Promise(() => {}) } },
+  rooms: { game: { messageRate: 50, pendingPerAddress: 8, maxStateSize: 262_144,
+    access: { join: (auth, id) => id !== "slow" || new Promise(() => {}) },
+    actions: { echo: (room, player, payload) => payload } } },
 }`;
 
 interface Area {
@@ -31,6 +34,8 @@ interface Area {
   answer: JsonObject;
   /** One with such a payload. */
   withPayload(payload: string): string;
+  /** A message whose rule takes 5 s, and where it is sent. */
+  slow: { path: string; message: JsonObject };
   authFailed: JsonObject;
   tooLarge: string;
 }
@@ -44,6 +49,7 @@ const AREAS: readonly Area[] = [
     message: { type: "subscribe", channel: "broadcast:a" },
     answer: { type: "subscribed", channel: "broadcast:a" },
     withPayload: (payload) => `{"type":"broadcast","channel":"broadcast:b","event":"e","data":${payload}}`,
+    slow: { path: "/api/realtime", message: { type: "subscribe", channel: "presence:slow" } },
     authFailed: { type: "auth_error" },
     tooLarge: "MESSAGE_TOO_LARGE",
   },
@@ -55,6 +61,7 @@ const AREAS: readonly Area[] = [
     message: { type: "send", actionType: "echo", requestId: "r", payload: 1 },
     answer: { type: "action_result", requestId: "r", result: 1 },
     withPayload: (payload) => `{"type":"send","actionType":"echo","requestId":"p","payload":${payload}}`,
+    slow: { path: "/api/room?namespace=game&id=slow", message: { type: "join" } },
     authFailed: { type: "error", code: "AUTH_FAILED" },
     tooLarge: "INVALID_MESSAGE",
   },
@@ -259,10 +266,21 @@ for (const area of AREAS) {
       await socket.close();
     });
 
-    test("[SK14] a ping is answered before auth, and while auth is under way", async () => {
-      const socket = await open(area);
-      for (let count = 0; count < 3; count++) socket.send({ type: "ping" });
-      for (let count = 0; count < 3; count++) await socket.expect({ type: "pong" });
+    test("[SK14] [SK13] a ping, and a message over the rate, do not wait for what is under way", async () => {
+      const early = await open(area);
+      early.send({ type: "ping" });
+      await early.expect({ type: "pong" });
+      await early.close();
+      const socket = await authenticate({ ...area, path: area.slow.path });
+      socket.send(area.slow.message);
+      const count = 200;
+      for (let sent = 0; sent < count; sent++) socket.send({ type: "ping" });
+      const answers = new Set<unknown>();
+      for (let heard = 0; heard < count; heard++) {
+        const { type, code } = await socket.next();
+        answers.add(code ?? type);
+      }
+      expect(answers).toEqual(new Set(["pong", "RATE_LIMITED"]));
       await socket.close();
     });
   });
