@@ -89,7 +89,7 @@ test("[TB64] a migration that would end the transaction is refused before anythi
     () => "started",
     (cause: Error) => cause.message,
   );
-  expect(failure).toContain("migrations.1.up: must not hold COMMIT");
+  expect(failure).toContain("migrations.1.up: must not contain COMMIT");
   await restart({ config: config(`{ ${schema} }`) });
   expect((await service.get(`${P}/a`)).body["n"]).toBe(1);
   expect((await service.post(P, { name: "one" })).status).toBe(409);
