@@ -178,7 +178,6 @@ const NOT_YET: Readonly<Record<string, readonly HouseRule[]>> = {
   push: ["citations", "spreads", "limits"],
   rooms: ["folders", "citations", "spreads"],
   storage: ["citations", "spreads", "limits"],
-  tables: ["citations", "spreads", "circles"],
   users: ["citations", "spreads", "limits"],
   vectorize: ["folders", "citations", "spreads"],
 };
