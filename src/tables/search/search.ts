@@ -89,7 +89,7 @@ async function readHits(
   const options = { page, highlight, decode, timeoutMs: SEARCH_TIMEOUT_MS, caller };
   const { rows, bytes, isCut } = await file.readPage(sql, params, options);
   if (!isCut && bytes <= SEARCH_PAGE_BYTES_MAX) return rows;
-  throw tooLarge(`The page holds more than ${SEARCH_PAGE_BYTES_MAX} bytes; request fewer records`);
+  throw tooLarge(`The page holds more than ${SEARCH_PAGE_BYTES_MAX} bytes; request fewer records with a lower limit`);
 }
 
 /** The index of each searched text in a row of `pageSql`. */
