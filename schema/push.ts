@@ -1,5 +1,6 @@
 // biome-ignore lint/suspicious/noDeprecatedImports: another overload of primaryKey is meant
 import { index, integer, primaryKey, sqliteTable, text, unique } from "drizzle-orm/sqlite-core";
+import type { JsonObject } from "../src/kernel/json.ts";
 import { users } from "./auth.ts";
 
 /** Devices that take push notifications. `seq` is the order of their first registration. */
@@ -13,7 +14,7 @@ export const pushDevices = sqliteTable(
     deviceId: text().notNull(),
     token: text().notNull().unique(),
     platform: text({ enum: ["android", "ios", "web"] }).notNull(),
-    metadata: text({ mode: "json" }).notNull().default({}),
+    metadata: text({ mode: "json" }).$type<JsonObject>().notNull().default({}),
     createdAt: integer().notNull(),
     registeredAt: integer().notNull(),
   },

@@ -1,12 +1,13 @@
-import type { Fields } from "../kernel/fields.ts";
-import { illFormed, isLonger, requireJsonSize } from "../kernel/fields.ts";
+import { Type } from "typebox";
+import { isLonger } from "../kernel/fields.ts";
 import type { JsonObject } from "../kernel/json.ts";
+import { AnyObject, optional, refine } from "../kernel/schema/types.ts";
 import {
   AVATAR_URL_MAX_CHARACTERS,
   DISPLAY_NAME_MAX_CHARACTERS,
   EMAIL_LOCAL_MAX_CHARACTERS,
   EMAIL_MAX_CHARACTERS,
-  METADATA_MAX_BYTES,
+  EMAIL_TEXT_MAX_CHARACTERS,
   PASSWORD_MAX_BYTES,
   ROLE_MAX_CHARACTERS,
 } from "./limits.ts";
@@ -29,75 +30,68 @@ export function normalizeEmail(text: string): string | null {
   return isLocal && isDomain && EMAIL_TOP_LABEL.test(labels.at(-1) ?? "") ? email : null;
 }
 
-/** Required; "" if invalid. */
-export function emailField(fields: Fields, name = "email"): string {
-  const text = fields.requiredText(name, 4 * EMAIL_MAX_CHARACTERS);
-  if (text === "") return "";
-  const email = normalizeEmail(text);
-  if (email !== null) return email;
-  fields.problem(name, "invalid_value", `${name} must be an email address`);
-  return "";
+/** As it was sent: `emailOf` gives the address. */
+export const Email = refine(
+  Type.String({
+    format: "email",
+    minLength: 1,
+    maxLength: EMAIL_TEXT_MAX_CHARACTERS,
+    description: "Trimmed and lower-cased by the server",
+  }),
+  (text) => normalizeEmail(text) !== null,
+  (name) => ({ code: "invalid_value", message: `${name} must be an email address` }),
+);
+
+/** The address in a text that `Email` has accepted. */
+export const emailOf = (text: string): string => normalizeEmail(text) ?? "";
+
+/** A new plaintext password: the same rules wherever one is set. */
+export const newPassword = (minLength: number) =>
+  refine(
+    refine(
+      Type.String({
+        minLength: 1,
+        description: `At least ${minLength} characters, at most ${PASSWORD_MAX_BYTES} bytes`,
+      }),
+      (text) => isLonger(text, minLength - 1),
+      (name) => ({ code: "too_short", message: `${name} must have at least ${minLength} characters` }),
+    ),
+    (text) => Buffer.byteLength(text) <= PASSWORD_MAX_BYTES,
+    (name) => ({ code: "too_long", message: `${name} must have at most ${PASSWORD_MAX_BYTES} bytes` }),
+  );
+
+const hasNoControls = (text: string): boolean => !CONTROL.test(text);
+
+export const DisplayName = optional(
+  refine(Type.String({ maxLength: DISPLAY_NAME_MAX_CHARACTERS }), hasNoControls, (name) => ({
+    code: "invalid_value",
+    message: `${name} must not contain control characters`,
+  })),
+);
+
+/** Apps display it, so `javascript:` URLs must not get in. */
+export const AvatarUrl = optional(
+  refine(
+    Type.String({ maxLength: AVATAR_URL_MAX_CHARACTERS, description: "A path or an http(s) URL" }),
+    isShowable,
+    (name) => ({ code: "invalid_value", message: `${name} must be a path or an http(s) URL` }),
+  ),
+);
+
+function isShowable(text: string): boolean {
+  const protocol = URL.canParse(text, "http://relative") ? new URL(text, "http://relative").protocol : "";
+  return protocol === "http:" || protocol === "https:";
 }
 
-/** The rules for a new plaintext password, the same wherever a password is set. */
-export function checkPassword(fields: Fields, name: string, password: string, minLength: number): void {
-  if (!isLonger(password, minLength - 1)) {
-    fields.problem(name, "too_short", `${name} must have at least ${minLength} characters`);
-  } else if (Buffer.byteLength(password) > PASSWORD_MAX_BYTES) {
-    fields.problem(name, "too_long", `${name} must have at most ${PASSWORD_MAX_BYTES} bytes`);
-  } else if (!password.isWellFormed()) {
-    // UTF-8 replaces every unpaired surrogate by the same bytes: different passwords would have the same hash.
-    fields.problem(name, "invalid_value", illFormed(name));
-  }
-}
-
-/** Required; "" if invalid. */
-export function newPasswordField(fields: Fields, minLength: number, name = "password"): string {
-  const password = fields.value(name);
-  if (password === undefined || password === null || password === "") {
-    fields.problem(name, "required", `${name} is required`);
-    return "";
-  }
-  if (typeof password !== "string") {
-    fields.problem(name, "invalid_type", `${name} must be a string`);
-    return "";
-  }
-  checkPassword(fields, name, password, minLength);
-  return password;
-}
-
-export function displayNameField(fields: Fields): string | null | undefined {
-  const value = fields.nullableText("displayName", { maxLength: DISPLAY_NAME_MAX_CHARACTERS });
-  if (typeof value !== "string" || !CONTROL.test(value)) return value;
-  return fields.problem("displayName", "invalid_value", "displayName must not hold control characters");
-}
-
-/** A path or an http(s) URL. Apps display it, so `javascript:` URLs must not get in. */
-export function avatarUrlField(fields: Fields): string | null | undefined {
-  const value = fields.nullableText("avatarUrl", { maxLength: AVATAR_URL_MAX_CHARACTERS });
-  if (typeof value !== "string") return value;
-  const protocol = URL.canParse(value, "http://relative") ? new URL(value, "http://relative").protocol : "";
-  if (protocol === "http:" || protocol === "https:") return value;
-  return fields.problem("avatarUrl", "invalid_value", "avatarUrl must be a path or an http(s) address");
-}
-
-export function emailVisibilityField(fields: Fields): "public" | "private" | undefined {
-  const value = fields.value("emailVisibility");
-  if (value === undefined || value === "public" || value === "private") return value;
-  return fields.problem("emailVisibility", "invalid_value", 'emailVisibility must be "public" or "private"');
-}
+export const EmailVisibility = Type.Optional(Type.Union([Type.Literal("public"), Type.Literal("private")]));
 
 /** Any text: the app defines its roles. */
-export function roleField(fields: Fields): string | undefined {
-  if (fields.value("role") === null) return fields.problem("role", "invalid_type", "role must be a string");
-  const value = fields.text("role", { minLength: 1, maxLength: ROLE_MAX_CHARACTERS });
-  if (value === undefined || !CONTROL.test(value)) return value;
-  return fields.problem("role", "invalid_value", "role must not hold control characters");
-}
+export const Role = Type.Optional(
+  refine(Type.String({ minLength: 1, maxLength: ROLE_MAX_CHARACTERS }), hasNoControls, (name) => ({
+    code: "invalid_value",
+    message: `${name} must not contain control characters`,
+  })),
+);
 
-/** Errors: 413 above METADATA_MAX_BYTES of JSON. */
-export function metadataField(fields: Fields, name: "metadata" | "appMetadata"): JsonObject | undefined {
-  const value = fields.object(name);
-  if (value !== undefined) requireJsonSize(name, value, METADATA_MAX_BYTES);
-  return value;
-}
+/** Its size is checked by `requireMetadataSize`, which answers 413. */
+export const Metadata = Type.Optional(Type.Unsafe<JsonObject>(AnyObject));

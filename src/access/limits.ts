@@ -10,6 +10,8 @@ export const CLAIMS_MAX_BYTES = 4 * 1024;
 export const PASSWORD_MIN_CHARACTERS = 8;
 export const PASSWORD_MAX_BYTES = 1024;
 export const EMAIL_MAX_CHARACTERS = 254;
+/** An address with white space around it. */
+export const EMAIL_TEXT_MAX_CHARACTERS = 4 * EMAIL_MAX_CHARACTERS;
 export const EMAIL_LOCAL_MAX_CHARACTERS = 64;
 export const DISPLAY_NAME_MAX_CHARACTERS = 256;
 export const AVATAR_URL_MAX_CHARACTERS = 2048;

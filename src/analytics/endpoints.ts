@@ -3,9 +3,9 @@ import { type Endpoint, endpoint } from "../http/endpoint.ts";
 import type { RateLimiter } from "../http/rate-limit.ts";
 import { JsonText } from "../http/reply.ts";
 import { clientNetwork } from "../kernel/client-network.ts";
-import { EventReport, RequestReport, Tracked } from "./answers.ts";
 import { TRACK_BODY_MAX_BYTES } from "./limits.ts";
 import { EVENT_PARAMETERS, REQUEST_PARAMETERS } from "./queries/query-parameters.ts";
+import { EventReport, RequestReport, Tracked } from "./schemas.ts";
 import type { AnalyticsService } from "./service.ts";
 import { TrackBody } from "./track.ts";
 

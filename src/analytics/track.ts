@@ -34,7 +34,7 @@ export const Properties = Type.Record(Type.String(), Value, {
 
 const Event = Type.Object({
   name: EventName,
-  properties: optional(Properties),
+  properties: Type.Optional(Properties),
   timestamp: optional(
     Type.Integer({ description: "Milliseconds since 1970, within the last 90 days; the current time by default" }),
   ),

@@ -4,7 +4,7 @@ import type { Clock, Millis } from "../kernel/clock.ts";
 import { AppError } from "../kernel/errors.ts";
 import type { Logger } from "../kernel/logger.ts";
 import { type NewUser, userValues } from "./new-user.ts";
-import type { SessionCache } from "./sessions.ts";
+import type { SessionCache } from "./session/cache.ts";
 import { deleteSecretsFor } from "./statements/secrets.ts";
 import { deleteOtherSessions, deleteSessionsOfUser, sessionById } from "./statements/sessions.ts";
 import { deleteUser, insertUser, type SecretAccount, updateUser, userById } from "./statements/users.ts";

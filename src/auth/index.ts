@@ -1,11 +1,8 @@
-import { type AnyElysia, Elysia } from "elysia";
 import type { AccountEvents, Accounts } from "../access/accounts.ts";
-import { refuseScopedKey } from "../access/service-key-right.ts";
 import type { SessionEvents, SessionLookup, UserEvents } from "../access/sessions.ts";
 import type { AuthConfig, PlatformConfig } from "../config/types.ts";
 import type { DatabaseFile } from "../db/types.ts";
-import type { Http } from "../http/http.ts";
-import { SMALL_BODY_MAX_BYTES } from "../http/limits.ts";
+import type { Endpoint } from "../http/endpoint.ts";
 import { createRateLimiter, RATE_LIMITS } from "../http/rate-limit.ts";
 import type { Clock } from "../kernel/clock.ts";
 import type { Ids } from "../kernel/ids.ts";
@@ -13,24 +10,27 @@ import type { Logger } from "../kernel/logger.ts";
 import { createAccountFile } from "./account-file.ts";
 import { createAccounts } from "./accounts.ts";
 import { startCleanup } from "./cleanup.ts";
-import { createEmailFlows } from "./email-flows.ts";
-import { createGuesses } from "./guesses.ts";
+import { emailEndpoints } from "./email/endpoints.ts";
+import { createEmailFlows } from "./email/flows.ts";
+import { createMailer } from "./email/mailer.ts";
+import type { EndpointDeps } from "./endpoint-parts.ts";
 import { ACCESS_TOKEN_TTL_SECONDS, MAILS_PER_ADDRESS } from "./limits.ts";
-import { createMailer } from "./mail/mailer.ts";
-import { createMfaService } from "./mfa.ts";
+import { mfaEndpoints } from "./mfa/endpoints.ts";
+import { createMfaService } from "./mfa/service.ts";
+import { oauthEndpoints } from "./oauth/endpoints.ts";
 import { createOAuthService } from "./oauth/service.ts";
-import { createPasskeyService } from "./passkeys.ts";
-import { createPasswords } from "./passwords.ts";
-import { passwordRoutes, type RouteDeps, sessionRoutes } from "./routes/account.ts";
-import { emailRoutes } from "./routes/email.ts";
-import { mfaRoutes } from "./routes/mfa.ts";
-import { oauthRoutes } from "./routes/oauth.ts";
-import { passkeyRoutes } from "./routes/passkeys.ts";
+import { passkeyEndpoints } from "./passkeys/endpoints.ts";
+import { createPasskeyService } from "./passkeys/service.ts";
+import { passwordEndpoints } from "./password/endpoints.ts";
+import { createGuesses } from "./password/guesses.ts";
+import { createPasswords } from "./password/passwords.ts";
+import { createPasswordService } from "./password/service.ts";
 import { createSealing } from "./sealing.ts";
-import { createAuthService } from "./service.ts";
-import { createSessionCache } from "./sessions.ts";
-import { createSignIns } from "./sign-in.ts";
-import { createTokens } from "./tokens.ts";
+import { createSessionCache } from "./session/cache.ts";
+import { sessionEndpoints } from "./session/endpoints.ts";
+import { createSessionService } from "./session/service.ts";
+import { createSignIns } from "./session/sign-in.ts";
+import { createTokens } from "./session/tokens.ts";
 import type { AuthDeps } from "./types.ts";
 
 export interface AuthAreaDeps {
@@ -51,7 +51,7 @@ export interface AuthAreaDeps {
 }
 
 export interface AuthArea {
-  routes(http: Http): AnyElysia;
+  readonly endpoints: readonly Endpoint[];
   /** For the principal of every request, and for WebSockets. */
   readonly sessions: SessionLookup & SessionEvents & UserEvents;
   /** For the administration of users. */
@@ -77,7 +77,7 @@ export async function createAuthArea(deps: AuthAreaDeps): Promise<AuthArea> {
     signInLimit: deps.rateLimits?.signin ?? RATE_LIMITS.signin,
   };
   const signIns = createSignIns(auth);
-  const service = createAuthService(auth, signIns);
+  const passwords = createPasswordService(auth, signIns);
   const mailer = createMailer({
     ...{ config: config.mail ?? {}, isDrill: deps.isDrill, dataDirectory: deps.dataDirectory, clock, ids, logger },
   });
@@ -89,47 +89,32 @@ export async function createAuthArea(deps: AuthAreaDeps): Promise<AuthArea> {
   const stopCleanup = startCleanup({ file, clock, logger });
   const authLimiter = createRateLimiter(deps.rateLimits?.auth ?? RATE_LIMITS.auth, clock);
   const signUpLimiter = createRateLimiter(deps.rateLimits?.signup ?? RATE_LIMITS.signup, clock);
+  const endpointDeps: EndpointDeps = {
+    config,
+    authLimit: authLimiter.hit,
+    signUpLimit(network) {
+      authLimiter.hit(network);
+      signUpLimiter.hit(network);
+    },
+  };
 
   return {
     sessions,
     accounts: createAccounts(auth),
     accountEvents: file,
     limit: authLimiter.hit,
-    routes(http) {
-      const routeDeps: RouteDeps = {
-        ...{ http: ownEndpoints(http), config, authLimit: authLimiter.hit },
-        signUpLimit(address) {
-          authLimiter.hit(address);
-          signUpLimiter.hit(address);
-        },
-      };
-      return new Elysia()
-        .use(passwordRoutes(routeDeps, service))
-        .use(sessionRoutes(routeDeps, service))
-        .use(emailRoutes(routeDeps, emails, service))
-        .use(mfaRoutes(routeDeps, mfa, service))
-        .use(oauthRoutes({ ...routeDeps, publicUrl: deps.publicUrl }, oauth))
-        .use(passkeyRoutes(routeDeps, passkeys));
-    },
+    endpoints: [
+      ...passwordEndpoints(endpointDeps, passwords),
+      ...sessionEndpoints(endpointDeps, createSessionService(auth, signIns)),
+      ...emailEndpoints({ ...endpointDeps, flows: emails, passwords }),
+      ...mfaEndpoints({ ...endpointDeps, mfa, passwords }),
+      ...oauthEndpoints({ ...endpointDeps, oauth, publicUrl: deps.publicUrl }),
+      ...passkeyEndpoints({ ...endpointDeps, passkeys }),
+    ],
     async stop() {
       mailer.stop();
       await stopCleanup();
     },
-  };
-}
-
-/** No scope is about the endpoints of users: a key that has scopes comes to none of them. Their bodies are small. */
-function ownEndpoints(http: Http): Http {
-  return {
-    ...http,
-    route: (handler, options) =>
-      http.route(
-        (context) => {
-          refuseScopedKey(context.principal);
-          return handler(context);
-        },
-        { bodyMaxBytes: SMALL_BODY_MAX_BYTES, ...options },
-      ),
   };
 }
 

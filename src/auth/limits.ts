@@ -87,3 +87,10 @@ export const MAILS_PER_ADDRESS = { requests: 30, window: (10 * MINUTE_MS) / SECO
 export const SIGN_IN_ADDRESS_FACTOR = 3;
 /** Guesses that wait for earlier ones of the same key to be judged. */
 export const GUESSES_WAITING_MAX = 1_000;
+
+/** Characters of a password or a refresh token in a request: longer ones cannot be right. */
+export const SECRET_TEXT_MAX_CHARACTERS = 4_096;
+/** Characters of a mailed token or code, a ticket or an id in a request. */
+export const TOKEN_TEXT_MAX_CHARACTERS = 256;
+export const REDIRECT_URL_MAX_CHARACTERS = 2_048;
+export const PASSKEY_NAME_MAX_CHARACTERS = 128;

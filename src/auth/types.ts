@@ -1,16 +1,16 @@
 import type { Account } from "../access/accounts.ts";
 import type { AuthConfig, RateLimit } from "../config/types.ts";
 import { clientNetwork } from "../kernel/client-network.ts";
-import type { Clock } from "../kernel/clock.ts";
+import type { Clock, Millis } from "../kernel/clock.ts";
 import type { Ids } from "../kernel/ids.ts";
 import type { JsonObject } from "../kernel/json.ts";
 import type { Logger } from "../kernel/logger.ts";
 import type { AccountFile } from "./account-file.ts";
-import type { Guesses } from "./guesses.ts";
-import type { Passwords } from "./passwords.ts";
+import type { Guesses } from "./password/guesses.ts";
+import type { Passwords } from "./password/passwords.ts";
 import type { Sealing } from "./sealing.ts";
-import type { SessionCache } from "./sessions.ts";
-import type { Tokens } from "./tokens.ts";
+import type { SessionCache } from "./session/cache.ts";
+import type { Tokens } from "./session/tokens.ts";
 
 /** What every part of the area works with. */
 export interface AuthDeps {
@@ -59,6 +59,8 @@ export interface OwnUser {
   metadata: JsonObject;
   customClaims: JsonObject;
 }
+
+export const iso = (millis: Millis): string => new Date(millis).toISOString();
 
 export interface TokenAnswer {
   user: OwnUser;

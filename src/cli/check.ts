@@ -4,14 +4,14 @@ import type { BackupsConfig, PlatformConfig, TableConfig } from "../config/types
 import { rehearseFiles } from "../db/index.ts";
 import * as platformModule from "../index.ts";
 import { declaredNamespaces } from "../tables/model/declarations.ts";
+import { plural } from "./amounts.ts";
 import { declareCommand } from "./command.ts";
+import { CommandError } from "./errors.ts";
+import { CHECK_COPY_MAX_BYTES } from "./limits.ts";
 import { configOption, DATA_DEFAULT } from "./options.ts";
 import { printAnswer, printNote } from "./output.ts";
 import { databasesOf } from "./rehearsal/beside-server.ts";
-import { CHECK_COPY_MAX_BYTES } from "./rehearsal/limits.ts";
 import { createReport } from "./rehearsal/report.ts";
-import { plural } from "./transfer/amounts.ts";
-import { CommandError } from "./usage-error.ts";
 
 export const checkCommand = declareCommand({
   meta: { name: "check", description: "Checks a config, and prints what it declares" },
@@ -31,7 +31,7 @@ export const checkCommand = declareCommand({
   },
 });
 
-/** A running server goes on meanwhile: its files are only read. Errors: the files that it would not open, and why. */
+/** Reads the files only, so that a running server is not affected. Errors: the files that would not open, and why. */
 async function rehearse(config: PlatformConfig, dataDirectory: string): Promise<string> {
   if (!existsSync(dataDirectory)) throw new CommandError(`There is no data directory ${dataDirectory}`);
   const report = createReport();
@@ -70,7 +70,7 @@ function declarations(config: PlatformConfig): string[] {
     for (const name of Object.keys(declared ?? {})) lines.push(`  ${kind} ${name}`);
   }
   if (config.backups !== undefined) lines.push(`  ${describeBackups(config.backups)}`);
-  return lines.length === 0 ? ["  nothing yet"] : lines;
+  return lines.length === 0 ? ["  nothing"] : lines;
 }
 
 function describeBackups({ schedule, keep, to }: BackupsConfig): string {

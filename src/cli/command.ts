@@ -1,7 +1,7 @@
 import { type ArgsDef, type CommandDef, defineCommand } from "citty";
 
-/** A command with its arguments typed inside and no longer outside, so that all commands are of one type. */
+/** Declares a command. Its arguments are typed for `run`; the result has the same type for all commands. */
 export function declareCommand<const Args extends ArgsDef>(command: CommandDef<Args>): CommandDef {
-  // citty reads the arguments at run time from `args`; the type parameter serves `run` alone.
+  // citty reads the arguments from `args` at run time; only `run` needs the type parameter.
   return defineCommand(command) as unknown as CommandDef;
 }

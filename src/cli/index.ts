@@ -5,28 +5,28 @@ import { ConfigError } from "../config/problems.ts";
 import { SecretsError } from "../config/secrets/secrets.ts";
 import { closestName } from "../kernel/closest-name.ts";
 import { VERSION } from "../kernel/version.ts";
-import { printAnswer, printNote, ReaderGone } from "./output.ts";
+import { CommandError, UsageError } from "./errors.ts";
+import { OutputClosed, printAnswer, printNote } from "./output.ts";
 import { REHEARSAL_JOB_COMMAND } from "./rehearsal/protocol.ts";
-import { CommandError, UsageError } from "./usage-error.ts";
 
 const EXIT_FAILED = 1;
 const EXIT_USAGE = 2;
 
 type LoadCommand = () => Promise<CommandDef>;
 
-/** Loaded when asked for: starting a server need not evaluate the CSV parser. */
+/** Each is loaded when it runs: a start of the server does not evaluate the CSV parser. */
 const COMMANDS: Readonly<Record<string, LoadCommand>> = {
-  start: async () => (await import("./start.ts")).startCommand,
-  dev: async () => (await import("./dev.ts")).devCommand,
-  init: async () => (await import("./init.ts")).initCommand,
+  start: async () => (await import("./serve/start.ts")).startCommand,
+  dev: async () => (await import("./serve/dev.ts")).devCommand,
+  init: async () => (await import("./starter/init.ts")).initCommand,
   keys: async () => (await import("./keys.ts")).keysCommand,
   check: async () => (await import("./check.ts")).checkCommand,
-  import: async () => (await import("./import.ts")).importCommand,
-  export: async () => (await import("./export.ts")).exportCommand,
-  backup: async () => (await import("./backup.ts")).backupCommand,
-  restore: async () => (await import("./restore.ts")).restoreCommand,
+  import: async () => (await import("./transfer/import.ts")).importCommand,
+  export: async () => (await import("./transfer/export.ts")).exportCommand,
+  backup: async () => (await import("./backup/backup.ts")).backupCommand,
+  restore: async () => (await import("./backup/restore.ts")).restoreCommand,
   [REHEARSAL_JOB_COMMAND]: async () => (await import("./rehearsal/job.ts")).rehearsalJobCommand,
-  [BACKUP_JOB_COMMAND]: async () => (await import("./backup-job.ts")).backupJobCommand,
+  [BACKUP_JOB_COMMAND]: async () => (await import("./backup/backup-job.ts")).backupJobCommand,
 };
 
 const mainCommand = defineCommand({
@@ -34,13 +34,13 @@ const mainCommand = defineCommand({
   subCommands: COMMANDS,
 });
 
-/** Runs one command to its end and gives the exit code: 0 fine, 1 failed, 2 wrong usage. */
+/** Runs one command and gives the exit code: 0 for success, 1 for failure, 2 for wrong usage. */
 export async function runCommandLine(rawArgs: readonly string[]): Promise<number> {
   try {
     return await dispatch(rawArgs);
   } catch (cause) {
-    // There is nobody to tell.
-    if (cause instanceof ReaderGone) return EXIT_FAILED;
+    // The output is closed.
+    if (cause instanceof OutputClosed) return EXIT_FAILED;
     const isUsage = cause instanceof UsageError || isCittyError(cause);
     const isExpected =
       isUsage || cause instanceof CommandError || cause instanceof ConfigError || cause instanceof SecretsError;
@@ -69,7 +69,7 @@ async function dispatch([name, ...rest]: readonly string[]): Promise<number> {
   if (load === undefined) throw new UsageError(`unknown command "${name}"${closestName(name, Object.keys(COMMANDS))}`);
   const command = await load();
   if (asksForHelp(rest)) return printUsage(command);
-  // The commands declare their arguments as plain objects; citty would also take promises and functions.
+  // The commands declare their arguments as plain objects; citty also accepts promises and functions.
   checkArguments(rest, (command.args ?? {}) as ArgsDef);
   const { result } = await runCommand(command, { rawArgs: [...rest] });
   return typeof result === "number" ? result : 0;
@@ -90,7 +90,7 @@ function asksForHelp(args: readonly string[]): boolean {
   return own.includes("--help") || own.includes("-h");
 }
 
-/** citty takes what it does not know for granted; a mistyped option must not start a server on the default directory. */
+/** citty ignores unknown options; a mistyped one must not start a server on the default directory. */
 function checkArguments(args: readonly string[], declared: ArgsDef): void {
   const entries = Object.entries(declared);
   const options = entries.filter(([, argument]) => argument.type !== "positional");
@@ -107,14 +107,14 @@ function checkArguments(args: readonly string[], declared: ArgsDef): void {
   } catch (cause) {
     throw new UsageError(describeMistake(messageOf(cause), Object.keys(declared)));
   }
-  // What a script gives where its variable is not set.
+  // A script passes an empty value where its variable is not set.
   const empty = Object.entries(parsed.values).find(([, value]) => value === "");
   if (empty !== undefined) throw new UsageError(`--${empty[0]} must not be empty`);
   const surplus = parsed.positionals[positionalsMax];
   if (surplus !== undefined) throw new UsageError(`unexpected argument "${surplus}"`);
 }
 
-/** Node's message, without its advice on arguments that begin with a hyphen, and with the option that was meant. */
+/** Node's message, without its advice on arguments that begin with a hyphen, and with the closest option. */
 function describeMistake(message: string, known: readonly string[]): string {
   const option = /^Unknown option '(--?([^']*))'/.exec(message);
   if (option === null) return message;

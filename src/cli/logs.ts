@@ -3,7 +3,7 @@ import type { Logger } from "../kernel/logger.ts";
 
 const LINE_BREAK = /\n$/;
 
-/** Readable lines on a terminal, JSON lines otherwise; on standard error, since standard output is for answers. */
+/** Readable lines on a terminal, JSON lines otherwise. On standard error, as standard output is for answers. */
 export function createLogger(): Logger {
   if (getConfig() === null) configureLogs(process.stderr.isTTY === true);
   const logger = getLogger("platform");

@@ -1,8 +1,8 @@
-import { UsageError } from "./usage-error.ts";
+import { PORT_MAX } from "../config/limits.ts";
+import { UsageError } from "./errors.ts";
 
 export const CONFIG_DEFAULT = "./platform.config.ts";
 export const DATA_DEFAULT = "./data";
-const PORT_MAX = 65_535;
 
 export const configOption = {
   type: "string",
@@ -13,7 +13,7 @@ export const configOption = {
 
 export const dataOption = {
   type: "string",
-  description: "The directory that everything is kept in",
+  description: "The directory with all data",
   default: DATA_DEFAULT,
   valueHint: "DIR",
 } as const;

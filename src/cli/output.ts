@@ -1,13 +1,13 @@
-/** Whoever read standard output has gone, as `head` does that has seen enough. */
-export class ReaderGone extends Error {}
+/** The reader of standard output has closed it, as `head` does. */
+export class OutputClosed extends Error {}
 
-/** What a failed write to standard output means. */
+/** The error of a failed write to standard output. */
 export const outputFailure = (cause: unknown): unknown =>
   cause instanceof Error && "code" in cause && cause.code === "EPIPE"
-    ? new ReaderGone(cause.message, { cause })
+    ? new OutputClosed(cause.message, { cause })
     : cause;
 
-/** Standard output is for answers; this returns when the text has left, so that the process may end. Errors: ReaderGone. */
+/** Writes to standard output, which is for answers. It resolves when the text is written. Errors: OutputClosed. */
 export async function printAnswer(text: string): Promise<void> {
   try {
     await Bun.write(Bun.stdout, `${text}\n`);
@@ -16,7 +16,7 @@ export async function printAnswer(text: string): Promise<void> {
   }
 }
 
-/** Standard error is for everything else that a person reads. */
+/** Writes to standard error, which is for all other messages to people. */
 export async function printNote(text: string): Promise<void> {
   await Bun.write(Bun.stderr, `${text}\n`);
 }

@@ -1,4 +1,4 @@
-/** How to start this program once more: the executable by itself; from source, Bun with the file that it runs. */
+/** The command that starts this program again: the executable; from source, Bun with its main file. */
 export function ownCommand(): string[] {
   return Bun.isStandaloneExecutable ? [process.execPath] : [process.execPath, Bun.main];
 }

@@ -5,8 +5,9 @@ import { OpenFile } from "./files/database-file.ts";
 import { DescriptorReserve, descriptorLimit } from "./files/descriptors.ts";
 import { createDirectorySync } from "./files/directory-sync.ts";
 import { QUERY_PROCESSES_MAX } from "./limits.ts";
-import { QueryProcesses } from "./reads/query-processes.ts";
+import { LongReads } from "./reads/long-reads.ts";
 import type { EngineLoad, OpenOptions, StorageEngine } from "./types.ts";
+import { FileWork } from "./writer/file-work.ts";
 import type { SyncFile } from "./writer/wal-sync.ts";
 
 export interface StorageEngineOptions {
@@ -29,11 +30,11 @@ class Engine implements StorageEngine {
   readonly descriptorLimit: number;
   readonly #reserve: DescriptorReserve;
   readonly #options: StorageEngineOptions;
-  readonly #queries: QueryProcesses;
-  readonly #checkpointer: QueryProcesses;
+  readonly #queries: LongReads;
+  readonly #checkpointer: FileWork;
   readonly #directories = createDirectorySync();
   /** Of its own too: a file's writer waits for it. */
-  readonly #indexer: QueryProcesses;
+  readonly #indexer: FileWork;
   #lastSlice: Promise<unknown> = Promise.resolve();
   readonly #files = new Map<string, OpenFile>();
 
@@ -42,13 +43,13 @@ class Engine implements StorageEngine {
     this.clock = options.clock;
     this.descriptorLimit = options.descriptorLimit ?? descriptorLimit();
     this.#reserve = new DescriptorReserve(this.descriptorLimit, options.clock);
-    this.#queries = new QueryProcesses({
+    this.#queries = new LongReads({
       clock: options.clock,
       processesMax: options.readWorkers ?? QUERY_PROCESSES_MAX,
     });
     // Of its own, so that long reads never keep a WAL from being moved.
-    this.#checkpointer = new QueryProcesses({ clock: options.clock, processesMax: 1 });
-    this.#indexer = new QueryProcesses({ clock: options.clock, processesMax: 1 });
+    this.#checkpointer = new FileWork(options.clock);
+    this.#indexer = new FileWork(options.clock);
   }
 
   get openFiles(): number {

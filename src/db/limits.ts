@@ -34,6 +34,8 @@ export const WAITING_READS_MAX = 1_000;
 export const READ_PLACE_BYTES = 64 * 1024;
 /** A checkpoint moves at most some 24 MiB; after this time its process is killed, and the next one tries again. */
 export const CHECKPOINT_TIMEOUT_MS = 60_000;
+/** How long starting the WAL over waits for its readers: the writer waits meanwhile. */
+export const RESTART_WAIT_MS = 50;
 /** How long a process that has nothing to do may take to close a file, before it is killed. */
 export const FORGET_TIMEOUT_MS = 5_000;
 /** Long statements that run at once; the next ones wait. */

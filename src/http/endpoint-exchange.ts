@@ -1,4 +1,4 @@
-import { requireAnyServiceKey } from "../access/service-key-right.ts";
+import { refuseScopedKey, requireAnyServiceKey } from "../access/service-key-right.ts";
 import { unauthorized } from "../kernel/errors.ts";
 import type { JsonObject, JsonValue } from "../kernel/json.ts";
 import type { MaybePromise } from "../kernel/maybe-promise.ts";
@@ -32,7 +32,8 @@ export class EndpointExchange extends Exchange {
   }
 
   protected handle(): MaybePromise<unknown> {
-    const { caller, handle, missingKeyStatus } = this.#parts;
+    const { caller, handle, missingKeyStatus, refusesScopedKeys } = this.#parts;
+    if (refusesScopedKeys) refuseScopedKey(this.principal);
     if (caller === "user" && this.principal.kind !== "user") throw unauthorized();
     if (caller === "serviceKey") requireAnyServiceKey(this.principal, missingKeyStatus);
     // The declaration's types say what its handler takes; `EndpointParts` is made from the same declaration.

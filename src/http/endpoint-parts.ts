@@ -9,6 +9,7 @@ export interface EndpointParts {
   handle: Endpoint["handle"];
   caller: Caller;
   missingKeyStatus: 401 | 403;
+  refusesScopedKeys: boolean;
   query: QueryParser;
   /** null: no JSON body is declared. */
   body: { parser: Parser<TSchema>; isObject: boolean; isOptional: boolean } | null;
@@ -20,6 +21,7 @@ export function partsOf({ declaration, handle }: Endpoint): EndpointParts {
     handle,
     caller: declaration.caller,
     missingKeyStatus: declaration.missingKeyStatus ?? 401,
+    refusesScopedKeys: declaration.refusesScopedKeys ?? false,
     query: createQueryParser(declaration.query ?? {}, { takesOthers: declaration.otherQuery !== undefined }),
     body: bodyOf(declaration),
   };

@@ -70,6 +70,8 @@ export interface Declaration<Name extends string, C extends Caller, Query extend
   bodyMaxBytes?: number;
   /** Counts one request of the client's network, before credentials are looked at. Errors: 429. */
   limit?: (network: string) => void;
+  /** true: no scope covers it. A service key with scopes is 403, before anything else is looked at. */
+  refusesScopedKeys?: boolean;
   /** The status for a service key that is not valid; 401 by default. */
   wrongKeyStatus?: 401 | 403;
   /** The status without a service key, where `caller` is `serviceKey`; 401 by default. */

@@ -18,7 +18,7 @@ import type { AnswerListener, Handler } from "./request-context.ts";
 import { NOSNIFF, SHOWN_HEADERS } from "./security-headers.ts";
 import { createUnfinishedBodies } from "./unfinished-bodies.ts";
 
-export type { AnswerListener, RequestContext } from "./request-context.ts";
+export type { AnswerListener } from "./request-context.ts";
 
 export interface RouteOptions {
   /** The status for a service key that is not valid; 401 by default. */

@@ -137,6 +137,6 @@ function listenError(cause: unknown, host: string, port: number): unknown {
   const code = cause instanceof Error && "code" in cause ? cause.code : null;
   if (code === "EADDRINUSE") return cause;
   const reason =
-    code === "EACCES" ? "ports below 1024 take a right that this user has not" : "it is no address of this machine";
+    code === "EACCES" ? "ports below 1024 need elevated privileges" : "it is not an address of this machine";
   return new Error(`cannot listen on ${host}, port ${port}: ${reason} (${String(code)})`, { cause });
 }

@@ -37,9 +37,6 @@ export interface OperationParameter {
   schema?: TSchema;
 }
 
-/** A member of a body that may be missing; null counts as missing. */
-export const optional = <Schema extends TSchema>(schema: Schema) => Type.Optional(Type.Union([schema, Type.Null()]));
-
 interface OperationOptions {
   tag: string;
   summary: string;

@@ -1,4 +1,4 @@
-import { badField, badRequest, type FieldProblems, noProblems } from "../kernel/errors.ts";
+import { badRequest, type FieldProblems, noProblems } from "../kernel/errors.ts";
 import { UNKNOWN_NAMED_MAX } from "./limits.ts";
 
 /** The parameters that a route declares; null: any, as on the way back from an OAuth provider. */
@@ -65,30 +65,4 @@ export function queryOf(request: Request, known: () => KnownParameters): Query {
   if (start < 0) return EMPTY;
   const end = request.url.indexOf("#", start);
   return new Query(request.url.slice(start + 1, end < 0 ? undefined : end), known());
-}
-
-/** A whole number within its bounds, or `fallback` when absent. Errors: 400 naming the parameter. */
-export function wholeNumber(
-  query: Query,
-  name: string,
-  bounds: { min: number; max?: number; fallback: number },
-): number {
-  const text = query.get(name);
-  if (text === null) return bounds.fallback;
-  const value = Number(text);
-  if (!/^-?\d{1,15}$/.test(text)) {
-    throw badField(name, "invalid_type", `${name} must be a whole number, got "${text}"`);
-  }
-  if (value < bounds.min) throw badField(name, "too_small", `${name} must be at least ${bounds.min}, got ${value}`);
-  if (bounds.max !== undefined && value > bounds.max) {
-    throw badField(name, "too_large", `${name} must be at most ${bounds.max}, got ${value}`);
-  }
-  return value;
-}
-
-/** A parameter that has to be there. Errors: 400 `required`. */
-export function requiredText(query: Query, name: string): string {
-  const text = query.get(name);
-  if (text === null || text === "") throw badField(name, "required", `${name} is required`);
-  return text;
 }

@@ -116,8 +116,7 @@ const AREAS: { readonly [Name in keyof Areas]: Definition<Areas[Name]> } = {
     createRoomsArea({
       ...base,
       config: config.rooms ?? {},
-      sockets: base.listener.sockets,
-      principals: areas.access.principals,
+      sockets: areas.sockets,
       sessions: areas.auth.sessions,
       file: base.engine.open(join(base.dataDirectory, "rooms.db"), { migrate: layOut(roomsLayout) }),
       app: () => app,

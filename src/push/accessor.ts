@@ -1,42 +1,51 @@
 import type { PushAccessor, PushMessage } from "../config/app-access.ts";
-import type { JsonObject } from "../kernel/json.ts";
+import { requireJsonSize } from "../kernel/fields.ts";
 import { jsonCopy } from "../kernel/json-copy.ts";
-import { parseBroadcast, parseMetadata, parseRecipients, parseSendToToken, parseSendToTopic } from "./requests.ts";
+import { createParser } from "../kernel/schema/parser.ts";
+import { METADATA_MAX_BYTES } from "./limits.ts";
+import { messageOf } from "./message.ts";
+import { Broadcast, deviceRecord, Recipients, SendToToken, SendToTopic, SetMetadata } from "./schemas.ts";
 import { type PushService, TOPIC_OF_ALL } from "./service.ts";
-import { deviceRecord } from "./types.ts";
+import type { Message } from "./types.ts";
 
-/**
- * `app.push`: the same service, its arguments checked as a request's are. A user without devices is no error here: a hook
- * does not want to fail because somebody has no phone. Decisions 12.
- */
+const recipients = createParser(Recipients);
+const broadcast = createParser(Broadcast);
+const sendToToken = createParser(SendToToken);
+const sendToTopic = createParser(SendToTopic);
+const setMetadata = createParser(SetMetadata);
+
+/** `app.push`: the same service with the same checks, except that a user without devices is no error. [PU32] */
 export function createPushAccessor(service: PushService): PushAccessor {
-  const payloadOf = (message: PushMessage): { payload: JsonObject } => ({
-    payload: jsonCopy(message),
-  });
+  const checked = (message: PushMessage): Message =>
+    messageOf(broadcast.parse({ payload: jsonCopy(message) }).payload, "payload.");
 
   return {
     async send(userId, message) {
-      return service.sendMany(parseRecipients({ userIds: [userId] }), parseBroadcast(payloadOf(message)));
+      const { userIds } = recipients.parse({ userIds: [userId] });
+      return service.sendMany(userIds, checked(message));
     },
     async sendMany(userIds, message) {
-      return service.sendMany(parseRecipients({ userIds: [...userIds] }), parseBroadcast(payloadOf(message)));
+      const { userIds: ids } = recipients.parse({ userIds: [...userIds] });
+      return service.sendMany(ids, checked(message));
     },
     async sendToToken(token, message, options = {}) {
-      const { platform, message: checked } = parseSendToToken({ token, ...options, ...payloadOf(message) });
-      return service.sendToToken(token, platform, checked);
+      const { payload, platform } = sendToToken.parse({ token, ...options, payload: jsonCopy(message) });
+      return service.sendToToken(token, platform ?? "web", messageOf(payload, "payload."));
     },
     async sendToTopic(topic, message) {
-      service.sendToTopic(topic, parseSendToTopic({ topic, ...payloadOf(message) }).message);
+      const { payload } = sendToTopic.parse({ topic, payload: jsonCopy(message) });
+      service.sendToTopic(topic, messageOf(payload, "payload."));
     },
     async broadcast(message) {
-      service.sendToTopic(TOPIC_OF_ALL, parseBroadcast(payloadOf(message)));
+      service.sendToTopic(TOPIC_OF_ALL, checked(message));
     },
     async devices(userId) {
       return service.devices(userId).map((device) => ({ ...deviceRecord(device), metadata: device.metadata }));
     },
     async setMetadata(userId, deviceId, metadata) {
-      const checked = parseMetadata({ userId, deviceId, metadata: jsonCopy(metadata) });
-      await service.setMetadata(checked.userId, checked.deviceId, checked.metadata);
+      const given = setMetadata.parse({ userId, deviceId, metadata: jsonCopy(metadata) });
+      requireJsonSize("metadata", given.metadata, METADATA_MAX_BYTES);
+      await service.setMetadata(userId, deviceId, given.metadata);
     },
   };
 }

@@ -1,10 +1,9 @@
 import { ADDRCONFIG } from "node:dns";
 import { lookup } from "node:dns/promises";
-import type { AnyElysia } from "elysia";
 import type { PushAccessor } from "../config/app-access.ts";
 import type { PushConfig } from "../config/types.ts";
 import type { DatabaseFile } from "../db/index.ts";
-import type { Http } from "../http/http.ts";
+import type { Endpoint } from "../http/endpoint.ts";
 import type { Clock } from "../kernel/clock.ts";
 import type { Ids } from "../kernel/ids.ts";
 import type { Logger } from "../kernel/logger.ts";
@@ -12,13 +11,13 @@ import { createPushAccessor } from "./accessor.ts";
 import { createDeliveries } from "./delivery/deliveries.ts";
 import { createFanOut } from "./delivery/fan-out.ts";
 import { createTopicQueue } from "./delivery/topic-queue.ts";
+import { pushEndpoints } from "./endpoints/index.ts";
 import { STOP_GRACE_MS } from "./limits.ts";
 import { loadServiceAccount } from "./providers/credentials.ts";
 import { createDrillProvider } from "./providers/drill-provider.ts";
 import { createFcm } from "./providers/fcm.ts";
 import { publicAddress } from "./providers/public-address.ts";
 import { createWebPush } from "./providers/web-push.ts";
-import { createPushRoutes } from "./routes.ts";
 import { createPushService } from "./service.ts";
 import { createPushStore } from "./store.ts";
 import { startSweep } from "./sweep.ts";
@@ -28,21 +27,18 @@ const FCM_ENDPOINT = "https://fcm.googleapis.com";
 const TOKEN_ENDPOINT = "https://oauth2.googleapis.com/token";
 
 export interface PushArea {
-  routes(http: Http): AnyElysia;
+  readonly endpoints: readonly Endpoint[];
   readonly accessor: PushAccessor;
-  /** Begins nothing more, gives calls under way five seconds, and logs what has not been sent. */
+  /** Starts no further calls, waits up to STOP_GRACE_MS for running ones, and logs what has not been sent. */
   stop(): Promise<void>;
 }
 
-/**
- * Devices, topics and messages to them, in the server's own file. Errors: `ConfigError` for credentials that cannot be
- * used. Spec: Push endpoints; decisions 11.
- */
+/** Devices, topics and messages to them, in system.db. Errors: `ConfigError` for unusable credentials. Rules: SPEC.md. */
 export async function createPushArea(deps: {
   config: PushConfig;
-  /** true: messages are taken, and go nowhere. */
+  /** Messages are accepted and not sent. */
   isDrill: boolean;
-  /** The server's own file, with the tables of schema/push.ts. */
+  /** system.db. */
   file: DatabaseFile;
   clock: Clock;
   ids: Ids;
@@ -56,7 +52,8 @@ export async function createPushArea(deps: {
   const deliveries = createDeliveries({
     fcm: outgoing(configuredFcm(deps.config.fcm, clock)),
     webPush: outgoing(await configuredWebPush(deps.config.webPush, clock)),
-    ...{ clock, stopping: stopping.signal },
+    clock,
+    stopping: stopping.signal,
   });
   const fanOut = createFanOut({ store, deliveries, clock, ids, logger });
   const topics = createTopicQueue({ store, fanOut, stopping: stopping.signal, logger });
@@ -64,7 +61,7 @@ export async function createPushArea(deps: {
   const stopSweep = startSweep({ store, clock, logger });
 
   return {
-    routes: (http) => createPushRoutes(http, service),
+    endpoints: pushEndpoints(service),
     accessor: createPushAccessor(service),
     async stop() {
       stopping.abort();
@@ -85,15 +82,15 @@ function configuredFcm(config: PushConfig["fcm"], clock: Clock): Provider | null
 
 async function configuredWebPush(config: PushConfig["webPush"], clock: Clock): Promise<Provider | null> {
   if (config === undefined) return null;
-  // Loaded when it is wanted: most servers start sooner without it.
+  // Imported only if configured, for a faster start without it.
   const { default: library } = await import("web-push");
   const addressOf = (hostname: string) => publicAddress(hostname, systemLookup);
-  // The library wants it without the padding that base64url may have.
+  // The library requires base64url without padding.
   const vapidDetails = { ...config, publicKey: config.publicKey.replace(/=+$/, "") };
   return createWebPush({ vapidDetails, library, addressOf, clock });
 }
 
-/** Every address of a family that this machine has, IPv4 first. */
+/** All addresses of the address families that this machine has, IPv4 first. */
 async function systemLookup(hostname: string): Promise<string[]> {
   const found = await lookup(hostname, { all: true, hints: ADDRCONFIG, order: "ipv4first" });
   return found.map(({ address }) => address);

@@ -1,96 +1,98 @@
 import { DAY_MS, MINUTE_MS, SECOND_MS } from "../kernel/duration.ts";
 import { UNDER_WAY_MAX_MS } from "../kernel/stop.ts";
 
-/** Characters of a device's id. */
+/** Characters of a device id. */
 export const DEVICE_ID_LENGTH_MAX = 256;
-/** Characters of a token: FCM's have some 160, a Web Push subscription as JSON some 500. */
+/** Characters of a token: an FCM token has about 160, a Web Push subscription as JSON about 500. */
 export const TOKEN_LENGTH_MAX = 4096;
-/** Of one user. One more takes the place of the device that registered longest ago. */
+/** Devices of one user. A further device replaces the one that registered longest ago. */
 export const DEVICES_PER_USER_MAX = 50;
 /** Topics of one device. */
 export const TOPICS_PER_DEVICE_MAX = 200;
-/** Decisions 11. */
+/** Characters of a topic. */
 export const TOPIC_LENGTH_MAX = 128;
-/** Bytes of JSON. Spec: Limits, admin metadata. */
+/** Bytes of a device's metadata as JSON. */
 export const METADATA_MAX_BYTES = 16 * 1024;
 /** Users of one `send-many`. */
 export const USER_IDS_MAX = 1_000;
-/** A body: a token or a message, escapes included; of `send-many`, with its users' ids. */
+/** Characters of a user id: record ids have at most as many. */
+export const USER_ID_LENGTH_MAX = 256;
+/** Bytes of a body: a token or a message, escapes included; `send-many` has up to USER_IDS_MAX user ids as well. */
 export const BODY_MAX_BYTES = 64 * 1024;
 export const SEND_MANY_BODY_MAX_BYTES = 1024 * 1024;
 
-/** Bytes of a message without its raw overrides, as JSON: what FCM takes at most. */
+/** Bytes of a message as JSON, without its raw overrides: the maximum of FCM. */
 export const MESSAGE_MAX_BYTES = 4096;
 /** Bytes of the raw overrides as JSON. */
 export const OVERRIDES_MAX_BYTES = 4096;
-/** Characters of an image's address, of a sound's name, of `collapseId` (APNs takes 64 bytes). */
+/** Characters of an image URL, of the name of a sound, and of `collapseId` (at most 64 bytes for APNs). */
 export const IMAGE_LENGTH_MAX = 2048;
 export const SOUND_LENGTH_MAX = 256;
 export const COLLAPSE_ID_LENGTH_MAX = 64;
-/** Four weeks: what FCM and push services take at most. */
+/** Four weeks: the maximum of FCM and of push services. */
 export const TTL_MAX_SECONDS = 28 * 24 * 3600;
 export const BADGE_MAX = 2 ** 31 - 1;
 
-/** Calls of providers at once, of the whole server. Decisions 11. */
+/** Concurrent calls to providers, in the whole server. */
 export const CALLS_AT_ONCE_MAX = 50;
-/** Of these, what messages to topics take at most: a message to one user never waits for all of a broadcast. */
+/** Of these, the maximum for messages to topics, so that a message to one user never waits for a whole broadcast. */
 export const TOPIC_CALLS_AT_ONCE_MAX = 40;
-/** A provider that has not answered by then has failed. Decisions 11. */
+/** A call without an answer after this time has failed. */
 export const CALL_TIMEOUT_MS = 10 * SECOND_MS;
-/** Pauses before the second and the third try, where the provider names none. Decisions 11. */
+/** Pauses before the second and the third attempt, unless the provider sends `Retry-After`. */
 export const RETRY_DELAYS_MS: readonly number[] = [500, 1_000];
-/** A longer `Retry-After` counts as this. */
+/** A longer `Retry-After` is reduced to this. */
 export const RETRY_AFTER_MAX_MS = 10 * SECOND_MS;
-/** A push service that has let so many calls in a row run out of time is left alone for a while. */
+/** After this many consecutive timeouts a push service is not called for SILENCE_REST_MS. */
 export const SILENCES_BEFORE_REST = 5;
 export const SILENCE_REST_MS = 30 * SECOND_MS;
-/** Silent push services that are remembered. */
+/** Unresponsive push services kept in memory. */
 export const SILENT_SITES_MAX = 1_000;
-/** How long a push service may be out before what waits for it has failed. */
+/** How long messages wait for an unavailable push service before they fail. */
 export const OUTAGE_MAX_MS = 5 * MINUTE_MS;
-/** The pause after the first failure; each further one is twice as long. */
+/** The pause after the first failure; it doubles after each further one. */
 export const OUTAGE_PAUSE_FIRST_MS = SECOND_MS;
 export const OUTAGE_PAUSE_MAX_MS = 30 * SECOND_MS;
-/** Push services that are out at once, as far as they are remembered. */
+/** Unavailable push services kept in memory. */
 export const OUTAGE_SITES_MAX = 1_000;
-/** Messages to devices that wait for a service to be back; with so many, topics wait too. */
+/** Devices whose message waits for an unavailable service; with this many, the topic queue waits too. */
 export const PARKED_MAX = 10_000;
-/** A page of devices that cannot be read is tried again so often, after so long. */
+/** Attempts to read a page of devices, and the pause between them. */
 export const PAGE_TRIES_MAX = 5;
 export const PAGE_RETRY_MS = SECOND_MS;
-/** An access token is replaced so long before it expires. */
+/** An access token is replaced this long before it expires. */
 export const ACCESS_TOKEN_MARGIN_MS = MINUTE_MS;
 
-/** Requests that send to users and tokens at once; one more is refused. */
+/** Concurrent requests that send to users and tokens; further requests are refused. */
 export const SENDS_AT_ONCE_MAX = 1_000;
-/** Messages to topics that wait for the one before them; one more is refused. */
+/** Queued messages to topics; further messages are refused. */
 export const TOPIC_MESSAGES_WAITING_MAX = 1_000;
-/** Devices that are read, and results that are written, at a time. */
+/** Devices read per page, and results written per transaction. */
 export const DEVICES_PER_PAGE = 200;
 export const RESULTS_PER_WRITE = 100;
-/** When the server stops, calls under way have so long to be answered: their requests are answered after that, and then cut off. */
+/** When the server stops, running calls have this long to be answered. Their requests are answered after it, before they are cut off. */
 export const STOP_GRACE_MS = 4 * SECOND_MS;
 
-/** Spec: Limits, push log retention. */
+/** How long rows of the log are shown and kept. */
 export const LOG_RETENTION_MS = DAY_MS;
-/** Rows; the oldest go before their day is over. */
+/** Rows of the log; above it the oldest are removed before the retention ends. */
 export const LOGS_MAX = 200_000;
-/** Characters of a title, body or error in a row. */
+/** Characters of a title, body or error in a row of the log. */
 export const LOG_TEXT_LENGTH_MAX = 1_000;
-/** Spec: Limits, push logs default limit; decisions 11. */
+/** Rows per answer: the default and the maximum. */
 export const LOGS_LIMIT_DEFAULT = 50;
 export const LOGS_LIMIT_MAX = 1_000;
 export const SWEEP_INTERVAL_MS = MINUTE_MS;
-/** The pause between two steps of one sweep, so that requests come in between. */
+/** The pause between two steps of one sweep, so that requests are handled in between. */
 export const SWEEP_PAUSE_MS = 20;
 export const SWEEP_STEP_ROWS = 500;
 
 if (TOPIC_CALLS_AT_ONCE_MAX >= CALLS_AT_ONCE_MAX) {
-  throw new Error("a message to a topic must leave calls to others");
+  throw new Error("messages to topics must leave calls for other messages");
 }
 if (RESULTS_PER_WRITE > SWEEP_STEP_ROWS) {
-  throw new Error("a step of the sweep must remove as many rows as a write adds");
+  throw new Error("a step of the sweep must remove at least as many rows as a write adds");
 }
 if (STOP_GRACE_MS >= UNDER_WAY_MAX_MS) {
-  throw new Error("a request that sends must be answered before a stop cuts it off");
+  throw new Error("a sending request must be answered before a stop cuts it off");
 }

@@ -6,36 +6,38 @@ import type { Deliveries } from "./delivery/deliveries.ts";
 import type { FanOut, NextTarget } from "./delivery/fan-out.ts";
 import type { TopicQueue } from "./delivery/topic-queue.ts";
 import { CALLS_AT_ONCE_MAX, LOG_RETENTION_MS, SENDS_AT_ONCE_MAX } from "./limits.ts";
-import type { Registration } from "./requests.ts";
-import type { PushStore } from "./store.ts";
-import type { Counts, Device, LogEntry, Message, Target } from "./types.ts";
+import type { Registration } from "./schemas.ts";
+import type { DeviceRow, LogRow, PushStore } from "./store.ts";
+import type { Counts, Message, Target } from "./types.ts";
 
-/** The topic that every device joins when it registers for the first time. Spec: Push endpoints. */
+/** Every device is subscribed to this topic at its first registration. */
 export const TOPIC_OF_ALL = "all";
 
-/** What clients and administrators do with push. Its arguments have been checked. Spec: Push endpoints; decisions 11. */
+/** The operations of push. Arguments have been validated. */
 export interface PushService {
-  /** Errors: 401 the user has been deleted meanwhile. */
-  register(userId: string, registration: Registration): Promise<Device>;
-  /** Also for a token that nobody, or somebody else, has. */
+  /** Errors: 401 if the user has been deleted. */
+  register(userId: string, registration: Registration): Promise<DeviceRow>;
+  /** No error if the user has no device with this token. */
   unregister(userId: string, token: string): Promise<void>;
-  /** All of the user's devices; `failed` are those with too many topics. Errors: 404 there is none. */
+  /** All devices of the user; `failed` of them have too many topics. Errors: 404 without devices. */
   subscribe(userId: string, topic: string): Promise<{ subscribed: number; failed: number }>;
+  /** Errors: 404 without devices. */
   unsubscribe(userId: string, topic: string): Promise<{ unsubscribed: number; failed: number }>;
-  /** Resolves when every device is decided. Errors: 404 the user has no devices, 503. */
+  /** Resolves when the result for each device is known. Errors: 404 without devices, 503. */
   send(userId: string, message: Message): Promise<Counts>;
-  /** Users without devices are skipped. Errors: 503. */
+  /** Each user once; users without devices are skipped. Errors: 503. */
   sendMany(userIds: readonly string[], message: Message): Promise<Counts>;
-  /** The token need not be registered. Errors: 503. */
+  /** The token may be unregistered. Errors: 503. */
   sendToToken(token: string, platform: PushPlatform, message: Message): Promise<Counts>;
-  /** Returns when the message waits to be sent. Errors: 503. */
+  /** Queues the message. Errors: 503. */
   sendToTopic(topic: string, message: Message): void;
-  devices(userId: string): Device[];
-  /** Replaces it whole. Errors: 404. */
+  /** In order of first registration. */
+  devices(userId: string): DeviceRow[];
+  /** Replaces the metadata. Errors: 404. */
   setMetadata(userId: string, deviceId: string, metadata: JsonObject): Promise<void>;
-  /** Of the last day, newest first; `userId` null: everyone's. */
-  logs(query: { userId: string | null; limit: number }): LogEntry[];
-  /** Resolves when no `send` is under way. */
+  /** The results of the last day, newest first; `userId` null: of all users. */
+  logs(query: { userId: string | null; limit: number }): LogRow[];
+  /** Resolves when no `send` is running. */
   idle(): Promise<void>;
 }
 
@@ -57,7 +59,7 @@ export function createPushService(deps: {
   const deliver = async (next: NextTarget, message: Message): Promise<Counts> => {
     requireCredentials();
     if (underWay.size >= SENDS_AT_ONCE_MAX) {
-      throw new AppError(503, `Too many messages are being sent (at most ${SENDS_AT_ONCE_MAX} at once)`);
+      throw new AppError(503, `Too many messages are being sent (at most ${SENDS_AT_ONCE_MAX})`);
     }
     const { tried, done } = fanOut(next, message, { atOnce: CALLS_AT_ONCE_MAX, isPatient: false });
     underWay.add(done);
@@ -65,14 +67,14 @@ export function createPushService(deps: {
       await tried;
       return await done;
     } finally {
-      // Where devices cannot be read, those that were tried are logged all the same.
+      // If devices cannot be read, the attempts made so far are logged nevertheless.
       void done.then(() => underWay.delete(done));
     }
   };
-  /** User by user, as they are needed. */
+  /** Reads the devices of one user at a time. */
   const devicesOfAll = (userIds: readonly string[]): NextTarget => {
     const waiting = [...userIds].reverse();
-    let devices: Device[] = [];
+    let devices: DeviceRow[] = [];
     return () => {
       for (let userId = waiting.at(-1); devices.length === 0 && userId !== undefined; userId = waiting.at(-1)) {
         devices = store.devicesOf(userId).reverse();
@@ -84,7 +86,7 @@ export function createPushService(deps: {
   const noDevices = () => notFound("The user has no registered devices");
 
   return {
-    register: (userId, registration) => store.register({ ...registration, userId }, TOPIC_OF_ALL, clock.now()),
+    register: (userId, registration) => store.register(userId, registration, { topic: TOPIC_OF_ALL, now: clock.now() }),
     unregister: (userId, token) => store.unregister(userId, token),
     async subscribe(userId, topic) {
       const { deviceCount, failedCount } = await store.subscribe(userId, topic);
@@ -101,7 +103,7 @@ export function createPushService(deps: {
       if (devices.length === 0) throw noDevices();
       return deliver(oneByOne(devices), message);
     },
-    sendMany: (userIds, message) => deliver(devicesOfAll(userIds), message),
+    sendMany: (userIds, message) => deliver(devicesOfAll([...new Set(userIds)]), message),
     sendToToken: (token, platform, message) => deliver(oneByOne([{ userId: null, token, platform }]), message),
     sendToTopic(topic, message) {
       requireCredentials();

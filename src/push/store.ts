@@ -1,165 +1,117 @@
-import type { PushPlatform } from "../config/app-access.ts";
-import type { DatabaseFile, SqlValue, Transaction } from "../db/index.ts";
+import type { DatabaseFile, Transaction } from "../db/index.ts";
 import { unauthorized } from "../kernel/errors.ts";
 import type { JsonObject } from "../kernel/json.ts";
 import { DEVICES_PER_USER_MAX, LOGS_MAX, TOPICS_PER_DEVICE_MAX } from "./limits.ts";
-import type { Device, LogEntry, LogStatus } from "./types.ts";
+import type { Registration } from "./schemas.ts";
+import type { DeviceRow, TopicTarget } from "./statements/devices.ts";
+import * as deviceQueries from "./statements/devices.ts";
+import type { LogRow } from "./statements/logs.ts";
+import * as logQueries from "./statements/logs.ts";
 
-const DEVICE = "seq, userId, deviceId, token, platform, metadata, createdAt";
-const OF_USER = `SELECT ${DEVICE} FROM push_devices WHERE userId = ?1 ORDER BY seq`;
-const OF_TOPIC = `SELECT ${DEVICE} FROM push_topics JOIN push_devices ON seq = deviceSeq
-  WHERE topic = ?1 AND deviceSeq > ?2 AND deviceSeq <= ?3 ORDER BY deviceSeq LIMIT ?4`;
-const COUNT_OF_TOPIC =
-  "SELECT count(*) AS count FROM push_topics WHERE topic = ?1 AND deviceSeq > ?2 AND deviceSeq <= ?3";
-const LAST_OF_TOPIC = "SELECT max(deviceSeq) AS seq FROM push_topics WHERE topic = ?1";
-const FIND = `SELECT ${DEVICE} FROM push_devices WHERE userId = ?1 AND deviceId = ?2`;
+export type { DeviceRow, LogRow, TopicTarget };
 
-const DELETE_TOKEN_ELSEWHERE = "DELETE FROM push_devices WHERE token = ?1 AND (userId <> ?2 OR deviceId <> ?3)";
-const REGISTER_AGAIN = `UPDATE push_devices SET token = ?3, platform = ?4, registeredAt = ?5
-  WHERE userId = ?1 AND deviceId = ?2`;
-// From users: who has been deleted meanwhile gets no device.
-const REGISTER = `INSERT INTO push_devices (userId, deviceId, token, platform, createdAt, registeredAt)
-  SELECT id, ?2, ?3, ?4, ?5, ?5 FROM users WHERE id = ?1`;
-const DELETE_OLDEST = `DELETE FROM push_devices WHERE seq IN
-  (SELECT seq FROM push_devices WHERE userId = ?1 ORDER BY registeredAt DESC, seq DESC LIMIT -1 OFFSET ?2)`;
-const UNREGISTER = "DELETE FROM push_devices WHERE token = ?1 AND userId = ?2";
-const DELETE_TOKEN = "DELETE FROM push_devices WHERE token = ?1";
-const SET_METADATA = "UPDATE push_devices SET metadata = ?3 WHERE userId = ?1 AND deviceId = ?2";
-
-const SUBSCRIBE = `INSERT OR IGNORE INTO push_topics (topic, deviceSeq)
-  SELECT ?1, ?2 WHERE (SELECT count(*) FROM push_topics WHERE deviceSeq = ?2) < ?3`;
-const IS_SUBSCRIBED = "SELECT 1 FROM push_topics WHERE topic = ?1 AND deviceSeq = ?2";
-const UNSUBSCRIBE = "DELETE FROM push_topics WHERE topic = ?1 AND deviceSeq = ?2";
-
-const LOG = "id, userId, status, platform, title, body, error, timestamp";
-const INSERT_LOG = `INSERT INTO push_logs (${LOG}) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)`;
-// Rows are numbered without gaps, so that those over the limit are found by their number.
-const DELETE_OVER_LIMIT = "DELETE FROM push_logs WHERE seq <= (SELECT max(seq) FROM push_logs) - ?1";
-const LOGS = `SELECT ${LOG} FROM push_logs WHERE timestamp > ?1 ORDER BY seq DESC LIMIT ?2`;
-const LOGS_OF_USER = `SELECT ${LOG} FROM push_logs WHERE userId = ?3 AND timestamp > ?1 ORDER BY seq DESC LIMIT ?2`;
-const HAS_EXPIRED = "SELECT 1 FROM push_logs WHERE timestamp <= ?1 LIMIT 1";
-const DELETE_EXPIRED = `DELETE FROM push_logs WHERE seq IN
-  (SELECT seq FROM push_logs WHERE timestamp <= ?1 ORDER BY timestamp LIMIT ?2)`;
-
-type DeviceRow = Omit<Device, "metadata"> & { metadata: string };
-type LogRow = Omit<LogEntry, "timestamp"> & { timestamp: number };
-
-export interface NewDevice {
-  userId: string;
-  deviceId: string;
-  token: string;
-  platform: PushPlatform;
-}
-
-/** A part of a topic: the devices after `after` up to `until`, in the order of their first registration. */
+/** The devices of a topic after `after` up to `until`, in order of first registration. */
 export interface TopicRange {
   topic: string;
   after: number;
   until: number;
 }
 
-export interface NewLogEntry extends Omit<LogRow, "status"> {
-  status: LogStatus;
-  /** Of `removed`: the device that goes. */
+export interface NewLogEntry extends Omit<LogRow, "seq"> {
+  /** If the status is `removed`, the device with this token is deleted. */
   token: string;
 }
 
-/** Everything is durable when it resolves. */
+/** When a promise resolves, the change is durable. */
 export interface PushStore {
-  /** In the order of their first registration. */
-  devicesOf(userId: string): Device[];
-  /** null: no such device. */
-  find(userId: string, deviceId: string): Device | null;
-  devicesOfTopic(range: TopicRange, limit: number): Device[];
+  /** In order of first registration. */
+  devicesOf(userId: string): DeviceRow[];
+  targetsOfTopic(range: TopicRange, limit: number): TopicTarget[];
   countOfTopic(range: TopicRange): number;
-  /** The newest device of a topic; 0 when it has none. */
+  /** The newest device of a topic; 0 without any. */
   lastOfTopic(topic: string): number;
-  /** Takes the token from any other device. A new device joins `topic`. Errors: 401 the user has been deleted meanwhile. */
-  register(device: NewDevice, topic: string, now: number): Promise<Device>;
+  /** Takes the token from any other device. A new device is subscribed to `topic`. Errors: 401 if the user has been deleted. */
+  register(userId: string, registration: Registration, options: { topic: string; now: number }): Promise<DeviceRow>;
   unregister(userId: string, token: string): Promise<void>;
-  /** All devices of the user; `failed` are those with too many topics. */
+  /** All devices of the user; `failedCount` of them have too many topics. */
   subscribe(userId: string, topic: string): Promise<{ deviceCount: number; failedCount: number }>;
-  /** Gives the number of the user's devices. */
+  /** Resolves to the number of the user's devices. */
   unsubscribe(userId: string, topic: string): Promise<number>;
   /** false: no such device. */
   setMetadata(userId: string, deviceId: string, metadata: JsonObject): Promise<boolean>;
-  /** Adds rows to the log, and removes the devices of those that are `removed`. */
+  /** Adds rows to the log, and deletes the devices of those with the status `removed`. */
   record(entries: readonly NewLogEntry[]): Promise<void>;
-  /** Newest first; `userId` null: everyone's. */
-  logs(query: { userId: string | null; after: number; limit: number }): LogEntry[];
+  /** Newest first; `userId` null: of all users. */
+  logs(query: { userId: string | null; after: number; limit: number }): LogRow[];
   hasExpiredLogs(until: number): boolean;
-  /** Gives how many went. */
+  /** Resolves to the number of removed rows. */
   removeExpiredLogs(until: number, limit: number): Promise<number>;
 }
 
 export function createPushStore(file: DatabaseFile): PushStore {
-  const all = <R>(sql: string, ...params: SqlValue[]): R[] => file.query<R>(sql).all(...params);
-  const one = <R>(sql: string, ...params: SqlValue[]): R | null => file.query<R>(sql).get(...params);
-  const bounds = ({ topic, after, until }: TopicRange) => [topic, after, until] as const;
-
   return {
-    devicesOf: (userId) => all<DeviceRow>(OF_USER, userId).map(toDevice),
-    find: (userId, deviceId) => found(one<DeviceRow>(FIND, userId, deviceId)),
-    devicesOfTopic: (range, limit) => all<DeviceRow>(OF_TOPIC, ...bounds(range), limit).map(toDevice),
-    countOfTopic: (range) => one<{ count: number }>(COUNT_OF_TOPIC, ...bounds(range))?.count ?? 0,
-    lastOfTopic: (topic) => one<{ seq: number | null }>(LAST_OF_TOPIC, topic)?.seq ?? 0,
-    register: (device, topic, now) => file.write((tx) => register(tx, device, topic, now)),
+    devicesOf: (userId) => deviceQueries.devicesOfUser.all(file, { userId }),
+    targetsOfTopic: (range, limit) => deviceQueries.targetsOfTopic.all(file, { ...range, limit }),
+    countOfTopic: (range) => deviceQueries.countOfTopic.get(file, range)?.count ?? 0,
+    lastOfTopic: (topic) => deviceQueries.lastOfTopic.get(file, { topic })?.seq ?? 0,
+    register: (userId, registration, options) => file.write((tx) => register(tx, { userId, ...registration }, options)),
     async unregister(userId, token) {
-      await file.write((tx) => tx.query(UNREGISTER).run(token, userId).changes);
+      await file.write((tx) => deviceQueries.deleteTokenOfUser.run(tx, { userId, token }));
     },
     subscribe: (userId, topic) => file.write((tx) => subscribe(tx, userId, topic)),
     unsubscribe: (userId, topic) =>
       file.write((tx) => {
-        const devices = devicesIn(tx, userId);
-        for (const { seq } of devices) tx.query(UNSUBSCRIBE).run(topic, seq);
+        const devices = deviceQueries.devicesOfUser.all(tx, { userId });
+        for (const { seq } of devices) deviceQueries.deleteSubscription.run(tx, { topic, deviceSeq: seq });
         return devices.length;
       }),
     setMetadata: (userId, deviceId, metadata) =>
-      file.write((tx) => tx.query(SET_METADATA).run(userId, deviceId, JSON.stringify(metadata)).changes === 1),
+      file.write((tx) => deviceQueries.setDeviceMetadata.run(tx, { userId, deviceId, metadata }) === 1),
     record: (entries) => file.write((tx) => record(tx, entries)),
-    logs({ userId, after, limit }) {
-      const rows = userId === null ? all<LogRow>(LOGS, after, limit) : all<LogRow>(LOGS_OF_USER, after, limit, userId);
-      return rows.map((row) => ({ ...row, timestamp: new Date(row.timestamp).toISOString() }));
-    },
-    hasExpiredLogs: (until) => one(HAS_EXPIRED, until) !== null,
-    removeExpiredLogs: (until, limit) => file.write((tx) => tx.query(DELETE_EXPIRED).run(until, limit).changes),
+    logs: ({ userId, after, limit }) =>
+      userId === null
+        ? logQueries.logsSince.all(file, { after, limit })
+        : logQueries.logsOfUserSince.all(file, { userId, after, limit }),
+    hasExpiredLogs: (until) => logQueries.expiredLog.get(file, { until }) !== null,
+    removeExpiredLogs: (until, limit) => file.write((tx) => logQueries.deleteExpiredLogs.run(tx, { until, limit })),
   };
 }
 
-function register(tx: Transaction, device: NewDevice, topic: string, now: number): Device {
-  const { userId, deviceId, token, platform } = device;
-  tx.query(DELETE_TOKEN_ELSEWHERE).run(token, userId, deviceId);
-  if (tx.query(REGISTER_AGAIN).run(userId, deviceId, token, platform, now).changes === 0) {
-    const { changes, lastInsertRowid } = tx.query(REGISTER).run(userId, deviceId, token, platform, now);
-    if (changes === 0) throw unauthorized("Invalid token");
-    tx.query(SUBSCRIBE).run(topic, lastInsertRowid, TOPICS_PER_DEVICE_MAX);
-    tx.query(DELETE_OLDEST).run(userId, DEVICES_PER_USER_MAX);
-  }
-  const row = tx.query<DeviceRow>(FIND).get(userId, deviceId);
-  if (row === null) throw new Error("a device that has just been registered is not there");
-  return toDevice(row);
+function register(
+  tx: Transaction,
+  device: Registration & { userId: string },
+  { topic, now }: { topic: string; now: number },
+): DeviceRow {
+  deviceQueries.deleteTokenElsewhere.run(tx, device);
+  const known = deviceQueries.updateRegistration.get(tx, { ...device, registeredAt: now });
+  if (known !== null) return known;
+  const { userId } = device;
+  // The session was valid when the request began, but the user may have been deleted since.
+  if (deviceQueries.userById.get(tx, { id: userId }) === null) throw unauthorized("Invalid token");
+  const added = deviceQueries.insertDevice.get(tx, { ...device, createdAt: now, registeredAt: now });
+  if (added === null) throw new Error("an inserted device has no row");
+  deviceQueries.insertSubscription.run(tx, { topic, deviceSeq: added.seq });
+  const surplus = (deviceQueries.countDevices.get(tx, { userId })?.count ?? 0) - DEVICES_PER_USER_MAX;
+  if (surplus > 0) deviceQueries.deleteOldestDevices.run(tx, { userId, limit: surplus });
+  return added;
 }
 
 function subscribe(tx: Transaction, userId: string, topic: string): { deviceCount: number; failedCount: number } {
-  const devices = devicesIn(tx, userId);
-  const refused = devices.filter(({ seq }) => {
-    if (tx.query(SUBSCRIBE).run(topic, seq, TOPICS_PER_DEVICE_MAX).changes > 0) return false;
-    return tx.query(IS_SUBSCRIBED).get(topic, seq) === null;
-  });
-  return { deviceCount: devices.length, failedCount: refused.length };
+  const devices = deviceQueries.devicesOfUser.all(tx, { userId });
+  let failedCount = 0;
+  for (const { seq: deviceSeq } of devices) {
+    if (deviceQueries.subscription.get(tx, { topic, deviceSeq }) !== null) continue;
+    const topicCount = deviceQueries.countTopics.get(tx, { deviceSeq })?.count ?? 0;
+    if (topicCount < TOPICS_PER_DEVICE_MAX) deviceQueries.insertSubscription.run(tx, { topic, deviceSeq });
+    else failedCount += 1;
+  }
+  return { deviceCount: devices.length, failedCount };
 }
 
 function record(tx: Transaction, entries: readonly NewLogEntry[]): void {
-  for (const { id, userId, status, platform, title, body, error, timestamp, token } of entries) {
-    tx.query(INSERT_LOG).run(id, userId, status, platform, title, body, error, timestamp);
-    if (status === "removed") tx.query(DELETE_TOKEN).run(token);
+  for (const entry of entries) {
+    logQueries.insertLog.run(tx, entry);
+    if (entry.status === "removed") deviceQueries.deleteToken.run(tx, { token: entry.token });
   }
-  tx.query(DELETE_OVER_LIMIT).run(LOGS_MAX);
+  logQueries.deleteLogsBeyond.run(tx, { kept: LOGS_MAX });
 }
-
-const devicesIn = (tx: Transaction, userId: string): DeviceRow[] => tx.query<DeviceRow>(OF_USER).all(userId);
-
-const found = (row: DeviceRow | null): Device | null => (row === null ? null : toDevice(row));
-
-// This column has been written from an object by `setMetadata`, or is the empty one that it begins as.
-const toDevice = (row: DeviceRow): Device => ({ ...row, metadata: JSON.parse(row.metadata) as JsonObject });

@@ -1,92 +1,63 @@
 import type { PushPlatform } from "../config/app-access.ts";
 import type { JsonObject } from "../kernel/json.ts";
 
-/** A message, checked. Absent members are null; `data` holds text alone, as providers carry it. */
+/** A validated message. Absent members are null; the values of `data` are text, as providers require. */
 export interface Message {
-  /** null only when `silent`. */
+  /** null only if `silent`. */
   title: string | null;
   body: string | null;
   image: string | null;
   sound: string | null;
   badge: number | null;
   data: Readonly<Record<string, string>>;
-  /** Nothing is shown: the app gets `data` alone. */
+  /** Shows no notification; the app gets `data` only. */
   silent: boolean;
-  /** Of messages with the same one, a device that was away gets the last. */
+  /** A device that was offline gets only the last of several messages with the same value. */
   collapseId: string | null;
-  /** Seconds that the provider keeps it for a device that is away; null: as long as the provider does. */
+  /** Seconds that the provider keeps the message for an offline device; null: the provider's default. */
   ttl: number | null;
-  /** Raw members of an FCM message, over everything else. */
+  /** Raw members of the FCM message, which override all others. */
   fcm: JsonObject;
 }
 
-/** What a message is sent to: a registered device, or a bare token (`userId` null). */
+/** The recipient of a message: a registered device, or a token (`userId` null). */
 export interface Target {
   userId: string | null;
   token: string;
   platform: PushPlatform;
 }
 
-export interface Device extends Target {
-  /** Order of the first registration. */
-  seq: number;
-  userId: string;
-  deviceId: string;
-  metadata: JsonObject;
-  createdAt: number;
-}
-
-/** What a provider made of one call. */
+/** The result of one call to a provider. */
 export type CallResult =
   | { kind: "sent" }
-  /** Counted and logged as sent, with this note: a drill sends nothing. */
+  /** A drill sends nothing; it is counted and logged as sent, with this note. */
   | { kind: "held"; note: string }
-  /** The token is no more: the device goes. */
+  /** The token is no longer valid: its device is removed. */
   | { kind: "unregistered"; error: string }
   | { kind: "failed"; error: string }
-  /** No connection, or no answer in time: other messages to this service would fare the same. */
+  /** No connection, or no answer in time: other messages to this service would fail too. */
   | { kind: "unreachable"; error: string }
-  /** Another try may succeed; `retryAfterMs` null: the provider names no pause. */
+  /** Another attempt may succeed; `retryAfterMs` null: no `Retry-After`. */
   | { kind: "busy"; error: string; retryAfterMs: number | null };
 
-/** FCM, Web Push: one call for one device. What it throws counts as failed. */
+/** FCM or Web Push: one call for one device. An exception counts as a failure. */
 export interface Provider {
-  /** The service that the target is reached by; the same for all that are out together. */
+  /** The service that delivers to the target. All targets of a site are unavailable together. */
   siteOf(target: Target): string;
   send(target: Target, message: Message, signal: AbortSignal): Promise<CallResult>;
 }
 
 export type LogStatus = "sent" | "failed" | "removed";
 
-/** What became of a message for one target. */
+/** The result for one target. */
 export interface Outcome {
   target: Target;
   status: LogStatus;
   error: string | null;
 }
 
-/** Spec: Push log entry. */
-export interface LogEntry {
-  id: string;
-  userId: string | null;
-  status: LogStatus;
-  platform: string;
-  title: string;
-  body: string;
-  timestamp: string;
-  error: string | null;
-}
-
-/** How many got it, and how many did not. */
+/** Numbers of targets. */
 export interface Counts {
   sent: number;
   failed: number;
 }
-
-/** Spec: Device token record; a registration is answered with the user's id as well. */
-export const deviceRecord = ({ deviceId, token, platform, createdAt }: Device) => ({
-  id: deviceId,
-  token,
-  platform,
-  createdAt: new Date(createdAt).toISOString(),
-});

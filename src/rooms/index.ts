@@ -1,24 +1,24 @@
-import type { AnyElysia } from "elysia";
-import type { Principals } from "../access/principals.ts";
-import type { SessionEvents, SessionLookup } from "../access/sessions.ts";
+import type { SessionLookup } from "../access/sessions.ts";
 import type { AppAccess } from "../config/app-access.ts";
 import type { RoomsConfig } from "../config/types.ts";
-import type { Http } from "../http/http.ts";
+import type { Endpoint } from "../http/endpoint.ts";
 import { type Clock, systemClock } from "../kernel/clock.ts";
-import type { Ids } from "../kernel/ids.ts";
 import type { Logger } from "../kernel/logger.ts";
-import type { SocketServer } from "../sockets/server/socket-server.ts";
-import { createConnections, createPresentAuth } from "./connections.ts";
-import { LoopShare } from "./loop-share.ts";
-import { createRoomRoutes } from "./routes.ts";
+import { presentUser } from "../sockets/authentication.ts";
+import type { Sockets } from "../sockets/index.ts";
+import { createProtocol } from "./connection/protocol.ts";
+import { SyncTurns } from "./connection/sync-turns.ts";
+import type { Visitor } from "./connection/visitor.ts";
+import { roomEndpoints } from "./endpoints.ts";
+import { createRoomStore, type RoomFile } from "./lifecycle/store.ts";
+import { LoopShare } from "./pace/loop-share.ts";
 import { createRoomsService } from "./service.ts";
-import { createRoomStore, type RoomFile } from "./store.ts";
-import { SyncTurns } from "./sync-turns.ts";
+import type { PresentAuth } from "./types.ts";
 
 export { roomBacklogMaxBytes, roomMessageMaxBytes } from "./limits.ts";
 
 export interface RoomsArea {
-  routes(http: Http): AnyElysia;
+  endpoints: readonly Endpoint[];
   /** Rooms that are known in memory. */
   readonly liveRooms: number;
   readonly openSockets: number;
@@ -26,26 +26,27 @@ export interface RoomsArea {
   stop(): Promise<void>;
 }
 
-/** Rooms over WebSockets. Spec: Room endpoints, Events; rules: SPEC.md. */
+/** Rooms over WebSockets. */
 export function createRoomsArea(deps: {
   config: RoomsConfig;
-  sockets: SocketServer;
-  principals: Pick<Principals, "ofToken">;
-  sessions: SessionLookup & Pick<SessionEvents, "onEnd">;
-  /** `<data>/rooms.db`, laid out by `roomsLayout`. */
+  sockets: Sockets;
+  sessions: SessionLookup;
+  /** `<data>/rooms.db`, with `roomsLayout`. */
   file: RoomFile;
   app: () => AppAccess;
   clock: Clock;
-  ids: Ids;
   logger: Logger;
 }): RoomsArea {
-  const presentAuth = createPresentAuth(deps.sessions);
+  const { sockets, sessions } = deps;
+  const presentAuth: PresentAuth = (sessionId, auth) =>
+    presentUser(sessions, { kind: "user", sessionId, auth })?.auth ?? null;
   const share = new LoopShare();
   const syncs = new SyncTurns(systemClock.after);
   const service = createRoomsService({ ...deps, presentAuth, share, store: createRoomStore(deps.file) });
-  const connections = createConnections({ ...deps, presentAuth });
+  const visitors = new Set<Visitor>();
+  const connections = sockets.serve(createProtocol({ service, visitors }));
   return {
-    routes: (http) => createRoomRoutes(http, { ...deps, service, connections, share, syncs }),
+    endpoints: roomEndpoints({ service, connections, share, syncs }),
     get liveRooms() {
       return service.liveRooms;
     },
@@ -54,8 +55,9 @@ export function createRoomsArea(deps: {
     },
     async stop() {
       connections.refuse();
-      // The rooms before their connections: what is under way is answered, and the closing is nobody's leaving.
+      // The rooms before their connections: what is under way is answered, and no player leaves by the closing.
       await service.quiesce();
+      for (const visitor of visitors) visitor.finish();
       connections.stop();
       await service.stop();
     },

@@ -1,6 +1,7 @@
 import type { RoomConfig, RoomsConfig } from "../config/types.ts";
 import type { Millis } from "../kernel/clock.ts";
 import { DAY_MS, MINUTE_MS, SECOND_MS } from "../kernel/duration.ts";
+import type { ConnectionLimits } from "../sockets/connection.ts";
 
 /** Spec: Limits / Rooms; decisions 9. Each of the first block can be set per namespace. */
 const PLAYERS_MAX = 100;
@@ -46,6 +47,8 @@ export const SEND_MS = 0.002;
 export const SYNC_AT_ONCE_BYTES = 256 * 1024;
 /** JSON of a large state that is made in one step. */
 export const STATE_SLICE_BYTES = 32 * 1024;
+/** Values of a saved state that are taken in again in one step. */
+export const RESTORED_VALUES_PER_STEP = 2_000;
 /** Large `sync` messages that were sent and not read yet, of all connections; further ones wait. */
 export const SYNCS_UNREAD_MAX_CHARS = 32 * 1024 * 1024;
 /** A client that does not read its `sync` keeps others waiting no longer than this. */
@@ -53,22 +56,20 @@ export const SYNC_UNREAD_MS = SECOND_MS;
 /** Serialised states that are kept for the next joins: their characters, and for how long. */
 export const SYNC_TEXTS_MAX_CHARS = 48 * 1024 * 1024;
 export const SYNC_TEXT_TTL_MS = 5 * SECOND_MS;
-/** Messages of one connection that wait for its `auth` or `join` to be answered. */
-export const WAITING_MESSAGES_MAX = 256;
+/** Values in the message of one action: a state that takes them in looks at each, and freezes it. */
+export const MESSAGE_VALUES_MAX = 20_000;
 /** Bytes that may wait for a slow client, beside two whole states, before it is closed with 1013. */
 const BACKLOG_BYTES = 1024 * 1024;
-/** Before `auth` a message holds no more than a token. */
-export const UNAUTHENTICATED_MESSAGE_MAX_CHARS = 32 * 1024;
 /** What a message may have beside the state that `join` hints at, or an action's payload. */
-const MESSAGE_OVERHEAD_CHARS = 64 * 1024;
-/** The longest message, however large a state may be: to parse it takes some 15 ms. */
-const MESSAGE_CEILING_CHARS = 1024 * 1024 + MESSAGE_OVERHEAD_CHARS;
-/** What the messages of one connection may have in a second, beside one of the longest. */
-export const CHARS_PER_SECOND_MAX = 512 * 1024;
+const MESSAGE_OVERHEAD_BYTES = 64 * 1024;
+/** The longest message, however large a state may be. */
+const MESSAGE_CEILING_BYTES = 1024 * 1024 + MESSAGE_OVERHEAD_BYTES;
+/** Characters of long messages of one connection in a second, beside one of the longest. */
+const CHARS_PER_SECOND = 512 * 1024;
+/** Characters of a room's id. */
+export const ROOM_ID_LENGTH_MAX = 128;
 /** Rooms in memory at once. */
 export const LIVE_ROOMS_MAX = 100_000;
-/** Connections at once, over all rooms. */
-export const CONNECTIONS_MAX = 100_000;
 
 /** How often rooms past their time to live are deleted, and how many at a time. */
 export const SWEEP_INTERVAL_MS = 10 * MINUTE_MS;
@@ -98,7 +99,7 @@ export interface RoomLimits {
   idleTimeoutMs: number;
   pendingPerAddress: number;
   /** Not a setting: follows from the size of the state, which a `join` may hint at. */
-  messageMaxChars: number;
+  messageMaxBytes: number;
   /** Not a setting: follows from the size of the state, which a `sync` sends whole. */
   backlogMaxBytes: number;
 }
@@ -109,7 +110,7 @@ export function roomLimits(config: RoomConfig): RoomLimits {
   return {
     maxPlayers: config.maxPlayers ?? PLAYERS_MAX,
     stateMaxBytes,
-    messageMaxChars: Math.min(stateMaxBytes + MESSAGE_OVERHEAD_CHARS, MESSAGE_CEILING_CHARS),
+    messageMaxBytes: Math.min(stateMaxBytes + MESSAGE_OVERHEAD_BYTES, MESSAGE_CEILING_BYTES),
     backlogMaxBytes: 2 * stateMaxBytes + BACKLOG_BYTES,
     messagesPerSecond: config.messageRate ?? MESSAGES_PER_SECOND,
     authTimeoutMs: config.authTimeout ?? AUTH_TIMEOUT_MS,
@@ -121,6 +122,16 @@ export function roomLimits(config: RoomConfig): RoomLimits {
   };
 }
 
+/** What a connection of a namespace may do. */
+export const connectionLimits = (limits: RoomLimits): ConnectionLimits => ({
+  authTimeoutMs: limits.authTimeoutMs,
+  messagesPerSecond: limits.messagesPerSecond,
+  messageMaxBytes: limits.messageMaxBytes,
+  charsPerSecond: CHARS_PER_SECOND,
+  charsAtOnce: limits.messageMaxBytes,
+  backlogMaxBytes: limits.backlogMaxBytes,
+});
+
 /** What may wait for a client of any namespace that reads slowly. 0 without rooms. */
 export function roomBacklogMaxBytes(config: RoomsConfig): number {
   return Math.max(0, ...Object.values(config).map((one) => roomLimits(one).backlogMaxBytes));
@@ -128,6 +139,6 @@ export function roomBacklogMaxBytes(config: RoomsConfig): number {
 
 /** The longest message that a client of any namespace may send. 0 without rooms. */
 export function roomMessageMaxBytes(config: RoomsConfig): number {
-  const sizes = Object.values(config).map((one) => roomLimits(one).messageMaxChars);
+  const sizes = Object.values(config).map((one) => roomLimits(one).messageMaxBytes);
   return Math.max(0, ...sizes);
 }

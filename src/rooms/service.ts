@@ -1,20 +1,20 @@
 import type { AppAccess } from "../config/app-access.ts";
 import type { Auth, RoomsConfig } from "../config/types.ts";
 import type { Clock } from "../kernel/clock.ts";
-import { badField, notFound } from "../kernel/errors.ts";
+import { notFound } from "../kernel/errors.ts";
 import type { JsonObject } from "../kernel/json.ts";
 import type { Logger } from "../kernel/logger.ts";
 import { chain } from "../kernel/maybe-promise.ts";
 import { createPendingPlaces } from "../sockets/pending-places.ts";
+import type { ExpiringRoom, RoomStore } from "./lifecycle/store.ts";
+import { startSweep } from "./lifecycle/sweep.ts";
+import { createWakeSchedule } from "./lifecycle/wake-schedule.ts";
 import { expiryOf, HANDLER_TIMEOUT_MS, LIVE_ROOMS_MAX, NEVER_EXPIRED, roomLimits } from "./limits.ts";
-import type { LoopShare } from "./loop-share.ts";
-import { type Outcome, runBounded } from "./outcome.ts";
-import { LiveRoom } from "./room.ts";
-import { StateTexts } from "./state-text.ts";
-import type { ExpiringRoom, RoomStore } from "./store.ts";
-import { startSweep } from "./sweep.ts";
+import type { LoopShare } from "./pace/loop-share.ts";
+import { type Outcome, runBounded } from "./room/outcome.ts";
+import { LiveRoom } from "./room/room.ts";
+import { StateTexts } from "./state/state-text.ts";
 import type { JoinOutcome, PresentAuth, RoomConnection, RoomNamespace } from "./types.ts";
-import { createWakeSchedule } from "./wake-schedule.ts";
 
 export interface RoomAddress {
   namespace: RoomNamespace;
@@ -22,8 +22,8 @@ export interface RoomAddress {
 }
 
 export interface RoomsService {
-  /** Errors: 400 for a missing or malformed member, 404 for an undeclared namespace. Decisions 9. */
-  address(namespace: string, id: string): RoomAddress;
+  /** Errors: 404 for an undeclared namespace. */
+  address(room: { namespace: string; id: string }): RoomAddress;
   /** Asks the join rule, and brings the room into memory where it is not. */
   join(address: RoomAddress, connection: RoomConnection, auth: Auth): Promise<Joining>;
   /** `{}` when none has been set. */
@@ -37,8 +37,6 @@ export interface RoomsService {
 }
 
 export type Joining = { room: LiveRoom; outcome: JoinOutcome } | { room: null; outcome: JoinOutcome };
-
-const ROOM_ID = /^[A-Za-z0-9_\-:.]{1,128}$/;
 
 export function createRoomsService(deps: {
   config: RoomsConfig;
@@ -71,7 +69,9 @@ export function createRoomsService(deps: {
       }));
 
   const wakes = createWakeSchedule({
-    ...{ store, clock, namespaces: [...namespaces.keys()] },
+    store,
+    clock,
+    namespaces: [...namespaces.keys()],
     isInMemory: ({ namespace, id }) => rooms.get(keyOf(namespace, id))?.isInMemory === true,
     wake({ namespace, id }) {
       const declared = namespaces.get(namespace);
@@ -105,12 +105,7 @@ export function createRoomsService(deps: {
   if (namespaces.size > 0) wakes.expect(clock.now());
 
   return {
-    address(namespace, id) {
-      if (namespace === "") throw badField("namespace", "required", "namespace is required");
-      if (id === "") throw badField("id", "required", "id is required");
-      if (!ROOM_ID.test(id)) {
-        throw badField("id", "invalid_value", "id must be 1 to 128 characters of A-Z a-z 0-9 _ - : .");
-      }
+    address({ namespace, id }) {
       const declared = namespaces.get(namespace);
       if (declared === undefined) throw notFound(`There is no room namespace "${namespace}"`);
       return { namespace: declared, id };

@@ -12,19 +12,24 @@ export interface RoomNamespace {
   pending: PendingPlaces;
 }
 
-/** A room as it lies in the file. */
-export interface StoredRoom {
-  namespace: string;
-  id: string;
-  shared: JsonObject;
+/** A room in the file. */
+export interface SavedRoom {
+  /** JSON, as `players` and `server`: of a large state it is parsed in steps. */
+  shared: string;
   sharedVersion: number;
-  /** By user id. */
-  players: Record<string, { state: JsonObject; version: number }>;
-  server: JsonObject;
+  /** `{ [userId]: { state, version } }` */
+  players: string;
+  server: string;
   metadata: JsonObject;
   timers: Record<string, StoredTimer>;
-  /** Who was in the room: after a restart they keep their place for the reconnect timeout. */
+  /** The players in the room: after a restart they keep their places for the reconnect timeout. */
   present: readonly PresentPlayer[];
+}
+
+/** A room as it is to be saved. */
+export interface RoomToSave extends SavedRoom {
+  namespace: string;
+  id: string;
   savedAt: Millis;
   expiresAt: Millis;
 }
@@ -57,8 +62,8 @@ export interface RoomConnection {
   hold(): void;
   /** Sends the `sync` and what waited. */
   release(syncText: string): void;
-  /** Sends `text`, if any, and closes. */
-  end(code: number, reason: string, text?: string): void;
+  /** Sends `text` and closes. */
+  end(code: number, reason: string, text: string): void;
   /** null while it is open. */
   readonly closeCode: number | null;
 }

@@ -28,11 +28,12 @@ export interface Failure<Code extends string> {
 export interface MessageType<State, Code extends string> {
   readonly type: string;
   parse(message: JsonObject): { message: JsonObject } | { problem: string };
-  // `parse` returns what it takes.
+  // `parse` returns what it takes. `chars`: of the message's text.
   handle(
     connection: Connection<State>,
     message: never,
     principal: SignedIn,
+    chars: number,
   ): MaybePromise<Failure<Code | CommonErrorCode> | null>;
 }
 
@@ -77,6 +78,7 @@ export function declareMessages<State, Code extends string>(envelope: TPropertie
       connection: Connection<State>,
       message: Static<TObject<Members>>,
       principal: SignedIn,
+      chars: number,
     ) => MaybePromise<Failure<Code | CommonErrorCode> | null>,
   ): MessageType<State, Code> => {
     const parser = messageParser(type, members, envelope);

@@ -15,7 +15,7 @@ import { createReceiver } from "./uploads/receive.ts";
 
 const listOptions = createParser(ListOptions, { member: "an option of list" });
 
-/** `app.storage(bucket)`: passes rules; keys, types, metadata and sizes are checked as over HTTP. Decisions 12. */
+/** `app.storage(bucket)`: no rule is asked; keys, types, metadata and sizes are checked as over HTTP. */
 export function createBucketAccessor(
   deps: { service: StorageService; store: StorageStore; gates: Gates; cursors: ListCursors; paces: Paces },
   bucket: string,
@@ -23,7 +23,7 @@ export function createBucketAccessor(
   const { service, store, gates, cursors, paces } = deps;
   return {
     async put(key, bytes, options = {}) {
-      // A copy: the caller may go on writing into its own bytes.
+      // A copy: the caller may change its bytes meanwhile.
       const copy = bytes instanceof Blob ? bytes : bytes.slice();
       const blobType = bytes instanceof Blob ? bytes.type : undefined;
       const content = {

@@ -3,7 +3,7 @@ import { createListCursors } from "./cursors.ts";
 
 const cursors = createListCursors("a secret of 32 characters or more");
 
-test("[ST46] a cursor stands for its key, says nothing of it, and is good for its bucket alone", () => {
+test("[ST46] a cursor gives its key back, does not reveal it, and is valid for its bucket only", () => {
   for (const key of ["a", "films/42.png", "ключ/😀", "x".repeat(1024)]) {
     const cursor = cursors.encode("films", key);
     expect(cursors.decode("films", cursor)).toBe(key);
@@ -14,7 +14,7 @@ test("[ST46] a cursor stands for its key, says nothing of it, and is good for it
   }
 });
 
-test("[ST46] what was changed, cut off or made up is refused", () => {
+test("[ST46] a cursor that was changed, cut off or made up is refused", () => {
   const cursor = cursors.encode("films", "films/42.png");
   const bytes = Buffer.from(cursor, "base64url");
   for (let at = 0; at < bytes.byteLength; at++) {

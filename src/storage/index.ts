@@ -33,24 +33,24 @@ export interface StorageArea {
   endpoints: readonly Endpoint[];
   /** Errors: 404 for a bucket that is not declared. */
   accessor(bucket: string): BucketAccessor;
-  /** Ends the sweeps, and removes what waits to be removed. */
+  /** Ends the sweeps, and removes the files that wait for their removal. */
   stop(): Promise<void>;
 }
 
 export interface StorageAreaDeps {
   buckets: Readonly<Record<string, BucketConfig>>;
-  /** The server's own file, with the tables of schema/storage.ts. */
+  /** system.db, with the tables of schema/storage.ts. */
   file: OpenedFile;
   dataDirectory: string;
   /** Signed URLs are signed, and cursors sealed, with keys derived from this. */
   secret: string;
-  /** Users and service keys as they are now, for signed upload URLs. */
+  /** The present users and service keys, for signed upload URLs. */
   account: Accounts["get"];
   serviceKey: ServiceKeys["named"];
   thumbs: StorageConfig["thumbs"];
-  /** How buckets' object stores are used. */
+  /** How the object stores of buckets are used. */
   objectStores: ObjectStoresMode;
-  /** What signed URLs begin with; absent: the address that the request was sent to. */
+  /** The beginning of signed URLs; absent: the address that the request was sent to. */
   publicUrl?: string | undefined;
   clock: Clock;
   ids: Ids;
@@ -58,8 +58,8 @@ export interface StorageAreaDeps {
 }
 
 /**
- * Files in buckets: bytes under `<data>/storage`, or in a bucket's own object store; records in the server's file. Errors:
- * PrefixTaken for a prefix that belongs to another data directory.
+ * Files in buckets: their bytes are in `<data>/storage` or in an object store of the bucket, their records in system.db.
+ * Errors: PrefixTaken for a prefix that belongs to another data directory.
  */
 export async function createStorageArea(deps: StorageAreaDeps): Promise<StorageArea> {
   const { clock, ids, logger } = deps;
@@ -125,5 +125,5 @@ export async function createStorageArea(deps: StorageAreaDeps): Promise<StorageA
   };
 }
 
-/** The lock of the data directory keeps other servers away: what no record names can go at once. */
+/** The lock of the data directory keeps other servers out: what no record names can be removed at once. */
 const localPlace = (files: FileStore): SweptPlace => ({ files, graceMs: 0, isOurs: async () => true });

@@ -1,78 +1,86 @@
 import { DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS } from "../kernel/duration.ts";
 
-/** Bytes of one file where the bucket says nothing. Decisions 2. */
+/** Bytes of one file where the bucket has no `maxFileSize`. */
 export const FILE_MAX_BYTES = 100 * 1024 * 1024;
 
 export const KEY_MAX_BYTES = 1024;
 export const CONTENT_TYPE_LENGTH_MAX = 255;
-/** JSON of a file's custom metadata, as for users. */
+/** Of the JSON of a file's custom metadata. */
 export const METADATA_MAX_BYTES = 16 * 1024;
 
-/** Spec: Limits / Tables and storage. */
+/** Keys in one request. */
 export const BATCH_DELETE_KEYS_MAX = 100;
 export const SIGNED_URL_KEYS_MAX = 100;
 
 export const LIST_LIMIT_DEFAULT = 100;
 export const LIST_LIMIT_MAX = 1000;
-/** Files that one page looks at when a rule hides most of them; the page is shorter then, and its cursor leads on. */
+/** Files that one page examines where a rule hides most of them: the page is shorter then, and its cursor continues. */
 export const LIST_SCAN_MAX = 5_000;
-/** Files read at once where no rule is asked about each. */
+/** Files read at once where the rule is not asked about each file. */
 export const LIST_SLIM_CHUNK = 250;
-/** Files read at once, with up to 16 KiB of metadata each, where a rule is asked about each. */
+/** Files read at once where the rule is asked about each file: each may have 16 KiB of metadata. */
 export const LIST_CHUNK = 50;
 
-/** JSON bodies of up to 100 keys, of the largest metadata, and of 10,000 parts with their etags, escapes included. */
+/** JSON bodies of 100 keys, of the largest metadata, and of 10,000 parts with their etags, with escapes. */
 export const KEYS_BODY_MAX_BYTES = 1024 * 1024;
 export const METADATA_BODY_MAX_BYTES = 128 * 1024;
 export const PARTS_BODY_MAX_BYTES = 2 * 1024 * 1024;
 
-/** Signed URLs. Decisions 13. */
+/** Lifetime of signed URLs. */
 export const SIGNED_URL_DEFAULT_SECONDS = HOUR_MS / SECOND_MS;
 export const SIGNED_URL_MAX_SECONDS = (7 * DAY_MS) / SECOND_MS;
 
-/** Multipart uploads. Decisions 13. */
+/** Multipart uploads. */
 export const PART_NUMBER_MAX = 10_000;
 export const UPLOAD_TTL_MS = DAY_MS;
 /** Unfinished uploads of one owner in one bucket. */
 export const UNFINISHED_UPLOADS_MAX = 1_000;
 
-/** What a form may hold beside its file: part headers, the other fields, boundaries. */
+/** Bytes of a form beside its file: headers of parts, the other fields, boundaries. */
 export const FORM_OVERHEAD_MAX_BYTES = 1024 * 1024;
 export const FORM_PARTS_MAX = 32;
-/** Of one part's header; a longer one is read to here. */
+/** Of the header of one part; the rest of a longer one is ignored. */
 export const FORM_HEADER_MAX_BYTES = 8 * 1024;
 export const FORM_HEADER_LINES_MAX = 16;
-/** Characters of an unknown part's name that the answer repeats. */
+/** Characters of the name of an unknown part that the answer repeats. */
 export const FORM_NAME_SHOWN_LENGTH = 100;
 export const FORM_FIELD_MAX_BYTES = 64 * 1024;
 
-/** A body of which less than this arrives within so long is given up: slower than the slowest telephone. */
+/** An upload is aborted when fewer than UPLOAD_MIN_BYTES arrive within UPLOAD_STALL_MS: slower than any mobile network. */
 export const UPLOAD_STALL_MS = MINUTE_MS;
 export const UPLOAD_MIN_BYTES = 16 * 1024;
-/** Bytes gathered before they go to the disk. */
+/** Bytes collected before they are written to the disk. */
 export const WRITE_BUFFER_BYTES = 512 * 1024;
 
-/** Between a file's end and its unlink, so that an answer that has just named it can open it. */
+/** Between the deletion of a file and its unlink, so that a download that has just begun can still open it. */
 export const UNLINK_DELAY_MS = SECOND_MS;
-/** Times a write starts over because the file changed while an asynchronous rule looked at it. */
+/** Times a write starts over because the file changed while an asynchronous rule was asked about it. */
 export const WRITE_ATTEMPTS_MAX = 10;
 
 export const SWEEP_INTERVAL_MS = DAY_MS;
-/** An object that no record names stays so long: whoever put it there by mistake has the time to notice. */
+/** How long an object that no record names stays, so that a mistake can be noticed. */
 export const SWEEP_REMOTE_GRACE_MS = DAY_MS;
-/** How long a start waits for an object store to say whose its prefix is. */
+/** How long the start waits for an object store to answer whose its prefix is. */
 export const CLAIM_TIMEOUT_MS = 5 * SECOND_MS;
-/** How often unfinished uploads and used-up grants are looked for. */
+/** How often expired uploads and expired grants are removed. */
 export const EXPIRY_INTERVAL_MS = HOUR_MS;
-/** Expired grants, or parts of uploads that have ended, removed by one write. */
+/** Expired grants, or parts of ended uploads, that one write removes. */
 export const EXPIRY_STEP = 200;
-/** A sweep pauses after the directory in which it has looked at so many files. */
+/** A sweep pauses after every directory that brings the files that it has examined to this number. */
 export const SWEEP_STEP_FILES = 500;
 export const SWEEP_PAUSE_MS = 20;
 
-/** Thumbnails: the source's pixels are decoded at four bytes each and more, so this bounds memory to some 160 MB for one. */
+/** A picture is decoded to at least four bytes a pixel: one of the default size takes up to 160 MB. */
 export const THUMB_SOURCE_MEGAPIXELS_DEFAULT = 32;
 export const PIXELS_PER_MEGAPIXEL = 1024 * 1024;
 export const THUMB_SOURCE_MAX_BYTES = 64 * 1024 * 1024;
 export const THUMBS_AT_ONCE_DEFAULT = 1;
 export const THUMBS_WAITING_MAX = 100;
+
+/** Bytes of one part of an upload to an object store. A smaller file is one request; this much is buffered per upload. */
+export const S3_PART_BYTES = 5 * 1024 * 1024;
+export const S3_RETRIES = 2;
+/** Keys of one page of an object store's list. */
+export const S3_LIST_KEYS = 1000;
+/** A body from an object store up to this size is read whole before it is answered, so that a failure is a status. */
+export const REMOTE_WHOLE_MAX_BYTES = 256 * 1024;

@@ -32,8 +32,8 @@ export const ListOptions = Type.Object({
 export type ListOptions = Static<typeof ListOptions>;
 
 /**
- * Files in the byte order of their keys, those only that the caller may read. Where a rule hides many, a page may hold
- * fewer than `limit` and still be `truncated`. Errors: 401, 403, 404; 400 for a cursor of another's making.
+ * The files that the caller may read, in the byte order of their keys. Where a rule hides many, a page may have fewer than
+ * `limit` files and still be `truncated`. Errors: 401, 403, 404; 400 for a cursor that no list of this bucket has returned.
  */
 export async function listObjects(
   deps: { store: StorageStore; gates: Gates; cursors: ListCursors; paces: Paces },
@@ -50,7 +50,7 @@ export async function listObjects(
   const found: SlimObject[] = [];
   const pace = deps.paces();
   const page = async (last: string | null): Promise<ObjectPage> => {
-    // The answer becomes JSON in the same turn.
+    // The answer is serialised in the same turn of the event loop.
     if (found.length > LIST_LIMIT_DEFAULT) await pace.next();
     return {
       objects: found.map(describe),
@@ -58,12 +58,12 @@ export async function listObjects(
       cursor: last === null ? null : deps.cursors.encode(bucket, last),
     };
   };
-  // A long list waits for its place: many of them that arrive at once take a turn of the event loop each.
+  // Of many long lists that arrive at once each takes a turn of the event loop of its own.
   if (gate.verdict === null || limit > LIST_LIMIT_DEFAULT) await pace.next();
   let scanned = 0;
 
   while (scanned < LIST_SCAN_MAX) {
-    // One more than asked for tells whether there is a next page.
+    // One more than `limit` shows whether there is a next page.
     const left = gate.verdict !== null ? Math.min(limit + 1 - found.length, LIST_SLIM_CHUNK) : LIST_CHUNK;
     const wanted = Math.min(left, LIST_SCAN_MAX - scanned);
     const range = { after, from: prefix, limit: wanted };
@@ -71,10 +71,10 @@ export async function listObjects(
     for (const row of rows) {
       if (pace.isDue()) await pace.next();
       if (!row.key.startsWith(prefix)) return page(null);
-      // Of a decided gate nobody asks for more than the slim rows have.
+      // Rows are whole where the rule is asked about each file.
       if (gate.verdict === null && !(await mayRead(gate, row as StoredObject))) continue;
       if (found.length === limit) return page(found.at(-1)?.key ?? null);
-      // Not the row itself, whose metadata may be large.
+      // A copy without the metadata, which may be large.
       found.push({ key: row.key, size: row.size, uploaded: row.uploaded });
     }
     if (rows.length < wanted) return page(null);

@@ -20,7 +20,7 @@ export interface StorageDeps {
   paces: Paces;
 }
 
-/** What a way of uploading learns from its body. */
+/** What a request says about the file that it uploads. */
 export interface ReceivedFile {
   key: string;
   contentType: string;
@@ -31,25 +31,25 @@ export interface ReceivedFile {
 export interface NewFile {
   gate: Gate;
   uploadedBy: string | null;
-  /** Fills the file; what it throws leaves nothing behind. */
+  /** Fills the file. Where it throws, nothing is stored. */
   receive(incoming: IncomingFile): Promise<ReceivedFile>;
   /** Runs in the write that makes the file visible. */
   within?(storage: StorageWrite): void;
 }
 
 export interface StorageService {
-  /** The file that a read is about. Errors: 401, 403, 404. */
+  /** The file that a read asks for. Errors: 401, 403, 404. */
   find(
     principal: Principal,
     bucket: string,
     key: string,
     options?: { allowAnonymous?: boolean; checkForm?: () => void },
   ): Promise<FoundObject>;
-  /** The same behind a signed URL: no rule. Errors: 404. */
+  /** The same for a signed URL, without a rule. Errors: 404. */
   findSigned(bucket: string, key: string): FoundObject;
-  /** Stores bytes under a key, replacing what was there. Errors: 401, 403, 413, 507, and what `receive` throws. */
+  /** Stores a file, in place of the one with its key. Errors: 401, 403, 413, 507, and what `receive` throws. */
   put(file: NewFile): Promise<StoredObject>;
-  /** `checkForm` throws what is wrong with the request's form; asked where that is judged. */
+  /** `checkForm` throws what is wrong with the form of the request; it is called once the caller may be there. */
   remove(principal: Principal, bucket: string, key: string, checkForm?: () => void): Promise<void>;
   removeBatch(
     principal: Principal,
@@ -108,7 +108,7 @@ export function createStorageService({ store, gates, life, clock, paces }: Stora
         const { key, contentType, customMetadata, size } = await receive(incoming);
         const address = { bucket: gate.bucket.name, key };
         const facts = (present: StoredObject | null): FileFacts => factsOfNew({ key, size, contentType }, present);
-        // Asked before the sync as well: what is refused costs no disk write.
+        // Asked before the sync as well: a refused upload costs no sync.
         if (gate.verdict === null) gate.enforce(await gate.ask(facts(store.find(address))));
         await incoming.finish();
         const [object, replaced] = await guardedWrite(store, gate, address, {
@@ -158,7 +158,7 @@ export function createStorageService({ store, gates, life, clock, paces }: Stora
   };
 }
 
-/** Each key by itself: an expected failure is that key's alone. */
+/** An expected failure concerns its key alone. */
 async function removeEach(
   keys: readonly string[],
   pace: Pace,
@@ -177,7 +177,7 @@ async function removeEach(
   await pace.next();
   for (const key of keys) {
     const one = attempt(key);
-    // Looked at below; until then nobody waits for it.
+    // Awaited below; until then its rejection must not count as unhandled.
     one.catch(() => {});
     attempts.push(one);
     if (pace.isDue()) await pace.next();
@@ -190,8 +190,8 @@ async function removeEach(
 }
 
 /**
- * Errors: 404; 401 for those without credentials where the rule would have looked at the file, so that they cannot learn
- * which keys exist. Decisions 3.
+ * Errors: 404; 401 for callers without credentials where the rule reads the file, so that they cannot learn which keys exist,
+ * [ST40].
  */
 function existing<Found>(object: Found | null, gate: Gate, key: string): Found {
   if (object !== null) return object;
@@ -201,7 +201,7 @@ function existing<Found>(object: Found | null, gate: Gate, key: string): Found {
 
 const missing = (key: string): AppError => notFound(`There is no file "${key}"`);
 
-/** Whose file it becomes: null for service keys and the server. */
+/** The user that a new file belongs to; null for service keys and the server. */
 export const ownerOf = (principal: Principal): string | null => (principal.kind === "user" ? principal.auth.id : null);
 
 /** The file as answers show it. */

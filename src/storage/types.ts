@@ -16,11 +16,11 @@ export type Upload = UploadRecord;
 /** Its `fileId` is its etag. */
 export type UploadPart = Omit<PartRecord, "uploadId">;
 
-/** Who asked for a signed upload URL. */
+/** The caller that asked for a signed upload URL. */
 export type GrantHolder =
   | { kind: "user"; auth: Auth }
   | { kind: "serviceKey"; name: string }
-  /** The server, or a service key of a version that did not note its name. */
+  /** The server, or a service key in a record of an early version, which did not keep its name. */
   | { kind: "server" };
 
 /** A signed upload URL that has not been used. */
@@ -44,7 +44,7 @@ export interface ObjectPage {
   cursor: string | null;
 }
 
-/** Bytes on their way in. Nothing of them can be read before `finish`; exactly one of `finish` and `discard` is called last. */
+/** A file that is being written. It cannot be read before `finish`; the last call is either `finish` or `discard`. */
 export interface IncomingFile {
   write(chunk: Uint8Array): Promise<void>;
   /** Resolves when the bytes are durable under the file's id. */
@@ -53,19 +53,19 @@ export interface IncomingFile {
 }
 
 /**
- * Where a bucket's bytes lie: whole files under random ids, written once and never changed. Errors: 507 no space left,
- * 503 the object store does not answer.
+ * The bytes of a bucket's files: whole files under random ids, written once and never changed. Errors: 507 when the disk is
+ * full, 503 when the object store does not answer.
  */
 export interface FileStore {
   create(fileId: string): Promise<IncomingFile>;
   /**
-   * Bytes from `start` up to `end` (exclusive), as the body of an answer; resolves when they have begun to come. The whole
-   * file's bytes where it is all of it.
+   * The bytes from `start` to `end` (exclusive) as the body of an answer; `size` is that of the whole file. Resolves when the
+   * first bytes are there.
    */
   body(fileId: string, range: { start: number; end: number; size: number }): Promise<Blob | ReadableStream<Uint8Array>>;
-  /** All of it, lazily read. */
+  /** The whole file, read when its bytes are asked for. */
   blob(fileId: string, sizeBytes: number): Promise<Blob>;
-  /** Also for one that is not there. */
+  /** Does nothing where there is no such file. */
   remove(fileId: string): Promise<void>;
   /** Every file, in groups of bounded size, unfinished ones included: for the sweep. */
   ids(): AsyncIterable<readonly StoredId[]>;
@@ -73,7 +73,7 @@ export interface FileStore {
 
 export interface StoredId {
   fileId: string;
-  /** null: nobody else writes there, so that nothing depends on it. */
+  /** null: unknown, and not needed where this server is the only writer. */
   writtenAt: Millis | null;
 }
 
@@ -81,7 +81,7 @@ export interface StoredId {
 export interface RemoteFiles extends FileStore {
   /** For messages. */
   readonly name: string;
-  /** Says whose the prefix is; null: nobody's. Errors: 503. */
+  /** The object that names the owner of the prefix; null: it has none. Errors: 503. */
   readMarker(): Promise<string | null>;
   writeMarker(text: string): Promise<void>;
 }
@@ -91,13 +91,13 @@ export interface Bucket {
   config: BucketConfig;
   maxFileBytes: number;
   files: FileStore;
-  /** Its files are neither written nor deleted: its object store belongs to another server. */
+  /** Its files are neither written nor deleted: in a drill its object store belongs to another server. */
   isReadOnly: boolean;
 }
 
 export type BucketAction = "read" | "write" | "delete";
 
-/** A bucket's rule for one caller and one action, where credentials, bucket and scope have been looked at. */
+/** A bucket's rule for one caller and one action. Credentials, bucket and scope have been checked. */
 export interface Gate {
   readonly bucket: Bucket;
   /** What the rule says of every file in the bucket; null: it depends on the file. */

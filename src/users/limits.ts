@@ -1,7 +1,10 @@
-/** Users of a page where the request says nothing, and at most. */
+/** Users of a page: by default, and at most. */
 export const LIST_LIMIT_DEFAULT = 20;
 export const LIST_LIMIT_MAX = 1_000;
-/** Characters of what users are searched by: an address has no more. */
+/** Characters of a search text: an email address has no more. */
 export const SEARCH_TEXT_MAX_CHARACTERS = 254;
-/** Users of an import that are parsed before others get their turn. */
+export const IMPORT_USERS_MAX = 1_000;
+/** Users of an import that are checked in one turn of the event loop. */
 export const USERS_PER_SLICE = 50;
+export const ID_MAX_CHARACTERS = 256;
+export const PASSWORD_HASH_MAX_CHARACTERS = 4_096;

@@ -1,13 +1,13 @@
-import type { Accounts } from "../access/accounts.ts";
+import type { AccountChanges, Accounts, NewAccount } from "../access/accounts.ts";
 import { CLAIMS_MAX_BYTES } from "../access/limits.ts";
 import { notFound } from "../kernel/errors.ts";
 import { requireJsonSize } from "../kernel/fields.ts";
 import type { JsonObject } from "../kernel/json.ts";
+import { type ImportedUser, readImport } from "./import.ts";
 import { encodePlace, type UserListQuery } from "./list-query.ts";
-import { parseImport, parseNewUser, parseUserChanges } from "./parse.ts";
 import { createdUser, detail, listEntry, updatedUser } from "./types.ts";
 
-/** What an administrator does with users. Spec: Administration endpoints; decisions 7. */
+/** What an administrator does with users. */
 export interface UsersService {
   /**
    * All in order of creation, the one with an email, or those found by the beginning of email or name. `cursor` is null on the
@@ -16,10 +16,10 @@ export interface UsersService {
   list(query: UserListQuery): { users: ReturnType<typeof listEntry>[]; cursor: string | null };
   /** Errors: 404. */
   get(id: string): ReturnType<typeof detail>;
-  /** Errors: 400, 409. */
-  create(body: JsonObject): Promise<ReturnType<typeof createdUser>>;
-  /** Errors: 400, 404, 413. */
-  update(id: string, body: JsonObject): Promise<ReturnType<typeof updatedUser>>;
+  /** Errors: 409. */
+  create(user: NewAccount): Promise<ReturnType<typeof createdUser>>;
+  /** Errors: 404. */
+  update(id: string, changes: AccountChanges): Promise<ReturnType<typeof updatedUser>>;
   /** Errors: 404. */
   remove(id: string): Promise<void>;
   /** Replaces all claims. Errors: 404, 413 over 4 KB. */
@@ -29,12 +29,10 @@ export interface UsersService {
   /** Errors: 404. */
   removeFactors(id: string): Promise<void>;
   /** All or none. Errors: 400, 409 naming `users.N.field`. */
-  import(body: JsonObject): Promise<{ results: { id: string; success: true }[] }>;
+  import(users: readonly ImportedUser[]): Promise<{ results: { id: string; success: true }[] }>;
 }
 
-export function createUsersService(deps: { accounts: Accounts; passwordMinLength: number }): UsersService {
-  const { accounts, passwordMinLength } = deps;
-
+export function createUsersService({ accounts }: { accounts: Accounts }): UsersService {
   return {
     list(query) {
       const { limit } = query;
@@ -58,11 +56,11 @@ export function createUsersService(deps: { accounts: Accounts; passwordMinLength
       if (account === null) throw notFound(`There is no user "${id}"`);
       return detail(account);
     },
-    async create(body) {
-      return createdUser(await accounts.create(parseNewUser(body, { passwordMinLength })));
+    async create(user) {
+      return createdUser(await accounts.create(user));
     },
-    async update(id, body) {
-      return updatedUser(await accounts.update(id, parseUserChanges(body)));
+    async update(id, changes) {
+      return updatedUser(await accounts.update(id, changes));
     },
     remove: (id) => accounts.remove(id),
     async setClaims(id, claims) {
@@ -71,9 +69,8 @@ export function createUsersService(deps: { accounts: Accounts; passwordMinLength
     },
     revoke: (id) => accounts.revoke(id),
     removeFactors: (id) => accounts.removeFactors(id),
-    async import(body) {
-      const { passwordHashProblem } = accounts;
-      const ids = await accounts.import(await parseImport(body, { passwordMinLength, passwordHashProblem }));
+    async import(users) {
+      const ids = await accounts.import(await readImport(users, accounts.passwordHashProblem));
       return { results: ids.map((id) => ({ id, success: true })) };
     },
   };

@@ -18,12 +18,12 @@ test.if(disk !== null)(
     const platform = await testPlatform({ config: { storage: { buckets: { files: {} } } } });
     await upload(platform.service, "files", "large", randomBytes(6 * 1024 * 1024));
     const full = await runCommand(["backup", join(directory, "b.tar.zst"), "--data", platform.dataDirectory]);
-    expect([full.code, full.stderr]).toEqual([1, expect.stringContaining("There is no room for the backup")]);
+    expect([full.code, full.stderr]).toEqual([1, expect.stringContaining("not enough space for the backup")]);
     expect(readdirSync(directory)).toEqual([]);
     const file = join(temporaryDirectory(), "b.tar.zst");
     expect(await runCommand(["backup", file, "--data", platform.dataDirectory])).toMatchObject({ code: 0 });
     const restored = await runCommand(["restore", file, "--data", join(directory, "data")]);
-    expect([restored.code, restored.stderr]).toEqual([1, expect.stringContaining("There is no room for the restore")]);
+    expect([restored.code, restored.stderr]).toEqual([1, expect.stringContaining("not enough space for the restore")]);
     expect(readdirSync(directory)).toEqual([]);
     await platform.stop();
   },

@@ -1,11 +1,12 @@
 import { afterEach, beforeEach, expect, test } from "bun:test";
 import type { JsonObject, JsonValue } from "../../src/kernel/json.ts";
 import { createPlatform, type Platform } from "../../src/platform/index.ts";
-import { createMessageRate } from "../../src/rooms/message-rate.ts";
+import { TokenBucket } from "../../src/sockets/messages/token-bucket.ts";
 import { JWT_SECRET, SERVICE_KEY, type TestClock, temporaryDirectory, testClock } from "../support/index.ts";
 
 const MINUTE_MS = 60_000;
 const HOUR_MS = 60 * MINUTE_MS;
+const SECOND_MS = 1_000;
 
 let platform: Platform;
 let clock: TestClock;
@@ -59,11 +60,14 @@ test("[HT15] a rate limit's window is never longer than it says", async () => {
   expect((await signUp("c@example.com")).status).toBe(201);
 });
 
-test("[HT15] a room's messages are not held back by those of the future", () => {
-  const rate = createMessageRate(2, clock);
-  expect([rate.admit(), rate.admit(), rate.admit()]).toEqual([true, true, false]);
+test("[HT15] a connection's messages are not held back by those of the future", () => {
+  const rate = new TokenBucket({ perSecond: 2, atOnce: 2 }, clock.now());
+  const takeThree = () => [1, 2, 3].map(() => rate.take(1, clock.now()));
+  expect(takeThree()).toEqual([true, true, false]);
   clock.advance(-HOUR_MS);
-  expect([rate.admit(), rate.admit(), rate.admit()]).toEqual([true, true, false]);
+  expect(takeThree()).toEqual([false, false, false]);
+  clock.advance(SECOND_MS);
+  expect(takeThree()).toEqual([true, true, false]);
 });
 
 test("[HT15] records keep their order, and pages go on where they were", async () => {

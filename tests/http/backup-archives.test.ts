@@ -112,7 +112,7 @@ describe("backups", () => {
     rmSync(join(objects, contents[0] ?? ""));
     const target = join(temporaryDirectory(), "b.tar.zst");
     const { code, stderr } = await backUp(target, other.dataDirectory);
-    expect([code, stderr]).toEqual([0, expect.stringContaining("1 stored file not in it: their buckets keep them")]);
+    expect([code, stderr]).toEqual([0, expect.stringContaining("1 stored file not included: their buckets keep them")]);
     await restore(target, `${target}.data`);
     expect(existsSync(join(`${target}.data/storage/objects`, contents[1] ?? ""))).toBe(true);
     await other.stop();

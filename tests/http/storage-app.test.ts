@@ -65,7 +65,7 @@ test("[ST81] app.storage lists within the limits of the endpoint", async () => {
   expect((await call("files", "list", { prefix: null, limit: null, cursor: null })).value?.objects.length).toBe(3);
 });
 
-test("[ST83] app.storage gives no file that its store does not have whole", async () => {
+test("[ST83] app.storage is 503 for a file that its store does not have whole", async () => {
   expect(await call("remote", "get", "a")).toEqual({ value: "far away" } as never);
   s3.halving = true;
   expect(await call("remote", "get", "a")).toMatchObject({ status: 503 });

@@ -182,7 +182,7 @@ describe.each(PLACES)("files in %s", (_, open) => {
     expect((await read("broken")).status).toBe(404);
   });
 
-  test("[ST5] a reader during overwrites gets one of the files, whole, and old bytes go", async () => {
+  test("[ST5] a reader during overwrites gets one of the files, whole, and old bytes are removed", async () => {
     const versions = Array.from({ length: 20 }, (_, index) => String.fromCharCode(97 + index).repeat(300_000));
     await upload(user, "files", "overwritten", versions[0] ?? "");
     const before = fileCount();
@@ -213,7 +213,7 @@ describe.each(PLACES)("files in %s", (_, open) => {
     expect(await Promise.all(contents.map((_, index) => textOf(`many/${index}`)))).toEqual(contents);
   });
 
-  test("[ST30] delete, and the bytes go", async () => {
+  test("[ST30] a deleted file is gone, and its bytes are removed", async () => {
     await upload(user, "files", "deleted", "x");
     const before = fileCount();
     expect(await user.delete(path("files", "deleted"))).toMatchObject({ status: 200, body: { ok: true } });
@@ -249,7 +249,7 @@ describe.each(PLACES)("files in %s", (_, open) => {
     expect(await isStored("signed", content)).toBe(true);
   });
 
-  test("[ST60] parts in any order become one file, and [ST63] their bytes go", async () => {
+  test("[ST60] [ST63] parts in any order become one file, and their bytes are removed", async () => {
     const key = "parts/film";
     const contents = Array.from({ length: 12 }, (_, index) => randomBytes(600_000 + index));
     const before = bytesOnDisk(platform, "parts").length;
@@ -283,7 +283,7 @@ describe.each(PLACES)("files in %s", (_, open) => {
     expect(fileCount()).toBe(before[1] ?? 0);
   });
 
-  test("[ST70] a thumbnail is made of a picture, and goes with it", async () => {
+  test("[ST70] a thumbnail is made of a picture, and is removed with it", async () => {
     await upload(user, "files", "picture", png(40, 20), { type: "image/png" });
     const thumb = await platform.fetch(`${path("files", "picture")}?thumb=8x8`);
     expect([thumb.status, thumb.headers.get("content-type")]).toEqual([200, "image/webp"]);
@@ -316,7 +316,7 @@ describe.each(PLACES)("files in %s", (_, open) => {
   });
 
   test(
-    "[ST80] what was acknowledged outlives a crash, and what it left without a record goes",
+    "[ST80] acknowledged files survive a crash, and bytes without a record are removed",
     async () => {
       const content = randomBytes(300_000);
       const acknowledged: string[] = [];

@@ -44,7 +44,7 @@ test.each([
   }
 });
 
-test("[ST101] what the last part of a form says is judged before anything is stored", async () => {
+test("[ST101] the last part of a form is checked before anything is stored", async () => {
   const bad = [field("metadata", '{"a":1}'), field("metadata", "{"), field("key", "a/../b"), field("key", "other")];
   for (const [index, last] of bad.entries()) {
     const body = `${file}${field("key", `judged-${index}`)}${last}`;
@@ -56,7 +56,7 @@ test("[ST101] what the last part of a form says is judged before anything is sto
   await until("nothing is left", () => bytesOnDisk(platform, "objects/incoming").length === 0);
 });
 
-test("[ST108] a part that no upload has is 400 unknown_field, wherever it stands, and nothing is stored", async () => {
+test("[ST108] an unknown part of a form is 400 unknown_field in every place, and nothing is stored", async () => {
   const unknown = field("comment", "x");
   for (const [index, parts] of [
     [unknown, file, field("key", "unknown")],
@@ -75,7 +75,7 @@ test("[ST108] a part that no upload has is 400 unknown_field, wherever it stands
   expect((await platform.service.fetch(path("files", "unknown"))).status).toBe(404);
 });
 
-test("[ST108] a member that no body has is 400 unknown_field", async () => {
+test("[ST108] an unknown member of a body is 400 unknown_field", async () => {
   const { body } = await platform.service.post<{ uploadId: string }>("/api/storage/files/multipart/create", {
     key: "m",
   });

@@ -36,7 +36,7 @@ test("[ST60] a part uploaded again replaces the earlier one, and an upload is re
   expect(await (await platform.fetch(path("files", key))).text()).toBe("new-end");
 });
 
-test("[ST61] what complete and upload-part refuse", async () => {
+test("[ST61] complete and upload-part refuse wrong parts", async () => {
   const key = "refused";
   const uploadId = await beginUpload(ann, key);
   for (const number of [0, -1, 1.5, "x", 10_001, ""])
@@ -76,7 +76,7 @@ test("[ST61] what complete and upload-part refuse", async () => {
   expect((await callMultipart(ann, "complete", { uploadId, key, parts: [one, two] })).status).toBe(200);
 });
 
-test("[ST62] uploads that are not there, done, another's or another key's", async () => {
+test("[ST62] uploads that are unknown, ended, another owner's or another key's are 404", async () => {
   const key = "private";
   const uploadId = await beginUpload(ann, key);
   const part = (await putPart(ann, { uploadId, key }, 1, "x")).body;
@@ -94,7 +94,15 @@ test("[ST62] uploads that are not there, done, another's or another key's", asyn
   expect((await callMultipart(ann, "abort", { uploadId, key })).status).toBe(404);
 });
 
-test("[ST3] the parts of an upload obey maxFileSize together", async () => {
+test("[ST62] an owner has at most 1000 unfinished uploads in a bucket", async () => {
+  const create = (client: SignedIn, key: string) => callMultipart(client, "create", { key }, "small");
+  const carol = await signIn(platform);
+  const all = await Promise.all(Array.from({ length: 1_001 }, (_, index) => create(carol, `many/${index}`)));
+  expect(all.map(({ status }) => status).filter((status) => status !== 200)).toEqual([409]);
+  expect((await create(bob, "another owner's")).status).toBe(200);
+});
+
+test("[ST3] maxFileSize limits the sum of the parts of an upload", async () => {
   const target = { uploadId: await beginUpload(ann, "big", {}, "small"), key: "big", bucket: "small" };
   expect((await putPart(ann, target, 1, "x".repeat(101))).status).toBe(413);
   expect((await putPart(ann, target, 1, "x".repeat(60))).status).toBe(200);
@@ -106,7 +114,7 @@ test("[ST3] the parts of an upload obey maxFileSize together", async () => {
   expect(answers.map(({ status }) => status).toSorted()).toEqual([200, 200, 413]);
 });
 
-test("[ST110] parts of an upload that has ended go in steps, and what a killed server leaves goes after the next start", async () => {
+test("[ST110] the parts of an ended upload are removed in steps, after a kill by the next start", async () => {
   const key = "steps";
   const uploadId = await beginUpload(ann, key);
   const before = bytesOnDisk(platform, "parts").length;

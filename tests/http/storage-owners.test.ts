@@ -72,7 +72,7 @@ test(
 );
 
 test(
-  "[ST102] --take-over takes it, and the server that had it is refused from then on",
+  "[ST102] --take-over takes a prefix over, and the server that had it is refused from then on",
   async () => {
     const first = await start();
     await upload(first.service, "films", "a", "kept");
@@ -91,7 +91,7 @@ test(
 );
 
 test(
-  "[ST102] an empty data directory does not take a prefix with files of a server that marked nothing",
+  "[ST102] an empty data directory does not take a prefix that has files and no marker",
   async () => {
     const first = await start();
     await upload(first.service, "films", "a", "kept");
@@ -125,7 +125,7 @@ test(
 );
 
 test(
-  "[ST103] an object that no record knows stays for a day before the sweep takes it",
+  "[ST103] an object that no record names is deleted by the sweep after a day, not before",
   async () => {
     const platform = await start();
     await upload(platform.service, "films", "a", "kept");

@@ -8,7 +8,7 @@ import {
   type TestPlatform,
   testPlatform,
 } from "../support/index.ts";
-import { path, type StoredFile, upload } from "./storage-support.ts";
+import { path, type StoredFile, until, upload } from "./storage-support.ts";
 
 const READER = "storage-reader-key-0123456789abcdefghijklmn";
 const WRITER = "storage-writer-key-0123456789abcdefghijklmn";
@@ -109,7 +109,7 @@ test("[ST40] without credentials: only what the read rule allows", async () => {
   }
 });
 
-test("[ST40] bad credentials are refused where anyone may read", async () => {
+test("[ST40] invalid credentials are refused where anybody may read", async () => {
   const forged = await signToken({ sub: ann.id, sid: "x" }, { secret: "another-secret-0123456789-another-secret" });
   const expired = await signToken({ sub: ann.id, sid: "x" }, { expiresInSeconds: -5 });
   expect(await download(platform.as(forged), "open", "a")).toBe(401);
@@ -119,7 +119,7 @@ test("[ST40] bad credentials are refused where anyone may read", async () => {
   expect((await upload(ann, "constructor", "a", "x")).status).toBe(404);
 });
 
-test("[ST41] no rule, a false one, a throwing one and odd answers deny", async () => {
+test("[ST41] a missing rule, a false one, one that throws and other answers deny", async () => {
   expect((await upload(ann, "closed", "a", "x")).status).toBe(403);
   expect((await ann.get("/api/storage/closed")).status).toBe(403);
   expect((await ann.delete(path("closed", "a"))).status).toBe(403);
@@ -137,14 +137,14 @@ test("[ST41] no rule, a false one, a throwing one and odd answers deny", async (
   expect((await ann.post("/api/storage/closed/signed-urls", { keys: [] })).status).toBe(403);
 });
 
-test("[ST41] the write rule sees the file that has come, whatever the form claimed first", async () => {
+test("[ST41] the write rule sees the file that was uploaded, not what the form claims first", async () => {
   expect((await upload(ann, "pictures", "a", "x", { type: "image/png" })).status).toBe(201);
   expect((await upload(ann, "pictures", "a", "x", { type: "text/plain" })).status).toBe(403);
   expect((await upload(ann, "pictures", "a", "x".repeat(101), { type: "image/png" })).status).toBe(403);
   expect(await (await platform.fetch(path("pictures", "a"))).text()).toBe("x");
 });
 
-test("[ST42] nobody overwrites, changes or deletes another's file where the rules say so", async () => {
+test("[ST42] rules can keep users from overwriting, changing and deleting the files of others", async () => {
   expect((await upload(ann, "own", "ann", "hers")).status).toBe(201);
   expect((await upload(bob, "own", "ann", "his")).status).toBe(403);
   expect((await bob.patch(`${path("own", "ann")}/metadata`, { public: "yes" })).status).toBe(403);
@@ -159,7 +159,7 @@ test("[ST42] nobody overwrites, changes or deletes another's file where the rule
   expect(await (await ann.fetch(path("own", "ann"))).text()).toBe("again");
 });
 
-test("[ST48] a rule that hides in its parameters that it looks at the file is asked about the file", async () => {
+test("[ST48] a rule that reads the file without naming it as a parameter is asked about the file", async () => {
   for (const bucket of ["wrapped", "optional"]) {
     expect((await upload(ann, bucket, "ann", "hers")).status).toBe(201);
     expect((await upload(bob, bucket, "bob", "his")).status).toBe(201);
@@ -185,7 +185,7 @@ test("[ST48] a rule that hides in its parameters that it looks at the file is as
   }
 });
 
-test("[ST48] a signed upload URL and a multipart upload begun while the key was free end where it is taken", async () => {
+test("[ST48] a signed upload URL and a multipart upload are refused when somebody takes the key meanwhile", async () => {
   const url = await signUpload(bob, "optional", "race");
   const base = "/api/storage/optional/multipart";
   const { uploadId } = (await bob.post<{ uploadId: string }>(`${base}/create`, { key: "race" })).body;
@@ -197,7 +197,7 @@ test("[ST48] a signed upload URL and a multipart upload begun while the key was 
   expect(await (await ann.fetch(path("optional", "race"))).text()).toBe("hers");
 });
 
-test("[ST48] a rule that looks for some callers only, or throws once it has looked", async () => {
+test("[ST48] a rule that reads the file for some callers only, or throws after it has read it", async () => {
   await upload(platform.service, "lazy", "server", "x", { type: "image/png" });
   expect((await upload(ann, "lazy", "ann", "x", { type: "image/png" })).status).toBe(201);
   expect((await upload(ann, "lazy", "text", "x", { type: "text/plain" })).status).toBe(403);
@@ -206,7 +206,7 @@ test("[ST48] a rule that looks for some callers only, or throws once it has look
   expect(await download(platform, "lazy", "missing")).toBe(401);
 });
 
-test("[ST43] a list holds what the caller may read, page by page", async () => {
+test("[ST43] a list has the files that the caller may read, page by page", async () => {
   for (let index = 0; index < 12; index++) await upload(index % 3 === 0 ? ann : bob, "own", `list/${10 + index}`, "x");
   type Page = { objects: { key: string }[]; truncated: boolean; cursor: string | null };
   const seen: string[] = [];
@@ -283,14 +283,14 @@ test("[ST50] a signed URL opens its file, and nothing else", async () => {
 
 test("[ST50] a signed URL ends when it expires", async () => {
   await upload(ann, "own", "brief", "x");
-  // Expiry is in whole seconds: one second may be over in a moment.
+  // Expiry is in whole seconds: one second may end at once.
   const signed = relative((await sign(ann, "own", "brief", 2)).body.url);
   expect((await platform.fetch(signed)).status).toBe(200);
-  await Bun.sleep(2_100);
+  await until("the URL has expired", async () => (await platform.fetch(signed)).status !== 200);
   expect(await platform.get<ErrorAnswer>(signed)).toMatchObject({ status: 401, body: { message: "Token expired" } });
 });
 
-test("[ST51] signing: missing files, denied ones, bounds", async () => {
+test("[ST51] signing of missing and denied files, and its bounds", async () => {
   expect((await sign(ann, "own", "never")).status).toBe(404);
   expect((await sign(bob, "own", "dir/signed file")).status).toBe(403);
   for (const expiresIn of [0, -1, 1.5, 604_801]) expect((await sign(ann, "own", "other", expiresIn)).status).toBe(400);
@@ -358,7 +358,7 @@ test("[ST53] a signed upload URL for one type takes that type only", async () =>
   });
 });
 
-test("[ST52] the rule is asked about the file that comes, and a refusal leaves the URL good", async () => {
+test("[ST52] the rule is asked about the uploaded file, and a refusal does not use the URL up", async () => {
   await upload(platform.service, "pictures", "old", "x", { type: "image/png" });
   const denied = await ann.post("/api/storage/pictures/signed-upload-url", { key: "new" });
   expect(denied.status).toBe(403); // no content type yet: this bucket's rule wants a picture

@@ -25,7 +25,7 @@ afterAll(async () => {
   await s3.stop();
 });
 
-test("[ST82] a store that fails is 503, stores nothing, and what was there stays", async () => {
+test("[ST82] an upload to a store that fails is 503 and stores nothing; the old file stays", async () => {
   await upload(platform.service, "remote", "kept", "kept");
   s3.failing = true;
   expect((await upload(platform.service, "remote", "kept", "new")).status).toBe(503);
@@ -42,7 +42,7 @@ async function read(key: string, headers: Record<string, string> = {}): Promise<
   return [answer.status, bytes === null ? "cut" : bytes.byteLength];
 }
 
-test("[ST83] a store that fails is told by the status: whole, by range, as a thumbnail", async () => {
+test("[ST83] a store that fails is 503: for the whole file, a range, a thumbnail", async () => {
   await upload(platform.service, "remote", "small", "0123456789");
   await upload(platform.service, "remote", "large", randomBytes(3_000_000));
   s3.failing = true;
@@ -61,7 +61,7 @@ test("[ST83] a store that fails is told by the status: whole, by range, as a thu
   expect(await read(path("remote", "large"))).toEqual([200, 3_000_000]);
 });
 
-test("[ST83] a body that ends early does not look complete", async () => {
+test("[ST83] a body that ends early is never a complete answer", async () => {
   s3.halving = true;
   expect((await read(path("remote", "small")))[0]).toBe(503);
   expect(await read(path("remote", "large"))).toEqual([200, "cut"]);

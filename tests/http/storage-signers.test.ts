@@ -38,7 +38,7 @@ test("[ST107] an upload URL of a user who is disabled or deleted is refused", as
   expect(await put(second)).toBe(401);
 });
 
-test("[ST107] the write rule is asked about the user as of now", async () => {
+test("[ST107] the write rule sees the present role of the user", async () => {
   const bob = await signIn(platform, { role: "editor" });
   const [first, second] = [await sign(bob, "a"), await sign(bob, "all/b")];
   expect((await change(bob.id, { role: "user" })).status).toBe(200);

@@ -39,7 +39,7 @@ test("[ST70] a picture made to fit, never enlarged, made once", async () => {
   expect((await thumb("pictures", "tiny", "40x40", { headers: { "if-none-match": etag } })).status).toBe(200);
 });
 
-test("[ST70] undeclared sizes, what is no picture, and bombs", async () => {
+test("[ST70] undeclared sizes, files that are not pictures, and decompression bombs are refused", async () => {
   await upload(platform.service, "pictures", "text", "no picture", { type: "image/png" });
   await upload(platform.service, "pictures", "cut", png(50, 50).slice(0, 60), { type: "image/png" });
   await upload(platform.service, "pictures", "bomb", png(10, 10, { width: 60_000, height: 60_000 }));
@@ -71,7 +71,7 @@ test("[ST105] a thumbnail that was cut short is made again", async () => {
   expect((await platform.service.delete(path("hidden", "cut"))).status).toBe(200);
 });
 
-test("[ST106] a picture of more megapixels than the config says is refused before it is decoded", async () => {
+test("[ST106] a picture of more megapixels than the config allows is refused before it is decoded", async () => {
   await platform.restart({
     config: `{ storage: { thumbs: { maxMegapixels: 1 }, buckets: {
       pictures: { thumbs: ["40x40", "200x100"], access: { read: true } },
@@ -85,7 +85,7 @@ test("[ST106] a picture of more megapixels than the config says is refused befor
   expect((await thumb("pictures", "fits", "40x40")).status).toBe(200);
 });
 
-test("[ST71] a thumbnail is for those who may read the picture, and goes with it", async () => {
+test("[ST71] a thumbnail is for callers that may read the picture, and is removed with it", async () => {
   await upload(platform.service, "hidden", "p", png(100, 100));
   expect((await thumb("hidden", "p", "40x40")).status).toBe(401);
   const before = bytesOnDisk(platform, "thumbs").length;

@@ -48,7 +48,7 @@ test("[ST1] fields in any order; parameters of the type stay; no type is octet-s
   expect((await text("untyped")).text).toBe("body");
 });
 
-test("[ST2] what a form lacks, and what is no form", async () => {
+test("[ST2] incomplete and malformed forms are refused", async () => {
   const field = (name: string, value: string) =>
     `--X\r\nContent-Disposition: form-data; name="${name}"\r\n\r\n${value}\r\n`;
   const file = `--X\r\nContent-Disposition: form-data; name="file"; filename="a"\r\n\r\nbody\r\n`;
@@ -149,7 +149,7 @@ test("[ST11] odd keys come back under the same key", async () => {
   expect(await encoded.text()).toBe("is a/b/c.txt");
 });
 
-test("[ST20] a download's headers, and HEAD", async () => {
+test("[ST20] the headers of a download and of HEAD", async () => {
   await upload(user, "files", "st20", "0123456789", { type: "image/gif" });
   const got = await text("st20");
   const head = await platform.head(path("files", "st20"));
@@ -195,7 +195,7 @@ test("[ST21] ranges", async () => {
   expect(await range("bytes=2-4", { "if-range": '"other"' })).toEqual([200, "0123456789", null]);
 });
 
-test("[ST26] another method than a path has is 405 with those that it has, before credentials", async () => {
+test("[ST26] a method that a path does not have is 405 with Allow, before credentials", async () => {
   const [ofKey, ofMetadata, ofParts] = [
     "GET, PUT, DELETE, HEAD, OPTIONS",
     "GET, PATCH, HEAD, OPTIONS",
@@ -236,7 +236,7 @@ test("[ST22] If-None-Match, until the file is overwritten", async () => {
   expect(await text("st22", { headers: { "if-none-match": etag } })).toMatchObject({ status: 200, text: "two" });
 });
 
-test("[ST23] what a browser would run is not shown inline", async () => {
+test("[ST23] types that a browser could run are not shown inline", async () => {
   for (const type of [
     "text/html",
     "TEXT/HTML; charset=utf-8",
@@ -262,7 +262,7 @@ test("[ST23] what a browser would run is not shown inline", async () => {
   expect((await rawForm(user, "files", smuggled)).status).toBe(400);
 });
 
-test("[ST23] what a browser shows and never runs is inline", async () => {
+test("[ST23] types that a browser never runs are shown inline", async () => {
   for (const type of ["image/png", "IMAGE/JPEG", "text/plain; charset=utf-8", "application/pdf", "video/mp4"]) {
     await upload(user, "files", "shown", "x", { type });
     const { headers } = await text("shown");
@@ -340,7 +340,7 @@ test("[ST31] delete-batch reports each key", async () => {
   });
 });
 
-test("[ST54] a Host that is no address has no signed URLs", async () => {
+test("[ST54] a Host that is not an address is 400", async () => {
   const body = '{"key":"any"}';
   const head = (host: string): string =>
     `POST /api/storage/files/signed-upload-url HTTP/1.1\r\nHost: ${host}\r\nAuthorization: Bearer ${user.token}\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\nConnection: close\r\n\r\n${body}`;

@@ -7,6 +7,7 @@ import type { RoomsConfig } from "../../src/config/types.ts";
 import { createStorageEngine, type DatabaseFile, layOut } from "../../src/db/index.ts";
 import { createCors } from "../../src/http/cors.ts";
 import { createHttp } from "../../src/http/http.ts";
+import { mountEndpoints } from "../../src/http/mount.ts";
 import type { Clock } from "../../src/kernel/clock.ts";
 import { systemClock } from "../../src/kernel/clock.ts";
 import { unauthorized } from "../../src/kernel/errors.ts";
@@ -14,7 +15,8 @@ import { systemIds } from "../../src/kernel/ids.ts";
 import type { JsonObject } from "../../src/kernel/json.ts";
 import type { Logger } from "../../src/kernel/logger.ts";
 import { createRoomsArea, type RoomsArea } from "../../src/rooms/index.ts";
-import type { Socket, SocketHandler } from "../../src/sockets/server/socket-server.ts";
+import { createSockets } from "../../src/sockets/index.ts";
+import type { Socket, SocketHandler, SocketServer } from "../../src/sockets/server/socket-server.ts";
 import { settle, type TestClock, testClock } from "./clock.ts";
 import { temporaryDirectory } from "./platform.ts";
 
@@ -85,6 +87,7 @@ export async function roomsWorld(config: RoomsConfig): Promise<RoomsWorld> {
   const ended = new Set<string>();
   const roles = new Map<string, string>();
   const listeners = new Set<(sessionId: string) => void>();
+  const changeListeners = new Set<(userId: string) => void>();
   const sessions = {
     find: (sessionId: string, userId: string) =>
       ended.has(sessionId)
@@ -93,6 +96,10 @@ export async function roomsWorld(config: RoomsConfig): Promise<RoomsWorld> {
     onEnd(listener: (sessionId: string) => void) {
       listeners.add(listener);
       return () => listeners.delete(listener);
+    },
+    onUserChange(listener: (userId: string) => void) {
+      changeListeners.add(listener);
+      return () => changeListeners.delete(listener);
     },
   };
   // A token is USER or USER/SESSION; anything that begins with "bad" is none.
@@ -111,16 +118,14 @@ export async function roomsWorld(config: RoomsConfig): Promise<RoomsWorld> {
   };
   const logger: Logger = { info() {}, warn: note, error: note };
   const http = createHttp({
-    ...{
-      principals,
-      cors: createCors(),
-      clock,
-      logger,
-      bodyMaxBytes: 1024,
-      globalLimit() {},
-      addressOf: () => "127.0.0.1",
-      holdOpen() {},
-    },
+    principals,
+    cors: createCors(),
+    clock,
+    logger,
+    bodyMaxBytes: 1024,
+    globalLimit() {},
+    addressOf: () => "127.0.0.1",
+    holdOpen() {},
   });
 
   let upgraded: SocketHandler | null = null;
@@ -128,21 +133,27 @@ export async function roomsWorld(config: RoomsConfig): Promise<RoomsWorld> {
 
   function startGeneration() {
     const own = mortalClock(clock);
-    const area = createRoomsArea({
-      ...{ config, principals, sessions, file, logger, clock: own.clock, ids: systemIds },
-      // No handler of these tests reaches for it.
-      app: () => ({}) as AppAccess,
-      sockets: {
-        waitingBytes: (socket) => socket.getBufferedAmount(),
-        drop: (socket) => socket.close(1013, "Too slow"),
-        upgrade(_request, handler) {
-          upgraded = handler;
-          return new Response(null);
-        },
-        publish() {},
+    const server: SocketServer = {
+      waitingBytes: (socket) => socket.getBufferedAmount(),
+      drop: (socket) => socket.close(1013, "Too slow"),
+      upgrade(_request, handler) {
+        upgraded = handler;
+        return new Response(null);
       },
+      publish() {},
+    };
+    const sockets = createSockets({ server, principals, sessions, logger, clock: own.clock, ids: systemIds });
+    const area = createRoomsArea({
+      config,
+      sockets,
+      sessions,
+      file,
+      logger,
+      clock: own.clock,
+      // No handler of these tests uses it.
+      app: () => ({}) as AppAccess,
     });
-    return { area, clock: own, server: area.routes(http), clients: new Set<{ lose(): void }>() };
+    return { area, clock: own, server: mountEndpoints(http, area.endpoints), clients: new Set<{ lose(): void }>() };
   }
 
   return {
@@ -172,7 +183,10 @@ export async function roomsWorld(config: RoomsConfig): Promise<RoomsWorld> {
       ended.add(sessionId);
       for (const listener of [...listeners]) listener(sessionId);
     },
-    setRole: (userId, role) => roles.set(userId, role),
+    setRole(userId, role) {
+      roles.set(userId, role);
+      for (const listener of [...changeListeners]) listener(userId);
+    },
     failWrites(failing) {
       isFailing = failing;
     },
@@ -186,6 +200,7 @@ export async function roomsWorld(config: RoomsConfig): Promise<RoomsWorld> {
       generation.clock.die();
       for (const client of [...generation.clients]) client.lose();
       listeners.clear();
+      changeListeners.clear();
       await settleWrites();
       generation = startGeneration();
       await settleWrites();

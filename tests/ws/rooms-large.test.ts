@@ -84,3 +84,25 @@ test("[RM101] a room that takes long keeps its own clients waiting, and no other
   let last: JsonObject = {};
   while (!isAnswered(last)) last = await burning.nextOf("action_result");
 });
+
+test("[RM103] an action of too many values is refused, and a join that hints at as many is not", async () => {
+  const socket = await authenticate(ann, "values", "large");
+  const values = (count: number): number[] => Array.from({ length: count }, () => 0);
+  socket.send({ type: "join", lastSharedState: { list: values(100_000) }, requestId: "j" });
+  await socket.nextOf("sync");
+  socket.send({ type: "send", actionType: "hit", payload: values(30_000), requestId: "many" });
+  expect(await socket.nextOf("error")).toMatchObject({ code: "INVALID_MESSAGE", requestId: "many" });
+  expect(await act(socket, "hit", values(15_000))).toMatchObject({ type: "action_result" });
+  expect(await act(socket, "hit", ",[{".repeat(20_000))).toMatchObject({ type: "action_result" });
+});
+
+test("[RM34] a large room comes back from the file as it was, also while it is joined again", async () => {
+  const socket = await enter(bob, "returns", "large");
+  await act(socket, "count");
+  const { sync } = socket;
+  await socket.close();
+  const again = await enter(bob, "returns", "large");
+  expect(again.sync["sharedState"]).toMatchObject({ count: 1 });
+  expect(Object.keys(again.sync["sharedState"] as JsonObject)).toEqual(Object.keys(sync["sharedState"] as JsonObject));
+  expect(again.sync["playerState"]).toEqual({ own: "y".repeat(300_000) });
+});

@@ -181,12 +181,12 @@ test("[RM9] what cannot be done is said with its requestId, and the connection s
 test("[RM9] a member that a message has not is named", async () => {
   const socket = await authenticate(ann, "members");
   socket.send({ type: "join", state: {}, requestId: "j" });
-  await socket.expect({ code: "INVALID_MESSAGE", message: 'There is no member "state" in "join"', requestId: "j" });
+  await socket.expect({ code: "INVALID_MESSAGE", message: 'state is not a member of "join"', requestId: "j" });
   socket.send({ type: "join", lastSharedState: {}, lastSharedVersion: 1, lastPlayerState: {}, lastPlayerVersion: 1 });
   await socket.nextOf("sync");
   await socket.expect({ type: "message", messageType: "welcome" });
   socket.send({ type: "send", action: "whoami", requestId: "s" });
-  await socket.expect({ code: "INVALID_MESSAGE", message: 'There is no member "action" in "send"', requestId: "s" });
+  await socket.expect({ code: "INVALID_MESSAGE", message: 'action is not a member of "send"', requestId: "s" });
   socket.send({ type: "ping", sentAt: 5 });
   await socket.expect({ type: "pong" });
   expect(await act(socket, "whoami")).toMatchObject({ type: "action_result" });

@@ -1,5 +1,5 @@
 import type { DatabaseFile, ReadCaller, SqlValue } from "../../db/index.ts";
-import type { EventCounts, EventPage, EventRank } from "../answers.ts";
+import type { EventCounts, EventPage, EventRank } from "../schemas.ts";
 import type { EventQuery } from "../types.ts";
 import { encodeCursor, pointsOf } from "./query-parameters.ts";
 

@@ -1,4 +1,4 @@
-import type { Share } from "../answers.ts";
+import type { Share } from "../schemas.ts";
 import type { EndpointSums, RequestSums } from "../types.ts";
 
 /** Percentages are computed in hundredths of a percent. */

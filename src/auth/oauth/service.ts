@@ -2,9 +2,8 @@ import type { AuthConfig } from "../../config/types.ts";
 import { AppError, badField, badRequest, conflict, notFound } from "../../kernel/errors.ts";
 import type { AccountWrite } from "../account-file.ts";
 import { OAUTH_STATE_TTL_MS } from "../limits.ts";
-import { allowedRedirect } from "../redirect.ts";
 import { equalsConstantTime } from "../sealing.ts";
-import type { SignIn, SignIns } from "../sign-in.ts";
+import type { SignIn, SignIns } from "../session/sign-in.ts";
 import {
   deleteIdentity,
   type Identity,
@@ -18,6 +17,7 @@ import { type SecretAccount, userByEmail, userById } from "../statements/users.t
 import type { AuthDeps, Caller, Client, SignInAnswer } from "../types.ts";
 import { requireOtherWayIn, requireRecentProof } from "../ways-in.ts";
 import { createProviderClient, type Profile, type ProviderClient } from "./provider.ts";
+import { allowedRedirect } from "./redirect.ts";
 
 export interface IdentityView {
   id: string;

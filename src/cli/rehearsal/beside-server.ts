@@ -6,17 +6,17 @@ import type { PlatformConfig } from "../../config/types.ts";
 import type { RehearsalJob } from "../../db/index.ts";
 import type { Logger } from "../../kernel/logger.ts";
 import { declaredNamespaces } from "../../tables/model/declarations.ts";
+import { plural } from "../amounts.ts";
+import { LOGGED_INSTANCES_MAX, SERVER_COPY_MAX_BYTES } from "../limits.ts";
 import { ownCommand } from "../own-command.ts";
-import { plural } from "../transfer/amounts.ts";
-import { LOGGED_INSTANCES_MAX, SERVER_COPY_MAX_BYTES } from "./limits.ts";
 import { REHEARSAL_JOB_COMMAND, type RehearsalLine } from "./protocol.ts";
 
-/** Where `NAME.db` and `NAME/INSTANCE.db` of a data directory lie. */
+/** The directory of `NAME.db` and `NAME/INSTANCE.db`. */
 export const databasesOf = (dataDirectory: string): string => join(resolve(dataDirectory), "databases");
 
 /**
- * Tries the declared schema on every instance, in a process of its own that steps back behind the server, and logs those
- * that it does not fit. Static files have been opened by then. The function returned ends it.
+ * Tries the declared schema on every instance, in a process with a lower priority than the server, and logs the instances that
+ * it does not fit. Static files are open by then. The function returned ends it.
  */
 export function rehearseBesideServer(config: PlatformConfig, dataDirectory: string, logger: Logger): () => void {
   const directory = databasesOf(dataDirectory);
@@ -26,7 +26,7 @@ export function rehearseBesideServer(config: PlatformConfig, dataDirectory: stri
   if (namespaces.length === 0) return () => {};
   const job: RehearsalJob = { directory, namespaces, copyMaxBytes: SERVER_COPY_MAX_BYTES, skipsWals: true };
   const child = Bun.spawn([...ownCommand(), REHEARSAL_JOB_COMMAND], {
-    // It ends with the server, however that ends.
+    // It ends with the server, even when the server is killed.
     env: { ...process.env, BUN_FEATURE_FLAG_NO_ORPHANS: "1" },
     stdin: Buffer.from(JSON.stringify(job)),
     stdout: "pipe",
@@ -36,9 +36,9 @@ export function rehearseBesideServer(config: PlatformConfig, dataDirectory: stri
   const log = async (): Promise<void> => {
     for await (const line of linesOf(child.stdout)) logLine(JSON.parse(line), logger);
     const code = await child.exited;
-    if (code !== 0 && !isStopped) logger.warn("the schema could not be tried on all instances", { code });
+    if (code !== 0 && !isStopped) logger.warn("The schema was not tried on all instances", { code });
   };
-  void log().catch((cause: unknown) => logger.warn("the schema could not be tried on all instances", { cause }));
+  void log().catch((cause: unknown) => logger.warn("The schema was not tried on all instances", { cause }));
   return () => {
     isStopped = true;
     child.kill("SIGKILL");
@@ -46,7 +46,7 @@ export function rehearseBesideServer(config: PlatformConfig, dataDirectory: stri
 }
 
 function linesOf(stream: ReadableStream<Uint8Array>): AsyncIterable<string> {
-  // Bun's stream is the one that Node's types mean.
+  // Bun's stream is the one of Node's types.
   return createInterface({ input: Readable.fromWeb(stream as Parameters<typeof Readable.fromWeb>[0]) });
 }
 
@@ -55,8 +55,8 @@ function logLine(line: RehearsalLine, logger: Logger): void {
     const { file } = line;
     const place = `databases.${file.namespace}: the instance "${file.instanceId}"`;
     if (file.state === "unfit") {
-      logger.error(`${place} does not fit the config, its requests are 503`, { problems: file.problems });
-    } else if (file.state === "untried") logger.warn(`${place} could not be tried`, { reason: file.reason });
+      logger.error(`${place} does not fit the config; its requests are answered with 503`, { problems: file.problems });
+    } else if (file.state === "untried") logger.warn(`${place} was not tried`, { reason: file.reason });
     return;
   }
   const { looked, unfit, untried } = line;
@@ -64,6 +64,5 @@ function logLine(line: RehearsalLine, logger: Logger): void {
     logger.error(
       `${unfit} of ${plural(looked, "instance")} do not fit the config; "platform check --data" names the problems of all`,
     );
-  } else if (untried > LOGGED_INSTANCES_MAX)
-    logger.warn(`${untried} of ${plural(looked, "instance")} could not be tried`);
+  } else if (untried > LOGGED_INSTANCES_MAX) logger.warn(`${untried} of ${plural(looked, "instance")} were not tried`);
 }

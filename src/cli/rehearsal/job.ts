@@ -1,11 +1,11 @@
 import { type RehearsalJob, rehearseFiles } from "../../db/index.ts";
-import { stepBack } from "../backup.ts";
+import { stepBack } from "../backup/backup.ts";
 import { declareCommand } from "../command.ts";
+import { LOGGED_INSTANCES_MAX, WORK_SLICE_MS } from "../limits.ts";
 import { printAnswer } from "../output.ts";
-import { LOGGED_INSTANCES_MAX, WORK_SLICE_MS } from "./limits.ts";
 import { REHEARSAL_JOB_COMMAND, type RehearsalLine } from "./protocol.ts";
 
-/** The job comes on standard input. */
+/** The job is on standard input. */
 export const rehearsalJobCommand = declareCommand({
   meta: { name: REHEARSAL_JOB_COMMAND, description: "Tries the schema on every instance", hidden: true },
   args: {},

@@ -1,7 +1,7 @@
 import type { RehearsedFile } from "../../db/index.ts";
 
-/** The command that runs a rehearsal beside a server; not for people. */
+/** The command that runs a rehearsal beside a server. */
 export const REHEARSAL_JOB_COMMAND = "rehearsal-job";
 
-/** What the process prints, as lines of JSON: files that do not fit, the first of them by name, and how many there were. */
+/** A line of JSON that the process prints: one of the first files that do not fit, or, last, the numbers of files. */
 export type RehearsalLine = { file: RehearsedFile } | { looked: number; unfit: number; untried: number };

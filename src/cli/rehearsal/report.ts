@@ -1,6 +1,6 @@
 import type { RehearsedFile } from "../../db/index.ts";
-import { plural } from "../transfer/amounts.ts";
-import { REPORTED_FILES_MAX, REPORTED_GROUPS_MAX } from "./limits.ts";
+import { plural } from "../amounts.ts";
+import { REPORTED_FILES_MAX, REPORTED_GROUPS_MAX } from "../limits.ts";
 
 interface Group {
   namespace: string;
@@ -15,11 +15,11 @@ export interface RehearsalReport {
   /** Files that the server would not open. */
   readonly unfit: number;
   add(file: RehearsedFile): void;
-  /** Files with the same problems together; empty when there is nothing to say. */
+  /** One group per set of problems; empty when all files fit. */
   lines(): string[];
 }
 
-/** What `platform check --data` says of the files; it keeps a bounded number of names, however many files there are. */
+/** The report of `platform check --data`. It keeps a bounded number of names. */
 export function createReport(): RehearsalReport {
   const groups = new Map<string, Group>();
   let looked = 0;
@@ -36,7 +36,7 @@ export function createReport(): RehearsalReport {
       looked++;
       if (file.state === "fits") return;
       if (file.state === "unfit") unfit++;
-      const problems = file.state === "unfit" ? file.problems : [`could not be tried: ${file.reason}`];
+      const problems = file.state === "unfit" ? file.problems : [`was not tried: ${file.reason}`];
       const key = JSON.stringify([file.namespace, ...problems]);
       const group = groups.get(key);
       if (group === undefined && groups.size >= REPORTED_GROUPS_MAX) {

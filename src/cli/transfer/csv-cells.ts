@@ -1,3 +1,4 @@
+import { stringify } from "csv-stringify/sync";
 import type { FieldType } from "../../config/types.ts";
 import type { JsonValue } from "../../kernel/json.ts";
 import { isHeld } from "../../kernel/json-text.ts";
@@ -5,22 +6,22 @@ import { isHeld } from "../../kernel/json-text.ts";
 const NUMBER = /^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$/;
 
 /**
- * What a spreadsheet takes for a formula: a text that begins so is written with an apostrophe before it, which spreadsheets
- * read as "this is text". One that begins with apostrophes and then so gets one more, so that each text is read as it was.
+ * The beginnings of a spreadsheet's formulas. Such a text is written with an apostrophe before it, which spreadsheets read as
+ * "this is text". A text that begins with apostrophes and then like a formula gets one more, so that each text survives.
  */
 const FORMULA = /^'*[=+\-@\t\r\n\uff1d\uff0b\uff0d\uff20]/;
 const ESCAPED_FORMULA = /^'+[=+\-@\t\r\n\uff1d\uff0b\uff0d\uff20]/;
 
 export interface Cell {
   text: string;
-  /** Whether it stood in quotes, which is how an empty text differs from nothing. */
+  /** An empty text is quoted, null is not. */
   isQuoted: boolean;
 }
 
 /**
- * A cell as a value of its field's declared type; without one it stays text. An empty cell is null. What does not fit its
- * type is handed on as it stands, so that the server's validation names it. Errors: `SyntaxError` for broken JSON, which
- * as text would be a value of its own.
+ * A cell as a value of its field's declared type; without a type it stays text. An empty cell is null. A cell that does not
+ * fit its type stays text, so that the server's validation reports it. Errors: `SyntaxError` for broken JSON, which would be a
+ * valid text.
  */
 export function parseCell({ text, isQuoted }: Cell, type: FieldType | undefined): JsonValue {
   const isText = type === undefined || type === "string" || type === "text";
@@ -38,10 +39,10 @@ export function parseCell({ text, isQuoted }: Cell, type: FieldType | undefined)
   }
 }
 
-/** A text, or the name of a field, without the apostrophe that keeps a spreadsheet from taking it for a formula. */
+/** A text, or the name of a field, without the apostrophe before a formula. */
 export const parseText = (text: string): string => (ESCAPED_FORMULA.test(text) ? text.slice(1) : text);
 
-/** Whether a double holds it, if it is an integer. */
+/** false for an integer that a double cannot represent. */
 const isExact = (text: string): boolean => !/^[+-]?\d{16,}$/.test(text) || isHeld(text.replace(/^[+-]?0*/, ""));
 
 function parseBoolean(text: string): JsonValue {
@@ -50,13 +51,15 @@ function parseBoolean(text: string): JsonValue {
   return word === "false" || word === "0" ? false : text;
 }
 
-/** The other way. null is an empty cell, an empty text a quoted one. Numbers are no formulas, negative ones included. */
-export function formatCell(value: JsonValue | undefined, type: FieldType | undefined): string {
-  if (value === null || value === undefined) return "";
-  const isText = typeof value === "string" && type !== "json";
-  const plain = isText ? value : JSON.stringify(value);
-  const text = isText && FORMULA.test(plain) ? `'${plain}` : plain;
-  return text === "" || /[",\r\n]|^\s|\s$/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
+/** A value as a cell; null is an empty cell. Numbers are not formulas, negative ones included. */
+export function formatCell(value: JsonValue | undefined, type: FieldType | undefined): string | null {
+  if (value === null || value === undefined) return null;
+  if (typeof value !== "string" || type === "json") return JSON.stringify(value);
+  return FORMULA.test(value) ? `'${value}` : value;
 }
 
-export const formatRow = (cells: readonly string[]): string => `${cells.join(",")}\r\n`;
+/** An empty text is quoted, which distinguishes it from null; spaces at the ends are, as some readers remove them otherwise. */
+const QUOTED = /^$|^\s|\s$/;
+
+export const formatRows = (rows: readonly (readonly (string | null)[])[]): string =>
+  stringify([...rows], { record_delimiter: "windows", quoted_match: QUOTED });

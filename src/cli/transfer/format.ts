@@ -1,5 +1,5 @@
 import { extname } from "node:path";
-import { UsageError } from "../usage-error.ts";
+import { UsageError } from "../errors.ts";
 
 export type Format = "json" | "ndjson" | "csv";
 
@@ -10,7 +10,7 @@ const BY_EXTENSION: Readonly<Record<string, Format>> = {
   ".csv": "csv",
 };
 
-/** By the file's name. Errors: `UsageError` for the ending of any other than these formats. */
+/** By the file's name. Errors: `UsageError` for any other format. */
 export function formatOf<Allowed extends Format>(file: string, formats: readonly Allowed[]): Allowed {
   const found = BY_EXTENSION[extname(file).toLowerCase()];
   const format = formats.find((allowed) => allowed === found);

@@ -1,12 +1,12 @@
 import { Presets, SingleBar } from "cli-progress";
 
 export interface Progress {
-  /** `done` of the whole, and how many records that is. */
+  /** `done` is a part of the whole; `records` is the number of records in it. */
   show(done: number, records: number): void;
   end(): void;
 }
 
-/** A bar on a terminal, silence otherwise. On standard error, since standard output may be the export itself. */
+/** A bar on a terminal, nothing otherwise. On standard error, as standard output may be the export itself. */
 export function createProgress(whole: number): Progress {
   if (process.stderr.isTTY !== true || whole === 0) return { show() {}, end() {} };
   const bar = new SingleBar(

@@ -2,7 +2,7 @@ import { afterAll, describe, expect, test } from "bun:test";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import type { FieldTypes } from "./door.ts";
+import type { FieldTypes } from "./client.ts";
 import { formatOf } from "./format.ts";
 import { readRecords, type SourceRecord } from "./records.ts";
 
@@ -34,7 +34,7 @@ describe("readRecords", () => {
     expect(records.at(-1)?.bytesRead).toBe(Buffer.byteLength(text));
   });
 
-  test("[CL14] NDJSON: a broken line is named, and so is one that is no object", async () => {
+  test("[CL14] NDJSON: a broken line is named, and so is a value that is not an object", async () => {
     await expect(read("a.ndjson", '{"a":1}\n{"a":')).rejects.toThrow("line 2: is not valid JSON");
     await expect(read("a.ndjson", '{"a":1}\n{"a":9007199254740993}')).rejects.toThrow("line 2: a is an integer");
     await expect(read("a.ndjson", '{"a":1}\n\n[1]')).rejects.toThrow("line 3: must be a JSON object");
@@ -61,7 +61,7 @@ describe("readRecords", () => {
     await expect(read("a.json", '[{"a":1}')).rejects.toThrow(
       "element 2: is not valid JSON (the file ends before the array does)",
     );
-    await expect(read("a.json", '{"a":1}')).rejects.toThrow("must hold a JSON array");
+    await expect(read("a.json", '{"a":1}')).rejects.toThrow("must contain a JSON array");
     await expect(read("a.json", '[{"a":1},5]')).rejects.toThrow("element 2: must be a JSON object");
   });
 
@@ -85,7 +85,7 @@ describe("readRecords", () => {
 
   test("[CL14] CSV: a line with another number of cells, and broken JSON, are named", async () => {
     await expect(read("a.csv", "a,b\n1,2\n1\n")).rejects.toThrow(
-      "line 3: has 1 cells where the first line names 2 fields",
+      "line 3: has 1 cell, but the first line names 2 fields",
     );
     await expect(read("a.csv", "a,b, a\n1,2,3\n")).rejects.toThrow("names the field a twice");
     await expect(read("a.csv", 'a,b\n1,"2\n')).rejects.toThrow("Quote Not Closed");

@@ -3,9 +3,11 @@ import { JSONParser } from "@streamparser/json";
 import { CsvError, parse } from "csv-parse";
 import { describeFault, isJsonObject, type JsonObject } from "../../kernel/json.ts";
 import { jsonTextFault } from "../../kernel/json-text.ts";
-import { CommandError } from "../usage-error.ts";
+import { plural } from "../amounts.ts";
+import { CommandError } from "../errors.ts";
+import { LINE_MAX_CHARACTERS } from "../limits.ts";
+import type { FieldTypes } from "./client.ts";
 import { type Cell, parseCell, parseText } from "./csv-cells.ts";
-import type { FieldTypes } from "./door.ts";
 import type { Format } from "./format.ts";
 
 export interface SourceRecord {
@@ -16,11 +18,9 @@ export interface SourceRecord {
   bytesRead: number;
 }
 
-/** A line longer than this is no record. */
-const LINE_MAX_CHARACTERS = 64 * 1024 * 1024;
 const BYTE_ORDER_MARK = /^\ufeff/;
 
-/** The records of a file, read as they are asked for. Errors: `CommandError` that names the place. */
+/** The records of a file, one after another. Errors: `CommandError` that names the place. */
 export function readRecords(file: string, format: Format, types: FieldTypes | null): AsyncGenerator<SourceRecord> {
   switch (format) {
     case "json":
@@ -75,7 +75,7 @@ async function* linesOf(file: string): AsyncGenerator<{ line: string; bytesRead:
   yield { line: rest + decoder.decode(), bytesRead };
 }
 
-/** Node's stream of a file: it reads no further than it is asked. */
+/** Node's stream of a file, which reads only as much as is consumed. */
 const chunksOf = (file: string): AsyncIterable<Uint8Array> => createReadStream(file);
 
 async function* readJsonArray(file: string): AsyncGenerator<SourceRecord> {
@@ -91,7 +91,7 @@ async function* readJsonArray(file: string): AsyncGenerator<SourceRecord> {
     bytesRead += chunk.byteLength;
     if (!isStarted) {
       const start = new TextDecoder().decode(chunk).replace(BYTE_ORDER_MARK, "").trimStart();
-      if (start !== "" && !start.startsWith("[")) throw new CommandError(`${file} must hold a JSON array`);
+      if (start !== "" && !start.startsWith("[")) throw new CommandError(`${file} must contain a JSON array`);
       isStarted = start !== "";
     }
     let failure: unknown = null;
@@ -100,7 +100,7 @@ async function* readJsonArray(file: string): AsyncGenerator<SourceRecord> {
     } catch (cause) {
       failure = cause;
     }
-    // What came before the mistake is read first: it is the record after these that is broken.
+    // The elements before the mistake are whole; the next one is broken.
     for (const element of elements) {
       count++;
       yield { place: `element ${count}`, record: asRecord(element, `element ${count}`), bytesRead };
@@ -127,17 +127,17 @@ async function* readCsv(file: string, types: FieldTypes | null): AsyncGenerator<
     bom: true,
     info: true,
     skip_empty_lines: true,
-    // Looked at below, where the line is known.
+    // Checked below, where the line is known.
     relax_column_count: true,
-    // An object a cell, because the text alone does not say whether it was quoted.
+    // The text alone does not show whether it was quoted.
     cast: (text, { quoting }) => ({ text, isQuoted: quoting }),
   });
   input.on("error", (cause) => parser.destroy(cause));
   try {
     for await (const item of input.pipe(parser)) {
-      // The forms that `info` and `cast` above give.
+      // `info` and `cast` above give these forms.
       const { record: cells, info } = item as { record: Cell[]; info: { lines: number } };
-      // The parser says where a record ends, and counts a CRLF inside a cell as two lines.
+      // The parser gives the line where a record ends, and counts a CRLF inside a cell as two lines.
       const text = cells.map((cell) => cell.text).join();
       overcounted += countOf(text, /\r\n/g);
       const place = `line ${info.lines - overcounted - countOf(text, /\r\n|\r|\n/g)}`;
@@ -166,7 +166,9 @@ function csvRecord(
   place: string,
 ): JsonObject {
   if (cells.length !== columns.length) {
-    throw new CommandError(`${place}: has ${cells.length} cells where the first line names ${columns.length} fields`);
+    throw new CommandError(
+      `${place}: has ${plural(cells.length, "cell")}, but the first line names ${plural(columns.length, "field")}`,
+    );
   }
   const record: JsonObject = {};
   for (const [index, name] of columns.entries()) {
@@ -174,9 +176,9 @@ function csvRecord(
     if (cell === undefined) continue;
     try {
       const value = parseCell(cell, types?.get(name));
-      // These are made by the server where a file has none.
-      const isMade = value === null && (name === "id" || name === "createdAt" || name === "updatedAt");
-      if (!isMade) record[name] = value;
+      // The server generates these where the file has none.
+      const isGenerated = value === null && (name === "id" || name === "createdAt" || name === "updatedAt");
+      if (!isGenerated) record[name] = value;
     } catch {
       throw new CommandError(`${place}: ${name}: is not valid JSON`);
     }

@@ -1,7 +1,7 @@
-import { UsageError } from "../usage-error.ts";
+import { UsageError } from "../errors.ts";
 
 export interface Target {
-  /** As it was written: `shared/films`. */
+  /** As given: `shared/films`. */
   name: string;
   namespace: string;
   table: string;

@@ -11,7 +11,7 @@ import {
   READ_TIMEOUT_MS,
   STATEMENTS_MAX,
 } from "../limits.ts";
-import type { QueryProcesses, QueryRequest } from "../reads/query-processes.ts";
+import type { LongRead, LongReads } from "../reads/long-reads.ts";
 import { ReadTransaction } from "../reads/read-transaction.ts";
 import { SERVER_CALLER } from "../server-caller.ts";
 import type {
@@ -28,6 +28,7 @@ import type {
   Transaction,
 } from "../types.ts";
 import { Checkpoints } from "../writer/checkpoints.ts";
+import type { FileWork } from "../writer/file-work.ts";
 import { hasPendingTexts } from "../writer/pending-texts.ts";
 import { RowCounts } from "../writer/row-counts.ts";
 import { StatementCache } from "../writer/statement-cache.ts";
@@ -42,9 +43,9 @@ import { isFileError, openError } from "./sqlite-errors.ts";
 export interface FileDependencies {
   clock: Clock;
   ids: Ids;
-  queries: QueryProcesses;
-  checkpointer: QueryProcesses;
-  indexer: QueryProcesses;
+  queries: LongReads;
+  checkpointer: FileWork;
+  indexer: FileWork;
   /** Runs slices of indexing one after the other, of whatever file. */
   inIndexTurn: <T>(work: () => Promise<T>) => Promise<T>;
   onFailure: (path: string, cause: unknown) => void;
@@ -291,7 +292,7 @@ export class OpenFile implements OpenedFile {
   async #read<R>(
     sql: string,
     params: readonly SqlValue[],
-    options: ReadOptions & Pick<QueryRequest<R>, "page" | "decode"> & Pick<ReadPageOptions<R>, "highlight">,
+    options: ReadOptions & Pick<LongRead<R>, "page" | "decode"> & Pick<ReadPageOptions<R>, "highlight">,
   ): Promise<ReadResult<R>> {
     if (this.#closing !== null || this.#isClosed) throw new Error(`query of the closed database ${this.path}`);
     this.assertReadable();

@@ -1,8 +1,8 @@
 import { Database } from "bun:sqlite";
 import { expect, test } from "bun:test";
-import * as sqlite from "node:sqlite";
-import { createHighlighter, createWordMarks } from "./highlight.ts";
-import type { HighlightLimits, HighlightRequest } from "./query-protocol.ts";
+import { createHighlighter } from "./highlight.ts";
+import type { HighlightRequest } from "./requests.ts";
+import type { HighlightLimits } from "./word-marks.ts";
 
 const LIMITS: HighlightLimits = { hitsMax: 100, bytesMax: 64 * 1024, pieceLength: 4_096, phraseLength: 1_000 };
 const MARKS = { columns: [0], pre: "[", post: "]", isEscaped: false } as const;
@@ -30,7 +30,7 @@ function marked(tokenize: string, query: string, text: string): string | null {
 
 function ours(request: HighlightRequest, text: unknown, limits: Partial<HighlightLimits> = {}): string | null {
   const all = { ...LIMITS, ...limits };
-  return createHighlighter(all, createWordMarks(sqlite, all))([[text]], request)[0]?.[0] ?? null;
+  return createHighlighter(all)([[text]], request)[0]?.[0] ?? null;
 }
 
 const words = (tokenize: string, query: string): HighlightRequest => ({ ...MARKS, by: "words", tokenize, query });

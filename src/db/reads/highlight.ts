@@ -1,97 +1,17 @@
-import type { DatabaseSync } from "node:sqlite";
-import type { HighlightLimits, HighlightRequest } from "./query-protocol.ts";
+import { HIGHLIGHT_BYTES_MAX, HIGHLIGHT_HITS_MAX, HIGHLIGHT_PHRASE_LENGTH, HIGHLIGHT_PIECE_LENGTH } from "../limits.ts";
+import type { HighlightRequest } from "./requests.ts";
+import { createWordMarks, type HighlightLimits, type MarkedText, type Span } from "./word-marks.ts";
 
-/**
- * Marks what a search has found, inside a query process. The functions are handed over as source text, like that of
- * query-process.ts: nothing outside of each exists where it runs. [DB140]–[DB142]
- */
-
-type Span = [start: number, end: number];
-
-/** A text, what of it is looked at, where its next piece begins, and its marks. */
-interface MarkedText {
-  text: string;
-  end: number;
-  next: number;
-  spans: Span[];
-}
-
-type AddSpan = (field: MarkedText, start: number, end: number) => void;
-type MarkWords = (fields: readonly MarkedText[], tokenize: string, query: string, addSpan: AddSpan) => void;
-
-/**
- * `highlight()` of FTS5 copies the whole text at every mark: it is given short pieces of the texts, on an index in memory,
- * one of each at a time until each has its hits or its end.
- */
-export function createWordMarks(sqlite: typeof import("node:sqlite"), limits: HighlightLimits): MarkWords {
-  const indexes = new Map<string, DatabaseSync>();
-
-  function indexOf(tokenize: string): DatabaseSync {
-    const known = indexes.get(tokenize);
-    if (known !== undefined) return known;
-    const index = new sqlite.DatabaseSync(":memory:");
-    index.exec(`CREATE VIRTUAL TABLE pieces USING fts5(piece, tokenize='${tokenize}')`);
-    indexes.set(tokenize, index);
-    return index;
-  }
-
-  /** The first place from `from` on where no tokenizer is inside of a word. */
-  function boundary(text: string, from: number, end: number): number {
-    if (from >= end) return end;
-    const separator = /(?![\u0300-\u036f])[^\p{L}\p{N}\p{Co}]/gu;
-    separator.lastIndex = from;
-    return Math.min(separator.exec(text)?.index ?? end, end);
-  }
-
-  /** Two characters that Unicode gives no meaning, and that no text holds. */
-  function privateMarks(fields: readonly MarkedText[]): [open: number, close: number] {
-    const free: number[] = [];
-    for (let code = 0xfdd0; code <= 0xfdef && free.length < 2; code += 1) {
-      if (!fields.some(({ text }) => text.includes(String.fromCharCode(code)))) free.push(code);
-    }
-    return [free[0] ?? 0xfdd0, free[1] ?? 0xfdd1];
-  }
-
-  return function markWords(fields, tokenize, query, addSpan) {
-    const index = indexOf(tokenize);
-    for (let rest = fields; rest.length > 0; ) {
-      const [open, close] = privateMarks(rest);
-      const ends = rest.map(({ text, next, end }) => boundary(text, next + limits.pieceLength, end));
-      index.exec("BEGIN");
-      const insert = index.prepare("INSERT INTO pieces (rowid, piece) VALUES (?, ?)");
-      for (const [place, { text, next, end }] of rest.entries()) {
-        // What begins in this piece may end behind it. highlight() drops a NUL, which separates words as a space does.
-        const behind = boundary(text, (ends[place] ?? end) + limits.phraseLength, end);
-        insert.run(place, text.slice(next, behind).replaceAll("\0", " "));
-      }
-      const found = index
-        .prepare(
-          "SELECT rowid AS place, highlight(pieces, 0, char(?), char(?)) AS marked FROM pieces WHERE pieces MATCH ?",
-        )
-        .all(open, close, query) as { place: number; marked: string }[];
-      index.exec("ROLLBACK");
-      for (const { place, marked } of found) {
-        const field = rest[place];
-        if (field === undefined) continue;
-        let start = -1;
-        let marks = 0;
-        for (let at = 0; at < marked.length; at += 1) {
-          const code = marked.charCodeAt(at);
-          if (code !== open && code !== close) continue;
-          const position = field.next + at - marks;
-          marks += 1;
-          if (code === open) start = position;
-          else if (start < (ends[place] ?? 0)) addSpan(field, start, position);
-        }
-      }
-      for (const [place, field] of rest.entries()) field.next = ends[place] ?? field.end;
-      rest = rest.filter(({ next, end, spans }) => next < end && spans.length < limits.hitsMax);
-    }
-  };
-}
+const LIMITS: HighlightLimits = {
+  hitsMax: HIGHLIGHT_HITS_MAX,
+  bytesMax: HIGHLIGHT_BYTES_MAX,
+  pieceLength: HIGHLIGHT_PIECE_LENGTH,
+  phraseLength: HIGHLIGHT_PHRASE_LENGTH,
+};
 
 /** For each row the texts of `request.columns` with marks; null for one without a hit. */
-export function createHighlighter(limits: HighlightLimits, markWords: MarkWords) {
+export function createHighlighter(limits: HighlightLimits = LIMITS) {
+  const markWords = createWordMarks(limits);
   const escapes: Record<string, string> = { "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;", "'": "&#39;" };
 
   /** The first `bytesMax` bytes of a text, whole characters. */

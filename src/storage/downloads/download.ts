@@ -4,7 +4,7 @@ import { isShownInline } from "../content.ts";
 import type { Bucket, StoredObject } from "../types.ts";
 import { chooseRange, matchesEtag, rangeStillValid } from "./range.ts";
 
-/** What an answer carries: a stored file, or a thumbnail of one. */
+/** The content of an answer: a stored file, or a thumbnail of one. */
 export interface Content {
   etag: string;
   size: number;
@@ -19,7 +19,7 @@ export const contentOf = ({ files }: Bucket, { fileId, size, contentType }: Stor
   body: (range) => files.body(fileId, range),
 });
 
-/** 200, 206, 304 for GET and HEAD. Errors: 416; 503 before anything is sent where an object store fails. Decisions 13. */
+/** 200, 206 or 304 for GET and HEAD. Errors: 416; 503 before anything is sent where an object store fails. */
 export async function respondWith(
   request: Request,
   bucket: Bucket,
@@ -43,7 +43,7 @@ export async function respondWith(
   const { start, end } = range.kind === "part" ? range : { start: 0, end: size };
   headers["content-length"] = String(end - start);
   if (range.kind === "part") headers["content-range"] = `bytes ${start}-${end - 1}/${size}`;
-  // The server would apply a Range of its own to a whole file: one that is to be ignored is taken away from it.
+  // Bun applies the header `Range` to a whole file by itself: one that is ignored is removed from the request.
   if (range.kind === "whole" && header !== null) request.headers.delete("range");
   const body = size === 0 ? null : await content.body({ start, end, size });
   return new Response(body, { status: range.kind === "part" ? 206 : 200, headers });
@@ -60,13 +60,13 @@ function headersOf(
     etag,
     "last-modified": lastModified,
     "accept-ranges": "bytes",
-    // A copy is asked about before it is used again: rules, expiry and overwrites count at once.
-    // Said in any case: the server would name the file by its name on disk.
+    // Set in every case: Bun would name the file by its name on the disk.
     "content-disposition": "inline",
+    // Caches revalidate a copy before they use it again, so that rules, expiry and overwrites count at once.
     "cache-control": bucket.config.access?.read === true ? "public, no-cache" : "private, no-cache",
   };
   if (!isShownInline(contentType) && bucket.config.inline !== true) {
-    // Shown inline, it might run scripts with the rights of this origin.
+    // Shown inline it might run scripts with the rights of this origin.
     const name = encodeURIComponent(key.split("/").at(-1) ?? "").replaceAll("'", "%27");
     headers["content-disposition"] = `attachment; filename*=UTF-8''${name}`;
     headers["content-security-policy"] = "sandbox";
@@ -75,8 +75,8 @@ function headersOf(
 }
 
 /**
- * The router sets the length of an answer to HEAD to that of the body it finds, which is none: the length of these
- * headers stays as it is.
+ * The router sets the Content-Length of an answer to HEAD to that of its body, which is empty. These headers keep the declared
+ * length.
  */
 function headAnswer(declared: Record<string, string>): Response {
   const headers = new Headers(declared);

@@ -1,11 +1,9 @@
-/** What of a file an answer carries; `end` is exclusive. */
+/** Which bytes of a file an answer has; `end` is exclusive. */
 export type RangeChoice = { kind: "whole" } | { kind: "part"; start: number; end: number } | { kind: "unsatisfiable" };
 
 const WHOLE: RangeChoice = { kind: "whole" };
 
-/**
- * RFC 9110, 14: one range of bytes. Several ranges, other units and malformed headers are ignored, as the RFC allows.
- */
+/** RFC 9110, 14: one range of bytes. Several ranges, other units and malformed headers are ignored, as the RFC allows. */
 export function chooseRange(header: string | null, sizeBytes: number): RangeChoice {
   const match = header === null ? null : /^bytes=[ \t]*(\d*)-(\d*)[ \t]*$/i.exec(header);
   if (match === null) return WHOLE;
@@ -25,13 +23,13 @@ export function chooseRange(header: string | null, sizeBytes: number): RangeChoi
 /** `If-None-Match`: weak comparison, a list, or `*`. RFC 9110, 13.1.2. */
 export function matchesEtag(header: string | null, etag: string): boolean {
   if (header === null) return false;
-  // Thousands of others in the header are not looked at one by one.
+  // A header with thousands of other tags is not split.
   if (!header.includes(etag) && header.trim() !== "*") return false;
   if (header.trim() === "*") return true;
   return header.split(",").some((one) => one.trim().replace(/^W\//, "") === etag);
 }
 
-/** Whether a `Range` counts under this `If-Range`: the exact entity tag or date. RFC 9110, 13.1.5. */
+/** Whether a `Range` counts with this `If-Range`, which must be the exact entity tag or date. RFC 9110, 13.1.5. */
 export function rangeStillValid(ifRange: string | null, etag: string, lastModified: string): boolean {
   return ifRange === null || ifRange === etag || ifRange === lastModified;
 }

@@ -32,7 +32,7 @@ const sizeOf = (chunks: Uint8Array[]): number => chunks.reduce((sum, { byteLengt
 const bytes = (text: string) => new TextEncoder().encode(text);
 
 for (const [name, open] of STORES) {
-  test(`[ST82] ${name}: what is finished is read back, whole and by range`, async () => {
+  test(`[ST82] ${name}: a finished file is read back, whole and by range`, async () => {
     const files = open();
     const fileId = await store(files, [bytes("0123"), bytes(""), bytes("456789")]);
     expect(await (await files.blob(fileId, 10)).text()).toBe("0123456789");
@@ -51,7 +51,7 @@ for (const [name, open] of STORES) {
     expect(hash([await (await files.blob(fileId, sizeOf(content))).bytes()])).toBe(hash(content));
   });
 
-  test(`[ST82] ${name}: what is discarded is nowhere, small or large`, async () => {
+  test(`[ST82] ${name}: a discarded file is nowhere, small or large`, async () => {
     const files = open();
     for (const sizeBytes of [3, 12 * 1024 * 1024]) {
       const incoming = await files.create(Bun.randomUUIDv7());
@@ -64,7 +64,7 @@ for (const [name, open] of STORES) {
     expect(s3.openUploads).toBe(0);
   });
 
-  test(`[ST82] ${name}: ids lists every file, remove takes one, also one that is not there`, async () => {
+  test(`[ST82] ${name}: ids lists every file, and remove removes one, also where it does not exist`, async () => {
     const files = open();
     const made = [];
     for (let index = 0; index < 5; index++) made.push(await store(files, [bytes(`${index}`)]));

@@ -4,16 +4,16 @@ import type { Logger } from "../../kernel/logger.ts";
 import { UNLINK_DELAY_MS } from "../limits.ts";
 import type { FileStore, IncomingFile } from "../types.ts";
 
-/** Bytes without a record: those on their way in, and those on their way out. */
+/** Files that no record names: those that are being written, and those that are about to be removed. */
 export interface FileLife {
   /**
-   * Runs `work` with a new file, which stays when it resolves and goes when it throws. Until then no sweep touches it.
+   * Runs `work` with a new file, which is kept when `work` resolves and removed when it throws. No sweep removes it meanwhile.
    */
   withNew<T>(files: FileStore, work: (incoming: IncomingFile, fileId: string) => Promise<T>): Promise<T>;
-  /** Removes bytes that no record names any more, after UNLINK_DELAY_MS; their failures are the sweep's business. */
+  /** Removes files that no record names any more, after UNLINK_DELAY_MS. The next sweep removes what this cannot. */
   dispose(files: FileStore, fileIds: readonly string[]): void;
   isPending(fileId: string): boolean;
-  /** Removes at once what still waits. */
+  /** Removes at once what still waits for its delay. */
   stop(): Promise<void>;
 }
 
@@ -21,7 +21,7 @@ export function createFileLife(deps: {
   clock: Clock;
   ids: Ids;
   logger: Logger;
-  /** Hears of ids whose bytes go: their thumbnails go too. */
+  /** Called for each file that is removed: its thumbnails go too. */
   onRemove: (fileId: string) => Promise<void>;
 }): FileLife {
   const pending = new Set<string>();

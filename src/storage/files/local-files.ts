@@ -18,9 +18,9 @@ const unlinkFile = promisify(unlink);
 export type SyncDirectory = (path: string) => Promise<void>;
 
 /**
- * Whole files in one directory, fanned out by the last two characters of their random ids. A file is written under
- * `incoming/`, renamed to its place, and both are synced before `finish` resolves, the names of the folders on the way too;
- * only then may a record name it.
+ * Whole files in one directory, in folders named by the last two characters of their ids. A file is written in `incoming/` and
+ * renamed to its place. `finish` resolves when its bytes, its name and the names of the folders above it are durable; only
+ * then may a record name it.
  */
 export function createLocalFiles(directory: string, sync: SyncDirectory = syncDirectory): FileStore {
   const incoming = join(directory, "incoming");
@@ -28,14 +28,13 @@ export function createLocalFiles(directory: string, sync: SyncDirectory = syncDi
   accessSync(incoming, constants.W_OK);
   const places = new Map<string, Place>();
   const syncRoot = createSharedSync(() => sync(directory));
-  // `storage/objects` and `storage` have been made by this start, or by one that a crash has ended.
+  // This start has created `storage/objects` and `storage`, or an earlier one that crashed before it synced their names.
   const syncParents = once(async () => {
     await sync(dirname(directory));
     await sync(dirname(dirname(directory)));
   });
   const pathOf = (fileId: string): string => join(directory, fileId.slice(-2), fileId);
 
-  /** At most 256 of them. */
   const placeOf = (fileId: string): Place => {
     const name = fileId.slice(-2);
     const known = places.get(name);
@@ -43,7 +42,7 @@ export function createLocalFiles(directory: string, sync: SyncDirectory = syncDi
     const path = join(directory, name);
     const place: Place = {
       path,
-      // Also where the folder is there: nobody knows whether the one who made it came to sync its name.
+      // Also where the folder exists: a crash may have come before its name was synced.
       prepare: once(async () => {
         await mkdir(path, { recursive: true });
         await syncParents();
@@ -74,7 +73,7 @@ export function createLocalFiles(directory: string, sync: SyncDirectory = syncDi
     },
     async *ids() {
       for (const name of await readdir(directory)) {
-        // One fan-out directory at a time bounds what is held.
+        // One folder at a time bounds the memory that this takes.
         if (name !== "incoming" && name.length !== 2) continue;
         yield (await readdir(join(directory, name))).map((fileId) => ({ fileId, writtenAt: null }));
       }
@@ -82,16 +81,16 @@ export function createLocalFiles(directory: string, sync: SyncDirectory = syncDi
   };
 }
 
-/** A folder of files. */
+/** One of the folders, at most 256. */
 interface Place {
   path: string;
-  /** Resolves when the folder is there and its name is durable: whoever puts a file there waits for it. */
+  /** Resolves when the folder exists and its name is durable. Every file that is put there waits for it. */
   prepare: () => Promise<void>;
   /** Makes the names of its files durable. */
   sync: () => Promise<void>;
 }
 
-/** Runs `work` for the first caller; all wait for the same run. One that fails is run again by the next. */
+/** Runs `work` once for all callers. After a failure the next call runs it again. */
 function once(work: () => Promise<void>): () => Promise<void> {
   let done: Promise<void> | null = null;
   return () => {
@@ -103,7 +102,7 @@ function once(work: () => Promise<void>): () => Promise<void> {
   };
 }
 
-/** Also for one that is not there. */
+/** Does nothing where there is no such file. */
 export async function removeFile(path: string): Promise<void> {
   try {
     await unlinkFile(path);
@@ -114,7 +113,7 @@ export async function removeFile(path: string): Promise<void> {
 
 async function createIncoming(path: string, settle: (path: string) => Promise<void>): Promise<IncomingFile> {
   const descriptor = await guarded(openFile(path, "wx", 0o600));
-  // One buffer for the whole file: joining chunks anew each time would leave garbage faster than it is collected.
+  // One buffer for the whole file: a new one for every few chunks would be garbage faster than it is collected.
   let buffer: Buffer | null = null;
   let waitingBytes = 0;
   let isOpen = true;
@@ -145,7 +144,7 @@ async function createIncoming(path: string, settle: (path: string) => Promise<vo
     },
     async finish() {
       await flush();
-      // The bytes and the name are synced side by side: until both are, no record names the file, so nobody reads it.
+      // Bytes and name are synced at the same time: no record names the file before both are durable.
       const settled = await Promise.allSettled([guarded(syncBytes(descriptor)), guarded(settle(path))]);
       for (const outcome of settled) if (outcome.status === "rejected") throw outcome.reason;
       await end();
@@ -157,7 +156,7 @@ async function createIncoming(path: string, settle: (path: string) => Promise<vo
   };
 }
 
-/** Resolves to how many bytes went in, which may be fewer than asked for. */
+/** Resolves to the number of bytes written, which may be fewer than given. */
 function writeBytes(descriptor: number, bytes: Uint8Array, offset: number): Promise<number> {
   return new Promise((resolve, reject) => {
     write(descriptor, bytes, offset, bytes.byteLength - offset, null, (cause, written) => {

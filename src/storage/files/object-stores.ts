@@ -9,11 +9,11 @@ import { ownerIdOf } from "./owner-id.ts";
 import { createS3Files } from "./s3-files.ts";
 import type { SweptPlace } from "./sweep.ts";
 
-/** `own`: written, swept, and marked as this data directory's. `readOnly`: for a drill. */
+/** `own`: the stores are marked as this data directory's, written and swept. `readOnly`: for a drill. */
 export type ObjectStoresMode = { mode: "own"; takeOver: boolean } | { mode: "readOnly" };
 
 export interface ObjectStores {
-  /** null: the bucket lies in the data directory. */
+  /** null: the files of the bucket are in the data directory. */
   of(bucket: BucketConfig): FileStore | null;
   readonly swept: readonly SweptPlace[];
 }
@@ -22,14 +22,14 @@ interface Deps {
   buckets: Readonly<Record<string, BucketConfig>>;
   objectStores: ObjectStoresMode;
   dataDirectory: string;
-  /** Whether a record names this file. */
+  /** Whether a record names the file. */
   knows: (fileId: string) => boolean;
   clock: Clock;
   ids: Ids;
   logger: Logger;
 }
 
-/** Buckets of the same prefix share a store. Errors: PrefixTaken. A store that does not answer is claimed when it does. */
+/** Buckets with the same prefix share a store. A store that does not answer is claimed later. Errors: PrefixTaken. */
 export async function openObjectStores(deps: Deps): Promise<ObjectStores> {
   const { objectStores, clock, logger } = deps;
   const opened = new Map<string, FileStore>();

@@ -6,23 +6,23 @@ import type { Logger } from "../../kernel/logger.ts";
 import type { FileStore, RemoteFiles } from "../types.ts";
 import { storeFailed } from "./remote-body.ts";
 
-/** The prefix is another data directory's. Its message says what to do. */
+/** The prefix belongs to another data directory. The message says what to do. */
 export class PrefixTaken extends Error {}
 
 export interface PrefixOwner {
-  /** This data directory. */
+  /** The id of this data directory. */
   id: string;
-  /** Where it is, for people. */
+  /** Its path, for messages. */
   directory: string;
 }
 
 export interface OwnedFiles extends FileStore {
   /**
-   * Marks the prefix as this data directory's; nothing where it is already. `takeOver` replaces the marker of another.
+   * Marks the prefix as this data directory's, unless it is already. `takeOver` replaces the marker of another data directory.
    * Errors: PrefixTaken; 503 where the store does not answer.
    */
   claim(options: { takeOver: boolean }): Promise<void>;
-  /** Asked of the store, as another data directory may have taken it over. Errors: 503. */
+  /** Asks the store, as another data directory may have taken the prefix over. Errors: 503. */
   isOurs(): Promise<boolean>;
 }
 
@@ -34,9 +34,8 @@ interface Marker {
 }
 
 /**
- * Files under a prefix that belongs to one data directory, as its sweep deletes what its own database does not know.
- * Nothing is written or deleted there before the prefix has been claimed: where the store does not answer at start, that
- * happens before the first write.
+ * Files under a prefix that belongs to one data directory: the sweep deletes files that its own database does not know.
+ * The prefix is claimed before the first write or deletion there, also where the store did not answer at start.
  */
 export function ownFiles(
   files: RemoteFiles,
@@ -58,10 +57,10 @@ export function ownFiles(
     const { id, directory } = owner;
     const marker: Marker = { owner: id, directory, host: hostname(), since: new Date(clock.now()).toISOString() };
     await files.writeMarker(`${JSON.stringify(marker)}\n`);
-    // Of two that claim it at once the later one has it: the store knows which.
+    // Of two servers that claim it at once the later one has it: the store knows which.
     const written = readMarker(await files.readMarker());
     if (written?.owner !== id)
-      throw taken(files.name, `belongs to ${written === null ? "nobody yet" : describe(written)}`);
+      throw taken(files.name, `belongs to ${written === null ? "no data directory yet" : describe(written)}`);
     if (present !== null) logger.warn("an object store was taken over", { store: files.name, from: describe(present) });
     isClaimed = true;
   };
@@ -93,7 +92,7 @@ export function ownFiles(
   };
 }
 
-/** For a drill: what is there can be read, and nothing changes. Errors: 503. */
+/** For a drill: files can be read, and nothing changes. Errors: 503. */
 export function readOnlyFiles(files: RemoteFiles): FileStore {
   const refuse = async (): Promise<never> => {
     throw readOnly(files.name);
@@ -104,7 +103,7 @@ export function readOnlyFiles(files: RemoteFiles): FileStore {
 export const readOnly = (name: string): AppError =>
   new AppError(503, `This server runs as a drill: ${name} is read only`);
 
-/** A look at the first of them: a prefix of a server that does not mark prefixes yet, whose database is not this one. */
+/** Whether the first files there are unknown: the prefix of an early version, which marked nothing, with another database. */
 async function holdsOthers(files: FileStore, knows: (fileId: string) => boolean): Promise<boolean> {
   for await (const some of files.ids()) {
     if (some.length > 0) return !some.some(({ fileId }) => knows(fileId));
@@ -112,7 +111,7 @@ async function holdsOthers(files: FileStore, knows: (fileId: string) => boolean)
   return false;
 }
 
-/** A marker that cannot be read is somebody else's. */
+/** A marker that cannot be parsed belongs to somebody else. */
 function readMarker(text: string | null): Marker | null {
   if (text === null) return null;
   const unknown: Marker = { owner: "", directory: "unknown", host: "unknown", since: "unknown" };
@@ -131,5 +130,5 @@ const describe = ({ directory, host, since }: Marker): string =>
 
 const taken = (name: string, state: string): PrefixTaken =>
   new PrefixTaken(
-    `${name} ${state}. Two servers with one prefix would delete each other's files. To look at a restored copy, start it with --drill. To take the prefix over, when no other server uses it any more, start once with --take-over.`,
+    `${name} ${state}. Two servers with one prefix would delete each other's files. To look at a restored copy, start it with --drill. To take the prefix over, when no other server uses it, start once with --take-over.`,
   );

@@ -3,11 +3,11 @@ import { join } from "node:path";
 import { replaceSmallFile } from "../../disk/small-file.ts";
 import type { Ids } from "../../kernel/ids.ts";
 
-/** Backups leave it out: a restored copy is another data directory. */
+/** Backups do not include it: a restored copy is another data directory. */
 const FILE = "owner-id";
 const ID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
-/** Names this data directory to object stores; made when it is first asked for, and durable then. */
+/** The id of this data directory, for object stores. Made and durable when it is first needed. */
 export function ownerIdOf(directory: string, ids: Ids): string {
   const path = join(directory, FILE);
   const present = read(path);
@@ -27,6 +27,6 @@ function read(path: string): string | null {
   }
   if (ID.test(text)) return text;
   throw new Error(
-    `${path} must hold the id of this data directory, and holds something else; delete it to get a new one`,
+    `${path} must contain the id of this data directory and contains something else; delete it to get a new one`,
   );
 }

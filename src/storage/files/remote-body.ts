@@ -1,15 +1,13 @@
 import { AppError } from "../../kernel/errors.ts";
-
-/** A body of up to so many bytes is read whole before it is answered: a store that fails in it is still told by the status. */
-const WHOLE_MAX_BYTES = 256 * 1024;
+import { REMOTE_WHOLE_MAX_BYTES } from "../limits.ts";
 
 export const storeFailed = (cause?: unknown): AppError =>
-  new AppError(503, "The bucket's object store does not answer as it should", { cause });
+  new AppError(503, "The object store of the bucket does not answer as it should", { cause });
 
 /**
- * A store's bytes as the body of an answer; resolves when the first ones have come. Errors: 503, also where there are more or
- * fewer than `sizeBytes`. What is larger than WHOLE_MAX_BYTES comes as a stream, which fails then: its connection is cut, so
- * that nobody takes a part for the whole.
+ * Bytes from an object store as the body of an answer; resolves when the first ones have arrived. Errors: 503, also where there
+ * are more or fewer than `sizeBytes`. A body of more than REMOTE_WHOLE_MAX_BYTES is a stream: where it fails the connection is
+ * cut, so that a client does not take a part for the whole.
  */
 export async function openRemoteBody(
   source: ReadableStream<Uint8Array<ArrayBuffer>>,
@@ -18,7 +16,7 @@ export async function openRemoteBody(
   const next = createChunks(source, sizeBytes);
   const first: Uint8Array<ArrayBuffer>[] = [];
   let firstBytes = 0;
-  while (firstBytes === 0 || sizeBytes <= WHOLE_MAX_BYTES) {
+  while (firstBytes === 0 || sizeBytes <= REMOTE_WHOLE_MAX_BYTES) {
     const chunk = await next.read();
     if (chunk === null) return new Blob(first);
     first.push(chunk);
@@ -34,7 +32,7 @@ export async function openRemoteBody(
   });
 }
 
-/** Chunks one by one, null after the last. Errors: 503 for a failing source, or one of another size. */
+/** Reads one chunk at a time, null after the last. Errors: 503 where the source fails or has another size. */
 function createChunks(source: ReadableStream<Uint8Array<ArrayBuffer>>, sizeBytes: number) {
   const reader = source.getReader();
   let byteCount = 0;
@@ -44,7 +42,7 @@ function createChunks(source: ReadableStream<Uint8Array<ArrayBuffer>>, sizeBytes
       byteCount += value?.byteLength ?? 0;
       if (byteCount > sizeBytes || (done && byteCount < sizeBytes)) {
         void reader.cancel().catch(() => {});
-        throw storeFailed(new Error(`${sizeBytes} bytes are on record, ${byteCount} came`));
+        throw storeFailed(new Error(`${sizeBytes} bytes are on record, ${byteCount} arrived`));
       }
       return done ? null : value;
     },

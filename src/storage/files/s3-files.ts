@@ -1,25 +1,25 @@
 import { S3Client } from "bun";
 import type { BucketConfig } from "../../config/types.ts";
+import { S3_LIST_KEYS, S3_PART_BYTES, S3_RETRIES } from "../limits.ts";
 import type { IncomingFile, RemoteFiles } from "../types.ts";
 import { guarded, openRemoteBody, storeFailed } from "./remote-body.ts";
 
-/** What S3 takes as one part; a smaller file goes as a single request. Also what is held in memory per upload. */
-const S3_PART_BYTES = 5 * 1024 * 1024;
-const S3_RETRIES = 2;
-const LIST_KEYS = 1000;
-/** The object that says whose the prefix is. */
+/** The object that names the owner of the prefix. */
 const MARKER = "platform-owner.json";
 
 type S3Backend = NonNullable<BucketConfig["backend"]>["s3"];
 
 /**
- * Whole files in a bucket of an S3-compatible store, named `PREFIX` + id. What is not finished may be there for a moment,
- * under an id that nothing names.
+ * Whole files in a bucket of an S3-compatible store, as objects named `PREFIX` + id. An upload that is discarded may be there
+ * for a moment, under an id that no record names.
  */
 export function createS3Files(backend: S3Backend): RemoteFiles {
   const { endpoint, bucket, region, accessKeyId, secretAccessKey, prefix = "" } = backend;
   const client = new S3Client({
-    ...{ endpoint, bucket, accessKeyId, secretAccessKey },
+    endpoint,
+    bucket,
+    accessKeyId,
+    secretAccessKey,
     ...(region === undefined ? {} : { region }),
   });
   const fileOf = (fileId: string) => client.file(prefix + fileId);
@@ -50,7 +50,8 @@ export function createS3Files(backend: S3Backend): RemoteFiles {
       do {
         const page = await guarded(
           client.list({
-            ...{ prefix, maxKeys: LIST_KEYS },
+            prefix,
+            maxKeys: S3_LIST_KEYS,
             ...(continuationToken === undefined ? {} : { continuationToken }),
           }),
         );
@@ -63,16 +64,16 @@ export function createS3Files(backend: S3Backend): RemoteFiles {
   };
 }
 
-/** Others may keep objects of their own under the prefix; those are not ours to sweep. */
+/** Objects with other names under the prefix are not the server's, and no sweep removes them. */
 const isFileId = (name: string): boolean => /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/.test(name);
 
-/** A store that does not say when is taken to say now: what is new is not swept. */
+/** Where the store gives no time the object counts as new: what is new is not swept. */
 function timeOf(lastModified: string | undefined): number {
   const time = Date.parse(lastModified ?? "");
   return Number.isNaN(time) ? Number.POSITIVE_INFINITY : time;
 }
 
-/** null: there is no such object. */
+/** null where there is no such object. */
 async function textOf(file: Bun.S3File): Promise<string | null> {
   try {
     return await file.text();
@@ -102,7 +103,7 @@ function createIncoming(file: Bun.S3File): IncomingFile {
     async discard() {
       if (!isEnded) {
         isEnded = true;
-        // The writer knows no abort: ended, the upload leaves no parts behind, and the object goes at once.
+        // The writer has no abort. Ending it leaves no parts in the store; the object is deleted right after.
         await Promise.resolve(writer.end()).catch(() => {});
       }
       await file.delete().catch(() => {});

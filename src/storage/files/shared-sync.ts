@@ -1,6 +1,6 @@
 /**
- * Many callers, one disk sync at a time: those who come while one runs share the next, since it alone is sure to cover
- * what they have done.
+ * One disk sync at a time for many callers. Those that call while one runs share the next: only a sync that begins after the
+ * call is sure to cover what the caller has done.
  */
 export function createSharedSync(sync: () => Promise<void>): () => Promise<void> {
   let running: Promise<void> | null = null;

@@ -17,16 +17,16 @@ import type { FileLife } from "./file-life.ts";
 
 export interface SweptPlace {
   files: FileStore;
-  /** How long bytes that no record names stay. */
+  /** How long a file that no record names stays. */
   graceMs: Millis;
-  /** Asked before each sweep; false: it belongs to another server by now. */
+  /** Asked before each sweep; false: another server has taken the place over. */
   isOurs(): Promise<boolean>;
 }
 
 export interface SweepDeps {
   store: StorageStore;
   life: FileLife;
-  /** Where bytes lie: every bucket's, and the parts of uploads. */
+  /** Where files are: those of buckets, and the parts of uploads. */
   places: readonly SweptPlace[];
   ended: EndedUploads;
   thumbs: Thumbs;
@@ -36,8 +36,8 @@ export interface SweepDeps {
 }
 
 /**
- * Removes bytes that no record names: what a crash left between a file and its record, at start and daily, with pauses
- * between directories; and uploads and signed URLs that have expired, hourly. Resolves when nothing is under way.
+ * Removes files that no record names, which a crash leaves between a file and its record: at start and daily, with pauses.
+ * Removes expired uploads and grants hourly. Gives a function that stops; it resolves when nothing is under way.
  */
 export function startSweeps(deps: SweepDeps): () => Promise<void> {
   const { store, life, clock, logger } = deps;
@@ -52,7 +52,7 @@ export function startSweeps(deps: SweepDeps): () => Promise<void> {
     });
     cancels.add(cancel);
   };
-  /** Ended by `stop`, which then finds `isStopped` set. */
+  /** Ends at once when the sweeps are stopped. */
   const pause = () =>
     new Promise<void>((resume) => {
       const cancel = clock.after(SWEEP_PAUSE_MS, resume);
@@ -89,10 +89,10 @@ export function startSweeps(deps: SweepDeps): () => Promise<void> {
     for (const { files, graceMs, isOurs } of deps.places) {
       try {
         if (await isOurs()) await sweepPlace(files.ids(), files.remove, graceMs);
-        else logger.error("storage: an object store belongs to another data directory by now; it is not swept");
+        else logger.error("storage: another data directory has taken an object store over; it is not swept");
       } catch (cause) {
-        // One store that does not answer keeps no other from being swept.
-        logger.error("storage: a place could not be swept; it is tried again in a day", { cause });
+        // A store that does not answer must not keep the others from being swept.
+        logger.error("storage: a place could not be swept; the next attempt is in a day", { cause });
       }
     }
     await sweepPlace(deps.thumbs.fileIds(), deps.thumbs.remove);
@@ -116,7 +116,7 @@ export function startSweeps(deps: SweepDeps): () => Promise<void> {
       });
     running.add(run);
   };
-  // After the start has answered: the first pass waits for the loop's next turn.
+  // The first pass waits for the next turn of the event loop, so that the start is not delayed.
   later(0, () => repeat("sweeping files", sweepFiles, SWEEP_INTERVAL_MS));
   later(0, () => repeat("expiring uploads", expire, EXPIRY_INTERVAL_MS));
 

@@ -6,15 +6,15 @@ import type { StorageStore } from "../store.ts";
 import type { FileStore } from "../types.ts";
 
 /**
- * What is left of uploads that have ended: up to 10,000 parts each, which go in steps. What a stop leaves counts as expired,
- * and goes after the next start.
+ * The parts of uploads that have ended, up to 10,000 each, which are removed in steps. What a stop leaves counts as expired and
+ * is removed after the next start.
  */
 export interface EndedUploads {
-  /** In the background; its failures are the sweep's business. */
+  /** In the background. The next sweep removes what this cannot. */
   clear(uploadId: string): void;
-  /** Resolves when nothing of it is left, or the server stops. */
+  /** Resolves when nothing of the upload is left, or the server stops. */
   clearNow(uploadId: string): Promise<void>;
-  /** Begins no further step; resolves when none is under way. */
+  /** Begins no further step. Resolves when none is under way. */
   stop(): Promise<void>;
 }
 

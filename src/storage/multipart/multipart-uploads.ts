@@ -1,30 +1,18 @@
 import type { Static, TSchema } from "typebox";
 import type { Principal } from "../../access/principal.ts";
-import type { Clock } from "../../kernel/clock.ts";
-import { badField, badRequest, conflict, notFound } from "../../kernel/errors.ts";
-import type { Ids } from "../../kernel/ids.ts";
-import type { Paces } from "../../kernel/pace.ts";
+import { conflict } from "../../kernel/errors.ts";
 import { parseContentType, parseMetadata } from "../content.ts";
-import type { FileLife } from "../files/file-life.ts";
-import { UNFINISHED_UPLOADS_MAX, UPLOAD_TTL_MS } from "../limits.ts";
-import { factsOfNew, type Gates } from "../rights/gates.ts";
-import { ownerOf, type StorageService } from "../service.ts";
-import type { StorageStore, StorageWrite } from "../store.ts";
-import type { FileStore, Gate, IncomingFile, StoredObject, Upload, UploadPart } from "../types.ts";
-import { bodyChunks, createReceiver, requireDeclaredLength, tooBig } from "../uploads/receive.ts";
-import type { EndedUploads } from "./ended-uploads.ts";
-import {
-  type CompletedUpload,
-  type NamedPart,
-  type NamedUpload,
-  type NewUpload,
-  requireAscending,
-  type WantedPart,
-} from "./upload-requests.ts";
+import { UNFINISHED_UPLOADS_MAX } from "../limits.ts";
+import { ownerOf } from "../service.ts";
+import type { Gate, StoredObject, Upload } from "../types.ts";
+import { completeUpload } from "./complete-upload.ts";
+import { putPart } from "./put-part.ts";
+import { createUploadContext, sizeOf, type UploadContext, type UploadDeps } from "./upload-context.ts";
+import type { CompletedUpload, NamedPart, NamedUpload, NewUpload } from "./upload-requests.ts";
 
 type Body<Schema extends TSchema> = () => Promise<Static<Schema>>;
 
-/** The calls of a multipart upload; every one asks the write rule. Spec: Storage endpoints; decisions 13. */
+/** Multipart uploads. Every call asks the write rule. */
 export interface Uploads {
   create(
     principal: Principal,
@@ -47,35 +35,9 @@ export interface Uploads {
   ): Promise<{ partNumber: number; size: number; etag: string }[]>;
 }
 
-export interface UploadDeps {
-  store: StorageStore;
-  gates: Gates;
-  service: StorageService;
-  life: FileLife;
-  ended: EndedUploads;
-  paces: Paces;
-  /** Where parts lie until they become a file; always on this machine. */
-  staging: FileStore;
-  clock: Clock;
-  ids: Ids;
-}
-
 export function createUploads(deps: UploadDeps): Uploads {
   const { store, gates, ended } = deps;
-  const context: UploadContext = {
-    ...deps,
-    owned(upload, principal, bucket, key) {
-      const isPresent = upload !== null && upload.createdAt + UPLOAD_TTL_MS > deps.clock.now();
-      const isOwner = principal.kind !== "user" || upload?.ownerId === principal.auth.id;
-      if (isPresent && isOwner && upload.bucket === bucket && upload.key === key) return upload;
-      throw unknownUpload();
-    },
-    async ask(gate, upload, size) {
-      if (gate.verdict !== null) return;
-      const present = store.find({ bucket: gate.bucket.name, key: upload.key });
-      gate.enforce(await gate.ask(factsOfNew({ key: upload.key, size, contentType: upload.contentType }, present)));
-    },
-  };
+  const context = createUploadContext(deps);
 
   return {
     async create(principal, bucket, body) {
@@ -114,15 +76,6 @@ export function createUploads(deps: UploadDeps): Uploads {
   };
 }
 
-interface UploadContext extends UploadDeps {
-  /** Errors: 404 for one that is unknown, finished, expired or another owner's: which of them is nobody's business. */
-  owned(upload: Upload | null, principal: Principal, bucket: string, key: string): Upload;
-  /** Asks a rule that looks at the file, as large as it is so far. */
-  ask(gate: Gate, upload: Pick<Upload, "key" | "contentType">, size: number): Promise<void>;
-}
-
-const unknownUpload = () => notFound("There is no such multipart upload");
-
 async function createUpload(
   { store, clock, ids, ask }: UploadContext,
   principal: Principal,
@@ -143,114 +96,4 @@ async function createUpload(
     storage.insertUpload(upload);
   });
   return { uploadId: upload.id, key };
-}
-
-async function putPart(
-  { store, life, staging, clock, owned, ask }: UploadContext,
-  principal: Principal,
-  gate: Gate,
-  { uploadId, key, partNumber }: NamedPart,
-  request: Request,
-): Promise<{ partNumber: number; etag: string }> {
-  const { name: bucket, maxFileBytes } = gate.bucket;
-  const upload = owned(store.findUpload(uploadId), principal, bucket, key);
-  const others = store.partsSize(uploadId, partNumber);
-  const limit = { maxBytes: maxFileBytes, takenBytes: others };
-  requireDeclaredLength(request, limit);
-  await ask(gate, upload, others + Number(request.headers.get("content-length") ?? 0));
-  return life.withNew(staging, async (incoming, fileId) => {
-    const receiver = createReceiver(incoming, limit);
-    for await (const chunk of bodyChunks(request, clock)) await receiver.take(chunk);
-    await incoming.finish();
-    const replaced = await store.write((storage) => {
-      owned(storage.findUpload(uploadId), principal, bucket, key);
-      // Parts that came meanwhile count too: in parallel they could pass the limit together.
-      const size = receiver.byteCount;
-      if (storage.partsSize(uploadId, partNumber) + size > maxFileBytes) throw tooBig({ maxBytes: maxFileBytes });
-      const present = storage.partFile(uploadId, partNumber);
-      storage.putPart(uploadId, { partNumber, fileId, size });
-      return present;
-    });
-    if (replaced !== null) life.dispose(staging, [replaced]);
-    return { partNumber, etag: fileId };
-  });
-}
-
-async function completeUpload(
-  context: UploadContext,
-  principal: Principal,
-  gate: Gate,
-  { uploadId, key, parts: wanted }: Static<typeof CompletedUpload>,
-): Promise<StoredObject> {
-  const { store, service, ended, staging } = context;
-  const pace = context.paces();
-  await pace.next();
-  requireAscending(wanted);
-  const upload = context.owned(store.findUpload(uploadId), principal, gate.bucket.name, key);
-  await pace.next();
-  const stamp = store.partsStamp(upload.id);
-  const stored = store.parts(upload.id);
-  await pace.next();
-  const parts = chooseParts(wanted, stored);
-  const size = sizeOf(parts);
-  if (size > gate.bucket.maxFileBytes) throw tooBig({ maxBytes: gate.bucket.maxFileBytes });
-  await context.ask(gate, upload, size);
-  const object = await service.put({
-    gate,
-    uploadedBy: upload.ownerId,
-    async receive(incoming) {
-      for (const part of parts) {
-        await copy(staging, part, incoming);
-        // Small parts are at hand at once: thousands of them would leave the event loop no turn.
-        if (pace.isDue()) await pace.next();
-      }
-      const { key, contentType, customMetadata } = upload;
-      return { key, contentType, customMetadata, size };
-    },
-    within: (storage) => finishUpload(storage, upload.id, { parts, stamp }),
-  });
-  ended.clear(upload.id);
-  return object;
-}
-
-const sizeOf = (parts: readonly UploadPart[]): number => parts.reduce((sum, { size }) => sum + size, 0);
-
-/** The stored parts that are named. Errors: 400 for a missing part or a wrong etag. */
-function chooseParts(named: readonly WantedPart[], stored: readonly UploadPart[]): UploadPart[] {
-  const byNumber = new Map(stored.map((part) => [part.partNumber, part]));
-  return named.map(({ partNumber, etag, size = null }, index) => {
-    const field = `parts.${index}`;
-    const part = byNumber.get(partNumber);
-    if (part === undefined) throw badField(field, "invalid_value", `Part ${partNumber} has not been uploaded`);
-    if (part.fileId !== etag) throw badField(field, "invalid_value", `The etag of part ${partNumber} does not match`);
-    if (size !== null && part.size !== size) {
-      throw badField(field, "invalid_value", `Part ${partNumber} has ${part.size} bytes, not ${size}`);
-    }
-    return part;
-  });
-}
-
-async function copy(staging: FileStore, part: UploadPart, incoming: IncomingFile): Promise<void> {
-  let byteCount = 0;
-  for await (const chunk of (await staging.blob(part.fileId, part.size)).stream()) {
-    byteCount += chunk.byteLength;
-    await incoming.write(chunk);
-  }
-  // An abort may have taken the bytes away in the middle.
-  if (byteCount !== part.size) throw unknownUpload();
-}
-
-/** Runs in the write that makes the file visible: of two complete calls one finds the upload ended. Errors: 404, 400. */
-function finishUpload(
-  storage: StorageWrite,
-  uploadId: string,
-  { parts, stamp }: { parts: readonly UploadPart[]; stamp: string },
-): void {
-  const upload = storage.findUpload(uploadId);
-  if (upload === null || upload.createdAt === 0) throw unknownUpload();
-  if (storage.partsStamp(uploadId) !== stamp) {
-    const present = new Set(storage.parts(uploadId).map(({ fileId }) => fileId));
-    if (!parts.every(({ fileId }) => present.has(fileId))) throw badRequest("A part was replaced meanwhile");
-  }
-  storage.endUpload(uploadId);
 }

@@ -12,9 +12,9 @@ import type { Bucket, BucketAction, Gate, StoredObject } from "../types.ts";
 
 export interface Gates {
   /**
-   * Credentials, bucket, scope, and a rule that does not look at the file, in this order. Errors: 401, 404, 403.
-   * `allowAnonymous`: the rule may let those without credentials in (download and HEAD only). `eachFile`: a denial shows
-   * when the gate is asked about a file, not at once. Decisions 13.
+   * Checks credentials, bucket, scope and, where the rule does not read the file, the rule, in this order. Errors: 401, 404,
+   * 403. `allowAnonymous`: the rule may allow callers without credentials (download and HEAD only). `eachFile`: a denial
+   * is reported when the gate is asked about a file, not at once.
    */
   enter(
     principal: Principal,
@@ -22,14 +22,18 @@ export interface Gates {
     action: BucketAction,
     options?: { allowAnonymous?: boolean; eachFile?: boolean },
   ): Promise<Gate>;
-  /** For a signed URL, whose rule was asked when it was signed: the bucket only. Errors: 404. */
+  /** The bucket alone, for a signed URL: the rule was asked when it was signed. Errors: 404. */
   bucket(name: string): Bucket;
 }
 
-/** What a rule finds that looks before there is a file: every member is there, so that it runs through. */
+/** What a rule reads before there is a file. Every member is present, so that the rule does not throw. */
 const EMPTY_FILE: FileFacts = {
-  ...{ key: "", size: 0, contentType: "", uploadedBy: null },
-  ...{ customMetadata: {}, uploaded: new Date(0).toISOString() },
+  key: "",
+  size: 0,
+  contentType: "",
+  uploadedBy: null,
+  customMetadata: {},
+  uploaded: new Date(0).toISOString(),
 };
 
 export function createGates(deps: { buckets: ReadonlyMap<string, Bucket>; clock: Clock; logger: Logger }): Gates {
@@ -59,7 +63,7 @@ export function createGates(deps: { buckets: ReadonlyMap<string, Bucket>; clock:
       const passes = principal.kind === "serviceKey" || principal.kind === "server";
       const rule = passes ? true : bucket.config.access?.[action];
       if (typeof rule !== "function") return decided(rule === true);
-      // Only `true` allows; a throw denies, and so does a rule that does not answer.
+      // Only `true` allows. A rule that throws or does not answer in time denies.
       const ask = (file: FileFacts, isLogged = () => true): MaybePromise<boolean> => {
         const denied = (cause: unknown): boolean => {
           if (isLogged()) deps.logger.error("an access rule threw, which denies", { bucket: name, action, cause });
@@ -75,7 +79,7 @@ export function createGates(deps: { buckets: ReadonlyMap<string, Bucket>; clock:
       };
       const undecided: Gate = { bucket, verdict: null, isAnonymous, ask: (file) => ask(file), enforce };
       if (rule.length >= 2) return undecided;
-      // Fewer parameters promise nothing: rest parameters, defaults and `arguments` reach the file too.
+      // A rule with fewer parameters may still read the file: by rest parameters, defaults or `arguments`.
       const probe = createProbe(EMPTY_FILE);
       const verdict = await ask(probe.standIn, () => !probe.isSeen);
       return probe.isSeen ? undecided : decided(verdict);
@@ -83,15 +87,15 @@ export function createGates(deps: { buckets: ReadonlyMap<string, Bucket>; clock:
   };
 }
 
-/** A stored file as rules see it. */
+/** What a rule sees of a stored file. */
 export function factsOf(object: StoredObject): FileFacts {
   const { key, size, contentType, customMetadata, uploadedBy, uploaded } = object;
   return { key, size, contentType, customMetadata, uploadedBy, uploaded: new Date(uploaded).toISOString() };
 }
 
 /**
- * A file about to be written as rules see it: its own key, size and type, and of the one that it would replace who put
- * it there and when, so that a rule can keep people from overwriting each other's.
+ * What a rule sees of a file that is about to be written: its key, size and type. Of the file that it would replace the rule
+ * sees `uploadedBy`, `customMetadata` and `uploaded`, so that it can keep users from overwriting each other's files.
  */
 export function factsOfNew(
   file: { key: string; size: number; contentType: string },

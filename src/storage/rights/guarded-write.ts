@@ -6,18 +6,17 @@ import type { ObjectVersion, StorageStore, StorageWrite } from "../store.ts";
 import type { Gate, ObjectAddress, StoredObject } from "../types.ts";
 
 export interface GuardedWork<T> {
-  /** What the rule is asked about; may throw (404). */
+  /** What the rule is asked about. May throw (404). */
   facts(present: StoredObject | null): FileFacts;
   /** Runs inside the write, with the version of the file that the rule has seen. */
   write(storage: StorageWrite, present: ObjectVersion | null): T;
 }
 
-const CHANGED = Symbol("the record changed while an asynchronous rule looked at it");
+const CHANGED = Symbol("the file changed while an asynchronous rule was asked");
 
 /**
- * Asks the rule and writes, with no other write in between: a record that changed meanwhile is asked about again, inside
- * the write where the rule is synchronous, else by starting over. Errors: 401, 403; 409 when it never holds still.
- * Decisions 3.
+ * Asks the rule and writes; rule and write see the same file, [ST45]. Where the file changes in between, a synchronous rule is
+ * asked again inside the write, and an asynchronous one by starting over. Errors: 401, 403; 409 when the file keeps changing.
  */
 export async function guardedWrite<T>(
   store: StorageStore,
@@ -40,7 +39,7 @@ export async function guardedWrite<T>(
     });
     if (outcome !== CHANGED) return outcome.value;
   }
-  throw conflict(`"${address.key}" kept changing while its rule was asked`);
+  throw conflict(`"${address.key}" kept changing while the rule was asked about it`);
 }
 
 const isSame = (seen: ObjectVersion | null, present: ObjectVersion | null): boolean =>

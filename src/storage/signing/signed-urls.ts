@@ -1,7 +1,7 @@
 import { createHmac, hkdfSync, timingSafeEqual } from "node:crypto";
 import { unauthorized } from "../../kernel/errors.ts";
 
-/** What a signed URL is good for. A download's token has no grant; an upload's names the one it uses up. */
+/** What a signed URL allows. The token of an upload names the grant that it uses up; that of a download has none. */
 export interface SignedClaim {
   method: "GET" | "PUT";
   bucket: string;
@@ -9,13 +9,13 @@ export interface SignedClaim {
   /** Seconds since 1970. */
   expiresAtSeconds: number;
   grantId: string | null;
-  /** What an upload has to declare; null: whatever it likes. */
+  /** What an upload has to declare; null: any type. */
   contentType: string | null;
 }
 
 export interface UrlSigner {
   sign(claim: SignedClaim): string;
-  /** The grant's id is null for downloads. Errors: 401 `Invalid token`, `Token expired`. */
+  /** Errors: 401 `Invalid token`, `Token expired`. */
   verify(
     token: string,
     wanted: Pick<SignedClaim, "method" | "bucket" | "key">,
@@ -29,7 +29,7 @@ const TOKEN = /^(\d{1,12})\.([0-9a-f-]{0,36})\.([A-Za-z0-9_-]{43})(?:\.([A-Za-z0
 export function createUrlSigner(deps: { secret: string; nowMs: () => number }): UrlSigner {
   const key = Buffer.from(hkdfSync("sha256", deps.secret, "", "platform signed storage urls v1", KEY_BYTES));
   const macOf = (claim: SignedClaim): Buffer => {
-    // JSON keeps the members apart: no bucket and key can be cut differently into another pair.
+    // JSON separates the members: another bucket and key never give the same text.
     const { method, bucket, key: objectKey, expiresAtSeconds, grantId, contentType } = claim;
     const members = [method, bucket, objectKey, expiresAtSeconds, grantId];
     const text = JSON.stringify(contentType === null ? members : [...members, contentType]);

@@ -43,8 +43,8 @@ export interface Signing {
   /** Errors: 401. */
   verifyDownload(token: string, bucket: string, key: string): void;
   /**
-   * Who asked for the URL as of now, for the rule to be asked about the file itself, and the type that it has to declare.
-   * Errors: 401, also when it has been used, and when that user or service key is gone.
+   * The caller that asked for the URL, with its present rights, and the type that the upload has to declare. Errors: 401, also
+   * when the URL has been used, and when that user or service key does not exist any more.
    */
   verifyUpload(
     token: string,
@@ -58,10 +58,10 @@ interface SignedUrl {
   url: string;
 }
 
-/** Who that is by now; null: a user who is disabled or deleted, a service key that is gone. */
+/** The caller with its present rights; null: a user who is disabled or deleted, a service key that is gone. */
 export type PresentHolder = (holder: GrantHolder) => Principal | null;
 
-/** Asks for users and service keys at each use: their rights are those of now, not those of when the URL was signed. */
+/** Looks users and service keys up at each use: their present rights count, not those when the URL was signed. */
 export function createPresentHolder(deps: {
   account: Accounts["get"];
   serviceKey: ServiceKeys["named"];
@@ -129,7 +129,7 @@ export function createSigning(deps: {
       const { key, expiresIn, contentType: named } = await body();
       const contentType = named === undefined || named === null || named === "" ? null : parseContentType(named);
       const expected = { key, size: 0, contentType: parseContentType(contentType) };
-      // The file itself is asked about when it comes; this spares the caller a URL that can only be refused.
+      // The rule is asked again about the file that is uploaded. This spares the caller a URL that can only be refused.
       if (gate.verdict === null) gate.enforce(await gate.ask(factsOfNew(expected, store.find({ bucket, key }))));
       const expiresAtSeconds = expiryAfter(expiresIn ?? SIGNED_URL_DEFAULT_SECONDS);
       const grant = {
@@ -154,13 +154,14 @@ export function createSigning(deps: {
       const grant = grantId === null ? null : store.findGrant(grantId);
       if (grant === null) throw usedUp();
       const principal = deps.present(grant.holder);
-      if (principal === null) throw unauthorized("Who asked for this upload URL is not known any more");
+      if (principal === null)
+        throw unauthorized("The user or service key that asked for this upload URL does not exist any more");
       return { grant, principal, contentType };
     },
   };
 }
 
-/** Rules see users as they were; anonymous callers get no URLs. */
+/** Callers without credentials get no URLs. */
 function holderOf(principal: Principal): GrantHolder {
   if (principal.kind === "user") return { kind: "user", auth: principal.auth };
   return principal.kind === "serviceKey" ? { kind: "serviceKey", name: principal.name } : { kind: "server" };

@@ -82,7 +82,7 @@ for (const [index, contents] of CONTENTS.entries()) {
   );
 }
 
-test("[ST100] three chunks, whichever way a short form is split in them", async () => {
+test("[ST100] a short form split into three chunks at any two places is the same form", async () => {
   const form = formOf(["file", "key"], { file: "f", key: "k", metadata: "" }, "\r\n");
   const whole = await parse([form]);
   for (let first = form.byteLength - 60; first < form.byteLength; first++) {

@@ -18,7 +18,7 @@ interface Deps {
   clock: Clock;
 }
 
-/** POST upload: a form with `file`, `key` and `metadata` in any order. Errors: 400, 401, 403, 404, 413, 415, 507. */
+/** A form with `file`, `key` and `metadata` in any order. Errors: 400, 401, 403, 404, 413, 415, 507. */
 export async function receiveForm(
   { gates, service, clock }: Deps,
   principal: Principal,
@@ -44,7 +44,7 @@ export async function receiveForm(
   });
 }
 
-/** PUT to a signed upload URL: the bytes as they are. Good once: the write that stores the file uses the grant up. */
+/** The bytes that are PUT to a signed upload URL. The write that stores the file uses the grant up. */
 export async function receiveSigned(
   { gates, service, signing, clock }: Deps,
   token: string,
@@ -56,7 +56,7 @@ export async function receiveSigned(
   const gate = await gates.enter(principal, bucket, "write");
   const contentType = parseContentType(request.headers.get("content-type"));
   if (signedType !== null && contentType !== signedType) {
-    throw badRequest(`The Content-Type must be ${signedType}, for which the URL was signed, got ${contentType}`);
+    throw badRequest(`The Content-Type must be ${signedType}, as signed in the URL, got ${contentType}`);
   }
   const limit = { maxBytes: gate.bucket.maxFileBytes };
   requireDeclaredLength(request, limit);

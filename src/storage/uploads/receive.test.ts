@@ -20,7 +20,7 @@ function bodyOf(): { request: Request; send(text: string): void; end(): void } {
 test.each([
   ["of which nothing arrives for a minute", 0],
   ["that comes a byte a second", 60],
-])("[ST4] a body %s is given up, a slow one is not", async (_, byteCount) => {
+])("[ST4] a body %s is aborted, a slow one is not", async (_, byteCount) => {
   const clock = testClock();
   const { request, send } = bodyOf();
   let receivedCount = 0;
@@ -45,13 +45,13 @@ test.each([
   expect(clock.waiting).toBe(0);
 });
 
-test("[ST4] a body that is not as long as it says is refused", async () => {
+test("[ST4] a body of another length than declared is refused", async () => {
   const request = new Request("http://localhost/", { method: "PUT", body: "abc", headers: { "content-length": "4" } });
   const problem = await Array.fromAsync(bodyChunks(request, testClock())).catch((cause: unknown) => cause);
   expect(problem).toMatchObject({ status: 400 });
 });
 
-test("[ST7] a chunk's memory is given back when the next one is asked for", async () => {
+test("[ST7] the memory of a chunk is freed when the next one is read", async () => {
   const { request, send, end } = bodyOf();
   send("one");
   send("two");

@@ -5,9 +5,8 @@ import { UPLOAD_MIN_BYTES, UPLOAD_STALL_MS } from "../limits.ts";
 import type { IncomingFile } from "../types.ts";
 
 /**
- * The body as it arrives; no more of it is in memory than has not been taken yet. A chunk is gone when the next one is
- * asked for: who needs its bytes longer copies them. Errors: 408 when less than UPLOAD_MIN_BYTES comes within
- * UPLOAD_STALL_MS, 400 when it breaks off or is not as long as it said.
+ * The body as it arrives. The memory of a chunk is freed when the next one is read: copy what is needed longer. Errors: 408 when
+ * fewer than UPLOAD_MIN_BYTES arrive within UPLOAD_STALL_MS, 400 when the body ends early or has another length than declared.
  */
 export async function* bodyChunks(request: Request, clock: Clock): AsyncGenerator<Uint8Array> {
   const declared = request.headers.get("content-length");
@@ -15,9 +14,9 @@ export async function* bodyChunks(request: Request, clock: Clock): AsyncGenerato
   if (request.body !== null) {
     const reader = request.body.getReader();
     let isStalled = false;
-    // One timer for the whole body: chunks come too often for one each.
+    // One timer for the whole body: chunks arrive too often for a timer each.
     let countBefore = 0;
-    // Only the client's time counts: the disk may take what it takes.
+    // Only the time that the client takes counts, not that of the disk.
     let isAwaited = false;
     const watch = (): void => {
       if (!isAwaited || byteCount - countBefore >= UPLOAD_MIN_BYTES) {
@@ -37,7 +36,7 @@ export async function* bodyChunks(request: Request, clock: Clock): AsyncGenerato
         if (done) break;
         byteCount += value.byteLength;
         yield value;
-        // Given back at once: the collector would let tens of megabytes of taken chunks gather.
+        // Freed at once: the garbage collector would let tens of megabytes of chunks collect.
         value.buffer.transfer(0);
       }
     } finally {
@@ -62,15 +61,15 @@ async function read(
 
 const stalled = () =>
   new AppError(408, `The body stalled: under ${UPLOAD_MIN_BYTES} bytes within ${UPLOAD_STALL_MS / SECOND_MS} s`);
-const brokeOff = () => badRequest("The body broke off");
+const brokeOff = () => badRequest("The connection closed before the whole body arrived");
 
-/** Takes chunks into a file, and counts them. */
+/** Writes chunks to a file and counts their bytes. */
 export interface Receiver {
   take(chunk: Uint8Array): Promise<void>;
   readonly byteCount: number;
 }
 
-/** How large the bucket's files may be, and how much of this one is there already: the other parts of its upload. */
+/** How large files of the bucket may be, and the bytes of this file that are stored already: the other parts of its upload. */
 export interface SizeLimit {
   maxBytes: number;
   takenBytes?: number;
@@ -91,7 +90,7 @@ export function createReceiver(incoming: IncomingFile, limit: SizeLimit): Receiv
   };
 }
 
-/** Refuses by the declared length, before anything is read; `overheadBytes` is what may come beside the file. */
+/** Checks the declared length before anything is read; `overheadBytes` may come beside the file. Errors: 413. */
 export function requireDeclaredLength(request: Request, limit: SizeLimit, overheadBytes = 0): void {
   const declared = request.headers.get("content-length");
   if (declared !== null && Number(declared) > roomOf(limit) + overheadBytes) throw tooBig(limit);

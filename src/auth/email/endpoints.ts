@@ -1,0 +1,230 @@
+import { Type } from "typebox";
+import { Email, emailOf, newPassword } from "../../access/account-fields.ts";
+import { PASSWORD_MIN_CHARACTERS } from "../../access/limits.ts";
+import { type Endpoint, endpoint } from "../../http/endpoint.ts";
+import { OK } from "../../http/reply.ts";
+import { optional } from "../../kernel/schema/types.ts";
+import { callerOf, clientOf, type EndpointDeps, ofUsers, requireEnabled } from "../endpoint-parts.ts";
+import { REDIRECT_URL_MAX_CHARACTERS } from "../limits.ts";
+import { redirectField } from "../oauth/redirect.ts";
+import type { PasswordService } from "../password/service.ts";
+import { Ok, Secret, SignedIn, Token } from "../schemas.ts";
+import type { EmailFlows } from "./flows.ts";
+
+interface EmailEndpointDeps extends EndpointDeps {
+  flows: EmailFlows;
+  passwords: PasswordService;
+}
+
+const RedirectUrl = optional(
+  Type.String({ maxLength: REDIRECT_URL_MAX_CHARACTERS, description: "Must match `auth.redirectUrls`" }),
+);
+const MailToken = Type.String({ ...Token, description: "From the mail; valid once" });
+const Accepted = Type.Object(
+  { ok: Type.Literal(true) },
+  { description: "Accepted, whether or not there is such a user" },
+);
+
+/** Actions that a mail confirms. */
+export function emailEndpoints(deps: EmailEndpointDeps): readonly Endpoint[] {
+  return [
+    ...verification(deps),
+    ...passwordReset(deps),
+    ...addressChange(deps),
+    ...magicLink(deps),
+    ...emailCode(deps),
+  ];
+}
+
+const redirectOf = ({ config }: EndpointDeps, text: string | null | undefined): URL | null =>
+  redirectField(text ?? undefined, config.redirectUrls ?? []);
+
+function verification(deps: EmailEndpointDeps): readonly Endpoint[] {
+  const request = endpoint(
+    "POST /api/auth/request-email-verification",
+    {
+      ...ofUsers(deps.authLimit),
+      summary: "Mail a link that verifies your email address",
+      caller: "user",
+      body: Type.Object({ redirectUrl: RedirectUrl }),
+      isBodyOptional: true,
+      answers: { 200: Ok },
+    },
+    async ({ principal, body }) => {
+      const { redirectUrl } = await body();
+      await deps.flows.requestVerification(callerOf(principal), redirectOf(deps, redirectUrl));
+      return OK;
+    },
+  );
+  const confirm = endpoint(
+    "POST /api/auth/verify-email",
+    {
+      ...ofUsers(deps.authLimit),
+      summary: "Verify an email address",
+      caller: "public",
+      body: Type.Object({ token: MailToken }),
+      answers: { 200: Ok },
+    },
+    async ({ body }) => {
+      const { token } = await body();
+      await deps.flows.verifyEmail(token);
+      return OK;
+    },
+  );
+  return [request, confirm];
+}
+
+function passwordReset(deps: EmailEndpointDeps): readonly Endpoint[] {
+  const request = endpoint(
+    "POST /api/auth/request-password-reset",
+    {
+      ...ofUsers(deps.authLimit),
+      summary: "Mail a link that sets a new password",
+      caller: "public",
+      body: Type.Object({ email: Email, redirectUrl: RedirectUrl }),
+      answers: { 200: Accepted },
+    },
+    async ({ body }) => {
+      const { email, redirectUrl } = await body();
+      await deps.flows.requestPasswordReset(emailOf(email), redirectOf(deps, redirectUrl));
+      return OK;
+    },
+  );
+  const reset = endpoint(
+    "POST /api/auth/reset-password",
+    {
+      ...ofUsers(deps.authLimit),
+      summary: "Set a new password; every session ends, and every passkey is removed",
+      caller: "public",
+      body: Type.Object({
+        token: MailToken,
+        newPassword: newPassword(deps.config.password?.minLength ?? PASSWORD_MIN_CHARACTERS),
+        keepPasskeys: Type.Optional(Type.Boolean({ default: false, description: "true: the passkeys stay" })),
+      }),
+      answers: { 200: Ok },
+    },
+    async (context) => {
+      const { token, newPassword: password, keepPasskeys = false } = await context.body();
+      await deps.flows.resetPassword(token, password, { keepPasskeys, client: clientOf(context) });
+      return OK;
+    },
+  );
+  return [request, reset];
+}
+
+function addressChange(deps: EmailEndpointDeps): readonly Endpoint[] {
+  const request = endpoint(
+    "POST /api/auth/change-email",
+    {
+      ...ofUsers(deps.authLimit),
+      summary: "Mail a link that changes your email address",
+      caller: "user",
+      body: Type.Object({ newEmail: Email, password: Secret, redirectUrl: RedirectUrl }),
+      answers: { 200: Ok },
+      errors: [409],
+    },
+    async (context) => {
+      const caller = callerOf(context.principal);
+      const { newEmail, password, redirectUrl } = await context.body();
+      const redirect = redirectOf(deps, redirectUrl);
+      await deps.passwords.confirmPassword(caller, clientOf(context), password);
+      await deps.flows.requestEmailChange(caller, emailOf(newEmail), redirect);
+      return OK;
+    },
+  );
+  const confirm = endpoint(
+    "POST /api/auth/verify-email-change",
+    {
+      ...ofUsers(deps.authLimit),
+      summary: "Change the email address; every session ends",
+      caller: "public",
+      body: Type.Object({ token: MailToken }),
+      answers: { 200: Ok },
+      errors: [409],
+    },
+    async ({ body }) => {
+      const { token } = await body();
+      await deps.flows.verifyEmailChange(token);
+      return OK;
+    },
+  );
+  return [request, confirm];
+}
+
+function magicLink(deps: EmailEndpointDeps): readonly Endpoint[] {
+  const requireLinks = () => requireEnabled(deps.config.magicLink === true, "Signing in by magic link");
+  const request = endpoint(
+    "POST /api/auth/signin/magic-link",
+    {
+      ...ofUsers(deps.authLimit),
+      summary: "Mail a link that signs in",
+      caller: "public",
+      body: Type.Object({ email: Email, redirectUrl: RedirectUrl }),
+      answers: { 200: Accepted },
+      errors: [404],
+    },
+    async ({ body }) => {
+      requireLinks();
+      const { email, redirectUrl } = await body();
+      await deps.flows.requestMagicLink(emailOf(email), redirectOf(deps, redirectUrl));
+      return OK;
+    },
+  );
+  const confirm = endpoint(
+    "POST /api/auth/verify-magic-link",
+    {
+      ...ofUsers(deps.authLimit),
+      summary: "Sign in with the token of a magic link",
+      caller: "public",
+      body: Type.Object({ token: MailToken }),
+      answers: { 200: SignedIn },
+      errors: [404],
+    },
+    async (context) => {
+      requireLinks();
+      const { token } = await context.body();
+      return deps.flows.verifyMagicLink(token, clientOf(context));
+    },
+  );
+  return [request, confirm];
+}
+
+function emailCode(deps: EmailEndpointDeps): readonly Endpoint[] {
+  const requireCodes = () => requireEnabled(deps.config.emailOtp === true, "Signing in by email code");
+  const request = endpoint(
+    "POST /api/auth/signin/email-otp",
+    {
+      ...ofUsers(deps.authLimit),
+      summary: "Mail a code that signs in",
+      caller: "public",
+      body: Type.Object({ email: Email, redirectUrl: RedirectUrl }),
+      answers: { 200: Accepted },
+      errors: [404],
+    },
+    async ({ body }) => {
+      requireCodes();
+      const { email, redirectUrl } = await body();
+      // Checked as everywhere, and not used: the mail contains a code and no link.
+      redirectOf(deps, redirectUrl);
+      await deps.flows.requestCode(emailOf(email));
+      return OK;
+    },
+  );
+  const confirm = endpoint(
+    "POST /api/auth/verify-email-otp",
+    {
+      ...ofUsers(deps.authLimit),
+      summary: "Sign in with a mailed code",
+      caller: "public",
+      body: Type.Object({ email: Email, code: Token }),
+      answers: { 200: SignedIn },
+      errors: [404],
+    },
+    async (context) => {
+      requireCodes();
+      const { email, code } = await context.body();
+      return deps.flows.verifyCode(emailOf(email), code, clientOf(context));
+    },
+  );
+  return [request, confirm];
+}

@@ -1,0 +1,37 @@
+import type { Principal } from "../access/principal.ts";
+import type { AuthConfig } from "../config/types.ts";
+import { SMALL_BODY_MAX_BYTES } from "../http/limits.ts";
+import type { RequestBasics } from "../http/request-context.ts";
+import { notFound } from "../kernel/errors.ts";
+import type { Caller, Client } from "./types.ts";
+
+/** What the endpoints of every topic need. */
+export interface EndpointDeps {
+  config: AuthConfig;
+  /** Counts one request of this network in the rate limit group `auth`. */
+  authLimit: (network: string) => void;
+  /** The same, and in the group `signup`. */
+  signUpLimit: (network: string) => void;
+}
+
+/** What the declarations of these endpoints have in common. No scope covers them [AU44], and their bodies are small. */
+export const ofUsers = (limit: (network: string) => void) =>
+  ({ tag: "Auth", refusesScopedKeys: true, bodyMaxBytes: SMALL_BODY_MAX_BYTES, limit }) as const;
+
+/** The session of a signed-in user. */
+export function callerOf({ auth, sessionId }: Extract<Principal, { kind: "user" }>): Caller {
+  return { userId: auth.id, sessionId };
+}
+
+export function clientOf({ address, request, principal }: RequestBasics & { principal: Principal }): Client {
+  return {
+    address: address(),
+    userAgent: request.headers.get("user-agent"),
+    isLimited: principal.kind !== "serviceKey" && principal.kind !== "server",
+  };
+}
+
+/** Errors: 404 for a way of signing in that the config does not enable. */
+export function requireEnabled(isEnabled: boolean, what: string): void {
+  if (!isEnabled) throw notFound(`${what} is not enabled`);
+}

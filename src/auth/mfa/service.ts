@@ -1,0 +1,230 @@
+import { randomInt } from "node:crypto";
+import { type AppError, badField, badRequest, conflict, notFound, unauthorized } from "../../kernel/errors.ts";
+import type { AccountWrite } from "../account-file.ts";
+import { MFA_FAILURES, MFA_TICKET_ATTEMPTS_MAX, RECOVERY_CODE_COUNT } from "../limits.ts";
+import { type CodeBudget, codeBudget } from "../password/code-budget.ts";
+import type { Guess, GuessKey } from "../password/guesses.ts";
+import type { OpenSession, SignIns } from "../session/sign-in.ts";
+import {
+  deleteFactors,
+  deleteUnverifiedFactors,
+  factorsOfUser,
+  insertFactor,
+  insertRecoveryCode,
+  setUsedSteps,
+  takeRecoveryCode,
+} from "../statements/factors.ts";
+import { countAttempt, deleteSecret, findSecret } from "../statements/secrets.ts";
+import { userById } from "../statements/users.ts";
+import type { AuthDeps, Caller, Client, TokenAnswer } from "../types.ts";
+import { requireRecentProof } from "../ways-in.ts";
+import { acceptCode, createTotpSecret, totpUri } from "./totp.ts";
+
+export interface Enrolment {
+  factorId: string;
+  /** Base32. */
+  secret: string;
+  uri: string;
+  recoveryCodes: string[];
+}
+
+export interface FactorView {
+  id: string;
+  type: "totp";
+  verified: boolean;
+  createdAt: string;
+}
+
+/** TOTP and recovery codes. Decisions 6. */
+export interface MfaService {
+  /**
+   * A factor that counts once it is verified; an unverified one is replaced. Errors: 409 when one is verified already, 401
+   * `Sign in again` when the last sign-in was too long ago.
+   */
+  enroll(caller: Caller): Promise<Enrolment>;
+  /** Errors: 400 for a wrong or used code, 404 for an unknown factor, 429. */
+  verifyFactor(caller: Caller, client: Client, factorId: string, code: string): Promise<void>;
+  /** Errors: 400 for a wrong, used or expired ticket or code, 403 when disabled, 429. */
+  verify(ticket: string, proof: MfaProof, client: Client): Promise<TokenAnswer>;
+  factors(caller: Caller): FactorView[];
+  /** The password, where that is the proof, has been confirmed before. Errors: 400 for a wrong code, 404 without a factor. */
+  remove(caller: Caller, client: Client, proof: { code: string } | "confirmed"): Promise<void>;
+}
+
+export type MfaProof = { code: string } | { recoveryCode: string };
+
+/** Without letters and digits that look alike. */
+const RECOVERY_ALPHABET = "23456789abcdefghjkmnpqrstuvwxyz";
+const RECOVERY_CHARACTERS = 12;
+
+const createRecoveryCode = (): string => {
+  const pick = () => RECOVERY_ALPHABET[randomInt(RECOVERY_ALPHABET.length)];
+  const text = Array.from({ length: RECOVERY_CHARACTERS }, pick).join("");
+  return `${text.slice(0, 4)}-${text.slice(4, 8)}-${text.slice(8)}`;
+};
+const plainRecoveryCode = (text: string): string => text.toLowerCase().replaceAll(/[^a-z0-9]/g, "");
+
+const wrongCode = (field = "code") => badField(field, "invalid_value", `${field} is wrong or has been used`);
+const invalidTicket = () => badField("mfaTicket", "invalid_value", "mfaTicket is unknown, used or expired");
+
+export function createMfaService(deps: AuthDeps, signIns: SignIns, issuer: () => string): MfaService {
+  const checks = createChecks(deps);
+  return { ...createFactorService(deps, checks, issuer), verify: createMfaSignIn(deps, checks, signIns) };
+}
+
+interface Checks {
+  guessKeys(userId: string, client: Client, kind: "code" | "recovery-code"): GuessKey[];
+  recoveryHash(userId: string, code: string): Buffer;
+  /** Whether the code belongs to this factor (null: a verified one of the user's); its step is used up then. */
+  useCode(write: AccountWrite, userId: string, code: string, factorId: string | null): boolean;
+  /** Whether the code is right; it is used up then. */
+  useProof(write: AccountWrite, userId: string, proof: MfaProof): boolean;
+}
+
+function createChecks({ sealing }: AuthDeps): Checks {
+  const recoveryHash: Checks["recoveryHash"] = (userId, code) =>
+    sealing.digest("recovery-code", `${userId}:${plainRecoveryCode(code)}`);
+  const useCode: Checks["useCode"] = (write, userId, code, factorId) => {
+    for (const factor of factorsOfUser.all(write.tx, { userId: userId })) {
+      if (factorId === null ? !factor.verified : factor.id !== factorId) continue;
+      const secret = sealing.unseal(factor.secret);
+      const usedSteps = secret === null ? null : acceptCode(secret, code, factor.usedSteps, write.now);
+      if (usedSteps === null) continue;
+      setUsedSteps.run(write.tx, { id: factor.id, usedSteps });
+      return true;
+    }
+    return false;
+  };
+  return {
+    recoveryHash,
+    useCode,
+    // Each kind of its own: who has used up the guesses at codes leaves the recovery codes.
+    guessKeys: (userId, client, kind) =>
+      client.isLimited ? [{ key: `mfa-${kind}:${userId}`, limit: MFA_FAILURES }] : [],
+    useProof(write, userId, proof) {
+      if ("code" in proof) return useCode(write, userId, proof.code, null);
+      return takeRecoveryCode.run(write.tx, { userId, hash: recoveryHash(userId, proof.recoveryCode) }) > 0;
+    },
+  };
+}
+
+function createMfaSignIn(deps: AuthDeps, checks: Checks, signIns: SignIns): MfaService["verify"] {
+  const { file, sealing, guesses } = deps;
+  return async (ticket, proof, client) => {
+    const hash = sealing.digest("mfa-ticket", ticket);
+    const userId = findSecret.get(file.sql, { hash, purpose: "mfa-ticket", now: deps.clock.now() })?.userId ?? null;
+    if (userId === null) throw invalidTicket();
+    const kind = "code" in proof ? "code" : "recovery-code";
+    const budget = kind === "code" ? codeBudget("totp-sign-in", userId, client) : null;
+    const guess = async (): Promise<Guess<OpenSession>> => {
+      // A wrong attempt has to be counted, so it is a result of the write and not a throw.
+      const result = await file.write<OpenSession | AppError>((write) => {
+        const found = findSecret.get(write.tx, { hash, purpose: "mfa-ticket", now: write.now });
+        const account = userById.get(write.tx, { id: userId });
+        if (found === null || account === null) return invalidTicket();
+        const refusal = budget?.refusal(write) ?? null;
+        if (refusal !== null) return refusal;
+        if (!checks.useProof(write, userId, proof)) {
+          if (found.attempts + 1 >= MFA_TICKET_ATTEMPTS_MAX) deleteSecret.run(write.tx, { hash });
+          else countAttempt.run(write.tx, { hash });
+          budget?.count(write);
+          return wrongCode("code" in proof ? "code" : "recoveryCode");
+        }
+        deleteSecret.run(write.tx, { hash });
+        return signIns.open(write, account, client);
+      });
+      return "sessionId" in result ? { isRight: true, value: result } : { isRight: false, error: result };
+    };
+    return signIns.tokens(await guesses.attempt(checks.guessKeys(userId, client, kind), guess));
+  };
+}
+
+function createFactorService(deps: AuthDeps, checks: Checks, issuer: () => string): Omit<MfaService, "verify"> {
+  const { file, sealing, guesses } = deps;
+  return {
+    async enroll(caller) {
+      const secret = createTotpSecret();
+      const factorId = deps.ids.uuid();
+      const recoveryCodes = Array.from({ length: RECOVERY_CODE_COUNT }, createRecoveryCode);
+      const hashes = recoveryCodes.map((code) => checks.recoveryHash(caller.userId, code));
+      const account = await file.write((write) => {
+        const current = requireRecentProof(write.tx, caller, deps.config, write.now);
+        if (factorsOfUser.all(write.tx, { userId: current.id }).some((factor) => factor.verified)) {
+          throw conflict("There is a verified factor already; remove it first");
+        }
+        deleteUnverifiedFactors.run(write.tx, { userId: current.id });
+        const createdAt = write.now;
+        insertFactor.run(write.tx, {
+          id: factorId,
+          userId: current.id,
+          type: "totp",
+          secret: sealing.seal(secret),
+          createdAt,
+        });
+        for (const hash of hashes) insertRecoveryCode.run(write.tx, { userId: current.id, factorId, hash });
+        return current;
+      });
+      const uri = totpUri(secret, { issuer: issuer(), account: account.email ?? account.id });
+      return { factorId, secret, uri, recoveryCodes };
+    },
+
+    async verifyFactor(caller, client, factorId, code) {
+      const budget = codeBudget("totp-manage", caller.userId, client);
+      await guesses.attempt(checks.guessKeys(caller.userId, client, "code"), async (): Promise<Guess<null>> => {
+        const error = await file.write<AppError | null>((write) => {
+          if (file.current(write, caller.userId, caller.sessionId) === null) throw unauthorized("Invalid token");
+          if (!factorsOfUser.all(write.tx, { userId: caller.userId }).some((factor) => factor.id === factorId)) {
+            throw notFound(`There is no factor "${factorId}"`);
+          }
+          return judgeCode(checks, write, budget, { userId: caller.userId, code, factorId });
+        });
+        return error === null ? { isRight: true, value: null } : { isRight: false, error };
+      });
+    },
+
+    factors: ({ userId }) =>
+      factorsOfUser.all(file.sql, { userId: userId }).map(({ id, type, verified, createdAt }) => ({
+        ...{ id, type, verified },
+        createdAt: new Date(createdAt).toISOString(),
+      })),
+
+    remove: createFactorRemoval(deps, checks),
+  };
+}
+
+/** null: the code is right, and used up; else what is answered. A wrong one counts, so this is a result and not a throw. */
+function judgeCode(
+  checks: Checks,
+  write: AccountWrite,
+  budget: CodeBudget,
+  { userId, code, factorId }: { userId: string; code: string; factorId: string | null },
+): AppError | null {
+  const refusal = budget.refusal(write);
+  if (refusal !== null) return refusal;
+  if (checks.useCode(write, userId, code, factorId)) return null;
+  budget.count(write);
+  return wrongCode();
+}
+
+function createFactorRemoval({ file, guesses }: AuthDeps, checks: Checks): MfaService["remove"] {
+  return async (caller, client, proof) => {
+    const budget = codeBudget("totp-manage", caller.userId, client);
+    const removed = async (): Promise<Guess<null>> => {
+      const error = await file.write<AppError | null>((write) => {
+        if (file.current(write, caller.userId, caller.sessionId) === null) throw unauthorized("Invalid token");
+        const factors = factorsOfUser.all(write.tx, { userId: caller.userId });
+        if (factors.length === 0) throw notFound("There is no second factor");
+        const isVerified = factors.some((factor) => factor.verified);
+        if (proof !== "confirmed") {
+          if (!isVerified) throw badRequest("The factor has not been verified; remove it with the password");
+          const fault = judgeCode(checks, write, budget, { userId: caller.userId, code: proof.code, factorId: null });
+          if (fault !== null) return fault;
+        }
+        deleteFactors.run(write.tx, { userId: caller.userId });
+        return null;
+      });
+      return error === null ? { isRight: true, value: null } : { isRight: false, error };
+    };
+    await guesses.attempt(checks.guessKeys(caller.userId, client, "code"), removed);
+  };
+}

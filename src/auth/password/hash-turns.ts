@@ -1,0 +1,63 @@
+import { AppError } from "../../kernel/errors.ts";
+
+/**
+ * Runs at most `atOnceMax` pieces of work at a time. The sharers take turns, each with its own in order of arrival: one that
+ * sends a thousand waits for its thousand, and not those who send one. `sharer`: a client's network, or what else asks.
+ * Errors: 503 when as much of the sharer waits as may, or of all, where who has most waiting gives way.
+ */
+export type Turns = <T>(sharer: string, work: () => Promise<T>) => Promise<T>;
+
+interface Waiting {
+  begin(): void;
+  refuse(cause: AppError): void;
+}
+
+const tooMany = (): AppError =>
+  new AppError(503, "Too many passwords are being checked, try again later", { headers: { "retry-after": "5" } });
+
+export function createTurns(limits: { atOnceMax: number; waitingMax: number; waitingPerSharerMax: number }): Turns {
+  /** In the order of their next turns. */
+  const queues = new Map<string, Waiting[]>();
+  let waitingCount = 0;
+  let running = 0;
+
+  const begin = (): void => {
+    for (const [sharer, queue] of queues) {
+      const next = queue.shift();
+      queues.delete(sharer);
+      if (queue.length > 0) queues.set(sharer, queue);
+      if (next === undefined) continue;
+      waitingCount--;
+      next.begin();
+      return;
+    }
+    running--;
+  };
+  /** Takes the last of the longest queue away, unless that is no longer than the sharer's own would be. */
+  const makeRoom = (own: number): void => {
+    let longest: Waiting[] = [];
+    for (const queue of queues.values()) if (queue.length > longest.length) longest = queue;
+    if (longest.length <= own + 1) throw tooMany();
+    longest.pop()?.refuse(tooMany());
+    waitingCount--;
+  };
+  const wait = (sharer: string): Promise<void> => {
+    const queue = queues.get(sharer) ?? [];
+    if (queue.length >= limits.waitingPerSharerMax) throw tooMany();
+    if (waitingCount >= limits.waitingMax) makeRoom(queue.length);
+    waitingCount++;
+    queues.set(sharer, queue);
+    return new Promise((resolve, reject) => queue.push({ begin: resolve, refuse: reject }));
+  };
+
+  return async (sharer, work) => {
+    // Whoever ends hands its place on, so that `running` stays.
+    if (running >= limits.atOnceMax) await wait(sharer);
+    else running++;
+    try {
+      return await work();
+    } finally {
+      begin();
+    }
+  };
+}

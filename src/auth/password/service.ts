@@ -1,0 +1,133 @@
+import { pause } from "../../kernel/clock.ts";
+import { type AppError, badRequest, unauthorized } from "../../kernel/errors.ts";
+import type { JsonObject } from "../../kernel/json.ts";
+import { accountDisabled } from "../account-file.ts";
+import { REFUSAL_MS } from "../limits.ts";
+import { emailTaken, type SignIns } from "../session/sign-in.ts";
+import { deleteSecretsFor } from "../statements/secrets.ts";
+import { type SecretAccount, userByEmail, userById } from "../statements/users.ts";
+import { type AuthDeps, type Caller, type Client, type SignInAnswer, sharerOf, type TokenAnswer } from "../types.ts";
+import type { Guess } from "./guesses.ts";
+
+export interface SignUp {
+  email: string;
+  password: string;
+  displayName?: string | null | undefined;
+  metadata?: JsonObject | undefined;
+}
+
+/** Accounts with a password, and anonymous users. */
+export interface PasswordService {
+  /** Errors: 409 for a known email. */
+  signUp(fields: SignUp, client: Client): Promise<TokenAnswer>;
+  /** Errors: 401 `Invalid email or password`, 403 `Account is disabled`, 429. */
+  signIn(fields: { email: string; password: string }, client: Client): Promise<SignInAnswer>;
+  signInAnonymously(client: Client): Promise<TokenAnswer>;
+  /** Every other session ends. Errors: 401 for a wrong current password, 429. */
+  changePassword(caller: Caller, client: Client, current: string, next: string): Promise<TokenAnswer>;
+  /** The id stays. Errors: 400 for a user who is not anonymous, 409 for a known email. */
+  linkEmail(caller: Caller, email: string, password: string): Promise<TokenAnswer>;
+  /** The caller's account, if this is its password. Errors: 401, 429. */
+  confirmPassword(caller: Caller, client: Client, password: string): Promise<SecretAccount>;
+}
+
+const invalidToken = () => unauthorized("Invalid token");
+
+export function createPasswordService(deps: AuthDeps, signIns: SignIns): PasswordService {
+  const { file, passwords, guesses, clock } = deps;
+
+  /** The account that `password` opens. The time is the same whether there is one or not, and whatever hash it has. */
+  const prove = async (email: string, password: string, client: Client, error: AppError): Promise<SecretAccount> => {
+    let refusedAt = 0;
+    const guess = async (): Promise<Guess<SecretAccount>> => {
+      const account = userByEmail.get(file.sql, { email: email });
+      const { isRight, beganAt } = await passwords.verify(password, account?.passwordHash ?? null, sharerOf(client));
+      refusedAt = beganAt + REFUSAL_MS;
+      return isRight && account !== null ? { isRight, value: account } : { isRight: false, error };
+    };
+    return guesses.attempt(signIns.guessKeys(email, client), guess).catch(async (cause: unknown) => {
+      // Judged already, so that it holds up no other guess.
+      if (cause === error) await pause(clock, Math.min(REFUSAL_MS, Math.max(0, refusedAt - clock.now())));
+      throw cause;
+    });
+  };
+
+  const confirmPassword: PasswordService["confirmPassword"] = async (caller, client, password) => {
+    const email = userById.get(file.sql, { id: caller.userId })?.email ?? null;
+    const wrong = unauthorized("Invalid password");
+    if (email === null) throw wrong;
+    return prove(email, password, client, wrong);
+  };
+
+  return {
+    confirmPassword,
+
+    async signUp({ email, password, displayName, metadata }, client) {
+      if (userByEmail.get(file.sql, { email: email }) !== null) throw emailTaken();
+      const passwordHash = await passwords.hash(password, sharerOf(client));
+      const session = await file.write((write) => {
+        if (userByEmail.get(write.tx, { email: email }) !== null) throw emailTaken();
+        const account = write.insert({ id: deps.ids.uuid(), email, passwordHash, displayName, metadata });
+        return signIns.open(write, account, client);
+      });
+      return signIns.tokens(session);
+    },
+
+    async signIn({ email, password }, client) {
+      const wrong = unauthorized("Invalid email or password");
+      const proved = await prove(email, password, client, wrong);
+      if (proved.disabled) throw accountDisabled();
+      const isOutdated = proved.passwordHash !== null && passwords.isOutdated(proved.passwordHash);
+      const passwordHash = isOutdated ? await passwords.hash(password, sharerOf(client)) : undefined;
+      const signIn = await file.write((write) => {
+        const account = userById.get(write.tx, { id: proved.id });
+        // The password may have been changed, or the user deleted, while its hash was being computed.
+        if (account === null || account.passwordHash !== proved.passwordHash || account.email !== email) throw wrong;
+        const present = passwordHash === undefined ? account : write.update(account.id, { passwordHash });
+        return signIns.complete(write, present, client);
+      });
+      return signIns.answer(signIn);
+    },
+
+    async signInAnonymously(client) {
+      const session = await file.write((write) => {
+        const account = write.insert({ id: deps.ids.uuid(), email: null, isAnonymous: true });
+        return signIns.open(write, account, client);
+      });
+      return signIns.tokens(session);
+    },
+
+    async changePassword(caller, client, current, next) {
+      const proved = await confirmPassword(caller, client, current);
+      const passwordHash = await passwords.hash(next, sharerOf(client));
+      const session = await file.write((write) => {
+        const account = file.current(write, caller.userId, caller.sessionId);
+        if (account === null || account.passwordHash !== proved.passwordHash) throw invalidToken();
+        const changed = write.update(account.id, { passwordHash });
+        write.endSessions(account.id, { except: caller.sessionId });
+        // A mail that is under way must not set the password back.
+        deleteSecretsFor.run(write.tx, { userId: account.id, purpose: "reset-password" });
+        return signIns.renew(write, changed, caller, { accessTokens: "end" });
+      });
+      return signIns.tokens(session);
+    },
+
+    async linkEmail(caller, email, password) {
+      const account = userById.get(file.sql, { id: caller.userId });
+      if (account === null) throw invalidToken();
+      if (!account.isAnonymous) throw badRequest("Only an anonymous user can be linked, and this one has an account");
+      if (userByEmail.get(file.sql, { email: email }) !== null) throw emailTaken();
+      const passwordHash = await passwords.hash(password, `user:${caller.userId}`);
+      const session = await file.write((write) => {
+        const current = file.current(write, caller.userId, caller.sessionId);
+        if (current === null) throw invalidToken();
+        if (!current.isAnonymous) throw badRequest("Only an anonymous user can be linked, and this one has an account");
+        if (userByEmail.get(write.tx, { email: email }) !== null) throw emailTaken();
+        const linked = write.update(caller.userId, { email, passwordHash, isAnonymous: false });
+        // A guest who gets an account in the middle of a game goes on with it.
+        return signIns.renew(write, linked, caller, { accessTokens: "stay" });
+      });
+      return signIns.tokens(session);
+    },
+  };
+}

@@ -1,0 +1,150 @@
+import type { Account } from "../../access/accounts.ts";
+import { clientNetwork } from "../../kernel/client-network.ts";
+import { SECOND_MS } from "../../kernel/duration.ts";
+import { type AppError, conflict, unauthorized } from "../../kernel/errors.ts";
+import { type AccountWrite, accountDisabled } from "../account-file.ts";
+import {
+  MFA_TICKET_TTL_MS,
+  REFRESH_TOKEN_TTL_SECONDS,
+  SESSIONS_ENDED_AT_ONCE_MAX,
+  SESSIONS_PER_USER_MAX,
+  SIGN_IN_ADDRESS_FACTOR,
+  USER_AGENT_MAX_CHARACTERS,
+} from "../limits.ts";
+import type { GuessKey } from "../password/guesses.ts";
+import { factorsOfUser } from "../statements/factors.ts";
+import { putSecret } from "../statements/secrets.ts";
+import {
+  countSessions,
+  deleteLeastUsedSessions,
+  deleteOldestSessions,
+  insertSession,
+  renewSession,
+  sessionById,
+  touchSession,
+} from "../statements/sessions.ts";
+import { type AuthDeps, type Caller, type Client, ownUser, type SignInAnswer, type TokenAnswer } from "../types.ts";
+
+const SECRET_BYTES = 32;
+
+export interface OpenSession {
+  account: Account;
+  sessionId: string;
+  /** Of its refresh token. */
+  generation: number;
+  /** Of its access tokens. */
+  tokenVersion: number;
+}
+
+/** What a sign-in has led to, inside the write that decided it. */
+export type SignIn =
+  | { kind: "session"; session: OpenSession }
+  | { kind: "mfa"; ticket: string; factors: { id: string; type: string }[] };
+
+export interface SignIns {
+  /** The end of every way of signing in: a session, or a ticket where a verified factor waits. Errors: 403 when disabled. */
+  complete(write: AccountWrite, account: Account, client: Client): SignIn;
+  /** Without asking for a second factor: sign-up, passkeys, and what follows the factor. Errors: 403 when disabled. */
+  open(write: AccountWrite, account: Account, client: Client): OpenSession;
+  /**
+   * The caller's session goes on with new tokens, after a password was set: the refresh token of before has no grace, and
+   * with `accessTokens: "end"` access tokens of before count no longer. Errors: 401 when it has ended meanwhile.
+   */
+  renew(write: AccountWrite, account: Account, caller: Caller, options: { accessTokens: "end" | "stay" }): OpenSession;
+  answer(signIn: SignIn): Promise<SignInAnswer>;
+  tokens(session: OpenSession): Promise<TokenAnswer>;
+  /** Who is counted for a guess at this email's password or code. */
+  guessKeys(email: string, client: Client): GuessKey[];
+  refreshTtlMs: number;
+}
+
+export function createSignIns(deps: AuthDeps): SignIns {
+  const refreshTtlMs = (deps.config.session?.refreshTokenTtl ?? REFRESH_TOKEN_TTL_SECONDS) * SECOND_MS;
+  const maxActive = deps.config.session?.maxActive ?? 0;
+
+  /** For one more: the oldest where the config says how many, else the one that was used longest ago. */
+  const makeRoom = (write: AccountWrite, userId: string): void => {
+    const isLower = maxActive > 0 && maxActive < SESSIONS_PER_USER_MAX;
+    const present = countSessions.get(write.tx, { userId })?.count ?? 0;
+    const surplus = present + 1 - (isLower ? maxActive : SESSIONS_PER_USER_MAX);
+    if (surplus <= 0) return;
+    const limit = Math.min(surplus, SESSIONS_ENDED_AT_ONCE_MAX);
+    const removal = isLower ? deleteOldestSessions : deleteLeastUsedSessions;
+    write.ended(removal.all(write.tx, { userId, limit }).map(({ id }) => id));
+  };
+
+  const open: SignIns["open"] = (write, account, client) => {
+    if (account.disabled) throw accountDisabled();
+    makeRoom(write, account.id);
+    const sessionId = deps.ids.uuid();
+    insertSession.run(write.tx, {
+      id: sessionId,
+      userId: account.id,
+      createdAt: write.now,
+      lastUsedAt: write.now,
+      expiresAt: write.now + refreshTtlMs,
+      ip: client.address,
+      userAgent: client.userAgent?.slice(0, USER_AGENT_MAX_CHARACTERS) ?? null,
+    });
+    return { account, sessionId, generation: 0, tokenVersion: 0 };
+  };
+
+  const tokens: SignIns["tokens"] = async ({ account, sessionId, generation, tokenVersion }) => ({
+    user: ownUser(account),
+    accessToken: await deps.tokens.access(account, sessionId, tokenVersion),
+    refreshToken: deps.tokens.refresh({ sessionId, generation }),
+  });
+
+  return {
+    refreshTtlMs,
+    open,
+    tokens,
+    complete(write, account, client) {
+      if (account.disabled) throw accountDisabled();
+      const verified = factorsOfUser.all(write.tx, { userId: account.id }).filter((factor) => factor.verified);
+      if (verified.length === 0) return { kind: "session", session: open(write, account, client) };
+      const ticket = deps.ids.secret(SECRET_BYTES);
+      putSecret.run(write.tx, {
+        hash: deps.sealing.digest("mfa-ticket", ticket),
+        purpose: "mfa-ticket",
+        userId: account.id,
+        payload: {},
+        expiresAt: write.now + MFA_TICKET_TTL_MS,
+      });
+      return { kind: "mfa", ticket, factors: verified.map(({ id, type }) => ({ id, type })) };
+    },
+    renew(write, account, caller, { accessTokens }) {
+      const session = sessionById.get(write.tx, { id: caller.sessionId });
+      if (session === null) throw unauthorized("Invalid token");
+      const generation = session.generation + 1;
+      const expiresAt = write.now + refreshTtlMs;
+      touchSession.run(write.tx, { ...session, generation, rotations: [], lastUsedAt: write.now, expiresAt });
+      write.extended(session.id, expiresAt);
+      const tokenVersion = session.tokenVersion + (accessTokens === "end" ? 1 : 0);
+      renewSession.run(write.tx, { id: session.id, provedAt: write.now, tokenVersion });
+      if (accessTokens === "end") write.renewed(session.id, tokenVersion);
+      return { account, sessionId: session.id, generation, tokenVersion };
+    },
+    async answer(signIn) {
+      if (signIn.kind === "session") return tokens(signIn.session);
+      return { mfaRequired: true, mfaTicket: signIn.ticket, factors: signIn.factors };
+    },
+    guessKeys(email, client) {
+      if (!client.isLimited) return [];
+      const { requests, window } = deps.signInLimit;
+      return [
+        { key: `email:${email}`, limit: deps.signInLimit },
+        {
+          key: `address:${clientNetwork(client.address)}`,
+          limit: { requests: SIGN_IN_ADDRESS_FACTOR * requests, window },
+        },
+      ];
+    },
+  };
+}
+
+/** 409 for an email that another account has. Spec: Errors. */
+export function emailTaken(field = "email"): AppError {
+  const message = "This email address already has an account";
+  return conflict(message, { [field]: { code: "not_unique", message } });
+}

@@ -1,0 +1,43 @@
+import { HOST_DEFAULT, PORT_DEFAULT } from "../../http/listener.ts";
+import { UsageError } from "../errors.ts";
+import { configOption, dataOption } from "../options.ts";
+
+/** The options of `start` and `dev`. */
+export const serveOptions = {
+  config: configOption,
+  data: dataOption,
+  host: { type: "string", description: "The address to listen on", default: HOST_DEFAULT, valueHint: "HOST" },
+  port: {
+    type: "string",
+    description: "The port to listen on; 0 picks a free one",
+    default: String(PORT_DEFAULT),
+    valueHint: "PORT",
+  },
+} as const;
+
+/** Further options of `start`. */
+export const startOptions = {
+  drill: {
+    type: "boolean",
+    description: "Serve a restored copy: change nothing outside its data directory, and send nothing",
+    default: false,
+  },
+  "take-over": {
+    type: "boolean",
+    description: "Take over prefixes of object stores from another data directory that no server uses any more",
+    default: false,
+  },
+} as const;
+
+const DRILL = "PLATFORM_DRILL";
+
+/** Whether the server runs as a drill. For hooks it then sets PLATFORM_DRILL=1 in the environment. */
+export function drillOf(option: boolean, environment: Record<string, string | undefined>): boolean {
+  const value = environment[DRILL] ?? "";
+  if (!["", "0", "false", "1", "true"].includes(value)) {
+    throw new UsageError(`${DRILL} must be 1 or true, 0 or false, got "${value}"`);
+  }
+  const isDrill = option || value === "1" || value === "true";
+  if (isDrill) environment[DRILL] = "1";
+  return isDrill;
+}

@@ -1,0 +1,47 @@
+import { constants } from "node:os";
+
+const SIGNALS = ["SIGTERM", "SIGINT"] as const;
+/** Shells add it to the number of the signal that ended a process. */
+const EXIT_SIGNALLED = 128;
+export const STOP_MESSAGE = "stop";
+
+/**
+ * Resolves at the first SIGTERM or SIGINT; a second one ends the process at once, with 128 and its number. It also resolves
+ * at a message of the parent (`platform dev`), and when the parent ends.
+ */
+export function stopSignal(): Promise<void> {
+  const { promise, resolve } = Promise.withResolvers<void>();
+  let isStopping = false;
+  for (const signal of SIGNALS) {
+    process.on(signal, () => {
+      if (isStopping) process.exit(EXIT_SIGNALLED + constants.signals[signal]);
+      isStopping = true;
+      resolve();
+    });
+  }
+  if (process.send !== undefined) {
+    process.on("message", (message) => {
+      if (message === STOP_MESSAGE) resolve();
+    });
+    process.on("disconnect", resolve);
+  }
+  return promise;
+}
+
+/**
+ * While nothing is open there is nothing to stop: a signal ends the process, even when the code of a config never returns, and
+ * so does a message of the parent, or its end. The function returned undoes it.
+ */
+export function endOnRequest(): () => void {
+  if (process.send === undefined) return () => {};
+  const end = (): void => process.exit(EXIT_SIGNALLED + constants.signals.SIGTERM);
+  const onMessage = (message: unknown): void => {
+    if (message === STOP_MESSAGE) end();
+  };
+  process.on("message", onMessage);
+  process.on("disconnect", end);
+  return () => {
+    process.off("message", onMessage);
+    process.off("disconnect", end);
+  };
+}

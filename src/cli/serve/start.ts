@@ -1,0 +1,75 @@
+import { loadConfig } from "../../config/loading/load.ts";
+import * as platformModule from "../../index.ts";
+import { systemClock } from "../../kernel/clock.ts";
+import { endsWithin, STOP_MAX_MS } from "../../kernel/stop.ts";
+import type { OpenPlatform } from "../../platform/open.ts";
+import { plural } from "../amounts.ts";
+import { declareCommand } from "../command.ts";
+import { CommandError } from "../errors.ts";
+import { WARNINGS_LOGGED_MAX } from "../limits.ts";
+import { createLogger } from "../logs.ts";
+import { parsePort } from "../options.ts";
+import { OutputClosed, printAnswer } from "../output.ts";
+import { drillOf, serveOptions, startOptions } from "./serve-options.ts";
+import { endOnRequest, stopSignal } from "./signals.ts";
+
+export const startCommand = declareCommand({
+  meta: { name: "start", description: "Starts the server" },
+  args: { ...serveOptions, ...startOptions },
+  async run({ args }) {
+    const port = parsePort(args.port);
+    const logger = createLogger();
+    // An error that a hook does not handle must not end the server.
+    process.on("unhandledRejection", (cause) => logger.error("Unhandled promise rejection", { cause }));
+    process.on("uncaughtException", (cause) => logger.error("Uncaught exception", { cause }));
+    const isDrill = drillOf(args.drill, process.env);
+    const loaded = endOnRequest();
+    const { config, warnings } = await loadConfig(args.config, platformModule);
+    loaded();
+    const stopped = stopSignal();
+    for (const { path, message } of warnings.slice(0, WARNINGS_LOGGED_MAX)) logger.warn(`config: ${path} ${message}`);
+    if (warnings.length > WARNINGS_LOGGED_MAX) {
+      logger.warn(`the config has ${plural(warnings.length, "warning")}: see "platform check"`);
+    }
+    // Loaded after the checks: a wrong option or config is reported without loading all areas.
+    const { openPlatform } = await import("../../platform/open.ts");
+    const { rehearseBesideServer } = await import("../rehearsal/beside-server.ts");
+    let keyLine = "";
+    let platform: OpenPlatform | null = null;
+    let endRehearsal = () => {};
+    try {
+      platform = await openPlatform(config, {
+        data: args.data,
+        environment: process.env,
+        isDrill,
+        takeOver: args["take-over"],
+        logger,
+        onNewServiceKey(serviceKey) {
+          keyLine = `\nroot service key: ${serviceKey}`;
+        },
+      });
+      const { url } = await platform.listen({ host: args.host, port });
+      await printAnswer(`platform listening on ${url}${keyLine}`).catch((cause: unknown) => {
+        // A closed output must not end a server.
+        if (!(cause instanceof OutputClosed)) throw cause;
+        logger.warn("Standard output is closed");
+      });
+      endRehearsal = rehearseBesideServer(config, args.data, logger);
+      await stopped;
+    } catch (cause) {
+      // A generated key is shown once, also when the start fails.
+      if (keyLine !== "") await printAnswer(keyLine.trimStart());
+      throw cause;
+    } finally {
+      endRehearsal();
+      if (platform !== null) await stopInTime(platform);
+    }
+    return 0;
+  },
+});
+
+/** Errors: the stop has not ended after STOP_MAX_MS. The process then ends as in a crash, before a container runtime kills it. */
+async function stopInTime(platform: OpenPlatform): Promise<void> {
+  if (await endsWithin(platform.stop(), STOP_MAX_MS, systemClock)) return;
+  throw new CommandError(`the stop took longer than ${STOP_MAX_MS} ms; what was answered is on disk`);
+}

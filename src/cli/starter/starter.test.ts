@@ -1,0 +1,98 @@
+import { afterAll, expect, test } from "bun:test";
+import { mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join, resolve } from "node:path";
+import { DECLARATIONS_FILE, generateDeclarations } from "../../../scripts/declarations.ts";
+import { compiler, OLDER_TYPESCRIPTS } from "../../../scripts/typescript.ts";
+
+const starter = import.meta.dir;
+const root = mkdtempSync(join(tmpdir(), "platform-starter-"));
+afterAll(() => rmSync(root, { recursive: true, force: true }));
+
+const FILES = {
+  "platform-config.txt": "platform.config.ts",
+  "platform-declarations.txt": "platform.d.ts",
+  "tsconfig.txt": "tsconfig.json",
+};
+
+function typesOf(
+  change: (config: string) => string,
+  command: readonly string[] = compiler(),
+): { exitCode: number; output: string } {
+  for (const [from, to] of Object.entries(FILES)) {
+    const text = readFileSync(join(starter, from), "utf8");
+    writeFileSync(join(root, to), to === "platform.config.ts" ? change(text) : text);
+  }
+  const { exitCode, stdout } = Bun.spawnSync([...command, "-p", root]);
+  return { exitCode, output: stdout.toString() };
+}
+
+test("[CL10] the declarations are what the sources give (bun scripts/declarations.ts writes them)", () => {
+  expect(readFileSync(DECLARATIONS_FILE, "utf8")).toBe(generateDeclarations());
+});
+
+test("[CL9] TypeScript accepts the starter with nothing beside it", () => {
+  expect(typesOf((config) => config)).toEqual({ exitCode: 0, output: "" });
+});
+
+test("[CL9] secrets come from the environment, with and without the types of Node", () => {
+  const secret = (config: string) =>
+    config.replace("export default", 'export const secret: string = process.env.SECRET ?? "";\nexport default');
+  expect(typesOf(secret)).toEqual({ exitCode: 0, output: "" });
+  symlinkSync(resolve(import.meta.dir, "../../../node_modules"), join(root, "node_modules"));
+  const types = ["node", "bun-types"].map((name) => `/// <reference types="${name}" />\n`).join("");
+  expect(typesOf((config) => types + secret(config))).toEqual({ exitCode: 0, output: "" });
+});
+
+test("[CL9] and sees in it what is wrong: the declarations are no blank cheque", () => {
+  const { exitCode, output } = typesOf((config) =>
+    config.replace("record.ownerId === auth?.id,", "record.owner === auth?.id,"),
+  );
+  expect(exitCode).not.toBe(0);
+  expect(output).toContain("Property 'owner' does not exist");
+});
+
+/** A config that uses what rules and hooks know of their table's fields. */
+const TYPED = `import { defineConfig } from "platform";
+export default defineConfig({
+  databases: {
+    shared: {
+      tables: {
+        notes: {
+          schema: {
+            title: { type: "string", required: true, min: 1 },
+            points: { type: "integer", default: 3 },
+            kind: { type: "string", enum: ["a", "b"], required: true },
+            createdAt: false,
+          },
+          access: {
+            read: (_auth, note) => note.title.length > 3 && note.kind === "a",
+            insert: (_auth, note) => note.points === null || note.points > 3,
+            update: (_auth, note, next) => next.title.startsWith(note.title) && next.updatedAt !== "",
+          },
+          hooks: { beforeInsert: (_auth, note) => ({ title: note.title.toUpperCase(), points: null }) },
+        },
+        free: { access: { read: (_auth, record) => record["public"] === true } },
+      },
+    },
+  },
+});
+`;
+
+const WRONG: readonly (readonly [right: string, wrong: string, error: string])[] = [
+  ["note.points === null || ", "", "'note.points' is possibly 'null'"],
+  ['note.kind === "a"', 'note.kind === "c"', "This comparison appears to be unintentional"],
+  ['next.updatedAt !== ""', 'next.createdAt !== ""', "Property 'createdAt' does not exist"],
+  ["note.title.length", "note.name.length", "Property 'name' does not exist"],
+];
+
+for (const name of ["typescript", ...OLDER_TYPESCRIPTS] as const) {
+  test(`[CL114] ${name}: the starter compiles, and rules and hooks know their fields`, () => {
+    expect(typesOf((config) => config, compiler(name))).toEqual({ exitCode: 0, output: "" });
+    expect(typesOf(() => TYPED, compiler(name))).toEqual({ exitCode: 0, output: "" });
+    const wrong = WRONG.reduce((config, [right, replacement]) => config.replace(right, replacement), TYPED);
+    const { exitCode, output } = typesOf(() => wrong, compiler(name));
+    expect(exitCode).not.toBe(0);
+    for (const [, , error] of WRONG) expect(output).toContain(error);
+  });
+}

@@ -1,0 +1,265 @@
+import { afterEach, beforeEach, expect, test } from "bun:test";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { testClock } from "../../tests/support/clock.ts";
+import { systemClock } from "../kernel/clock.ts";
+import { systemIds } from "../kernel/ids.ts";
+import { silentLogger } from "../kernel/logger.ts";
+import { keepDatabaseFile } from "./database-file.ts";
+import { bodyOf, createAnswerRoom } from "./large-answers.ts";
+import {
+  PROCESS_IDLE_MS,
+  QUERY_TIMEOUT_MS,
+  QUEUE_MAX_QUERIES,
+  QUEUE_TIMEOUT_MS,
+  STALLED_CLIENT_TIMEOUT_MS,
+} from "./limits.ts";
+import { failureOf, QueryError } from "./process/query-failure.ts";
+import { createQueries, type Queries } from "./queries.ts";
+import { createSqlService } from "./service.ts";
+import type { AnswerText, Binding, ProcessRole, QueryAnswer } from "./types.ts";
+
+const ENDLESS = "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c) SELECT count(*) FROM c";
+const ENDLESS_WRITE = `INSERT INTO t SELECT x FROM (${ENDLESS.replace("count(*)", "x")}) WHERE x % 1000000000 = 1`;
+
+const CALLER = { callerName: "test", signal: undefined };
+
+let directory = "";
+let path = "";
+const pools: Queries[] = [];
+
+beforeEach(() => {
+  directory = mkdtempSync(join(tmpdir(), "d1-pool-"));
+  path = join(directory, "a.db");
+  keepDatabaseFile(path, systemIds).close();
+});
+afterEach(async () => {
+  await Promise.all(pools.splice(0).map((pool) => pool.stop()));
+  rmSync(directory, { recursive: true });
+});
+
+function pool(role: ProcessRole, processesMax = 1, clock = systemClock): Queries {
+  const made = createQueries({ path, role, processesMax, room: createAnswerRoom(), clock });
+  pools.push(made);
+  return made;
+}
+const queryOf = (sql: string, params: Binding[] = []) => ({ kind: "parsed" as const, query: { sql, params } });
+const textOf = (answer: QueryAnswer) => Buffer.concat(answer?.parts ?? []).toString();
+async function ask(asked: Queries, sql: string, params: Binding[] = []): Promise<unknown> {
+  return JSON.parse(textOf(await asked.run(queryOf(sql, params), CALLER)));
+}
+const rowsOf = async (asked: Queries, sql: string) => ((await ask(asked, sql)) as { results: unknown[] }).results;
+
+/** The ids of the query processes, which are children of this one. */
+function processIds(): number[] {
+  const list = Bun.spawnSync(["ps", "-eo", "pid=,ppid=,comm="]).stdout.toString().trim().split("\n");
+  return list.flatMap((line) => {
+    const [pid = "", parent = "", name = ""] = line.trim().split(/\s+/);
+    return Number(parent) === process.pid && !name.endsWith("ps") ? [Number(pid)] : [];
+  });
+}
+const processCount = (): number => processIds().length;
+async function untilProcesses(count: number): Promise<void> {
+  for (let turn = 0; turn < 200 && processCount() !== count; turn++) await Bun.sleep(10);
+  expect(processCount()).toBe(count);
+}
+
+test("[DQ7] a query is ended at its limit, with its process, and the next one finds a new process", async () => {
+  const clock = testClock();
+  const reader = pool("reader", 1, clock);
+  const long = ask(reader, ENDLESS);
+  await untilProcesses(1);
+  const waiting = rowsOf(reader, "SELECT 1 AS one");
+  clock.advance(QUERY_TIMEOUT_MS - 1);
+  const stillRunning = Bun.sleep(50).then(() => "still running");
+  expect(await Promise.race([long, stillRunning])).toBe("still running");
+  clock.advance(1);
+  const outcomes = await Promise.allSettled([long, waiting]);
+  expect(outcomes.map((outcome) => outcome.status === "rejected" && outcome.reason.status)).toEqual([408, 408]);
+  expect(processCount()).toBe(0);
+  expect(await rowsOf(reader, "SELECT 1 AS one")).toEqual([{ one: 1 }]);
+});
+
+test("[DQ7] a write that is ended has changed nothing", async () => {
+  const clock = testClock();
+  const writer = pool("writer", 1, clock);
+  await ask(writer, "CREATE TABLE t (x)");
+  const long = ask(writer, ENDLESS_WRITE);
+  await Bun.sleep(100);
+  clock.advance(QUERY_TIMEOUT_MS);
+  await expect(long).rejects.toMatchObject({ status: 408 });
+  await ask(writer, "INSERT INTO t VALUES ('after')");
+  expect(await rowsOf(pool("reader"), "SELECT x FROM t")).toEqual([{ x: "after" }]);
+});
+
+test("[DQ8] what waits longer than its limit is told so, and more than the queue holds is refused", async () => {
+  const clock = testClock();
+  const reader = pool("reader", 1, clock);
+  const long = ask(reader, ENDLESS);
+  clock.advance(1);
+  const waiting = Array.from({ length: QUEUE_MAX_QUERIES }, () => ask(reader, "SELECT 1"));
+  await expect(ask(reader, "SELECT 1")).rejects.toMatchObject({ status: 503 });
+  clock.advance(QUEUE_TIMEOUT_MS);
+  const settled = await Promise.allSettled([long, ...waiting]);
+  expect(settled.every(({ status }) => status === "rejected")).toBe(true);
+});
+
+test("[DQ8] a long read leaves the others their processes", async () => {
+  const readers = pool("reader", 2);
+  const long = ask(readers, ENDLESS);
+  for (let turn = 0; turn < 5; turn++) expect(await rowsOf(readers, "SELECT 2 AS two")).toEqual([{ two: 2 }]);
+  for (const id of processIds()) process.kill(id, "SIGKILL");
+  await expect(long).rejects.toMatchObject({ status: 503 });
+});
+
+test("[DQ9] a process that dies gives its query 503, and the next one a new process", async () => {
+  const reader = pool("reader");
+  const long = ask(reader, ENDLESS);
+  await untilProcesses(1);
+  for (const id of processIds()) process.kill(id, "SIGKILL");
+  await expect(long).rejects.toMatchObject({ status: 503 });
+  expect(await rowsOf(reader, "SELECT 1 AS one")).toEqual([{ one: 1 }]);
+});
+
+test("[DQ12] an idle process ends, and the next query starts another", async () => {
+  const clock = testClock();
+  const reader = pool("reader", 1, clock);
+  await ask(reader, "SELECT 1");
+  await untilProcesses(1);
+  clock.advance(PROCESS_IDLE_MS);
+  await untilProcesses(0);
+  expect(await rowsOf(reader, "SELECT 1 AS one")).toEqual([{ one: 1 }]);
+});
+
+test("[DQ6] a reader writes nothing, and a writer reads nothing, whatever it is given", async () => {
+  for (const [role, sql] of [
+    ["reader", "CREATE TABLE t (x)"],
+    ["reader", "WITH a AS (SELECT 1) INSERT INTO t SELECT * FROM a"],
+    ["writer", "SELECT 1"],
+    ["writer", "EXPLAIN CREATE TABLE t (x)"],
+  ] as const) {
+    // The second one is refused, as there is no such table.
+    const answer = await pool(role)
+      .run(queryOf(sql), CALLER)
+      .catch(() => null);
+    expect([sql, answer]).toEqual([sql, null]);
+  }
+  expect(await rowsOf(pool("reader"), "SELECT name FROM sqlite_schema")).toEqual([]);
+});
+
+test("[DQ102] callers take turns, however many queries one of them has waiting", async () => {
+  const reader = pool("reader");
+  const order: string[] = [];
+  const asks = (callerName: string, count: number) =>
+    Array.from({ length: count }, () =>
+      reader.run(queryOf("SELECT 1"), { callerName, signal: undefined }).then(() => order.push(callerName)),
+    );
+  await Promise.all([...asks("many", 20), ...asks("one", 1)]);
+  expect(order.indexOf("one")).toBeLessThan(3);
+});
+
+test("[DQ102] large queries take several places of the queue", async () => {
+  const reader = pool("reader");
+  const large = "x".repeat(9 * 1024 * 1024);
+  const long = ask(reader, ENDLESS);
+  const waiting = Array.from({ length: 20 }, () => ask(reader, "SELECT length(?)", [large]));
+  const refused = (await Promise.allSettled(waiting.slice(10))).map(
+    (result) => result.status === "rejected" && result.reason.status,
+  );
+  expect(new Set(refused)).toEqual(new Set([503]));
+  for (const id of processIds()) process.kill(id, "SIGKILL");
+  await expect(long).rejects.toMatchObject({ status: 503 });
+  await Promise.all(waiting.slice(0, 10));
+});
+
+test("[DQ104] after a failed sync the database answers nothing more", async () => {
+  const failed = new QueryError({ status: 503, message: "disk I/O error", isFinal: true });
+  const done: AnswerText = { parts: [Buffer.from("{}")], sizeBytes: 2, release() {} };
+  const stop = async () => {};
+  const writer: Queries = { run: () => Promise.reject(failed), stop };
+  const readers: Queries = { run: async () => done, stop };
+  const service = createSqlService({ path, readers, writer, logger: silentLogger });
+  expect(await service.query({ sql: "SELECT 1", params: [] }, CALLER)).toBe(done);
+  const message = "until the server has been restarted";
+  await expect(service.query({ sql: "INSERT INTO t VALUES (1)", params: [] }, CALLER)).rejects.toThrow(message);
+  await expect(service.query({ sql: "SELECT 1", params: [] }, CALLER)).rejects.toThrow(message);
+});
+
+test("[DQ104] what SQLite says of a failed sync is final, and of a full disk it is not", () => {
+  const failure = (errcode: number) => failureOf(Object.assign(new Error("disk I/O error"), { errcode }));
+  for (const errcode of [1034, 1290]) expect(failure(errcode)).toMatchObject({ status: 503, isFinal: true });
+  for (const errcode of [13, 4874]) expect(failure(errcode)).toEqual({ status: 507, message: "Insufficient storage" });
+  expect(failure(10)).toEqual({ status: 500, message: "disk I/O error" });
+});
+
+test("[DQ103] large answers wait until there is room for them, those of who holds least come first", async () => {
+  const room = createAnswerRoom();
+  const large = 30 * 1024 * 1024;
+  const reserve = (callerName: string) => room.reserve(callerName, large);
+  const [one, two] = [reserve("one"), reserve("two")];
+  await Promise.all([one.ready, two.ready]);
+  const order: string[] = [];
+  const [second, third, givenUp] = [reserve("one"), reserve("three"), reserve("four")];
+  void second.ready.then(() => order.push("second of one"));
+  void third.ready.then(() => order.push("three"));
+  await room.reserve("one", 1_000).ready;
+  expect(order).toEqual([]);
+  two.release();
+  await third.ready;
+  givenUp.release();
+  one.release();
+  await second.ready;
+  expect(order).toEqual(["three", "second of one"]);
+});
+
+test("[DQ103] a caller's second large answer leaves room for those of others", async () => {
+  const room = createAnswerRoom();
+  const large = 20 * 1024 * 1024;
+  const [first, second] = [room.reserve("one", large), room.reserve("one", large)];
+  await Promise.all([first.ready, room.reserve("two", large).ready]);
+  first.release();
+  await second.ready;
+});
+
+test("[DQ103] a large answer is sent piece by piece, and its room given back", async () => {
+  let releases = 0;
+  const partsOf = () => Array.from({ length: 40 }, (_, n) => new Uint8Array(1024 * 1024).fill(n));
+  const release = () => {
+    releases += 1;
+  };
+  const answer = (): AnswerText => ({ parts: partsOf(), sizeBytes: 40 * 1024 * 1024, release });
+  const server = Bun.serve({ port: 0, fetch: () => new Response(bodyOf(answer(), systemClock)) });
+  const response = await fetch(server.url);
+  expect(Buffer.from(await response.arrayBuffer()).equals(Buffer.concat(partsOf()))).toBe(true);
+  expect(releases).toBe(1);
+  await server.stop();
+});
+
+test("[DQ103] a client that takes nothing of a large answer is cut off", async () => {
+  const clock = testClock();
+  const released = Promise.withResolvers<void>();
+  const parts = Array.from({ length: 4 }, () => new Uint8Array(1024 * 1024));
+  const stream = bodyOf({ parts, sizeBytes: 4 * 1024 * 1024, release: released.resolve }, clock);
+  if (!(stream instanceof ReadableStream)) throw new Error("large ones are streams");
+  const reader = stream.getReader();
+  await reader.read();
+  clock.advance(STALLED_CLIENT_TIMEOUT_MS);
+  await released.promise;
+  await expect(reader.read()).rejects.toThrow("reads nothing");
+});
+
+test("[DQ103] an answer that waits for room is given up with its process", async () => {
+  const room = createAnswerRoom();
+  const held = room.reserve("other", 60 * 1024 * 1024);
+  const clock = testClock();
+  const reader = createQueries({ path, role: "reader", processesMax: 1, room, clock });
+  pools.push(reader);
+  const waiting = reader.run(queryOf("SELECT hex(zeroblob(10000000)) AS x"), CALLER);
+  expect(await Promise.race([waiting, Bun.sleep(500).then(() => "waits")])).toBe("waits");
+  clock.advance(QUERY_TIMEOUT_MS);
+  await expect(waiting).rejects.toMatchObject({ status: 408 });
+  held.release();
+  const answer = await reader.run(queryOf("SELECT hex(zeroblob(10000000)) AS x"), CALLER);
+  expect(answer?.sizeBytes).toBeGreaterThan(20_000_000);
+});

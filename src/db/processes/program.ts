@@ -1,0 +1,66 @@
+import type { FromProcess, ToProcess } from "./protocol.ts";
+
+/** One job, as the program of a process sees it. */
+export interface JobContext {
+  /** The bytes that came with the request. */
+  readonly attached: readonly Uint8Array<ArrayBuffer>[];
+  sendPart(part: unknown): void;
+  /** Resolves when the server has room for an answer of `sizeBytes`. */
+  room(sizeBytes: number): Promise<void>;
+}
+
+export interface Program<Request> {
+  /** Gives the answer, or a promise of it. One job runs at a time. */
+  run(request: Request, context: JobContext): unknown;
+  /** What the server learns of an error; it must survive a structured clone. */
+  failureOf(cause: unknown): unknown;
+}
+
+/**
+ * Runs the jobs that the server sends until the connection to it ends. A module `*-job.ts` exports `start(settings)`, which calls
+ * this.
+ */
+export function serveJobs<Request>({ run, failureOf }: Program<Request>): void {
+  const send = (message: FromProcess): void => {
+    process.send?.(message);
+  };
+  let attached: Uint8Array<ArrayBuffer>[] = [];
+  let grantRoom = (): void => {};
+
+  const perform = async (id: number, request: Request, bytes: readonly Uint8Array<ArrayBuffer>[]): Promise<void> => {
+    const context: JobContext = {
+      attached: bytes,
+      sendPart: (part) => send({ kind: "part", id, part }),
+      room: (sizeBytes) =>
+        new Promise((resolve) => {
+          grantRoom = resolve;
+          send({ kind: "room", id, sizeBytes });
+        }),
+    };
+    try {
+      const answer = run(request, context);
+      send({ kind: "done", id, answer: answer instanceof Promise ? await answer : answer });
+    } catch (cause) {
+      send({ kind: "failed", id, failure: failureOf(cause) });
+    }
+  };
+
+  process.on("message", (message: ToProcess) => {
+    switch (message.kind) {
+      case "bytes":
+        attached.push(message.bytes);
+        break;
+      case "job": {
+        const bytes = attached;
+        attached = [];
+        // The server sends what its area's module takes.
+        void perform(message.id, message.request as Request, bytes);
+        break;
+      }
+      case "room":
+        grantRoom();
+        break;
+    }
+  });
+  process.on("disconnect", () => process.exit(0));
+}

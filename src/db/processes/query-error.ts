@@ -1,0 +1,19 @@
+import type { SqliteFailure } from "./sqlite-failure.ts";
+
+/** What SQLite said about a statement that ran in another process. */
+export class QueryError extends Error {
+  /** SQLite's extended result code; 0 where SQLite did not see the statement. */
+  readonly errorCode: number;
+
+  constructor(message: string, errorCode: number) {
+    super(message);
+    this.name = "QueryError";
+    this.errorCode = errorCode;
+  }
+}
+
+/** Of what a program's `sqliteFailure` gave. */
+export function queryError(failure: unknown): QueryError {
+  const { message, errorCode } = failure as SqliteFailure; // The failure of every program that calls `sqliteFailure`.
+  return new QueryError(message, errorCode);
+}

@@ -1,0 +1,104 @@
+import type { SQLInputValue } from "node:sqlite";
+import { READ_PART_BYTES, READ_RESULT_BYTES_MAX } from "../limits.ts";
+import { type JobContext, serveJobs } from "../processes/program.ts";
+import { sqliteFailure } from "../processes/sqlite-failure.ts";
+import type { SqlValue } from "../types.ts";
+import { createConnections } from "./connections.ts";
+import { createHighlighter } from "./highlight.ts";
+import type { PageBounds, QueryAnswer, QueryRequest, ReadRequest } from "./requests.ts";
+
+/** The program of long reads: queries on connections that can only read. [DB16] [DB19] [DB124] */
+export function start(): void {
+  const connections = createConnections();
+  const highlightRows = createHighlighter();
+
+  function* found({ path, extensions, sql, params }: QueryRequest): Iterable<unknown[]> {
+    const statement = connections.of(path, extensions).prepare(sql);
+    statement.setReturnArrays(true);
+    // Otherwise one integer beyond 2^53 would make the whole query fail.
+    statement.setReadBigInts(true);
+    // With setReturnArrays each row is an array, which the types of node:sqlite do not say.
+    for (const row of statement.iterate(...params.map(bindable)) as Iterable<unknown>) {
+      const values = row as unknown[];
+      for (let i = 0; i < values.length; i += 1) if (typeof values[i] === "bigint") values[i] = Number(values[i]);
+      yield values;
+    }
+  }
+
+  /** Marks the rows of a page together, and no more of them than it can hold. */
+  function marked(request: QueryRequest): Iterable<unknown[]> {
+    const { highlight, page } = request;
+    if (highlight === null) return found(request);
+    const rows: unknown[][] = [];
+    let bytes = 0;
+    for (const values of found(request)) {
+      rows.push(values);
+      bytes += page === null ? 0 : bytesAsJson(values, page);
+      if (page !== null && bytes > page.bytesMax) break;
+    }
+    const texts = highlightRows(rows, highlight);
+    return rows.map((values, place) => [...values, ...(texts[place] ?? [])]);
+  }
+
+  function query(request: QueryRequest, context: JobContext): QueryAnswer {
+    const { page } = request;
+    let rows: unknown[][] = [];
+    let partBytes = 0;
+    let bytes = 0;
+    for (const values of marked(request)) {
+      const size = bytesInMemory(values);
+      const counted = page === null ? size : bytesAsJson(values, page);
+      if (page !== null && bytes > 0 && bytes + counted > page.bytesMax) return { rows, bytes, isCut: true };
+      bytes += counted;
+      if (page === null && bytes > READ_RESULT_BYTES_MAX) {
+        throw new Error(`the result is larger than ${READ_RESULT_BYTES_MAX} bytes`);
+      }
+      if (rows.length > 0 && partBytes + size > READ_PART_BYTES) {
+        context.sendPart(rows);
+        rows = [];
+        partBytes = 0;
+      }
+      rows.push(values);
+      partBytes += size;
+    }
+    return { rows, bytes, isCut: false };
+  }
+
+  serveJobs<ReadRequest>({
+    run(request, context) {
+      if (request.op === "query") return query(request, context);
+      connections.close(request.path);
+      return null;
+    },
+    failureOf: sqliteFailure,
+  });
+}
+
+/**
+ * node:sqlite binds every number as a real; whole ones are integers to bun:sqlite, and so they are here. Done in this process,
+ * as a filter may bind tens of thousands.
+ */
+function bindable(value: SqlValue): SQLInputValue {
+  if (typeof value === "boolean") return value ? 1n : 0n;
+  if (typeof value === "number" && Number.isSafeInteger(value) && !Object.is(value, -0)) return BigInt(value);
+  return value;
+}
+
+/** Roughly what a row takes in memory, here and in the server. */
+function bytesInMemory(values: readonly unknown[]): number {
+  let bytes = 64;
+  for (const value of values) {
+    bytes += 16 + (typeof value === "string" ? value.length : value instanceof Uint8Array ? value.byteLength : 0);
+  }
+  return bytes;
+}
+
+/** What a row takes as JSON, in UTF-8. */
+function bytesAsJson(values: readonly unknown[], page: PageBounds): number {
+  let bytes = page.rowBytes;
+  for (const [index, value] of values.entries()) {
+    const isJson = typeof value !== "string" || page.jsonColumns.includes(index);
+    bytes += Buffer.byteLength(isJson ? String(value) : JSON.stringify(value));
+  }
+  return bytes;
+}

@@ -1,0 +1,75 @@
+import { Type } from "typebox";
+import { requireServiceKey } from "../../access/service-key-right.ts";
+import { type Endpoint, endpoint } from "../../http/endpoint.ts";
+import { OK } from "../../http/reply.ts";
+import { requireJsonSize } from "../../kernel/fields.ts";
+import { BODY_MAX_BYTES, LOGS_LIMIT_DEFAULT, LOGS_LIMIT_MAX, METADATA_MAX_BYTES } from "../limits.ts";
+import { DeviceRecord, deviceRecord, LogRecord, logRecord, SetMetadata } from "../schemas.ts";
+import type { PushService } from "../service.ts";
+
+const BY_ADMINISTRATOR = { tag: "Push", caller: "serviceKey", missingKeyStatus: 403 } as const;
+
+/** Devices and the log. [PU14] [PU15] */
+export function administrationEndpoints(service: PushService): readonly Endpoint[] {
+  return [
+    endpoint(
+      "PATCH /api/push/tokens",
+      {
+        ...BY_ADMINISTRATOR,
+        summary: "Replace the metadata of a device",
+        bodyMaxBytes: BODY_MAX_BYTES,
+        body: SetMetadata,
+        answers: { 200: Type.Object({ ok: Type.Literal(true) }) },
+        errors: [404],
+      },
+      async ({ principal, body }) => {
+        requireServiceKey(principal, ["push", "*", "*", "write"]);
+        const { userId, deviceId, metadata } = await body();
+        requireJsonSize("metadata", metadata, METADATA_MAX_BYTES);
+        await service.setMetadata(userId, deviceId, metadata);
+        return OK;
+      },
+    ),
+    endpoint(
+      "GET /api/push/tokens",
+      {
+        ...BY_ADMINISTRATOR,
+        summary: "List the devices of a user",
+        query: { userId: Type.String({ minLength: 1 }) },
+        answers: {
+          200: Type.Object({ tokens: Type.Array(DeviceRecord) }, { description: "In order of first registration" }),
+        },
+        errors: [400],
+      },
+      ({ principal, query }) => {
+        requireServiceKey(principal, ["push", "*", "*", "read"]);
+        const { userId } = query();
+        return { tokens: service.devices(userId).map(deviceRecord) };
+      },
+    ),
+    endpoint(
+      "GET /api/push/logs",
+      {
+        ...BY_ADMINISTRATOR,
+        summary: "List the results of the last 24 hours",
+        query: {
+          userId: Type.Optional(Type.String({ description: "Only messages to this user" })),
+          limit: Type.Optional(
+            Type.Integer({
+              minimum: 1,
+              default: LOGS_LIMIT_DEFAULT,
+              description: `More counts as ${LOGS_LIMIT_MAX}`,
+            }),
+          ),
+        },
+        answers: { 200: Type.Object({ logs: Type.Array(LogRecord) }, { description: "Newest first" }) },
+        errors: [400],
+      },
+      ({ principal, query }) => {
+        requireServiceKey(principal, ["push", "*", "*", "read"]);
+        const { userId = null, limit = LOGS_LIMIT_DEFAULT } = query();
+        return { logs: service.logs({ userId, limit: Math.min(limit, LOGS_LIMIT_MAX) }).map(logRecord) };
+      },
+    ),
+  ];
+}

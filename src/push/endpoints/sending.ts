@@ -1,0 +1,118 @@
+import { Type } from "typebox";
+import { requireServiceKey } from "../../access/service-key-right.ts";
+import { type Endpoint, endpoint } from "../../http/endpoint.ts";
+import { OK } from "../../http/reply.ts";
+import { BODY_MAX_BYTES, SEND_MANY_BODY_MAX_BYTES } from "../limits.ts";
+import { messageOf } from "../message.ts";
+import { Broadcast, Send, SendMany, SendToToken, SendToTopic } from "../schemas.ts";
+import { type PushService, TOPIC_OF_ALL } from "../service.ts";
+
+const BY_SENDER = { tag: "Push", caller: "serviceKey", missingKeyStatus: 403, bodyMaxBytes: BODY_MAX_BYTES } as const;
+const SEND = ["push", "*", "*", "send"] as const;
+const SUCCESS = { success: true } as const;
+
+const COUNTS = {
+  sent: Type.Integer({ minimum: 0, description: "Devices" }),
+  failed: Type.Integer({ minimum: 0, description: "Devices, including removed ones" }),
+};
+const Sent = Type.Object(COUNTS);
+const SentOk = Type.Object({ ok: Type.Literal(true), ...COUNTS });
+const Accepted = Type.Object({ success: Type.Literal(true) }, { description: "The message is queued" });
+const IN_THE_LOG = "The answer does not wait for the devices; the log has the result for each of them.";
+
+/** The ways of sending a message. [PU9]–[PU13] */
+export const sendingEndpoints = (service: PushService): readonly Endpoint[] => [
+  ...toUsers(service),
+  toToken(service),
+  ...toTopics(service),
+];
+
+const toUsers = (service: PushService): readonly Endpoint[] => [
+  endpoint(
+    "POST /api/push/send",
+    {
+      ...BY_SENDER,
+      summary: "Send to all devices of a user",
+      description: "Answered when the result for each device is known.",
+      body: Send,
+      answers: { 200: SentOk },
+      errors: [404, 503],
+    },
+    async ({ principal, body }) => {
+      requireServiceKey(principal, SEND);
+      const { userId, ...members } = await body();
+      return { ...OK, ...(await service.send(userId, messageOf(members))) };
+    },
+  ),
+  endpoint(
+    "POST /api/push/send-many",
+    {
+      ...BY_SENDER,
+      summary: "Send to all devices of several users",
+      description: "Users without devices are skipped. Answered when the result for each device is known.",
+      bodyMaxBytes: SEND_MANY_BODY_MAX_BYTES,
+      body: SendMany,
+      answers: { 200: SentOk },
+      errors: [503],
+    },
+    async ({ principal, body }) => {
+      requireServiceKey(principal, SEND);
+      const { userIds, ...members } = await body();
+      return { ...OK, ...(await service.sendMany(userIds, messageOf(members))) };
+    },
+  ),
+];
+
+const toToken = (service: PushService): Endpoint =>
+  endpoint(
+    "POST /api/push/send-to-token",
+    {
+      ...BY_SENDER,
+      summary: "Send to a token, registered or not",
+      body: SendToToken,
+      answers: { 200: Sent },
+      errors: [503],
+    },
+    async ({ principal, body }) => {
+      requireServiceKey(principal, SEND);
+      const { token, platform, payload } = await body();
+      return service.sendToToken(token, platform ?? "web", messageOf(payload, "payload."));
+    },
+  );
+
+const toTopics = (service: PushService): readonly Endpoint[] => [
+  endpoint(
+    "POST /api/push/send-to-topic",
+    {
+      ...BY_SENDER,
+      summary: "Send to all devices subscribed to a topic",
+      description: IN_THE_LOG,
+      body: SendToTopic,
+      answers: { 200: Accepted },
+      errors: [503],
+    },
+    async ({ principal, body }) => {
+      requireServiceKey(principal, SEND);
+      const { topic, payload } = await body();
+      service.sendToTopic(topic, messageOf(payload, "payload."));
+      return SUCCESS;
+    },
+  ),
+  endpoint(
+    "POST /api/push/broadcast",
+    {
+      ...BY_SENDER,
+      summary: "Send to all devices subscribed to the topic `all`",
+      description: IN_THE_LOG,
+      body: Broadcast,
+      answers: { 200: Accepted },
+      errors: [503],
+    },
+    async ({ principal, body }) => {
+      requireServiceKey(principal, SEND);
+      const { payload } = await body();
+      service.sendToTopic(TOPIC_OF_ALL, messageOf(payload, "payload."));
+      return SUCCESS;
+    },
+  ),
+];

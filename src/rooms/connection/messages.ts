@@ -1,0 +1,68 @@
+import type { JsonValue } from "../../kernel/json.ts";
+import type { CommonErrorCode } from "../../sockets/protocol.ts";
+import type { Delta } from "../state/delta.ts";
+
+/** Codes of errors that rooms have beside those of all WebSockets. */
+export type RoomErrorCode =
+  | "NOT_JOINED"
+  | "INVALID_MESSAGE"
+  | "INVALID_ACTION"
+  | "NO_HANDLER"
+  | "JOIN_DENIED"
+  | "ROOM_FULL";
+
+export const PONG = JSON.stringify({ type: "pong" });
+export const KICKED = JSON.stringify({ type: "kicked" });
+
+export const authSuccess = (userId: string, connectionId: string): string =>
+  JSON.stringify({ type: "auth_success", userId, connectionId });
+
+export const authRefreshed = (userId: string, connectionId: string): string =>
+  JSON.stringify({ type: "auth_refreshed", userId, connectionId });
+
+/** `requestId` is carried where the message that is answered had one. */
+export function errorMessage(code: RoomErrorCode | CommonErrorCode, message: string, requestId?: JsonValue): string {
+  return JSON.stringify({
+    type: "error",
+    code,
+    message,
+    requestId: typeof requestId === "string" ? requestId : undefined,
+  });
+}
+
+/** One state of a `sync`; `stateText` is its JSON. */
+export const syncPart = (name: "shared" | "player", stateText = "{}", version: number): string =>
+  `"${name}State":${stateText},"${name}Version":${version}`;
+
+export const syncMessage = (sharedPart: string, playerPart: string): string =>
+  `{"type":"sync",${sharedPart},${playerPart}}`;
+
+export const sharedDelta = (delta: Delta, version: number): string =>
+  JSON.stringify({ type: "shared_delta", delta, version });
+
+export const playerDelta = (delta: Delta, version: number): string =>
+  JSON.stringify({ type: "player_delta", delta, version });
+
+/** `resultText` is JSON. */
+export const actionResult = (requestId: string, resultText: string): string =>
+  `{"type":"action_result","requestId":${JSON.stringify(requestId)},"result":${resultText}}`;
+
+export const actionError = (requestId: string, message: string): string =>
+  JSON.stringify({ type: "action_error", requestId, message });
+
+/** Errors: `data` that JSON cannot say. */
+export function roomMessage(messageType: string, data: unknown): string {
+  return `{"type":"message","messageType":${JSON.stringify(messageType)},"data":${jsonText(data)}}`;
+}
+
+/** JSON of any value; `undefined`, and what JSON leaves out, is null. Errors: cycles, bigint. */
+export function jsonText(value: unknown): string {
+  // JSON.stringify gives undefined for undefined, functions and symbols, whatever its type says.
+  return (JSON.stringify(value) as string | undefined) ?? "null";
+}
+
+/** What clients and logs get to read of anything thrown. */
+export function messageOf(cause: unknown): string {
+  if (cause instanceof Error) return cause.message === "" ? cause.name : cause.message;
+  return String(cause);
+}

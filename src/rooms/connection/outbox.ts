@@ -1,0 +1,115 @@
+import { SEND_MS, SENT_CHARS_PER_MS, SYNC_AT_ONCE_BYTES } from "../limits.ts";
+import type { LoopShare } from "../pace/loop-share.ts";
+import type { SyncTurns } from "./sync-turns.ts";
+
+/** A delta means nothing without the `sync` before it; answers and messages do. */
+type Kind = "sync" | "delta" | "other";
+
+interface Waiting {
+  text: string;
+  kind: Kind;
+}
+
+interface OutboxDeps {
+  share: LoopShare;
+  syncs: SyncTurns;
+  /** Hands the text to the socket. */
+  write: (text: string) => void;
+  /** Resolves when the client has read all that was sent, or the connection has ended. */
+  whenRead: () => Promise<void>;
+  /** More than `charsMax` wait here. */
+  onFull: () => void;
+  charsMax: number;
+}
+
+/**
+ * What waits to be sent on one connection, in its order: while a `sync` is awaited, so that nothing overtakes it, and
+ * while this turn of the event loop has sent enough.
+ */
+export class Outbox {
+  readonly #deps: OutboxDeps;
+  /** What follows the `sync` that is awaited; null: none is awaited. */
+  #held: Waiting[] | null = null;
+  #queue: Waiting[] = [];
+  #chars = 0;
+  #isSynced = false;
+
+  constructor(deps: OutboxDeps) {
+    this.#deps = deps;
+  }
+
+  /** Characters that wait. */
+  get chars(): number {
+    return this.#chars;
+  }
+
+  send(text: string, kind: Kind = "other"): void {
+    if (this.#held === null && this.#queue.length === 0 && this.#deps.share.hasTime) {
+      this.#put({ text, kind });
+      return;
+    }
+    const isIdle = this.#queue.length === 0;
+    (this.#held ?? this.#queue).push({ text, kind });
+    this.#chars += text.length;
+    if (this.#chars > this.#deps.charsMax) this.#deps.onFull();
+    else if (this.#held === null && isIdle) this.#deps.share.wait(this.#pump);
+  }
+
+  hold(): void {
+    this.#held ??= [];
+  }
+
+  release(syncText: string): void {
+    const held = this.#held ?? [];
+    this.#held = null;
+    this.#chars += syncText.length;
+    const isIdle = this.#queue.length === 0;
+    this.#queue.push({ text: syncText, kind: "sync" }, ...held);
+    if (isIdle) this.#pump();
+  }
+
+  /**
+   * Sends what waits, because the connection is about to close: of what stands behind a `sync` that was not sent, the
+   * answers and messages, and nothing when it would be the first one.
+   */
+  finish(): void {
+    const waiting = [...this.#queue];
+    if (this.#held !== null) waiting.push({ text: "", kind: "sync" }, ...this.#held);
+    this.clear();
+    let isBehindSync = false;
+    for (const one of waiting) {
+      isBehindSync ||= one.kind === "sync";
+      if (!isBehindSync || (this.#isSynced && one.kind === "other")) this.#put(one);
+    }
+  }
+
+  /** Drops what waits. */
+  clear(): void {
+    this.#held = null;
+    this.#queue = [];
+    this.#chars = 0;
+    this.#deps.syncs.forget(this.#pump);
+  }
+
+  readonly #pump = (): void => {
+    for (let next = this.#queue[0]; next !== undefined; next = this.#queue[0]) {
+      if (!this.#deps.share.hasTime) {
+        this.#deps.share.wait(this.#pump);
+        return;
+      }
+      const isLarge = next.kind === "sync" && next.text.length > SYNC_AT_ONCE_BYTES;
+      const end = isLarge ? this.#deps.syncs.begin(next.text.length, this.#pump) : null;
+      if (isLarge && end === null) return;
+      this.#queue.shift();
+      this.#chars -= next.text.length;
+      this.#put(next);
+      if (end !== null) void this.#deps.whenRead().then(end);
+    }
+  };
+
+  #put({ text, kind }: Waiting): void {
+    if (kind === "sync") this.#isSynced = true;
+    this.#deps.share.charge(SEND_MS + text.length / SENT_CHARS_PER_MS);
+    this.#deps.write(text);
+  }
+}

@@ -1,0 +1,115 @@
+import type { Player } from "../../config/types.ts";
+import type { Connection, SignedIn } from "../../sockets/connection.ts";
+import type { LoopShare } from "../pace/loop-share.ts";
+import type { LiveRoom } from "../room/room.ts";
+import type { RoomAddress } from "../service.ts";
+import type { RoomConnection } from "../types.ts";
+import { Outbox } from "./outbox.ts";
+import type { SyncTurns } from "./sync-turns.ts";
+
+export type VisitorConnection = Connection<Visitor>;
+
+/** What rooms keep for a WebSocket: which room it is for, and the connection as that room sees it. */
+export class Visitor implements RoomConnection {
+  readonly address: RoomAddress;
+  /** null until a `join` has been allowed. */
+  room: LiveRoom | null = null;
+  readonly #outbox: Outbox;
+  #connection: VisitorConnection | null = null;
+  #player: { principal: SignedIn; player: Player } | null = null;
+
+  constructor(address: RoomAddress, deps: { share: LoopShare; syncs: SyncTurns }) {
+    this.address = address;
+    this.#outbox = new Outbox({
+      share: deps.share,
+      syncs: deps.syncs,
+      charsMax: address.namespace.limits.backlogMaxBytes,
+      write: (text) => this.#authenticated.sendText(text),
+      whenRead: () => whenRead(this.#authenticated),
+      onFull: () => this.#authenticated.closeAsSlow(),
+    });
+  }
+
+  /** It has authenticated. Rooms know no connection before. */
+  authenticated(connection: VisitorConnection): void {
+    this.#connection = connection;
+  }
+
+  /** The connection has ended. */
+  closed(code: number): void {
+    this.#outbox.clear();
+    this.room?.connectionClosed(this, code);
+  }
+
+  /** Sends what waits, because the server is about to close it. */
+  finish(): void {
+    if (this.closeCode === null) this.#outbox.finish();
+  }
+
+  // What a room needs of it
+
+  get id(): string {
+    return this.#authenticated.id;
+  }
+
+  get userId(): string {
+    return this.#principal.auth.id;
+  }
+
+  get sessionId(): string {
+    return this.#principal.sessionId;
+  }
+
+  get closeCode(): number | null {
+    return this.#authenticated.closeCode;
+  }
+
+  player(): Player {
+    const principal = this.#principal;
+    if (this.#player?.principal !== principal) {
+      const { auth } = principal;
+      const player = Object.freeze({ userId: auth.id, connectionId: this.id, role: auth.role, auth });
+      this.#player = { principal, player };
+    }
+    return this.#player.player;
+  }
+
+  send(text: string): void {
+    if (this.closeCode === null) this.#outbox.send(text);
+  }
+
+  sendDelta(text: string): void {
+    if (this.closeCode === null) this.#outbox.send(text, "delta");
+  }
+
+  hold(): void {
+    if (this.closeCode === null) this.#outbox.hold();
+  }
+
+  release(syncText: string): void {
+    if (this.closeCode === null) this.#outbox.release(syncText);
+  }
+
+  end(code: number, reason: string, text: string): void {
+    if (this.closeCode !== null) return;
+    this.#outbox.finish();
+    this.#authenticated.sendText(text);
+    this.#authenticated.end(code, reason);
+  }
+
+  get #authenticated(): VisitorConnection {
+    if (this.#connection === null) throw new Error("the connection has not authenticated");
+    return this.#connection;
+  }
+
+  get #principal(): SignedIn {
+    const { principal } = this.#authenticated;
+    if (principal === null) throw new Error("the connection has not authenticated");
+    return principal;
+  }
+}
+
+/** Resolves when the client has read all that was sent, or the connection has ended. */
+async function whenRead(connection: VisitorConnection): Promise<void> {
+  while (connection.waitingBytes > 0) await connection.drained();
+}

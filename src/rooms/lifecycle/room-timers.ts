@@ -1,0 +1,48 @@
+import type { Clock, Millis } from "../../kernel/clock.ts";
+import type { RoomState } from "../state/room-state.ts";
+
+/** Calls `fire` for each of a room's timers when it is due; one that has been fired is not fired again until taken. */
+export class RoomTimers {
+  readonly #clock: Clock;
+  readonly #fire: (name: string, dueAt: Millis) => void;
+  /** Fired, and waiting for their turn in the mailbox. */
+  readonly #fired = new Map<string, Millis>();
+  #cancel: (() => void) | null = null;
+
+  constructor(clock: Clock, fire: (name: string, dueAt: Millis) => void) {
+    this.#clock = clock;
+    this.#fire = fire;
+  }
+
+  /** To be called whenever the state's timers have changed. */
+  arm(state: RoomState): void {
+    this.#cancel?.();
+    this.#cancel = null;
+    let nextAt = Number.POSITIVE_INFINITY;
+    const due: [name: string, dueAt: Millis][] = [];
+    for (const [name, { dueAt }] of state.timers) {
+      if (this.#fired.get(name) === dueAt) continue;
+      if (dueAt <= this.#clock.now()) due.push([name, dueAt]);
+      else nextAt = Math.min(nextAt, dueAt);
+    }
+    if (nextAt < Number.POSITIVE_INFINITY) {
+      this.#cancel = this.#clock.after(nextAt - this.#clock.now(), () => this.arm(state));
+    }
+    due.sort(([, one], [, other]) => one - other);
+    for (const [name, dueAt] of due) {
+      this.#fired.set(name, dueAt);
+      this.#fire(name, dueAt);
+    }
+  }
+
+  /** The timer's turn has come. */
+  taken(name: string, dueAt: Millis): void {
+    if (this.#fired.get(name) === dueAt) this.#fired.delete(name);
+  }
+
+  stop(): void {
+    this.#cancel?.();
+    this.#cancel = null;
+    this.#fired.clear();
+  }
+}

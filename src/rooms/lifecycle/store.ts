@@ -1,0 +1,129 @@
+import type { Player } from "../../config/types.ts";
+import type { DatabaseFile } from "../../db/index.ts";
+import type { Millis } from "../../kernel/clock.ts";
+import type { JsonObject } from "../../kernel/json.ts";
+import { jsonText } from "../connection/messages.ts";
+import type { PresentPlayer, RoomToSave, SavedRoom } from "../types.ts";
+
+const LOAD = "SELECT * FROM rooms WHERE namespace = ?1 AND id = ?2 AND expires_at > ?3";
+const METADATA = "SELECT metadata FROM rooms WHERE namespace = ?1 AND id = ?2 AND expires_at > ?3";
+const SAVE = `INSERT OR REPLACE INTO rooms (namespace, id, shared, shared_version, players, server, metadata, timers,
+  present, saved_at, expires_at, next_timer_at) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)`;
+const TIMERS = `SELECT namespace, id, next_timer_at AS dueAt FROM rooms
+  WHERE namespace = ?1 AND next_timer_at IS NOT NULL AND (next_timer_at, id) > (?2, ?3) AND expires_at > ?4
+  ORDER BY next_timer_at, id LIMIT ?5`;
+const RENEW = "UPDATE rooms SET expires_at = ?3 WHERE namespace = ?1 AND id = ?2 AND expires_at < ?3";
+const EXPIRED = "SELECT 1 FROM rooms WHERE expires_at <= ?1 LIMIT 1";
+const REMOVE_EXPIRED =
+  "DELETE FROM rooms WHERE rowid IN (SELECT rowid FROM rooms WHERE expires_at <= ?1 ORDER BY expires_at LIMIT ?2)";
+
+interface RoomRow {
+  shared: string;
+  shared_version: number;
+  players: string;
+  server: string;
+  metadata: string;
+  timers: string;
+  present: string;
+}
+
+export interface TimedRoom {
+  namespace: string;
+  id: string;
+  dueAt: Millis;
+}
+
+export interface ExpiringRoom {
+  namespace: string;
+  id: string;
+  expiresAt: Millis;
+}
+
+export interface RoomStore {
+  /** null: never saved, or past its time to live. */
+  load(namespace: string, id: string, now: Millis): SavedRoom | null;
+  /** null as for `load`. */
+  metadata(namespace: string, id: string, now: Millis): JsonObject | null;
+  save(room: RoomToSave): Promise<void>;
+  /**
+   * Rooms of one namespace that have a timer, by the time of their first one, beginning after `after`. None past its time
+   * to live: there is nothing left to wake.
+   */
+  timed(after: TimedRoom, now: Millis, limit: number): TimedRoom[];
+  /** Rooms that are in the file expire no sooner than this. */
+  renew(rooms: readonly ExpiringRoom[]): Promise<void>;
+  /** Deletes at most `limit` rooms past their time to live; gives how many. */
+  removeExpired(now: Millis, limit: number): Promise<number>;
+}
+
+/** What rooms need of `rooms.db`: a file of their own, so that saving many large states never delays the writes of sign-ins. */
+export type RoomFile = Pick<DatabaseFile, "query" | "write">;
+
+export function createRoomStore(file: RoomFile): RoomStore {
+  return {
+    load(namespace, id, now) {
+      const row = file.query<RoomRow>(LOAD).get(namespace, id, now);
+      return row === null ? null : readRow(row);
+    },
+    metadata(namespace, id, now) {
+      const row = file.query<{ metadata: string }>(METADATA).get(namespace, id, now);
+      return row === null ? null : JSON.parse(row.metadata);
+    },
+    async save(room) {
+      const nextTimerAt = Object.values(room.timers).reduce<Millis | null>((next, { dueAt }) => {
+        return next === null ? dueAt : Math.min(next, dueAt);
+      }, null);
+      // Made here and not inside the write: the room goes on while that waits for its turn.
+      const values = [
+        room.namespace,
+        room.id,
+        room.shared,
+        room.sharedVersion,
+        room.players,
+        room.server,
+        jsonText(room.metadata),
+        jsonText(room.timers),
+        jsonText(room.present.map(({ player, sessionId }) => ({ ...player, sessionId }))),
+        room.savedAt,
+        room.expiresAt,
+        nextTimerAt,
+      ];
+      await file.write((tx) => {
+        tx.query(SAVE).run(...values);
+      });
+    },
+    timed(after, now, limit) {
+      return file.query<TimedRoom>(TIMERS).all(after.namespace, after.dueAt, after.id, now, limit);
+    },
+    async renew(rooms) {
+      await file.write((tx) => {
+        const renew = tx.query(RENEW);
+        for (const { namespace, id, expiresAt } of rooms) renew.run(namespace, id, expiresAt);
+        return null;
+      });
+    },
+    async removeExpired(now, limit) {
+      // Most sweeps find nothing, and need no transaction for that.
+      if (file.query(EXPIRED).get(now) === null) return 0;
+      return file.write((tx) => tx.query(REMOVE_EXPIRED).run(now, limit).changes);
+    },
+  };
+}
+
+/** Without a session, as rows of before had it, what is known of the user is what was saved. */
+function readPresent({ sessionId = "", ...player }: Player & { sessionId?: string }): PresentPlayer {
+  return { player, sessionId };
+}
+
+/** The row is what `save` has written. */
+function readRow(row: RoomRow): SavedRoom {
+  return {
+    shared: row.shared,
+    sharedVersion: row.shared_version,
+    players: row.players,
+    server: row.server,
+    metadata: JSON.parse(row.metadata),
+    timers: JSON.parse(row.timers),
+    present: JSON.parse(row.present).map(readPresent),
+  };
+}

@@ -1,0 +1,129 @@
+import type { MaybePromise } from "../../kernel/maybe-promise.ts";
+import { isPromise } from "../../kernel/maybe-promise.ts";
+import { MAILBOX_MAX, MAILBOX_TAKEN_MAX } from "../limits.ts";
+import type { RoomMeter } from "./room-meter.ts";
+import type { WaitingChars } from "./waiting-chars.ts";
+
+export type Task = () => MaybePromise<void>;
+
+interface Waiting {
+  task: Task;
+  chars: number;
+}
+
+/** In the place of a task that has begun, so that the queue does not keep its message. */
+const TAKEN: Waiting = { task: () => {}, chars: 0 };
+
+/**
+ * Tasks run one after another, in order of arrival; one that finds none before it runs at once. Tasks wait while the room
+ * has used up its time.
+ */
+export class Mailbox {
+  #waiting: Waiting[] = [];
+  #next = 0;
+  #isRunning = false;
+  /** The next task waits for time, and none runs. */
+  #isDeferred = false;
+  #idle: (() => void)[] = [];
+  readonly #chars: WaitingChars;
+  readonly #meter: RoomMeter;
+  readonly #onFailure: (cause: unknown) => void;
+
+  /** `onFailure` gets what a task throws or rejects with, which no task should do; the next one runs all the same. */
+  constructor(meter: RoomMeter, chars: WaitingChars, onFailure: (cause: unknown) => void) {
+    this.#meter = meter;
+    this.#chars = chars;
+    this.#onFailure = onFailure;
+  }
+
+  /**
+   * `chars`: of the message that the task is about. false: too many tasks or characters wait already, and this task does
+   * not run.
+   */
+  post(task: Task, chars = 0): boolean {
+    if (this.#waiting.length - this.#next >= MAILBOX_MAX || !this.#chars.take(chars)) return false;
+    this.#waiting.push({ task, chars });
+    if (!this.#isRunning) this.#run();
+    return true;
+  }
+
+  /** Nothing runs and nothing waits. */
+  get isIdle(): boolean {
+    return !this.#isRunning;
+  }
+
+  /** Whether something waits behind the task that runs. */
+  get hasWaiting(): boolean {
+    return this.#next < this.#waiting.length;
+  }
+
+  /** Drops what waits; what runs goes on. */
+  clear(): void {
+    for (let index = this.#next; index < this.#waiting.length; index++)
+      this.#chars.give(this.#waiting[index]?.chars ?? 0);
+    this.#forget();
+    if (this.#isDeferred) this.#rest();
+  }
+
+  whenIdle(): Promise<void> {
+    if (!this.#isRunning) return Promise.resolve();
+    return new Promise((resolve) => this.#idle.push(resolve));
+  }
+
+  #run(): void {
+    this.#isRunning = true;
+    while (this.hasWaiting) {
+      if (this.#meter.defers(this.#resume)) {
+        this.#isDeferred = true;
+        return;
+      }
+      const running = this.#begin(this.#take());
+      if (isPromise(running)) {
+        void running.catch(this.#onFailure).then(() => this.#run());
+        return;
+      }
+    }
+    this.#rest();
+  }
+
+  readonly #resume = (): void => {
+    // It may have been cleared meanwhile.
+    if (!this.#isDeferred) return;
+    this.#isDeferred = false;
+    this.#run();
+  };
+
+  #rest(): void {
+    this.#isDeferred = false;
+    this.#isRunning = false;
+    for (const resolve of this.#idle.splice(0)) resolve();
+  }
+
+  #begin(task: Task): MaybePromise<void> {
+    try {
+      return this.#meter.measure(task);
+    } catch (cause) {
+      this.#onFailure(cause);
+    }
+  }
+
+  #take(): Task {
+    const waiting = this.#waiting[this.#next];
+    if (waiting === undefined) throw new Error("the mailbox is empty");
+    this.#waiting[this.#next++] = TAKEN;
+    this.#chars.give(waiting.chars);
+    if (this.#next === this.#waiting.length) this.#forget();
+    else if (this.#next === MAILBOX_TAKEN_MAX) this.#compact();
+    return waiting.task;
+  }
+
+  #compact(): void {
+    this.#waiting.splice(0, this.#next);
+    this.#next = 0;
+  }
+
+  #forget(): void {
+    this.#waiting = [];
+    this.#next = 0;
+  }
+}

@@ -1,0 +1,75 @@
+import { expect, test } from "bun:test";
+import { ROOM_BURST_MS, ROOMS_TURN_MS } from "../limits.ts";
+import { LoopShare } from "./loop-share.ts";
+import { RoomMeter } from "./room-meter.ts";
+
+/** Time that passes when a test says so, and turns of the event loop likewise. */
+function world() {
+  let now = 0;
+  const turns: (() => void)[] = [];
+  const timers: { delayMs: number; work: () => void }[] = [];
+  const share = new LoopShare(
+    (turn) => turns.push(turn),
+    () => now,
+  );
+  return {
+    share,
+    meter: () => new RoomMeter(share, (delayMs, work) => timers.push({ delayMs, work })),
+    pass(ms: number) {
+      now += ms;
+    },
+    turn() {
+      for (const turn of turns.splice(0)) turn();
+    },
+    timers,
+  };
+}
+
+test("[RM101] rooms that find the turn used up go on in later ones, in order of arrival", () => {
+  const { meter, pass, turn } = world();
+  const rooms = [meter(), meter(), meter()];
+  const order: number[] = [];
+  const run = (room: RoomMeter, index: number): void => {
+    if (room.defers(() => run(room, index))) return;
+    room.measure(() => pass(ROOMS_TURN_MS));
+    order.push(index);
+  };
+  for (const [index, room] of rooms.entries()) run(room, index);
+  expect(order).toEqual([0]);
+  turn();
+  expect(order).toEqual([0, 1]);
+  turn();
+  expect(order).toEqual([0, 1, 2]);
+});
+
+test("[RM101] a room that has used up its second waits until it has earned more, and others do not", () => {
+  const { meter, pass, turn, timers } = world();
+  const [room, other] = [meter(), meter()];
+  let resumed = 0;
+  while (!room.defers(() => resumed++)) {
+    room.measure(() => pass(ROOM_BURST_MS));
+    turn();
+  }
+  expect(other.defers(() => {})).toBe(false);
+  expect(resumed).toBe(0);
+  const [timer] = timers;
+  expect(timers.length).toBe(1);
+  pass(timer?.delayMs ?? 0);
+  timer?.work();
+  expect(resumed).toBe(1);
+  expect(room.defers(() => {})).toBe(false);
+});
+
+test("[RM101] work inside other work is charged once, and what throws is charged too", () => {
+  const { meter, pass, share } = world();
+  const room = meter();
+  const fail = (): void =>
+    room.measure(() => {
+      room.measure(() => pass(ROOMS_TURN_MS / 2 - 1));
+      throw new Error("no");
+    });
+  expect(fail).toThrow("no");
+  expect(share.hasTime).toBe(true);
+  expect(fail).toThrow("no");
+  expect(share.hasTime).toBe(true);
+});

@@ -1,0 +1,74 @@
+import type { Player } from "../../config/types.ts";
+import type { Member, PresentAuth, PresentPlayer, RoomConnection } from "../types.ts";
+
+/** Who is in a room: by user, each with the connections that follow it. */
+export class Members {
+  readonly #byUser = new Map<string, Member>();
+  readonly #presentAuth: PresentAuth;
+
+  constructor(presentAuth: PresentAuth) {
+    this.#presentAuth = presentAuth;
+  }
+
+  get size(): number {
+    return this.#byUser.size;
+  }
+
+  get(userId: string): Member | undefined {
+    return this.#byUser.get(userId);
+  }
+
+  add({ player, sessionId }: PresentPlayer): Member {
+    const member: Member = { player, sessionId, connections: new Set(), cancelGrace: null };
+    this.#byUser.set(player.userId, member);
+    return member;
+  }
+
+  /** Whether this member was there; a later one of the same user stays. */
+  remove(member: Member): boolean {
+    if (this.#byUser.get(member.player.userId) !== member) return false;
+    member.cancelGrace?.();
+    member.cancelGrace = null;
+    return this.#byUser.delete(member.player.userId);
+  }
+
+  /** As of now: of an open connection where there is one, else what the session says of the user. */
+  playerOf(member: Member): Player {
+    for (const connection of member.connections) {
+      if (connection.closeCode !== null) continue;
+      member.player = connection.player();
+      member.sessionId = connection.sessionId;
+      return member.player;
+    }
+    const { player } = member;
+    const auth = this.#presentAuth(member.sessionId, player.auth);
+    if (auth !== null && auth !== player.auth) member.player = Object.freeze({ ...player, role: auth.role, auth });
+    return member.player;
+  }
+
+  players(): Player[] {
+    return Array.from(this.#byUser.values(), (member) => this.playerOf(member));
+  }
+
+  /** As it is kept while the room is not in memory. */
+  present(): PresentPlayer[] {
+    return Array.from(this.#byUser.values(), (member) => ({
+      player: this.playerOf(member),
+      sessionId: member.sessionId,
+    }));
+  }
+
+  all(): Iterable<Member> {
+    return this.#byUser.values();
+  }
+
+  *connections(): Iterable<RoomConnection> {
+    for (const { connections } of this.#byUser.values()) yield* connections;
+  }
+
+  /** Whether somebody's place is kept for a reconnect. */
+  get hasAbsent(): boolean {
+    for (const { connections } of this.#byUser.values()) if (connections.size === 0) return true;
+    return false;
+  }
+}

@@ -1,0 +1,378 @@
+import type { AppAccess } from "../../config/app-access.ts";
+import type { Player, Room } from "../../config/types.ts";
+import type { Clock, Millis } from "../../kernel/clock.ts";
+import type { JsonObject } from "../../kernel/json.ts";
+import type { Logger } from "../../kernel/logger.ts";
+import { chain, type MaybePromise } from "../../kernel/maybe-promise.ts";
+import { messageOf } from "../connection/messages.ts";
+import { RoomTimers } from "../lifecycle/room-timers.ts";
+import { SaveSchedule } from "../lifecycle/save-schedule.ts";
+import type { RoomStore } from "../lifecycle/store.ts";
+import { expiryOf, HANDLER_TIMEOUT_MS, NEVER_EXPIRED, SYNC_AT_ONCE_BYTES } from "../limits.ts";
+import type { LoopShare } from "../pace/loop-share.ts";
+import { Mailbox } from "../pace/mailbox.ts";
+import { RoomMeter } from "../pace/room-meter.ts";
+import { type AllWaitingChars, WaitingChars } from "../pace/waiting-chars.ts";
+import { finishNow, restoreSteps, savedChars } from "../state/restore.ts";
+import { type RoomSnapshot, RoomState } from "../state/room-state.ts";
+import { UNSYNCED } from "../state/state.ts";
+import { type StateTexts, stateTextSteps } from "../state/state-text.ts";
+import type { PresentPlayer, RoomNamespace, SavedRoom } from "../types.ts";
+import { Announcer } from "./announcer.ts";
+import { HandlerRoom, type Staged } from "./handler-room.ts";
+import type { Members } from "./members.ts";
+import { type Outcome, runBounded } from "./outcome.ts";
+
+/** What all rooms of a server share. */
+export interface RoomsCommon {
+  share: LoopShare;
+  texts: StateTexts;
+  waiting: AllWaitingChars;
+}
+
+export interface RoomMemoryDeps {
+  store: RoomStore;
+  common: RoomsCommon;
+  clock: Clock;
+  logger: Logger;
+  app: () => AppAccess;
+  /** The room has nobody in it and is not in memory: forget it. */
+  onEmpty: () => void;
+  /** The room left memory with a timer set. */
+  onTimerLeft: (dueAt: Millis) => void;
+}
+
+interface RoomEvents {
+  /** The file says that this player was in the room. */
+  onPresent(present: PresentPlayer): void;
+  onTimer(name: string, dueAt: Millis): void;
+  onKick(userId: string): void;
+}
+
+type Task = (state: RoomState) => MaybePromise<void>;
+
+interface PostOptions {
+  /** Runs in its place when the state cannot be loaded or made. */
+  failed?: (cause: unknown) => void;
+  /** Of the message that the task is about. */
+  chars?: number;
+}
+
+interface HandlerEnd<T> {
+  /** Not a member yet, and counted as one by the handler. */
+  entering?: Player;
+  /** The handler has succeeded; before its messages go out. */
+  committing?: () => void;
+  done?: (value: T) => void;
+  failed: (cause: unknown) => void;
+}
+
+/**
+ * A room's state and how it comes and goes: tasks run one after another and find the state in memory, handlers run on top
+ * of it, and it is saved, hibernates and comes back. Who is in the room, and what they may, is for `LiveRoom` to say.
+ */
+export class RoomMemory {
+  readonly namespace: RoomNamespace;
+  readonly id: string;
+  readonly announcer: Announcer;
+  readonly timers: RoomTimers;
+  readonly saves: SaveSchedule;
+  readonly #deps: RoomMemoryDeps;
+  readonly #members: Members;
+  readonly #events: RoomEvents;
+  readonly #mailbox: Mailbox;
+  readonly #meter: RoomMeter;
+  #state: RoomState | null = null;
+  #lastActiveAt: Millis = 0;
+  #cancelIdle: (() => void) | null = null;
+  #isStopping = false;
+
+  constructor(namespace: RoomNamespace, id: string, members: Members, deps: RoomMemoryDeps, events: RoomEvents) {
+    this.namespace = namespace;
+    this.id = id;
+    this.#members = members;
+    this.#deps = deps;
+    this.#events = events;
+    const { common, clock } = deps;
+    this.#meter = new RoomMeter(common.share);
+    this.#mailbox = new Mailbox(this.#meter, new WaitingChars(common.waiting), (cause) => this.log("task", cause));
+    this.announcer = new Announcer({ members, clock, meter: this.#meter, texts: common.texts });
+    this.timers = new RoomTimers(deps.clock, events.onTimer);
+    this.saves = new SaveSchedule({
+      clock: deps.clock,
+      intervalMs: namespace.limits.saveIntervalMs,
+      save: () => this.#save(),
+    });
+  }
+
+  get isStopping(): boolean {
+    return this.#isStopping;
+  }
+
+  /** null while it is not in memory. */
+  get state(): RoomState | null {
+    return this.#state;
+  }
+
+  /** Runs `task` in its turn. false: too many wait, and neither it nor `failed` will run. */
+  post(task: Task, { failed = () => {}, chars = 0 }: PostOptions = {}): boolean {
+    const run = (state: RoomState | Error): MaybePromise<void> => {
+      return state instanceof Error ? failed(state) : task(state);
+    };
+    return this.#take(() => chain(this.#obtain(), run), chars);
+  }
+
+  #obtain(): MaybePromise<RoomState | Error> {
+    return this.#state ?? chain(this.#wake(), (state) => state ?? this.#create());
+  }
+
+  /** Brings it back from the file, if it is there. */
+  wake(): void {
+    this.#take(() => chain(this.#state ?? this.#wake(), () => {}));
+  }
+
+  #take(work: () => MaybePromise<void>, chars = 0): boolean {
+    if (this.#isStopping) return false;
+    return this.#mailbox.post(() => {
+      if (this.#isStopping) return;
+      this.#lastActiveAt = this.#deps.clock.now();
+      return chain(work(), () => this.#settle());
+    }, chars);
+  }
+
+  /** Runs a handler on top of the state: what it asked for counts when it succeeds, and nothing of it when not. */
+  run<T>(state: RoomState, handler: (room: Room) => MaybePromise<T>, end: HandlerEnd<T>): MaybePromise<void> {
+    const { namespace, id } = this;
+    const { clock, app } = this.#deps;
+    const { entering } = end;
+    const players = (): Player[] => {
+      return entering === undefined ? this.#members.players() : [...this.#members.players(), entering];
+    };
+    const onLate = (what: string): void => this.log(what, "called by a handler that had ended: nothing is changed");
+    const meter = this.#meter;
+    const room = new HandlerRoom({ namespace, id, state, players, clock, app, meter, onLate });
+    const finish = (outcome: Outcome<T>): void => {
+      let staged: Staged;
+      try {
+        if (!outcome.ok) throw outcome.cause;
+        staged = room.end();
+      } catch (cause) {
+        room.abandon();
+        end.failed(cause);
+        return;
+      }
+      end.committing?.();
+      this.#commit(state, staged);
+      end.done?.(outcome.value);
+      // Last: who is put out by an action of theirs has been answered.
+      for (const userId of staged.kicked) this.#events.onKick(userId);
+    };
+    return runBounded(
+      clock,
+      HANDLER_TIMEOUT_MS,
+      () => handler(room),
+      (outcome) => meter.measure(() => finish(outcome)),
+    );
+  }
+
+  /** Begins nothing more; resolves when what was under way has ended. */
+  quiesce(): Promise<void> {
+    this.#isStopping = true;
+    this.#mailbox.clear();
+    return this.#mailbox.whenIdle();
+  }
+
+  /** After `quiesce`: saves it. Nothing happens to the room afterwards. */
+  async stop(): Promise<void> {
+    this.#rest();
+    await this.saves.flush();
+    this.saves.stop();
+    this.#state = null;
+  }
+
+  log(what: string, cause: unknown): void {
+    this.#deps.logger.error("room", { namespace: this.namespace.name, room: this.id, what, cause });
+  }
+
+  #commit(state: RoomState, staged: Staged): void {
+    let isChanged = state.commit(staged);
+    for (const [name, timer] of staged.timers) {
+      isChanged = true;
+      if (timer === null) state.timers.delete(name);
+      else state.timers.set(name, timer);
+    }
+    if (staged.timers.size > 0) this.timers.arm(state);
+    if (isChanged) this.saves.changed();
+    this.announcer.schedule(state);
+    for (const { to, except, text } of staged.messages) {
+      for (const connection of this.#members.connections()) {
+        const isMeant = to === null ? !except.includes(connection.userId) : connection.userId === to;
+        if (isMeant) connection.send(text);
+      }
+    }
+    if (staged.wantsSave) void this.saves.flush();
+  }
+
+  /** From the file: null where it is not there, an error when it cannot be read. */
+  #wake(): MaybePromise<RoomState | Error | null> {
+    const failed = (cause: unknown): Error => {
+      this.log("loading", cause);
+      return new Error("The room cannot be loaded");
+    };
+    try {
+      // A room with somebody in it does not expire.
+      const now = this.#members.size > 0 ? NEVER_EXPIRED : this.#deps.clock.now();
+      const saved = this.#deps.store.load(this.namespace.name, this.id, now);
+      if (saved === null) return null;
+      const steps = restoreSteps(saved);
+      if (savedChars(saved) < SYNC_AT_ONCE_BYTES) return this.#entered(finishNow(steps), saved);
+      return this.#meter.run(steps).then((state) => this.#entered(state, saved), failed);
+    } catch (cause) {
+      return failed(cause);
+    }
+  }
+
+  #entered(state: RoomState, saved: SavedRoom): RoomState {
+    this.#state = state;
+    this.#armIdle();
+    for (const present of saved.present) this.#events.onPresent(present);
+    this.#syncConnected(state);
+    this.timers.arm(state);
+    return state;
+  }
+
+  /** Who stayed connected while it was not in memory gets the state again. Spec: Events / sync. */
+  #syncConnected(state: RoomState): void {
+    for (const connection of this.#members.connections()) {
+      connection.hold();
+      this.announcer.requestSync(state, connection);
+    }
+  }
+
+  /** An error when onCreate threw. */
+  #create(): MaybePromise<RoomState | Error> {
+    const state = new RoomState();
+    this.#state = state;
+    this.#armIdle();
+    const { onCreate } = this.namespace.config;
+    let created: RoomState | Error = state;
+    if (onCreate === undefined) {
+      this.#syncConnected(state);
+      return created;
+    }
+    const running = this.run(state, (room) => onCreate(room), {
+      done: () => this.#syncConnected(state),
+      failed: (cause) => {
+        this.log("onCreate", cause);
+        this.#rest();
+        this.#state = null;
+        created = new Error(messageOf(cause));
+      },
+    });
+    return chain(running, () => created);
+  }
+
+  /** After each task: a room without anybody in it goes to rest. */
+  #settle(): void {
+    if (this.#members.size > 0 || this.#mailbox.hasWaiting) return;
+    if (this.#state === null) this.#deps.onEmpty();
+    else this.#mailbox.post(() => this.#hibernate());
+  }
+
+  #armIdle(): void {
+    const { clock } = this.#deps;
+    const { idleTimeoutMs } = this.namespace.limits;
+    this.#cancelIdle?.();
+    this.#cancelIdle = clock.after(idleTimeoutMs, () => this.#checkIdle());
+  }
+
+  #checkIdle(): void {
+    const { clock } = this.#deps;
+    const { idleTimeoutMs } = this.namespace.limits;
+    const restMs = this.#lastActiveAt + idleTimeoutMs - clock.now();
+    this.#cancelIdle = clock.after(restMs > 0 ? restMs : idleTimeoutMs, () => this.#checkIdle());
+    if (restMs <= 0) this.#mailbox.post(() => this.#hibernate());
+  }
+
+  /** Saves and leaves memory, unless something happens meanwhile. */
+  #hibernate(): MaybePromise<void> {
+    const state = this.#state;
+    if (state === null || this.#isStopping || this.#mailbox.hasWaiting) return;
+    const isEmpty = this.#members.size === 0;
+    const idleMs = this.#deps.clock.now() - this.#lastActiveAt;
+    // Somebody's place is kept: the end of that is near, and is something that happens.
+    if (!isEmpty && (idleMs < this.namespace.limits.idleTimeoutMs || this.#members.hasAbsent)) return;
+    if (this.announcer.isMakingSync) return;
+    const { onDestroy } = this.namespace.config;
+    if (!isEmpty || onDestroy === undefined) return this.#leaveMemory(state);
+    const destroyed = this.run(state, (room) => onDestroy(room), { failed: (cause) => this.log("onDestroy", cause) });
+    return chain(destroyed, () => this.#leaveMemory(state));
+  }
+
+  async #leaveMemory(state: RoomState): Promise<void> {
+    // It is saved also when nothing has changed: its time to live begins anew.
+    this.saves.changed();
+    // A room that cannot be saved stays: the schedule tries again, and so does the next idle time.
+    if (!(await this.saves.flush()) || this.#isStopping) return;
+    this.#rest();
+    this.#state = null;
+    const timer = state.nextTimer();
+    if (timer !== null) this.#deps.onTimerLeft(timer.dueAt);
+    this.#settle();
+  }
+
+  /** Announces what there is, and ends everything that would act by itself. */
+  #rest(): void {
+    if (this.#state !== null) this.announcer.flush(this.#state);
+    this.announcer.stop();
+    this.timers.stop();
+    this.saves.stop();
+    this.#cancelIdle?.();
+    this.#cancelIdle = null;
+  }
+
+  async #save(): Promise<boolean> {
+    const state = this.#state;
+    if (state === null) return true;
+    const savedAt = this.#deps.clock.now();
+    const expiresAt = expiryOf(this.namespace.limits, savedAt, this.#members.size > 0);
+    const [snapshot, present] = [state.snapshot(), this.#members.present()];
+    try {
+      const texts = await this.#texts(snapshot);
+      await this.#deps.store.save({
+        namespace: this.namespace.name,
+        id: this.id,
+        ...texts,
+        sharedVersion: snapshot.sharedVersion,
+        metadata: snapshot.metadata,
+        timers: Object.fromEntries(snapshot.timers),
+        present,
+        savedAt,
+        expiresAt,
+      });
+      return true;
+    } catch (cause) {
+      this.log("saving", cause);
+      return false;
+    }
+  }
+
+  /** Large states become JSON in slices. */
+  async #texts({ shared, server, players }: RoomSnapshot): Promise<Pick<SavedRoom, "shared" | "server" | "players">> {
+    const synced = new Set([shared, ...players.map(({ state }) => state)]);
+    const texts = await this.#deps.common.texts.of(synced, this.#meter);
+    const ofPlayers = players.map(({ userId, state, version }) => {
+      return `${JSON.stringify(userId)}:{"state":${texts.get(state) ?? "{}"},"version":${version}}`;
+    });
+    return {
+      shared: texts.get(shared) ?? "{}",
+      server: await this.#meter.run(stateTextSteps(server, UNSYNCED)),
+      players: `{${ofPlayers.join()}}`,
+    };
+  }
+
+  /** null while it is not in memory. */
+  get metadata(): JsonObject | null {
+    return this.#state?.metadata ?? null;
+  }
+}

@@ -1,0 +1,259 @@
+import type { LeaveReason, Player, Room } from "../../config/types.ts";
+import type { Clock } from "../../kernel/clock.ts";
+import { Refusal } from "../../kernel/errors.ts";
+import type { JsonObject, JsonValue } from "../../kernel/json.ts";
+import { chain, isPromise, type MaybePromise } from "../../kernel/maybe-promise.ts";
+import { CLOSE_KICKED, isCleanClose } from "../connection/close-codes.ts";
+import { actionError, actionResult, jsonText, KICKED, messageOf } from "../connection/messages.ts";
+import type { RoomState } from "../state/room-state.ts";
+import type { JoinOutcome, Member, PresentAuth, RoomConnection, RoomNamespace } from "../types.ts";
+import { Members } from "./members.ts";
+import { RoomMemory, type RoomMemoryDeps } from "./room-memory.ts";
+
+export interface RoomDeps extends Omit<RoomMemoryDeps, "onEmpty"> {
+  onEmpty: (room: LiveRoom) => void;
+  presentAuth: PresentAuth;
+}
+
+interface Action {
+  type: string;
+  payload: JsonValue;
+  requestId: string;
+  /** Of the message. */
+  chars: number;
+}
+
+const BUSY = "The room is busy";
+
+/** A room as connections see it: who is in it, who comes and goes, and what they do. Rules: SPEC.md. */
+export class LiveRoom {
+  readonly namespace: RoomNamespace;
+  readonly id: string;
+  readonly #clock: Clock;
+  readonly #members: Members;
+  readonly #memory: RoomMemory;
+
+  constructor(namespace: RoomNamespace, id: string, deps: RoomDeps) {
+    this.namespace = namespace;
+    this.id = id;
+    this.#clock = deps.clock;
+    this.#members = new Members(deps.presentAuth);
+    const memoryDeps = { ...deps, onEmpty: () => deps.onEmpty(this) };
+    this.#memory = new RoomMemory(namespace, id, this.#members, memoryDeps, {
+      onPresent: (present) => {
+        if (this.#members.get(present.player.userId) === undefined) this.#keepPlace(this.#members.add(present));
+      },
+      onTimer: (name, dueAt) => this.#fireTimer(name, dueAt),
+      onKick: (userId) => this.#kick(userId),
+    });
+  }
+
+  get isInMemory(): boolean {
+    return this.#memory.state !== null;
+  }
+
+  /** Somebody is in it, connected or with a place that is kept. */
+  get isOccupied(): boolean {
+    return this.#members.size > 0;
+  }
+
+  /** null while hibernated. */
+  get metadata(): JsonObject | null {
+    return this.#memory.metadata;
+  }
+
+  /** The join rule has allowed it. Resolves when the connection is in, or is not. */
+  join(connection: RoomConnection): Promise<JoinOutcome> {
+    return new Promise((resolve) => {
+      const deny = (cause: unknown): void => resolve({ kind: "denied", message: messageOf(cause) });
+      const wasPosted = this.#memory.post((state) => this.#admit(state, connection, resolve), { failed: deny });
+      if (!wasPosted) deny(BUSY);
+    });
+  }
+
+  /** A second `join` of a connection: another `sync`. */
+  resync(connection: RoomConnection): void {
+    this.#memory.post((state) => {
+      if (this.#memberOf(connection) === null) return;
+      connection.hold();
+      this.#memory.announcer.requestSync(state, connection);
+    });
+  }
+
+  act(connection: RoomConnection, action: Action): void {
+    const fail = (cause: unknown): void => connection.send(actionError(action.requestId, messageOf(cause)));
+    const work = (state: RoomState): MaybePromise<void> => {
+      if (this.#members.get(connection.userId) === undefined) return fail("No longer in the room");
+      // Asked when it begins: a role that was set while it waited counts.
+      const player = connection.player();
+      // The result is serialised before the changes count: one that JSON cannot say is an error like any other.
+      return this.#memory.run(state, (room) => chain(this.#runAction(room, player, action), jsonText), {
+        done: (text) => connection.send(actionResult(action.requestId, text)),
+        failed: (cause) => {
+          this.#logBug(`action ${action.type}`, cause);
+          fail(cause);
+        },
+      });
+    };
+    const wasPosted = this.#memory.post(work, { failed: fail, chars: action.chars });
+    if (!wasPosted) fail(BUSY);
+  }
+
+  /** Whatever closed it. */
+  connectionClosed(connection: RoomConnection, code: number): void {
+    const member = this.#memberOf(connection);
+    if (member === null || this.#memory.isStopping) return;
+    member.connections.delete(connection);
+    member.player = connection.player();
+    member.sessionId = connection.sessionId;
+    this.#memory.announcer.forget(connection);
+    if (member.connections.size > 0) return;
+    if (isCleanClose(code)) this.#postLeave(member, "leave");
+    else this.#keepPlace(member);
+  }
+
+  /** Brings it back for the sake of its timers. */
+  wake(): void {
+    this.#memory.wake();
+  }
+
+  /** Answers what is under way and begins nothing more. From now on who leaves keeps the place. */
+  quiesce(): Promise<void> {
+    for (const member of this.#members.all()) member.cancelGrace?.();
+    return this.#memory.quiesce();
+  }
+
+  /** After `quiesce`: saves it; those in the room keep their places in the file. */
+  stop(): Promise<void> {
+    return this.#memory.stop();
+  }
+
+  #admit(state: RoomState, connection: RoomConnection, resolve: (outcome: JoinOutcome) => void): MaybePromise<void> {
+    const { config, limits } = this.namespace;
+    if (connection.closeCode !== null) return resolve({ kind: "denied", message: "The connection has closed" });
+    const greet = (): void => {
+      this.#memory.announcer.requestSync(state, connection);
+      resolve({ kind: "joined" });
+      // It may have gone while onJoin ran, when nobody knew yet that this concerns the room.
+      if (connection.closeCode !== null) this.connectionClosed(connection, connection.closeCode);
+    };
+    const present = this.#members.get(connection.userId);
+    if (present !== undefined) {
+      this.#seat(present, connection);
+      return greet();
+    }
+    if (this.#members.size >= limits.maxPlayers) return resolve({ kind: "full", maxPlayers: limits.maxPlayers });
+    const player = connection.player();
+    return this.#memory.run(state, (room) => config.onJoin?.(room, player), {
+      entering: player,
+      // Seated before its messages go out, greeted when its changes are in the state.
+      committing: () => this.#seat(this.#members.add({ player, sessionId: connection.sessionId }), connection),
+      done: () => {
+        this.#memory.saves.changed();
+        greet();
+      },
+      failed: (cause) => {
+        this.#logBug("onJoin", cause);
+        resolve({ kind: "denied", message: messageOf(cause) });
+      },
+    });
+  }
+
+  #seat(member: Member, connection: RoomConnection): void {
+    member.cancelGrace?.();
+    member.cancelGrace = null;
+    member.connections.add(connection);
+    connection.hold();
+  }
+
+  /** null: the connection is not in the room. */
+  #memberOf(connection: RoomConnection): Member | null {
+    const member = this.#members.get(connection.userId);
+    return member?.connections.has(connection) === true ? member : null;
+  }
+
+  #keepPlace(member: Member): void {
+    member.cancelGrace?.();
+    member.cancelGrace = this.#clock.after(this.namespace.limits.reconnectTimeoutMs, () => {
+      this.#postLeave(member, "disconnect");
+    });
+  }
+
+  #postLeave(member: Member, reason: LeaveReason): void {
+    const wasPosted = this.#memory.post((state) => {
+      const isBack = member.connections.size > 0;
+      if (!isBack && this.#members.remove(member)) return this.#left(state, member, reason);
+    });
+    // A full mailbox must not keep somebody in the room for ever.
+    if (!wasPosted && !this.#memory.isStopping) this.#keepPlace(member);
+  }
+
+  #left(state: RoomState, member: Member, reason: LeaveReason): MaybePromise<void> {
+    this.#memory.saves.changed();
+    const { onLeave } = this.namespace.config;
+    if (onLeave === undefined) return;
+    return this.#memory.run(state, (room) => onLeave(room, this.#members.playerOf(member), reason), {
+      failed: (cause) => this.#memory.log("onLeave", cause),
+    });
+  }
+
+  #kick(userId: string): void {
+    const member = this.#members.get(userId);
+    if (member === undefined) return;
+    this.#members.remove(member);
+    for (const connection of member.connections) {
+      this.#memory.announcer.forget(connection);
+      connection.end(CLOSE_KICKED, "Kicked", KICKED);
+    }
+    member.connections.clear();
+    const wasPosted = this.#memory.post((state) => this.#left(state, member, "kicked"));
+    if (!wasPosted && !this.#memory.isStopping) this.#memory.log("onLeave", BUSY);
+  }
+
+  #runAction(room: Room, player: Player, action: Action): MaybePromise<unknown> {
+    const handler = this.namespace.config.actions?.[action.type];
+    if (this.namespace.config.access?.action === undefined) return handler?.(room, player, action.payload);
+    return chain(this.#mayAct(player, action), (isAllowed) => {
+      if (!isAllowed) throw new Error("Access denied");
+      return handler?.(room, player, action.payload);
+    });
+  }
+
+  /** A rule that throws denies, a `Refusal` with its message. Decisions 3. */
+  #mayAct(player: Player, { type, payload }: Action): MaybePromise<boolean> {
+    const deny = (cause: unknown): boolean => {
+      if (cause instanceof Refusal) throw cause;
+      this.#memory.log(`access.action of ${type}`, cause);
+      return false;
+    };
+    try {
+      const answer: MaybePromise<unknown> = this.namespace.config.access?.action?.(player.auth, this.id, type, payload);
+      return isPromise(answer) ? answer.then((said) => said === true, deny) : answer === true;
+    } catch (cause) {
+      return deny(cause);
+    }
+  }
+
+  #fireTimer(name: string, dueAt: number): void {
+    const handler = this.namespace.config.timers?.[name];
+    const wasPosted = this.#memory.post((state) => {
+      this.#memory.timers.taken(name, dueAt);
+      const timer = state.timers.get(name);
+      // Cleared or set anew while it waited for its turn.
+      if (timer?.dueAt !== dueAt) return;
+      state.timers.delete(name);
+      this.#memory.saves.changed();
+      if (handler === undefined) return this.#memory.log(`timer ${name}`, "is no longer declared");
+      return this.#memory.run(state, (room) => handler(room, timer.data), {
+        failed: (cause) => this.#memory.log(`timer ${name}`, cause),
+      });
+    });
+    if (!wasPosted) this.#memory.log(`timer ${name}`, BUSY);
+  }
+
+  /** A mistake in the code; anything else that an action or onJoin throws is its way of saying no. */
+  #logBug(what: string, cause: unknown): void {
+    const isBug = cause instanceof TypeError || cause instanceof ReferenceError || cause instanceof RangeError;
+    if (isBug) this.#memory.log(what, cause);
+  }
+}

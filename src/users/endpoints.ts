@@ -1,0 +1,193 @@
+import { Type } from "typebox";
+import { emailOf } from "../access/account-fields.ts";
+import { requireMetadataSize } from "../access/metadata-size.ts";
+import type { Principal } from "../access/principal.ts";
+import { requireServiceKey } from "../access/service-key-right.ts";
+import { type Endpoint, endpoint } from "../http/endpoint.ts";
+import { SMALL_BODY_MAX_BYTES } from "../http/limits.ts";
+import { created, OK } from "../http/reply.ts";
+import type { JsonObject } from "../kernel/json.ts";
+import { AnyObject } from "../kernel/schema/types.ts";
+import { LIST_QUERY, readListQuery } from "./list-query.ts";
+import { CreatedUser, Imported, newUser, User, UserChanges, UserDetail, UserList, userImport } from "./schemas.ts";
+import type { UsersService } from "./service.ts";
+
+interface EndpointDeps {
+  users: UsersService;
+  passwordMinLength: number;
+  /** Counts one request of this network in the rate limit group `auth`. */
+  limit: (network: string) => void;
+}
+
+const OF_USER = { id: "The user's id" };
+const DONE = { 200: Type.Object({ ok: Type.Literal(true) }, { description: "Done" }) };
+
+/** The administration of users, with a service key. */
+export function userEndpoints(deps: EndpointDeps): readonly Endpoint[] {
+  return [list(deps), create(deps), importUsers(deps), ...oneUser(deps), ...actions(deps)];
+}
+
+const ofAdministration = (limit: EndpointDeps["limit"]) =>
+  ({ tag: "Administration", caller: "serviceKey", bodyMaxBytes: SMALL_BODY_MAX_BYTES, limit }) as const;
+
+function requireRight(principal: Principal, action: "read" | "write"): void {
+  requireServiceKey(principal, ["auth", "admin", "*", action]);
+}
+
+const list = ({ users, limit }: EndpointDeps): Endpoint =>
+  endpoint(
+    "GET /api/auth/admin/users",
+    {
+      ...ofAdministration(limit),
+      summary: "List users in order of creation, or search for some",
+      description:
+        "With `q`, users whose email begins so come first, by email, then the others, by name. A page may be short; its cursor leads to the next one.",
+      query: LIST_QUERY,
+      answers: { 200: UserList },
+      errors: [400],
+    },
+    ({ principal, query }) => {
+      requireRight(principal, "read");
+      return users.list(readListQuery(query()));
+    },
+  );
+
+const create = ({ users, passwordMinLength, limit }: EndpointDeps): Endpoint =>
+  endpoint(
+    "POST /api/auth/admin/users",
+    {
+      ...ofAdministration(limit),
+      summary: "Create a user",
+      body: newUser(passwordMinLength),
+      answers: { 201: CreatedUser },
+      errors: [409],
+    },
+    async ({ principal, body }) => {
+      requireRight(principal, "write");
+      const user = await body();
+      return created(await users.create({ ...user, email: emailOf(user.email) }));
+    },
+  );
+
+const importUsers = ({ users, passwordMinLength, limit }: EndpointDeps): Endpoint =>
+  endpoint(
+    "POST /api/admin/auth/users/import",
+    {
+      tag: "Administration",
+      caller: "serviceKey",
+      summary: "Import up to 1,000 users, all or none",
+      limit,
+      body: userImport(passwordMinLength),
+      answers: { 200: Imported },
+      errors: [409],
+    },
+    async ({ principal, body }) => {
+      requireRight(principal, "write");
+      return users.import((await body()).users);
+    },
+  );
+
+function oneUser({ users, limit }: EndpointDeps): readonly Endpoint[] {
+  const read = endpoint(
+    "GET /api/auth/admin/users/:id",
+    {
+      ...ofAdministration(limit),
+      summary: "Get a user",
+      path: OF_USER,
+      answers: { 200: UserDetail },
+      errors: [404],
+    },
+    ({ principal, params, query }) => {
+      requireRight(principal, "read");
+      query();
+      return users.get(params.id);
+    },
+  );
+  const update = endpoint(
+    "PATCH /api/auth/admin/users/:id",
+    {
+      ...ofAdministration(limit),
+      summary: "Change a user; `disabled: true` ends every session",
+      path: OF_USER,
+      body: UserChanges,
+      answers: { 200: User },
+      errors: [404],
+    },
+    async ({ principal, params, body }) => {
+      requireRight(principal, "write");
+      const changes = await body();
+      requireMetadataSize({ metadata: changes.metadata, appMetadata: changes.appMetadata });
+      return users.update(params.id, changes);
+    },
+  );
+  const remove = endpoint(
+    "DELETE /api/auth/admin/users/:id",
+    {
+      ...ofAdministration(limit),
+      summary: "Delete a user",
+      path: OF_USER,
+      answers: DONE,
+      errors: [404],
+    },
+    async ({ principal, params, query }) => {
+      requireRight(principal, "write");
+      query();
+      await users.remove(params.id);
+      return OK;
+    },
+  );
+  return [read, update, remove];
+}
+
+function actions({ users, limit }: EndpointDeps): readonly Endpoint[] {
+  const setClaims = endpoint(
+    "PUT /api/auth/admin/users/:id/claims",
+    {
+      ...ofAdministration(limit),
+      summary: "Replace a user's custom claims, which the next token contains",
+      path: OF_USER,
+      body: AnyObject,
+      answers: DONE,
+      errors: [404],
+    },
+    async ({ principal, params, body }) => {
+      requireRight(principal, "write");
+      // A parsed body is JSON.
+      await users.setClaims(params.id, (await body()) as JsonObject);
+      return OK;
+    },
+  );
+  const revoke = endpoint(
+    "POST /api/auth/admin/users/:id/revoke",
+    {
+      ...ofAdministration(limit),
+      summary: "End every session of a user",
+      path: OF_USER,
+      answers: DONE,
+      errors: [404],
+    },
+    async ({ principal, params, query }) => {
+      requireRight(principal, "write");
+      query();
+      await users.revoke(params.id);
+      return OK;
+    },
+  );
+  const removeFactors = endpoint(
+    "DELETE /api/auth/admin/users/:id/mfa",
+    {
+      ...ofAdministration(limit),
+      summary: "Remove a user's MFA factors and recovery codes",
+      path: OF_USER,
+      answers: DONE,
+      errors: [404],
+    },
+    async ({ principal, params, query }) => {
+      requireRight(principal, "write");
+      query();
+      await users.removeFactors(params.id);
+      return OK;
+    },
+  );
+  return [setClaims, revoke, removeFactors];
+}
