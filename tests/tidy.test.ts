@@ -173,7 +173,6 @@ const NOT_YET: Readonly<Record<string, readonly HouseRule[]>> = {
   db: ["citations", "spreads", "limits", "circles"],
   http: ["folders", "citations", "spreads", "limits"],
   kernel: ["folders", "spreads", "limits"],
-  rooms: ["citations", "spreads"],
   vectorize: ["folders", "citations", "spreads"],
 };
 
