@@ -172,7 +172,6 @@ const NOT_YET: Readonly<Record<string, readonly HouseRule[]>> = {
   db: ["citations", "spreads", "limits", "circles"],
   http: ["folders", "citations", "spreads", "limits"],
   kernel: ["folders", "spreads", "limits"],
-  tables: ["citations", "spreads", "circles"],
   vectorize: ["folders", "citations", "spreads"],
 };
 
