@@ -132,7 +132,7 @@ test("[RM28] a role that an administrator sets counts at the next action", async
 test("[RM30] changes of one moment share a delta, and versions have no gap", async () => {
   const socket = await enter(ann, "deltas");
   const versions: unknown[] = [];
-  const count = 200;
+  const count = 100;
   for (let index = 0; index < count; index++) {
     socket.send({ type: "send", actionType: "add", payload: { by: 1 }, requestId: `d${index}` });
   }
