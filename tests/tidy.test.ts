@@ -169,7 +169,6 @@ type HouseRule = "folders" | "citations" | "spreads" | "circles" | "limits";
  */
 const NOT_YET: Readonly<Record<string, readonly HouseRule[]>> = {
   auth: ["citations", "spreads", "limits"],
-  backup: ["spreads"],
   db: ["citations", "spreads", "limits", "circles"],
   http: ["folders", "citations", "spreads", "limits"],
   kernel: ["folders", "spreads", "limits"],
