@@ -25,9 +25,9 @@ import { createReads, type Source } from "./query/reads.ts";
 import { createSources, type Sources } from "./query/sources.ts";
 import { CascadeTooLarge } from "./references/cascade-cost.ts";
 import { type CascadeSteps, createCascadeSteps, mayDeleteInSteps } from "./references/cascade-steps.ts";
-import { createDoor, denied } from "./rules/access.ts";
+import { createRecordRights, denied } from "./rules/access.ts";
 import type { WriteGrants } from "./rules/asking.ts";
-import { createInstanceDoor } from "./rules/instance-access.ts";
+import { createInstanceRights } from "./rules/instance-access.ts";
 import { createSearch } from "./search/search.ts";
 import { createTableDoor } from "./table-door.ts";
 import { createAfterHooks } from "./write/after-hooks.ts";
@@ -35,8 +35,9 @@ import { type Batch, checkBatch, parseByFilter, runBatch, runByFilter } from "./
 import { parsePatch } from "./write/changes.ts";
 import { jsonTexts } from "./write/json-texts.ts";
 import { createMutations, type Mutations } from "./write/mutations.ts";
-import { createRecordWrites, type WriteContext } from "./write/record-writes.ts";
+import { createRecordWrites } from "./write/record-writes.ts";
 import { isLarge } from "./write/stored-bytes.ts";
+import type { WriteContext } from "./write/write-context.ts";
 import { createWrites, type Writes } from "./write/writes.ts";
 
 /** Reads the body of a request; called after the rules that need no record. */
@@ -94,8 +95,8 @@ interface TableBatches {
 }
 
 /**
- * What the table endpoints do. `caller`: on whose behalf long reads run, by default the server's. Every method throws
- * `AppError`s in the order of decisions 3. Spec: Table endpoints.
+ * The operations of the table endpoints. `caller`: for whom long reads run; the server by default. Each method checks in
+ * this order: address (404), rights (401, 403), the form of the request (400), the records (404, 409).
  */
 export interface TableService extends TableReads, TableWrites, TableBatches {
   readonly door: TableDoor;
@@ -110,17 +111,17 @@ export function createTableService(deps: {
   logger: Logger;
   app: () => AppAccess;
 }): TableService {
-  const door = createDoor(deps);
-  const instances = createInstanceDoor(deps);
+  const rights = createRecordRights(deps);
+  const instances = createInstanceRights(deps);
   const sources = createSources({ namespaces: deps.namespaces, instances });
   const afterHooks = createAfterHooks(deps);
-  const writes = createWrites({ ...deps, door, afterHooks });
+  const writes = createWrites({ ...deps, rights, afterHooks });
   const tableOf = (model: TableModel): Table =>
     sources.find({ namespace: model.namespace, instanceId: null, table: model.name }, { anyInstance: true }).table;
-  const mutations = createMutations({ door, writes: createRecordWrites({ ...deps, door, tableOf }) });
+  const mutations = createMutations({ rights, writes: createRecordWrites({ ...deps, rights, tableOf }) });
   const steps = createCascadeSteps({ writes, tableOf });
 
-  const reads = createReads({ door });
+  const reads = createReads({ rights });
   const search = createSearch({ reads });
   const from = <T>(principal: Principal, address: TableAddress, read: (source: Source) => MaybePromise<T>) =>
     chain(sources.forReading(principal, address), read);
@@ -134,8 +135,8 @@ export function createTableService(deps: {
     search: (principal, address, asked, caller) =>
       from(principal, address, (source) => search.search(principal, source, asked, caller)),
     ...createTableWrites({ sources, writes, mutations, steps }),
-    ...createTableBatches({ sources, writes, mutations, steps, door, turns: createTurns() }),
-    door: createTableDoor({ sources, namespaces: deps.namespaces, door, instances }),
+    ...createTableBatches({ sources, writes, mutations, steps, rights, turns: createTurns() }),
+    door: createTableDoor({ sources, namespaces: deps.namespaces, rights, instances }),
     stop: () => afterHooks.ended(),
   };
 }
@@ -195,14 +196,14 @@ function createTableWrites({ sources, writes, mutations, steps }: WriteDeps): Ta
   };
 }
 
-/** The answer about a record of an instance that is not there: as if the record were not. */
+/** The answer for a record of an instance that does not exist: that of a missing record. */
 function missing(principal: Principal, address: TableAddress, grants: WriteGrants, id: string): never {
   const looksAtRecord = grants.update.kind === "record" || grants.delete.kind === "record";
   if (principal.kind === "anonymous" && looksAtRecord) throw denied(principal);
   throw notFound(`There is no record "${id}" in ${address.table}`);
 }
 
-/** Errors: 400 for a body without the value that decides. */
+/** Errors: 400 for a body without the value of the conflict target. */
 function checkTarget(body: JsonObject, conflictTarget: string): void {
   const value = ownValue(body, conflictTarget);
   if (value === undefined || value === null) {
@@ -215,20 +216,20 @@ function createTableBatches({
   writes,
   mutations,
   steps,
-  door,
+  rights,
   turns,
-}: WriteDeps & { door: ReturnType<typeof createDoor>; turns: Turns }): TableBatches {
+}: WriteDeps & { rights: ReturnType<typeof createRecordRights>; turns: Turns }): TableBatches {
   return {
     async batch(principal, address, body, options, caller) {
       const { table, file } = await sources.forInserting(principal, address);
-      // Who may do none of it learns nothing from the form of the body.
+      // A caller without any of these rights learns nothing about the form of its body.
       await writes.grants(principal, table.model, ["insert", "update", "delete"], { either: true });
       const parsed = checkBatch(await body());
       const grants = await batchGrants(writes, principal, table, parsed, options);
       const texts = await jsonTexts([...parsed.inserts, ...parsed.updates.map(({ data }) => data)], turns);
       const change = (context: WriteContext) => runBatch(mutations, context, grants, table, parsed, options);
       const result = await writes.run(file, principal, change, texts);
-      // There is no place to give back: it is sent in pieces, as large pages are.
+      // A large answer is sent in pieces, like large pages; there is no place to release.
       if (isLarge([...result.inserted, ...result.updated])) caller?.keepUntilSent?.(() => {});
       return result;
     },
@@ -240,12 +241,15 @@ function createTableBatches({
       const parsed = parseByFilter(table, value);
       const grants = await writes.grants(principal, table.model, [value.action]);
       if (file === null) return { processed: 0, succeeded: 0 };
-      return runByFilter({ mutations, writes, steps, door, caller }, principal, grants, table, file, parsed);
+      return runByFilter({ mutations, writes, steps, rights, caller }, principal, grants, table, file, parsed);
     },
   };
 }
 
-/** Those that the operations in it need: each kind its own, upserts the insert or the update rule. Errors: 401, 403. */
+/**
+ * The grants for the operations of a batch: of each kind its own, of upserts the insert or the update rule. Errors: 401,
+ * 403.
+ */
 async function batchGrants(
   writes: Writes,
   principal: Principal,

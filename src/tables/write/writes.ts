@@ -6,20 +6,26 @@ import type { Ids } from "../../kernel/ids.ts";
 import { chain, isPromise, type MaybePromise } from "../../kernel/maybe-promise.ts";
 import { RESTARTS_MAX } from "../limits.ts";
 import type { TableModel } from "../model/model.ts";
-import { type Door, denied, type TableAction } from "../rules/access.ts";
+import { denied, type RecordRights, type TableAction } from "../rules/access.ts";
 import type { WriteGrants } from "../rules/asking.ts";
 import { Decisions, Suspended } from "../rules/decisions.ts";
 import type { AfterHooks } from "./after-hooks.ts";
 import { type JsonTexts, NO_TEXTS } from "./json-texts.ts";
 import { type RecordTurn, RecordTurns } from "./record-turns.ts";
-import type { WriteContext } from "./record-writes.ts";
 import { StoredBytes } from "./stored-bytes.ts";
+import type { WriteContext } from "./write-context.ts";
 
 const NONE = { kind: "none" } as const;
 
-/** How a request's writes run: grants first, then one transaction, again when a rule had to be awaited, then the hooks. */
+/**
+ * Runs a request's writes: the grants, then one transaction, which restarts after an awaited rule or hook, then the hooks
+ * after it.
+ */
 export interface Writes {
-  /** Grants for `actions` and for reading. Errors: 401/403 when `isEnough` (default: all of them) is not met. */
+  /**
+   * Grants for `actions` and for reading. Errors: 401 or 403 unless all of `actions` are granted; with `either`, one of
+   * them.
+   */
   grants(
     principal: Principal,
     model: TableModel,
@@ -29,11 +35,11 @@ export interface Writes {
   run<T>(file: DatabaseFile, principal: Principal, work: (context: WriteContext) => T, texts?: JsonTexts): Promise<T>;
 }
 
-export function createWrites(deps: { door: Door; clock: Clock; ids: Ids; afterHooks: AfterHooks }): Writes {
-  const { door, clock, ids, afterHooks } = deps;
+export function createWrites(deps: { rights: RecordRights; clock: Clock; ids: Ids; afterHooks: AfterHooks }): Writes {
+  const { rights, clock, ids, afterHooks } = deps;
   const turns = new RecordTurns(clock);
 
-  /** Kept where it is enough, else given back first: who waits for one record while holding another may wait for ever. */
+  /** Keeps the turn if it covers the records; else releases it first, because waiting with a held turn could deadlock. */
   const turnFor = async (
     file: DatabaseFile,
     touched: Set<string>,
@@ -47,7 +53,7 @@ export function createWrites(deps: { door: Door; clock: Clock; ids: Ids; afterHo
 
   return {
     grants(principal, model, actions, options) {
-      const asked = ["read" as const, ...actions].map((action) => door.grant(principal, model, action));
+      const asked = ["read" as const, ...actions].map((action) => rights.grant(principal, model, action));
       const settled = asked.some(isPromise) ? Promise.all(asked) : (asked as Awaited<(typeof asked)[number]>[]);
       return chain(settled, ([read = NONE, ...granted]) => {
         const isDenied = granted.map((grant) => grant.kind === "none");
@@ -73,7 +79,7 @@ export function createWrites(deps: { door: Door; clock: Clock; ids: Ids; afterHo
           const touched = new Set<string>();
           let afterCommit: WriteContext["afterCommit"] = [];
           try {
-            // What `work` returns is a plain value: it runs to its end inside the transaction.
+            // `work` is synchronous and returns a plain value.
             const result = await file.write<unknown>((tx) => {
               afterCommit = [];
               return work({
