@@ -33,7 +33,7 @@ beforeAll(async () => {
     ...[1, 2, 3].map((n) => ({ id: `hidden${n}`, owner: "bob", kind: "a", data: { n } })),
   ];
   expect((await platform.service.post(`${P}/batch`, { inserts })).status).toBe(200);
-  // What cannot be evaluated tells whether it was: SQLite throws at text that is no JSON.
+  // An expression that fails shows whether it was evaluated: SQLite throws for text that is not JSON.
   await platform.kill("SIGTERM");
   const [path = ""] = new Bun.Glob("**/shared.db").scanSync({ cwd: platform.dataDirectory, absolute: true });
   const database = new Database(path);
@@ -83,7 +83,7 @@ test("[TB110] conditions, sorts and cursors of the caller are not evaluated on r
   }
 });
 
-test("[TB110, TB48] on a large table too, a rule's filter and the caller's own keep the same records, whatever index leads to them", async () => {
+test("[TB110, TB48] on a large table too, a rule's filter and the caller's conditions match the same records by any index", async () => {
   const L = "/api/db/shared/tables/large";
   const RECORDS = 6_200;
   const records = Array.from({ length: RECORDS }, (_, n) => ({

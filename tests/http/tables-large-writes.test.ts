@@ -22,7 +22,7 @@ const refusal = (answer: { status: number; body: ErrorAnswer }) => [
   ...Object.entries(answer.body.data ?? {}).map(([field, { code }]) => `${field}: ${code}`),
 ];
 
-test("[TB124] a record over its table's size is 400 and names its largest field, by every way of writing", async () => {
+test("[TB124] a record over its table's size is 400 and names its largest field, in every kind of write", async () => {
   const { service } = platform;
   const mebibyte = "x".repeat(1024 * 1024);
   const free = await service.post<ErrorAnswer>(path("free"), { a: 1, b: mebibyte });
@@ -30,7 +30,7 @@ test("[TB124] a record over its table's size is 400 and names its largest field,
   expect((await service.post(path("free"), { id: "f1", b: mebibyte.slice(1_000) })).status).toBe(201);
 
   const P = path("small");
-  // Bytes, not characters, and escapes as JSON writes them.
+  // Bytes of the JSON, escapes included, and not characters.
   expect((await service.post(P, { name: "a", data: "é".repeat(950) })).status).toBe(400);
   expect((await service.post(P, { name: "a", data: "\u0001".repeat(340) })).status).toBe(400);
   expect((await service.post(P, { id: "s1", name: "a", data: "x".repeat(1_800) })).status).toBe(201);
@@ -39,7 +39,7 @@ test("[TB124] a record over its table's size is 400 and names its largest field,
   expect(refusal(await service.post(P, { name: "b", data: large }))).toEqual(want);
   expect(refusal(await service.patch(`${P}/s1`, { data: large }))).toEqual(want);
   expect(refusal(await service.post(`${P}?upsert=true`, { id: "s1", name: "a", data: large }))).toEqual(want);
-  // The merged record counts, whichever of its fields is new.
+  // The merged record counts, whichever of its fields changes.
   expect(refusal(await service.patch(`${P}/s1`, { name: "n".repeat(500) }))).toEqual(want);
   expect(refusal(await service.post(P, { name: "grow" }))).toEqual(want);
   const batch = await service.post<ErrorAnswer>(`${P}/batch`, { inserts: [{ name: "c" }, { name: "d", data: large }] });
@@ -67,7 +67,7 @@ test("[TB125] an indexed text has at most 100,000 characters, or its field's max
   expect((await service.delete(`${P}/n1`)).status).toBe(200);
 });
 
-/** Different words, as texts have them. */
+/** Text of different words. */
 const words = (seed: number, length: number): string => {
   let text = "";
   for (let n = seed * 7_919; text.length < length; n += 104_729) text += `${n.toString(36)} `;
@@ -82,7 +82,7 @@ const foundAll = async (q: string, count: number): Promise<number> => {
   return total;
 };
 
-test("[TB126] a batch of three million characters for the index is whole at once, found soon, and after a SIGKILL too", async () => {
+test("[TB126] a batch with three million indexed characters is complete at once and found soon, also after a SIGKILL", async () => {
   const { service } = platform;
   const inserts = Array.from({ length: 30 }, (_, n) => ({ id: `big${n}`, text: `${words(n, 99_900)} quokka` }));
   const written = await service.post(`${path("notes")}/batch`, { inserts });
@@ -90,7 +90,7 @@ test("[TB126] a batch of three million characters for the index is whole at once
   await platform.kill();
   await platform.restart();
   expect(await foundAll("quokka", 30)).toBe(30);
-  // Changed and deleted by one request each, which hold no text at all.
+  // Changed and deleted by one request each, without any text in it.
   const filter = [["id", ">", "big"]];
   const changing = { action: "update", filter, data: { text: "wombat" } };
   expect((await service.post(`${path("notes")}/batch-by-filter`, changing)).body).toMatchObject({ succeeded: 30 });
@@ -99,7 +99,7 @@ test("[TB126] a batch of three million characters for the index is whole at once
   expect(await foundAll("wombat", 0)).toBe(0);
 }, 60_000);
 
-test("[TB148] one request changes stored records of some 4 MiB: a batch past it is 413, batch-by-filter ends there", async () => {
+test("[TB148] one request changes about 4 MiB of stored records: a batch beyond that is 413, batch-by-filter ends", async () => {
   const { service } = platform;
   const P = path("free");
   const ids = Array.from({ length: 12 }, (_, n) => `r${String(n).padStart(2, "0")}`);
@@ -115,7 +115,7 @@ test("[TB148] one request changes stored records of some 4 MiB: a batch past it 
   expect((await deleting()).body).toEqual({ processed: 0, succeeded: 0 });
 });
 
-test("[TB128, TB24] a batch of many small JSON values keeps them as they came, in a table with a schema and without", async () => {
+test("[TB128, TB24] a batch of many small JSON values stores them unchanged, with and without a schema", async () => {
   const { service } = platform;
   const data = (seed: number) => ({
     list: Array.from({ length: 4_000 }, (_, n) => [n + seed, { 'k"': null }, "é"]),

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from "bun:test";
 import type { JsonObject } from "../../src/kernel/json.ts";
 import { type ListAnswer, type TestPlatform, testPlatform } from "../support/index.ts";
 
-// Large enough that what no index answers is read elsewhere; `kind` "rare" is little, "common" much of it.
+// Large enough that reads without an index run in a query process. Few records have the `kind` "rare", many "common".
 const RECORDS = 6_500;
 const CONFIG = `{
   databases: { shared: { tables: { items: {
@@ -86,7 +86,7 @@ const list = async (query: Record<string, string>): Promise<ListAnswer> => {
 const idsOf = (page: ListAnswer): unknown[] => page.items.map(({ id }) => id);
 
 for (const [sort, order] of Object.entries(ORDERS)) {
-  test(`[TB10] pages of a large table, sorted by ${sort || "nothing"}, whatever index serves them`, async () => {
+  test(`[TB10] pages of a large table, sorted by ${sort || "nothing"}, by any index`, async () => {
     for (const { tuples, keeps } of FILTERS) {
       const wanted = items.filter(keeps).sort(order);
       const ids = wanted.map(({ id }) => id);
@@ -104,7 +104,7 @@ for (const [sort, order] of Object.entries(ORDERS)) {
 
       let cursor = first.cursor;
       const forwards = idsOf(first);
-      // A short page first: the ways along an index are those of short pages.
+      // A short page first, because only short pages are read along an index.
       while (cursor !== null) {
         const page: ListAnswer = await list({ ...query, limit: forwards.length === 7 ? "13" : "1000", after: cursor });
         forwards.push(...idsOf(page));
@@ -115,7 +115,7 @@ for (const [sort, order] of Object.entries(ORDERS)) {
   });
 }
 
-test("[TB7] back through a large table, over records without a value", async () => {
+test("[TB7] backwards through a large table with null values", async () => {
   for (const [sort, order] of Object.entries(ORDERS)) {
     const ids = items.toSorted(order).map(({ id }) => id);
     let page = await list({ sort, limit: "990" });

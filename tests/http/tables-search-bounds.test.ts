@@ -22,7 +22,7 @@ afterAll(() => platform.stop());
 const search = (table: string, query: Record<string, string | number>) =>
   platform.get<ListAnswer<Found>>(`${path(table)}/search`, { query });
 
-/** Long texts are found some moments after they have been written. */
+/** Long texts are found shortly after they were written. */
 async function found(table: string, q: string, count: number): Promise<void> {
   let total: number | null = null;
   for (let wait = 0; wait < 200 && total !== count; wait++) {
@@ -32,7 +32,7 @@ async function found(table: string, q: string, count: number): Promise<void> {
   expect(total).toBe(count);
 }
 
-test("[TB120] a text that holds nothing but hits is found, marked up to its first 100 hits, and answered whole", async () => {
+test("[TB120] a text full of hits is found, marked up to its first 100 hits, and answered in full", async () => {
   const text = "a ".repeat(400_000).trimEnd();
   await platform.service.post(path("long"), { id: "l1", text });
   await found("long", "a", 1);
@@ -61,12 +61,12 @@ test("[TB122] a mark of more than 32 characters is 400 and names itself", async 
   }
 });
 
-test("[TB123] where a rule's filter narrows, the newest come first, whatever hidden records hold", async () => {
+test("[TB123] where a rule's filter applies, the newest records come first, whatever hidden records contain", async () => {
   const [mine, other] = [await signIn(platform), await signIn(platform)];
   const insert = async (ownerId: string, text: string) => {
     expect((await platform.service.post(path("notes"), { text, ownerId })).status).toBe(201);
   };
-  // By bm25 the rarer word would come first, and so tell which of the two hidden records hold.
+  // bm25 would rank the rarer word first, and so reveal which of the two words hidden records contain.
   await insert(mine.id, "quokka");
   await insert(mine.id, "quokka7391");
   await insert(mine.id, "quokka quokka quokka of a longer text");
@@ -81,7 +81,7 @@ test("[TB123] where a rule's filter narrows, the newest come first, whatever hid
   expect(await order()).toEqual(newest);
 });
 
-test("[TB45, TB42] trigram finds each term as a substring, whatever its characters", async () => {
+test("[TB45, TB42] trigram finds each term as a substring, with any characters", async () => {
   await platform.service.post(`${path("grams")}/batch`, {
     inserts: [
       { id: "percent", text: "100% _sure_" },
