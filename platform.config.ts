@@ -1,14 +1,14 @@
 import { type Auth, defineConfig, Refusal } from "platform";
 
-// A film club: what `npm start` serves. Its films (3,201 of them) are imported at the first start.
+// A film club, which `npm start` serves. Its 3,201 films are imported at the first start.
 
-/** Whoever looks after the catalogue; roles are set through the administration endpoints. */
+/** Editors maintain the catalogue. Roles are set through the administration endpoints. */
 const isEditor = (auth: Auth | null) => auth?.role === "editor" || auth?.role === "admin";
 
-/** Someone with an account. Anonymous users may look around and sit in the lounge. */
+/** A user with an account. Anonymous users may read, and join the lounge. */
 const isMember = (auth: Auth | null) => auth !== null && !auth.isAnonymous;
 
-/** Who founds a club owns it: its id begins with the founder's user id, as in `0198…c7-noir`. */
+/** The founder of a club owns it: the club's id begins with their user id, as in `0198…c7-noir`. */
 const isFounder = (auth: Auth | null, clubId: string) => auth !== null && clubId.startsWith(auth.id);
 
 /** Further members have the club's id in their custom claim `clubs`. */
@@ -68,7 +68,7 @@ export default defineConfig({
             insert: isMember,
             update: (auth, review, next) => review.ownerId === auth?.id && next.ownerId === review.ownerId,
             delete: (auth, review) => review.ownerId === auth?.id || isEditor(auth),
-            upsert: "matching", // who may write a review may not overwrite another's
+            upsert: "matching", // an upsert must not overwrite another member's review
           },
           hooks: {
             beforeInsert: (auth, review) => (auth === null ? review : { ...review, ownerId: auth.id }),
@@ -79,7 +79,7 @@ export default defineConfig({
       },
     },
 
-    // One file per club: another club's messages are not one forgotten filter away.
+    // One file per club: a forgotten filter cannot show another club's messages.
     clubs: {
       instance: true,
       access: {
@@ -94,7 +94,7 @@ export default defineConfig({
             favouriteFilm: { type: "string" },
           },
           access: {
-            read: true, // everyone who may open the club
+            read: true, // for everyone who may open the club
             insert: (auth, member) => member.userId === auth?.id,
             update: (auth, member, next) => member.userId === auth?.id && next.userId === member.userId,
             delete: (auth, member) => member.userId === auth?.id,

@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { filmOf, MOVIES_FILE, type MovieRow, parseReleaseDate } from "./films.ts";
 
-test("a release date with two-digit years in its past lies in the century it was shown in", () => {
+test("a release date from a two-digit year is in the century of the release", () => {
   expect(parseReleaseDate("Jun 12 1998")).toBe("1998-06-12");
   expect(parseReleaseDate("Dec 15 2039")).toBe("1939-12-15");
   expect(parseReleaseDate("Dec 23 2011")).toBe("2011-12-23");
@@ -9,7 +9,7 @@ test("a release date with two-digit years in its past lies in the century it was
   expect(parseReleaseDate(null)).toBeNull();
 });
 
-test("a title is text, also where the collection has a number or nothing", () => {
+test("a title is text, also where the collection has a number or no title", () => {
   expect(filmOf({ Title: 300 }, 1)["title"]).toBe("300");
   expect(filmOf({ Title: null }, 2)["title"]).toBe("Untitled");
   expect(filmOf({ Title: "Wings", "Running Time min": 141 }, 3)).toMatchObject({

@@ -3,10 +3,10 @@ import type { JsonObject, JsonPrimitive } from "../src/kernel/json.ts";
 /** A row of the film collection in the npm package vega-datasets. */
 export type MovieRow = Readonly<Record<string, JsonPrimitive | undefined>>;
 
-/** Where npm puts it; the package exports no name for it. */
+/** The path in the package, which does not export the file. */
 export const MOVIES_FILE = new URL("../node_modules/vega-datasets/data/movies.json", import.meta.url);
 
-/** The collection ends here: what its two-digit years have put behind that was shown a hundred years sooner. */
+/** The last year of the collection. A later year comes from a two-digit year, and is a century too late. */
 const LAST_YEAR = 2011;
 const YEARS_OF_A_CENTURY = 100;
 const ID_DIGITS = 4;
@@ -18,20 +18,20 @@ export function parseReleaseDate(text: JsonPrimitive | undefined): string | null
   const [, month = "", day, year] = RELEASE_DATE.exec(String(text)) ?? [];
   const monthIndex = MONTHS.indexOf(month);
   if (monthIndex === -1) return null;
-  const printedYear = Number(year);
-  const shownYear = printedYear > LAST_YEAR ? printedYear - YEARS_OF_A_CENTURY : printedYear;
-  return `${shownYear}-${String(monthIndex + 1).padStart(2, "0")}-${day}`;
+  const givenYear = Number(year);
+  const releaseYear = givenYear > LAST_YEAR ? givenYear - YEARS_OF_A_CENTURY : givenYear;
+  return `${releaseYear}-${String(monthIndex + 1).padStart(2, "0")}-${day}`;
 }
 
-/** A title that is a number (`300`, `9`) is text all the same; one film of the collection has none. */
+/** Numbers (`300`, `9`) become text; one film of the collection has no title. */
 function titleOf(title: JsonPrimitive | undefined): string {
   return title === null || title === undefined ? "Untitled" : String(title);
 }
 
-/** `film-0001` and so on: importing the same collection again overwrites instead of doubling. `place` counts from 1. */
+/** `film-0001`, and so on: a second import of the collection updates its films. `place` counts from 1. */
 const idOf = (place: number): string => `film-${String(place).padStart(ID_DIGITS, "0")}`;
 
-/** The row at `place` (from 1) under the names that the table `films` of platform.config.ts declares. */
+/** The row at `place` (from 1) as a record of the table `films` of platform.config.ts. */
 export function filmOf(row: MovieRow, place: number): JsonObject {
   return {
     id: idOf(place),

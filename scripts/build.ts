@@ -4,7 +4,7 @@ import { parseArgs } from "node:util";
 import { queryTexts } from "./query-texts.ts";
 
 // `npm run build`: the whole program as one executable, dist/platform. `--target bun-linux-arm64` builds for another
-// system, `--outfile FILE` elsewhere, `--no-bytecode` without the parsed form of the sources that makes it start sooner.
+// system, `--outfile FILE` to another path, `--no-bytecode` without the parsed form of the sources, which shortens the start.
 
 const root = resolve(import.meta.dir, "..");
 const BYTES_PER_MIB = 1024 * 1024;
@@ -19,7 +19,7 @@ const { values } = parseArgs({
   },
 });
 
-/** Bun starts a worker of the executable by the path of its source: each is an entry point of its own. */
+/** Bun starts a worker of the executable by the path of its source, so that each must be an entry point. */
 const workers = [...new Bun.Glob("src/**/*-worker.ts").scanSync({ cwd: root })].sort();
 /** The programs of the processes that the server starts, bundled to be sent to them (src/db/processes/child.ts). */
 const programs: Record<string, string> = {};
@@ -36,11 +36,11 @@ const built = await Bun.build({
   root: resolve(root, "src"),
   compile: {
     outfile,
-    // A bunfig.toml in the directory where it is started is about somebody else's program.
+    // A bunfig.toml in the working directory belongs to another program.
     autoloadBunfig: false,
-    // A config may import packages installed beside it, which are found by their package.json.
+    // A config may import packages installed beside it, which Bun finds by their package.json.
     autoloadPackageJson: true,
-    // Bun checks the name itself, and says which there are.
+    // Bun checks the name, and lists those that exist.
     ...(values.target === undefined ? {} : { target: values.target as Bun.Build.CompileTarget }),
   },
   format: "esm",

@@ -1,8 +1,8 @@
 import { parseArgs } from "node:util";
 import { compiler } from "./typescript.ts";
 
-// `npm run check`: everything that a machine can say about the sources, in seconds. All of it runs, then the failures are
-// named, so that one look shows what is to do. `npm run check -- --only types` runs one of them.
+// `npm run check`: all automatic checks of the sources, in seconds. All of them run, then the failures are listed.
+// `npm run check -- --only types` runs one of them.
 
 const bin = (name: string): string => `node_modules/.bin/${name}`;
 

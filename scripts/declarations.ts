@@ -2,9 +2,9 @@
  * Writes the declarations that `platform init` puts beside a config: everything that a config imports from "platform", in one
  * file that needs no other. Run `bun scripts/declarations.ts` after a change of those types; a test fails until then.
  *
- * Declaration bundlers do not fit: they would keep `Static<typeof Schema>` and bundle TypeBox, and they load the compiler from
- * the package `typescript`, whose version 7 has no such API. This is TypeScript's own emitter, and its checker for the types
- * that follow from a schema.
+ * Declaration bundlers do not fit: they keep `Static<typeof Schema>`, so that the file would need TypeBox, and they load the
+ * compiler API from the package `typescript`, whose version 7 does not have it. This uses the emitter of TypeScript 5.9, and its
+ * checker for the types that follow from a schema.
  */
 import { writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";

@@ -2,18 +2,18 @@ import { existsSync, readFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { generateNotices, NOTICES_FILE } from "./notices.ts";
 
-// One of the checks of `npm run check`: the licences of what is shipped, the notices that go with it, and what the registry
-// knows of holes in it. Exact versions are a rule of tests/tidy.test.ts.
+// One of the checks of `npm run check`: the licences of the packages in the executable, the notices, and known
+// vulnerabilities. tests/tidy.test.ts checks that versions are exact.
 
 const ROOT = resolve(import.meta.dir, "..");
 const AUDIT_TIMEOUT_MS = 60_000;
 
-/** MPL-2.0 is about its own files: they are used as they are, and the notices say where their source is. */
+/** MPL-2.0 applies per file: those files are used unchanged, and the notices name their source. */
 const ALLOWED = new Set([
   ...["MIT", "MIT-0", "ISC", "0BSD", "BSD-2-Clause", "BSD-3-Clause", "Apache-2.0", "CC0-1.0", "Unlicense"],
   ...["BlueOak-1.0.0", "Zlib", "MPL-2.0"],
 ]);
-/** Packages whose licence is stated in words of their own, and what these say. */
+/** Packages that do not name their licence by its SPDX identifier. */
 const STATED: Readonly<Record<string, string>> = { "MIT OR Apache": "MIT OR Apache-2.0" };
 
 interface LockedPackage {
@@ -27,13 +27,13 @@ interface AuditReport {
   vulnerabilities?: Record<string, { severity?: string }>;
 }
 
-/** SPDX: of an OR one licence is enough, of an AND each counts. */
+/** SPDX: one licence of an OR must be allowed, all of an AND. */
 function isAllowed(license: string): boolean {
   const expression = (STATED[license] ?? license).replaceAll(/[()]/g, "");
   return expression.split(" OR ").some((choice) => choice.split(" AND ").every((one) => ALLOWED.has(one)));
 }
 
-/** The licences of everything but what only tests and builds use; the lock file has them, the installed packages say so. */
+/** The licences of all packages except those of tests and builds, from the lock file and the installed packages. */
 function licenceProblems(): string[] {
   const lock: { packages: Record<string, LockedPackage> } = JSON.parse(
     readFileSync(join(ROOT, "package-lock.json"), "utf8"),
@@ -41,7 +41,7 @@ function licenceProblems(): string[] {
   return Object.entries(lock.packages).flatMap(([folder, { version, license: locked, dev }]) => {
     if (folder === "" || dev === true) return [];
     const manifest = join(ROOT, folder, "package.json");
-    // Those for other systems are not installed: of them only the lock file tells.
+    // Packages for other systems are not installed: only the lock file has their licence.
     const stated: unknown = existsSync(manifest) ? JSON.parse(readFileSync(manifest, "utf8")).license : locked;
     const license = typeof stated === "string" ? stated : "none stated";
     const name = folder.slice(folder.lastIndexOf("node_modules/") + "node_modules/".length);
@@ -54,7 +54,7 @@ async function noticeProblems(): Promise<string[]> {
   return present === (await generateNotices()) ? [] : ["the notices are out of date: bun scripts/notices.ts"];
 }
 
-/** Holes of severity high and above; none, and a note, where the registry has no answer. */
+/** Vulnerabilities of severity high and above; none, with a note, when the registry does not answer. */
 async function auditProblems(): Promise<string[]> {
   const npm = process.env["npm_execpath"]?.endsWith("npm-cli.js") ? ["node", process.env["npm_execpath"]] : ["npm"];
   const child = Bun.spawn([...npm, "audit", "--omit=dev", "--json"], {
@@ -71,12 +71,12 @@ async function auditProblems(): Promise<string[]> {
   }
   return Object.entries(report.vulnerabilities ?? {})
     .filter(([, { severity }]) => severity === "high" || severity === "critical")
-    .map(([name, { severity }]) => `${name} has a known hole of severity ${severity}: npm audit`);
+    .map(([name, { severity }]) => `${name} has a known vulnerability of severity ${severity}: npm audit`);
 }
 
 function parseReport(text: string): AuditReport | null {
   try {
-    // What npm prints; each member is looked at before it is used.
+    // The output of npm; each member is checked before it is used.
     return JSON.parse(text) as AuditReport | null;
   } catch {
     return null;

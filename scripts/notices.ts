@@ -1,7 +1,7 @@
 /**
- * Writes the licences of everything that the executable contains: of the packages whose code a build takes in, and of the
- * runtime. `platform --licenses` prints them. `bun scripts/notices.ts` after a change of dependencies; `npm run check`
- * says when it is due.
+ * Writes the licences of everything that the executable contains: the packages in the bundle, and the runtime.
+ * `platform --licenses` prints them. Run `bun scripts/notices.ts` after a change of dependencies; `npm run check` fails until
+ * then.
  */
 import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
@@ -11,7 +11,7 @@ const ROOT = resolve(import.meta.dir, "..");
 export const NOTICES_FILE = join(ROOT, "src/cli/notices/third-party.txt");
 const RULE = "=".repeat(80);
 const LICENCE_FILE = /^(?:licen[cs]e|notice|copying)/i;
-/** One library for each system, and a build takes in the one it runs on: all under the licence of the package itself. */
+/** One library per system; a build includes its own. All have the licence of the package. */
 const OF_ONE_SYSTEM = /^sqlite-vec-/;
 
 interface Manifest {
@@ -25,7 +25,7 @@ const HEAD = `Platform contains the following software of others, unchanged. Eac
 The source of a package is published under its name and version in the npm registry, and where its entry says.
 `;
 
-/** The folders of packages from which a build takes code, by name. */
+/** The folders of the packages in the bundle, by name. */
 async function bundledPackages(): Promise<string[]> {
   const workers = [...new Bun.Glob("src/**/*-worker.ts").scanSync({ cwd: ROOT })];
   const { metafile } = await Bun.build({
@@ -50,7 +50,7 @@ async function bundledPackages(): Promise<string[]> {
 
 function noticeOf(folder: string): string {
   const path = join(ROOT, folder);
-  // Every package has one, and npm has read it.
+  // Every package has one; npm has parsed it.
   const manifest = JSON.parse(readFileSync(join(path, "package.json"), "utf8")) as Manifest;
   const { name, version, license = "none stated", repository } = manifest;
   const source = typeof repository === "string" ? repository : repository?.url;
@@ -63,7 +63,7 @@ function noticeOf(folder: string): string {
   return `${RULE}\n${name} ${version}: ${license}${from}\n${RULE}\n\n${body}\n`;
 }
 
-/** What the runtime says of itself and of the libraries inside it. */
+/** The notice of the runtime about itself and its libraries. */
 function runtimeNotice(): string {
   const text = readFileSync(join(ROOT, "node_modules/bun-types/docs/project/license.mdx"), "utf8");
   const body = text.replace(/^---\n[\s\S]*?\n---\n/, "").trim();
@@ -72,7 +72,7 @@ function runtimeNotice(): string {
 
 export async function generateNotices(): Promise<string> {
   const packages = (await bundledPackages()).map(noticeOf);
-  // The same package twice in the tree, in one version, is one entry.
+  // A package that is in the tree twice with one version is one entry.
   return [HEAD, runtimeNotice(), ...new Set(packages)].join("\n");
 }
 

@@ -1,5 +1,5 @@
-// What every `npm run` asks first: that the libraries of package-lock.json are there and that Bun answers.
-// Plain Node without dependencies, since it runs before anything is installed; under 100 ms when all is there.
+// Runs before every `npm run`: installs the packages of package-lock.json, and Bun, where they are missing.
+// Plain Node without dependencies, since it runs before the installation; under 100 ms when there is nothing to install.
 import { spawnSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
@@ -19,7 +19,7 @@ function packagesOf(path) {
   }
 }
 
-/** npm keeps beside the packages a lock file of what it has installed. Optional ones may be for other machines. */
+/** npm keeps a lock file of the installed packages beside them. Optional packages may be for other systems. */
 function isInstalled() {
   const installed = packagesOf("node_modules/.package-lock.json");
   return Object.entries(packagesOf("package-lock.json")).every(
@@ -28,7 +28,7 @@ function isInstalled() {
   );
 }
 
-/** Whether it ended well; what it prints goes to standard error, since standard output belongs to the script that follows. */
+/** Whether the command succeeded. Its output goes to standard error, as standard output belongs to the script that follows. */
 function run(command, args) {
   const isShell = process.platform === "win32";
   return spawnSync(command, args, { cwd: root, stdio: ["ignore", 2, 2], shell: isShell }).status === 0;
@@ -48,8 +48,8 @@ if (Number(process.versions.node.split(".")[0]) < NODE_VERSION_MIN) {
 }
 if (!isInstalled()) {
   console.error("setup: installing the libraries of package-lock.json");
-  // `npm ci` insists on every optional package of every operating system; a registry that lacks one of them need not
-  // keep anyone from working: `npm install` takes the same versions and leaves out what this machine does not use.
+  // `npm ci` requires the optional packages of all operating systems, and fails when the registry lacks one of them.
+  // `npm install` uses the same versions, and only the packages for this machine.
   const isDone =
     npm("ci", "--include=dev", "--no-audit", "--no-fund") ||
     npm("install", "--no-save", "--include=dev", "--no-audit", "--no-fund");
@@ -58,7 +58,7 @@ if (!isInstalled()) {
     process.exit(1);
   }
 }
-// Where install scripts are switched off, Bun's package is there without its executable: this is its own install step.
+// With install scripts disabled, Bun's package has no executable: this is the package's own install step.
 if (!doesBunAnswer()) run(process.execPath, [join(root, "node_modules", "bun", "install.js")]);
 if (!doesBunAnswer()) {
   console.error(`setup: ${bun} does not run on this machine (${process.platform} ${process.arch})`);

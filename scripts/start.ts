@@ -4,7 +4,7 @@ import { filmOf, MOVIES_FILE, type MovieRow } from "../example/films.ts";
 import { runCommandLine } from "../src/cli/index.ts";
 
 // `npm start`: the film club of platform.config.ts on http://127.0.0.1:8787, with its films imported at the first start.
-// Arguments go to `platform start` (`npm start -- --port 9000`), and so do --config and --data, which leave the films out.
+// Arguments are passed to `platform start` (`npm start -- --port 9000`). With --config or --data there is no import.
 
 const SHELL_CHECK_MS = 500;
 const root = resolve(import.meta.dir, "..");
@@ -15,7 +15,7 @@ const isOwn = (argument: string) => !/^--(config|data)(=|$)/.test(argument);
 
 const filmsFile = join(data, "films.ndjson");
 
-/** Gives the exit code. The file goes once all are in: what a first start left unfinished, the next one does again. */
+/** Gives the exit code. The file is deleted after the import, so that an interrupted import is repeated at the next start. */
 async function importFilms(): Promise<number> {
   const movies: MovieRow[] = await Bun.file(MOVIES_FILE).json();
   mkdirSync(data, { recursive: true });
@@ -23,7 +23,7 @@ async function importFilms(): Promise<number> {
   const code = await runCommandLine(["import", "shared/films", filmsFile, "--upsert", ...own]);
   if (code !== 0) return code;
   await Bun.file(filmsFile).delete();
-  // The import has generated the key, so that the server has no new one to show.
+  // The import has generated the key, so that the server does not print it.
   if (process.env["PLATFORM_SERVICE_KEY"] === undefined) {
     process.stdout.write("root service key: ");
     await runCommandLine(["keys", "--data", data]);
@@ -31,7 +31,7 @@ async function importFilms(): Promise<number> {
   return 0;
 }
 
-/** npm ends the shell that it started this in, and the shell tells nobody: its going away is the signal. */
+/** npm ends the shell in which it started this process, and the shell sends no signal: this process stops when the shell ends. */
 function stopWithShell(): void {
   const shell = process.ppid;
   const timer = setInterval(() => {
@@ -46,7 +46,7 @@ if (process.env["npm_lifecycle_event"] === "start") stopWithShell();
 if (asked.every(isOwn)) {
   const isFirstStart = !existsSync(join(data, "databases", "shared.db")) || existsSync(filmsFile);
   const code = isFirstStart ? await importFilms() : 0;
-  // In this process, not in one of its own: a signal then arrives once, from a terminal as from a supervisor.
+  // In this process: a signal then arrives once, from a terminal and from a supervisor.
   process.exit(code === 0 ? await runCommandLine(["start", ...own, ...asked]) : code);
 }
 process.exit(await runCommandLine(["start", ...asked]));

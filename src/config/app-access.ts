@@ -33,7 +33,7 @@ export interface BatchResult {
   deleted: { id: string }[];
 }
 
-/** A table without its rules: validation and limits hold, rights are the caller's business. */
+/** A table without its rules: validation and limits apply, and the calling code checks rights. */
 export interface TableAccessor {
   /** null when there is no such record. */
   get(id: string): Promise<TableRecord | null>;
@@ -119,29 +119,29 @@ export interface UsersAccessor {
 
 export type PushPlatform = "android" | "ios" | "web";
 
-/** What both kinds of message may have. */
+/** Members of both kinds of message. */
 export type PushOptions = {
   /** The address of a picture. */
   image?: string;
   sound?: string;
   /** The number on the app's icon (iOS). */
   badge?: number;
-  /** Values that are no strings arrive as JSON. */
+  /** Values other than strings arrive as JSON. */
   data?: JsonObject;
-  /** Of messages with the same one, a device that was away gets the last. */
+  /** A device that was offline gets only the last message of each collapseId. */
   collapseId?: string;
-  /** Seconds that the provider keeps it for a device that is away; four weeks at most. */
+  /** Seconds for which the provider keeps the message for an offline device; four weeks at most. */
   ttl?: number;
-  /** Raw members of an FCM message, over everything else. */
+  /** Raw members of the FCM message, which override all others. */
   fcm?: JsonObject;
 };
 
-/** A notification; `silent` shows nothing, and the app gets `data` alone. */
+/** A notification. With `silent` nothing is shown, and the app gets only `data`. */
 export type PushMessage = PushOptions &
   ({ title: string; body: string; silent?: boolean } | { silent: true; title?: string; body?: string });
 
 export interface PushDevice {
-  /** The deviceId it registered with. */
+  /** The deviceId of the registration. */
   id: string;
   token: string;
   platform: PushPlatform;
@@ -151,24 +151,24 @@ export interface PushDevice {
 
 /** Push notifications. Errors: 503 when neither FCM nor Web Push is configured. */
 export interface PushAccessor {
-  /** To every device of the user, once all are tried; `{ sent: 0, failed: 0 }` when there is none. */
+  /** Sends to every device of the user, and resolves when all have been tried; `{ sent: 0, failed: 0 }` when there is none. */
   send(userId: string, message: PushMessage): Promise<{ sent: number; failed: number }>;
   sendMany(userIds: readonly string[], message: PushMessage): Promise<{ sent: number; failed: number }>;
-  /** To a token that need not be registered; `platform` is `web` by default. */
+  /** Sends to a token, registered or not; `platform` is `web` by default. */
   sendToToken(
     token: string,
     message: PushMessage,
     options?: { platform?: PushPlatform },
   ): Promise<{ sent: number; failed: number }>;
-  /** Resolves when the message waits to be sent. */
+  /** Resolves when the message is queued. */
   sendToTopic(topic: string, message: PushMessage): Promise<void>;
   broadcast(message: PushMessage): Promise<void>;
   devices(userId: string): Promise<PushDevice[]>;
-  /** Replaces it whole; 16 KB of JSON at most. Errors: 404. */
+  /** Replaces the metadata; 16 KB of JSON at most. Errors: 404. */
   setMetadata(userId: string, deviceId: string, metadata: JsonObject): Promise<void>;
 }
 
-/** The server's own way in, for hooks, rooms and embedders. */
+/** The server's own access to its areas, for hooks, rooms and embedders. It passes all rules. */
 export interface AppAccess {
   db(namespace: string, instanceId?: string): DatabaseAccessor;
   storage(bucket: string): BucketAccessor;

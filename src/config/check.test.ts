@@ -600,14 +600,14 @@ const CASES: [rule: string, what: string, config: unknown, path: string, words: 
 
 describe("checkConfig", () => {
   for (const [rule, what, config, path, words] of CASES) {
-    test(`${rule} ${what} is a problem of its own place`, () => {
+    test(`${rule} ${what} is reported at its path`, () => {
       const found = problemsOf(config);
       expect(found.map((problem) => problem.slice(0, path.length + 1))).toContain(`${path}:`);
       expect(found.find((problem) => problem.startsWith(`${path}: `))).toContain(words);
     });
   }
 
-  test("[CF1] every problem is named, and a broken field does not hide what refers to it", () => {
+  test("[CF1] every problem is reported, and a broken field does not hide those of its references", () => {
     const found = problemsOf({
       api: { docs: 1 },
       databases: {
@@ -633,11 +633,11 @@ describe("checkConfig", () => {
     ]);
   });
 
-  test("[CF6] createdAt and updatedAt may be switched off", () => {
+  test("[CF6] createdAt and updatedAt may be false", () => {
     expect(problemsOf(schema({ createdAt: false, updatedAt: false }))).toEqual([]);
   });
 
-  test("[CF8] what a reference may lead to", () => {
+  test("[CF8] valid references", () => {
     const users = { schema: { email: { type: "text", unique: true }, number: { type: "integer", unique: true } } };
     const posts = {
       schema: {
@@ -650,7 +650,7 @@ describe("checkConfig", () => {
     expect(problemsOf({ databases: { shared: { tables: { users, posts } } } })).toEqual([]);
   });
 
-  test("[CF16] no message holds a secret", () => {
+  test("[CF16] no message contains a secret", () => {
     const secret = "hunter2 with a space";
     const found = problemsOf({
       serviceKeys: { a: { key: secret } },
@@ -682,7 +682,7 @@ describe("checkConfig", () => {
     expect(config.kv).toBeUndefined();
   });
 
-  test("[CF1] the error for a start names them all", () => {
+  test("[CF1] the error of a start has every problem", () => {
     expect(() => checkedConfig({ api: { docs: 1 }, kv: 2 }, "/etc/platform.config.ts")).toThrow(
       new ConfigError("/etc/platform.config.ts has 2 problems:", [
         { path: "api.docs", message: "must be true or false, got 1" },
@@ -713,7 +713,7 @@ describe("configWarnings", () => {
     expect(access({ insert: own, update: own, upsert: "either" })).toEqual([`${POSTS}.access`]);
   });
 
-  test("[CF18] no warning where the fitting rule decides, or nothing can be overwritten", () => {
+  test("[CF18] no warning where the update rule applies, or nothing can be overwritten", () => {
     const own = (_auth: unknown, record: { owner?: string }) => record.owner === "me";
     expect(access({ insert: true, upsert: "matching" })).toEqual([]);
     expect(access({ insert: true, update: own })).toEqual([]);
@@ -725,7 +725,7 @@ describe("configWarnings", () => {
     expect(access({ read: true, update: rule })).toEqual([]);
   });
 
-  test("[TB149] a pattern that one short text keeps busy", () => {
+  test("[TB149] a pattern that is slow for a short text", () => {
     const patterned = (pattern: unknown) =>
       warningsOf(table({ schema: { slug: { type: "string", pattern } }, access: { read: true } }));
     expect(patterned("^(a+)+$")).toEqual([`${POSTS}.schema.slug.pattern`]);
@@ -733,7 +733,7 @@ describe("configWarnings", () => {
     expect(patterned("^([a-z]+-)*[a-z]+$")).toEqual([]);
   });
 
-  test("[CF18] what only a service key can use", () => {
+  test("[CF18] what only service keys can use", () => {
     const config = {
       databases: { shared: { tables: { posts: {} } }, teams: { instance: true, tables: {} } },
       storage: { buckets: { files: {} } },

@@ -25,8 +25,8 @@ interface ValueByType {
 type SchemaShape = { readonly [field: string]: Field | false };
 
 /**
- * A member by its name. `F extends { type: … }` would not do: before TypeScript 6 the inferred schema counts as a fresh
- * object literal, which is assignable to no type that lacks one of its members.
+ * A member by its name. `F extends { type: … }` does not work: before TypeScript 6 the inferred schema counts as a fresh
+ * object literal, which is not assignable to a type that lacks one of its members.
  */
 type Member<F, Name extends string> = Name extends keyof F ? F[Name] : undefined;
 
@@ -46,8 +46,8 @@ interface AutoFields {
 }
 
 /**
- * A record of a table with this schema: `required` fields are never null, every other one may be; `enum` gives the union
- * of its values. Without a schema it is `TableRecord`, whose fields are any JSON.
+ * A record of a table with this schema. `required` fields are never null, all others may be; `enum` gives the union of its
+ * values. Without a schema it is `TableRecord`, whose fields have any JSON value.
  */
 export type RecordOf<Schema> = unknown extends Schema
   ? TableRecord
@@ -61,7 +61,7 @@ export type RecordOf<Schema> = unknown extends Schema
           : Name]: Name extends keyof Schema ? FieldValue<Schema[Name]> : string;
       };
 
-/** What a `before*` hook may return to be written instead. */
+/** The record that a `before*` hook may return, which is written instead. */
 type Written<R> = string extends keyof R ? TableRecord : { [Name in keyof R]?: R[Name] | null };
 
 type TypedRule<R> = boolean | ((auth: Auth | null, record: R, next: R) => MaybePromise<boolean | Filter>);

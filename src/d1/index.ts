@@ -1,29 +1,28 @@
 import type { Database } from "bun:sqlite";
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
-import type { AnyElysia } from "elysia";
 import type { SqlAccessor } from "../config/app-access.ts";
-import type { Http } from "../http/http.ts";
+import type { Endpoint } from "../http/endpoint.ts";
 import type { Clock } from "../kernel/clock.ts";
 import { notFound } from "../kernel/errors.ts";
 import type { Ids } from "../kernel/ids.ts";
 import type { Logger } from "../kernel/logger.ts";
+import { keepDatabaseFile } from "./database-file.ts";
+import { sqlEndpoints } from "./endpoints.ts";
 import { createAnswerRoom } from "./large-answers.ts";
 import { READERS_MAX_PER_DATABASE } from "./limits.ts";
-import { createProcessPool } from "./process-pool.ts";
-import { createSqlRoutes } from "./routes.ts";
+import { createQueries } from "./queries.ts";
 import { createSqlAccessor, createSqlService, type SqlService } from "./service.ts";
-import { keepDatabaseFile } from "./store.ts";
 
 export interface SqlArea {
-  routes(http: Http): AnyElysia;
+  endpoints: readonly Endpoint[];
   /** Errors: 404 when no such database is declared. */
   accessor(database: string): SqlAccessor;
   /** Ends the query processes, and closes the files. */
   stop(): Promise<void>;
 }
 
-/** Declared SQL databases, one file each: `<data>/d1/NAME.db`. Spec: Native resource endpoints; rules: SPEC.md. */
+/** Declared SQL databases, one file each: `<data>/d1/NAME.db`. Rules: SPEC.md. */
 export function createSqlArea(deps: {
   /** The names under `d1` in the config. */
   databases: readonly string[];
@@ -41,12 +40,12 @@ export function createSqlArea(deps: {
   for (const name of databases) {
     const path = join(directory, `${name}.db`);
     kept.push(keepDatabaseFile(path, deps.ids));
-    const readers = createProcessPool({ path, role: "reader", sizeMax: READERS_MAX_PER_DATABASE, room, clock });
-    const writer = createProcessPool({ path, role: "writer", sizeMax: 1, room, clock });
+    const readers = createQueries({ path, role: "reader", processesMax: READERS_MAX_PER_DATABASE, room, clock });
+    const writer = createQueries({ path, role: "writer", processesMax: 1, room, clock });
     services.set(name, createSqlService({ path, readers, writer, logger }));
   }
   return {
-    routes: (http) => createSqlRoutes(http, services, clock),
+    endpoints: sqlEndpoints(services, clock),
     accessor(name) {
       const service = services.get(name);
       if (service === undefined) throw notFound(`There is no database "${name}"`);

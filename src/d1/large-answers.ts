@@ -1,7 +1,7 @@
 import type { Clock } from "../kernel/clock.ts";
 import { freeBytes } from "../kernel/free-bytes.ts";
 import { LARGE_ANSWER_BYTES, LARGE_ANSWERS_MAX_BYTES, STALLED_CLIENT_TIMEOUT_MS } from "./limits.ts";
-import type { QueryAnswer } from "./types.ts";
+import type { AnswerText } from "./types.ts";
 
 /** Room for one answer. */
 export interface Reservation {
@@ -87,14 +87,14 @@ export function createAnswerRoom(): AnswerRoom {
  * or its client is gone or takes nothing for a while.
  */
 export function bodyOf(
-  { chunks, sizeBytes, release }: QueryAnswer,
+  { parts, sizeBytes, release }: AnswerText,
   clock: Clock,
 ): ReadableStream<Uint8Array> | Uint8Array<ArrayBuffer> {
   if (sizeBytes < LARGE_ANSWER_BYTES) {
     release();
-    return Buffer.concat(chunks);
+    return Buffer.concat(parts);
   }
-  const waiting = chunks.values();
+  const waiting = parts.values();
   let sent: Uint8Array<ArrayBuffer> | null = null;
   let cancelStall = () => {};
   const end = (): void => {

@@ -1,35 +1,38 @@
-/** How long a query may run. Then it is ended, with its process. Decisions 8. */
+/** A query that runs longer is ended, with its process. */
 export const QUERY_TIMEOUT_MS = 30_000;
-/** How long a query may wait for its turn behind others, before it has begun. */
+/** How long a query waits for a process before it is refused. */
 export const QUEUE_TIMEOUT_MS = 30_000;
-/**
- * Queries that may wait for one database's reading processes, and as many for its writing one. A large one counts as several:
- * one more for each so many bytes.
- */
+/** Places in the queue of one database's reading processes, and as many of its writing process. */
 export const QUEUE_MAX_QUERIES = 100;
+/** A query takes one place, and one more for each of these bytes. */
 export const QUEUE_PLACE_BYTES = 1024 * 1024;
-/** Reading processes of one database: so many long reads run beside each other, and short ones beside all but the last. */
+/** Reading processes of one database: as many long reads run at once. */
 export const READERS_MAX_PER_DATABASE = 4;
-/** A process that has had nothing to do for so long is ended. */
+/** A process without work ends after this time. */
 export const PROCESS_IDLE_MS = 60_000;
-/** Characters of one statement. SQLite's own limit is a thousand times higher, which only makes slow parsers. */
+/** Characters of one statement. SQLite's own limit is a thousand times higher. */
 export const SQL_MAX_CHARACTERS = 1_000_000;
 /** Parameters of one statement; SQLite's usual bound. */
 export const PARAMETERS_MAX = 32_766;
-/** Bytes of an answer's rows as JSON. What is larger belongs in pages. */
+/** The highest number of a parameter (`?123`) that SQLite accepts in any build. */
+export const PARAMETER_NUMBER_MAX = 250_000;
+/** Bytes of an answer's rows as JSON. */
 export const RESULT_MAX_BYTES = 32 * 1024 * 1024;
-/** How long a write waits for the lock of another process on the same file (a backup, say). */
+/** How long a write waits for the lock of another process on the same file, such as a backup. */
 export const BUSY_TIMEOUT_MS = 5_000;
-/** What a query process has to end by itself when the server stops. */
+/** How long queries under way may go on when the server stops. */
 export const STOP_TIMEOUT_MS = 3_000;
-/** What the WAL is cut to after a checkpoint, once a big write has blown it up. */
+/** The size that the WAL is cut back to after a checkpoint. */
 export const JOURNAL_MAX_BYTES = 16 * 1024 * 1024;
 /** Bytes of one value, also in the middle of a computation. */
 export const VALUE_MAX_BYTES = 256 * 1024 * 1024;
-/** Answers from this size on count as large; the server holds so many bytes of them for clients that read slowly. */
+/** Answers from this size on are large. */
 export const LARGE_ANSWER_BYTES = 1024 * 1024;
+/** Bytes of large answers that the server holds at once. */
 export const LARGE_ANSWERS_MAX_BYTES = 64 * 1024 * 1024;
-/** A client that reads nothing of a large answer for so long is cut off: its answer is in memory until then. */
+/** A client that reads nothing of a large answer for this time is cut off: its answer is in memory until then. */
 export const STALLED_CLIENT_TIMEOUT_MS = 20_000;
-/** Priority of a query process below that of the server, which answers others meanwhile. */
-export const PROCESS_NICENESS = 10;
+/** A large answer leaves its process in parts of this size: the server takes in one in a fraction of a millisecond. */
+export const ANSWER_PART_BYTES = 256 * 1024;
+/** Bytes of a large body that are searched for the first word of its statement. */
+export const BODY_START_BYTES = 256;

@@ -9,20 +9,19 @@ export interface QueryRequest {
   params: readonly Binding[];
 }
 
-/** What a query process is asked. `body`: a request's body as it came, which the process parses. */
-export type SentQuery =
-  | { kind: "parsed"; request: QueryRequest }
-  | { kind: "body"; chunks: readonly Uint8Array<ArrayBuffer>[] };
+/** A query on its way to a process. `body`: the body of a request, which the process parses. */
+export type Query =
+  | { kind: "parsed"; query: QueryRequest }
+  | { kind: "body"; blocks: readonly Uint8Array<ArrayBuffer>[] };
 
-/**
- * What it answers. `done`: the JSON of the HTTP answer. `failed`: a QueryFailure as JSON. `elsewhere`: nothing has run, as the
- * statement belongs to the other role.
- */
-export interface QueryAnswer {
-  outcome: "done" | "failed" | "elsewhere";
-  chunks: readonly Uint8Array<ArrayBuffer>[];
+/** Null: nothing has run, as the statement belongs to the other role. */
+export type QueryAnswer = AnswerText | null;
+
+/** The JSON of the HTTP answer. */
+export interface AnswerText {
+  parts: readonly Uint8Array<ArrayBuffer>[];
   sizeBytes: number;
-  /** Gives back the room that it takes: to be called once it has been read. */
+  /** Gives back the memory that a large answer takes: to be called once it has been sent. */
   release(): void;
 }
 
@@ -37,3 +36,18 @@ export interface QueryFailure {
 }
 
 export type ProcessRole = "reader" | "writer";
+
+/** What query-job.ts is started with, what it is asked, and what it answers. */
+export interface ProgramSettings {
+  path: string;
+  role: ProcessRole;
+}
+
+export type ProgramRequest =
+  | { kind: "parsed"; query: QueryRequest }
+  /** The bytes of a body came before it. */
+  | { kind: "body" };
+
+export type ProgramAnswer =
+  /** Null: all bytes came as parts. */
+  { outcome: "done"; bytes: Uint8Array<ArrayBuffer> | null } | { outcome: "elsewhere" };

@@ -3,7 +3,7 @@ import { isJsonObject, type JsonObject, type JsonValue } from "../kernel/json.ts
 import { JsonRefused, parseInSlices } from "../kernel/json-slices.ts";
 import { nextTurn } from "../kernel/next-turn.ts";
 import type { Turns } from "../kernel/turns.ts";
-import { faultError, notJson, notUtf8, parseJsonBody } from "./json-body.ts";
+import { faultError, notJson, notObject, notUtf8, parseJsonBody } from "./json-body.ts";
 import { JsonScan } from "./json-scan.ts";
 import {
   BLOCK_BYTES,
@@ -42,7 +42,7 @@ export async function readJson(request: Request, rules: BodyRules): Promise<Json
 }
 
 /**
- * The bytes of a JSON body over `SMALL_BODY_MAX_BYTES`, for handlers that have it parsed in another process (`parseJsonBytes`);
+ * The bytes of a JSON body over `SMALL_BODY_MAX_BYTES`, for handlers that have it parsed in another process (`parseJsonObjectBytes`);
  * null for a smaller one. Errors: as `readJson`, except for what parsing finds.
  */
 export async function readLargeBody(request: Request, rules: BodyRules): Promise<Uint8Array<ArrayBuffer>[] | null> {
@@ -105,7 +105,7 @@ export function isBodyAbsent({ headers }: Request): boolean {
 /** As `readJson`, and 400 for anything but an object. */
 export async function readJsonObject(request: Request, rules: BodyRules): Promise<JsonObject> {
   const value = await readJson(request, rules);
-  if (!isJsonObject(value)) throw badRequest("The body must be a JSON object");
+  if (!isJsonObject(value)) throw notObject();
   return value;
 }
 

@@ -1,5 +1,13 @@
 import { type AppError, badField, badRequest } from "../kernel/errors.ts";
-import { describeFault, isTextWithinDepth, JSON_DEPTH_MAX, type JsonFault, type JsonValue } from "../kernel/json.ts";
+import {
+  describeFault,
+  isJsonObject,
+  isTextWithinDepth,
+  JSON_DEPTH_MAX,
+  type JsonFault,
+  type JsonObject,
+  type JsonValue,
+} from "../kernel/json.ts";
 import { jsonTextFault } from "../kernel/json-text.ts";
 
 /** Errors: 400 for a text that is not JSON, or that has a value which would be stored as another one. [HT3] [HT100] */
@@ -19,7 +27,7 @@ export function parseJsonBody(text: string): JsonValue {
  * A large body whose bytes nothing has looked at yet (`RequestContext.largeBody`). It may take long: it is parsed in another
  * process. Errors: 400.
  */
-export function parseJsonBytes(chunks: readonly Uint8Array[]): JsonValue {
+export function parseJsonObjectBytes(chunks: readonly Uint8Array[]): JsonObject {
   let text: string;
   try {
     text = new TextDecoder("utf-8", { fatal: true }).decode(Buffer.concat(chunks));
@@ -27,9 +35,12 @@ export function parseJsonBytes(chunks: readonly Uint8Array[]): JsonValue {
     throw notUtf8();
   }
   if (!isTextWithinDepth(text)) throw badRequest(`The body nests deeper than ${JSON_DEPTH_MAX} levels`);
-  return parseJsonBody(text);
+  const value = parseJsonBody(text);
+  if (!isJsonObject(value)) throw notObject();
+  return value;
 }
 
+export const notObject = (): AppError => badRequest("The body must be a JSON object");
 export const notJson = (): AppError => badRequest("The body is not valid JSON");
 export const notUtf8 = (): AppError => badRequest("The body is not valid UTF-8");
 

@@ -6,7 +6,7 @@ import { systemClock } from "../kernel/clock.ts";
 import { STOP_GRACE_MS } from "../push/limits.ts";
 import { createPlatform } from "./index.ts";
 
-test("[CL113] a part that fails to stop keeps no other from it, and is reported", async () => {
+test("[CL113] all areas stop when one of them throws, and its error is reported", async () => {
   const dataDirectory = temporaryDirectory();
   const errors: string[] = [];
   let isStopping = false;

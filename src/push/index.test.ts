@@ -38,16 +38,23 @@ afterEach(async () => {
 });
 
 const entry = (id: string, timestamp: number): NewLogEntry => ({
-  ...{ id, userId: null, status: "sent", platform: "android", token: "t", title: "a", body: "b", error: null },
+  id,
+  userId: null,
+  status: "sent",
+  platform: "android",
+  token: "t",
+  title: "a",
+  body: "b",
+  error: null,
   timestamp,
 });
 const rowCount = () => file.sqlite.query<{ count: number }, []>("SELECT count(*) AS count FROM push_logs").get()?.count;
 
-test("[PU34] a thousand messages are on their way to users and tokens, and no more", async () => {
+test("[PU34] at most a thousand requests to users and tokens run concurrently", async () => {
   const send = () => area.accessor.sendToToken("hang-token", { title: "a", body: "b" });
   const sending = Array.from({ length: SENDS_AT_ONCE_MAX }, send);
   await expect(send()).rejects.toMatchObject({ status: 503 });
-  // Those whose call is not under way yet end at once, the others when the server gives them up.
+  // Requests whose call has not started end at once, the others after the grace period.
   const stopped = area.stop();
   let isStopped = false;
   void stopped.then(() => {
@@ -62,7 +69,7 @@ test("[PU34] a thousand messages are on their way to users and tokens, and no mo
   expect(clock.waiting).toBe(0);
 });
 
-test("[PU31] rows leave the file when they are a day old, step by step, and only they", async () => {
+test("[PU31] rows are removed when they are a day old, in steps", async () => {
   const now = clock.now();
   const oldCount = SWEEP_STEP_ROWS + 20;
   await store.record(Array.from({ length: oldCount }, (_, index) => entry(`old-${index}`, now - LOG_RETENTION_MS)));
@@ -83,7 +90,7 @@ test("[PU31] rows leave the file when they are a day old, step by step, and only
   expect(clock.waiting).toBe(0);
 });
 
-test("[PU31] of too many rows the oldest leave with the next write", async () => {
+test("[PU31] above the limit the oldest rows are removed by the next write", async () => {
   const fill = `INSERT INTO push_logs (id, status, platform, title, body, timestamp)
     WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ?) SELECT i, 'sent', 'web', '', '', ? FROM n`;
   await file.write((tx) => tx.query(fill).run(LOGS_MAX, clock.now()).changes);
@@ -94,7 +101,7 @@ test("[PU31] of too many rows the oldest leave with the next write", async () =>
   await area.stop();
 });
 
-test("[PU15] what is a day old is not shown, swept or not", async () => {
+test("[PU15] rows that are a day old are not shown, removed or not", async () => {
   const now = clock.now();
   await store.record([entry("old", now - LOG_RETENTION_MS), entry("new", now - LOG_RETENTION_MS + 1)]);
   const shown = store.logs({ userId: null, after: now - LOG_RETENTION_MS, limit: 10 });

@@ -89,6 +89,7 @@ export function createAreaSockets<State, Code extends string>(
       connections.delete(connection);
       clients.leave(connection.client);
       turns.drop(connection);
+      turns.drop(connection.refusals);
       connection.pending?.release();
       connection.pending?.cancelTimeout?.();
       if (connection.principal !== null) index.delete(connection, connection.principal);

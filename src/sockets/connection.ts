@@ -64,6 +64,7 @@ export class Connection<State> implements SocketHandler {
   #socket: Socket | null = null;
   #closeCode: number | null = null;
   #onDrain: (() => void)[] = [];
+  #refusals: { readonly client: string } | null = null;
 
   constructor(parts: ConnectionParts<State>) {
     const { limits, now } = parts;
@@ -128,6 +129,12 @@ export class Connection<State> implements SocketHandler {
   /** Counts the characters of a long message; false: it is over the rate. */
   takeChars(chars: number, now: Millis): boolean {
     return chars < LONG_MESSAGE_MIN_CHARS || this.#chars.take(chars, now);
+  }
+
+  /** Takes turns of its own: what refuses messages over the rate does not wait for what is under way. */
+  get refusals(): { readonly client: string } {
+    this.#refusals ??= { client: this.client };
+    return this.#refusals;
   }
 
   /** Messages that came before count no more: those of a handshake. */

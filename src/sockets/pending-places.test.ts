@@ -5,7 +5,7 @@ import { createPendingPlaces, type Release } from "./pending-places.ts";
 
 const never = new AbortController().signal;
 
-test("[RM2] whoever waits gets the next place, in order of arrival", async () => {
+test("[SK4] waiting upgrades get the next places, in order of arrival", async () => {
   const places = createPendingPlaces(testClock(), 2);
   const [first, second] = [await places.take("a", never), await places.take("a", never)];
   const order: number[] = [];
@@ -29,7 +29,7 @@ test("[RM2] whoever waits gets the next place, in order of arrival", async () =>
   expect(again.length).toBe(2);
 });
 
-test("[RM2] it is 429 after two seconds, at once where a hundred wait, and other clients have places of their own", async () => {
+test("[SK4] 429 after two seconds, at once where a hundred wait; each client network has its own places", async () => {
   const clock = testClock();
   const places = createPendingPlaces(clock, 1);
   await places.take("a", never);

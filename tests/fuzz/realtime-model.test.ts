@@ -60,7 +60,7 @@ async function write(random: Random, table: string): Promise<void> {
   }
 }
 
-/** A client as the guide describes it: subscribe, then list, then apply; after a loss, ask for what was missed. */
+/** A client as the guide describes it: subscribe, list, apply events; after a lost connection, subscribe with `since`. */
 class Mirror {
   readonly #user: SignedIn;
   readonly #table: string;
@@ -148,7 +148,7 @@ class Mirror {
     for (const message of pending?.splice(0) ?? []) this.#take(message);
   }
 
-  /** The records at the end. A long delivery lets pongs pass, so one pong alone is no end: `wanted`, or patience, is. */
+  /** The records at the end. Pongs may overtake a long delivery: it ends with the `wanted` records, or after some rounds. */
   async finish(wanted: Map<string, JsonObject>): Promise<Map<string, JsonObject>> {
     const socket = this.#socket;
     if (socket === null) throw new Error("not connected");
@@ -172,7 +172,7 @@ class Mirror {
 }
 
 for (const seed of [1, 20, 333]) {
-  test(`[RT25] whatever happens, every client ends with the table's records (seed ${seed})`, async () => {
+  test(`[RT25] after any sequence of events, every client has the table's records (seed ${seed})`, async () => {
     const random = seeded(seed);
     const mirrors = Array.from({ length: CLIENTS }, (_, index) => {
       return new Mirror(users[index % users.length]!, index % 3 === 0 ? "owned" : "open");

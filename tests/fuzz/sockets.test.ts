@@ -5,8 +5,8 @@ import { brokenBytes, mutated, ODD_TEXTS } from "../support/mutations.ts";
 import { type Random, random, testSeed } from "../support/random.ts";
 import { encodeFrame, OPCODE, openRawSocket, type RawSocket } from "../support/raw-socket.ts";
 
-// Whatever a client sends over a WebSocket: the server lives, says nothing that is not in the protocol, tells nobody of
-// another's records and rooms, and logs nothing unexpected.
+// Whatever a client sends over a WebSocket: the server keeps running, answers within the protocol, reveals no records or rooms
+// of others, and logs nothing unexpected.
 
 const SEED = testSeed(20_265);
 const ROUNDS = 300 * Number(process.env["PLATFORM_FUZZ_ROUNDS"] ?? 1);
@@ -105,7 +105,7 @@ const REALTIME: Protocol = {
 const text = (value: string | JsonObject): Buffer =>
   encodeFrame({ opcode: OPCODE.text, payload: Buffer.from(typeof value === "string" ? value : JSON.stringify(value)) });
 
-/** What a round sends: mostly whole frames with odd messages, now and then frames that are odd themselves. */
+/** What a round sends: mostly whole frames with odd messages, sometimes odd frames. */
 function attack(r: Random, protocol: Protocol): Uint8Array {
   const message = r.pick(protocol.messages());
   const json = JSON.stringify(message);
@@ -128,7 +128,7 @@ function attack(r: Random, protocol: Protocol): Uint8Array {
     case 4:
       return text(r.pick(["null", "1", '"text"', "[]", "[[[", "{}", " ", "{", '{"type":', `"${r.pick(ODD_TEXTS)}"`]));
     case 5:
-      // Twice the same member: the last one counts, for the parser and for whoever looks at it.
+      // The same member twice: the last one counts.
       return text(json.replace("{", '{"type":"ping",'));
     case 6:
       return text(
@@ -173,14 +173,14 @@ function checkSaid(protocol: Protocol, socket: RawSocket, about: JsonObject): vo
       said: said.slice(0, 200),
       isKnown: true,
     });
-    // What nobody foresaw has a code of its own.
+    // An unexpected failure is INTERNAL.
     expect({ ...about, code: code ?? null }).not.toEqual({ ...about, code: "INTERNAL" });
   }
 }
 
 async function run(r: Random, protocol: Protocol, round: number): Promise<void> {
   const socket = await openRawSocket(`${platform.wsUrl}${protocol.path()}`);
-  // Some attack before anybody has signed in.
+  // Some rounds attack before authentication.
   const isKnown = r.chance(0.85);
   if (isKnown) for (const message of protocol.greeting(ann.token)) socket.write(text(message));
   const sent: Uint8Array[] = Array.from({ length: MESSAGES_PER_ROUND }, () => attack(r, protocol));
@@ -200,7 +200,7 @@ async function expectSane(): Promise<void> {
   expect(errors).toEqual([]);
 }
 
-test(`[RM6] rooms take whatever comes (seed ${SEED})`, async () => {
+test(`[SK11] rooms accept or refuse whatever comes (seed ${SEED})`, async () => {
   const r = random(SEED);
   const owner = await openRawSocket(`${platform.wsUrl}/api/room?namespace=own&id=${bob.id}`);
   for (const message of ROOM.greeting(bob.token)) owner.write(text(message));
@@ -220,7 +220,7 @@ test(`[RM6] rooms take whatever comes (seed ${SEED})`, async () => {
   owner.close();
 }, 600_000);
 
-test(`[RT3, RT8] realtime takes whatever comes (seed ${SEED})`, async () => {
+test(`[SK11] realtime accepts or refuses whatever comes (seed ${SEED})`, async () => {
   const r = random(SEED + 1);
   for (let round = 0; round < ROUNDS; round++) await run(r, REALTIME, round);
   await expectSane();
@@ -228,7 +228,7 @@ test(`[RT3, RT8] realtime takes whatever comes (seed ${SEED})`, async () => {
   for (const message of REALTIME.greeting(bob.token)) socket.write(text(message));
   expect(await socket.until('"subscribed"', ANSWER_MAX_MS)).toBe(true);
   await platform.service.patch(`${NOTES}/b1`, { n: -1 });
-  // Its owner does hear of it: what was looked for above can be found.
+  // The owner gets it: the check above can find it.
   expect(await socket.until(CANARY, ANSWER_MAX_MS)).toBe(true);
   socket.close();
 }, 600_000);

@@ -113,7 +113,7 @@ describe("usage", () => {
     expect(startHelp.stdout).toContain("8787");
   });
 
-  test("[CL22] --licenses prints what is in the executable, the runtime first", async () => {
+  test("[CL22] --licenses prints the licences of the runtime and of the packages in the executable", async () => {
     const { code, stdout, stderr } = await run(["--licenses"]);
     expect([code, stderr]).toEqual([0, ""]);
     expect(stdout).toMatch(/^Platform contains .*\nBun \d+\.\d+\.\d+, the runtime\n/s);
@@ -177,7 +177,7 @@ describe("usage", () => {
 });
 
 describe("configs", () => {
-  test("[CL12] check prints what is declared, and warnings apart from it", async () => {
+  test("[CL12] check prints what is declared, and warnings on standard error", async () => {
     const backups = 'backups: { schedule: "@daily", keep: 3, to: { folder: "/backups" } },';
     const cwd = directoryWith({ "platform.config.ts": configOf(FILMS.replace("{", `{ ${backups}`)) });
     const { code, stdout, stderr } = await run(["check"], { cwd });
@@ -189,7 +189,7 @@ describe("configs", () => {
     expect(readdirSync(cwd)).toEqual(["platform.config.ts"]);
   });
 
-  test("[CL12][CL6] check and start name every problem with its path", async () => {
+  test("[CL12][CL6] check and start report every problem with its path", async () => {
     const broken =
       '{ kv: { "a b": {} }, databases: { shared: { tables: { posts: { schema: { title: { type: "strng" } } } } } } }';
     const cwd = directoryWith({ "platform.config.ts": configOf(broken) });
@@ -206,7 +206,7 @@ describe("configs", () => {
     expect(existsSync(join(cwd, "data"))).toBe(false);
   });
 
-  test("[CF20][CF21] a config anywhere imports platform, its own files and packages beside it", async () => {
+  test("[CF20][CF21] a config in any directory imports platform, its own files, and packages beside it", async () => {
     const directory = directoryWith({
       "somewhere else/my.config.ts": `
         import { defineConfig } from "platform";
@@ -268,7 +268,7 @@ describe("configs", () => {
 });
 
 describe("init", () => {
-  test("[CL9] writes what check and start take, and overwrites nothing", async () => {
+  test("[CL9] writes files that check and start accept, and overwrites nothing", async () => {
     const cwd = temporaryDirectory();
     const first = await run(["init", "app"], { cwd });
     expect(first.code).toBe(0);
@@ -313,7 +313,7 @@ describe("start", () => {
     await platform.stop();
   });
 
-  test("[CL11] keys of a directory without any", async () => {
+  test("[CL11] keys of a directory without a key", async () => {
     const cwd = temporaryDirectory();
     const missing = await run(["keys"], { cwd });
     expect({ code: missing.code, stdout: missing.stdout }).toEqual({ code: 1, stdout: "" });
@@ -321,7 +321,7 @@ describe("start", () => {
     expect(existsSync(join(cwd, "data"))).toBe(false);
   });
 
-  test("[CL5] a second process on the same data directory is refused, and the first goes on", async () => {
+  test("[CL5] a second process on the same data directory is refused, and the first continues", async () => {
     const platform = await testPlatform({ config: "{}" });
     const args = ["start", "--config", platform.configFile, "--data", platform.dataDirectory, "--port", "0"];
     const second = await run(args);
@@ -334,7 +334,7 @@ describe("start", () => {
     await platform.stop();
   });
 
-  test("[CL3] the key is printed also where the first start fails after it was made", async () => {
+  test("[CL3] the key is printed also when the first start fails after it was generated", async () => {
     const cwd = directoryWith({ "platform.config.ts": configOf("{}") });
     const failed = await run(["start", "--host", "8.8.8.8", "--port", "0"], { cwd });
     const broken = await run(["start", "--port", "0", "--data", "other"], {
@@ -351,7 +351,7 @@ describe("start", () => {
     expect([again.code, again.stdout]).toEqual([1, ""]);
   });
 
-  test("[CL24] a data directory that the server makes is closed to other accounts", async () => {
+  test("[CL24] a new data directory is not accessible to other accounts", async () => {
     const platform = await testPlatform({ config: "{}", command: "start" });
     expect(statSync(platform.dataDirectory).mode & 0o777).toBe(0o700);
     await platform.stop();
@@ -384,7 +384,7 @@ describe("start", () => {
     expect(stderr).toContain("PLATFORM_JWT_SECRET must be at least 32 bytes long, got 5");
   });
 
-  test("[CL1] a port that is taken: exit code 1 and a message", async () => {
+  test("[CL1] a port in use: exit code 1 and a message", async () => {
     const platform = await testPlatform({ config: "{}" });
     const cwd = directoryWith({ "platform.config.ts": configOf("{}") });
     const { code, stdout, stderr } = await run(["start", "--port", new URL(platform.url).port], { cwd });
@@ -404,7 +404,7 @@ describe("start", () => {
     until(() => existsSync(join(dirname(configFile), "asked")), "the first call of the rule");
 
   for (const signal of ["SIGTERM", "SIGINT"] as const) {
-    test(`[CL4] ${signal}: what is under way is answered, then exit code 0`, async () => {
+    test(`[CL4] ${signal}: requests under way are answered, then exit code 0`, async () => {
       const platform = await testPlatform({ config: SLOW.replace("MS", "400") });
       const answer = platform.get("/api/db/shared/tables/slow");
       await isAsked(platform);
@@ -434,7 +434,7 @@ describe("start", () => {
     await platform.stop();
   });
 
-  test("[CL20] logs go to standard error, a JSON object a line", async () => {
+  test("[CL20] logs go to standard error, one JSON object per line", async () => {
     const config =
       "{ databases: { shared: { tables: { a: { access: { read: () => { throw new Error('broken rule'); } } } } } } }";
     const platform = await testPlatform({ config });
@@ -447,7 +447,7 @@ describe("start", () => {
   });
 });
 
-test("[CF100] a signal ends a start whose config does not finish loading, whatever keeps it", async () => {
+test("[CF100] a signal ends a start whose config does not finish loading", async () => {
   for (const config of ["await new Promise(() => {});", "for (;;);"]) {
     const cwd = directoryWith({ "platform.config.ts": `await Bun.write("begun", "");\n${config}\nexport default {};` });
     const child = Bun.spawn([...platformCommand(), "start", "--port", "0"], { cwd, env: testEnvironment() });
@@ -459,7 +459,7 @@ test("[CF100] a signal ends a start whose config does not finish loading, whatev
 });
 
 describe("dev", () => {
-  test("[CL7] restarts with a changed import, tells what is broken, and tries the next change", async () => {
+  test("[CL7] restarts after a change of an import, reports a broken config, and tries the next change", async () => {
     const platform = await testPlatform({
       command: "dev",
       config:
@@ -499,7 +499,7 @@ describe("dev", () => {
     await platform.stop();
   });
 
-  test("[CL8] a server whose dev is killed ends too, and gives its directory free", async () => {
+  test("[CL8] a server ends when its dev is killed, and releases its directory", async () => {
     const config = 'console.error("server", process.pid); export default {};';
     const platform = await testPlatform({ command: "dev", config });
     const pid = Number(/^server (\d+)$/m.exec(platform.stderr())?.[1]);
@@ -546,7 +546,7 @@ describe("import and export", () => {
     expect(all.find(({ id }) => id === "b")).toMatchObject({ title: "Up", year: null, tags: null, premiere: null });
   });
 
-  test("[CL17] what export writes is the same when it is imported again, as NDJSON and as CSV", async () => {
+  test("[CL17] an exported table gives the same records when it is imported again, as NDJSON and as CSV", async () => {
     const before = await films();
     for (const name of ["all.ndjson", "all.csv"]) {
       const exported = await run(["export", "shared/films", name], { cwd });
@@ -561,7 +561,7 @@ describe("import and export", () => {
     }
   });
 
-  test("[CL14] a bad record stops it: its line, its field, and how many are in", async () => {
+  test("[CL14] a bad record stops the import: its line, its field, and the number of records inserted", async () => {
     const records = Array.from({ length: 1100 }, (_, n) => `{"id":"n${n}","title":"Film ${n}"}`);
     records[702] = '{"title":"Too early","year":1700}';
     write("bad.ndjson", records.join("\n"));
@@ -572,7 +572,7 @@ describe("import and export", () => {
     expect((await films()).filter(({ id }) => String(id).startsWith("n"))).toHaveLength(500);
   });
 
-  test("[CL14] other refusals: a broken element, a wrong cell, a table that is not there, a file that is not there", async () => {
+  test("[CL14] other refusals: a broken element, a wrong cell, a missing table, a missing file", async () => {
     write("broken.json", '[{"title":"A"},{"title":]');
     write("cell.csv", "title,year\nA,many\n");
     const wrong: [args: string[], words: string][] = [
@@ -590,7 +590,7 @@ describe("import and export", () => {
     expect(await films()).toHaveLength(count);
   });
 
-  test("[CL16] --upsert updates records whose id is there; without it they are refused", async () => {
+  test("[CL16] --upsert updates records whose id exists; without it they are refused", async () => {
     write("up.json", '[{"id":"a","title":"Aliens"},{"id":"z","title":"Zodiac"}]');
     const refused = await run(["import", "shared/films", "up.json"], { cwd });
     expect(refused.code).toBe(1);
@@ -614,7 +614,7 @@ describe("import and export", () => {
     expect(rows).toHaveLength(2);
   });
 
-  test("[CL115] an exported CSV holds no formulas, and is the same when it is imported again", async () => {
+  test("[CL115] an exported CSV has no formulas, and gives the same records when it is imported again", async () => {
     const names = ['=HYPERLINK("http://evil.example","Ada")', "+1", "-5", "@a", "'=1", "it's", "\t=1"];
     const other = directoryWith({ "platform.config.ts": configOf(FILMS) });
     const texts = (of: readonly Record<string, unknown>[], field: string) => of.map((record) => record[field]).sort();
@@ -636,7 +636,7 @@ describe("import and export", () => {
     }
   });
 
-  test("[CL18] an export that fails leaves no file of its name", async () => {
+  test("[CL18] a failed export leaves no file of its name", async () => {
     const { code } = await run(["export", "shared/nope", "nope.csv"], { cwd });
     expect(code).toBe(1);
     expect(readdirSync(cwd).filter((name) => name.includes("nope"))).toEqual([]);
@@ -645,7 +645,7 @@ describe("import and export", () => {
     expect(elsewhere.stderr).toContain("no/such/directory.csv cannot be written");
   });
 
-  test("[CL23] an export whose reader has seen enough ends without a word", async () => {
+  test("[CL23] an export whose reader closes the output ends without a message", async () => {
     const records = Array.from({ length: 6_000 }, (_, index) => ({
       id: `p${index}`,
       title: "a title of some length, and not much more",
@@ -690,7 +690,7 @@ describe("import and export", () => {
     expect(nobody.stderr).toContain("does not answer");
   });
 
-  test("[CL15] the types of a running server's CSV come from its schema, where it says it", async () => {
+  test("[CL15] the types of a running server's CSV come from its schema endpoint", async () => {
     const asked: unknown[] = [];
     let isSchemaOn = true;
     const fields = { title: { type: "string" }, year: { type: "integer" }, tags: { type: "json" } };

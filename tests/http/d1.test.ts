@@ -203,17 +203,27 @@ test("[DQ14] foreign keys are enforced", async () => {
 });
 
 test("[DQ12] a killed server leaves no query behind", async () => {
-  const processCount = () => {
-    const list = Bun.spawnSync(["ps", "-eo", "args"]).stdout.toString();
-    return list.split("\n").filter((line) => line.includes(`${platform.dataDirectory}/d1/`)).length;
+  const processes = (): { id: number; parent: number }[] => {
+    const list = Bun.spawnSync(["ps", "-eo", "pid=,ppid="]).stdout.toString().trim().split("\n");
+    return list.map((line) => {
+      const [id, parent] = line.trim().split(/\s+/).map(Number);
+      return { id: id ?? 0, parent: parent ?? 0 };
+    });
+  };
+  const ofServer = () => {
+    const all = processes();
+    const servers = all.filter(({ parent }) => parent === process.pid).map(({ id }) => id);
+    return all.filter(({ parent }) => servers.includes(parent));
   };
   const long = sql(ENDLESS).catch(() => null);
-  for (let turn = 0; turn < 200 && processCount() === 0; turn++) await Bun.sleep(10);
-  expect(processCount()).toBeGreaterThan(0);
+  for (let turn = 0; turn < 200 && ofServer().length === 0; turn++) await Bun.sleep(10);
+  const ids = ofServer().map(({ id }) => id);
+  expect(ids.length).toBeGreaterThan(0);
   await platform.kill("SIGKILL");
   await long;
-  for (let turn = 0; turn < 200 && processCount() > 0; turn++) await Bun.sleep(10);
-  expect(processCount()).toBe(0);
+  const left = () => processes().filter(({ id }) => ids.includes(id));
+  for (let turn = 0; turn < 200 && left().length > 0; turn++) await Bun.sleep(10);
+  expect(left()).toEqual([]);
   await platform.restart();
 });
 

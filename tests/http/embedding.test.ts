@@ -10,7 +10,7 @@ const config = defineConfig({
   },
 });
 
-test("[CF50] createPlatform serves without a network, on a port, and to the program itself", async () => {
+test("[CF50] createPlatform serves through fetch, listen and app", async () => {
   const platform = await createPlatform(config, {
     data: join(temporaryDirectory(), "data"),
     serviceKey: "embedder-key-0123456789",
@@ -28,7 +28,7 @@ test("[CF50] createPlatform serves without a network, on a port, and to the prog
   }
 });
 
-test("[CF50] it checks the config, keeps generated secrets, and has its directory alone until it stops", async () => {
+test("[CF50] it checks the config, keeps generated secrets, and locks its directory until it stops", async () => {
   const data = join(temporaryDirectory(), "data");
   // What a program without types could pass.
   const broken: unknown = { api: { docs: "yes" } };

@@ -13,15 +13,18 @@ const subscribe = (who: HttpClient, topic: string) => who.post("/api/push/topic/
 const sendToTopic = (topic: string, title: string) =>
   world.platform.service.post("/api/push/send-to-topic", { topic, payload: { ...TITLED, title } });
 
-/** Of what has come to this token so far. */
+/** The titles of the messages that this token has received. */
 const titles = (token: string): string[] =>
   world.fcm.taken(token).map(({ notification }) => (notification as { title: string }).title);
 
-test("[PU1] a registration answers the device's record, and the device hears what is sent to all", async () => {
+test("[PU1] a registration answers the device, which receives broadcasts", async () => {
   const ann = await user();
   const record = await register(ann, "ann-phone", { token: "ann-token", platform: "ios" });
   expect(record).toEqual({
-    ...{ id: "ann-phone", token: "ann-token", platform: "ios", userId: ann.id },
+    id: "ann-phone",
+    token: "ann-token",
+    platform: "ios",
+    userId: ann.id,
     createdAt: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/),
   });
   const { userId: _, ...listed } = record;
@@ -32,7 +35,7 @@ test("[PU1] a registration answers the device's record, and the device hears wha
   await until(() => world.fcm.taken("ann-token").length === 1, "the broadcast came");
 });
 
-test("[PU2] the same device again has its new token, and keeps its time, topics and metadata", async () => {
+test("[PU2] registering a device again replaces its token and keeps its time, topics and metadata", async () => {
   const ann = await user();
   const first = await register(ann, "phone", { token: "again-1" });
   await subscribe(ann, "again");
@@ -46,7 +49,7 @@ test("[PU2] the same device again has its new token, and keeps its time, topics 
   expect(world.fcm.taken("again-1")).toEqual([]);
 });
 
-test("[PU3] a token moves to who registers it last, without what the other had subscribed to", async () => {
+test("[PU3] a token moves to the device that registers it last, without the subscriptions of the previous one", async () => {
   const [ann, bob] = [await user(), await user()];
   await register(ann, "shared-phone", { token: "moving" });
   await register(ann, "other-phone", { token: "staying" });
@@ -59,13 +62,13 @@ test("[PU3] a token moves to who registers it last, without what the other had s
   await sendToTopic("anns-own", "for Ann");
   await until(() => world.fcm.taken("staying").length === 1, "Ann's other device heard it");
   expect(titles("moving")).toEqual([]);
-  // Among one's own devices as well.
+  // Also between devices of the same user.
   await register(bob, "new-phone", { token: "moving" });
   const bobs = await world.platform.service.get("/api/push/tokens", { query: { userId: bob.id } });
   expect(bobs.body).toMatchObject({ tokens: [{ id: "new-phone", token: "moving" }] });
 });
 
-test("[PU4] the fifty-first device takes the place of the one that registered longest ago", async () => {
+test("[PU4] the fifty-first device replaces the one that registered longest ago", async () => {
   const ann = await user();
   for (let index = 0; index < 50; index++) await register(ann, `many-${index}`);
   await register(ann, "many-0");
@@ -77,7 +80,7 @@ test("[PU4] the fifty-first device takes the place of the one that registered lo
   expect(tokens).not.toContain("many-1");
 });
 
-test("[PU5] one can remove one's own device, and nobody else's", async () => {
+test("[PU5] users can remove their own devices only", async () => {
   const [ann, bob] = [await user(), await user()];
   await register(ann, "leaving");
   const unregister = (who: HttpClient, token: string) => who.post("/api/push/unregister", { token });
@@ -93,7 +96,7 @@ test("[PU5] one can remove one's own device, and nobody else's", async () => {
   expect(await tokensOf(world.platform, ann.id)).toEqual([]);
 });
 
-test("[PU6] topics are about all of one's devices, and can be left", async () => {
+test("[PU6] subscribing and unsubscribing apply to all devices of the user", async () => {
   const ann = await user();
   const none = await subscribe(ann, "news");
   expect([none.status, (none.body as unknown as ErrorAnswer).message]).toEqual([
@@ -119,7 +122,7 @@ test("[PU6] topics are about all of one's devices, and can be left", async () =>
   expect([titles("news-1"), titles("news-3")]).toEqual([["first", "third"], ["third"]]);
 });
 
-test("[PU6] a device has two hundred topics, the first of which is all", async () => {
+test("[PU6] a device has at most two hundred topics, including all", async () => {
   const ann = await user();
   await register(ann, "curious");
   const answers = await Promise.all(Array.from({ length: 199 }, (_, index) => subscribe(ann, `t${index}`)));
@@ -129,7 +132,7 @@ test("[PU6] a device has two hundred topics, the first of which is all", async (
   expect((await subscribe(ann, "t7")).body).toEqual({ ok: true, subscribed: 2, failed: 0 });
 });
 
-test("[PU7] client endpoints name every member at fault", async () => {
+test("[PU7] client endpoints name every invalid member", async () => {
   const ann = await user();
   const wrong: [path: string, body: Parameters<HttpClient["post"]>[1], fields: Record<string, string>][] = [
     ["register", {}, { deviceId: "required", token: "required", platform: "required" }],
@@ -138,9 +141,7 @@ test("[PU7] client endpoints name every member at fault", async () => {
     [
       "register",
       { deviceId: "a".repeat(257), token: "t".repeat(4097), platform: "web" },
-      {
-        ...{ deviceId: "too_long", token: "too_long" },
-      },
+      { deviceId: "too_long", token: "too_long" },
     ],
     ["register", { deviceId: "a\n", token: "t", platform: "web" }, { deviceId: "invalid_value" }],
     ["register", { deviceId: "a", token: "t", platform: "web", userId: "me" }, { userId: "unknown_field" }],
@@ -158,7 +159,7 @@ test("[PU7] client endpoints name every member at fault", async () => {
   expect((await subscribe(ann, "A-z0.9_~%")).status).toBe(404);
 });
 
-test("[PU7] client endpoints need a user's token, whatever the body says", async () => {
+test("[PU7] client endpoints require a user's token", async () => {
   const { platform } = world;
   const forged = platform.as(await signToken({ sub: "nobody", sid: "none" }));
   const expired = platform.as(await signToken({ sub: "nobody", sid: "none" }, { expiresInSeconds: -10 }));
@@ -169,7 +170,7 @@ test("[PU7] client endpoints need a user's token, whatever the body says", async
   }
 });
 
-test("[PU28] a user who is disabled keeps the devices and cannot change them; with a deleted one they go", async () => {
+test("[PU28] a disabled user keeps the devices but cannot change them; deleting the user deletes them", async () => {
   const ann = await user();
   await register(ann, "anns");
   const admin = `/api/auth/admin/users/${ann.id}`;

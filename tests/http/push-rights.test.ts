@@ -33,7 +33,7 @@ const BODIES: Record<string, JsonObject> = {
   broadcast: { payload: TITLED },
 };
 
-/** Every admin endpoint, with what it answers who may. */
+/** Every administration endpoint with its scope. */
 const ADMIN: [scope: "send" | "read" | "write", call: (who: HttpClient) => Promise<{ status: number }>][] = [
   ...SENDING.map((path): [scope: "send", call: (who: HttpClient) => Promise<{ status: number }>] => [
     "send",
@@ -44,7 +44,7 @@ const ADMIN: [scope: "send" | "read" | "write", call: (who: HttpClient) => Promi
   ["read", (who) => who.get("/api/push/logs")],
 ];
 
-test("[PU8] without a service key 403, with a wrong one 401, without the scope 403", async () => {
+test("[PU8] without a service key 403, with an invalid one 401, without the scope 403", async () => {
   const { platform } = world;
   const ann = await signIn(platform);
   const keys = {
@@ -64,14 +64,14 @@ test("[PU8] without a service key 403, with a wrong one 401, without the scope 4
   }
 });
 
-test("[PU8] credentials come before the body", async () => {
+test("[PU8] credentials are checked before the body", async () => {
   for (const path of SENDING) {
     expect((await world.platform.post(`/api/push/${path}`, {})).status).toBe(403);
     expect((await world.platform.withKey("wrong").post(`/api/push/${path}`, {})).status).toBe(401);
   }
 });
 
-test("[PU9, PU27] fields come before devices, and devices before credentials", async () => {
+test("[PU9, PU27] fields are checked before devices, and devices before credentials", async () => {
   const ann = await signIn(bare);
   await register(ann, "phone");
   const statuses = async (path: string, body: JsonObject) =>
@@ -87,7 +87,7 @@ test("[PU9, PU27] fields come before devices, and devices before credentials", a
   expect(await logsOf(bare)).toEqual([]);
 });
 
-test("[PU23] what is missing or wrong is named, wherever it lies", async () => {
+test("[PU23] every missing or invalid member is named", async () => {
   const payload = TITLED;
   const wrong: [path: string, body: JsonObject, fields: Record<string, string>][] = [
     ["send", {}, { userId: "required", title: "required", body: "required" }],
@@ -105,9 +105,7 @@ test("[PU23] what is missing or wrong is named, wherever it lies", async () => {
     [
       "send",
       { userId: "u", ...TITLED, fcm: { token: "x", topic: "y", condition: "z" } },
-      {
-        ...{ "fcm.token": "invalid_value", "fcm.topic": "invalid_value", "fcm.condition": "invalid_value" },
-      },
+      { "fcm.token": "invalid_value", "fcm.topic": "invalid_value", "fcm.condition": "invalid_value" },
     ],
     ["send-many", { userIds: [], ...TITLED }, { userIds: "required" }],
     ["send-many", { userIds: "u", ...TITLED }, { userIds: "invalid_type" }],
@@ -121,9 +119,7 @@ test("[PU23] what is missing or wrong is named, wherever it lies", async () => {
     [
       "send-to-topic",
       { topic: "a/b", payload: { ...TITLED, more: 1 } },
-      {
-        ...{ topic: "pattern_mismatch", "payload.more": "unknown_field" },
-      },
+      { topic: "pattern_mismatch", "payload.more": "unknown_field" },
     ],
     ["broadcast", {}, { payload: "required" }],
     ["broadcast", { payload: { silent: false } }, { "payload.title": "required", "payload.body": "required" }],
@@ -135,7 +131,7 @@ test("[PU23] what is missing or wrong is named, wherever it lies", async () => {
   }
 });
 
-test("[PU23] a message that no provider would take is 413", async () => {
+test("[PU23] a message larger than providers accept is 413", async () => {
   const large: JsonObject[] = [
     { data: { text: "x".repeat(4_100) } },
     { data: { text: "x".repeat(2_100) }, image: "y".repeat(2_000) },
@@ -149,7 +145,7 @@ test("[PU23] a message that no provider would take is 413", async () => {
   expect((await world.platform.service.post("/api/push/send-to-token", body)).body).toEqual({ sent: 1, failed: 0 });
 });
 
-test("[PU24, PU25, PU27] a browser's subscription goes by Web Push, and never into a private network", async () => {
+test("[PU24, PU25, PU27] a subscription is sent by Web Push, and never to a private network", async () => {
   const keys = library.generateVAPIDKeys();
   const webPush = { subject: "mailto:push@example.com", ...keys };
   const platform = await testPlatform({ config: { push: { webPush } } });
@@ -165,7 +161,7 @@ test("[PU24, PU25, PU27] a browser's subscription goes by Web Push, and never in
   const answer = await platform.service.post("/api/push/send", { userId: ann.id, ...TITLED });
   expect(answer.body).toEqual({ ok: true, sent: 0, failed: endpoints.length });
   const errors = (await logsOf(platform)).map(({ error }) => error);
-  expect(errors.every((error) => error?.endsWith("lies in a private network"))).toBe(true);
+  expect(errors.every((error) => error?.endsWith("is in a private network"))).toBe(true);
   expect(errors.length).toBe(endpoints.length);
   const http = { token: subscriber.token("http://127.0.0.1/a"), payload: TITLED };
   expect((await platform.service.post("/api/push/send-to-token", http)).body).toEqual({ sent: 0, failed: 1 });
@@ -173,12 +169,12 @@ test("[PU24, PU25, PU27] a browser's subscription goes by Web Push, and never in
   const phone = { token: "a-phone", payload: TITLED, platform: "android" };
   expect((await platform.service.post("/api/push/send-to-token", phone)).body).toEqual({ sent: 0, failed: 1 });
   expect((await logsOf(platform, { limit: 1 }))[0]?.error).toBe("FCM is not configured");
-  // Whatever went wrong, nobody said that the subscriptions are over.
+  // None of the failures means that a subscription has ended.
   expect((await tokensOf(platform, ann.id)).length).toBe(endpoints.length);
   await platform.stop();
 });
 
-test("[PU8] the global rate limit counts clients, and no service key", async () => {
+test("[PU8] the global rate limit counts clients, but not service keys", async () => {
   const limited = await pushWorld({ rateLimits: { global: { requests: 12, window: 3600 } } });
   const ann = await signIn(limited.platform);
   const statuses: number[] = [];

@@ -14,7 +14,7 @@ const user = () => signIn(world.platform);
 const post = (path: string, body: Body) => world.platform.service.post(`/api/push/${path}`, body);
 const payload = TITLED;
 
-test("[PU10] send reaches every device of the user, and answers when each is decided", async () => {
+test("[PU10] send reaches all devices of the user, and answers when each result is known", async () => {
   const [ann, bob] = [await user(), await user()];
   await register(ann, "slow-ann", { platform: "android" });
   await register(ann, "lost-ann", { platform: "ios" });
@@ -26,19 +26,29 @@ test("[PU10] send reaches every device of the user, and answers when each is dec
   const logs = await logsOf(world.platform, { userId: ann.id });
   expect(logs.toSorted((a, b) => a.platform.localeCompare(b.platform))).toEqual([
     {
-      ...{ id: expect.any(String), userId: ann.id, status: "sent", platform: "android", ...TITLED, error: null },
+      ...TITLED,
+      id: expect.any(String),
+      userId: ann.id,
+      status: "sent",
+      platform: "android",
+      error: null,
       timestamp: expect.stringMatching(/^\d{4}-\d\d-\d\dT.+Z$/),
     },
     {
-      ...{ id: expect.any(String), userId: ann.id, status: "failed", platform: "ios", ...TITLED },
-      ...{ error: expect.stringContaining("404"), timestamp: expect.any(String) },
+      ...TITLED,
+      id: expect.any(String),
+      userId: ann.id,
+      status: "failed",
+      platform: "ios",
+      error: expect.stringContaining("404"),
+      timestamp: expect.any(String),
     },
   ]);
-  // A 404 that does not say "unregistered" is no reason to forget a device.
+  // A 404 without the code UNREGISTERED does not delete a device.
   expect(await tokensOf(world.platform, ann.id)).toEqual(["slow-ann", "lost-ann"]);
 });
 
-test("[PU16] an unregistered token removes its device, is logged as removed and counts as failed", async () => {
+test("[PU16] an unregistered token deletes its device, is logged as removed and counts as failed", async () => {
   const ann = await user();
   await register(ann, "gone-ann");
   await register(ann, "here-ann");
@@ -51,7 +61,7 @@ test("[PU16] an unregistered token removes its device, is logged as removed and 
   expect((await send()).body).toEqual({ ok: true, sent: 1, failed: 0 });
 });
 
-test("[PU17] a provider that is busy is tried twice more; the log has one row for all of it", async () => {
+test("[PU17] a busy provider is tried twice more; the log has one row for all attempts", async () => {
   const ann = await user();
   for (const token of ["twice-ann", "broken-ann", "later-ann"]) await register(ann, token);
   expect((await post("send", { userId: ann.id, ...TITLED })).body).toEqual({ ok: true, sent: 2, failed: 1 });
@@ -63,7 +73,7 @@ test("[PU17] a provider that is busy is tried twice more; the log has one row fo
   expect(logs.map(({ status }) => status).sort()).toEqual(["failed", "sent", "sent"]);
 });
 
-test("[PU11] send-many reaches each user once and skips who has no device", async () => {
+test("[PU11] send-many reaches each user once and skips users without devices", async () => {
   const [ann, bob, cleo] = [await user(), await user(), await user()];
   await register(ann, "many-ann");
   await register(bob, "many-bob");
@@ -74,7 +84,7 @@ test("[PU11] send-many reaches each user once and skips who has no device", asyn
   expect((await post("send-many", { userIds: ["nobody"], ...TITLED })).body).toEqual({ ok: true, sent: 0, failed: 0 });
 });
 
-test("[PU12] send-to-token reaches a token that nobody has registered", async () => {
+test("[PU12] send-to-token reaches an unregistered token", async () => {
   const answer = await post("send-to-token", { token: "a-stranger", payload, platform: "ios" });
   expect([answer.status, answer.body]).toEqual([200, { sent: 1, failed: 0 }]);
   expect(world.fcm.taken("a-stranger")).toMatchObject([{ notification: TITLED, apns: {} }]);
@@ -82,14 +92,14 @@ test("[PU12] send-to-token reaches a token that nobody has registered", async ()
   expect(world.fcm.taken("a-browser")).toMatchObject([{ webpush: {} }]);
   const [log] = await logsOf(world.platform);
   expect(log).toMatchObject({ userId: null, status: "sent", platform: "web", ...TITLED });
-  // A registered one that is over goes all the same.
+  // A registered token that is no longer valid deletes its device.
   const ann = await user();
   await register(ann, "gone-token");
   expect((await post("send-to-token", { token: "gone-token", payload })).body).toEqual({ sent: 0, failed: 1 });
   expect(await tokensOf(world.platform, ann.id)).toEqual([]);
 });
 
-test("[PU13] a message to a topic reaches every device of several pages, each once", async () => {
+test("[PU13] a message to a topic reaches all devices of several pages, each once", async () => {
   const users = await Promise.all(Array.from({ length: 6 }, user));
   const tokens: string[] = [];
   for (const [index, one] of users.entries()) {
@@ -103,11 +113,11 @@ test("[PU13] a message to a topic reaches every device of several pages, each on
   await until(() => tokens.every((token) => world.fcm.taken(token).length === 1), "every device has it");
   await until(async () => (await logsOf(world.platform, { limit: tokens.length })).length === tokens.length, "logged");
   expect(world.fcm.mostAtOnce).toBeLessThanOrEqual(50);
-  // Of nobody: accepted like any other.
+  // A topic without devices is accepted too.
   expect((await post("send-to-topic", { topic: "nobody", payload })).body).toEqual({ success: true });
 });
 
-test("[PU18] the server has at most fifty calls under way, whoever sends", async () => {
+test("[PU18] the server has at most fifty concurrent calls, across all requests", async () => {
   const tokens = Array.from({ length: 120 }, (_, index) => `slow-token-${index}`);
   const answers = await Promise.all(tokens.map((token) => post("send-to-token", { token, payload })));
   expect(answers.every(({ body }) => body["sent"] === 1)).toBe(true);
@@ -115,7 +125,7 @@ test("[PU18] the server has at most fifty calls under way, whoever sends", async
   expect(world.fcm.mostAtOnce).toBeGreaterThan(1);
 });
 
-test("[PU15] logs are newest first, fifty of them unless asked for more, and of one user if asked", async () => {
+test("[PU15] logs are newest first, fifty by default, and can be of one user", async () => {
   const ann = await user();
   await register(ann, "logged");
   for (let index = 0; index < 3; index++) await post("send", { userId: ann.id, ...TITLED, title: `No. ${index}` });
@@ -133,12 +143,18 @@ test("[PU15] logs are newest first, fifty of them unless asked for more, and of 
   expect((await logsOf(world.platform, { userId: ann.id, limit: 1 }))[0]?.title.length).toBe(1_000);
 });
 
-test("[PU20, PU22, PU23] what the request says arrives in the form of the device", async () => {
+test("[PU20, PU22, PU23] the members of a request arrive in the form of the platform", async () => {
   const ann = await user();
   await register(ann, "formed", { platform: "ios" });
   const answer = await post("send", {
-    ...{ userId: ann.id, ...TITLED, sound: "ding", badge: 0, collapseId: "tonight", ttl: 0 },
-    ...{ image: "https://a.example/i.png", data: { film: { id: 7 }, seats: 3, note: "é" } },
+    ...TITLED,
+    userId: ann.id,
+    sound: "ding",
+    badge: 0,
+    collapseId: "tonight",
+    ttl: 0,
+    image: "https://a.example/i.png",
+    data: { film: { id: 7 }, seats: 3, note: "é" },
     fcm: { apns: { payload: { aps: { sound: "gong" } } }, fcm_options: { analytics_label: "club" } },
   });
   expect(answer.status).toBe(200);
@@ -149,7 +165,9 @@ test("[PU20, PU22, PU23] what the request says arrives in the form of the device
       data: { film: '{"id":7}', seats: "3", note: "é" },
       apns: {
         headers: {
-          ...{ "apns-push-type": "alert", "apns-priority": "10", "apns-collapse-id": "tonight" },
+          "apns-push-type": "alert",
+          "apns-priority": "10",
+          "apns-collapse-id": "tonight",
           "apns-expiration": "0",
         },
         payload: { aps: { "mutable-content": 1, sound: "gong", badge: 0 } },
@@ -160,10 +178,11 @@ test("[PU20, PU22, PU23] what the request says arrives in the form of the device
   ]);
 });
 
-test("[PU21] a silent payload needs neither title nor body; send needs both all the same", async () => {
+test("[PU21] a silent payload needs neither title nor body; send always requires both", async () => {
   const silent = { silent: true, data: { refresh: "yes" } };
   expect((await post("send-to-token", { token: "quiet", payload: silent, platform: "android" })).body).toEqual({
-    ...{ sent: 1, failed: 0 },
+    sent: 1,
+    failed: 0,
   });
   expect(world.fcm.taken("quiet")).toEqual([
     { token: "quiet", data: { refresh: "yes" }, android: { priority: "normal" } },
@@ -175,7 +194,7 @@ test("[PU21] a silent payload needs neither title nor body; send needs both all 
   expect([answer.status, Object.keys(answer.body.data ?? {}).sort()]).toEqual([400, ["body", "title"]]);
 });
 
-test("[PU14] metadata is the administrator's, and tokens are listed in the order of registration", async () => {
+test("[PU14] administrators replace metadata and list tokens in order of registration", async () => {
   const ann = await user();
   await register(ann, "first-device", { platform: "web" });
   await register(ann, "second-device", { platform: "ios" });

@@ -5,9 +5,9 @@ import { startFcmServer } from "../support/fcm-server.ts";
 import { platformCommand, signIn, temporaryDirectory, testEnvironment, testPlatform } from "../support/index.ts";
 import { fcmConfig, logsOf, pushWorld, register, TITLED, tokensOf, until } from "./push-support.ts";
 
-// What a push server does when it starts, stops and dies, and what code of the config does with it.
+// Starts, stops and crashes of a server with push, and `app.push`.
 
-test("[PU29] what has been answered is there after a killed process and after a restart", async () => {
+test("[PU29] answered changes survive a killed process and a restart", async () => {
   const { platform, fcm, stop } = await pushWorld();
   const ann = await signIn(platform);
   await register(ann, "kept");
@@ -26,7 +26,7 @@ test("[PU29] what has been answered is there after a killed process and after a 
   await stop();
 });
 
-test("[PU13, PU30] a topic is answered before it is sent; a stop gives up what is under way, and says what was not", async () => {
+test("[PU13, PU30] a message to a topic is answered before it is sent; a stop ends running calls and logs what was not sent", async () => {
   const { platform, fcm, stop } = await pushWorld();
   const users = [await signIn(platform), await signIn(platform)];
   for (const [index, user] of users.entries()) {
@@ -37,7 +37,7 @@ test("[PU13, PU30] a topic is answered before it is sent; a stop gives up what i
   expect((await platform.service.post("/api/push/broadcast", { payload: TITLED })).status).toBe(200);
   await until(() => fcm.calls.length === 40, "calls are under way, and some are left to others");
   expect(await logsOf(platform)).toEqual([]);
-  // Somebody who sends to one user does not wait for all of them.
+  // A message to one token does not wait for the broadcasts.
   const direct = await platform.service.post("/api/push/send-to-token", { token: "quick", payload: TITLED });
   expect(direct.body).toEqual({ sent: 1, failed: 0 });
   const unanswered = platform.service.post("/api/push/send-to-token", { token: "hang-direct", payload: TITLED });
@@ -55,7 +55,7 @@ test("[PU13, PU30] a topic is answered before it is sent; a stop gives up what i
   await stop();
 });
 
-test("[PU34] a thousand messages to topics wait, and no more", async () => {
+test("[PU34] at most a thousand messages to topics are queued", async () => {
   const { platform, stop } = await pushWorld();
   const ann = await signIn(platform);
   await register(ann, "hang-ann");
@@ -111,7 +111,7 @@ test("[PU32] a hook sends through app.push, with the same checks", async () => {
   await fcm.stop();
 });
 
-test("[PU33] the account may lie in a file, and credentials that cannot be used stop the start", async () => {
+test("[PU33] the account may be in a file, and unusable credentials prevent the start", async () => {
   const fcm = await startFcmServer();
   const directory = temporaryDirectory();
   const account = join(directory, "account.json");
@@ -135,7 +135,10 @@ test("[PU33] the account may lie in a file, and credentials that cannot be used 
     await Bun.write(config, `export default ${JSON.stringify({ push })}`);
     const args = ["start", "--config", config, "--data", join(directory, "data"), "--port", "0"];
     const child = Bun.spawn([...platformCommand(), ...args], {
-      ...{ env: testEnvironment(), stdin: "ignore", stdout: "pipe", stderr: "pipe" },
+      env: testEnvironment(),
+      stdin: "ignore",
+      stdout: "pipe",
+      stderr: "pipe",
     });
     const said = await child.stderr.text();
     expect([await child.exited, said.includes(problem)]).toEqual([1, true]);

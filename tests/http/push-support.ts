@@ -23,7 +23,10 @@ export const TITLED = { title: "Tonight", body: "The club meets at eight" };
 
 /** The config that sends through this server. */
 export const fcmConfig = ({ projectId, endpoint, tokenEndpoint, serviceAccount }: FcmServer): JsonObject => ({
-  ...{ projectId, endpoint, tokenEndpoint, serviceAccount },
+  projectId,
+  endpoint,
+  tokenEndpoint,
+  serviceAccount,
 });
 
 /** A platform that sends through an FCM on loopback. */
@@ -31,7 +34,8 @@ export async function pushWorld(config: JsonObject = {}): Promise<PushWorld> {
   const fcm = await startFcmServer();
   const platform = await testPlatform({ config: { push: { fcm: fcmConfig(fcm) }, ...config } });
   return {
-    ...{ fcm, platform },
+    fcm,
+    platform,
     async stop() {
       await platform.stop();
       await fcm.stop();
@@ -39,7 +43,7 @@ export async function pushWorld(config: JsonObject = {}): Promise<PushWorld> {
   };
 }
 
-/** The token is the device's id unless told otherwise. */
+/** The token is the device id by default. */
 export async function register(user: HttpClient, deviceId: string, options: JsonObject = {}): Promise<JsonObject> {
   const body = { deviceId, token: deviceId, platform: "android", ...options };
   const answer = await user.post("/api/push/register", body);
@@ -59,11 +63,11 @@ export async function tokensOf(platform: TestPlatform, userId: string): Promise<
 const POLLS_MAX = 1_000;
 const POLL_MS = 20;
 
-/** Asks again until it is so; what is sent to topics is sent behind the answer. */
+/** Polls until the condition holds: messages to topics are sent after their requests have been answered. */
 export async function until(isSo: () => boolean | Promise<boolean>, what: string): Promise<void> {
   for (let poll = 0; poll < POLLS_MAX; poll++) {
     if (await isSo()) return;
     await Bun.sleep(POLL_MS);
   }
-  throw new Error(`it never came to this: ${what}`);
+  throw new Error(`timed out waiting until ${what}`);
 }

@@ -14,3 +14,4 @@ export {
 export { type SignedIn, signIn } from "./sign-in.ts";
 export { openSocket, type TestSocket } from "./socket.ts";
 export { signToken } from "./token.ts";
+export { until } from "./until.ts";

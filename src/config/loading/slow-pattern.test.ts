@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { slowTextOf } from "./slow-pattern.ts";
 
-test("[TB149] patterns that some short text keeps busy are found", () => {
+test("[TB149] patterns that are slow for a short text are found", () => {
   for (const source of [
     "^(a+)+$",
     "^(\\w+\\s?)*$",
@@ -15,7 +15,7 @@ test("[TB149] patterns that some short text keeps busy are found", () => {
   }
 });
 
-test("[TB149] ordinary patterns are not", () => {
+test("[TB149] ordinary patterns are not found", () => {
   for (const source of [
     ...[
       "^[a-z-]+$",

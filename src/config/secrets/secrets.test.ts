@@ -40,7 +40,7 @@ describe("resolveSecrets", () => {
     expect(existsSync(fileOf(data))).toBe(false);
   });
 
-  test("[CF31][CF32] what is unset is generated once, told once, and stays", () => {
+  test("[CF31][CF32] an unset secret is generated once, shown once, and stays", () => {
     const data = directory();
     const first = resolve(data);
     expect(first.newServiceKey).toBe(first.secrets.serviceKey);
@@ -50,7 +50,7 @@ describe("resolveSecrets", () => {
     expect(readdirSync(data)).toEqual(["secrets.json"]);
   });
 
-  test("[CF31] a directory that is not there yet is made", () => {
+  test("[CF31] a missing directory is created", () => {
     const data = join(directory(), "a", "b");
     expect(resolve(data).newServiceKey).not.toBeNull();
     expect(existsSync(fileOf(data))).toBe(true);
@@ -67,7 +67,7 @@ describe("resolveSecrets", () => {
     expect(later.newServiceKey).toBe(later.secrets.serviceKey);
   });
 
-  test("[CF30] the environment wins over the file, which keeps its own", () => {
+  test("[CF30] the environment takes precedence over the file, which is not changed", () => {
     const data = directory();
     const kept = resolve(data).secrets.serviceKey;
     expect(resolve(data, { PLATFORM_SERVICE_KEY: KEY }).secrets.serviceKey).toBe(KEY);
@@ -81,7 +81,7 @@ describe("resolveSecrets", () => {
     expect(resolve(directory(), { PLATFORM_JWT_SECRET: "é".repeat(16) }).secrets.jwtSecret).toBe("é".repeat(16));
   });
 
-  test("[CF33] a service key that no header can carry is refused, without being told", () => {
+  test("[CF33] a service key that no header can carry is refused, and not shown", () => {
     for (const key of ["a b and so on, up to many", "ключ".repeat(6), "line\nbreak and so on, up to many"]) {
       const attempt = () => resolve(directory(), { PLATFORM_SERVICE_KEY: key });
       expect(attempt).toThrow(SecretsError);
@@ -89,7 +89,7 @@ describe("resolveSecrets", () => {
     }
   });
 
-  test("[CF33] a service key under 20 characters is refused, without being told", () => {
+  test("[CF33] a service key under 20 characters is refused, and not shown", () => {
     for (const key of ["k", "0123456789abcdefghi"]) {
       const attempt = () => resolve(directory(), { PLATFORM_SERVICE_KEY: key });
       expect(attempt).toThrow(`PLATFORM_SERVICE_KEY must have at least 20 characters, got ${key.length}`);
@@ -99,7 +99,7 @@ describe("resolveSecrets", () => {
     expect(resolve(directory(), { PLATFORM_SERVICE_KEY: key }).secrets.serviceKey).toBe(key);
   });
 
-  test("[CF33] a broken file is refused and stays as it is", () => {
+  test("[CF33] a broken file is refused and not changed", () => {
     for (const text of ['{"serviceKey":', "[]", '{"serviceKey":5}', '{"jwtSecret":"short"}']) {
       const data = directory();
       writeFileSync(fileOf(data), text, { mode: 0o600 });
@@ -108,7 +108,7 @@ describe("resolveSecrets", () => {
     }
   });
 
-  test("[CF34] a file that others could read is made private, with a warning", () => {
+  test("[CF34] a file that other accounts can read is made private, with a warning", () => {
     const data = directory();
     resolve(data);
     chmodSync(fileOf(data), 0o644);

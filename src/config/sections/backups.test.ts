@@ -10,19 +10,19 @@ function problemsOf(backups: unknown): string[] {
   return "problems" in checked ? checked.problems.map(({ path, message }) => `${path}: ${message}`) : [];
 }
 
-test("[CF19] a schedule, a number and one place make backups", () => {
+test("[CF19] a schedule, a number and one place are valid", () => {
   expect(problemsOf(GOOD)).toEqual([]);
   expect(problemsOf({ ...GOOD, schedule: "@daily", keep: 1 })).toEqual([]);
   expect(problemsOf({ ...GOOD, to: { s3: { ...S3, prefix: "server/", region: "eu" } } })).toEqual([]);
 });
 
-test("[CF19] a schedule that is none, or never comes to pass", () => {
+test("[CF19] a schedule that is not valid, or never occurs", () => {
   for (const schedule of ["daily", "* * * *", "* * * * * *", "61 * * * *", "0 0 30 2 *", "", 5]) {
     expect(problemsOf({ ...GOOD, schedule })).toEqual([expect.stringMatching(/^backups\.schedule: must /)]);
   }
 });
 
-test("[CF19] what is missing, too much or out of bounds", () => {
+test("[CF19] missing members, two places, and numbers out of bounds", () => {
   expect(problemsOf({})).toEqual(["schedule", "keep", "to"].map((name) => `backups.${name}: is required`));
   expect(problemsOf({ ...GOOD, keep: 0 })).toEqual([expect.stringContaining("backups.keep: must be a whole number")]);
   expect(problemsOf({ ...GOOD, to: {} })).toEqual(["backups.to: must have either folder or s3"]);

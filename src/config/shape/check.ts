@@ -24,7 +24,7 @@ function checkShape(schema: Shape, value: unknown, report: Report): void {
   if (schema.anyOf !== undefined) checkUnion(schema.anyOf, value, report);
   else if (!isOfType(schema, value)) sayWanted([schema], value, report);
   else if (isPlainObject(value) && schema.properties !== undefined) checkMembers(schema, value, report);
-  else if (isPlainObject(value) && schema.patternProperties !== undefined) checkNamed(schema, value, report);
+  else if (isPlainObject(value) && schema["~entry"] !== undefined) checkNamed(schema, value, report);
   else if (Array.isArray(value) && schema.items !== undefined) checkList(schema, value, report);
   else if (value === "" && schema.minLength !== undefined) report.say("must not be empty");
 }
@@ -105,7 +105,6 @@ function unknownOption(name: string, known: readonly string[]): string {
 }
 
 function checkNamed(schema: Shape, value: PlainObject, report: Report): void {
-  const [entry = {}] = Object.values(schema.patternProperties ?? {});
   const seen = new Map<string, string>();
   for (const [name, member] of Object.entries(value)) {
     const at = report.at(name);
@@ -115,7 +114,7 @@ function checkNamed(schema: Shape, value: PlainObject, report: Report): void {
     if (problem !== null) at.say(problem);
     if (twin !== undefined) at.say(`differs from ${twin} only in case, which SQLite and some file systems ignore`);
     if (member === undefined) at.say("is undefined; leave it out instead");
-    else check(entry, member, at);
+    else check(schema["~entry"] ?? {}, member, at);
   }
 }
 

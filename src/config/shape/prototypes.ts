@@ -7,7 +7,7 @@ import type { Shape } from "./schema.ts";
  * (`constructor`, `hasOwnProperty`) then finds only what was declared.
  */
 export function withoutPrototypes(schema: TSchema, value: unknown): unknown {
-  const { properties, patternProperties }: Shape = schema;
+  const { properties, "~entry": entry }: Shape = schema;
   if (!isPlainObject(value)) return value;
   const entries = Object.entries(value);
   if (properties !== undefined) {
@@ -15,7 +15,6 @@ export function withoutPrototypes(schema: TSchema, value: unknown): unknown {
       entries.map(([name, member]) => [name, withoutPrototypes(properties[name] ?? {}, member)]),
     );
   }
-  const [entry] = Object.values(patternProperties ?? {});
   if (entry === undefined) return value;
   const copy: Record<string, unknown> = Object.create(null);
   for (const [name, member] of entries) copy[name] = withoutPrototypes(entry, member);

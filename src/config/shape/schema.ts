@@ -18,13 +18,14 @@ export interface Shape {
   required?: readonly string[] | undefined;
   /** true: other members may have any value. Otherwise there may be none. */
   additionalProperties?: boolean;
-  patternProperties?: Readonly<Record<string, Shape>>;
   items?: Shape;
   minItems?: number;
   minLength?: number;
   minimum?: number;
   maximum?: number;
-  /** What is wrong with the name of a member; null when nothing is. */
+  /** The members of an object with names that the user chooses. */
+  "~entry"?: Shape;
+  /** What is wrong with such a name; null when nothing is. */
   "~name"?: (name: string) => string | null;
   /** Names that differ only in case are two names. */
   "~caseCounts"?: boolean;
@@ -59,7 +60,14 @@ export const named = <Entry extends TSchema>(
   entry: Entry,
   name: (name: string) => string | null = nameProblem,
   { caseCounts = false }: { caseCounts?: boolean } = {},
-) => Type.Record(Type.String(), entry, { "~name": name, "~caseCounts": caseCounts });
+) =>
+  // Not Type.Record, which takes a tenth of a millisecond each at every start.
+  Type.Unsafe<Record<string, Static<Entry>>>({
+    type: "object",
+    "~entry": entry,
+    "~name": name,
+    "~caseCounts": caseCounts,
+  });
 
 export const list = <Item extends TSchema>(item: Item, { minItems = 1 }: { minItems?: 0 | 1 } = {}) =>
   Type.Immutable(Type.Array(item, { minItems }));

@@ -6,8 +6,16 @@ import type { CallResult, Message, Provider, Target } from "../types.ts";
 import { createDeliveries, type Deliveries } from "./deliveries.ts";
 
 const message: Message = {
-  ...{ title: "Hello", body: "You", image: null, sound: null, badge: null, data: {} },
-  ...{ silent: false, collapseId: null, ttl: null, fcm: {} },
+  title: "Hello",
+  body: "You",
+  image: null,
+  sound: null,
+  badge: null,
+  data: {},
+  silent: false,
+  collapseId: null,
+  ttl: null,
+  fcm: {},
 };
 const target: Target = { userId: "u", token: "phone", platform: "android" };
 const busy = (retryAfter: number | null): CallResult => ({ kind: "busy", error: "busy", retryAfterMs: retryAfter });
@@ -26,6 +34,7 @@ class OpenCalls implements Provider {
   }
   /** Answers the oldest that is open. */
   async answer(result: CallResult): Promise<void> {
+    await settle();
     this.calls[this.answered++]?.resolve(result);
     await settle();
   }
@@ -43,7 +52,7 @@ beforeEach(() => {
 });
 afterEach(() => expect(clock.waiting).toBe(0));
 
-test("[PU17] two more tries follow, each after its pause, and then it has failed", async () => {
+test("[PU17] after two more attempts, each after its pause, the message has failed", async () => {
   const delivered = deliveries.deliver(target, message);
   for (const delayMs of RETRY_DELAYS_MS) {
     await provider.answer(busy(null));
@@ -57,7 +66,7 @@ test("[PU17] two more tries follow, each after its pause, and then it has failed
   expect(provider.calls.length).toBe(3);
 });
 
-test("[PU17] the pause is what the provider asks for, and no more than ten seconds", async () => {
+test("[PU17] the pause is Retry-After, but at most ten seconds", async () => {
   const delivered = deliveries.deliver(target, message);
   await provider.answer(busy(3_000));
   await clock.advanceAsync(2_999);
@@ -78,23 +87,24 @@ test("[PU17] Retry-After is a number of seconds or a date", () => {
   expect([parse("soon"), retryAfterMs(new Headers(), now)]).toEqual([null, null]);
 });
 
-test("[PU17] what has failed otherwise is not tried again", async () => {
+test("[PU17] other failures are not retried", async () => {
   const delivered = deliveries.deliver(target, message);
   await provider.answer({ kind: "failed", error: "refused" });
   expect(await delivered).toEqual({ target, status: "failed", error: "refused" });
   const thrown = deliveries.deliver(target, message);
+  await settle();
   provider.calls[1]?.reject(new Error("connection lost"));
   expect(await thrown).toEqual({ target, status: "failed", error: "connection lost" });
   expect(provider.calls.length).toBe(2);
 });
 
-test("[PU18] at most fifty calls are under way, and the others come in their turn", async () => {
+test("[PU18] at most fifty calls run concurrently; the others follow in order", async () => {
   const all = Promise.all(Array.from({ length: CALLS_AT_ONCE_MAX + 5 }, () => deliveries.deliver(target, message)));
   await settle();
   expect(provider.calls.length).toBe(CALLS_AT_ONCE_MAX);
   await provider.answer({ kind: "sent" });
   expect(provider.calls.length).toBe(CALLS_AT_ONCE_MAX + 1);
-  // One that pauses takes nobody's place.
+  // A pausing message occupies no call.
   await provider.answer(busy(null));
   expect(provider.calls.length).toBe(CALLS_AT_ONCE_MAX + 2);
   while (provider.answered < provider.calls.length) await provider.answer({ kind: "sent" });
@@ -103,8 +113,9 @@ test("[PU18] at most fifty calls are under way, and the others come in their tur
   expect((await all).filter(({ status }) => status === "sent").length).toBe(CALLS_AT_ONCE_MAX + 5);
 });
 
-test("[PU18] a provider without an answer has failed after ten seconds, and the next in turn is sent", async () => {
+test("[PU18] a call without an answer has failed after ten seconds, and the next one starts", async () => {
   const all = Array.from({ length: CALLS_AT_ONCE_MAX + 1 }, () => deliveries.deliver(target, message));
+  await settle();
   await clock.advanceAsync(CALL_TIMEOUT_MS - 1);
   expect(provider.calls.length).toBe(CALLS_AT_ONCE_MAX);
   await clock.advanceAsync(1);
@@ -113,7 +124,7 @@ test("[PU18] a provider without an answer has failed after ten seconds, and the 
   expect(await all[CALLS_AT_ONCE_MAX]).toMatchObject({ status: "sent" });
 });
 
-test("[PU30] when the server stops, pauses end, nothing is begun, and calls under way can be given up", async () => {
+test("[PU30] at a stop pauses end, no calls are started, and running calls can be ended", async () => {
   const pausing = deliveries.deliver(target, message);
   await provider.answer(busy(null));
   const open = deliveries.deliver(target, message);
@@ -126,7 +137,7 @@ test("[PU30] when the server stops, pauses end, nothing is begun, and calls unde
   expect(provider.calls.length).toBe(2);
 });
 
-test("[PU27] a device of a provider that is not configured fails, and the reason is said", async () => {
+test("[PU27] a message to a device of an unconfigured provider fails with the reason", async () => {
   const subscription = { ...target, platform: "web" as const, token: `{"endpoint":"https://push.example/a"}` };
   expect(await deliveries.deliver(subscription, message)).toMatchObject({
     status: "failed",

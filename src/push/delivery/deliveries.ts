@@ -1,3 +1,4 @@
+import pLimit from "p-limit";
 import type { Clock } from "../../kernel/clock.ts";
 import { SECOND_MS } from "../../kernel/duration.ts";
 import { CALL_TIMEOUT_MS, CALLS_AT_ONCE_MAX, RETRY_AFTER_MAX_MS, RETRY_DELAYS_MS } from "../limits.ts";
@@ -5,23 +6,22 @@ import { isUnreachable } from "../providers/provider-answer.ts";
 import { isSubscription } from "../providers/web-push-request.ts";
 import type { CallResult, Message, Outcome, Provider, Target } from "../types.ts";
 import { createOutages } from "./outages.ts";
-import { createSlots } from "./slots.ts";
 
-/** One message to one device, tried until it is decided. */
+/** Sends one message to one device, with retries, until the result is known. */
 export interface Deliveries {
-  /** Whether any provider is configured. */
+  /** At least one provider is configured. */
   readonly isConfigured: boolean;
-  /** Never rejects: what went wrong is in the outcome. */
+  /** Never rejects: failures are in the outcome. */
   deliver(target: Target, message: Message): Promise<Outcome>;
-  /** The same, and where the service is out it waits for it, within bounds; `onWaiting` is called then. [PU100] */
+  /** The same, but waits while the service is unavailable, and calls `onWaiting` then. [PU100] */
   deliverPatiently(target: Target, message: Message, onWaiting: () => void): Promise<Outcome>;
-  /** Ends the calls under way, which have failed then. */
+  /** Ends all running calls as failed. */
   giveUp(reason: Error): void;
 }
 
 /**
- * At most 50 calls at once in the whole server, 10 s each, and two more tries after a 429 or 5xx; a pause between tries
- * keeps no other call waiting. Once `stopping` is aborted nothing is begun any more. Decisions 11.
+ * Bounds calls and retries them [PU17] [PU18]; a pause between attempts does not occupy a call. After an abort of `stopping`
+ * no further calls are started.
  */
 export function createDeliveries(deps: {
   /** null: not configured. */
@@ -31,27 +31,27 @@ export function createDeliveries(deps: {
   stopping: AbortSignal;
 }): Deliveries {
   const { clock, stopping } = deps;
-  const underWay = new Set<AbortController>();
-  const slots = createSlots(CALLS_AT_ONCE_MAX);
+  const running = new Set<AbortController>();
+  const slots = pLimit(CALLS_AT_ONCE_MAX);
 
   const call = async (provider: Provider, target: Target, message: Message): Promise<CallResult> => {
     if (stopping.aborted) return { kind: "failed", error: "The server stopped before this was sent" };
     const controller = new AbortController();
     const timeout = new Error(`No answer within ${CALL_TIMEOUT_MS / SECOND_MS} s`);
     const cancelTimeout = clock.after(CALL_TIMEOUT_MS, () => controller.abort(timeout));
-    underWay.add(controller);
+    running.add(controller);
     try {
       return await unlessAborted(controller.signal, provider.send(target, message, controller.signal));
     } catch (cause) {
       const error = cause instanceof Error ? cause.message : String(cause);
       return { kind: cause === timeout || isUnreachable(cause) ? "unreachable" : "failed", error };
     } finally {
-      underWay.delete(controller);
+      running.delete(controller);
       cancelTimeout();
     }
   };
 
-  /** Ends early when the server stops: the next try then says so. */
+  /** Ends early when the server stops; the next attempt then fails with that reason. */
   const pause = (delayMs: number): Promise<void> =>
     new Promise((resume) => {
       const done = (): void => {
@@ -65,11 +65,11 @@ export function createDeliveries(deps: {
     });
 
   const attempt = async (provider: Provider, target: Target, message: Message): Promise<CallResult> => {
-    let result = await slots.run(() => call(provider, target, message));
+    let result = await slots(() => call(provider, target, message));
     for (const delayMs of RETRY_DELAYS_MS) {
       if (result.kind !== "busy") break;
       await pause(Math.min(result.retryAfterMs ?? delayMs, RETRY_AFTER_MAX_MS));
-      result = await slots.run(() => call(provider, target, message));
+      result = await slots(() => call(provider, target, message));
     }
     return result;
   };
@@ -94,7 +94,7 @@ export function createDeliveries(deps: {
       last = result;
     }
   };
-  /** `send` gets the provider of the target. */
+  /** Calls `send` with the provider of the target. */
   const deliverBy = async (target: Target, send: (provider: Provider) => Promise<CallResult>): Promise<Outcome> => {
     const isWebPush = target.platform === "web" && isSubscription(target.token);
     const provider = isWebPush ? deps.webPush : deps.fcm;
@@ -108,7 +108,7 @@ export function createDeliveries(deps: {
     deliverPatiently: (target, message, onWaiting) =>
       deliverBy(target, (provider) => attemptPatiently(provider, target, message, onWaiting)),
     giveUp(reason) {
-      for (const controller of underWay) controller.abort(reason);
+      for (const controller of running) controller.abort(reason);
     },
   };
 }
@@ -119,7 +119,7 @@ function outcomeOf(target: Target, result: CallResult): Outcome {
   return { target, status: result.kind === "unregistered" ? "removed" : "failed", error: result.error };
 }
 
-/** What a provider does with the signal is its own affair: the time is over all the same. */
+/** Rejects at the abort even if the provider ignores the signal. */
 function unlessAborted<T>(signal: AbortSignal, work: Promise<T>): Promise<T> {
   return new Promise((resolve, reject) => {
     const abort = (): void => reject(signal.reason);

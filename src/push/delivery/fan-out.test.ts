@@ -9,15 +9,23 @@ import { createDeliveries } from "./deliveries.ts";
 import { createFanOut, type NextTarget } from "./fan-out.ts";
 
 const message: Message = {
-  ...{ title: "Hello", body: "You", image: null, sound: null, badge: null, data: {} },
-  ...{ silent: false, collapseId: null, ttl: null, fcm: {} },
+  title: "Hello",
+  body: "You",
+  image: null,
+  sound: null,
+  badge: null,
+  data: {},
+  silent: false,
+  collapseId: null,
+  ttl: null,
+  fcm: {},
 };
 const OPTIONS = { atOnce: TOPIC_CALLS_AT_ONCE_MAX, isPatient: true };
 const refused = (): never => {
   throw Object.assign(new Error("Unable to connect"), { code: "ConnectionRefused" });
 };
 
-/** Tokens are "site/n". What a site does: answer, hang, refuse. */
+/** Tokens are "site/n"; `behaviour` decides whether a site answers, hangs or refuses. */
 function world(behaviour: (site: string, n: number) => Promise<CallResult> | CallResult) {
   const clock = testClock();
   const stopping = new AbortController();
@@ -51,7 +59,7 @@ function world(behaviour: (site: string, n: number) => Promise<CallResult> | Cal
   return { clock, stopping, sentTo, rows, fanOut, targets, advance };
 }
 
-test("[PU100] an outage of three seconds loses nothing: the messages wait, and go on when the service answers", async () => {
+test("[PU100] during an outage of three seconds messages wait; none is lost", async () => {
   for (const outage of [
     () => new Promise<never>(() => {}),
     refused,
@@ -75,7 +83,7 @@ test("[PU100] an outage of three seconds loses nothing: the messages wait, and g
   }
 });
 
-test("[PU100] a service that is out holds up neither other services nor the next message, and is given up in the end", async () => {
+test("[PU100] an unavailable service delays neither other services nor the next message, and fails after five minutes", async () => {
   const { sentTo, fanOut, targets, advance } = world((site) => (site === "dead" ? refused() : { kind: "sent" }));
   const first = fanOut(targets(["dead", "living"], 1_000), message, OPTIONS);
   await first.tried;
@@ -86,7 +94,7 @@ test("[PU100] a service that is out holds up neither other services nor the next
   expect(await second.done).toEqual({ sent: 50, failed: 50 });
 });
 
-test("[PU100] when the server stops, what waits for a service has failed and is in the log", async () => {
+test("[PU100] at a stop messages that wait for a service have failed and are logged", async () => {
   const { stopping, rows, fanOut, targets } = world(refused);
   const { done } = fanOut(targets(["dead"], 100), message, OPTIONS);
   await settle();
@@ -95,7 +103,7 @@ test("[PU100] when the server stops, what waits for a service has failed and is 
   expect(rows.length).toBe(100);
 });
 
-test("[PU101] devices that cannot be read for a moment are read again, and what was tried is logged where they cannot", async () => {
+test("[PU101] reading devices is retried; if it fails, the results so far are logged", async () => {
   const { rows, fanOut, targets, advance } = world(() => ({ kind: "sent" }));
   const all = targets(["service"], 500);
   let faults = 3;

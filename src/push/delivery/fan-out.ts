@@ -6,22 +6,21 @@ import type { NewLogEntry, PushStore } from "../store.ts";
 import type { Counts, Message, Outcome, Target } from "../types.ts";
 import type { Deliveries } from "./deliveries.ts";
 
-/** Gives one target after another; null: there are no more. May be called again after a throw. */
+/** Returns the next target; null at the end. May be called again after an exception. */
 export type NextTarget = () => Target | null;
 
-/** A message to many on its way. */
+/** A message to many targets that is being sent. */
 export interface Sending {
-  /** Every target has been tried, or waits for its service. Rejects when targets cannot be read: the rest gets nothing. */
+  /** Every target has been tried, or waits for its service. Rejects if targets cannot be read; the rest are skipped. */
   tried: Promise<void>;
-  /** All are decided and written to the log. Never rejects. */
+  /** All results are known and logged. Never rejects. */
   done: Promise<Counts>;
 }
 
 /**
- * Sends a message to one target after another, `atOnce` at a time, and writes what became of each to the log, many in one
- * write. Targets are asked for as they are needed, so that any number of devices takes the memory of a few. A log that
- * cannot be written fails nobody's message: it is reported. `isPatient`: targets whose service is out wait for it, and the
- * others go on. [PU100]
+ * Sends a message to all targets, `atOnce` concurrently, and logs the results, many per transaction. Targets are read as they
+ * are needed, so memory does not grow with their number. If the log cannot be written, the error is reported and messages are
+ * sent nevertheless. `isPatient`: targets whose service is unavailable wait without delaying others. [PU100]
  */
 export type FanOut = (next: NextTarget, message: Message, options: { atOnce: number; isPatient: boolean }) => Sending;
 
@@ -34,7 +33,7 @@ export function createFanOut(deps: {
 }): FanOut {
   const { store, deliveries, clock, ids, logger } = deps;
 
-  /** Targets that cannot be read now, as where the file is busy, are asked for again. [PU101] */
+  /** Retries if targets cannot be read, for instance because the file is busy. [PU101] */
   const patientNext = async (next: NextTarget): Promise<Target | null> => {
     for (let tries = 1; ; tries++) {
       try {
@@ -46,18 +45,24 @@ export function createFanOut(deps: {
     }
   };
   const entryOf = ({ target, status, error }: Outcome, { title, body }: Message): NewLogEntry => ({
-    ...{ id: ids.uuid(), userId: target.userId, status, platform: target.platform, token: target.token },
-    ...{ title: shortened(title ?? ""), body: shortened(body ?? "") },
-    ...{ error: error === null ? null : shortened(error), timestamp: clock.now() },
+    id: ids.uuid(),
+    userId: target.userId,
+    status,
+    platform: target.platform,
+    token: target.token,
+    title: shortened(title ?? ""),
+    body: shortened(body ?? ""),
+    error: error === null ? null : shortened(error),
+    timestamp: clock.now(),
   });
 
-  /** Of all messages together. */
+  /** Shared by all messages. */
   const parked = createParking(PARKED_MAX);
 
   return (nextTarget, message, { atOnce, isPatient }) => {
     const counts: Counts = { sent: 0, failed: 0 };
     let entries: NewLogEntry[] = [];
-    const underWay = new Set<Promise<void>>();
+    const undecided = new Set<Promise<void>>();
     let isBroken = false;
 
     const write = async (): Promise<void> => {
@@ -75,7 +80,7 @@ export function createFanOut(deps: {
       entries.push(entryOf(outcome, message));
       if (entries.length >= RESULTS_PER_WRITE) await write();
     };
-    /** Resolves when it is decided, or waits for its service. */
+    /** Resolves when the result is known, or the target waits for its service. */
     const send = async (target: Target): Promise<void> => {
       if (!isPatient) return decide(await deliveries.deliver(target, message));
       await parked.room();
@@ -88,9 +93,9 @@ export function createFanOut(deps: {
       const deciding = deliveries.deliverPatiently(target, message, onWaiting).then(async (outcome) => {
         await decide(outcome);
         leave?.();
-        underWay.delete(deciding);
+        undecided.delete(deciding);
       });
-      underWay.add(deciding);
+      undecided.add(deciding);
       await Promise.race([deciding, waiting.promise]);
     };
     const work = async (): Promise<void> => {
@@ -108,7 +113,7 @@ export function createFanOut(deps: {
     );
     const tried = Promise.all(workers).then(() => {});
     const done = Promise.allSettled(workers).then(async () => {
-      await Promise.all(underWay);
+      await Promise.all(undecided);
       await write();
       return counts;
     });
@@ -116,15 +121,16 @@ export function createFanOut(deps: {
   };
 }
 
-/** Room for so many; who finds none waits until somebody leaves. */
+/** Bounds the number of waiting targets. Unlike in a limiter of calls, a target enters only once it has to wait. */
 function createParking(sizeMax: number) {
   let count = 0;
   let left = Promise.withResolvers<void>();
   return {
+    /** Resolves when there is room. */
     async room(): Promise<void> {
       while (count >= sizeMax) await left.promise;
     },
-    /** Gives what leaves again. */
+    /** Returns the function that leaves again. */
     enter(): () => void {
       count++;
       return () => {

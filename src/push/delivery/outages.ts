@@ -3,14 +3,14 @@ import type { Clock, Millis } from "../../kernel/clock.ts";
 import { OUTAGE_MAX_MS, OUTAGE_PAUSE_FIRST_MS, OUTAGE_PAUSE_MAX_MS, OUTAGE_SITES_MAX } from "../limits.ts";
 
 /**
- * Push services that do not answer now. What is to go to one of them waits; after a pause that grows, one message is tried,
- * and its answer lets the others go on. A service that has not answered for OUTAGE_MAX_MS is given up: what waits for it has
- * failed, and so has what comes, but for the one that is tried after each pause. [PU100]
+ * Push services that are unavailable. Messages to them wait; after a pause that grows, one message is tried, and its answer
+ * releases the others. After OUTAGE_MAX_MS without an answer the waiting and all new messages fail, except for one that is
+ * tried after each pause. [PU100]
  */
 export interface Outages {
-  /** Whether a message would have to wait now. */
+  /** Whether a message would have to wait. */
   isPaused(site: string): boolean;
-  /** Resolves when a message to the site may be tried; false: the site is given up, or the server stops. */
+  /** Resolves when a message to the site may be tried; false: the message has failed, or the server stops. */
   turn(site: string): Promise<boolean>;
   answered(site: string): void;
   failed(site: string): void;
@@ -19,9 +19,9 @@ export interface Outages {
 interface Outage {
   readonly since: Millis;
   pauseMs: number;
-  /** A message is being tried. */
+  /** One message is being tried. */
   isTrying: boolean;
-  /** The pause is not over. */
+  /** The pause has not ended. */
   isPausing: boolean;
   cancelPause: () => void;
   waiting: ((isGo: boolean) => void)[];
@@ -35,11 +35,11 @@ export function createOutages(clock: Clock, stopping: AbortSignal): Outages {
     outage.cancelPause();
     release(outage, true);
   });
-  const isGivenUp = (outage: Outage): boolean => clock.now() - outage.since >= OUTAGE_MAX_MS;
+  const isOverdue = (outage: Outage): boolean => clock.now() - outage.since >= OUTAGE_MAX_MS;
   const pause = (outage: Outage): void => {
     outage.isTrying = false;
     outage.isPausing = true;
-    if (isGivenUp(outage)) release(outage, false);
+    if (isOverdue(outage)) release(outage, false);
     outage.cancelPause = clock.after(outage.pauseMs, () => {
       outage.isPausing = false;
       const first = outage.waiting.shift();
@@ -65,7 +65,7 @@ export function createOutages(clock: Clock, stopping: AbortSignal): Outages {
         outage.isTrying = true;
         return Promise.resolve(true);
       }
-      if (isGivenUp(outage)) return Promise.resolve(false);
+      if (isOverdue(outage)) return Promise.resolve(false);
       return new Promise((resolve) => outage.waiting.push(resolve));
     },
     answered(site) {
@@ -80,13 +80,17 @@ export function createOutages(clock: Clock, stopping: AbortSignal): Outages {
       if (stopping.aborted) return;
       if (outage === undefined) {
         const begun: Outage = {
-          ...{ since: clock.now(), pauseMs: OUTAGE_PAUSE_FIRST_MS, isTrying: false, isPausing: false },
-          ...{ cancelPause: () => {}, waiting: [] },
+          since: clock.now(),
+          pauseMs: OUTAGE_PAUSE_FIRST_MS,
+          isTrying: false,
+          isPausing: false,
+          cancelPause: () => {},
+          waiting: [],
         };
         outages.set(site, begun);
         pause(begun);
       } else if (!outage.isPausing) {
-        // Of those that were under way when it began, the first has begun the pause.
+        // Further calls that were running when the outage began do not start another pause.
         pause(outage);
       }
     },

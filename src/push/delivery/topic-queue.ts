@@ -6,13 +6,13 @@ import type { Message } from "../types.ts";
 import type { FanOut, NextTarget } from "./fan-out.ts";
 
 /**
- * Messages to topics, sent one after another behind the answers. They are kept in memory alone. Devices whose service is out
- * do not hold up the message behind.
+ * Messages to topics, sent one after another, after their requests have been answered. The queue is in memory only. Devices
+ * whose service is unavailable do not delay the next message.
  */
 export interface TopicQueue {
-  /** To the devices that are subscribed now. Returns at once. Errors: 503 too many wait. */
+  /** Queues a message to the devices subscribed now. Errors: 503 if the queue is full. */
   add(topic: string, message: Message): void;
-  /** Resolves when nothing is under way; what `stopping` has kept from being sent is logged. */
+  /** Resolves when nothing is being sent; logs what was not sent because of `stopping`. */
   idle(): Promise<void>;
 }
 
@@ -29,11 +29,11 @@ export function createTopicQueue(deps: {
 }): TopicQueue {
   const { store, fanOut, stopping, logger } = deps;
   const waiting: TopicMessage[] = [];
-  /** Messages with devices whose service is out, besides the one that is being sent. */
+  /** Messages with devices that wait for their service, and the one that is being sent. */
   const unfinished = new Set<Promise<unknown>>();
   let running: Promise<void> | null = null;
 
-  /** Page by page; `range.after` is where it stands. */
+  /** Reads page by page; `range.after` is the position. */
   const devicesOf = (range: TopicRange): NextTarget => {
     let page: readonly TopicTarget[] = [];
     let index = 0;
@@ -77,7 +77,7 @@ export function createTopicQueue(deps: {
   return {
     add(topic, message) {
       if (waiting.length >= TOPIC_MESSAGES_WAITING_MAX) {
-        throw new AppError(503, `Too many messages to topics are waiting (at most ${TOPIC_MESSAGES_WAITING_MAX})`);
+        throw new AppError(503, `Too many messages to topics are queued (at most ${TOPIC_MESSAGES_WAITING_MAX})`);
       }
       waiting.push({ range: { topic, after: 0, until: store.lastOfTopic(topic) }, message });
       running ??= run().finally(() => {

@@ -7,25 +7,25 @@ import { ACCESS_TOKEN_MARGIN_MS, CALL_TIMEOUT_MS } from "../limits.ts";
 
 const SCOPE = "https://www.googleapis.com/auth/firebase.messaging";
 const GRANT_TYPE = "urn:ietf:params:oauth:grant-type:jwt-bearer";
-/** What Google allows at most. */
-const ASSERTION_TTL_SECONDS = 3600;
+/** The maximum of Google. */
+const ASSERTION_SECONDS = 3600;
 
 export interface ServiceAccount {
   email: string;
   key: KeyObject;
-  /** Which of the account's keys it is; null: the account does not say. */
+  /** The id of the account's key; null if the account has none. */
   keyId: string | null;
 }
 
-/** Access tokens of a service account: kept until shortly before they expire, asked for once however many want one. */
+/** Access tokens of a service account, reused until shortly before they expire. Concurrent callers share one request. [PU19] */
 export interface AccessTokens {
-  /** Errors: `TokenRefused`, or whatever kept the endpoint from being reached. */
+  /** Errors: `TokenRefused`, or those of `fetch`. */
   get(): Promise<string>;
-  /** Forgets `token`, if it is the one that is kept: it has been refused. */
+  /** Forgets `token`, which has been refused, if it is still the current one. */
   forget(token: string): void;
 }
 
-/** The token endpoint answered, and gave none. */
+/** The token endpoint answered without a token. */
 export class TokenRefused extends Error {
   readonly status: number;
   readonly headers: Headers;
@@ -49,12 +49,14 @@ export function createAccessTokens(deps: { account: ServiceAccount; endpoint: st
       .setIssuer(account.email)
       .setAudience(endpoint)
       .setIssuedAt(nowSeconds)
-      .setExpirationTime(nowSeconds + ASSERTION_TTL_SECONDS)
+      .setExpirationTime(nowSeconds + ASSERTION_SECONDS)
       .sign(account.key);
 
   const ask = async (): Promise<string> => {
     const timeout = new AbortController();
-    const cancelTimeout = clock.after(CALL_TIMEOUT_MS, () => timeout.abort(new Error("The token endpoint is silent")));
+    const cancelTimeout = clock.after(CALL_TIMEOUT_MS, () =>
+      timeout.abort(new Error("The token endpoint did not answer")),
+    );
     try {
       const askedAt = clock.now();
       const response = await fetch(endpoint, {
@@ -74,7 +76,7 @@ export function createAccessTokens(deps: { account: ServiceAccount; endpoint: st
         throw new TokenRefused(response.status, response.headers, typeof reason === "string" ? reason : "");
       }
       const lifeMs = (typeof lifeSeconds === "number" ? lifeSeconds : 0) * SECOND_MS;
-      // A short life is used for half of it, not for none.
+      // A token with a short life is reused for half of it.
       kept = { token, freshUntil: askedAt + Math.max(lifeMs - ACCESS_TOKEN_MARGIN_MS, lifeMs / 2) };
       return token;
     } finally {

@@ -8,14 +8,14 @@ import type { ServiceAccount } from "./access-tokens.ts";
 const PATH = "push.fcm.serviceAccount";
 
 /**
- * The account that FCM is called as: from the config, or from the file that it names (relative to where the server was
- * started). Errors: `ConfigError` for a file that cannot be read, or that is none of an account; no message holds the key.
+ * The service account for FCM, from the config or from the file that it names (relative to the working directory). Errors:
+ * `ConfigError` if the file cannot be read or is not a service account; no message contains the key. [PU33]
  */
 export function loadServiceAccount({ serviceAccount }: NonNullable<PushConfig["fcm"]>): ServiceAccount {
   const account: unknown = typeof serviceAccount === "string" ? readAccount(serviceAccount) : serviceAccount;
   const { client_email: email, private_key: pem, private_key_id: keyId } = isJsonObject(account) ? account : {};
   if (typeof email !== "string" || typeof pem !== "string") {
-    throw wrong("must have client_email and private_key, as the file from Google has");
+    throw wrong("must have client_email and private_key, like the file from Google");
   }
   const key = rsaKey(pem);
   if (key === null) throw wrong("must have an RSA key in PEM as its private_key");
@@ -32,7 +32,7 @@ function readAccount(file: string): unknown {
   try {
     return JSON.parse(text);
   } catch {
-    throw wrong(`is no JSON: ${file}`);
+    throw wrong(`is not JSON: ${file}`);
   }
 }
 

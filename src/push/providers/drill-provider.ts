@@ -3,7 +3,7 @@ import type { Provider } from "../types.ts";
 
 const NOTE = "Not sent: this server runs as a drill";
 
-/** Takes every message and sends none. The log says so for the first, the tenth, the hundredth: one may go to every device. */
+/** Accepts every message and sends none. Logs only the 1st, 10th, 100th…: a broadcast has a message for each device. */
 export function createDrillProvider(logger: Logger): Provider {
   let count = 0;
   return {

@@ -5,12 +5,25 @@ import { fcmMessage, webPushTopic } from "./fcm-message.ts";
 const NOW_MS = Date.UTC(2026, 0, 1);
 const target = (platform: Target["platform"]): Target => ({ userId: "u", token: "the-token", platform });
 const plain: Message = {
-  ...{ title: "Hello", body: "You have mail", image: null, sound: null, badge: null, data: {} },
-  ...{ silent: false, collapseId: null, ttl: null, fcm: {} },
+  title: "Hello",
+  body: "You have mail",
+  image: null,
+  sound: null,
+  badge: null,
+  data: {},
+  silent: false,
+  collapseId: null,
+  ttl: null,
+  fcm: {},
 };
 const full: Message = {
   ...plain,
-  ...{ image: "https://a.example/i.png", sound: "ding.caf", badge: 3, data: { id: "7" }, collapseId: "mail", ttl: 60 },
+  image: "https://a.example/i.png",
+  sound: "ding.caf",
+  badge: 3,
+  data: { id: "7" },
+  collapseId: "mail",
+  ttl: 60,
 };
 
 test("[PU20] an Android device gets the notification, priority, sound, collapse key and time to live", () => {
@@ -29,7 +42,9 @@ test("[PU20] an iOS device gets sound, badge and picture by APNs, and when the m
     data: { id: "7" },
     apns: {
       headers: {
-        ...{ "apns-push-type": "alert", "apns-priority": "10", "apns-collapse-id": "mail" },
+        "apns-push-type": "alert",
+        "apns-priority": "10",
+        "apns-collapse-id": "mail",
         "apns-expiration": String(NOW_MS / 1000 + 60),
       },
       payload: { aps: { "mutable-content": 1, sound: "ding.caf", badge: 3 } },
@@ -47,7 +62,7 @@ test("[PU20] a browser gets urgency, time to live and topic as headers", () => {
   expect(webPushTopic("mail")).not.toBe(webPushTopic("male"));
 });
 
-test("[PU20] what is absent is not sent", () => {
+test("[PU20] absent members are not sent", () => {
   expect(fcmMessage(target("android"), plain, NOW_MS)).toEqual({
     token: "the-token",
     notification: { title: "Hello", body: "You have mail" },
@@ -69,7 +84,7 @@ test("[PU21] a silent message shows nothing on any platform", () => {
   });
 });
 
-test("[PU22] raw overrides go over everything but whom the message goes to", () => {
+test("[PU22] raw overrides replace every member except the recipient", () => {
   const fcm = JSON.parse(`{
     "notification": {"title": "Other"}, "android": {"priority": "normal", "direct_boot_ok": true},
     "fcm_options": {"analytics_label": "x"}, "__proto__": {"polluted": true}

@@ -3,8 +3,8 @@ import { isJsonObject, type JsonObject, type JsonValue } from "../../kernel/json
 import type { Message, Target } from "../types.ts";
 
 /**
- * The `message` of an FCM HTTP v1 request for one device: with the members of the device's platform alone, and the
- * sender's raw overrides over all of it. `nowMs`: APNs wants to know when a message expires, not how long it lives.
+ * The `message` of an FCM HTTP v1 request for one device: with the members for its platform only, overridden by `fcm`.
+ * `nowMs`: APNs takes the time at which a message expires instead of its lifetime.
  */
 export function fcmMessage(target: Target, message: Message, nowMs: number): JsonObject {
   const { title, body, image, data } = message;
@@ -25,7 +25,7 @@ const PLATFORM_MEMBERS = {
 function androidMembers({ silent, sound, collapseId, ttl }: Message): JsonObject {
   return {
     android: present({
-      // A message that nobody sees does not wake a sleeping phone.
+      // A silent message does not wake a sleeping phone.
       priority: silent ? "normal" : "high",
       collapse_key: collapseId,
       ttl: ttl === null ? null : `${ttl}s`,
@@ -41,7 +41,7 @@ function apnsMembers(message: Message, nowMs: number): JsonObject {
     apns: present({
       headers: present({
         "apns-push-type": silent ? "background" : "alert",
-        // APNs refuses silent messages of any other priority.
+        // APNs refuses silent messages with any other priority.
         "apns-priority": silent ? "5" : "10",
         "apns-collapse-id": collapseId,
         "apns-expiration": expiresAt,
@@ -49,7 +49,7 @@ function apnsMembers(message: Message, nowMs: number): JsonObject {
       payload: {
         aps: present({
           "content-available": silent ? 1 : null,
-          // Lets the app's extension fetch the picture before the notification is shown.
+          // Lets the app's extension load the image before the notification is shown.
           "mutable-content": silent || image === null ? null : 1,
           sound: silent ? null : sound,
           badge,
@@ -72,17 +72,17 @@ function webMembers({ silent, collapseId, ttl }: Message): JsonObject {
   };
 }
 
-/** A push service takes 32 characters of base64url at most: whatever the text, the same text gives the same ones. */
+/** Push services accept at most 32 characters of base64url; equal texts give equal topics. */
 export function webPushTopic(collapseId: string): string {
   return new Bun.CryptoHasher("sha256").update(collapseId).digest("base64url").slice(0, 32);
 }
 
-/** Without the members that are null. */
+/** The members that are not null. */
 export function present(members: { readonly [name: string]: JsonValue }): JsonObject {
   return Object.fromEntries(Object.entries(members).filter(([, value]) => value !== null));
 }
 
-/** Objects member by member, everything else replaced. `__proto__` is a name like any other. */
+/** Merges objects recursively and replaces all other values. `__proto__` is an ordinary name. */
 function merge(base: JsonObject, over: JsonObject): JsonObject {
   const merged = Object.entries(over).map(([name, value]): [string, JsonValue] => {
     const before = Object.hasOwn(base, name) ? base[name] : undefined;

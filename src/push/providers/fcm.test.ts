@@ -7,8 +7,16 @@ import { loadServiceAccount } from "./credentials.ts";
 import { createFcm } from "./fcm.ts";
 
 const message: Message = {
-  ...{ title: "Hello", body: "You", image: null, sound: null, badge: null, data: {} },
-  ...{ silent: false, collapseId: null, ttl: null, fcm: {} },
+  title: "Hello",
+  body: "You",
+  image: null,
+  sound: null,
+  badge: null,
+  data: {},
+  silent: false,
+  collapseId: null,
+  ttl: null,
+  fcm: {},
 };
 
 let fcm: FcmServer;
@@ -27,14 +35,14 @@ afterEach(() => fcm.stop());
 const send = (token: string, to: Provider = provider) =>
   to.send({ userId: "u", token, platform: "android" }, message, new AbortController().signal);
 
-test("[PU19] one request for an access token serves all who wait, and the token those who come later", async () => {
+test("[PU19] one request for an access token serves all concurrent and later messages", async () => {
   const results = await Promise.all(Array.from({ length: 20 }, (_, index) => send(`phone-${index}`)));
   expect(results).toEqual(results.map(() => ({ kind: "sent" })));
   expect(await send("phone-later")).toEqual({ kind: "sent" });
   expect([fcm.tokensGiven, fcm.calls.length]).toEqual([1, 21]);
 });
 
-test("[PU19] it is replaced shortly before it expires, and a short-lived one after half of its life", async () => {
+test("[PU19] a token is replaced shortly before it expires, a short-lived one after half of its life", async () => {
   await send("phone");
   clock.advance(3_600_000 - ACCESS_TOKEN_MARGIN_MS - 1);
   await send("phone");
@@ -51,14 +59,14 @@ test("[PU19] it is replaced shortly before it expires, and a short-lived one aft
   expect(fcm.tokensGiven).toBe(3);
 });
 
-test("[PU19] one that is refused before its time is replaced, and the message sent once more", async () => {
+test("[PU19] a refused token is replaced, and the message sent once more", async () => {
   await send("phone");
   fcm.revokeTokens();
   expect(await send("phone")).toEqual({ kind: "sent" });
   expect([fcm.tokensGiven, fcm.taken("phone").length]).toEqual([2, 2]);
 });
 
-test("[PU19] a token endpoint that refuses is a failure, one that is busy is worth another try", async () => {
+test("[PU19] a refusal of the token endpoint is a failure; a busy one allows another attempt", async () => {
   fcm.tokenStatus = 403;
   expect(await send("phone")).toEqual({ kind: "failed", error: "The token endpoint answered 403: made_up" });
   fcm.tokenStatus = 503;
@@ -67,7 +75,7 @@ test("[PU19] a token endpoint that refuses is a failure, one that is busy is wor
   expect(await send("phone")).toEqual({ kind: "sent" });
 });
 
-test("[PU16] unregistered is the 404 that says so, and no other", async () => {
+test("[PU16] only a 404 with the code UNREGISTERED means unregistered", async () => {
   expect(await send("gone-1")).toMatchObject({ kind: "unregistered", error: expect.stringContaining("UNREGISTERED") });
   expect(await send("lost-1")).toMatchObject({ kind: "failed", error: expect.stringContaining("404") });
   const { projectId, endpoint, tokenEndpoint, serviceAccount } = fcm;
@@ -76,16 +84,16 @@ test("[PU16] unregistered is the 404 that says so, and no other", async () => {
   expect(await send("phone", elsewhere)).toEqual({ kind: "failed", error: "FCM answered 404" });
 });
 
-test("[PU17] 429 and 5xx are worth another try, after the pause that is asked for", async () => {
+test("[PU17] 429 and 5xx allow another attempt after Retry-After", async () => {
   expect(await send("quota-1")).toMatchObject({ kind: "busy", retryAfterMs: null });
   expect(await send("broken-1")).toMatchObject({ kind: "busy", retryAfterMs: null });
   expect(await send("later-1")).toMatchObject({ kind: "busy", retryAfterMs: 1_000 });
 });
 
-test("[PU33] credentials that cannot be used are named, and their keys are not", () => {
+test("[PU33] errors name unusable credentials and never contain their keys", () => {
   const wrong: [Parameters<typeof loadServiceAccount>[0]["serviceAccount"], string][] = [
     ["/nowhere/account.json", "push.fcm.serviceAccount: cannot be read"],
-    [import.meta.path, "push.fcm.serviceAccount: is no JSON"],
+    [import.meta.path, "push.fcm.serviceAccount: is not JSON"],
     [{ client_email: "a@b.example", private_key: "s3cret" }, "push.fcm.serviceAccount: must have an RSA key"],
   ];
   for (const [serviceAccount, words] of wrong) {

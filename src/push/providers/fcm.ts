@@ -6,10 +6,10 @@ import { fcmMessage } from "./fcm-message.ts";
 import { isBusy, retryAfterMs } from "./provider-answer.ts";
 
 const UNAUTHENTICATED = 401;
-/** All of it is one service. No host name has a slash. */
+/** FCM is one service. The slash keeps it apart from host names. */
 const SITE = "fcm/";
 
-/** Firebase Cloud Messaging, HTTP v1. `endpoint` is the base before `/v1/projects/…/messages:send`. Decisions 11. */
+/** Firebase Cloud Messaging, HTTP v1. `endpoint` is the part before `/v1/projects/…/messages:send`. */
 export function createFcm(deps: {
   projectId: string;
   account: ServiceAccount;
@@ -35,7 +35,7 @@ export function createFcm(deps: {
       const body = JSON.stringify({ message: fcmMessage(target, message, clock.now()) });
       try {
         let response = await post(body, signal);
-        // The token may have been revoked before its time: a fresh one decides.
+        // The token may have been revoked: try once with a new one.
         if (response.status === UNAUTHENTICATED) {
           await response.body?.cancel();
           response = await post(body, signal);
@@ -62,13 +62,13 @@ async function resultOf(response: Response, nowMs: number): Promise<CallResult> 
   const code = errorCode(problem);
   const text = typeof problem["message"] === "string" ? problem["message"] : "";
   const error = `FCM answered ${[response.status, code, text].filter((part) => part !== null && part !== "").join(" ")}`;
-  // Any other 404 is about the project or the address, and says nothing of the device.
+  // Any other 404 concerns the project or the URL, not the device.
   if (response.status === 404 && code === "UNREGISTERED") return { kind: "unregistered", error };
   if (isBusy(response.status)) return { kind: "busy", error, retryAfterMs: retryAfterMs(response.headers, nowMs) };
   return { kind: "failed", error };
 }
 
-/** FCM's own code, which is one of the details; null when there is none. */
+/** The FCM error code in the details of the error; null without one. */
 function errorCode(problem: JsonObject): string | null {
   const details = Array.isArray(problem["details"]) ? problem["details"] : [];
   for (const detail of details) {

@@ -1,21 +1,34 @@
 import { SECOND_MS } from "../../kernel/duration.ts";
 
-/** Whether another try may succeed. Decisions 11. */
+/** Whether another attempt may succeed. */
 export const isBusy = (status: number): boolean => status === 429 || status >= 500;
 
-/** What Bun and the system say of a connection that did not come about, or broke off before the answer. */
+/** Codes of Bun and the system for a connection that could not be opened, or was closed before the answer. */
 const UNREACHABLE: ReadonlySet<string> = new Set([
-  ...["ConnectionRefused", "ConnectionClosed", "ConnectionReset", "FailedToOpenSocket", "Timeout"],
-  ...["ECONNREFUSED", "ECONNRESET", "ECONNABORTED", "EPIPE", "ETIMEDOUT", "EHOSTUNREACH", "ENETUNREACH", "ENETDOWN"],
-  // DNS that does not answer; a name that does not exist is ENOTFOUND.
-  ...["EAI_AGAIN", "ETIMEOUT", "ESERVFAIL"],
+  "ConnectionRefused",
+  "ConnectionClosed",
+  "ConnectionReset",
+  "FailedToOpenSocket",
+  "Timeout",
+  "ECONNREFUSED",
+  "ECONNRESET",
+  "ECONNABORTED",
+  "EPIPE",
+  "ETIMEDOUT",
+  "EHOSTUNREACH",
+  "ENETUNREACH",
+  "ENETDOWN",
+  // DNS without an answer. A name that does not exist is ENOTFOUND, which is not listed.
+  "EAI_AGAIN",
+  "ETIMEOUT",
+  "ESERVFAIL",
 ]);
 
-/** Whether this was thrown because the service cannot be reached now; not: because it is refused, or unknown. */
+/** Whether the cause of a failed call is that the service could not be reached. */
 export const isUnreachable = (cause: unknown): boolean =>
   cause instanceof Error && "code" in cause && UNREACHABLE.has(String(cause.code));
 
-/** `Retry-After` in milliseconds from now: seconds, or a date; null when absent or neither. */
+/** `Retry-After`, in seconds or as a date, as milliseconds from now; null if absent or invalid. */
 export function retryAfterMs(headers: Headers, nowMs: number): number | null {
   const value = headers.get("retry-after")?.trim() ?? "";
   if (/^\d{1,9}$/.test(value)) return Number(value) * SECOND_MS;

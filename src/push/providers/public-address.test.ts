@@ -16,18 +16,18 @@ test("[PU25] private, loopback, link-local, shared and reserved addresses are re
   for (const host of hosts) {
     expect([host, await publicAddress(host, noLookup).catch((error: Error) => error.message)]).toEqual([
       host,
-      `The host ${host} lies in a private network`,
+      `The host ${host} is in a private network`,
     ]);
   }
 });
 
-test("[PU25] an address outside of them is the one to connect to", async () => {
+test("[PU25] a public address is returned", async () => {
   expect(await publicAddress("93.184.216.34", noLookup)).toBe("93.184.216.34");
   expect(await publicAddress("[2606:4700::1111]", noLookup)).toBe("2606:4700::1111");
   expect(await publicAddress("push.example", async () => ["93.184.216.34", "2606:4700::1111"])).toBe("93.184.216.34");
 });
 
-test("[PU25] a name is judged by every address that it has", async () => {
+test("[PU25] a name is refused if any of its addresses is private", async () => {
   const answers = [["10.0.0.1"], ["93.184.216.34", "127.0.0.1"], ["93.184.216.34", "not an address"]];
   for (const addresses of answers) {
     await expect(publicAddress("push.example", async () => addresses)).rejects.toThrow("private network");

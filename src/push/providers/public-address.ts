@@ -1,23 +1,23 @@
 import ipaddr from "ipaddr.js";
 
-/** The addresses of a host name. Errors: there are none. */
+/** The addresses of a host name. Errors: none found. */
 export type Lookup = (hostname: string) => Promise<readonly string[]>;
 
 /**
- * An address of the host that lies outside of private networks: loopback, link-local, private, shared and reserved ranges
- * are refused, also inside IPv6, and also where only one of several addresses is such. Connect to the address itself: a
- * name that is looked up a second time may lead elsewhere. Errors: a private address, an unknown host.
+ * A public address of the host. Loopback, link-local, private, shared and reserved addresses are refused, also as IPv4 inside
+ * of IPv6, and also if only one of several addresses is private. Callers must connect to the returned address: a second lookup
+ * of the name may give another one. Errors: a private address, an unknown host. [PU25]
  */
 export async function publicAddress(hostname: string, lookup: Lookup): Promise<string> {
   const literal = hostname.replace(/^\[(.*)\]$/, "$1");
   const addresses = ipaddr.isValid(literal) ? [literal] : await lookup(hostname);
   const [first] = addresses;
   if (first === undefined) throw new Error(`The host ${hostname} has no address`);
-  if (!addresses.every(isPublic)) throw new Error(`The host ${hostname} lies in a private network`);
+  if (!addresses.every(isPublic)) throw new Error(`The host ${hostname} is in a private network`);
   return first;
 }
 
 function isPublic(address: string): boolean {
-  // `process` takes an IPv4 address out of ::ffff:0:0/96; the other ways to hide one are no unicast.
+  // `process` extracts an IPv4 address from ::ffff:0:0/96; other ranges with embedded addresses are not unicast.
   return ipaddr.isValid(address) && ipaddr.process(address).range() === "unicast";
 }

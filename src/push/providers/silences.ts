@@ -3,15 +3,15 @@ import type { Clock, Millis } from "../../kernel/clock.ts";
 import { SILENCE_REST_MS, SILENCES_BEFORE_REST, SILENT_SITES_MAX } from "../limits.ts";
 
 /**
- * Which push services do not answer. Anybody can register subscriptions of a host that is silent on purpose, under as many
- * names as they like: without this each would hold up a broadcast for the whole timeout. [PU35]
+ * Push services that do not answer. Users can register subscriptions of a host that never answers, under any number of names:
+ * without this, each of them would delay a broadcast by the whole timeout. [PU35]
  */
 export interface Silences {
-  /** Whether the host's site is left alone for now. */
+  /** Whether the site of the host is not called at present. */
   isResting(hostname: string): boolean;
-  /** It took a connection and said something. */
+  /** The host has answered. */
   answered(hostname: string): void;
-  /** Its time was over. */
+  /** A call has timed out. */
   silent(hostname: string): void;
 }
 
@@ -29,7 +29,7 @@ export function createSilences(clock: Clock): Silences {
   };
 }
 
-/** The last two labels, below which names cost nothing; an address is its own site. */
+/** The last two labels of the name, as subdomains are free to create; an address is its own site. */
 export function siteOf(hostname: string): string {
   return /^\[|^[\d.]+$/.test(hostname) ? hostname : hostname.replace(/\.$/, "").split(".").slice(-2).join(".");
 }

@@ -8,10 +8,10 @@ export interface Subscription {
   keys: { p256dh: string; auth: string };
 }
 
-/** Whether a token is a Web Push subscription in JSON; what is none is FCM's. */
+/** Whether a token is a Web Push subscription in JSON; all other tokens are for FCM. */
 export const isSubscription = (token: string): boolean => parsed(token) !== null;
 
-/** Errors: what keeps it from being sent to. */
+/** Errors: why nothing can be sent to it. */
 export function parseSubscription(token: string): Subscription {
   const members = parsed(token) ?? {};
   const { endpoint, keys } = members;
@@ -34,14 +34,14 @@ function parsed(token: string): Record<string, unknown> | null {
   }
 }
 
-/** What the service worker gets as `event.data.json()`. */
+/** What the service worker receives as `event.data.json()`. */
 export function webPushPayload(message: Message): string {
   const { title, body, image, sound, badge, data, silent, collapseId } = message;
   const shown = silent ? { silent } : { title, body, image, sound, badge };
   return JSON.stringify(present({ ...shown, collapseId, data: { ...data } }));
 }
 
-/** How the push service is to handle it. Without a `TTL` it would refuse the message. */
+/** Headers for the push service, which requires a `TTL`. */
 export function webPushHeaders({ silent, ttl, collapseId }: Message): Record<string, string> {
   return {
     TTL: String(ttl ?? TTL_MAX_SECONDS),

@@ -10,8 +10,16 @@ import { createWebPush } from "./web-push.ts";
 import { isSubscription } from "./web-push-request.ts";
 
 const message: Message = {
-  ...{ title: "Hello", body: "Grüße 🎬", image: null, sound: null, badge: null, data: { id: "7" } },
-  ...{ silent: false, collapseId: "mail", ttl: 60, fcm: {} },
+  title: "Hello",
+  body: "Grüße 🎬",
+  image: null,
+  sound: null,
+  badge: null,
+  data: { id: "7" },
+  silent: false,
+  collapseId: "mail",
+  ttl: 60,
+  fcm: {},
 };
 const keys = library.generateVAPIDKeys();
 const vapidDetails = { subject: "mailto:push@example.com", ...keys };
@@ -25,7 +33,7 @@ beforeAll(async () => {
 });
 afterAll(() => service.stop());
 
-/** The name `push.example` leads to loopback here, which `publicAddress` would refuse. */
+/** `push.example` resolves to loopback here, which `publicAddress` would refuse. */
 function createProvider(options: { ca?: string }): Provider {
   const addressOf = async () => "127.0.0.1";
   return createWebPush({ vapidDetails, library, addressOf, clock: systemClock, ca: options.ca ?? service.ca });
@@ -37,7 +45,7 @@ const send = (token: string, sent: Message = message, to: Provider = provider) =
 };
 const last = () => service.requests.at(-1) ?? expect.unreachable();
 
-test("[PU24] the browser alone can read what is sent, and the push service learns how long to keep it", async () => {
+test("[PU24] only the browser can decrypt the body; the push service gets TTL, urgency and topic", async () => {
   expect(await send(subscriber.token(`${service.origin}/201/a`))).toEqual({ kind: "sent" });
   const { headers, body } = last();
   expect(JSON.parse(subscriber.decrypt(body))).toEqual({
@@ -53,7 +61,7 @@ test("[PU24] the browser alone can read what is sent, and the push service learn
   expect(headers.get("topic")).toMatch(/^[A-Za-z0-9_-]{32}$/);
 });
 
-test("[PU24] VAPID: the push service can tell that it is us, and only for itself", async () => {
+test("[PU24] the VAPID token identifies the server, to this push service only", async () => {
   await send(subscriber.token(`${service.origin}/201/a`));
   const [, token = "", key = ""] = /^vapid t=([^,]+), k=(.+)$/.exec(last().headers.get("authorization") ?? "") ?? [];
   expect(key).toBe(keys.publicKey);
@@ -67,14 +75,14 @@ test("[PU24] VAPID: the push service can tell that it is us, and only for itself
   expect(verify("sha256", signed, { key: publicKey, dsaEncoding: "ieee-p1363" }, signature)).toBe(true);
 });
 
-test("[PU21] a silent message has no more than its data", async () => {
+test("[PU21] a silent message has its data only", async () => {
   await send(subscriber.token(`${service.origin}/201/a`), { ...message, silent: true, ttl: null, collapseId: null });
   const { headers, body } = last();
   expect(JSON.parse(subscriber.decrypt(body))).toEqual({ silent: true, data: { id: "7" } });
   expect([headers.get("urgency"), headers.get("topic"), headers.get("ttl")]).toEqual(["normal", null, "2419200"]);
 });
 
-test("[PU16] 404 and 410 mean that the subscription is over, 429 and 5xx that it is worth another try", async () => {
+test("[PU16] 404 and 410 end the subscription; 429 and 5xx allow another attempt", async () => {
   const results: unknown[] = [];
   for (const status of [404, 410, 429, 503, 403, 413]) {
     results.push(await send(subscriber.token(`${service.origin}/${status}/a`)));
@@ -90,7 +98,7 @@ test("[PU16] 404 and 410 mean that the subscription is over, 429 and 5xx that it
   ]);
 });
 
-test("[PU26] redirects are not followed, and an answer without end keeps nobody", async () => {
+test("[PU26] redirects are not followed, and an endless answer does not delay the result", async () => {
   expect(await send(subscriber.token(`${service.origin}/redirect`))).toEqual({
     kind: "failed",
     error: "The push service answered 307",
@@ -99,7 +107,7 @@ test("[PU26] redirects are not followed, and an answer without end keeps nobody"
   expect(await send(subscriber.token(`${service.origin}/endless`))).toEqual({ kind: "sent" });
 });
 
-test("[PU26] the certificate has to be that of the name in the subscription, whatever the address", async () => {
+test("[PU26] the certificate must match the host name of the subscription, whatever the address", async () => {
   const count = service.requests.length;
   const elsewhere = service.origin.replace("push.example", "other.example");
   await expect(send(subscriber.token(`${elsewhere}/201/a`))).rejects.toThrow("ALTNAME");
@@ -109,7 +117,7 @@ test("[PU26] the certificate has to be that of the name in the subscription, wha
   expect(service.requests.length).toBe(count);
 });
 
-test("[PU25] what is no https subscription with keys is sent nowhere", async () => {
+test("[PU25] nothing is sent to a subscription that is not https or has no keys", async () => {
   const keysOf = JSON.parse(subscriber.token(""))["keys"];
   const tokens: [string, string][] = [
     [JSON.stringify({ endpoint: "http://push.example/a", keys: keysOf }), "must be https"],
@@ -125,13 +133,13 @@ test("[PU25] what is no https subscription with keys is sent nowhere", async () 
   }
 });
 
-test("[PU24] what is no subscription in JSON is a token of FCM's", () => {
+test("[PU24] a token that is not a subscription in JSON is for FCM", () => {
   for (const token of ["dGVz:APA91b", "{broken", "[]", "null", `{"keys":{}}`, `"{}"`]) {
     expect([token, isSubscription(token)]).toEqual([token, false]);
   }
 });
 
-test("[PU35] who lets five calls in a row run out of time is left alone for half a minute, under every name", async () => {
+test("[PU35] after five consecutive timeouts a push service is not called for 30 seconds, under any name", async () => {
   const clock = testClock();
   let isSilent = true;
   const addressOf = async () => (isSilent ? await new Promise<never>(() => {}) : "127.0.0.1");
@@ -140,14 +148,14 @@ test("[PU35] who lets five calls in a row run out of time is left alone for half
     const token = subscriber.token(`${service.origin}/201/a`.replace("push.example", host));
     return { result: own.send({ userId: "u", token, platform: "web" }, message, timeout.signal), timeout };
   };
-  const resting = (host: string) => ({ kind: "unreachable" as const, error: `${host} has not answered of late` });
+  const resting = (host: string) => ({ kind: "unreachable" as const, error: `${host} has not answered recently` });
   for (const host of ["push.example", "a.push.example", "b.push.example", "push.example."]) {
     sendTo(host).timeout.abort();
   }
   isSilent = false;
   expect(await sendTo("push.example").result).toEqual({ kind: "sent" });
   isSilent = true;
-  // The answer has made good for the four before it.
+  // The answer has reset the count.
   for (const host of ["a.push.example", "b.push.example", "c.push.example", "d.push.example"]) {
     sendTo(host).timeout.abort();
   }

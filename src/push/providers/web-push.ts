@@ -11,17 +11,16 @@ const ENCODING = "aes128gcm";
 export interface WebPushDeps {
   vapidDetails: NonNullable<PushConfig["webPush"]>;
   library: Pick<typeof webPush, "encrypt" | "getVapidHeaders">;
-  /** Where to connect to: an address that has been checked. */
+  /** A checked address of the host to connect to. */
   addressOf(hostname: string): Promise<string>;
   clock: Clock;
-  /** Certificate authorities instead of the usual ones. */
+  /** Certificate authorities instead of the default ones. */
   ca?: string;
 }
 
 /**
- * Web Push (RFC 8030, 8188, 8291, 8292), to https alone. The connection goes to the address that has been checked, and the
- * certificate is checked against the host's name: a name that is answered differently the next time leads nowhere else.
- * Redirects are not followed. Decisions 11.
+ * Web Push (RFC 8030, 8188, 8291, 8292), to https URLs only. The connection is made to the checked address, and the certificate
+ * is checked against the host name, so that a different answer to a later DNS lookup has no effect. [PU25] [PU26]
  */
 export function createWebPush(deps: WebPushDeps): Provider {
   const { library, clock } = deps;
@@ -35,15 +34,18 @@ export function createWebPush(deps: WebPushDeps): Provider {
     const response = await fetch(addressed(url, address), {
       method: "POST",
       headers: {
-        ...{ Host: url.host, Authorization, "Content-Encoding": ENCODING },
+        Host: url.host,
+        Authorization,
+        "Content-Encoding": ENCODING,
         "Content-Type": "application/octet-stream",
         ...webPushHeaders(message),
       },
       body: new Uint8Array(cipherText),
       tls: { ...nameToCheck(url.hostname), ...(deps.ca === undefined ? {} : { ca: deps.ca }) },
-      ...{ redirect: "manual", signal },
+      redirect: "manual",
+      signal,
     });
-    // Nothing in the body is wanted, and whoever runs the endpoint could send one without end.
+    // The body is not needed, and an endpoint could send one without end.
     await response.body?.cancel();
     return response;
   };
@@ -53,14 +55,14 @@ export function createWebPush(deps: WebPushDeps): Provider {
       try {
         return siteOf(parseSubscription(target.token).url.hostname);
       } catch {
-        // It is refused before anything is sent.
+        // `send` refuses it before anything is sent.
         return "";
       }
     },
     async send(target, message, signal) {
       const subscription = parseSubscription(target.token);
       const { hostname } = subscription.url;
-      if (silences.isResting(hostname)) return { kind: "unreachable", error: `${hostname} has not answered of late` };
+      if (silences.isResting(hostname)) return { kind: "unreachable", error: `${hostname} has not answered recently` };
       const noteSilence = (): void => silences.silent(hostname);
       signal.addEventListener("abort", noteSilence);
       try {
@@ -74,14 +76,14 @@ export function createWebPush(deps: WebPushDeps): Provider {
   };
 }
 
-/** The same URL with an address in the place of its host. */
+/** The URL with an address as its host. */
 function addressed(url: URL, address: string): URL {
   const direct = new URL(url);
   direct.hostname = address.includes(":") ? `[${address}]` : address;
   return direct;
 }
 
-/** Of an address in the URL itself the certificate has to name the address. */
+/** If the host in the URL is an address, the certificate must name the address. */
 const nameToCheck = (hostname: string): { serverName?: string } =>
   /^\[|^[\d.]+$/.test(hostname) ? {} : { serverName: hostname };
 

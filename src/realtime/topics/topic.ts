@@ -8,10 +8,10 @@ export interface Listener {
   readonly isClosed: boolean;
   /** Bytes that have been sent to it and have not left the server. */
   readonly waitingBytes: number;
-  /** Closes the socket when too much waits for it already; true when it did. [SK8] */
+  /** Closes the socket when too much waits for it already; true when it did. [SK15] */
   closeIfSlow(): boolean;
   closeAsSlow(): void;
-  /** Looks at what waits, so that it counts towards what may wait for all sockets together. [SK9] */
+  /** Looks at what waits, so that it counts towards what may wait for all sockets together. [SK16] */
   countWaiting(): void;
 }
 

@@ -30,6 +30,9 @@ const NOT_AUTHENTICATED: Failure<"NOT_AUTHENTICATED"> = {
 };
 const INVALID_JSON: Failure<"INVALID_JSON"> = { code: "INVALID_JSON", message: "The message is not valid JSON" };
 
+/** What is done with a message of so many characters, once its text is parsed. */
+type Judge<State> = (connection: Connection<State>, said: MessageText, chars: number) => MaybePromise<void>;
+
 /** Takes the messages of connections: counts, queues, parses and hands them to what their type declares. */
 export function createReceiving<State, Code extends string>(deps: {
   protocol: Protocol<State, Code>;
@@ -62,15 +65,14 @@ export function createReceiving<State, Code extends string>(deps: {
     });
   };
 
-  const judge = (
-    connection: Connection<State>,
-    said: MessageText,
-    { isOverRate, chars }: { isOverRate: boolean; chars: number },
-  ): MaybePromise<void> => {
-    if (connection.isClosed) return;
+  /** Parsed only for the error, which names the message that it answers. */
+  const refuseOverRate: Judge<State> = (connection, said) => {
+    if (!said.isJson) return answers.failAndClose(connection, INVALID_JSON);
+    answers.fail(connection, OVER_RATE, isJsonObject(said.value) ? said.value : null);
+  };
+  const judge: Judge<State> = (connection, said, chars) => {
     if (!said.isJson) return answers.failAndClose(connection, INVALID_JSON);
     const message = isJsonObject(said.value) ? said.value : null;
-    if (isOverRate) return answers.fail(connection, OVER_RATE, message);
     const isOpen = message?.["type"] === "auth" || message?.["type"] === "ping";
     if (connection.principal === null && !isOpen) return answers.failAndClose(connection, NOT_AUTHENTICATED);
     if (said.fault !== null) {
@@ -82,15 +84,15 @@ export function createReceiving<State, Code extends string>(deps: {
     return answers.fail(connection, { code: "INVALID_MESSAGE", message: text });
   };
 
-  const handle = (connection: Connection<State>, raw: string | Buffer, isOverRate: boolean): MaybePromise<void> => {
+  const handle = (connection: Connection<State>, raw: string | Buffer, then: Judge<State>): MaybePromise<void> => {
     if (connection.isClosed) return;
     const crashed = (cause: unknown): void => answers.crashed(connection, cause);
     try {
       // Whatever a binary frame holds, it is no JSON object in a text frame.
       const text = typeof raw === "string" ? raw : "null";
-      const handled = chain(parseMessage(text, deps.slices), (said) =>
-        judge(connection, said, { isOverRate, chars: text.length }),
-      );
+      const handled = chain(parseMessage(text, deps.slices), (said) => {
+        if (!connection.isClosed) return then(connection, said, text.length);
+      });
       return isPromise(handled) ? handled.catch(crashed) : undefined;
     } catch (cause) {
       return crashed(cause);
@@ -122,7 +124,9 @@ export function createReceiving<State, Code extends string>(deps: {
     if (!isOverRate && chars < LONG_MESSAGE_MIN_CHARS && typeof raw === "string" && isPing(raw)) {
       return protocol.pinged(connection);
     }
-    const isTaken = turns.take(connection, chars, () => handle(connection, raw, isOverRate));
+    const isTaken = isOverRate
+      ? turns.take(connection.refusals, chars, () => handle(connection, raw, refuseOverRate))
+      : turns.take(connection, chars, () => handle(connection, raw, judge));
     if (!isTaken) answers.fail(connection, WAITING);
   };
 }

@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { TokenBucket } from "./token-bucket.ts";
 
-test("[RT7] the message rate is a bucket that refills evenly", () => {
+test("[SK13] the message rate is a bucket that refills evenly", () => {
   const rate = new TokenBucket({ perSecond: 100, atOnce: 100 }, 0);
   const taken = (now: number) => Array.from({ length: 150 }, () => rate.take(1, now)).filter(Boolean).length;
   expect(taken(0)).toBe(100);

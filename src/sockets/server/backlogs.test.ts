@@ -21,7 +21,7 @@ function fakeSocket(backlogs: ReturnType<typeof createBacklogs>, waitingBytes: n
   return socket;
 }
 
-test("[RT101] what waits for all sockets together is bounded: those with the most are cut off", () => {
+test("[SK16] what waits for all sockets together is bounded: those with the most are closed", () => {
   const backlogs = createBacklogs(() => {});
   const small = Array.from({ length: 60 }, () => fakeSocket(backlogs, MIB));
   const large = Array.from({ length: 30 }, () => fakeSocket(backlogs, 5 * MIB));
@@ -32,7 +32,7 @@ test("[RT101] what waits for all sockets together is bounded: those with the mos
   expect(left).toBeLessThanOrEqual(192 * MIB);
 });
 
-test("[RT101] sockets that have drained or closed count no more", () => {
+test("[SK16] sockets that have drained or closed no longer count", () => {
   const backlogs = createBacklogs(() => {});
   for (let turn = 0; turn < 100; turn++) {
     const [drained, closed] = [fakeSocket(backlogs, 10 * MIB), fakeSocket(backlogs, 10 * MIB)];
@@ -43,7 +43,7 @@ test("[RT101] sockets that have drained or closed count no more", () => {
   }
 });
 
-test("[RT11] a slow socket is closed with 1013 behind what waits, until too much is kept for closed ones", () => {
+test("[SK16] a slow socket is closed with 1013 after what waits, until too much is kept for closed sockets", () => {
   const backlogs = createBacklogs(() => {});
   const sockets = Array.from({ length: 20 }, () => fakeSocket(backlogs, 6 * MIB));
   for (const socket of sockets) backlogs.drop(socket);

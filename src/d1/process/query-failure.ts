@@ -1,5 +1,5 @@
-import { insufficientStorage } from "../kernel/errors.ts";
-import type { QueryFailure } from "./types.ts";
+import { insufficientStorage } from "../../kernel/errors.ts";
+import type { QueryFailure } from "../types.ts";
 
 /** A query's failure on its way to the caller. */
 export class QueryError extends Error {

@@ -1,5 +1,6 @@
-import { isWord, type SqlToken, splitStatements, tokenizeSql, withoutExplain } from "../kernel/sql-tokens.ts";
-import type { Binding } from "./types.ts";
+import { isWord, type SqlToken, splitStatements, tokenizeSql, withoutExplain } from "../../kernel/sql-tokens.ts";
+import { PARAMETER_NUMBER_MAX } from "../limits.ts";
+import type { Binding } from "../types.ts";
 
 /** The one statement of a query. What it may do is decided by SQLite's own reading of it: see judge.ts. */
 export interface Statement {
@@ -48,12 +49,6 @@ function parametersOf(tokens: readonly SqlToken[]): (string | null)[] {
   }
   return parameters;
 }
-
-const PARAMETER_NUMBER_MAX = 250_000;
-
-/** Statements that begin so most likely write. Which process really runs one, SQLite's reading of it says. */
-const WRITING = /^\s*(?:insert|replace|update|delete|create|drop|alter|reindex|analyze|vacuum)\b/i;
-export const looksLikeWrite = (query: string): boolean => WRITING.test(query);
 
 type Bound = string | number | bigint | null;
 

@@ -1,4 +1,4 @@
-import { RESULT_MAX_BYTES } from "./limits.ts";
+import { RESULT_MAX_BYTES } from "../limits.ts";
 import { QueryError } from "./query-failure.ts";
 
 /** Rows as JSON objects, one after another, up to a bounded size. */

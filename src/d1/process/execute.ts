@@ -1,36 +1,11 @@
-import { Database } from "bun:sqlite";
-import { existsSync } from "node:fs";
 import { DatabaseSync } from "node:sqlite";
-import { assertOpenable, markFile } from "../db/files/file-identity.ts";
-import { openError } from "../db/files/sqlite-errors.ts";
-import type { Ids } from "../kernel/ids.ts";
+import { openError } from "../../db/files/sqlite-errors.ts";
+import { BUSY_TIMEOUT_MS, JOURNAL_MAX_BYTES, PARAMETERS_MAX, VALUE_MAX_BYTES } from "../limits.ts";
+import type { Binding, ProcessRole, QueryRequest } from "../types.ts";
 import { createJudge, type Judge } from "./judge.ts";
-import { BUSY_TIMEOUT_MS, JOURNAL_MAX_BYTES, PARAMETERS_MAX, VALUE_MAX_BYTES } from "./limits.ts";
 import { EscapeError, failureOf, QueryError } from "./query-failure.ts";
 import { RowWriter } from "./row-writer.ts";
 import { bindings, parseStatement, type Statement, StatementError } from "./statement.ts";
-import type { Binding, ProcessRole, QueryRequest } from "./types.ts";
-
-/**
- * Makes the file where there is none, in WAL mode, which lets reads and a write go on side by side. What lies beside the
- * file for that stays as long as this connection, so that processes can begin to read also when the disk is full.
- * Errors: one that names the file and what is wrong with it.
- */
-export function keepDatabaseFile(path: string, ids: Ids): Database {
-  let database: Database | null = null;
-  try {
-    if (existsSync(path)) assertOpenable(path);
-    database = new Database(path, { create: true });
-    database.run(`PRAGMA busy_timeout = ${BUSY_TIMEOUT_MS}`);
-    markFile(database, ids);
-    database.run("PRAGMA journal_mode = WAL");
-    database.query("SELECT count(*) FROM sqlite_schema").get();
-    return database;
-  } catch (error) {
-    database?.close();
-    throw openError(path, error);
-  }
-}
 
 /** A connection of a query process, and who judges what runs on it. */
 export interface QueryConnection {

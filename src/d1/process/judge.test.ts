@@ -2,9 +2,10 @@ import { afterEach, beforeEach, expect, test } from "bun:test";
 import { mkdtempSync, readdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { systemIds } from "../kernel/ids.ts";
+import { systemIds } from "../../kernel/ids.ts";
+import { keepDatabaseFile } from "../database-file.ts";
+import { executeQuery, openConnection, type QueryConnection } from "./execute.ts";
 import { EscapeError, QueryError } from "./query-failure.ts";
-import { executeQuery, keepDatabaseFile, openConnection, type QueryConnection } from "./store.ts";
 
 let directory: string;
 let reader: QueryConnection;

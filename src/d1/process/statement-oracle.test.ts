@@ -3,11 +3,12 @@ import { afterAll, expect, test } from "bun:test";
 import { mkdtempSync, readdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { random, testSeed } from "../../tests/support/random.ts";
-import { systemIds } from "../kernel/ids.ts";
-import { tokenizeSql } from "../kernel/sql-tokens.ts";
+import { random, testSeed } from "../../../tests/support/random.ts";
+import { systemIds } from "../../kernel/ids.ts";
+import { tokenizeSql } from "../../kernel/sql-tokens.ts";
+import { keepDatabaseFile } from "../database-file.ts";
+import { executeQuery, openConnection } from "./execute.ts";
 import { EscapeError, QueryError } from "./query-failure.ts";
-import { executeQuery, keepDatabaseFile, openConnection } from "./store.ts";
 
 // SQLite itself is the oracle: what it takes for a word, a blank or nonsense, the tokenizer has to take for the same.
 

@@ -6,7 +6,7 @@ import { testClock } from "../../tests/support/clock.ts";
 import { systemClock } from "../kernel/clock.ts";
 import { systemIds } from "../kernel/ids.ts";
 import { silentLogger } from "../kernel/logger.ts";
-import { textOf } from "./frames.ts";
+import { keepDatabaseFile } from "./database-file.ts";
 import { bodyOf, createAnswerRoom } from "./large-answers.ts";
 import {
   PROCESS_IDLE_MS,
@@ -15,11 +15,10 @@ import {
   QUEUE_TIMEOUT_MS,
   STALLED_CLIENT_TIMEOUT_MS,
 } from "./limits.ts";
-import { createProcessPool, type ProcessPool } from "./process-pool.ts";
-import { failureOf } from "./query-failure.ts";
+import { failureOf, QueryError } from "./process/query-failure.ts";
+import { createQueries, type Queries } from "./queries.ts";
 import { createSqlService } from "./service.ts";
-import { keepDatabaseFile } from "./store.ts";
-import type { Binding, ProcessRole } from "./types.ts";
+import type { AnswerText, Binding, ProcessRole, QueryAnswer } from "./types.ts";
 
 const ENDLESS = "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c) SELECT count(*) FROM c";
 const ENDLESS_WRITE = `INSERT INTO t SELECT x FROM (${ENDLESS.replace("count(*)", "x")}) WHERE x % 1000000000 = 1`;
@@ -28,7 +27,7 @@ const CALLER = { callerName: "test", signal: undefined };
 
 let directory = "";
 let path = "";
-const pools: ProcessPool[] = [];
+const pools: Queries[] = [];
 
 beforeEach(() => {
   directory = mkdtempSync(join(tmpdir(), "d1-pool-"));
@@ -40,22 +39,25 @@ afterEach(async () => {
   rmSync(directory, { recursive: true });
 });
 
-function pool(role: ProcessRole, sizeMax = 1, clock = systemClock): ProcessPool {
-  const made = createProcessPool({ path, role, sizeMax, room: createAnswerRoom(), clock });
+function pool(role: ProcessRole, processesMax = 1, clock = systemClock): Queries {
+  const made = createQueries({ path, role, processesMax, room: createAnswerRoom(), clock });
   pools.push(made);
   return made;
 }
-const queryOf = (sql: string, params: Binding[] = []) => ({ kind: "parsed" as const, request: { sql, params } });
-async function ask(asked: ProcessPool, sql: string, params: Binding[] = []): Promise<unknown> {
-  const { chunks } = await asked.run(queryOf(sql, params), CALLER);
-  return JSON.parse(textOf(chunks));
+const queryOf = (sql: string, params: Binding[] = []) => ({ kind: "parsed" as const, query: { sql, params } });
+const textOf = (answer: QueryAnswer) => Buffer.concat(answer?.parts ?? []).toString();
+async function ask(asked: Queries, sql: string, params: Binding[] = []): Promise<unknown> {
+  return JSON.parse(textOf(await asked.run(queryOf(sql, params), CALLER)));
 }
-const rowsOf = async (asked: ProcessPool, sql: string) => ((await ask(asked, sql)) as { results: unknown[] }).results;
+const rowsOf = async (asked: Queries, sql: string) => ((await ask(asked, sql)) as { results: unknown[] }).results;
 
-/** The ids of the processes that have the test's own file among their arguments. */
+/** The ids of the query processes, which are children of this one. */
 function processIds(): number[] {
-  const list = Bun.spawnSync(["ps", "-eo", "pid,args"]).stdout.toString();
-  return list.split("\n").flatMap((line) => (line.includes(path) ? [Number.parseInt(line, 10)] : []));
+  const list = Bun.spawnSync(["ps", "-eo", "pid=,ppid=,comm="]).stdout.toString().trim().split("\n");
+  return list.flatMap((line) => {
+    const [pid = "", parent = "", name = ""] = line.trim().split(/\s+/);
+    return Number(parent) === process.pid && !name.endsWith("ps") ? [Number(pid)] : [];
+  });
 }
 const processCount = (): number => processIds().length;
 async function untilProcesses(count: number): Promise<void> {
@@ -137,9 +139,11 @@ test("[DQ6] a reader writes nothing, and a writer reads nothing, whatever it is 
     ["writer", "SELECT 1"],
     ["writer", "EXPLAIN CREATE TABLE t (x)"],
   ] as const) {
-    const answer = await pool(role).run(queryOf(sql), CALLER);
     // The second one is refused, as there is no such table.
-    expect([sql, answer.outcome === "done"]).toEqual([sql, false]);
+    const answer = await pool(role)
+      .run(queryOf(sql), CALLER)
+      .catch(() => null);
+    expect([sql, answer]).toEqual([sql, null]);
   }
   expect(await rowsOf(pool("reader"), "SELECT name FROM sqlite_schema")).toEqual([]);
 });
@@ -170,17 +174,13 @@ test("[DQ102] large queries take several places of the queue", async () => {
 });
 
 test("[DQ104] after a failed sync the database answers nothing more", async () => {
-  const failed = {
-    outcome: "failed" as const,
-    chunks: [Buffer.from(JSON.stringify({ status: 503, message: "disk I/O error", isFinal: true }))],
-    sizeBytes: 1,
-    release() {},
-  };
-  const done = { outcome: "done" as const, chunks: [Buffer.from("{}")], sizeBytes: 2, release() {} };
-  const writer = { run: async () => failed, stop: async () => {} };
-  const readers = { run: async () => done, stop: async () => {} };
+  const failed = new QueryError({ status: 503, message: "disk I/O error", isFinal: true });
+  const done: AnswerText = { parts: [Buffer.from("{}")], sizeBytes: 2, release() {} };
+  const stop = async () => {};
+  const writer: Queries = { run: () => Promise.reject(failed), stop };
+  const readers: Queries = { run: async () => done, stop };
   const service = createSqlService({ path, readers, writer, logger: silentLogger });
-  expect((await service.query({ sql: "SELECT 1", params: [] }, CALLER)).outcome).toBe("done");
+  expect(await service.query({ sql: "SELECT 1", params: [] }, CALLER)).toBe(done);
   const message = "until the server has been restarted";
   await expect(service.query({ sql: "INSERT INTO t VALUES (1)", params: [] }, CALLER)).rejects.toThrow(message);
   await expect(service.query({ sql: "SELECT 1", params: [] }, CALLER)).rejects.toThrow(message);
@@ -224,16 +224,14 @@ test("[DQ103] a caller's second large answer leaves room for those of others", a
 
 test("[DQ103] a large answer is sent piece by piece, and its room given back", async () => {
   let releases = 0;
-  const chunksOf = () => Array.from({ length: 40 }, (_, n) => new Uint8Array(1024 * 1024).fill(n));
-  const answer = () => ({
-    outcome: "done" as const,
-    chunks: chunksOf(),
-    sizeBytes: 40 * 1024 * 1024,
-    release: () => releases++,
-  });
+  const partsOf = () => Array.from({ length: 40 }, (_, n) => new Uint8Array(1024 * 1024).fill(n));
+  const release = () => {
+    releases += 1;
+  };
+  const answer = (): AnswerText => ({ parts: partsOf(), sizeBytes: 40 * 1024 * 1024, release });
   const server = Bun.serve({ port: 0, fetch: () => new Response(bodyOf(answer(), systemClock)) });
   const response = await fetch(server.url);
-  expect(Buffer.from(await response.arrayBuffer()).equals(Buffer.concat(chunksOf()))).toBe(true);
+  expect(Buffer.from(await response.arrayBuffer()).equals(Buffer.concat(partsOf()))).toBe(true);
   expect(releases).toBe(1);
   await server.stop();
 });
@@ -241,8 +239,8 @@ test("[DQ103] a large answer is sent piece by piece, and its room given back", a
 test("[DQ103] a client that takes nothing of a large answer is cut off", async () => {
   const clock = testClock();
   const released = Promise.withResolvers<void>();
-  const chunks = Array.from({ length: 4 }, () => new Uint8Array(1024 * 1024));
-  const stream = bodyOf({ outcome: "done", chunks, sizeBytes: 4 * 1024 * 1024, release: released.resolve }, clock);
+  const parts = Array.from({ length: 4 }, () => new Uint8Array(1024 * 1024));
+  const stream = bodyOf({ parts, sizeBytes: 4 * 1024 * 1024, release: released.resolve }, clock);
   if (!(stream instanceof ReadableStream)) throw new Error("large ones are streams");
   const reader = stream.getReader();
   await reader.read();
@@ -255,13 +253,13 @@ test("[DQ103] an answer that waits for room is given up with its process", async
   const room = createAnswerRoom();
   const held = room.reserve("other", 60 * 1024 * 1024);
   const clock = testClock();
-  const reader = createProcessPool({ path, role: "reader", sizeMax: 1, room, clock });
+  const reader = createQueries({ path, role: "reader", processesMax: 1, room, clock });
   pools.push(reader);
   const waiting = reader.run(queryOf("SELECT hex(zeroblob(10000000)) AS x"), CALLER);
   expect(await Promise.race([waiting, Bun.sleep(500).then(() => "waits")])).toBe("waits");
   clock.advance(QUERY_TIMEOUT_MS);
   await expect(waiting).rejects.toMatchObject({ status: 408 });
   held.release();
-  const { sizeBytes } = await reader.run(queryOf("SELECT hex(zeroblob(10000000)) AS x"), CALLER);
-  expect(sizeBytes).toBeGreaterThan(20_000_000);
+  const answer = await reader.run(queryOf("SELECT hex(zeroblob(10000000)) AS x"), CALLER);
+  expect(answer?.sizeBytes).toBeGreaterThan(20_000_000);
 });

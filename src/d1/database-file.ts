@@ -1,0 +1,27 @@
+import { Database } from "bun:sqlite";
+import { existsSync } from "node:fs";
+import { assertOpenable, markFile } from "../db/files/file-identity.ts";
+import { openError } from "../db/files/sqlite-errors.ts";
+import type { Ids } from "../kernel/ids.ts";
+import { BUSY_TIMEOUT_MS } from "./limits.ts";
+
+/**
+ * Makes the file where there is none, in WAL mode, which lets reads and a write go on side by side. What lies beside the
+ * file for that stays as long as this connection, so that processes can begin to read also when the disk is full.
+ * Errors: one that names the file and what is wrong with it.
+ */
+export function keepDatabaseFile(path: string, ids: Ids): Database {
+  let database: Database | null = null;
+  try {
+    if (existsSync(path)) assertOpenable(path);
+    database = new Database(path, { create: true });
+    database.run(`PRAGMA busy_timeout = ${BUSY_TIMEOUT_MS}`);
+    markFile(database, ids);
+    database.run("PRAGMA journal_mode = WAL");
+    database.query("SELECT count(*) FROM sqlite_schema").get();
+    return database;
+  } catch (error) {
+    database?.close();
+    throw openError(path, error);
+  }
+}

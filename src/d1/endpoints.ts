@@ -1,0 +1,49 @@
+import { Type } from "typebox";
+import { requireServiceKey } from "../access/service-key-right.ts";
+import { type Endpoint, endpoint } from "../http/endpoint.ts";
+import type { Clock } from "../kernel/clock.ts";
+import { notFound } from "../kernel/errors.ts";
+import { bodyOf } from "./large-answers.ts";
+import { QueryBody, queryOf } from "./query-request.ts";
+import type { SqlService } from "./service.ts";
+
+const Answer = Type.Object(
+  {
+    results: Type.Array(Type.Record(Type.String(), Type.Unknown())),
+    meta: Type.Object({
+      changes: Type.Integer({ description: "Rows inserted, updated or deleted" }),
+      rows_read: Type.Integer({ description: "Rows returned" }),
+      duration: Type.Number({ description: "Milliseconds" }),
+    }),
+  },
+  { description: "The rows, and what the statement did" },
+);
+
+export function sqlEndpoints(services: ReadonlyMap<string, SqlService>, clock: Clock): readonly Endpoint[] {
+  const query = endpoint(
+    "POST /api/d1/:database",
+    {
+      tag: "SQL",
+      summary: "Run one SQL statement",
+      description:
+        "Integers beyond 2^53 come back as strings, blobs as base64 strings. A query runs at most 30 s. Statements that would " +
+        "leave the database's file, and transaction statements, are refused.",
+      caller: "serviceKey",
+      path: { database: "A database declared under `d1`" },
+      body: QueryBody,
+      answers: { 200: Answer },
+      errors: [404, 408, 503],
+    },
+    async ({ params: { database }, principal, callerName, signal, largeBody, body }) => {
+      const service = services.get(database);
+      if (service === undefined) throw notFound(`There is no database "${database}"`);
+      requireServiceKey(principal, ["d1", "database", database, "*"]);
+      const caller = { callerName, signal };
+      const large = await largeBody();
+      const answer =
+        large === null ? await service.query(queryOf(await body()), caller) : await service.queryBody(large, caller);
+      return new Response(bodyOf(answer, clock), { headers: { "content-type": "application/json" } });
+    },
+  );
+  return [query];
+}

@@ -1,0 +1,108 @@
+import type { Job } from "../db/processes/job.ts";
+import { ProcessPool } from "../db/processes/pool.ts";
+import type { Clock } from "../kernel/clock.ts";
+import { SECOND_MS } from "../kernel/duration.ts";
+import { AppError, clientGone } from "../kernel/errors.ts";
+import type { AnswerRoom, Reservation } from "./large-answers.ts";
+import {
+  PROCESS_IDLE_MS,
+  QUERY_TIMEOUT_MS,
+  QUEUE_MAX_QUERIES,
+  QUEUE_PLACE_BYTES,
+  QUEUE_TIMEOUT_MS,
+  STOP_TIMEOUT_MS,
+} from "./limits.ts";
+import { QueryError } from "./process/query-failure.ts";
+import type { ProcessRole, ProgramAnswer, ProgramRequest, Query, QueryAnswer, QueryFailure } from "./types.ts";
+
+/** Callers share the processes fairly. */
+export interface QueryCaller {
+  callerName: string;
+  /** Ends the query, waiting or running, when it fires; undefined for a query that runs to its end. */
+  signal: AbortSignal | undefined;
+}
+
+/** The processes of one role for one database. */
+export interface Queries {
+  /**
+   * Errors: QueryError for what the process refuses; 408 after the time limit, when the query has really ended; 503 when too many
+   * wait, or the process ended by itself or could not be started.
+   */
+  run(query: Query, caller: QueryCaller): Promise<QueryAnswer>;
+  stop(): Promise<void>;
+}
+
+export function createQueries(options: {
+  path: string;
+  role: ProcessRole;
+  processesMax: number;
+  room: AnswerRoom;
+  clock: Clock;
+}): Queries {
+  const { path, role, processesMax, room, clock } = options;
+  const pool = new ProcessPool({
+    clock,
+    program: "d1/process/query-job",
+    settings: { path, role },
+    processesMax,
+    placesMax: QUEUE_MAX_QUERIES,
+    idleMs: PROCESS_IDLE_MS,
+  });
+  return {
+    async run(query, caller) {
+      const parts: Uint8Array<ArrayBuffer>[] = [];
+      let reservation: Reservation | null = null;
+      const release = (): void => reservation?.release();
+      const reserve = (sizeBytes: number): Promise<void> => {
+        reservation = room.reserve(caller.callerName, sizeBytes);
+        return reservation.ready;
+      };
+      const take = (part: unknown): void => {
+        parts.push(part as Uint8Array<ArrayBuffer>); // What the program sends.
+      };
+      try {
+        // What the program returns.
+        const answer = (await pool.run({ ...jobOf(query, caller), take, reserve })) as ProgramAnswer;
+        if (answer.outcome === "elsewhere") return null;
+        if (answer.bytes !== null) parts.push(answer.bytes);
+        return { parts, sizeBytes: sizeOfBytes(parts), release };
+      } catch (cause) {
+        release();
+        throw cause;
+      }
+    },
+    stop: () => pool.stop({ graceMs: STOP_TIMEOUT_MS }),
+  };
+}
+
+function jobOf(query: Query, { callerName, signal }: QueryCaller): Job {
+  const request: ProgramRequest = query.kind === "parsed" ? query : { kind: "body" };
+  return {
+    request,
+    ...(query.kind === "body" ? { attached: query.blocks } : null),
+    caller: callerName,
+    places: 1 + Math.floor(sizeOf(query) / QUEUE_PLACE_BYTES),
+    waitMs: QUEUE_TIMEOUT_MS,
+    runMs: QUERY_TIMEOUT_MS,
+    signals: signal === undefined ? [] : [{ signal, reason: clientGone }],
+    refusals: REFUSALS,
+    failed: (failure) => new QueryError(failure as QueryFailure), // What the program's `failureOf` gives.
+  };
+}
+
+const REFUSALS: Job["refusals"] = {
+  queueFull: () => new AppError(503, "Too many queries are waiting for this database"),
+  waitedTooLong: () =>
+    new AppError(408, `The query waited ${QUEUE_TIMEOUT_MS / SECOND_MS} s for others and has not begun`),
+  ranTooLong: () => new AppError(408, `The query was ended after ${QUERY_TIMEOUT_MS / SECOND_MS} s`),
+  ended: () => new AppError(503, "The query process ended unexpectedly; the query may be sent again"),
+};
+
+/** Roughly the memory that a waiting query takes. */
+function sizeOf(query: Query): number {
+  if (query.kind === "body") return sizeOfBytes(query.blocks);
+  const { sql, params } = query.query;
+  return params.reduce((sum: number, value) => sum + (typeof value === "string" ? value.length : 8), sql.length);
+}
+
+const sizeOfBytes = (list: readonly Uint8Array[]): number => list.reduce((sum, { byteLength }) => sum + byteLength, 0);
