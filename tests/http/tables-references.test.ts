@@ -175,6 +175,6 @@ test("[TB74] where letting go breaks a check, the deletion is the conflict", asy
   await insert("checked", { id: "x", owner: "o" });
   const { status, body } = await platform.delete<ErrorAnswer>(at("owners", "o"));
   expect(status).toBe(409);
-  expect(body.message).toContain("Records of checked refer to this one by owner and cannot let go");
+  expect(body.message).toContain("Records of checked refer to this one by owner and cannot be set to null");
   expect((await platform.get(at("owners", "o"))).status).toBe(200);
 });

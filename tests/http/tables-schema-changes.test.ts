@@ -89,7 +89,7 @@ test("[TB64] a migration that would end the transaction is refused before anythi
     () => "started",
     (cause: Error) => cause.message,
   );
-  expect(failure).toContain("migrations.1.up: must not hold COMMIT");
+  expect(failure).toContain("migrations.1.up: must not contain COMMIT");
   await restart({ config: config(`{ ${schema} }`) });
   expect((await service.get(`${P}/a`)).body["n"]).toBe(1);
   expect((await service.post(P, { name: "one" })).status).toBe(409);
@@ -107,9 +107,9 @@ test("[TB77] a namespace with the records of the other kind stops the start, wit
   const { service, restart } = await start("{ access: { read: true } }");
   await service.post(P, { id: "a" });
   const toDynamic = await failure(restart({ config: of(true) }));
-  expect(toDynamic).toContain("databases.shared: instance: true is declared");
+  expect(toDynamic).toContain("databases.shared: it is declared with instance: true");
   expect(toDynamic).toContain("shared.db");
-  expect(toDynamic).toContain("Take instance: true away");
+  expect(toDynamic).toContain("Remove instance: true");
   await restart({ config: of(false) });
   expect((await service.get(`${P}/a`)).status).toBe(200);
 

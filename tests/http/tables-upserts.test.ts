@@ -126,6 +126,6 @@ test("[TB35] where auth alone decides both rules, and where the table says eithe
 
 test("[TB35, CL12] a start warns of a table that says either, by its name", () => {
   const log = platform.stderr() + platform.stdout();
-  expect(log).toContain('databases.shared.tables.either.access says upsert: \\"either\\"');
+  expect(log).toContain('databases.shared.tables.either.access has upsert: \\"either\\"');
   expect(log).not.toContain("tables.byRecord.access");
 });

@@ -4,7 +4,7 @@ import { SECOND_MS } from "../../kernel/duration.ts";
 
 const PERIOD_SECONDS = 30;
 const SECRET_BYTES = 20;
-/** Steps to either side that a code may be off: clocks differ. Decisions 6. */
+/** Steps to either side that a code may be off: clocks differ. [AU28] */
 const WINDOW_STEPS = 1;
 const CODE = /^\d{6}$/;
 

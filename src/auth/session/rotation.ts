@@ -20,7 +20,7 @@ function nextGeneration(session: Generations, now: Millis): Generations {
 
 /**
  * What a refresh token of this generation does to its session. A generation that is yet to come (the data is an older
- * copy than the token) counts as reused. Decisions 6.
+ * copy than the token) counts as reused. [AU7]
  */
 export function rotate(session: Generations, generation: number, now: Millis): Rotation {
   if (generation === session.generation) return { kind: "rotated", ...nextGeneration(session, now) };

@@ -6,6 +6,7 @@ import { type AccountWrite, accountDisabled } from "../account-file.ts";
 import {
   MFA_TICKET_TTL_MS,
   REFRESH_TOKEN_TTL_SECONDS,
+  SECRET_BYTES,
   SESSIONS_ENDED_AT_ONCE_MAX,
   SESSIONS_PER_USER_MAX,
   SIGN_IN_ADDRESS_FACTOR,
@@ -24,8 +25,6 @@ import {
   touchSession,
 } from "../statements/sessions.ts";
 import { type AuthDeps, type Caller, type Client, ownUser, type SignInAnswer, type TokenAnswer } from "../types.ts";
-
-const SECRET_BYTES = 32;
 
 export interface OpenSession {
   account: Account;
@@ -143,7 +142,7 @@ export function createSignIns(deps: AuthDeps): SignIns {
   };
 }
 
-/** 409 for an email that another account has. Spec: Errors. */
+/** 409 for an email that another account has. */
 export function emailTaken(field = "email"): AppError {
   const message = "This email address already has an account";
   return conflict(message, { [field]: { code: "not_unique", message } });

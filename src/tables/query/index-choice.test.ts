@@ -68,7 +68,8 @@ test("an index leads by groups where equals come in the other order", () => {
   expect(walks("score:desc", ["category", "==", "news"])).toBe("groups");
   expect(walks("category:desc,score:desc")).toBeUndefined();
   expect(walkOf(model, conditions(["category", "==", "news"]), parseSort(model, "score:desc"))).toEqual({
-    ...{ index: "ix:posts:category,score,id", by: "groups" },
+    index: "ix:posts:category,score,id",
+    by: "groups",
   });
 });
 
@@ -78,7 +79,7 @@ test("an index does not lead where records would have to be sorted or left out",
   expect(walks("score", ["category", ">", "a"])).toBeUndefined();
   expect(walks("score", ["category", "==", "a"], ["category", "==", "b"])).toBeUndefined();
   expect(walks(null, ["category", "==", "news"])).toBeUndefined();
-  // Many may have none, and those are equal.
+  // Many records may have null in the field, and those are equal.
   expect(walks("nick")).toBeUndefined();
   expect(walks("tags.a")).toBeUndefined();
 });
