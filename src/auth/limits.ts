@@ -80,7 +80,7 @@ export const CODE_FAILURES_WINDOW_MS = DAY_MS;
 
 /** Wrong MFA codes of one user before further ones are refused: a ticket's attempts alone would allow guessing on. */
 export const MFA_FAILURES = { requests: 20, window: (15 * MINUTE_MS) / SECOND_MS };
-/** Mails to one address, whoever asks for them. */
+/** Mails to one address, from all clients together. */
 export const MAILS_PER_ADDRESS = { requests: 30, window: (10 * MINUTE_MS) / SECOND_MS };
 /** `rateLimits.signin` counts failures per email; per address it allows this many times more. */
 export const SIGN_IN_ADDRESS_FACTOR = 3;

@@ -8,7 +8,7 @@ import { clearPassword } from "../statements/users.ts";
 /**
  * Removes the credentials of an account whose address was not verified, for its owner, who has just read a mail to it: somebody
  * else may have signed up with the address before, and must not keep a way in. A verified factor stays, as every way of
- * signing in asks for it. [AU24]
+ * signing in requires it. [AU24]
  */
 export function clearUnproven(write: AccountWrite, userId: string): void {
   write.endSessions(userId, { except: null });

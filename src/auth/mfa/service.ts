@@ -98,7 +98,7 @@ function createChecks({ sealing }: AuthDeps): Checks {
   return {
     recoveryHash,
     useCode,
-    // Each kind of its own: who has used up the guesses at codes leaves the recovery codes.
+    // Each kind has its own count: wrong codes do not block recovery codes.
     guessKeys: (userId, client, kind) =>
       client.isLimited ? [{ key: `mfa-${kind}:${userId}`, limit: MFA_FAILURES }] : [],
     useProof(write, userId, proof) {

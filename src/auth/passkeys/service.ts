@@ -41,10 +41,10 @@ export interface PasskeyService {
   registerOptions(caller: Caller): Promise<PublicKeyCredentialCreationOptionsJSON>;
   /** Errors: 400 for a response that does not check, 409 for a credential that is registered already. */
   register(caller: Caller, response: JsonObject, name: string | null): Promise<PasskeyView>;
-  /** For any user: passkeys are discoverable, so nothing is said about who has one. */
+  /** The same for every user: passkeys are discoverable, and the answer does not reveal which users have one. */
   authOptions(): Promise<PublicKeyCredentialRequestOptionsJSON>;
   /**
-   * No second factor is asked for where the authenticator has verified its user. Errors: 400 for a response that does
+   * Requires no second factor if the authenticator has verified its user. Errors: 400 for a response that does
    * not check, 403 when disabled.
    */
   authenticate(response: JsonObject, client: Client): Promise<SignInAnswer>;
@@ -92,7 +92,7 @@ export function createPasskeyService(deps: AuthDeps, signIns: SignIns, config: P
 
 interface Challenges {
   remember(purpose: SecretPurpose, challenge: string, userId: string | null): Promise<void>;
-  /** The challenge that `response` answers; good once. Errors: 400. */
+  /** The challenge that `response` answers; valid once. Errors: 400. */
   take(purpose: SecretPurpose, response: JsonObject, userId: string | null): Promise<string>;
 }
 

@@ -50,7 +50,7 @@ export function createPasswords(clock: Clock): Passwords {
   });
   const hashNow = (password: string) =>
     Bun.password.hash(password, { algorithm: "argon2id", memoryCost: ARGON2_MEMORY_KIB, timeCost: ARGON2_PASSES });
-  /** Of a password that nobody knows; made at its first use. */
+  /** The hash of an unknown password, computed at the first use. */
   let decoy: Promise<string> | null = null;
 
   const check = async (password: string, hash: string | null): Promise<boolean> => {
