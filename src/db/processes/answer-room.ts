@@ -10,7 +10,7 @@ export interface Reservation {
 
 /**
  * The memory for large answers, from the moment they leave their query process until their client has them. While it is full,
- * answers stay in their processes. [DB170]
+ * answers stay in their processes. [DB180]
  */
 export interface AnswerRoom {
   reserve(callerName: string, sizeBytes: number): Reservation;

@@ -17,7 +17,7 @@ export interface SentText {
   bytes: Uint8Array<ArrayBuffer> | null;
 }
 
-/** In a program: answers with `text`, in parts once the server has room for it where it is large. [DB170] */
+/** In a program: answers with `text`, in parts once the server has room for it where it is large. [DB180] */
 export async function sendText(text: string, { room, sendPart }: JobContext): Promise<SentText> {
   const bytes = new TextEncoder().encode(text);
   if (bytes.byteLength < LARGE_ANSWER_BYTES) return { bytes };
