@@ -1,3 +1,4 @@
+import { join, resolve } from "node:path";
 import { generateSQLiteDrizzleJson, generateSQLiteMigration } from "drizzle-kit/api";
 import { systemTables } from "../schema/index.ts";
 
@@ -5,14 +6,14 @@ import { systemTables } from "../schema/index.ts";
 // and writes the next step. It prints the import for schema/migrations/index.ts.
 
 const DIGITS = 4;
-const folder = new URL("../schema/migrations/system", import.meta.url);
-const snapshotFile = Bun.file(new URL("snapshot.json", folder));
+const folder = resolve(import.meta.dir, "../schema/migrations/system");
+const snapshotFile = Bun.file(join(folder, "snapshot.json"));
 
 /** Each step runs in a transaction, with foreign keys off (src/db/migrations.ts), and every table is STRICT. */
 function tidy(statement: string): string | null {
   if (/^PRAGMA foreign_keys/i.test(statement)) return null;
   return statement
-    .replaceAll("`", "")
+    .replaceAll("`", '"')
     .replace(/^(CREATE TABLE [^;]*\))(?=;)/s, "$1 STRICT")
     .trim();
 }
@@ -29,10 +30,10 @@ if (statements.length === 0) {
   console.log("schema/*.ts says what the steps make: there is nothing to write");
   process.exit(0);
 }
-const steps = [...new Bun.Glob("*.sql").scanSync(folder.pathname)];
+const steps = [...new Bun.Glob("*.sql").scanSync(folder)];
 const number = steps.length + 1;
 const file = `${String(number).padStart(DIGITS, "0")}_${name}.sql`;
-await Bun.write(new URL(file, folder), `-- Why this step is needed.\n\n${statements.join("\n")}\n`);
+await Bun.write(join(folder, file), `-- Why this step is needed.\n\n${statements.join("\n")}\n`);
 await Bun.write(snapshotFile, `${JSON.stringify(after, null, 2)}\n`);
 console.log(
   `schema/migrations/system/${file} is written. Say in its first line why, and add to schema/migrations/index.ts:`,

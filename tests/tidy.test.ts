@@ -168,13 +168,10 @@ type HouseRule = "folders" | "citations" | "spreads" | "circles" | "limits";
  * that is no longer true fails as well, so that the list can only shrink.
  */
 const NOT_YET: Readonly<Record<string, readonly HouseRule[]>> = {
-  auth: ["citations", "spreads", "limits"],
   backup: ["spreads"],
   db: ["citations", "spreads", "limits", "circles"],
   http: ["folders", "citations", "spreads", "limits"],
   kernel: ["folders", "spreads", "limits"],
-  rooms: ["citations", "spreads"],
-  tables: ["citations", "spreads", "circles"],
 };
 
 describe("one house", () => {

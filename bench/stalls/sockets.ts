@@ -81,6 +81,18 @@ export const socketStalls: StallArea = {
         },
       },
       {
+        name: "100 clients that broadcast 125,000 numbers 20 times a second",
+        requests: idle,
+        clients: 1,
+        sockets: {
+          path: "/api/realtime",
+          count: 100,
+          hello: [auth],
+          reads: true,
+          repeat: { type: "broadcast", channel: "broadcast:b", event: "e", data: { list: Array(125_000).fill(1) } },
+        },
+      },
+      {
         name: "100 players in a room of 9 MB, 20 actions a second each",
         requests: idle,
         clients: 1,

@@ -15,25 +15,25 @@ export type UserChanges = {
 };
 
 /**
- * One write to the accounts. What it does to sessions is collected, and reaches memory and listeners once it is on disk
- * and before anybody is answered.
+ * One write to the accounts. Its effects on sessions are collected, and applied to memory and listeners when the write is on
+ * disk and before it is answered.
  */
 export interface AccountWrite {
   readonly tx: Transaction;
   readonly now: Millis;
-  /** Neither the id nor the email is taken: the caller has made sure. */
+  /** The caller has made sure that neither the id nor the email is taken. */
   insert(user: NewUser): SecretAccount;
-  /** Changes the user, and what the user's sessions say. The user exists. */
+  /** Changes the user, who exists, and the state that the user's sessions have in memory. */
   update(userId: string, changes: UserChanges): SecretAccount;
   delete(userId: string): void;
-  /** Says that these rows are gone. */
+  /** The caller has deleted these rows. */
   ended(sessionIds: readonly string[]): void;
   extended(sessionId: string, expiresAt: Millis): void;
-  /** Says that access tokens of an earlier version count no longer; sockets that were opened with one are closed. */
+  /** Access tokens of earlier versions are invalid from now on; sockets opened with one are closed. */
   renewed(sessionId: string, tokenVersion: number): void;
   /**
-   * Ends all sessions of the user but one, and with them what such a session has begun and what needs none to be finished:
-   * a sign-in that is half done, and a change of the address.
+   * Ends all sessions of the user but one, and what they have begun and could be completed without them: sign-ins that wait
+   * for the second factor, and changes of the address.
    */
   endSessions(userId: string, options: { except: string | null }): void;
 }
@@ -41,7 +41,7 @@ export interface AccountWrite {
 export interface AccountFile extends AccountEvents {
   readonly sql: DatabaseFile;
   write<T>(work: (write: AccountWrite) => Sync<T>): Promise<T>;
-  /** The user of a live session, as of now. Errors: thrown by the caller. null: it has ended meanwhile. */
+  /** The present user of a live session; null if the session has ended meanwhile. */
   current(write: AccountWrite, userId: string, sessionId: string): SecretAccount | null;
 }
 

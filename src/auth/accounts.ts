@@ -13,7 +13,7 @@ import { searchUsers } from "./user-search.ts";
 /** Whose turn the hashes of administrators take. */
 const ADMINISTRATION = "administration";
 
-/** The accounts as an administrator handles them. Spec: Administration endpoints. */
+/** The accounts, for their administration. */
 export function createAccounts(deps: AuthDeps): Accounts {
   const { file, passwords } = deps;
 

@@ -11,7 +11,9 @@ import { deleteExpiredSessions, expiredSession } from "./statements/sessions.ts"
 export function startCleanup(deps: { file: AccountFile; clock: Clock; logger: Logger }): () => Promise<void> {
   const { file, clock, logger } = deps;
   return startSweeping({
-    ...{ clock, intervalMs: CLEANUP_INTERVAL_MS, pauseMs: CLEANUP_PAUSE_MS },
+    clock,
+    intervalMs: CLEANUP_INTERVAL_MS,
+    pauseMs: CLEANUP_PAUSE_MS,
     async sweep() {
       // Look-ups in indexes: a write would cost a sync of the disk every time.
       const now = clock.now();
@@ -30,6 +32,6 @@ export function startCleanup(deps: { file: AccountFile; clock: Clock; logger: Lo
       });
       return removed >= CLEANUP_CHUNK_ROWS;
     },
-    onFailure: (cause) => logger.error("removing expired sessions failed", { cause }),
+    onFailure: (cause) => logger.error("Removing expired sessions failed", { cause }),
   });
 }

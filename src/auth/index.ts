@@ -10,9 +10,12 @@ import type { Logger } from "../kernel/logger.ts";
 import { createAccountFile } from "./account-file.ts";
 import { createAccounts } from "./accounts.ts";
 import { startCleanup } from "./cleanup.ts";
+import { createAddressService } from "./email/address-service.ts";
 import { emailEndpoints } from "./email/endpoints.ts";
-import { createEmailFlows } from "./email/flows.ts";
+import { createMailTokens, type MailDeps } from "./email/mail-tokens.ts";
 import { createMailer } from "./email/mailer.ts";
+import { createResetService } from "./email/reset-service.ts";
+import { createMailSignInService } from "./email/sign-in-service.ts";
 import type { EndpointDeps } from "./endpoint-parts.ts";
 import { ACCESS_TOKEN_TTL_SECONDS, MAILS_PER_ADDRESS } from "./limits.ts";
 import { mfaEndpoints } from "./mfa/endpoints.ts";
@@ -62,7 +65,7 @@ export interface AuthArea {
   stop(): Promise<void>;
 }
 
-/** Sign-up, sign-in, sessions, and everything that proves who somebody is. Spec: Authentication; decisions 6. */
+/** Sign-up, sign-in, sessions, second factors, OAuth and passkeys. */
 export async function createAuthArea(deps: AuthAreaDeps): Promise<AuthArea> {
   const { config, clock, ids, logger } = deps;
   const sessions = createSessionCache({ sql: deps.file, clock, logger });
@@ -70,7 +73,13 @@ export async function createAuthArea(deps: AuthAreaDeps): Promise<AuthArea> {
   const sealing = createSealing(deps.secret);
   const accessTtlSeconds = config.session?.accessTokenTtl ?? ACCESS_TOKEN_TTL_SECONDS;
   const auth: AuthDeps = {
-    ...{ file, sessions, sealing, clock, ids, logger, config },
+    file,
+    sessions,
+    sealing,
+    clock,
+    ids,
+    logger,
+    config,
     tokens: await createTokens({ secret: deps.secret, sealing, clock, accessTtlSeconds }),
     passwords: createPasswords(clock),
     guesses: createGuesses(clock),
@@ -79,10 +88,16 @@ export async function createAuthArea(deps: AuthAreaDeps): Promise<AuthArea> {
   const signIns = createSignIns(auth);
   const passwords = createPasswordService(auth, signIns);
   const mailer = createMailer({
-    ...{ config: config.mail ?? {}, isDrill: deps.isDrill, dataDirectory: deps.dataDirectory, clock, ids, logger },
+    config: config.mail ?? {},
+    isDrill: deps.isDrill,
+    dataDirectory: deps.dataDirectory,
+    clock,
+    ids,
+    logger,
   });
   const mailLimit = createRateLimiter(MAILS_PER_ADDRESS, clock);
-  const emails = createEmailFlows({ ...auth, mailer, mailLimit, publicUrl: deps.publicUrl }, signIns);
+  const mailDeps: MailDeps = { ...auth, mailer, mailLimit, publicUrl: deps.publicUrl };
+  const mailTokens = createMailTokens(mailDeps);
   const mfa = createMfaService(auth, signIns, () => issuerName(config, deps.publicUrl()));
   const oauth = createOAuthService({ ...auth, publicUrl: deps.publicUrl }, signIns);
   const passkeys = config.passkeys === undefined ? null : createPasskeyService(auth, signIns, config.passkeys);
@@ -106,7 +121,13 @@ export async function createAuthArea(deps: AuthAreaDeps): Promise<AuthArea> {
     endpoints: [
       ...passwordEndpoints(endpointDeps, passwords),
       ...sessionEndpoints(endpointDeps, createSessionService(auth, signIns)),
-      ...emailEndpoints({ ...endpointDeps, flows: emails, passwords }),
+      ...emailEndpoints({
+        ...endpointDeps,
+        passwords,
+        addresses: createAddressService(mailDeps, mailTokens),
+        resets: createResetService(mailDeps, mailTokens),
+        signIns: createMailSignInService(mailDeps, mailTokens, signIns),
+      }),
       ...mfaEndpoints({ ...endpointDeps, mfa, passwords }),
       ...oauthEndpoints({ ...endpointDeps, oauth, publicUrl: deps.publicUrl }),
       ...passkeyEndpoints({ ...endpointDeps, passkeys }),

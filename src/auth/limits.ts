@@ -1,7 +1,6 @@
 import { availableParallelism } from "node:os";
 import { DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS } from "../kernel/duration.ts";
 
-/** Spec: decisions 2 and 6. */
 export const ACCESS_TOKEN_TTL_SECONDS = 900;
 export const REFRESH_TOKEN_TTL_SECONDS = (28 * DAY_MS) / SECOND_MS;
 /** How long a refresh token that has been replaced stays good: two tabs may refresh at once. */
@@ -81,9 +80,9 @@ export const CODE_FAILURES_WINDOW_MS = DAY_MS;
 
 /** Wrong MFA codes of one user before further ones are refused: a ticket's attempts alone would allow guessing on. */
 export const MFA_FAILURES = { requests: 20, window: (15 * MINUTE_MS) / SECOND_MS };
-/** Mails to one address, whoever asks for them. */
+/** Mails to one address, from all clients together. */
 export const MAILS_PER_ADDRESS = { requests: 30, window: (10 * MINUTE_MS) / SECOND_MS };
-/** `signin` counts failures per email, and this many times more per address. Decisions 13. */
+/** `rateLimits.signin` counts failures per email; per address it allows this many times more. */
 export const SIGN_IN_ADDRESS_FACTOR = 3;
 /** Guesses that wait for earlier ones of the same key to be judged. */
 export const GUESSES_WAITING_MAX = 1_000;
@@ -94,3 +93,26 @@ export const SECRET_TEXT_MAX_CHARACTERS = 4_096;
 export const TOKEN_TEXT_MAX_CHARACTERS = 256;
 export const REDIRECT_URL_MAX_CHARACTERS = 2_048;
 export const PASSKEY_NAME_MAX_CHARACTERS = 128;
+
+/** Bytes of chance in tokens, tickets, states and verifiers. */
+export const SECRET_BYTES = 32;
+export const EMAIL_CODE_DIGITS = 6;
+
+/** bcrypt itself reads no more; Bun's would hash longer passwords first, as no other system does. */
+export const BCRYPT_MAX_BYTES = 72;
+/** Emails, addresses and users whose failed guesses are counted at once. */
+export const GUESS_KEYS_MAX = 100_000;
+
+/** Mails that wait for the SMTP server; further ones are dropped, and logged. */
+export const MAILS_WAITING_MAX = 1_000;
+export const SMTP_CONNECTIONS_MAX = 4;
+export const SMTP_TIMEOUT_MS = 20 * SECOND_MS;
+/** A mail that failed is sent again after these. */
+export const MAIL_RETRY_DELAYS_MS = [2 * SECOND_MS, MINUTE_MS, 5 * MINUTE_MS];
+/** Messages kept in the outbox; the oldest are removed. */
+export const OUTBOX_FILES_MAX = 1_000;
+
+/** How long an OAuth provider may take to answer. */
+export const PROVIDER_TIMEOUT_SECONDS = 10;
+/** After this the metadata of a provider is read again. */
+export const PROVIDER_METADATA_TTL_MS = 24 * HOUR_MS;

@@ -28,7 +28,7 @@ export interface AuthDeps {
   signInLimit: RateLimit;
 }
 
-/** Who knocks, before anything is known of them. */
+/** The client, before authentication. */
 export interface Client {
   address: string;
   userAgent: string | null;
@@ -45,7 +45,7 @@ export interface Caller {
   sessionId: string;
 }
 
-/** A user as answers show it to the user themself. Decisions 6. */
+/** A user as the API shows them to themselves. */
 export interface OwnUser {
   id: string;
   email: string | null;
@@ -76,7 +76,7 @@ export interface MfaAnswer {
 
 export type SignInAnswer = TokenAnswer | MfaAnswer;
 
-/** Everything but what is named here stays with the server: `appMetadata` above all. */
+/** What is not named here never leaves the server, `appMetadata` above all. */
 export function ownUser(account: Account): OwnUser {
   return {
     id: account.id,
@@ -86,7 +86,7 @@ export function ownUser(account: Account): OwnUser {
     role: account.role,
     emailVerified: account.emailVerified,
     isAnonymous: account.isAnonymous,
-    createdAt: new Date(account.createdAt).toISOString(),
+    createdAt: iso(account.createdAt),
     emailVisibility: account.emailVisibility,
     metadata: account.metadata,
     customClaims: account.customClaims,

@@ -9,7 +9,7 @@ import { sessionById } from "./statements/sessions.ts";
 import { type SecretAccount, userById } from "./statements/users.ts";
 import type { Caller } from "./types.ts";
 
-/** What a user can sign in with, as the config stands. */
+/** The ways of signing in that a user has and the present config enables. */
 interface WaysIn {
   /** A password, which can be set by mail, or a link or code to the address. */
   email: boolean;
@@ -37,8 +37,9 @@ export function requireOtherWayIn(sql: Readable, account: SecretAccount, config:
 }
 
 /**
- * The user, who has proved who they are within the last ten minutes: an access token alone, which may have been stolen, adds
- * and removes no way of signing in. An anonymous user has nothing to prove it with. Errors: 401.
+ * The user, who has signed in or confirmed the password in this session within the last ten minutes: an access token alone,
+ * which may have been stolen, must not add or remove ways of signing in. An anonymous user without any needs no proof.
+ * Errors: 401. [AU100]
  */
 export function requireRecentProof(sql: Readable, caller: Caller, config: AuthConfig, now: Millis): SecretAccount {
   const session = sessionById.get(sql, { id: caller.sessionId });

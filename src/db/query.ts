@@ -36,12 +36,9 @@ class Query<Values> {
   }
 
   protected bind(values: Values): SqlValue[] {
-    return this.text.params.map((param) => {
-      if ("value" in param) return param.value;
-      // The declaration takes its parameters from the type of the values.
-      const value = (values as RawRow)[param.name];
-      return param.kind === "json" && value !== null ? JSON.stringify(value) : (value as SqlValue);
-    });
+    const bound: SqlValue[] = [];
+    for (const param of this.text.params) bound.push(boundValue(param, values as RawRow));
+    return bound;
   }
 
   protected first<Row>(from: Readable, values: Values): Row | null {
@@ -63,6 +60,13 @@ class Query<Values> {
     }
     return row;
   }
+}
+
+function boundValue(param: QueryText["params"][number], values: RawRow): SqlValue {
+  if ("value" in param) return param.value;
+  // The declaration takes its parameters from the type of the values.
+  const value = values[param.name];
+  return param.kind === "json" && value !== null ? JSON.stringify(value) : (value as SqlValue);
 }
 
 /** Most objects are empty. */

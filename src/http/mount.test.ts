@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 import { Type } from "typebox";
 import { endpoint } from "./endpoint.ts";
 import { documentedPath, operationIdOf } from "./openapi/operation.ts";
-import { endpointsAt, groupWide, isWide, restOfPath } from "./wide-paths.ts";
+import { groupWide, isWide, pathAt, restOfPath } from "./wide-paths.ts";
 
 const declared = (route: `${"GET" | "POST" | "PATCH" | "DELETE"} /${string}`) =>
   endpoint(route, { tag: "System", summary: "x", caller: "open", answers: { 200: Type.Unknown() } }, () => null);
@@ -20,8 +20,10 @@ if (group === undefined) throw new Error("no group");
 test("[HT122] the end of a wide path decides which endpoints are meant", () => {
   expect(groupWide(endpoints)).toHaveLength(1);
   expect(endpoints.map(isWide)).toEqual([true, true, true, false, false, false]);
-  const at = (rest: string) =>
-    endpointsAt(group, rest).map(({ method, params }) => [method, ...Object.values(params)].join(" "));
+  const at = (rest: string) => {
+    const { endpoints = new Map(), params = {} } = pathAt(group, rest) ?? {};
+    return [...endpoints.keys()].map((method) => [method, ...Object.values(params)].join(" "));
+  };
   expect(at("a/b.txt")).toEqual(["GET a/b.txt", "DELETE a/b.txt"]);
   expect(at("a/b.txt/metadata")).toEqual(["PATCH a/b.txt"]);
   expect(at("metadata")).toEqual(["GET metadata", "DELETE metadata"]);
@@ -30,10 +32,10 @@ test("[HT122] the end of a wide path decides which endpoints are meant", () => {
 
 test("[HT122] a fixed path shares its methods with a value of its name, or is a path of its own", () => {
   const at = (rest: string) =>
-    endpointsAt(group, rest).map(({ endpoint }) => endpoint.route.replace("/api/files/", ""));
+    [...(pathAt(group, rest)?.endpoints.values() ?? [])].map(({ route }) => route.replace("/api/files/", ""));
   expect(at("upload")).toEqual(["GET :bucket/:key+", "DELETE :bucket/:key+", "POST :bucket/upload"]);
   expect(at("uploads/1/parts")).toEqual(["GET :bucket/uploads/:id/parts"]);
-  expect(endpointsAt(group, "uploads/1/parts")[0]?.params).toEqual({ id: "1" });
+  expect(pathAt(group, "uploads/1/parts")?.params).toEqual({ id: "1" });
   expect(at("uploads/1/2/parts")).toEqual(["GET :bucket/:key+", "DELETE :bucket/:key+"]);
 });
 

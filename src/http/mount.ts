@@ -4,7 +4,7 @@ import type { MaybePromise } from "../kernel/maybe-promise.ts";
 import type { Endpoint } from "./endpoint.ts";
 import type { ElysiaContext, Http } from "./http.ts";
 import { operationOf } from "./openapi/operation.ts";
-import { endpointsAt, groupWide, isWide, methodOf, pathOf, restOfPath, type WideGroup } from "./wide-paths.ts";
+import { groupWide, isWide, methodOf, pathAt, pathOf, restOfPath, type WideGroup } from "./wide-paths.ts";
 
 /** In the order in which `Allow` names them. */
 export const METHODS = ["GET", "POST", "PUT", "PATCH", "DELETE"] as const;
@@ -23,8 +23,9 @@ export function mountEndpoints(http: Http, endpoints: readonly Endpoint[]): AnyE
 }
 
 function mountWide(http: Http, routes: AnyElysia, group: WideGroup): void {
-  const all = [...group.members, ...group.fixed];
-  const handlers = new Map(all.map(({ endpoint }) => [endpoint, http.endpoint(endpoint)]));
+  const paths = [...group.wide, ...group.fixed];
+  const all = paths.flatMap(({ endpoints }) => [...endpoints.values()]);
+  const handlers = new Map(all.map((endpoint) => [endpoint, http.endpoint(endpoint)]));
   const serve = ({ request, params = {}, route }: ElysiaContext): MaybePromise<Response> => {
     let rest: string;
     try {
@@ -32,17 +33,16 @@ function mountWide(http: Http, routes: AnyElysia, group: WideGroup): void {
     } catch (cause) {
       return http.refusal(cause, request);
     }
-    const found = endpointsAt(group, rest);
-    const ofMethod = (wanted: string) => found.find(({ method }) => method === wanted);
-    const here = ofMethod(request.method) ?? (request.method === "HEAD" ? ofMethod("GET") : undefined);
-    const handler = here === undefined ? undefined : handlers.get(here.endpoint);
-    if (here === undefined || handler === undefined) {
-      const allowed = METHODS.filter((method) => ofMethod(method) !== undefined);
-      const refusal = found.length === 0 ? nothingAt(request) : methodRefused(request, methodsOf(allowed));
-      return http.refusal(refusal, request);
+    const at = pathAt(group, rest);
+    if (at === null) return http.refusal(nothingAt(request), request);
+    const { method } = request;
+    const endpoint = at.endpoints.get(method) ?? (method === "HEAD" ? at.endpoints.get("GET") : undefined);
+    const handler = endpoint === undefined ? undefined : handlers.get(endpoint);
+    if (handler === undefined) {
+      const allowed = METHODS.filter((name) => at.endpoints.has(name));
+      return http.refusal(methodRefused(request, methodsOf(allowed)), request);
     }
-    const { "*": _, ...base } = params;
-    return handler({ request, params: { ...base, ...here.params }, route });
+    return handler({ request, params: Object.assign(params, at.params), route });
   };
   // A method that none of the group has is refused by what its path ends in.
   for (const method of METHODS) {

@@ -7,34 +7,36 @@ import type { Endpoint, Method } from "./endpoint.ts";
 /** `:name+` in a path, and what follows it. */
 const WIDE = /^(?<base>[^+]*\/):(?<name>\w+)\+(?<ending>\/.*)?$/;
 
-interface WideEndpoint {
-  endpoint: Endpoint;
-  method: Method;
+type ByMethod = ReadonlyMap<string, Endpoint>;
+
+/** The wide paths of a group that end alike. */
+interface WidePath {
+  /** The name of the wide parameter. */
   name: string;
   /** The fixed end of the path, with its slash; empty where the parameter is the last of the path. */
   ending: string;
+  endpoints: Map<Method, Endpoint>;
 }
 
-/** An endpoint of a path without a wide parameter, under the same base as wide ones: `/api/storage/:bucket/upload`. */
-interface FixedEndpoint {
-  endpoint: Endpoint;
-  method: Method;
-  /** What follows the base; empty for the base itself. */
-  segments: readonly string[];
+/** A path without a wide parameter, under the same base as wide ones: `/api/storage/:bucket/upload`. */
+interface FixedPath {
+  /** Finds what follows the base. */
+  pattern: RegExp;
+  endpoints: Map<Method, Endpoint>;
 }
 
 /** Endpoints whose paths are alike up to the wide parameter. */
 export interface WideGroup {
   /** What the router sees: `/api/storage/:bucket/*`. */
   pattern: string;
-  members: WideEndpoint[];
-  fixed: FixedEndpoint[];
+  /** The more specific ones first: those with a longer ending. */
+  wide: WidePath[];
+  fixed: readonly FixedPath[];
 }
 
-/** An endpoint at a path, with what its last parameters are there. */
-interface Candidate {
-  endpoint: Endpoint;
-  method: Method;
+/** The endpoints of one path, with what its last parameters are there. */
+interface PathEndpoints {
+  endpoints: ByMethod;
   params: Readonly<Record<string, string>>;
 }
 
@@ -49,73 +51,64 @@ export function groupWide(endpoints: readonly Endpoint[]): WideGroup[] {
     const { base, name, ending = "" } = WIDE.exec(pathOf(endpoint.route))?.groups ?? {};
     if (base === undefined || name === undefined) continue;
     const pattern = `${base}*`;
-    const group = groups.get(pattern) ?? { pattern, members: [], fixed: fixedUnder(base, endpoints) };
-    group.members.push({ endpoint, method: methodOf(endpoint.route), name, ending });
+    const group = groups.get(pattern) ?? { pattern, wide: [], fixed: fixedUnder(base, endpoints) };
     groups.set(pattern, group);
+    const alike = group.wide.find((path) => path.ending === ending);
+    if (alike === undefined)
+      group.wide.push({ name, ending, endpoints: new Map([[methodOf(endpoint.route), endpoint]]) });
+    else alike.endpoints.set(methodOf(endpoint.route), endpoint);
   }
-  // A longer ending is the more specific one.
-  for (const { members } of groups.values()) members.sort((a, b) => b.ending.length - a.ending.length);
+  for (const { wide } of groups.values()) wide.sort((a, b) => b.ending.length - a.ending.length);
   return [...groups.values()];
 }
 
-function fixedUnder(base: string, endpoints: readonly Endpoint[]): FixedEndpoint[] {
-  return endpoints.flatMap((endpoint) => {
+function fixedUnder(base: string, endpoints: readonly Endpoint[]): FixedPath[] {
+  const paths = new Map<string, FixedPath>();
+  for (const endpoint of endpoints) {
     const path = `${pathOf(endpoint.route)}/`;
-    if (isWide(endpoint) || !path.startsWith(base)) return [];
-    return [{ endpoint, method: methodOf(endpoint.route), segments: segmentsOf(path.slice(base.length, -1)) }];
-  });
+    if (isWide(endpoint) || !path.startsWith(base)) continue;
+    const rest = path.slice(base.length, -1);
+    const known = paths.get(rest) ?? { pattern: patternOf(rest), endpoints: new Map() };
+    known.endpoints.set(methodOf(endpoint.route), endpoint);
+    paths.set(rest, known);
+  }
+  return [...paths.values()];
 }
 
-const segmentsOf = (text: string): string[] => (text === "" ? [] : text.split("/"));
+/** The paths of endpoints have letters, digits, hyphens and slashes beside their parameters. */
+const patternOf = (path: string): RegExp => new RegExp(`^${path.replace(/:(\w+)/g, "(?<$1>[^/]+)")}$`);
 
 /**
- * The endpoints of the path that has `rest` after the group's base. The longest ending that fits decides: where `…/metadata`
- * is an endpoint of one method, it is none of the others. A fixed path with a method of the wide ones, such as
- * `GET uploads/:id/parts`, is a path of its own; one that adds a method, such as `POST upload`, shares it with a value of
- * that name.
+ * The endpoints of the path that has `rest` after the group's base; null where there is none. The longest ending that fits
+ * decides: where `…/metadata` is an endpoint of one method, it is none of the others. A fixed path with a method of the wide
+ * one, such as `GET uploads/:id/parts`, is a path of its own; one that adds a method, such as `POST upload`, shares it with a
+ * value of that name.
  */
-export function endpointsAt({ members, fixed }: WideGroup, rest: string): readonly Candidate[] {
-  const first = members.find(({ ending }) => rest.length > ending.length && rest.endsWith(ending));
-  const wide: Candidate[] = [];
-  for (const { endpoint, method, name, ending } of members) {
-    if (ending !== first?.ending) continue;
-    wide.push({ endpoint, method, params: { [name]: rest.slice(0, rest.length - ending.length) } });
-  }
-  const segments = segmentsOf(rest);
-  const others: Candidate[] = [];
-  for (const { endpoint, method, segments: pattern } of fixed) {
-    const params = paramsOf(pattern, segments);
-    if (params !== null) others.push({ endpoint, method, params });
-  }
-  const isOwnPath = others.some(({ method }) => wide.some((one) => one.method === method));
-  return isOwnPath ? others : [...wide, ...others];
-}
-
-/** null: the segments are not of this pattern. */
-function paramsOf(pattern: readonly string[], segments: readonly string[]): Record<string, string> | null {
-  if (pattern.length !== segments.length) return null;
-  const params: Record<string, string> = {};
-  for (const [index, name] of pattern.entries()) {
-    const segment = segments[index] ?? "";
-    if (name.startsWith(":")) params[name.slice(1)] = segment;
-    else if (name !== segment) return null;
-  }
-  return params;
+export function pathAt({ wide, fixed }: WideGroup, rest: string): PathEndpoints | null {
+  const path = wide.find(({ ending }) => rest.length > ending.length && rest.endsWith(ending));
+  const other = fixed.find(({ pattern }) => pattern.test(rest));
+  const params = path === undefined ? {} : { [path.name]: rest.slice(0, rest.length - path.ending.length) };
+  if (other === undefined) return path === undefined ? null : { endpoints: path.endpoints, params };
+  const isOwnPath = path === undefined || [...other.endpoints.keys()].some((method) => path.endpoints.has(method));
+  if (isOwnPath) return { endpoints: other.endpoints, params: { ...other.pattern.exec(rest)?.groups } };
+  return { endpoints: new Map([...path.endpoints, ...other.endpoints]), params };
 }
 
 /**
  * What follows the group's base in the path of a URL, decoded once. The router's own decoding would turn malformed escapes
  * into other characters. Errors: 400 naming the wide parameter.
  */
-export function restOfPath(url: string, { pattern, members }: WideGroup): string {
-  const query = url.search(/[?#]/);
-  const path = query < 0 ? url : url.slice(0, query);
-  const slashes = pattern.split("/").length - 1;
-  let start = path.indexOf("://") + 2;
-  for (let count = 0; count < slashes; count++) start = path.indexOf("/", start + 1);
+export function restOfPath(url: string, { pattern, wide }: WideGroup): string {
+  let start = url.indexOf("://") + 2;
+  // As many slashes as the pattern has.
+  for (let at = pattern.indexOf("/"); at >= 0; at = pattern.indexOf("/", at + 1)) start = url.indexOf("/", start + 1);
+  const query = url.indexOf("?", start);
+  const path = query < 0 ? url.slice(start + 1) : url.slice(start + 1, query);
+  const fragment = path.indexOf("#");
+  const rest = fragment < 0 ? path : path.slice(0, fragment);
   try {
-    return decodeURIComponent(path.slice(start + 1));
+    return rest.includes("%") ? decodeURIComponent(rest) : rest;
   } catch {
-    throw badField(members[0]?.name ?? "", "invalid_value", "The path is not valid percent-encoding");
+    throw badField(wide[0]?.name ?? "", "invalid_value", "The path is not valid percent-encoding");
   }
 }

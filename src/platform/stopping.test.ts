@@ -3,8 +3,10 @@ import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { temporaryDirectory } from "../../tests/support/index.ts";
 import { systemClock } from "../kernel/clock.ts";
+import { silentLogger } from "../kernel/logger.ts";
 import { STOP_GRACE_MS } from "../push/limits.ts";
 import { createPlatform } from "./index.ts";
+import { createStopping } from "./stopping.ts";
 
 test("[CL113] all areas stop when one of them throws, and its error is reported", async () => {
   const dataDirectory = temporaryDirectory();
@@ -34,4 +36,20 @@ test("[CL113] all areas stop when one of them throws, and its error is reported"
   expect(existsSync(join(dataDirectory, "system.db-wal"))).toBe(false);
   expect(existsSync(join(dataDirectory, "kv", "settings.db-wal"))).toBe(false);
   await expect(fetch(`${url}/api/health`)).rejects.toThrow();
+});
+
+test("[CL113] parts stop phase by phase, the databases last, whatever one of them throws", async () => {
+  const stopping = createStopping({ clock: systemClock, logger: silentLogger });
+  const stopped: string[] = [];
+  const part = (name: string) => ({ stop: async () => void stopped.push(name) });
+  stopping.add("databases", "databases", part("databases"));
+  stopping.add("requests", "requests", {
+    stop() {
+      throw new Error("no sockets");
+    },
+  });
+  stopping.add("accounts", "auth", part("auth"));
+  stopping.add("rooms", "rooms", part("rooms"));
+  await expect(stopping.stop()).rejects.toThrow("failed to stop");
+  expect(stopped).toEqual(["rooms", "auth", "databases"]);
 });

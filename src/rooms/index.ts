@@ -19,14 +19,14 @@ export { roomBacklogMaxBytes, roomMessageMaxBytes } from "./limits.ts";
 
 export interface RoomsArea {
   endpoints: readonly Endpoint[];
-  /** Rooms that are known in memory. */
+  /** Rooms that have a place in memory; hibernating rooms with connections are included. */
   readonly liveRooms: number;
   readonly openSockets: number;
-  /** Answers what is under way, closes every connection with 1001, saves every room. The file belongs to the engine. */
+  /** Finishes what is under way, closes every connection with 1001 and saves every room. Does not close the file. */
   stop(): Promise<void>;
 }
 
-/** Rooms over WebSockets. */
+/** Rooms over WebSockets. Rules: SPEC.md. */
 export function createRoomsArea(deps: {
   config: RoomsConfig;
   sockets: Sockets;
@@ -55,7 +55,7 @@ export function createRoomsArea(deps: {
     },
     async stop() {
       connections.refuse();
-      // The rooms before their connections: what is under way is answered, and no player leaves by the closing.
+      // Rooms stop before their connections close: what is under way is answered, and no player leaves.
       await service.quiesce();
       for (const visitor of visitors) visitor.finish();
       connections.stop();

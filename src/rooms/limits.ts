@@ -3,10 +3,10 @@ import type { Millis } from "../kernel/clock.ts";
 import { DAY_MS, MINUTE_MS, SECOND_MS } from "../kernel/duration.ts";
 import type { ConnectionLimits } from "../sockets/connection.ts";
 
-/** Spec: Limits / Rooms; decisions 9. Each of the first block can be set per namespace. */
+// The first block are defaults of options that a namespace can set.
 const PLAYERS_MAX = 100;
 const STATE_MAX_BYTES = 1024 * 1024;
-/** What `maxStateSize` can be raised to; the bound of the server state, which no client pays for, as well. */
+/** The highest `maxStateSize`, and the bound of the server state. */
 export const STATE_CEILING_BYTES = 10 * 1024 * 1024;
 const MESSAGES_PER_SECOND = 10;
 const AUTH_TIMEOUT_MS = 5 * SECOND_MS;
@@ -22,45 +22,44 @@ const PENDING_PER_ADDRESS_MAX = 5;
 
 /** Members of one object or array of a state. */
 export const STATE_MEMBERS_MAX = 10_000;
-/** What the specification leaves open is bounded all the same. */
 export const METADATA_MAX_BYTES = 16 * 1024;
-/** The longest delay of a timer: a century, so that the time it is due at stays a date. */
+/** The longest delay of a timer: a century, so that the time at which it is due is a valid date. */
 export const TIMER_DELAY_MAX_MS = 100 * 365 * DAY_MS;
-/** What one handler may send before it has ended. */
+/** Messages that one handler may send. */
 export const MESSAGES_PER_HANDLER_MAX = 1_000;
-/** Tasks of one room that wait for their turn. */
+/** Tasks that wait in one room. */
 export const MAILBOX_MAX = 10_000;
-/** Places of tasks that have begun, before the queue is made shorter. */
+/** Places of started tasks in a queue, before it is shortened. */
 export const MAILBOX_TAKEN_MAX = 1_000;
-/** Characters of the messages that wait for their turn in one room, and in all rooms together. */
+/** Characters of messages that wait in one room, and in all rooms together. */
 export const MAILBOX_MAX_CHARS = 8 * 1024 * 1024;
 export const MAILBOXES_MAX_CHARS = 32 * 1024 * 1024;
-/** What all rooms together take of one turn of the event loop; a handler that runs already may exceed it. */
+/** Time that all rooms together take in one turn of the event loop. A handler that is running may exceed it. */
 export const ROOMS_TURN_MS = 4;
-/** What one room may take of each second, and what it may take at once after a rest. */
+/** Time that one room may take in each second, and at once after it was idle. */
 export const ROOM_MS_PER_SECOND = 500;
 export const ROOM_BURST_MS = 500;
-/** A send counts as so much time of its turn: copies of the text to the socket, and the system call. */
+/** The time that a send is charged: the text is copied to the socket, and the system call costs as well. */
 export const SENT_CHARS_PER_MS = 1024 * 1024;
 export const SEND_MS = 0.002;
-/** A state of more JSON than this is serialised in slices, and its `sync` waits for its turn among large ones. */
+/** A state with more JSON is serialised in slices, and its `sync` counts as large. */
 export const SYNC_AT_ONCE_BYTES = 256 * 1024;
-/** JSON of a large state that is made in one step. */
+/** JSON of a large state that is serialised in one step. */
 export const STATE_SLICE_BYTES = 32 * 1024;
-/** Values of a saved state that are taken in again in one step. */
+/** Values of a saved state that are restored in one step. */
 export const RESTORED_VALUES_PER_STEP = 2_000;
-/** Large `sync` messages that were sent and not read yet, of all connections; further ones wait. */
+/** Large `sync` messages of all connections that are sent and not read yet. */
 export const SYNCS_UNREAD_MAX_CHARS = 32 * 1024 * 1024;
-/** A client that does not read its `sync` keeps others waiting no longer than this. */
+/** A client that does not read its `sync` delays others no longer than this. */
 export const SYNC_UNREAD_MS = SECOND_MS;
-/** Serialised states that are kept for the next joins: their characters, and for how long. */
+/** Serialised states that are kept for later joins: their characters, and for how long. */
 export const SYNC_TEXTS_MAX_CHARS = 48 * 1024 * 1024;
 export const SYNC_TEXT_TTL_MS = 5 * SECOND_MS;
-/** Values in the message of one action: a state that takes them in looks at each, and freezes it. */
+/** Values in the payload of an action: each of them costs a microsecond when it becomes part of a state. */
 export const MESSAGE_VALUES_MAX = 20_000;
-/** Bytes that may wait for a slow client, beside two whole states, before it is closed with 1013. */
+/** Bytes that may wait for a slow client, beside two whole states. */
 const BACKLOG_BYTES = 1024 * 1024;
-/** What a message may have beside the state that `join` hints at, or an action's payload. */
+/** Bytes of a message beside the state in the hints of `join`, or the payload of an action. */
 const MESSAGE_OVERHEAD_BYTES = 64 * 1024;
 /** The longest message, however large a state may be. */
 const MESSAGE_CEILING_BYTES = 1024 * 1024 + MESSAGE_OVERHEAD_BYTES;
@@ -71,20 +70,20 @@ export const ROOM_ID_LENGTH_MAX = 128;
 /** Rooms in memory at once. */
 export const LIVE_ROOMS_MAX = 100_000;
 
-/** How often rooms past their time to live are deleted, and how many at a time. */
+/** How often expired rooms are deleted, and how many at a time. */
 export const SWEEP_INTERVAL_MS = 10 * MINUTE_MS;
 export const SWEEP_ROWS_MAX = 500;
-/** Hibernated rooms that are woken for due timers in one turn. */
+/** Hibernating rooms that are woken for their timers in one turn of the event loop. */
 export const WAKE_ROOMS_MAX = 100;
-/** When there was no place in memory for a room that was to be woken. */
+/** When a room that is due is tried again, because there was no place in memory. */
 export const WAKE_RETRY_MS = SECOND_MS;
-/** After a failed save. */
+/** When a failed save is retried. */
 export const SAVE_RETRY_MS = 5 * SECOND_MS;
 
-/** Asks the file for a room whatever its time to live is. */
+/** The time at which a room is read regardless of its expiry. */
 export const NEVER_EXPIRED = 0;
 
-/** A room with somebody in it is renewed with each sweep: should the server be killed, it has its whole time left. */
+/** Each sweep renews rooms with players: after the server was killed, they have their whole time to live. */
 export const expiryOf = (limits: RoomLimits, savedAt: Millis, isOccupied: boolean): Millis =>
   savedAt + limits.stateTtlMs + (isOccupied ? 2 * SWEEP_INTERVAL_MS : 0);
 
@@ -98,13 +97,13 @@ export interface RoomLimits {
   stateTtlMs: number;
   idleTimeoutMs: number;
   pendingPerAddress: number;
-  /** Not a setting: follows from the size of the state, which a `join` may hint at. */
+  /** Follows from the size of the state, which a `join` may have in its hints. */
   messageMaxBytes: number;
-  /** Not a setting: follows from the size of the state, which a `sync` sends whole. */
+  /** Follows from the size of the state, which a `sync` sends whole. */
   backlogMaxBytes: number;
 }
 
-/** The limits of a namespace: what its config says, else the specification's defaults. */
+/** The limits of a namespace: its config, or else the defaults. */
 export function roomLimits(config: RoomConfig): RoomLimits {
   const stateMaxBytes = Math.min(config.maxStateSize ?? STATE_MAX_BYTES, STATE_CEILING_BYTES);
   return {
@@ -132,7 +131,7 @@ export const connectionLimits = (limits: RoomLimits): ConnectionLimits => ({
   backlogMaxBytes: limits.backlogMaxBytes,
 });
 
-/** What may wait for a client of any namespace that reads slowly. 0 without rooms. */
+/** Bytes that may wait for a client of any namespace. 0 without rooms. */
 export function roomBacklogMaxBytes(config: RoomsConfig): number {
   return Math.max(0, ...Object.values(config).map((one) => roomLimits(one).backlogMaxBytes));
 }

@@ -24,15 +24,15 @@ export interface RoomAddress {
 export interface RoomsService {
   /** Errors: 404 for an undeclared namespace. */
   address(room: { namespace: string; id: string }): RoomAddress;
-  /** Asks the join rule, and brings the room into memory where it is not. */
+  /** Checks the join rule, and loads or creates the room. */
   join(address: RoomAddress, connection: RoomConnection, auth: Auth): Promise<Joining>;
-  /** `{}` when none has been set. */
+  /** `{}` when none is set. */
   metadata(address: RoomAddress): JsonObject;
-  /** Rooms that are known in memory, hibernated ones with connections included. */
+  /** Rooms that have a place in memory; hibernating rooms with connections are included. */
   readonly liveRooms: number;
-  /** Begins nothing more; resolves when what was under way in the rooms has been answered. */
+  /** Starts nothing more; resolves when the running tasks of all rooms have ended. */
   quiesce(): Promise<void>;
-  /** After `quiesce`: saves every room. */
+  /** Call it after `quiesce`: saves every room. */
   stop(): Promise<void>;
 }
 
@@ -56,7 +56,7 @@ export function createRoomsService(deps: {
   }
   const rooms = new Map<string, LiveRoom>();
   const common = { share: deps.share, texts: new StateTexts(), waiting: { chars: 0 } };
-  // No namespace has a slash in its name as an id has none, so a key stands for one room.
+  // Neither a namespace nor an id has a slash: a key means one room.
   const keyOf = (namespace: string, id: string): string => `${namespace}/${id}`;
 
   const occupied = (): ExpiringRoom[] =>
@@ -79,11 +79,11 @@ export function createRoomsService(deps: {
       room?.wake();
       return room !== null;
     },
-    onFailure: (cause) => logger.error("rooms with timers cannot be found", { cause }),
+    onFailure: (cause) => logger.error("The rooms with due timers cannot be read", { cause }),
   });
 
   let isStopping = false;
-  /** null: LIVE_ROOMS_MAX are in memory, or the server stops. */
+  /** null: LIVE_ROOMS_MAX rooms are in memory, or the server stops. */
   const obtain = ({ namespace, id }: RoomAddress): LiveRoom | null => {
     const key = keyOf(namespace.name, id);
     const known = rooms.get(key);
@@ -114,8 +114,7 @@ export function createRoomsService(deps: {
       const isAllowed = await mayJoin(address, auth, { clock, logger });
       if (!isAllowed) return { room: null, outcome: { kind: "denied", message: "Access denied" } };
       const room = obtain(address);
-      if (room === null)
-        return { room, outcome: { kind: "denied", message: "The server has no place for another room" } };
+      if (room === null) return { room, outcome: { kind: "denied", message: "The server has too many rooms" } };
       return { room, outcome: await room.join(connection) };
     },
     metadata({ namespace, id }) {
@@ -138,7 +137,7 @@ export function createRoomsService(deps: {
   };
 }
 
-/** Absent: denied. A throw, and a rule that takes too long, deny too. Decisions 9. */
+/** An absent rule, a rule that throws and a rule that takes too long deny. [RM12] */
 async function mayJoin(
   { namespace, id }: RoomAddress,
   auth: Auth,
@@ -155,7 +154,7 @@ async function mayJoin(
 
   function read(result: Outcome<boolean>): boolean {
     if (result.ok) return result.value;
-    deps.logger.error("room join rule", { namespace: namespace.name, room: id, cause: result.cause });
+    deps.logger.error("A join rule failed", { namespace: namespace.name, room: id, cause: result.cause });
     return false;
   }
 }

@@ -8,13 +8,13 @@ export interface RoomNamespace {
   name: string;
   config: RoomConfig;
   limits: RoomLimits;
-  /** For connections that have not authenticated yet. */
+  /** Places of connections that have not authenticated yet. */
   pending: PendingPlaces;
 }
 
 /** A room in the file. */
 export interface SavedRoom {
-  /** JSON, as `players` and `server`: of a large state it is parsed in steps. */
+  /** JSON, as `players` and `server`. */
   shared: string;
   sharedVersion: number;
   /** `{ [userId]: { state, version } }` */
@@ -22,7 +22,7 @@ export interface SavedRoom {
   server: string;
   metadata: JsonObject;
   timers: Record<string, StoredTimer>;
-  /** The players in the room: after a restart they keep their places for the reconnect timeout. */
+  /** The players in the room. After a restart they keep their places for the reconnect timeout. */
   present: readonly PresentPlayer[];
 }
 
@@ -34,13 +34,13 @@ export interface RoomToSave extends SavedRoom {
   expiresAt: Millis;
 }
 
-/** A player as last known, with the session by which one learns what is true of the user since. */
+/** A player as last known, with the session by which the user is looked up. */
 export interface PresentPlayer {
   player: Player;
   sessionId: string;
 }
 
-/** What rules see of a user at this moment; null when the session has ended. */
+/** The user as of now, as rules get it; null when the session has ended. */
 export type PresentAuth = (sessionId: string, auth: Auth) => Auth | null;
 
 export interface StoredTimer {
@@ -48,19 +48,19 @@ export interface StoredTimer {
   data: JsonValue;
 }
 
-/** What a room needs of a connection. */
+/** A connection as a room uses it. */
 export interface RoomConnection {
   readonly id: string;
   readonly userId: string;
   readonly sessionId: string;
-  /** With the user's present role. */
+  /** With the role of the user as of now. */
   player(): Player;
   send(text: string): void;
-  /** As `send`; a delta that waits behind a `sync` is worth nothing without it. */
+  /** Like `send`, for a delta: it is dropped with the `sync` that it follows. */
   sendDelta(text: string): void;
-  /** From here on what is sent waits, so that nothing overtakes the `sync`. */
+  /** Texts that are sent from now on wait for the `sync`. */
   hold(): void;
-  /** Sends the `sync` and what waited. */
+  /** Sends the `sync` and the texts that waited. */
   release(syncText: string): void;
   /** Sends `text` and closes. */
   end(code: number, reason: string, text: string): void;
@@ -73,7 +73,7 @@ export type JoinOutcome =
   | { kind: "denied"; message: string }
   | { kind: "full"; maxPlayers: number };
 
-/** One user in a room, with any number of connections; none while the place is kept for a reconnect. */
+/** A user in a room, with any number of connections: none while the place is kept for a reconnect. */
 export interface Member extends PresentPlayer {
   readonly connections: Set<RoomConnection>;
   cancelGrace: (() => void) | null;

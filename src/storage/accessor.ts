@@ -23,13 +23,13 @@ export function createBucketAccessor(
   const { service, store, gates, cursors, paces } = deps;
   return {
     async put(key, bytes, options = {}) {
-      // A copy: the caller may change its bytes meanwhile.
+      // Copies: the caller may change its bytes and metadata meanwhile.
       const copy = bytes instanceof Blob ? bytes : bytes.slice();
       const blobType = bytes instanceof Blob ? bytes.type : undefined;
       const content = {
         key: parseKey(key),
         contentType: parseContentType(options.contentType ?? blobType),
-        customMetadata: parseMetadata(options.metadata),
+        customMetadata: { ...parseMetadata(options.metadata) },
       };
       const gate = await gates.enter(SERVER, bucket, "write");
       const object = await service.put({

@@ -33,14 +33,14 @@ const addressOf = (params: Params): TableAddress => ({
   table: params["table"] ?? "",
 });
 
-/** The endpoints of the tables at `base`. `records` says what their bodies and answers are. */
+/** The endpoints of the tables at `base`. `records` are the schemas of bodies and answers. */
 export function endpointsBelow(
   base: typeof STATIC,
   parameters: Readonly<Record<string, string>>,
   records: RecordSchemas<typeof AnyRecord>,
   service: TableService,
 ) {
-  // Which parameters a path has follows from `base`.
+  // `base` determines the parameters of the path.
   const declared = declareTableEndpoints(parameters as typeof PARAMETERS, records);
   return {
     list: endpoint(`GET ${base}`, declared.list, (context) =>
@@ -78,7 +78,7 @@ export function endpointsBelow(
   } satisfies Record<string, Endpoint>;
 }
 
-/** Read before the rights, because it decides which rights are asked. Errors: 400. */
+/** Read before the rights, because it decides which rights are needed. Errors: 400. */
 function isUpsert(peek: (name: string) => string | null): boolean {
   const text = peek("upsert");
   if (text === null || text === "false") return false;

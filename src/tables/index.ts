@@ -18,13 +18,13 @@ export interface TablesArea {
   describe(): DescribedTables;
   /** `app.db(…)`. Errors: 404 when the namespace or table is not declared, at the first use. */
   accessor(namespace: string, instanceId?: string): DatabaseAccessor;
-  /** The tables' rights, for realtime. */
+  /** Rights and filters for realtime. */
   readonly door: TableDoor;
-  /** Waits for the hooks after writes; the files are the engine's to close. */
+  /** Waits for the hooks after writes. The engine closes the files. */
   stop(): Promise<void>;
 }
 
-/** Opens the declared namespaces. Errors: a declaration that would lose data, a file that cannot be opened. */
+/** Opens the declared namespaces. Errors: a declaration that would lose data; a file that cannot be opened. */
 export function createTablesArea(deps: {
   databases: Readonly<Record<string, NamespaceConfig>>;
   engine: StorageEngine;

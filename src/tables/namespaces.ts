@@ -31,17 +31,17 @@ export type Namespace = {
   tables: ReadonlyMap<string, Table>;
 } & ({ kind: "static"; file: DatabaseFile } | { kind: "dynamic"; instances: InstanceFiles });
 
-/** What was committed, in order, for realtime. `instanceId` is null in a static namespace. */
+/** Receives committed changes in order. `instanceId` is null in a static namespace. */
 export type TablesChangeListener = (
   address: { namespace: string; instanceId: string | null },
   groups: readonly (readonly Change[])[],
 ) => void;
 
-/** Opens the static files and prepares the dynamic ones. Errors: a declaration that would lose data, a broken file. */
+/** Opens static files and prepares dynamic ones. Errors: a declaration that would lose data; a damaged file. */
 export function openNamespaces(deps: {
   databases: Readonly<Record<string, NamespaceConfig>>;
   engine: StorageEngine;
-  /** Where `NAME.db` and `NAME/INSTANCE.db` lie. */
+  /** The directory of `NAME.db` and `NAME/INSTANCE.db`. */
   directory: string;
   logger: Logger;
   onChange: TablesChangeListener;
@@ -65,7 +65,7 @@ export function openNamespaces(deps: {
     const declared = [...models.values()].map(declareTable);
     const migrate = declaredMigration(declared, {
       namespace: name,
-      // A namespace of one file is made ready before the server listens; an instance is opened by a request.
+      // A static file is prepared before the server listens; an instance is opened during a request.
       rebuildTexts: config.instance === true ? "later" : "now",
     });
     if (config.instance === true) {

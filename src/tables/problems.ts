@@ -1,7 +1,7 @@
 import { AppError, badRequest, conflict, type FieldCode, type FieldProblems } from "../kernel/errors.ts";
 import type { TableModel } from "./model/model.ts";
 
-/** SQLite's word about a broken constraint in the specification's terms; null for any other failure. Decisions 4. */
+/** The error of the API for a violated constraint of SQLite; null for any other error. [TB23] [TB29] [TB30] */
 export function constraintProblem(model: TableModel, cause: unknown): AppError | null {
   if (!(cause instanceof Error)) return null;
   const unique = /^UNIQUE constraint failed: (.+)$/.exec(cause.message);
@@ -22,11 +22,11 @@ function notUnique(fields: readonly string[]): AppError {
 
 function checkFailed(model: TableModel, expression: string): AppError {
   const column = model.columns.find((one) => one.field?.check?.trim() === expression);
-  const message = `The record breaks a condition of this table: ${column?.field?.check ?? expression}`;
+  const message = `The record violates a condition of this table: ${column?.field?.check ?? expression}`;
   return badRequest(message, column === undefined ? {} : { [column.name]: { code: "check_failed", message } });
 }
 
-/** Of an operation that failed as a whole. */
+/** Codes for an operation that failed as a whole, by status. */
 const CODES: Readonly<Record<number, FieldCode>> = {
   400: "invalid_value",
   404: "not_found",
@@ -34,7 +34,7 @@ const CODES: Readonly<Record<number, FieldCode>> = {
   413: "too_large",
 };
 
-/** The same failure with its fields below the operation's place, `inserts.3.title`. Decisions 4 (Batch). */
+/** The same error with its fields below the operation's place, such as `inserts.3.title`. [TB36] */
 export function atOperation(cause: unknown, place: string): unknown {
   if (!(cause instanceof AppError)) return cause;
   const data: FieldProblems = {};

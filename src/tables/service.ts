@@ -35,8 +35,9 @@ import { type Batch, checkBatch, parseByFilter, runBatch, runByFilter } from "./
 import { parsePatch } from "./write/changes.ts";
 import { jsonTexts } from "./write/json-texts.ts";
 import { createMutations, type Mutations } from "./write/mutations.ts";
-import { createRecordWrites, type WriteContext } from "./write/record-writes.ts";
+import { createRecordWrites } from "./write/record-writes.ts";
 import { isLarge } from "./write/stored-bytes.ts";
+import type { WriteContext } from "./write/write-context.ts";
 import { createWrites, type Writes } from "./write/writes.ts";
 
 /** Reads the body of a request; called after the rules that need no record. */
@@ -94,8 +95,8 @@ interface TableBatches {
 }
 
 /**
- * What the table endpoints do. `caller`: on whose behalf long reads run, by default the server's. Every method throws
- * `AppError`s in the order of decisions 3. Spec: Table endpoints.
+ * The operations of the table endpoints. `caller`: for whom long reads run; the server by default. Each method checks in
+ * this order: address (404), rights (401, 403), the form of the request (400), the records (404, 409).
  */
 export interface TableService extends TableReads, TableWrites, TableBatches {
   readonly door: TableDoor;
@@ -195,14 +196,14 @@ function createTableWrites({ sources, writes, mutations, steps }: WriteDeps): Ta
   };
 }
 
-/** The answer about a record of an instance that is not there: as if the record were not. */
+/** The answer for a record of an instance that does not exist: that of a missing record. */
 function missing(principal: Principal, address: TableAddress, grants: WriteGrants, id: string): never {
   const looksAtRecord = grants.update.kind === "record" || grants.delete.kind === "record";
   if (principal.kind === "anonymous" && looksAtRecord) throw denied(principal);
   throw notFound(`There is no record "${id}" in ${address.table}`);
 }
 
-/** Errors: 400 for a body without the value that decides. */
+/** Errors: 400 for a body without the value of the conflict target. */
 function checkTarget(body: JsonObject, conflictTarget: string): void {
   const value = ownValue(body, conflictTarget);
   if (value === undefined || value === null) {
@@ -221,14 +222,14 @@ function createTableBatches({
   return {
     async batch(principal, address, body, options, caller) {
       const { table, file } = await sources.forInserting(principal, address);
-      // Who may do none of it learns nothing from the form of the body.
+      // A caller without any of these rights learns nothing about the form of its body.
       await writes.grants(principal, table.model, ["insert", "update", "delete"], { either: true });
       const parsed = checkBatch(await body());
       const grants = await batchGrants(writes, principal, table, parsed, options);
       const texts = await jsonTexts([...parsed.inserts, ...parsed.updates.map(({ data }) => data)], turns);
       const change = (context: WriteContext) => runBatch(mutations, context, grants, table, parsed, options);
       const result = await writes.run(file, principal, change, texts);
-      // There is no place to give back: it is sent in pieces, as large pages are.
+      // A large answer is sent in pieces, like large pages; there is no place to release.
       if (isLarge([...result.inserted, ...result.updated])) caller?.keepUntilSent?.(() => {});
       return result;
     },
@@ -245,7 +246,10 @@ function createTableBatches({
   };
 }
 
-/** Those that the operations in it need: each kind its own, upserts the insert or the update rule. Errors: 401, 403. */
+/**
+ * The grants for the operations of a batch: of each kind its own, of upserts the insert or the update rule. Errors: 401,
+ * 403.
+ */
 async function batchGrants(
   writes: Writes,
   principal: Principal,

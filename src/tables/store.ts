@@ -10,20 +10,20 @@ import { createReferringStore, type ReferringStore } from "./references/referrin
 import type { JsonTexts } from "./write/json-texts.ts";
 import { recordSizeProblem } from "./write/record-size.ts";
 
-/** Where statements run: a file for reads on the main thread, a transaction for those inside a write. */
+/** Runs statements: a file for reads on the main thread, or a transaction. */
 type Queries = Pick<Transaction, "query">;
 type Writes = Pick<Transaction, "query" | "indexText">;
 
-/** The only SQL about one table's records. */
+/** The SQL for the records of one table. */
 export interface TableStore extends Pages {
   readonly codec: Codec;
   get(queries: Queries, id: string): TableRecord | null;
-  /** By a unique column. */
+  /** The record with this value in a unique column. */
   getBy(queries: Queries, column: Column, value: JsonValue): TableRecord | null;
   readonly referring: ReferringStore;
-  /** Errors: 400 for a record over the table's size. */
+  /** Errors: 400 for a record over the table's maximum size. */
   insert(tx: Writes, record: TableRecord, texts?: JsonTexts): void;
-  /** The same with `isBounded`: a record that only lets go of another may be of any size. */
+  /** The same with `isBounded`. Without it, as when a reference is set to null, a record may have any size. */
   update(
     tx: Writes,
     id: string,
@@ -88,7 +88,7 @@ function bounded(model: TableModel, values: SqlValue[]): SqlValue[] {
   return values;
 }
 
-/** Characters that the full-text index takes in. */
+/** The number of characters to be indexed for full-text search. */
 function lengthOf(fields: readonly string[], record: TableRecord): number {
   let length = 0;
   for (const field of fields) {

@@ -8,7 +8,7 @@ import type { Sources } from "./query/sources.ts";
 import { type Door, denied, type Grant } from "./rules/access.ts";
 import { type InstanceDoor, isInstanceId } from "./rules/instance-access.ts";
 
-/** The same door for those outside the area. */
+/** Rights and filters of tables for other areas. */
 export function createTableDoor(deps: {
   sources: Sources;
   namespaces: ReadonlyMap<string, Namespace>;
@@ -41,7 +41,7 @@ export function createTableDoor(deps: {
         chain(deps.door.grant(principal, table.model, "read", known), (grant): ReadAccess => {
           if (before !== null && grant === known) return before;
           const access = accessOf(grant);
-          // A copy: the rule may fill its array anew for the next caller.
+          // A copy, because the rule may reuse its array for the next caller.
           grants.set(access, grant.kind === "filter" ? { ...grant, answer: structuredClone(grant.answer) } : grant);
           return access;
         }),

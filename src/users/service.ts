@@ -44,7 +44,7 @@ export function createUsersService({ accounts }: { accounts: Accounts }): UsersS
         const { found, next } = accounts.search(query);
         return { users: found.map(listEntry), cursor: next === null ? null : encodePlace(next) };
       }
-      // One more than asked for says whether there is a next page.
+      // One more than requested shows whether there is a next page.
       const found = accounts.list({ after: query.after, limit: limit + 1 });
       const page = found.slice(0, limit);
       const last = page.at(-1);

@@ -166,7 +166,7 @@ async function send([method, to, query, body]: Request): Promise<{ status: numbe
   return { status: answer.status, text: await answer.text() };
 }
 
-test(`[TB16, TB42, TB48, TB65] queries take whatever comes (seed ${SEED})`, async () => {
+test(`[TB16, TB42, TB48, TB65] queries survive any input (seed ${SEED})`, async () => {
   const r = random(SEED);
   const first = await ann.get<ListAnswer>(path("words"), { query: { limit: 2 } });
   const sorted = await ann.get<ListAnswer>(path("words"), { query: { limit: 2, sort: "n:desc,title" } });

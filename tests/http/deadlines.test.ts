@@ -60,7 +60,11 @@ test("[TB144, ST41] rules that never answer deny, and hooks that never answer ar
   );
   for (const [name, status, answer] of asked) expect([name, (await answer).status]).toEqual([name, status]);
   const log = platform.stdout() + platform.stderr();
-  for (const said of ["an access rule did not answer", "a hook did not answer", "took longer than 5000 ms"]) {
+  for (const said of [
+    "an access rule did not settle in time",
+    "a hook did not settle in time",
+    "took longer than 5000 ms",
+  ]) {
     expect(log).toContain(said);
   }
   expect((await platform.service.get<{ total: number }>(`${path("byRecord")}/count`)).body.total).toBe(1);

@@ -237,7 +237,7 @@ async function attemptsOf(table: RuledTable, caller: Caller, root: Caller): Prom
 /** Of a record only what the test has put there. */
 const withoutTimes = ({ createdAt: _createdAt, updatedAt: _updatedAt, ...record }: JsonObject): JsonObject => record;
 
-test(`[TB55, TB67] every way to change allows the same, and shows what may be read (seed ${SEED})`, async () => {
+test(`[TB55, TB67] every kind of change allows the same, and answers what may be read (seed ${SEED})`, async () => {
   const root = world.callers.find(({ name }) => name === "root");
   if (root === undefined) throw new Error("no root");
   const statuses = new Map<number, number>();
@@ -274,7 +274,7 @@ test(`[TB55, TB67] every way to change allows the same, and shows what may be re
   for (const status of [200, 201, 401, 403, 404]) expect(statuses.get(status) ?? 0).toBeGreaterThan(0);
 });
 
-test(`[TB23, TB55] a taken value says that it is taken, to who might have had it, and no more (seed ${SEED})`, async () => {
+test(`[TB23, TB55] a duplicate value is reported as such, only to callers that may insert it (seed ${SEED})`, async () => {
   let conflicts = 0;
   for (const table of world.tables) {
     const [taken] = table.records.keys();

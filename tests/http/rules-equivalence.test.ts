@@ -170,7 +170,7 @@ function wanted(want: Want, way: Pick<Way, "isByContent" | "isOneByOne">): Outco
   return { ids: allowed.map((record) => String(record["id"])), refusedWith: null };
 }
 
-test(`[TB55] every way to read gives the same records (seed ${SEED})`, async () => {
+test(`[TB55] every kind of read answers the same records (seed ${SEED})`, async () => {
   for (const table of world.tables) {
     for (const caller of world.callers) {
       const tuples = (most: number) =>
@@ -195,7 +195,7 @@ test(`[TB55] every way to read gives the same records (seed ${SEED})`, async () 
   }
 });
 
-test(`[TB48, TB49] each record answers by its rule, and what is hidden answers as what is missing (seed ${SEED})`, async () => {
+test(`[TB48, TB49] each record is decided by its rule, and hidden records are answered like missing ones (seed ${SEED})`, async () => {
   for (const table of world.tables) {
     for (const caller of world.callers) {
       const { path } = table;
@@ -234,7 +234,7 @@ const probes = (path: string, id: string): [method: string, path: string, body?:
   ["POST", `${path}/batch-by-filter`, { action: "delete", filter: [["id", "==", id]] }],
 ];
 
-test(`[TB68] a reference to what is hidden answers as one to nothing (seed ${SEED})`, async () => {
+test(`[TB68] a reference to a hidden record is answered like one to a missing record (seed ${SEED})`, async () => {
   let hiddenCount = 0;
   for (const table of world.tables) {
     const root = world.callers.find(({ name }) => name === "root");
@@ -269,7 +269,7 @@ test(`[TB68] a reference to what is hidden answers as one to nothing (seed ${SEE
 const open = { source: "true", looksAtRecord: false, says: () => true };
 const LINKS = { read: null, insert: open, update: open, delete: null };
 
-test("[TB68] what a hook or a default refers to may be hidden from the caller", async () => {
+test("[TB68] hooks and defaults may refer to records that are hidden from the caller", async () => {
   const hooked = await testPlatform({
     config: `{ databases: { shared: { tables: {
       teams: { schema: { name: { type: "string" } }, access: { read: () => [["id", "==", "none"]] } },
@@ -288,7 +288,7 @@ test("[TB68] what a hook or a default refers to may be hidden from the caller", 
   await hooked.stop();
 });
 
-test("[TB55, TB54] platform export gives what the key may read", async () => {
+test("[TB55, TB54] platform export contains what the key may read", async () => {
   const { platform, callers, tables } = world;
   const table = tables[2];
   if (table === undefined) throw new Error("no table");

@@ -35,7 +35,7 @@ for (const table of ["ruled", "hooked", "read"]) {
   });
 }
 
-test("[TB71] batches that share records in any order wait for one another and never for ever", async () => {
+test("[TB71] batches that share records in different orders take turns without a deadlock", async () => {
   const P = path("ruled");
   const ids = ["b1", "b2", "b3", "b4"];
   await platform.post(`${P}/batch`, { inserts: ids.map((id) => ({ id })) });
@@ -51,13 +51,13 @@ test("[TB71] batches that share records in any order wait for one another and ne
   expect(sums.reduce((sum, { body }) => sum + Number(body["n"]), 0)).toBe(8 + 32 * 4);
 });
 
-test("[TB71] parallel upserts of one record that is not there yet", async () => {
+test("[TB71] parallel upserts of a record that does not exist yet", async () => {
   const answers = await times(30, (index) => platform.post(`${path("hooked")}?upsert=true`, { id: "new", n: index }));
   expect(answers.filter(({ status }) => status === 201).length).toBe(1);
   expect(answers.filter(({ status }) => status === 200).length).toBe(29);
 });
 
-test("[TB71] writes that are not awaited pass those that are, which start over", async () => {
+test("[TB71] synchronous writes overtake awaited ones, which restart", async () => {
   const P = path("ruled");
   await platform.post(P, { id: "c" });
   const [awaited, direct] = await Promise.all([

@@ -49,7 +49,7 @@ const NAMES = [
   "items_fts",
 ];
 
-test("[TB65] no name becomes SQL, and no name of JavaScript's own is a field", async () => {
+test("[TB65] no name becomes SQL, and names of JavaScript's own are not fields", async () => {
   for (const name of NAMES) {
     const filter = JSON.stringify([[name, "==", "x"]]);
     for (const query of [{ filter }, { orFilter: filter }, { sort: `${name}:asc` }, { fields: name }]) {
@@ -67,7 +67,7 @@ test("[TB65] no name becomes SQL, and no name of JavaScript's own is a field", a
   expect((await platform.get(P)).body["total"]).toBe(1);
 });
 
-test("[TB65] schemaless tables find nothing behind such names", async () => {
+test("[TB65] filters of schemaless tables find nothing by such names", async () => {
   for (const name of NAMES) {
     const filter = JSON.stringify([[name, "!=", null]]);
     const answer = await platform.get(FREE, { query: { filter } });
@@ -124,7 +124,7 @@ test("[TB16] deep and huge filters", async () => {
   ).toBe(400);
 });
 
-test("[HT133] a body whose every byte is a chunk of its own is read whole, and others are answered meanwhile", async () => {
+test("[HT133] a body of one-byte chunks is read completely, and other requests are answered meanwhile", async () => {
   const { hostname, port } = new URL(platform.url);
   const socket = connect(Number(port), hostname);
   let answer = "";

@@ -58,7 +58,7 @@ test("[TB34] conflictTarget is id or a unique field", async () => {
   expect((await upsert({ name: "X" }, { conflictTarget: "slug" })).body.data?.["slug"]?.code).toBe("required");
 });
 
-test("[TB34] the value that decides is of the field's own type", async () => {
+test("[TB34] the value of the conflict target has the field's type", async () => {
   await upsert({ id: "5", name: "five" });
   await upsert({ id: "true", name: "true" });
   for (const id of [5, true, ["5"], [], ["5", "6"], { x: "5" }, { $x: 1 }] as const) {
@@ -78,7 +78,7 @@ test("[TB34] the value that decides is of the field's own type", async () => {
   expect((await platform.service.get(`${P}/5`)).body["name"]).toBe("five");
 });
 
-test("[TB39] batch-by-filter goes on past what the read rule hides, to a bound", async () => {
+test("[TB39] batch-by-filter skips records that the read rule hides, up to a bound", async () => {
   const S = "/api/db/shared/tables/seen";
   const fill = async (prefix: string, owner: string, count: number) => {
     for (let start = 0; start < count; start += 500) {
@@ -103,7 +103,7 @@ test("[TB39] batch-by-filter goes on past what the read rule hides, to a bound",
   expect((await update([["n", "in", [1, 2]]])).body).toMatchObject({ processed: 500, succeeded: 500 });
 });
 
-test("[TB37] members that nothing would be made of are refused", async () => {
+test("[TB37] unknown members are refused", async () => {
   await upsert({ id: "m1", name: "One", n: 1 });
   const update = await batch({ updates: [{ id: "m1", data: { n: 2 }, name: "dropped" }] });
   expect([update.status, Object.keys(update.body.data ?? {})]).toEqual([400, ["updates.0.name"]]);
@@ -191,7 +191,7 @@ test("[TB38] upserts in a batch", async () => {
   expect((await platform.service.get(`${P}/ub`)).body["n"]).toBe(7);
 });
 
-test("[TB39] batch-by-filter works on what matches", async () => {
+test("[TB39] batch-by-filter changes what matches", async () => {
   const byFilter = (body: JsonObject) =>
     platform.service.post<{ processed: number; succeeded: number } & ErrorAnswer>(`${P}/batch-by-filter`, body);
   await batch({
@@ -246,7 +246,7 @@ test("[TB39] batch-by-filter works on what matches", async () => {
   }
 });
 
-test("[TB40] batch-by-filter leaves what a rule or hook refuses, and fails whole on bad values", async () => {
+test("[TB40] batch-by-filter skips what a rule or hook refuses, and fails as a whole for invalid values", async () => {
   const G = "/api/db/shared/tables/guarded";
   await platform.service.post(`${G}/batch`, {
     inserts: Array.from({ length: 10 }, (_, n) => ({ id: `r${n}`, n: n + 85 })),

@@ -83,7 +83,7 @@ test("[TB110] conditions, sorts and cursors of the caller are not evaluated on r
   }
 });
 
-test("[TB110, TB48] on a large table too, a rule's filter and the caller's own keep the same records, whatever index leads to them", async () => {
+test("[TB110, TB48] on a large table too, a rule's filter and the caller's conditions match the same records by any index", async () => {
   const L = "/api/db/shared/tables/large";
   const RECORDS = 6_200;
   const records = Array.from({ length: RECORDS }, (_, n) => ({

@@ -31,7 +31,7 @@ beforeAll(async () => {
 });
 afterAll(() => platform.stop());
 
-test("[TB75] what a hook leaves undefined is not named", async () => {
+test("[TB75] undefined members of a hook's result are left out", async () => {
   const P = path("strict");
   await platform.post(P, { id: "a", title: "one", other: "x" });
   const changed = await platform.patch(`${P}/a`, { title: "undefined", n: 1 });
@@ -42,7 +42,7 @@ test("[TB75] what a hook leaves undefined is not named", async () => {
   expect(Object.keys(free.body).sort()).toEqual(["createdAt", "id", "n", "updatedAt"]);
 });
 
-test("[TB75] a key to be deleted is null among the changes, and what the hook returns decides", async () => {
+test("[TB75] a field to be deleted is null in the changes, and the hook's result decides", async () => {
   const P = path("free");
   await platform.post(P, { id: "b", title: "one", n: 1, m: 2 });
   const gone = { n: { $op: "deleteField" } };

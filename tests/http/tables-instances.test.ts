@@ -27,7 +27,7 @@ afterAll(() => platform.stop());
 
 const directory = () => join(platform.dataDirectory, "databases", "clubs");
 
-test("[TB59] an instance is a file made at its first write", async () => {
+test("[TB59] the first write of an instance creates its file", async () => {
   expect((await ann.get<ListAnswer>(path("club-none"))).body).toMatchObject({ items: [], total: 0 });
   expect((await ann.get(`${path("club-none")}/x`)).status).toBe(404);
   expect((await ann.patch(`${path("club-none")}/x`, { name: "x" })).status).toBe(404);
@@ -42,7 +42,7 @@ test("[TB59] an instance is a file made at its first write", async () => {
   expect((await platform.service.get("/api/db/clubs/tables/members")).status).toBe(404);
 });
 
-test("[TB70] what is refused, or changes nothing, makes no file", async () => {
+test("[TB70] a write that is refused or changes nothing creates no file", async () => {
   const P = path("one", "picky");
   const tried: [string, JsonObject, number][] = [
     [P, { name: 1 }, 400],
@@ -76,7 +76,7 @@ test("[TB60] create and open decide", async () => {
   expect((await platform.service.post(path("a", "sealed"), { any: 1 })).status).toBe(201);
 });
 
-test("[TB61] ids that try to leave the directory", async () => {
+test("[TB61] ids with paths are refused", async () => {
   const bad = [
     "..",
     ".",

@@ -26,7 +26,7 @@ afterAll(() => platform.stop());
 const TOO_LARGE = { status: 413, body: { message: expect.stringContaining("4194304 bytes") } };
 
 for (const table of ["plain", "free", "later"]) {
-  test(`[TB148] what one request changes of what is stored has a size: ${table}`, async () => {
+  test(`[TB148] the stored records that one request changes are bounded: ${table}`, async () => {
     const P = path(table);
     for (const id of IDS) expect((await platform.post(P, { id, n: 1, text: TEXT })).status).toBe(201);
     const change = (ids: readonly string[]) => ({ updates: ids.map((id) => ({ id, data: { n: 2 } })) });
@@ -45,7 +45,7 @@ for (const table of ["plain", "free", "later"]) {
   });
 }
 
-test("[TB148] the error tells nothing of the size of records that may not be changed or read", async () => {
+test("[TB148] the error does not reveal the size of records that may not be changed or read", async () => {
   const P = path("locked");
   for (const id of ["own", ...IDS]) await platform.post(P, { id, n: 1, text: TEXT });
   const updates = ["own", ...IDS].map((id) => ({ id, data: { n: 2 } }));
@@ -58,7 +58,7 @@ test("[TB148] the error tells nothing of the size of records that may not be cha
   expect([short.status, Object.keys(short.body.data ?? {})]).toEqual([401, ["updates.1"]]);
 });
 
-test("[TB148] one record alone may be as long as its table allows", async () => {
+test("[TB148] a single record may be as long as its table allows", async () => {
   const P = path("long");
   expect((await platform.post(P, { id: "a", n: 1, text: "x".repeat(9_000_000) })).status).toBe(201);
   expect((await platform.post(`${P}/batch`, { updates: [{ id: "a", data: { n: 2 } }] })).status).toBe(200);

@@ -22,7 +22,7 @@ const refusal = (answer: { status: number; body: ErrorAnswer }) => [
   ...Object.entries(answer.body.data ?? {}).map(([field, { code }]) => `${field}: ${code}`),
 ];
 
-test("[TB124] a record over its table's size is 400 and names its largest field, by every way of writing", async () => {
+test("[TB124] a record over its table's size is 400 and names its largest field, in every kind of write", async () => {
   const { service } = platform;
   const mebibyte = "x".repeat(1024 * 1024);
   const free = await service.post<ErrorAnswer>(path("free"), { a: 1, b: mebibyte });
@@ -82,7 +82,7 @@ const foundAll = async (q: string, count: number): Promise<number> => {
   return total;
 };
 
-test("[TB126] a batch of three million characters for the index is whole at once, found soon, and after a SIGKILL too", async () => {
+test("[TB126] a batch with three million indexed characters is complete at once and found soon, also after a SIGKILL", async () => {
   const { service } = platform;
   const inserts = Array.from({ length: 30 }, (_, n) => ({ id: `big${n}`, text: `${words(n, 99_900)} quokka` }));
   const written = await service.post(`${path("notes")}/batch`, { inserts });
@@ -99,7 +99,7 @@ test("[TB126] a batch of three million characters for the index is whole at once
   expect(await foundAll("wombat", 0)).toBe(0);
 }, 60_000);
 
-test("[TB148] one request changes stored records of some 4 MiB: a batch past it is 413, batch-by-filter ends there", async () => {
+test("[TB148] one request changes about 4 MiB of stored records: a batch beyond that is 413, batch-by-filter ends", async () => {
   const { service } = platform;
   const P = path("free");
   const ids = Array.from({ length: 12 }, (_, n) => `r${String(n).padStart(2, "0")}`);
@@ -115,7 +115,7 @@ test("[TB148] one request changes stored records of some 4 MiB: a batch past it 
   expect((await deleting()).body).toEqual({ processed: 0, succeeded: 0 });
 });
 
-test("[TB128, TB24] a batch of many small JSON values keeps them as they came, in a table with a schema and without", async () => {
+test("[TB128, TB24] a batch of many small JSON values stores them unchanged, with and without a schema", async () => {
   const { service } = platform;
   const data = (seed: number) => ({
     list: Array.from({ length: 4_000 }, (_, n) => [n + seed, { 'k"': null }, "é"]),

@@ -86,7 +86,7 @@ const list = async (query: Record<string, string>): Promise<ListAnswer> => {
 const idsOf = (page: ListAnswer): unknown[] => page.items.map(({ id }) => id);
 
 for (const [sort, order] of Object.entries(ORDERS)) {
-  test(`[TB10] pages of a large table, sorted by ${sort || "nothing"}, whatever index serves them`, async () => {
+  test(`[TB10] pages of a large table, sorted by ${sort || "nothing"}, by any index`, async () => {
     for (const { tuples, keeps } of FILTERS) {
       const wanted = items.filter(keeps).sort(order);
       const ids = wanted.map(({ id }) => id);
@@ -115,7 +115,7 @@ for (const [sort, order] of Object.entries(ORDERS)) {
   });
 }
 
-test("[TB7] back through a large table, over records without a value", async () => {
+test("[TB7] backwards through a large table with null values", async () => {
   for (const [sort, order] of Object.entries(ORDERS)) {
     const ids = items.toSorted(order).map(({ id }) => id);
     let page = await list({ sort, limit: "990" });

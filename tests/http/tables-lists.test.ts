@@ -42,7 +42,7 @@ const refused = async (query: Record<string, string | number>) => {
 };
 
 describe("lists", () => {
-  test("[TB1] a list without paging parameters is the first page, and says how to go on", async () => {
+  test("[TB1] a list without paging parameters is the first page, with a cursor", async () => {
     const page = await list({ limit: 10 });
     expect(ids(page)).toEqual(Array.from({ length: 10 }, (_, index) => `i${String(index).padStart(2, "0")}`));
     expect(page).toMatchObject({ total: 25, page: 1, perPage: 10, hasMore: true });
@@ -63,7 +63,7 @@ describe("lists", () => {
     expect(page.page).toBe(3);
   });
 
-  test("[TB3] cursor mode knows whether there is more, and no totals", async () => {
+  test("[TB3] cursor mode answers whether there is more, and no totals", async () => {
     const first = await list({ limit: 20 });
     const second = await list({ limit: 20, after: String(first.cursor) });
     expect(ids(second)).toEqual(["i20", "i21", "i22", "i23", "i24"]);

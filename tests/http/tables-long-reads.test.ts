@@ -37,7 +37,7 @@ async function longReads(): Promise<{ running: number; waiting: number }> {
   return { running: gauge("running"), waiting: gauge("waiting") };
 }
 
-test("[TB100] slow counts of one address do not make another's wait behind them, and end with their connections", async () => {
+test("[TB100] slow counts of one address do not delay those of another, and end with their connections", async () => {
   const gone = new AbortController();
   let doneCount = 0;
   const slow = Array.from({ length: 40 }, () =>

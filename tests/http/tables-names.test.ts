@@ -46,7 +46,7 @@ beforeAll(async () => {
 });
 afterAll(() => platform.stop());
 
-test("[TB72] contains on fields that are called as the columns of json_each", async () => {
+test("[TB72] contains on fields named like the columns of json_each", async () => {
   const P = path("columns");
   for (const name of COLUMNS) {
     await platform.post(P, { id: name, [name]: ["x", { y: 1 }] });
@@ -79,7 +79,7 @@ test("[TB72] search, sort and filter in tables and over fields of any name", asy
   }
 });
 
-test("[TB72] fields that are called as what every object inherits", async () => {
+test("[TB72] fields named like inherited members of objects", async () => {
   const unknown = await platform.post<ErrorAnswer>(path("columns"), { toString: 1, valueOf: { $op: "deleteField" } });
   expect([unknown.status, Object.keys(unknown.body.data ?? {})]).toEqual([400, ["valueOf"]]);
   const both = await platform.post<ErrorAnswer>(path("columns"), { toString: 1, valueOf: 2 });

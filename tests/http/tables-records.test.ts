@@ -35,6 +35,11 @@ beforeAll(async () => {
 });
 afterAll(() => platform.stop());
 
+/** Resolves when the clock has passed this time, so that a change gets a later one. */
+async function passed(time: unknown): Promise<void> {
+  while (Date.now() <= Date.parse(String(time))) await Bun.sleep(1);
+}
+
 const insert = async (table: string, body: JsonObject) => platform.service.post(path(table), body);
 const problem = async (body: JsonObject, id?: string) => {
   const { status, body: answer } =
@@ -48,7 +53,7 @@ const problem = async (body: JsonObject, id?: string) => {
   };
 };
 
-test("[TB19] records, tables and namespaces that are not there are 404", async () => {
+test("[TB19] missing records, tables and namespaces are 404", async () => {
   for (const missing of [
     `${P}/nope`,
     path("nope"),
@@ -163,7 +168,7 @@ test("[TB22] ids have a form", async () => {
   expect((await platform.get(`${P}/%E0%A4%A`)).status).toBe(400);
 });
 
-test("[TB23] what is taken is 409", async () => {
+test("[TB23] duplicate values are 409", async () => {
   await insert("things", { id: "dup", title: "One", slug: "taken", kind: "a", count: 50 });
   expect(await problem({ id: "dup", title: "Two" })).toEqual({ status: 409, codes: { id: "not_unique" } });
   expect(await problem({ title: "Two", slug: "taken" })).toEqual({ status: 409, codes: { slug: "not_unique" } });
@@ -175,7 +180,7 @@ test("[TB23] what is taken is 409", async () => {
   expect(await problem({ slug: "taken" }, "other")).toEqual({ status: 409, codes: { slug: "not_unique" } });
 });
 
-test("[TB24] values come back as they went in", async () => {
+test("[TB24] values are answered as they were sent", async () => {
   const record = {
     title: "Types",
     body: "line\nbreak 'quote' \"double\" 😀 \u2028",
@@ -197,9 +202,9 @@ test("[TB24] values come back as they went in", async () => {
   }
 });
 
-test("[TB25] PATCH changes what it names", async () => {
+test("[TB25] PATCH changes the given fields", async () => {
   const { body: before } = await insert("things", { id: "patch", title: "Before", count: 5, slug: "patch-it" });
-  await Bun.sleep(5);
+  await passed(before["updatedAt"]);
   const { status, body } = await platform.service.patch(`${P}/patch`, {
     title: "After",
     id: "evil",
@@ -223,7 +228,7 @@ test("[TB25] PATCH changes what it names", async () => {
   expect((await platform.service.patch(`${P}/missing`, { title: "After" })).status).toBe(404);
 });
 
-test("[TB21] a record with very many unknown fields is refused like one with a single one, and only 100 are named", async () => {
+test("[TB21] of very many unknown fields only 100 are named", async () => {
   for (const count of [1, 7, 8, 9, 100, 5_000]) {
     const unknown = Object.fromEntries(Array.from({ length: count }, (_, index) => [`nope${index}`, index]));
     for (const [body, id] of [
@@ -289,7 +294,7 @@ test("[TB27] deleteField clears; other operators, and any in an insert, are refu
   });
 });
 
-test("[TB27] a member that an operator has no use for is refused", async () => {
+test("[TB27] an unknown member of an operator is refused", async () => {
   await insert("things", { id: "op", title: "Ops", count: 1 });
   for (const count of [
     { $op: "increment", value: 1, by: 2 },
@@ -306,7 +311,7 @@ test("[TB28] DELETE", async () => {
   expect((await platform.get(`${P}/gone`)).status).toBe(404);
 });
 
-test("[TB29] references hold, and deletes follow onDelete", async () => {
+test("[TB29] references are enforced, and deletes follow onDelete", async () => {
   for (const id of ["p1", "p2", "p3"]) await insert("parents", { id, name: `name-${id}` });
   const wrong = await platform.service.post<ErrorAnswer>(path("strict"), { parent: "nobody" });
   expect(wrong.status).toBe(400);
@@ -352,7 +357,7 @@ test("[TB30] check and onUpdate", async () => {
   expect(await problem({ title: "Check", subtotal: -1 })).toEqual({ status: 400, codes: { subtotal: "check_failed" } });
   expect(await problem({ title: "Check", tax: 100 })).toEqual({ status: 400, codes: { tax: "check_failed" } });
   const { body } = await insert("things", { title: "Check", total: 1 });
-  await Bun.sleep(5);
+  await passed(body["updatedAt"]);
   const changed = await platform.service.patch(`${P}/${String(body["id"])}`, { total: 2 });
   expect(String(changed.body["touched"]) > String(body["touched"])).toBe(true);
   expect(changed.body["touched"]).toBe(changed.body["updatedAt"] ?? "");
@@ -384,7 +389,7 @@ test("[TB31] schemaless records", async () => {
   expect((await platform.get(path("free"), { query: { sort: "n:desc" } })).status).toBe(200);
 });
 
-test("[TB32] bodies that are no JSON object of the right size", async () => {
+test("[TB32] bodies that are not JSON objects, or too large", async () => {
   const post = (body: string, contentType: string | null) =>
     platform.service.fetch(P, {
       method: "POST",
@@ -401,7 +406,7 @@ test("[TB32] bodies that are no JSON object of the right size", async () => {
   expect((await post('{"title":"Fine"}', "application/json; charset=utf-8")).status).toBe(201);
 });
 
-test("[TB145] only a service key says when a record was made", async () => {
+test("[TB145] only a service key sets createdAt and updatedAt", async () => {
   const T = path("open");
   const times = { createdAt: "2001-01-01T00:00:00Z", updatedAt: "2001-01-02T00:00:00Z" };
   for (const [name, value] of Object.entries(times)) {

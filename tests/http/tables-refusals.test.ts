@@ -68,7 +68,7 @@ for (const table of ["now", "later"]) {
     expect(kept.body).toEqual({ processed: 2, succeeded: 0 });
   });
 
-  test(`[TB143] whatever else a hook throws is a 500 that says nothing, and is in the log (${table})`, async () => {
+  test(`[TB143] any other error of a hook is a 500 without details, and logged (${table})`, async () => {
     for (const why of FAILURES) {
       await platform.post(P, { id: why, why });
       for (const way of ways(why)) {

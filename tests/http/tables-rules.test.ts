@@ -110,7 +110,7 @@ test("[TB47] without a rule only a service key gets through", async () => {
   expect(await status(platform.service.get(`${path("locked")}/l1`))).toBe(200);
 });
 
-test("[TB80] a rule that takes the record without declaring it is asked about each record", async () => {
+test("[TB80] a rule that reads the record without declaring it is called with each record", async () => {
   for (const table of ["restRule", "defaultRule"]) {
     await put(table, { id: "a", ownerId: ann.id, n: 1 });
     await put(table, { id: "b", ownerId: bob.id, n: 1 });
@@ -134,7 +134,7 @@ test("[TB80] a rule that takes the record without declaring it is asked about ea
   expect(await status(platform.get(path("narrowed")))).toBe(401);
 });
 
-test("[TB48] a filter rule narrows everything and hides the rest", async () => {
+test("[TB48] a rule's filter limits all reads and hides the other records", async () => {
   for (const [id, who] of [
     ["m1", ann],
     ["m2", ann],
@@ -193,7 +193,7 @@ test("[TB112] where the read rule sees each record, nothing is filtered, sorted,
     for (const limit of ["1", "1000"]) {
       const answer = await ann.get<ErrorAnswer>(S, { query: { ...query, limit } });
       expect([query, answer.status]).toEqual([query, 403]);
-      expect(answer.body.message).toContain("returns a filter");
+      expect(answer.body.message).toContain("may return a filter");
       expect(await status(platform.get(S, { query: { ...query, limit } }))).toBe(401);
       expect(await status(platform.service.get(S, { query: { ...query, limit } }))).toBe(200);
     }
@@ -204,7 +204,7 @@ test("[TB112] where the read rule sees each record, nothing is filtered, sorted,
   expect(await status(ann.get(`${S}/search`, { query: { q: "nothinglikethis" } }))).toBe(403);
 });
 
-test("[TB50] each rule sees the record it is about", async () => {
+test("[TB50] each rule gets the record that it decides about", async () => {
   const V = path("visible");
   expect(await status(ann.post(V, { id: "v1", ownerId: ann.id }))).toBe(201);
   expect(await status(ann.post(V, { ownerId: bob.id }))).toBe(403);
@@ -228,7 +228,7 @@ test("[TB50] each rule sees the record it is about", async () => {
   expect(await status(ann.delete(`${path("filtered")}/high`))).toBe(403);
 });
 
-test("[TB51] a rule that throws or answers anything else denies", async () => {
+test("[TB51] a rule that throws or returns another value denies", async () => {
   const T = path("throwing");
   await put("throwing", { id: "t1" });
   for (const answer of [
@@ -243,7 +243,7 @@ test("[TB51] a rule that throws or answers anything else denies", async () => {
 });
 
 describe("asynchronous rules", () => {
-  test("[TB52] they are awaited, and what they saw is what is written", async () => {
+  test("[TB52] they are awaited, and the record that they saw is written", async () => {
     const S = path("slow");
     expect(await status(platform.get(S))).toBe(401);
     expect(await status(ann.get(S))).toBe(200);
@@ -282,7 +282,7 @@ test("[TB52] hundreds of asynchronous rules in one batch", async () => {
   expect(byFilter.body).toEqual({ processed: 200, succeeded: 200 });
 });
 
-test("[TB53] who may do nothing learns nothing", async () => {
+test("[TB53] a caller without rights learns nothing", async () => {
   expect(await status(platform.post(path("locked"), "nonsense"))).toBe(401);
   expect(await status(ann.post(`${path("locked")}/batch`, { inserts: 5 }))).toBe(403);
   expect(await status(ann.get(`${path("locked")}?filter=nope`))).toBe(403);
@@ -309,7 +309,7 @@ test("[TB54] scoped service keys", async () => {
   expect(await status(platform.withKey(KEYS.far).get(path("open")))).toBe(403);
 });
 
-test("[TB54] an upsert by a key takes the scope for what it does", async () => {
+test("[TB54] an upsert by a key needs the scope for what it does", async () => {
   await put("open", { id: "up", n: 1 });
   const [inserter, updater] = [platform.withKey(KEYS.inserter), platform.withKey(KEYS.updater)];
   const upserts = async (client: HttpClient, id: string) => [
@@ -359,7 +359,7 @@ test("[TB35] upsert by either rule, or the matching one", async () => {
   expect(await status(ann.post(`${path("mine")}?upsert=true`, { id: "new", ownerId: bob.id }))).toBe(403);
 });
 
-test("[TB57] hooks before a write may change it or refuse", async () => {
+test("[TB57] hooks before a write may change or refuse it", async () => {
   const H = path("hooked");
   const made = await ann.post(H, { id: "h1", n: 1, ownerId: "forged" });
   expect(made).toMatchObject({ status: 201, body: { ownerId: ann.id } });
@@ -371,7 +371,7 @@ test("[TB57] hooks before a write may change it or refuse", async () => {
   expect(await status(ann.post(`${H}/batch`, { inserts: [{ n: 5 }, { n: 666 }] }))).toBe(400);
 });
 
-test("[TB57] what a hook fills in may be required, and what it leaves out is missed", async () => {
+test("[TB57] a hook may add required fields, and those that it does not add are required", async () => {
   const F = path("filled");
   expect(await ann.post(F, { n: 2 })).toMatchObject({ status: 201, body: { n: 2, ownerId: ann.id } });
   expect((await ann.post<ErrorAnswer>(F, { n: 1 })).body).toMatchObject({
@@ -387,7 +387,7 @@ test("[TB57] what a hook fills in may be required, and what it leaves out is mis
   expect(batch.body).toMatchObject({ code: 400, data: { "inserts.1.ownerId": { code: "required" } } });
 });
 
-test("[TB57] where a hook stumbles over a missing field, the answer is about the field", async () => {
+test("[TB57] where a hook fails because of a missing field, the answer names the field", async () => {
   expect((await ann.post(path("trimmed"), { label: " a " })).body).toMatchObject({ label: "a" });
   const missing = await ann.post<ErrorAnswer>(path("trimmed"), {});
   expect(missing.body).toMatchObject({ code: 400, message: "label is required and cannot be null" });
@@ -411,7 +411,7 @@ test("[TB58] hooks after a write run, and their failure changes nothing", async 
   expect(logged.filter((what) => what === "insert 5")).toEqual([]);
 });
 
-test("[TB55] every way to a record asks the same rule", async () => {
+test("[TB55] every access to a record is decided by the same rule", async () => {
   const V = path("mine");
   await put("mine", { id: "door", ownerId: ann.id, n: 77, secret: "unlisted" });
   const filter = '[["n","==",77]]';

@@ -29,7 +29,7 @@ test("[TB63] new tables, columns and indexes are added at start", async () => {
   expect((await service.get<{ total: number }>(`${P}/count`)).body.total).toBe(1);
 });
 
-test("[TB63] what would lose data stops the start and is named", async () => {
+test("[TB63] changes that would lose data stop the start and are named", async () => {
   const before = `{ schema: { name: { type: "string" }, n: { type: "integer" } } }`;
   const { service, restart } = await start(before);
   await service.post(P, { id: "a", name: "one", n: 1 });
@@ -89,13 +89,13 @@ test("[TB64] a migration that would end the transaction is refused before anythi
     () => "started",
     (cause: Error) => cause.message,
   );
-  expect(failure).toContain("migrations.1.up: must not hold COMMIT");
+  expect(failure).toContain("migrations.1.up: must not contain COMMIT");
   await restart({ config: config(`{ ${schema} }`) });
   expect((await service.get(`${P}/a`)).body["n"]).toBe(1);
   expect((await service.post(P, { name: "one" })).status).toBe(409);
 });
 
-test("[TB77] a namespace with the records of the other kind stops the start, with both cures", async () => {
+test("[TB77] a namespace with the records of the other kind stops the start, with both remedies", async () => {
   const tables = "tables: { items: { access: { read: true } } }";
   const of = (instance: boolean) =>
     `{ databases: { shared: { ${instance ? "instance: true, access: { create: true, open: true }, " : ""}${tables} } } }`;
@@ -107,9 +107,9 @@ test("[TB77] a namespace with the records of the other kind stops the start, wit
   const { service, restart } = await start("{ access: { read: true } }");
   await service.post(P, { id: "a" });
   const toDynamic = await failure(restart({ config: of(true) }));
-  expect(toDynamic).toContain("databases.shared: instance: true is declared");
+  expect(toDynamic).toContain("databases.shared: it is declared with instance: true");
   expect(toDynamic).toContain("shared.db");
-  expect(toDynamic).toContain("Take instance: true away");
+  expect(toDynamic).toContain("Remove instance: true");
   await restart({ config: of(false) });
   expect((await service.get(`${P}/a`)).status).toBe(200);
 
@@ -130,7 +130,7 @@ test("[TB77] an empty namespace may become one of the other kind", async () => {
   expect(created?.status).toBe(201);
 });
 
-test("[TB78] records of a namespace that is not declared are warned of, and come back with it", async () => {
+test("[TB78] records of an undeclared namespace are logged, and are back when it is declared again", async () => {
   const { service, restart } = await start("{ access: { read: true } }");
   await service.post(P, { id: "a" });
   await restart({ config: "{ databases: { shard: { tables: { items: {} } } } }" });

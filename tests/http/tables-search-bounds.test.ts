@@ -32,7 +32,7 @@ async function found(table: string, q: string, count: number): Promise<void> {
   expect(total).toBe(count);
 }
 
-test("[TB120] a text that holds nothing but hits is found, marked up to its first 100 hits, and answered whole", async () => {
+test("[TB120] a text full of hits is found, marked up to its first 100 hits, and answered in full", async () => {
   const text = "a ".repeat(400_000).trimEnd();
   await platform.service.post(path("long"), { id: "l1", text });
   await found("long", "a", 1);
@@ -61,7 +61,7 @@ test("[TB122] a mark of more than 32 characters is 400 and names itself", async 
   }
 });
 
-test("[TB123] where a rule's filter narrows, the newest come first, whatever hidden records hold", async () => {
+test("[TB123] where a rule's filter applies, the newest records come first, whatever hidden records contain", async () => {
   const [mine, other] = [await signIn(platform), await signIn(platform)];
   const insert = async (ownerId: string, text: string) => {
     expect((await platform.service.post(path("notes"), { text, ownerId })).status).toBe(201);
@@ -81,7 +81,7 @@ test("[TB123] where a rule's filter narrows, the newest come first, whatever hid
   expect(await order()).toEqual(newest);
 });
 
-test("[TB45, TB42] trigram finds each term as a substring, whatever its characters", async () => {
+test("[TB45, TB42] trigram finds each term as a substring, with any characters", async () => {
   await platform.service.post(`${path("grams")}/batch`, {
     inserts: [
       { id: "percent", text: "100% _sure_" },

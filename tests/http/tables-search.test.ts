@@ -56,7 +56,7 @@ test("[TB41] all words, the last as a prefix, best first", async () => {
   expect(await search("fox", { limit: 1 })).toMatchObject({ total: 2, page: 1, perPage: 1 });
 });
 
-test("[TB42] nothing a person types is a syntax error", async () => {
+test("[TB42] no text is a syntax error", async () => {
   for (const q of [
     '"',
     '""',

@@ -63,7 +63,7 @@ async function walk(path: string, direction: "after" | "before"): Promise<Large[
   }
 }
 
-test("[TB101] pages by cursor end before they are larger than 8 MiB, and together are all records as they are", async () => {
+test("[TB101] pages by cursor have at most 8 MiB, and together all records unchanged", async () => {
   const wanted = Array.from({ length: RECORDS }, (_, n) => n);
   for (const table of ["large", "free"]) {
     for (const direction of ["after", "before"] as const) {
@@ -85,7 +85,7 @@ test("[TB101] pages by cursor end before they are larger than 8 MiB, and togethe
   expect(filtered.map(({ n }) => n)).toEqual(wanted.slice(5));
 });
 
-test("[TB101] the first page says how many there are, and a page by number that would be too large is 413", async () => {
+test("[TB101] the first page has the total, and a page by number that would be too large is 413", async () => {
   const first = await platform.get<ListAnswer>(`${P}/large?limit=1000`);
   expect(first.body).toMatchObject({ total: RECORDS, page: 1, perPage: 1000, hasMore: true });
   for (const query of ["page=1", "offset=0", "offset=3&sort=n"]) {
@@ -96,7 +96,7 @@ test("[TB101] the first page says how many there are, and a page by number that 
   expect((await platform.get(`${P}/large?limit=1000&page=1&fields=n`)).status).toBe(413);
 });
 
-test("[TB101] a rule that sees each record is asked about the records of a page that ends early", async () => {
+test("[TB101] a rule that sees each record is called with the records of a page that ends early", async () => {
   const pages: number[][] = [];
   let query = "";
   for (;;) {
@@ -113,7 +113,7 @@ test("[TB101] a rule that sees each record is asked about the records of a page 
   expect(pages.length).toBeGreaterThan(1);
 });
 
-test("[TB101] HEAD of a large page answers as GET does, and clients that go away leave the others theirs", async () => {
+test("[TB101] HEAD of a large page is answered like GET, and clients that disconnect release their places", async () => {
   for (let round = 0; round < 10; round++) {
     expect((await platform.head(`${P}/large?limit=1000`)).status).toBe(200);
     const gone = new AbortController();
@@ -124,7 +124,7 @@ test("[TB101] HEAD of a large page answers as GET does, and clients that go away
   expect((await walk(`${P}/large?limit=1000`, "after")).length).toBe(RECORDS);
 });
 
-test("[TB103] what contains looks for has at most 1,000 characters, wherever filters are taken", async () => {
+test("[TB103] the text of contains has at most 1,000 characters, wherever filters are accepted", async () => {
   const conditions = (length: number, field = "text") => [[field, "contains", "x".repeat(length)]];
   const ask = async (name: "filter" | "orFilter", length: number, field?: string) => {
     const query = { [name]: JSON.stringify(conditions(length, field)) };

@@ -62,7 +62,7 @@ const upserts = (client: HttpClient, table: string, record: JsonObject) => [
 ];
 
 for (const table of [...OWNED, ...HIDDEN]) {
-  test(`[TB35, TB140] an upsert takes nobody's record over: ${table}`, async () => {
+  test(`[TB35, TB140] an upsert does not take over records of others: ${table}`, async () => {
     const victim = { id: "victim", slug: "victim", owner: ann.id, title: "the secret title" };
     await platform.service.post(path(table), victim);
     const before = (await platform.service.get(`${path(table)}/victim`)).body;
@@ -80,7 +80,7 @@ for (const table of [...OWNED, ...HIDDEN]) {
   });
 }
 
-test("[TB140] a record that may not be read is refused word for word as one that may not be changed", async () => {
+test("[TB140] a record that may not be read is refused with the same text as one that may not be changed", async () => {
   const answers: string[] = [];
   for (const [table, id] of [
     ["byRecord", "visible"],
@@ -93,7 +93,7 @@ test("[TB140] a record that may not be read is refused word for word as one that
   expect(answers[1]).toBe(String(answers[0]));
 });
 
-test("[TB35] the owner upserts, by the rule that fits", async () => {
+test("[TB35] the owner upserts by the fitting rule", async () => {
   for (const table of [
     "byRecord",
     "byFilter",
@@ -116,7 +116,7 @@ test("[TB35] the owner upserts, by the rule that fits", async () => {
   }
 });
 
-test("[TB35] where auth alone decides both rules, and where the table says either, one of the two is enough", async () => {
+test("[TB35] where auth alone decides both rules, or the table has either, one of the two is enough", async () => {
   for (const table of ["authAlone", "either"]) {
     await platform.service.post(path(table), { id: "one", slug: "one", owner: ann.id });
     const answer = await eve.post(`${path(table)}?upsert=true`, { id: "one", owner: eve.id });
@@ -124,8 +124,8 @@ test("[TB35] where auth alone decides both rules, and where the table says eithe
   }
 });
 
-test("[TB35, CL12] a start warns of a table that says either, by its name", () => {
+test("[TB35, CL12] a start warns of a table with either, by its name", () => {
   const log = platform.stderr() + platform.stdout();
-  expect(log).toContain('databases.shared.tables.either.access says upsert: \\"either\\"');
+  expect(log).toContain('databases.shared.tables.either.access has upsert: \\"either\\"');
   expect(log).not.toContain("tables.byRecord.access");
 });

@@ -92,7 +92,10 @@ export const CONFIG = `{
         db: async (room) => (await room.app.users.get("nobody")) === null,
       },
       timers: {
-        tick(room, data) { room.send("tick", data); },
+        tick(room, data) {
+          room.send("tick", data);
+          room.setMetadata({ ...room.metadata, ticks: (room.metadata.ticks ?? 0) + 1 });
+        },
       },
     },
     open: { access: { join: true } },
@@ -110,7 +113,23 @@ export interface RoomVisits {
   enter(user: SignedIn, id: string, namespace?: string): Promise<TestSocket & { sync: JsonObject }>;
   /** Sends an action and gives its answer; drops what comes before. */
   act(socket: TestSocket, actionType: string, payload?: JsonValue): Promise<JsonObject>;
+  /** Resolves when the server has received everything that this socket has sent; takes what it is sent until then. */
+  flush(socket: TestSocket): Promise<JsonObject[]>;
+  /** Resolves when so many rooms have a place in memory. */
+  untilInMemory(count: number): Promise<void>;
   closeAll(): Promise<void>;
+}
+
+const POLL_MS = 10;
+const POLL_TIMEOUT_MS = 15_000;
+
+/** Resolves when `check` returns true; rejects when it does not in time. */
+export async function until(check: () => boolean | Promise<boolean>): Promise<void> {
+  const deadline = Date.now() + POLL_TIMEOUT_MS;
+  while (!(await check())) {
+    if (Date.now() > deadline) throw new Error("it did not come true in time");
+    await Bun.sleep(POLL_MS);
+  }
 }
 
 export function roomVisits(platform: () => TestPlatform): RoomVisits {
@@ -147,6 +166,20 @@ export function roomVisits(platform: () => TestPlatform): RoomVisits {
         const answer = await socket.next();
         if (answer["requestId"] === id) return answer;
       }
+    },
+    async flush(socket) {
+      socket.send({ type: "ping" });
+      const messages: JsonObject[] = [];
+      for (let message = await socket.next(); message["type"] !== "pong"; message = await socket.next()) {
+        messages.push(message);
+      }
+      return messages;
+    },
+    async untilInMemory(count) {
+      await until(async () => {
+        const text = await (await platform().service.fetch("/metrics")).text();
+        return text.includes(`platform_rooms_in_memory ${count}\n`);
+      });
     },
     async closeAll() {
       for (const socket of opened.splice(0)) await socket.close();

@@ -2,10 +2,14 @@ import { afterEach, expect, test } from "bun:test";
 import type { JsonObject } from "../../src/kernel/json.ts";
 import { type SignedIn, signIn, type TestPlatform, testPlatform } from "../support/index.ts";
 import { encodeFrame, OPCODE, openRawSocket } from "../support/raw-socket.ts";
-import { CONFIG, roomVisits } from "../support/room-visits.ts";
+import { CONFIG, roomVisits, until } from "../support/room-visits.ts";
 
 let platform: TestPlatform;
-const { enter, act, closeAll } = roomVisits(() => platform);
+const { enter, act, flush, untilInMemory, closeAll } = roomVisits(() => platform);
+
+const metadataOf = async (id: string, namespace = "game"): Promise<JsonObject> => {
+  return (await platform.get(`/api/room/metadata?namespace=${namespace}&id=${id}`)).body;
+};
 
 async function start(extra = ""): Promise<[SignedIn, SignedIn]> {
   platform = await testPlatform({ config: CONFIG.replace("messageRate: 200,", `messageRate: 200, ${extra}`) });
@@ -20,10 +24,10 @@ afterEach(async () => {
 /** Something in every place that has to come back. */
 async function fill(user: SignedIn, id: string) {
   const socket = await enter(user, id);
+  await act(socket, "rename", { title: "kept" });
   await act(socket, "add", { by: 7 });
   await act(socket, "mine", { gold: 3 });
-  await act(socket, "rename", { title: "kept" });
-  await Bun.sleep(70);
+  await socket.nextOf("player_delta");
   return socket;
 }
 
@@ -32,7 +36,7 @@ test("[RM34] the last one out sends the room to sleep, and everything comes back
   const socket = await fill(ann, "sleep");
   await act(socket, "alarm", { ms: 1_500, n: 1 });
   await socket.close();
-  await Bun.sleep(100);
+  await untilInMemory(0);
   const other = await enter(bob, "sleep");
   expect(other.sync).toMatchObject({ sharedState: { count: 7, log: ["join", "leave", "join"] } });
   expect(await act(other, "server")).toMatchObject({ result: { destroyed: 1 } });
@@ -40,7 +44,7 @@ test("[RM34] the last one out sends the room to sleep, and everything comes back
   expect(again.sync).toMatchObject({ playerState: { gold: 3 }, playerVersion: 1 });
   expect(again.sync["sharedVersion"]).toBeGreaterThan(2);
   expect(await again.nextOf("message")).toMatchObject({ messageType: "tick", data: { n: 1 } });
-  expect((await platform.get("/api/room/metadata?namespace=game&id=sleep")).body).toEqual({ title: "kept" });
+  expect(await metadataOf("sleep")).toEqual({ title: "kept", ticks: 1 });
 });
 
 test("[RM27] a timer wakes a room that sleeps", async () => {
@@ -48,7 +52,8 @@ test("[RM27] a timer wakes a room that sleeps", async () => {
   const socket = await fill(ann, "alarm");
   await act(socket, "alarm", { ms: 800 });
   await socket.close();
-  await Bun.sleep(1_400);
+  await until(async () => (await metadataOf("alarm"))["ticks"] === 1);
+  await untilInMemory(0);
   const back = await enter(ann, "alarm");
   // Asleep after the leave, awake for the timer, asleep again.
   expect(await act(back, "server")).toMatchObject({ result: { destroyed: 2 } });
@@ -58,10 +63,14 @@ test("[RM35] an idle room leaves memory with its connections open, and comes bac
   const [ann, bob] = await start("idleTimeout: 200,");
   const one = await fill(ann, "idle");
   const two = await enter(bob, "idle");
-  await Bun.sleep(700);
-  const result = act(two, "add", { by: 1 });
+  // That it has left memory shows in the next action only.
+  await until(async () => {
+    await Bun.sleep(2 * 200);
+    await act(two, "nothing");
+    return one.pending.some(({ type }) => type === "sync");
+  });
   expect(await one.nextOf("sync")).toMatchObject({ sharedState: { count: 7 }, playerState: { gold: 3 } });
-  expect(await result).toMatchObject({ result: 8 });
+  expect(await act(two, "add", { by: 1 })).toMatchObject({ result: 8 });
   expect(await one.nextOf("shared_delta")).toMatchObject({ delta: { count: 8 } });
 });
 
@@ -93,10 +102,11 @@ test("[RM37] a room past its time to live begins anew", async () => {
   const [ann] = await start("stateTtl: 300,");
   const socket = await fill(ann, "old");
   await socket.close();
-  await Bun.sleep(1_000);
-  expect((await platform.get("/api/room/metadata?namespace=game&id=old")).body).toEqual({});
+  await until(async () => Object.keys(await metadataOf("old")).length === 0);
   expect((await enter(ann, "old")).sync).toMatchObject({
-    ...{ sharedState: { count: 0, log: ["join"] }, playerState: {}, playerVersion: 0 },
+    sharedState: { count: 0, log: ["join"] },
+    playerState: {},
+    playerVersion: 0,
   });
 });
 
@@ -111,7 +121,7 @@ test("[RM37] a room keeps its state while somebody is connected, however long ag
   const sync = await socket.nextOf<JsonObject>("sync");
   expect(sync["sharedState"]).not.toMatchObject({ count: 0 });
   await socket.close();
-  await Bun.sleep(1_000);
+  await until(async () => Object.keys(await metadataOf("kept")).length === 0);
   expect((await enter(ann, "kept")).sync).toMatchObject({ sharedState: { count: 0, log: ["join"] } });
 });
 
@@ -120,9 +130,9 @@ test("[RM36] what is under way when the server is told to stop is answered, and 
   const one = await fill(ann, "stopping");
   const two = await enter(bob, "stopping");
   one.send({ type: "send", actionType: "slowly", payload: { ms: 2_000 }, requestId: "slow" });
-  await Bun.sleep(100);
+  await flush(one);
   const restarted = platform.restart();
-  await Bun.sleep(1_000);
+  await until(async () => (await fetch(`${platform.url}/api/health`).catch(() => null)) === null);
   two.send({ type: "send", actionType: "add", payload: { by: 1 }, requestId: "new" });
   expect(await one.nextOf("action_result")).toMatchObject({ requestId: "slow", result: "done" });
   expect((await one.closed).code).toBe(1001);
@@ -146,12 +156,14 @@ test("[RM41] timers go on beside rooms of a namespace that is no longer declared
   const socket = await enter(ann, "awake", "other");
   await act(socket, "alarm", { ms: 1_800 });
   await socket.close();
-  await Bun.sleep(3_000);
+  await until(async () => (await metadataOf("awake", "other"))["ticks"] === 1);
+  await untilInMemory(0);
   const back = await enter(ann, "awake", "other");
   expect(await act(back, "server")).toMatchObject({ result: { destroyed: 2 } });
   await platform.restart({ config: CONFIG });
   // Overdue: it wakes, and goes to sleep again.
-  await Bun.sleep(1_000);
+  await until(async () => (await metadataOf("sleeper0"))["ticks"] === 1);
+  await untilInMemory(0);
   const sleeper = await enter(ann, "sleeper0");
   expect(sleeper.sync).toMatchObject({ sharedState: { log: ["join", "leave", "join"] } });
   expect(await act(sleeper, "server")).toMatchObject({ result: { destroyed: 2 } });
@@ -177,6 +189,6 @@ test("[RM11] a slow reader of the largest state is closed with 1013", async () =
   const quick = await enter(bob, "one", "big");
   for (let index = 0; index < 50; index++) await act(quick, "flood");
   slow.resume();
-  for (let turn = 0; slow.closeCode === null && !slow.isClosed && turn < 500; turn++) await Bun.sleep(10);
+  await until(() => slow.closeCode !== null || slow.isClosed);
   expect(slow.closeCode).toBe(1013);
 });

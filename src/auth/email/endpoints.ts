@@ -9,10 +9,14 @@ import { REDIRECT_URL_MAX_CHARACTERS } from "../limits.ts";
 import { redirectField } from "../oauth/redirect.ts";
 import type { PasswordService } from "../password/service.ts";
 import { Ok, Secret, SignedIn, Token } from "../schemas.ts";
-import type { EmailFlows } from "./flows.ts";
+import type { AddressService } from "./address-service.ts";
+import type { ResetService } from "./reset-service.ts";
+import type { MailSignInService } from "./sign-in-service.ts";
 
 interface EmailEndpointDeps extends EndpointDeps {
-  flows: EmailFlows;
+  addresses: AddressService;
+  resets: ResetService;
+  signIns: MailSignInService;
   passwords: PasswordService;
 }
 
@@ -52,7 +56,7 @@ function verification(deps: EmailEndpointDeps): readonly Endpoint[] {
     },
     async ({ principal, body }) => {
       const { redirectUrl } = await body();
-      await deps.flows.requestVerification(callerOf(principal), redirectOf(deps, redirectUrl));
+      await deps.addresses.requestVerification(callerOf(principal), redirectOf(deps, redirectUrl));
       return OK;
     },
   );
@@ -67,7 +71,7 @@ function verification(deps: EmailEndpointDeps): readonly Endpoint[] {
     },
     async ({ body }) => {
       const { token } = await body();
-      await deps.flows.verifyEmail(token);
+      await deps.addresses.verifyEmail(token);
       return OK;
     },
   );
@@ -86,7 +90,7 @@ function passwordReset(deps: EmailEndpointDeps): readonly Endpoint[] {
     },
     async ({ body }) => {
       const { email, redirectUrl } = await body();
-      await deps.flows.requestPasswordReset(emailOf(email), redirectOf(deps, redirectUrl));
+      await deps.resets.requestPasswordReset(emailOf(email), redirectOf(deps, redirectUrl));
       return OK;
     },
   );
@@ -105,7 +109,7 @@ function passwordReset(deps: EmailEndpointDeps): readonly Endpoint[] {
     },
     async (context) => {
       const { token, newPassword: password, keepPasskeys = false } = await context.body();
-      await deps.flows.resetPassword(token, password, { keepPasskeys, client: clientOf(context) });
+      await deps.resets.resetPassword(token, password, { keepPasskeys, client: clientOf(context) });
       return OK;
     },
   );
@@ -128,7 +132,7 @@ function addressChange(deps: EmailEndpointDeps): readonly Endpoint[] {
       const { newEmail, password, redirectUrl } = await context.body();
       const redirect = redirectOf(deps, redirectUrl);
       await deps.passwords.confirmPassword(caller, clientOf(context), password);
-      await deps.flows.requestEmailChange(caller, emailOf(newEmail), redirect);
+      await deps.addresses.requestEmailChange(caller, emailOf(newEmail), redirect);
       return OK;
     },
   );
@@ -144,7 +148,7 @@ function addressChange(deps: EmailEndpointDeps): readonly Endpoint[] {
     },
     async ({ body }) => {
       const { token } = await body();
-      await deps.flows.verifyEmailChange(token);
+      await deps.addresses.verifyEmailChange(token);
       return OK;
     },
   );
@@ -166,7 +170,7 @@ function magicLink(deps: EmailEndpointDeps): readonly Endpoint[] {
     async ({ body }) => {
       requireLinks();
       const { email, redirectUrl } = await body();
-      await deps.flows.requestMagicLink(emailOf(email), redirectOf(deps, redirectUrl));
+      await deps.signIns.requestMagicLink(emailOf(email), redirectOf(deps, redirectUrl));
       return OK;
     },
   );
@@ -183,7 +187,7 @@ function magicLink(deps: EmailEndpointDeps): readonly Endpoint[] {
     async (context) => {
       requireLinks();
       const { token } = await context.body();
-      return deps.flows.verifyMagicLink(token, clientOf(context));
+      return deps.signIns.verifyMagicLink(token, clientOf(context));
     },
   );
   return [request, confirm];
@@ -206,7 +210,7 @@ function emailCode(deps: EmailEndpointDeps): readonly Endpoint[] {
       const { email, redirectUrl } = await body();
       // Checked as everywhere, and not used: the mail contains a code and no link.
       redirectOf(deps, redirectUrl);
-      await deps.flows.requestCode(emailOf(email));
+      await deps.signIns.requestCode(emailOf(email));
       return OK;
     },
   );
@@ -223,7 +227,7 @@ function emailCode(deps: EmailEndpointDeps): readonly Endpoint[] {
     async (context) => {
       requireCodes();
       const { email, code } = await context.body();
-      return deps.flows.verifyCode(emailOf(email), code, clientOf(context));
+      return deps.signIns.verifyCode(emailOf(email), code, clientOf(context));
     },
   );
   return [request, confirm];

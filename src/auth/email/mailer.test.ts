@@ -30,5 +30,5 @@ test("[AU25] a mail that waits to be sent again waits no longer than the server 
   expect(clock.waiting).toBe(1);
   mailer.stop();
   expect(clock.waiting).toBe(0);
-  expect(errors.at(-1)).toEqual(["Mails that waited to be sent again were given up", { count: 1 }]);
+  expect(errors.at(-1)).toEqual(["Mails waiting for another attempt were given up", { count: 1 }]);
 });

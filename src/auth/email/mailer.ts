@@ -3,19 +3,17 @@ import { join } from "node:path";
 import { createTransport } from "nodemailer";
 import type { AuthConfig } from "../../config/types.ts";
 import type { Clock } from "../../kernel/clock.ts";
-import { MINUTE_MS, SECOND_MS } from "../../kernel/duration.ts";
 import type { Ids } from "../../kernel/ids.ts";
 import type { Logger } from "../../kernel/logger.ts";
+import {
+  MAIL_RETRY_DELAYS_MS,
+  MAILS_WAITING_MAX,
+  OUTBOX_FILES_MAX,
+  SMTP_CONNECTIONS_MAX,
+  SMTP_TIMEOUT_MS,
+} from "../limits.ts";
 import { type MailKind, type MailValues, renderMail } from "./templates.ts";
 
-/** Mails that wait for the SMTP server; what comes when there are so many is dropped, and logged. */
-const MAILS_WAITING_MAX = 1_000;
-const SMTP_CONNECTIONS_MAX = 4;
-const SMTP_TIMEOUT_MS = 20 * SECOND_MS;
-/** A mail that failed is sent again after these. */
-const RETRY_DELAYS_MS = [2 * SECOND_MS, MINUTE_MS, 5 * MINUTE_MS];
-/** Messages kept in the outbox; the oldest go. */
-const OUTBOX_FILES_MAX = 1_000;
 const FROM_DEFAULT = "no-reply@localhost";
 
 export interface Mailer {
@@ -46,7 +44,7 @@ interface MailerDeps {
   logger: Logger;
 }
 
-/** With `smtp`, mails are sent; without, and in a drill, they become files in `<data>/outbox`. Decisions 2. */
+/** With `smtp`, mails are sent; without, and in a drill, they become files in `<data>/outbox`. [AU25] */
 export function createMailer(deps: MailerDeps): Mailer {
   const { smtp } = deps.config;
   const transport = smtp === undefined || deps.isDrill ? createOutbox(deps) : createSmtp(deps, smtp);
@@ -82,7 +80,9 @@ function createOutbox(deps: MailerDeps): Transport {
       }
       const reason = deps.isDrill ? "A drill sends no mail" : "No SMTP server is configured";
       deps.logger.info(`${reason}: a mail was written to the outbox`, {
-        ...{ kind: message.kind, to: message.to, path },
+        kind: message.kind,
+        to: message.to,
+        path,
       });
     },
     stop() {},
@@ -91,12 +91,18 @@ function createOutbox(deps: MailerDeps): Transport {
 
 function createSmtp(deps: MailerDeps, smtp: NonNullable<MailerDeps["config"]["smtp"]>): Transport {
   const transport = createTransport({
-    ...{ host: smtp.host, port: smtp.port, secure: smtp.secure ?? smtp.port === 465 },
+    host: smtp.host,
+    port: smtp.port,
+    secure: smtp.secure ?? smtp.port === 465,
     ...(smtp.user === undefined ? {} : { auth: { user: smtp.user, pass: smtp.pass ?? "" } }),
-    ...{ pool: true, maxConnections: SMTP_CONNECTIONS_MAX },
-    ...{ connectionTimeout: SMTP_TIMEOUT_MS, greetingTimeout: SMTP_TIMEOUT_MS, socketTimeout: SMTP_TIMEOUT_MS },
-    // What a template refers to is nobody's file or address.
-    ...{ disableFileAccess: true, disableUrlAccess: true },
+    pool: true,
+    maxConnections: SMTP_CONNECTIONS_MAX,
+    connectionTimeout: SMTP_TIMEOUT_MS,
+    greetingTimeout: SMTP_TIMEOUT_MS,
+    socketTimeout: SMTP_TIMEOUT_MS,
+    // A template must not read files or fetch addresses.
+    disableFileAccess: true,
+    disableUrlAccess: true,
   });
   let waiting = 0;
   let isStopped = false;
@@ -115,7 +121,7 @@ function createSmtp(deps: MailerDeps, smtp: NonNullable<MailerDeps["config"]["sm
       await transport.sendMail(message);
       waiting--;
     } catch (cause) {
-      const delayMs = RETRY_DELAYS_MS[retry];
+      const delayMs = MAIL_RETRY_DELAYS_MS[retry];
       const willRetry = delayMs !== undefined && !isStopped;
       deps.logger.error("Sending a mail failed", { cause, kind: message.kind, to: message.to, willRetry });
       if (willRetry) retryAfter(delayMs, () => void deliver(message, retry + 1));
@@ -126,7 +132,7 @@ function createSmtp(deps: MailerDeps, smtp: NonNullable<MailerDeps["config"]["sm
   return {
     send(message) {
       if (waiting >= MAILS_WAITING_MAX) {
-        deps.logger.error("Too many mails wait to be sent: one was dropped", { kind: message.kind, to: message.to });
+        deps.logger.error("Too many mails wait to be sent; one was dropped", { kind: message.kind, to: message.to });
         return;
       }
       waiting++;
@@ -135,7 +141,7 @@ function createSmtp(deps: MailerDeps, smtp: NonNullable<MailerDeps["config"]["sm
     stop() {
       isStopped = true;
       if (retries.size > 0)
-        deps.logger.error("Mails that waited to be sent again were given up", { count: retries.size });
+        deps.logger.error("Mails waiting for another attempt were given up", { count: retries.size });
       // A timer that waits would keep the process of an embedder alive.
       for (const cancel of retries) cancel();
       retries.clear();

@@ -16,7 +16,7 @@ import {
 } from "../statements/factors.ts";
 import { countAttempt, deleteSecret, findSecret } from "../statements/secrets.ts";
 import { userById } from "../statements/users.ts";
-import type { AuthDeps, Caller, Client, TokenAnswer } from "../types.ts";
+import { type AuthDeps, type Caller, type Client, iso, type TokenAnswer } from "../types.ts";
 import { requireRecentProof } from "../ways-in.ts";
 import { acceptCode, createTotpSecret, totpUri } from "./totp.ts";
 
@@ -35,7 +35,7 @@ export interface FactorView {
   createdAt: string;
 }
 
-/** TOTP and recovery codes. Decisions 6. */
+/** TOTP and recovery codes. */
 export interface MfaService {
   /**
    * A factor that counts once it is verified; an unverified one is replaced. Errors: 409 when one is verified already, 401
@@ -98,7 +98,7 @@ function createChecks({ sealing }: AuthDeps): Checks {
   return {
     recoveryHash,
     useCode,
-    // Each kind of its own: who has used up the guesses at codes leaves the recovery codes.
+    // Each kind has its own count: wrong codes do not block recovery codes.
     guessKeys: (userId, client, kind) =>
       client.isLimited ? [{ key: `mfa-${kind}:${userId}`, limit: MFA_FAILURES }] : [],
     useProof(write, userId, proof) {
@@ -184,8 +184,10 @@ function createFactorService(deps: AuthDeps, checks: Checks, issuer: () => strin
 
     factors: ({ userId }) =>
       factorsOfUser.all(file.sql, { userId: userId }).map(({ id, type, verified, createdAt }) => ({
-        ...{ id, type, verified },
-        createdAt: new Date(createdAt).toISOString(),
+        id,
+        type,
+        verified,
+        createdAt: iso(createdAt),
       })),
 
     remove: createFactorRemoval(deps, checks),

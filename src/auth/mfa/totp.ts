@@ -4,7 +4,7 @@ import { SECOND_MS } from "../../kernel/duration.ts";
 
 const PERIOD_SECONDS = 30;
 const SECRET_BYTES = 20;
-/** Steps to either side that a code may be off: clocks differ. Decisions 6. */
+/** Steps to either side that a code may be off: clocks differ. [AU28] */
 const WINDOW_STEPS = 1;
 const CODE = /^\d{6}$/;
 
@@ -20,13 +20,13 @@ const totpOf = (secretBase32: string, label: { issuer: string; account: string }
 
 export const createTotpSecret = (): string => new Secret({ size: SECRET_BYTES }).base32;
 
-/** What authenticator apps scan. */
+/** The content of the QR code that authenticator apps scan. */
 export const totpUri = (secretBase32: string, label: { issuer: string; account: string }): string =>
   totpOf(secretBase32, label).toString();
 
 /**
- * The used steps with this code's, or null when the code is wrong or its step has been used: each is good once, so that
- * who has read a code over somebody's shoulder comes too late. RFC 6238, 5.2.
+ * The used steps including this code's, or null if the code is wrong or its step has been used: each code is valid once, so
+ * that one read over the user's shoulder is of no use (RFC 6238, 5.2).
  */
 export function acceptCode(
   secretBase32: string,

@@ -64,7 +64,10 @@ test("[AU32] providers without OpenID Connect: state and PKCE go out, the profil
   expect(challenge).toBe(createHash("sha256").update(verifier).digest("base64url"));
   const profile = await client.profile({ callback: callback(`code=right&state=${state}`), state, nonce, verifier });
   expect(profile).toEqual({
-    ...{ subject: "7", email: "octo@example.com", emailVerified: true, name: "octo" },
+    subject: "7",
+    email: "octo@example.com",
+    emailVerified: true,
+    name: "octo",
     picture: "https://example.com/7.png",
   });
 });
@@ -91,7 +94,8 @@ test("[AU34] an email that the provider has not verified is not taken for one th
   expect(readGithub([user, { message: "rate limited" }])).toMatchObject({ email: null, emailVerified: false });
   expect(readGithub([{ id: "7" }, []])).toBeNull();
   expect(readDiscord([{ id: "7", email: "A@example.com", verified: false }])).toMatchObject({
-    ...{ email: "a@example.com", emailVerified: false },
+    email: "a@example.com",
+    emailVerified: false,
   });
   expect(readDiscord([null])).toBeNull();
 });

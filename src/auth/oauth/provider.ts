@@ -16,10 +16,11 @@ import {
 import { normalizeEmail } from "../../access/account-fields.ts";
 import { KNOWN_PROVIDERS, type KnownProvider } from "../../config/sections/oauth-providers.ts";
 import type { OAuthProvider } from "../../config/types.ts";
-import { HOUR_MS } from "../../kernel/duration.ts";
 import { isJsonObject, type JsonObject } from "../../kernel/json.ts";
 
-/** Who somebody is at a provider. */
+import { PROVIDER_METADATA_TTL_MS, PROVIDER_TIMEOUT_SECONDS } from "../limits.ts";
+
+/** A user as a provider describes them. */
 export interface Profile {
   subject: string;
   /** Trimmed and lower-cased. */
@@ -45,9 +46,6 @@ export interface ProviderClient {
   profile(exchange: Exchange): Promise<Profile>;
 }
 
-const TIMEOUT_SECONDS = 10;
-/** Metadata of an issuer is read again after this. */
-const METADATA_TTL_MS = 24 * HOUR_MS;
 const LOOPBACK = new Set(["127.0.0.1", "[::1]", "localhost"]);
 
 /** Providers that speak OAuth 2 without OpenID Connect: where to ask, and how to read the answer. */
@@ -101,9 +99,9 @@ function createOidcClient(config: OAuthProvider, issuer: string, now: () => numb
   let known: { configuration: Configuration; readAt: number } | null = null;
 
   const configure = async (): Promise<Configuration> => {
-    if (known !== null && now() - known.readAt < METADATA_TTL_MS) return known.configuration;
+    if (known !== null && now() - known.readAt < PROVIDER_METADATA_TTL_MS) return known.configuration;
     const found = await discovery(server, config.clientId, config.clientSecret, undefined, {
-      timeout: TIMEOUT_SECONDS,
+      timeout: PROVIDER_TIMEOUT_SECONDS,
       ...(isLoopback ? { execute: [allowInsecureRequests] } : {}),
     });
     const methods = found.serverMetadata().token_endpoint_auth_methods_supported;
@@ -112,7 +110,7 @@ function createOidcClient(config: OAuthProvider, issuer: string, now: () => numb
     const secret = config.clientSecret;
     const authentication = takesBasic ? ClientSecretBasic(secret) : ClientSecretPost(secret);
     const configuration = new Configuration(found.serverMetadata(), config.clientId, secret, authentication);
-    configuration.timeout = TIMEOUT_SECONDS;
+    configuration.timeout = PROVIDER_TIMEOUT_SECONDS;
     if (isLoopback) allowInsecureRequests(configuration);
     // The ID token's signature is checked too, not only the connection that it came through.
     enableNonRepudiationChecks(configuration);
@@ -123,8 +121,12 @@ function createOidcClient(config: OAuthProvider, issuer: string, now: () => numb
   return {
     async authorizationUrl({ redirectUri, state, nonce, verifier }) {
       return buildAuthorizationUrl(await configure(), {
-        ...{ redirect_uri: redirectUri, scope: scopeOf(config, ["openid", "email", "profile"]), state, nonce },
-        ...{ code_challenge: await calculatePKCECodeChallenge(verifier), code_challenge_method: "S256" },
+        redirect_uri: redirectUri,
+        scope: scopeOf(config, ["openid", "email", "profile"]),
+        state,
+        nonce,
+        code_challenge: await calculatePKCECodeChallenge(verifier),
+        code_challenge_method: "S256",
       });
     },
     async profile({ callback, state, nonce, verifier }) {
@@ -143,13 +145,16 @@ function createOidcClient(config: OAuthProvider, issuer: string, now: () => numb
 export function createPlainClient(config: OAuthProvider, plain: PlainProvider): ProviderClient {
   const secret = config.clientSecret;
   const configuration = new Configuration(plain.metadata, config.clientId, secret, ClientSecretPost(secret));
-  configuration.timeout = TIMEOUT_SECONDS;
+  configuration.timeout = PROVIDER_TIMEOUT_SECONDS;
   if (LOOPBACK.has(new URL(plain.metadata.issuer).hostname)) allowInsecureRequests(configuration);
   return {
     async authorizationUrl({ redirectUri, state, verifier }) {
       return buildAuthorizationUrl(configuration, {
-        ...{ redirect_uri: redirectUri, scope: scopeOf(config, plain.scopes), state },
-        ...{ code_challenge: await calculatePKCECodeChallenge(verifier), code_challenge_method: "S256" },
+        redirect_uri: redirectUri,
+        scope: scopeOf(config, plain.scopes),
+        state,
+        code_challenge: await calculatePKCECodeChallenge(verifier),
+        code_challenge_method: "S256",
       });
     },
     async profile({ callback, state, verifier }) {

@@ -2,7 +2,7 @@ import { badField } from "../../kernel/errors.ts";
 
 /**
  * Whether `auth.redirectUrls` allows this address. A trailing `*` matches the rest of the path, never of the host:
- * `https://app.example.com*` is not `https://app.example.com.evil.example`. null: not allowed. Decisions 6.
+ * `https://app.example.com*` is not `https://app.example.com.evil.example`. null: not allowed. [AU22]
  */
 export function allowedRedirect(text: string, allowed: readonly string[]): URL | null {
   if (!URL.canParse(text)) return null;

@@ -1,7 +1,8 @@
+import { AVATAR_URL_MAX_CHARACTERS, DISPLAY_NAME_MAX_CHARACTERS } from "../../access/limits.ts";
 import type { AuthConfig } from "../../config/types.ts";
 import { AppError, badField, badRequest, conflict, notFound } from "../../kernel/errors.ts";
 import type { AccountWrite } from "../account-file.ts";
-import { OAUTH_STATE_TTL_MS } from "../limits.ts";
+import { OAUTH_STATE_TTL_MS, SECRET_BYTES } from "../limits.ts";
 import { equalsConstantTime } from "../sealing.ts";
 import type { SignIn, SignIns } from "../session/sign-in.ts";
 import {
@@ -14,7 +15,7 @@ import {
 } from "../statements/identities.ts";
 import { deleteSecret, findSecret, putSecret } from "../statements/secrets.ts";
 import { type SecretAccount, userByEmail, userById } from "../statements/users.ts";
-import type { AuthDeps, Caller, Client, SignInAnswer } from "../types.ts";
+import { type AuthDeps, type Caller, type Client, iso, type SignInAnswer } from "../types.ts";
 import { requireOtherWayIn, requireRecentProof } from "../ways-in.ts";
 import { createProviderClient, type Profile, type ProviderClient } from "./provider.ts";
 import { allowedRedirect } from "./redirect.ts";
@@ -50,10 +51,6 @@ export interface OAuthService {
 }
 
 export type Finished = { redirectUrl: URL } & ({ answer: SignInAnswer } | { error: string; description: string });
-
-const SECRET_BYTES = 32;
-const DISPLAY_NAME_MAX_CHARACTERS = 256;
-const AVATAR_URL_MAX_CHARACTERS = 2_048;
 
 interface State {
   provider: string;
@@ -103,9 +100,14 @@ export function createOAuthService(deps: OAuthDeps, signIns: SignIns): OAuthServ
       await file.write((write) => {
         putSecret.run(write.tx, {
           hash: sealing.digest("oauth-state", state),
-          ...{ purpose: "oauth-state", userId: null, expiresAt: write.now + OAUTH_STATE_TTL_MS },
+          purpose: "oauth-state",
+          userId: null,
+          expiresAt: write.now + OAUTH_STATE_TTL_MS,
           payload: {
-            ...{ provider, nonce, verifier: sealing.seal(verifier), redirectUrl: redirect.href },
+            provider,
+            nonce,
+            verifier: sealing.seal(verifier),
+            redirectUrl: redirect.href,
             browser: browserHash(browserSecret).toString("base64"),
           },
         });
@@ -143,7 +145,7 @@ export function createOAuthService(deps: OAuthDeps, signIns: SignIns): OAuthServ
   };
 }
 
-/** Good once: it is gone before the provider is asked anything. */
+/** Valid once: it is deleted before the provider is asked anything. */
 function takeState({ file, sealing }: OAuthDeps, state: string, provider: string): Promise<State> {
   return file.write((write) => {
     const hash = sealing.digest("oauth-state", state);
@@ -155,8 +157,11 @@ function takeState({ file, sealing }: OAuthDeps, state: string, provider: string
     const { nonce, verifier, redirectUrl, browser } = found.payload;
     const text = (value: unknown) => (typeof value === "string" ? value : "");
     return {
-      ...{ provider, nonce: text(nonce), verifier: sealing.unseal(text(verifier)) ?? "" },
-      ...{ redirectUrl: text(redirectUrl), browser: text(browser) },
+      provider,
+      nonce: text(nonce),
+      verifier: sealing.unseal(text(verifier)) ?? "",
+      redirectUrl: text(redirectUrl),
+      browser: text(browser),
     };
   });
 }
@@ -193,7 +198,7 @@ function signInProfile(
   return signIn;
 }
 
-/** The account with the profile's email, where both sides vouch for it; a new one where nobody has it. Decisions 6. */
+/** The account with the profile's email if it is verified on both sides; a new one if no account has it. [AU34] */
 function accountFor(deps: OAuthDeps, write: AccountWrite, profile: Profile): SecretAccount {
   const owner = profile.email === null ? null : userByEmail.get(write.tx, { email: profile.email });
   if (owner !== null) {
@@ -215,9 +220,11 @@ const shortened = (name: string): string =>
 
 function createIdentities({ file, config }: OAuthDeps): Pick<OAuthService, "identities" | "removeIdentity"> {
   const view = ({ id, provider, email, createdAt, lastSignInAt }: Identity): IdentityView => ({
-    ...{ id, provider, email },
-    createdAt: new Date(createdAt).toISOString(),
-    lastSignInAt: new Date(lastSignInAt).toISOString(),
+    id,
+    provider,
+    email,
+    createdAt: iso(createdAt),
+    lastSignInAt: iso(lastSignInAt),
   });
   return {
     identities: (caller) => identitiesOfUser.all(file.sql, { userId: caller.userId }).map(view),

@@ -23,7 +23,7 @@ import {
 } from "../statements/passkeys.ts";
 import { deleteSecret, findSecret, putSecret, type SecretPurpose } from "../statements/secrets.ts";
 import { userById } from "../statements/users.ts";
-import type { AuthDeps, Caller, Client, SignInAnswer } from "../types.ts";
+import { type AuthDeps, type Caller, type Client, iso, type SignInAnswer } from "../types.ts";
 import { requireOtherWayIn, requireRecentProof } from "../ways-in.ts";
 
 export interface PasskeyView {
@@ -35,16 +35,16 @@ export interface PasskeyView {
   lastUsedAt: string | null;
 }
 
-/** WebAuthn. Bodies and answers are those of the WebAuthn libraries. Decisions 6. */
+/** WebAuthn. Bodies and answers are those of the WebAuthn libraries. */
 export interface PasskeyService {
   /** Errors: 401 `Sign in again` when the last sign-in was too long ago. */
   registerOptions(caller: Caller): Promise<PublicKeyCredentialCreationOptionsJSON>;
   /** Errors: 400 for a response that does not check, 409 for a credential that is registered already. */
   register(caller: Caller, response: JsonObject, name: string | null): Promise<PasskeyView>;
-  /** For any user: passkeys are discoverable, so nothing is said about who has one. */
+  /** The same for every user: passkeys are discoverable, and the answer does not reveal which users have one. */
   authOptions(): Promise<PublicKeyCredentialRequestOptionsJSON>;
   /**
-   * No second factor is asked for where the authenticator has verified its user. Errors: 400 for a response that does
+   * Requires no second factor if the authenticator has verified its user. Errors: 400 for a response that does
    * not check, 403 when disabled.
    */
   authenticate(response: JsonObject, client: Client): Promise<SignInAnswer>;
@@ -55,10 +55,11 @@ export interface PasskeyService {
 
 type PasskeyConfig = NonNullable<AuthConfig["passkeys"]>;
 
-const iso = (millis: number): string => new Date(millis).toISOString();
-
 const view = (passkey: Passkey): PasskeyView => ({
-  ...{ id: passkey.id, name: passkey.name, deviceType: passkey.deviceType, backedUp: passkey.backedUp },
+  id: passkey.id,
+  name: passkey.name,
+  deviceType: passkey.deviceType,
+  backedUp: passkey.backedUp,
   createdAt: iso(passkey.createdAt),
   lastUsedAt: passkey.lastUsedAt === null ? null : iso(passkey.lastUsedAt),
 });
@@ -91,7 +92,7 @@ export function createPasskeyService(deps: AuthDeps, signIns: SignIns, config: P
 
 interface Challenges {
   remember(purpose: SecretPurpose, challenge: string, userId: string | null): Promise<void>;
-  /** The challenge that `response` answers; good once. Errors: 400. */
+  /** The challenge that `response` answers; valid once. Errors: 400. */
   take(purpose: SecretPurpose, response: JsonObject, userId: string | null): Promise<string>;
 }
 
@@ -149,7 +150,9 @@ function createRegistration(
       const registered = passkeysOfUser.all(file.sql, { userId: caller.userId });
       refuseSurplus(registered);
       const options = await generateRegistrationOptions({
-        ...{ rpName: config.rpName, rpID: config.rpId, attestationType: "none" },
+        rpName: config.rpName,
+        rpID: config.rpId,
+        attestationType: "none",
         userID: new TextEncoder().encode(account.id),
         userName: account.email ?? account.id,
         userDisplayName: account.displayName ?? account.email ?? "",
@@ -166,7 +169,9 @@ function createRegistration(
       const { registrationInfo } = await verifyRegistrationResponse({
         // The library checks every member that it reads.
         response: body as unknown as RegistrationResponseJSON,
-        ...{ expectedChallenge, expectedOrigin: config.origin, expectedRPID: config.rpId },
+        expectedChallenge,
+        expectedOrigin: config.origin,
+        expectedRPID: config.rpId,
         requireUserVerification: false,
       }).catch((cause: unknown) => {
         logger.warn("A passkey was refused", { cause });
@@ -175,10 +180,16 @@ function createRegistration(
       if (registrationInfo === undefined) throw refused();
       const { credential, credentialDeviceType, credentialBackedUp } = registrationInfo;
       const passkey: Passkey = {
-        ...{ id: credential.id, userId: caller.userId, publicKey: credential.publicKey, counter: credential.counter },
+        id: credential.id,
+        userId: caller.userId,
+        publicKey: credential.publicKey,
+        counter: credential.counter,
         transports: credential.transports?.slice(0, 16).map((transport) => transport.slice(0, 32)) ?? [],
-        ...{ deviceType: credentialDeviceType, backedUp: credentialBackedUp, name },
-        ...{ createdAt: clock.now(), lastUsedAt: null },
+        deviceType: credentialDeviceType,
+        backedUp: credentialBackedUp,
+        name,
+        createdAt: clock.now(),
+        lastUsedAt: null,
       };
       await file.write((write) => {
         if (file.current(write, caller.userId, caller.sessionId) === null) throw unauthorized("Invalid token");
@@ -202,7 +213,9 @@ function createAuthentication(
   return {
     async authOptions() {
       const options = await generateAuthenticationOptions({
-        ...{ rpID: config.rpId, userVerification: "required", timeout: PASSKEY_CHALLENGE_TTL_MS },
+        rpID: config.rpId,
+        userVerification: "required",
+        timeout: PASSKEY_CHALLENGE_TTL_MS,
       });
       await challenges.remember("passkey-sign-in", options.challenge, null);
       return options;
@@ -216,7 +229,9 @@ function createAuthentication(
       const { verified, authenticationInfo } = await verifyAuthenticationResponse({
         // The library checks every member that it reads.
         response: body as unknown as AuthenticationResponseJSON,
-        ...{ expectedChallenge, expectedOrigin: config.origin, expectedRPID: config.rpId },
+        expectedChallenge,
+        expectedOrigin: config.origin,
+        expectedRPID: config.rpId,
         credential: { id, publicKey: new Uint8Array(publicKey), counter },
         requireUserVerification: false,
       }).catch((cause: unknown) => {

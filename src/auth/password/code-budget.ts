@@ -5,19 +5,16 @@ import { CODE_FAILURES_PER_DAY, CODE_FAILURES_WINDOW_MS } from "../limits.ts";
 import { countFailure, failuresOf } from "../statements/code-failures.ts";
 import type { Client } from "../types.ts";
 
-/**
- * What six-digit codes are for: each has a budget of its own, so that whoever uses one up, with a stolen token for instance,
- * leaves the others.
- */
+/** The uses of six-digit codes. Each has its own budget: one used up with a stolen token, for instance, leaves the others. */
 export type CodeUse = "totp-sign-in" | "totp-manage" | "email-otp";
 
 /**
- * Wrong codes of a day. Windows of minutes alone let a guesser go on for ever, at some percent a day; this bounds it to some
- * thousandths. It is kept in the file, and asked within the write that judges the code: neither a restart nor a race gives
- * more guesses.
+ * Wrong codes within a day. Limits per minute alone would allow guessing forever, with a chance of some percent a day; this
+ * bounds the chance to some thousandths. The count is in the file, and is read in the write that checks the code: neither a
+ * restart nor a race allows more guesses. [AU102]
  */
 export interface CodeBudget {
-  /** null while there is some left; else the answer, 429 with when to come back. */
+  /** null while guesses are left; otherwise the answer, 429 with `Retry-After`. */
   refusal(write: AccountWrite): AppError | null;
   count(write: AccountWrite): void;
 }

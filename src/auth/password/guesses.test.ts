@@ -1,6 +1,7 @@
 import { expect, test } from "bun:test";
 import { testClock } from "../../../tests/support/index.ts";
 import { AppError, unauthorized } from "../../kernel/errors.ts";
+import { nextTurn } from "../../kernel/next-turn.ts";
 import { createGuesses, type Guess } from "./guesses.ts";
 
 const LIMIT = { requests: 3, window: 60 };
@@ -35,7 +36,7 @@ test("[AU38] guesses under way count as failures until they are judged", async (
   let most = 0;
   const slow = (isRight: boolean) => async () => {
     most = Math.max(most, ++underWay);
-    await Bun.sleep(5);
+    await nextTurn();
     underWay--;
     return isRight ? right() : wrong();
   };

@@ -3,9 +3,7 @@ import { BoundedMap } from "../../kernel/bounded-map.ts";
 import type { Clock, Millis } from "../../kernel/clock.ts";
 import { SECOND_MS } from "../../kernel/duration.ts";
 import { AppError } from "../../kernel/errors.ts";
-import { GUESSES_WAITING_MAX } from "../limits.ts";
-
-const COUNTED_KEYS_MAX = 100_000;
+import { GUESS_KEYS_MAX, GUESSES_WAITING_MAX } from "../limits.ts";
 
 interface Count {
   failures: number;
@@ -31,7 +29,7 @@ export interface Guesses {
 }
 
 export function createGuesses(clock: Clock): Guesses {
-  const counts = new BoundedMap<string, Count>(COUNTED_KEYS_MAX);
+  const counts = new BoundedMap<string, Count>(GUESS_KEYS_MAX);
   const waiting: (() => void)[] = [];
 
   const countOf = (key: GuessKey): Count => {

@@ -1,9 +1,9 @@
 import { AppError } from "../../kernel/errors.ts";
 
 /**
- * Runs at most `atOnceMax` pieces of work at a time. The sharers take turns, each with its own in order of arrival: one that
- * sends a thousand waits for its thousand, and not those who send one. `sharer`: a client's network, or what else asks.
- * Errors: 503 when as much of the sharer waits as may, or of all, where who has most waiting gives way.
+ * Runs at most `atOnceMax` pieces of work at once. Sharers take turns, each with its own work in order of arrival: a sharer
+ * with a thousand pieces delays only itself. `sharer`: a client's network, or the name of another source of work.
+ * Errors: 503 when too much work of the sharer waits, or of all: then the sharer with the most waiting is refused.
  */
 export type Turns = <T>(sharer: string, work: () => Promise<T>) => Promise<T>;
 
@@ -33,7 +33,7 @@ export function createTurns(limits: { atOnceMax: number; waitingMax: number; wai
     }
     running--;
   };
-  /** Takes the last of the longest queue away, unless that is no longer than the sharer's own would be. */
+  /** Refuses the last piece of the longest queue, unless that queue is no longer than the sharer's own would be. */
   const makeRoom = (own: number): void => {
     let longest: Waiting[] = [];
     for (const queue of queues.values()) if (queue.length > longest.length) longest = queue;

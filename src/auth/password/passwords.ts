@@ -1,11 +1,13 @@
 import { pbkdf2 } from "node:crypto";
 import { promisify } from "node:util";
+import { PASSWORD_MAX_BYTES } from "../../access/limits.ts";
 import type { Clock, Millis } from "../../kernel/clock.ts";
 import {
   ARGON2_MEMORY_KIB,
   ARGON2_PASSES,
   BCRYPT_COST_MAX,
   BCRYPT_COST_MIN,
+  BCRYPT_MAX_BYTES,
   HASHES_AT_ONCE_MAX,
   HASHES_WAITING_MAX,
   HASHES_WAITING_PER_SHARER_MAX,
@@ -34,9 +36,6 @@ export interface Passwords {
   hashProblem(text: string): string | null;
 }
 
-const PASSWORD_MAX_BYTES = 1024;
-/** bcrypt itself looks at no more; Bun's would hash longer passwords first, as no other system does. */
-const BCRYPT_MAX_BYTES = 72;
 const BCRYPT = /^\$2[aby]\$(\d\d)\$[./A-Za-z0-9]{53}$/;
 const PBKDF2 = /^pbkdf2:sha256:(\d+):([A-Za-z0-9+/_-]+={0,2}):([A-Za-z0-9+/_-]+={0,2})$/;
 const ARGON2_PREFIX = `$argon2id$v=19$m=${ARGON2_MEMORY_KIB},t=${ARGON2_PASSES},p=1$`;
@@ -51,7 +50,7 @@ export function createPasswords(clock: Clock): Passwords {
   });
   const hashNow = (password: string) =>
     Bun.password.hash(password, { algorithm: "argon2id", memoryCost: ARGON2_MEMORY_KIB, timeCost: ARGON2_PASSES });
-  /** Of a password that nobody knows; made at its first use. */
+  /** The hash of an unknown password, computed at the first use. */
   let decoy: Promise<string> | null = null;
 
   const check = async (password: string, hash: string | null): Promise<boolean> => {

@@ -124,7 +124,7 @@ export function createPasswordService(deps: AuthDeps, signIns: SignIns): Passwor
         if (!current.isAnonymous) throw badRequest("Only an anonymous user can be linked, and this one has an account");
         if (userByEmail.get(write.tx, { email: email }) !== null) throw emailTaken();
         const linked = write.update(caller.userId, { email, passwordHash, isAnonymous: false });
-        // A guest who gets an account in the middle of a game goes on with it.
+        // A guest who creates an account in the middle of a game continues it.
         return signIns.renew(write, linked, caller, { accessTokens: "stay" });
       });
       return signIns.tokens(session);

@@ -7,19 +7,19 @@ import { SESSIONS_IN_MEMORY_MAX } from "../limits.ts";
 import { type LiveSession, liveSession } from "../statements/sessions.ts";
 
 export interface SessionCache extends SessionLookup, SessionEvents, UserEvents {
-  /** After a commit: these have ended. */
+  /** After a commit: these sessions have ended. */
   end(sessionIds: readonly string[]): void;
-  /** After a commit: what the sessions of this user are to say from now on. */
+  /** After a commit: the new state of this user's sessions. */
   update(userId: string, state: SessionState): void;
   /** After a commit: only access tokens of this version count. */
   renew(sessionId: string, tokenVersion: number): void;
-  /** After a commit: it lives until then (milliseconds since 1970). */
+  /** After a commit: the session expires then. */
   extend(sessionId: string, expiresAt: Millis): void;
 }
 
 /**
- * The sessions in use, in memory: a look-up is one Map access. One that is not there is read once, by its primary key;
- * what is committed changes memory before the change is acknowledged.
+ * The sessions in use, in memory: a look-up is one Map access. A session that is not in memory is read once, by its primary
+ * key. A committed change reaches memory before it is acknowledged.
  */
 export function createSessionCache(deps: { sql: Readable; clock: Clock; logger: Logger }): SessionCache {
   const ofUser = new Map<string, Set<string>>();

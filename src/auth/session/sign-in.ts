@@ -6,6 +6,7 @@ import { type AccountWrite, accountDisabled } from "../account-file.ts";
 import {
   MFA_TICKET_TTL_MS,
   REFRESH_TOKEN_TTL_SECONDS,
+  SECRET_BYTES,
   SESSIONS_ENDED_AT_ONCE_MAX,
   SESSIONS_PER_USER_MAX,
   SIGN_IN_ADDRESS_FACTOR,
@@ -25,8 +26,6 @@ import {
 } from "../statements/sessions.ts";
 import { type AuthDeps, type Caller, type Client, ownUser, type SignInAnswer, type TokenAnswer } from "../types.ts";
 
-const SECRET_BYTES = 32;
-
 export interface OpenSession {
   account: Account;
   sessionId: string;
@@ -42,18 +41,18 @@ export type SignIn =
   | { kind: "mfa"; ticket: string; factors: { id: string; type: string }[] };
 
 export interface SignIns {
-  /** The end of every way of signing in: a session, or a ticket where a verified factor waits. Errors: 403 when disabled. */
+  /** The last step of every way of signing in: a session, or a ticket for a user with a verified factor. Errors: 403 if disabled. */
   complete(write: AccountWrite, account: Account, client: Client): SignIn;
-  /** Without asking for a second factor: sign-up, passkeys, and what follows the factor. Errors: 403 when disabled. */
+  /** Requires no second factor: for sign-up, passkeys, and after the factor. Errors: 403 if disabled. */
   open(write: AccountWrite, account: Account, client: Client): OpenSession;
   /**
-   * The caller's session goes on with new tokens, after a password was set: the refresh token of before has no grace, and
-   * with `accessTokens: "end"` access tokens of before count no longer. Errors: 401 when it has ended meanwhile.
+   * Gives the caller's session new tokens after a password was set: the earlier refresh token has no grace, and with
+   * `accessTokens: "end"` earlier access tokens become invalid. Errors: 401 if the session has ended meanwhile.
    */
   renew(write: AccountWrite, account: Account, caller: Caller, options: { accessTokens: "end" | "stay" }): OpenSession;
   answer(signIn: SignIn): Promise<SignInAnswer>;
   tokens(session: OpenSession): Promise<TokenAnswer>;
-  /** Who is counted for a guess at this email's password or code. */
+  /** The keys that a guess at this email's password or code counts against. */
   guessKeys(email: string, client: Client): GuessKey[];
   refreshTtlMs: number;
 }
@@ -143,7 +142,7 @@ export function createSignIns(deps: AuthDeps): SignIns {
   };
 }
 
-/** 409 for an email that another account has. Spec: Errors. */
+/** 409 for an email that another account has. */
 export function emailTaken(field = "email"): AppError {
   const message = "This email address already has an account";
   return conflict(message, { [field]: { code: "not_unique", message } });

@@ -10,11 +10,11 @@ export interface RefreshToken {
 }
 
 export interface Tokens {
-  /** Claims: decisions 6. */
+  /** A JWT with the claims that `access` below writes. [AU15] */
   access(account: Account, sessionId: string, version: number): Promise<string>;
   /**
-   * `SESSION.GENERATION.MAC`: nothing of it has to be kept, and an old one of a session is told from a made-up one, which
-   * must not end anybody's session.
+   * `SESSION.GENERATION.MAC`: nothing of it needs to be stored, and the MAC distinguishes a replaced token of a session, which
+   * ends the session, from a forged one, which must not.
    */
   refresh(token: RefreshToken): string;
   /** null for what this server has not issued. */

@@ -45,13 +45,13 @@ export interface Shape {
 /** A schema that is checked by a function alone. */
 export const checkedBy = <Value>(check: Check<unknown>) => Type.Unsafe<Value>({ "~check": check });
 
-/** The schema with a check of values that have its shape. */
+/** Adds a check of values that have the right shape to a new schema. */
 export function refined<Schema extends TSchema>(schema: Schema, rule: Check<Static<Schema>>): Schema {
   const { "~rules": rules = [] }: Shape = schema;
   return Object.assign(schema, { "~rules": [...rules, rule] });
 }
 
-/** The schema of an object with a check of what its members say about one another. It is called for broken ones too. */
+/** Adds a check of what the members of an object say about one another to a new schema. It also runs for broken objects. */
 export const related = <Schema extends TSchema>(schema: Schema, relation: Check<PlainObject>): Schema =>
   Object.assign(schema, { "~relation": relation });
 

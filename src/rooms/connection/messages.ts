@@ -20,7 +20,7 @@ export const authSuccess = (userId: string, connectionId: string): string =>
 export const authRefreshed = (userId: string, connectionId: string): string =>
   JSON.stringify({ type: "auth_refreshed", userId, connectionId });
 
-/** `requestId` is carried where the message that is answered had one. */
+/** `requestId` is left out where it is not a string. */
 export function errorMessage(code: RoomErrorCode | CommonErrorCode, message: string, requestId?: JsonValue): string {
   return JSON.stringify({
     type: "error",
@@ -50,18 +50,18 @@ export const actionResult = (requestId: string, resultText: string): string =>
 export const actionError = (requestId: string, message: string): string =>
   JSON.stringify({ type: "action_error", requestId, message });
 
-/** Errors: `data` that JSON cannot say. */
+/** Errors: `data` that has no JSON. */
 export function roomMessage(messageType: string, data: unknown): string {
   return `{"type":"message","messageType":${JSON.stringify(messageType)},"data":${jsonText(data)}}`;
 }
 
-/** JSON of any value; `undefined`, and what JSON leaves out, is null. Errors: cycles, bigint. */
+/** JSON of any value; null for `undefined` and for what JSON leaves out. Errors: cycles, bigint. */
 export function jsonText(value: unknown): string {
-  // JSON.stringify gives undefined for undefined, functions and symbols, whatever its type says.
+  // JSON.stringify returns undefined for undefined, functions and symbols; its type does not say so.
   return (JSON.stringify(value) as string | undefined) ?? "null";
 }
 
-/** What clients and logs get to read of anything thrown. */
+/** The message of a thrown value, for clients and logs. */
 export function messageOf(cause: unknown): string {
   if (cause instanceof Error) return cause.message === "" ? cause.name : cause.message;
   return String(cause);

@@ -2,7 +2,7 @@ import { SEND_MS, SENT_CHARS_PER_MS, SYNC_AT_ONCE_BYTES } from "../limits.ts";
 import type { LoopShare } from "../pace/loop-share.ts";
 import type { SyncTurns } from "./sync-turns.ts";
 
-/** A delta means nothing without the `sync` before it; answers and messages do. */
+/** Deltas are useless without the `sync` before them; answers and messages are not. */
 type Kind = "sync" | "delta" | "other";
 
 interface Waiting {
@@ -23,12 +23,12 @@ interface OutboxDeps {
 }
 
 /**
- * What waits to be sent on one connection, in its order: while a `sync` is awaited, so that nothing overtakes it, and
- * while this turn of the event loop has sent enough.
+ * Texts that wait to be sent on one connection, in order. They wait for a `sync` that is being made, so that nothing
+ * precedes it, and for a turn of the event loop that has time.
  */
 export class Outbox {
   readonly #deps: OutboxDeps;
-  /** What follows the `sync` that is awaited; null: none is awaited. */
+  /** Texts that follow a `sync` that is being made; null: none is being made. */
   #held: Waiting[] | null = null;
   #queue: Waiting[] = [];
   #chars = 0;
@@ -69,8 +69,8 @@ export class Outbox {
   }
 
   /**
-   * Sends what waits, because the connection is about to close: of what stands behind a `sync` that was not sent, the
-   * answers and messages, and nothing when it would be the first one.
+   * Sends what waits, because the connection is about to close. Behind a `sync` that was not sent, only answers and
+   * messages are sent, and nothing when it is the first `sync` of the connection.
    */
   finish(): void {
     const waiting = [...this.#queue];

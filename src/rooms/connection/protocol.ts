@@ -1,7 +1,8 @@
-import { type Static, Type } from "typebox";
-import type { JsonObject, JsonValue } from "../../kernel/json.ts";
+import { Type } from "typebox";
+import type { JsonObject } from "../../kernel/json.ts";
 import { createParser } from "../../kernel/schema/parser.ts";
 import type { SignedIn } from "../../sockets/connection.ts";
+import { PROBLEM_SHOWN_LENGTH } from "../../sockets/limits.ts";
 import { declareMessages, type Failure, type MessageType, type Protocol } from "../../sockets/protocol.ts";
 import { MESSAGE_VALUES_MAX } from "../limits.ts";
 import type { RoomsService } from "../service.ts";
@@ -9,25 +10,23 @@ import { authRefreshed, authSuccess, errorMessage, PONG, type RoomErrorCode } fr
 import { isWithinValues } from "./value-count.ts";
 import type { Visitor, VisitorConnection } from "./visitor.ts";
 
-/** Any message may carry a `requestId`; an error that answers it repeats it where it is a string. */
+/** Any message may have a `requestId`. An error that answers it repeats it where it is a string. */
 const ENVELOPE = { requestId: Type.Optional(Type.Unknown()) };
-/** What the client knows of a state. The `sync` that answers holds all of it anyway. */
+/** The state that the client has. It is ignored: the `sync` that answers is complete. */
 const Hint = Type.Optional(Type.Unknown());
-/** A message is JSON and has no other values. */
-const Json = Type.Unsafe<JsonValue>(Type.Unknown());
 
 const Action = Type.Object({
   type: Type.Literal("send"),
   actionType: Type.String({ minLength: 1 }),
-  payload: Type.Optional(Json),
+  payload: Type.Optional(Type.Unknown()),
   requestId: Type.String(),
 });
-const actionParser = createParser(Action);
+const actionParser = createParser(Action, { member: 'a member of "send"' });
 
 const failure = (code: RoomErrorCode, message: string): Failure<RoomErrorCode> => ({ code, message });
 const NOT_JOINED = failure("NOT_JOINED", "The first message after auth must be join");
 
-/** What rooms say over their connections. */
+/** The protocol of rooms. */
 export function createProtocol(deps: {
   service: Pick<RoomsService, "join">;
   /** Connections that have authenticated. */
@@ -46,7 +45,7 @@ export function createProtocol(deps: {
       connection.sendText(authSuccess(principal.auth.id, connection.id));
     },
     refreshed: (connection, principal) => connection.sendText(authRefreshed(principal.auth.id, connection.id)),
-    // Handlers get the user as of now from the connection.
+    // Handlers read the user from the connection when they run.
     userChanged() {},
     pinged: (connection) => connection.sendText(PONG),
     closed({ state }, code) {
@@ -59,11 +58,18 @@ export function createProtocol(deps: {
 function createMessages(service: Pick<RoomsService, "join">): readonly MessageType<Visitor, RoomErrorCode>[] {
   const declare = declareMessages<Visitor, RoomErrorCode>(ENVELOPE);
   const hints = { lastSharedState: Hint, lastSharedVersion: Hint, lastPlayerState: Hint, lastPlayerVersion: Hint };
-  // What an action needs is judged once the connection has joined, by `Action`.
-  const action = { actionType: Type.Optional(Type.Unknown()), payload: Type.Optional(Json) };
   return [
     declare("join", hints, (connection, _, principal) => join(service, connection, principal)),
-    declare("send", action, (connection, message, _, chars) => act(connection.state, message as JsonObject, chars)),
+    {
+      type: "send",
+      // What is missing or of a wrong type is INVALID_ACTION, once the connection has joined.
+      parse(message) {
+        const problems = actionParser.problemsOf(message) ?? {};
+        const unknown = Object.values(problems).find(({ code }) => code === "unknown_field");
+        return unknown === undefined ? { message } : { problem: unknown.message.slice(0, PROBLEM_SHOWN_LENGTH) };
+      },
+      handle: ({ state }, message: JsonObject, _, chars) => act(state, message, chars),
+    },
   ];
 }
 
@@ -84,7 +90,7 @@ async function join(
   }
   visitor.room = room;
   connection.forgetMessages();
-  // It closed before it had its room.
+  // It closed while the join was under way, before it had a room.
   if (connection.closeCode !== null) room.connectionClosed(visitor, connection.closeCode);
   return null;
 }
@@ -92,17 +98,15 @@ async function join(
 function act(visitor: Visitor, message: JsonObject, chars: number): Failure<RoomErrorCode> | null {
   const { room, address } = visitor;
   if (room === null) return NOT_JOINED;
-  const problems = actionParser.problemsOf(message);
-  if (problems !== null) {
-    const [problem] = Object.values(problems);
+  const { actionType, payload = {}, requestId } = message;
+  if (typeof actionType !== "string" || actionType === "" || typeof requestId !== "string") {
+    const [problem] = Object.values(actionParser.problemsOf(message) ?? {});
     return failure("INVALID_ACTION", problem?.message ?? "The action is not valid");
   }
-  // The parser has accepted it.
-  const { actionType, payload = {}, requestId } = message as unknown as Static<typeof Action>;
   if (!Object.hasOwn(address.namespace.config.actions ?? {}, actionType)) {
     return failure("NO_HANDLER", `There is no action "${actionType}"`);
   }
-  // A value takes one character and a comma, so that a shorter message holds fewer.
+  // A value takes a character and a comma at least: a shorter message holds fewer values.
   if (chars > 2 * MESSAGE_VALUES_MAX && !isWithinValues(payload, MESSAGE_VALUES_MAX)) {
     return failure("INVALID_MESSAGE", `The payload of an action must hold at most ${MESSAGE_VALUES_MAX} values`);
   }

@@ -1,8 +1,8 @@
 import { SYNC_UNREAD_MS, SYNCS_UNREAD_MAX_CHARS } from "../limits.ts";
 
 /**
- * Large `sync` messages go out a bounded number of bytes at a time: a further one waits until clients have read theirs.
- * A message that waits is a text that connections share; one that is sent is a copy in the buffer of its socket.
+ * Bounds the large `sync` messages that are sent and not read yet: a further one waits until clients have read theirs.
+ * Connections share the text of a message that waits; a message that is sent is a copy in the buffer of its socket.
  */
 export class SyncTurns {
   readonly #after: (delayMs: number, work: () => void) => () => void;
@@ -14,8 +14,8 @@ export class SyncTurns {
   }
 
   /**
-   * null: it is not this one's turn, and `resume` will be called. Otherwise the message may be sent; the function returned
-   * is to be called when it has been read, and at the latest when the connection closes.
+   * null: the message has to wait, and `resume` will be called. Otherwise it may be sent; call the function returned when
+   * the client has read it, and at the latest when the connection closes.
    */
   begin(chars: number, resume: () => void): (() => void) | null {
     if (this.#chars > 0 && this.#chars + chars > SYNCS_UNREAD_MAX_CHARS) {
@@ -40,7 +40,7 @@ export class SyncTurns {
     this.#waiting.delete(resume);
   }
 
-  /** Those that still do not fit wait again, behind the others. */
+  /** Messages that still do not fit wait again, behind the others. */
   #resume(): void {
     for (const resume of [...this.#waiting]) {
       if (this.#chars >= SYNCS_UNREAD_MAX_CHARS) return;

@@ -1,6 +1,6 @@
 import type { JsonValue } from "../../kernel/json.ts";
 
-/** Whether a value holds at most so many values, itself included. Looks at no more of it than that. */
+/** Whether a value holds at most so many values, itself included. Stops counting at that number. */
 export function isWithinValues(value: JsonValue, valuesMax: number): boolean {
   let left = valuesMax;
   const waiting: JsonValue[] = [value];

@@ -9,7 +9,7 @@ import type { SyncTurns } from "./sync-turns.ts";
 
 export type VisitorConnection = Connection<Visitor>;
 
-/** What rooms keep for a WebSocket: which room it is for, and the connection as that room sees it. */
+/** The state of a connection to a room, and the connection as the room uses it. */
 export class Visitor implements RoomConnection {
   readonly address: RoomAddress;
   /** null until a `join` has been allowed. */
@@ -30,7 +30,7 @@ export class Visitor implements RoomConnection {
     });
   }
 
-  /** It has authenticated. Rooms know no connection before. */
+  /** The connection has authenticated. Rooms get no connection before. */
   authenticated(connection: VisitorConnection): void {
     this.#connection = connection;
   }
@@ -46,7 +46,7 @@ export class Visitor implements RoomConnection {
     if (this.closeCode === null) this.#outbox.finish();
   }
 
-  // What a room needs of it
+  // For the room
 
   get id(): string {
     return this.#authenticated.id;

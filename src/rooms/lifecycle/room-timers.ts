@@ -1,11 +1,11 @@
 import type { Clock, Millis } from "../../kernel/clock.ts";
 import type { RoomState } from "../state/room-state.ts";
 
-/** Calls `fire` for each of a room's timers when it is due; one that has been fired is not fired again until taken. */
+/** Calls `fire` for each timer of a room when it is due, once until `taken` is called for it. */
 export class RoomTimers {
   readonly #clock: Clock;
   readonly #fire: (name: string, dueAt: Millis) => void;
-  /** Fired, and waiting for their turn in the mailbox. */
+  /** Timers that were fired and whose task waits in the mailbox. */
   readonly #fired = new Map<string, Millis>();
   #cancel: (() => void) | null = null;
 
@@ -14,7 +14,7 @@ export class RoomTimers {
     this.#fire = fire;
   }
 
-  /** To be called whenever the state's timers have changed. */
+  /** Call it whenever the state's timers have changed. */
   arm(state: RoomState): void {
     this.#cancel?.();
     this.#cancel = null;
@@ -35,7 +35,7 @@ export class RoomTimers {
     }
   }
 
-  /** The timer's turn has come. */
+  /** The timer's task has started. */
   taken(name: string, dueAt: Millis): void {
     if (this.#fired.get(name) === dueAt) this.#fired.delete(name);
   }

@@ -1,7 +1,7 @@
 import type { Clock } from "../../kernel/clock.ts";
 import { SAVE_RETRY_MS } from "../limits.ts";
 
-/** When a room is saved: one interval after its first unsaved change, and whenever it is asked for. */
+/** Saves a room one interval after its first unsaved change, and on demand. */
 export class SaveSchedule {
   readonly #clock: Clock;
   readonly #intervalMs: number;
@@ -11,7 +11,7 @@ export class SaveSchedule {
   #running: Promise<boolean> | null = null;
   #cancel: (() => void) | null = null;
 
-  /** `save` saves what there is at its call, and says whether it worked. */
+  /** `save` saves the state as it is at the call, and resolves to whether it succeeded. */
   constructor(options: { clock: Clock; intervalMs: number; save: () => Promise<boolean> }) {
     this.#clock = options.clock;
     this.#intervalMs = options.intervalMs;
@@ -23,7 +23,7 @@ export class SaveSchedule {
     this.#schedule(this.#intervalMs);
   }
 
-  /** Saves everything up to now; false when that failed, and it will be tried again. */
+  /** Saves all changes made so far. false: the save failed, and will be retried. */
   async flush(): Promise<boolean> {
     while (this.#running !== null) await this.#running;
     if (this.#savedRevision === this.#revision) return true;
@@ -32,7 +32,7 @@ export class SaveSchedule {
     return isSaved;
   }
 
-  /** Nothing is saved by itself any more, until the next change. */
+  /** Cancels the next scheduled save. A later change schedules another. */
   stop(): void {
     this.#cancel?.();
     this.#cancel = null;

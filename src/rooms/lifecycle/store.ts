@@ -40,19 +40,19 @@ export interface ExpiringRoom {
 }
 
 export interface RoomStore {
-  /** null: never saved, or past its time to live. */
+  /** null: never saved, or expired. */
   load(namespace: string, id: string, now: Millis): SavedRoom | null;
   /** null as for `load`. */
   metadata(namespace: string, id: string, now: Millis): JsonObject | null;
   save(room: RoomToSave): Promise<void>;
   /**
-   * Rooms of one namespace that have a timer, by the time of their first one, beginning after `after`. None past its time
-   * to live: there is nothing left to wake.
+   * Rooms of one namespace with a timer, sorted by the time of their first timer, beginning after `after`. Expired rooms
+   * are left out.
    */
   timed(after: TimedRoom, now: Millis, limit: number): TimedRoom[];
-  /** Rooms that are in the file expire no sooner than this. */
+  /** Sets the expiry of rooms that are in the file; never to an earlier time. */
   renew(rooms: readonly ExpiringRoom[]): Promise<void>;
-  /** Deletes at most `limit` rooms past their time to live; gives how many. */
+  /** Deletes at most `limit` expired rooms; resolves to their number. */
   removeExpired(now: Millis, limit: number): Promise<number>;
 }
 
@@ -73,7 +73,7 @@ export function createRoomStore(file: RoomFile): RoomStore {
       const nextTimerAt = Object.values(room.timers).reduce<Millis | null>((next, { dueAt }) => {
         return next === null ? dueAt : Math.min(next, dueAt);
       }, null);
-      // Made here and not inside the write: the room goes on while that waits for its turn.
+      // Made before the write starts: the room may change while the write waits.
       const values = [
         room.namespace,
         room.id,
@@ -103,19 +103,19 @@ export function createRoomStore(file: RoomFile): RoomStore {
       });
     },
     async removeExpired(now, limit) {
-      // Most sweeps find nothing, and need no transaction for that.
+      // Most sweeps find no expired room and need no transaction.
       if (file.query(EXPIRED).get(now) === null) return 0;
       return file.write((tx) => tx.query(REMOVE_EXPIRED).run(now, limit).changes);
     },
   };
 }
 
-/** Without a session, as rows of before had it, what is known of the user is what was saved. */
+/** Rows of earlier versions have no session: then the user stays as saved. */
 function readPresent({ sessionId = "", ...player }: Player & { sessionId?: string }): PresentPlayer {
   return { player, sessionId };
 }
 
-/** The row is what `save` has written. */
+/** `save` has written the row. */
 function readRow(row: RoomRow): SavedRoom {
   return {
     shared: row.shared,

@@ -5,21 +5,23 @@ import { SWEEP_INTERVAL_MS, SWEEP_ROWS_MAX } from "../limits.ts";
 import type { ExpiringRoom, RoomStore } from "./store.ts";
 
 /**
- * Deletes rooms past their time to live, a bounded number at a time. Before that the rooms with somebody in them get a new
- * time: theirs begins when the last one has left. [RM37]
+ * Deletes expired rooms, a bounded number at a time. Before that, the expiry of rooms with players is renewed: their time to
+ * live starts when the last player leaves. [RM37]
  */
 export function startSweep(deps: {
   store: RoomStore;
-  /** Rooms with somebody in them, and when they would expire if they were saved now. */
+  /** Rooms with players, and when they would expire if they were saved now. */
   occupied(): readonly ExpiringRoom[];
   clock: Clock;
   logger: Logger;
 }): () => Promise<void> {
   const { store, clock, logger } = deps;
-  /** null: a round begins. */
+  /** null: the next step starts a round. */
   let toRenew: ExpiringRoom[] | null = null;
   return startSweeping({
-    ...{ clock, intervalMs: SWEEP_INTERVAL_MS, pauseMs: 0 },
+    clock,
+    intervalMs: SWEEP_INTERVAL_MS,
+    pauseMs: 0,
     async sweep() {
       toRenew ??= [...deps.occupied()];
       if (toRenew.length > 0) {

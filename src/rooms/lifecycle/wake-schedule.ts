@@ -3,24 +3,23 @@ import { WAKE_RETRY_MS, WAKE_ROOMS_MAX } from "../limits.ts";
 import type { RoomStore, TimedRoom } from "./store.ts";
 
 export interface WakeSchedule {
-  /** A room has left memory, or is in the file since an earlier run, with a timer due then. */
+  /** A room in the file has a timer that is due then. */
   expect(dueAt: Millis): void;
   stop(): void;
 }
 
 /**
- * Timers go on while their room hibernates: `wake` is called for each room whose first timer is due. One clock timer
- * serves all rooms; which ones are due is asked of the file, a page at a time. Each pass asks for a room once, so that one
- * that cannot be woken keeps nobody busy.
+ * Wakes hibernating rooms for their timers: `wake` is called for each room whose first timer is due. One clock timer serves
+ * all rooms; a pass reads the rooms that are due from the file, a page at a time, and tries each of them once.
  */
 export function createWakeSchedule(deps: {
   store: RoomStore;
-  /** Those that are declared: rooms of others stay in the file as they are. */
+  /** The declared namespaces. Rooms of others are not woken. */
   namespaces: readonly string[];
   clock: Clock;
-  /** A room in memory minds its timers itself, and what the file says of them is old. */
+  /** A room in memory fires its timers itself, and its row in the file is outdated. */
   isInMemory: (room: TimedRoom) => boolean;
-  /** false: there is no place for it in memory now. */
+  /** false: there is no place for it in memory. */
   wake: (room: TimedRoom) => boolean;
   onFailure: (cause: unknown) => void;
 }): WakeSchedule {
@@ -34,7 +33,7 @@ export function createWakeSchedule(deps: {
   const expect = (dueAt: Millis): void => {
     if (dueAt >= expectedAt || isStopped) return;
     expectedAt = dueAt;
-    // The end of the pass looks after it.
+    // The end of the pass schedules it.
     if (pass === null) schedule();
   };
   const schedule = (): void => {
@@ -59,7 +58,7 @@ export function createWakeSchedule(deps: {
     if (!isStopped) schedule();
   };
 
-  /** Yields where others are to have a turn. */
+  /** Yields between pages, so that other work gets a turn. */
   function* wakeDue(): Generator<undefined> {
     for (const namespace of deps.namespaces) {
       let position: TimedRoom | null = { dueAt: Number.MIN_SAFE_INTEGER, namespace, id: "" };
@@ -70,7 +69,7 @@ export function createWakeSchedule(deps: {
     }
   }
 
-  /** Gives where the next page begins; null after the last room that is due. */
+  /** Returns where the next page begins; null after the last room that is due. */
   const wakePage = (after: TimedRoom): TimedRoom | null => {
     const page = store.timed(after, clock.now(), WAKE_ROOMS_MAX);
     for (const room of page) {

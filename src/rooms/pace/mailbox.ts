@@ -11,25 +11,25 @@ interface Waiting {
   chars: number;
 }
 
-/** In the place of a task that has begun, so that the queue does not keep its message. */
+/** Replaces a task that has started, so that the queue does not keep its message in memory. */
 const TAKEN: Waiting = { task: () => {}, chars: 0 };
 
 /**
- * Tasks run one after another, in order of arrival; one that finds none before it runs at once. Tasks wait while the room
- * has used up its time.
+ * Runs tasks one after another, in order of arrival; at once when none is running. Tasks wait while the room has used up
+ * its time.
  */
 export class Mailbox {
   #waiting: Waiting[] = [];
   #next = 0;
   #isRunning = false;
-  /** The next task waits for time, and none runs. */
+  /** No task is running, and the next one waits for time. */
   #isDeferred = false;
   #idle: (() => void)[] = [];
   readonly #chars: WaitingChars;
   readonly #meter: RoomMeter;
   readonly #onFailure: (cause: unknown) => void;
 
-  /** `onFailure` gets what a task throws or rejects with, which no task should do; the next one runs all the same. */
+  /** `onFailure` gets what a task throws or rejects with; tasks should do neither. The next task runs nevertheless. */
   constructor(meter: RoomMeter, chars: WaitingChars, onFailure: (cause: unknown) => void) {
     this.#meter = meter;
     this.#chars = chars;
@@ -37,8 +37,8 @@ export class Mailbox {
   }
 
   /**
-   * `chars`: of the message that the task is about. false: too many tasks or characters wait already, and this task does
-   * not run.
+   * `chars`: of the message that the task handles. false: too many tasks or characters are waiting, and this task is not
+   * run.
    */
   post(task: Task, chars = 0): boolean {
     if (this.#waiting.length - this.#next >= MAILBOX_MAX || !this.#chars.take(chars)) return false;
@@ -47,17 +47,17 @@ export class Mailbox {
     return true;
   }
 
-  /** Nothing runs and nothing waits. */
+  /** No task is running or waiting. */
   get isIdle(): boolean {
     return !this.#isRunning;
   }
 
-  /** Whether something waits behind the task that runs. */
+  /** Tasks wait behind the one that is running. */
   get hasWaiting(): boolean {
     return this.#next < this.#waiting.length;
   }
 
-  /** Drops what waits; what runs goes on. */
+  /** Drops the tasks that wait. A running task continues. */
   clear(): void {
     for (let index = this.#next; index < this.#waiting.length; index++)
       this.#chars.give(this.#waiting[index]?.chars ?? 0);

@@ -4,8 +4,8 @@ import { ROOM_BURST_MS, ROOM_MS_PER_SECOND } from "../limits.ts";
 import type { LoopShare } from "./loop-share.ts";
 
 /**
- * What one room costs: the time of its handlers, its deltas, its `sync` messages and its sends. A room that takes more
- * than ROOM_MS_PER_SECOND waits until it has earned the rest; other rooms go on.
+ * Measures what one room costs: the time of its handlers, deltas, saves, `sync` messages and sends. A room that takes more
+ * than ROOM_MS_PER_SECOND has to wait; other rooms do not.
  */
 export class RoomMeter {
   readonly #share: LoopShare;
@@ -14,14 +14,14 @@ export class RoomMeter {
   #at: number;
   #isMeasuring = false;
 
-  /** `after` waits in the time that `share.now` measures. */
+  /** `after` waits in the same time that `share.now` measures. */
   constructor(share: LoopShare, after: (delayMs: number, work: () => void) => void = systemClock.after) {
     this.#share = share;
     this.#after = after;
     this.#at = share.now();
   }
 
-  /** Charges the time that `work` takes until it returns; work inside other work is charged once. */
+  /** Charges the time until `work` returns. Work inside other work is charged once. */
   measure<T>(work: () => T): T {
     if (this.#isMeasuring) return work();
     this.#isMeasuring = true;
@@ -36,7 +36,7 @@ export class RoomMeter {
     }
   }
 
-  /** Charges the room alone, for sends that are charged to their turn of the event loop when they go out. */
+  /** Charges the room only. Sends are charged to the turn of the event loop in which they happen. */
   bill(ms: number): void {
     this.#leftMs -= ms;
   }
@@ -57,7 +57,7 @@ export class RoomMeter {
     }
   }
 
-  /** Runs steps over several turns of the event loop, whatever the room has used up; charges their time. */
+  /** Runs steps over several turns of the event loop and charges their time. Does not wait for the share of the room. */
   async run<T>(steps: Generator<void, T>): Promise<T> {
     for (;;) {
       while (!this.#share.hasTime) await new Promise<void>((resolve) => this.#share.wait(resolve));

@@ -5,7 +5,7 @@ export interface AllWaitingChars {
   chars: number;
 }
 
-/** Characters of messages that wait in one room's mailbox, as part of all. */
+/** Characters of messages that wait in one room's mailbox. They count in all rooms together as well. */
 export class WaitingChars {
   readonly #all: AllWaitingChars;
   #own = 0;
@@ -14,7 +14,7 @@ export class WaitingChars {
     this.#all = all;
   }
 
-  /** false: they do not fit. */
+  /** false: they exceed the bound. */
   take(chars: number): boolean {
     if (this.#own + chars > MAILBOX_MAX_CHARS || this.#all.chars + chars > MAILBOXES_MAX_CHARS) return false;
     this.#own += chars;

@@ -9,13 +9,13 @@ import type { StateTexts } from "../state/state-text.ts";
 import type { RoomConnection } from "../types.ts";
 import type { Members } from "./members.ts";
 
-/** What one connection's `sync` says beside the shared state. */
+/** The player's part of a `sync`. */
 interface PlayerPart {
   state: JsonObject;
   version: number;
 }
 
-/** The `sync` messages of one moment. The states in it never change. */
+/** `sync` messages that are being made, all of the same moment. Its states never change. */
 interface Round {
   shared: JsonObject;
   sharedVersion: number;
@@ -23,9 +23,10 @@ interface Round {
 }
 
 /**
- * Sends changes to connections: deltas at most every DELTA_INTERVAL_MS, and a `sync` at a moment when nothing is
- * unannounced, so that a version always stands for one state. A connection gets no delta before the moment of its `sync`,
- * and every delta after it. One round of `sync` messages is made at a time; connections that ask meanwhile share the next.
+ * Sends changes to connections: deltas at most every DELTA_INTERVAL_MS, and `sync` messages. A `sync` has the state of a
+ * moment when all changes have been announced, so that a version always means one state. A connection gets no delta from
+ * before that moment, and all deltas after it. One round of `sync` messages is made at a time; connections that request
+ * theirs meanwhile share the next round.
  */
 export class Announcer {
   readonly #members: Members;
@@ -45,20 +46,20 @@ export class Announcer {
     this.#texts = deps.texts;
   }
 
-  /** Connections wait for a `sync` that is being made. */
+  /** Whether connections wait for a `sync` that is being made. */
   get isMakingSync(): boolean {
     return this.#round !== null && this.#round.players.size > 0;
   }
 
-  /** Something may have changed. */
+  /** Call it after a change. */
   schedule(state: RoomState): void {
     if (this.#cancelFlush !== null || !state.hasUnannounced) return;
     this.#cancelFlush = this.#clock.after(DELTA_INTERVAL_MS, () => this.flush(state));
   }
 
   /**
-   * The connection is held until its `sync`: at once, unless that would send the others a delta too early, or the `sync`
-   * messages of an earlier moment are still being made.
+   * The connection is held until its `sync`, which is made at once, unless other connections would get a delta too early or
+   * an earlier round is still being made.
    */
   requestSync(state: RoomState, connection: RoomConnection): void {
     if (this.#round?.players.has(connection) === true) return;
@@ -107,11 +108,11 @@ export class Announcer {
   }
 
   #endRound(state: RoomState, round: Round, texts: ReadonlyMap<JsonObject, string>): void {
-    // The room has left memory meanwhile.
+    // The room has been removed from memory meanwhile.
     if (this.#round !== round) return;
     this.#round = null;
     const shared = syncPart("shared", texts.get(round.shared), round.sharedVersion);
-    /** By the player's part: players without a state of their own share one text. */
+    /** By the player's part: players without a state share one text. */
     const messages = new Map<string, string>();
     for (const [connection, player] of round.players) {
       const part = syncPart("player", texts.get(player.state), player.version);

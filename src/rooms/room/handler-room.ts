@@ -12,19 +12,19 @@ import type { RoomNamespace, StoredTimer } from "../types.ts";
 
 type Next = JsonObject | ((state: JsonObject) => JsonObject);
 
-/** A message that goes out if the handler succeeds. */
+/** A message that is sent if the handler succeeds. */
 export interface Outgoing {
-  /** null: everybody but `except`. */
+  /** null: all users but those in `except`. */
   to: string | null;
   except: readonly string[];
   text: string;
 }
 
-/** Everything that a handler asked for. */
+/** All effects of a handler. */
 export interface Staged extends StateChanges {
   messages: readonly Outgoing[];
   kicked: ReadonlySet<string>;
-  /** null clears. */
+  /** null: the timer is cleared. */
   timers: ReadonlyMap<string, StoredTimer | null>;
   wantsSave: boolean;
 }
@@ -33,18 +33,18 @@ interface HandlerRoomDeps {
   namespace: RoomNamespace;
   id: string;
   state: RoomState;
-  /** Those in the room while this handler runs. */
+  /** The players in the room while this handler runs. */
   players: () => readonly Player[];
   clock: Clock;
   app: () => AppAccess;
   meter: RoomMeter;
-  /** A handler that has ended still asks for something. */
+  /** A handler that has ended calls a method; `what` is its name. */
   onLate: (what: string) => void;
 }
 
 /**
- * The `room` of one handler. It works on top of the room's state and changes nothing: what the handler asked for stands in
- * `staged` and counts only if the handler succeeds. After `end()` it is deaf, so that what a handler does later is lost.
+ * The `room` of one handler. It records the effects of the handler on top of the room's state, which it does not change:
+ * the effects are applied when the handler has succeeded. After `end()`, calls have no effect.
  */
 export class HandlerRoom implements Room {
   readonly #deps: HandlerRoomDeps;
@@ -137,12 +137,12 @@ export class HandlerRoom implements Room {
     if (!Object.hasOwn(namespace.config.timers ?? {}, name)) {
       throw new Error(`setTimer: rooms.${namespace.name}.timers has no "${name}"`);
     }
-    // Handlers are the user's own code, which need not have been through a type checker.
+    // Handlers may be JavaScript, which no type checker has seen.
     const given: unknown = ms;
     if (typeof given !== "number" || !(given >= 0 && given <= TIMER_DELAY_MAX_MS)) {
       throw new Error(`setTimer: ms must be a number from 0 to ${TIMER_DELAY_MAX_MS}, got ${String(given)}`);
     }
-    // A copy by way of JSON: what the handler does to its object afterwards is not the timer's.
+    // A copy: later changes of the handler to its object do not change the timer.
     this.#timers.set(name, { dueAt: clock.now() + Math.ceil(given), data: JSON.parse(jsonText(data)) });
   }
 
@@ -154,7 +154,7 @@ export class HandlerRoom implements Room {
     if (this.#listens("save")) this.#wantsSave = true;
   }
 
-  /** Ends the handler's say. Errors: the state would be over its limit. */
+  /** Ends the handler and returns its effects. Errors: the state is over its limit. */
   end(): Staged {
     this.#hasEnded = true;
     const staged: Staged = {
@@ -169,19 +169,19 @@ export class HandlerRoom implements Room {
     };
     if (this.#shared !== null || this.#players.size > 0) {
       const { state, namespace } = this.#deps;
-      // A state that an older config allowed may shrink step by step.
+      // A state that an earlier config allowed may become smaller step by step.
       const maxBytes = Math.max(namespace.limits.stateMaxBytes, state.bytes);
       limitBytes("The state of the room", state.bytesAfter(staged), maxBytes);
     }
     return staged;
   }
 
-  /** Ends it without effect: the handler has failed. */
+  /** Ends the handler without effects. */
   abandon(): void {
     this.#hasEnded = true;
   }
 
-  /** The state after `before`. Charged to the room also where the handler has awaited something. */
+  /** The state that follows `before`. Charged to the room also after the handler has awaited something. */
   #follow(next: Next, before: JsonObject, kind: StateKind): JsonObject {
     return this.#deps.meter.measure(() => adoptState(resolve(next, before, kind), kind, before));
   }
@@ -200,13 +200,13 @@ export class HandlerRoom implements Room {
   }
 }
 
-/** Freezing is for `adoptState`, which copies: what the handler puts into a draft stays its own. */
+/** `adoptState` copies and freezes: the objects that a handler puts into a draft stay its own. */
 const immer = new Immer({ autoFreeze: false });
 
-/** An updater may return another state, or change the one it gets, which is a draft. */
+/** An updater returns another state, or changes the draft that it gets. */
 function resolve(next: Next, state: JsonObject, kind: StateKind): unknown {
   if (typeof next !== "function") return next;
-  // A draft of immer takes a microsecond for each member that is read; a state without objects needs none.
+  // Reading a member of an immer draft takes a microsecond. A state without objects needs only a copy.
   if (isFlat(state, kind)) {
     const copy = { ...state };
     const result: JsonObject | undefined = next(copy);
@@ -214,7 +214,7 @@ function resolve(next: Next, state: JsonObject, kind: StateKind): unknown {
   }
   const draft: JsonObject = immer.createDraft(state);
   const result: JsonObject | undefined = next(draft);
-  // Without a return value the draft is what was meant.
+  // Without a return value, the draft is the state.
   return result === undefined || result === draft ? immer.finishDraft(draft) : result;
 }
 

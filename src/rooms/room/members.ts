@@ -1,7 +1,7 @@
 import type { Player } from "../../config/types.ts";
 import type { Member, PresentAuth, PresentPlayer, RoomConnection } from "../types.ts";
 
-/** Who is in a room: by user, each with the connections that follow it. */
+/** The players of a room with their connections, by user id. */
 export class Members {
   readonly #byUser = new Map<string, Member>();
   readonly #presentAuth: PresentAuth;
@@ -24,7 +24,7 @@ export class Members {
     return member;
   }
 
-  /** Whether this member was there; a later one of the same user stays. */
+  /** Whether this member was in the room. A later member of the same user stays. */
   remove(member: Member): boolean {
     if (this.#byUser.get(member.player.userId) !== member) return false;
     member.cancelGrace?.();
@@ -32,7 +32,7 @@ export class Members {
     return this.#byUser.delete(member.player.userId);
   }
 
-  /** As of now: of an open connection where there is one, else what the session says of the user. */
+  /** The player as of now: of an open connection, or else with what the session has of the user. */
   playerOf(member: Member): Player {
     for (const connection of member.connections) {
       if (connection.closeCode !== null) continue;
@@ -50,7 +50,7 @@ export class Members {
     return Array.from(this.#byUser.values(), (member) => this.playerOf(member));
   }
 
-  /** As it is kept while the room is not in memory. */
+  /** The players as they are saved. */
   present(): PresentPlayer[] {
     return Array.from(this.#byUser.values(), (member) => ({
       player: this.playerOf(member),
@@ -66,7 +66,7 @@ export class Members {
     for (const { connections } of this.#byUser.values()) yield* connections;
   }
 
-  /** Whether somebody's place is kept for a reconnect. */
+  /** Whether the place of a player is kept for a reconnect. */
   get hasAbsent(): boolean {
     for (const { connections } of this.#byUser.values()) if (connections.size === 0) return true;
     return false;

@@ -4,8 +4,8 @@ import { isPromise, type MaybePromise } from "../../kernel/maybe-promise.ts";
 export type Outcome<T> = { ok: true; value: T } | { ok: false; cause: unknown };
 
 /**
- * Calls `finish` once with what became of `work`: at once where nothing is awaited, and after `timeoutMs` whatever `work`
- * is still doing. Resolves when `finish` has run.
+ * Calls `finish` once with the outcome of `work`: at once when `work` is synchronous, and with an error when it takes
+ * longer than `timeoutMs`. Resolves when `finish` has run.
  */
 export function runBounded<T>(
   clock: Clock,

@@ -23,7 +23,7 @@ import { HandlerRoom, type Staged } from "./handler-room.ts";
 import type { Members } from "./members.ts";
 import { type Outcome, runBounded } from "./outcome.ts";
 
-/** What all rooms of a server share. */
+/** Shared by all rooms of a server. */
 export interface RoomsCommon {
   share: LoopShare;
   texts: StateTexts;
@@ -36,14 +36,14 @@ export interface RoomMemoryDeps {
   clock: Clock;
   logger: Logger;
   app: () => AppAccess;
-  /** The room has nobody in it and is not in memory: forget it. */
+  /** The room has no players and is not in memory. */
   onEmpty: () => void;
-  /** The room left memory with a timer set. */
+  /** The room was removed from memory with a timer set. */
   onTimerLeft: (dueAt: Millis) => void;
 }
 
 interface RoomEvents {
-  /** The file says that this player was in the room. */
+  /** This player was in the room when it was saved. */
   onPresent(present: PresentPlayer): void;
   onTimer(name: string, dueAt: Millis): void;
   onKick(userId: string): void;
@@ -52,24 +52,24 @@ interface RoomEvents {
 type Task = (state: RoomState) => MaybePromise<void>;
 
 interface PostOptions {
-  /** Runs in its place when the state cannot be loaded or made. */
+  /** Runs instead of the task when the room cannot be loaded or created. */
   failed?: (cause: unknown) => void;
-  /** Of the message that the task is about. */
+  /** Of the message that the task handles. */
   chars?: number;
 }
 
 interface HandlerEnd<T> {
-  /** Not a member yet, and counted as one by the handler. */
+  /** A player who is not a member yet, and is one for the handler. */
   entering?: Player;
-  /** The handler has succeeded; before its messages go out. */
+  /** The handler has succeeded, and its messages are not sent yet. */
   committing?: () => void;
   done?: (value: T) => void;
   failed: (cause: unknown) => void;
 }
 
 /**
- * A room's state and how it comes and goes: tasks run one after another and find the state in memory, handlers run on top
- * of it, and it is saved, hibernates and comes back. Who is in the room, and what they may, is for `LiveRoom` to say.
+ * The state of a room and its lifetime: it is loaded or created for the first task, saved, and removed from memory. Tasks
+ * run one after another; handlers run on top of the state. `LiveRoom` knows the players and their rights.
  */
 export class RoomMemory {
   readonly namespace: RoomNamespace;
@@ -114,7 +114,7 @@ export class RoomMemory {
     return this.#state;
   }
 
-  /** Runs `task` in its turn. false: too many wait, and neither it nor `failed` will run. */
+  /** Runs `task` in its turn. false: too many tasks are waiting, and neither it nor `failed` runs. */
   post(task: Task, { failed = () => {}, chars = 0 }: PostOptions = {}): boolean {
     const run = (state: RoomState | Error): MaybePromise<void> => {
       return state instanceof Error ? failed(state) : task(state);
@@ -126,7 +126,7 @@ export class RoomMemory {
     return this.#state ?? chain(this.#wake(), (state) => state ?? this.#create());
   }
 
-  /** Brings it back from the file, if it is there. */
+  /** Restores the room from the file, if it is there. */
   wake(): void {
     this.#take(() => chain(this.#state ?? this.#wake(), () => {}));
   }
@@ -140,7 +140,7 @@ export class RoomMemory {
     }, chars);
   }
 
-  /** Runs a handler on top of the state: what it asked for counts when it succeeds, and nothing of it when not. */
+  /** Runs a handler on top of the state. Its effects are applied when it succeeds. */
   run<T>(state: RoomState, handler: (room: Room) => MaybePromise<T>, end: HandlerEnd<T>): MaybePromise<void> {
     const { namespace, id } = this;
     const { clock, app } = this.#deps;
@@ -148,7 +148,7 @@ export class RoomMemory {
     const players = (): Player[] => {
       return entering === undefined ? this.#members.players() : [...this.#members.players(), entering];
     };
-    const onLate = (what: string): void => this.log(what, "called by a handler that had ended: nothing is changed");
+    const onLate = (what: string): void => this.log(what, "was called by a handler that had ended; it has no effect");
     const meter = this.#meter;
     const room = new HandlerRoom({ namespace, id, state, players, clock, app, meter, onLate });
     const finish = (outcome: Outcome<T>): void => {
@@ -164,7 +164,7 @@ export class RoomMemory {
       end.committing?.();
       this.#commit(state, staged);
       end.done?.(outcome.value);
-      // Last: who is put out by an action of theirs has been answered.
+      // Last: an action that kicks its own sender has been answered.
       for (const userId of staged.kicked) this.#events.onKick(userId);
     };
     return runBounded(
@@ -175,14 +175,14 @@ export class RoomMemory {
     );
   }
 
-  /** Begins nothing more; resolves when what was under way has ended. */
+  /** Starts no further task; resolves when the running one has ended. */
   quiesce(): Promise<void> {
     this.#isStopping = true;
     this.#mailbox.clear();
     return this.#mailbox.whenIdle();
   }
 
-  /** After `quiesce`: saves it. Nothing happens to the room afterwards. */
+  /** Call it after `quiesce`: saves the room, which does nothing afterwards. */
   async stop(): Promise<void> {
     this.#rest();
     await this.saves.flush();
@@ -213,14 +213,14 @@ export class RoomMemory {
     if (staged.wantsSave) void this.saves.flush();
   }
 
-  /** From the file: null where it is not there, an error when it cannot be read. */
+  /** The state from the file; null: it is not there; an error: it cannot be read. */
   #wake(): MaybePromise<RoomState | Error | null> {
     const failed = (cause: unknown): Error => {
       this.log("loading", cause);
       return new Error("The room cannot be loaded");
     };
     try {
-      // A room with somebody in it does not expire.
+      // A room with players does not expire.
       const now = this.#members.size > 0 ? NEVER_EXPIRED : this.#deps.clock.now();
       const saved = this.#deps.store.load(this.namespace.name, this.id, now);
       if (saved === null) return null;
@@ -241,7 +241,7 @@ export class RoomMemory {
     return state;
   }
 
-  /** Who stayed connected while it was not in memory gets the state again. Spec: Events / sync. */
+  /** Connections that stayed open while the room was not in memory get a `sync`. [RM35] */
   #syncConnected(state: RoomState): void {
     for (const connection of this.#members.connections()) {
       connection.hold();
@@ -249,7 +249,7 @@ export class RoomMemory {
     }
   }
 
-  /** An error when onCreate threw. */
+  /** An error: `onCreate` threw. */
   #create(): MaybePromise<RoomState | Error> {
     const state = new RoomState();
     this.#state = state;
@@ -272,7 +272,7 @@ export class RoomMemory {
     return chain(running, () => created);
   }
 
-  /** After each task: a room without anybody in it goes to rest. */
+  /** After each task: a room without players hibernates. */
   #settle(): void {
     if (this.#members.size > 0 || this.#mailbox.hasWaiting) return;
     if (this.#state === null) this.#deps.onEmpty();
@@ -294,13 +294,13 @@ export class RoomMemory {
     if (restMs <= 0) this.#mailbox.post(() => this.#hibernate());
   }
 
-  /** Saves and leaves memory, unless something happens meanwhile. */
+  /** Saves the room and removes it from memory, unless something happens meanwhile. */
   #hibernate(): MaybePromise<void> {
     const state = this.#state;
     if (state === null || this.#isStopping || this.#mailbox.hasWaiting) return;
     const isEmpty = this.#members.size === 0;
     const idleMs = this.#deps.clock.now() - this.#lastActiveAt;
-    // Somebody's place is kept: the end of that is near, and is something that happens.
+    // A place that is kept will soon be given up, which is an event of the room.
     if (!isEmpty && (idleMs < this.namespace.limits.idleTimeoutMs || this.#members.hasAbsent)) return;
     if (this.announcer.isMakingSync) return;
     const { onDestroy } = this.namespace.config;
@@ -310,9 +310,9 @@ export class RoomMemory {
   }
 
   async #leaveMemory(state: RoomState): Promise<void> {
-    // It is saved also when nothing has changed: its time to live begins anew.
+    // Saved also without a change: its time to live starts anew.
     this.saves.changed();
-    // A room that cannot be saved stays: the schedule tries again, and so does the next idle time.
+    // A room that cannot be saved stays: the schedule and the next idle time try again.
     if (!(await this.saves.flush()) || this.#isStopping) return;
     this.#rest();
     this.#state = null;
@@ -321,7 +321,7 @@ export class RoomMemory {
     this.#settle();
   }
 
-  /** Announces what there is, and ends everything that would act by itself. */
+  /** Announces the latest changes, and cancels all timers. */
   #rest(): void {
     if (this.#state !== null) this.announcer.flush(this.#state);
     this.announcer.stop();
@@ -357,7 +357,7 @@ export class RoomMemory {
     }
   }
 
-  /** Large states become JSON in slices. */
+  /** The JSON of the states; of large ones, made in slices. */
   async #texts({ shared, server, players }: RoomSnapshot): Promise<Pick<SavedRoom, "shared" | "server" | "players">> {
     const synced = new Set([shared, ...players.map(({ state }) => state)]);
     const texts = await this.#deps.common.texts.of(synced, this.#meter);

@@ -25,7 +25,7 @@ interface Action {
 
 const BUSY = "The room is busy";
 
-/** A room as connections see it: who is in it, who comes and goes, and what they do. Rules: SPEC.md. */
+/** A room as connections use it: its players, joins, leaves and actions. Rules: SPEC.md. */
 export class LiveRoom {
   readonly namespace: RoomNamespace;
   readonly id: string;
@@ -52,17 +52,17 @@ export class LiveRoom {
     return this.#memory.state !== null;
   }
 
-  /** Somebody is in it, connected or with a place that is kept. */
+  /** A player is in it, connected or with a place that is kept. */
   get isOccupied(): boolean {
     return this.#members.size > 0;
   }
 
-  /** null while hibernated. */
+  /** null while it hibernates. */
   get metadata(): JsonObject | null {
     return this.#memory.metadata;
   }
 
-  /** The join rule has allowed it. Resolves when the connection is in, or is not. */
+  /** Call it when the join rule has allowed the join. Resolves when the connection has joined or was refused. */
   join(connection: RoomConnection): Promise<JoinOutcome> {
     return new Promise((resolve) => {
       const deny = (cause: unknown): void => resolve({ kind: "denied", message: messageOf(cause) });
@@ -71,7 +71,7 @@ export class LiveRoom {
     });
   }
 
-  /** A second `join` of a connection: another `sync`. */
+  /** A second `join` of a connection is answered with another `sync`. */
   resync(connection: RoomConnection): void {
     this.#memory.post((state) => {
       if (this.#memberOf(connection) === null) return;
@@ -84,9 +84,9 @@ export class LiveRoom {
     const fail = (cause: unknown): void => connection.send(actionError(action.requestId, messageOf(cause)));
     const work = (state: RoomState): MaybePromise<void> => {
       if (this.#members.get(connection.userId) === undefined) return fail("No longer in the room");
-      // Asked when it begins: a role that was set while it waited counts.
+      // Read when the action starts: a role that was set while it waited counts.
       const player = connection.player();
-      // The result is serialised before the changes count: one that JSON cannot say is an error like any other.
+      // Serialised before the effects are applied: a result without JSON is an error like any other.
       return this.#memory.run(state, (room) => chain(this.#runAction(room, player, action), jsonText), {
         done: (text) => connection.send(actionResult(action.requestId, text)),
         failed: (cause) => {
@@ -99,7 +99,7 @@ export class LiveRoom {
     if (!wasPosted) fail(BUSY);
   }
 
-  /** Whatever closed it. */
+  /** The connection has closed, for whatever reason. */
   connectionClosed(connection: RoomConnection, code: number): void {
     const member = this.#memberOf(connection);
     if (member === null || this.#memory.isStopping) return;
@@ -112,18 +112,18 @@ export class LiveRoom {
     else this.#keepPlace(member);
   }
 
-  /** Brings it back for the sake of its timers. */
+  /** Restores the room for its timers. */
   wake(): void {
     this.#memory.wake();
   }
 
-  /** Answers what is under way and begins nothing more. From now on who leaves keeps the place. */
+  /** Finishes the running task and starts no other. Players whose connections close keep their places from now on. */
   quiesce(): Promise<void> {
     for (const member of this.#members.all()) member.cancelGrace?.();
     return this.#memory.quiesce();
   }
 
-  /** After `quiesce`: saves it; those in the room keep their places in the file. */
+  /** Call it after `quiesce`: saves the room with its players. */
   stop(): Promise<void> {
     return this.#memory.stop();
   }
@@ -134,7 +134,7 @@ export class LiveRoom {
     const greet = (): void => {
       this.#memory.announcer.requestSync(state, connection);
       resolve({ kind: "joined" });
-      // It may have gone while onJoin ran, when nobody knew yet that this concerns the room.
+      // It may have closed while onJoin ran, before it was known as one of the room.
       if (connection.closeCode !== null) this.connectionClosed(connection, connection.closeCode);
     };
     const present = this.#members.get(connection.userId);
@@ -146,7 +146,7 @@ export class LiveRoom {
     const player = connection.player();
     return this.#memory.run(state, (room) => config.onJoin?.(room, player), {
       entering: player,
-      // Seated before its messages go out, greeted when its changes are in the state.
+      // A member before the messages of onJoin are sent; its `sync` has the changes of onJoin.
       committing: () => this.#seat(this.#members.add({ player, sessionId: connection.sessionId }), connection),
       done: () => {
         this.#memory.saves.changed();
@@ -184,7 +184,7 @@ export class LiveRoom {
       const isBack = member.connections.size > 0;
       if (!isBack && this.#members.remove(member)) return this.#left(state, member, reason);
     });
-    // A full mailbox must not keep somebody in the room for ever.
+    // The mailbox is full: the player leaves later.
     if (!wasPosted && !this.#memory.isStopping) this.#keepPlace(member);
   }
 
@@ -219,7 +219,7 @@ export class LiveRoom {
     });
   }
 
-  /** A rule that throws denies, a `Refusal` with its message. Decisions 3. */
+  /** A rule that throws denies; a `Refusal` gives its message. [RM23] */
   #mayAct(player: Player, { type, payload }: Action): MaybePromise<boolean> {
     const deny = (cause: unknown): boolean => {
       if (cause instanceof Refusal) throw cause;
@@ -239,7 +239,7 @@ export class LiveRoom {
     const wasPosted = this.#memory.post((state) => {
       this.#memory.timers.taken(name, dueAt);
       const timer = state.timers.get(name);
-      // Cleared or set anew while it waited for its turn.
+      // It was cleared or set anew while the task waited.
       if (timer?.dueAt !== dueAt) return;
       state.timers.delete(name);
       this.#memory.saves.changed();
@@ -251,7 +251,7 @@ export class LiveRoom {
     if (!wasPosted) this.#memory.log(`timer ${name}`, BUSY);
   }
 
-  /** A mistake in the code; anything else that an action or onJoin throws is its way of saying no. */
+  /** Logs mistakes in the code. Other errors of an action or onJoin are refusals. */
   #logBug(what: string, cause: unknown): void {
     const isBug = cause instanceof TypeError || cause instanceof ReferenceError || cause instanceof RangeError;
     if (isBug) this.#memory.log(what, cause);

@@ -1,12 +1,12 @@
 import { isJsonObject, type JsonObject, type JsonValue } from "../../kernel/json.ts";
 import { DELTA_DEPTH_MAX } from "../limits.ts";
 
-/** Dot-paths to new values; null deletes. Spec: Events / shared_delta. */
+/** Dot-paths to new values; null deletes. */
 export type Delta = JsonObject;
 
 /**
- * What turns `before` into `after`; null when they are equal. Paths reach five levels down, below that the whole value at
- * level 5; arrays are replaced whole. Parts that the two share by reference are not looked at. Decisions 9.
+ * The delta from `before` to `after`; null when they are equal. A path has at most DELTA_DEPTH_MAX levels: a change below
+ * replaces the whole value. Arrays are replaced as a whole. Parts that both share by reference are skipped. [RM31]
  */
 export function diffStates(before: JsonObject, after: JsonObject): Delta | null {
   const delta: Delta = {};
@@ -19,7 +19,7 @@ export function diffStates(before: JsonObject, after: JsonObject): Delta | null 
     let inBoth = 0;
     for (const key of Object.keys(newer)) {
       const value = newer[key] ?? null;
-      // Values of a state are never functions, so that what is the same is no accident of a prototype.
+      // A value of a state is never a function, so that it cannot equal a member of a prototype.
       if (older[key] === value) {
         inBoth++;
         continue;

@@ -5,11 +5,11 @@ import type { SavedRoom } from "../types.ts";
 import { RoomState } from "./room-state.ts";
 import { adoptPart, adoptState, type StateKind, SYNCED, stored, UNSYNCED } from "./state.ts";
 
-/** Characters of JSON that a room is restored from. */
+/** Characters of the JSON of a saved room. */
 export const savedChars = ({ shared, players, server }: SavedRoom): number =>
   shared.length + players.length + server.length;
 
-/** Runs the steps of a short one at once. */
+/** Runs all steps at once. */
 export function finishNow<T>(steps: Generator<void, T>): T {
   for (;;) {
     const step = steps.next();
@@ -17,7 +17,7 @@ export function finishNow<T>(steps: Generator<void, T>): T {
   }
 }
 
-/** The state of a saved room, made in steps that take a moment each. */
+/** Restores the state of a saved room, in steps that take a moment each. */
 export function* restoreSteps(saved: SavedRoom): Generator<void, RoomState> {
   const shared = yield* stateSteps(saved.shared, stored(SYNCED));
   const server = yield* stateSteps(saved.server, stored(UNSYNCED));
@@ -51,13 +51,13 @@ function* parseSteps(text: string): Generator<void, JsonObject> {
     const value = yield* parseInSlices(text);
     if (isJsonObject(value)) return value;
   } catch (cause) {
-    // An earlier version saved objects of more members than are parsed in slices.
+    // An earlier version saved objects with more members than `parseInSlices` accepts.
     if (!(cause instanceof JsonRefused)) throw cause;
   }
   return JSON.parse(text);
 }
 
-/** `adoptState`, for a value that nothing else refers to: its parts first, so that each step takes a few. */
+/** `adoptState` in steps: its parts first. Changes `state`, which must have no other references. */
 export function* adoptSteps(state: JsonObject, kind: StateKind): Generator<void, JsonObject> {
   let count = 0;
   function* take(value: JsonObject | JsonValue[], inside: StateKind, depth: number): Generator<void, JsonValue> {

@@ -4,14 +4,14 @@ import type { StoredTimer } from "../types.ts";
 import { type Delta, diffStates } from "./delta.ts";
 import { adoptState, SYNCED, stateBytes, UNSYNCED } from "./state.ts";
 
-/** A state that clients follow: what it is, and what the last delta brought them to. */
+/** A state that clients follow: as it is, and as the last delta announced it. */
 interface Followed {
   current: JsonObject;
   announced: JsonObject;
   version: number;
 }
 
-/** What a handler leaves behind when it succeeds; null or empty: unchanged. */
+/** What a successful handler changes; null or empty: unchanged. */
 export interface StateChanges {
   shared: JsonObject | null;
   server: JsonObject | null;
@@ -47,18 +47,18 @@ export interface RoomSnapshot {
 export const EMPTY_SYNCED: JsonObject = adoptState({}, SYNCED);
 const EMPTY_UNSYNCED: JsonObject = adoptState({}, UNSYNCED);
 
-/** Everything of a room that outlives its memory. States are immutable: each change puts another in their place. */
+/** The part of a room that is saved. States are immutable: a change replaces them. */
 export class RoomState {
   readonly timers = new Map<string, StoredTimer>();
   #shared: Followed = { current: EMPTY_SYNCED, announced: EMPTY_SYNCED, version: 0 };
   readonly #players = new Map<string, Followed>();
-  /** Users whose state differs from what was announced. */
+  /** Users whose state may differ from the announced one. */
   readonly #changedPlayers = new Set<string>();
   #server: JsonObject = EMPTY_UNSYNCED;
   #metadata: JsonObject = EMPTY_UNSYNCED;
   #bytes = stateBytes(EMPTY_SYNCED, SYNCED);
 
-  /** Of states that were adopted. */
+  /** Its states must be adopted. */
   static restore(saved: RestoredStates): RoomState {
     const state = new RoomState();
     state.#shared = { current: saved.shared, announced: saved.shared, version: saved.sharedVersion };
@@ -85,7 +85,7 @@ export class RoomState {
     return this.#metadata;
   }
 
-  /** Bytes of JSON of the shared state and all player states. Decisions 9. */
+  /** Bytes of JSON of the shared state and all player states. [RM24] */
   get bytes(): number {
     return this.#bytes;
   }
@@ -102,7 +102,7 @@ export class RoomState {
     return this.#players.get(userId)?.version ?? 0;
   }
 
-  /** What `bytes` would be after these changes. */
+  /** `bytes` after these changes. */
   bytesAfter(changes: StateChanges): number {
     let bytes = this.#bytes;
     if (changes.shared !== null) bytes += stateBytes(changes.shared, SYNCED) - stateBytes(this.#shared.current, SYNCED);
@@ -113,7 +113,7 @@ export class RoomState {
     return bytes;
   }
 
-  /** Gives whether anything is different now. */
+  /** Returns whether anything has changed. */
   commit(changes: StateChanges): boolean {
     const bytes = this.bytesAfter(changes);
     let isChanged = false;
@@ -139,7 +139,7 @@ export class RoomState {
     return this.#shared.current !== this.#shared.announced || this.#changedPlayers.size > 0;
   }
 
-  /** What has changed since the last call; versions go up by one per delta. */
+  /** The changes since the last call. A version increases by one with each delta. */
   announce(): Deltas {
     const shared = announce(this.#shared);
     const players: { userId: string; delta: Delta; version: number }[] = [];
@@ -152,7 +152,7 @@ export class RoomState {
     return { shared, players };
   }
 
-  /** As it is to be saved. What is not announced yet is counted as announced: who comes back gets all of it. */
+  /** The states to save. Changes that are not announced yet count as announced, since a restored room sends a `sync`. */
   snapshot(): RoomSnapshot {
     return {
       shared: this.#shared.current,
@@ -166,7 +166,7 @@ export class RoomState {
     };
   }
 
-  /** null without timers. */
+  /** The timer that is due first; null without timers. */
   nextTimer(): { name: string; dueAt: Millis } | null {
     let next: { name: string; dueAt: Millis } | null = null;
     for (const [name, { dueAt }] of this.timers) if (next === null || dueAt < next.dueAt) next = { name, dueAt };

@@ -5,12 +5,12 @@ import { STATE_SLICE_BYTES, SYNC_AT_ONCE_BYTES, SYNC_TEXT_TTL_MS, SYNC_TEXTS_MAX
 import type { RoomMeter } from "../pace/room-meter.ts";
 import { type StateKind, SYNCED, valueBytes } from "./state.ts";
 
-/** Items of an array that are serialised in one step where each of them is short. */
+/** Short items of an array that are serialised in one step. */
 const ITEMS_PER_STEP = 256;
 
-/** JSON of synced states. A large one is made in slices, once for all who want it. */
+/** JSON of synced states. A large state is serialised in slices, once for all connections. */
 export class StateTexts {
-  /** By the state itself, which never changes. */
+  /** By state: a state never changes. */
   readonly #recent = new LRUCache<JsonObject, string>({
     maxSize: SYNC_TEXTS_MAX_CHARS,
     sizeCalculation: (text) => text.length,
@@ -19,7 +19,7 @@ export class StateTexts {
     updateAgeOnGet: true,
   });
 
-  /** At once where they are short together, or known. The work is charged to the room. */
+  /** At once where they are short together, or were serialised lately. The work is charged to the room. */
   of(states: ReadonlySet<JsonObject>, meter: RoomMeter): MaybePromise<Map<JsonObject, string>> {
     const texts = new Map<JsonObject, string>();
     const missing: JsonObject[] = [];
@@ -47,7 +47,7 @@ export class StateTexts {
   }
 }
 
-/** `JSON.stringify` of an adopted state; a step makes some STATE_SLICE_BYTES of it. */
+/** `JSON.stringify` of an adopted state, in steps of some STATE_SLICE_BYTES. */
 export function* stateTextSteps(state: JsonObject, kind: StateKind = SYNCED): Generator<void, string> {
   const parts: string[] = [];
   let stepChars = 0;

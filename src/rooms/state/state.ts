@@ -2,28 +2,28 @@ import { current, isDraft } from "immer";
 import { isJsonObject, JSON_DEPTH_MAX, type JsonObject, type JsonValue } from "../../kernel/json.ts";
 import { STATE_MEMBERS_MAX } from "../limits.ts";
 
-/** Of a value's JSON. */
+/** The size of a value as JSON. */
 interface Measure {
   bytes: number;
-  /** Levels of nesting; 0 for what is no object. */
+  /** Levels of nesting; 0 for a value that is no object or array. */
   height: number;
 }
 
 /**
- * What a state may hold. `adopted` knows every object that has been taken in: it is frozen and checked, and states share it
- * by reference, so that a change costs what it changes and not what the state holds.
+ * What a state may hold. `adopted` has every object that has been adopted, which means checked, measured and frozen. States
+ * share adopted objects by reference, so that an update costs as much as it changes, and not as much as the state holds.
  */
 export interface StateKind {
   allowsDots: boolean;
   keepsNulls: boolean;
-  /** Members of one object or array: a change of one costs a look at each of the others. */
+  /** Members of one object or array: an update of one member reads all the others. */
   membersMax: number;
   adopted: WeakMap<object, Measure>;
-  /** What objects in arrays are; null: the same. */
+  /** The kind of objects within arrays; null: the same. */
   inArrays: StateKind | null;
 }
 
-/** States that clients see: keys become segments of dot-paths. */
+/** States that clients see. Their keys become segments of dot-paths. */
 export const SYNCED: StateKind = {
   allowsDots: false,
   keepsNulls: false,
@@ -31,7 +31,7 @@ export const SYNCED: StateKind = {
   adopted: new WeakMap(),
   inArrays: null,
 };
-/** Server state and metadata: no delta ever names their keys, so that what an array holds stays as it is, null too. */
+/** Server state and metadata. No delta names their keys, and objects within arrays keep null. */
 export const UNSYNCED: StateKind = {
   allowsDots: true,
   keepsNulls: false,
@@ -46,7 +46,7 @@ export const UNSYNCED: StateKind = {
   },
 };
 
-/** The same for what comes from the file: a room that an earlier version has saved can be loaded. */
+/** The same for saved states, which an earlier version may have saved with more members. */
 export const stored = (kind: StateKind): StateKind => ({
   ...kind,
   membersMax: Number.POSITIVE_INFINITY,
@@ -54,10 +54,9 @@ export const stored = (kind: StateKind): StateKind => ({
 });
 
 /**
- * `next` as a state: JSON, deeply frozen, without keys that are null (a key set to null is absent; in arrays null stays, and in
- * unsynced states within their objects too).
- * Parts that were adopted before are shared, and what is the same in `base`, the state that it follows, is not looked at
- * again. Errors: a key with a dot or `__proto__`, a value that JSON does not have, nesting beyond 64 levels. Decisions 9.
+ * `next` as a state: JSON, deeply frozen, without keys that are null. Arrays keep null; in unsynced states, objects within
+ * them do too. Parts that were adopted before are shared, and members that equal those of `base`, the state before, are not
+ * checked again. Errors: a key with a dot or `__proto__`, a value that JSON does not have, nesting beyond 64 levels. [RM25]
  */
 export function adoptState(next: unknown, kind: StateKind, base?: JsonObject): JsonObject {
   const value = isDraft(next) ? current(next) : next;
@@ -68,7 +67,7 @@ export function adoptState(next: unknown, kind: StateKind, base?: JsonObject): J
   return adopt(value, kind, 1, base) as JsonObject;
 }
 
-/** Bytes of its JSON; only for what `adoptState` returned, where it costs nothing. */
+/** Bytes of the JSON of an adopted state. Takes no time. */
 export function stateBytes(state: JsonObject, kind: StateKind): number {
   return kind.adopted.get(state)?.bytes ?? 0;
 }
@@ -77,10 +76,10 @@ export function stateBytes(state: JsonObject, kind: StateKind): number {
 export const adoptPart = (part: JsonObject | JsonValue[], kind: StateKind, depth: number): JsonValue =>
   adopt(part, kind, depth);
 
-/** No member of this adopted state is an object or array; false where that is not certain. */
+/** Whether no member of this adopted state is an object or array. false: it is not certain. */
 export const isFlat = (state: JsonObject, kind: StateKind): boolean => kind.adopted.get(state)?.height === 1;
 
-/** Bytes of JSON of a part of a state that was adopted. */
+/** Bytes of the JSON of a part of an adopted state. */
 export const valueBytes = (value: JsonValue, kind: StateKind): number => measureOf(value, kind).bytes;
 
 function adopt(value: unknown, kind: StateKind, depth: number, base?: JsonValue): JsonValue {
@@ -95,7 +94,7 @@ function adopt(value: unknown, kind: StateKind, depth: number, base?: JsonValue)
   if (depth + (known?.height ?? 1) - 1 > JSON_DEPTH_MAX) {
     throw new Error(`State must not nest deeper than ${JSON_DEPTH_MAX} levels`);
   }
-  // What has a measure is JSON already: only the functions below give one.
+  // A value with a measure is adopted JSON.
   if (known !== undefined) return value as JsonObject;
   if (isDraft(value)) return adopt(current(value), kind, depth, base);
   if (Array.isArray(value)) return adoptArray(value, kind, depth, Array.isArray(base) ? base.length : 0);
@@ -107,7 +106,7 @@ function adopt(value: unknown, kind: StateKind, depth: number, base?: JsonValue)
   return adoptObject(value, kind, depth, isJsonObject(base) && kind.adopted.has(base) ? base : EMPTY);
 }
 
-/** What has too many already may keep them, and become smaller step by step. [RM100] */
+/** A saved state with too many members may keep them, and become smaller step by step. [RM100] */
 function checkMembers(count: number, countBefore: number, kind: StateKind): void {
   if (count <= Math.max(kind.membersMax, countBefore)) return;
   throw new Error(`An object or array of a state has at most ${kind.membersMax} members, got ${count}`);
@@ -139,13 +138,13 @@ function adoptArray(items: readonly unknown[], kind: StateKind, depth: number, c
   return adopted;
 }
 
-/** All empty arrays are this one: a thousand of them in a message cost as little as one. */
+/** All empty arrays of states: freezing an array takes a microsecond. */
 const EMPTY_ARRAY = Object.freeze<JsonValue[]>([]) as JsonValue[]; // Frozen, as every array of a state is.
 const EMPTY: JsonObject = Object.freeze({});
 
 /**
- * A copy, because the handler may go on with its own object. Its size is that of `base` and what is different: in a state of
- * thousands of keys one action changes a few.
+ * A copy, because the handler may change its own object later. Its size is computed from that of `base` and the members that
+ * differ: of thousands of keys, one action changes a few.
  */
 function adoptObject(members: object, kind: StateKind, depth: number, base: JsonObject): JsonObject {
   const known = kind.adopted.get(base) ?? EMPTY_MEASURE;
@@ -153,7 +152,7 @@ function adoptObject(members: object, kind: StateKind, depth: number, base: Json
   const keys = Object.keys(adopted);
   if (keys.length > kind.membersMax) checkMembers(keys.length, Object.keys(base).length, kind);
   let entryBytes = known.bytes === EMPTY_MEASURE.bytes ? 0 : known.bytes - 1;
-  // An upper bound, which is all that is asked of it: what made `base` high may be gone.
+  // An upper bound: the member that made `base` so high may be gone.
   let height = known.height - 1;
   let inherited = 0;
   for (const key of keys) {
@@ -181,7 +180,7 @@ function adoptObject(members: object, kind: StateKind, depth: number, base: Json
   const baseKeys = Object.keys(base);
   if (inherited < baseKeys.length) {
     for (const key of baseKeys) {
-      // What was set to null is counted above.
+      // Keys that were set to null are subtracted above.
       if (!Object.hasOwn(members, key)) entryBytes -= bytesOfEntry(key, base[key] ?? null, kind);
     }
   }
@@ -195,7 +194,7 @@ function checkKey(key: string, kind: StateKind): void {
   if (!kind.allowsDots && key.includes(".")) throw new Error(`A key of a state must not contain a dot, got "${key}"`);
 }
 
-/** With its colon and a comma; the comma that the last entry has not is taken for one of the braces. */
+/** With its colon and a comma; the comma that the last entry does not have counts as one of the braces. */
 const bytesOfEntry = (key: string, value: JsonValue, kind: StateKind): number =>
   stringBytes(key) + 2 + measureOf(value, kind).bytes;
 
@@ -208,7 +207,7 @@ function measureOf(value: JsonValue, kind: StateKind): Measure {
   return { bytes: typeof value === "number" ? numberBytes(value) : String(value).length, height: 0 };
 }
 
-/** Short whole numbers are most of them, and need no text. */
+/** Bytes of the JSON of a number. Short whole numbers, which are the most frequent, need no text. */
 function numberBytes(value: number): number {
   if (!Number.isInteger(value) || value < 0 || value >= 1_000_000) return String(value).length;
   if (value < 1_000) return value < 10 ? 1 : value < 100 ? 2 : 3;

@@ -5,7 +5,7 @@ import { badRequest } from "../../kernel/errors.ts";
 import type { EndpointDeps } from "../endpoint-deps.ts";
 import { KEYS_BODY_MAX_BYTES } from "../limits.ts";
 import { IN_BUCKET, TAG, UploadTime } from "../schemas.ts";
-import { SignOne, SignSeveral, SignUpload } from "./signing.ts";
+import { SignOne, SignSeveral, SignUpload } from "./sign-requests.ts";
 
 const Url = Type.Object({ url: Type.String() });
 const Urls = Type.Object(

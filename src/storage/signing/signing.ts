@@ -1,4 +1,4 @@
-import { type Static, type TSchema, Type } from "typebox";
+import type { Static, TSchema } from "typebox";
 import type { Accounts } from "../../access/accounts.ts";
 import { type Principal, SERVER } from "../../access/principal.ts";
 import type { ServiceKeys } from "../../access/service-keys.ts";
@@ -7,28 +7,15 @@ import { SECOND_MS } from "../../kernel/duration.ts";
 import { unauthorized } from "../../kernel/errors.ts";
 import type { Ids } from "../../kernel/ids.ts";
 import type { Paces } from "../../kernel/pace.ts";
-import { optional } from "../../kernel/schema/types.ts";
 import { parseContentType } from "../content.ts";
-import { Key, objectPath } from "../keys.ts";
-import { SIGNED_URL_DEFAULT_SECONDS, SIGNED_URL_KEYS_MAX } from "../limits.ts";
+import { objectPath } from "../keys.ts";
+import { SIGNED_URL_DEFAULT_SECONDS } from "../limits.ts";
 import { factsOf, factsOfNew, type Gates } from "../rights/gates.ts";
 import type { StorageService } from "../service.ts";
 import type { StorageStore } from "../store.ts";
 import type { GrantHolder, UploadGrant } from "../types.ts";
-import { Duration, Seconds, secondsOf } from "./expiry.ts";
+import { type SignOne, type SignSeveral, type SignUpload, secondsOf } from "./sign-requests.ts";
 import type { SignedClaim, UrlSigner } from "./signed-urls.ts";
-
-/** The bodies of the endpoints. */
-export const SignOne = Type.Object({ key: Key, expiresIn: optional(Seconds) });
-export const SignSeveral = Type.Object({
-  keys: Type.Array(Type.String(), { maxItems: SIGNED_URL_KEYS_MAX }),
-  expiresIn: optional(Duration),
-});
-export const SignUpload = Type.Object({
-  key: Key,
-  expiresIn: optional(Seconds),
-  contentType: optional(Type.String({ description: "What the PUT has to declare; without it, any type" })),
-});
 
 /** Bodies are read after credentials, bucket and rule have been checked. URLs begin with `origin`. */
 export interface Signing {

@@ -4,18 +4,18 @@ import type { JsonValue } from "../../kernel/json.ts";
 import { type JsonTexts, NO_TEXTS, objectText, textOf } from "../write/json-texts.ts";
 import { type Column, DOCUMENT_COLUMN, type TableModel } from "./model.ts";
 
-/** A row as SQLite gives it, by column name. */
+/** A row of SQLite by column name. */
 export type Row = Record<string, SqlValue>;
 
-/** Between rows and records: booleans are 0 and 1, JSON is text, all else is itself. */
+/** Converts between rows and records: SQLite has booleans as 0 and 1, and JSON as text. */
 export interface Codec {
-  /** May change `row` itself and return it: a row is read once. */
+  /** May change and return `row` itself. */
   fromRow(row: Row): TableRecord;
-  /** The same for each. */
+  /** As `fromRow` for each row. */
   fromRows(rows: Row[]): TableRecord[];
-  /** From a row as an array in the order of `model.columns`. */
+  /** From values in the order of `model.columns`. */
   fromValues(values: readonly unknown[]): TableRecord;
-  /** In the order of `model.columns`. */
+  /** Values in the order of `model.columns`. */
   toValues(record: TableRecord, texts?: JsonTexts): SqlValue[];
   toValue(column: Column, value: JsonValue, texts?: JsonTexts): SqlValue;
 }
@@ -28,7 +28,7 @@ function toValue(column: Column, value: JsonValue, texts: JsonTexts = NO_TEXTS):
   if (value === null || value === undefined) return null;
   if (column.type === "json") return textOf(value, texts);
   if (typeof value === "boolean") return value ? 1 : 0;
-  // Validation has let through nothing but text and numbers for the other types.
+  // Validated: the other types are text and numbers.
   return value as string | number;
 }
 
@@ -36,7 +36,7 @@ function fromValue(column: Column, value: unknown): JsonValue {
   if (value === null || value === undefined) return null;
   if (column.type === "boolean") return value === 1;
   if (column.type === "json") return JSON.parse(value as string);
-  // STRICT tables hold text and numbers here, and nothing else.
+  // STRICT tables have only text and numbers in the other columns.
   return value as string | number;
 }
 
@@ -50,7 +50,7 @@ function schemaCodec(model: TableModel): Codec {
   };
   return {
     fromRow,
-    // Most tables have nothing to convert: their rows are their records.
+    // In most tables no column is converted, and rows are records.
     fromRows: (rows) => (converted.length === 0 ? (rows as TableRecord[]) : rows.map(fromRow)),
     fromValues(values) {
       const record: TableRecord = {};
@@ -85,7 +85,7 @@ function schemalessCodec(model: TableModel): Codec {
   };
 }
 
-/** The own fields of a schemaless record. */
+/** The fields of a schemaless record without id, createdAt and updatedAt. */
 function documentOf(record: TableRecord, auto: readonly string[]): TableRecord {
   const document: TableRecord = {};
   for (const [name, value] of Object.entries(record)) if (!auto.includes(name)) document[name] = value;

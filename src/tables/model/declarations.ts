@@ -2,7 +2,7 @@ import type { NamespaceConfig } from "../../config/types.ts";
 import type { RehearsalJob } from "../../db/index.ts";
 import { compileTables, declareTable } from "./model.ts";
 
-/** The declared namespaces as their files know them: what a rehearsal compares. */
+/** The declared namespaces in the form that a rehearsal compares with files. */
 export function declaredNamespaces(
   databases: Readonly<Record<string, NamespaceConfig>>,
 ): RehearsalJob["namespaces"][number][] {

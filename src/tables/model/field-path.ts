@@ -4,20 +4,20 @@ import { isJsonObject } from "../../kernel/json.ts";
 import { PATH_LENGTH_MAX } from "../limits.ts";
 import { type Column, DOCUMENT_COLUMN, type TableModel } from "./model.ts";
 
-/** A field as filters and sorts name it: a column, or a place inside a JSON column. */
+/** A field of a filter or sort: a column, or a path into a JSON column. */
 export interface FieldPath {
-  /** As it was asked for. */
+  /** The name in the request. */
   name: string;
   column: Column;
-  /** Whether values carry their own type (JSON columns and the fields of schemaless tables). */
+  /** Whether each value has a type of its own: in JSON columns and schemaless tables. */
   isJson: boolean;
-  /** SQLite's path into the column, e.g. `$."address"."city"`; `$` for the whole. */
+  /** SQLite's path into the column, such as `$."address"."city"`; `$` for the whole value. */
   jsonPath: string;
-  /** Where the value is in a record. */
+  /** The path in a record. */
   keys: readonly string[];
 }
 
-/** null for what is not declared. Nothing of `name` becomes SQL: columns are the schema's, a path is a bound value. */
+/** null for an unknown field. No part of `name` becomes SQL: columns come from the schema, and a path is a bound value. */
 export function resolveField(model: TableModel, name: string): FieldPath | null {
   if (name.length > PATH_LENGTH_MAX) return null;
   const keys = name.split(".");
@@ -37,16 +37,16 @@ export function resolveField(model: TableModel, name: string): FieldPath | null 
   return keys.length === 1 ? { name, column, isJson: false, jsonPath: "$", keys } : null;
 }
 
-/** SQLite's paths cannot escape a quote. */
+/** SQLite has no escape for quotes in paths. */
 const isKey = (key: string): boolean => key !== "" && !/["\\\p{Cc}]/u.test(key) && key.isWellFormed();
 
 const jsonPathOf = (keys: readonly string[]): string => ["$", ...keys.map((key) => `"${key}"`)].join(".");
 
-/** The value in a record; undefined where an absent key ends the path. */
+/** The value in a record; undefined where a key of the path is missing. */
 export function valueAt(record: TableRecord, field: FieldPath): JsonValue | undefined {
   let value: JsonValue | undefined = record;
   for (const key of field.keys) {
-    // Own keys only: "constructor" of a plain object is no data.
+    // Own keys only: objects inherit `constructor`.
     if (!isJsonObject(value) || !Object.hasOwn(value, key)) return undefined;
     value = value[key];
   }

@@ -5,7 +5,7 @@ import { indexName, primaryKeyIndexName, quoteIdentifier } from "../../db/index.
 export interface Column {
   name: string;
   type: FieldType;
-  /** What the config says; null for id, createdAt, updatedAt and the document of a schemaless table. */
+  /** Its declaration; null for id, createdAt, updatedAt and the document of a schemaless table. */
   field: Field | null;
   /** The quoted identifier. */
   sql: string;
@@ -13,14 +13,14 @@ export interface Column {
   isUnique: boolean;
 }
 
-/** An index as the file has it. */
+/** An index in the file. */
 export interface TableIndex {
   name: string;
   columns: readonly string[];
   isUnique: boolean;
 }
 
-/** A column that refers to another table of the namespace. */
+/** A reference from a column to a table of the namespace. */
 export interface ReferenceEdge {
   from: TableModel;
   column: Column;
@@ -29,14 +29,14 @@ export interface ReferenceEdge {
   onDelete: "restrict" | "cascade" | "set null";
 }
 
-/** A table as the code works with it: made once at start from the config, which has been checked before. */
+/** A table, compiled at start from the checked config. */
 export interface TableModel {
   namespace: string;
   name: string;
   config: TableConfig;
-  /** Schemaless: one JSON document beside the auto fields. */
+  /** Schemaless: one JSON document next to id, createdAt and updatedAt. */
   isSchemaless: boolean;
-  /** In the order of the record: id, fields, createdAt, updatedAt. */
+  /** In the order of a record: id, fields, createdAt, updatedAt. */
   columns: readonly Column[];
   byName: ReadonlyMap<string, Column>;
   indexes: readonly TableIndex[];
@@ -46,12 +46,15 @@ export interface TableModel {
   hasCreatedAt: boolean;
   hasUpdatedAt: boolean;
   fts: { fields: readonly string[]; tokenize: "unicode61" | "trigram" | "porter"; sql: string } | null;
-  /** Columns whose equality finds at most one record. */
+  /** References from this table to others. */
   outgoing: ReferenceEdge[];
   incoming: ReferenceEdge[];
 }
 
-/** The column that holds a schemaless record's own fields. No field can be named so: names do not begin with `_platform`. */
+/**
+ * The column with the fields of a schemaless record. No field can have this name: field names do not begin with
+ * `_platform`.
+ */
 export const DOCUMENT_COLUMN = "_platform_document";
 
 const SQL_TYPES: Readonly<Record<FieldType, "TEXT" | "REAL" | "INTEGER">> = {
@@ -64,7 +67,7 @@ const SQL_TYPES: Readonly<Record<FieldType, "TEXT" | "REAL" | "INTEGER">> = {
   boolean: "INTEGER",
 };
 
-/** The models of one namespace, with the references between them joined up. */
+/** The models of one namespace and the references between them. */
 export function compileTables(
   namespace: string,
   tables: Readonly<Record<string, TableConfig>>,
@@ -123,11 +126,14 @@ function compileColumns(config: TableConfig): Column[] {
   return columns;
 }
 
-/** Every declared index that is not unique ends with the id, as every sort does: so a sort can walk along it. */
+/** A declared index that is not unique ends with the id, as every sort does, so that it can serve a sort. */
 const indexColumns = (index: Index): readonly string[] =>
   index.unique === true || index.fields.includes("id") ? index.fields : [...index.fields, "id"];
 
-/** Those declared, and one for each reference that none begins with: who deletes a record looks for what refers to it. */
+/**
+ * The declared indexes, and one for each reference that is not the first field of one: deletions search for referring
+ * records.
+ */
 function indexesOf(columns: readonly Column[], config: TableConfig): Index[] {
   const declared = config.indexes ?? [];
   const first = new Set(declared.map(({ fields }) => fields[0]));
@@ -175,7 +181,7 @@ function joinReferences(model: TableModel, models: ReadonlyMap<string, TableMode
   }
 }
 
-/** What the file has to hold for this table. */
+/** The table as the file has to contain it. */
 export function declareTable(model: TableModel): DeclaredTable {
   const columns = model.columns.map((column) => declareColumn(model, column));
   return {

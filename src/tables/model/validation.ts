@@ -2,32 +2,33 @@ import { Compile } from "typebox/schema";
 import { Settings } from "typebox/system";
 import type { TableRecord } from "../../config/types.ts";
 import { badRequest, type FieldCode, type FieldProblem, type FieldProblems } from "../../kernel/errors.ts";
+import { illFormed } from "../../kernel/fields.ts";
 import { isIsoDateTime } from "../../kernel/iso-datetime.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../kernel/json.ts";
 import { ID_LENGTH_MAX, INDEXED_TEXT_LENGTH_MAX, PATTERN_TEXT_LENGTH_MAX, PROBLEMS_MAX } from "../limits.ts";
 import { type Column, DOCUMENT_COLUMN, type TableModel } from "./model.ts";
 
 const RESERVED_IDS = new Set(["count", "search", "batch", "batch-by-filter"]);
-/** Names that mean something to JavaScript objects; nobody's data is called so. */
+/** Names with a meaning in JavaScript objects. Fields cannot have them. */
 const FORBIDDEN_FIELDS = ["__proto__", "constructor", "prototype"];
 export interface Validator {
-  /** Problems of a record about to be inserted, defaults included; null when there are none. */
+  /** The problems of a record to be inserted, with its defaults; null when it is valid. */
   ofRecord(record: TableRecord): FieldProblems | null;
-  /** The same for some fields only: what is absent is not required. */
+  /** The same for a subset of fields: none is required. */
   ofChanges(changes: TableRecord): FieldProblems | null;
 }
 
-/** Compiled once per table from its schema. Decisions 2 (Field) and 4 (codes). */
+/** Compiled once per table from its schema. [TB21] */
 export function createValidator(model: TableModel): Validator {
   if (model.isSchemaless) return schemalessValidator(model);
-  // By default the compiled schema stops at 8 errors, which is fewer than the fields that a form may have wrong.
+  // By default a compiled schema reports at most 8 errors, but a form may have more.
   Settings.Set({ maxErrors: PROBLEMS_MAX });
   const own = model.columns.filter((column) => column.field !== null);
   const required = own.filter((column) => !column.isNullable).map((column) => column.name);
   const properties = Object.fromEntries(model.columns.map((column) => [column.name, propertySchema(model, column)]));
   const whole = Compile({ type: "object", properties, required, additionalProperties: false });
   const partial = Compile({ type: "object", properties, additionalProperties: false });
-  // What JSON Schema cannot say, or says differently from the specification.
+  // Checks that JSON Schema does not have, or defines differently.
   const textual = model.columns
     .filter((column) => ["string", "text", "datetime"].includes(column.type))
     .map((column) => ({ column, pattern: patternOf(column) }));
@@ -37,7 +38,7 @@ export function createValidator(model: TableModel): Validator {
     if (!compiled.Check(record)) {
       const known = setAsideUnknown(record, properties, problems);
       collect(compiled.Errors(known)[1], known, problems);
-      // An error that no case here names must not let the record pass.
+      // A refused record must not pass because no problem was derived from its errors.
       if (Object.keys(problems).length === 0) throw new Error(`${model.name} refused a record without a reason`);
     }
     for (const { column, pattern } of textual) {
@@ -98,7 +99,7 @@ function textProblem(column: Column, pattern: RegExp | null, value: JsonValue | 
   if (typeof value !== "string") return null;
   const { name } = column;
   const invalid = (message: string): FieldProblem => ({ code: "invalid_value", message });
-  if (!value.isWellFormed()) return invalid(`${name} holds half of a surrogate pair`);
+  if (!value.isWellFormed()) return invalid(illFormed(name));
   if (column.type === "datetime" && !isIsoDateTime(value)) {
     return invalid(`${name} must be an ISO 8601 date and time, got ${JSON.stringify(value)}`);
   }
@@ -112,19 +113,19 @@ function textProblem(column: Column, pattern: RegExp | null, value: JsonValue | 
   return null;
 }
 
-/** Compiled once per table; null where the field has none. */
+/** null where the field has no pattern. */
 function patternOf({ field }: Column): RegExp | null {
   if (field?.pattern === undefined) return null;
   return typeof field.pattern === "string" ? new RegExp(field.pattern, "u") : field.pattern;
 }
 
 function matchesPattern(pattern: RegExp, value: string): boolean {
-  // A global or sticky expression remembers where it stopped; each value is asked from its beginning.
+  // A global or sticky expression keeps its position between tests.
   pattern.lastIndex = 0;
   return pattern.test(value);
 }
 
-/** The declared fields of `record`; the others become problems. */
+/** Returns the declared fields of `record` and reports the others. */
 function setAsideUnknown(
   record: TableRecord,
   properties: Readonly<Record<string, unknown>>,
@@ -147,7 +148,7 @@ interface SchemaError {
   params: object;
 }
 
-/** Of several problems of one field the first stands, and a wrong type before all: what follows from it is noise. */
+/** Keeps one problem per field: a wrong type, else the first one. */
 function collect(errors: readonly SchemaError[], record: TableRecord, problems: FieldProblems): void {
   const sorted = [...errors].sort((a, b) => Number(b.keyword === "type") - Number(a.keyword === "type"));
   for (const error of sorted) {
@@ -193,7 +194,7 @@ function describe(value: JsonValue): string {
   return text.length > 60 ? `${text.slice(0, 57)}…` : text;
 }
 
-/** Why `id` cannot be a record's; null when it can. Decisions 4. */
+/** The problem of a record id; null when it is valid. [TB22] */
 export function idProblem(id: JsonValue): FieldProblem | null {
   if (typeof id !== "string") return { code: "invalid_type", message: "id must be text" };
   if (id === "") return { code: "too_short", message: "id must have at least 1 character" };
@@ -203,19 +204,19 @@ export function idProblem(id: JsonValue): FieldProblem | null {
   if (/[\p{Cc}/]/u.test(id) || !id.isWellFormed()) {
     return { code: "invalid_value", message: "id must not hold control characters or a slash" };
   }
-  // A URL cannot name them: they are steps in a path.
+  // URLs cannot contain them: they are path segments with a meaning.
   if (id === "." || id === "..") return { code: "invalid_value", message: `"${id}" cannot be an id` };
   if (RESERVED_IDS.has(id)) return { code: "invalid_value", message: `"${id}" is reserved and cannot be an id` };
   return null;
 }
 
-/** One message for the whole, each field's own in `data`. Errors: always throws 400. */
+/** Throws 400 with one message for the whole and each field's own in `data`. */
 export function refuse(problems: FieldProblems): never {
   const [first] = Object.values(problems);
   throw badRequest(first?.message ?? "Validation failed", problems);
 }
 
-/** `{ "$op": … }`, the form of field operators; anywhere but in a change it is a mistake. */
+/** Whether a value is a field operator, `{ "$op": … }`. Only changes may have them. */
 export function isOperator(value: JsonValue | undefined): value is JsonObject {
   return isJsonObject(value) && Object.hasOwn(value, "$op");
 }

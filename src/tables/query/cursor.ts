@@ -5,16 +5,16 @@ import { CURSOR_LENGTH_MAX } from "../limits.ts";
 import { idProblem } from "../model/validation.ts";
 import { isById, type Sort, sortValues } from "./sort.ts";
 
-/** Tells a cursor from a record id, which may stand in its place under the order by id. */
+/** Distinguishes a cursor from a record id, which is also accepted in the order by id. */
 const PREFIX = "c1~";
 
-/** The place of a record in an order. It holds the values themselves, so it survives the record. Decisions 4. */
+/** The position of a record in an order. It contains the values, so it stays valid when the record is deleted. [TB7] */
 export function encodeCursor(sort: Sort, record: TableRecord): string {
   const text = JSON.stringify([sort.key, ...sortValues(sort, record)]);
   return PREFIX + Buffer.from(text).toString("base64url");
 }
 
-/** The values a cursor stands for. Errors: 400 for one that is malformed or of another order. */
+/** The values of a cursor. Errors: 400 for one that is malformed or of another order. [TB8] */
 export function decodeCursor(sort: Sort, text: string, name: "after" | "before"): SqlValue[] {
   const fail = (message: string): never => {
     throw badField(name, "invalid_value", `${name}: ${message}`);

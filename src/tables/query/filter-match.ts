@@ -3,7 +3,7 @@ import type { JsonValue } from "../../kernel/json.ts";
 import { valueAt } from "../model/field-path.ts";
 import type { Condition, ParsedFilter } from "./filter.ts";
 
-/** The filter as a function of a record: rules and realtime ask it, and it agrees with the SQL of `filter-sql.ts`. */
+/** A filter as a function of a record, for rules and realtime. It agrees with the SQL of `filter-sql.ts`. [TB17] */
 export function matches(filter: ParsedFilter, record: TableRecord): boolean {
   for (const condition of filter.all) if (!matchesCondition(condition, record)) return false;
   return filter.any.length === 0 || filter.any.some((condition) => matchesCondition(condition, record));
@@ -50,7 +50,7 @@ function isOrdered(value: JsonValue, wanted: JsonValue, accepts: (order: number)
   return false;
 }
 
-/** By code point, as SQLite orders the UTF-8 bytes; JavaScript's own order differs beyond the basic plane. */
+/** By code point, as SQLite orders UTF-8. JavaScript orders by UTF-16 unit, which differs beyond the basic plane. */
 export function compareText(a: string, b: string): number {
   const length = Math.min(a.length, b.length);
   for (let index = 0; index < length; index++) {
@@ -61,5 +61,5 @@ export function compareText(a: string, b: string): number {
   return a.length - b.length;
 }
 
-/** Surrogates stand for code points above all others, though their units lie below U+E000. */
+/** Surrogates represent the highest code points, although their units are below U+E000. */
 const codePointRank = (unit: number): number => (unit >= 0xd800 && unit < 0xe000 ? unit + 0x10000 : unit);

@@ -3,16 +3,15 @@ import type { JsonValue } from "../../kernel/json.ts";
 import type { FieldPath } from "../model/field-path.ts";
 import type { Condition, ParsedFilter } from "./filter.ts";
 
-/** A boolean SQL expression with its bound values, in the order of their marks. */
+/** A boolean SQL expression and its bound values in the order of their placeholders. */
 export interface SqlCondition {
   sql: string;
   params: SqlValue[];
 }
 
 /**
- * How a column is compared with a value. SQLite puts the value of `column = value` in the place of the column elsewhere in a
- * WHERE, in the CASE that asks a rule too, which would then ask nothing of the record. `IS` finds the same by the same
- * indexes, and is left alone.
+ * The operator for equality. For `column = value` SQLite replaces the column by the value elsewhere in the WHERE, also in
+ * the CASE of a rule, which would then not test the record. `IS` uses the same indexes and is not replaced.
  */
 interface Form {
   equality: "=" | "IS";
@@ -21,8 +20,8 @@ interface Form {
 const EQUALS: Form = { equality: "=" };
 
 /**
- * null when the filter keeps everything. Columns are written with `alias` before them, the table's name or another and a
- * dot: within `json_each` a bare one would be its own `value`, `key` or `type`.
+ * null for a filter without conditions. `alias` (a name and a dot) precedes each column, because inside `json_each` a
+ * bare name could be its own `value`, `key` or `type`.
  */
 export function filterToSql(filter: ParsedFilter, alias: string, form: Form = EQUALS): SqlCondition | null {
   const parts = filter.all.map((condition) => conditionToSql(condition, alias, form));
@@ -43,8 +42,8 @@ export function join(parts: readonly SqlCondition[], word: "AND" | "OR"): SqlCon
 }
 
 /**
- * What a rule's filter and the caller's own conditions keep together. CASE is what makes SQLite ask the rule first: the caller's
- * conditions never run on records that the rule hides, so that neither their time nor an error tells what is in them. [TB110]
+ * The rule's filter and the caller's conditions. CASE makes SQLite evaluate the rule first: the caller's conditions never
+ * run on hidden records, so neither their time nor an error reveals what those contain. [TB110]
  */
 export function behindRule(rule: ParsedFilter, own: SqlCondition | null, alias: string): SqlCondition | null {
   const asked = filterToSql(rule, alias);
@@ -83,7 +82,7 @@ function columnToSql(condition: Condition, column: string, { equality }: Form): 
   }
 }
 
-/** SQL's NULL is neither true nor false; a record either matches or does not. */
+/** NULL counts as false: a record either matches or does not. */
 const negate = (part: SqlCondition): SqlCondition => ({ sql: `NOT coalesce((${part.sql}), 0)`, params: part.params });
 
 function columnIn(column: string, values: readonly JsonValue[]): SqlCondition {
@@ -94,7 +93,7 @@ function columnIn(column: string, values: readonly JsonValue[]): SqlCondition {
   return parts.length === 0 ? { sql: "0", params: [] } : join(parts, "OR");
 }
 
-/** Lists are filled up to a power of two with their last value, so that eleven statements serve all lengths. */
+/** Lists are padded to a power of two with their last value, so that eleven statements serve all lengths. */
 const slotCount = (length: number): number => 2 ** Math.ceil(Math.log2(length));
 const marks = (length: number): string => Array(slotCount(length)).fill("?").join(",");
 const padded = (values: readonly SqlValue[]): SqlValue[] => [
@@ -102,7 +101,7 @@ const padded = (values: readonly SqlValue[]): SqlValue[] => [
   ...Array<SqlValue>(slotCount(values.length) - values.length).fill(values.at(-1) ?? null),
 ];
 
-/** Where a typed value is: in a column at a path, or an element of `json_each`. */
+/** The place of a typed value: a path in a column, or an element of `json_each`. */
 interface TypedPlace {
   type: SqlCondition;
   value: SqlCondition;
@@ -116,7 +115,7 @@ function placeOf(field: FieldPath, alias: string): TypedPlace {
   };
 }
 
-/** No table is called so: names do not begin with `_platform`. */
+/** No table has this name: names do not begin with `_platform`. */
 const ELEMENT_NAME = "_platform_element";
 const ELEMENT: TypedPlace = {
   type: { sql: `${ELEMENT_NAME}.type`, params: [] },
@@ -141,7 +140,7 @@ function jsonToSql(condition: Condition, alias: string): SqlCondition {
   }
 }
 
-/** `type = … AND value OP ?` for text and numbers: values of other types never match. */
+/** `type = … AND value OP ?` for text and numbers: values of another type never match. */
 function typed(place: TypedPlace, value: JsonValue, operator: string): SqlCondition {
   const types = typeof value === "string" ? "= 'text'" : "IN ('integer', 'real')";
   return {
@@ -185,7 +184,7 @@ function jsonIn(place: TypedPlace, values: readonly JsonValue[]): SqlCondition {
   return parts.length === 0 ? { sql: "0", params: [] } : join(parts, "OR");
 }
 
-/** Membership in an array; in text, a substring. */
+/** Membership in an array, or a substring of text. */
 function jsonContains(field: FieldPath, alias: string, value: JsonValue): SqlCondition {
   const column = `${alias}${field.column.sql}`;
   const element = equals(ELEMENT, value);

@@ -1,5 +1,6 @@
 import type { FilterOperator } from "../../config/types.ts";
 import { badField } from "../../kernel/errors.ts";
+import { illFormed } from "../../kernel/fields.ts";
 import { isTextWithinDepth, JSON_DEPTH_MAX, type JsonValue } from "../../kernel/json.ts";
 import { IN_VALUES_MAX, NEEDLE_LENGTH_MAX, SHOWN_LENGTH_MAX } from "../limits.ts";
 import { type FieldPath, resolveField } from "../model/field-path.ts";
@@ -7,12 +8,12 @@ import type { TableModel } from "../model/model.ts";
 
 const OPERATORS: readonly string[] = ["==", "!=", ">", ">=", "<", "<=", "contains", "in", "not in"];
 
-/** One tuple, checked against its table. `value` is an array for `in` and `not in`. */
+/** A condition that was checked against its table. `value` is an array for `in` and `not in`. */
 export type Condition =
   | { field: FieldPath; operator: Exclude<FilterOperator, "in" | "not in">; value: JsonValue }
   | { field: FieldPath; operator: "in" | "not in"; value: readonly JsonValue[] };
 
-/** `all` must hold, and one of `any` unless that is empty. */
+/** All of `all` must match, and one of `any` unless it is empty. */
 export interface ParsedFilter {
   all: readonly Condition[];
   any: readonly Condition[];
@@ -21,8 +22,8 @@ export interface ParsedFilter {
 export const NO_FILTER: ParsedFilter = { all: [], any: [] };
 
 /**
- * Tuples as they come from a body or a rule. `name` is the parameter at fault in errors. Errors: 400 naming the tuple for
- * an unknown field or operator, a value of the wrong type, too many tuples. Spec: Filter tuple; decisions 4.
+ * Parses the conditions of a body or a rule. `name` is the parameter that errors name. Errors: 400 naming the condition
+ * with an unknown field or operator, or a value of the wrong type; 400 for too many. [TB16]
  */
 export function parseConditions(
   model: TableModel,
@@ -39,7 +40,7 @@ export function parseConditions(
   return value.map((tuple: unknown, index) => parseTuple(model, tuple, `${name}.${index}`));
 }
 
-/** The same from a query parameter's text. */
+/** The same for the text of a query parameter. */
 export function parseFilterText(
   model: TableModel,
   text: string | null,
@@ -63,7 +64,7 @@ function parseTuple(model: TableModel, tuple: unknown, name: string): Condition 
     throw badField(name, "invalid_value", `${name} must be [field, operator, value]`);
   }
   const [fieldName, operator]: [string, string, ...unknown[]] = [tuple[0], tuple[1]];
-  // The tuple came out of JSON or a rule's literal; what is no JSON value fails the type checks below.
+  // From JSON, or from a rule's code: a value that JSON does not have fails the type checks below.
   const value = tuple[2] as JsonValue | undefined;
   const field = resolveField(model, fieldName);
   if (field === null) throw badField(name, "unknown_field", `${name}: ${fieldName} is not a field of ${model.name}`);
@@ -83,7 +84,7 @@ function parseTuple(model: TableModel, tuple: unknown, name: string): Condition 
     for (const one of value) if (one !== null) checkValue(field, "==", one, name);
     return { field, operator, value };
   }
-  // One of OPERATORS, and not the two above.
+  // One of OPERATORS other than the two above.
   const single = operator as Exclude<FilterOperator, "in" | "not in">;
   checkValue(field, single, value, name);
   return { field, operator: single, value };
@@ -93,8 +94,7 @@ function checkValue(field: FieldPath, operator: FilterOperator, value: JsonValue
   const wrong = (wanted: string): never => {
     throw badField(name, "invalid_type", `${name}: ${field.name} ${operator} takes ${wanted}, got ${shown(value)}`);
   };
-  if (typeof value === "string" && !value.isWellFormed())
-    throw badField(name, "invalid_value", `${name}: the text holds half of a surrogate pair`);
+  if (typeof value === "string" && !value.isWellFormed()) throw badField(name, "invalid_value", illFormed(name));
   if (operator === "contains" && typeof value === "string" && value.length > NEEDLE_LENGTH_MAX) {
     const message = `${name}: contains takes at most ${NEEDLE_LENGTH_MAX} characters, got ${value.length}`;
     throw badField(name, "too_long", message);

@@ -34,13 +34,13 @@ test("an index covers equal leading columns, then one that is compared", () => {
   expect(covered(["email", ">", "a@b.c"])).toBe("ux:posts:email");
 });
 
-test("a unique index finds one record at most for each value, whatever else is asked", () => {
+test("a unique index finds at most one record per value, with any other conditions", () => {
   expect(covered(["email", "==", "a@b.c"], ["tags", "contains", "x"])).toBe("ux:posts:email");
   expect(covered(["score", ">", 1], ["id", "in", ["a", "b"]])).toBe("sqlite_autoindex_posts_1");
   expect(covered(["nick", "in", ["a", "b"]])).toBe("ux:posts:nick");
 });
 
-test("an index covers nothing that leaves records to be stepped over", () => {
+test("an index does not cover conditions that leave records to be skipped", () => {
   expect(covered()).toBeNull();
   expect(covered(["category", ">", "a"], ["score", "==", 5])).toBeNull();
   expect(covered(["category", "==", "a"], ["score", "!=", 5])).toBeNull();
@@ -51,7 +51,7 @@ test("an index covers nothing that leaves records to be stepped over", () => {
   expect(covered(["nick", "in", ["a", null]], ["tags", "==", 1])).toBeNull();
 });
 
-test("an index leads along a sort behind what is held equal", () => {
+test("an index serves a sort after its equal leading columns", () => {
   expect(walks(null)).toBe("records");
   expect(walks("id:desc")).toBe("records");
   expect(walks("score")).toBe("records");
@@ -62,23 +62,24 @@ test("an index leads along a sort behind what is held equal", () => {
   expect(walks("email,score:desc")).toBe("records");
 });
 
-test("an index leads by groups where equals come in the other order", () => {
+test("an index serves a sort by groups where equal values come in the other order", () => {
   expect(walks("score:desc")).toBe("groups");
   expect(walks("score,id:desc")).toBe("groups");
   expect(walks("score:desc", ["category", "==", "news"])).toBe("groups");
   expect(walks("category:desc,score:desc")).toBeUndefined();
   expect(walkOf(model, conditions(["category", "==", "news"]), parseSort(model, "score:desc"))).toEqual({
-    ...{ index: "ix:posts:category,score,id", by: "groups" },
+    index: "ix:posts:category,score,id",
+    by: "groups",
   });
 });
 
-test("an index does not lead where records would have to be sorted or left out", () => {
+test("an index does not serve where records would have to be sorted or left out", () => {
   expect(walks("category")).toBeUndefined();
   expect(walks("createdAt")).toBeUndefined();
   expect(walks("score", ["category", ">", "a"])).toBeUndefined();
   expect(walks("score", ["category", "==", "a"], ["category", "==", "b"])).toBeUndefined();
   expect(walks(null, ["category", "==", "news"])).toBeUndefined();
-  // Many may have none, and those are equal.
+  // Many records may have null in the field, and those are equal.
   expect(walks("nick")).toBeUndefined();
   expect(walks("tags.a")).toBeUndefined();
 });

@@ -4,7 +4,10 @@ import type { Sort } from "./sort.ts";
 
 const RANGES: readonly string[] = [">", ">=", "<", "<="];
 
-/** `range`: it holds what meets all conditions, and nothing between. `value`: the other conditions are asked of what it finds. */
+/**
+ * `range`: the index has exactly the matches next to each other. `value`: the other conditions are tested on the records
+ * it finds.
+ */
 export interface CoveringIndex {
   name: string;
   by: "range" | "value";
@@ -14,9 +17,9 @@ const chosen = (index: TableIndex | undefined, by: CoveringIndex["by"]): Coverin
   index === undefined ? null : { name: index.name, by };
 
 /**
- * The index by which what meets all `conditions` is found in as many steps as there are matches, or values asked for: it
- * holds them side by side (equal in its leading columns, then at most one that is compared), or one at most for each value.
- * null: there is none.
+ * An index that finds the matches of all `conditions` in as many steps as there are matches or compared values: it has
+ * them next to each other (equal leading columns, then at most one compared column), or at most one per value. null:
+ * none.
  */
 export function coveringIndex(model: TableModel, conditions: readonly Condition[]): CoveringIndex | null {
   const unique = conditions.find(
@@ -33,8 +36,8 @@ export function coveringIndex(model: TableModel, conditions: readonly Condition[
 }
 
 /**
- * Those of the conditions by which SQLite may enter an index: at most one equality or list and one bound on either side of a
- * column that an index begins with. They are as quick on a hidden record as on any.
+ * The conditions by which SQLite may enter an index: at most one equality or list, and one bound on either side, of the
+ * first column of an index. They take the same time for hidden records as for others.
  */
 export function enteringConditions(model: TableModel, conditions: readonly Condition[]): ReadonlySet<Condition> {
   const chosen = new Map<string, Condition>();
@@ -49,7 +52,7 @@ export function enteringConditions(model: TableModel, conditions: readonly Condi
   return new Set(chosen.values());
 }
 
-/** Of any number of records a unique field may be null. */
+/** A unique field may be null in any number of records. */
 function isOfValues({ operator, value }: Pick<Condition, "operator" | "value">): boolean {
   if (operator === "in") return Array.isArray(value) && !value.includes(null);
   return operator === "==" && value !== null;
@@ -67,7 +70,7 @@ function covers({ columns }: TableIndex, conditions: readonly Condition[]): bool
   return coveredCount === conditions.length;
 }
 
-/** At most one bound on either side. */
+/** Whether there is at most one bound on either side. */
 function isOneRange(conditions: readonly Condition[]): boolean {
   if (conditions.length === 0 || !conditions.every(({ operator }) => RANGES.includes(operator))) return false;
   const lower = conditions.filter(({ operator }) => operator.startsWith(">"));
@@ -75,16 +78,19 @@ function isOneRange(conditions: readonly Condition[]): boolean {
 }
 
 /**
- * A way along an index through the matches in the order wanted. `records`: one by one, so that a page takes as many steps
- * as it has records. `groups`: by the leading term, those that are equal in it in another order than wanted, so that a
- * page takes as many steps more as its last group has records.
+ * Reads the matches along an index in the requested order. `records`: record by record, so a page takes as many steps as
+ * it has records. `groups`: in the order of the leading term only, so a page also reads the rest of its last group of
+ * equal values.
  */
 export interface Walk {
   index: string;
   by: "records" | "groups";
 }
 
-/** The leading columns of the index are those that `conditions` hold equal, and then comes the sort. null: there is none. */
+/**
+ * Chooses an index whose leading columns are those that `conditions` hold equal, followed by the terms of the sort. null:
+ * none.
+ */
 export function walkOf(model: TableModel, conditions: readonly Condition[], sort: Sort): Walk | null {
   if (sort.terms.some(({ field }) => field.isJson)) return null;
   if (!conditions.every(({ field, operator }) => operator === "==" && !field.isJson)) return null;
@@ -105,7 +111,7 @@ function waysAlong({ columns, isUnique }: TableIndex, equal: ReadonlySet<string>
   const [first] = terms;
   for (const [position, { field, direction }] of terms.entries()) {
     if (position === rest.length) {
-      // Behind the last column of a unique index no two are equal that the remaining terms would have to order.
+      // All columns of a unique index together are unique, so the remaining terms have no effect.
       const isDecided = isUnique && terms.slice(0, position).every((term) => !term.field.column.isNullable);
       return isDecided ? "records" : null;
     }

@@ -7,23 +7,23 @@ import type { Walk } from "./index-choice.ts";
 import { type ReadCost, sortedCost } from "./read-cost.ts";
 import { type Beyond, orderBy, type Sort } from "./sort.ts";
 
-/** What is looked for. */
+/** The condition; null: all records. */
 export interface Matches {
   where: SqlCondition | null;
-  /** The index in which that lies side by side; null: there is none. */
+  /** The index that has the matches next to each other; null: none. */
   index: string | null;
-  /** Of looking at every record for it. */
+  /** The cost of testing each record. */
   cost: ReadCost;
-  /** The rule's part of it. */
+  /** The part of the condition that comes from the read rule. */
   rule: ParsedFilter | null;
 }
 
 export interface ListQuery {
   matches: Matches;
-  /** The place that the page begins at, where it is not told by `offset`. */
+  /** Where the page begins, in cursor mode. */
   behind: Beyond | null;
   sort: Sort;
-  /** true: the same order backwards. */
+  /** Whether the order is reversed. */
   reverse: boolean;
   limit: number;
   offset: number;
@@ -31,20 +31,20 @@ export interface ListQuery {
   isTotalWanted: boolean;
 }
 
-/** The statements of a list, made once for all requests that ask the same. */
+/** The statements of a list, prepared once for all equal requests. */
 export interface PreparedList {
   page: SqlCondition;
-  /** null: not wanted. `sql` null: all rows, whose number is known. */
+  /** null: no total is wanted. `sql` null: the total is the row count of the table. */
   total: { sql: SqlCondition | null } | null;
-  /** For when few match: found by their index, whatever the order wanted would suggest. */
+  /** For few matches: finds them by their index and sorts them. */
   ofFew: { count: SqlCondition; bytes: SqlCondition | null; page: SqlCondition } | null;
-  /** The page is found along an index; `steps` counts what it takes where that is not told by the page's size. */
+  /** Reads the page along an index; `steps` counts the rows that it skips, where the page's size does not bound them. */
   walk: { steps: Steps | null } | null;
-  /** Without the help of an index. */
+  /** Without an index. */
   cost: ReadCost;
 }
 
-/** Records that are looked at, counted up to few, and then their bytes. */
+/** The number of records to be examined, counted up to a limit, and their bytes. */
 export interface Steps {
   count: SqlCondition;
   bytes: SqlCondition;
@@ -66,7 +66,7 @@ export function prepareList(model: TableModel, query: ListQuery): PreparedList {
 export const countOf = (model: TableModel, { where }: Matches): SqlCondition | null =>
   where === null ? null : { sql: `SELECT count(*) FROM ${model.sql}${whereSql([where])}`, params: where.params };
 
-/** Stops where there are too many to be few. null: no index tells. */
+/** Counts the matches up to a limit. null: no index has them next to each other. */
 export function countOfFew(model: TableModel, { where, index }: Matches): SqlCondition | null {
   if (where === null || index === null) return null;
   return countUpToFew(`FROM ${from(model, index)}${whereSql([where])}`, where.params);
@@ -84,14 +84,14 @@ const bytesOf = (columns: readonly Column[], found: string, params: SqlValue[]):
 
 const isText = ({ type }: Column): boolean => !["number", "integer", "boolean", "datetime"].includes(type);
 
-/** What the few matches are sorted by; null: numbers and times, whose size is known. */
+/** The sorted fields whose size varies; null: all are numbers and times. */
 function sortedBytes(model: TableModel, { matches: { where, index }, sort }: ListQuery): SqlCondition | null {
   const texts = sort.terms.map(({ field }) => field.column).filter((column) => column.name !== "id" && isText(column));
   if (texts.length === 0) return null;
   return bytesOf(texts, `FROM ${from(model, index)}${whereSql([where])}`, where?.params ?? []);
 }
 
-/** Sorted by what the sort names alone; of the records those of the page are read, and no others. */
+/** Sorts by the fields of the sort only, and reads only the records of the page. */
 function pageOfFew(model: TableModel, query: ListQuery): SqlCondition {
   const { matches, sort, reverse, limit, offset } = query;
   const order = orderBy(sort, { reverse });
@@ -113,7 +113,7 @@ function page(model: TableModel, query: ListQuery, index: string | null): SqlCon
   };
 }
 
-/** A place within JSON values is compared as the caller's own conditions are: behind the rule. */
+/** JSON values of a cursor are compared after the rule, like the caller's conditions. */
 function pageConditions(model: TableModel, { matches, behind, sort }: ListQuery): Conditions {
   if (behind === null) return [matches.where];
   const isInJson = sort.terms.some(({ field }) => field.isJson);
@@ -124,7 +124,7 @@ function pageConditions(model: TableModel, { matches, behind, sort }: ListQuery)
   ];
 }
 
-/** Of each range that lies behind the cursor as much as a page can need, one after the other. */
+/** Up to one page of each range after the cursor, range by range. */
 function walkedPage(model: TableModel, query: ListQuery, { index }: Walk): SqlCondition {
   const { matches, behind, sort, reverse, limit } = query;
   const ranges = behind?.ranges ?? [];
@@ -138,7 +138,7 @@ function walkedPage(model: TableModel, query: ListQuery, { index }: Walk): SqlCo
   };
 }
 
-/** How many there are in the group that the page ends in. null: it does not leave the group of its cursor. */
+/** The number of records in the group in which the page ends. null: the page stays in the group of its cursor. */
 function lastGroup(model: TableModel, query: ListQuery, { index }: Walk): Steps | null {
   const { matches, behind, sort, reverse, limit, offset } = query;
   const [leading] = sort.terms;
@@ -146,7 +146,7 @@ function lastGroup(model: TableModel, query: ListQuery, { index }: Walk): Steps 
   if (leading === undefined || (behind !== null && following === undefined)) return null;
   const column = leading.field.column.sql;
   const direction = (leading.direction === "desc") !== reverse ? "DESC" : "ASC";
-  // Where too few follow, this is null, and the last group is that of the nulls.
+  // null where fewer records follow; the last group is then that of null.
   const conditions = [matches.where, following ?? null];
   const last = `SELECT ${column} FROM ${from(model, index)}${whereSql(conditions)} ORDER BY ${column} ${direction} LIMIT 1 OFFSET ?`;
   const inGroup = { sql: `${column} IS (${last})`, params: [...paramsOf(conditions), offset + limit - 1] };
@@ -156,7 +156,7 @@ function lastGroup(model: TableModel, query: ListQuery, { index }: Walk): Steps 
   return { count: countUpToFew(rows, params), bytes: bytesOf(model.columns.filter(isText), rows, params) };
 }
 
-/** The first `limit` of the matches, by id, and nothing else of them. */
+/** The ids of the first `limit` matches, ordered by id. */
 export function idsOf(model: TableModel, { where }: Matches, limit: number): SqlCondition {
   return {
     sql: `SELECT "id" FROM ${model.sql}${whereSql([where])} ORDER BY "id" ${limitSql(limit, 0)}`,
@@ -175,7 +175,7 @@ function whereSql(conditions: Conditions): string {
 
 const paramsOf = (conditions: Conditions): SqlValue[] => conditions.filter(isPresent).flatMap(({ params }) => params);
 
-/** The limit is written out: SQLite prepares a statement anew each time when a limit is bound. */
+/** The limit is part of the SQL text: with a bound limit, SQLite would prepare the statement again for each execution. */
 const limitSql = (limit: number, offset: number): string => `LIMIT ${limit}${offset === 0 ? "" : " OFFSET ?"}`;
 
 const from = (model: TableModel, index: string | null): string =>

@@ -8,24 +8,27 @@ import type { SqlCondition } from "./filter-sql.ts";
 import { countOf, countOfFew, idsOf, type Matches, type PreparedList } from "./list-sql.ts";
 import { isLight, isQuick, type ReadCost } from "./read-cost.ts";
 
-/** What a page read on the main thread may hold: with its JSON, two or three milliseconds. */
+/** Bytes of a page that is read on the main thread: two or three milliseconds with its JSON. */
 const QUICK_PAGE_BYTES = 256 * 1024;
-/** Bytes that the few records which an index finds may have in the fields by which they are sorted. */
+/** Bytes of the sorted fields of the few records that an index finds. */
 const QUICK_STEPS_BYTES = 4 * 1024 * 1024;
 
 export interface Page {
   records: TableRecord[];
-  /** null where it is not wanted. */
+  /** null where none is wanted. */
   total: number | null;
-  /** The page ended before its last record: it would have been too large. */
+  /** Whether the page ended early because its next record would have made it too large. */
   isCut: boolean;
 }
 
-/** Lists and counts: on the main thread where that takes no longer than some milliseconds, else in a query process. */
+/**
+ * Lists and counts. They run on the main thread where that takes a few milliseconds at most, else in a query process.
+ * [TB102]
+ */
 export interface Pages {
   list(file: DatabaseFile, prepared: PreparedList, caller?: ReadCaller): MaybePromise<Page>;
   count(file: DatabaseFile, matches: Matches, caller?: ReadCaller): MaybePromise<number>;
-  /** The first `limit` of the matches, by id. */
+  /** The ids of the first `limit` matches. */
   ids(
     file: DatabaseFile,
     matches: Matches,
@@ -38,13 +41,16 @@ export function createPages(model: TableModel, codec: Codec): Pages {
   const texts = columns.filter(({ type }) => !["number", "integer", "boolean"].includes(type)).map((one) => one.name);
   const bounds = pageBounds(model);
 
-  /** The bytes of a table that may be gone through on the main thread; null: it is large, or what is asked takes long. */
+  /**
+   * The bytes of a table that may be scanned on the main thread; null: the table is too large, or the conditions take too
+   * long.
+   */
   const quickBytes = (file: DatabaseFile, rows: number, cost: ReadCost): number | null => {
     const bytes = file.tableBytes(name);
     return bytes !== null && isQuick(cost, rows, bytes) ? bytes : null;
   };
 
-  /** null: the page is large. */
+  /** null: the page is too large. */
   const quickPage = (
     file: DatabaseFile,
     { sql, params }: SqlCondition,
@@ -82,7 +88,7 @@ export function createPages(model: TableModel, codec: Codec): Pages {
         (walk.steps === null || (fewer(file, walk.steps.count) !== null && isSmall(file, walk.steps)));
       const isFewAsked = bytes === null && !isLong && !(isWalk && total === null);
       const matching = isFewAsked && ofFew !== null ? fewer(file, ofFew.count) : null;
-      // A walk reads the records of its page alone; of what is sorted first, the sorted fields are read.
+      // A read along an index reads the records of its page only; a sort reads the sorted fields of all matches.
       const sorted = isWalk || matching === null || ofFew === null || !isSmall(file, ofFew) ? null : ofFew.page;
       const statement = sorted ?? page;
       const isHere = bytes !== null || isWalk || sorted !== null;
@@ -94,7 +100,7 @@ export function createPages(model: TableModel, codec: Codec): Pages {
         counted = matching ?? (bytes === null ? longCount(file, total.sql, caller) : number(file, total.sql));
       const found = quick === null ? longPage(file, statement, caller) : { records: quick, isCut: false };
       if (!isPromise(found) && !isPromise(counted)) return { ...found, total: counted };
-      // Asked together: on a large table the page and the count are two reads in two processes.
+      // In parallel: on a large table, the page and the count run in two processes.
       return Promise.all([found, counted]).then(([read, number]) => ({ ...read, total: number }));
     },
     count(file, matches, caller) {
@@ -115,7 +121,7 @@ export function createPages(model: TableModel, codec: Codec): Pages {
   };
 }
 
-/** The names of its members are what a record has beside its values: `"name":`, a comma, and the braces. */
+/** The bytes of a record as JSON without its values: names, colons, commas and braces. */
 function pageBounds({ columns, isSchemaless }: TableModel): PageBounds {
   const jsonColumns = columns.flatMap(({ type, name }, index) =>
     type === "json" || (isSchemaless && name === DOCUMENT_COLUMN) ? [index] : [],
@@ -131,12 +137,12 @@ const firstNumber = (found: unknown[][]): number => Number(found[0]?.[0] ?? 0);
 const number = (file: DatabaseFile, { sql, params }: SqlCondition): number =>
   firstNumber(file.query(sql).values(...params));
 
-/** null: there are too many to go through on the main thread. */
+/** null: there are too many for the main thread. */
 function fewer(file: DatabaseFile, count: SqlCondition): number | null {
   const matching = number(file, count);
   return matching <= QUICK_STEPS_MAX ? matching : null;
 }
 
-/** Whether records that are few can be read and sorted on the main thread. */
+/** Whether the few matches can be read and sorted on the main thread. */
 const isSmall = (file: DatabaseFile, { bytes }: { bytes: SqlCondition | null }): boolean =>
   bytes === null || number(file, bytes) <= QUICK_STEPS_BYTES;

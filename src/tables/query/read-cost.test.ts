@@ -16,7 +16,7 @@ const cost = (...filter: Filter) =>
 const sorted = (sort: string, kept: number) => sortedCost(cost(), parseSort(model, sort), kept);
 const many = (count: number, ...tuple: Filter[number]): Filter => Array<Filter[number]>(count).fill(tuple);
 
-test("[TB102] a small table is gone through on the main thread", () => {
+test("[TB102] a small table is scanned on the main thread", () => {
   expect(isQuick(cost(), 5_000, MIB)).toBe(true);
   expect(isQuick(cost(["score", ">", 5], ["text", "==", "a"]), 5_000, MIB)).toBe(true);
   expect(isQuick(cost(["text", "contains", "abc"]), 1_000, 100_000)).toBe(true);
@@ -24,7 +24,7 @@ test("[TB102] a small table is gone through on the main thread", () => {
   expect(isQuick(sorted("score:desc", 20), 5_000, MIB)).toBe(true);
 });
 
-test("[TB102] rows, bytes, conditions and sorts that take long leave it", () => {
+test("[TB102] reads that take long by their rows, bytes, conditions or sorts leave it", () => {
   expect(isQuick(cost(), 60, 60 * MIB)).toBe(false);
   expect(isQuick(cost(["text", "contains", "a"]), 10, MIB)).toBe(false);
   expect(isQuick(cost(["text", "contains", "a".repeat(1_000)]), 10, 200_000)).toBe(false);

@@ -2,36 +2,36 @@ import type { SqlValue } from "../../db/index.ts";
 import type { Condition } from "./filter.ts";
 import type { Sort } from "./sort.ts";
 
-// Estimates of how long a statement holds the main thread, at their worst, measured on one core of a 2.5 GHz server. What
-// takes longer than QUICK_READ_NS runs in a query process, the way to which costs some 100 µs.
+// Estimates of how long a statement holds the main thread in the worst case, measured on one core of a 2.5 GHz
+// server. Statements over QUICK_READ_NS run in a query process, which adds about 100 µs.
 
 const QUICK_READ_NS = 5_000_000;
 
 const ROW_NS = 60;
 const BYTE_NS = 0.5;
 const COLUMN_CONDITION_NS = 10;
-/** A JSON value is parsed once a row, and looked into for each condition. */
+/** A JSON value is parsed once per row, and searched for each condition. */
 const JSON_CONDITION_NS = 400;
 const JSON_PARSED_BYTE_NS = 2;
-/** `instr` compares at each byte of the text: `aaab` is looked for in `aaaa…`. */
+/** `instr` compares at each byte of the text, as when it searches for `aaab` in `aaaa…`. */
 const SUBSTRING_BYTE_NS = 15;
 const SUBSTRING_NEEDLE_NS = 0.03;
 const SORTED_ROW_NS = 150;
-/** A sort that keeps more than the first few rows carries whole records. */
+/** A sort that keeps more than a few rows copies whole records. */
 const KEPT_ROWS_FEW = 200;
 const SORTED_ALL_ROW_NS = 2_000;
 const SORTED_ALL_BYTE_NS = 1;
-/** Bound values: those of `in` become an index of their own at each execution. */
+/** Bound values: SQLite builds an index of the values of `in` for each execution. */
 const PARAM_NS = 1_500;
 
-/** What a statement costs by itself, for each row that it looks at, and for each byte of them. */
+/** The cost of a statement: fixed, per examined row, and per byte of these rows. */
 export interface ReadCost {
   fixedNs: number;
   rowNs: number;
   byteNs: number;
 }
 
-/** Of looking at every row for those that meet the conditions. */
+/** The cost of testing every row. */
 export function scanCost(conditions: readonly Condition[], params: readonly SqlValue[]): ReadCost {
   const cost = { fixedNs: params.length * PARAM_NS, rowNs: ROW_NS, byteNs: BYTE_NS };
   let isParsed = false;
@@ -47,7 +47,7 @@ export function scanCost(conditions: readonly Condition[], params: readonly SqlV
   return cost;
 }
 
-/** With the sort of what is found, unless an index has it in that order already; `kept`: rows up to the end of the page. */
+/** Includes the sort of the matches, unless an index provides their order. `kept`: rows up to the end of the page. */
 export function sortedCost(cost: ReadCost, sort: Sort, kept: number): ReadCost {
   const isAll = kept > KEPT_ROWS_FEW;
   const isJson = sort.terms.some(({ field }) => field.isJson);
@@ -62,8 +62,8 @@ export function sortedCost(cost: ReadCost, sort: Sort, kept: number): ReadCost {
 export const isQuick = (cost: ReadCost, rows: number, bytes: number): boolean =>
   cost.fixedNs + cost.rowNs * rows + cost.byteNs * bytes <= QUICK_READ_NS;
 
-/** Whether the main thread can take it where an index bounds the records that are looked at. */
+/** Whether it may run on the main thread where an index bounds the examined records. */
 export const isLight = ({ fixedNs }: ReadCost): boolean => fixedNs <= QUICK_READ_NS / 2;
 
-/** Whether a condition may take long on one record. */
+/** Whether a condition may take long for one record. */
 export const isHeavy = ({ field, operator }: Condition): boolean => field.isJson || operator === "contains";

@@ -21,25 +21,25 @@ import { beyond, parseSort } from "./sort.ts";
 
 export const tooManyToAsk = (): AppError =>
   badRequest(
-    `The read rule looks at each record, and there are more than ${RULE_RECORDS_MAX}; narrow the filter by id, or return a filter from the rule`,
+    `The read rule checks each record, and more than ${RULE_RECORDS_MAX} match; narrow the filter by id, or return a filter from the rule`,
   );
 
-/** What narrows, orders or counts by records that a rule would have to see first tells what is in those that it hides. [TB112] */
+/** A filter, sort or count over records that the rule has to see one by one would reveal what hidden ones contain. [TB112] */
 export const notByRecord = (principal: Principal): AppError =>
   principal.kind === "anonymous"
     ? unauthorized()
     : forbidden(
-        "Access denied: the read rule looks at each record, so they cannot be filtered, sorted, searched or counted; a read rule that returns a filter is the way to narrow a list",
+        "Access denied: the read rule checks each record, so records cannot be filtered, sorted, searched or counted. A read rule may return a filter instead",
       );
 
 const tooLargePage = (): AppError =>
-  tooLarge("The records of this page are larger than 8 MiB: ask for fewer, or go on by cursor");
+  tooLarge("The records of this page are larger than 8 MiB; request fewer, or use a cursor");
 
-/** By id, without conditions. */
+/** Whether the request has no conditions and is ordered by id. */
 const isPlain = ({ filter, sort }: ListRequest): boolean =>
   filter.all.length + filter.any.length === 0 && sort.terms[0]?.field.name === "id";
 
-/** A table in its file; null where the instance has not been written to yet. */
+/** A table and its file; the file is null where the instance does not exist yet. */
 export interface Source {
   table: Table;
   file: DatabaseFile | null;
@@ -47,7 +47,7 @@ export interface Source {
 
 export interface Reads {
   get(principal: Principal, source: Source, id: string, asked: Asked<GetValues>): MaybePromise<TableRecord>;
-  /** `caller`: on whose behalf long reads run, by default the server's. */
+  /** `caller`: for whom long reads run; the server by default. */
   list(principal: Principal, source: Source, asked: Asked<ListValues>, caller?: ReadCaller): MaybePromise<ListResult>;
   count(
     principal: Principal,
@@ -55,9 +55,9 @@ export interface Reads {
     asked: Asked<CountValues>,
     caller?: ReadCaller,
   ): MaybePromise<{ total: number }>;
-  /** The read grant, for reads made elsewhere. Errors: 401, 403. */
+  /** The read grant, for a search. Errors: 401, 403. */
   grant(principal: Principal, source: Source): MaybePromise<Grant>;
-  /** Errors: 403 when the rule denies one of the records. Decisions 3. */
+  /** Errors: 403 when the rule denies one of the records. [TB49] */
   allReadable(principal: Principal, source: Source, grant: Grant, records: readonly TableRecord[]): MaybePromise<void>;
 }
 
@@ -75,7 +75,7 @@ export function createReads(deps: { door: Door }): Reads {
     const refuse = (): never => {
       if (principal.kind === "anonymous") throw unauthorized();
       throw forbidden(
-        "Access denied to one of the records; a read rule that returns a filter is the way to narrow a list",
+        "Access denied to one of the records. To list only some records, return a filter from the read rule",
       );
     };
     const pending: Promise<boolean>[] = [];
@@ -96,7 +96,7 @@ export function createReads(deps: { door: Door }): Reads {
       const fields = parseFields(model, asked.query().fields);
       const record = source.file === null ? null : store.get(source.file, id);
       if (record === null) {
-        // The rule would have looked at it: who has no credentials learns nothing of what is there.
+        // The rule would have seen the record: anonymous callers do not learn whether it exists. [TB53]
         if (granted.kind === "record" && principal.kind === "anonymous") throw denied(principal);
         throw notFound(`There is no record "${id}" in ${model.name}`);
       }
@@ -113,7 +113,7 @@ export function createReads(deps: { door: Door }): Reads {
       if (granted.kind === "record" && !isPlain(request)) throw notByRecord(principal);
       return chain(find(source, request, granted, caller), ({ records, total, isCut }) => {
         if (isCut && request.paging.mode === "offset") throw tooLargePage();
-        // One record more than asked for tells whether there are more, where no total does.
+        // Without a total, one record more than requested shows whether there are more.
         const hasMore = isCut || (total === null ? records.length > request.limit : total > records.length);
         if (records.length > request.limit) records.length = request.limit;
         if (request.paging.mode === "before") records.reverse();
@@ -123,7 +123,7 @@ export function createReads(deps: { door: Door }): Reads {
       });
     });
 
-  /** Statements of requests that no rule narrows: the same for everybody. */
+  /** Statements of requests without a rule's filter, which are the same for all callers. */
   const prepared = new WeakMap<ListRequest, PreparedList>();
   const find = (source: Source, request: ListRequest, granted: Grant, caller: ReadCaller | undefined) => {
     const { table, file } = source;
@@ -147,8 +147,8 @@ export function createReads(deps: { door: Door }): Reads {
 }
 
 /**
- * What a request and the rule's own filter keep. Where an index holds the matches side by side, or `isWalk`, no other record
- * is looked at; elsewhere the rule decides first.
+ * The matches of a request and the rule's filter. Where an index has them next to each other, or with `isWalk`, no other
+ * record is examined; elsewhere the rule is evaluated first.
  */
 export function matchesOf(
   model: TableModel,
@@ -172,7 +172,7 @@ function both(filter: ParsedFilter, rule: ParsedFilter | null, alias: string): S
   return present.length === 0 ? null : join(present, "AND");
 }
 
-/** The rule first. Beside it, only what may lead into an index. */
+/** The rule first; next to it only conditions by which SQLite may enter an index. */
 function guarded(model: TableModel, filter: ParsedFilter, rule: ParsedFilter): SqlCondition | null {
   const alias = `${model.sql}.`;
   const [entering, others] = split(filter, enteringConditions(model, filter.all));
@@ -186,13 +186,13 @@ const split = (filter: ParsedFilter, entering: ReadonlySet<Condition>): [ParsedF
   { all: filter.all.filter((condition) => !entering.has(condition)), any: filter.any },
 ];
 
-/** What all has to hold; null where there are alternatives beside. */
+/** The conditions that must all match; null where there are alternatives too. */
 function conditionsOf(filter: ParsedFilter, grant: Grant): readonly Condition[] | null {
   if (filter.any.length > 0) return null;
   return grant.kind === "filter" ? [...filter.all, ...grant.filter.all] : filter.all;
 }
 
-/** The first `limit` of the matches, by id; fewer where they are large. */
+/** The first `limit` matches by id; fewer where they are large. */
 export async function firstById(
   { model, store }: Table,
   file: DatabaseFile,
@@ -212,10 +212,13 @@ function prepare({ model, store }: Table, request: ListRequest, grant: Grant): P
   const isTotal = isTotalWanted(request, grant);
   const conditions = conditionsOf(filter, grant);
   const walk = conditions === null ? null : walkOf(model, conditions, sort);
-  // Behind a cursor, the index has to be entered where the page begins.
+  // After a cursor, the index must be entered where the page begins.
   const isEntered = behind === null || behind.ranges !== null;
   return store.prepareList({
-    ...{ matches: matchesOf(model, filter, grant, { isWalk: walk !== null && isEntered }), behind, sort, reverse },
+    matches: matchesOf(model, filter, grant, { isWalk: walk !== null && isEntered }),
+    behind,
+    sort,
+    reverse,
     limit: isTotal || paging.mode === "offset" ? limit : limit + 1,
     offset: paging.mode === "offset" ? paging.offset : 0,
     walk: isEntered ? walk : null,
@@ -223,11 +226,11 @@ function prepare({ model, store }: Table, request: ListRequest, grant: Grant): P
   });
 }
 
-/** Not where a cursor leads on, nor where the rule has to see each record. */
+/** Not in cursor mode, and not where the rule has to see each record. */
 const isTotalWanted = ({ paging }: ListRequest, grant: Grant): boolean =>
   grant.kind !== "record" && paging.mode !== "after" && paging.mode !== "before";
 
-/** Spec: List envelope; decisions 4 for a list with neither page/offset nor after/before. */
+/** The answer of a list. [TB1] [TB2] [TB3] */
 function envelope(request: ListRequest, records: TableRecord[], hasMore: boolean, total: number | null): ListResult {
   const { paging, limit, sort, fields } = request;
   const isKeyset = paging.mode === "after" || paging.mode === "before";

@@ -11,14 +11,14 @@ export interface SortTerm {
   direction: "asc" | "desc";
 }
 
-/** A total order: it ends with the id, so that pages never overlap. */
+/** A total order: it ends with the id, so pages never overlap. */
 export interface Sort {
   terms: readonly SortTerm[];
-  /** Names the order: a cursor is good for the order it was made in. */
+  /** Identifies the order: a cursor is valid in its own order only. */
   key: string;
 }
 
-/** `title:desc,year`; null or empty is by id. Errors: 400 for an unknown field or direction. Decisions 4. */
+/** Parses `title:desc,year`; null or empty: by id. Errors: 400 for an unknown field or direction. [TB6] */
 export function parseSort(model: TableModel, text: string | null): Sort {
   const parts = text === null || text === "" ? [] : text.split(",");
   if (parts.length > SORT_TERMS_MAX) throw badField("sort", "too_long", `sort takes at most ${SORT_TERMS_MAX} fields`);
@@ -32,7 +32,7 @@ export function parseSort(model: TableModel, text: string | null): Sort {
     }
     if (terms.some((term) => term.field.name === name)) continue;
     terms.push({ field, direction });
-    // The id decides; whatever follows it never would.
+    // The id is unique, so later terms have no effect.
     if (name === "id") break;
   }
   const id = resolveField(model, "id");
@@ -40,7 +40,7 @@ export function parseSort(model: TableModel, text: string | null): Sort {
   return { terms, key: terms.map((term) => `${term.field.name}:${term.direction}`).join(",") };
 }
 
-/** Whether the order is by id ascending alone. */
+/** Whether the order is just id ascending. */
 export const isById = (sort: Sort): boolean => sort.key === "id:asc";
 
 interface TermSql {
@@ -55,7 +55,7 @@ function termSql(field: FieldPath, alias: string): TermSql {
   return { sql: `json_extract(${column}, ?)`, params: [field.jsonPath], isNullable: true };
 }
 
-/** The ORDER BY list; `reverse` walks the same order backwards. Nulls come first ascending, last descending. */
+/** The ORDER BY list. Nulls come first in ascending order, last in descending order. `reverse` reverses all of it. */
 export function orderBy(sort: Sort, options: { reverse: boolean; alias?: string }): SqlCondition {
   const parts = sort.terms.map((term) => {
     const { sql, params } = termSql(term.field, options.alias ?? "");
@@ -65,7 +65,7 @@ export function orderBy(sort: Sort, options: { reverse: boolean; alias?: string 
   return { sql: parts.map((part) => part.sql).join(", "), params: parts.flatMap((part) => part.params) };
 }
 
-/** The values by which a record has its place in the order, as SQLite compares them. */
+/** The values of a record that determine its position, as SQLite compares them. */
 export function sortValues(sort: Sort, record: TableRecord): SqlValue[] {
   return sort.terms.map(({ field }) => {
     const value = valueAt(record, field) ?? null;
@@ -74,17 +74,19 @@ export function sortValues(sort: Sort, record: TableRecord): SqlValue[] {
   });
 }
 
-/** What lies behind a place in an order. */
+/** The records after a position in an order. */
 export interface Beyond {
   condition: SqlCondition;
-  /** The same as ranges of an index over the terms, one after the other. null: it has no such form. */
+  /** The same as consecutive ranges of an index over the terms; null where that is not possible. */
   ranges: readonly SqlCondition[] | null;
 }
 
-/** What lies strictly behind the place given by `values`; with `reverse`, before it. */
+/** The records strictly after the position of `values`; with `reverse`, before it. */
 export function beyond(sort: Sort, values: readonly SqlValue[], options: { reverse: boolean }): Beyond {
   const terms = sort.terms.map(({ field, direction }, index) => ({
-    ...{ field, column: field.column.sql, value: values[index] ?? null },
+    field,
+    column: field.column.sql,
+    value: values[index] ?? null,
     isDescending: (direction === "desc") !== options.reverse,
   }));
   const [leading, tie, ...others] = terms;
@@ -92,12 +94,12 @@ export function beyond(sort: Sort, values: readonly SqlValue[], options: { rever
     return { condition: anyBeyond(sort, values, options), ranges: null };
   }
   const isRow = terms.every(({ field, value, isDescending }) => {
-    // A comparison with null is neither true nor false; walking down, nulls come behind every value.
+    // A comparison with null is neither true nor false; in descending order nulls follow every value.
     const isComparable = value !== null && !(isDescending && field.column.isNullable);
     return isComparable && isDescending === leading.isDescending;
   });
   if (isRow) {
-    // As a comparison of rows, which SQLite finds in an index.
+    // A comparison of row values, for which SQLite uses an index.
     const comparison = leading.isDescending ? "<" : ">";
     const sql = `(${terms.map(({ column }) => column).join(", ")}) ${comparison} (${terms.map(() => "?").join(", ")})`;
     const condition = { sql, params: terms.map(({ value }) => value) };
@@ -111,7 +113,7 @@ export function beyond(sort: Sort, values: readonly SqlValue[], options: { rever
   return { condition, ranges: [ties, ...rangesAfter(place, leading.value, leading.isDescending)] };
 }
 
-/** What follows a value, nulls in a range of their own. */
+/** The ranges after a value; nulls are a range of their own. */
 function rangesAfter({ sql, isNullable }: TermSql, value: SqlValue, isDescending: boolean): SqlCondition[] {
   const nulls = { sql: `${sql} IS NULL`, params: [] };
   if (value === null) return isDescending ? [] : [{ sql: `${sql} IS NOT NULL`, params: [] }];
@@ -127,7 +129,7 @@ function anyBeyond(sort: Sort, values: readonly SqlValue[], options: { reverse: 
     const isDescending = (term.direction === "desc") !== options.reverse;
     const after = afterValue(place, value, isDescending);
     rest = rest === null ? after : join([after, join([atValue(place, value), rest], "AND")], "OR");
-    // Said once more as a bound on the leading term, because an index can be entered there.
+    // Repeated as a bound on the leading term, by which SQLite can enter an index.
     const bound = index === 0 ? leadingBound(place, value, isDescending) : null;
     if (bound !== null && sort.terms.length > 1) rest = join([bound, rest], "AND");
   }

@@ -7,13 +7,13 @@ import type { Namespace, Table } from "../namespaces.ts";
 import type { InstanceDoor } from "../rules/instance-access.ts";
 import type { Source } from "./reads.ts";
 
-/** From an address to its table and file. */
+/** Finds the table and file of an address. */
 export interface Sources {
-  /** Errors: 404 for what is not declared, and for an instance id where none belongs or the other way round. */
+  /** Errors: 404 for an undeclared namespace or table, an instance id in a static namespace, or none in a dynamic one. */
   find(address: TableAddress, options?: { anyInstance: boolean }): { namespace: Namespace; table: Table };
-  /** The file is null where the instance has not been written to. Errors: as `find`, and by the instance's rules. */
+  /** The file is null where the instance does not exist. Errors: as `find`, and those of the instance's rules. */
   forReading(principal: Principal, address: TableAddress): MaybePromise<Source>;
-  /** An instance that is not there is made by its first write that changes something. */
+  /** The first write that changes something creates an instance. */
   forInserting(principal: Principal, address: TableAddress): MaybePromise<{ table: Table; file: DatabaseFile }>;
 }
 
@@ -25,7 +25,7 @@ export function createSources(deps: { namespaces: ReadonlyMap<string, Namespace>
     if (table === undefined) throw notFound(`There is no table "${address.table}" in ${address.namespace}`);
     const isDynamic = namespace.kind === "dynamic";
     if (options?.anyInstance !== true && isDynamic !== (address.instanceId !== null)) {
-      throw notFound(`${address.namespace} takes ${isDynamic ? "an" : "no"} instance id in the path`);
+      throw notFound(`The path of ${address.namespace} has ${isDynamic ? "an" : "no"} instance id`);
     }
     return { namespace, table };
   };

@@ -5,18 +5,21 @@ import { IDS_PER_PAGE, PAGES_PER_TURN, STEP_COST_MAX, STEPPED_RECORDS_MAX } from
 import type { ReferenceEdge, TableModel } from "../model/model.ts";
 import type { Table } from "../namespaces.ts";
 import type { Writes } from "../write/writes.ts";
-import { type CascadeContext, deleteCascading, inOrder, letGo, referred } from "./cascade.ts";
+import { type CascadeContext, clearReferences, deleteCascading, inOrder, referred } from "./cascade.ts";
 import { CascadeTooLarge } from "./cascade-cost.ts";
 
-/** Who may delete more in steps than one request may delete at once: keys of a server, and the server itself. */
+/** Service keys and the server itself may delete in steps what is too much for one request. */
 export const mayDeleteInSteps = ({ kind }: Principal): boolean => kind === "serviceKey" || kind === "server";
 
 /**
- * Deletes what refers to a record, in transactions of some milliseconds each. Interrupted at any time it leaves no reference to
- * nothing: what refers goes before what it refers to, and the record itself is left to the caller.
+ * Deletes the records that refer to a record, in transactions of some milliseconds each. An interruption leaves no
+ * dangling reference, because referring records are deleted first. The caller deletes the record itself.
  */
 export interface CascadeSteps {
-  /** Errors: 409 by `restrict`, before anything is deleted; for more than can be noted; where letting go breaks a check. */
+  /**
+   * Errors: 409 for `restrict`, before anything is deleted; for too many records; where setting a reference to null
+   * violates a check.
+   */
   clear(principal: Principal, file: DatabaseFile, table: Table, id: string): Promise<void>;
 }
 
@@ -26,12 +29,12 @@ interface Node {
   referring: { edge: ReferenceEdge; key: string }[];
 }
 
-/** `edge`: the reference that this record lets go of; null: it is deleted. */
+/** `edge`: the reference that is set to null in this record; null: the record is deleted. */
 interface Step {
   table: Table;
   id: string;
   edge: ReferenceEdge | null;
-  /** What it refers to. */
+  /** The value that the reference has. */
   value: SqlValue;
 }
 
@@ -45,7 +48,7 @@ export function createCascadeSteps(deps: { writes: Writes; tableOf(model: TableM
     if (record === null) return;
     if (edge === null) deleteCascading(context, tableOf, table, record);
     else if (store.codec.toValue(edge.column, record[edge.column.name] ?? null) === value) {
-      letGo(context, { table, record, released: [edge] });
+      clearReferences(context, { table, record, cleared: [edge] });
     }
   };
 
@@ -71,19 +74,22 @@ interface Place {
   tableOf(model: TableModel): Table;
 }
 
-/** Everything that refers to the record, in the order in which it has to go; only ids are kept of it. */
+/** All direct and indirect referring records in the order of their deletion. Only their ids are in memory. */
 async function planned(place: Place, table: Table, id: string): Promise<Step[]> {
   const root = keyOf(table, id);
   const leaving = new Map<string, Node>([[root, { table, id, referring: [] }]]);
-  const { released, restricting } = await collected(place, leaving);
+  const { cleared, restricting } = await collected(place, leaving);
   const restricted = restricting.find(({ key }) => !leaving.has(key));
   if (restricted !== undefined) throw referred(restricted.edge);
-  return [...released, ...(await inSteps(place.file, leaving, root))];
+  return [...cleared, ...(await inSteps(place.file, leaving, root))];
 }
 
-/** Adds what leaves as well to `leaving`; says what stays and lets go, and which references stand in the way if it stays. */
+/**
+ * Adds further records to delete to `leaving`; returns the references to set to null, and those that forbid the deletion
+ * of a record unless their own record is deleted too.
+ */
 async function collected({ file, tableOf }: Place, leaving: Map<string, Node>) {
-  const released: Step[] = [];
+  const cleared: Step[] = [];
   const restricting: { edge: ReferenceEdge; key: string }[] = [];
   const count = { found: 0, pages: 0 };
   const add = (node: Node, edge: ReferenceEdge, id: string, value: SqlValue): void => {
@@ -92,10 +98,10 @@ async function collected({ file, tableOf }: Place, leaving: Map<string, Node>) {
     const key = keyOf(from, id);
     node.referring.push({ edge, key });
     if (edge.onDelete === "restrict") restricting.push({ edge, key });
-    else if (edge.onDelete === "set null") released.push({ table: from, id, edge, value });
+    else if (edge.onDelete === "set null") cleared.push({ table: from, id, edge, value });
     else if (!leaving.has(key)) leaving.set(key, { table: from, id, referring: [] });
   };
-  // Grows while it is walked.
+  // The iteration includes what is added during it.
   for (const node of leaving.values()) {
     for (const edge of node.table.model.incoming) {
       const value = referredValue(file, node, edge);
@@ -108,29 +114,29 @@ async function collected({ file, tableOf }: Place, leaving: Map<string, Node>) {
       }
     }
   }
-  return { released, restricting };
+  return { cleared, restricting };
 }
 
-/** The deletions in their order, but for the root's. */
+/** The deletions in their order, without the root. */
 async function inSteps(file: DatabaseFile, leaving: ReadonlyMap<string, Node>, root: string) {
   const steps: Step[] = [];
-  const letGoFirst = (key: string, edge: ReferenceEdge): void => {
+  const clearFirst = (key: string, edge: ReferenceEdge): void => {
     const node = leaving.get(key);
     if (node === undefined) return;
-    if (!edge.column.isNullable) throw inARing(edge);
+    if (!edge.column.isNullable) throw inACycle(edge);
     const { store } = node.table;
     const value = store.codec.toValue(edge.column, store.get(file, node.id)?.[edge.column.name] ?? null);
     steps.push({ table: node.table, id: node.id, edge, value });
   };
   let walked = 0;
-  for (const { table, id } of inOrder(leaving, root, letGoFirst)) {
+  for (const { table, id } of inOrder(leaving, root, clearFirst)) {
     if (keyOf(table, id) !== root) steps.push({ table, id, edge: null, value: null });
     if (++walked % IDS_PER_PAGE === 0) await nextTurn();
   }
   return steps;
 }
 
-/** What others refer to in this record: mostly its id. */
+/** The value of this record that others refer to: usually its id. */
 function referredValue(file: DatabaseFile, { table, id }: Node, { toColumn }: ReferenceEdge): SqlValue {
   if (toColumn.name === "id") return id;
   return table.store.codec.toValue(toColumn, table.store.get(file, id)?.[toColumn.name] ?? null);
@@ -143,5 +149,5 @@ const nextTurn = (): Promise<void> => new Promise((resolve) => setImmediate(reso
 const tooMany = (): CascadeTooLarge =>
   new CascadeTooLarge(`More than ${STEPPED_RECORDS_MAX} records refer to what would be deleted; delete those first`);
 
-const inARing = (edge: ReferenceEdge) =>
-  conflict(`Records of ${edge.from.name} refer to one another in a ring by ${edge.column.name}, which is required`);
+const inACycle = (edge: ReferenceEdge) =>
+  conflict(`Records of ${edge.from.name} refer to each other in a cycle by the required field ${edge.column.name}`);

@@ -13,33 +13,34 @@ export interface CascadeContext {
   tx: Transaction;
   /** ISO 8601. */
   now: string;
-  /** What the deletions of this request have cost so far. */
+  /** The cost of this request's deletions so far. */
   cascadeCost: number;
 }
 
-/** A record of those that a delete changes, and the references to it. */
+/** A record that a deletion affects, with the references to it. */
 interface Affected {
   table: Table;
   record: TableRecord;
   referring: { edge: ReferenceEdge; key: string }[];
-  /** References of its own that it lets go of. */
-  released: ReferenceEdge[];
+  /** Its references that are set to null. */
+  cleared: ReferenceEdge[];
 }
 
 type TableOf = (model: TableModel) => Table;
 
 /**
- * Deletes a record with what refers to it, by `onDelete`, whatever forms the references make: each record once, those that
- * refer before what they refer to. Errors: 409 by `restrict`, for too much in one request, and where letting go breaks a check.
+ * Deletes a record and applies `onDelete` to the records that refer to it, cycles included: each record once, referring
+ * records first. Errors: 409 for `restrict`, for too much in one request, and where setting a reference to null violates
+ * a check.
  */
 export function deleteCascading(context: CascadeContext, tableOf: TableOf, table: Table, stored: TableRecord): void {
   const root = keyOf(table.model, stored);
   const { leaving, staying } = collect(context, tableOf, table, stored);
   for (const [key, affected] of staying) {
     if (leaving.has(key)) continue;
-    const restricting = affected.released.find(({ onDelete }) => onDelete === "restrict");
+    const restricting = affected.cleared.find(({ onDelete }) => onDelete === "restrict");
     if (restricting !== undefined) throw referred(restricting);
-    letGo(context, affected);
+    clearReferences(context, affected);
   }
   const releaseOfRing = (key: string, { column }: ReferenceEdge): void => release(context.tx, leaving.get(key), column);
   for (const affected of inOrder(leaving, root, releaseOfRing)) {
@@ -49,21 +50,21 @@ export function deleteCascading(context: CascadeContext, tableOf: TableOf, table
   }
 }
 
-/** Everything that `stored` takes along, and what else refers to that. In a ring one comes round to what is known already. */
+/** All records that are deleted with `stored`, and the others that refer to them. In a cycle the walk ends at known records. */
 function collect(context: CascadeContext, tableOf: TableOf, table: Table, stored: TableRecord) {
   const leaving = new Map<string, Affected>();
   const staying = new Map<string, Affected>();
-  leaving.set(keyOf(table.model, stored), { table, record: stored, referring: [], released: [] });
+  leaving.set(keyOf(table.model, stored), { table, record: stored, referring: [], cleared: [] });
   const add = (edge: ReferenceEdge, from: Table, record: TableRecord, cost: number): string => {
     const key = keyOf(edge.from, record);
     const list = edge.onDelete === "cascade" ? leaving : staying;
     if (!leaving.has(key) && !staying.has(key)) spend(context, edge, cost);
-    const affected = list.get(key) ?? { table: from, record, referring: [], released: [] };
-    if (edge.onDelete !== "cascade") affected.released.push(edge);
+    const affected = list.get(key) ?? { table: from, record, referring: [], cleared: [] };
+    if (edge.onDelete !== "cascade") affected.cleared.push(edge);
     list.set(key, affected);
     return key;
   };
-  // Grows while it is walked.
+  // The iteration includes what is added during it.
   for (const { table: to, record, referring } of leaving.values()) {
     for (const edge of to.model.incoming) {
       const value = record[edge.toColumn.name] ?? null;
@@ -77,7 +78,7 @@ function collect(context: CascadeContext, tableOf: TableOf, table: Table, stored
   return { leaving, staying };
 }
 
-/** Errors: 409 before anything is read that one request may not take along. */
+/** Errors: 409 before records are read that are too much for one request. */
 function recordsReferring(tx: Transaction, { store }: Table, edge: ReferenceEdge, value: JsonValue) {
   const { column } = edge;
   const { referring } = store;
@@ -89,29 +90,29 @@ function recordsReferring(tx: Transaction, { store }: Table, edge: ReferenceEdge
   return referring.records(tx, work, to, CASCADE_COST_MAX + 1);
 }
 
-const workOf = ({ onDelete }: ReferenceEdge): CascadeWork => (onDelete === "cascade" ? "delete" : "let go");
+const workOf = ({ onDelete }: ReferenceEdge): CascadeWork => (onDelete === "cascade" ? "delete" : "clear");
 
 function spend(context: CascadeContext, edge: ReferenceEdge, cost: number): void {
   context.cascadeCost += cost;
   if (context.cascadeCost > CASCADE_COST_MAX) throw tooMuchOf(edge);
 }
 
-/** What may not go at all is not told to be too much. */
+/** `restrict` is reported before the cost. */
 const tooMuchOf = (edge: ReferenceEdge): AppError => (edge.onDelete === "restrict" ? referred(edge) : tooMuch());
 
-/** Something of which others know that it refers to them. */
+/** A record with references of its own. */
 interface Referred {
   referring: { edge: ReferenceEdge; key: string }[];
 }
 
 /**
- * What refers comes before what it refers to, without recursion: a chain may be as long as the bound allows. `onRing`: this
- * reference closes a ring, and has to go first.
+ * Referring records before referenced ones. Without recursion, because a chain may be as long as the bound allows.
+ * `onCycle` is called for a reference that closes a cycle and has to be set to null first.
  */
 export function* inOrder<Node extends Referred>(
   leaving: ReadonlyMap<string, Node>,
   root: string,
-  onRing: (key: string, edge: ReferenceEdge) => void,
+  onCycle: (key: string, edge: ReferenceEdge) => void,
 ): Generator<Node> {
   const entered = new Set<string>();
   const left = new Set<string>();
@@ -132,14 +133,14 @@ export function* inOrder<Node extends Referred>(
       continue;
     }
     const { key, edge } = reference;
-    if (entered.has(key) && !left.has(key) && key !== last.key) onRing(key, edge);
+    if (entered.has(key) && !left.has(key) && key !== last.key) onCycle(key, edge);
     else enter(key);
   }
 }
 
 /**
- * In the file alone: the record is about to go, and is told of as it was. Else the file's own cascade would follow the ring,
- * which it can do for a thousand records, and has to where the field is required.
+ * Clears the column in SQLite only; the delete event still carries the original record. SQLite's own cascade would follow
+ * the cycle otherwise, which works for a thousand records; it has to where the field is required.
  */
 function release(tx: Transaction, affected: Affected | undefined, column: Column): void {
   if (affected === undefined || !column.isNullable) return;
@@ -147,13 +148,13 @@ function release(tx: Transaction, affected: Affected | undefined, column: Column
   affected.table.store.update(tx, String(affected.record["id"]), changes, { ...affected.record, ...changes });
 }
 
-/** Errors: 409 where letting go breaks a check. */
-export function letGo(
+/** Errors: 409 where setting the reference to null violates a check. */
+export function clearReferences(
   { tx, now }: CascadeContext,
-  { table, record, released }: Pick<Affected, "table" | "record" | "released">,
+  { table, record, cleared }: Pick<Affected, "table" | "record" | "cleared">,
 ): void {
   const { model, store } = table;
-  const names = released.map(({ column }) => column.name);
+  const names = cleared.map(({ column }) => column.name);
   const changes = { ...Object.fromEntries(names.map((name) => [name, null])), ...serverChanges(model, now) };
   const next = { ...record, ...changes };
   const id = String(record["id"]);
@@ -163,7 +164,7 @@ export function letGo(
     const problem = constraintProblem(model, cause);
     if (problem === null) throw cause;
     throw conflict(
-      `Records of ${model.name} refer to this one by ${names.join(" and ")} and cannot let go: ${problem.message}`,
+      `Records of ${model.name} refer to this one by ${names.join(" and ")} and cannot be set to null: ${problem.message}`,
     );
   }
   tx.change({ table: model.name, id, before: record, after: next });

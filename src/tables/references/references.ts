@@ -5,23 +5,29 @@ import { refuse } from "../model/validation.ts";
 import type { Table } from "../namespaces.ts";
 import { filterToSql, type SqlCondition } from "../query/filter-sql.ts";
 import type { Door } from "../rules/access.ts";
-import type { WriteContext } from "../write/record-writes.ts";
+import type { WriteContext } from "../write/write-context.ts";
 import { deleteCascading, referred } from "./cascade.ts";
 
-/** References between the tables of a namespace. The file's foreign keys stand behind them; here they get their names. */
+/**
+ * References between the tables of a namespace. The file's foreign keys enforce them too; this layer names the field at
+ * fault.
+ */
 export interface References {
   /**
-   * Errors: 400 `unknown_reference` for a changed field that refers to nothing, or, by the caller's own words, to what a
-   * read filter hides: for this caller that is the same. What a hook or the schema says may refer to hidden records.
+   * Errors: 400 `unknown_reference` for a changed field that refers to no record, or that the caller set to a record that
+   * a read filter hides from this caller. Values set by a hook or a default may refer to hidden records.
    */
   check(context: WriteContext, table: Table, change: ReferringChange): void;
-  /** Errors: 409 when a value that others refer to would be renamed away under them. */
+  /** Errors: 409 for changing a value that other records refer to. */
   checkReferred(tx: Transaction, table: Table, stored: TableRecord, next: TableRecord): void;
-  /** Deletes a record with what refers to it, by `onDelete`. Errors: 409 by `restrict`, or for too many. Decisions 4. */
+  /**
+   * Deletes a record and applies `onDelete` to the records that refer to it. Errors: 409 for `restrict`, or for too many.
+   * [TB68]
+   */
   delete(context: WriteContext, table: Table, stored: TableRecord): void;
 }
 
-/** `stored`: null for a new record. `asked`: the fields as they were before a hook; `next`: what is written. */
+/** `stored`: null for a new record. `asked`: the fields before hooks; `next`: the record to be written. */
 interface ReferringChange {
   stored: TableRecord | null;
   asked: TableRecord;
@@ -32,7 +38,7 @@ export function createReferences(deps: { tableOf(model: TableModel): Table; door
   const { tableOf, door } = deps;
   const readGrant = (principal: WriteContext["principal"], model: TableModel) => door.grant(principal, model, "read");
 
-  /** What the read rule's filter asks of a record for this caller; null where it hides none. */
+  /** The read rule's filter for this caller as a condition; null where it hides no record. */
   const visibility = ({ principal, decisions }: WriteContext, { model }: Table): SqlCondition | null => {
     const grant = decisions.ask(readGrant, [principal, model], model.name);
     return grant.kind === "filter" ? filterToSql(grant.filter, `${model.sql}.`) : null;
@@ -49,11 +55,11 @@ export function createReferences(deps: { tableOf(model: TableModel): Table; door
         const { name } = edge.column;
         const value = next[name] ?? null;
         if (value === null || value === stored?.[name]) continue;
-        // A record may refer to itself before it is there.
+        // A new record may refer to itself.
         if (edge.to === table.model && next[edge.toColumn.name] === value) continue;
         const to = tableOf(edge.to);
         const isOwnWord = asked[name] === value && value !== edge.column.field?.default;
-        // Without reading it: hundreds of short records may refer to a long one.
+        // The referenced record is not read: hundreds of short records may refer to a long one.
         const toValue = { column: edge.toColumn, value: to.store.codec.toValue(edge.toColumn, value) };
         if (to.store.referring.exists(context.tx, toValue, isOwnWord ? visibility(context, to) : null)) continue;
         const message = `${name}: there is no record of ${edge.to.name} with ${edge.toColumn.name} ${JSON.stringify(value)}`;

@@ -7,34 +7,34 @@ import { type CascadeWork, costSql } from "./cascade-cost.ts";
 
 type Queries = Pick<Transaction, "query">;
 
-/** A value that others may refer to, in the column by which they do. */
+/** A referenced value and the referring column. */
 export interface ReferredValue {
   column: Column;
   value: SqlValue;
 }
 
-/** The SQL about records of one table that refer to others, and about what it costs to delete them. */
+/** SQL for referring records of one table, and for the cost of deleting them. */
 export interface ReferringStore {
-  /** Whether a record has this value in this column, and meets the condition; it is not read. */
+  /** Whether a record with this value in this column meets the condition. The record itself is not read. */
   exists(queries: Queries, referred: ReferredValue, condition?: SqlCondition | null): boolean;
-  /** At most `limit` records, with what `work` on each costs. */
+  /** At most `limit` records, each with the cost of `work` on it. */
   records(
     queries: Queries,
     work: CascadeWork,
     referred: ReferredValue,
     limit: number,
   ): { record: TableRecord; cost: number }[];
-  /** What `work` on the first `limit` of them costs together; they are not read. */
+  /** The total cost of `work` on the first `limit` records, which are not read. */
   cost(queries: Queries, work: CascadeWork, referred: ReferredValue, limit: number): number;
-  /** Ids by id, at most `limit` of them after `after`. */
+  /** At most `limit` ids after `after`, in order. */
   ids(queries: Queries, referred: ReferredValue, page: { after: string; limit: number }): string[];
-  /** What it costs to delete this record; 0 where it is not there. */
+  /** The cost of deleting this record; 0 where it does not exist. */
   costOf(queries: Queries, id: string): number;
 }
 
 export function createReferringStore(model: TableModel, codec: Codec): ReferringStore {
   const { sql: table, selectList } = model;
-  const costs = { delete: costSql(model, "delete"), "let go": costSql(model, "let go") };
+  const costs = { delete: costSql(model, "delete"), clear: costSql(model, "clear") };
   return {
     exists(queries, { column, value }, condition = null) {
       const { sql, params } = condition === null ? { sql: "", params: [] } : condition;

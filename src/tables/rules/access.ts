@@ -19,13 +19,13 @@ export type TableAction = "read" | "insert" | "update" | "delete";
 type RuleFunction = Exclude<Rule, boolean>;
 
 /**
- * What a rule says before any record is looked at: everything, nothing, what a filter keeps, or "it depends on the
- * record", in which case `record` is the rule to ask about each.
+ * The result of a rule before it has seen a record: `all`, `none`, `filter`, or `record`: the rule is then called with
+ * each record.
  */
 export type Grant =
   | { kind: "all"; saidBy: SaidBy }
   | { kind: "none" }
-  /** `answer`: as the rule gave it; the array is the rule's own. */
+  /** `answer`: the value that the rule returned, which the rule may change later. */
   | { kind: "filter"; filter: ParsedFilter; answer: Filter }
   | { kind: "record"; rule: RuleFunction };
 
@@ -34,16 +34,16 @@ const ALL_BY_RULE: Grant = { kind: "all", saidBy: "rule" };
 const ALL_BY_FILTER: Grant = { kind: "all", saidBy: "filter" };
 const NONE: Grant = { kind: "none" };
 
-/** The one door for rights to records: every way to a record asks here. Decisions 3. */
+/** Rights to records. Every access to a record is checked here. [TB55] */
 export interface Door {
   /**
-   * What the rule of this action grants; asked before the request's form is examined. `before`: what it granted last, which
-   * is given again when the rule says the same.
+   * The grant of the action's rule, determined before the request's form is checked. `before`: an earlier grant, which is
+   * returned again when the rule gives the same result.
    */
   grant(principal: Principal, model: TableModel, action: TableAction, before?: Grant | null): MaybePromise<Grant>;
-  /** Whether the grant covers this record. Inside a write only: may throw `Suspended`. */
+  /** Whether the grant covers this record. Inside a transaction only: may throw `Suspended`. */
   covers(grant: Grant, principal: Principal, model: TableModel, decisions: Decisions, about: RecordPair): boolean;
-  /** The same for reads outside a write. */
+  /** The same outside a transaction. */
   coversRead(grant: Grant, principal: Principal, model: TableModel, record: TableRecord): MaybePromise<boolean>;
 }
 
@@ -52,11 +52,14 @@ interface RecordPair {
   next?: TableRecord;
 }
 
-/** Denied: 401 without credentials, 403 with them. Decisions 3. */
+/** 401 without credentials, 403 with them. [TB47] */
 export const denied = (principal: Principal): AppError =>
   principal.kind === "anonymous" ? unauthorized() : forbidden();
 
-/** Says of a rule that failed that it denies. Of those that do not answer once in a while: a list asks for each of its records. */
+/**
+ * Logs rules that failed, which denies. Rules that do not settle in time are logged at intervals, because a list calls
+ * them once per record.
+ */
 function createFailureLog({ clock, logger }: { clock: Clock; logger: Logger }) {
   const slowLoggedAt = new WeakMap<TableModel, number>();
   return (model: TableModel, cause: unknown): void => {
@@ -68,16 +71,16 @@ function createFailureLog({ clock, logger }: { clock: Clock; logger: Logger }) {
     const loggedAt = slowLoggedAt.get(model);
     if (loggedAt !== undefined && clock.now() - loggedAt < SLOW_RULE_LOGGED_EVERY_MS) return;
     slowLoggedAt.set(model, clock.now());
-    logger.error("an access rule did not answer, which denies", { table, cause });
+    logger.error("an access rule did not settle in time and denies", { table, cause });
   };
 }
 
 export function createDoor(deps: { clock: Clock; logger: Logger }): Door {
   const failed = createFailureLog(deps);
-  /** A rule that never answers denies. */
+  /** A rule whose promise does not settle in time denies. [TB144] */
   const inTime = <T>(answer: Promise<T>): Promise<T> => within(deps.clock, RULE_TIMEOUT_MS, answer);
 
-  /** `true` and a filter allow; every other value denies. */
+  /** `true` and a filter allow; every other value denies. [TB51] */
   const grantOf = (model: TableModel, answer: unknown, before: Grant | null = null): Grant => {
     if (answer === true) return ALL_BY_RULE;
     if (!Array.isArray(answer)) return NONE;
@@ -99,7 +102,10 @@ export function createDoor(deps: { clock: Clock; logger: Logger }): Door {
     return false;
   };
 
-  /** A rule that may take a record without declaring it shows by a stand-in whether it looks: then each is shown to it. */
+  /**
+   * A rule may read the record without declaring it as a parameter. A stand-in record detects that; the rule is then
+   * called with each record. [TB80]
+   */
   const probed = (model: TableModel, rule: RuleFunction, principal: Principal, before: Grant | null) => {
     const probe = createProbe<TableRecord>({});
     const grant = (answer: unknown): Grant =>
@@ -112,7 +118,7 @@ export function createDoor(deps: { clock: Clock; logger: Logger }): Door {
       const answer = rule(authOf(principal), probe.standIn, probe.standIn);
       if (!isPromise(answer)) return grant(answer);
       if (!probe.isSeen) return inTime(answer).then(grant, stumbled);
-      // What it says of nothing is of no interest.
+      // The result for the stand-in is ignored.
       answer.catch(() => undefined);
       return grant(false);
     } catch (cause) {
@@ -128,11 +134,11 @@ export function createDoor(deps: { clock: Clock; logger: Logger }): Door {
       }
       const rule = model.config.access?.[action];
       if (typeof rule !== "function") return rule === true ? ALL : NONE;
-      // A rule declared with a second parameter looks at the record.
+      // A rule with a second parameter reads the record.
       if (rule.length > 1) return { kind: "record", rule };
       if (isUncounted(rule)) return probed(model, rule, principal, before);
       try {
-        // Called without the records that it does not declare.
+        // Called without the records, which it does not declare.
         const answer = (rule as (auth: ReturnType<typeof authOf>) => unknown)(authOf(principal));
         if (!isPromise(answer)) return grantOf(model, answer, before);
         return inTime(answer)

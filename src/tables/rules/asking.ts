@@ -4,10 +4,10 @@ import { isOperator, refuse } from "../model/validation.ts";
 import type { Table } from "../namespaces.ts";
 import { pick } from "../query/list-query.ts";
 import type { Patch } from "../write/changes.ts";
-import type { WriteContext } from "../write/record-writes.ts";
+import type { WriteContext } from "../write/write-context.ts";
 import type { Door, Grant } from "./access.ts";
 
-/** The grants a write needs, asked once before the request's form is examined. */
+/** The grants that a write needs, determined once before the request's form is checked. */
 export interface WriteGrants {
   read: Grant;
   insert: Grant;
@@ -15,7 +15,7 @@ export interface WriteGrants {
   delete: Grant;
 }
 
-/** What every change asks of the rules, inside a transaction. */
+/** The checks of rules that every change makes inside its transaction. */
 export interface Asking {
   covers(
     context: WriteContext,
@@ -23,9 +23,9 @@ export interface Asking {
     table: Table,
     about: { record: TableRecord; next?: TableRecord },
   ): boolean;
-  /** Whether this stored record may be changed. Errors: 413 where it is one of too many long ones that may be. */
+  /** Whether this stored record may be changed. Errors: 413 where the request changes too many long records. [TB148] */
   mayChange(context: WriteContext, record: TableRecord, isAllowed: () => boolean): boolean;
-  /** The record as the answer shows it: who may change but not read it gets the id and the values of their own. */
+  /** The record in the answer: a caller that may change but not read it gets only the id and the values that it sent. [TB67] */
   shown(
     context: WriteContext,
     grants: WriteGrants,
@@ -55,12 +55,12 @@ export function createAsking(door: Door): Asking {
   };
 }
 
-/** The record is one of those that this write is about. */
+/** Adds the record to those that the write is about. */
 export const touch = ({ touched }: WriteContext, { model }: Table, id: string): void => {
   touched.add(`${model.name} ${id}`);
 };
 
-/** Operators change what is stored; an insert has nothing stored yet, and an upsert may be one. Errors: 400. */
+/** Refuses operators, which need a stored record, in inserts and upserts. Errors: 400. */
 export function refuseOperators(body: JsonObject): void {
   for (const [name, value] of Object.entries(body)) {
     if (!isOperator(value)) continue;

@@ -4,8 +4,8 @@ import { within } from "../../kernel/deadline.ts";
 import { isPromise, type MaybePromise } from "../../kernel/maybe-promise.ts";
 
 /**
- * Thrown out of a transaction when a rule or hook has to be awaited: the write is undone, the answer awaited outside,
- * and the write run again, where the same question about the same records finds its answer.
+ * Thrown inside a transaction when a rule or hook returned a promise. The write is rolled back, the promise is awaited,
+ * and the write restarts, in which the same call with the same records finds its answer.
  */
 export class Suspended extends Error {
   readonly settled: Promise<unknown>;
@@ -15,7 +15,7 @@ export class Suspended extends Error {
   }
 }
 
-/** The answers to all of these questions; what has to be awaited is awaited together. */
+/** The results of all of `questions`; their promises are awaited together. */
 export function together(questions: readonly (() => boolean)[]): boolean[] {
   const awaited: Promise<unknown>[] = [];
   const answers = questions.map((question) => {
@@ -34,8 +34,8 @@ export function together(questions: readonly (() => boolean)[]): boolean[] {
 type Outcome = { ok: true; value: unknown } | { ok: false; cause: unknown };
 
 /**
- * The answers of one request's rules and hooks. Each question (a function with its arguments) is asked once: an answer
- * counts for the very records that it was given about, so a record that changed meanwhile is asked about anew.
+ * The answers of one request's rules and hooks. Each function is called once per arguments. An answer counts only for the
+ * exact records that the function saw: for a record that has changed since, it is called again.
  */
 export class Decisions {
   readonly #clock: Clock;
@@ -45,15 +45,18 @@ export class Decisions {
     this.#clock = clock;
   }
 
-  /** The answer, or a throw of what the function threw; `DeadlineError` where it never answers. Inside a transaction only: throws `Suspended` for a promise. */
+  /**
+   * The answer. Throws what the function threw; `DeadlineError` where its promise does not settle in time; `Suspended`
+   * for a promise. Inside a transaction only.
+   */
   ask<Args extends readonly unknown[], T>(question: (...args: Args) => MaybePromise<T>, args: Args, about: unknown): T {
     let known = this.#answers.get(question);
-    // Records are compared by what they say; most rules answer at once and never come here twice.
+    // Records are compared by their JSON. Most rules return no promise and are never called twice.
     const key = known === undefined ? null : JSON.stringify(about);
     const answer = key === null ? undefined : known?.get(key);
     if (answer !== undefined) {
       if (!answer.ok) throw answer.cause;
-      // Kept under this very question, which returns nothing else.
+      // Stored for this function, which returns this type.
       return answer.value as T;
     }
     const value = question(...args);

@@ -11,15 +11,18 @@ import { denied } from "./access.ts";
 
 type Dynamic = Namespace & { kind: "dynamic" };
 
-/** Rights to a whole instance: to use one that exists, to make one by the first write. Decisions 2 and 3. */
+/** Rights to instances: to open an existing one, and to create one by its first write. [TB60] */
 export interface InstanceDoor {
-  /** null: not written to yet, so there is nothing in it. Errors: 400 for the id's form, 401/403 by `open`. */
+  /** null: the instance does not exist yet. Errors: 400 for an invalid id, 401 or 403 by `open`. */
   open(principal: Principal, namespace: Dynamic, instanceId: string | null): MaybePromise<DatabaseFile | null>;
-  /** A new instance's file is made by its first write that changes something. Errors: as `open`, with `create` for that. */
+  /**
+   * The first write that changes something creates the file of an instance. Errors: as `open`; for a new instance by
+   * `create`.
+   */
   openForWriting(principal: Principal, namespace: Dynamic, instanceId: string | null): MaybePromise<DatabaseFile>;
 }
 
-/** Nothing in an id can leave the directory, and none is taken for the path's own `tables`. */
+/** An id cannot contain a path, and cannot be `tables`, which is a segment of the endpoints' paths. */
 const INSTANCE_ID = /^(?!tables$)[A-Za-z0-9_-]{1,128}$/;
 
 export const isInstanceId = (id: string): boolean => INSTANCE_ID.test(id);
@@ -31,7 +34,7 @@ export function createInstanceDoor(deps: { clock: Clock; logger: Logger }): Inst
     action: "create" | "open",
     instanceId: string,
   ): MaybePromise<boolean> => {
-    // A key's scopes are about tables, and are asked there.
+    // The scopes of a key are checked per table.
     if (principal.kind === "server" || principal.kind === "serviceKey") return true;
     const rule = namespace.config.access?.[action];
     if (typeof rule !== "function") return rule === true;
@@ -49,7 +52,7 @@ export function createInstanceDoor(deps: { clock: Clock; logger: Logger }): Inst
   };
   const checkedId = (instanceId: string | null): string => {
     if (instanceId !== null && isInstanceId(instanceId)) return instanceId;
-    throw badRequest("An instance id has 1 to 128 characters of A-Z a-z 0-9 _ -, and is not tables");
+    throw badRequest("An instance id has 1 to 128 characters of A-Z a-z 0-9 _ -, and cannot be tables");
   };
   const demand = (principal: Principal, allowed: MaybePromise<boolean>): MaybePromise<void> =>
     chain(allowed, (isAllowed) => {

@@ -7,20 +7,20 @@ import { join, type SqlCondition } from "../query/filter-sql.ts";
 
 const MARK_DEFAULTS = { pre: "<mark>", post: "</mark>" };
 
-/** What a search asks of the index and of the table. */
+/** The conditions of a search on the index and on the table. */
 export interface SearchPlan {
   /** The quoted name of the index. */
   fts: string;
-  /** What the index answers, on `f`; null when no word is long enough for it. */
+  /** The condition for the index `f`; null when no word is long enough for it. */
   match: SqlCondition | null;
-  /** What a scan has to answer, on `t`. */
+  /** The condition for a scan of the table `t`. */
   like: SqlCondition | null;
   highlight: HighlightRequest;
 }
 
 type Marks = Pick<HighlightRequest, "columns" | "pre" | "post" | "isEscaped">;
 
-/** null: there is no word in `q`, so nothing is found. `columns`: the places of the indexed texts in a row. Errors: 400. */
+/** null: `q` has no word, so nothing is found. `columns`: indexes of the searched texts in a row. Errors: 400. */
 export function planSearch(model: TableModel, query: SearchValues, columns: readonly number[]): SearchPlan | null {
   const { fts } = model;
   if (fts === null) throw badRequest(`${model.name} has no full-text search`);
@@ -40,22 +40,22 @@ function parseMarks(query: SearchValues, columns: readonly number[]): Marks {
 type Fts = NonNullable<TableModel["fts"]>;
 
 /**
- * Pieces between white space; FTS5 ends its queries at NUL, so it separates too. Trigram finds any characters, the other
- * tokenizers see letters and digits alone.
+ * The parts of `q` between white space or NUL, at which FTS5 would end the query. A trigram index has all characters, the
+ * others only letters and digits.
  */
 function wordsOf(q: string, { tokenize }: Fts): string[] {
   const pieces = q.split(/[\s\0]+/u).filter((piece) => piece !== "");
   return tokenize === "trigram" ? pieces : pieces.filter((piece) => /[\p{L}\p{N}\p{Co}]/u.test(piece));
 }
 
-/** Inside quotes nothing is syntax but the quote itself. */
+/** Inside quotes only the quote itself is syntax. */
 const quoted = (word: string): string => `"${word.replaceAll('"', '""')}"`;
 
 function planWords(fts: Fts, words: readonly string[], marks: Marks): SearchPlan {
   const phrases = words.map(quoted);
   return {
     fts: fts.sql,
-    // All words have to occur, and the last one may be unfinished.
+    // All words must occur; the last one may be a prefix.
     match: { sql: `f.${fts.sql} MATCH ?`, params: [`${phrases.join(" ")}*`] },
     like: null,
     highlight: { ...marks, by: "words", tokenize: ftsTokenizer(fts.tokenize), query: `${phrases.join(" OR ")}*` },
@@ -85,7 +85,7 @@ function anyFieldLike(model: TableModel, fts: Fts, word: string): SqlCondition {
   );
 }
 
-/** A word of one or two characters as it may be written: LIKE knows upper and lower case of ASCII alone. */
+/** The case variants of a word of one or two characters: LIKE ignores the case of ASCII only. */
 function casesOf(word: string): string[] {
   let cases = [""];
   for (const character of word) {

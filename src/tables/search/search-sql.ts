@@ -4,7 +4,7 @@ import { behindRule, filterToSql, join, type SqlCondition } from "../query/filte
 import { orderBy, type Sort } from "../query/sort.ts";
 import type { SearchPlan } from "./search-plan.ts";
 
-/** What stands beside the declared names in a statement; none of them begins with `_platform`. */
+/** Names in statements next to declared names, which never begin with `_platform`. */
 const FOUND = "_platform_found";
 const PAGE = "_platform_page";
 const ROW = "_platform_row";
@@ -13,13 +13,13 @@ const RANK = "_platform_rank";
 export interface FoundQuery {
   plan: SearchPlan;
   filter: ParsedFilter;
-  /** What the read rule keeps. */
+  /** The filter of the read rule. */
   ruleFilter: ParsedFilter;
-  /** The best match first. */
+  /** Whether the best match comes first. */
   isRanked: boolean;
 }
 
-/** Every match: its rowid, and its rank where the best come first. */
+/** The rowid of every match, and its rank where matches are ranked. */
 export function foundSql(model: TableModel, { plan, filter, ruleFilter, isRanked }: FoundQuery): SqlCondition {
   const asked = [plan.like, filterToSql(filter, "t.")].filter((part) => part !== null);
   const onTable = behindRule(ruleFilter, asked.length === 0 ? null : join(asked, "AND"), "t.");
@@ -39,15 +39,15 @@ export function foundSql(model: TableModel, { plan, filter, ruleFilter, isRanked
 }
 
 export interface PageQuery {
-  /** null: the best match first. */
+  /** null: best match first. */
   sort: Sort | null;
   limit: number;
   offset: number;
 }
 
 /**
- * One page with the number of all matches in its first column. The matches are gone through once; records are fetched for the page alone, and ties at its end are settled by the id among
- * those of that rank.
+ * One page, with the number of all matches in its first column. The statement scans the matches once and reads only the
+ * records of the page. At its end, records of equal rank are ordered by id.
  */
 export function pageSql(model: TableModel, found: SqlCondition, { sort, limit, offset }: PageQuery): SqlCondition {
   const orderIn = (cte: string) =>

@@ -17,7 +17,7 @@ import { planSearch } from "./search-plan.ts";
 import { foundSql, pageSql } from "./search-sql.ts";
 
 export interface Search {
-  /** Errors: 400 without `q` or without full-text search, 413 for a page that is too large. Spec: Table rule 8; decisions 4 (Search). */
+  /** Errors: 400 without `q` or without full-text search, 413 for a page that is too large. [TB41] */
   search(
     principal: Principal,
     source: Source,
@@ -62,13 +62,13 @@ export function createSearch(deps: { reads: Reads }): Search {
 interface Hit {
   record: TableRecord;
   highlights: Record<string, string>;
-  /** All matches. */
+  /** The number of all matches. */
   total: number;
 }
 
 /**
- * In a query process, however small the table: what a search takes is told by the texts, and not by their number. There it
- * ends when its time is over.
+ * Runs in a query process even for small tables, because the time of a search depends on the texts. The process enforces
+ * the timeout.
  */
 async function readHits(
   { table: { model, store }, file, caller }: { table: Table; file: DatabaseFile; caller: ReadCaller | undefined },
@@ -89,10 +89,10 @@ async function readHits(
   const options = { page, highlight, decode, timeoutMs: SEARCH_TIMEOUT_MS, caller };
   const { rows, bytes, isCut } = await file.readPage(sql, params, options);
   if (!isCut && bytes <= SEARCH_PAGE_BYTES_MAX) return rows;
-  throw tooLarge(`The page holds more than ${SEARCH_PAGE_BYTES_MAX} bytes; ask for fewer records with limit`);
+  throw tooLarge(`The page holds more than ${SEARCH_PAGE_BYTES_MAX} bytes; request fewer records with a lower limit`);
 }
 
-/** The place of each indexed text in a row of `pageSql`. */
+/** The index of each searched text in a row of `pageSql`. */
 const textPlaces = (model: TableModel): number[] =>
   (model.fts?.fields ?? []).map((field) => 1 + model.columns.findIndex(({ name }) => name === field));
 
@@ -106,8 +106,8 @@ function highlightsOf(model: TableModel, marked: readonly unknown[]): Record<str
 }
 
 /**
- * null: the best match first. bm25 counts in how many records a word occurs, those that a rule hides too: where one
- * narrows, the newest come first, which tells nothing of them.
+ * null: best match first. bm25 depends on how many records contain a word, hidden ones included; so where a rule's filter
+ * applies, the newest records come first.
  */
 function sortOf(model: TableModel, query: SearchValues, { isNarrowed }: { isNarrowed: boolean }): Sort | null {
   if (query.sort !== undefined) return parseSort(model, query.sort);

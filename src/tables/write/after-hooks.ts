@@ -12,11 +12,11 @@ export interface AfterHook {
   run(app: AppAccess): unknown;
 }
 
-/** Hooks after writes: nobody's request waits for them, but a stop does. */
+/** Hooks after writes. Requests do not wait for them; a stop does. */
 export interface AfterHooks {
-  /** One after another; what they throw is logged. */
+  /** Runs them one after another; errors are logged. */
   run(hooks: readonly AfterHook[]): void;
-  /** Waits for those that run, and for those that their own writes set off. After UNDER_WAY_MAX_MS they are left, and logged. */
+  /** Waits for running hooks and those that their writes cause, at most UNDER_WAY_MAX_MS; then logs the rest. */
   ended(): Promise<void>;
 }
 

@@ -26,8 +26,8 @@ import { touch, type WriteGrants } from "../rules/asking.ts";
 import { Suspended } from "../rules/decisions.ts";
 import { type Patch, parsePatch } from "./changes.ts";
 import type { Mutations } from "./mutations.ts";
-import type { WriteContext } from "./record-writes.ts";
 import type { StoredBytes } from "./stored-bytes.ts";
+import type { WriteContext } from "./write-context.ts";
 import type { Writes } from "./writes.ts";
 
 /** The operations of a batch; those that the request lacks are empty. */
@@ -42,8 +42,8 @@ export function checkBatch({ inserts, updates, deletes }: BatchBody): Batch {
 }
 
 /**
- * The operations of one transaction, some of which may have to await a rule or hook. Those after it are still tried, so that
- * everything that is awaited is awaited together and the transaction runs again once, not once for each.
+ * The operations of one transaction. When one has to await a rule or hook, the later ones still run, so that all promises
+ * are awaited together and the transaction restarts once.
  */
 class Operations {
   readonly #awaited: Promise<unknown>[] = [];
@@ -53,7 +53,7 @@ class Operations {
     this.#stored = stored;
   }
 
-  /** null: it waits. A failure names the operation, unless it may come of one that waits. */
+  /** null: the operation has to await a promise. Errors name the operation, unless an awaited one may have caused them. */
   run<T>(place: string, work: () => T): T | null {
     try {
       return work();
@@ -63,21 +63,21 @@ class Operations {
         throw atOperation(cause, place);
       }
       this.#awaited.push(cause.settled);
-      // What is awaited stays in memory meanwhile.
+      // Awaited records stay in memory.
       if (this.#stored.isAwaitedEnough) this.finish();
       return null;
     }
   }
 
-  /** Throws `Suspended` when any of them waits. */
+  /** Throws `Suspended` when an operation has to await a promise. */
   finish(): void {
     if (this.#awaited.length > 0) throw new Suspended(Promise.all(this.#awaited));
   }
 }
 
 /**
- * A pattern may take the square of a text's length, which its bound allows one long text of a request, but not 500 of them.
- * Errors: 400 naming the text with which it is too much.
+ * A pattern may take quadratic time, which is acceptable for one text of the maximum length, but not for 500 of them.
+ * Errors: 400 naming the text that exceeds the bound. [TB149]
  */
 function checkPatternCost({ model }: Table, { inserts, updates }: Batch): void {
   const names = model.columns.flatMap(({ name, field }) => (field?.pattern === undefined ? [] : [name]));
@@ -88,7 +88,7 @@ function checkPatternCost({ model }: Table, { inserts, updates }: Batch): void {
       if (typeof text !== "string") continue;
       squares += text.length ** 2;
       if (squares <= PATTERN_TEXT_LENGTH_MAX ** 2) continue;
-      const message = `${place}.${name}: texts of this length that have to match a pattern are too many for one batch`;
+      const message = `${place}.${name}: the texts of this batch that have to match a pattern are too long together`;
       throw badField(`${place}.${name}`, "too_long", message);
     }
   };
@@ -97,7 +97,7 @@ function checkPatternCost({ model }: Table, { inserts, updates }: Batch): void {
   for (const [index, { data }] of updates.entries()) add(`updates.${index}`, data);
 }
 
-/** All or nothing, inside one transaction. Spec: Table rule 7; decisions 4 (Batch). */
+/** Runs the operations in one transaction, all or nothing. [TB36] */
 export function runBatch(
   mutations: Mutations,
   context: WriteContext,
@@ -140,7 +140,7 @@ export interface ByFilter {
   patch: Patch | null;
 }
 
-/** Errors: 400, also for a body without conditions: it would change the whole table. */
+/** Errors: 400, also without conditions, because the whole table would be changed. [TB39] */
 export function parseByFilter(table: Table, body: ByFilterBody): ByFilter {
   const { model, validator } = table;
   const filter = {
@@ -154,8 +154,9 @@ export function parseByFilter(table: Table, body: ByFilterBody): ByFilter {
 }
 
 /**
- * Changes what matches, reads and is allowed, at most 500 records by id. Finding them may take long and happens outside the
- * transaction, which then looks at each again. What they take along is deleted in steps where it is too much for one.
+ * Changes at most 500 matching, readable records that the rules allow to change, ordered by id. The search for them may
+ * take long and runs outside the transaction, which checks each of them again. Deletions that are too large for one
+ * transaction run in steps. [TB39] [TB142]
  */
 export async function runByFilter(
   deps: { mutations: Mutations; writes: Writes; steps: CascadeSteps; door: Door; caller: ReadCaller | undefined },
@@ -179,7 +180,7 @@ export async function runByFilter(
       return await change();
     } catch (cause) {
       if (tooMuch === null || !mayDeleteInSteps(principal) || cleared === ids.length) throw cause;
-      // Its own hook has let it go; others that a hook keeps stay with what refers to them.
+      // Its own hook has allowed the deletion. Records that a hook keeps stay, with the records that refer to them.
       await deps.steps.clear(principal, file, table, tooMuch);
     }
   }
@@ -197,7 +198,7 @@ function changeThose(
   let succeeded = 0;
   const operations = new Operations(context);
   for (const id of ids) {
-    // As many as one request may change; the same request again goes on with the others.
+    // The maximum of one request is reached; the same request again continues with the rest.
     if (context.stored.isUsedUp) break;
     operations.run(id, () => {
       const record = table.store.get(context.tx, id);
@@ -222,7 +223,7 @@ function changeThose(
   return { processed, succeeded };
 }
 
-/** The first 500 by id that match and may be read. */
+/** The first 500 matching, readable ids. */
 async function readableIds(
   { door, caller }: { door: Door; caller: ReadCaller | undefined },
   principal: Principal,
@@ -235,7 +236,8 @@ async function readableIds(
   if (read.kind !== "record") {
     return table.store.ids(file, matchesOf(table.model, filter, read), { limit, caller });
   }
-  // The rule is asked before the filter, so that neither the time nor the bound tells what is in records that it hides.
+  // The rule is asked before the filter is evaluated, so that neither the time nor the bound reveals what hidden
+  // records contain.
   const ids: string[] = [];
   const byId = filter.all.filter(({ field }) => field.name === "id");
   let seenCount = 0;
@@ -254,11 +256,14 @@ async function readableIds(
   }
 }
 
-/** A table without a read right at all has nothing that this caller may read. */
+/** Whether the caller may read the record; never without a read grant. */
 const isReadable = (door: Door, read: Grant, context: WriteContext, table: Table, record: TableRecord): boolean =>
   door.covers(read, context.principal, table.model, context.decisions, { record });
 
-/** false: a rule or a hook refused this record, which stays as it is. Errors: a broken validation or reference is the whole request's. */
+/**
+ * false: a rule or a hook refused the change of this record. Errors: an invalid value or reference fails the whole
+ * request. [TB40]
+ */
 function changeOne(
   mutations: Mutations,
   context: WriteContext,

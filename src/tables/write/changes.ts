@@ -5,18 +5,18 @@ import { PROBLEMS_MAX } from "../limits.ts";
 import { DOCUMENT_COLUMN, type TableModel } from "../model/model.ts";
 import { isOperator, refuse, type Validator } from "../model/validation.ts";
 
-/** What a client may send back with a whole record, and the server decides by itself. Decisions 4. */
+/** Fields that the server sets. A client may send them back with a whole record; they are ignored. [TB25] */
 const SERVER_FIELDS = ["id", "createdAt", "updatedAt"];
 
-/** The changes of a PATCH, as asked: values, and operators that need the stored record. */
+/** The changes of a request: values, and operators that need the stored record. */
 export interface Patch {
   values: TableRecord;
   increments: ReadonlyMap<string, number>;
-  /** Fields to take out: null in a column, absent in a schemaless record. */
+  /** Fields to delete: null in a column, absent in a schemaless record. */
   deletions: readonly string[];
 }
 
-/** Errors: 400 naming each field for unknown fields and operators and values that do not fit. Spec: Table rule 6. */
+/** Errors: 400 naming each unknown field or operator and each invalid value. [TB25] [TB27] */
 export function parsePatch(model: TableModel, validator: Validator, body: JsonObject): Patch {
   const values: TableRecord = {};
   const increments = new Map<string, number>();
@@ -24,7 +24,7 @@ export function parsePatch(model: TableModel, validator: Validator, body: JsonOb
   const problems: FieldProblems = {};
   if (Object.hasOwn(body, "__proto__")) refuseProto();
   for (const [name, value] of Object.entries(body)) {
-    // What the server's own code leaves undefined is not named.
+    // Undefined members, which the server's own code may pass, are left out.
     if (value === undefined) continue;
     if (SERVER_FIELDS.includes(name) && (model.isSchemaless || name === "id" || model.byName.has(name))) continue;
     if (!isOperator(value)) {
@@ -74,7 +74,7 @@ function parseOperator(model: TableModel, name: string, value: JsonObject): Oper
   return { kind: "increment", amount };
 }
 
-/** The fields that change, with their new values. Errors: 400 for an increment past a field's bounds. */
+/** The changed fields with their new values. Errors: 400 for an increment beyond a field's bounds. */
 export function resolvePatch(validator: Validator, patch: Patch, stored: TableRecord): TableRecord {
   if (patch.increments.size === 0) return { ...patch.values };
   const incremented: TableRecord = {};
@@ -84,14 +84,14 @@ export function resolvePatch(validator: Validator, patch: Patch, stored: TableRe
       return refuse({ [name]: { code: "invalid_type", message: `${name} is not a number and cannot be incremented` } });
     }
     incremented[name] = present + amount;
-    if (!Number.isFinite(incremented[name])) throw badRequest(`${name} would pass the bounds of numbers`);
+    if (!Number.isFinite(incremented[name])) throw badRequest(`${name} would exceed the range of numbers`);
   }
   const problems = validator.ofChanges(incremented);
   if (problems !== null) refuse(problems);
   return { ...patch.values, ...incremented };
 }
 
-/** What users' code is handed: nothing that it does to its arguments is written, answered or announced. */
+/** A copy for rules and hooks: what they do to it is not written, answered or announced. [TB76] */
 export function copied(record: TableRecord): TableRecord {
   const copy = { ...record };
   for (const name of Object.keys(copy)) {
@@ -101,11 +101,11 @@ export function copied(record: TableRecord): TableRecord {
   return copy;
 }
 
-/** A tenth of the time of `structuredClone`, which has more than JSON to think of. */
+/** Ten times as fast as `structuredClone`, which supports more than JSON. */
 function copiedJson(value: JsonValue): JsonValue {
   if (typeof value !== "object" || value === null) return value;
   if (Array.isArray(value)) return value.map(copiedJson);
-  // A hook may have put in what is no JSON, or a name that is no member of a copy made so.
+  // A hook may have added values that are not JSON, or a member named `__proto__`.
   if (Object.getPrototypeOf(value) !== Object.prototype || Object.hasOwn(value, "__proto__"))
     return structuredClone(value);
   const copy: JsonObject = {};
@@ -113,7 +113,7 @@ function copiedJson(value: JsonValue): JsonValue {
   return copy;
 }
 
-/** The record as it becomes. */
+/** The record with the changes applied. */
 export function applyChanges(
   model: TableModel,
   stored: TableRecord,
@@ -125,7 +125,7 @@ export function applyChanges(
   return next;
 }
 
-/** A body as a whole record with its defaults, in the declared order. Unknown fields stay, for validation to name. */
+/** The body as a record with defaults, in the declared order. Unknown fields stay in it, so that the validation names them. */
 export function withDefaults(model: TableModel, body: JsonObject, auto: { id: string; now: string }): TableRecord {
   if (Object.hasOwn(body, "__proto__")) refuseProto();
   const given = (name: string, fallback: JsonValue): JsonValue => {
@@ -138,7 +138,7 @@ export function withDefaults(model: TableModel, body: JsonObject, auto: { id: st
       const value = body[name];
       if (value === undefined || model.byName.has(name)) continue;
       record[name] = value;
-      // They are problems there, of which an answer names no more.
+      // Unknown fields; an answer names no more of them.
       if (!model.isSchemaless && ++count > PROBLEMS_MAX) break;
     }
   };
@@ -153,12 +153,12 @@ export function withDefaults(model: TableModel, body: JsonObject, auto: { id: st
   return record;
 }
 
-/** Assigning to this name would set an object's prototype instead of a field. */
+/** Assigning to this name would set the prototype. */
 function refuseProto(): never {
   return refuse(Object.fromEntries([["__proto__", { code: "unknown_field", message: "__proto__ cannot be a field" }]]));
 }
 
-/** `updatedAt` and the fields that take the time of each change. */
+/** `updatedAt` and the fields with `onUpdate: "now"`. */
 export function serverChanges(model: TableModel, now: string): TableRecord {
   const changes: TableRecord = {};
   for (const { name, field } of model.columns) if (field?.onUpdate === "now") changes[name] = now;

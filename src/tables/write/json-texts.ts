@@ -2,14 +2,14 @@ import type { JsonObject, JsonValue } from "../../kernel/json.ts";
 import type { Turns } from "../../kernel/turns.ts";
 import { NESTED_VALUES_MAX } from "../limits.ts";
 
-/** The JSON of values that one request is about to write, by the value itself: nobody else has it, so it stays as it is. */
+/** The JSON of values that one request is about to write, by value. No other code has these values, so they do not change. */
 export type JsonTexts = ReadonlyMap<object, string>;
 
 export const NO_TEXTS: JsonTexts = new Map();
 
 /**
- * Makes the JSON of what many small values are in before the transaction that stores it, over several turns of the event
- * loop; of little it makes none, as that is made in no time where it is stored.
+ * Serialises the values of a large request before its transaction, over several turns of the event loop. A small request
+ * gets none: its values are serialised when they are stored. [TB128]
  */
 export async function jsonTexts(bodies: readonly JsonObject[], turns: Turns): Promise<JsonTexts> {
   const left = { count: NESTED_VALUES_MAX };
@@ -45,7 +45,7 @@ function* inSteps(bodies: readonly JsonObject[]): Generator<void, JsonTexts> {
 export const textOf = (value: JsonValue, texts: JsonTexts): string =>
   (typeof value === "object" && value !== null ? texts.get(value) : undefined) ?? JSON.stringify(value);
 
-/** As JSON.stringify; members that are undefined are left out. */
+/** Like JSON.stringify; undefined members are left out. */
 export function objectText(object: JsonObject, texts: JsonTexts): string {
   if (texts.size === 0) return JSON.stringify(object);
   const members = Object.entries(object).filter(([, value]) => value !== undefined);

@@ -5,13 +5,14 @@ import type { Table } from "../namespaces.ts";
 import { type Door, denied, type Grant } from "../rules/access.ts";
 import { createAsking, refuseOperators, touch, type WriteGrants } from "../rules/asking.ts";
 import { applyChanges, type Patch, resolvePatch } from "./changes.ts";
-import type { RecordWrites, WriteContext } from "./record-writes.ts";
+import type { RecordWrites } from "./record-writes.ts";
 import { createUpsert, type Upsert } from "./upserts.ts";
+import type { WriteContext } from "./write-context.ts";
 
-/** The four ways to change a record, inside a transaction. All others (batch, batch-by-filter, app) are made of them. */
+/** The four changes of a record inside a transaction. Batch, batch-by-filter and `app` use them. */
 export interface Mutations {
   insert(context: WriteContext, grants: WriteGrants, table: Table, body: JsonObject, index: number): TableRecord;
-  /** `known`: the stored record, where it has been read in this transaction. */
+  /** `known`: the stored record, if it was already read in this transaction. */
   update(
     context: WriteContext,
     grants: WriteGrants,
@@ -29,7 +30,7 @@ export function createMutations(deps: { door: Door; writes: RecordWrites }): Mut
   const asking = createAsking(deps.door);
   const { covers, mayChange, shown } = asking;
 
-  /** The stored record, if it exists for this caller. Errors: 404, or 401 where a rule would have looked at it. */
+  /** The stored record, if the caller may know of it. Errors: 404; 401 where a rule would have seen the record. */
   const find = (
     context: WriteContext,
     grants: WriteGrants,

@@ -3,10 +3,10 @@ import type { FieldProblems } from "../../kernel/errors.ts";
 import { RECORD_BYTES_MAX, SCALAR_BYTES_MAX, UNIT_BYTES_MAX } from "../limits.ts";
 import { type Column, DOCUMENT_COLUMN, type TableModel } from "../model/model.ts";
 
-/** Quotes, the colon and the comma of a member. */
+/** Bytes of the quotes, the colon and the comma of a member. */
 const PUNCTUATION_BYTES = 4;
 
-/** Of a record as it is about to be stored: null where it is small enough, else `too_large` for the field that takes most of it. */
+/** The problem of a record to be stored: `too_large` for its largest field, or null. [TB124] */
 export function recordSizeProblem(model: TableModel, values: readonly SqlValue[]): FieldProblems | null {
   const maxBytes = model.config.maxRecordSize ?? RECORD_BYTES_MAX;
   const { columns } = model;
@@ -30,13 +30,13 @@ function sum(columns: readonly Column[], bytesOf: (column: Column, index: number
   return bytes;
 }
 
-/** What is JSON already is as long as it is; all else is not made JSON where that is not needed. */
+/** An upper bound that does not serialise the value. */
 function bytesAtMost(column: Column, value: SqlValue): number {
   if (typeof value !== "string") return SCALAR_BYTES_MAX;
   return column.type === "json" ? Buffer.byteLength(value) : value.length * UNIT_BYTES_MAX;
 }
 
-/** For a text that is too long by itself no JSON is made: its length is near enough. */
+/** A text that alone exceeds `maxBytes` is not serialised: its length is a sufficient lower bound. */
 function jsonBytes(column: Column, value: SqlValue, maxBytes: number): number {
   if (typeof value !== "string") return column.type === "boolean" ? "false".length : String(value).length;
   if (value.length > maxBytes) return value.length + '""'.length;

@@ -2,7 +2,7 @@ import type { Clock } from "../../kernel/clock.ts";
 import { AppError } from "../../kernel/errors.ts";
 import { RECORD_TURN_MAX_MS, WAITING_PER_RECORD_MAX } from "../limits.ts";
 
-/** The records of one write, while its rules and hooks are awaited. */
+/** A write's turn at its records while its rules and hooks are awaited. */
 export interface RecordTurn {
   covers(records: ReadonlySet<string>): boolean;
   release(): void;
@@ -14,9 +14,9 @@ interface Queue {
 }
 
 /**
- * Writes that await a rule or hook come to a record one after the other, first come, first served: each would make the
- * others' answers void, and all but a few would start over for ever. Only a courtesy: what makes a write right is that an
- * answer counts for the very record it was given about.
+ * Writes of one record that await a rule or hook take turns in order of arrival. Without turns each would invalidate the
+ * answers of the others, and most would restart until they fail. Correctness does not depend on it: an answer counts only
+ * for the exact record that the rule saw. [TB71]
  */
 export class RecordTurns {
   readonly #clock: Clock;
@@ -26,14 +26,14 @@ export class RecordTurns {
     this.#clock = clock;
   }
 
-  /** Resolves when all of them are free. Errors: 503 when too many wait for one of them. */
+  /** Resolves when all records are free. Errors: 503 when too many writes wait for one of them. */
   async take(records: ReadonlySet<string>): Promise<RecordTurn> {
     for (const record of records) {
       if ((this.#queues.get(record)?.size ?? 0) < WAITING_PER_RECORD_MAX) continue;
       throw new AppError(503, `Too many writes wait for this record (at most ${WAITING_PER_RECORD_MAX})`);
     }
     const over = Promise.withResolvers<void>();
-    // In all queues at once: of two writes the same is before the other in every queue that they share.
+    // Enters all queues at once, so that two writes have the same order in every queue that they share.
     await Promise.all([...records].map((record) => this.#enter(record, over.promise)));
     let isOver = false;
     const release = (): void => {
@@ -47,7 +47,7 @@ export class RecordTurns {
     return { covers: (others) => others.isSubsetOf(records), release };
   }
 
-  /** Resolves when whoever came before has gone. */
+  /** Resolves when the write before it has left the queue. */
   #enter(record: string, over: Promise<void>): Promise<void> | undefined {
     const queue = this.#queues.get(record);
     this.#queues.set(record, { size: (queue?.size ?? 0) + 1, last: over });

@@ -1,7 +1,6 @@
 import { authOf, type Principal } from "../../access/principal.ts";
 import type { AppAccess } from "../../config/app-access.ts";
 import type { TableHooks, TableRecord } from "../../config/types.ts";
-import type { Transaction } from "../../db/index.ts";
 import { DeadlineError } from "../../kernel/deadline.ts";
 import { AppError, type FieldProblems } from "../../kernel/errors.ts";
 import { type JsonObject, ownValue } from "../../kernel/json.ts";
@@ -12,50 +11,30 @@ import type { Table } from "../namespaces.ts";
 import { constraintProblem } from "../problems.ts";
 import { createReferences } from "../references/references.ts";
 import type { Door } from "../rules/access.ts";
-import { type Decisions, Suspended } from "../rules/decisions.ts";
+import { Suspended } from "../rules/decisions.ts";
 import type { AfterHook } from "./after-hooks.ts";
 import { applyChanges, copied, serverChanges, withDefaults } from "./changes.ts";
-import type { JsonTexts } from "./json-texts.ts";
-import type { StoredBytes } from "./stored-bytes.ts";
 
-/** What one request's write knows while it runs inside its transaction. */
-export interface WriteContext {
-  tx: Transaction;
-  principal: Principal;
-  decisions: Decisions;
-  /** ISO 8601; one time for the whole request, also when the write is run again. */
-  now: string;
-  /** An id for the n-th record without one; the same when the write is run again. */
-  newId(index: number): string;
-  /** The stored records that it is about: those whose turn it waits for when a rule has to be awaited. */
-  touched: Set<string>;
-  texts: JsonTexts;
-  /** What the deletions so far have cost by their references; one budget for the whole request. */
-  cascadeCost: number;
-  /** The stored records that it has read to change them. */
-  stored: StoredBytes;
-  /** Work for after the commit. Forgotten when the write is run again. */
-  afterCommit: AfterHook[];
-}
+import type { WriteContext } from "./write-context.ts";
 
 const SERVER_TIMES = ["createdAt", "updatedAt"];
 
-/** What a hook threw that is no refusal: the client hears of no more than that something failed. */
+/** An unexpected error of a hook. The client gets 500 without details. [TB143] */
 class HookFailure extends Error {
   constructor(table: Table, name: keyof TableHooks, cause: unknown) {
     super(`the ${name} hook of ${table.model.name} failed`, { cause });
   }
 }
 
-/** What to change; `deletions` are keys that a schemaless record loses. */
+/** The changes of a record; `deletions` are keys that a schemaless record loses. */
 export interface ChangeSet {
   changes: TableRecord;
   deletions: readonly string[];
 }
 
-/** Writing with hooks, references and constraints. Whoever calls has asked the rules before. */
+/** Writes with hooks, references and constraints. The caller has asked the rules. */
 export interface RecordWrites {
-  /** The body as a whole, valid record; what is required may still be missing where a hook can fill it in. Errors: 400. */
+  /** The body as a valid record with defaults. Required fields may be missing where a hook can add them. Errors: 400. */
   prepare(context: WriteContext, table: Table, body: JsonObject, index: number): TableRecord;
   insert(context: WriteContext, table: Table, record: TableRecord): TableRecord;
   update(context: WriteContext, table: Table, stored: TableRecord, changeSet: ChangeSet): TableRecord;
@@ -70,7 +49,7 @@ export function createRecordWrites(deps: {
 }): RecordWrites {
   const references = createReferences(deps);
 
-  /** What a hook says. Errors: its refusal; 503 where it does not answer; else `HookFailure`. */
+  /** Calls a hook. Errors: its refusal; 503 where it does not settle in time; else `HookFailure`. */
   const asked = <T>(table: Table, name: keyof TableHooks, work: () => T, beforeFailure?: () => void): T => {
     try {
       return work();
@@ -78,7 +57,7 @@ export function createRecordWrites(deps: {
       if (cause instanceof Suspended || cause instanceof AppError) throw cause;
       beforeFailure?.();
       if (!(cause instanceof DeadlineError)) throw new HookFailure(table, name, cause);
-      deps.logger.error("a hook did not answer", { table: table.model.name, hook: name, cause });
+      deps.logger.error("a hook did not settle in time", { table: table.model.name, hook: name, cause });
       throw new AppError(503, `The ${name} hook of ${table.model.name} took too long`);
     }
   };
@@ -98,7 +77,7 @@ export function createRecordWrites(deps: {
       const before = hook(table, "beforeInsert");
       if (before !== undefined) {
         const args: Parameters<typeof before> = [authOf(principal), copied(record), deps.app()];
-        // A hook that stumbles over what is missing: the client is told what that is.
+        // The hook may have failed because of a missing field: then the client gets that problem.
         const required = () => validated(table, prepared, { isFinal: true });
         const replaced = asked(table, "beforeInsert", () => decisions.ask(before, args, record), required);
         if (replaced !== undefined && replaced !== null) {
@@ -122,7 +101,7 @@ export function createRecordWrites(deps: {
       let deletions = asDeleted;
       const before = hook(table, "beforeUpdate");
       if (before !== undefined) {
-        // A key that goes is a null among the changes, as in a table with a schema.
+        // A deleted key is null in the changes that the hook gets. [TB75]
         const shown = { ...changes, ...Object.fromEntries(deletions.map((name) => [name, null])) };
         const args: Parameters<typeof before> = [authOf(principal), copied(stored), copied(shown), deps.app()];
         const replaced = asked(table, "beforeUpdate", () => decisions.ask(before, args, [stored, shown]));
@@ -172,7 +151,7 @@ function constrained<T>(table: Table, work: () => T): T {
   }
 }
 
-/** Whoever imports records gives them the times that they had; anybody else would forge them. */
+/** Only service keys and the server may set times, as imports do. [TB145] */
 function timesOfOthers({ kind }: Principal, model: TableModel, body: JsonObject): FieldProblems | null {
   if (kind === "serviceKey" || kind === "server") return null;
   let problems: FieldProblems | null = null;
@@ -184,7 +163,7 @@ function timesOfOthers({ kind }: Principal, model: TableModel, body: JsonObject)
   return problems;
 }
 
-/** Before it is final, a record may lack what is required. `known`: problems found before. */
+/** Required fields may be missing unless `isFinal`. `known`: problems found before. */
 function validated(
   table: Table,
   record: TableRecord,
@@ -201,10 +180,10 @@ function validated(
   return record;
 }
 
-/** What a hook returned as the changes to write. Errors: 400 where they do not fit. */
+/** The changes that a hook returned. Errors: 400 where they are not valid. */
 function changesOf(table: Table, replaced: TableRecord): TableRecord {
   const { id: _id, createdAt: _createdAt, updatedAt: _updatedAt, ...named } = replaced;
-  // What is undefined is not named.
+  // Undefined members are left out.
   const changes: TableRecord = Object.fromEntries(Object.entries(named).filter(([, value]) => value !== undefined));
   const problems = table.validator.ofChanges(changes);
   if (problems !== null) refuse(problems);

@@ -3,7 +3,10 @@ import { tooLarge } from "../../kernel/errors.ts";
 import type { JsonValue } from "../../kernel/json.ts";
 import { LARGE_ANSWER_BYTES, STORED_BYTES_MAX } from "../limits.ts";
 
-/** What the stored records hold that one write has changed or deleted so far: short requests can be about long records. */
+/**
+ * The bytes of the stored records that one write has changed or deleted so far: short requests can be about long records.
+ * [TB148]
+ */
 export class StoredBytes {
   #bytes = 0;
   #awaitedBytes = 0;
@@ -12,31 +15,31 @@ export class StoredBytes {
     return this.#bytes >= STORED_BYTES_MAX;
   }
 
-  /** So much waits for its rule that the rest of the request has to wait for it: all of it is in memory meanwhile. */
+  /** Whether the records whose rules are awaited take so much memory that the rest of the request has to wait. */
   get isAwaitedEnough(): boolean {
     return this.#awaitedBytes >= STORED_BYTES_MAX;
   }
 
   /**
-   * Only of records that the caller may change or read: what is refused afterwards would tell of their size. Errors: 413 where the
-   * records before it have used up what one write may change.
+   * Called only for records that the caller may change or read; else the answer would reveal their size. Errors: 413
+   * where earlier records have used up the bound.
    */
   take(record: TableRecord): void {
     if (this.isUsedUp) {
       throw tooLarge(
-        `The records that one request changes or deletes may hold some ${STORED_BYTES_MAX} bytes together; change fewer at once`,
+        `The records that one request changes or deletes may have about ${STORED_BYTES_MAX} bytes together; change fewer at once`,
       );
     }
     this.#bytes += bytesOf(record);
   }
 
-  /** A record whose rule is being awaited. */
+  /** Adds a record whose rule is awaited. */
   await(record: TableRecord): void {
     this.#awaitedBytes += bytesOf(record);
   }
 }
 
-/** Whether an answer with all of them is made in pieces. */
+/** Whether an answer with these records is sent in pieces. */
 export function isLarge(records: readonly TableRecord[]): boolean {
   let bytes = 0;
   for (const record of records) {
@@ -52,7 +55,7 @@ const bytesOf = (record: TableRecord): number => {
   return bytes;
 };
 
-/** Near enough, and found without making the JSON. */
+/** An estimate that does not serialise the value. */
 function roughBytes(value: JsonValue): number {
   if (typeof value === "string") return value.length;
   let bytes = 8;

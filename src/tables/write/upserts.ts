@@ -7,7 +7,8 @@ import { denied, type Grant } from "../rules/access.ts";
 import { type Asking, refuseOperators, touch, type WriteGrants } from "../rules/asking.ts";
 import { together } from "../rules/decisions.ts";
 import { applyChanges, parsePatch, resolvePatch } from "./changes.ts";
-import type { RecordWrites, WriteContext } from "./record-writes.ts";
+import type { RecordWrites } from "./record-writes.ts";
+import type { WriteContext } from "./write-context.ts";
 
 /** Updates the record with this value of a unique field, or inserts it. [TB33] [TB35] [TB140] */
 export type Upsert = (
@@ -28,7 +29,7 @@ export function createUpsert({ asking, writes }: { asking: Asking; writes: Recor
     const stored = wanted === null ? null : table.store.getBy(context.tx, target, wanted);
     if (stored === null) {
       const record = writes.prepare(context, table, body, index);
-      // There is no stored record that an update rule could look at: only one that allows all of them speaks here.
+      // Without a stored record, only an update rule that allows all records applies.
       const byUpdate = asked.either && grants.update.kind === "all";
       if (!covers(context, grants.insert, table, { record }) && !byUpdate) throw denied(context.principal);
       return { record: writes.insert(context, table, record), isNew: true };
@@ -38,7 +39,7 @@ export function createUpsert({ asking, writes }: { asking: Asking; writes: Recor
     const changes = resolvePatch(table.validator, patch, stored);
     const next = applyChanges(table.model, stored, changes, patch.deletions);
     const isAllowed = () => {
-      // All are asked, whatever the first one says: a hidden record takes as long as one that may not be changed.
+      // All rules are asked in any case, so that a hidden record takes as long as one that may not be changed.
       const [isReadable, byUpdate, byInsert] = together([
         () => !asked.read || covers(context, grants.read, table, { record: stored }),
         () => covers(context, grants.update, table, { record: stored, next }),
@@ -54,24 +55,24 @@ export function createUpsert({ asking, writes }: { asking: Asking; writes: Recor
 }
 
 /**
- * Which rules decide about an upsert. `either`: the insert rule or the update rule, instead of the one that fits what happens.
- * `read`: a stored record that the caller may not read is refused. [TB35] [TB140]
+ * The rules that decide about an upsert. `either`: the insert or the update rule, instead of the fitting one. `read`: a
+ * stored record that the caller may not read is refused. [TB35] [TB140]
  */
 function upsertAsks({ principal }: WriteContext, { read, insert, update }: WriteGrants, { model }: Table) {
-  // A scope is no rule: it names what its key may do.
+  // Scopes are exact: no rule decides.
   if (principal.kind === "serviceKey") return { either: false, read: false };
   const declared = model.config.access?.upsert;
   if (declared === "either") return { either: true, read: false };
   const either = declared === undefined && isByAuth(insert) && isByAuth(update);
-  // A table of which this caller may read nothing at all hides no single record.
+  // A table without any readable record for this caller hides no single one.
   return { either, read: !either || read.kind !== "none" };
 }
 
-/** Decided by who asks: no record was looked at, and none would be. */
+/** Whether the caller alone decided the grant, without any record. */
 const isByAuth = (grant: Grant): boolean =>
   grant.kind === "none" || (grant.kind === "all" && grant.saidBy !== "filter");
 
-/** What would find a record by another value than it says (5 and "5") finds none. Errors: 400. */
+/** Refuses a value that SQLite would convert and then find another record by (5 and "5"). Errors: 400. */
 function checkTarget({ validator }: Table, { name }: Column, wanted: JsonValue): void {
   const problem = name === "id" ? idProblem(wanted) : ownValue(validator.ofChanges({ [name]: wanted }) ?? {}, name);
   if (problem !== null && problem !== undefined) refuse({ [name]: problem });

@@ -12,14 +12,20 @@ import { Decisions, Suspended } from "../rules/decisions.ts";
 import type { AfterHooks } from "./after-hooks.ts";
 import { type JsonTexts, NO_TEXTS } from "./json-texts.ts";
 import { type RecordTurn, RecordTurns } from "./record-turns.ts";
-import type { WriteContext } from "./record-writes.ts";
 import { StoredBytes } from "./stored-bytes.ts";
+import type { WriteContext } from "./write-context.ts";
 
 const NONE = { kind: "none" } as const;
 
-/** How a request's writes run: grants first, then one transaction, again when a rule had to be awaited, then the hooks. */
+/**
+ * Runs a request's writes: the grants, then one transaction, which restarts after an awaited rule or hook, then the hooks
+ * after it.
+ */
 export interface Writes {
-  /** Grants for `actions` and for reading. Errors: 401/403 when `isEnough` (default: all of them) is not met. */
+  /**
+   * Grants for `actions` and for reading. Errors: 401 or 403 unless all of `actions` are granted; with `either`, one of
+   * them.
+   */
   grants(
     principal: Principal,
     model: TableModel,
@@ -33,7 +39,7 @@ export function createWrites(deps: { door: Door; clock: Clock; ids: Ids; afterHo
   const { door, clock, ids, afterHooks } = deps;
   const turns = new RecordTurns(clock);
 
-  /** Kept where it is enough, else given back first: who waits for one record while holding another may wait for ever. */
+  /** Keeps the turn if it covers the records; else releases it first, because waiting with a held turn could deadlock. */
   const turnFor = async (
     file: DatabaseFile,
     touched: Set<string>,
@@ -73,7 +79,7 @@ export function createWrites(deps: { door: Door; clock: Clock; ids: Ids; afterHo
           const touched = new Set<string>();
           let afterCommit: WriteContext["afterCommit"] = [];
           try {
-            // What `work` returns is a plain value: it runs to its end inside the transaction.
+            // `work` is synchronous and returns a plain value.
             const result = await file.write<unknown>((tx) => {
               afterCommit = [];
               return work({

@@ -1,10 +1,11 @@
 import { Type } from "typebox";
 import { parseDuration, SECOND_MS } from "../../kernel/duration.ts";
-import { refine } from "../../kernel/schema/types.ts";
-import { SIGNED_URL_DEFAULT_SECONDS, SIGNED_URL_MAX_SECONDS } from "../limits.ts";
+import { optional, refine } from "../../kernel/schema/types.ts";
+import { Key } from "../keys.ts";
+import { SIGNED_URL_DEFAULT_SECONDS, SIGNED_URL_KEYS_MAX, SIGNED_URL_MAX_SECONDS } from "../limits.ts";
 
-/** How long a signed URL is good, as a number. */
-export const Seconds = Type.Integer({
+/** How long a signed URL is valid, as a number. */
+const Seconds = Type.Integer({
   minimum: 1,
   maximum: SIGNED_URL_MAX_SECONDS,
   default: SIGNED_URL_DEFAULT_SECONDS,
@@ -12,14 +13,14 @@ export const Seconds = Type.Integer({
 });
 
 const isDuration = (text: string): boolean => parseDuration(text) !== null;
-// What is not a duration is the first rule's to refuse.
+// Where the text is not a duration, the first condition refuses it.
 const isLongEnough = (text: string): boolean => (secondsOf(text) ?? 1) >= 1;
 const isShortEnough = (text: string): boolean => (secondsOf(text) ?? 1) <= SIGNED_URL_MAX_SECONDS;
 
 const Text = Type.String({ description: "`30m`, `1h`, `7d`; default `1h`, at most `7d`" });
 
 /** The same, as a text such as `1h`. */
-export const Duration = refine(
+const Duration = refine(
   refine(
     refine(Text, isDuration, (name) => ({
       code: "invalid_type",
@@ -32,7 +33,18 @@ export const Duration = refine(
   (name) => ({ code: "too_large", message: `${name} must be at most ${SIGNED_URL_MAX_SECONDS} seconds (7 days)` }),
 );
 
-/** null: there is none, or it is no duration. */
+export const SignOne = Type.Object({ key: Key, expiresIn: optional(Seconds) });
+export const SignSeveral = Type.Object({
+  keys: Type.Array(Type.String(), { maxItems: SIGNED_URL_KEYS_MAX }),
+  expiresIn: optional(Duration),
+});
+export const SignUpload = Type.Object({
+  key: Key,
+  expiresIn: optional(Seconds),
+  contentType: optional(Type.String({ description: "What the PUT has to declare; without it, any type" })),
+});
+
+/** null for no text, and for a text that is not a duration. */
 export function secondsOf(text: string | null): number | null {
   const milliseconds = text === null ? null : parseDuration(text);
   return milliseconds === null ? null : milliseconds / SECOND_MS;

@@ -1,0 +1,76 @@
+import { badRequest, unauthorized } from "../../kernel/errors.ts";
+import { VERIFICATION_TTL_MS } from "../limits.ts";
+import { emailTaken } from "../session/sign-in.ts";
+import { deleteSecretsOfUser } from "../statements/secrets.ts";
+import { userByEmail, userById } from "../statements/users.ts";
+import type { Caller } from "../types.ts";
+import { invalidMailToken, type MailDeps, type MailTokens, userOfToken } from "./mail-tokens.ts";
+
+/** Verifying and changing email addresses. */
+export interface AddressService {
+  /** Sends no mail if the address is verified already. Errors: 400 for a user without an address. */
+  requestVerification(caller: Caller, redirect: URL | null): Promise<void>;
+  /** Errors: 400 for a wrong, used or expired token, 403 if disabled. */
+  verifyEmail(token: string): Promise<void>;
+  /** The password has been confirmed before. Errors: 409 if another account has the address. */
+  requestEmailChange(caller: Caller, newEmail: string, redirect: URL | null): Promise<void>;
+  /** Ends every session. Errors: 400, 403, 409 if another account has taken the address meanwhile. */
+  verifyEmailChange(token: string): Promise<void>;
+}
+
+export function createAddressService({ file }: MailDeps, tokens: MailTokens): AddressService {
+  return {
+    async requestVerification(caller, redirect) {
+      const account = userById.get(file.sql, { id: caller.userId });
+      if (account === null) throw unauthorized("Invalid token");
+      if (account.email === null) throw badRequest("This user has no email address");
+      if (account.emailVerified) return;
+      await tokens.issue({
+        purpose: "verify-email",
+        kind: "verification",
+        page: "verify-email",
+        ttlMs: VERIFICATION_TTL_MS,
+        userId: account.id,
+        email: account.email,
+        isMailed: true,
+        redirect,
+      });
+    },
+
+    async verifyEmail(token) {
+      await file.write((write) => {
+        const secret = tokens.use(write, "verify-email", token);
+        const account = userOfToken(write, secret);
+        // A link to a former address of the user proves nothing about the present one.
+        if (account.email !== secret.email) throw invalidMailToken();
+        write.update(account.id, { emailVerified: true });
+      });
+    },
+
+    async requestEmailChange(caller, newEmail, redirect) {
+      if (userByEmail.get(file.sql, { email: newEmail }) !== null) throw emailTaken("newEmail");
+      await tokens.issue({
+        purpose: "email-change",
+        kind: "emailChange",
+        page: "verify-email-change",
+        ttlMs: VERIFICATION_TTL_MS,
+        userId: caller.userId,
+        email: newEmail,
+        isMailed: true,
+        redirect,
+      });
+    },
+
+    async verifyEmailChange(token) {
+      await file.write((write) => {
+        const secret = tokens.use(write, "email-change", token);
+        const account = userOfToken(write, secret);
+        const other = userByEmail.get(write.tx, { email: secret.email });
+        if (other !== null && other.id !== account.id) throw emailTaken();
+        write.update(account.id, { email: secret.email, emailVerified: true, isAnonymous: false });
+        write.endSessions(account.id, { except: null });
+        deleteSecretsOfUser.run(write.tx, { userId: account.id });
+      });
+    },
+  };
+}

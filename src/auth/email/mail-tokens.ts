@@ -1,0 +1,81 @@
+import type { RateLimiter } from "../../http/rate-limit.ts";
+import { badField } from "../../kernel/errors.ts";
+import { type AccountWrite, accountDisabled } from "../account-file.ts";
+import { SECRET_BYTES } from "../limits.ts";
+import { deleteSecret, findSecret, type OneTimeSecret, putSecret, type SecretPurpose } from "../statements/secrets.ts";
+import { type SecretAccount, userById } from "../statements/users.ts";
+import type { AuthDeps } from "../types.ts";
+import type { Mailer } from "./mailer.ts";
+import type { MailKind } from "./templates.ts";
+
+export interface MailDeps extends AuthDeps {
+  mailer: Mailer;
+  /** Counts a mail to an address. */
+  mailLimit: RateLimiter;
+  publicUrl: () => string;
+}
+
+/** A token to be mailed as part of a link. */
+interface MailedToken {
+  purpose: SecretPurpose;
+  kind: MailKind;
+  /** The page under `publicUrl` that the link leads to without a redirect. */
+  page: string;
+  ttlMs: number;
+  userId: string | null;
+  email: string;
+  /** false: no mail is sent, after the same work. */
+  isMailed: boolean;
+  redirect: URL | null;
+}
+
+/** Tokens that are mailed as links. Each is valid once, also when two requests race. */
+export interface MailTokens {
+  /** Errors: 429 for too many mails to the address. */
+  issue(token: MailedToken): Promise<void>;
+  /** Deletes the secret, and gives it. Errors: 400. */
+  use(write: AccountWrite, purpose: SecretPurpose, token: string): OneTimeSecret & { email: string };
+  /** Whether `use` would find it. Errors: 400. */
+  check(purpose: SecretPurpose, token: string): void;
+}
+
+export const invalidMailToken = () => badField("token", "invalid_value", "token is wrong, used or expired");
+
+export function createMailTokens(deps: MailDeps): MailTokens {
+  const { file, sealing } = deps;
+  return {
+    async issue({ purpose, kind, page, ttlMs, userId, email, isMailed, redirect }) {
+      deps.mailLimit.hit(email);
+      const token = deps.ids.secret(SECRET_BYTES);
+      const hash = sealing.digest(purpose, token);
+      await file.write((write) => {
+        putSecret.run(write.tx, { hash, purpose, userId, payload: { email }, expiresAt: write.now + ttlMs });
+      });
+      if (!isMailed) return;
+      // Never from the Host header: the sender of a request must not choose where the links of its mails lead.
+      const link = new URL(redirect ?? `${deps.publicUrl()}/auth/${page}`);
+      link.searchParams.set("token", token);
+      deps.mailer.send(kind, { email, link: link.href });
+    },
+    use(write, purpose, token) {
+      const hash = sealing.digest(purpose, token);
+      const secret = findSecret.get(write.tx, { hash, purpose, now: write.now });
+      const email = secret?.payload["email"];
+      if (secret === null || typeof email !== "string") throw invalidMailToken();
+      deleteSecret.run(write.tx, { hash });
+      return { ...secret, email };
+    },
+    check(purpose, token) {
+      const hash = sealing.digest(purpose, token);
+      if (findSecret.get(file.sql, { hash, purpose, now: deps.clock.now() }) === null) throw invalidMailToken();
+    },
+  };
+}
+
+/** The user of a token. Errors: 400 if there is none any more; 403 if disabled, which only the right token reveals. */
+export function userOfToken(write: AccountWrite, secret: OneTimeSecret): SecretAccount {
+  const account = secret.userId === null ? null : userById.get(write.tx, { id: secret.userId });
+  if (account === null) throw invalidMailToken();
+  if (account.disabled) throw accountDisabled();
+  return account;
+}
