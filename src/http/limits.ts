@@ -59,3 +59,8 @@ export const MAX_AGE_SECONDS = 600;
 if (UNFINISHED_PER_ADDRESS_MAX_BYTES < 2 * BODY_MAX_BYTES) {
   throw new Error("one address must be able to send more than one of the largest bodies at once");
 }
+
+/** JSON that another process made is sent in the parts in which it came, from this size on. */
+export const PIECES_FROM_BYTES = 1024 * 1024;
+/** A client that reads nothing of such an answer for this time is cut off: its answer is in memory until then. */
+export const STALLED_CLIENT_TIMEOUT_MS = 20_000;
