@@ -25,9 +25,9 @@ import { createReads, type Source } from "./query/reads.ts";
 import { createSources, type Sources } from "./query/sources.ts";
 import { CascadeTooLarge } from "./references/cascade-cost.ts";
 import { type CascadeSteps, createCascadeSteps, mayDeleteInSteps } from "./references/cascade-steps.ts";
-import { createDoor, denied } from "./rules/access.ts";
+import { createRecordRights, denied } from "./rules/access.ts";
 import type { WriteGrants } from "./rules/asking.ts";
-import { createInstanceDoor } from "./rules/instance-access.ts";
+import { createInstanceRights } from "./rules/instance-access.ts";
 import { createSearch } from "./search/search.ts";
 import { createTableDoor } from "./table-door.ts";
 import { createAfterHooks } from "./write/after-hooks.ts";
@@ -111,17 +111,17 @@ export function createTableService(deps: {
   logger: Logger;
   app: () => AppAccess;
 }): TableService {
-  const door = createDoor(deps);
-  const instances = createInstanceDoor(deps);
+  const rights = createRecordRights(deps);
+  const instances = createInstanceRights(deps);
   const sources = createSources({ namespaces: deps.namespaces, instances });
   const afterHooks = createAfterHooks(deps);
-  const writes = createWrites({ ...deps, door, afterHooks });
+  const writes = createWrites({ ...deps, rights, afterHooks });
   const tableOf = (model: TableModel): Table =>
     sources.find({ namespace: model.namespace, instanceId: null, table: model.name }, { anyInstance: true }).table;
-  const mutations = createMutations({ door, writes: createRecordWrites({ ...deps, door, tableOf }) });
+  const mutations = createMutations({ rights, writes: createRecordWrites({ ...deps, rights, tableOf }) });
   const steps = createCascadeSteps({ writes, tableOf });
 
-  const reads = createReads({ door });
+  const reads = createReads({ rights });
   const search = createSearch({ reads });
   const from = <T>(principal: Principal, address: TableAddress, read: (source: Source) => MaybePromise<T>) =>
     chain(sources.forReading(principal, address), read);
@@ -135,8 +135,8 @@ export function createTableService(deps: {
     search: (principal, address, asked, caller) =>
       from(principal, address, (source) => search.search(principal, source, asked, caller)),
     ...createTableWrites({ sources, writes, mutations, steps }),
-    ...createTableBatches({ sources, writes, mutations, steps, door, turns: createTurns() }),
-    door: createTableDoor({ sources, namespaces: deps.namespaces, door, instances }),
+    ...createTableBatches({ sources, writes, mutations, steps, rights, turns: createTurns() }),
+    door: createTableDoor({ sources, namespaces: deps.namespaces, rights, instances }),
     stop: () => afterHooks.ended(),
   };
 }
@@ -216,9 +216,9 @@ function createTableBatches({
   writes,
   mutations,
   steps,
-  door,
+  rights,
   turns,
-}: WriteDeps & { door: ReturnType<typeof createDoor>; turns: Turns }): TableBatches {
+}: WriteDeps & { rights: ReturnType<typeof createRecordRights>; turns: Turns }): TableBatches {
   return {
     async batch(principal, address, body, options, caller) {
       const { table, file } = await sources.forInserting(principal, address);
@@ -241,7 +241,7 @@ function createTableBatches({
       const parsed = parseByFilter(table, value);
       const grants = await writes.grants(principal, table.model, [value.action]);
       if (file === null) return { processed: 0, succeeded: 0 };
-      return runByFilter({ mutations, writes, steps, door, caller }, principal, grants, table, file, parsed);
+      return runByFilter({ mutations, writes, steps, rights, caller }, principal, grants, table, file, parsed);
     },
   };
 }

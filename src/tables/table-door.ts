@@ -5,15 +5,15 @@ import type { Namespace } from "./namespaces.ts";
 import { type ParsedFilter, parseConditions } from "./query/filter.ts";
 import { matches } from "./query/filter-match.ts";
 import type { Sources } from "./query/sources.ts";
-import { type Door, denied, type Grant } from "./rules/access.ts";
-import { type InstanceDoor, isInstanceId } from "./rules/instance-access.ts";
+import { denied, type Grant, type RecordRights } from "./rules/access.ts";
+import { type InstanceRights, isInstanceId } from "./rules/instance-access.ts";
 
 /** Rights and filters of tables for other areas. */
 export function createTableDoor(deps: {
   sources: Sources;
   namespaces: ReadonlyMap<string, Namespace>;
-  door: Door;
-  instances: InstanceDoor;
+  rights: RecordRights;
+  instances: InstanceRights;
 }): TableDoor {
   const grants = new WeakMap<ReadAccess, Grant>();
   return {
@@ -34,11 +34,11 @@ export function createTableDoor(deps: {
         if (grant.kind === "none") throw denied(principal);
         if (grant.kind === "all") return { kind: "all", saidBy: grant.saidBy };
         if (grant.kind === "filter") return { kind: "filter", filter: recordFilter(grant.filter) };
-        return { kind: "record", allows: (record) => deps.door.coversRead(grant, principal, table.model, record) };
+        return { kind: "record", allows: (record) => deps.rights.coversRead(grant, principal, table.model, record) };
       };
       const known = before === null ? null : (grants.get(before) ?? null);
       return chain(mayOpen, () =>
-        chain(deps.door.grant(principal, table.model, "read", known), (grant): ReadAccess => {
+        chain(deps.rights.grant(principal, table.model, "read", known), (grant): ReadAccess => {
           if (before !== null && grant === known) return before;
           const access = accessOf(grant);
           // A copy, because the rule may reuse its array for the next caller.

@@ -4,8 +4,8 @@ import { type ListAnswer, type SignedIn, signIn, type TestPlatform, testPlatform
 import { mutated, ODD_TEXTS, oddValue } from "../support/mutations.ts";
 import { type Random, random, testSeed } from "../support/random.ts";
 
-// Whatever stands in a query, a filter or a search: 200 or 400, no fault of the server, nothing of another's records, and
-// nothing of them changed. tests/fuzz/tables-properties.test.ts asks whether valid queries mean what they say.
+// Any query, filter or search is answered 200 or 400, without a server error, without data of others' records, and
+// without changing any. tests/fuzz/tables-properties.test.ts checks the results of valid queries.
 
 const SEED = testSeed(20_266);
 const ROUNDS = 900 * Number(process.env["PLATFORM_FUZZ_ROUNDS"] ?? 1);
@@ -68,7 +68,7 @@ function condition(r: Random): JsonValue {
 const conditions = (r: Random): JsonValue =>
   r.chance(0.08) ? oddValue(r) : Array.from({ length: r.below(r.chance(0.1) ? 60 : 4) }, () => condition(r));
 
-/** Text that a full-text search might take for its own: operators, columns, quotes, wildcards, half characters. */
+/** Text with the syntax of full-text search: operators, columns, quotes, wildcards, unpaired surrogates. */
 function words(r: Random): string {
   const pieces = [
     ...[
@@ -141,7 +141,7 @@ function request(r: Random, cursors: readonly string[]): Request {
   const kind = r.below(5);
   if (kind === 4) {
     const body: JsonObject = { action: r.pick(["update", "delete"]), filter: conditions(r), data: { n: oddValue(r) } };
-    // What ann may really delete would end the game.
+    // ann must not delete records that the test needs.
     const own: JsonObject = { ...body, orFilter: [["owner", "==", bob.id]] };
     return ["POST", `${table}/batch-by-filter`, {}, r.chance(0.5) ? mutated(r, own) : own];
   }
@@ -180,12 +180,12 @@ test(`[TB16, TB42, TB48, TB65] queries survive any input (seed ${SEED})`, async 
       statuses.set(status, (statuses.get(status) ?? 0) + 1);
       const isExpected = [200, 400, 431].includes(status);
       expect({ sent, status, isExpected }).toEqual({ sent, status, isExpected: true });
-      // An error may quote what was asked for; a record may not be in it.
+      // An error may quote the request, but no record.
       const isTold = status === 200 && (text.includes(CANARY) || text.includes(bob.id));
       expect({ sent, isTold }).toEqual({ sent, isTold: false });
     }
   }
-  // Neither all nonsense nor all valid.
+  // Some inputs are valid and some are not.
   expect(statuses.get(200) ?? 0).toBeGreaterThan(ROUNDS / 20);
   expect(statuses.get(400) ?? 0).toBeGreaterThan(ROUNDS / 20);
   expect(await recordsOfBob()).toBe(before);

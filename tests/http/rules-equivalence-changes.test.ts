@@ -17,7 +17,7 @@ import {
   rulesWorld,
 } from "../support/rules-world.ts";
 
-// Every way to change records allows exactly the same, and its answer tells nobody what they may not read.
+// Every kind of change is decided alike, and its answer reveals nothing that the caller may not read.
 //
 // A new way is a new entry in WAYS: how it is asked, and what it needs, in the terms of the oracle. Each runs on a record
 // of its own, so that all of them can be asked at once; afterwards the table is read as root, and compared.
@@ -46,7 +46,7 @@ interface Attempt {
 
 interface Verdict {
   status: number;
-  /** What the record is afterwards; null: gone, or never there. */
+  /** The record afterwards; null: it does not exist. */
   after: JsonObject | null;
 }
 
@@ -55,7 +55,7 @@ interface Way {
   kind: "insert" | "update" | "delete";
   request(attempt: Attempt): [path: string, method: string, body?: JsonObject];
   verdict(attempt: Attempt): Verdict;
-  /** What the answer says beside its status. */
+  /** The answer's body. */
   says?(attempt: Attempt, heard: Heard): void;
 }
 
@@ -98,7 +98,7 @@ const isByAuth = (attempt: Attempt, action: Action): boolean =>
 const upserting = (attempt: Attempt): Verdict => {
   const { table, caller, stored } = attempt;
   if (hasNone(attempt, ["insert", "update"])) return { ...refusal(attempt), after: stored };
-  // A scope says what its key may do, whatever the table says of rules.
+  // Scopes decide for keys, whatever the rules of the table are.
   const isKey = caller.scopes !== null;
   const byAuth = table.upsert === null && isByAuth(attempt, "insert") && isByAuth(attempt, "update");
   const isEither = !isKey && (table.upsert === "either" || byAuth);
@@ -225,7 +225,7 @@ async function attemptsOf(table: RuledTable, caller: Caller, root: Caller): Prom
     const record = recordOf(world.r, table.name, id, world.owners);
     const n = world.r.below(6);
     const isNew = way.kind === "insert";
-    // The caller's own words are no secret to them.
+    // Values that the caller sent are not secret to it.
     const next: JsonObject = isNew ? { ...record, secret: "mine" } : { ...record, n };
     return { way, table, caller, id, stored: isNew ? null : record, next, n };
   });
@@ -234,7 +234,7 @@ async function attemptsOf(table: RuledTable, caller: Caller, root: Caller): Prom
   return attempts;
 }
 
-/** Of a record only what the test has put there. */
+/** The fields of a record that the test has set. */
 const withoutTimes = ({ createdAt: _createdAt, updatedAt: _updatedAt, ...record }: JsonObject): JsonObject => record;
 
 test(`[TB55, TB67] every kind of change allows the same, and answers what may be read (seed ${SEED})`, async () => {
@@ -270,7 +270,7 @@ test(`[TB55, TB67] every kind of change allows the same, and answers what may be
       }
     }
   }
-  // The rules are neither all open nor all closed.
+  // Some rules allow and some deny.
   for (const status of [200, 201, 401, 403, 404]) expect(statuses.get(status) ?? 0).toBeGreaterThan(0);
 });
 

@@ -17,7 +17,7 @@ import {
   secretsIn,
 } from "../support/rules-world.ts";
 
-// Every way to a record allows exactly the same: random rules, records and callers, and an oracle that reads the rules
+// Every access to a record is decided alike: random rules, records and callers, and an oracle that evaluates the rules
 // (tests/support/rules.ts). Changes are in rules-equivalence-changes.test.ts, files in rules-equivalence-files.test.ts,
 // sockets in tests/ws/rules-equivalence.test.ts.
 //
@@ -80,7 +80,7 @@ interface Way {
   isPaged?: boolean;
   /** Sorts or searches by what is in the records, which a rule that looks at records does not allow. */
   isByContent?: boolean;
-  /** Takes the filter itself, record by record. */
+  /** Evaluates the filter itself, record by record. */
   isOneByOne?: boolean;
   run(want: Want): Promise<Outcome>;
 }
@@ -144,7 +144,7 @@ const WAYS: readonly Way[] = [
         })),
       );
       const statuses = new Set(answers.map(({ heard }) => heard.status));
-      // The statuses are looked at below, record by record.
+      // The statuses are checked below, record by record.
       expect([...statuses].filter((status) => ![200, 404, refused(want.caller)].includes(status))).toEqual([]);
       const isRefused = statuses.has(refused(want.caller));
       const ids = answers.filter(({ heard }) => heard.status === 200).map(({ id }) => id);
@@ -157,7 +157,7 @@ const matches = ({ filter, orFilter }: Want, record: JsonObject): boolean =>
   filter.every((tuple) => holds(tuple, record)) &&
   (orFilter.length === 0 || orFilter.some((tuple) => holds(tuple, record)));
 
-/** What every way has to give. */
+/** The result that every way must have. */
 function wanted(want: Want, way: Pick<Way, "isByContent" | "isOneByOne">): Outcome {
   const { table, caller } = want;
   const grant = granted(table, caller, "read");
@@ -180,7 +180,7 @@ test(`[TB55] every kind of read answers the same records (seed ${SEED})`, async 
       for (const way of WAYS) {
         const got = await way.run(want);
         const must = wanted(want, way);
-        // A refused walk may have had whole pages before.
+        // A refused walk may have read complete pages before.
         if (way.isPaged === true && must.refusedWith !== null) got.ids = [];
         // One by one a rule without the record is asked even where nothing matches, and nothing is requested.
         const isUnasked =

@@ -54,7 +54,7 @@ test("[TB65] no name becomes SQL, and names of JavaScript's own are not fields",
     const filter = JSON.stringify([[name, "==", "x"]]);
     for (const query of [{ filter }, { orFilter: filter }, { sort: `${name}:asc` }, { fields: name }]) {
       const answer = await platform.get(P, { query });
-      // An empty list of fields is as good as none.
+      // An empty list of fields is the same as none.
       const isAbsent = "fields" in query && name === "";
       expect([name, Object.keys(query), answer.status]).toEqual([name, Object.keys(query), isAbsent ? 200 : 400]);
     }

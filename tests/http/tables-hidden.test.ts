@@ -33,7 +33,7 @@ beforeAll(async () => {
     ...[1, 2, 3].map((n) => ({ id: `hidden${n}`, owner: "bob", kind: "a", data: { n } })),
   ];
   expect((await platform.service.post(`${P}/batch`, { inserts })).status).toBe(200);
-  // What cannot be evaluated tells whether it was: SQLite throws at text that is no JSON.
+  // An expression that fails shows whether it was evaluated: SQLite throws for text that is not JSON.
   await platform.kill("SIGTERM");
   const [path = ""] = new Bun.Glob("**/shared.db").scanSync({ cwd: platform.dataDirectory, absolute: true });
   const database = new Database(path);

@@ -98,7 +98,7 @@ test("[TB61] ids with paths are refused", async () => {
       body: '{"name":"x"}',
       headers: { "content-type": "application/json" },
     });
-    // A path that normalises to another route is not there at all.
+    // A path that normalises to another route does not exist.
     expect([id, [400, 404, 405].includes(answer.status)]).toEqual([id, true]);
   }
   expect((await platform.service.post(path("a.b"), { name: "x" })).status).toBe(400);

@@ -30,7 +30,7 @@ test("[TB124] a record over its table's size is 400 and names its largest field,
   expect((await service.post(path("free"), { id: "f1", b: mebibyte.slice(1_000) })).status).toBe(201);
 
   const P = path("small");
-  // Bytes, not characters, and escapes as JSON writes them.
+  // Bytes of the JSON, escapes included, and not characters.
   expect((await service.post(P, { name: "a", data: "é".repeat(950) })).status).toBe(400);
   expect((await service.post(P, { name: "a", data: "\u0001".repeat(340) })).status).toBe(400);
   expect((await service.post(P, { id: "s1", name: "a", data: "x".repeat(1_800) })).status).toBe(201);
@@ -39,7 +39,7 @@ test("[TB124] a record over its table's size is 400 and names its largest field,
   expect(refusal(await service.post(P, { name: "b", data: large }))).toEqual(want);
   expect(refusal(await service.patch(`${P}/s1`, { data: large }))).toEqual(want);
   expect(refusal(await service.post(`${P}?upsert=true`, { id: "s1", name: "a", data: large }))).toEqual(want);
-  // The merged record counts, whichever of its fields is new.
+  // The merged record counts, whichever of its fields changes.
   expect(refusal(await service.patch(`${P}/s1`, { name: "n".repeat(500) }))).toEqual(want);
   expect(refusal(await service.post(P, { name: "grow" }))).toEqual(want);
   const batch = await service.post<ErrorAnswer>(`${P}/batch`, { inserts: [{ name: "c" }, { name: "d", data: large }] });
@@ -67,7 +67,7 @@ test("[TB125] an indexed text has at most 100,000 characters, or its field's max
   expect((await service.delete(`${P}/n1`)).status).toBe(200);
 });
 
-/** Different words, as texts have them. */
+/** Text of different words. */
 const words = (seed: number, length: number): string => {
   let text = "";
   for (let n = seed * 7_919; text.length < length; n += 104_729) text += `${n.toString(36)} `;
@@ -90,7 +90,7 @@ test("[TB126] a batch with three million indexed characters is complete at once 
   await platform.kill();
   await platform.restart();
   expect(await foundAll("quokka", 30)).toBe(30);
-  // Changed and deleted by one request each, which hold no text at all.
+  // Changed and deleted by one request each, without any text in it.
   const filter = [["id", ">", "big"]];
   const changing = { action: "update", filter, data: { text: "wombat" } };
   expect((await service.post(`${path("notes")}/batch-by-filter`, changing)).body).toMatchObject({ succeeded: 30 });

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from "bun:test";
 import type { JsonObject } from "../../src/kernel/json.ts";
 import { type ListAnswer, type TestPlatform, testPlatform } from "../support/index.ts";
 
-// Large enough that what no index answers is read elsewhere; `kind` "rare" is little, "common" much of it.
+// Large enough that reads without an index run in a query process. Few records have the `kind` "rare", many "common".
 const RECORDS = 6_500;
 const CONFIG = `{
   databases: { shared: { tables: { items: {
@@ -104,7 +104,7 @@ for (const [sort, order] of Object.entries(ORDERS)) {
 
       let cursor = first.cursor;
       const forwards = idsOf(first);
-      // A short page first: the ways along an index are those of short pages.
+      // A short page first, because only short pages are read along an index.
       while (cursor !== null) {
         const page: ListAnswer = await list({ ...query, limit: forwards.length === 7 ? "13" : "1000", after: cursor });
         forwards.push(...idsOf(page));

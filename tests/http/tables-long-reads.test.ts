@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { type TestPlatform, testPlatform } from "../support/index.ts";
 
-// Enough records, long enough, that a count with many conditions takes some seconds.
+// So many and long records that a count with many conditions takes some seconds.
 const RECORDS = 6_000;
 const TEXT = "a".repeat(1_000);
 const CONFIG = `{
@@ -53,7 +53,7 @@ test("[TB100] slow counts of one address do not delay those of another, and end 
   expect(doneCount).toBeLessThan(20);
   gone.abort();
   await Promise.all(slow);
-  // The processes end a moment after their requests do.
+  // The processes end shortly after their requests.
   let left = await longReads();
   for (let tries = 0; tries < 500 && left.running + left.waiting > 0; tries++) {
     await Bun.sleep(10);

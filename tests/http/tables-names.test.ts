@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { type ErrorAnswer, type ListAnswer, type TestPlatform, testPlatform } from "../support/index.ts";
 
-// Names that SQLite, JavaScript or the statements of this server use themselves.
+// Names that SQLite, JavaScript or the server's own statements use.
 
 const COLUMNS = [
   "value",

@@ -43,7 +43,7 @@ const insert = async (table: string, body: JsonObject) => {
 };
 const total = async (table: string) => (await platform.get<{ total: number }>(`${path(table)}/count`)).body.total;
 
-/** Each but the first refers to the one before it. */
+/** Each record but the first refers to the one before it. */
 async function chain(length: number): Promise<void> {
   const records = Array.from({ length }, (_, n) => ({ id: `t${n}`, ...(n === 0 ? {} : { parent: `t${n - 1}` }) }));
   for (let start = 0; start < length; start += 500) {
@@ -81,7 +81,7 @@ test("[TB141] one request deletes up to 5,000 referring records, however many re
   }
   const batch = await platform.post<ErrorAnswer>(`${path("owners")}/batch`, { deletes: owners });
   expect([batch.status, Object.keys(batch.body.data ?? {})]).toEqual([409, ["deletes.2"]]);
-  // A batch is all or nothing, whoever sends it.
+  // A batch is all or nothing for every caller.
   expect((await platform.service.post(`${path("owners")}/batch`, { deletes: owners })).status).toBe(409);
   const byFilter = { action: "delete", filter: [["id", "in", owners]] };
   expect((await platform.post(`${path("owners")}/batch-by-filter`, byFilter)).status).toBe(409);

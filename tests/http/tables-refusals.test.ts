@@ -81,7 +81,7 @@ for (const table of ["now", "later"]) {
       expect((await platform.post(`${P}/batch-by-filter`, byFilter)).body).toEqual(INTERNAL);
     }
     expect(platform.stderr() + platform.stdout()).toContain("hunter2");
-    // Others are written all the while.
+    // Other records are written meanwhile.
     expect((await platform.post(P, { n: 5 })).status).toBe(201);
   });
 }

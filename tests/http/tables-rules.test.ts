@@ -249,7 +249,7 @@ describe("asynchronous rules", () => {
     expect(await status(ann.get(S))).toBe(200);
     expect(await status(ann.post(S, { id: "s1", n: 1, ownerId: ann.id }))).toBe(201);
     expect(await status(ann.post(S, { n: 11 }))).toBe(403);
-    // Of ten that all saw n = 1 only the first may write: the others see what it made of the record.
+    // All ten saw n = 1, but only the first may write: the others are decided by the record that it wrote.
     const answers = await Promise.all(
       Array.from({ length: 10 }, () => status(ann.patch(`${S}/s1`, { n: { $op: "increment", value: 1 } }))),
     );

@@ -22,7 +22,7 @@ afterAll(() => platform.stop());
 const search = (table: string, query: Record<string, string | number>) =>
   platform.get<ListAnswer<Found>>(`${path(table)}/search`, { query });
 
-/** Long texts are found some moments after they have been written. */
+/** Long texts are found shortly after they were written. */
 async function found(table: string, q: string, count: number): Promise<void> {
   let total: number | null = null;
   for (let wait = 0; wait < 200 && total !== count; wait++) {
@@ -66,7 +66,7 @@ test("[TB123] where a rule's filter applies, the newest records come first, what
   const insert = async (ownerId: string, text: string) => {
     expect((await platform.service.post(path("notes"), { text, ownerId })).status).toBe(201);
   };
-  // By bm25 the rarer word would come first, and so tell which of the two hidden records hold.
+  // bm25 would rank the rarer word first, and so reveal which of the two words hidden records contain.
   await insert(mine.id, "quokka");
   await insert(mine.id, "quokka7391");
   await insert(mine.id, "quokka quokka quokka of a longer text");

@@ -17,7 +17,7 @@ const CONFIG = `{
 }`;
 const P = "/api/db/shared/tables";
 const idOf = (n: number) => `r${String(n).padStart(3, "0")}`;
-/** Characters of one byte, of two, and one that JSON writes as six. */
+/** Characters of one byte, of two bytes, and one whose JSON has six. */
 const textOf = (n: number) =>
   ["x", "\u00e9", "\u0001"].map((one) => one.repeat(n % 3 === 0 ? 110_000 : 115_000)).join("");
 const recordOf = (n: number) => ({ id: idOf(n), text: textOf(n), n });
@@ -46,7 +46,7 @@ interface Large {
   data?: unknown;
 }
 
-/** Every record of a table, page by page. Fails where a page is too large, or ends early for no reason. */
+/** Every record of a table, page by page. Fails where a page is too large, or ends early without a reason. */
 async function walk(path: string, direction: "after" | "before"): Promise<Large[]> {
   const found: Large[] = [];
   let query = direction === "after" ? "" : `&before=zzz`;

@@ -6,7 +6,7 @@ let platform: TestPlatform;
 let ann: SignedIn;
 let eve: SignedIn;
 const path = (table: string) => `/api/db/shared/tables/${table}`;
-/** Tables whose rules keep a record from everybody but its owner, each in another way. */
+/** Tables whose rules allow only the owner to change a record, each in another form. */
 const OWNED = [
   "byRecord",
   "byFilter",
@@ -54,7 +54,7 @@ beforeAll(async () => {
 });
 afterAll(() => platform.stop());
 
-/** Every way to upsert. */
+/** All kinds of upserts. */
 const upserts = (client: HttpClient, table: string, record: JsonObject) => [
   () => client.post(`${path(table)}?upsert=true`, record),
   () => client.post(`${path(table)}/batch?upsert=true`, { inserts: [record] }),

@@ -8,7 +8,7 @@ import type { Asked, CountValues, GetValues, ListValues } from "../api/requests.
 import { RULE_RECORDS_MAX } from "../limits.ts";
 import type { TableModel } from "../model/model.ts";
 import type { Table } from "../namespaces.ts";
-import { type Door, denied, type Grant } from "../rules/access.ts";
+import { denied, type Grant, type RecordRights } from "../rules/access.ts";
 import { encodeCursor } from "./cursor.ts";
 import { type Condition, NO_FILTER, type ParsedFilter } from "./filter.ts";
 import { behindRule, filterToSql, join, type SqlCondition } from "./filter-sql.ts";
@@ -61,11 +61,11 @@ export interface Reads {
   allReadable(principal: Principal, source: Source, grant: Grant, records: readonly TableRecord[]): MaybePromise<void>;
 }
 
-export function createReads(deps: { door: Door }): Reads {
-  const { door } = deps;
+export function createReads(deps: { rights: RecordRights }): Reads {
+  const { rights } = deps;
 
   const grant: Reads["grant"] = (principal, { table }) =>
-    chain(door.grant(principal, table.model, "read"), (granted) => {
+    chain(rights.grant(principal, table.model, "read"), (granted) => {
       if (granted.kind === "none") throw denied(principal);
       return granted;
     });
@@ -80,7 +80,7 @@ export function createReads(deps: { door: Door }): Reads {
     };
     const pending: Promise<boolean>[] = [];
     for (const record of records) {
-      const answer = door.coversRead(granted, principal, table.model, record);
+      const answer = rights.coversRead(granted, principal, table.model, record);
       if (answer === false) refuse();
       if (isPromise(answer)) pending.push(answer);
     }
@@ -100,7 +100,7 @@ export function createReads(deps: { door: Door }): Reads {
         if (granted.kind === "record" && principal.kind === "anonymous") throw denied(principal);
         throw notFound(`There is no record "${id}" in ${model.name}`);
       }
-      return chain(door.coversRead(granted, principal, model, record), (isAllowed) => {
+      return chain(rights.coversRead(granted, principal, model, record), (isAllowed) => {
         if (isAllowed) return pick(record, fields);
         if (granted.kind === "filter") throw notFound(`There is no record "${id}" in ${model.name}`);
         throw denied(principal);

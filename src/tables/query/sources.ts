@@ -4,7 +4,7 @@ import type { DatabaseFile } from "../../db/index.ts";
 import { notFound } from "../../kernel/errors.ts";
 import { chain, type MaybePromise } from "../../kernel/maybe-promise.ts";
 import type { Namespace, Table } from "../namespaces.ts";
-import type { InstanceDoor } from "../rules/instance-access.ts";
+import type { InstanceRights } from "../rules/instance-access.ts";
 import type { Source } from "./reads.ts";
 
 /** Finds the table and file of an address. */
@@ -17,7 +17,10 @@ export interface Sources {
   forInserting(principal: Principal, address: TableAddress): MaybePromise<{ table: Table; file: DatabaseFile }>;
 }
 
-export function createSources(deps: { namespaces: ReadonlyMap<string, Namespace>; instances: InstanceDoor }): Sources {
+export function createSources(deps: {
+  namespaces: ReadonlyMap<string, Namespace>;
+  instances: InstanceRights;
+}): Sources {
   const find: Sources["find"] = (address, options) => {
     const namespace = deps.namespaces.get(address.namespace);
     if (namespace === undefined) throw notFound(`There is no namespace "${address.namespace}"`);

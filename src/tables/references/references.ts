@@ -4,7 +4,7 @@ import type { ReferenceEdge, TableModel } from "../model/model.ts";
 import { refuse } from "../model/validation.ts";
 import type { Table } from "../namespaces.ts";
 import { filterToSql, type SqlCondition } from "../query/filter-sql.ts";
-import type { Door } from "../rules/access.ts";
+import type { RecordRights } from "../rules/access.ts";
 import type { WriteContext } from "../write/write-context.ts";
 import { deleteCascading, referred } from "./cascade.ts";
 
@@ -34,9 +34,9 @@ interface ReferringChange {
   next: TableRecord;
 }
 
-export function createReferences(deps: { tableOf(model: TableModel): Table; door: Door }): References {
-  const { tableOf, door } = deps;
-  const readGrant = (principal: WriteContext["principal"], model: TableModel) => door.grant(principal, model, "read");
+export function createReferences(deps: { tableOf(model: TableModel): Table; rights: RecordRights }): References {
+  const { tableOf, rights } = deps;
+  const readGrant = (principal: WriteContext["principal"], model: TableModel) => rights.grant(principal, model, "read");
 
   /** The read rule's filter for this caller as a condition; null where it hides no record. */
   const visibility = ({ principal, decisions }: WriteContext, { model }: Table): SqlCondition | null => {

@@ -35,7 +35,7 @@ const ALL_BY_FILTER: Grant = { kind: "all", saidBy: "filter" };
 const NONE: Grant = { kind: "none" };
 
 /** Rights to records. Every access to a record is checked here. [TB55] */
-export interface Door {
+export interface RecordRights {
   /**
    * The grant of the action's rule, determined before the request's form is checked. `before`: an earlier grant, which is
    * returned again when the rule gives the same result.
@@ -75,7 +75,7 @@ function createFailureLog({ clock, logger }: { clock: Clock; logger: Logger }) {
   };
 }
 
-export function createDoor(deps: { clock: Clock; logger: Logger }): Door {
+export function createRecordRights(deps: { clock: Clock; logger: Logger }): RecordRights {
   const failed = createFailureLog(deps);
   /** A rule whose promise does not settle in time denies. [TB144] */
   const inTime = <T>(answer: Promise<T>): Promise<T> => within(deps.clock, RULE_TIMEOUT_MS, answer);
@@ -110,19 +110,19 @@ export function createDoor(deps: { clock: Clock; logger: Logger }): Door {
     const probe = createProbe<TableRecord>({});
     const grant = (answer: unknown): Grant =>
       probe.isSeen ? { kind: "record", rule } : grantOf(model, answer, before);
-    const stumbled = (cause: unknown): Grant => {
+    const afterFailure = (cause: unknown): Grant => {
       if (!probe.isSeen) failed(model, cause);
       return grant(false);
     };
     try {
       const answer = rule(authOf(principal), probe.standIn, probe.standIn);
       if (!isPromise(answer)) return grant(answer);
-      if (!probe.isSeen) return inTime(answer).then(grant, stumbled);
+      if (!probe.isSeen) return inTime(answer).then(grant, afterFailure);
       // The result for the stand-in is ignored.
       answer.catch(() => undefined);
       return grant(false);
     } catch (cause) {
-      return stumbled(cause);
+      return afterFailure(cause);
     }
   };
 

@@ -5,7 +5,7 @@ import type { Table } from "../namespaces.ts";
 import { pick } from "../query/list-query.ts";
 import type { Patch } from "../write/changes.ts";
 import type { WriteContext } from "../write/write-context.ts";
-import type { Door, Grant } from "./access.ts";
+import type { Grant, RecordRights } from "./access.ts";
 
 /** The grants that a write needs, determined once before the request's form is checked. */
 export interface WriteGrants {
@@ -34,9 +34,9 @@ export interface Asking {
   ): TableRecord;
 }
 
-export function createAsking(door: Door): Asking {
+export function createAsking(rights: RecordRights): Asking {
   const covers: Asking["covers"] = ({ principal, decisions }, grant, table, about) =>
-    door.covers(grant, principal, table.model, decisions, about);
+    rights.covers(grant, principal, table.model, decisions, about);
   return {
     covers,
     mayChange(context, record, isAllowed) {

@@ -12,7 +12,7 @@ import { denied } from "./access.ts";
 type Dynamic = Namespace & { kind: "dynamic" };
 
 /** Rights to instances: to open an existing one, and to create one by its first write. [TB60] */
-export interface InstanceDoor {
+export interface InstanceRights {
   /** null: the instance does not exist yet. Errors: 400 for an invalid id, 401 or 403 by `open`. */
   open(principal: Principal, namespace: Dynamic, instanceId: string | null): MaybePromise<DatabaseFile | null>;
   /**
@@ -27,7 +27,7 @@ const INSTANCE_ID = /^(?!tables$)[A-Za-z0-9_-]{1,128}$/;
 
 export const isInstanceId = (id: string): boolean => INSTANCE_ID.test(id);
 
-export function createInstanceDoor(deps: { clock: Clock; logger: Logger }): InstanceDoor {
+export function createInstanceRights(deps: { clock: Clock; logger: Logger }): InstanceRights {
   const allows = (
     principal: Principal,
     namespace: Dynamic,

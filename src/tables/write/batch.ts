@@ -21,7 +21,7 @@ import { matches } from "../query/filter-match.ts";
 import { firstById, matchesOf, tooManyToAsk } from "../query/reads.ts";
 import { CascadeTooLarge } from "../references/cascade-cost.ts";
 import { type CascadeSteps, mayDeleteInSteps } from "../references/cascade-steps.ts";
-import type { Door, Grant } from "../rules/access.ts";
+import type { Grant, RecordRights } from "../rules/access.ts";
 import { touch, type WriteGrants } from "../rules/asking.ts";
 import { Suspended } from "../rules/decisions.ts";
 import { type Patch, parsePatch } from "./changes.ts";
@@ -159,7 +159,13 @@ export function parseByFilter(table: Table, body: ByFilterBody): ByFilter {
  * transaction run in steps. [TB39] [TB142]
  */
 export async function runByFilter(
-  deps: { mutations: Mutations; writes: Writes; steps: CascadeSteps; door: Door; caller: ReadCaller | undefined },
+  deps: {
+    mutations: Mutations;
+    writes: Writes;
+    steps: CascadeSteps;
+    rights: RecordRights;
+    caller: ReadCaller | undefined;
+  },
   principal: Principal,
   grants: WriteGrants,
   table: Table,
@@ -187,7 +193,7 @@ export async function runByFilter(
 }
 
 function changeThose(
-  { mutations, door }: { mutations: Mutations; door: Door },
+  { mutations, rights }: { mutations: Mutations; rights: RecordRights },
   context: WriteContext,
   grants: WriteGrants,
   table: Table,
@@ -205,7 +211,7 @@ function changeThose(
       touch(context, table, id);
       if (record === null || !matches(body.filter, record)) return;
       try {
-        if (!isReadable(door, grants.read, context, table, record)) return;
+        if (!isReadable(rights, grants.read, context, table, record)) return;
       } catch (cause) {
         context.stored.await(record);
         throw cause;
@@ -225,7 +231,7 @@ function changeThose(
 
 /** The first 500 matching, readable ids. */
 async function readableIds(
-  { door, caller }: { door: Door; caller: ReadCaller | undefined },
+  { rights, caller }: { rights: RecordRights; caller: ReadCaller | undefined },
   principal: Principal,
   read: Grant,
   { table, file }: { table: Table; file: DatabaseFile },
@@ -248,7 +254,7 @@ async function readableIds(
     const { records, isCut } = await firstById(table, file, matching, { limit, caller });
     seenCount += records.length;
     if (seenCount > RULE_RECORDS_MAX) throw tooManyToAsk();
-    const answers = await Promise.all(records.map((record) => door.coversRead(read, principal, table.model, record)));
+    const answers = await Promise.all(records.map((record) => rights.coversRead(read, principal, table.model, record)));
     const found = records.filter((record, index) => answers[index] && matches(filter, record));
     ids.push(...found.map((record) => String(record["id"])));
     if ((records.length < limit && !isCut) || ids.length >= limit) return ids.slice(0, limit);
@@ -257,8 +263,13 @@ async function readableIds(
 }
 
 /** Whether the caller may read the record; never without a read grant. */
-const isReadable = (door: Door, read: Grant, context: WriteContext, table: Table, record: TableRecord): boolean =>
-  door.covers(read, context.principal, table.model, context.decisions, { record });
+const isReadable = (
+  rights: RecordRights,
+  read: Grant,
+  context: WriteContext,
+  table: Table,
+  record: TableRecord,
+): boolean => rights.covers(read, context.principal, table.model, context.decisions, { record });
 
 /**
  * false: a rule or a hook refused the change of this record. Errors: an invalid value or reference fails the whole

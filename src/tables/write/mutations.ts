@@ -2,7 +2,7 @@ import type { TableRecord } from "../../config/types.ts";
 import { notFound } from "../../kernel/errors.ts";
 import type { JsonObject } from "../../kernel/json.ts";
 import type { Table } from "../namespaces.ts";
-import { type Door, denied, type Grant } from "../rules/access.ts";
+import { denied, type Grant, type RecordRights } from "../rules/access.ts";
 import { createAsking, refuseOperators, touch, type WriteGrants } from "../rules/asking.ts";
 import { applyChanges, type Patch, resolvePatch } from "./changes.ts";
 import type { RecordWrites } from "./record-writes.ts";
@@ -25,9 +25,9 @@ export interface Mutations {
   upsert: Upsert;
 }
 
-export function createMutations(deps: { door: Door; writes: RecordWrites }): Mutations {
+export function createMutations(deps: { rights: RecordRights; writes: RecordWrites }): Mutations {
   const { writes } = deps;
-  const asking = createAsking(deps.door);
+  const asking = createAsking(deps.rights);
   const { covers, mayChange, shown } = asking;
 
   /** The stored record, if the caller may know of it. Errors: 404; 401 where a rule would have seen the record. */

@@ -10,7 +10,7 @@ import { idProblem, refuse } from "../model/validation.ts";
 import type { Table } from "../namespaces.ts";
 import { constraintProblem } from "../problems.ts";
 import { createReferences } from "../references/references.ts";
-import type { Door } from "../rules/access.ts";
+import type { RecordRights } from "../rules/access.ts";
 import { Suspended } from "../rules/decisions.ts";
 import type { AfterHook } from "./after-hooks.ts";
 import { applyChanges, copied, serverChanges, withDefaults } from "./changes.ts";
@@ -43,7 +43,7 @@ export interface RecordWrites {
 
 export function createRecordWrites(deps: {
   app: () => AppAccess;
-  door: Door;
+  rights: RecordRights;
   logger: Logger;
   tableOf(model: TableModel): Table;
 }): RecordWrites {

@@ -6,7 +6,7 @@ import type { Ids } from "../../kernel/ids.ts";
 import { chain, isPromise, type MaybePromise } from "../../kernel/maybe-promise.ts";
 import { RESTARTS_MAX } from "../limits.ts";
 import type { TableModel } from "../model/model.ts";
-import { type Door, denied, type TableAction } from "../rules/access.ts";
+import { denied, type RecordRights, type TableAction } from "../rules/access.ts";
 import type { WriteGrants } from "../rules/asking.ts";
 import { Decisions, Suspended } from "../rules/decisions.ts";
 import type { AfterHooks } from "./after-hooks.ts";
@@ -35,8 +35,8 @@ export interface Writes {
   run<T>(file: DatabaseFile, principal: Principal, work: (context: WriteContext) => T, texts?: JsonTexts): Promise<T>;
 }
 
-export function createWrites(deps: { door: Door; clock: Clock; ids: Ids; afterHooks: AfterHooks }): Writes {
-  const { door, clock, ids, afterHooks } = deps;
+export function createWrites(deps: { rights: RecordRights; clock: Clock; ids: Ids; afterHooks: AfterHooks }): Writes {
+  const { rights, clock, ids, afterHooks } = deps;
   const turns = new RecordTurns(clock);
 
   /** Keeps the turn if it covers the records; else releases it first, because waiting with a held turn could deadlock. */
@@ -53,7 +53,7 @@ export function createWrites(deps: { door: Door; clock: Clock; ids: Ids; afterHo
 
   return {
     grants(principal, model, actions, options) {
-      const asked = ["read" as const, ...actions].map((action) => door.grant(principal, model, action));
+      const asked = ["read" as const, ...actions].map((action) => rights.grant(principal, model, action));
       const settled = asked.some(isPromise) ? Promise.all(asked) : (asked as Awaited<(typeof asked)[number]>[]);
       return chain(settled, ([read = NONE, ...granted]) => {
         const isDenied = granted.map((grant) => grant.kind === "none");
