@@ -18,7 +18,7 @@ export interface EmbedOptions {
   logger?: Logger;
   /** As `--drill`: changes nothing outside the data directory, and sends nothing. false by default. */
   drill?: boolean;
-  /** As `--take-over`: object stores of buckets that belong to another data directory become this one's. false by default. */
+  /** As `--take-over`: object stores of buckets, and the place of scheduled backups, that belong to another data directory become this one's. false by default. */
   takeOver?: boolean;
 }
 

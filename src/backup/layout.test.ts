@@ -3,7 +3,7 @@ import { isKept, kindOf, objectPath } from "./layout.ts";
 
 const ID = "0193b4c2-1111-7222-8333-4444555566ab";
 
-test("[BK3] databases, contents of files, secrets and waiting mail are kept", () => {
+test("[BK3] databases, contents of files, secrets and queued mail are backed up", () => {
   const databases = ["system.db", "rooms.db", "analytics.db", "databases/shared.db", "databases/clubs/berlin-1.db"];
   for (const path of [...databases, "kv/cache.db", "d1/reports.db", "vectorize/words.db"]) {
     expect([path, kindOf(path)]).toEqual([path, "database"]);
@@ -13,7 +13,7 @@ test("[BK3] databases, contents of files, secrets and waiting mail are kept", ()
   expect(["secrets.json", `outbox/${ID}.json`].map(kindOf)).toEqual(["plain", "plain"]);
 });
 
-test("[BK3] what the server makes again is left out, and nothing else is taken for its own", () => {
+test("[BK3] files that the server recreates are omitted, and all others are strangers", () => {
   const passing = [
     ...["platform.lock", "system.db-wal", "databases/clubs/a.db-shm", "databases/clubs/a.db.new", "vectorize/vec0.so"],
     ...["storage/thumbs/ab", `storage/objects/incoming/${ID}`, "secrets.json.12.new", "restore.partial/system.db"],
@@ -25,7 +25,7 @@ test("[BK3] what the server makes again is left out, and nothing else is taken f
   }
 });
 
-test("[BK13] no path that leads elsewhere is of a known form", () => {
+test("[BK13] no path that leaves the data directory has a known form", () => {
   const hostile = [
     ...["/system.db", "../system.db", "databases/../system.db", "databases/./a.db", "databases//a.db", "./system.db"],
     ...["C:/system.db", "databases\\a.db", "kv/a.db\0", "kv/a.db\n", "kv/../../a.db", "databases/a/..db", "SYSTEM.DB"],

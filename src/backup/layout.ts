@@ -1,13 +1,13 @@
-/** What lies where in a data directory, as far as a backup is concerned. The whole of it: schema/STORAGE.md. */
+/** The files of a data directory that concern backups. schema/STORAGE.md describes all of them. */
 
-/** A server refuses to start where this is: a restore is under way, or was interrupted. */
+/** A server refuses to start if it exists: a restore is running or was interrupted. */
 export const RESTORE_FOLDER = "restore.partial";
-/** Where a scheduled backup is made that goes to an object store. */
+/** Scheduled backups to an object store are written here first. */
 export const UPLOAD_FOLDER = "backup.partial";
 export const SYSTEM_FILE = "system.db";
 export const SECRETS_FILE = "secrets.json";
 
-/** The folders of a data directory that hold something to keep. */
+/** The folders of a data directory with files to back up. */
 export const FOLDERS: ReadonlySet<string> = new Set(["databases", "kv", "d1", "vectorize", "storage", "outbox"]);
 
 const NAME = "[A-Za-z_][A-Za-z0-9_-]{0,63}";
@@ -20,11 +20,11 @@ const DATABASE = new RegExp(
 const OBJECT = new RegExp(`^storage/(?:objects|parts)/([0-9a-f]{2})/${UUID}$`);
 const PLAIN = new RegExp(`^(?:${SECRETS_FILE.replace(".", "\\.")}|outbox/${UUID}\\.json)$`);
 
-/** What the server makes again by itself, or needs only while it runs. */
+/** Files that the server recreates, or needs only while it runs. */
 const PASSING = new RegExp(
   [
     "^platform\\.lock(?:-journal)?$",
-    // A restored copy is another data directory, for the object stores too.
+    // A restored copy is another data directory, with an id of its own.
     "^owner-id(?:\\.\\d+\\.new)?$",
     "\\.db-(?:wal|shm|journal)$",
     "\\.db\\.new$",
@@ -36,10 +36,10 @@ const PASSING = new RegExp(
   ].join("|"),
 );
 
-/** `object`: the content of a stored file, which never changes. `stranger`: nothing of the server's. */
+/** `object`: the content of a stored file, which never changes. `stranger`: not a file of the server. */
 export type FileKind = "database" | "object" | "plain" | "passing" | "stranger";
 
-/** `path` is relative to the data directory, with `/`. What is not in one of its known forms is a stranger. */
+/** `path` is relative to the data directory, with `/`. A path of no known form is a stranger. */
 export function kindOf(path: string): FileKind {
   if (DATABASE.test(path)) return "database";
   const [, fanOut] = OBJECT.exec(path) ?? [];
@@ -48,7 +48,7 @@ export function kindOf(path: string): FileKind {
   return PASSING.test(path) ? "passing" : "stranger";
 }
 
-/** Whether a backup has it: all else in an archive is refused. */
+/** Whether backups contain it; all other paths in an archive are refused. */
 export const isKept = (path: string): boolean => ["database", "object", "plain"].includes(kindOf(path));
 
 export const STORAGE_FOLDERS = ["objects", "parts"] as const;

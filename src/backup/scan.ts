@@ -8,7 +8,7 @@ export interface FoundFile {
   kind: FileKind;
 }
 
-/** The files under `folder` of a data directory (empty: all of it), one folder's names in memory at a time. */
+/** The files under `folder` of a data directory (empty: all), with the names of one folder in memory at a time. */
 export function* scanFiles(dataDirectory: string, folder = ""): Generator<FoundFile> {
   for (const entry of entriesOf(join(dataDirectory, folder))) {
     const path = folder === "" ? entry.name : `${folder}/${entry.name}`;
@@ -20,13 +20,13 @@ export function* scanFiles(dataDirectory: string, folder = ""): Generator<FoundF
   }
 }
 
-/** A folder may be a link to another disk. What has gone meanwhile is none. */
+/** A folder may be a link to another disk. A removed one is not a folder. */
 function isFolder(dataDirectory: string, path: string, entry: Dirent): boolean {
   if (!entry.isSymbolicLink()) return entry.isDirectory();
   return statSync(join(dataDirectory, path), { throwIfNoEntry: false })?.isDirectory() ?? false;
 }
 
-/** In order of name; none for a folder that is not there. */
+/** In order of name; none for a missing folder. */
 function entriesOf(path: string): Dirent[] {
   try {
     return readdirSync(path, { withFileTypes: true }).sort((one, other) => (one.name < other.name ? -1 : 1));
@@ -36,7 +36,7 @@ function entriesOf(path: string): Dirent[] {
   }
 }
 
-/** Whether a system call failed for this reason. */
+/** Whether an error has this code. */
 export const hasCode = (cause: unknown, code: string): boolean =>
   cause instanceof Error && "code" in cause && cause.code === code;
 

@@ -1,24 +1,24 @@
-/** A backup or a restore that cannot be done, for a reason that the message says whole. */
+/** A backup or restore that failed; the message contains the whole reason. */
 export class BackupError extends Error {
   override readonly name = "BackupError";
 }
 
-/** What stands at the head of an archive, as `backup.json`. */
+/** The first entry of an archive, `backup.json`. */
 export interface ArchiveHeader {
   format: "platform-backup";
   version: number;
   /** The version of the program that made it. */
   platform: string;
-  /** ISO 8601: when the backup began. */
+  /** ISO 8601: the start of the backup. */
   createdAt: string;
 }
 
-/** One line of the manifest, which stands at the end of an archive as `manifest.ndjson`. */
+/** One line of the manifest, the last entry of an archive, `manifest.ndjson`. */
 export interface FileFacts {
   /** Relative to the data directory, with `/` on every system. */
   path: string;
   size: number;
-  /** In hexadecimal digits. */
+  /** Hexadecimal. */
   sha256: string;
 }
 
@@ -30,9 +30,9 @@ export interface BackupSummary {
   contentBytes: number;
   /** Bytes of the archive. */
   sizeBytes: number;
-  /** Stored files that are not in the data directory: their buckets keep them in object stores. */
+  /** Stored files outside of the data directory: their buckets keep them in object stores. */
   elsewhereCount: number;
-  /** Some of the files in the data directory that are none of the server's, and so are not in the backup. */
+  /** Some of the files in the data directory that do not belong to the server and are not in the backup. */
   strangers: readonly string[];
   strangerCount: number;
 }

@@ -3,17 +3,17 @@ import { join } from "node:path";
 import { lockDirectory } from "../db/index.ts";
 import { BackupError } from "./types.ts";
 
-/** A folder for what is only needed on the way. It is locked while somebody uses it, so that others can tell. */
+/** A folder for temporary files, locked while it is used. */
 export interface WorkFolder {
   pathOf(name: string): string;
-  /** Removes it with all that is in it. */
+  /** Removes it with its contents. */
   remove(): void;
 }
 
-/** Makes the folder, after removing what a killed process has left of it. Errors: somebody is using it. */
+/** Creates the folder, after removing the remains of a killed process. Errors: it is in use. */
 export function claimWorkFolder(path: string): WorkFolder {
   sweepWorkFolder(path);
-  if (existsSync(path)) throw new BackupError(`Another backup is under way in ${path}`);
+  if (existsSync(path)) throw new BackupError(`Another backup is running in ${path}`);
   mkdirSync(path, { mode: 0o700 });
   const lock = lockDirectory(path);
   return {
@@ -25,7 +25,7 @@ export function claimWorkFolder(path: string): WorkFolder {
   };
 }
 
-/** Removes a work folder that nobody uses any more; one in use stays. */
+/** Removes a work folder unless it is in use. */
 export function sweepWorkFolder(path: string): void {
   if (!existsSync(path)) return;
   try {

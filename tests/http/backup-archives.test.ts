@@ -41,7 +41,7 @@ beforeAll(async () => {
 afterAll(() => platform.stop());
 
 describe("backups", () => {
-  test("[CL21] both commands say what they did on standard error", async () => {
+  test("[CL21] both commands report on standard error what they did", async () => {
     const target = join(temporaryDirectory(), "b.tar.zst");
     const content = String.raw`\d+ files, [\d.]+ KiB`;
     const { stdout, stderr } = await backUp(target);
@@ -56,13 +56,15 @@ describe("backups", () => {
     );
   });
 
-  test("[BK6] a backup tells what it is, and the manifest the size and hash of each file", async () => {
+  test("[BK6] the header identifies a backup, and the manifest has the size and hash of each file", async () => {
     expect(statSync(file).mode & 0o777).toBe(0o600);
     const [first, ...rest] = entries;
     const manifest = rest.pop();
     expect(first?.header.name).toBe("backup.json");
     expect(JSON.parse(String(first?.text))).toEqual({
-      ...{ format: "platform-backup", version: 1, platform: expect.stringMatching(/^\d+\.\d+\.\d+$/) },
+      format: "platform-backup",
+      version: 1,
+      platform: expect.stringMatching(/^\d+\.\d+\.\d+$/),
       createdAt: expect.stringMatching(/^\d{4}-\d\d-\d\dT[\d:.]+Z$/),
     });
     expect(manifest?.header.name).toBe("manifest.ndjson");
@@ -76,7 +78,7 @@ describe("backups", () => {
     expect(rest.map(({ header }) => header.name)).toContain("system.db");
   });
 
-  test("[BK7] a killed server's data are in it, and its directory stays as it is; strangers are named", async () => {
+  test("[BK7] the data directory of a killed server is backed up and not changed; foreign files are named", async () => {
     const other = await testPlatform({ config: CONFIG, env: { PLATFORM_SERVICE_KEY: undefined } });
     const key = /root service key: (\S+)/.exec(other.stdout())?.[1] ?? "";
     for (let n = 0; n < 20; n++) {
@@ -102,7 +104,7 @@ describe("backups", () => {
     await Promise.all([other.stop(), back.stop()]);
   });
 
-  test("[BK4] contents that are not in the data directory are counted, and the rest is backed up", async () => {
+  test("[BK4] contents outside of the data directory are counted, and everything else is backed up", async () => {
     const other = await testPlatform({ config: CONFIG });
     for (const key of ["here", "there"]) await upload(other.service, "files", key, key);
     const objects = join(other.dataDirectory, "storage/objects");
@@ -118,7 +120,7 @@ describe("backups", () => {
     await other.stop();
   });
 
-  test("[BK5] an earlier file is replaced by a whole one, and what a killed backup has left goes", async () => {
+  test("[BK5] a complete file replaces an earlier one, and the remains of a killed backup are removed", async () => {
     const directory = temporaryDirectory();
     const target = join(directory, "b.tar.zst");
     writeFileSync(target, "old");
@@ -129,7 +131,7 @@ describe("backups", () => {
     expect(await restore(target, join(directory, "data"))).toMatchObject({ code: 0 });
   });
 
-  test("[BK5][BK9] two to one file are refused; one that is stopped leaves nothing, and the old file", async () => {
+  test("[BK5][BK9] a second backup to the same file is refused; a cancelled one leaves only the earlier file", async () => {
     const directory = temporaryDirectory();
     const target = join(directory, "b.tar.zst");
     writeFileSync(target, "old");
@@ -144,7 +146,7 @@ describe("backups", () => {
     await until("it has begun", () => existsSync(`${target}.partial`));
     await Bun.sleep(LOCKED_WAIT_MS);
     const second = await backUp(target, data);
-    expect([second.code, second.stderr]).toEqual([1, expect.stringContaining("Another backup is under way")]);
+    expect([second.code, second.stderr]).toEqual([1, expect.stringContaining("Another backup is running")]);
     waiting.kill("SIGTERM");
     held.run("ROLLBACK");
     held.close();
@@ -152,19 +154,19 @@ describe("backups", () => {
     expect([readdirSync(directory), readFileSync(target, "utf8")]).toEqual([["b.tar.zst"], "old"]);
   });
 
-  test("[BK8] no data directory, no folder, no argument", async () => {
+  test("[BK8] a missing data directory, folder or argument is refused", async () => {
     const empty = temporaryDirectory();
     const missing = await backUp(join(empty, "b"), join(empty, "missing"));
     expect([missing.code, missing.stderr]).toEqual([1, expect.stringContaining("There is no data directory at")]);
     const other = await backUp(join(empty, "b"), empty);
-    expect([other.code, other.stderr]).toEqual([1, expect.stringContaining("there is no system.db in it")]);
+    expect([other.code, other.stderr]).toEqual([1, expect.stringContaining("it has no system.db")]);
     const nowhere = await backUp(join(empty, "no/where/b"));
     expect([nowhere.code, nowhere.stderr]).toEqual([1, expect.stringContaining("There is no folder")]);
     expect((await backUp(empty)).stderr).toContain("is a folder");
     expect(readdirSync(empty)).toEqual([]);
   });
 
-  test("[BK8] a database that is none is named", async () => {
+  test("[BK8] a file that is not a database is named", async () => {
     const data = join(temporaryDirectory(), "data");
     expect(await restore(file, data)).toMatchObject({ code: 0 });
     writeFileSync(join(data, "kv/cache.db"), "this is not a database, and long enough to be looked at ".repeat(100));
@@ -179,7 +181,7 @@ describe("backups", () => {
 });
 
 describe("restores", () => {
-  test("[BK11] only into an empty directory, which nobody else has", async () => {
+  test("[BK11] a restore requires an empty directory", async () => {
     const full = temporaryDirectory();
     writeFileSync(join(full, "mine.txt"), "mine");
     const refused = await restore(file, full);
@@ -193,7 +195,7 @@ describe("restores", () => {
     expect((await restore(join(full, "missing"), join(full, "x"))).stderr).toContain("There is no file");
   });
 
-  test("[BK11] a directory that a process has locked is refused", async () => {
+  test("[BK11] a directory used by another process is refused", async () => {
     const directory = temporaryDirectory();
     const lock = new Database(join(directory, "platform.lock"), { create: true });
     lock.run("BEGIN EXCLUSIVE");
@@ -203,7 +205,7 @@ describe("restores", () => {
     expect(readdirSync(directory)).toEqual(["platform.lock"]);
   });
 
-  test("[BK15] after an interrupted restore no server starts, and a new restore begins anew", async () => {
+  test("[BK15] after an interrupted restore no server starts, and the next restore starts from the beginning", async () => {
     const directory = temporaryDirectory();
     mkdirSync(join(directory, "restore.partial/files"), { recursive: true });
     mkdirSync(join(directory, "kv"));
@@ -253,36 +255,42 @@ describe("restores", () => {
     ["BK13", "a device", () => withEntry(part("kv/d.db", "", { type: "character-device" })), "character-device"],
     ["BK13", "a pipe", () => withEntry(part("kv/d.db", "", { type: "fifo" })), "fifo"],
     ["BK13", "a folder", () => withEntry(part("kv/", "", { type: "directory" })), "directory"],
-    ["BK13", "a file twice", () => withEntry(part("kv/cache.db", "x")), "is in it twice"],
+    ["BK13", "a file twice", () => withEntry(part("kv/cache.db", "x")), "it contains kv/cache.db twice"],
     ["BK14", "no manifest", () => entries.slice(0, -1), "its end is missing"],
-    ["BK14", "a file after the manifest", () => [...entries, part("kv/x.db", "x")], "more after its manifest"],
+    ["BK14", "a file after the manifest", () => [...entries, part("kv/x.db", "x")], "entries after its manifest"],
     ["BK14", "a manifest that is none", () => withManifest("nothing\n"), "manifest cannot be read"],
     ["BK14", "a line without end", () => withManifest(`"${"x".repeat(100_000)}`), "manifest cannot be read"],
     [
       "BK14",
       "another hash",
       () => withManifest(manifestText().replace(/"sha256":"..../, '"sha256":"0000')),
-      "not what",
+      "does not match the manifest",
     ],
-    ["BK14", "another size", () => withManifest(manifestText().replace(/"size":\d/, '"size":99')), "not what"],
+    [
+      "BK14",
+      "another size",
+      () => withManifest(manifestText().replace(/"size":\d/, '"size":99')),
+      "does not match the manifest",
+    ],
     ["BK14", "a file that the manifest lacks", () => withManifest(""), "is not in the manifest"],
     [
       "BK14",
       "a file listed that is not there",
       () => withManifest(manifestText().repeat(2)),
-      "is not what the manifest",
+      "does not match the manifest",
     ],
-    ["BK14", "nothing at all", () => [], "is no backup"],
-    ["BK14", "another tar", () => [part("a.txt", "x")], "is no backup"],
+    ["BK14", "nothing at all", () => [], "is not a backup"],
+    ["BK14", "another tar", () => [part("a.txt", "x")], "is not a backup"],
     [
-      ...(["BK14", "a later version"] as const),
+      "BK14",
+      "a later version",
       () => [part("backup.json", `{"format":"platform-backup","version":99,"platform":"9.0.0"}`)],
       "was made by a later version",
     ],
-    ["BK14", "an endless head", () => [part("backup.json", "x".repeat(100_000))], "is no backup"],
+    ["BK14", "an endless head", () => [part("backup.json", "x".repeat(100_000))], "is not a backup"],
   ];
   for (const [rule, what, parts, words] of HOSTILE) {
-    test(`[${rule}][BK12] ${what} is refused, and nothing stays`, async () => {
+    test(`[${rule}][BK12] ${what} is refused and leaves nothing`, async () => {
       const parent = temporaryDirectory();
       const { code, stdout, stderr } = await restore(await archive(parts()), join(parent, "a/data"));
       expect([code, stdout, stderr]).toEqual([1, "", expect.stringContaining(words)]);
@@ -290,7 +298,7 @@ describe("restores", () => {
     });
   }
 
-  test("[BK14][BK12] an archive that is cut off or changed is refused, and the directory stays empty", async () => {
+  test("[BK14][BK12] a truncated or changed archive is refused, and the directory stays empty", async () => {
     const whole = readFileSync(file);
     const broken = [
       ...[0, 3, 100, Math.floor(whole.length / 2), whole.length - 50].map((length) => whole.subarray(0, length)),
@@ -305,18 +313,18 @@ describe("restores", () => {
       const path = join(temporaryDirectory(), "broken");
       writeFileSync(path, bytes);
       const { code, stderr } = await restore(path, directory);
-      expect([code, stderr]).toEqual([1, expect.stringMatching(/is (?:damaged|no backup)/)]);
+      expect([code, stderr]).toEqual([1, expect.stringMatching(/is (?:damaged|not a backup)/)]);
       expect(readdirSync(directory)).toEqual([]);
     }
   });
 
-  test("[BK12] a directory that cannot be written to stays as it was", async () => {
+  test("[BK12] a directory that cannot be written to is not changed", async () => {
     const parent = temporaryDirectory();
     const path = join(parent, "file");
     writeFileSync(path, "not a folder");
     chmodSync(path, 0o400);
     const { code, stderr } = await restore(file, path);
-    expect([code, stderr]).toEqual([1, expect.stringContaining("is no directory")]);
+    expect([code, stderr]).toEqual([1, expect.stringContaining("is not a directory")]);
     expect((await restore(file, join(path, "below"))).code).toBe(1);
     expect(readFileSync(path, "utf8")).toBe("not a folder");
   });

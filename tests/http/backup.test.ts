@@ -208,7 +208,7 @@ describe("a server that is written to", () => {
   afterAll(() => Promise.all([platform.stop(), restored.stop()]));
 
   for (const [index, kind] of KINDS.entries()) {
-    test(`[BK1][BK10] ${kind.name}: those from before, and none that was not written`, async () => {
+    test(`[BK1][BK10] ${kind.name}: all acknowledged before the backup, and none that was not written`, async () => {
       const { acknowledged, sent } = writes[index] ?? new Writes(kind);
       const found = await kind.list(restored.service, sent);
       expect(new Set(found).size).toBe(found.length);
@@ -217,7 +217,7 @@ describe("a server that is written to", () => {
     });
   }
 
-  test("[BK4] a file that was being replaced is one of its versions, whole", async () => {
+  test("[BK4] a file that was being replaced is one of its versions, complete", async () => {
     for (const slot of upTo(OVERWRITTEN_KEYS)) {
       const n = Number(await (await restored.service.fetch(path("files", `same/${slot}`))).text());
       expect(n % OVERWRITTEN_KEYS).toBe(slot);
@@ -228,7 +228,7 @@ describe("a server that is written to", () => {
     expect(Buffer.from(bytes).equals(big)).toBe(true);
   });
 
-  test("[BK10] users sign in, and their sessions go on", async () => {
+  test("[BK10] users sign in, and their sessions continue", async () => {
     expect((await restored.as(user.token).get("/api/auth/me")).status).toBe(200);
     const { email, password, refreshToken } = user;
     expect((await restored.post("/api/auth/signin", { email, password })).status).toBe(200);
@@ -239,7 +239,7 @@ describe("a server that is written to", () => {
     expect(await eventCount(restored)).toBe(2);
   });
 
-  test("[BK10] words are found, counts are right, rooms keep what they are called", async () => {
+  test("[BK10] search, counts and names of rooms are as before", async () => {
     const found = await restored.service.get<ListAnswer>(`${notes}/search`, { query: { q: "number3" } });
     expect(found.body.items.map((item) => item["n"])).toEqual([3]);
     const all = await pages(restored.service, notes);
@@ -251,7 +251,7 @@ describe("a server that is written to", () => {
     expect(nearest.body.matches[0]?.id).toBe("v4");
   });
 
-  test("[BK2] every database passes SQLite's own check, and the contents of files are all there", async () => {
+  test("[BK2] every database passes SQLite's integrity check, and the contents of all files exist", async () => {
     await restored.kill("SIGTERM");
     const databases = databasesIn(directory);
     expect(databases).toEqual(databasesIn(platform.dataDirectory));

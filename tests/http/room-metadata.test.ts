@@ -16,7 +16,7 @@ afterAll(async () => {
   await platform.stop();
 });
 
-test("[RM29] metadata is public, lasts, and is an object of its own", async () => {
+test("[RM29] metadata is public and kept, and later changes to the handler's object do not change it", async () => {
   const url = "/api/room/metadata?namespace=game&id=titled";
   expect(await platform.get(url)).toMatchObject({ status: 200, body: {} });
   const socket = await enter(ann, "titled");

@@ -63,14 +63,14 @@ test("[RM21] nothing remains of an action that throws", async () => {
   expect(await act(socket, "server")).toMatchObject({ result: {} });
 });
 
-test("[RM23] the action rule is asked, and denies by a throw too", async () => {
+test("[RM23] the action rule is checked, and a rule that throws denies", async () => {
   const socket = await enter(ann, "rule");
   expect(await act(socket, "confused")).toMatchObject({ type: "action_error", message: "Access denied" });
   expect(await act(socket, "early")).toMatchObject({ type: "action_error", message: "not before noon" });
   expect(await act(socket, "forbidden")).toMatchObject({ type: "action_error", message: "Access denied" });
 });
 
-test("[RM24] a state over its size is refused, and leaves the old one", async () => {
+test("[RM24] a state over its size is refused, and the state before it stays", async () => {
   const socket = await enter(ann, "size");
   expect(await act(socket, "set", { text: "x".repeat(3_000) })).toMatchObject({ type: "action_result" });
   const refused = await act(socket, "mine", { text: "x".repeat(2_000) });
@@ -80,7 +80,7 @@ test("[RM24] a state over its size is refused, and leaves the old one", async ()
   expect(await act(socket, "set", { text: null })).toMatchObject({ type: "action_result" });
 });
 
-test("[RM25] null means absent, dots and __proto__ are refused, drafts may be changed and the state itself may not", async () => {
+test("[RM25] null means absent, dots and __proto__ are errors; a draft can be changed, and the state itself cannot", async () => {
   const socket = await enter(ann, "json");
   expect(await act(socket, "dots")).toMatchObject({ type: "action_error" });
   expect(await act(socket, "proto")).toMatchObject({ type: "action_error" });
@@ -96,7 +96,7 @@ test("[RM25] null means absent, dots and __proto__ are refused, drafts may be ch
   expect(await act(socket, "read")).toMatchObject({ result: { shared: { count: 100 } } });
 });
 
-test("[RM26] messages reach whom they are meant for", async () => {
+test("[RM26] messages reach the users that they are sent to", async () => {
   const [annOne, annTwo, bobOne] = [await enter(ann, "mail"), await enter(ann, "mail"), await enter(bob, "mail")];
   await annOne.nextOf("shared_delta");
   await annTwo.nextOf("shared_delta");
@@ -132,7 +132,7 @@ test("[RM28] a role that an administrator sets counts at the next action", async
 test("[RM30] changes of one moment share a delta, and versions have no gap", async () => {
   const socket = await enter(ann, "deltas");
   const versions: unknown[] = [];
-  const count = 200;
+  const count = 100;
   for (let index = 0; index < count; index++) {
     socket.send({ type: "send", actionType: "add", payload: { by: 1 }, requestId: `d${index}` });
   }

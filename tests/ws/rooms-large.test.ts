@@ -68,7 +68,7 @@ test("[RM102] clients that join a large room while it changes follow it from the
   for (const state of states) expect(state).toEqual(last["sharedState"] as JsonObject);
 });
 
-test("[RM101] a room that takes long keeps its own clients waiting, and no others", async () => {
+test("[RM101] a room that takes long delays its own clients, and no others", async () => {
   const burning = await enter(ann, "burning", "large");
   const other = await enter(bob, "other", "large");
   const count = 150;
@@ -96,7 +96,7 @@ test("[RM103] an action of too many values is refused, and a join that hints at 
   expect(await act(socket, "hit", ",[{".repeat(20_000))).toMatchObject({ type: "action_result" });
 });
 
-test("[RM34] a large room comes back from the file as it was, also while it is joined again", async () => {
+test("[RM34] a large room is restored from the file as it was", async () => {
   const socket = await enter(bob, "returns", "large");
   await act(socket, "count");
   const { sync } = socket;

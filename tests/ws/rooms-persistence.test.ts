@@ -31,7 +31,7 @@ async function fill(user: SignedIn, id: string) {
   return socket;
 }
 
-test("[RM34] the last one out sends the room to sleep, and everything comes back", async () => {
+test("[RM34] the room hibernates when the last player leaves, and is restored completely", async () => {
   const [ann, bob] = await start();
   const socket = await fill(ann, "sleep");
   await act(socket, "alarm", { ms: 1_500, n: 1 });
@@ -47,7 +47,7 @@ test("[RM34] the last one out sends the room to sleep, and everything comes back
   expect(await metadataOf("sleep")).toEqual({ title: "kept", ticks: 1 });
 });
 
-test("[RM27] a timer wakes a room that sleeps", async () => {
+test("[RM27] a timer wakes a hibernating room", async () => {
   const [ann] = await start();
   const socket = await fill(ann, "alarm");
   await act(socket, "alarm", { ms: 800 });
@@ -59,7 +59,7 @@ test("[RM27] a timer wakes a room that sleeps", async () => {
   expect(await act(back, "server")).toMatchObject({ result: { destroyed: 2 } });
 });
 
-test("[RM35] an idle room leaves memory with its connections open, and comes back with a sync for each", async () => {
+test("[RM35] an idle room is removed from memory with its connections open, and restored with a sync for each", async () => {
   const [ann, bob] = await start("idleTimeout: 200,");
   const one = await fill(ann, "idle");
   const two = await enter(bob, "idle");
@@ -98,7 +98,7 @@ test("[RM33] a killed server loses no more than the save interval", async () => 
   expect((await socket.closed).code).toBe(1006);
 });
 
-test("[RM37] a room past its time to live begins anew", async () => {
+test("[RM37] an expired room is created anew", async () => {
   const [ann] = await start("stateTtl: 300,");
   const socket = await fill(ann, "old");
   await socket.close();
@@ -110,7 +110,7 @@ test("[RM37] a room past its time to live begins anew", async () => {
   });
 });
 
-test("[RM37] a room keeps its state while somebody is connected, however long ago it was saved", async () => {
+test("[RM37] a room with a connected player keeps its state, however long ago it was saved", async () => {
   const [ann] = await start("stateTtl: 300, idleTimeout: 100, saveInterval: 100,");
   const socket = await fill(ann, "kept");
   // It has left memory by then, and is past its time to live.
@@ -125,7 +125,7 @@ test("[RM37] a room keeps its state while somebody is connected, however long ag
   expect((await enter(ann, "kept")).sync).toMatchObject({ sharedState: { count: 0, log: ["join"] } });
 });
 
-test("[RM36] what is under way when the server is told to stop is answered, and nothing new is heard", async () => {
+test("[RM36] a server that is told to stop answers what is under way, and ignores new messages", async () => {
   const [ann, bob] = await start();
   const one = await fill(ann, "stopping");
   const two = await enter(bob, "stopping");
@@ -141,7 +141,7 @@ test("[RM36] what is under way when the server is told to stop is answered, and 
   expect((await enter(ann, "stopping")).sync).toMatchObject({ sharedState: { count: 7, slowly: true } });
 });
 
-test("[RM41] timers go on beside rooms of a namespace that is no longer declared, and those come back with it", async () => {
+test("[RM41] rooms of an undeclared namespace delay no timers, and are restored when it is declared again", async () => {
   platform = await testPlatform({ config: CONFIG });
   const users = [await signIn(platform), await signIn(platform)];
   const [ann] = users;

@@ -18,7 +18,7 @@ afterAll(async () => {
   await platform.stop();
 });
 
-test("[RM1] the upgrade is refused for what names no room", async () => {
+test("[RM1] an upgrade without a valid namespace and id is refused", async () => {
   const status = async (query: string) => (await platform.get(`/api/room${query}`)).status;
   expect(await status("?namespace=game")).toBe(400);
   expect(await status("?id=a")).toBe(400);
@@ -29,7 +29,7 @@ test("[RM1] the upgrade is refused for what names no room", async () => {
   await expect(connect("a", "nothing")).rejects.toThrow();
 });
 
-test("[RM2] five connections of one address may wait for auth, and who waits longer for a place is refused", async () => {
+test("[RM2] five connections of one address may wait for auth, and an upgrade that finds no place is refused", async () => {
   const waiting = await Promise.all([1, 2, 3, 4, 5].map(() => connect("pending", "aside")));
   await expect(connect("pending", "aside")).rejects.toThrow();
   const refused = await fetch(`${platform.url}/api/room?namespace=aside&id=pending`);
@@ -41,7 +41,7 @@ test("[RM2] five connections of one address may wait for auth, and who waits lon
   for (const socket of [...waiting, ...further]) await socket.close();
 });
 
-test("[RM2] thirty players behind one address and a slow network all get in, and places are of one namespace", async () => {
+test("[RM2] thirty players behind one address and a slow network can all connect, and each namespace has places of its own", async () => {
   const players = await Promise.all(
     Array.from({ length: 30 }, async () => {
       const socket = await connect("crowd");
@@ -69,13 +69,13 @@ test("[RM3] a wrong token is AUTH_FAILED, and the connection may try again", asy
   expect(typeof success["connectionId"]).toBe("string");
 });
 
-test("[RM4] no auth in time closes with 4000", async () => {
+test("[RM4] a connection without auth in time is closed with 4000", async () => {
   const socket = await connect("auth");
   await socket.expect({ type: "error", code: "AUTH_TIMEOUT" });
   expect((await socket.closed).code).toBe(4000);
 });
 
-test("[RM5] before auth there are auth and ping only", async () => {
+test("[RM5] before auth, only auth and ping are accepted", async () => {
   for (const message of [
     { type: "join" },
     { type: "send", actionType: "add", requestId: "1" },
@@ -108,7 +108,7 @@ test("[RM5] messages sent right behind auth and join wait for their answers", as
   expect((await refused.closed).code).toBe(4000);
 });
 
-test("[RM6] what is not JSON closes with 4000, before auth and after", async () => {
+test("[RM6] a message that is not JSON closes with 4000, before auth and after", async () => {
   const before = await connect("json");
   before.send("{oops");
   await before.expect({ type: "error", code: "INVALID_JSON" });
@@ -119,7 +119,7 @@ test("[RM6] what is not JSON closes with 4000, before auth and after", async () 
   expect((await after.closed).code).toBe(4000);
 });
 
-test("[RM7] auth again refreshes; a wrong token or another user's changes nothing", async () => {
+test("[RM7] a further auth refreshes; an invalid token and another user's change nothing", async () => {
   const socket = await enter(ann, "refresh");
   socket.send({ type: "auth", token: ann.token });
   await socket.expect({ type: "auth_refreshed", userId: ann.id });
@@ -130,7 +130,7 @@ test("[RM7] auth again refreshes; a wrong token or another user's changes nothin
   expect(await act(socket, "whoami")).toMatchObject({ result: { userId: ann.id, role: "user" } });
 });
 
-test("[RM8] over the rate messages are dropped and the connection stays", async () => {
+test("[RM8] messages over the rate are dropped, and the connection stays open", async () => {
   const socket = await authenticate(ann, "rate", "quick");
   socket.send({ type: "join" });
   await socket.expect({ type: "sync" });
@@ -150,7 +150,7 @@ test("[RM8] over the rate messages are dropped and the connection stays", async 
   await until(async () => (await act(socket, "hit"))["type"] === "action_result");
 });
 
-test("[RM9] what cannot be done is said with its requestId, and the connection stays", async () => {
+test("[RM9] an error has the requestId of its message, and the connection stays open", async () => {
   const socket = await authenticate(ann, "errors");
   socket.send({ type: "send", actionType: "add", requestId: "n" });
   await socket.expect({ type: "error", code: "NOT_JOINED", requestId: "n" });
@@ -175,7 +175,7 @@ test("[RM9] what cannot be done is said with its requestId, and the connection s
   await socket.expect({ type: "pong" });
 });
 
-test("[RM9] a member that a message has not is named", async () => {
+test("[RM9] an unknown member of a message is named", async () => {
   const socket = await authenticate(ann, "members");
   socket.send({ type: "join", state: {}, requestId: "j" });
   await socket.expect({ code: "INVALID_MESSAGE", message: 'state is not a member of "join"', requestId: "j" });
@@ -189,7 +189,7 @@ test("[RM9] a member that a message has not is named", async () => {
   expect(await act(socket, "whoami")).toMatchObject({ type: "action_result" });
 });
 
-test("[RM9] a message that nests without end, or holds what nothing can hold, reaches no handler", async () => {
+test("[RM9] a message that nests too deep, or holds a value that no JSON value can be, reaches no handler", async () => {
   const socket = await enter(ann, "nested");
   const brackets = 30_000;
   for (const payload of [`${"[".repeat(brackets)}${"]".repeat(brackets)}`, "1e400", "9007199254740993", '"\\ude00"']) {
@@ -199,7 +199,7 @@ test("[RM9] a message that nests without end, or holds what nothing can hold, re
   expect(await act(socket, "whoami")).toMatchObject({ type: "action_result" });
 });
 
-test("[RM10] a session that ends takes its connections with it", async () => {
+test("[RM10] the connections of a session that ends are closed", async () => {
   const cid = await signIn(platform);
   const joined = await enter(cid, "revoked", "open");
   const waiting = await authenticate(cid, "revoked", "open");
@@ -215,7 +215,7 @@ test("[RM10] a session that ends takes its connections with it", async () => {
   expect((await other.closed).code).toBe(4003);
 });
 
-test("[RM12] without a rule that says yes nobody joins", async () => {
+test("[RM12] without a rule that returns true, a join is denied", async () => {
   for (const [id, namespace] of [
     ["closed", "game"],
     ["broken", "game"],
@@ -231,7 +231,7 @@ test("[RM12] without a rule that says yes nobody joins", async () => {
   expect((await enter(admin, "closed")).sync).toMatchObject({ sharedState: { log: ["join"] } });
 });
 
-test("[RM13] a throw in onJoin or onCreate denies the join and leaves no trace", async () => {
+test("[RM13] an error in onJoin or onCreate denies the join and has no other effect", async () => {
   for (const [id, message] of [
     ["picky", "not you"],
     ["uncreatable", "not today"],
@@ -244,7 +244,7 @@ test("[RM13] a throw in onJoin or onCreate denies the join and leaves no trace",
   }
 });
 
-test("[RM14] a full room, places kept included", async () => {
+test("[RM14] a room is full with its players, those with kept places included", async () => {
   const users = await Promise.all([1, 2, 3, 4].map(() => signIn(platform)));
   const inside = await Promise.all(users.slice(0, 3).map((user) => enter(user, "full")));
   const late = await authenticate(users[3]!, "full");
@@ -264,7 +264,7 @@ test("[RM14] a full room, places kept included", async () => {
   });
 });
 
-test("[RM15] sync holds what onCreate and onJoin did, before any message; hints are hints", async () => {
+test("[RM15] sync has the changes of onCreate and onJoin and precedes all messages; hints are ignored", async () => {
   const socket = await authenticate(ann, "hints");
   socket.send({
     ...{ type: "join", lastSharedState: { count: 1_000 }, lastSharedVersion: 77 },
@@ -282,7 +282,7 @@ test("[RM15] sync holds what onCreate and onJoin did, before any message; hints 
   await socket.expect({ type: "shared_delta", delta: { log: ["join", "join"] }, version: 2 });
 });
 
-test("[RM16] two connections of one user are one player, and a second join is a second sync", async () => {
+test("[RM16] two connections of one user are one player, and a second join gets a second sync", async () => {
   const one = await enter(ann, "twice");
   const two = await enter(ann, "twice");
   expect(two.sync).toMatchObject({ sharedState: { log: ["join"] } });
@@ -295,7 +295,7 @@ test("[RM16] two connections of one user are one player, and a second join is a 
   expect(back.sync).toMatchObject({ sharedState: { log: ["join", "leave", "join"], count: 1 } });
 });
 
-test("[RM17] a clean close leaves at once", async () => {
+test("[RM17] a player whose connection closes cleanly leaves at once", async () => {
   const stays = await enter(bob, "leave");
   for (const code of [1000, undefined]) {
     const goes = await enter(ann, "leave");
@@ -318,7 +318,7 @@ test("[RM18] a lost connection keeps its place for a while", async () => {
   expect(delta).toMatchObject({ delta: { log: ["join", "join", "disconnect"] } });
 });
 
-test("[RM19] a kicked player's connections close with 4001, and onLeave knows why", async () => {
+test("[RM19] a kicked player's connections are closed with 4001, and onLeave gets the reason", async () => {
   const stays = await enter(bob, "kick");
   const one = await enter(ann, "kick");
   const two = await enter(ann, "kick");

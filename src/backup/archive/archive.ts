@@ -7,36 +7,36 @@ import { CHUNK_BYTES } from "../limits.ts";
 import { BackupError, type FileFacts } from "../types.ts";
 import { createSyncedFile } from "./synced-file.ts";
 
-/** What a later version cannot read any more gets the next number. */
+/** Incremented with every incompatible change of the format. */
 export const ARCHIVE_VERSION = 1;
 /** The first and the last entry of an archive. */
 export const HEADER_ENTRY = "backup.json";
 export const MANIFEST_ENTRY = "manifest.ndjson";
 const OWNER_ONLY = 0o600;
 
-/** A tar compressed with Zstandard, written as it comes: no more than a few chunks are in memory. */
+/** A tar compressed with Zstandard, written as a stream: only a few chunks are in memory. */
 export interface ArchiveWriter {
-  /** Adds the file that is at `source` now. Errors: whatever opening it gives, before anything has been written. */
+  /** Adds the current content of `source`. Errors: those of opening it, before anything has been written. */
   addFile(path: string, source: string): Promise<FileFacts>;
   addText(path: string, text: string): Promise<FileFacts>;
-  /** Ends the archive and waits until it is on disk. */
+  /** Completes the archive; resolves when it is on disk. */
   finish(): Promise<void>;
-  /** Gives it up; the file stays as it is. */
+  /** Stops writing; the incomplete file remains. */
   abort(): Promise<void>;
 }
 
-/** `path` must not be there yet. An abort of `signal` ends what is under way. */
+/** `path` must not exist. An abort of `signal` stops the writing. */
 export function createArchive(path: string, { time, signal }: { time: Date; signal: AbortSignal }): ArchiveWriter {
   const { readable, controller } = createTarPacker();
   const compressor = createZstdCompress({ params: { [constants.ZSTD_c_checksumFlag]: 1 } });
-  // The library's stream and Node's are of one kind, but typed by different libraries.
+  // The stream is the same standard type, declared by two libraries.
   const source = Readable.fromWeb(readable as Parameters<typeof Readable.fromWeb>[0]);
   let failure: { cause: unknown } | null = null;
   const written = pipeline(source, compressor, createSyncedFile(path), { signal }).catch((cause: unknown) => {
     failure ??= { cause };
   });
 
-  /** What ended the output says more than what became of an entry because of it. */
+  /** A failed output explains more than the failed entry that follows from it. */
   const explained = async <T>(work: Promise<T>): Promise<T> => {
     try {
       return await work;
@@ -76,20 +76,20 @@ export function createArchive(path: string, { time, signal }: { time: Date; sign
       if (failure !== null) throw failure.cause;
     },
     async abort() {
-      controller.error(new BackupError("The backup was given up"));
+      controller.error(new BackupError("The backup was cancelled"));
       await written;
     },
   };
 }
 
-/** Exactly `size` bytes: what is appended meanwhile is not of this backup. */
+/** Exactly `size` bytes: what is appended meanwhile is not included. */
 async function* chunksOf(
   handle: Awaited<ReturnType<typeof open>>,
   size: number,
   name: string,
 ): AsyncGenerator<Uint8Array> {
   for (let position = 0; position < size; ) {
-    // A new one each time: the archive keeps it until it has been compressed.
+    // A new buffer each time, as the archive holds it until it has been compressed.
     const chunk = new Uint8Array(Math.min(CHUNK_BYTES, size - position));
     const { bytesRead } = await handle.read(chunk, 0, chunk.byteLength, position);
     if (bytesRead === 0) throw new BackupError(`${name} became shorter while it was read`);

@@ -1,15 +1,15 @@
 import { openScratch } from "../scratch.ts";
 import type { FileFacts } from "../types.ts";
 
-/** What has gone into an archive, or come out of it: a file beside it, so that a million of them need no memory. */
+/** The files written to or read from an archive, in a database of its own, so that memory does not grow with their number. */
 export interface FactsStore {
   add(facts: FileFacts): void;
-  /** In the order of arrival. */
+  /** In the order in which they were added. */
   all(): Iterable<FileFacts>;
   totals(): { fileCount: number; contentBytes: number };
-  /** false: there is no file with exactly these facts, or it has been confirmed before. */
+  /** false: no file has exactly these facts, or it has been confirmed before. */
   confirm(facts: FileFacts): boolean;
-  /** A file that nobody has confirmed; null when all are. */
+  /** A file that has not been confirmed; null if all have. */
   unconfirmed(): string | null;
   close(): void;
 }

@@ -5,8 +5,8 @@ import { SYNC_BYTES } from "../limits.ts";
 const OWNER_ONLY = 0o600;
 
 /**
- * A new file that goes to the disk little by little, and is on it when the stream has finished: one large sync at the end
- * would keep a server's small ones waiting. Errors: there is a file of this name.
+ * A new file that is synced in small parts and on disk when the stream has finished: a single large sync at the end would
+ * delay the small ones of the server. Errors: the file exists.
  */
 export function createSyncedFile(path: string): Writable {
   let handle: FileHandle | null = null;

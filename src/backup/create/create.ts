@@ -23,16 +23,16 @@ import { snapshotDatabase } from "./snapshot.ts";
 
 interface BackupOptions {
   dataDirectory: string;
-  /** Takes its name when it is whole; one that is there already is replaced then. */
+  /** Gets its name once it is complete, and then replaces an existing file. */
   file: string;
   clock: Clock;
   signal: AbortSignal;
 }
 
 /**
- * Copies a data directory, with or without a server on it, into one file. Every write that was acknowledged before the
- * call is in it. Needs room beside `file` for the archive and for the largest database; holds up this thread while it
- * copies one. Errors: BackupError; what the system says of a file; the reason of `signal`. Rules: SPEC.md.
+ * Copies a data directory, with or without a running server, into one file, with every write that was acknowledged before the
+ * call. Needs space beside `file` for the archive and the largest database, and blocks this thread while it copies a database.
+ * Errors: BackupError; those of the file system; the reason of `signal`. Rules: SPEC.md.
  */
 export async function createBackup(options: BackupOptions): Promise<BackupSummary> {
   const { clock, signal } = options;
@@ -64,7 +64,7 @@ function requirePlaces(dataDirectory: string, file: string): void {
   if (!existsSync(dataDirectory)) throw new BackupError(`There is no data directory at ${dataDirectory}`);
   requireWhole(dataDirectory);
   if (!existsSync(join(dataDirectory, SYSTEM_FILE))) {
-    throw new BackupError(`${dataDirectory} is no data directory: there is no ${SYSTEM_FILE} in it`);
+    throw new BackupError(`${dataDirectory} is not a data directory: it has no ${SYSTEM_FILE}`);
   }
   if (!existsSync(dirname(file))) throw new BackupError(`There is no folder ${dirname(file)} to write the backup to`);
   if (statSync(file, { throwIfNoEntry: false })?.isDirectory() === true) throw new BackupError(`${file} is a folder`);
@@ -81,13 +81,16 @@ type Content = Omit<BackupSummary, "file" | "createdAt" | "sizeBytes">;
 async function fill(filling: Filling): Promise<Content> {
   const { archive, work, time, signal, dataDirectory } = filling;
   const header: ArchiveHeader = {
-    ...{ format: "platform-backup", version: ARCHIVE_VERSION, platform: VERSION, createdAt: time.toISOString() },
+    format: "platform-backup",
+    version: ARCHIVE_VERSION,
+    platform: VERSION,
+    createdAt: time.toISOString(),
   };
   await archive.addText(HEADER_ENTRY, `${JSON.stringify(header)}\n`);
   const factsPath = work.pathOf("facts.db");
   const facts = createFactsStore(factsPath);
   try {
-    // What takes longest comes first, so that the databases are copied within a short time of one another.
+    // What takes longest comes first, so that the databases are copied shortly after one another.
     await addObjects(filling, facts);
     const strangers = await addOthers(filling, facts);
     const elsewhereCount = await addSystem({ dataDirectory, work, archive, facts, factsPath, signal });
@@ -100,7 +103,7 @@ async function fill(filling: Filling): Promise<Content> {
   }
 }
 
-/** The contents of stored files that are there now; those that go meanwhile are none that anybody will miss. */
+/** The contents of stored files that exist now. One removed meanwhile is not needed: its record is gone too. */
 async function addObjects({ dataDirectory, archive, signal }: Filling, facts: FactsStore): Promise<void> {
   for (const { path, kind } of scanFiles(dataDirectory, "storage")) {
     signal.throwIfAborted();
@@ -110,7 +113,7 @@ async function addObjects({ dataDirectory, archive, signal }: Filling, facts: Fa
 
 type Strangers = Pick<BackupSummary, "strangers" | "strangerCount">;
 
-/** Databases and plain files, but not system.db. Resolves to the files that are none of the server's. */
+/** Databases and plain files except for system.db. Resolves to the files that do not belong to the server. */
 async function addOthers({ dataDirectory, archive, work, signal }: Filling, facts: FactsStore): Promise<Strangers> {
   const strangers: string[] = [];
   let strangerCount = 0;
@@ -141,7 +144,7 @@ async function addPresent(archive: ArchiveWriter, facts: FactsStore, file: { pat
   }
 }
 
-/** Through a file, as an entry of the archive begins with its size. */
+/** Written to a file first, because an entry of the archive begins with its size. */
 async function writeManifest(path: string, files: Iterable<FileFacts>): Promise<void> {
   await pipeline(function* () {
     for (const facts of files) yield `${JSON.stringify(facts)}\n`;

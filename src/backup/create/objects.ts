@@ -11,7 +11,7 @@ import type { WorkFolder } from "../work-folder.ts";
 import { snapshotDatabase } from "./snapshot.ts";
 import { createWantedStore, openLiveRecords, type WantedObject, type WantedStore } from "./wanted-store.ts";
 
-/** Contents looked for between two questions whether to go on. */
+/** Contents searched between two checks of the signal. */
 const STEP = 500;
 
 interface Deps {
@@ -24,9 +24,9 @@ interface Deps {
 }
 
 /**
- * Adds system.db, and the contents of files that it names and that are not in the archive yet: they came while the others
- * were copied. Contents never change and are removed only after their record, so that one which is missing has lost its
- * record since the snapshot (then another snapshot is taken), or is kept elsewhere. Resolves to how many those are.
+ * Adds system.db, and the contents that it names and the archive does not have yet because they were stored while others were
+ * being copied. Contents never change and are removed only after their record. A missing content has therefore lost its record
+ * since the snapshot (then another snapshot is taken), or is stored elsewhere. Resolves to the number of the latter.
  */
 export async function addSystem(deps: Deps): Promise<number> {
   const { dataDirectory, work, archive, facts, factsPath, signal } = deps;
@@ -40,7 +40,9 @@ export async function addSystem(deps: Deps): Promise<number> {
       wanted.collect(snapshotPath, factsPath);
       if (await takeAll({ ...deps, wanted, systemPath })) break;
       if (round === OBJECT_ROUNDS_MAX) {
-        throw new BackupError("Stored files are replaced faster than they can be copied; try again when less goes on");
+        throw new BackupError(
+          "Stored files are replaced faster than they can be copied; try again when the server is less busy",
+        );
       }
     }
     facts.add(await archive.addFile(SYSTEM_FILE, snapshotPath));
@@ -56,7 +58,7 @@ export async function addSystem(deps: Deps): Promise<number> {
   }
 }
 
-/** false: a content that the snapshot names is gone, and so is its record. */
+/** false: a content that the snapshot names and its record have been removed. */
 async function takeAll(deps: Deps & { wanted: WantedStore; systemPath: string }): Promise<boolean> {
   const { dataDirectory, work, wanted, systemPath, signal } = deps;
   const live = openLiveRecords(systemPath);
@@ -82,7 +84,7 @@ function forget(wanted: WantedStore, object: WantedObject): false {
   return false;
 }
 
-/** Gives a content a second name, which its removal leaves; a copy where the other folder is on another disk. */
+/** Keeps a content by a hard link, which survives its removal, or by a copy if the work folder is on another disk. */
 async function hold(from: string, to: string): Promise<boolean> {
   await mkdir(dirname(to), { recursive: true });
   try {

@@ -8,17 +8,17 @@ export interface WantedObject {
   fileId: string;
 }
 
-/** `taken`: at hand. `elsewhere`: not in this data directory. Without a state: still to be looked for. */
+/** `taken`: secured. `elsewhere`: not in this data directory. Without a state: not searched yet. */
 export type ObjectState = "taken" | "elsewhere";
 
-/** The contents that a snapshot of the server's own file names, and where they are. */
+/** The contents that a snapshot of system.db names, and where they are. */
 export interface WantedStore {
-  /** Notes what the snapshot names and the archive has not. */
+  /** Adds the contents that the snapshot names and the archive does not have. */
   collect(snapshotPath: string, factsPath: string): void;
-  /** Some of those that have no state yet. */
+  /** Some of those without a state. */
   next(limit: number): WantedObject[];
   settle(object: WantedObject, state: ObjectState): void;
-  /** It is named no longer. */
+  /** Removes one that is no longer named. */
   forget(object: WantedObject): void;
   taken(): Iterable<WantedObject>;
   elsewhereCount(): number;
@@ -62,12 +62,12 @@ export function createWantedStore(path: string): WantedStore {
   };
 }
 
-/** A data directory that no server has finished making has no such tables yet. */
+/** A data directory whose first start was interrupted may not have the tables yet. */
 function hasTable(sqlite: Database, table: string): boolean {
   return sqlite.query("SELECT 1 FROM snapshot.sqlite_schema WHERE type = 'table' AND name = ?").get(table) !== null;
 }
 
-/** Asks the server's own file, as it is now, whether it names a content. */
+/** Queries the current system.db whether it names a content. */
 export interface LiveRecords {
   isNamed(object: WantedObject): boolean;
   close(): void;

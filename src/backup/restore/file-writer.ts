@@ -8,11 +8,11 @@ const OWNER_ONLY = 0o600;
 const syncFile = promisify(fdatasync);
 const closeFile = promisify(close);
 
-/** Writes many new files, and has the disk take some of them together: one by one that would be most of the time. */
+/** Writes many new files and syncs several concurrently: one by one, syncs would take most of the time. */
 export interface FileWriter {
-  /** The size and hash of what was written. Errors: there is such a file. */
+  /** Resolves to the size and hash of the content. Errors: the file exists. */
   write(path: string, chunks: AsyncIterable<Uint8Array>): Promise<Pick<FileFacts, "size" | "sha256">>;
-  /** Resolves when all of it is on disk. Errors: what the disk failed with. */
+  /** Resolves when all files are on disk. Errors: those of the disk. */
   settle(): Promise<void>;
 }
 
@@ -27,14 +27,14 @@ export function createFileWriter(): FileWriter {
     settle,
     async write(path, chunks) {
       mkdirSync(dirname(path), { recursive: true });
-      // "wx": whatever is there already stays as it is.
+      // "wx" never changes an existing file.
       const descriptor = openSync(path, "wx", OWNER_ONLY);
       const hash = new Bun.CryptoHasher("sha256");
       let size = 0;
       try {
         for await (const chunk of chunks) {
           hash.update(chunk);
-          // Nobody is served by this process: a plain call is the quickest.
+          // This process serves no requests, so a synchronous call is fastest.
           for (let written = 0; written < chunk.byteLength; ) written += writeSync(descriptor, chunk, written);
           size += chunk.byteLength;
         }

@@ -8,7 +8,7 @@ import { type ArchiveHeader, BackupError } from "../types.ts";
 import { unpackArchive } from "./unpack.ts";
 
 const LOCK_FILE = "platform.lock";
-/** SQLite keeps a journal beside the lock while somebody has it. */
+/** SQLite keeps a journal beside the lock while it is held. */
 const isLock = (name: string): boolean => name.startsWith(LOCK_FILE);
 
 export interface RestoreSummary {
@@ -16,14 +16,14 @@ export interface RestoreSummary {
   header: ArchiveHeader;
   fileCount: number;
   contentBytes: number;
-  /** false: the server had its secrets from its environment. */
+  /** false: the server took its secrets from its environment. */
   hasSecrets: boolean;
 }
 
 /**
- * Unpacks a backup into a data directory that is empty or not there yet. Until all of it is compared and on disk it lies in
- * RESTORE_FOLDER, and no server starts on the directory; when anything fails the directory is left as it was. Errors:
- * BackupError; another process has the directory. Rules: SPEC.md.
+ * Unpacks a backup into an empty or missing data directory. Until everything is verified and on disk it stays in RESTORE_FOLDER,
+ * which prevents a server from starting on the directory. After a failure the directory is as it was. Errors: BackupError;
+ * another process uses the directory. Rules: SPEC.md.
  */
 export async function restoreBackup(options: {
   file: string;
@@ -56,13 +56,13 @@ export async function restoreBackup(options: {
 }
 
 interface Place {
-  /** Ends the restore: from now on a server starts on it. */
+  /** Completes the restore: a server can start on the directory. */
   open(): void;
-  /** Removes all that came, and the directory if it was not there. */
+  /** Removes everything restored, and the directory if it did not exist. */
   giveBack(): void;
 }
 
-/** Errors: there is something in the directory, or another process has it. */
+/** Errors: the directory is not empty, or used by another process. */
 function claimPlace(dataDirectory: string): Place {
   requireEmpty(dataDirectory);
   // The topmost folder that had to be made.
@@ -70,7 +70,7 @@ function claimPlace(dataDirectory: string): Place {
   const hadLock = existsSync(join(dataDirectory, LOCK_FILE));
   const lock = lockDirectory(dataDirectory);
   const clear = () => {
-    // What somebody else has put there meanwhile is not ours to remove; the folder that says "interrupted" goes last.
+    // Files that others have added meanwhile are kept. RESTORE_FOLDER, which marks the restore as interrupted, goes last.
     for (const name of readdirSync(dataDirectory)) {
       if (isOwn(name) && !isLock(name) && name !== RESTORE_FOLDER)
         rmSync(join(dataDirectory, name), { recursive: true });
@@ -86,7 +86,7 @@ function claimPlace(dataDirectory: string): Place {
   }
   return {
     open() {
-      // Empty before it goes: it is there, or it is not, also after a crash.
+      // Emptied first, so that its removal is a single step, also in a crash.
       const partial = join(dataDirectory, RESTORE_FOLDER);
       for (const name of readdirSync(partial)) rmSync(join(partial, name), { recursive: true });
       rmdirSync(partial);
@@ -102,11 +102,11 @@ function claimPlace(dataDirectory: string): Place {
   };
 }
 
-/** What an interrupted restore has left counts as nothing: no server can have added to it. */
+/** The remains of an interrupted restore count as empty, as no server can have added to them. */
 function requireEmpty(dataDirectory: string): void {
   const stats = statSync(dataDirectory, { throwIfNoEntry: false });
   if (stats === undefined) return;
-  if (!stats.isDirectory()) throw new BackupError(`${dataDirectory} is no directory`);
+  if (!stats.isDirectory()) throw new BackupError(`${dataDirectory} is not a directory`);
   const names = readdirSync(dataDirectory).filter((name) => !isLock(name));
   const isInterrupted = names.includes(RESTORE_FOLDER);
   const inTheWay = names.filter((name) => !isInterrupted || !isOwn(name));
@@ -116,7 +116,7 @@ function requireEmpty(dataDirectory: string): void {
 
 const isOwn = (name: string): boolean => FOLDERS.has(name) || isKept(name) || kindOf(name) === "passing";
 
-/** Renames: the files are on disk already. system.db comes last, so that nothing looks like a server before. */
+/** Renames the files, which are on disk already. system.db is last: without it the directory is not a data directory. */
 function moveIn(folder: string, dataDirectory: string): void {
   syncTree(folder);
   const names = readdirSync(folder).filter((name) => name !== SYSTEM_FILE);
@@ -131,7 +131,7 @@ function syncTree(folder: string): void {
   }
 }
 
-/** From the innermost up to the topmost that was made; one with something in it stays. */
+/** Removes empty folders from the innermost up to `topmost`. */
 function removeEmpty(from: string, topmost: string): void {
   for (let path = from; ; path = resolve(path, "..")) {
     try {

@@ -17,7 +17,7 @@ const ZSTD_MAGIC = Buffer.from([0x28, 0xb5, 0x2f, 0xfd]);
 
 export interface Unpacking {
   file: string;
-  /** Where the files go; it is there and empty. */
+  /** The target; it exists and is empty. */
   folder: string;
   /** Empty. */
   facts: FactsStore;
@@ -25,8 +25,8 @@ export interface Unpacking {
 }
 
 /**
- * Unpacks an archive, and compares every file with the manifest at its end. Nothing in it is trusted: only files, only
- * under names that a data directory has, each once. Errors: BackupError; what the system says when it cannot write.
+ * Unpacks an archive and compares every file with the manifest at its end. Nothing in it is trusted: it may contain only files,
+ * only with names that a data directory has, each once. Errors: BackupError; those of the file system.
  */
 export async function unpackArchive({ file, folder, facts, signal }: Unpacking): Promise<ArchiveHeader> {
   await requireCompressed(file);
@@ -44,8 +44,9 @@ async function unpackEntries(unpacking: Unpacking & { writer: FileWriter }): Pro
   let isEnded = false;
   for await (const { header: entry, body } of entriesOf(file)) {
     signal.throwIfAborted();
-    if (isEnded) throw damaged(file, "there is more after its manifest");
-    if (entry.type !== "file") throw new BackupError(`${file} has a ${entry.type} in it, "${entry.name}": refused`);
+    if (isEnded) throw damaged(file, "it has entries after its manifest");
+    if (entry.type !== "file")
+      throw new BackupError(`${file} contains a ${entry.type}, "${entry.name}", which is refused`);
     if (header === null) {
       if (entry.name !== HEADER_ENTRY) throw notOurs(file);
       header = parseHeader(file, await textOf(file, entry.size, chunksOf(file, body, signal)));
@@ -53,9 +54,9 @@ async function unpackEntries(unpacking: Unpacking & { writer: FileWriter }): Pro
       await compare(file, linesOf(chunksOf(file, body, signal), file), facts);
       isEnded = true;
     } else {
-      if (!isKept(entry.name)) throw new BackupError(`${file} has "${entry.name}" in it, which no data directory has`);
+      if (!isKept(entry.name)) throw new BackupError(`${file} contains "${entry.name}", which no data directory has`);
       const written = await writer.write(join(folder, entry.name), chunksOf(file, body, signal)).catch((cause) => {
-        throw hasCode(cause, "EEXIST") ? damaged(file, `${entry.name} is in it twice`) : cause;
+        throw hasCode(cause, "EEXIST") ? damaged(file, `it contains ${entry.name} twice`) : cause;
       });
       facts.add({ path: entry.name, ...written });
     }
@@ -77,9 +78,9 @@ async function requireCompressed(file: string): Promise<void> {
 
 async function* entriesOf(file: string): AsyncGenerator<ParsedTarEntry> {
   const decompressor = createZstdDecompress();
-  // A failure of either ends the other, and with it the iteration below.
+  // A failure of either stream ends the other and the iteration below.
   pipeline(createReadStream(file, { highWaterMark: CHUNK_BYTES }), decompressor, () => {});
-  // Node's stream and the library's are of one kind, but typed by different libraries.
+  // The stream is the same standard type, declared by two libraries.
   const bytes = Readable.toWeb(decompressor) as unknown as ReadableStream<Uint8Array>;
   const reader = bytes.pipeThrough(createTarDecoder({ strict: true })).getReader();
   try {
@@ -94,7 +95,7 @@ async function* entriesOf(file: string): AsyncGenerator<ParsedTarEntry> {
   }
 }
 
-/** The body of an entry; what goes wrong with reading it is told apart from what goes wrong with writing it down. */
+/** The body of an entry. Errors of reading it are distinguished from errors of writing it to the disk. */
 async function* chunksOf(
   file: string,
   body: ReadableStream<Uint8Array>,
@@ -129,20 +130,20 @@ function parseHeader(file: string, text: string): ArchiveHeader {
   const { format, version, platform, createdAt } = value ?? {};
   if (format !== "platform-backup" || typeof version !== "number") throw notOurs(file);
   if (version > ARCHIVE_VERSION) {
-    throw new BackupError(`${file} was made by a later version of Platform (${String(platform)}), and cannot be read`);
+    throw new BackupError(`${file} was made by a later version of Platform (${String(platform)}) and cannot be read`);
   }
   if (typeof platform !== "string" || typeof createdAt !== "string") throw notOurs(file);
   return { format, version, platform, createdAt };
 }
 
-/** Every line a file that is there, every file a line. */
+/** Every line must match a file, and every file a line. */
 async function compare(file: string, lines: AsyncIterable<string>, facts: FactsStore): Promise<void> {
   for await (const line of lines) {
     const { path, size, sha256 } = parseObject(line) ?? {};
     if (typeof path !== "string" || typeof size !== "number" || typeof sha256 !== "string") {
       throw damaged(file, "its manifest cannot be read");
     }
-    if (!facts.confirm({ path, size, sha256 })) throw damaged(file, `${path} is not what the manifest says`);
+    if (!facts.confirm({ path, size, sha256 })) throw damaged(file, `${path} does not match the manifest`);
   }
   const surplus = facts.unconfirmed();
   if (surplus !== null) throw damaged(file, `${surplus} is not in the manifest`);
@@ -169,6 +170,6 @@ function parseObject(text: string) {
   }
 }
 
-const notOurs = (file: string) => new BackupError(`${file} is no backup of a data directory`);
+const notOurs = (file: string) => new BackupError(`${file} is not a backup of a data directory`);
 const damaged = (file: string, why: string, cause?: unknown) =>
   new BackupError(`${file} is damaged: ${why}`, { cause });

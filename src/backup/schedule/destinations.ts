@@ -1,25 +1,35 @@
-import { existsSync, mkdirSync, readdirSync, rmSync, statSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { S3Client } from "bun";
 import type { BackupsConfig, ObjectStore } from "../../config/types.ts";
+import { replaceSmallFile } from "../../disk/small-file.ts";
 import { UPLOAD_FOLDER } from "../layout.ts";
 import { BACKUPS_LISTED_MAX, S3_PART_BYTES, S3_PARTS_AT_ONCE, S3_RETRIES } from "../limits.ts";
+import { hasCode, isMissing } from "../scan.ts";
 import { BackupError } from "../types.ts";
 import { sweepWorkFolder } from "../work-folder.ts";
 import { isRemains } from "./names.ts";
 
-/** Where scheduled backups go. */
+/** The file that names the owner of a destination. Its dot keeps it out of the way of `ls | tail -1`. */
+export const MARKER = ".platform-owner.json";
+
+/** Where scheduled backups are stored. Errors of its methods: BackupError, or those of the file system. */
 export interface Destination {
-  /** Where the file is made; called before each backup. */
+  /** For messages. */
+  readonly name: string;
+  /** null: nobody owns it yet. */
+  readMarker(): Promise<string | null>;
+  writeMarker(text: string): Promise<void>;
+  /** Returns the folder to write the archive to. Called before each backup. */
   prepare(): string;
-  /** Takes over a file that is whole. */
+  /** Stores a complete archive. */
   accept(path: string, name: string): Promise<void>;
-  /** Names of files, those of others among them. Where nothing has been made yet, none. */
+  /** The names of all files, including those of others; none if the destination does not exist yet. */
   names(): Promise<string[]>;
-  /** Bytes of one of them. */
+  /** The bytes of one file. */
   sizeOf(name: string): Promise<number>;
   remove(name: string): Promise<void>;
-  /** Removes what has only been needed on the way. */
+  /** Removes temporary files. */
   clean(): void;
 }
 
@@ -28,13 +38,27 @@ export function openDestination(to: BackupsConfig["to"], dataDirectory: string):
 }
 
 function createFolder(folder: string): Destination {
+  const markerFile = join(folder, MARKER);
   return {
+    name: `The folder ${folder}`,
+    async readMarker() {
+      try {
+        return readFileSync(markerFile, "utf8");
+      } catch (cause) {
+        if (isMissing(cause)) return null;
+        throw cause;
+      }
+    },
+    async writeMarker(text) {
+      mkdirSync(folder, { recursive: true });
+      replaceSmallFile(markerFile, text);
+    },
     prepare() {
       mkdirSync(folder, { recursive: true });
       for (const name of readdirSync(folder).filter(isRemains)) sweepWorkFolder(join(folder, name));
       return folder;
     },
-    // It is made at its place.
+    // The archive is written to its final place.
     async accept() {},
     names: async () => (existsSync(folder) ? readdirSync(folder) : []),
     sizeOf: async (name) => statSync(join(folder, name)).size,
@@ -43,15 +67,18 @@ function createFolder(folder: string): Destination {
   };
 }
 
-/** An archive is whole before the first byte is sent: an upload that breaks off leaves no object. */
+/** The archive is complete before the first byte is uploaded, so an interrupted upload leaves no object. */
 function createObjectStore(store: ObjectStore, folder: string): Destination {
   const { endpoint, bucket, region, accessKeyId, secretAccessKey, prefix = "" } = store;
-  const client = new S3Client({
-    ...{ endpoint, bucket, accessKeyId, secretAccessKey },
-    ...(region === undefined ? {} : { region }),
-  });
+  const access = { endpoint, bucket, accessKeyId, secretAccessKey };
+  const client = new S3Client(region === undefined ? access : { ...access, region });
   const clean = () => rmSync(folder, { recursive: true, force: true });
   return {
+    name: `The object store ${endpoint}, bucket "${bucket}", prefix "${prefix}",`,
+    readMarker: () => explained(textOf(client.file(prefix + MARKER))),
+    async writeMarker(text) {
+      await explained(client.write(prefix + MARKER, text, { retry: S3_RETRIES, type: "application/json" }));
+    },
     prepare() {
       clean();
       mkdirSync(folder, { mode: 0o700 });
@@ -63,7 +90,7 @@ function createObjectStore(store: ObjectStore, folder: string): Destination {
       const { size } = await explained(client.stat(prefix + name));
       const sizeBytes = statSync(path).size;
       if (size !== sizeBytes) {
-        throw new BackupError(`The object store has ${size} bytes of ${prefix + name}, not ${sizeBytes}`);
+        throw new BackupError(`The object store has ${size} bytes of ${prefix + name} instead of ${sizeBytes}`);
       }
     },
     async names() {
@@ -71,7 +98,7 @@ function createObjectStore(store: ObjectStore, folder: string): Destination {
       let continuationToken: string | undefined;
       do {
         const page = await explained(
-          client.list({ prefix, ...(continuationToken === undefined ? {} : { continuationToken }) }),
+          client.list(continuationToken === undefined ? { prefix } : { prefix, continuationToken }),
         );
         for (const { key } of page.contents ?? []) names.push(key.slice(prefix.length));
         continuationToken = page.isTruncated === true ? page.nextContinuationToken : undefined;
@@ -84,12 +111,22 @@ function createObjectStore(store: ObjectStore, folder: string): Destination {
   };
 }
 
-/** The library's messages are bare codes at times. */
+/** null: no such object. */
+async function textOf(file: Bun.S3File): Promise<string | null> {
+  try {
+    return await file.text();
+  } catch (cause) {
+    if (hasCode(cause, "NoSuchKey")) return null;
+    throw cause;
+  }
+}
+
+/** The library's messages are sometimes bare codes. */
 async function explained<T>(work: Promise<T>): Promise<T> {
   try {
     return await work;
   } catch (cause) {
     const reason = cause instanceof Error ? cause.message : String(cause);
-    throw new BackupError(`The object store does not answer as it should: ${reason}`, { cause });
+    throw new BackupError(`The object store failed: ${reason}`, { cause });
   }
 }

@@ -3,17 +3,17 @@ import { CHILD_OUTPUT_MAX_BYTES, CHILD_STOP_TIMEOUT_MS } from "../limits.ts";
 import { BackupError } from "../types.ts";
 import type { BackupJob, BackupResult } from "./job.ts";
 
-/** The command that runs a job; not for people. */
+/** The internal command that runs a job. */
 export const BACKUP_JOB_COMMAND = "backup-job";
 
-/** Runs a job; an abort of `signal` ends it. Errors: BackupError with what the job said of its failure. */
+/** Runs a job; an abort of `signal` cancels it. Errors: BackupError with the message of the job. */
 export type RunBackupJob = (job: BackupJob, signal: AbortSignal) => Promise<BackupResult>;
 
-/** In a process of its own, so that the server's loop never waits for it: copying a database holds up its thread. */
+/** Runs it in a process of its own, because copying a database blocks its thread. */
 export function createJobProcess(clock: Clock): RunBackupJob {
   return async (job, signal) => {
     const child = Bun.spawn([...ownCommand(), BACKUP_JOB_COMMAND], {
-      // It ends with the server, however that ends.
+      // It ends with the server, even if the server is killed.
       env: { ...process.env, BUN_FEATURE_FLAG_NO_ORPHANS: "1" },
       stdin: Buffer.from(JSON.stringify(job)),
       stdout: "pipe",
@@ -26,18 +26,18 @@ export function createJobProcess(clock: Clock): RunBackupJob {
     signal.removeEventListener("abort", stop.now);
     stop.cancel();
     if (code !== 0) throw new BackupError(errors.trim().replace(/^platform: /, "") || `it ended with ${code}`);
-    // The job has written it.
+    // Written by the job command.
     return JSON.parse(output) as BackupResult;
   };
 }
 
-/** From source, the file that starts everything; the executable by itself. */
+/** From source Bun with the main file, otherwise the executable. */
 function ownCommand(): string[] {
   if (Bun.isStandaloneExecutable) return [process.execPath];
   return [process.execPath, Bun.fileURLToPath(new URL("../../main.ts", import.meta.url))];
 }
 
-/** Asks first, so that it can remove what it has begun. */
+/** Sends SIGTERM first, so that the process can remove its files. */
 function stopper(child: Bun.Subprocess, clock: Clock): { now(): void; cancel(): void } {
   let cancel = () => {};
   return {

@@ -1,13 +1,13 @@
 const NAME = /^platform-\d{4}-\d\d-\d\dT\d\d-\d\d-\d\dZ\.tar\.zst$/;
 const TIME = /^platform-(\d{4}-\d\d-\d\d)T(\d\d-\d\d-\d\d)Z\.tar\.zst$/;
-/** What a killed backup leaves beside its file. */
+/** The work folder that a killed backup leaves. */
 const REMAINS = /^(platform-.*\.tar\.zst)\.partial$/;
 
 /** `platform-2026-01-31T02-00-00Z.tar.zst`: names sort by time. */
 export const backupName = (time: Date): string =>
   `platform-${time.toISOString().slice(0, "2026-01-31T02:00:00".length).replaceAll(":", "-")}Z.tar.zst`;
 
-/** When the backup of this name was begun, in milliseconds since 1970; null for another form of name. */
+/** The start of the backup with this name, in milliseconds since 1970; null for any other name. */
 export function timeOfName(name: string): number | null {
   const [, day = "", time = ""] = TIME.exec(name) ?? [];
   const at = Date.parse(`${day}T${time.replaceAll("-", ":")}Z`);
@@ -18,7 +18,7 @@ export const isBackupName = (name: string): boolean => NAME.test(name);
 
 export const isRemains = (name: string): boolean => isBackupName(REMAINS.exec(name)?.[1] ?? "");
 
-/** Those beyond the newest `keep`, oldest first. What has another form of name is none of the scheduled backups'. */
+/** The backups beyond the newest `keep`, oldest first. Files with other names are not backups. */
 export function outdated(names: readonly string[], keep: number): string[] {
   const own = names.filter(isBackupName).sort();
   return own.slice(0, Math.max(0, own.length - keep));

@@ -24,7 +24,8 @@ export const startOptions = {
   },
   "take-over": {
     type: "boolean",
-    description: "Take over prefixes of object stores from another data directory that no server uses any more",
+    description:
+      "Take over object stores and the place of backups from another data directory that no server uses any more",
     default: false,
   },
 } as const;

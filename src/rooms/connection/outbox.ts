@@ -45,7 +45,7 @@ export class Outbox {
 
   send(text: string, kind: Kind = "other"): void {
     if (this.#held === null && this.#queue.length === 0 && this.#deps.share.hasTime) {
-      this.#put({ text, kind });
+      this.#put(text, kind);
       return;
     }
     const isIdle = this.#queue.length === 0;
@@ -79,7 +79,7 @@ export class Outbox {
     let isBehindSync = false;
     for (const one of waiting) {
       isBehindSync ||= one.kind === "sync";
-      if (!isBehindSync || (this.#isSynced && one.kind === "other")) this.#put(one);
+      if (!isBehindSync || (this.#isSynced && one.kind === "other")) this.#put(one.text, one.kind);
     }
   }
 
@@ -102,12 +102,12 @@ export class Outbox {
       if (isLarge && end === null) return;
       this.#queue.shift();
       this.#chars -= next.text.length;
-      this.#put(next);
+      this.#put(next.text, next.kind);
       if (end !== null) void this.#deps.whenRead().then(end);
     }
   };
 
-  #put({ text, kind }: Waiting): void {
+  #put(text: string, kind: Kind): void {
     if (kind === "sync") this.#isSynced = true;
     this.#deps.share.charge(SEND_MS + text.length / SENT_CHARS_PER_MS);
     this.#deps.write(text);

@@ -50,7 +50,7 @@ async function storeOf(...rooms: RoomToSave[]): Promise<RoomStore> {
   return store;
 }
 
-test("[RM41] rooms of a namespace that is not declared hold up nobody and are not asked for again and again", async () => {
+test("[RM41] rooms of an undeclared namespace delay no others, and are not read again and again", async () => {
   const undeclared = Array.from({ length: 250 }, (_, index) => room("old", `room${index}`, 0));
   const store = await storeOf(...undeclared, room("quiz", "late", 500), room("game", "soon", 10));
   const woken = watch(store);
@@ -65,7 +65,7 @@ test("[RM41] rooms of a namespace that is not declared hold up nobody and are no
   expect(failures).toEqual([]);
 });
 
-test("[RM41] more rooms than one turn wakes are all woken, also when none of them can be", async () => {
+test("[RM41] more rooms than one turn wakes are all tried, also when there is no place for them", async () => {
   const rooms = Array.from({ length: 250 }, (_, index) => room("game", `room${index}`, -index));
   const woken = watch(await storeOf(...rooms));
   await clock.advanceAsync(10);

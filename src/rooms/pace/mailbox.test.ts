@@ -12,7 +12,7 @@ function unexpected(cause: unknown): void {
 const createMailbox = (onFailure: (cause: unknown) => void = unexpected): Mailbox =>
   new Mailbox(new RoomMeter(new LoopShare()), new WaitingChars({ chars: 0 }), onFailure);
 
-test("[RM20] a task that fails is told of, and the next one runs", async () => {
+test("[RM20] a task that fails is reported, and the next one runs", async () => {
   const causes: unknown[] = [];
   const mailbox = createMailbox((cause) => causes.push(cause));
   let ran = 0;
@@ -26,7 +26,7 @@ test("[RM20] a task that fails is told of, and the next one runs", async () => {
   expect(causes.map(String)).toEqual(["Error: at once", "Error: later"]);
 });
 
-test("[RM20] a task that nobody is before runs at once, others in order of arrival, one at a time", async () => {
+test("[RM20] a task runs at once when none is running; others run in order of arrival, one at a time", async () => {
   const mailbox = createMailbox();
   const order: string[] = [];
   const gate = Promise.withResolvers<void>();
@@ -41,7 +41,7 @@ test("[RM20] a task that nobody is before runs at once, others in order of arriv
   expect(order).toEqual(["first", "first is done", ...Array.from({ length: 250 }, (_, index) => String(index))]);
 });
 
-test("[RM20] a full mailbox refuses, and runs nothing of what it refused", async () => {
+test("[RM20] a full mailbox refuses tasks and does not run them", async () => {
   const mailbox = createMailbox();
   const gate = Promise.withResolvers<void>();
   let count = 0;

@@ -25,7 +25,7 @@ function world() {
   };
 }
 
-test("[RM101] rooms that find the turn used up go on in later ones, in order of arrival", () => {
+test("[RM101] rooms for which a turn has no time left run in later turns, in order of arrival", () => {
   const { meter, pass, turn } = world();
   const rooms = [meter(), meter(), meter()];
   const order: number[] = [];
@@ -42,7 +42,7 @@ test("[RM101] rooms that find the turn used up go on in later ones, in order of 
   expect(order).toEqual([0, 1, 2]);
 });
 
-test("[RM101] a room that has used up its second waits until it has earned more, and others do not", () => {
+test("[RM101] a room that has used up its share waits until it is refilled, and other rooms do not", () => {
   const { meter, pass, turn, timers } = world();
   const [room, other] = [meter(), meter()];
   let resumed = 0;
@@ -60,7 +60,7 @@ test("[RM101] a room that has used up its second waits until it has earned more,
   expect(room.defers(() => {})).toBe(false);
 });
 
-test("[RM101] work inside other work is charged once, and what throws is charged too", () => {
+test("[RM101] work inside other work is charged once, and work that throws is charged too", () => {
   const { meter, pass, share } = world();
   const room = meter();
   const fail = (): void =>

@@ -43,7 +43,7 @@ async function act(client: RoomClient, actionType: string, payload: JsonValue = 
   return client.messages.find((message) => message["requestId"] === id);
 }
 
-test("[RM11] a client that does not read is closed with 1013, and the others go on", async () => {
+test("[RM11] a client that does not read is closed with 1013, and the others are not affected", async () => {
   await begin({
     actions: { flood: (room) => room.send("noise", "x".repeat(500_000)) },
   });
@@ -66,7 +66,7 @@ test("[RM12] a join rule that never answers denies after 5 s, and no room is mad
   expect(world.area.liveRooms).toBe(0);
 });
 
-test("[RM12] a rule that says anything but true denies", async () => {
+test("[RM12] a rule that returns anything but true denies", async () => {
   // A config in plain JavaScript may return what it likes.
   const lax = (() => "yes") as unknown as () => boolean;
   await begin({ access: { join: lax } });
@@ -75,7 +75,7 @@ test("[RM12] a rule that says anything but true denies", async () => {
   expect(client.of("error")).toMatchObject([{ code: "JOIN_DENIED" }]);
 });
 
-test("[RM15] a join within 50 ms of a delta waits for the next one, and nothing overtakes its sync", async () => {
+test("[RM15] a join within 50 ms of a delta waits for the next delta, and nothing precedes its sync", async () => {
   await begin({
     onJoin(room, player) {
       count(room);
@@ -99,7 +99,7 @@ test("[RM15] a join within 50 ms of a delta waits for the next one, and nothing 
   ]);
 });
 
-test("[RM18] the place is kept for 30 s, and not longer", async () => {
+test("[RM18] a place is kept for 30 s and no longer", async () => {
   const left: string[] = [];
   await begin({ onLeave: (_room, player, reason) => void left.push(`${player.userId} ${reason}`) });
   const stays = await enter("ann");
@@ -116,7 +116,7 @@ test("[RM18] the place is kept for 30 s, and not longer", async () => {
   expect(left).toEqual(["bob disconnect", "ann leave"]);
 });
 
-test("[RM19] one whose place is kept can be kicked too", async () => {
+test("[RM19] a player whose place is kept can be kicked", async () => {
   const left: string[] = [];
   await begin({
     onLeave: (_room, player, reason) => void left.push(`${player.userId} ${reason}`),
@@ -130,7 +130,7 @@ test("[RM19] one whose place is kept can be kicked too", async () => {
   expect(left).toEqual(["bob kicked"]);
 });
 
-test("[RM19] a player that onJoin kicks is out", async () => {
+test("[RM19] a player whom onJoin kicks is removed", async () => {
   await begin({ onJoin: (room, player) => room.kick(player.userId) });
   const client = await world.connect("ann");
   await client.enter();
@@ -140,7 +140,7 @@ test("[RM19] a player that onJoin kicks is out", async () => {
   expect(world.area.liveRooms).toBe(0);
 });
 
-test("[RM22] a handler that takes too long is an error, and what it does later is lost", async () => {
+test("[RM22] a handler that takes too long is an error, and its later calls have no effect", async () => {
   const gate = Promise.withResolvers<void>();
   await begin({
     actions: {
@@ -172,7 +172,7 @@ test("[RM22] a handler that takes too long is an error, and what it does later i
   expect(world.failures.length).toBe(4);
 });
 
-test("[RM27] timers outlive a crash once they are saved, and overdue ones fire when the server is back", async () => {
+test("[RM27] saved timers survive a crash, and overdue ones fire after the restart", async () => {
   await begin({
     actions: {
       remind(room) {
@@ -193,7 +193,7 @@ test("[RM27] timers outlive a crash once they are saved, and overdue ones fire w
   expect(world.failures).toEqual([]);
 });
 
-test("[RM33] a change is in the file after 60 s, and save() needs no waiting", async () => {
+test("[RM33] a change is saved after 60 s, and by save() at once", async () => {
   await begin({
     actions: {
       save(room) {
@@ -214,7 +214,7 @@ test("[RM33] a change is in the file after 60 s, and save() needs no waiting", a
   expect(await act(await enter("ann"), "read")).toMatchObject({ result: { count: 2 } });
 });
 
-test("[RM35] after 300 s of nothing the room is out of memory, and only what is spoken to comes back", async () => {
+test("[RM35] a room is removed from memory after 300 s without an event, and restored by the next one only", async () => {
   await begin({ onJoin: count });
   const clients: RoomClient[] = [];
   for (let index = 0; index < 20; index++) {
@@ -234,7 +234,7 @@ test("[RM35] after 300 s of nothing the room is out of memory, and only what is 
   expect(world.area.liveRooms).toBe(0);
 });
 
-test("[RM37] state lives for 24 h after its last save", async () => {
+test("[RM37] a state is kept for 24 h after its last save", async () => {
   await begin({ onCreate: (room) => room.setShared({ count: 100 }) });
   const client = await enter("ann");
   await act(client, "count");
@@ -247,7 +247,7 @@ test("[RM37] state lives for 24 h after its last save", async () => {
   expect(await act(await enter("ann"), "read")).toMatchObject({ result: { count: 100 } });
 });
 
-test("[RM38] a room that cannot be saved stays in memory, and is saved when that works again", async () => {
+test("[RM38] a room that cannot be saved stays in memory, and is saved once it can be", async () => {
   await begin({});
   const client = await enter("ann");
   await act(client, "count");
@@ -277,7 +277,7 @@ test("[RM10] a refreshed connection belongs to its new session", async () => {
   expect(client.closed).toEqual({ code: 4003 });
 });
 
-test("[RM27] a timer's time is whole milliseconds, and only a number of them is taken", async () => {
+test("[RM27] a timer's delay is rounded up to whole milliseconds, and must be a number", async () => {
   await begin({
     actions: {
       remind(room, _player, payload) {
@@ -300,7 +300,7 @@ test("[RM27] a timer's time is whole milliseconds, and only a number of them is 
   expect(world.failures).toEqual([]);
 });
 
-test("[RM37] the timer of a room past its time to live does not bring it back", async () => {
+test("[RM37] the timer of an expired room does not restore it", async () => {
   let createdCount = 0;
   await begin({
     onCreate: () => void createdCount++,
@@ -315,7 +315,7 @@ test("[RM37] the timer of a room past its time to live does not bring it back", 
   expect(world.area.liveRooms).toBe(0);
 });
 
-test("[RM37] a room does not expire while somebody is connected, and after a crash has its whole time left", async () => {
+test("[RM37] a room with a connected player does not expire, and has its whole time to live after a crash", async () => {
   await begin({ stateTtl: 2 * HOUR_MS, onCreate: (room) => room.setShared({ count: 100 }) });
   const client = await enter("ann");
   await act(client, "count");
@@ -332,7 +332,7 @@ test("[RM37] a room does not expire while somebody is connected, and after a cra
   expect(await act(await enter("bob"), "count")).toMatchObject({ result: 101 });
 });
 
-test("[RM28] players() and onLeave have the user's present role, and a connection that is open", async () => {
+test("[RM28] players() and onLeave get the user's role as of now, and the id of an open connection", async () => {
   const left: string[] = [];
   await begin({
     onLeave: (_room, player) => void left.push(player.role),

@@ -47,7 +47,7 @@ test("[RM31] no delta when nothing differs, whether shared by reference or not",
   );
 });
 
-test("[RM31] paths reach five levels down and name nothing that is the same", () => {
+test("[RM31] paths have at most five levels and name only what differs", () => {
   const before = adoptState(
     { a: { b: { c: { d: { e: { f: 1, g: 2 } } } } }, list: [1, 2], gone: 1, same: { x: 1 } },
     SYNCED,
@@ -79,7 +79,7 @@ test("[RM24] the size of a state is the bytes of its JSON", () => {
   );
 });
 
-test("[RM24] a state that follows another is the same as one made from nothing, in value and size", () => {
+test("[RM24] a state adopted on top of another equals one adopted alone, in value and size", () => {
   fc.assert(
     fc.property(state, state, (one, other) => {
       const before = adoptState(one, SYNCED);

@@ -28,12 +28,12 @@ test("[RM25] keys with a dot and __proto__ are refused, also when they are null 
   expect(adoptState({ "mail@example.com": 1 }, UNSYNCED)).toEqual({ "mail@example.com": 1 });
 });
 
-test("[RM25] what was taken in without a check for dots is checked when it comes to a state that clients see", () => {
+test("[RM25] a part of the server state is checked for dots when it becomes part of a synced state", () => {
   const server = adoptState({ inner: { "a.b": 1 } }, UNSYNCED);
   expect(() => adoptState({ copy: server["inner"] }, SYNCED)).toThrow("must not contain a dot");
 });
 
-test("[RM25] values that JSON has not are refused", () => {
+test("[RM25] values that JSON does not have are refused", () => {
   for (const wrong of [Number.NaN, Number.POSITIVE_INFINITY, 1n, () => 1, new Map(), new Set(), Symbol("s"), /x/]) {
     expect(() => adoptState({ wrong }, SYNCED)).toThrow("State is JSON");
   }
@@ -41,7 +41,7 @@ test("[RM25] values that JSON has not are refused", () => {
   expect(adoptState({ at: new Date(0), zero: -0 }, SYNCED)).toEqual({ at: "1970-01-01T00:00:00.000Z", zero: 0 });
 });
 
-test("[RM25] nesting is bounded, by steps and by cycles too", () => {
+test("[RM25] nesting is bounded, also when it grows step by step, and in cycles", () => {
   const cycle: Record<string, unknown> = {};
   cycle["self"] = cycle;
   expect(() => adoptState(cycle, SYNCED)).toThrow("nest deeper than 64");
@@ -52,7 +52,7 @@ test("[RM25] nesting is bounded, by steps and by cycles too", () => {
   expect(wrap).toThrow("nest deeper than 64");
 });
 
-test("[RM25] an unchanged part is shared and frozen, a draft may be changed, and nothing reaches back", () => {
+test("[RM25] unchanged parts are shared and frozen, and later changes to a draft or an object have no effect", () => {
   const before = adoptState({ big: { a: [1, 2] }, n: 1 }, SYNCED);
   const draft = createDraft(before);
   draft["n"] = 2;
@@ -71,7 +71,7 @@ test("[RM25] an unchanged part is shared and frozen, a draft may be changed, and
   expect(stateBytes(taken, SYNCED)).toBe('{"list":[1]}'.length);
 });
 
-test("[RM25] a spread of a draft with a changed part inside is taken as it stands", () => {
+test("[RM25] a spread of a draft is adopted with its changed parts", () => {
   const before = adoptState({ inner: { n: 1 }, other: { m: 1 } }, SYNCED);
   const draft = createDraft(before);
   if (isJsonObject(draft["inner"])) draft["inner"]["n"] = 2;

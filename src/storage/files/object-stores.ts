@@ -1,11 +1,11 @@
 import type { BucketConfig, ObjectStore } from "../../config/types.ts";
+import { ownerIdOf } from "../../disk/owner-id.ts";
 import type { Clock } from "../../kernel/clock.ts";
 import type { Ids } from "../../kernel/ids.ts";
 import type { Logger } from "../../kernel/logger.ts";
 import { CLAIM_TIMEOUT_MS, SWEEP_REMOTE_GRACE_MS } from "../limits.ts";
 import type { FileStore } from "../types.ts";
 import { type OwnedFiles, ownFiles, PrefixTaken, readOnlyFiles } from "./owned-files.ts";
-import { ownerIdOf } from "./owner-id.ts";
 import { createS3Files } from "./s3-files.ts";
 import type { SweptPlace } from "./sweep.ts";
 

@@ -1,20 +1,12 @@
-import { hostname } from "node:os";
+import { describeOwner, markerText, type Owner, parseMarker } from "../../disk/owner-marker.ts";
 import type { Clock } from "../../kernel/clock.ts";
 import { AppError } from "../../kernel/errors.ts";
-import { isJsonObject } from "../../kernel/json.ts";
 import type { Logger } from "../../kernel/logger.ts";
 import type { FileStore, RemoteFiles } from "../types.ts";
 import { storeFailed } from "./remote-body.ts";
 
 /** The prefix belongs to another data directory. The message says what to do. */
 export class PrefixTaken extends Error {}
-
-export interface PrefixOwner {
-  /** The id of this data directory. */
-  id: string;
-  /** Its path, for messages. */
-  directory: string;
-}
 
 export interface OwnedFiles extends FileStore {
   /**
@@ -26,42 +18,34 @@ export interface OwnedFiles extends FileStore {
   isOurs(): Promise<boolean>;
 }
 
-interface Marker {
-  owner: string;
-  directory: string;
-  host: string;
-  since: string;
-}
-
 /**
  * Files under a prefix that belongs to one data directory: the sweep deletes files that its own database does not know.
  * The prefix is claimed before the first write or deletion there, also where the store did not answer at start.
  */
 export function ownFiles(
   files: RemoteFiles,
-  deps: { owner: PrefixOwner; clock: Clock; logger: Logger; knows: (fileId: string) => boolean },
+  deps: { owner: Owner; clock: Clock; logger: Logger; knows: (fileId: string) => boolean },
 ): OwnedFiles {
   const { owner, clock, logger, knows } = deps;
   let isClaimed = false;
 
   const claim = async (takeOver: boolean): Promise<void> => {
-    const present = readMarker(await files.readMarker());
+    const present = parseMarker(await files.readMarker());
     if (present?.owner === owner.id) {
       isClaimed = true;
       return;
     }
-    if (present !== null && !takeOver) throw taken(files.name, `belongs to ${describe(present)}`);
+    if (present !== null && !takeOver) throw taken(files.name, `belongs to ${describeOwner(present)}`);
     if (present === null && !takeOver && (await holdsOthers(files, knows))) {
       throw taken(files.name, "holds files that this data directory does not know");
     }
-    const { id, directory } = owner;
-    const marker: Marker = { owner: id, directory, host: hostname(), since: new Date(clock.now()).toISOString() };
-    await files.writeMarker(`${JSON.stringify(marker)}\n`);
+    await files.writeMarker(markerText(owner, clock));
     // Of two servers that claim it at once the later one has it: the store knows which.
-    const written = readMarker(await files.readMarker());
-    if (written?.owner !== id)
-      throw taken(files.name, `belongs to ${written === null ? "no data directory yet" : describe(written)}`);
-    if (present !== null) logger.warn("an object store was taken over", { store: files.name, from: describe(present) });
+    const written = parseMarker(await files.readMarker());
+    if (written?.owner !== owner.id)
+      throw taken(files.name, `belongs to ${written === null ? "no data directory yet" : describeOwner(written)}`);
+    if (present !== null)
+      logger.warn("an object store was taken over", { store: files.name, from: describeOwner(present) });
     isClaimed = true;
   };
   const require = async (): Promise<void> => {
@@ -86,7 +70,7 @@ export function ownFiles(
     },
     claim: ({ takeOver }) => claim(takeOver),
     async isOurs() {
-      isClaimed = readMarker(await files.readMarker())?.owner === owner.id;
+      isClaimed = parseMarker(await files.readMarker())?.owner === owner.id;
       return isClaimed;
     },
   };
@@ -110,23 +94,6 @@ async function holdsOthers(files: FileStore, knows: (fileId: string) => boolean)
   }
   return false;
 }
-
-/** A marker that cannot be parsed belongs to somebody else. */
-function readMarker(text: string | null): Marker | null {
-  if (text === null) return null;
-  const unknown: Marker = { owner: "", directory: "unknown", host: "unknown", since: "unknown" };
-  try {
-    const value: unknown = JSON.parse(text);
-    if (!isJsonObject(value)) return unknown;
-    const member = (name: keyof Marker): string => (typeof value[name] === "string" ? value[name] : unknown[name]);
-    return { owner: member("owner"), directory: member("directory"), host: member("host"), since: member("since") };
-  } catch {
-    return unknown;
-  }
-}
-
-const describe = ({ directory, host, since }: Marker): string =>
-  `the data directory ${directory} on ${host} (since ${since})`;
 
 const taken = (name: string, state: string): PrefixTaken =>
   new PrefixTaken(
