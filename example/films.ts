@@ -1,4 +1,4 @@
-import type { JsonObject, JsonPrimitive } from "../src/kernel/json.ts";
+import type { JsonObject, JsonPrimitive } from "../src/kernel/json/json.ts";
 
 /** A row of the film collection in the npm package vega-datasets. */
 export type MovieRow = Readonly<Record<string, JsonPrimitive | undefined>>;

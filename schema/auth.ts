@@ -1,7 +1,7 @@
 import { sql } from "drizzle-orm";
 // biome-ignore lint/suspicious/noDeprecatedImports: another overload of primaryKey is meant
 import { blob, index, integer, primaryKey, sqliteTable, text, unique } from "drizzle-orm/sqlite-core";
-import type { JsonObject } from "../src/kernel/json.ts";
+import type { JsonObject } from "../src/kernel/json/json.ts";
 
 /** Accounts. `seq` is the order of creation and the cursor of lists; times are milliseconds since 1970. */
 export const users = sqliteTable(

@@ -1,6 +1,6 @@
 // biome-ignore lint/suspicious/noDeprecatedImports: another overload of primaryKey is meant
 import { index, integer, primaryKey, sqliteTable, text, unique } from "drizzle-orm/sqlite-core";
-import type { JsonObject } from "../src/kernel/json.ts";
+import type { JsonObject } from "../src/kernel/json/json.ts";
 import { users } from "./auth.ts";
 
 /** Devices that take push notifications. `seq` is the order of their first registration. */

@@ -1,6 +1,6 @@
 // biome-ignore lint/suspicious/noDeprecatedImports: another overload of primaryKey is meant
 import { index, integer, primaryKey, sqliteTable, text } from "drizzle-orm/sqlite-core";
-import type { JsonObject } from "../src/kernel/json.ts";
+import type { JsonObject } from "../src/kernel/json/json.ts";
 
 /** A column of custom metadata, as JSON. */
 const metadata = () => text({ mode: "json" }).$type<{ [name: string]: string }>().notNull().default({});

@@ -1,4 +1,4 @@
-import type { JsonObject, JsonValue } from "../../src/kernel/json.ts";
+import type { JsonObject, JsonValue } from "../../src/kernel/json/json.ts";
 import { type HttpClient, type SignedIn, signIn, type TestPlatform } from "../../tests/support/index.ts";
 import type { Random } from "../../tests/support/random.ts";
 import { TENANTS } from "./config.ts";

@@ -1,4 +1,4 @@
-import type { JsonObject } from "../../src/kernel/json.ts";
+import type { JsonObject } from "../../src/kernel/json/json.ts";
 import { ROOMS } from "./config.ts";
 import type { Client } from "./requests.ts";
 

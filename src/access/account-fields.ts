@@ -1,6 +1,6 @@
 import { Type } from "typebox";
 import { isLonger } from "../kernel/fields.ts";
-import type { JsonObject } from "../kernel/json.ts";
+import type { JsonObject } from "../kernel/json/json.ts";
 import { AnyObject, optional, refine } from "../kernel/schema/types.ts";
 import {
   AVATAR_URL_MAX_CHARACTERS,

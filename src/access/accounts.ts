@@ -1,5 +1,5 @@
 import type { Millis } from "../kernel/clock.ts";
-import type { JsonObject } from "../kernel/json.ts";
+import type { JsonObject } from "../kernel/json/json.ts";
 
 /** A stored user, without secrets. */
 export interface Account {

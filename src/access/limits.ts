@@ -1,4 +1,4 @@
-import { MINUTE_MS, SECOND_MS } from "../kernel/duration.ts";
+import { MINUTE_MS, SECOND_MS } from "../kernel/time/duration.ts";
 
 /** A rule that takes longer denies; a `before` hook that takes longer fails its request. Handlers of rooms have the same time. */
 export const RULE_TIMEOUT_MS = 5 * SECOND_MS;

@@ -1,5 +1,5 @@
 import { requireJsonSize } from "../kernel/fields.ts";
-import type { JsonObject } from "../kernel/json.ts";
+import type { JsonObject } from "../kernel/json/json.ts";
 import { METADATA_MAX_BYTES } from "./limits.ts";
 
 /** The metadata of a user, by its name in the request. Errors: 413 above METADATA_MAX_BYTES of JSON each. */

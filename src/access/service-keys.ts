@@ -3,7 +3,7 @@ import ipaddr from "ipaddr.js";
 import type { ServiceKeyConfig } from "../config/types.ts";
 import type { Clock } from "../kernel/clock.ts";
 import { AppError, forbidden } from "../kernel/errors.ts";
-import { parseIsoDateTime } from "../kernel/iso-datetime.ts";
+import { parseIsoDateTime } from "../kernel/time/iso-datetime.ts";
 import type { Principal } from "./principal.ts";
 import { createScopes, EVERY_SCOPE } from "./scopes.ts";
 

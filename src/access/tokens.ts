@@ -1,10 +1,10 @@
 import { errors, type JWTPayload, jwtVerify } from "jose";
 import { BoundedMap } from "../kernel/bounded-map.ts";
 import type { Clock } from "../kernel/clock.ts";
-import { SECOND_MS } from "../kernel/duration.ts";
 import { unauthorized } from "../kernel/errors.ts";
-import { isJsonObject, type JsonObject } from "../kernel/json.ts";
+import { isJsonObject, type JsonObject } from "../kernel/json/json.ts";
 import type { MaybePromise } from "../kernel/maybe-promise.ts";
+import { SECOND_MS } from "../kernel/time/duration.ts";
 import { CLOCK_SKEW_MS, TOKEN_LENGTH_MAX, VERIFIED_TOKENS_MAX } from "./limits.ts";
 
 /** `jwtVerify` must not check the times: they are checked at every use, with the injected clock. */

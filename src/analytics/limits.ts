@@ -1,4 +1,4 @@
-import { DAY_MS, HOUR_MS, MINUTE_MS } from "../kernel/duration.ts";
+import { DAY_MS, HOUR_MS, MINUTE_MS } from "../kernel/time/duration.ts";
 
 /** Events of one track request. */
 export const TRACK_EVENTS_MAX = 100;

@@ -3,7 +3,7 @@ import type { ReadCaller } from "../db/index.ts";
 import type { Clock } from "../kernel/clock.ts";
 import { unreachable } from "../kernel/errors.ts";
 import type { MaybePromise } from "../kernel/maybe-promise.ts";
-import { createTurns } from "../kernel/turns.ts";
+import { createTurns } from "../kernel/time/turns.ts";
 import { TOP_ITEMS_MAX } from "./limits.ts";
 import type { EventQueries } from "./queries/event-queries.ts";
 import {

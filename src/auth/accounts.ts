@@ -1,7 +1,7 @@
 import type { Account, Accounts, NewAccount } from "../access/accounts.ts";
 import type { Readable } from "../db/query.ts";
 import { type AppError, conflict, type FieldProblems, notFound } from "../kernel/errors.ts";
-import { nextTurn } from "../kernel/next-turn.ts";
+import { nextTurn } from "../kernel/time/next-turn.ts";
 import { IMPORT_SLICE_USERS } from "./limits.ts";
 import { userValues } from "./new-user.ts";
 import { deleteFactors } from "./statements/factors.ts";

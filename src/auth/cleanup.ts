@@ -1,6 +1,6 @@
 import type { Clock } from "../kernel/clock.ts";
 import type { Logger } from "../kernel/logger.ts";
-import { startSweeping } from "../kernel/sweeping.ts";
+import { startSweeping } from "../kernel/time/sweeping.ts";
 import type { AccountFile } from "./account-file.ts";
 import { CLEANUP_CHUNK_ROWS, CLEANUP_INTERVAL_MS, CLEANUP_PAUSE_MS } from "./limits.ts";
 import { deleteEndedFailures, endedFailures } from "./statements/code-failures.ts";

@@ -1,7 +1,7 @@
 import type { Principal } from "../access/principal.ts";
 import type { AuthConfig } from "../config/types.ts";
+import type { RequestBasics } from "../http/exchange/request-context.ts";
 import { SMALL_BODY_MAX_BYTES } from "../http/limits.ts";
-import type { RequestBasics } from "../http/request-context.ts";
 import { notFound } from "../kernel/errors.ts";
 import type { Caller, Client } from "./types.ts";
 

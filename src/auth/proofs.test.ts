@@ -15,8 +15,8 @@ import { createAuthenticator } from "../../tests/support/authenticator.ts";
 import type { ErrorAnswer, HttpClient } from "../../tests/support/index.ts";
 import { openSocket } from "../../tests/support/socket.ts";
 import { type TimedPlatform, timedPlatform } from "../../tests/support/timed-platform.ts";
-import { DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS } from "../kernel/duration.ts";
-import type { JsonObject } from "../kernel/json.ts";
+import type { JsonObject } from "../kernel/json/json.ts";
+import { DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS } from "../kernel/time/duration.ts";
 
 const ORIGIN = "https://app.example.com";
 const RP = { rpName: "Film Club", rpId: "app.example.com", origin: ORIGIN };

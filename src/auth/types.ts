@@ -3,7 +3,7 @@ import type { AuthConfig, RateLimit } from "../config/types.ts";
 import { clientNetwork } from "../kernel/client-network.ts";
 import type { Clock, Millis } from "../kernel/clock.ts";
 import type { Ids } from "../kernel/ids.ts";
-import type { JsonObject } from "../kernel/json.ts";
+import type { JsonObject } from "../kernel/json/json.ts";
 import type { Logger } from "../kernel/logger.ts";
 import type { AccountFile } from "./account-file.ts";
 import type { Guesses } from "./password/guesses.ts";

@@ -1,4 +1,4 @@
-import { SECOND_MS } from "../kernel/duration.ts";
+import { SECOND_MS } from "../kernel/time/duration.ts";
 
 /** Bytes read, hashed and written per step. */
 export const CHUNK_BYTES = 1024 * 1024;

@@ -1,4 +1,4 @@
-import type { JsonValue } from "../kernel/json.ts";
+import type { JsonValue } from "../kernel/json/json.ts";
 import type { MaybePromise, OrNothing } from "../kernel/maybe-promise.ts";
 import type { AppAccess } from "./app-access.ts";
 import type {

@@ -1,4 +1,4 @@
-import type { JsonObject } from "../kernel/json.ts";
+import type { JsonObject } from "../kernel/json/json.ts";
 
 /** The caller, as access rules see it; null without a token. */
 export interface Auth {

@@ -1,4 +1,4 @@
-import type { JsonValue } from "../kernel/json.ts";
+import type { JsonValue } from "../kernel/json/json.ts";
 
 /** A table record as rules, hooks and `app` see it: it has every declared field, null where there is no value. */
 export interface TableRecord {

@@ -1,6 +1,6 @@
 import { Type } from "typebox";
 import { requireServiceKey } from "../access/service-key-right.ts";
-import { answerBody } from "../http/answer-body.ts";
+import { answerBody } from "../http/bodies/answer-body.ts";
 import { type Endpoint, endpoint } from "../http/endpoint.ts";
 import type { Clock } from "../kernel/clock.ts";
 import { notFound } from "../kernel/errors.ts";

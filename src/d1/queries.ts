@@ -3,8 +3,8 @@ import type { Job } from "../db/processes/job.ts";
 import { ProcessPool } from "../db/processes/pool.ts";
 import { runForText } from "../db/processes/text-answer.ts";
 import type { Clock } from "../kernel/clock.ts";
-import { SECOND_MS } from "../kernel/duration.ts";
 import { AppError, clientGone } from "../kernel/errors.ts";
+import { SECOND_MS } from "../kernel/time/duration.ts";
 import {
   PROCESS_IDLE_MS,
   QUERY_TIMEOUT_MS,

@@ -1,5 +1,5 @@
 import { type Static, Type } from "typebox";
-import type { JsonValue } from "../kernel/json.ts";
+import type { JsonValue } from "../kernel/json/json.ts";
 import { createParser } from "../kernel/schema/parser.ts";
 import { optional, refine } from "../kernel/schema/types.ts";
 import { PARAMETERS_MAX, SQL_MAX_CHARACTERS } from "./limits.ts";

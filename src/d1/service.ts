@@ -3,7 +3,7 @@ import { type AnswerText, SERVER_CALLER } from "../db/index.ts";
 import { textOf } from "../db/processes/text-answer.ts";
 import { AppError } from "../kernel/errors.ts";
 import { freeBytes } from "../kernel/free-bytes.ts";
-import { jsonCopy } from "../kernel/json-copy.ts";
+import { jsonCopy } from "../kernel/json/copy.ts";
 import type { Logger } from "../kernel/logger.ts";
 import { BODY_START_BYTES } from "./limits.ts";
 import { QueryError } from "./process/query-failure.ts";

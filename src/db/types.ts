@@ -1,6 +1,6 @@
 import type { Database, Statement as SqliteStatement } from "bun:sqlite";
 import type { Clock } from "../kernel/clock.ts";
-import type { JsonObject } from "../kernel/json.ts";
+import type { JsonObject } from "../kernel/json/json.ts";
 import type { HighlightRequest, PageBounds } from "./reads/requests.ts";
 
 /** A transaction that returns a promise would commit before its work is done: it does not compile. */

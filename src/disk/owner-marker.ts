@@ -1,6 +1,6 @@
 import { hostname } from "node:os";
 import type { Clock } from "../kernel/clock.ts";
-import { isJsonObject } from "../kernel/json.ts";
+import { isJsonObject } from "../kernel/json/json.ts";
 
 /** A data directory as the owner of a place outside of it, such as a prefix of an object store. */
 export interface Owner {

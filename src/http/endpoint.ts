@@ -1,7 +1,7 @@
 import type { Static, TObject, TProperties, TSchema } from "typebox";
 import type { Principal } from "../access/principal.ts";
 import type { MaybePromise } from "../kernel/maybe-promise.ts";
-import type { RequestBasics } from "./request-context.ts";
+import type { RequestBasics } from "./exchange/request-context.ts";
 
 export type Method = "GET" | "HEAD" | "POST" | "PUT" | "PATCH" | "DELETE";
 /** `:name` is one segment of the path; `:name+`, one or more, in the last place or before a fixed ending. */

@@ -6,17 +6,17 @@ import type { Clock } from "../kernel/clock.ts";
 import { AppError, type ErrorBody, insufficientStorage, isDiskFull } from "../kernel/errors.ts";
 import type { Logger } from "../kernel/logger.ts";
 import type { MaybePromise } from "../kernel/maybe-promise.ts";
-import { createTurns } from "../kernel/turns.ts";
+import { createTurns } from "../kernel/time/turns.ts";
+import { createUnfinishedBodies } from "./bodies/unfinished-bodies.ts";
 import type { Cors } from "./cors.ts";
 import type { AnyDeclaration, Endpoint } from "./endpoint.ts";
-import { partsOf } from "./endpoint-parts.ts";
-import { Exchange, type ExchangeRoute } from "./exchange.ts";
+import { partsOf } from "./exchange/endpoint-parts.ts";
+import { Exchange, type ExchangeRoute } from "./exchange/exchange.ts";
+import type { AnswerListener } from "./exchange/request-context.ts";
 import { JsonText, Reply } from "./reply.ts";
-import type { AnswerListener } from "./request-context.ts";
 import { NOSNIFF, SHOWN_HEADERS } from "./security-headers.ts";
-import { createUnfinishedBodies } from "./unfinished-bodies.ts";
 
-export type { AnswerListener } from "./request-context.ts";
+export type { AnswerListener } from "./exchange/request-context.ts";
 
 export interface HttpDeps {
   clock: Clock;

@@ -2,8 +2,8 @@ import type { RateLimit, RateLimitGroup } from "../config/types.ts";
 import { BoundedMap } from "../kernel/bounded-map.ts";
 import { clientNetwork } from "../kernel/client-network.ts";
 import type { Clock, Millis } from "../kernel/clock.ts";
-import { SECOND_MS } from "../kernel/duration.ts";
 import { AppError } from "../kernel/errors.ts";
+import { SECOND_MS } from "../kernel/time/duration.ts";
 import { COUNTED_KEYS_MAX } from "./limits.ts";
 
 /** The limits where `rateLimits` says nothing. [HT10] */

@@ -5,9 +5,9 @@ import { systemClock } from "../kernel/clock.ts";
 import type { Logger } from "../kernel/logger.ts";
 import { createCors } from "./cors.ts";
 import type { Endpoint } from "./endpoint.ts";
+import type { RequestBasics } from "./exchange/request-context.ts";
 import { createHttp } from "./http.ts";
 import { mountEndpoints } from "./mount.ts";
-import type { RequestBasics } from "./request-context.ts";
 import { createServer } from "./server.ts";
 
 const declared = ([path, handle]: [string, Endpoint["handle"]]): Endpoint => ({

@@ -1,5 +1,5 @@
 import { AppError, badRequest, type FieldProblems } from "./errors.ts";
-import type { JsonObject } from "./json.ts";
+import type { JsonObject } from "./json/json.ts";
 
 /** What is said of a text that UTF-8 cannot hold. */
 export const illFormed = (name: string): string => `${name} holds half of a surrogate pair`;

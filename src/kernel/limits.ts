@@ -1,4 +1,4 @@
-import { SECOND_MS } from "./duration.ts";
+import { SECOND_MS } from "./time/duration.ts";
 
 /** Levels of nesting that a JSON value may have. Deeper values are attacks on recursive code. */
 export const JSON_DEPTH_MAX = 64;

@@ -1,5 +1,5 @@
 import { type Static, Type } from "typebox";
-import type { JsonValue } from "../kernel/json.ts";
+import type { JsonValue } from "../kernel/json/json.ts";
 import { optional } from "../kernel/schema/types.ts";
 import { KEY_LENGTH_MAX, LIST_LIMIT_DEFAULT, LIST_LIMIT_MAX, TTL_MAX_SECONDS } from "./limits.ts";
 

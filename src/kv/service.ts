@@ -1,10 +1,10 @@
 import type { KeyValueAccessor } from "../config/app-access.ts";
 import type { Clock } from "../kernel/clock.ts";
-import { SECOND_MS } from "../kernel/duration.ts";
 import { tooLarge } from "../kernel/errors.ts";
-import type { JsonValue } from "../kernel/json.ts";
-import { jsonCopy } from "../kernel/json-copy.ts";
+import { jsonCopy } from "../kernel/json/copy.ts";
+import type { JsonValue } from "../kernel/json/json.ts";
 import { createParser } from "../kernel/schema/parser.ts";
+import { SECOND_MS } from "../kernel/time/duration.ts";
 import { Action } from "./actions.ts";
 import { decodeCursor } from "./keys.ts";
 import { LIST_LIMIT_DEFAULT, LIST_LIMIT_MAX, VALUE_MAX_BYTES } from "./limits.ts";

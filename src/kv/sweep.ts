@@ -1,6 +1,6 @@
 import type { Clock } from "../kernel/clock.ts";
 import type { Logger } from "../kernel/logger.ts";
-import { startSweeping } from "../kernel/sweeping.ts";
+import { startSweeping } from "../kernel/time/sweeping.ts";
 import { SWEEP_INTERVAL_MS, SWEEP_PAUSE_MS, SWEEP_STEP_KEYS } from "./limits.ts";
 import type { EntryStore } from "./store.ts";
 

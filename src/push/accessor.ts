@@ -1,6 +1,6 @@
 import type { PushAccessor, PushMessage } from "../config/app-access.ts";
 import { requireJsonSize } from "../kernel/fields.ts";
-import { jsonCopy } from "../kernel/json-copy.ts";
+import { jsonCopy } from "../kernel/json/copy.ts";
 import { createParser } from "../kernel/schema/parser.ts";
 import { METADATA_MAX_BYTES } from "./limits.ts";
 import { messageOf } from "./message.ts";

@@ -1,7 +1,7 @@
 import { type Static, Type } from "typebox";
 import { noProblems } from "../kernel/errors.ts";
 import { requireJsonSize, throwProblems } from "../kernel/fields.ts";
-import type { JsonObject, JsonValue } from "../kernel/json.ts";
+import type { JsonObject, JsonValue } from "../kernel/json/json.ts";
 import { AnyObject, optional } from "../kernel/schema/types.ts";
 import {
   BADGE_MAX,

@@ -1,6 +1,6 @@
 import { type Static, Type } from "typebox";
 import type { pushDevices, pushLogs } from "../../schema/push.ts";
-import type { JsonObject } from "../kernel/json.ts";
+import type { JsonObject } from "../kernel/json/json.ts";
 import { AnyObject, nullable, optional, refine } from "../kernel/schema/types.ts";
 import {
   DEVICE_ID_LENGTH_MAX,

@@ -1,7 +1,7 @@
 import type { PushPlatform } from "../config/app-access.ts";
 import type { Clock } from "../kernel/clock.ts";
 import { AppError, notFound } from "../kernel/errors.ts";
-import type { JsonObject } from "../kernel/json.ts";
+import type { JsonObject } from "../kernel/json/json.ts";
 import type { Deliveries } from "./delivery/deliveries.ts";
 import type { FanOut, NextTarget } from "./delivery/fan-out.ts";
 import type { TopicQueue } from "./delivery/topic-queue.ts";

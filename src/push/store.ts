@@ -1,6 +1,6 @@
 import type { DatabaseFile, Transaction } from "../db/index.ts";
 import { unauthorized } from "../kernel/errors.ts";
-import type { JsonObject } from "../kernel/json.ts";
+import type { JsonObject } from "../kernel/json/json.ts";
 import { DEVICES_PER_USER_MAX, LOGS_MAX, TOPICS_PER_DEVICE_MAX } from "./limits.ts";
 import type { Registration } from "./schemas.ts";
 import type { DeviceRow, TopicTarget } from "./statements/devices.ts";

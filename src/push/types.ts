@@ -1,5 +1,5 @@
 import type { PushPlatform } from "../config/app-access.ts";
-import type { JsonObject } from "../kernel/json.ts";
+import type { JsonObject } from "../kernel/json/json.ts";
 
 /** A validated message. Absent members are null; the values of `data` are text, as providers require. */
 export interface Message {

@@ -1,5 +1,5 @@
 import type { RealtimeConfig } from "../config/types.ts";
-import { MINUTE_MS, SECOND_MS } from "../kernel/duration.ts";
+import { MINUTE_MS, SECOND_MS } from "../kernel/time/duration.ts";
 import type { ConnectionLimits } from "../sockets/connection.ts";
 
 /** JSON of one entry's state. */

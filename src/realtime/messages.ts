@@ -1,6 +1,6 @@
 import { Type } from "typebox";
 import type { TableDoor } from "../access/table-door.ts";
-import type { JsonObject } from "../kernel/json.ts";
+import type { JsonObject } from "../kernel/json/json.ts";
 import { chain, type MaybePromise } from "../kernel/maybe-promise.ts";
 import { AnyObject, optional } from "../kernel/schema/types.ts";
 import type { SignedIn } from "../sockets/connection.ts";

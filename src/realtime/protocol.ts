@@ -1,4 +1,4 @@
-import type { JsonObject } from "../kernel/json.ts";
+import type { JsonObject } from "../kernel/json/json.ts";
 import { CLOSE } from "../sockets/close-codes.ts";
 import type { SignedIn } from "../sockets/connection.ts";
 import type { Protocol } from "../sockets/protocol.ts";

@@ -3,10 +3,10 @@ import { authOf } from "../access/principal.ts";
 import type { ReadAccess, TableDoor } from "../access/table-door.ts";
 import type { RealtimeConfig } from "../config/types.ts";
 import type { Clock } from "../kernel/clock.ts";
-import { within } from "../kernel/deadline.ts";
 import { AppError } from "../kernel/errors.ts";
 import type { Logger } from "../kernel/logger.ts";
 import { isPromise, type MaybePromise } from "../kernel/maybe-promise.ts";
+import { within } from "../kernel/time/deadline.ts";
 import type { SignedIn } from "../sockets/connection.ts";
 import type { TableChannel } from "./model.ts";
 

@@ -1,6 +1,6 @@
 import type { RoomConfig, RoomsConfig } from "../config/types.ts";
 import type { Millis } from "../kernel/clock.ts";
-import { DAY_MS, MINUTE_MS, SECOND_MS } from "../kernel/duration.ts";
+import { DAY_MS, MINUTE_MS, SECOND_MS } from "../kernel/time/duration.ts";
 import type { ConnectionLimits } from "../sockets/connection.ts";
 
 // The first block are defaults of options that a namespace can set.

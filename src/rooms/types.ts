@@ -1,6 +1,6 @@
 import type { Auth, Player, RoomConfig } from "../config/types.ts";
 import type { Millis } from "../kernel/clock.ts";
-import type { JsonObject, JsonValue } from "../kernel/json.ts";
+import type { JsonObject, JsonValue } from "../kernel/json/json.ts";
 import type { PendingPlaces } from "../sockets/pending-places.ts";
 import type { RoomLimits } from "./limits.ts";
 

@@ -1,4 +1,4 @@
-import type { JsonObject } from "../kernel/json.ts";
+import type { JsonObject } from "../kernel/json/json.ts";
 import type { Logger } from "../kernel/logger.ts";
 import { CLOSE } from "./close-codes.ts";
 import type { Connection } from "./connection.ts";

@@ -6,7 +6,7 @@ import { AppError } from "../kernel/errors.ts";
 import type { Ids } from "../kernel/ids.ts";
 import type { Logger } from "../kernel/logger.ts";
 import { chain, type MaybePromise } from "../kernel/maybe-promise.ts";
-import type { Turns } from "../kernel/turns.ts";
+import type { Turns } from "../kernel/time/turns.ts";
 import { type Answers, createAnswers } from "./answers.ts";
 import { createAuthentication, presentUser } from "./authentication.ts";
 import type { Clients } from "./clients.ts";

@@ -2,7 +2,7 @@ import { Type } from "typebox";
 import type { Principals } from "../access/principals.ts";
 import type { SessionLookup } from "../access/sessions.ts";
 import { AppError } from "../kernel/errors.ts";
-import type { JsonObject } from "../kernel/json.ts";
+import type { JsonObject } from "../kernel/json/json.ts";
 import { isPromise, type MaybePromise } from "../kernel/maybe-promise.ts";
 import type { Answers } from "./answers.ts";
 import type { Connection, SignedIn } from "./connection.ts";

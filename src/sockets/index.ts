@@ -3,7 +3,7 @@ import type { SessionEvents, SessionLookup, UserEvents } from "../access/session
 import type { Clock } from "../kernel/clock.ts";
 import type { Ids } from "../kernel/ids.ts";
 import type { Logger } from "../kernel/logger.ts";
-import { createTurns } from "../kernel/turns.ts";
+import { createTurns } from "../kernel/time/turns.ts";
 import { type AreaSockets, createAreaSockets } from "./area-sockets.ts";
 import { createClients } from "./clients.ts";
 import { MessageTurns } from "./messages/message-turns.ts";

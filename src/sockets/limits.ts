@@ -1,4 +1,4 @@
-import { MINUTE_MS, SECOND_MS } from "../kernel/duration.ts";
+import { MINUTE_MS, SECOND_MS } from "../kernel/time/duration.ts";
 
 /** Connections open at once of one client network: a proxy without `server.trustProxy` is one. */
 export const CONNECTIONS_PER_CLIENT_MAX = 20_000;

@@ -1,7 +1,7 @@
 import type { Clock } from "../kernel/clock.ts";
-import { SECOND_MS } from "../kernel/duration.ts";
 import { AppError } from "../kernel/errors.ts";
 import type { MaybePromise } from "../kernel/maybe-promise.ts";
+import { SECOND_MS } from "../kernel/time/duration.ts";
 import { PLACE_TIMEOUT_MS, PLACE_WAITING_MAX, PLACE_WAITING_PER_CLIENT_MAX } from "./limits.ts";
 
 /** Gives a place back; more than once is as good as once. */

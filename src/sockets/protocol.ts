@@ -1,5 +1,5 @@
 import { type Static, type TObject, type TProperties, Type } from "typebox";
-import type { JsonObject } from "../kernel/json.ts";
+import type { JsonObject } from "../kernel/json/json.ts";
 import type { MaybePromise } from "../kernel/maybe-promise.ts";
 import { createParser, type Parser } from "../kernel/schema/parser.ts";
 import type { Connection, SignedIn } from "./connection.ts";

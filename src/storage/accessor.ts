@@ -1,9 +1,9 @@
 import { SERVER } from "../access/principal.ts";
 import type { BucketAccessor } from "../config/app-access.ts";
 import { AppError } from "../kernel/errors.ts";
-import { jsonCopy } from "../kernel/json-copy.ts";
-import type { Paces } from "../kernel/pace.ts";
+import { jsonCopy } from "../kernel/json/copy.ts";
 import { createParser } from "../kernel/schema/parser.ts";
+import type { Paces } from "../kernel/time/pace.ts";
 import { parseContentType, parseMetadata } from "./content.ts";
 import type { ListCursors } from "./cursors.ts";
 import { parseKey } from "./keys.ts";

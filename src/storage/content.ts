@@ -1,7 +1,7 @@
 import { type Static, Type } from "typebox";
 import { AppError, badField } from "../kernel/errors.ts";
 import { throwProblems } from "../kernel/fields.ts";
-import type { JsonValue } from "../kernel/json.ts";
+import type { JsonValue } from "../kernel/json/json.ts";
 import { createParser } from "../kernel/schema/parser.ts";
 import { nullable } from "../kernel/schema/types.ts";
 import { CONTENT_TYPE_LENGTH_MAX, METADATA_MAX_BYTES } from "./limits.ts";

@@ -10,7 +10,7 @@ import type { Clock } from "../kernel/clock.ts";
 import { notFound } from "../kernel/errors.ts";
 import type { Ids } from "../kernel/ids.ts";
 import type { Logger } from "../kernel/logger.ts";
-import { createPaces } from "../kernel/pace.ts";
+import { createPaces } from "../kernel/time/pace.ts";
 import { createBucketAccessor } from "./accessor.ts";
 import { createListCursors } from "./cursors.ts";
 import { storageEndpoints } from "./endpoints.ts";

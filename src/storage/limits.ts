@@ -1,4 +1,4 @@
-import { DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS } from "../kernel/duration.ts";
+import { DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS } from "../kernel/time/duration.ts";
 
 /** Bytes of one file where the bucket has no `maxFileSize`. */
 export const FILE_MAX_BYTES = 100 * 1024 * 1024;

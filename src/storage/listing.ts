@@ -1,8 +1,8 @@
 import { type Static, Type } from "typebox";
 import type { Principal } from "../access/principal.ts";
 import { isPromise } from "../kernel/maybe-promise.ts";
-import type { Paces } from "../kernel/pace.ts";
 import { optional } from "../kernel/schema/types.ts";
+import type { Paces } from "../kernel/time/pace.ts";
 import type { ListCursors } from "./cursors.ts";
 import { LIST_CHUNK, LIST_LIMIT_DEFAULT, LIST_LIMIT_MAX, LIST_SCAN_MAX, LIST_SLIM_CHUNK } from "./limits.ts";
 import { factsOf, type Gates } from "./rights/gates.ts";

@@ -3,7 +3,7 @@ import type { StoredFile } from "../config/app-access.ts";
 import type { FileFacts } from "../config/types.ts";
 import type { Clock } from "../kernel/clock.ts";
 import { AppError, notFound, unauthorized } from "../kernel/errors.ts";
-import type { Pace, Paces } from "../kernel/pace.ts";
+import type { Pace, Paces } from "../kernel/time/pace.ts";
 import { type Metadata, type MetadataChanges, mergeMetadata } from "./content.ts";
 import type { FileLife } from "./files/file-life.ts";
 import { parseKey } from "./keys.ts";

@@ -1,7 +1,7 @@
 import type { Auth } from "../config/types.ts";
 import type { OpenedFile, Transaction } from "../db/index.ts";
 import type { Readable } from "../db/query.ts";
-import type { JsonObject } from "../kernel/json.ts";
+import type { JsonObject } from "../kernel/json/json.ts";
 import type { Metadata } from "./content.ts";
 import { deleteExpiredGrants, deleteGrant, type GrantRecord, grantById, insertGrant } from "./statements/grants.ts";
 import {

@@ -2,7 +2,7 @@ import type { PlatformConfig } from "../config/types.ts";
 import type { Endpoint } from "../http/endpoint.ts";
 import type { AnswerListener } from "../http/http.ts";
 import type { Clock } from "../kernel/clock.ts";
-import { SECOND_MS } from "../kernel/duration.ts";
+import { SECOND_MS } from "../kernel/time/duration.ts";
 import { VERSION } from "../kernel/version.ts";
 import { systemEndpoints } from "./endpoints.ts";
 import { createMetrics, type ServerLoad } from "./metrics.ts";

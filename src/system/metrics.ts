@@ -1,6 +1,6 @@
 import type { AnswerListener } from "../http/http.ts";
 import type { Clock } from "../kernel/clock.ts";
-import { SECOND_MS } from "../kernel/duration.ts";
+import { SECOND_MS } from "../kernel/time/duration.ts";
 import { VERSION } from "../kernel/version.ts";
 import { counter, family, gauge } from "./exposition.ts";
 import { createRequestMetrics } from "./request-metrics.ts";

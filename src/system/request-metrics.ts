@@ -1,6 +1,6 @@
 import type { AnswerListener } from "../http/http.ts";
 import { areaOf } from "../http/route-area.ts";
-import { SECOND_MS } from "../kernel/duration.ts";
+import { SECOND_MS } from "../kernel/time/duration.ts";
 import { family, histogramFamily } from "./exposition.ts";
 
 /** Upper bounds of the latency buckets: from a point read to the longest query. */

@@ -1,6 +1,6 @@
 import { type Static, Type } from "typebox";
 import type { Field, FieldType, PlatformConfig, Reference, TableConfig } from "../config/types.ts";
-import type { JsonValue } from "../kernel/json.ts";
+import type { JsonValue } from "../kernel/json/json.ts";
 import { nullable } from "../kernel/schema/types.ts";
 
 const FieldDescription = Type.Object({

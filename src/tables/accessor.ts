@@ -1,11 +1,11 @@
 import { SERVER } from "../access/principal.ts";
 import type { TableAddress } from "../access/table-door.ts";
 import type { DatabaseAccessor, ListQuery as ListOptions, TableAccessor } from "../config/app-access.ts";
-import { Query } from "../http/query.ts";
-import { createQueryParser, type QueryParser } from "../http/query-parser.ts";
+import { Query } from "../http/exchange/query.ts";
+import { createQueryParser, type QueryParser } from "../http/exchange/query-parser.ts";
 import { AppError } from "../kernel/errors.ts";
-import { isJsonObject } from "../kernel/json.ts";
-import { jsonCopy } from "../kernel/json-copy.ts";
+import { jsonCopy } from "../kernel/json/copy.ts";
+import { isJsonObject } from "../kernel/json/json.ts";
 import { createParser } from "../kernel/schema/parser.ts";
 import { type Asked, BatchBody, CountQuery, type GetValues, ListQuery, SearchQuery } from "./api/requests.ts";
 import type { TableService } from "./service.ts";

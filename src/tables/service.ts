@@ -6,10 +6,10 @@ import type { ReadCaller } from "../db/index.ts";
 import type { Clock } from "../kernel/clock.ts";
 import { badField, notFound } from "../kernel/errors.ts";
 import type { Ids } from "../kernel/ids.ts";
-import { type JsonObject, ownValue } from "../kernel/json.ts";
+import { type JsonObject, ownValue } from "../kernel/json/json.ts";
 import type { Logger } from "../kernel/logger.ts";
 import { chain, type MaybePromise } from "../kernel/maybe-promise.ts";
-import { createTurns, type Turns } from "../kernel/turns.ts";
+import { createTurns, type Turns } from "../kernel/time/turns.ts";
 import type {
   Asked,
   BatchBody,

@@ -1,6 +1,6 @@
 import type { TableRecord } from "../config/types.ts";
 import { quoteIdentifier, type SqlValue, type Transaction } from "../db/index.ts";
-import type { JsonValue } from "../kernel/json.ts";
+import type { JsonValue } from "../kernel/json/json.ts";
 import { type Codec, createCodec, type Row } from "./model/codec.ts";
 import { type Column, DOCUMENT_COLUMN, type TableModel } from "./model/model.ts";
 import { refuse } from "./model/validation.ts";

@@ -6,7 +6,7 @@ import { requireServiceKey } from "../access/service-key-right.ts";
 import { type Endpoint, endpoint } from "../http/endpoint.ts";
 import { SMALL_BODY_MAX_BYTES } from "../http/limits.ts";
 import { created, OK } from "../http/reply.ts";
-import type { JsonObject } from "../kernel/json.ts";
+import type { JsonObject } from "../kernel/json/json.ts";
 import { AnyObject } from "../kernel/schema/types.ts";
 import { LIST_QUERY, readListQuery } from "./list-query.ts";
 import { CreatedUser, Imported, newUser, User, UserChanges, UserDetail, UserList, userImport } from "./schemas.ts";

@@ -4,7 +4,7 @@ import type { NewAccount } from "../access/accounts.ts";
 import { METADATA_MAX_BYTES } from "../access/limits.ts";
 import { type FieldProblem, type FieldProblems, noProblems } from "../kernel/errors.ts";
 import { throwProblems } from "../kernel/fields.ts";
-import { nextTurn } from "../kernel/next-turn.ts";
+import { nextTurn } from "../kernel/time/next-turn.ts";
 import { USERS_PER_SLICE } from "./limits.ts";
 import type { userImport } from "./schemas.ts";
 

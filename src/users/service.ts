@@ -2,7 +2,7 @@ import type { AccountChanges, Accounts, NewAccount } from "../access/accounts.ts
 import { CLAIMS_MAX_BYTES } from "../access/limits.ts";
 import { notFound } from "../kernel/errors.ts";
 import { requireJsonSize } from "../kernel/fields.ts";
-import type { JsonObject } from "../kernel/json.ts";
+import type { JsonObject } from "../kernel/json/json.ts";
 import { type ImportedUser, readImport } from "./import.ts";
 import { encodePlace, type UserListQuery } from "./list-query.ts";
 import { createdUser, detail, listEntry, updatedUser } from "./types.ts";

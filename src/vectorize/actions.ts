@@ -1,6 +1,6 @@
 import { type Static, Type } from "typebox";
 import { AppError, badField } from "../kernel/errors.ts";
-import type { JsonObject } from "../kernel/json.ts";
+import type { JsonObject } from "../kernel/json/json.ts";
 import { AnyObject, optional, refine } from "../kernel/schema/types.ts";
 import {
   ID_LENGTH_MAX,

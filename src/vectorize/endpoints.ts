@@ -1,7 +1,7 @@
 import { Type } from "typebox";
 import { requireOneRight, requireServiceKey } from "../access/service-key-right.ts";
 import type { AnswerText, ReadCaller } from "../db/index.ts";
-import { answerBody } from "../http/answer-body.ts";
+import { answerBody } from "../http/bodies/answer-body.ts";
 import { type Endpoint, endpoint } from "../http/endpoint.ts";
 import type { Clock } from "../kernel/clock.ts";
 import { notFound, unreachable } from "../kernel/errors.ts";

@@ -5,8 +5,8 @@ import { ProcessPool } from "../db/processes/pool.ts";
 import { queryError } from "../db/processes/query-error.ts";
 import { runForText } from "../db/processes/text-answer.ts";
 import type { Clock } from "../kernel/clock.ts";
-import { SECOND_MS } from "../kernel/duration.ts";
 import { AppError, clientGone } from "../kernel/errors.ts";
+import { SECOND_MS } from "../kernel/time/duration.ts";
 import { PROCESS_IDLE_MS, SEARCH_QUEUE_MAX, SEARCH_QUEUE_TIMEOUT_MS, SEARCH_TIMEOUT_MS } from "./limits.ts";
 import type { SearchJob } from "./types.ts";
 

@@ -4,8 +4,8 @@ import { type AnswerText, type DatabaseFile, type ReadCaller, SERVER_CALLER } fr
 import { QueryError } from "../db/processes/query-error.ts";
 import { textOf } from "../db/processes/text-answer.ts";
 import { AppError } from "../kernel/errors.ts";
-import type { JsonValue } from "../kernel/json.ts";
-import { jsonCopy } from "../kernel/json-copy.ts";
+import { jsonCopy } from "../kernel/json/copy.ts";
+import type { JsonValue } from "../kernel/json/json.ts";
 import type { Logger } from "../kernel/logger.ts";
 import { createParser } from "../kernel/schema/parser.ts";
 import { Action, numbersCopy, searchQuery, storedVectors } from "./actions.ts";

@@ -1,4 +1,4 @@
-import type { JsonObject } from "../../src/kernel/json.ts";
+import type { JsonObject } from "../../src/kernel/json/json.ts";
 import { path } from "../http/storage-support.ts";
 import type { HttpClient, ListAnswer } from "../support/index.ts";
 import { INSTANCES } from "./config.ts";

@@ -1,4 +1,4 @@
-import type { JsonObject, JsonValue } from "../../src/kernel/json.ts";
+import type { JsonObject, JsonValue } from "../../src/kernel/json/json.ts";
 import { path, upload } from "../http/storage-support.ts";
 import type { HttpClient } from "../support/index.ts";
 import type { Random } from "../support/random.ts";

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { rmSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
-import type { JsonValue } from "../../src/kernel/json.ts";
+import type { JsonValue } from "../../src/kernel/json/json.ts";
 import { type ErrorAnswer, type TestPlatform, temporaryDirectory, testPlatform } from "../support/index.ts";
 
 const SOURCE = resolve(import.meta.dir, "../support/failing-disk.c");

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
-import type { JsonObject, JsonValue } from "../../src/kernel/json.ts";
+import type { JsonObject, JsonValue } from "../../src/kernel/json/json.ts";
 import { type ListAnswer, type SignedIn, signIn, type TestPlatform, testPlatform } from "../support/index.ts";
 import { mutated, ODD_TEXTS, oddValue } from "../support/mutations.ts";
 import { type Random, random, testSeed } from "../support/random.ts";

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
-import { isJsonObject, type JsonObject } from "../../src/kernel/json.ts";
+import { isJsonObject, type JsonObject } from "../../src/kernel/json/json.ts";
 import { type SignedIn, signIn, type TestPlatform, testPlatform } from "../support/index.ts";
 import { brokenBytes, mutated, ODD_TEXTS } from "../support/mutations.ts";
 import { type Random, random, testSeed } from "../support/random.ts";

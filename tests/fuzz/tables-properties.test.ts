@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import type { FilterOperator, TableConfig } from "../../src/config/types.ts";
-import type { JsonObject, JsonValue } from "../../src/kernel/json.ts";
+import type { JsonObject, JsonValue } from "../../src/kernel/json/json.ts";
 import { compileTables } from "../../src/tables/model/model.ts";
 import { parseConditions } from "../../src/tables/query/filter.ts";
 import { compareText, matches } from "../../src/tables/query/filter-match.ts";

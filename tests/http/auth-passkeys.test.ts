@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
-import type { JsonObject } from "../../src/kernel/json.ts";
+import type { JsonObject } from "../../src/kernel/json/json.ts";
 import { type AuthenticatorOptions, createAuthenticator } from "../support/authenticator.ts";
 import { type HttpClient, type TestPlatform, testPlatform } from "../support/index.ts";
 import { enrol, signUp, type Ticket, type Tokens } from "./auth-support.ts";

@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { Secret, TOTP } from "otpauth";
-import type { JsonObject } from "../../src/kernel/json.ts";
+import type { JsonObject } from "../../src/kernel/json/json.ts";
 import type { HttpClient, TestPlatform } from "../support/index.ts";
 
 export const PASSWORD = "correct horse battery";

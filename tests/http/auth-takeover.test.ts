@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
-import type { JsonObject } from "../../src/kernel/json.ts";
+import type { JsonObject } from "../../src/kernel/json/json.ts";
 import { createAuthenticator } from "../support/authenticator.ts";
 import { type TestPlatform, testPlatform } from "../support/index.ts";
 import { type OidcProvider, type OidcUser, startOidcProvider } from "../support/oidc-provider.ts";

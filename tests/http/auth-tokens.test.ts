@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { createHmac, generateKeyPairSync } from "node:crypto";
 import { decodeJwt, decodeProtectedHeader, exportSPKI, SignJWT } from "jose";
-import type { JsonObject } from "../../src/kernel/json.ts";
+import type { JsonObject } from "../../src/kernel/json/json.ts";
 import { JWT_SECRET, signToken, type TestPlatform, testPlatform } from "../support/index.ts";
 import { signUp, type Tokens } from "./auth-support.ts";
 

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
-import type { JsonObject, JsonValue } from "../../src/kernel/json.ts";
+import type { JsonObject, JsonValue } from "../../src/kernel/json/json.ts";
 import { type ErrorAnswer, type TestPlatform, testPlatform } from "../support/index.ts";
 
 const READER = "d1-scoped-key-0123456789abcdefghijklmnop";

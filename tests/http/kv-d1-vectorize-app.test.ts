@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
-import type { JsonObject } from "../../src/kernel/json.ts";
+import type { JsonObject } from "../../src/kernel/json/json.ts";
 import { type TestPlatform, testPlatform } from "../support/index.ts";
 
 /** A hook does with `app` what the record's `steps` say, one after another, and keeps what each gave or threw. */

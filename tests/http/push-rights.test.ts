@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import library from "web-push";
-import type { JsonObject } from "../../src/kernel/json.ts";
+import type { JsonObject } from "../../src/kernel/json/json.ts";
 import { type ErrorAnswer, type HttpClient, signIn, type TestPlatform, testPlatform } from "../support/index.ts";
 import { createSubscriber } from "../support/web-push-service.ts";
 import { logsOf, type PushWorld, pushWorld, register, TITLED, tokensOf } from "./push-support.ts";

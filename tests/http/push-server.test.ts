@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import { join } from "node:path";
-import type { JsonObject } from "../../src/kernel/json.ts";
+import type { JsonObject } from "../../src/kernel/json/json.ts";
 import { startFcmServer } from "../support/fcm-server.ts";
 import { platformCommand, signIn, temporaryDirectory, testEnvironment, testPlatform } from "../support/index.ts";
 import { fcmConfig, logsOf, pushWorld, register, TITLED, tokensOf, until } from "./push-support.ts";

@@ -1,4 +1,4 @@
-import type { JsonObject } from "../../src/kernel/json.ts";
+import type { JsonObject } from "../../src/kernel/json/json.ts";
 import { type FcmServer, startFcmServer } from "../support/fcm-server.ts";
 import { type HttpClient, type TestPlatform, testPlatform } from "../support/index.ts";
 

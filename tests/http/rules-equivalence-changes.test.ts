@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
-import type { JsonObject } from "../../src/kernel/json.ts";
+import type { JsonObject } from "../../src/kernel/json/json.ts";
 import type { ListAnswer } from "../support/index.ts";
 import { testSeed } from "../support/random.ts";
 import {

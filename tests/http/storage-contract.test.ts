@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import type { JsonValue } from "../../src/kernel/json.ts";
+import type { JsonValue } from "../../src/kernel/json/json.ts";
 import { type SignedIn, signIn, type TestPlatform, testPlatform } from "../support/index.ts";
 import { startS3Server } from "../support/s3-server.ts";
 import { png } from "./pictures.ts";

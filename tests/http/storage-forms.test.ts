@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
-import type { JsonValue } from "../../src/kernel/json.ts";
+import type { JsonValue } from "../../src/kernel/json/json.ts";
 import { type TestPlatform, testPlatform } from "../support/index.ts";
 import { bytesOnDisk, path, rawForm, type StoredFile, sendInPieces, until } from "./storage-support.ts";
 

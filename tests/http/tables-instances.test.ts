@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { existsSync, readdirSync } from "node:fs";
 import { join } from "node:path";
-import type { JsonObject } from "../../src/kernel/json.ts";
+import type { JsonObject } from "../../src/kernel/json/json.ts";
 import { type ListAnswer, type SignedIn, signIn, type TestPlatform, testPlatform } from "../support/index.ts";
 
 let platform: TestPlatform;

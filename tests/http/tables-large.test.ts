@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
-import type { JsonObject } from "../../src/kernel/json.ts";
+import type { JsonObject } from "../../src/kernel/json/json.ts";
 import { type ListAnswer, type TestPlatform, testPlatform } from "../support/index.ts";
 
 // Large enough that reads without an index run in a query process. Few records have the `kind` "rare", many "common".

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
-import type { JsonObject } from "../../src/kernel/json.ts";
+import type { JsonObject } from "../../src/kernel/json/json.ts";
 import { type ErrorAnswer, type TestPlatform, testPlatform } from "../support/index.ts";
 
 let platform: TestPlatform;

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { createHmac, pbkdf2Sync } from "node:crypto";
-import type { JsonObject } from "../../src/kernel/json.ts";
+import type { JsonObject } from "../../src/kernel/json/json.ts";
 import { type ErrorAnswer, type TestPlatform, testPlatform } from "../support/index.ts";
 import { enrol, nextEmail, PASSWORD, signUp, type Tokens } from "./auth-support.ts";
 

@@ -1,5 +1,5 @@
 import { exportPKCS8, generateKeyPair, jwtVerify } from "jose";
-import type { JsonObject } from "../../src/kernel/json.ts";
+import type { JsonObject } from "../../src/kernel/json/json.ts";
 
 /** One call of `messages:send`, as it came. */
 export interface FcmCall {

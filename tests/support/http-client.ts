@@ -1,4 +1,4 @@
-import type { JsonObject, JsonValue } from "../../src/kernel/json.ts";
+import type { JsonObject, JsonValue } from "../../src/kernel/json/json.ts";
 
 export interface Answer<T> {
   status: number;

@@ -1,4 +1,4 @@
-import type { JsonObject, JsonValue } from "../../src/kernel/json.ts";
+import type { JsonObject, JsonValue } from "../../src/kernel/json/json.ts";
 import type { Random } from "./random.ts";
 
 /** Values that programs have stumbled over: bounds, wrong types, JavaScript's own names, text that is something elsewhere. */

@@ -1,7 +1,7 @@
 import { mkdirSync, mkdtempSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join, resolve } from "node:path";
-import type { JsonValue } from "../../src/kernel/json.ts";
+import type { JsonValue } from "../../src/kernel/json/json.ts";
 import { ownChild, ownDirectory, removeDirectory } from "./children.ts";
 import { createHttpClient, type HttpClient } from "./http-client.ts";
 

@@ -1,4 +1,4 @@
-import { isJsonObject, type JsonObject } from "../../src/kernel/json.ts";
+import { isJsonObject, type JsonObject } from "../../src/kernel/json/json.ts";
 
 /** What a client does with a delta, written for the tests alone: dot-paths to new values, null deletes. */
 export function followDelta(state: JsonObject, delta: JsonObject): JsonObject {

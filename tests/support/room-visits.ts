@@ -1,4 +1,4 @@
-import type { JsonObject, JsonValue } from "../../src/kernel/json.ts";
+import type { JsonObject, JsonValue } from "../../src/kernel/json/json.ts";
 import { openSocket, type SignedIn, type TestPlatform, type TestSocket } from "./index.ts";
 
 /** A config whose handlers do one thing each; shared by the tests of rooms. */

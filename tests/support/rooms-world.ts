@@ -12,7 +12,7 @@ import type { Clock } from "../../src/kernel/clock.ts";
 import { systemClock } from "../../src/kernel/clock.ts";
 import { unauthorized } from "../../src/kernel/errors.ts";
 import { systemIds } from "../../src/kernel/ids.ts";
-import type { JsonObject } from "../../src/kernel/json.ts";
+import type { JsonObject } from "../../src/kernel/json/json.ts";
 import type { Logger } from "../../src/kernel/logger.ts";
 import { createRoomsArea, type RoomsArea } from "../../src/rooms/index.ts";
 import { createSockets } from "../../src/sockets/index.ts";

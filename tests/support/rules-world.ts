@@ -1,4 +1,4 @@
-import type { JsonObject, JsonValue } from "../../src/kernel/json.ts";
+import type { JsonObject, JsonValue } from "../../src/kernel/json/json.ts";
 import type { HttpClient } from "./http-client.ts";
 import { type TestPlatform, testPlatform } from "./platform.ts";
 import { type Random, random } from "./random.ts";

@@ -1,4 +1,4 @@
-import type { JsonObject } from "../../src/kernel/json.ts";
+import type { JsonObject } from "../../src/kernel/json/json.ts";
 import type { HttpClient } from "./http-client.ts";
 import type { TestPlatform } from "./platform.ts";
 

@@ -1,5 +1,5 @@
 import { expect } from "bun:test";
-import type { JsonObject, JsonValue } from "../../src/kernel/json.ts";
+import type { JsonObject, JsonValue } from "../../src/kernel/json/json.ts";
 
 /** Only a failing test waits so long; a busy machine may need some of it. */
 const MESSAGE_TIMEOUT_MS = 15_000;

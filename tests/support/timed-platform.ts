@@ -1,6 +1,6 @@
 import type { PlatformConfig } from "../../src/config/types.ts";
-import { SECOND_MS } from "../../src/kernel/duration.ts";
 import type { Logger } from "../../src/kernel/logger.ts";
+import { SECOND_MS } from "../../src/kernel/time/duration.ts";
 import { createPlatform, type Platform } from "../../src/platform/index.ts";
 
 import { type TestClock, testClock } from "./clock.ts";

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
-import type { JsonObject } from "../../src/kernel/json.ts";
+import type { JsonObject } from "../../src/kernel/json/json.ts";
 import { type SignedIn, signIn, type TestPlatform, testPlatform, until } from "../support/index.ts";
 import { type ChangeEvent, connect, settled, subscribe } from "./realtime-support.ts";
 

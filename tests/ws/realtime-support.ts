@@ -1,4 +1,4 @@
-import type { JsonObject } from "../../src/kernel/json.ts";
+import type { JsonObject } from "../../src/kernel/json/json.ts";
 import { openSocket, type SignedIn, type TestPlatform, type TestSocket } from "../support/index.ts";
 
 export interface ChangeEvent extends JsonObject {

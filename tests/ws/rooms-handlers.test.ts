@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
-import { isJsonObject, type JsonObject, type JsonValue } from "../../src/kernel/json.ts";
+import { isJsonObject, type JsonObject, type JsonValue } from "../../src/kernel/json/json.ts";
 import { type SignedIn, signIn, type TestPlatform, testPlatform } from "../support/index.ts";
 import { followDelta } from "../support/room-client.ts";
 import { CONFIG, roomVisits } from "../support/room-visits.ts";

@@ -1,5 +1,5 @@
 import { afterEach, expect, test } from "bun:test";
-import type { JsonObject } from "../../src/kernel/json.ts";
+import type { JsonObject } from "../../src/kernel/json/json.ts";
 import { type SignedIn, signIn, type TestPlatform, testPlatform } from "../support/index.ts";
 import { encodeFrame, OPCODE, openRawSocket } from "../support/raw-socket.ts";
 import { CONFIG, roomVisits, until } from "../support/room-visits.ts";

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
-import type { JsonObject } from "../../src/kernel/json.ts";
+import type { JsonObject } from "../../src/kernel/json/json.ts";
 import { openSocket, type TestSocket, until } from "../support/index.ts";
 import { testSeed } from "../support/random.ts";
 import { holds, randomTuple, type Tuple } from "../support/rules.ts";

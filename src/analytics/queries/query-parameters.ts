@@ -1,8 +1,8 @@
 import { type Static, type TObject, Type } from "typebox";
 import { ROUTE_AREAS, type RouteArea } from "../../http/route-area.ts";
-import { DAY_MS, HOUR_MS, MINUTE_MS } from "../../kernel/duration.ts";
 import { badField } from "../../kernel/errors.ts";
-import { isIsoDateTime, parseIsoDateTime } from "../../kernel/iso-datetime.ts";
+import { DAY_MS, HOUR_MS, MINUTE_MS } from "../../kernel/time/duration.ts";
+import { isIsoDateTime, parseIsoDateTime } from "../../kernel/time/iso-datetime.ts";
 import { LIST_LIMIT_DEFAULT, LIST_LIMIT_MAX, SERIES_POINTS_MAX } from "../limits.ts";
 import type { EventPlace, EventQuery, RequestQuery, TimeRange } from "../types.ts";
 

@@ -1,5 +1,5 @@
 import type { DatabaseFile, ReadCaller } from "../../db/index.ts";
-import { SECOND_MS } from "../../kernel/duration.ts";
+import { SECOND_MS } from "../../kernel/time/duration.ts";
 import type { EndpointSums, RequestQuery, RequestSums } from "../types.ts";
 import { pointsOf } from "./query-parameters.ts";
 

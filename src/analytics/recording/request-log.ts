@@ -1,7 +1,7 @@
 import type { AnswerListener } from "../../http/http.ts";
 import { areaOf, type RouteArea } from "../../http/route-area.ts";
 import type { Clock } from "../../kernel/clock.ts";
-import { SECOND_MS } from "../../kernel/duration.ts";
+import { SECOND_MS } from "../../kernel/time/duration.ts";
 import { WAITING_REQUEST_ROWS_MAX } from "../limits.ts";
 import type { RequestRow } from "../types.ts";
 

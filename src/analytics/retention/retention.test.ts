@@ -6,8 +6,8 @@ import { analyticsLayout } from "../../../schema/migrations/index.ts";
 import { testClock } from "../../../tests/support/clock.ts";
 import { createStorageEngine, type DatabaseFile, layOut, SERVER_CALLER, type StorageEngine } from "../../db/index.ts";
 import { systemClock } from "../../kernel/clock.ts";
-import { DAY_MS } from "../../kernel/duration.ts";
 import { silentLogger } from "../../kernel/logger.ts";
+import { DAY_MS } from "../../kernel/time/duration.ts";
 import {
   RETENTION_MS,
   RETENTION_SLACK_MS,

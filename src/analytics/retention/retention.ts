@@ -1,7 +1,7 @@
 import type { Clock } from "../../kernel/clock.ts";
-import { DAY_MS } from "../../kernel/duration.ts";
 import type { Logger } from "../../kernel/logger.ts";
-import { startSweeping } from "../../kernel/sweeping.ts";
+import { DAY_MS } from "../../kernel/time/duration.ts";
+import { startSweeping } from "../../kernel/time/sweeping.ts";
 import {
   RETENTION_MS,
   RETENTION_SLACK_MS,

@@ -1,5 +1,5 @@
 import type { DatabaseFile } from "../../db/index.ts";
-import { DAY_MS, SECOND_MS } from "../../kernel/duration.ts";
+import { DAY_MS, SECOND_MS } from "../../kernel/time/duration.ts";
 import { SUMMARY_NAMES_MAX, SUMMARY_TIMEOUT_MS } from "../limits.ts";
 
 /** Turns the rows of a day into a summary of that day. */

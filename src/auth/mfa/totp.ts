@@ -1,6 +1,6 @@
 import { Secret, TOTP } from "otpauth";
 import type { Millis } from "../../kernel/clock.ts";
-import { SECOND_MS } from "../../kernel/duration.ts";
+import { SECOND_MS } from "../../kernel/time/duration.ts";
 
 const PERIOD_SECONDS = 30;
 const SECRET_BYTES = 20;

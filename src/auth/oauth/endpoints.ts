@@ -1,8 +1,8 @@
 import { Type } from "typebox";
 import { type Endpoint, endpoint } from "../../http/endpoint.ts";
 import { OK } from "../../http/reply.ts";
-import { SECOND_MS } from "../../kernel/duration.ts";
 import { nullable } from "../../kernel/schema/types.ts";
+import { SECOND_MS } from "../../kernel/time/duration.ts";
 import { callerOf, clientOf, type EndpointDeps, ofUsers } from "../endpoint-parts.ts";
 import { OAUTH_STATE_TTL_MS } from "../limits.ts";
 import { Ok, Time } from "../schemas.ts";

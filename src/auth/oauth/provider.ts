@@ -16,7 +16,7 @@ import {
 import { normalizeEmail } from "../../access/account-fields.ts";
 import { KNOWN_PROVIDERS, type KnownProvider } from "../../config/sections/oauth-providers.ts";
 import type { OAuthProvider } from "../../config/types.ts";
-import { isJsonObject, type JsonObject } from "../../kernel/json.ts";
+import { isJsonObject, type JsonObject } from "../../kernel/json/json.ts";
 
 import { PROVIDER_METADATA_TTL_MS, PROVIDER_TIMEOUT_SECONDS } from "../limits.ts";
 

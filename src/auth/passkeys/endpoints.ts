@@ -3,7 +3,7 @@ import { type Endpoint, endpoint } from "../../http/endpoint.ts";
 import { OK } from "../../http/reply.ts";
 import { notFound } from "../../kernel/errors.ts";
 import { isLonger } from "../../kernel/fields.ts";
-import type { JsonObject } from "../../kernel/json.ts";
+import type { JsonObject } from "../../kernel/json/json.ts";
 import { AnyObject, nullable, refine } from "../../kernel/schema/types.ts";
 import { callerOf, clientOf, type EndpointDeps, ofUsers } from "../endpoint-parts.ts";
 import { PASSKEY_NAME_MAX_CHARACTERS } from "../limits.ts";

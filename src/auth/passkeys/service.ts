@@ -10,7 +10,7 @@ import {
 } from "@simplewebauthn/server";
 import type { AuthConfig } from "../../config/types.ts";
 import { badField, badRequest, conflict, notFound, unauthorized } from "../../kernel/errors.ts";
-import { isJsonObject, type JsonObject } from "../../kernel/json.ts";
+import { isJsonObject, type JsonObject } from "../../kernel/json/json.ts";
 import { PASSKEY_CHALLENGE_TTL_MS, PASSKEYS_PER_USER_MAX } from "../limits.ts";
 import type { SignIns } from "../session/sign-in.ts";
 import {

@@ -1,5 +1,5 @@
-import { SECOND_MS } from "../../kernel/duration.ts";
 import { AppError } from "../../kernel/errors.ts";
+import { SECOND_MS } from "../../kernel/time/duration.ts";
 import type { AccountWrite } from "../account-file.ts";
 import { CODE_FAILURES_PER_DAY, CODE_FAILURES_WINDOW_MS } from "../limits.ts";
 import { countFailure, failuresOf } from "../statements/code-failures.ts";

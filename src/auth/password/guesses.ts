@@ -1,8 +1,8 @@
 import type { RateLimit } from "../../config/types.ts";
 import { BoundedMap } from "../../kernel/bounded-map.ts";
 import type { Clock, Millis } from "../../kernel/clock.ts";
-import { SECOND_MS } from "../../kernel/duration.ts";
 import { AppError } from "../../kernel/errors.ts";
+import { SECOND_MS } from "../../kernel/time/duration.ts";
 import { GUESS_KEYS_MAX, GUESSES_WAITING_MAX } from "../limits.ts";
 
 interface Count {

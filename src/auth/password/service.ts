@@ -1,6 +1,6 @@
 import { pause } from "../../kernel/clock.ts";
 import { type AppError, badRequest, unauthorized } from "../../kernel/errors.ts";
-import type { JsonObject } from "../../kernel/json.ts";
+import type { JsonObject } from "../../kernel/json/json.ts";
 import { accountDisabled } from "../account-file.ts";
 import { REFUSAL_MS } from "../limits.ts";
 import { emailTaken, type SignIns } from "../session/sign-in.ts";

@@ -14,7 +14,7 @@ import { SERVICE_KEY } from "../../../tests/support/index.ts";
 import { openSocket } from "../../../tests/support/socket.ts";
 import { type TimedPlatform, timedPlatform } from "../../../tests/support/timed-platform.ts";
 import type { PlatformConfig } from "../../config/types.ts";
-import { DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS } from "../../kernel/duration.ts";
+import { DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS } from "../../kernel/time/duration.ts";
 
 let running: TimedPlatform | null = null;
 

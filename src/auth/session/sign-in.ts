@@ -1,7 +1,7 @@
 import type { Account } from "../../access/accounts.ts";
 import { clientNetwork } from "../../kernel/client-network.ts";
-import { SECOND_MS } from "../../kernel/duration.ts";
 import { type AppError, conflict, unauthorized } from "../../kernel/errors.ts";
+import { SECOND_MS } from "../../kernel/time/duration.ts";
 import { type AccountWrite, accountDisabled } from "../account-file.ts";
 import {
   MFA_TICKET_TTL_MS,

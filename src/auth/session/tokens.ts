@@ -1,7 +1,7 @@
 import { SignJWT } from "jose";
 import type { Account } from "../../access/accounts.ts";
 import type { Clock } from "../../kernel/clock.ts";
-import { SECOND_MS } from "../../kernel/duration.ts";
+import { SECOND_MS } from "../../kernel/time/duration.ts";
 import { equalsConstantTime, type Sealing } from "../sealing.ts";
 
 export interface RefreshToken {

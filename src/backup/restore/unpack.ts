@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { pipeline, Readable } from "node:stream";
 import { createZstdDecompress } from "node:zlib";
 import { createTarDecoder, type ParsedTarEntry } from "modern-tar";
-import { isJsonObject } from "../../kernel/json.ts";
+import { isJsonObject } from "../../kernel/json/json.ts";
 import { ARCHIVE_VERSION, HEADER_ENTRY, MANIFEST_ENTRY } from "../archive/archive.ts";
 import type { FactsStore } from "../archive/facts-store.ts";
 import { isKept } from "../layout.ts";

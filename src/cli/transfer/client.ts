@@ -2,7 +2,7 @@ import { existsSync } from "node:fs";
 import { loadConfig } from "../../config/loading/load.ts";
 import type { FieldType, PlatformConfig } from "../../config/types.ts";
 import * as platformModule from "../../index.ts";
-import { isJsonObject, type JsonObject } from "../../kernel/json.ts";
+import { isJsonObject, type JsonObject } from "../../kernel/json/json.ts";
 import { CommandError, UsageError } from "../errors.ts";
 import { createLogger } from "../logs.ts";
 import { configOption, dataOption } from "../options.ts";

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import type { FieldType } from "../../config/types.ts";
-import type { JsonValue } from "../../kernel/json.ts";
+import type { JsonValue } from "../../kernel/json/json.ts";
 import { formatCell, formatRows, parseCell } from "./csv-cells.ts";
 
 const bare = (text: string) => ({ text, isQuoted: false });

@@ -1,7 +1,7 @@
 import { stringify } from "csv-stringify/sync";
 import type { FieldType } from "../../config/types.ts";
-import type { JsonValue } from "../../kernel/json.ts";
-import { isHeld } from "../../kernel/json-text.ts";
+import type { JsonValue } from "../../kernel/json/json.ts";
+import { isHeld } from "../../kernel/json/text.ts";
 
 const NUMBER = /^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$/;
 

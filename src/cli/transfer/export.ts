@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import { createWriteStream, renameSync, rmSync } from "node:fs";
 import type { FieldType } from "../../config/types.ts";
-import { isJsonObject, type JsonObject } from "../../kernel/json.ts";
+import { isJsonObject, type JsonObject } from "../../kernel/json/json.ts";
 import { plural } from "../amounts.ts";
 import { declareCommand } from "../command.ts";
 import { CommandError } from "../errors.ts";

@@ -1,5 +1,5 @@
 import { statSync } from "node:fs";
-import { isJsonObject } from "../../kernel/json.ts";
+import { isJsonObject } from "../../kernel/json/json.ts";
 import { plural } from "../amounts.ts";
 import { declareCommand } from "../command.ts";
 import { CommandError } from "../errors.ts";

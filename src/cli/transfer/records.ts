@@ -1,8 +1,8 @@
 import { createReadStream } from "node:fs";
 import { JSONParser } from "@streamparser/json";
 import { CsvError, parse } from "csv-parse";
-import { describeFault, isJsonObject, type JsonObject } from "../../kernel/json.ts";
-import { jsonTextFault } from "../../kernel/json-text.ts";
+import { describeFault, isJsonObject, type JsonObject } from "../../kernel/json/json.ts";
+import { jsonTextFault } from "../../kernel/json/text.ts";
 import { plural } from "../amounts.ts";
 import { CommandError } from "../errors.ts";
 import { LINE_MAX_CHARACTERS } from "../limits.ts";

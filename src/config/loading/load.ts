@@ -2,7 +2,7 @@ import { existsSync, statSync } from "node:fs";
 import { resolve } from "node:path";
 import { pathToFileURL } from "node:url";
 import { systemClock } from "../../kernel/clock.ts";
-import { endsWithin } from "../../kernel/stop.ts";
+import { endsWithin } from "../../kernel/time/stop.ts";
 import { checkedConfig } from "../check.ts";
 import { LOAD_MAX_MS } from "../limits.ts";
 import { ConfigError, type ConfigProblem } from "../problems.ts";

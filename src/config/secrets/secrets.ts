@@ -2,7 +2,7 @@ import { chmodSync, mkdirSync, readFileSync, statSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { replaceSmallFile } from "../../disk/small-file.ts";
 import type { Ids } from "../../kernel/ids.ts";
-import { isJsonObject } from "../../kernel/json.ts";
+import { isJsonObject } from "../../kernel/json/json.ts";
 import { JWT_SECRET_MIN_BYTES } from "../limits.ts";
 import { serviceKeyProblem } from "./service-key-text.ts";
 

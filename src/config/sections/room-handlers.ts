@@ -1,4 +1,4 @@
-import type { JsonObject, JsonValue } from "../../kernel/json.ts";
+import type { JsonObject, JsonValue } from "../../kernel/json/json.ts";
 import type { AppAccess } from "../app-access.ts";
 import type { Auth } from "../identity.ts";
 

@@ -1,5 +1,5 @@
 import { type Static, Type } from "typebox";
-import type { JsonValue } from "../../kernel/json.ts";
+import type { JsonValue } from "../../kernel/json/json.ts";
 import type { MaybePromise, OrNothing } from "../../kernel/maybe-promise.ts";
 import type { Auth } from "../identity.ts";
 import { ROOM_STATE_MAX_BYTES } from "../limits.ts";

@@ -1,6 +1,6 @@
 import ipaddr from "ipaddr.js";
 import { type Static, Type } from "typebox";
-import { isIsoDateTime } from "../../kernel/iso-datetime.ts";
+import { isIsoDateTime } from "../../kernel/time/iso-datetime.ts";
 import { serviceKeyProblem } from "../secrets/service-key-text.ts";
 import { nameProblem } from "../shape/names.ts";
 import { describe, isPlainObject } from "../shape/report.ts";

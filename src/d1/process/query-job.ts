@@ -1,6 +1,6 @@
 import { serveJobs } from "../../db/processes/program.ts";
 import { sendText } from "../../db/processes/text-answer.ts";
-import { parseJsonObjectBytes } from "../../http/json-body.ts";
+import { parseJsonObjectBytes } from "../../http/bodies/json-body.ts";
 import { AppError } from "../../kernel/errors.ts";
 import { parseQuery } from "../query-request.ts";
 import type { ProgramRequest, ProgramSettings, QueryFailure, QueryRequest } from "../types.ts";

@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { random, testSeed } from "../../../tests/support/random.ts";
 import { systemIds } from "../../kernel/ids.ts";
-import { tokenizeSql } from "../../kernel/sql-tokens.ts";
+import { tokenizeSql } from "../../kernel/sql/tokens.ts";
 import { keepDatabaseFile } from "../database-file.ts";
 import { executeQuery, openConnection } from "./execute.ts";
 import { EscapeError, QueryError } from "./query-failure.ts";

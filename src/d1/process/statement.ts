@@ -1,4 +1,4 @@
-import { isWord, type SqlToken, splitStatements, tokenizeSql, withoutExplain } from "../../kernel/sql-tokens.ts";
+import { isWord, type SqlToken, splitStatements, tokenizeSql, withoutExplain } from "../../kernel/sql/tokens.ts";
 import { PARAMETER_NUMBER_MAX } from "../limits.ts";
 import type { Binding } from "../types.ts";
 

@@ -1,6 +1,6 @@
 import type { Clock } from "../../kernel/clock.ts";
 import { AppError } from "../../kernel/errors.ts";
-import { nextTurn } from "../../kernel/next-turn.ts";
+import { nextTurn } from "../../kernel/time/next-turn.ts";
 import { describeExit, startChild } from "./child.ts";
 import { FairQueue } from "./fair-queue.ts";
 import type { Job } from "./job.ts";

@@ -1,5 +1,5 @@
 import type { Database } from "bun:sqlite";
-import type { JsonValue } from "../../kernel/json.ts";
+import type { JsonValue } from "../../kernel/json/json.ts";
 import { quoteIdentifier } from "../identifiers.ts";
 import { SIZED_ROWS_MAX } from "../limits.ts";
 import type { Change } from "../types.ts";

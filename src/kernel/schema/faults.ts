@@ -1,6 +1,6 @@
 import type { FieldCode, FieldProblems } from "../errors.ts";
 import { isLonger } from "../fields.ts";
-import { isJsonObject, type JsonObject, type JsonValue } from "../json.ts";
+import { isJsonObject, type JsonObject, type JsonValue } from "../json/json.ts";
 import { PROBLEMS_MAX, UNKNOWN_NAMED_MAX } from "./limits.ts";
 import type { JsonSchema } from "./strict.ts";
 

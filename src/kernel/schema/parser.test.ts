@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import { Type } from "typebox";
-import type { JsonValue } from "../json.ts";
+import type { JsonValue } from "../json/json.ts";
 import { createParser } from "./parser.ts";
 import { AnyObject, nullable, optional, refine } from "./types.ts";
 

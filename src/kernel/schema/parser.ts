@@ -2,7 +2,7 @@ import type { Static, TSchema } from "typebox";
 import { Compile } from "typebox/schema";
 import { type FieldProblems, noProblems } from "../errors.ts";
 import { throwProblems } from "../fields.ts";
-import type { JsonValue } from "../json.ts";
+import type { JsonValue } from "../json/json.ts";
 import { Faults } from "./faults.ts";
 import { type JsonSchema, strictSchema } from "./strict.ts";
 import { AnyObject } from "./types.ts";

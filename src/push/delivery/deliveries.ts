@@ -1,6 +1,6 @@
 import pLimit from "p-limit";
 import type { Clock } from "../../kernel/clock.ts";
-import { SECOND_MS } from "../../kernel/duration.ts";
+import { SECOND_MS } from "../../kernel/time/duration.ts";
 import { CALL_TIMEOUT_MS, CALLS_AT_ONCE_MAX, RETRY_AFTER_MAX_MS, RETRY_DELAYS_MS } from "../limits.ts";
 import { isUnreachable } from "../providers/provider-answer.ts";
 import { isSubscription } from "../providers/web-push-request.ts";

@@ -1,8 +1,8 @@
 import type { KeyObject } from "node:crypto";
 import { SignJWT } from "jose";
 import type { Clock } from "../../kernel/clock.ts";
-import { SECOND_MS } from "../../kernel/duration.ts";
-import { isJsonObject } from "../../kernel/json.ts";
+import { isJsonObject } from "../../kernel/json/json.ts";
+import { SECOND_MS } from "../../kernel/time/duration.ts";
 import { ACCESS_TOKEN_MARGIN_MS, CALL_TIMEOUT_MS } from "../limits.ts";
 
 const SCOPE = "https://www.googleapis.com/auth/firebase.messaging";

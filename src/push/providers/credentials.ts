@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import { ConfigError } from "../../config/problems.ts";
 import { rsaKey } from "../../config/sections/push-keys.ts";
 import type { PushConfig } from "../../config/types.ts";
-import { isJsonObject } from "../../kernel/json.ts";
+import { isJsonObject } from "../../kernel/json/json.ts";
 import type { ServiceAccount } from "./access-tokens.ts";
 
 const PATH = "push.fcm.serviceAccount";

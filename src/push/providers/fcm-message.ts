@@ -1,5 +1,5 @@
-import { SECOND_MS } from "../../kernel/duration.ts";
-import { isJsonObject, type JsonObject, type JsonValue } from "../../kernel/json.ts";
+import { isJsonObject, type JsonObject, type JsonValue } from "../../kernel/json/json.ts";
+import { SECOND_MS } from "../../kernel/time/duration.ts";
 import type { Message, Target } from "../types.ts";
 
 /**

@@ -1,5 +1,5 @@
 import type { Clock } from "../../kernel/clock.ts";
-import { isJsonObject, type JsonObject } from "../../kernel/json.ts";
+import { isJsonObject, type JsonObject } from "../../kernel/json/json.ts";
 import type { CallResult, Provider } from "../types.ts";
 import { createAccessTokens, type ServiceAccount, TokenRefused } from "./access-tokens.ts";
 import { fcmMessage } from "./fcm-message.ts";

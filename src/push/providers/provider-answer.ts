@@ -1,4 +1,4 @@
-import { SECOND_MS } from "../../kernel/duration.ts";
+import { SECOND_MS } from "../../kernel/time/duration.ts";
 
 /** Whether another attempt may succeed. */
 export const isBusy = (status: number): boolean => status === 429 || status >= 500;

@@ -1,4 +1,4 @@
-import { isJsonObject } from "../../kernel/json.ts";
+import { isJsonObject } from "../../kernel/json/json.ts";
 import { TTL_MAX_SECONDS } from "../limits.ts";
 import type { Message } from "../types.ts";
 import { present, webPushTopic } from "./fcm-message.ts";

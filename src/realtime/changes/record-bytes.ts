@@ -1,4 +1,4 @@
-import type { JsonObject } from "../../kernel/json.ts";
+import type { JsonObject } from "../../kernel/json/json.ts";
 import { RECORD_ASSUMED_BYTES, RECORD_NODES_MAX } from "../limits.ts";
 
 /** Estimated bytes of a number, `true`, or a pair of brackets. */

@@ -1,5 +1,5 @@
 import type { ReadAccess, RecordFilter } from "../../access/table-door.ts";
-import type { JsonObject } from "../../kernel/json.ts";
+import type { JsonObject } from "../../kernel/json/json.ts";
 import { isPromise, type MaybePromise } from "../../kernel/maybe-promise.ts";
 import type { Entry } from "./change-log.ts";
 

@@ -1,6 +1,6 @@
 import { type Static, Type } from "typebox";
 import { AppError, tooLarge } from "../../kernel/errors.ts";
-import type { JsonObject } from "../../kernel/json.ts";
+import type { JsonObject } from "../../kernel/json/json.ts";
 import { AnyObject, type FieldRule, refine } from "../../kernel/schema/types.ts";
 import { isBroadcastChannel } from "../channel.ts";
 import { CHANNEL_LENGTH_MAX, EVENT_LENGTH_MAX, MESSAGE_MAX_BYTES } from "../limits.ts";

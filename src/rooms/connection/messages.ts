@@ -1,4 +1,4 @@
-import type { JsonValue } from "../../kernel/json.ts";
+import type { JsonValue } from "../../kernel/json/json.ts";
 import type { CommonErrorCode } from "../../sockets/protocol.ts";
 import type { Delta } from "../state/delta.ts";
 

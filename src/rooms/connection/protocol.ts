@@ -1,5 +1,5 @@
 import { Type } from "typebox";
-import type { JsonObject } from "../../kernel/json.ts";
+import type { JsonObject } from "../../kernel/json/json.ts";
 import { createParser } from "../../kernel/schema/parser.ts";
 import type { SignedIn } from "../../sockets/connection.ts";
 import { PROBLEM_SHOWN_LENGTH } from "../../sockets/limits.ts";

@@ -1,4 +1,4 @@
-import type { JsonValue } from "../../kernel/json.ts";
+import type { JsonValue } from "../../kernel/json/json.ts";
 
 /** Whether a value holds at most so many values, itself included. Stops counting at that number. */
 export function isWithinValues(value: JsonValue, valuesMax: number): boolean {

@@ -1,7 +1,7 @@
 import type { Player } from "../../config/types.ts";
 import type { DatabaseFile } from "../../db/index.ts";
 import type { Millis } from "../../kernel/clock.ts";
-import type { JsonObject } from "../../kernel/json.ts";
+import type { JsonObject } from "../../kernel/json/json.ts";
 import { jsonText } from "../connection/messages.ts";
 import type { PresentPlayer, RoomToSave, SavedRoom } from "../types.ts";
 

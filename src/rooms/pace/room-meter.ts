@@ -1,5 +1,5 @@
 import { systemClock } from "../../kernel/clock.ts";
-import { SECOND_MS } from "../../kernel/duration.ts";
+import { SECOND_MS } from "../../kernel/time/duration.ts";
 import { ROOM_BURST_MS, ROOM_MS_PER_SECOND } from "../limits.ts";
 import type { LoopShare } from "./loop-share.ts";
 

@@ -1,5 +1,5 @@
 import type { Clock } from "../../kernel/clock.ts";
-import type { JsonObject } from "../../kernel/json.ts";
+import type { JsonObject } from "../../kernel/json/json.ts";
 import { chain } from "../../kernel/maybe-promise.ts";
 import { playerDelta, sharedDelta, syncMessage, syncPart } from "../connection/messages.ts";
 import { DELTA_INTERVAL_MS, SENT_CHARS_PER_MS } from "../limits.ts";

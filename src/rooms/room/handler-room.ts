@@ -2,7 +2,7 @@ import { Immer } from "immer";
 import type { AppAccess } from "../../config/app-access.ts";
 import type { Player, Room } from "../../config/types.ts";
 import type { Clock } from "../../kernel/clock.ts";
-import type { JsonObject, JsonValue } from "../../kernel/json.ts";
+import type { JsonObject, JsonValue } from "../../kernel/json/json.ts";
 import { jsonText, roomMessage } from "../connection/messages.ts";
 import { MESSAGES_PER_HANDLER_MAX, METADATA_MAX_BYTES, STATE_CEILING_BYTES, TIMER_DELAY_MAX_MS } from "../limits.ts";
 import type { RoomMeter } from "../pace/room-meter.ts";

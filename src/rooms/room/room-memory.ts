@@ -1,7 +1,7 @@
 import type { AppAccess } from "../../config/app-access.ts";
 import type { Player, Room } from "../../config/types.ts";
 import type { Clock, Millis } from "../../kernel/clock.ts";
-import type { JsonObject } from "../../kernel/json.ts";
+import type { JsonObject } from "../../kernel/json/json.ts";
 import type { Logger } from "../../kernel/logger.ts";
 import { chain, type MaybePromise } from "../../kernel/maybe-promise.ts";
 import { messageOf } from "../connection/messages.ts";

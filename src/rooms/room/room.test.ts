@@ -1,8 +1,8 @@
 import { afterEach, expect, test } from "bun:test";
 import { type RoomClient, type RoomsWorld, roomsWorld } from "../../../tests/support/rooms-world.ts";
 import type { Room, RoomConfig, RoomsConfig } from "../../config/types.ts";
-import { HOUR_MS, MINUTE_MS, SECOND_MS } from "../../kernel/duration.ts";
-import type { JsonObject, JsonValue } from "../../kernel/json.ts";
+import type { JsonObject, JsonValue } from "../../kernel/json/json.ts";
+import { HOUR_MS, MINUTE_MS, SECOND_MS } from "../../kernel/time/duration.ts";
 
 let world: RoomsWorld;
 afterEach(() => world.stop());

@@ -1,7 +1,7 @@
 import type { LeaveReason, Player, Room } from "../../config/types.ts";
 import type { Clock } from "../../kernel/clock.ts";
 import { Refusal } from "../../kernel/errors.ts";
-import type { JsonObject, JsonValue } from "../../kernel/json.ts";
+import type { JsonObject, JsonValue } from "../../kernel/json/json.ts";
 import { chain, isPromise, type MaybePromise } from "../../kernel/maybe-promise.ts";
 import { CLOSE_KICKED, isCleanClose } from "../connection/close-codes.ts";
 import { actionError, actionResult, jsonText, KICKED, messageOf } from "../connection/messages.ts";

@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import fc from "fast-check";
 import { followDelta } from "../../../tests/support/room-client.ts";
-import type { JsonObject, JsonValue } from "../../kernel/json.ts";
+import type { JsonObject, JsonValue } from "../../kernel/json/json.ts";
 import { diffStates } from "./delta.ts";
 import { adoptState, SYNCED, stateBytes } from "./state.ts";
 

@@ -1,4 +1,4 @@
-import { isJsonObject, type JsonObject, type JsonValue } from "../../kernel/json.ts";
+import { isJsonObject, type JsonObject, type JsonValue } from "../../kernel/json/json.ts";
 import { DELTA_DEPTH_MAX } from "../limits.ts";
 
 /** Dot-paths to new values; null deletes. */

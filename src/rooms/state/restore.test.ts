@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import fc from "fast-check";
-import type { JsonObject } from "../../kernel/json.ts";
+import type { JsonObject } from "../../kernel/json/json.ts";
 import type { SavedRoom } from "../types.ts";
 import { finishNow, restoreSteps } from "./restore.ts";
 import { adoptState, SYNCED, stateBytes, UNSYNCED, valueBytes } from "./state.ts";

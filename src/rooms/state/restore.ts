@@ -1,5 +1,5 @@
-import { isJsonObject, type JsonObject, type JsonValue } from "../../kernel/json.ts";
-import { JsonRefused, parseInSlices } from "../../kernel/json-slices.ts";
+import { isJsonObject, type JsonObject, type JsonValue } from "../../kernel/json/json.ts";
+import { JsonRefused, parseInSlices } from "../../kernel/json/slices.ts";
 import { RESTORED_VALUES_PER_STEP, SYNC_AT_ONCE_BYTES } from "../limits.ts";
 import type { SavedRoom } from "../types.ts";
 import { RoomState } from "./room-state.ts";

@@ -1,5 +1,5 @@
 import type { Millis } from "../../kernel/clock.ts";
-import type { JsonObject } from "../../kernel/json.ts";
+import type { JsonObject } from "../../kernel/json/json.ts";
 import type { StoredTimer } from "../types.ts";
 import { type Delta, diffStates } from "./delta.ts";
 import { adoptState, SYNCED, stateBytes, UNSYNCED } from "./state.ts";

@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import { createDraft } from "immer";
-import { isJsonObject, type JsonObject } from "../../kernel/json.ts";
+import { isJsonObject, type JsonObject } from "../../kernel/json/json.ts";
 import { adoptState, SYNCED, stateBytes, stored, UNSYNCED } from "./state.ts";
 
 test("[RM25] a key set to null or undefined is absent; null in an array stays", () => {

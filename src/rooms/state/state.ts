@@ -1,5 +1,5 @@
 import { current, isDraft } from "immer";
-import { isJsonObject, type JsonObject, type JsonValue } from "../../kernel/json.ts";
+import { isJsonObject, type JsonObject, type JsonValue } from "../../kernel/json/json.ts";
 import { JSON_DEPTH_MAX } from "../../kernel/limits.ts";
 import { STATE_MEMBERS_MAX } from "../limits.ts";
 

@@ -1,7 +1,7 @@
 import type { Clock } from "../../kernel/clock.ts";
-import { describeFault, isJsonObject, type JsonObject } from "../../kernel/json.ts";
+import { describeFault, isJsonObject, type JsonObject } from "../../kernel/json/json.ts";
 import { chain, isPromise, type MaybePromise } from "../../kernel/maybe-promise.ts";
-import type { Turns } from "../../kernel/turns.ts";
+import type { Turns } from "../../kernel/time/turns.ts";
 import type { Answers } from "../answers.ts";
 import type { Clients } from "../clients.ts";
 import type { Connection } from "../connection.ts";

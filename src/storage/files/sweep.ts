@@ -1,6 +1,6 @@
 import type { Clock, Millis } from "../../kernel/clock.ts";
 import type { Logger } from "../../kernel/logger.ts";
-import type { Paces } from "../../kernel/pace.ts";
+import type { Paces } from "../../kernel/time/pace.ts";
 import {
   EXPIRY_INTERVAL_MS,
   EXPIRY_STEP,

@@ -1,5 +1,5 @@
 import type { Logger } from "../../kernel/logger.ts";
-import type { Paces } from "../../kernel/pace.ts";
+import type { Paces } from "../../kernel/time/pace.ts";
 import type { FileLife } from "../files/file-life.ts";
 import { EXPIRY_STEP } from "../limits.ts";
 import type { StorageStore } from "../store.ts";

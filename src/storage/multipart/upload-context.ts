@@ -2,7 +2,7 @@ import type { Principal } from "../../access/principal.ts";
 import type { Clock } from "../../kernel/clock.ts";
 import { type AppError, notFound } from "../../kernel/errors.ts";
 import type { Ids } from "../../kernel/ids.ts";
-import type { Paces } from "../../kernel/pace.ts";
+import type { Paces } from "../../kernel/time/pace.ts";
 import type { FileLife } from "../files/file-life.ts";
 import { UPLOAD_TTL_MS } from "../limits.ts";
 import { factsOfNew, type Gates } from "../rights/gates.ts";

@@ -3,10 +3,10 @@ import { authOf, type Principal } from "../../access/principal.ts";
 import { createProbe } from "../../access/probe.ts";
 import type { FileFacts } from "../../config/types.ts";
 import type { Clock } from "../../kernel/clock.ts";
-import { within } from "../../kernel/deadline.ts";
 import { forbidden, notFound, unauthorized } from "../../kernel/errors.ts";
 import type { Logger } from "../../kernel/logger.ts";
 import { isPromise, type MaybePromise } from "../../kernel/maybe-promise.ts";
+import { within } from "../../kernel/time/deadline.ts";
 import { readOnly } from "../files/owned-files.ts";
 import type { Bucket, BucketAction, Gate, StoredObject } from "../types.ts";
 

@@ -1,6 +1,6 @@
 import { Type } from "typebox";
-import { parseDuration, SECOND_MS } from "../../kernel/duration.ts";
 import { optional, refine } from "../../kernel/schema/types.ts";
+import { parseDuration, SECOND_MS } from "../../kernel/time/duration.ts";
 import { Key } from "../keys.ts";
 import { SIGNED_URL_DEFAULT_SECONDS, SIGNED_URL_KEYS_MAX, SIGNED_URL_MAX_SECONDS } from "../limits.ts";
 

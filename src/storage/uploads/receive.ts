@@ -1,6 +1,6 @@
 import type { Clock } from "../../kernel/clock.ts";
-import { SECOND_MS } from "../../kernel/duration.ts";
 import { AppError, badRequest, tooLarge } from "../../kernel/errors.ts";
+import { SECOND_MS } from "../../kernel/time/duration.ts";
 import { UPLOAD_MIN_BYTES, UPLOAD_STALL_MS } from "../limits.ts";
 import type { IncomingFile } from "../types.ts";
 

@@ -1,5 +1,5 @@
 import { type Static, type TObject, type TSchema, Type } from "typebox";
-import type { JsonObject } from "../../kernel/json.ts";
+import type { JsonObject } from "../../kernel/json/json.ts";
 import { optional } from "../../kernel/schema/types.ts";
 import {
   BATCH_OPERATIONS_MAX,

@@ -1,6 +1,6 @@
 import type { TableRecord } from "../../config/types.ts";
 import type { SqlValue } from "../../db/index.ts";
-import type { JsonValue } from "../../kernel/json.ts";
+import type { JsonValue } from "../../kernel/json/json.ts";
 import { type JsonTexts, NO_TEXTS, objectText, textOf } from "../write/json-texts.ts";
 import { type Column, DOCUMENT_COLUMN, type TableModel } from "./model.ts";
 

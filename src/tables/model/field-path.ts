@@ -1,6 +1,6 @@
 import type { TableRecord } from "../../config/types.ts";
-import type { JsonValue } from "../../kernel/json.ts";
-import { isJsonObject } from "../../kernel/json.ts";
+import type { JsonValue } from "../../kernel/json/json.ts";
+import { isJsonObject } from "../../kernel/json/json.ts";
 import { PATH_LENGTH_MAX } from "../limits.ts";
 import { type Column, DOCUMENT_COLUMN, type TableModel } from "./model.ts";
 

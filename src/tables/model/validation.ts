@@ -3,8 +3,8 @@ import { Settings } from "typebox/system";
 import type { TableRecord } from "../../config/types.ts";
 import { badRequest, type FieldCode, type FieldProblem, type FieldProblems } from "../../kernel/errors.ts";
 import { illFormed } from "../../kernel/fields.ts";
-import { isIsoDateTime } from "../../kernel/iso-datetime.ts";
-import { isJsonObject, type JsonObject, type JsonValue } from "../../kernel/json.ts";
+import { isJsonObject, type JsonObject, type JsonValue } from "../../kernel/json/json.ts";
+import { isIsoDateTime } from "../../kernel/time/iso-datetime.ts";
 import { ID_LENGTH_MAX, INDEXED_TEXT_LENGTH_MAX, PATTERN_TEXT_LENGTH_MAX, PROBLEMS_MAX } from "../limits.ts";
 import { type Column, DOCUMENT_COLUMN, type TableModel } from "./model.ts";
 

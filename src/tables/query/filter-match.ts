@@ -1,5 +1,5 @@
 import type { TableRecord } from "../../config/types.ts";
-import type { JsonValue } from "../../kernel/json.ts";
+import type { JsonValue } from "../../kernel/json/json.ts";
 import { valueAt } from "../model/field-path.ts";
 import type { Condition, ParsedFilter } from "./filter.ts";
 

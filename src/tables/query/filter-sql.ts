@@ -1,5 +1,5 @@
 import type { SqlValue } from "../../db/index.ts";
-import type { JsonValue } from "../../kernel/json.ts";
+import type { JsonValue } from "../../kernel/json/json.ts";
 import type { FieldPath } from "../model/field-path.ts";
 import type { Condition, ParsedFilter } from "./filter.ts";
 

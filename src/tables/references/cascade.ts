@@ -1,7 +1,7 @@
 import type { TableRecord } from "../../config/types.ts";
 import type { Transaction } from "../../db/index.ts";
 import { type AppError, conflict } from "../../kernel/errors.ts";
-import type { JsonValue } from "../../kernel/json.ts";
+import type { JsonValue } from "../../kernel/json/json.ts";
 import { CASCADE_COST_MAX, UNASKED_RECORDS_MAX } from "../limits.ts";
 import type { Column, ReferenceEdge, TableModel } from "../model/model.ts";
 import type { Table } from "../namespaces.ts";

@@ -1,5 +1,5 @@
 import type { TableRecord } from "../../config/types.ts";
-import type { JsonObject } from "../../kernel/json.ts";
+import type { JsonObject } from "../../kernel/json/json.ts";
 import { isOperator, refuse } from "../model/validation.ts";
 import type { Table } from "../namespaces.ts";
 import { pick } from "../query/list-query.ts";

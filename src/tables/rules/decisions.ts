@@ -1,7 +1,7 @@
 import { RULE_TIMEOUT_MS } from "../../access/limits.ts";
 import type { Clock } from "../../kernel/clock.ts";
-import { within } from "../../kernel/deadline.ts";
 import { isPromise, type MaybePromise } from "../../kernel/maybe-promise.ts";
+import { within } from "../../kernel/time/deadline.ts";
 
 /**
  * Thrown inside a transaction when a rule or hook returned a promise. The write is rolled back, the promise is awaited,

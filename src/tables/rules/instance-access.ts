@@ -2,10 +2,10 @@ import { RULE_TIMEOUT_MS } from "../../access/limits.ts";
 import { authOf, type Principal } from "../../access/principal.ts";
 import type { DatabaseFile } from "../../db/index.ts";
 import type { Clock } from "../../kernel/clock.ts";
-import { within } from "../../kernel/deadline.ts";
 import { badRequest } from "../../kernel/errors.ts";
 import type { Logger } from "../../kernel/logger.ts";
 import { chain, isPromise, type MaybePromise } from "../../kernel/maybe-promise.ts";
+import { within } from "../../kernel/time/deadline.ts";
 import type { Namespace } from "../namespaces.ts";
 import { denied } from "./access.ts";
 

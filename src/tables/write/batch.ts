@@ -3,7 +3,7 @@ import type { BatchResult } from "../../config/app-access.ts";
 import type { TableRecord } from "../../config/types.ts";
 import type { DatabaseFile, ReadCaller } from "../../db/index.ts";
 import { AppError, badField, badRequest, Refusal } from "../../kernel/errors.ts";
-import { type JsonObject, ownValue } from "../../kernel/json.ts";
+import { type JsonObject, ownValue } from "../../kernel/json/json.ts";
 import type { BatchBody, ByFilterBody } from "../api/requests.ts";
 import {
   BATCH_BY_FILTER_RECORDS_MAX,

@@ -1,6 +1,6 @@
 import type { TableRecord } from "../../config/types.ts";
 import { badRequest, type FieldProblems } from "../../kernel/errors.ts";
-import { type JsonObject, type JsonValue, ownValue } from "../../kernel/json.ts";
+import { type JsonObject, type JsonValue, ownValue } from "../../kernel/json/json.ts";
 import { PROBLEMS_MAX } from "../limits.ts";
 import { DOCUMENT_COLUMN, type TableModel } from "../model/model.ts";
 import { isOperator, refuse, type Validator } from "../model/validation.ts";

@@ -1,5 +1,5 @@
-import type { JsonObject, JsonValue } from "../../kernel/json.ts";
-import type { Turns } from "../../kernel/turns.ts";
+import type { JsonObject, JsonValue } from "../../kernel/json/json.ts";
+import type { Turns } from "../../kernel/time/turns.ts";
 import { NESTED_VALUES_MAX } from "../limits.ts";
 
 /** The JSON of values that one request is about to write, by value. No other code has these values, so they do not change. */

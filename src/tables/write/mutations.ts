@@ -1,6 +1,6 @@
 import type { TableRecord } from "../../config/types.ts";
 import { notFound } from "../../kernel/errors.ts";
-import type { JsonObject } from "../../kernel/json.ts";
+import type { JsonObject } from "../../kernel/json/json.ts";
 import type { Table } from "../namespaces.ts";
 import { denied, type Grant, type RecordRights } from "../rules/access.ts";
 import { createAsking, refuseOperators, touch, type WriteGrants } from "../rules/asking.ts";

@@ -1,10 +1,10 @@
 import { authOf, type Principal } from "../../access/principal.ts";
 import type { AppAccess } from "../../config/app-access.ts";
 import type { TableHooks, TableRecord } from "../../config/types.ts";
-import { DeadlineError } from "../../kernel/deadline.ts";
 import { AppError, type FieldProblems } from "../../kernel/errors.ts";
-import { type JsonObject, ownValue } from "../../kernel/json.ts";
+import { type JsonObject, ownValue } from "../../kernel/json/json.ts";
 import type { Logger } from "../../kernel/logger.ts";
+import { DeadlineError } from "../../kernel/time/deadline.ts";
 import type { TableModel } from "../model/model.ts";
 import { idProblem, refuse } from "../model/validation.ts";
 import type { Table } from "../namespaces.ts";

@@ -1,6 +1,6 @@
 import type { TableRecord } from "../../config/types.ts";
 import { tooLarge } from "../../kernel/errors.ts";
-import type { JsonValue } from "../../kernel/json.ts";
+import type { JsonValue } from "../../kernel/json/json.ts";
 import { LARGE_ANSWER_BYTES, STORED_BYTES_MAX } from "../limits.ts";
 
 /**

@@ -1,5 +1,5 @@
 import type { TableRecord } from "../../config/types.ts";
-import { type JsonObject, type JsonValue, ownValue } from "../../kernel/json.ts";
+import { type JsonObject, type JsonValue, ownValue } from "../../kernel/json/json.ts";
 import type { Column } from "../model/model.ts";
 import { idProblem, refuse } from "../model/validation.ts";
 import type { Table } from "../namespaces.ts";

@@ -1,5 +1,5 @@
 import { badField } from "../../kernel/errors.ts";
-import { isJsonObject, type JsonObject, type JsonValue } from "../../kernel/json.ts";
+import { isJsonObject, type JsonObject, type JsonValue } from "../../kernel/json/json.ts";
 import { FILTER_CONDITIONS_MAX, FILTER_LENGTH_MAX, FILTER_NAME_LENGTH_MAX, FILTER_VALUES_MAX } from "../limits.ts";
 import type { FilterPrimitive, MetadataCondition } from "../types.ts";
 

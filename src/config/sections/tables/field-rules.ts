@@ -1,4 +1,4 @@
-import { isIsoDateTime } from "../../../kernel/iso-datetime.ts";
+import { isIsoDateTime } from "../../../kernel/time/iso-datetime.ts";
 import { describe, type Report } from "../../shape/report.ts";
 import type { Field, FieldType } from "./fields.ts";
 

@@ -1,5 +1,5 @@
 import { type Static, Type } from "typebox";
-import { type JsonValue, jsonFault } from "../../../kernel/json.ts";
+import { type JsonValue, jsonFault } from "../../../kernel/json/json.ts";
 import { checkedBy, list, text, valueThat } from "../../shape/schema.ts";
 
 export const FIELD_TYPES = ["string", "text", "number", "integer", "boolean", "datetime", "json"] as const;

@@ -1,5 +1,5 @@
 import { Database } from "bun:sqlite";
-import { splitStatements, tokenizeSql } from "../../../kernel/sql-tokens.ts";
+import { splitStatements, tokenizeSql } from "../../../kernel/sql/tokens.ts";
 import { isPlainObject, type PlainObject, type Report } from "../../shape/report.ts";
 
 type Fields = ReadonlyMap<string, { type: string }>;

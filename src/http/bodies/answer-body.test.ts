@@ -1,9 +1,9 @@
 import { expect, test } from "bun:test";
-import { testClock } from "../../tests/support/clock.ts";
-import type { AnswerText } from "../db/index.ts";
-import { systemClock } from "../kernel/clock.ts";
+import { testClock } from "../../../tests/support/clock.ts";
+import type { AnswerText } from "../../db/index.ts";
+import { systemClock } from "../../kernel/clock.ts";
+import { STALLED_CLIENT_TIMEOUT_MS } from "../limits.ts";
 import { answerBody } from "./answer-body.ts";
-import { STALLED_CLIENT_TIMEOUT_MS } from "./limits.ts";
 
 test("[DQ103] a large answer is sent piece by piece, and its room given back", async () => {
   let releases = 0;

@@ -1,18 +1,18 @@
-import { AppError, badRequest, tooLarge, unsupportedMediaType } from "../kernel/errors.ts";
-import { isJsonObject, type JsonObject, type JsonValue } from "../kernel/json.ts";
-import { JsonRefused, parseInSlices } from "../kernel/json-slices.ts";
-import { nextTurn } from "../kernel/next-turn.ts";
-import type { Turns } from "../kernel/turns.ts";
-import { faultError, notJson, notObject, notUtf8, parseJsonBody } from "./json-body.ts";
-import { JsonScan } from "./json-scan.ts";
+import { AppError, badRequest, tooLarge, unsupportedMediaType } from "../../kernel/errors.ts";
+import { isJsonObject, type JsonObject, type JsonValue } from "../../kernel/json/json.ts";
+import { JsonRefused, parseInSlices } from "../../kernel/json/slices.ts";
+import { nextTurn } from "../../kernel/time/next-turn.ts";
+import type { Turns } from "../../kernel/time/turns.ts";
+import type { Query } from "../exchange/query.ts";
 import {
   BLOCK_BYTES,
   BYTES_PER_TURN_MAX,
   CHUNKS_PER_TURN_MAX,
   SLICED_LENGTH_MIN,
   SMALL_BODY_MAX_BYTES,
-} from "./limits.ts";
-import type { Query } from "./query.ts";
+} from "../limits.ts";
+import { faultError, notJson, notObject, notUtf8, parseJsonBody } from "./json-body.ts";
+import { JsonScan } from "./json-scan.ts";
 import type { UnfinishedBodies } from "./unfinished-bodies.ts";
 
 /** What a decoder throws. */

@@ -1,6 +1,6 @@
+import { JSON_DEPTH_MAX, MEMBERS_MAX } from "../limits.ts";
 import { endOfString, type JsonFault, type JsonObject, type JsonValue, jsonFault } from "./json.ts";
-import { jsonTextFault } from "./json-text.ts";
-import { JSON_DEPTH_MAX, MEMBERS_MAX } from "./limits.ts";
+import { jsonTextFault } from "./text.ts";
 
 /** Characters of JSON text that are parsed at a time, and that are looked through between two steps. */
 const SLICE_LENGTH = 32 * 1024;

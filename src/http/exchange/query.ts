@@ -1,5 +1,5 @@
-import { badRequest, type FieldProblems, noProblems } from "../kernel/errors.ts";
-import { UNKNOWN_NAMED_MAX } from "./limits.ts";
+import { badRequest, type FieldProblems, noProblems } from "../../kernel/errors.ts";
+import { UNKNOWN_NAMED_MAX } from "../limits.ts";
 
 /** The parameters that an endpoint declares; null: any, as for an OAuth callback. */
 export type KnownParameters = ReadonlySet<string> | null;

@@ -1,16 +1,16 @@
-import { ANONYMOUS, callerNameOf, type Principal } from "../access/principal.ts";
-import { refuseScopedKey, requireAnyServiceKey } from "../access/service-key-right.ts";
-import { clientNetwork } from "../kernel/client-network.ts";
-import type { Clock } from "../kernel/clock.ts";
-import { badRequest, unauthorized } from "../kernel/errors.ts";
-import { isPromise, type MaybePromise } from "../kernel/maybe-promise.ts";
-import type { Turns } from "../kernel/turns.ts";
-import { type BodyRules, isBodyAbsent, readJson, readJsonObject, readLargeBody } from "./body.ts";
+import { ANONYMOUS, callerNameOf, type Principal } from "../../access/principal.ts";
+import { refuseScopedKey, requireAnyServiceKey } from "../../access/service-key-right.ts";
+import { clientNetwork } from "../../kernel/client-network.ts";
+import type { Clock } from "../../kernel/clock.ts";
+import { badRequest, unauthorized } from "../../kernel/errors.ts";
+import { isPromise, type MaybePromise } from "../../kernel/maybe-promise.ts";
+import type { Turns } from "../../kernel/time/turns.ts";
+import { type BodyRules, isBodyAbsent, readJson, readJsonObject, readLargeBody } from "../bodies/body.ts";
+import { LargeAnswer } from "../bodies/json-stream.ts";
+import type { UnfinishedBodies } from "../bodies/unfinished-bodies.ts";
 import type { EndpointParts } from "./endpoint-parts.ts";
-import { LargeAnswer } from "./json-stream.ts";
 import { type Query, queryOf } from "./query.ts";
 import type { AnswerListener, RequestBasics } from "./request-context.ts";
-import type { UnfinishedBodies } from "./unfinished-bodies.ts";
 
 /** What the exchanges of one endpoint share: what its declaration says, and what the server gives. */
 export interface ExchangeRoute {

@@ -1,5 +1,5 @@
+import { DOUBLE_DIGITS_MAX, JSON_DEPTH_MAX } from "../limits.ts";
 import { endOfString, type JsonFault, jsonFault } from "./json.ts";
-import { DOUBLE_DIGITS_MAX, JSON_DEPTH_MAX } from "./limits.ts";
 
 /** Like `jsonFault`, for the parsed value of this text. An integer that a double cannot represent is a fault too. [HT100] */
 export function jsonTextFault(text: string, value: unknown): JsonFault | null {

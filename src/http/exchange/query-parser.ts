@@ -1,7 +1,7 @@
 import { type TProperties, Type } from "typebox";
-import type { JsonObject, JsonValue } from "../kernel/json.ts";
-import { createParser } from "../kernel/schema/parser.ts";
-import type { JsonSchema } from "../kernel/schema/strict.ts";
+import type { JsonObject, JsonValue } from "../../kernel/json/json.ts";
+import { createParser } from "../../kernel/schema/parser.ts";
+import type { JsonSchema } from "../../kernel/schema/strict.ts";
 import type { KnownParameters, Query } from "./query.ts";
 
 export interface QueryParser {

@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
-import type { AppError } from "../kernel/errors.ts";
+import type { AppError } from "../../kernel/errors.ts";
+import { BODY_NAMES_MAX, BODY_VALUES_MAX } from "../limits.ts";
 import { JsonScan } from "./json-scan.ts";
-import { BODY_NAMES_MAX, BODY_VALUES_MAX } from "./limits.ts";
 
 /** The status of the refusal, 200 without one; in parts of this many bytes. */
 function scan(text: string, size = text.length, areValuesCounted = true): number {

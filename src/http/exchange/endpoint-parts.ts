@@ -1,7 +1,7 @@
 import type { TSchema } from "typebox";
-import { createParser, type Parser } from "../kernel/schema/parser.ts";
-import type { JsonSchema } from "../kernel/schema/strict.ts";
-import type { AnyDeclaration, Caller, Endpoint } from "./endpoint.ts";
+import { createParser, type Parser } from "../../kernel/schema/parser.ts";
+import type { JsonSchema } from "../../kernel/schema/strict.ts";
+import type { AnyDeclaration, Caller, Endpoint } from "../endpoint.ts";
 import { createQueryParser, type QueryParser } from "./query-parser.ts";
 
 /** What the exchanges of one endpoint share. */

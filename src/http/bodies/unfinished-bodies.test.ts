@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import type { AppError } from "../kernel/errors.ts";
+import type { AppError } from "../../kernel/errors.ts";
 import { createUnfinishedBodies } from "./unfinished-bodies.ts";
 
 const MIB = 1024 ** 2;

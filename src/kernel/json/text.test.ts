@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { jsonTextFault } from "./json-text.ts";
+import { jsonTextFault } from "./text.ts";
 
 const faultAt = (text: string) => jsonTextFault(text, JSON.parse(text))?.path ?? null;
 

@@ -1,4 +1,4 @@
-import { JSON_DEPTH_MAX } from "./limits.ts";
+import { JSON_DEPTH_MAX } from "../limits.ts";
 export type JsonPrimitive = string | number | boolean | null;
 export type JsonValue = JsonPrimitive | JsonValue[] | { [key: string]: JsonValue };
 export type JsonObject = { [key: string]: JsonValue };

@@ -1,5 +1,5 @@
-import type { Principal } from "../access/principal.ts";
-import type { ReadCaller } from "../db/index.ts";
+import type { Principal } from "../../access/principal.ts";
+import type { ReadCaller } from "../../db/index.ts";
 
 /** What every handler gets. As a `ReadCaller` it names the caller of long reads, and ends them when the client is gone. */
 export interface RequestBasics extends ReadCaller {

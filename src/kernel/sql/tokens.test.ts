@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { splitStatements, tokenizeSql } from "./sql-tokens.ts";
+import { splitStatements, tokenizeSql } from "./tokens.ts";
 
 const statements = (sql: string): string[] =>
   splitStatements(tokenizeSql(sql)).map((tokens) => sql.slice(tokens[0]?.start, tokens.at(-1)?.end));

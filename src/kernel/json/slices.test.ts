@@ -1,8 +1,8 @@
 import { expect, test } from "bun:test";
+import { JSON_DEPTH_MAX } from "../limits.ts";
 import { isTextWithinDepth, type JsonFault } from "./json.ts";
-import { JsonRefused, parseInSlices } from "./json-slices.ts";
-import { jsonTextFault } from "./json-text.ts";
-import { JSON_DEPTH_MAX } from "./limits.ts";
+import { JsonRefused, parseInSlices } from "./slices.ts";
+import { jsonTextFault } from "./text.ts";
 
 type Outcome = { value: unknown } | { fault: JsonFault | null };
 

@@ -1,5 +1,5 @@
-import type { Clock } from "../kernel/clock.ts";
-import { STALL_TIMEOUT_MS } from "./limits.ts";
+import type { Clock } from "../../kernel/clock.ts";
+import { STALL_TIMEOUT_MS } from "../limits.ts";
 
 /** What is serialised in one turn of the event loop: about a millisecond. */
 const PIECE_LENGTH = 128 * 1024;

@@ -1,4 +1,4 @@
-import { TURN_MS } from "./limits.ts";
+import { TURN_MS } from "../limits.ts";
 
 /** Runs long work in steps, over several turns of the event loop. */
 export interface Turns {

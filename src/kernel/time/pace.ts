@@ -1,4 +1,4 @@
-import { TURN_MS } from "./limits.ts";
+import { TURN_MS } from "../limits.ts";
 
 /** One piece of long work that shares the event loop with others of its kind. */
 export interface Pace {

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { settle, testClock } from "../../tests/support/clock.ts";
+import { settle, testClock } from "../../../tests/support/clock.ts";
 import { jsonPieces, streamJson } from "./json-stream.ts";
 
 const LARGE = {

@@ -1,4 +1,4 @@
-import { type AppError, badField, badRequest } from "../kernel/errors.ts";
+import { type AppError, badField, badRequest } from "../../kernel/errors.ts";
 import {
   describeFault,
   isJsonObject,
@@ -6,9 +6,9 @@ import {
   type JsonFault,
   type JsonObject,
   type JsonValue,
-} from "../kernel/json.ts";
-import { jsonTextFault } from "../kernel/json-text.ts";
-import { JSON_DEPTH_MAX } from "../kernel/limits.ts";
+} from "../../kernel/json/json.ts";
+import { jsonTextFault } from "../../kernel/json/text.ts";
+import { JSON_DEPTH_MAX } from "../../kernel/limits.ts";
 
 /** Errors: 400 for a text that is not JSON, or that has a value which would be stored as another one. [HT3] [HT100] */
 export function parseJsonBody(text: string): JsonValue {

@@ -1,6 +1,6 @@
-import type { Clock } from "./clock.ts";
-import { STEP_MIN_MS } from "./limits.ts";
-import type { Logger } from "./logger.ts";
+import type { Clock } from "../clock.ts";
+import { STEP_MIN_MS } from "../limits.ts";
+import type { Logger } from "../logger.ts";
 
 export interface StopStep {
   name: string;

@@ -1,7 +1,7 @@
-import type { AnswerText } from "../db/index.ts";
-import type { Clock } from "../kernel/clock.ts";
-import { freeBytes } from "../kernel/free-bytes.ts";
-import { PIECES_FROM_BYTES, STALLED_CLIENT_TIMEOUT_MS } from "./limits.ts";
+import type { AnswerText } from "../../db/index.ts";
+import type { Clock } from "../../kernel/clock.ts";
+import { freeBytes } from "../../kernel/free-bytes.ts";
+import { PIECES_FROM_BYTES, STALLED_CLIENT_TIMEOUT_MS } from "../limits.ts";
 
 /**
  * The answer as a body, sent as the client takes it. Its memory is given back piece by piece, and its room when it has been sent,

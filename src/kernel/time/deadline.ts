@@ -1,4 +1,4 @@
-import type { Clock } from "./clock.ts";
+import type { Clock } from "../clock.ts";
 
 /** An operation exceeded its time limit. Its later result is ignored. */
 export class DeadlineError extends Error {

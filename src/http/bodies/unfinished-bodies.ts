@@ -1,11 +1,11 @@
-import { AppError } from "../kernel/errors.ts";
+import { AppError } from "../../kernel/errors.ts";
 import {
   COMPLETE_MAX_BYTES,
   GARBAGE_MAX_BYTES,
   UNFINISHED_MAX_BYTES,
   UNFINISHED_PER_ADDRESS_MAX_BYTES,
   UNFINISHED_RETRY_SECONDS,
-} from "./limits.ts";
+} from "../limits.ts";
 
 /** A body that is arriving. */
 export interface HeldBody {
