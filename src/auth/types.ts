@@ -3,6 +3,7 @@ import type { AuthConfig, RateLimit } from "../config/types.ts";
 import { clientNetwork } from "../kernel/client-network.ts";
 import type { Clock, Millis } from "../kernel/clock.ts";
 import type { Ids } from "../kernel/ids.ts";
+import { isoTime } from "../kernel/iso-datetime.ts";
 import type { JsonObject } from "../kernel/json.ts";
 import type { Logger } from "../kernel/logger.ts";
 import type { AccountFile } from "./account-file.ts";
@@ -60,8 +61,6 @@ export interface OwnUser {
   customClaims: JsonObject;
 }
 
-export const iso = (millis: Millis): string => new Date(millis).toISOString();
-
 export interface TokenAnswer {
   user: OwnUser;
   accessToken: string;
@@ -86,7 +85,7 @@ export function ownUser(account: Account): OwnUser {
     role: account.role,
     emailVerified: account.emailVerified,
     isAnonymous: account.isAnonymous,
-    createdAt: iso(account.createdAt),
+    createdAt: isoTime(account.createdAt),
     emailVisibility: account.emailVisibility,
     metadata: account.metadata,
     customClaims: account.customClaims,
