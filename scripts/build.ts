@@ -19,8 +19,6 @@ const { values } = parseArgs({
   },
 });
 
-/** Bun starts a worker of the executable by the path of its source, so that each must be an entry point. */
-const workers = [...new Bun.Glob("src/**/*-worker.ts").scanSync({ cwd: root })].sort();
 /** The programs of the processes that the server starts, bundled to be sent to them (src/db/processes/child.ts). */
 const programs: Record<string, string> = {};
 for (const path of [...new Bun.Glob("src/**/*-job.ts").scanSync({ cwd: root })].sort()) {
@@ -32,7 +30,7 @@ for (const path of [...new Bun.Glob("src/**/*-job.ts").scanSync({ cwd: root })].
 const outfile = resolve(values.outfile);
 const startedAt = performance.now();
 const built = await Bun.build({
-  entrypoints: ["src/main.ts", ...workers].map((path) => resolve(root, path)),
+  entrypoints: [resolve(root, "src/main.ts")],
   root: resolve(root, "src"),
   compile: {
     outfile,

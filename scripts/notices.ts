@@ -27,9 +27,9 @@ The source of a package is published under its name and version in the npm regis
 
 /** The folders of the packages in the bundle, by name. */
 async function bundledPackages(): Promise<string[]> {
-  const workers = [...new Bun.Glob("src/**/*-worker.ts").scanSync({ cwd: ROOT })];
+  const programs = [...new Bun.Glob("src/**/*-job.ts").scanSync({ cwd: ROOT })];
   const { metafile } = await Bun.build({
-    entrypoints: ["src/main.ts", ...workers].map((path) => join(ROOT, path)),
+    entrypoints: ["src/main.ts", ...programs].map((path) => join(ROOT, path)),
     root: join(ROOT, "src"),
     target: "bun",
     format: "esm",

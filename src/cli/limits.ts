@@ -1,4 +1,4 @@
-import { STOP_MAX_MS } from "../kernel/stop.ts";
+import { STOP_MAX_MS } from "../kernel/limits.ts";
 
 /** Warnings of the config that a start logs one by one. */
 export const WARNINGS_LOGGED_MAX = 20;

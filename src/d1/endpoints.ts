@@ -1,9 +1,9 @@
 import { Type } from "typebox";
 import { requireServiceKey } from "../access/service-key-right.ts";
+import { answerBody } from "../http/answer-body.ts";
 import { type Endpoint, endpoint } from "../http/endpoint.ts";
 import type { Clock } from "../kernel/clock.ts";
 import { notFound } from "../kernel/errors.ts";
-import { bodyOf } from "./large-answers.ts";
 import { QueryBody, queryOf } from "./query-request.ts";
 import type { SqlService } from "./service.ts";
 
@@ -42,7 +42,7 @@ export function sqlEndpoints(services: ReadonlyMap<string, SqlService>, clock: C
       const large = await largeBody();
       const answer =
         large === null ? await service.query(queryOf(await body()), caller) : await service.queryBody(large, caller);
-      return new Response(bodyOf(answer, clock), { headers: { "content-type": "application/json" } });
+      return new Response(answerBody(answer, clock), { headers: { "content-type": "application/json" } });
     },
   );
   return [query];

@@ -26,13 +26,5 @@ export const STOP_TIMEOUT_MS = 3_000;
 export const JOURNAL_MAX_BYTES = 16 * 1024 * 1024;
 /** Bytes of one value, also in the middle of a computation. */
 export const VALUE_MAX_BYTES = 256 * 1024 * 1024;
-/** Answers from this size on are large. */
-export const LARGE_ANSWER_BYTES = 1024 * 1024;
-/** Bytes of large answers that the server holds at once. */
-export const LARGE_ANSWERS_MAX_BYTES = 64 * 1024 * 1024;
-/** A client that reads nothing of a large answer for this time is cut off: its answer is in memory until then. */
-export const STALLED_CLIENT_TIMEOUT_MS = 20_000;
-/** A large answer leaves its process in parts of this size: the server takes in one in a fraction of a millisecond. */
-export const ANSWER_PART_BYTES = 256 * 1024;
 /** Bytes of a large body that are searched for the first word of its statement. */
 export const BODY_START_BYTES = 256;

@@ -3,22 +3,17 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { testClock } from "../../tests/support/clock.ts";
+import type { AnswerText } from "../db/index.ts";
+import { createAnswerRoom } from "../db/processes/answer-room.ts";
 import { systemClock } from "../kernel/clock.ts";
 import { systemIds } from "../kernel/ids.ts";
 import { silentLogger } from "../kernel/logger.ts";
 import { keepDatabaseFile } from "./database-file.ts";
-import { bodyOf, createAnswerRoom } from "./large-answers.ts";
-import {
-  PROCESS_IDLE_MS,
-  QUERY_TIMEOUT_MS,
-  QUEUE_MAX_QUERIES,
-  QUEUE_TIMEOUT_MS,
-  STALLED_CLIENT_TIMEOUT_MS,
-} from "./limits.ts";
+import { PROCESS_IDLE_MS, QUERY_TIMEOUT_MS, QUEUE_MAX_QUERIES, QUEUE_TIMEOUT_MS } from "./limits.ts";
 import { failureOf, QueryError } from "./process/query-failure.ts";
 import { createQueries, type Queries } from "./queries.ts";
 import { createSqlService } from "./service.ts";
-import type { AnswerText, Binding, ProcessRole, QueryAnswer } from "./types.ts";
+import type { Binding, ProcessRole, QueryAnswer } from "./types.ts";
 
 const ENDLESS = "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c) SELECT count(*) FROM c";
 const ENDLESS_WRITE = `INSERT INTO t SELECT x FROM (${ENDLESS.replace("count(*)", "x")}) WHERE x % 1000000000 = 1`;
@@ -191,62 +186,6 @@ test("[DQ104] what SQLite says of a failed sync is final, and of a full disk it 
   for (const errcode of [1034, 1290]) expect(failure(errcode)).toMatchObject({ status: 503, isFinal: true });
   for (const errcode of [13, 4874]) expect(failure(errcode)).toEqual({ status: 507, message: "Insufficient storage" });
   expect(failure(10)).toEqual({ status: 500, message: "disk I/O error" });
-});
-
-test("[DQ103] large answers wait until there is room for them, those of who holds least come first", async () => {
-  const room = createAnswerRoom();
-  const large = 30 * 1024 * 1024;
-  const reserve = (callerName: string) => room.reserve(callerName, large);
-  const [one, two] = [reserve("one"), reserve("two")];
-  await Promise.all([one.ready, two.ready]);
-  const order: string[] = [];
-  const [second, third, givenUp] = [reserve("one"), reserve("three"), reserve("four")];
-  void second.ready.then(() => order.push("second of one"));
-  void third.ready.then(() => order.push("three"));
-  await room.reserve("one", 1_000).ready;
-  expect(order).toEqual([]);
-  two.release();
-  await third.ready;
-  givenUp.release();
-  one.release();
-  await second.ready;
-  expect(order).toEqual(["three", "second of one"]);
-});
-
-test("[DQ103] a caller's second large answer leaves room for those of others", async () => {
-  const room = createAnswerRoom();
-  const large = 20 * 1024 * 1024;
-  const [first, second] = [room.reserve("one", large), room.reserve("one", large)];
-  await Promise.all([first.ready, room.reserve("two", large).ready]);
-  first.release();
-  await second.ready;
-});
-
-test("[DQ103] a large answer is sent piece by piece, and its room given back", async () => {
-  let releases = 0;
-  const partsOf = () => Array.from({ length: 40 }, (_, n) => new Uint8Array(1024 * 1024).fill(n));
-  const release = () => {
-    releases += 1;
-  };
-  const answer = (): AnswerText => ({ parts: partsOf(), sizeBytes: 40 * 1024 * 1024, release });
-  const server = Bun.serve({ port: 0, fetch: () => new Response(bodyOf(answer(), systemClock)) });
-  const response = await fetch(server.url);
-  expect(Buffer.from(await response.arrayBuffer()).equals(Buffer.concat(partsOf()))).toBe(true);
-  expect(releases).toBe(1);
-  await server.stop();
-});
-
-test("[DQ103] a client that takes nothing of a large answer is cut off", async () => {
-  const clock = testClock();
-  const released = Promise.withResolvers<void>();
-  const parts = Array.from({ length: 4 }, () => new Uint8Array(1024 * 1024));
-  const stream = bodyOf({ parts, sizeBytes: 4 * 1024 * 1024, release: released.resolve }, clock);
-  if (!(stream instanceof ReadableStream)) throw new Error("large ones are streams");
-  const reader = stream.getReader();
-  await reader.read();
-  clock.advance(STALLED_CLIENT_TIMEOUT_MS);
-  await released.promise;
-  await expect(reader.read()).rejects.toThrow("reads nothing");
 });
 
 test("[DQ103] an answer that waits for room is given up with its process", async () => {

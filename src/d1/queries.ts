@@ -1,9 +1,10 @@
+import type { AnswerRoom } from "../db/processes/answer-room.ts";
 import type { Job } from "../db/processes/job.ts";
 import { ProcessPool } from "../db/processes/pool.ts";
+import { runForText } from "../db/processes/text-answer.ts";
 import type { Clock } from "../kernel/clock.ts";
 import { SECOND_MS } from "../kernel/duration.ts";
 import { AppError, clientGone } from "../kernel/errors.ts";
-import type { AnswerRoom, Reservation } from "./large-answers.ts";
 import {
   PROCESS_IDLE_MS,
   QUERY_TIMEOUT_MS,
@@ -13,7 +14,7 @@ import {
   STOP_TIMEOUT_MS,
 } from "./limits.ts";
 import { QueryError } from "./process/query-failure.ts";
-import type { ProcessRole, ProgramAnswer, ProgramRequest, Query, QueryAnswer, QueryFailure } from "./types.ts";
+import type { ProcessRole, ProgramRequest, Query, QueryAnswer, QueryFailure } from "./types.ts";
 
 /** Callers share the processes fairly. */
 export interface QueryCaller {
@@ -49,28 +50,7 @@ export function createQueries(options: {
     idleMs: PROCESS_IDLE_MS,
   });
   return {
-    async run(query, caller) {
-      const parts: Uint8Array<ArrayBuffer>[] = [];
-      let reservation: Reservation | null = null;
-      const release = (): void => reservation?.release();
-      const reserve = (sizeBytes: number): Promise<void> => {
-        reservation = room.reserve(caller.callerName, sizeBytes);
-        return reservation.ready;
-      };
-      const take = (part: unknown): void => {
-        parts.push(part as Uint8Array<ArrayBuffer>); // What the program sends.
-      };
-      try {
-        // What the program returns.
-        const answer = (await pool.run({ ...jobOf(query, caller), take, reserve })) as ProgramAnswer;
-        if (answer.outcome === "elsewhere") return null;
-        if (answer.bytes !== null) parts.push(answer.bytes);
-        return { parts, sizeBytes: sizeOfBytes(parts), release };
-      } catch (cause) {
-        release();
-        throw cause;
-      }
-    },
+    run: (query, caller) => runForText(pool, { ...jobOf(query, caller), room }),
     stop: () => pool.stop({ graceMs: STOP_TIMEOUT_MS }),
   };
 }

@@ -1,5 +1,6 @@
 import type { SqlAccessor } from "../config/app-access.ts";
-import { SERVER_CALLER } from "../db/index.ts";
+import { type AnswerText, SERVER_CALLER } from "../db/index.ts";
+import { textOf } from "../db/processes/text-answer.ts";
 import { AppError } from "../kernel/errors.ts";
 import { freeBytes } from "../kernel/free-bytes.ts";
 import { jsonCopy } from "../kernel/json-copy.ts";
@@ -8,7 +9,7 @@ import { BODY_START_BYTES } from "./limits.ts";
 import { QueryError } from "./process/query-failure.ts";
 import type { Queries, QueryCaller } from "./queries.ts";
 import { parseQuery } from "./query-request.ts";
-import type { AnswerText, ProcessRole, Query, QueryAnswer, QueryFailure, QueryRequest } from "./types.ts";
+import type { ProcessRole, Query, QueryAnswer, QueryFailure, QueryRequest } from "./types.ts";
 
 export interface SqlService {
   /**
@@ -101,9 +102,9 @@ function startOfQuery([first]: readonly Uint8Array[]): string {
 export function createSqlAccessor(service: SqlService): SqlAccessor {
   return {
     async query(sql, params = []) {
-      const { parts, release } = await service.query(parseQuery(jsonCopy({ query: sql, params })), SERVER_CALLER);
-      release();
-      return JSON.parse(Buffer.concat(parts).toString());
+      const answer = await service.query(parseQuery(jsonCopy({ query: sql, params })), SERVER_CALLER);
+      answer.release();
+      return JSON.parse(textOf(answer));
     },
   };
 }

@@ -1,3 +1,4 @@
+import type { AnswerText } from "../db/index.ts";
 import type { FieldProblems } from "../kernel/errors.ts";
 
 /** What a parameter can be; a JSON boolean is bound as 1 or 0. */
@@ -14,16 +15,8 @@ export type Query =
   | { kind: "parsed"; query: QueryRequest }
   | { kind: "body"; blocks: readonly Uint8Array<ArrayBuffer>[] };
 
-/** Null: nothing has run, as the statement belongs to the other role. */
+/** The JSON of the HTTP answer; null where nothing has run, as the statement belongs to the other role. */
 export type QueryAnswer = AnswerText | null;
-
-/** The JSON of the HTTP answer. */
-export interface AnswerText {
-  parts: readonly Uint8Array<ArrayBuffer>[];
-  sizeBytes: number;
-  /** Gives back the memory that a large answer takes: to be called once it has been sent. */
-  release(): void;
-}
 
 /** A query that failed, with the HTTP status that says how. */
 export interface QueryFailure {
@@ -37,7 +30,7 @@ export interface QueryFailure {
 
 export type ProcessRole = "reader" | "writer";
 
-/** What query-job.ts is started with, what it is asked, and what it answers. */
+/** What query-job.ts is started with, and what it is asked. It answers with a text, or null. */
 export interface ProgramSettings {
   path: string;
   role: ProcessRole;
@@ -47,7 +40,3 @@ export type ProgramRequest =
   | { kind: "parsed"; query: QueryRequest }
   /** The bytes of a body came before it. */
   | { kind: "body" };
-
-export type ProgramAnswer =
-  /** Null: all bytes came as parts. */
-  { outcome: "done"; bytes: Uint8Array<ArrayBuffer> | null } | { outcome: "elsewhere" };

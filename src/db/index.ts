@@ -4,6 +4,7 @@ export { DirectoryInUse, lockDirectory } from "./files/directory-lock.ts";
 export { createInstanceFiles, type InstanceFiles } from "./files/instance-files.ts";
 export { quoteIdentifier } from "./identifiers.ts";
 export { layOut } from "./migrations.ts";
+export type { AnswerText } from "./processes/text-answer.ts";
 export type { HighlightRequest, PageBounds } from "./reads/requests.ts";
 export {
   type DeclaredColumn,

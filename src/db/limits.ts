@@ -97,3 +97,10 @@ export const HIGHLIGHT_BYTES_MAX = 64 * 1024;
 export const HIGHLIGHT_PIECE_LENGTH = 4_096;
 /** A phrase that begins in one piece may end so many characters behind it: as long as a query can be. */
 export const HIGHLIGHT_PHRASE_LENGTH = 1_000;
+
+/** Texts that a process answers with are large from this size on. */
+export const LARGE_ANSWER_BYTES = 1024 * 1024;
+/** Bytes of large texts that an area holds at once. */
+export const LARGE_ANSWERS_MAX_BYTES = 64 * 1024 * 1024;
+/** A large text leaves its process in parts of this size: the server takes in one in a fraction of a millisecond. */
+export const ANSWER_PART_BYTES = 256 * 1024;

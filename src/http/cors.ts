@@ -1,6 +1,6 @@
 import type { PlatformConfig } from "../config/types.ts";
+import { MAX_AGE_SECONDS } from "./limits.ts";
 
-const MAX_AGE_SECONDS = 600;
 const ALLOWED_HEADERS = "Authorization, Content-Type, X-Platform-Service-Key, Range, If-None-Match";
 const EXPOSED_HEADERS = "X-Request-Id, ETag, Content-Range, Retry-After";
 

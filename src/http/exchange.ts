@@ -1,22 +1,22 @@
 import { ANONYMOUS, callerNameOf, type Principal } from "../access/principal.ts";
+import { refuseScopedKey, requireAnyServiceKey } from "../access/service-key-right.ts";
 import { clientNetwork } from "../kernel/client-network.ts";
 import type { Clock } from "../kernel/clock.ts";
-import { badRequest } from "../kernel/errors.ts";
-import type { JsonObject, JsonValue } from "../kernel/json.ts";
+import { badRequest, unauthorized } from "../kernel/errors.ts";
 import { isPromise, type MaybePromise } from "../kernel/maybe-promise.ts";
 import type { Turns } from "../kernel/turns.ts";
-import { type BodyRules, readJson, readJsonObject, readLargeBody } from "./body.ts";
+import { type BodyRules, isBodyAbsent, readJson, readJsonObject, readLargeBody } from "./body.ts";
+import type { EndpointParts } from "./endpoint-parts.ts";
 import { LargeAnswer } from "./json-stream.ts";
-import { type KnownParameters, type Query, queryOf } from "./query.ts";
-import type { AnswerListener, Handler, RequestBasics, RequestContext } from "./request-context.ts";
+import { type Query, queryOf } from "./query.ts";
+import type { AnswerListener, RequestBasics } from "./request-context.ts";
 import type { UnfinishedBodies } from "./unfinished-bodies.ts";
 
-/** What the exchanges of one route share. */
+/** What the exchanges of one endpoint share: what its declaration says, and what the server gives. */
 export interface ExchangeRoute {
+  endpoint: EndpointParts;
   /** The principal of a request, after its limits. Errors: 401, 403, 429. */
   identify(request: Request, address: () => string): MaybePromise<Principal>;
-  /** The query parameters that the route takes; null: any. */
-  knownParameters(method: string, pattern: string): KnownParameters;
   bodyMaxBytes: number;
   bodies: UnfinishedBodies;
   turns: Turns;
@@ -34,7 +34,7 @@ export interface ExchangeRoute {
  * One request and its answer. Handlers destructure what they need (`({ params, query }) => …`), so functions are created by
  * getters: most requests need one or two of them.
  */
-export abstract class Exchange implements RequestBasics {
+export class Exchange implements RequestBasics {
   readonly request: Request;
   readonly params: Readonly<Record<string, string>>;
   readonly requestId: string;
@@ -87,11 +87,24 @@ export abstract class Exchange implements RequestBasics {
     };
   }
 
-  /** The handler's value. Called once, with the principal known. */
-  protected abstract handle(): MaybePromise<unknown>;
+  get query(): () => Record<string, unknown> {
+    return () => this.#route.endpoint.query.parse(this.#parsedQuery());
+  }
+
+  get peek(): (name: string) => string | null {
+    return (name) => this.#parsedQuery().peek(name);
+  }
+
+  get queryText(): () => string {
+    return () => this.#parsedQuery().text;
+  }
+
+  get body(): () => Promise<unknown> {
+    return () => this.#readBody();
+  }
 
   get largeBody(): () => Promise<Uint8Array<ArrayBuffer>[] | null> {
-    return () => readLargeBody(this.request, this.bodyRules());
+    return () => readLargeBody(this.request, this.#bodyRules());
   }
 
   get callerName(): string {
@@ -107,22 +120,36 @@ export abstract class Exchange implements RequestBasics {
     return this.#route.originalOf(this.request);
   }
 
-  protected parsedQuery(): Query {
-    // HEAD is answered by the handlers of GET.
-    const method = this.request.method === "HEAD" ? "GET" : this.request.method;
-    this.#query ??= queryOf(this.request, () => this.#route.knownParameters(method, this.#pattern));
+  #parsedQuery(): Query {
+    this.#query ??= queryOf(this.request, this.#route.endpoint.query.known);
     return this.#query;
   }
 
-  protected bodyRules(): BodyRules {
+  async #readBody(): Promise<unknown> {
+    const { body } = this.#route.endpoint;
+    if (body === null) throw new Error(`${this.request.method} ${this.request.url} declares no JSON body`);
+    if (body.isOptional && isBodyAbsent(this.request)) {
+      this.#parsedQuery().refuseUnknown();
+      return body.parser.parse({});
+    }
+    const read = body.isObject ? readJsonObject : readJson;
+    return body.parser.parse(await read(this.request, this.#bodyRules()));
+  }
+
+  #bodyRules(): BodyRules {
     const { bodyMaxBytes, bodies, turns } = this.#route;
     const sender = () => (this.principal.kind === "serviceKey" ? null : clientNetwork(this.address()));
-    return { query: this.parsedQuery(), maxBytes: bodyMaxBytes, bodies, turns, sender };
+    return { query: this.#parsedQuery(), maxBytes: bodyMaxBytes, bodies, turns, sender };
   }
 
   #run(principal: Principal): MaybePromise<unknown> {
     this.principal = principal;
-    return this.handle();
+    const { caller, handle, missingKeyStatus, refusesScopedKeys } = this.#route.endpoint;
+    if (refusesScopedKeys) refuseScopedKey(principal);
+    if (caller === "user" && principal.kind !== "user") throw unauthorized();
+    if (caller === "serviceKey") requireAnyServiceKey(principal, missingKeyStatus);
+    // The declaration's types say what its handler takes; `EndpointParts` is made from the same declaration.
+    return handle(this as never);
   }
 
   #finish(value: unknown): Response {
@@ -146,32 +173,6 @@ export abstract class Exchange implements RequestBasics {
   #hold(isHeld: boolean): void {
     if (this.#isHeld !== isHeld) this.#route.holdOpen(this.request, isHeld);
     this.#isHeld = isHeld;
-  }
-}
-
-/** The exchange of a route without a declaration. */
-export class PlainExchange extends Exchange implements RequestContext {
-  readonly #handler: Handler;
-
-  constructor(handler: Handler, ...rest: ConstructorParameters<typeof Exchange>) {
-    super(...rest);
-    this.#handler = handler;
-  }
-
-  get query(): () => Query {
-    return () => this.parsedQuery();
-  }
-
-  get json(): () => Promise<JsonValue> {
-    return () => readJson(this.request, this.bodyRules());
-  }
-
-  get jsonObject(): () => Promise<JsonObject> {
-    return () => readJsonObject(this.request, this.bodyRules());
-  }
-
-  protected handle(): MaybePromise<unknown> {
-    return this.#handler(this);
   }
 }
 

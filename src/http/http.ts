@@ -8,28 +8,15 @@ import type { Logger } from "../kernel/logger.ts";
 import type { MaybePromise } from "../kernel/maybe-promise.ts";
 import { createTurns } from "../kernel/turns.ts";
 import type { Cors } from "./cors.ts";
-import type { Endpoint } from "./endpoint.ts";
-import { EndpointExchange } from "./endpoint-exchange.ts";
+import type { AnyDeclaration, Endpoint } from "./endpoint.ts";
 import { partsOf } from "./endpoint-parts.ts";
-import { type ExchangeRoute, PlainExchange } from "./exchange.ts";
-import type { KnownParameters } from "./query.ts";
+import { Exchange, type ExchangeRoute } from "./exchange.ts";
 import { JsonText, Reply } from "./reply.ts";
-import type { AnswerListener, Handler } from "./request-context.ts";
+import type { AnswerListener } from "./request-context.ts";
 import { NOSNIFF, SHOWN_HEADERS } from "./security-headers.ts";
 import { createUnfinishedBodies } from "./unfinished-bodies.ts";
 
 export type { AnswerListener } from "./request-context.ts";
-
-export interface RouteOptions {
-  /** The status for a service key that is not valid; 401 by default. */
-  invalidKeyStatus?: 401 | 403;
-  /** Counts one request of the client's network, before credentials are checked. */
-  limit?: ((network: string) => void) | undefined;
-  /** Bytes of a JSON body, where it is small by its nature; never more than `server.maxBodySize`. */
-  bodyMaxBytes?: number | undefined;
-  /** true: credentials are not checked (health; signed URLs, which check their own token). */
-  public?: boolean;
-}
 
 export interface HttpDeps {
   clock: Clock;
@@ -52,12 +39,8 @@ export interface ElysiaContext {
 }
 
 export interface Http {
-  /** Wraps a handler: limits, principal, serialisation, error bodies, request id, CORS. */
-  route(handler: Handler, options?: RouteOptions): (context: ElysiaContext) => MaybePromise<Response>;
-  /** As `route`, for a declared endpoint. */
+  /** The route of an endpoint: limits, principal, its handler, serialisation, error bodies, request id, CORS. */
   endpoint(endpoint: Endpoint): (context: ElysiaContext) => MaybePromise<Response>;
-  /** The query parameters of routes by `METHOD PATTERN`, as they are described. Routes that are not there take any. */
-  declare(parameters: DeclaredQueries): void;
   /** The answer to a thrown error. */
   failure(cause: unknown, request: Request, requestId?: string): Response;
   /** The answer to a request that no route took. */
@@ -73,53 +56,36 @@ export function createHttp(deps: HttpDeps): Http {
   const { onAnswer } = deps;
   const nextRequestId = createRequestIds();
   const originals = new WeakMap<Request, Request>();
-  let declared: DeclaredQueries = new Map();
   const bodies = createUnfinishedBodies(deps.bodyMaxBytes);
   const turns = createTurns();
 
   const respond = createRespond(deps.cors);
   const failure = createFailure(respond, deps.logger, nextRequestId);
 
-  const shared = (options: RouteOptions, knownParameters: ExchangeRoute["knownParameters"]): ExchangeRoute => ({
-    identify: createIdentify(deps, options),
-    knownParameters,
-    bodyMaxBytes: Math.min(deps.bodyMaxBytes, options.bodyMaxBytes ?? deps.bodyMaxBytes),
-    bodies,
-    turns,
-    clock: deps.clock,
-    originalOf: (request) => originals.get(request) ?? request,
-    addressOf: deps.addressOf,
-    holdOpen: deps.holdOpen,
-    respond,
-    failure,
-    onAnswer,
-  });
-
-  const route: Http["route"] = (handler, options = {}) => {
-    const parts = shared(options, (method, pattern) => declared.get(`${method} ${pattern}`) ?? null);
-    return ({ request, params = NO_PARAMS, route: pattern }) =>
-      new PlainExchange(handler, parts, { request, params, pattern, requestId: nextRequestId() }).answer();
-  };
-
   const endpoint: Http["endpoint"] = (declared) => {
-    const { caller, limit, bodyMaxBytes, wrongKeyStatus } = declared.declaration;
-    const own = partsOf(declared);
-    const parts = shared(
-      { invalidKeyStatus: wrongKeyStatus ?? 401, limit, bodyMaxBytes, public: caller === "open" },
-      () => own.query.known,
-    );
+    const { declaration } = declared;
+    const route: ExchangeRoute = {
+      endpoint: partsOf(declared),
+      identify: createIdentify(deps, declaration),
+      bodyMaxBytes: Math.min(deps.bodyMaxBytes, declaration.bodyMaxBytes ?? deps.bodyMaxBytes),
+      bodies,
+      turns,
+      clock: deps.clock,
+      originalOf: (request) => originals.get(request) ?? request,
+      addressOf: deps.addressOf,
+      holdOpen: deps.holdOpen,
+      respond,
+      failure,
+      onAnswer,
+    };
     return ({ request, params = NO_PARAMS, route: pattern }) =>
-      new EndpointExchange(own, parts, { request, params, pattern, requestId: nextRequestId() }).answer();
+      new Exchange(route, { request, params, pattern, requestId: nextRequestId() }).answer();
   };
 
   return {
-    route,
     endpoint,
     failure,
     nextRequestId,
-    declare(parameters) {
-      declared = parameters;
-    },
     refusal(cause, request) {
       const response = failure(cause, request);
       onAnswer?.({ request, route: null, status: response.status, durationMs: 0, principal: ANONYMOUS });
@@ -135,22 +101,22 @@ export function createHttp(deps: HttpDeps): Http {
 /** The principal of a request, after its limits. Errors: 401, 403, 429. */
 function createIdentify(
   { principals, globalLimit }: HttpDeps,
-  options: RouteOptions,
+  { caller, limit, wrongKeyStatus = 401 }: AnyDeclaration,
 ): (request: Request, address: () => string) => MaybePromise<Principal> {
   const limitAddress = (address: () => string): void => {
     globalLimit(address);
-    options.limit?.(clientNetwork(address()));
+    limit?.(clientNetwork(address()));
   };
   return (request, address) => {
     // Valid service keys are not limited, so the key is checked first; an invalid one counts like any request.
     const hasKey = request.headers.has(SERVICE_KEY_HEADER);
     if (!hasKey) limitAddress(address);
-    if (options.public === true) return ANONYMOUS;
+    if (caller === "open") return ANONYMOUS;
     try {
       return principals.ofHeaders(request.headers, address);
     } catch (cause) {
       if (hasKey) limitAddress(address);
-      if (cause instanceof InvalidServiceKey) throw new InvalidServiceKey(options.invalidKeyStatus ?? 401);
+      if (cause instanceof InvalidServiceKey) throw new InvalidServiceKey(wrongKeyStatus);
       throw cause;
     }
   };
@@ -171,9 +137,6 @@ function createFailure(respond: Respond, logger: Logger, nextRequestId: () => st
   };
   return failure;
 }
-
-/** By `METHOD PATTERN` of a route. */
-type DeclaredQueries = ReadonlyMap<string, KnownParameters>;
 
 /** Adds the headers that every answer has, and serialises values that are not a `Response`. */
 function createRespond(cors: Cors): Respond {

@@ -3,12 +3,12 @@ import {
   describeFault,
   isJsonObject,
   isTextWithinDepth,
-  JSON_DEPTH_MAX,
   type JsonFault,
   type JsonObject,
   type JsonValue,
 } from "../kernel/json.ts";
 import { jsonTextFault } from "../kernel/json-text.ts";
+import { JSON_DEPTH_MAX } from "../kernel/limits.ts";
 
 /** Errors: 400 for a text that is not JSON, or that has a value which would be stored as another one. [HT3] [HT100] */
 export function parseJsonBody(text: string): JsonValue {

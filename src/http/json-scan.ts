@@ -1,5 +1,5 @@
 import { badRequest, tooLarge } from "../kernel/errors.ts";
-import { JSON_DEPTH_MAX } from "../kernel/json.ts";
+import { JSON_DEPTH_MAX } from "../kernel/limits.ts";
 import { BODY_NAMES_MAX, BODY_VALUES_MAX } from "./limits.ts";
 
 const QUOTE = 0x22;

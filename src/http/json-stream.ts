@@ -1,9 +1,8 @@
 import type { Clock } from "../kernel/clock.ts";
+import { STALL_TIMEOUT_MS } from "./limits.ts";
 
 /** What is serialised in one turn of the event loop: about a millisecond. */
 const PIECE_LENGTH = 128 * 1024;
-/** A client that takes nothing more for so long is cut off: until then its answer is in memory. */
-const STALL_TIMEOUT_MS = 20_000;
 
 /** The places of large pages that one answer holds until it is sent: most hold none. */
 export class LargeAnswer {

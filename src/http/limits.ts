@@ -40,7 +40,27 @@ export const CHUNKS_PER_TURN_MAX = 100;
 export const COUNTED_KEYS_MAX = 100_000;
 /** Unknown parameters that an answer names: a query has room for thousands. */
 export const UNKNOWN_NAMED_MAX = 20;
+/** A client that takes nothing more for so long is cut off: until then its answer is in memory. */
+export const STALL_TIMEOUT_MS = 20_000;
+/**
+ * Longer than the slowest answer takes to begin (a query of 30 s that waited for 30 s). Bun closes a connection that is idle
+ * for this long; a body slower than about 20 KiB/s counts as idle.
+ */
+export const IDLE_TIMEOUT_SECONDS = 120;
+/**
+ * Bytes of the request line and headers together: a filter may list 1,000 ids, and a cursor may contain long texts. Four times
+ * Bun's default. [HT35]
+ */
+export const HEADERS_MAX_BYTES = 64 * 1024;
+/** Bytes of a body that neither an upload (bounded by its bucket) nor a JSON parser (bounded by itself) reads. */
+export const REQUEST_MAX_BYTES = 1024 ** 4;
+export const MAX_AGE_SECONDS = 600;
 
 if (UNFINISHED_PER_ADDRESS_MAX_BYTES < 2 * BODY_MAX_BYTES) {
   throw new Error("one address must be able to send more than one of the largest bodies at once");
 }
+
+/** JSON that another process made is sent in the parts in which it came, from this size on. */
+export const PIECES_FROM_BYTES = 1024 * 1024;
+/** A client that reads nothing of such an answer for this time is cut off: its answer is in memory until then. */
+export const STALLED_CLIENT_TIMEOUT_MS = 20_000;

@@ -19,7 +19,9 @@ const closedSockets: number[] = [];
 
 beforeAll(() => {
   listener = createListener({
-    ...{ trustProxy: false, idleTimeoutSeconds: IDLE_SECONDS, socketIdleSeconds: SOCKET_IDLE_SECONDS },
+    trustProxy: false,
+    idleTimeoutSeconds: IDLE_SECONDS,
+    socketIdleSeconds: SOCKET_IDLE_SECONDS,
   });
   const receive = async (request: Request): Promise<string> => {
     try {

@@ -2,22 +2,11 @@ import http from "node:http";
 import type { Server } from "bun";
 import type { AnyElysia } from "elysia";
 import { createSocketServer, type SocketHandler, type SocketServer } from "../sockets/server/socket-server.ts";
+import { HEADERS_MAX_BYTES, IDLE_TIMEOUT_SECONDS, REQUEST_MAX_BYTES } from "./limits.ts";
 
 export const HOST_DEFAULT = "127.0.0.1";
 export const PORT_DEFAULT = 8787;
-/**
- * Longer than the slowest answer takes to begin (a query of 30 s that waited for 30 s). Bun closes a connection that is idle
- * for this long; a body slower than about 20 KiB/s counts as idle.
- */
-const IDLE_TIMEOUT_SECONDS = 120;
-/**
- * Bytes of the request line and headers together: a filter may list 1,000 ids, and a cursor may contain long texts. Four times
- * Bun's default. [HT35]
- */
-const HEADERS_MAX_BYTES = 64 * 1024;
 const SCHEME = "http://";
-/** Bytes of a body that neither an upload (bounded by its bucket) nor a JSON parser (bounded by itself) reads. */
-const REQUEST_MAX_BYTES = 1024 ** 4;
 
 /** The network side of a platform. Before it listens there are no sockets; requests come from the process itself. */
 export interface Listener {

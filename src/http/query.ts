@@ -1,12 +1,12 @@
 import { badRequest, type FieldProblems, noProblems } from "../kernel/errors.ts";
 import { UNKNOWN_NAMED_MAX } from "./limits.ts";
 
-/** The parameters that a route declares; null: any, as on the way back from an OAuth provider. */
+/** The parameters that an endpoint declares; null: any, as for an OAuth callback. */
 export type KnownParameters = ReadonlySet<string> | null;
 
-/** The query of a request. Taken apart when the first parameter is asked for: many requests have none. */
+/** The query of a request, parsed at the first access: many requests have none. */
 export class Query {
-  /** As it was sent, without the question mark: equal texts mean equal queries. */
+  /** The query as it was sent, without the question mark. */
   readonly text: string;
   readonly #known: KnownParameters;
   #parameters: URLSearchParams | null = null;
@@ -17,21 +17,18 @@ export class Query {
     this.#known = known;
   }
 
-  /**
-   * null when absent; of a repeated parameter the first counts. The form of a request is judged after its rights, so that is
-   * where a handler asks for its first parameter. Errors: 400 as `refuseUnknown`.
-   */
+  /** null when absent; of a repeated parameter the first value. Errors: 400 as `refuseUnknown`. */
   get(name: string): string | null {
     this.refuseUnknown();
     return this.peek(name);
   }
 
-  /** As `get`, before rights are known: for a parameter that decides which rights are asked for. */
+  /** Like `get`, without a check: for a parameter that decides which rights are needed. */
   peek(name: string): string | null {
     return this.text === "" ? null : this.#parse().get(name);
   }
 
-  /** For handlers that read neither a parameter nor a body as JSON. Errors: 400 `unknown_field` for each that the route does not declare. */
+  /** Errors: 400 `unknown_field` for each parameter that is not declared. [HT110] */
   refuseUnknown(): void {
     if (this.#isChecked || this.text === "" || this.#known === null) return;
     const problems: FieldProblems = noProblems();
@@ -44,7 +41,7 @@ export class Query {
     if (unknownCount > 0) {
       const [first] = Object.values(problems);
       throw badRequest(
-        unknownCount === 1 && first !== undefined ? first.message : "Several query parameters are not of this request",
+        unknownCount === 1 && first !== undefined ? first.message : "Several query parameters are unknown",
         problems,
       );
     }
@@ -59,10 +56,9 @@ export class Query {
 
 const EMPTY = new Query("");
 
-/** `known` is asked for only where there is a query. */
-export function queryOf(request: Request, known: () => KnownParameters): Query {
+export function queryOf(request: Request, known: KnownParameters): Query {
   const start = request.url.indexOf("?");
   if (start < 0) return EMPTY;
   const end = request.url.indexOf("#", start);
-  return new Query(request.url.slice(start + 1, end < 0 ? undefined : end), known());
+  return new Query(request.url.slice(start + 1, end < 0 ? undefined : end), known);
 }

@@ -1,8 +1,5 @@
 import type { Principal } from "../access/principal.ts";
 import type { ReadCaller } from "../db/index.ts";
-import type { JsonObject, JsonValue } from "../kernel/json.ts";
-import type { MaybePromise } from "../kernel/maybe-promise.ts";
-import type { Query } from "./query.ts";
 
 /** What every handler gets. As a `ReadCaller` it names the caller of long reads, and ends them when the client is gone. */
 export interface RequestBasics extends ReadCaller {
@@ -21,24 +18,6 @@ export interface RequestBasics extends ReadCaller {
    */
   largeBody(): Promise<Uint8Array<ArrayBuffer>[] | null>;
 }
-
-/** What the handler of a route without a declaration gets. */
-export interface RequestContext extends RequestBasics {
-  readonly params: Readonly<Record<string, string>>;
-  readonly principal: Principal;
-  /**
-   * The query. A parameter that the route's description does not name is 400 as soon as the first one is asked for, or the
-   * body: after the rights. What reads neither calls `query().refuseUnknown()` there.
-   */
-  query(): Query;
-  /** The body as JSON. Errors: 415, 413, 400; 400 for an unknown query parameter. */
-  json(): Promise<JsonValue>;
-  /** The body as a JSON object. Errors: as `json`. */
-  jsonObject(): Promise<JsonObject>;
-}
-
-/** A returned value is answered as 200 JSON, a `Reply` with its status, a `Response` as it is. */
-export type Handler = (context: RequestContext) => MaybePromise<unknown>;
 
 /**
  * Called after every answer; feeds the request log and the metrics. `route` is the pattern of the path

@@ -1,14 +1,23 @@
 import { expect, test } from "bun:test";
-import { type AnyElysia, Elysia } from "elysia";
+import { Type } from "typebox";
 import { ANONYMOUS } from "../access/principal.ts";
 import { systemClock } from "../kernel/clock.ts";
 import type { Logger } from "../kernel/logger.ts";
 import { createCors } from "./cors.ts";
-import { createHttp, type Http } from "./http.ts";
+import type { Endpoint } from "./endpoint.ts";
+import { createHttp } from "./http.ts";
+import { mountEndpoints } from "./mount.ts";
+import type { RequestBasics } from "./request-context.ts";
 import { createServer } from "./server.ts";
 
-/** A server with these routes, to which every request that it is handed comes from 203.0.113.9. */
-function serve(routes: (http: Http) => AnyElysia) {
+const declared = ([path, handle]: [string, Endpoint["handle"]]): Endpoint => ({
+  route: `GET /${path.slice(1)}`,
+  declaration: { tag: "System", summary: "x", caller: "open", answers: { 200: Type.Unknown() } },
+  handle,
+});
+
+/** A server with these GET endpoints, to which every request that it is handed comes from 203.0.113.9. */
+function serve(handlers: { [path: `/${string}`]: Endpoint["handle"] }) {
   const logged: { message: string; facts: Record<string, unknown> | undefined }[] = [];
   const logger: Logger = { info() {}, warn() {}, error: (message, facts) => void logged.push({ message, facts }) };
   const received = new WeakSet<Request>();
@@ -26,7 +35,7 @@ function serve(routes: (http: Http) => AnyElysia) {
     addressOf: (request) => (received.has(request) ? "203.0.113.9" : "127.0.0.1"),
     holdOpen() {},
   });
-  const server = createServer(http, cors).use(routes(http));
+  const server = createServer(http, cors).use(mountEndpoints(http, Object.entries(handlers).map(declared)));
   return {
     logged,
     async fetch(path: string, init?: RequestInit): Promise<Response> {
@@ -39,26 +48,16 @@ function serve(routes: (http: Http) => AnyElysia) {
 
 test("[HT4] what nobody foresaw tells the client a request id, and the log the cause", async () => {
   const cause = new Error("SELECT secret FROM /var/lib/somewhere");
-  const { fetch, logged } = serve((http) =>
-    new Elysia()
-      .get(
-        "/now",
-        http.route(() => {
-          throw cause;
-        }),
-      )
-      .get(
-        "/later",
-        http.route(async () => {
-          await Promise.resolve();
-          throw cause;
-        }),
-      )
-      .get(
-        "/unserialisable",
-        http.route(() => ({ value: 1n })),
-      ),
-  );
+  const { fetch, logged } = serve({
+    "/now": () => {
+      throw cause;
+    },
+    "/later": async () => {
+      await Promise.resolve();
+      throw cause;
+    },
+    "/unserialisable": () => ({ value: 1n }),
+  });
   for (const path of ["/now", "/later", "/unserialisable"]) {
     logged.length = 0;
     const response = await fetch(path);
@@ -74,15 +73,12 @@ test("[HT4] what nobody foresaw tells the client a request id, and the log the c
 
 test("[HT6] [HT11] HEAD comes from the same address as its GET would", async () => {
   const addresses: string[] = [];
-  const { fetch } = serve((http) =>
-    new Elysia().get(
-      "/where",
-      http.route(({ address }) => {
-        addresses.push(address());
-        return {};
-      }),
-    ),
-  );
+  const { fetch } = serve({
+    "/where": ({ address }: RequestBasics) => {
+      addresses.push(address());
+      return {};
+    },
+  });
   expect((await fetch("/where")).status).toBe(200);
   const head = await fetch("/where", { method: "HEAD" });
   expect([head.status, await head.text()]).toEqual([200, ""]);

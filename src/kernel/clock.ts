@@ -1,3 +1,4 @@
+import { TIMER_MAX_MS } from "./limits.ts";
 /** Milliseconds since the Unix epoch. */
 export type Millis = number;
 
@@ -7,9 +8,6 @@ export interface Clock {
   /** Runs `work` once after `delayMs`, which may be any length. The returned function cancels it. */
   after(delayMs: number, work: () => void): () => void;
 }
-
-/** The longest delay of a timer of the runtime, 24.8 days; one with a longer delay fires at once. */
-const TIMER_MAX_MS = 2 ** 31 - 1;
 
 /** Delays longer than `timerMaxMs` are waited for in steps; tests pass a small one. */
 export function createSystemClock(timerMaxMs: number = TIMER_MAX_MS): Clock {

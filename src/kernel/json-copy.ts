@@ -1,5 +1,6 @@
 import { badField, badRequest, type FieldCode } from "./errors.ts";
-import { JSON_DEPTH_MAX, type JsonObject, type JsonValue } from "./json.ts";
+import type { JsonObject, JsonValue } from "./json.ts";
+import { JSON_DEPTH_MAX } from "./limits.ts";
 
 /**
  * A copy, as JSON would represent it, of a value that a config's code passes in: later changes by that code have no effect.

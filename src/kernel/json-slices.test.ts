@@ -1,7 +1,8 @@
 import { expect, test } from "bun:test";
-import { isTextWithinDepth, JSON_DEPTH_MAX, type JsonFault } from "./json.ts";
+import { isTextWithinDepth, type JsonFault } from "./json.ts";
 import { JsonRefused, parseInSlices } from "./json-slices.ts";
 import { jsonTextFault } from "./json-text.ts";
+import { JSON_DEPTH_MAX } from "./limits.ts";
 
 type Outcome = { value: unknown } | { fault: JsonFault | null };
 

@@ -1,5 +1,6 @@
-import { endOfString, JSON_DEPTH_MAX, type JsonFault, type JsonObject, type JsonValue, jsonFault } from "./json.ts";
+import { endOfString, type JsonFault, type JsonObject, type JsonValue, jsonFault } from "./json.ts";
 import { jsonTextFault } from "./json-text.ts";
+import { JSON_DEPTH_MAX, MEMBERS_MAX } from "./limits.ts";
 
 /** Characters of JSON text that are parsed at a time, and that are looked through between two steps. */
 const SLICE_LENGTH = 32 * 1024;
@@ -9,8 +10,6 @@ const [OPENING_BRACKET, CLOSING_BRACKET] = [0x5b, 0x5d];
 const [OPENING_BRACE, CLOSING_BRACE] = [0x7b, 0x7d];
 const BLANK = /^[ \t\n\r]*$/;
 
-/** Members of one object: more of them than records have, and each step with it would take longer than the one before. */
-const MEMBERS_MAX = 50_000;
 const TOO_MANY = `has more than ${MEMBERS_MAX} members`;
 
 /** Text that is not JSON, where `fault` is null, or that holds what no value here can be. */
@@ -81,8 +80,14 @@ export function* parseInSlices(text: string): Generator<void, JsonValue> {
 }
 
 const opened = (isArray: boolean, start: number): Open => ({
-  ...{ isArray, start, memberStart: start, from: start },
-  ...{ value: null, name: "", isBehindMember: false, memberCount: 0 },
+  isArray,
+  start,
+  memberStart: start,
+  from: start,
+  value: null,
+  name: "",
+  isBehindMember: false,
+  memberCount: 0,
 });
 
 /** Gives the container at `depth` a value of its own, and those that it is in before it. */

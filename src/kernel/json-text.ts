@@ -1,4 +1,5 @@
-import { endOfString, JSON_DEPTH_MAX, type JsonFault, jsonFault } from "./json.ts";
+import { endOfString, type JsonFault, jsonFault } from "./json.ts";
+import { DOUBLE_DIGITS_MAX, JSON_DEPTH_MAX } from "./limits.ts";
 
 /** Like `jsonFault`, for the parsed value of this text. An integer that a double cannot represent is a fault too. [HT100] */
 export function jsonTextFault(text: string, value: unknown): JsonFault | null {
@@ -10,8 +11,6 @@ export function jsonTextFault(text: string, value: unknown): JsonFault | null {
 
 /** The start of an integer of that size. A fraction or exponent is the notation of a double. */
 const LONG_INTEGER = /(?<=^|[\s,:[-])\d{16,}(?![\d.eE])/g;
-/** An integer with at most this many digits is below the largest double. */
-const DOUBLE_DIGITS_MAX = 308;
 const INEXACT = "is an integer that a double cannot hold exactly";
 
 /** The first such integer in a valid JSON text. */

@@ -1,5 +1,6 @@
 import { expect, test } from "bun:test";
-import { isTextWithinDepth, JSON_DEPTH_MAX, jsonFault } from "./json.ts";
+import { isTextWithinDepth, jsonFault } from "./json.ts";
+import { JSON_DEPTH_MAX } from "./limits.ts";
 
 const nested = (levels: number) => `${"[".repeat(levels)}${"]".repeat(levels)}`;
 

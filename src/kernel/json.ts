@@ -1,3 +1,4 @@
+import { JSON_DEPTH_MAX } from "./limits.ts";
 export type JsonPrimitive = string | number | boolean | null;
 export type JsonValue = JsonPrimitive | JsonValue[] | { [key: string]: JsonValue };
 export type JsonObject = { [key: string]: JsonValue };
@@ -9,9 +10,6 @@ export function isJsonObject(value: unknown): value is JsonObject {
 /** A member of an object by a name that a client chose; inherited members (`toString`, `constructor`) do not count. */
 export const ownValue = <T>(object: Readonly<Record<string, T>>, name: string): T | undefined =>
   Object.hasOwn(object, name) ? object[name] : undefined;
-
-/** Levels of nesting that a JSON value may have. Deeper values are attacks on recursive code. */
-export const JSON_DEPTH_MAX = 64;
 
 /** Why a value is refused, and where in it: names and indexes joined by dots, "" for the whole value. */
 export interface JsonFault {

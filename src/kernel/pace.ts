@@ -1,5 +1,4 @@
-/** Time that one piece of work may take before it yields to the event loop. */
-const TURN_MS = 4;
+import { TURN_MS } from "./limits.ts";
 
 /** One piece of long work that shares the event loop with others of its kind. */
 export interface Pace {

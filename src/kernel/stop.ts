@@ -1,13 +1,6 @@
 import type { Clock } from "./clock.ts";
-import { SECOND_MS } from "./duration.ts";
+import { STEP_MIN_MS } from "./limits.ts";
 import type { Logger } from "./logger.ts";
-
-/** Time from the signal to the end of the process: container runtimes kill a process after 10 s. */
-export const STOP_MAX_MS = 8 * SECOND_MS;
-/** Time that requests, after-hooks and sends to providers in progress have to finish once a stop begins. */
-export const UNDER_WAY_MAX_MS = 5 * SECOND_MS;
-/** Time that a step gets whose own limit has passed before it begins. */
-const STEP_MIN_MS = 100;
 
 export interface StopStep {
   name: string;

@@ -1,5 +1,4 @@
-/** Time that one piece of work may take before it yields to the event loop. */
-const TURN_MS = 4;
+import { TURN_MS } from "./limits.ts";
 
 /** Runs long work in steps, over several turns of the event loop. */
 export interface Turns {

@@ -1,20 +1,18 @@
-import { type AnyElysia, Elysia } from "elysia";
+import type { AnyElysia } from "elysia";
 import type { PlatformConfig } from "../config/types.ts";
 import { createCors, DRILL_HEADERS } from "../http/cors.ts";
 import type { Endpoint } from "../http/endpoint.ts";
 import { type AnswerListener, createHttp, type Http } from "../http/http.ts";
 import { BODY_MAX_BYTES } from "../http/limits.ts";
 import { mountEndpoints } from "../http/mount.ts";
-import { createApiDocument, type DeclaredTables, declaredQueries } from "../http/openapi/document.ts";
+import { createApiDocument, type DeclaredTables } from "../http/openapi/document.ts";
 import { documentationEndpoints } from "../http/openapi/pages.ts";
 import { createGlobalLimiter, RATE_LIMITS } from "../http/rate-limit.ts";
 import { createServer } from "../http/server.ts";
 import type { Areas } from "./areas.ts";
 import type { Base } from "./base.ts";
 
-type Routed = { routes(http: Http): AnyElysia } | { endpoints: readonly Endpoint[] };
-
-const isRouted = (area: object): area is Routed => "routes" in area || "endpoints" in area;
+const isServed = (area: object): area is { endpoints: readonly Endpoint[] } => "endpoints" in area;
 
 /** The endpoints of all areas as one server, with what belongs to none of them. */
 export function serveAreas(config: PlatformConfig, base: Base, areas: Areas): { http: Http; server: AnyElysia } {
@@ -31,13 +29,8 @@ export function serveAreas(config: PlatformConfig, base: Base, areas: Areas): { 
     bodyMaxBytes: config.server?.maxBodySize ?? BODY_MAX_BYTES,
     globalLimit: createGlobalLimiter(config.rateLimits?.global ?? RATE_LIMITS.global, clock),
   });
-  const routed = Object.values(areas).filter(isRouted);
-  const endpoints = routed.flatMap((area) => ("endpoints" in area ? area.endpoints : []));
-  const routes = routed.reduce(
-    (all: AnyElysia, area) => all.use("routes" in area ? area.routes(http) : mountEndpoints(http, area.endpoints)),
-    new Elysia(),
-  );
-  http.declare(declaredQueries(routes));
+  const endpoints = Object.values(areas).flatMap((area: object) => (isServed(area) ? area.endpoints : []));
+  const routes = mountEndpoints(http, endpoints);
   const server = createServer(http, cors).use(routes);
   if (config.api?.docs !== false) {
     const tables = { visibleTo: tablesVisibleTo(config), describe: areas.tables.describe };

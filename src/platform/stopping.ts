@@ -1,7 +1,8 @@
 import type { Clock } from "../kernel/clock.ts";
 import { SECOND_MS } from "../kernel/duration.ts";
+import { STOP_MAX_MS, UNDER_WAY_MAX_MS } from "../kernel/limits.ts";
 import type { Logger } from "../kernel/logger.ts";
-import { STOP_MAX_MS, stopAll, UNDER_WAY_MAX_MS } from "../kernel/stop.ts";
+import { stopAll } from "../kernel/stop.ts";
 
 export interface Stoppable {
   stop(): void | Promise<void>;

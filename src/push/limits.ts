@@ -1,5 +1,5 @@
 import { DAY_MS, MINUTE_MS, SECOND_MS } from "../kernel/duration.ts";
-import { UNDER_WAY_MAX_MS } from "../kernel/stop.ts";
+import { UNDER_WAY_MAX_MS } from "../kernel/limits.ts";
 
 /** Characters of a device id. */
 export const DEVICE_ID_LENGTH_MAX = 256;

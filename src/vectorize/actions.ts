@@ -1,6 +1,7 @@
+import { type Static, Type } from "typebox";
 import { AppError, badField } from "../kernel/errors.ts";
-import { isJsonObject, type JsonObject, type JsonValue } from "../kernel/json.ts";
-import { refuseUnknownMembers } from "../kernel/members.ts";
+import type { JsonObject } from "../kernel/json.ts";
+import { AnyObject, optional, refine } from "../kernel/schema/types.ts";
 import {
   ID_LENGTH_MAX,
   LENGTH_MAX,
@@ -10,120 +11,79 @@ import {
   TOP_K_MAX,
   VECTORS_MAX,
 } from "./limits.ts";
-import { parseMetadataFilter } from "./metadata-filter.ts";
-import type { IndexDefinition, SearchQuery, StoredVector, VectorAction } from "./types.ts";
+import { parseMetadataFilter } from "./search/metadata-filter.ts";
+import type { IndexDefinition, SearchQuery, StoredVector } from "./types.ts";
 
-const ACTIONS = "upsert, search, delete, getByIds or describe";
-/** What each action takes. */
-const MEMBERS: ReadonlyMap<JsonValue | undefined, readonly string[]> = new Map([
-  ["upsert", ["action", "vectors"]],
-  ["search", ["action", "vector", "topK", "filter", "returnValues"]],
-  ["delete", ["action", "ids"]],
-  ["getByIds", ["action", "ids"]],
-  ["describe", ["action"]],
+const Id = refine(
+  Type.String({ minLength: 1, maxLength: ID_LENGTH_MAX }),
+  (id) => !/\p{Cc}/u.test(id),
+  (name) => ({ code: "invalid_value", message: `${name} must not have control characters` }),
+);
+const Values = Type.Array(Type.Number(), { description: "As many numbers as the index has dimensions" });
+const Ids = Type.Array(Id, { maxItems: VECTORS_MAX });
+const Vector = Type.Object({ id: Id, values: Values, metadata: optional(AnyObject) });
+
+export const Action = Type.Union([
+  Type.Object({ action: Type.Literal("upsert"), vectors: Type.Array(Vector, { maxItems: VECTORS_MAX }) }),
+  Type.Object({
+    action: Type.Literal("search"),
+    vector: Values,
+    topK: optional(Type.Integer({ minimum: 1, maximum: TOP_K_MAX, default: TOP_K_DEFAULT })),
+    filter: optional(
+      Type.Record(Type.String(), Type.Unknown(), {
+        description: "Metadata that must be equal, or `{ $eq, $ne, $in, $gt, $gte, $lt, $lte }`",
+      }),
+    ),
+    returnValues: optional(Type.Boolean({ default: false })),
+  }),
+  Type.Object({ action: Type.Literal("delete"), ids: Ids }),
+  Type.Object({ action: Type.Literal("getByIds"), ids: Ids }),
+  Type.Object({ action: Type.Literal("describe") }),
 ]);
-const VECTOR_MEMBERS = ["id", "values", "metadata"];
+/** What a request, or a call of `app.vectors(name)`, asks for. */
+export type Action = Static<typeof Action>;
+type ActionOf<Name extends Action["action"]> = Extract<Action, { action: Name }>;
 
-/** Errors: 400 naming the member at fault, 413 for metadata that is too large. Spec: Native resource endpoints; decisions 8. */
-export function parseAction(index: IndexDefinition, body: JsonObject): VectorAction {
-  const action = body["action"];
-  const members = MEMBERS.get(action);
-  if (members !== undefined) refuseUnknownMembers(body, members, `the action ${action}`);
-  switch (action) {
-    case "upsert":
-      return { action, vectors: parseVectors(index, body["vectors"]) };
-    case "search":
-      return { action, query: parseSearch(index, body) };
-    case "delete":
-    case "getByIds":
-      return { action, ids: parseIds(body["ids"]) };
-    case "describe":
-      return { action };
-    case undefined:
-      throw badField("action", "required", `"action" is required: ${ACTIONS}`);
-    default:
-      throw badField("action", "invalid_value", `"action" must be ${ACTIONS}`);
-  }
-}
-
-export function parseVectors(index: IndexDefinition, vectors: JsonValue | undefined): StoredVector[] {
-  return parseList("vectors", vectors).map((vector, position) => {
+/** Errors: 400 that names the member at fault, 413 for metadata that is too large. */
+export const storedVectors = (index: IndexDefinition, { vectors }: ActionOf<"upsert">): StoredVector[] =>
+  vectors.map(({ id, values, metadata }, position) => {
     const field = `vectors.${position}`;
-    if (!isJsonObject(vector)) throw badField(field, "invalid_type", `"${field}" must be an object`);
-    refuseUnknownMembers(vector, VECTOR_MEMBERS, "a vector", `${field}.`);
     return {
-      id: parseId(`${field}.id`, vector["id"]),
-      values: parseValues(index, `${field}.values`, vector["values"]),
-      metadata: parseMetadata(`${field}.metadata`, vector["metadata"]),
+      id,
+      values: floatsOf(index, `${field}.values`, values),
+      // Parsed from JSON, as every body.
+      metadata: metadataText(`${field}.metadata`, (metadata ?? {}) as JsonObject),
     };
   });
+
+/** Errors: 400 that names the member at fault. */
+export function searchQuery(index: IndexDefinition, action: ActionOf<"search">): SearchQuery {
+  const { vector, topK, filter, returnValues } = action;
+  return {
+    vector: floatsOf(index, "vector", vector),
+    topK: topK ?? TOP_K_DEFAULT,
+    filter: parseMetadataFilter((filter ?? {}) as JsonObject), // Parsed from JSON, as every body.
+    returnValues: returnValues ?? false,
+  };
 }
 
-/** Members that are absent or null take their defaults. */
-export function parseSearch(index: IndexDefinition, body: JsonObject): SearchQuery {
-  const topK = body["topK"] ?? TOP_K_DEFAULT;
-  if (typeof topK !== "number" || !Number.isInteger(topK) || topK < 1 || topK > TOP_K_MAX) {
-    throw badField("topK", "invalid_value", `"topK" must be a whole number from 1 to ${TOP_K_MAX}`);
-  }
-  const returnValues = body["returnValues"] ?? false;
-  if (typeof returnValues !== "boolean") {
-    throw badField("returnValues", "invalid_type", '"returnValues" must be true or false');
-  }
-  const vector = parseValues(index, "vector", body["vector"]);
-  return { vector, topK, filter: parseMetadataFilter(body["filter"]), returnValues };
-}
-
-export function parseIds(ids: JsonValue | undefined): string[] {
-  return parseList("ids", ids).map((id, position) => parseId(`ids.${position}`, id));
-}
-
-function parseList(field: string, list: JsonValue | undefined): JsonValue[] {
-  if (list === undefined || list === null) throw badField(field, "required", `"${field}" is required`);
-  if (!Array.isArray(list)) throw badField(field, "invalid_type", `"${field}" must be an array`);
-  if (list.length > VECTORS_MAX) {
-    throw badField(field, "too_long", `"${field}" must have at most ${VECTORS_MAX} members, got ${list.length}`);
-  }
-  return list;
-}
-
-function parseId(field: string, id: JsonValue | undefined): string {
-  if (id === undefined || id === null) throw badField(field, "required", `"${field}" is required`);
-  if (typeof id !== "string") throw badField(field, "invalid_type", `"${field}" must be a string`);
-  if (id === "") throw badField(field, "too_short", `"${field}" must not be empty`);
-  if ([...id].length > ID_LENGTH_MAX) {
-    throw badField(field, "too_long", `"${field}" must be at most ${ID_LENGTH_MAX} characters`);
-  }
-  if (/\p{Cc}/u.test(id) || !id.isWellFormed()) {
-    throw badField(field, "invalid_value", `"${field}" must be valid Unicode without control characters`);
-  }
-  return id;
-}
-
-/** Numbers are kept with 32 bits, as everywhere in this field; one too large for them is not finite. */
-function parseValues(
+/** Numbers are stored with 32 bits; one too large for them is not finite. */
+function floatsOf(
   { dimensions, metric }: IndexDefinition,
   field: string,
-  list: JsonValue | undefined,
+  list: readonly number[],
 ): Float32Array<ArrayBuffer> {
-  if (list === undefined || list === null) throw badField(field, "required", `"${field}" is required`);
-  if (!Array.isArray(list)) throw badField(field, "invalid_type", `"${field}" must be an array of numbers`);
   if (list.length !== dimensions) {
     throw badField(field, "invalid_value", `"${field}" must have ${dimensions} dimensions, got ${list.length}`);
   }
-  const values = new Float32Array(dimensions);
+  const values = Float32Array.from(list);
   let square = 0;
-  // Not by `entries()`, which takes several times as long: a body may hold a million and a half of numbers.
-  for (let position = 0; position < dimensions; position++) {
-    const value = list[position];
-    if (typeof value !== "number") {
-      throw badField(field, "invalid_type", `"${field}.${position}" must be a number`);
-    }
-    const rounded = Math.fround(value);
-    if (!Number.isFinite(rounded)) {
+  for (const value of values) square += value * value;
+  if (!Number.isFinite(square)) {
+    const position = values.findIndex((value) => !Number.isFinite(value));
+    if (position >= 0) {
       throw badField(field, "invalid_value", `"${field}.${position}" must be a finite number of 32 bits`);
     }
-    values[position] = rounded;
-    square += rounded * rounded;
   }
   const length = Math.sqrt(square);
   if (length > LENGTH_MAX || (length < LENGTH_MIN && length !== 0)) {
@@ -135,11 +95,16 @@ function parseValues(
   return values;
 }
 
-function parseMetadata(field: string, metadata: JsonValue | undefined): string {
-  if (metadata === undefined || metadata === null) return "{}";
-  if (!isJsonObject(metadata)) throw badField(field, "invalid_type", `"${field}" must be an object`);
+function metadataText(field: string, metadata: JsonObject): string {
   const text = JSON.stringify(metadata);
   if (Buffer.byteLength(text) <= METADATA_MAX_BYTES) return text;
   const message = `"${field}" must be at most ${METADATA_MAX_BYTES} bytes of JSON`;
   throw new AppError(413, message, { data: { [field]: { code: "too_large", message } } });
+}
+
+/** A copy of what a config's own code hands over, which may hold what JSON cannot. Errors: 400 that names the number. */
+export function numbersCopy(field: string, values: readonly number[]): number[] {
+  const position = values.findIndex((value) => typeof value === "number" && !Number.isFinite(value));
+  if (position < 0) return [...values];
+  throw badField(field, "invalid_value", `"${field}.${position}" must be a finite number of 32 bits`);
 }

@@ -6,7 +6,8 @@ import { createStorageEngine, type DatabaseFile, type StorageEngine } from "../d
 import { systemClock } from "../kernel/clock.ts";
 import { silentLogger } from "../kernel/logger.ts";
 import { createCompaction } from "./compaction.ts";
-import { extensionFile, loadVectorExtension } from "./extension.ts";
+import { extensionFile } from "./extension/files.ts";
+import { loadVectorExtension } from "./extension/load.ts";
 import { COMPACT_AFTER_DELETIONS } from "./limits.ts";
 import { chunkVectors, createVectorStore, migrateIndex, type VectorStore } from "./store.ts";
 import type { IndexDefinition, StoredVector } from "./types.ts";
@@ -37,7 +38,9 @@ afterEach(async () => {
 });
 
 const vector = (number: number): StoredVector => ({
-  ...{ id: `${number}`, values: Float32Array.of(number), length: number, metadata: "{}" },
+  id: `${number}`,
+  values: Float32Array.of(number),
+  metadata: "{}",
 });
 const chunkCount = () => file.sqlite.query<{ n: number }, []>("SELECT count(*) AS n FROM vectors_chunks").get()?.n;
 const storedNumbers = () =>

@@ -1,31 +1,31 @@
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
-import type { AnyElysia } from "elysia";
 import type { VectorAccessor } from "../config/app-access.ts";
 import type { DatabaseFile, StorageEngine } from "../db/index.ts";
-import type { Http } from "../http/http.ts";
+import type { Endpoint } from "../http/endpoint.ts";
 import { notFound } from "../kernel/errors.ts";
 import type { Logger } from "../kernel/logger.ts";
 import { type Compaction, createCompaction } from "./compaction.ts";
-import { extensionFile, loadVectorExtension } from "./extension.ts";
-import { CACHE_KIB, SEARCH_WORKERS_MAX } from "./limits.ts";
-import { createVectorRoutes } from "./routes.ts";
-import { createSearchPool, type SearchPool } from "./search-pool.ts";
+import { vectorEndpoints } from "./endpoints.ts";
+import { extensionFile } from "./extension/files.ts";
+import { loadVectorExtension } from "./extension/load.ts";
+import { CACHE_KIB, SEARCH_PROCESSES_MAX } from "./limits.ts";
+import { createSearches, type Searches } from "./searches.ts";
 import { createVectorAccessor, createVectorService, type VectorService } from "./service.ts";
 import { chunkVectors, createVectorStore, migrateIndex } from "./store.ts";
 import type { IndexDefinition } from "./types.ts";
 
 export interface VectorArea {
-  routes(http: Http): AnyElysia;
+  endpoints: readonly Endpoint[];
   /** Errors: 404 when no such index is declared. */
   accessor(index: string): VectorAccessor;
-  /** Ends the search workers and background work; the files belong to the engine. */
+  /** Ends the search processes and background work; the files belong to the engine. */
   stop(): Promise<void>;
 }
 
 /**
  * Vector indexes, one file each: `<data>/vectorize/NAME.db`. Errors: an Error that names the index whose declaration has
- * changed, or says that this system cannot load sqlite-vec. Spec: Native resource endpoints; rules: SPEC.md.
+ * changed, or says that this system cannot load sqlite-vec. Rules: SPEC.md.
  */
 export async function createVectorArea(deps: {
   indexes: readonly IndexDefinition[];
@@ -38,21 +38,21 @@ export async function createVectorArea(deps: {
   if (indexes.length > 0) mkdirSync(directory, { recursive: true });
   const extension = indexes.length === 0 ? null : await extensionFile(directory);
   const extensionPath = extension?.path ?? "";
-  const sizeMax = Math.max(1, Math.min(SEARCH_WORKERS_MAX, navigator.hardwareConcurrency - 1));
-  const pool = createSearchPool({ sizeMax, clock: engine.clock, logger });
-  const opened = indexes.map((index) => openIndex({ index, engine, directory, extensionPath, pool, logger }));
+  // One processor is left to the server.
+  const processesMax = Math.max(1, Math.min(SEARCH_PROCESSES_MAX, navigator.hardwareConcurrency - 1));
+  const searches = createSearches({ processesMax, clock: engine.clock });
+  const opened = indexes.map((index) => openIndex({ index, engine, directory, extensionPath, searches, logger }));
   const services = new Map(opened.map(({ service }) => [service.index.name, service]));
 
   return {
-    routes: (http) => createVectorRoutes(http, services),
+    endpoints: vectorEndpoints(services, engine.clock),
     accessor(name) {
       const service = services.get(name);
       if (service === undefined) throw notFound(`There is no vector index "${name}"`);
       return createVectorAccessor(service);
     },
     async stop() {
-      pool.stop();
-      await Promise.all(opened.map(({ compaction }) => compaction.stop()));
+      await Promise.all([searches.stop(), ...opened.map(({ compaction }) => compaction.stop())]);
       extension?.remove();
     },
   };
@@ -63,10 +63,10 @@ function openIndex(deps: {
   engine: StorageEngine;
   directory: string;
   extensionPath: string;
-  pool: SearchPool;
+  searches: Searches;
   logger: Logger;
 }): { service: VectorService; compaction: Compaction } {
-  const { index, engine, directory, extensionPath, pool, logger } = deps;
+  const { index, engine, directory, extensionPath, searches, logger } = deps;
   const path = join(directory, `${index.name}.db`);
   const file: DatabaseFile = engine.open(path, {
     cacheKiB: CACHE_KIB,
@@ -84,5 +84,8 @@ function openIndex(deps: {
   });
   const compaction = createCompaction({ file, chunkVectors: chunkVectors(index.dimensions), logger });
   const store = createVectorStore(file, index);
-  return { service: createVectorService({ index, file, store, compaction, pool, extensionPath }), compaction };
+  return {
+    service: createVectorService({ index, file, store, compaction, searches, extensionPath, logger }),
+    compaction,
+  };
 }

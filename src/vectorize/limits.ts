@@ -1,7 +1,7 @@
-/** Nearest vectors of a search. Decisions 8. */
+/** Nearest vectors of a search. */
 export const TOP_K_DEFAULT = 10;
 export const TOP_K_MAX = 100;
-/** Vectors of one upsert, and ids of one delete or getByIds. Decisions 8. */
+/** Vectors of one upsert, and ids of one delete or getByIds. */
 export const VECTORS_MAX = 1000;
 /** Characters (code points) of an id. */
 export const ID_LENGTH_MAX = 256;
@@ -19,11 +19,15 @@ export const FILTER_NAME_LENGTH_MAX = 512;
  */
 export const LENGTH_MIN = 1e-18;
 export const LENGTH_MAX = 1e18;
-/** Searches that may wait for the workers, and for how long. */
+/** Searches that may wait for a process, and how long each may wait. */
 export const SEARCH_QUEUE_MAX = 1000;
 export const SEARCH_QUEUE_TIMEOUT_MS = 30_000;
-/** Search workers at most; one core is left to the server. */
-export const SEARCH_WORKERS_MAX = 4;
+/** A search that runs longer is ended, with its process. */
+export const SEARCH_TIMEOUT_MS = 30_000;
+/** Search processes at most. */
+export const SEARCH_PROCESSES_MAX = 4;
+/** A process without work ends after this time. */
+export const PROCESS_IDLE_MS = 60_000;
 /** Bytes of a chunk of vectors in the file: a bigger one is dearer to change, a smaller one dearer to scan. */
 export const CHUNK_BYTES = 512 * 1024;
 /** Vectors of a chunk. vec0 wants a multiple of 8. */

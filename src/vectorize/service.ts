@@ -1,23 +1,29 @@
 import type { VectorAccessor } from "../config/app-access.ts";
 import type { VectorMetric } from "../config/types.ts";
-import { type DatabaseFile, type ReadCaller, SERVER_CALLER } from "../db/index.ts";
+import { type AnswerText, type DatabaseFile, type ReadCaller, SERVER_CALLER } from "../db/index.ts";
+import { QueryError } from "../db/processes/query-error.ts";
+import { textOf } from "../db/processes/text-answer.ts";
+import { AppError } from "../kernel/errors.ts";
+import type { JsonValue } from "../kernel/json.ts";
 import { jsonCopy } from "../kernel/json-copy.ts";
-import { parseIds, parseSearch, parseVectors } from "./actions.ts";
+import type { Logger } from "../kernel/logger.ts";
+import { createParser } from "../kernel/schema/parser.ts";
+import { Action, numbersCopy, searchQuery, storedVectors } from "./actions.ts";
 import type { Compaction } from "./compaction.ts";
-import type { SearchPool } from "./search-pool.ts";
+import type { Searches } from "./searches.ts";
 import type { VectorStore } from "./store.ts";
 import type { IndexDefinition, SearchQuery, SearchTask, StoredVector } from "./types.ts";
 
 export interface VectorService {
   readonly index: IndexDefinition;
-  /** Replaces vectors of the same id, metadata too. Resolves to their number, when they are on disk. */
+  /** Replaces vectors of the same id, with their metadata. Resolves to their number, when they are on disk. */
   upsert(vectors: readonly StoredVector[]): Promise<number>;
   /** The JSON of `{ matches, count }`, nearest first. */
-  search(query: SearchQuery, caller: ReadCaller): Promise<string>;
-  /** How many there were. */
+  search(query: SearchQuery, caller: ReadCaller): Promise<AnswerText>;
+  /** Resolves to the number of vectors that existed. */
   delete(ids: readonly string[]): Promise<number>;
-  /** The JSON of `{ vectors }`, in the order asked, without those that are not there. */
-  getByIds(ids: readonly string[], caller: ReadCaller): Promise<string>;
+  /** The JSON of `{ vectors }`, in the order of `ids`, without those that do not exist. */
+  getByIds(ids: readonly string[], caller: ReadCaller): Promise<AnswerText>;
   describe(): { vectorCount: number; dimensions: number; metric: VectorMetric };
 }
 
@@ -25,18 +31,24 @@ export function createVectorService(deps: {
   index: IndexDefinition;
   store: VectorStore;
   compaction: Compaction;
-  pool: SearchPool;
+  searches: Searches;
   file: DatabaseFile;
   extensionPath: string;
+  logger: Logger;
 }): VectorService {
-  const { index, file, store, compaction, pool, extensionPath } = deps;
-  const place = { path: file.path, extensionPath };
-  /** The workers read on connections of their own, which do not know that a sync has failed. */
-  const read = async (task: SearchTask, caller: ReadCaller): Promise<string> => {
+  const { index, file, store, compaction, searches, extensionPath, logger } = deps;
+  /** The processes read on connections of their own, which do not know that a sync has failed. */
+  const read = async (task: SearchTask, caller: ReadCaller): Promise<AnswerText> => {
     file.assertReadable();
-    const text = await pool.run({ ...task, ...place }, caller);
-    file.assertReadable();
-    return text;
+    try {
+      const answer = await searches.run({ ...task, path: file.path, extensionPath }, caller);
+      file.assertReadable();
+      return answer;
+    } catch (cause) {
+      if (!(cause instanceof QueryError)) throw cause;
+      logger.error("a vector search failed", { path: file.path, message: cause.message });
+      throw new AppError(500, "Internal error", { cause });
+    }
   };
   let vectorCount = store.count();
   return {
@@ -60,23 +72,33 @@ export function createVectorService(deps: {
   };
 }
 
+const actions = createParser(Action);
+
+/** The action, checked as a request's body is. */
+function parse<Name extends Action["action"]>(action: { action: Name } & Record<string, unknown>) {
+  // Numbers and metadata are checked copies by now; anything else that is no JSON has a type that the schema refuses.
+  return actions.parse(action as JsonValue) as Extract<Action, { action: Name }>;
+}
+
 /** `app.vectors(name)`: the same service, its arguments checked as a request's are. */
 export function createVectorAccessor(service: VectorService): VectorAccessor {
   const { index } = service;
   return {
-    async upsert(vectors) {
-      // The public type promises JSON; what it cannot promise is checked as for a request.
-      const list = vectors.map(({ id, values, metadata }) => ({
+    async upsert(list) {
+      const vectors = list.map(({ id, values, metadata }, position) => ({
         id,
-        values: [...values],
+        values: numbersCopy(`vectors.${position}.values`, values),
         metadata: jsonCopy(metadata ?? {}),
       }));
-      return service.upsert(parseVectors(index, list));
+      return service.upsert(storedVectors(index, parse({ action: "upsert", vectors })));
     },
-    async search(vector, options = {}) {
-      const query = parseSearch(index, { ...options, vector: [...vector] });
-      return JSON.parse(await service.search(query, SERVER_CALLER)).matches;
+    async search(values, options = {}) {
+      const vector = numbersCopy("vector", values);
+      const action = parse({ action: "search", ...jsonCopy(options), vector });
+      const answer = await service.search(searchQuery(index, action), SERVER_CALLER);
+      answer.release();
+      return JSON.parse(textOf(answer)).matches;
     },
-    delete: async (ids) => service.delete(parseIds([...ids])),
+    delete: async (ids) => service.delete(parse({ action: "delete", ids: [...ids] }).ids),
   };
 }

@@ -1,7 +1,8 @@
 import { Database } from "bun:sqlite";
 import { expect, test } from "bun:test";
-import { extensionFile, loadVectorExtension } from "./extension.ts";
-import { productRows } from "./product.ts";
+import { extensionFile } from "./extension/files.ts";
+import { loadVectorExtension } from "./extension/load.ts";
+import { productRows } from "./search/product.ts";
 import { migrateIndex } from "./store.ts";
 
 const bytes = (...values: number[]) => new Uint8Array(Float32Array.from(values).buffer);
@@ -22,7 +23,10 @@ test("[VZ13] vectors of an index made with a plain table for products are found 
   const sql =
     "SELECT rowid, id, metadata, NULL FROM items WHERE rowid IN (SELECT value FROM json_each(?1)) ORDER BY id";
   const found = productRows(sqlite, {
-    ...{ shape: "products", sql, vector: Float32Array.of(2, 1), topK: 2 },
+    shape: "products",
+    sql,
+    vector: Float32Array.of(2, 1),
+    topK: 2,
     matching: { sql: "SELECT rowid FROM items WHERE rowid <> ?1", params: [2_999 * 7] },
   });
   expect(found.map(([id, score]) => [id, score])).toEqual([

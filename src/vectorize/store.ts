@@ -2,7 +2,7 @@ import type { Database } from "bun:sqlite";
 import { vectorizeLayout } from "../../schema/migrations/index.ts";
 import { type DatabaseFile, layOut, type Transaction } from "../db/index.ts";
 import { CHUNK_BYTES, CHUNK_VECTORS_MAX, CHUNK_VECTORS_MIN } from "./limits.ts";
-import { conditionsSql } from "./metadata-filter.ts";
+import { conditionsSql } from "./search/metadata-filter.ts";
 import type { Bound, IndexDefinition, ProductJob, QueryJob, SearchQuery, SearchTask, StoredVector } from "./types.ts";
 
 /**

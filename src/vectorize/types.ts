@@ -27,17 +27,9 @@ export type MetadataCondition =
   | { operator: "in" | "notIn"; path: string; values: FilterPrimitive[] }
   | { operator: ">" | ">=" | "<" | "<="; path: string; value: string | number };
 
-/** A request's body, checked. Spec: Native resource endpoints; decisions 8. */
-export type VectorAction =
-  | { action: "upsert"; vectors: StoredVector[] }
-  | { action: "search"; query: SearchQuery }
-  | { action: "delete"; ids: string[] }
-  | { action: "getByIds"; ids: string[] }
-  | { action: "describe" };
-
 export type Bound = string | number | Uint8Array;
 
-/** What a search worker is asked; its answer is ready JSON. */
+/** What a search process is asked; it answers with JSON. */
 export type SearchJob = SearchPlace & SearchTask;
 
 /** The index's file. */

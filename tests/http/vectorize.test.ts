@@ -7,6 +7,7 @@ const READER = "vector-reader-key-0123456789abcdefghijkl";
 const WRITER = "vector-writer-key-0123456789abcdefghijkl";
 const METRICS = ["cosine", "euclidean", "dot-product"] as const;
 const EMBEDDINGS = 3_000;
+const WIDE_DIMENSIONS = 512;
 
 const CONFIG = {
   vectorize: {
@@ -14,6 +15,7 @@ const CONFIG = {
     euclidean: { dimensions: EMBEDDING_DIMENSIONS, metric: "euclidean" },
     "dot-product": { dimensions: EMBEDDING_DIMENSIONS, metric: "dot-product" },
     small: { dimensions: 2 },
+    wide: { dimensions: WIDE_DIMENSIONS },
     plane: { dimensions: 2, metric: "euclidean" },
     product: { dimensions: 2, metric: "dot-product" },
     exact: { dimensions: 3, metric: "dot-product" },
@@ -247,7 +249,7 @@ test("[VZ6] [VZ9] what cannot be is refused by name", async () => {
     ],
     ["vectors.0.values", { action: "upsert", vectors: [{ id: "a", values: [0, 0] }] }],
     ["vectors.0.values", { action: "upsert", vectors: [{ id: "a", values: [1e39, 0] }] }],
-    ["vectors.0.values", { action: "upsert", vectors: [{ id: "a", values: [1, "2"] }] }],
+    ["vectors.0.values.1", { action: "upsert", vectors: [{ id: "a", values: [1, "2"] }] }],
     ["vectors.0.id", { action: "upsert", vectors: [{ values: vector }] }],
     ["vectors.0.id", { action: "upsert", vectors: [{ id: "", values: vector }] }],
     ["vectors.0.metadata", { action: "upsert", vectors: [{ id: "a", values: vector, metadata: [] }] }],
@@ -381,4 +383,17 @@ test("[VZ103] a filter of huge names or values is 400 and costs no search", asyn
   const many = { text: { $in: ['it\'s "quoted"', 1, "1", true, null] } };
   await upsert("small", { id: "quoted", values: [1, 0], metadata: { text: 'it\'s "quoted"' } });
   expect((await search("small", [1, 0], { filter: many })).matches.map(({ id }) => id)).toContain("quoted");
+});
+
+test("[VZ106] many vectors with many dimensions come whole", async () => {
+  const vectors = Array.from({ length: 1_000 }, (_, number) => ({
+    id: `wide${number}`,
+    values: Array.from({ length: WIDE_DIMENSIONS }, (__, at) => ((number * 7 + at) % 97) + 0.5),
+    metadata: {},
+  }));
+  for (const half of [vectors.slice(0, 500), vectors.slice(500)]) await upsert("wide", ...half);
+  const ids = vectors.map(({ id }) => id);
+  const answer = await ask<{ vectors: JsonObject[] }>("wide", { action: "getByIds", ids });
+  expect(answer.status).toBe(200);
+  expect(answer.body.vectors).toEqual(vectors);
 });

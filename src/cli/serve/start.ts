@@ -1,7 +1,8 @@
 import { loadConfig } from "../../config/loading/load.ts";
 import * as platformModule from "../../index.ts";
 import { systemClock } from "../../kernel/clock.ts";
-import { endsWithin, STOP_MAX_MS } from "../../kernel/stop.ts";
+import { STOP_MAX_MS } from "../../kernel/limits.ts";
+import { endsWithin } from "../../kernel/stop.ts";
 import type { OpenPlatform } from "../../platform/open.ts";
 import { plural } from "../amounts.ts";
 import { declareCommand } from "../command.ts";

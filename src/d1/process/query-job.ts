@@ -1,9 +1,9 @@
 import { serveJobs } from "../../db/processes/program.ts";
+import { sendText } from "../../db/processes/text-answer.ts";
 import { parseJsonObjectBytes } from "../../http/json-body.ts";
 import { AppError } from "../../kernel/errors.ts";
-import { ANSWER_PART_BYTES, LARGE_ANSWER_BYTES } from "../limits.ts";
 import { parseQuery } from "../query-request.ts";
-import type { ProgramAnswer, ProgramRequest, ProgramSettings, QueryFailure, QueryRequest } from "../types.ts";
+import type { ProgramRequest, ProgramSettings, QueryFailure, QueryRequest } from "../types.ts";
 import { executeQuery, openConnection, type QueryConnection } from "./execute.ts";
 import { EscapeError, QueryError } from "./query-failure.ts";
 
@@ -24,17 +24,11 @@ export function start(settings: unknown): void {
     }
   };
   serveJobs<ProgramRequest>({
-    async run(request, { attached, room, sendPart }): Promise<ProgramAnswer> {
-      const text = execute(request.kind === "body" ? parseQuery(parseJsonObjectBytes(attached)) : request.query);
-      if (text === null) return { outcome: "elsewhere" };
-      const bytes = new TextEncoder().encode(text);
-      if (bytes.byteLength < LARGE_ANSWER_BYTES) return { outcome: "done", bytes };
-      await room(bytes.byteLength);
-      // Copies: a message takes the whole buffer of its bytes with it.
-      for (let from = 0; from < bytes.byteLength; from += ANSWER_PART_BYTES) {
-        sendPart(bytes.slice(from, from + ANSWER_PART_BYTES));
-      }
-      return { outcome: "done", bytes: null };
+    run(request, context) {
+      const text = execute(
+        request.kind === "body" ? parseQuery(parseJsonObjectBytes(context.attached)) : request.query,
+      );
+      return text === null ? null : sendText(text, context);
     },
     failureOf,
   });

@@ -3,9 +3,8 @@ import { type AnyElysia, Elysia } from "elysia";
 import type { Principal } from "../../access/principal.ts";
 import { VERSION } from "../../kernel/version.ts";
 import type { Endpoint } from "../endpoint.ts";
-import { ERROR_SCHEMA, errorAnswer, PLACES, type Places, queryParametersOf } from "../operation.ts";
-import type { KnownParameters } from "../query.ts";
 import { isWide, methodOf } from "../wide-paths.ts";
+import { ERROR_SCHEMA } from "./errors.ts";
 import { documentedPath, operationIdOf, operationOf } from "./operation.ts";
 
 const TAGS = [
@@ -60,7 +59,7 @@ async function writeDocument(
   hasTables: boolean,
 ): Promise<string> {
   const declared = hasTables ? tables?.describe() : undefined;
-  const server = describedRoutes(routes).use(
+  const server = new Elysia().use(routes).use(
     swagger({
       path: "/swagger",
       documentation: {
@@ -97,36 +96,4 @@ function pathsOf(endpoints: readonly Endpoint[]): Record<string, Record<string, 
     paths[documentedPath(endpoint)] = methods;
   }
   return paths;
-}
-
-/** The query parameters of every described route, by `METHOD PATTERN`. */
-export function declaredQueries(routes: AnyElysia): ReadonlyMap<string, KnownParameters> {
-  const declared = new Map<string, KnownParameters>();
-  for (const { method, path, hooks } of routes.routes) {
-    const detail = detailOf(hooks);
-    if (detail["responses"] !== undefined) declared.set(`${method} ${path}`, queryParametersOf(detail));
-  }
-  return declared;
-}
-
-/** Made by `operation`, which puts the places there; a route without a description has none. */
-type Detail = Record<string, unknown> & { [PLACES]?: Places };
-const detailOf = (hooks: { detail?: unknown } | undefined): Detail => (hooks?.detail ?? {}) as Detail;
-
-/**
- * The routes as the document shall name them. The plugin leaves out paths with a wildcard, and keeps the slash that a
- * group's own path ends in.
- */
-function describedRoutes(routes: AnyElysia): AnyElysia {
-  const described = new Elysia();
-  const nothing = () => null;
-  for (const { method, path, hooks } of routes.routes) {
-    const { [PLACES]: places, ...detail } = detailOf(hooks);
-    // Whatever writes may find the disk full, and what is no GET writes.
-    if (method !== "GET" && detail["responses"] !== undefined)
-      detail["responses"] = { 507: errorAnswer(507), ...(detail["responses"] as object | undefined) };
-    described.route(method, (places?.at ?? path).replace(/(?<=.)\/$/, ""), nothing, { detail });
-    for (const other of places?.also ?? []) described.route(other.method, other.at, nothing, { detail: other.detail });
-  }
-  return described;
 }

@@ -1,7 +1,7 @@
 import { type TSchema, Type } from "typebox";
 import type { Answer, Caller, Endpoint } from "../endpoint.ts";
-import { errorAnswer } from "../operation.ts";
 import { methodOf, pathOf } from "../wide-paths.ts";
+import { errorAnswer } from "./errors.ts";
 
 const SECURITY: Readonly<Record<Caller, readonly object[]>> = {
   open: [{}],

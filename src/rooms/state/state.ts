@@ -1,5 +1,6 @@
 import { current, isDraft } from "immer";
-import { isJsonObject, JSON_DEPTH_MAX, type JsonObject, type JsonValue } from "../../kernel/json.ts";
+import { isJsonObject, type JsonObject, type JsonValue } from "../../kernel/json.ts";
+import { JSON_DEPTH_MAX } from "../../kernel/limits.ts";
 import { STATE_MEMBERS_MAX } from "../limits.ts";
 
 /** The size of a value as JSON. */

@@ -1,6 +1,6 @@
 import type { Server, ServerWebSocket, WebSocketHandler } from "bun";
 import { AppError, badRequest } from "../../kernel/errors.ts";
-import { UNDER_WAY_MAX_MS } from "../../kernel/stop.ts";
+import { UNDER_WAY_MAX_MS } from "../../kernel/limits.ts";
 import { CLOSE } from "../close-codes.ts";
 import { BACKPRESSURE_MAX_BYTES, FRAME_MAX_BYTES, IDLE_TIMEOUT_SECONDS } from "../limits.ts";
 import { createBacklogs } from "./backlogs.ts";

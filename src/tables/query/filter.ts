@@ -1,7 +1,8 @@
 import type { FilterOperator } from "../../config/types.ts";
 import { badField } from "../../kernel/errors.ts";
 import { illFormed } from "../../kernel/fields.ts";
-import { isTextWithinDepth, JSON_DEPTH_MAX, type JsonValue } from "../../kernel/json.ts";
+import { isTextWithinDepth, type JsonValue } from "../../kernel/json.ts";
+import { JSON_DEPTH_MAX } from "../../kernel/limits.ts";
 import { IN_VALUES_MAX, NEEDLE_LENGTH_MAX, SHOWN_LENGTH_MAX } from "../limits.ts";
 import { type FieldPath, resolveField } from "../model/field-path.ts";
 import type { TableModel } from "../model/model.ts";

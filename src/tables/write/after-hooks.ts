@@ -1,8 +1,9 @@
 import type { AppAccess } from "../../config/app-access.ts";
 import type { TableHooks } from "../../config/types.ts";
 import type { Clock } from "../../kernel/clock.ts";
+import { UNDER_WAY_MAX_MS } from "../../kernel/limits.ts";
 import type { Logger } from "../../kernel/logger.ts";
-import { endsWithin, UNDER_WAY_MAX_MS } from "../../kernel/stop.ts";
+import { endsWithin } from "../../kernel/stop.ts";
 import { HOOKS_NAMED_MAX } from "../limits.ts";
 
 /** A hook to run once its write is on disk. */

@@ -1,19 +1,16 @@
-import type { Clock } from "../kernel/clock.ts";
-import { freeBytes } from "../kernel/free-bytes.ts";
-import { LARGE_ANSWER_BYTES, LARGE_ANSWERS_MAX_BYTES, STALLED_CLIENT_TIMEOUT_MS } from "./limits.ts";
-import type { AnswerText } from "./types.ts";
+import { LARGE_ANSWER_BYTES, LARGE_ANSWERS_MAX_BYTES } from "../limits.ts";
 
-/** Room for one answer. */
+/** Memory for one answer. */
 export interface Reservation {
   /** Resolves when the answer may be taken in. */
   ready: Promise<void>;
-  /** Gives the room back, or stops waiting for it. */
+  /** Gives the memory back, or stops waiting for it. A second call does nothing. */
   release(): void;
 }
 
 /**
  * The memory for large answers, from the moment they leave their query process until their client has them. While it is full,
- * answers stay in their processes. [DQ103]
+ * answers stay in their processes. [DB180]
  */
 export interface AnswerRoom {
   reserve(callerName: string, sizeBytes: number): Reservation;
@@ -80,48 +77,4 @@ export function createAnswerRoom(): AnswerRoom {
       };
     },
   };
-}
-
-/**
- * The answer as a body, sent as the client takes it. Its memory is given back piece by piece, and its room when it has been sent,
- * or its client is gone or takes nothing for a while.
- */
-export function bodyOf(
-  { parts, sizeBytes, release }: AnswerText,
-  clock: Clock,
-): ReadableStream<Uint8Array> | Uint8Array<ArrayBuffer> {
-  if (sizeBytes < LARGE_ANSWER_BYTES) {
-    release();
-    return Buffer.concat(parts);
-  }
-  const waiting = parts.values();
-  let sent: Uint8Array<ArrayBuffer> | null = null;
-  let cancelStall = () => {};
-  const end = (): void => {
-    cancelStall();
-    release();
-  };
-  return new ReadableStream<Uint8Array>(
-    {
-      pull(controller) {
-        cancelStall();
-        // With nothing kept back by the stream, whoever asks for the next piece has copied the last one.
-        if (sent !== null) freeBytes(sent);
-        const { done, value } = waiting.next();
-        if (done === true) {
-          controller.close();
-          end();
-          return;
-        }
-        sent = value;
-        controller.enqueue(value);
-        cancelStall = clock.after(STALLED_CLIENT_TIMEOUT_MS, () => {
-          controller.error(new Error("The client reads nothing of its answer"));
-          end();
-        });
-      },
-      cancel: end,
-    },
-    { highWaterMark: 0 },
-  );
 }

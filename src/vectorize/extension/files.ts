@@ -3,13 +3,7 @@ import { existsSync, mkdtempSync, readFileSync, renameSync, rmSync, writeFileSyn
 import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
 import { getLoadablePath } from "sqlite-vec";
-
-/** SQLite would derive it from the file's name, which a build changes. */
-const ENTRY_POINT = "sqlite3_vec_init";
-
-export function loadVectorExtension(sqlite: Database, extensionPath: string): void {
-  sqlite.loadExtension(extensionPath, ENTRY_POINT);
-}
+import { loadVectorExtension } from "./load.ts";
 
 /** sqlite-vec's library, where it can be loaded from. */
 export interface ExtensionFile {

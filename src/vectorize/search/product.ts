@@ -1,5 +1,5 @@
 import type { Database } from "bun:sqlite";
-import type { Bound, ProductJob } from "./types.ts";
+import type { Bound, ProductJob } from "../types.ts";
 
 interface Scored {
   rowid: number;

@@ -1,13 +1,13 @@
-import { badField } from "../kernel/errors.ts";
-import { isJsonObject, type JsonObject, type JsonValue } from "../kernel/json.ts";
-import { FILTER_CONDITIONS_MAX, FILTER_LENGTH_MAX, FILTER_NAME_LENGTH_MAX, FILTER_VALUES_MAX } from "./limits.ts";
-import type { FilterPrimitive, MetadataCondition } from "./types.ts";
+import { badField } from "../../kernel/errors.ts";
+import { isJsonObject, type JsonObject, type JsonValue } from "../../kernel/json.ts";
+import { FILTER_CONDITIONS_MAX, FILTER_LENGTH_MAX, FILTER_NAME_LENGTH_MAX, FILTER_VALUES_MAX } from "../limits.ts";
+import type { FilterPrimitive, MetadataCondition } from "../types.ts";
 
 const RANGES = { $gt: ">", $gte: ">=", $lt: "<", $lte: "<=" } as const;
 
 /**
  * `{ genre: "drama", year: { $gte: 1990 } }`: every member must hold. Absent and null: no condition. Errors: 400 naming the
- * member. Decisions 8.
+ * member.
  */
 export function parseMetadataFilter(filter: JsonValue | undefined): MetadataCondition[] {
   if (filter === undefined || filter === null) return [];

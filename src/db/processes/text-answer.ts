@@ -1,0 +1,58 @@
+import { ANSWER_PART_BYTES, LARGE_ANSWER_BYTES } from "../limits.ts";
+import type { AnswerRoom, Reservation } from "./answer-room.ts";
+import type { Job } from "./job.ts";
+import type { ProcessPool } from "./pool.ts";
+import type { JobContext } from "./program.ts";
+
+/** A text that a process answered with, as bytes in parts, so that it can be sent on as it is. */
+export interface AnswerText {
+  parts: readonly Uint8Array<ArrayBuffer>[];
+  sizeBytes: number;
+  /** Gives back the memory that a large answer takes: to be called once it has been sent. */
+  release(): void;
+}
+
+/** How a program answers with a text. `bytes`: null where all of them came as parts. */
+export interface SentText {
+  bytes: Uint8Array<ArrayBuffer> | null;
+}
+
+/** In a program: answers with `text`, in parts once the server has room for it where it is large. [DB180] */
+export async function sendText(text: string, { room, sendPart }: JobContext): Promise<SentText> {
+  const bytes = new TextEncoder().encode(text);
+  if (bytes.byteLength < LARGE_ANSWER_BYTES) return { bytes };
+  await room(bytes.byteLength);
+  // Copies: a message takes the whole buffer of its bytes with it.
+  for (let from = 0; from < bytes.byteLength; from += ANSWER_PART_BYTES) {
+    sendPart(bytes.slice(from, from + ANSWER_PART_BYTES));
+  }
+  return { bytes: null };
+}
+
+/** In the server: runs a job whose program answers by `sendText`, or with null, which is null here too. */
+export async function runForText(
+  pool: ProcessPool,
+  { room, ...job }: Omit<Job, "take" | "reserve" | "restart"> & { room: AnswerRoom },
+): Promise<AnswerText | null> {
+  const parts: Uint8Array<ArrayBuffer>[] = [];
+  let reservation: Reservation | null = null;
+  const release = (): void => reservation?.release();
+  const reserve = (sizeBytes: number): Promise<void> => {
+    reservation = room.reserve(job.caller, sizeBytes);
+    return reservation.ready;
+  };
+  const take = (part: unknown): void => {
+    parts.push(part as Uint8Array<ArrayBuffer>); // What `sendText` sends.
+  };
+  try {
+    const answer = (await pool.run({ ...job, take, reserve })) as SentText | null; // What `sendText` returns.
+    if (answer === null) return null;
+    if (answer.bytes !== null) parts.push(answer.bytes);
+    return { parts, sizeBytes: parts.reduce((sum, { byteLength }) => sum + byteLength, 0), release };
+  } catch (cause) {
+    release();
+    throw cause;
+  }
+}
+
+export const textOf = ({ parts }: AnswerText): string => Buffer.concat(parts).toString();

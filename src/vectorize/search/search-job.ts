@@ -1,0 +1,44 @@
+import { Database } from "bun:sqlite";
+import { serveJobs } from "../../db/processes/program.ts";
+import { sqliteFailure } from "../../db/processes/sqlite-failure.ts";
+import { sendText } from "../../db/processes/text-answer.ts";
+import { unreachable } from "../../kernel/errors.ts";
+import { loadVectorExtension } from "../extension/load.ts";
+import { MMAP_MAX_BYTES } from "../limits.ts";
+import type { SearchJob, SearchPlace } from "../types.ts";
+import { productRows } from "./product.ts";
+import { matchesJson, vectorsJson } from "./result-json.ts";
+
+/**
+ * The program of searches. It maps the files of the indexes, so that all processes share the system's page cache. bun:sqlite, as
+ * the extension's virtual table is read by its statements without copies of their rows.
+ */
+export function start(): void {
+  const databases = new Map<string, Database>();
+  const open = ({ path, extensionPath }: SearchPlace): Database => {
+    const known = databases.get(path);
+    if (known !== undefined) return known;
+    const database = new Database(path, { readonly: true });
+    loadVectorExtension(database, extensionPath);
+    database.run(`PRAGMA mmap_size = ${MMAP_MAX_BYTES}`);
+    databases.set(path, database);
+    return database;
+  };
+  serveJobs<SearchJob>({
+    run: (job, context) => sendText(resultOf(open(job), job), context),
+    failureOf: sqliteFailure,
+  });
+}
+
+function resultOf(database: Database, job: SearchJob): string {
+  switch (job.shape) {
+    case "matches":
+      return matchesJson(database.query(job.sql).values(...job.params));
+    case "vectors":
+      return vectorsJson(database.query(job.sql).values(...job.params));
+    case "products":
+      return matchesJson(productRows(database, job));
+    default:
+      return unreachable(job);
+  }
+}
