@@ -1,7 +1,7 @@
 import type { Account } from "../access/accounts.ts";
 import type { AuthConfig, RateLimit } from "../config/types.ts";
 import { clientNetwork } from "../kernel/client-network.ts";
-import type { Clock, Millis } from "../kernel/clock.ts";
+import type { Clock } from "../kernel/clock.ts";
 import type { Ids } from "../kernel/ids.ts";
 import { isoTime } from "../kernel/iso-datetime.ts";
 import type { JsonObject } from "../kernel/json.ts";
