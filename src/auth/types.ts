@@ -37,7 +37,7 @@ export interface Client {
   isLimited: boolean;
 }
 
-/** Whose turn a password hash takes. */
+/** The sharer of a client's password hashes. */
 export const sharerOf = (client: Client): string => `client:${clientNetwork(client.address)}`;
 
 /** The session that a request's access token belongs to. */
@@ -46,7 +46,7 @@ export interface Caller {
   sessionId: string;
 }
 
-/** A user as the API shows them to themselves. */
+/** A user as the API shows it to that user. */
 export interface OwnUser {
   id: string;
   email: string | null;

@@ -30,15 +30,15 @@ export interface IdentityView {
 }
 
 export interface OAuthService {
-  /** Where to send the browser, and what to remember in it. Errors: 404 for an undeclared provider, 400, 502. */
+  /** The provider's address, and a secret for the browser's cookie. Errors: 404 for an undeclared provider, 400, 502. */
   begin(
     provider: string,
     redirectUrl: string | null,
   ): Promise<{ location: string; state: string; browserSecret: string }>;
   /**
-   * What the provider sent the browser back with. `browserSecret` is what `begin` left in the browser, null where there
-   * is none, undefined where the request does not come from a browser. Errors: 400 for a wrong, used or expired state,
-   * another browser, or an answer that does not check; 403 when disabled; 409 when the email belongs to another account.
+   * Completes a sign-in with the query of the callback. `browserSecret` is the cookie's, null in a browser without it,
+   * undefined where the request does not come from a browser. Errors: 400 for a wrong, used or expired state, another
+   * browser, or an invalid answer of the provider; 403 if disabled; 409 if the email belongs to another account.
    */
   finish(
     provider: string,
@@ -47,7 +47,7 @@ export interface OAuthService {
     client: Client,
   ): Promise<Finished>;
   identities(caller: Caller): IdentityView[];
-  /** Errors: 404, 401 `Sign in again`, 400 when nothing would be left to sign in with. */
+  /** Errors: 404, 401 `Sign in again`, 400 for the last way of signing in. */
   removeIdentity(caller: Caller, id: string): Promise<void>;
 }
 
@@ -123,7 +123,7 @@ export function createOAuthService(deps: OAuthDeps, signIns: SignIns): OAuthServ
       const state = await takeState(deps, text, provider);
       if (browserSecret !== undefined) {
         const given = browserHash(browserSecret ?? "");
-        // Somebody else's sign-in, begun in another browser, must not end in this one.
+        // An attacker's sign-in, begun in another browser, must not complete in this one.
         if (!equalsConstantTime(given, Buffer.from(state.browser, "base64"))) {
           throw badField("state", "invalid_value", "state belongs to another browser");
         }
