@@ -10,7 +10,7 @@ import { insertUser, type SecretAccount, userByEmail, userById } from "./stateme
 import type { AuthDeps } from "./types.ts";
 import { searchUsers } from "./user-search.ts";
 
-/** Whose turn the hashes of administrators take. */
+/** The sharer of administrators' hashes. */
 const ADMINISTRATION = "administration";
 
 /** The accounts, for their administration. */

@@ -1,12 +1,12 @@
 import { createHmac, hkdfSync, randomBytes, timingSafeEqual } from "node:crypto";
 import { NONCE_BYTES, openSealed, sealText } from "../kernel/envelope.ts";
 
-/** What needs the server's secret: hashes at rest that a stolen file does not let anyone guess, and encryption at rest. */
+/** Hashes and encryption at rest with the server's secret: a stolen file alone allows neither guessing nor reading. */
 export interface Sealing {
-  /** Keyed hash; `purpose` keeps equal texts of different uses apart. */
+  /** Keyed hash; equal texts with different purposes have different hashes. */
   digest(purpose: string, text: string): Buffer;
   seal(plaintext: string): string;
-  /** null for what was not sealed with this secret: it may have been replaced. */
+  /** null for a text sealed with another secret. */
   unseal(sealed: string): string | null;
 }
 
@@ -23,7 +23,7 @@ export function createSealing(secret: string): Sealing {
   };
 }
 
-/** In constant time; texts of different length differ at once, which the formats compared here tell anyway. */
+/** In constant time for equal lengths; the length of the compared texts is no secret. */
 export function equalsConstantTime(left: Uint8Array, right: Uint8Array): boolean {
   return left.byteLength === right.byteLength && timingSafeEqual(left, right);
 }

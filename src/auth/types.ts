@@ -1,8 +1,9 @@
 import type { Account } from "../access/accounts.ts";
 import type { AuthConfig, RateLimit } from "../config/types.ts";
 import { clientNetwork } from "../kernel/client-network.ts";
-import type { Clock, Millis } from "../kernel/clock.ts";
+import type { Clock } from "../kernel/clock.ts";
 import type { Ids } from "../kernel/ids.ts";
+import { isoTime } from "../kernel/iso-datetime.ts";
 import type { JsonObject } from "../kernel/json.ts";
 import type { Logger } from "../kernel/logger.ts";
 import type { AccountFile } from "./account-file.ts";
@@ -36,7 +37,7 @@ export interface Client {
   isLimited: boolean;
 }
 
-/** Whose turn a password hash takes. */
+/** The sharer of a client's password hashes. */
 export const sharerOf = (client: Client): string => `client:${clientNetwork(client.address)}`;
 
 /** The session that a request's access token belongs to. */
@@ -45,7 +46,7 @@ export interface Caller {
   sessionId: string;
 }
 
-/** A user as the API shows them to themselves. */
+/** A user as the API shows it to that user. */
 export interface OwnUser {
   id: string;
   email: string | null;
@@ -59,8 +60,6 @@ export interface OwnUser {
   metadata: JsonObject;
   customClaims: JsonObject;
 }
-
-export const iso = (millis: Millis): string => new Date(millis).toISOString();
 
 export interface TokenAnswer {
   user: OwnUser;
@@ -86,7 +85,7 @@ export function ownUser(account: Account): OwnUser {
     role: account.role,
     emailVerified: account.emailVerified,
     isAnonymous: account.isAnonymous,
-    createdAt: iso(account.createdAt),
+    createdAt: isoTime(account.createdAt),
     emailVisibility: account.emailVisibility,
     metadata: account.metadata,
     customClaims: account.customClaims,

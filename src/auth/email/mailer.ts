@@ -18,8 +18,8 @@ const FROM_DEFAULT = "no-reply@localhost";
 
 export interface Mailer {
   /**
-   * Hands a mail over and returns at once, so that an answer takes as long for an address without an account as for one
-   * with. A failure is logged, and the mail tried again three times.
+   * Returns before the mail is sent, so that an answer takes the same time for addresses with and without an account. A
+   * failure is logged, and the mail sent again up to three times.
    */
   send(kind: MailKind, values: MailValues): void;
   stop(): void;
@@ -36,7 +36,7 @@ interface Message {
 
 interface MailerDeps {
   config: NonNullable<AuthConfig["mail"]>;
-  /** true: mails wait in the outbox, whatever is configured. */
+  /** true: mails go to the outbox, whatever is configured. */
   isDrill: boolean;
   dataDirectory: string;
   clock: Clock;
@@ -142,7 +142,7 @@ function createSmtp(deps: MailerDeps, smtp: NonNullable<MailerDeps["config"]["sm
       isStopped = true;
       if (retries.size > 0)
         deps.logger.error("Mails waiting for another attempt were given up", { count: retries.size });
-      // A timer that waits would keep the process of an embedder alive.
+      // A pending timer would keep an embedding process alive.
       for (const cancel of retries) cancel();
       retries.clear();
       transport.close();

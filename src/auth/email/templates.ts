@@ -14,7 +14,7 @@ export interface MailText {
   html?: string;
 }
 
-/** Where the config gives none. */
+/** The templates that the config does not replace. */
 const TEMPLATES: Readonly<Record<MailKind, MailTemplate>> = {
   verification: {
     subject: "Confirm your email address",

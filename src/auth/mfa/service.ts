@@ -1,5 +1,6 @@
 import { randomInt } from "node:crypto";
 import { type AppError, badField, badRequest, conflict, notFound, unauthorized } from "../../kernel/errors.ts";
+import { isoTime } from "../../kernel/iso-datetime.ts";
 import type { AccountWrite } from "../account-file.ts";
 import { MFA_FAILURES, MFA_TICKET_ATTEMPTS_MAX, RECOVERY_CODE_COUNT } from "../limits.ts";
 import { type CodeBudget, codeBudget } from "../password/code-budget.ts";
@@ -16,7 +17,7 @@ import {
 } from "../statements/factors.ts";
 import { countAttempt, deleteSecret, findSecret } from "../statements/secrets.ts";
 import { userById } from "../statements/users.ts";
-import { type AuthDeps, type Caller, type Client, iso, type TokenAnswer } from "../types.ts";
+import type { AuthDeps, Caller, Client, TokenAnswer } from "../types.ts";
 import { requireRecentProof } from "../ways-in.ts";
 import { acceptCode, createTotpSecret, totpUri } from "./totp.ts";
 
@@ -38,22 +39,22 @@ export interface FactorView {
 /** TOTP and recovery codes. */
 export interface MfaService {
   /**
-   * A factor that counts once it is verified; an unverified one is replaced. Errors: 409 when one is verified already, 401
-   * `Sign in again` when the last sign-in was too long ago.
+   * A factor that counts once it is verified; it replaces an unverified one. Errors: 409 if one is verified already, 401
+   * `Sign in again` if the last sign-in was too long ago.
    */
   enroll(caller: Caller): Promise<Enrolment>;
   /** Errors: 400 for a wrong or used code, 404 for an unknown factor, 429. */
   verifyFactor(caller: Caller, client: Client, factorId: string, code: string): Promise<void>;
-  /** Errors: 400 for a wrong, used or expired ticket or code, 403 when disabled, 429. */
+  /** Errors: 400 for a wrong, used or expired ticket or code, 403 if disabled, 429. */
   verify(ticket: string, proof: MfaProof, client: Client): Promise<TokenAnswer>;
   factors(caller: Caller): FactorView[];
-  /** The password, where that is the proof, has been confirmed before. Errors: 400 for a wrong code, 404 without a factor. */
+  /** `confirmed`: the caller has confirmed the password. Errors: 400 for a wrong code, 404 without a factor. */
   remove(caller: Caller, client: Client, proof: { code: string } | "confirmed"): Promise<void>;
 }
 
 export type MfaProof = { code: string } | { recoveryCode: string };
 
-/** Without letters and digits that look alike. */
+/** No letters and digits that look alike. */
 const RECOVERY_ALPHABET = "23456789abcdefghjkmnpqrstuvwxyz";
 const RECOVERY_CHARACTERS = 12;
 
@@ -75,9 +76,9 @@ export function createMfaService(deps: AuthDeps, signIns: SignIns, issuer: () =>
 interface Checks {
   guessKeys(userId: string, client: Client, kind: "code" | "recovery-code"): GuessKey[];
   recoveryHash(userId: string, code: string): Buffer;
-  /** Whether the code belongs to this factor (null: a verified one of the user's); its step is used up then. */
+  /** Whether the code is right for this factor (null: a verified one of the user's); marks its step as used. */
   useCode(write: AccountWrite, userId: string, code: string, factorId: string | null): boolean;
-  /** Whether the code is right; it is used up then. */
+  /** Whether the code is right; it becomes invalid then. */
   useProof(write: AccountWrite, userId: string, proof: MfaProof): boolean;
 }
 
@@ -117,7 +118,7 @@ function createMfaSignIn(deps: AuthDeps, checks: Checks, signIns: SignIns): MfaS
     const kind = "code" in proof ? "code" : "recovery-code";
     const budget = kind === "code" ? codeBudget("totp-sign-in", userId, client) : null;
     const guess = async (): Promise<Guess<OpenSession>> => {
-      // A wrong attempt has to be counted, so it is a result of the write and not a throw.
+      // A wrong attempt must be counted, so it is a result of the write and not a throw.
       const result = await file.write<OpenSession | AppError>((write) => {
         const found = findSecret.get(write.tx, { hash, purpose: "mfa-ticket", now: write.now });
         const account = userById.get(write.tx, { id: userId });
@@ -187,14 +188,14 @@ function createFactorService(deps: AuthDeps, checks: Checks, issuer: () => strin
         id,
         type,
         verified,
-        createdAt: iso(createdAt),
+        createdAt: isoTime(createdAt),
       })),
 
     remove: createFactorRemoval(deps, checks),
   };
 }
 
-/** null: the code is right, and used up; else what is answered. A wrong one counts, so this is a result and not a throw. */
+/** null for a right code, which is used now; otherwise the answer. A wrong one must be counted: no throw. */
 function judgeCode(
   checks: Checks,
   write: AccountWrite,

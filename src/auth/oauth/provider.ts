@@ -39,7 +39,7 @@ export interface Exchange {
   verifier: string;
 }
 
-/** One provider's side of the conversation. Errors: whatever the library throws; the caller answers them. */
+/** The requests to one provider. Errors: those of the library, which the caller answers. */
 export interface ProviderClient {
   authorizationUrl(options: Omit<Exchange, "callback"> & { redirectUri: string }): Promise<URL>;
   /** Checks state, issuer, nonce, PKCE and the ID token's signature on the way. */
@@ -48,7 +48,7 @@ export interface ProviderClient {
 
 const LOOPBACK = new Set(["127.0.0.1", "[::1]", "localhost"]);
 
-/** Providers that speak OAuth 2 without OpenID Connect: where to ask, and how to read the answer. */
+/** Providers with OAuth 2 but without OpenID Connect: their addresses, and how their answers are read. */
 export interface PlainProvider {
   metadata: ServerMetadata;
   scopes: readonly string[];
@@ -57,7 +57,7 @@ export interface PlainProvider {
   read(answers: readonly unknown[]): Profile | null;
 }
 
-/** An issuer speaks OpenID Connect. */
+/** A provider with an issuer: OpenID Connect. */
 const KNOWN: Readonly<Record<KnownProvider, string | PlainProvider>> = {
   google: "https://accounts.google.com",
   gitlab: "https://gitlab.com",
@@ -94,7 +94,7 @@ const scopeOf = (config: OAuthProvider, fallback: readonly string[]) => (config.
 
 function createOidcClient(config: OAuthProvider, issuer: string, now: () => number): ProviderClient {
   const server = new URL(issuer);
-  // Plain http stays on this machine: elsewhere anybody on the way could be anybody.
+  // Plain http is for issuers on this machine only: elsewhere a network attacker could impersonate any user.
   const isLoopback = server.protocol === "http:" && LOOPBACK.has(server.hostname);
   let known: { configuration: Configuration; readAt: number } | null = null;
 
@@ -105,7 +105,7 @@ function createOidcClient(config: OAuthProvider, issuer: string, now: () => numb
       ...(isLoopback ? { execute: [allowInsecureRequests] } : {}),
     });
     const methods = found.serverMetadata().token_endpoint_auth_methods_supported;
-    // Basic is what OpenID Connect assumes where nothing is said.
+    // Basic is the default of OpenID Connect.
     const takesBasic = methods === undefined || methods.includes("client_secret_basic");
     const secret = config.clientSecret;
     const authentication = takesBasic ? ClientSecretBasic(secret) : ClientSecretPost(secret);

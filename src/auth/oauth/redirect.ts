@@ -7,7 +7,7 @@ import { badField } from "../../kernel/errors.ts";
 export function allowedRedirect(text: string, allowed: readonly string[]): URL | null {
   if (!URL.canParse(text)) return null;
   const url = new URL(text);
-  // A name and password before the host only ever deceive.
+  // User information before the host serves only to deceive.
   if (url.username !== "" || url.password !== "") return null;
   return allowed.some((pattern) => matches(url, pattern)) ? url : null;
 }

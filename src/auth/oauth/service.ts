@@ -1,6 +1,7 @@
 import { AVATAR_URL_MAX_CHARACTERS, DISPLAY_NAME_MAX_CHARACTERS } from "../../access/limits.ts";
 import type { AuthConfig } from "../../config/types.ts";
 import { AppError, badField, badRequest, conflict, notFound } from "../../kernel/errors.ts";
+import { isoTime } from "../../kernel/iso-datetime.ts";
 import type { AccountWrite } from "../account-file.ts";
 import { OAUTH_STATE_TTL_MS, SECRET_BYTES } from "../limits.ts";
 import { equalsConstantTime } from "../sealing.ts";
@@ -15,7 +16,7 @@ import {
 } from "../statements/identities.ts";
 import { deleteSecret, findSecret, putSecret } from "../statements/secrets.ts";
 import { type SecretAccount, userByEmail, userById } from "../statements/users.ts";
-import { type AuthDeps, type Caller, type Client, iso, type SignInAnswer } from "../types.ts";
+import type { AuthDeps, Caller, Client, SignInAnswer } from "../types.ts";
 import { requireOtherWayIn, requireRecentProof } from "../ways-in.ts";
 import { createProviderClient, type Profile, type ProviderClient } from "./provider.ts";
 import { allowedRedirect } from "./redirect.ts";
@@ -29,15 +30,15 @@ export interface IdentityView {
 }
 
 export interface OAuthService {
-  /** Where to send the browser, and what to remember in it. Errors: 404 for an undeclared provider, 400, 502. */
+  /** The provider's address, and a secret for the browser's cookie. Errors: 404 for an undeclared provider, 400, 502. */
   begin(
     provider: string,
     redirectUrl: string | null,
   ): Promise<{ location: string; state: string; browserSecret: string }>;
   /**
-   * What the provider sent the browser back with. `browserSecret` is what `begin` left in the browser, null where there
-   * is none, undefined where the request does not come from a browser. Errors: 400 for a wrong, used or expired state,
-   * another browser, or an answer that does not check; 403 when disabled; 409 when the email belongs to another account.
+   * Completes a sign-in with the query of the callback. `browserSecret` is the cookie's, null in a browser without it,
+   * undefined where the request does not come from a browser. Errors: 400 for a wrong, used or expired state, another
+   * browser, or an invalid answer of the provider; 403 if disabled; 409 if the email belongs to another account.
    */
   finish(
     provider: string,
@@ -46,7 +47,7 @@ export interface OAuthService {
     client: Client,
   ): Promise<Finished>;
   identities(caller: Caller): IdentityView[];
-  /** Errors: 404, 401 `Sign in again`, 400 when nothing would be left to sign in with. */
+  /** Errors: 404, 401 `Sign in again`, 400 for the last way of signing in. */
   removeIdentity(caller: Caller, id: string): Promise<void>;
 }
 
@@ -122,7 +123,7 @@ export function createOAuthService(deps: OAuthDeps, signIns: SignIns): OAuthServ
       const state = await takeState(deps, text, provider);
       if (browserSecret !== undefined) {
         const given = browserHash(browserSecret ?? "");
-        // Somebody else's sign-in, begun in another browser, must not end in this one.
+        // An attacker's sign-in, begun in another browser, must not complete in this one.
         if (!equalsConstantTime(given, Buffer.from(state.browser, "base64"))) {
           throw badField("state", "invalid_value", "state belongs to another browser");
         }
@@ -223,8 +224,8 @@ function createIdentities({ file, config }: OAuthDeps): Pick<OAuthService, "iden
     id,
     provider,
     email,
-    createdAt: iso(createdAt),
-    lastSignInAt: iso(lastSignInAt),
+    createdAt: isoTime(createdAt),
+    lastSignInAt: isoTime(lastSignInAt),
   });
   return {
     identities: (caller) => identitiesOfUser.all(file.sql, { userId: caller.userId }).map(view),

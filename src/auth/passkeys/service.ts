@@ -10,6 +10,7 @@ import {
 } from "@simplewebauthn/server";
 import type { AuthConfig } from "../../config/types.ts";
 import { badField, badRequest, conflict, notFound, unauthorized } from "../../kernel/errors.ts";
+import { isoTime } from "../../kernel/iso-datetime.ts";
 import { isJsonObject, type JsonObject } from "../../kernel/json.ts";
 import { PASSKEY_CHALLENGE_TTL_MS, PASSKEYS_PER_USER_MAX } from "../limits.ts";
 import type { SignIns } from "../session/sign-in.ts";
@@ -23,7 +24,7 @@ import {
 } from "../statements/passkeys.ts";
 import { deleteSecret, findSecret, putSecret, type SecretPurpose } from "../statements/secrets.ts";
 import { userById } from "../statements/users.ts";
-import { type AuthDeps, type Caller, type Client, iso, type SignInAnswer } from "../types.ts";
+import type { AuthDeps, Caller, Client, SignInAnswer } from "../types.ts";
 import { requireOtherWayIn, requireRecentProof } from "../ways-in.ts";
 
 export interface PasskeyView {
@@ -37,19 +38,19 @@ export interface PasskeyView {
 
 /** WebAuthn. Bodies and answers are those of the WebAuthn libraries. */
 export interface PasskeyService {
-  /** Errors: 401 `Sign in again` when the last sign-in was too long ago. */
+  /** Errors: 401 `Sign in again` if the last sign-in was too long ago. */
   registerOptions(caller: Caller): Promise<PublicKeyCredentialCreationOptionsJSON>;
-  /** Errors: 400 for a response that does not check, 409 for a credential that is registered already. */
+  /** Errors: 400 for an invalid response, 409 for a credential that is registered already. */
   register(caller: Caller, response: JsonObject, name: string | null): Promise<PasskeyView>;
   /** The same for every user: passkeys are discoverable, and the answer does not reveal which users have one. */
   authOptions(): Promise<PublicKeyCredentialRequestOptionsJSON>;
   /**
-   * Requires no second factor if the authenticator has verified its user. Errors: 400 for a response that does
-   * not check, 403 when disabled.
+   * Requires no second factor if the authenticator has verified its user. Errors: 400 for an invalid response,
+   * 403 if disabled.
    */
   authenticate(response: JsonObject, client: Client): Promise<SignInAnswer>;
   list(caller: Caller): PasskeyView[];
-  /** Errors: 404, 401 `Sign in again`, 400 for the last way in. */
+  /** Errors: 404, 401 `Sign in again`, 400 for the last way of signing in. */
   remove(caller: Caller, id: string): Promise<void>;
 }
 
@@ -60,11 +61,11 @@ const view = (passkey: Passkey): PasskeyView => ({
   name: passkey.name,
   deviceType: passkey.deviceType,
   backedUp: passkey.backedUp,
-  createdAt: iso(passkey.createdAt),
-  lastUsedAt: passkey.lastUsedAt === null ? null : iso(passkey.lastUsedAt),
+  createdAt: isoTime(passkey.createdAt),
+  lastUsedAt: passkey.lastUsedAt === null ? null : isoTime(passkey.lastUsedAt),
 });
 
-/** Errors: 400 when one more would be too many. */
+/** Errors: 400 if the user has the maximum already. */
 function refuseSurplus(registered: readonly Passkey[]): void {
   if (registered.length < PASSKEYS_PER_USER_MAX) return;
   throw badRequest(`A user has at most ${PASSKEYS_PER_USER_MAX} passkeys`);
@@ -195,7 +196,7 @@ function createRegistration(
         if (file.current(write, caller.userId, caller.sessionId) === null) throw unauthorized("Invalid token");
         if (passkeyById.get(write.tx, { id: passkey.id }) !== null)
           throw conflict("This passkey is registered already");
-        // Options for more than there is room for may have been given out.
+        // Concurrent registrations may all have received options.
         refuseSurplus(passkeysOfUser.all(write.tx, { userId: caller.userId }));
         insertPasskey.run(write.tx, passkey);
       });
@@ -243,7 +244,7 @@ function createAuthentication(
       const signIn = await file.write((write) => {
         const present = passkeyById.get(write.tx, { id: id });
         const account = present === null ? null : userById.get(write.tx, { id: present.userId });
-        // A counter that another sign-in has moved meanwhile: one of the two is a copy.
+        // Another sign-in has changed the counter meanwhile: one of the two authenticators is a copy.
         if (present === null || account === null || present.counter !== counter) throw refused();
         usePasskey.run(write.tx, {
           id,
@@ -251,7 +252,7 @@ function createAuthentication(
           backedUp: credentialBackedUp,
           lastUsedAt: write.now,
         });
-        // Touched, but without its user proved to it, it is one factor like any other.
+        // Without user verification a passkey is a single factor.
         if (!userVerified) return signIns.complete(write, account, client);
         return { kind: "session" as const, session: signIns.open(write, account, client) };
       });

@@ -16,14 +16,14 @@ export interface GuessKey {
   limit: RateLimit;
 }
 
-/** What a guess turned out to be. */
+/** The outcome of a guess. */
 export type Guess<T> = { isRight: true; value: T } | { isRight: false; error: AppError };
 
 export interface Guesses {
   /**
-   * Runs a guess at a password or code unless one of its keys has failed too often within the window. Guesses that run
-   * at once count as failed until they are judged, and the next ones wait for them: sending a thousand together gives no
-   * more guesses than sending them one by one. Errors: 429 with `Retry-After`; the guess's own.
+   * Runs a guess at a password or code unless one of its keys has failed too often within the window. Concurrent
+   * guesses count as failed until they are judged, and further ones wait for them: a thousand sent together are no more
+   * guesses than a thousand sent one by one. Errors: 429 with `Retry-After`; the guess's own.
    */
   attempt<T>(keys: readonly GuessKey[], guess: () => Promise<Guess<T>>): Promise<T>;
 }
@@ -36,7 +36,7 @@ export function createGuesses(clock: Clock): Guesses {
     const now = clock.now();
     const found = counts.get(key.key);
     const endsAt = now + key.limit.window * SECOND_MS;
-    // A window that ends later than any could was begun before the clock was set back.
+    // A window that ends too late began before the clock was set back.
     const isOpen = found !== undefined && found.endsAt > now && found.endsAt <= endsAt;
     if (found !== undefined && (isOpen || found.underWay > 0)) {
       if (!isOpen) Object.assign(found, { failures: 0, endsAt });
@@ -47,7 +47,7 @@ export function createGuesses(clock: Clock): Guesses {
     return fresh;
   };
 
-  /** Errors: 429. false: it has to wait until those under way are judged. */
+  /** false: it must wait until the guesses under way are judged. Errors: 429. */
   const mayGo = (keys: readonly GuessKey[]): boolean => {
     let isFree = true;
     for (const key of keys) {

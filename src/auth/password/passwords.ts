@@ -19,15 +19,15 @@ import {
 import { equalsConstantTime } from "../sealing.ts";
 import { createTurns } from "./hash-turns.ts";
 
-/** Off the main thread. `sharer`: whose turn it takes, see `hash-turns.ts`. Errors: 503 when too many wait. */
+/** Hashes run off the main thread. `sharer`: see `hash-turns.ts`. Errors: 503 if too many wait. */
 export interface Passwords {
   /** argon2id. */
   hash(password: string, sharer: string): Promise<string>;
-  /** The same for a whole import, taking turns with everybody else; in the order given. */
+  /** The same for a whole import, in its order; its hashes take turns with those of others. */
   hashAll(passwords: readonly string[], sharer: string): Promise<string[]>;
   /**
-   * A null hash (no such user, no password) does the work of a wrong password, and is one. `beganAt`: when its turn came,
-   * since how long it waited for that says nothing of the hash.
+   * A null hash (no such user, no password) is a wrong password, after the same work. `beganAt`: when its turn came; the time
+   * that it waited before does not depend on the hash.
    */
   verify(password: string, hash: string | null, sharer: string): Promise<{ isRight: boolean; beganAt: Millis }>;
   /** Whether a hash is not what `hash()` makes today. */
