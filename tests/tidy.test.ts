@@ -161,30 +161,8 @@ describe("sources", () => {
   });
 });
 
-type HouseRule = "folders" | "citations" | "spreads" | "circles" | "limits";
-
-/**
- * Areas of src, and other folders, that break a rule of "one house" still. A conversion removes what it has mended; an entry
- * that is no longer true fails as well, so that the list can only shrink.
- */
-const NOT_YET: Readonly<Record<string, readonly HouseRule[]>> = {
-  db: ["citations", "spreads", "limits", "circles"],
-};
-
 describe("one house", () => {
   const placeOf = (path: string): string => (path.startsWith("src/") ? (path.split("/")[1] ?? "") : dirname(path));
-  const topOf = (place: string): string => place.split("/")[0] ?? place;
-
-  /** Fails for a place that breaks the rule and is not listed, and for one that is listed and does not. */
-  function expectHouse(rule: HouseRule, breaches: readonly { path: string; what: string }[]): void {
-    const isListed = (place: string) => NOT_YET[place]?.includes(rule) === true;
-    const places = new Set(breaches.map(({ path }) => topOf(placeOf(path))));
-    const mended = Object.keys(NOT_YET).filter((place) => isListed(place) && !places.has(place));
-    expect({
-      wrong: breaches.filter(({ path }) => !isListed(topOf(placeOf(path)))),
-      "no longer wrong: take it from NOT_YET": mended,
-    }).toEqual({ wrong: [], "no longer wrong: take it from NOT_YET": [] });
-  }
 
   /** Lines of these files that the pattern finds. */
   const linesWith = (paths: readonly string[], pattern: RegExp) =>
@@ -199,20 +177,17 @@ describe("one house", () => {
     const counts = new Map<string, number>();
     for (const path of files("src/**/*")) counts.set(dirname(path), (counts.get(dirname(path)) ?? 0) + 1);
     const full = [...counts].filter(([, count]) => count > FOLDER_FILES_MAX);
-    expectHouse(
-      "folders",
-      full.map(([folder, count]) => ({ path: `${folder}/`, what: `${count} files` })),
-    );
+    expect(full.map(([folder, count]) => ({ path: `${folder}/`, what: `${count} files` }))).toEqual([]);
   });
 
   test("comments cite rules of a SPEC.md by their number, and files that exist", () => {
     const own = "tests/tidy.test.ts";
     const paths = files("{src,tests,bench,schema,scripts,example}/**/*.{ts,md,sql}").filter((path) => path !== own);
-    expectHouse("citations", linesWith(paths, /\bDecisions \d|\bSpec: /));
+    expect(linesWith(paths, /\bDecisions \d|\bSpec: /)).toEqual([]);
   });
 
   test("no literal is spread into a literal: its members are written out", () => {
-    expectHouse("spreads", linesWith(files("{src,scripts,schema,example}/**/*.ts"), /\.\.\.\{/));
+    expect(linesWith(files("{src,scripts,schema,example}/**/*.ts"), /\.\.\.\{/)).toEqual([]);
   });
 
   test("limits are in a limits.ts", () => {
@@ -220,7 +195,7 @@ describe("one house", () => {
       /^(?:export )?const (?:[A-Z0-9]+_)*(?:MAX|MIN|TIMEOUT|TTL|MS)(?:_[A-Z0-9]+)*(?<!_PER_MS)\b[^=]*= \(?\d/;
     // kernel/time/duration.ts has the units that limits are counted in.
     const paths = sources.filter((path) => !path.endsWith("/limits.ts") && path !== "src/kernel/time/duration.ts");
-    expectHouse("limits", linesWith(paths, limit));
+    expect(linesWith(paths, limit)).toEqual([]);
   });
 
   test("no file imports itself through others, types included", () => {
@@ -231,10 +206,9 @@ describe("one house", () => {
       return found;
     };
     const circular = sources.filter((path) => reach(path).has(path));
-    expectHouse(
-      "circles",
+    expect(
       circular.map((path) => ({ path, what: (imported.get(path) ?? []).filter((to) => circular.includes(to)).join() })),
-    );
+    ).toEqual([]);
   });
 
   test(`half of an area's files have at most ${MEDIAN_LINES_MAX} lines`, () => {

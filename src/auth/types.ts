@@ -1,10 +1,11 @@
 import type { Account } from "../access/accounts.ts";
 import type { AuthConfig, RateLimit } from "../config/types.ts";
 import { clientNetwork } from "../kernel/client-network.ts";
-import type { Clock, Millis } from "../kernel/clock.ts";
+import type { Clock } from "../kernel/clock.ts";
 import type { Ids } from "../kernel/ids.ts";
 import type { JsonObject } from "../kernel/json/json.ts";
 import type { Logger } from "../kernel/logger.ts";
+import { isoTime } from "../kernel/time/iso-datetime.ts";
 import type { AccountFile } from "./account-file.ts";
 import type { Guesses } from "./password/guesses.ts";
 import type { Passwords } from "./password/passwords.ts";
@@ -60,8 +61,6 @@ export interface OwnUser {
   customClaims: JsonObject;
 }
 
-export const iso = (millis: Millis): string => new Date(millis).toISOString();
-
 export interface TokenAnswer {
   user: OwnUser;
   accessToken: string;
@@ -86,7 +85,7 @@ export function ownUser(account: Account): OwnUser {
     role: account.role,
     emailVerified: account.emailVerified,
     isAnonymous: account.isAnonymous,
-    createdAt: iso(account.createdAt),
+    createdAt: isoTime(account.createdAt),
     emailVisibility: account.emailVisibility,
     metadata: account.metadata,
     customClaims: account.customClaims,

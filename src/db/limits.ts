@@ -104,3 +104,8 @@ export const LARGE_ANSWER_BYTES = 1024 * 1024;
 export const LARGE_ANSWERS_MAX_BYTES = 64 * 1024 * 1024;
 /** A large text leaves its process in parts of this size: the server takes in one in a fraction of a millisecond. */
 export const ANSWER_PART_BYTES = 256 * 1024;
+
+/** Writes and long reads that may wait for a place. */
+export const WAITING_FOR_ROOM_MAX = 10_000;
+/** When files in use kept the bound from being met: after this time it is looked at again. */
+export const SWEEP_DELAY_MS = 100;

@@ -1,12 +1,12 @@
 import type { Database, Statement as SqliteStatement } from "bun:sqlite";
 import type { Clock } from "../kernel/clock.ts";
 import type { JsonObject } from "../kernel/json/json.ts";
-import type { HighlightRequest, PageBounds } from "./reads/requests.ts";
+import type { HighlightRequest, PageBounds, SqlValue } from "./reads/requests.ts";
 
 /** A transaction that returns a promise would commit before its work is done: it does not compile. */
 export type Sync<T> = T extends PromiseLike<unknown> ? never : T;
 
-export type SqlValue = string | number | bigint | boolean | null | Uint8Array;
+export type { SqlValue };
 
 /** What SQLite gives back: booleans come back as 0 and 1. */
 export type Row = Record<string, string | number | bigint | null | Uint8Array>;

@@ -2,6 +2,7 @@ import { type Static, Type } from "typebox";
 import type { pushDevices, pushLogs } from "../../schema/push.ts";
 import type { JsonObject } from "../kernel/json/json.ts";
 import { AnyObject, nullable, optional, refine } from "../kernel/schema/types.ts";
+import { isoTime } from "../kernel/time/iso-datetime.ts";
 import {
   DEVICE_ID_LENGTH_MAX,
   TOKEN_LENGTH_MAX,
@@ -83,7 +84,7 @@ export const deviceRecord = ({ deviceId, token, platform, createdAt }: DeviceCol
   id: deviceId,
   token,
   platform,
-  createdAt: new Date(createdAt).toISOString(),
+  createdAt: isoTime(createdAt),
 });
 
 export const LogRecord = Type.Object({
@@ -100,5 +101,5 @@ type LogRecord = Static<typeof LogRecord>;
 
 export const logRecord = ({ seq: _, timestamp, ...columns }: typeof pushLogs.$inferSelect): LogRecord => ({
   ...columns,
-  timestamp: new Date(timestamp).toISOString(),
+  timestamp: isoTime(timestamp),
 });

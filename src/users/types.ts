@@ -1,6 +1,5 @@
 import type { Account, AccountEntry } from "../access/accounts.ts";
-
-const iso = (millis: number): string => new Date(millis).toISOString();
+import { isoTime } from "../kernel/time/iso-datetime.ts";
 
 /** A user in a list. What needs more room is in the detail. */
 export const listEntry = (entry: AccountEntry) => ({
@@ -11,7 +10,7 @@ export const listEntry = (entry: AccountEntry) => ({
   emailVerified: entry.emailVerified,
   isAnonymous: entry.isAnonymous,
   disabled: entry.disabled,
-  createdAt: iso(entry.createdAt),
+  createdAt: isoTime(entry.createdAt),
 });
 
 /** A user as administrators see one, the same wherever one is answered. */

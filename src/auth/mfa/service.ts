@@ -1,5 +1,6 @@
 import { randomInt } from "node:crypto";
 import { type AppError, badField, badRequest, conflict, notFound, unauthorized } from "../../kernel/errors.ts";
+import { isoTime } from "../../kernel/time/iso-datetime.ts";
 import type { AccountWrite } from "../account-file.ts";
 import { MFA_FAILURES, MFA_TICKET_ATTEMPTS_MAX, RECOVERY_CODE_COUNT } from "../limits.ts";
 import { type CodeBudget, codeBudget } from "../password/code-budget.ts";
@@ -16,7 +17,7 @@ import {
 } from "../statements/factors.ts";
 import { countAttempt, deleteSecret, findSecret } from "../statements/secrets.ts";
 import { userById } from "../statements/users.ts";
-import { type AuthDeps, type Caller, type Client, iso, type TokenAnswer } from "../types.ts";
+import type { AuthDeps, Caller, Client, TokenAnswer } from "../types.ts";
 import { requireRecentProof } from "../ways-in.ts";
 import { acceptCode, createTotpSecret, totpUri } from "./totp.ts";
 
@@ -187,7 +188,7 @@ function createFactorService(deps: AuthDeps, checks: Checks, issuer: () => strin
         id,
         type,
         verified,
-        createdAt: iso(createdAt),
+        createdAt: isoTime(createdAt),
       })),
 
     remove: createFactorRemoval(deps, checks),

@@ -1,6 +1,7 @@
 import { AVATAR_URL_MAX_CHARACTERS, DISPLAY_NAME_MAX_CHARACTERS } from "../../access/limits.ts";
 import type { AuthConfig } from "../../config/types.ts";
 import { AppError, badField, badRequest, conflict, notFound } from "../../kernel/errors.ts";
+import { isoTime } from "../../kernel/time/iso-datetime.ts";
 import type { AccountWrite } from "../account-file.ts";
 import { OAUTH_STATE_TTL_MS, SECRET_BYTES } from "../limits.ts";
 import { equalsConstantTime } from "../sealing.ts";
@@ -15,7 +16,7 @@ import {
 } from "../statements/identities.ts";
 import { deleteSecret, findSecret, putSecret } from "../statements/secrets.ts";
 import { type SecretAccount, userByEmail, userById } from "../statements/users.ts";
-import { type AuthDeps, type Caller, type Client, iso, type SignInAnswer } from "../types.ts";
+import type { AuthDeps, Caller, Client, SignInAnswer } from "../types.ts";
 import { requireOtherWayIn, requireRecentProof } from "../ways-in.ts";
 import { createProviderClient, type Profile, type ProviderClient } from "./provider.ts";
 import { allowedRedirect } from "./redirect.ts";
@@ -223,8 +224,8 @@ function createIdentities({ file, config }: OAuthDeps): Pick<OAuthService, "iden
     id,
     provider,
     email,
-    createdAt: iso(createdAt),
-    lastSignInAt: iso(lastSignInAt),
+    createdAt: isoTime(createdAt),
+    lastSignInAt: isoTime(lastSignInAt),
   });
   return {
     identities: (caller) => identitiesOfUser.all(file.sql, { userId: caller.userId }).map(view),

@@ -11,6 +11,7 @@ import {
 import type { AuthConfig } from "../../config/types.ts";
 import { badField, badRequest, conflict, notFound, unauthorized } from "../../kernel/errors.ts";
 import { isJsonObject, type JsonObject } from "../../kernel/json/json.ts";
+import { isoTime } from "../../kernel/time/iso-datetime.ts";
 import { PASSKEY_CHALLENGE_TTL_MS, PASSKEYS_PER_USER_MAX } from "../limits.ts";
 import type { SignIns } from "../session/sign-in.ts";
 import {
@@ -23,7 +24,7 @@ import {
 } from "../statements/passkeys.ts";
 import { deleteSecret, findSecret, putSecret, type SecretPurpose } from "../statements/secrets.ts";
 import { userById } from "../statements/users.ts";
-import { type AuthDeps, type Caller, type Client, iso, type SignInAnswer } from "../types.ts";
+import type { AuthDeps, Caller, Client, SignInAnswer } from "../types.ts";
 import { requireOtherWayIn, requireRecentProof } from "../ways-in.ts";
 
 export interface PasskeyView {
@@ -60,8 +61,8 @@ const view = (passkey: Passkey): PasskeyView => ({
   name: passkey.name,
   deviceType: passkey.deviceType,
   backedUp: passkey.backedUp,
-  createdAt: iso(passkey.createdAt),
-  lastUsedAt: passkey.lastUsedAt === null ? null : iso(passkey.lastUsedAt),
+  createdAt: isoTime(passkey.createdAt),
+  lastUsedAt: passkey.lastUsedAt === null ? null : isoTime(passkey.lastUsedAt),
 });
 
 /** Errors: 400 if the user has the maximum already. */

@@ -1,9 +1,10 @@
 import { AppError, notFound, unauthorized } from "../../kernel/errors.ts";
+import { isoTime } from "../../kernel/time/iso-datetime.ts";
 import type { UserChanges } from "../account-file.ts";
 import { SESSIONS_PER_USER_MAX, USER_AGENT_MAX_CHARACTERS } from "../limits.ts";
 import { deleteSession, newestSessions, sessionById, touchSession } from "../statements/sessions.ts";
 import { userById } from "../statements/users.ts";
-import { type AuthDeps, type Caller, type Client, iso, type OwnUser, ownUser, type TokenAnswer } from "../types.ts";
+import { type AuthDeps, type Caller, type Client, type OwnUser, ownUser, type TokenAnswer } from "../types.ts";
 import { rotate } from "./rotation.ts";
 import type { OpenSession, SignIns } from "./sign-in.ts";
 
@@ -106,8 +107,8 @@ export function createSessionService(deps: AuthDeps, signIns: SignIns): SessionS
         .filter((session) => session.expiresAt > now)
         .map((session) => ({
           id: session.id,
-          createdAt: iso(session.createdAt),
-          lastUsedAt: iso(session.lastUsedAt),
+          createdAt: isoTime(session.createdAt),
+          lastUsedAt: isoTime(session.lastUsedAt),
           ip: session.ip,
           userAgent: session.userAgent,
           current: session.id === caller.sessionId,

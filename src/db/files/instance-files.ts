@@ -2,7 +2,7 @@ import type { Database } from "bun:sqlite";
 import { existsSync, mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { AppError, insufficientStorage, isDiskFull } from "../../kernel/errors.ts";
-import { INSTANCE_CACHE_KIB, INSTANCE_STATEMENTS_MAX } from "../limits.ts";
+import { INSTANCE_CACHE_KIB, INSTANCE_STATEMENTS_MAX, SWEEP_DELAY_MS, WAITING_FOR_ROOM_MAX } from "../limits.ts";
 import { readMeta, writeMeta } from "../meta.ts";
 import type {
   Change,
@@ -47,11 +47,6 @@ export interface InstanceFiles {
   readonly size: number;
   close(): Promise<void>;
 }
-
-/** Writes and long reads that may wait for a place. */
-const WAITING_FOR_ROOM_MAX = 10_000;
-/** When files in use kept the bound from being met: after this time it is looked at again. */
-const SWEEP_DELAY_MS = 100;
 
 /** What is to be done once its instance's file is open. */
 interface Waiting {

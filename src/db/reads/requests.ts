@@ -1,6 +1,7 @@
-import type { SqlValue } from "../types.ts";
-
 /** What `read-job.ts` is asked, and what it answers. */
+
+/** What a statement binds. */
+export type SqlValue = string | number | bigint | boolean | null | Uint8Array;
 
 /** What is to be marked in the rows of a search. */
 export type HighlightRequest = {

@@ -34,7 +34,7 @@ export interface DeclaredOptions {
  * which names all of it, unless a migration has dealt with it; then, and after a failed migration, the file is as it
  * was. Migrations run once each, in order of version over all tables, in the transaction of everything else. A table that is new has nothing to
  * migrate: its migrations are recorded as done and not run. What is returned serves many files: for an unchanged one it
- * costs a single look-up. Decisions 2.
+ * costs a single look-up.
  */
 export function declaredMigration(
   tables: readonly DeclaredTable[],

@@ -11,7 +11,11 @@ import type { DeclaredTable } from "../schema/types.ts";
 import type { DatabaseFile, StorageEngine, Transaction } from "../types.ts";
 
 const notes = (tokenize: "unicode61" | "trigram" = "unicode61"): DeclaredTable => ({
-  ...{ name: "notes", kind: "schema", columnKinds: { id: "string", text: "text" }, indexes: [], migrations: [] },
+  name: "notes",
+  kind: "schema",
+  columnKinds: { id: "string", text: "text" },
+  indexes: [],
+  migrations: [],
   columns: [
     { name: "id", type: "TEXT", notNull: true, unique: false, check: null, references: null },
     { name: "text", type: "TEXT", notNull: false, unique: false, check: null, references: null },

@@ -18,3 +18,6 @@ export function parseIsoDateTime(value: string): number {
   const hasZone = /(?:Z|[+-]\d\d:?\d\d)$/.test(value.slice("2026-01-01".length));
   return Date.parse(hasTime && !hasZone ? `${value}Z` : value);
 }
+
+/** In UTC with milliseconds, as all times in answers. */
+export const isoTime = (millis: number): string => new Date(millis).toISOString();
