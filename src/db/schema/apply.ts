@@ -27,8 +27,9 @@ export function applyPlan(sqlite: Database, plan: TablePlan): void {
 }
 
 /**
- * SQLite's own procedure for what ALTER TABLE cannot do; foreign keys are off meanwhile, and checked at the end. Rowids
- * stay: the full-text index knows the records by them. Triggers that are not ours come back as they were.
+ * SQLite's documented procedure for changes that ALTER TABLE cannot make. Foreign keys are off meanwhile and are checked
+ * at the end. Rowids are kept, because the full-text index refers to records by rowid. Triggers that the server did not
+ * create are restored unchanged.
  */
 function rebuildTable(sqlite: Database, table: DeclaredTable): void {
   const temporaryName = `_platform_rebuild_${table.name}`;
@@ -47,7 +48,7 @@ function rebuildTable(sqlite: Database, table: DeclaredTable): void {
     .filter(({ name }) => !own.has(name));
   const columns = table.columns.filter(({ name }) => present.has(name)).map(({ name }) => quote(name));
   const list = ["rowid", ...columns].join(", ");
-  // One that names a table which is gone stands in the way of renaming any.
+  // SQLite refuses to rename a table while a trigger refers to a missing one.
   dropFtsTriggers(sqlite, table.name);
   sqlite.run(createTableSql(table, temporaryName));
   sqlite.run(`INSERT INTO ${quote(temporaryName)} (${list}) SELECT ${list} FROM ${quote(table.name)} ORDER BY rowid`);
@@ -56,7 +57,7 @@ function rebuildTable(sqlite: Database, table: DeclaredTable): void {
   for (const { sql } of triggers) sqlite.run(sql);
 }
 
-/** Makes the indexes that are declared and missing, and drops those of ours that are declared no longer. */
+/** Creates missing declared indexes, and drops the server's indexes that are no longer declared. */
 export function applyIndexes(sqlite: Database, table: DeclaredTable): void {
   const wanted = indexesSql(table);
   const present = new Set(readIndexNames(sqlite, table.name));
@@ -65,9 +66,9 @@ export function applyIndexes(sqlite: Database, table: DeclaredTable): void {
 }
 
 export interface FtsState {
-  /** The table's rows may be others than the index knows of. */
+  /** The index may not match the table's rows. */
   isStale: boolean;
-  /** Where a table that holds much is indexed anew. */
+  /** When a large table is reindexed. */
   rebuild: "now" | "later";
 }
 
@@ -85,7 +86,7 @@ export function applyFts(sqlite: Database, table: DeclaredTable, { isStale, rebu
   for (const sql of rebuildFtsSql(table.name, table.fts, when)) sqlite.run(sql);
 }
 
-/** More than a moment's work: what the first records hold tells enough, and takes no time itself. */
+/** Whether reindexing takes long. Estimated from the first records, which is cheap. */
 function holdsMuch(sqlite: Database, table: string, fts: DeclaredFts): boolean {
   const length = fts.fields.map((field) => `ifnull(length(${quote(field)}), 0)`).join(" + ");
   const statement = sqlite.prepare<{ length: number | null; n: number }, [number]>(

@@ -14,27 +14,27 @@ import { type DeclaredMigration, type DeclaredTable, MigrationFailed, SchemaMism
 export { type DeclaredColumn, type DeclaredTable, SchemaMismatch } from "./types.ts";
 
 const HASH_KEY = "declared_hash";
-/** Stands for the hash where a migration ended the transaction: what is in the file was written by nobody's plan. */
+/** The hash of a file in which a migration ended the transaction: its content follows no known declaration. */
 const UNKNOWN_HASH = "";
 const MIGRATION_SAVEPOINT = `"_platform_migration"`;
 
-/** Changes when the same declaration is kept in another way: files are looked at again then. */
+/** Part of the hash. Increased when the same declaration is stored differently, so that every file is compared again. */
 const FORMAT = 2;
 
 export interface DeclaredOptions {
-  /** Stands before the table's name in messages. Default `""`: `posts.title`; with `shared`: `shared.posts.title`. */
+  /** Prefix of the table's name in messages. Default `""`: `posts.title`; with `shared`: `shared.posts.title`. */
   namespace?: string;
-  /** When the full-text index of a table that holds much is made anew: in the migration (default), or by the file's TextIndexer. */
+  /** When the full-text index of a large table is rebuilt: in the migration (default), or by the file's TextIndexer. */
   rebuildTexts?: "now" | "later";
 }
 
 /**
- * Makes the tables of a file what is declared: adds tables, columns, indexes and full-text search, and drops indexes
- * and tables without records that are declared no longer. What would lose or reinterpret records throws SchemaMismatch,
- * which names all of it, unless a migration has dealt with it; then, and after a failed migration, the file is as it
- * was. Migrations run once each, in order of version over all tables, in the transaction of everything else. A table that is new has nothing to
- * migrate: its migrations are recorded as done and not run. What is returned serves many files: for an unchanged one it
- * costs a single look-up.
+ * Returns a function that changes a file's tables to match the declaration. It adds tables, columns, indexes and full-text
+ * search. It drops indexes, and tables without records, that are no longer declared. A change that would lose or
+ * reinterpret records, and that no migration handles, throws SchemaMismatch, which lists every such change. After that,
+ * and after a failed migration, the file is unchanged. Each migration runs once, in order of version over all tables, in
+ * the same transaction as all other changes. The migrations of a new table are recorded as done without being run.
+ * The function can be used for many files; an unchanged file costs one query.
  */
 export function declaredMigration(
   tables: readonly DeclaredTable[],
@@ -45,7 +45,7 @@ export function declaredMigration(
   return (sqlite) => {
     layOutServerTables(sqlite);
     if (readMeta(sqlite, HASH_KEY) === hash) return;
-    // Dropping a table while foreign keys are enforced deletes what refers to it. Cannot be set inside a transaction.
+    // With foreign keys enforced, dropping a table deletes the rows that refer to it. Cannot be set inside a transaction.
     sqlite.run("PRAGMA foreign_keys = OFF");
     try {
       sqlite.transaction(() => migrate(sqlite, tables, hash, options)).immediate();
@@ -68,13 +68,13 @@ function hashOf(tables: readonly DeclaredTable[]): string {
   return new Bun.CryptoHasher("sha256").update(`${FORMAT} ${declaration}`).digest("hex");
 }
 
-/** Whether a file was last migrated to exactly these tables; it is only read. */
+/** Whether a file was last migrated to exactly these tables. Does not change the file. */
 export function isAsDeclared(tables: readonly DeclaredTable[]): (sqlite: Database) => boolean {
   const hash = hashOf(tables);
   return (sqlite) => isUpToDate(sqlite, tablesLayout) && readMeta(sqlite, HASH_KEY) === hash;
 }
 
-/** A migration has ended the transaction of all of them, and part of what was to be undone stays. */
+/** A migration ended the shared transaction, so that some changes could not be rolled back. */
 class TransactionLost extends MigrationFailed {}
 
 function migrate(
@@ -114,7 +114,7 @@ function migrate(
     applyFts(sqlite, table, { isStale, rebuild: rebuildTexts });
   }
   for (const name of stored.keys()) if (!tables.some((table) => table.name === name)) dropFts(sqlite, name);
-  // None of them holds a record.
+  // These tables are empty.
   for (const name of missing) sqlite.run(`DROP TABLE ${quote(name)}`);
   if (planned.length > 0) assertReferences(sqlite, pathOf);
   countRows(
@@ -135,7 +135,7 @@ interface PlanContext {
   isMigrated(table: DeclaredTable): boolean;
 }
 
-/** What becomes of each table, and every reason why it cannot; the file is only read. */
+/** The plan of each table, and every problem found. Does not change the file. */
 function planTables(sqlite: Database, tables: readonly DeclaredTable[], context: PlanContext) {
   const { stored, present, pathOf, isAltered, isMigrated } = context;
   const missing = missingTables(tables, stored, present);
@@ -152,10 +152,7 @@ function planTables(sqlite: Database, tables: readonly DeclaredTable[], context:
   return { added, missing, planned, problems };
 }
 
-/**
- * Why a file could not become what is declared, as far as it can be told without a change of it: no migration is run, and
- * references are not looked at.
- */
+/** The problems that can be found without changing the file: no migration is run, and references are not checked. */
 export function plannedProblems(
   sqlite: Database,
   tables: readonly DeclaredTable[],
@@ -189,14 +186,14 @@ interface MigrationContext {
   pathOf: (table: string) => string;
 }
 
-/** Runs what has not run yet, and returns the tables whose migrations did. */
+/** Runs pending migrations, and returns the tables whose migrations ran. */
 function runMigrations(sqlite: Database, tables: readonly DeclaredTable[], context: MigrationContext): Set<string> {
   const pending = pendingMigrations(sqlite, tables);
-  // A table that was never there has no records to migrate, unless it is another one under a new name, and that has some.
+  // A new table has no records to migrate, unless it may be the new name of a removed table that has records.
   const mayBeRenamed = missingTables(tables, context.stored, context.before).some((name) => !isEmpty(sqlite, name));
   const due = pending.filter(({ table }) => context.before.has(table.name) || mayBeRenamed);
   if (due.length > 0) {
-    // Ours would stand in the way of dropped and renamed columns; all of them are made again afterwards.
+    // The server's indexes would prevent dropping and renaming columns; all of them are created again afterwards.
     for (const name of readIndexNames(sqlite)) sqlite.run(`DROP INDEX ${quote(name)}`);
     for (const name of context.stored.keys()) dropFtsTriggers(sqlite, name);
   }
@@ -217,7 +214,7 @@ interface TableMigration {
   migration: DeclaredMigration;
 }
 
-/** Whether a migration of a table that the file has, or may have under another name, is still to run; it is only read. */
+/** Whether a migration is pending for a table that the file has, or may have under another name. Does not change the file. */
 export function hasPendingMigrations(sqlite: Database, tables: readonly DeclaredTable[]): boolean {
   if (tables.every(({ migrations }) => migrations.length === 0)) return false;
   const isRecorded = sqlite.query(`SELECT 1 FROM sqlite_master WHERE name = '_platform_migrations'`).get() !== null;
@@ -246,7 +243,7 @@ function runMigration(sqlite: Database, migration: DeclaredMigration, path: stri
   if (isLost()) throw new TransactionLost(`${name} ended the transaction that it runs in`);
 }
 
-/** It goes with the transaction, also where another one has been begun since. */
+/** The savepoint ends with its transaction, so it is missing even if another transaction has begun since. */
 function hasSavepoint(sqlite: Database): boolean {
   try {
     sqlite.run(`RELEASE ${MIGRATION_SAVEPOINT}`);

@@ -1,7 +1,7 @@
 import { Database } from "bun:sqlite";
 import { quoteIdentifier } from "../identifiers.ts";
 
-/** Whether a table of the users' in this file, which is not open yet, has a row. One that cannot be read may have some. */
+/** Whether a user table in this file has a row. The file must not be open. A file that cannot be read counts as having rows. */
 export function holdsRecords(path: string): boolean {
   try {
     using sqlite = new Database(path, { readwrite: true, create: false });
@@ -12,6 +12,6 @@ export function holdsRecords(path: string): boolean {
   }
 }
 
-/** Not SQLite's own, not ours, and not those in which a search index lies. */
+/** All tables except those of SQLite, of the server, and of search indexes. */
 const TABLES = `SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\'
   AND name NOT LIKE '\\_platform%' ESCAPE '\\' AND name NOT LIKE '%\\_fts%' ESCAPE '\\'`;

@@ -4,7 +4,7 @@ import { readMeta } from "../meta.ts";
 import { isOwnIndex } from "./sql.ts";
 import type { DeclaredTable } from "./types.ts";
 
-/** What was declared when the file was last migrated: it knows what SQLite does not (logical types, checks). */
+/** The declaration to which the file was last migrated. It has what SQLite does not store (logical types, checks). */
 export type StoredTable = Omit<DeclaredTable, "migrations">;
 
 export interface ActualColumn {
@@ -18,12 +18,12 @@ export const DECLARED_KEY = "declared";
 /** Empty for a file that was never migrated. */
 export function readStored(sqlite: Database): Map<string, StoredTable> {
   const text = readMeta(sqlite, DECLARED_KEY);
-  // Written by ourselves, in the transaction that made it true.
+  // Written by the server, in the transaction of the changes that it describes.
   const tables = text === null ? [] : (JSON.parse(text) as StoredTable[]);
   return new Map(tables.map((table) => [table.name, table]));
 }
 
-/** Every table with its definition; indexes of full-text search and what is SQLite's or ours are left out. */
+/** Every table with its definition, except full-text indexes and tables of SQLite or the server. */
 export function readTableSql(sqlite: Database): Map<string, string> {
   const rows = sqlite
     .query<{ name: string; sql: string }, []>(
@@ -62,7 +62,7 @@ export function isEmpty(sqlite: Database, table: string): boolean {
   return sqlite.query(`SELECT 1 FROM ${quote(table)} LIMIT 1`).get() === null;
 }
 
-/** How many combinations of values of `fields` occur more than once; rows with a null in them never collide. */
+/** The number of combinations of values of `fields` that occur more than once. Rows with a null in them never count. */
 export function countDuplicates(sqlite: Database, table: string, fields: readonly string[]): number {
   const columns = fields.map(quote).join(", ");
   const filled = fields.map((field) => `${quote(field)} IS NOT NULL`).join(" AND ");

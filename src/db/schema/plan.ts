@@ -13,27 +13,27 @@ import { lostColumns } from "./renames.ts";
 import { indexesSql } from "./sql.ts";
 import type { DeclaredColumn, DeclaredTable } from "./types.ts";
 
-/** What a table that exists needs to become the declared one. */
+/** The changes that an existing table needs to match the declaration. */
 export interface TablePlan {
   table: DeclaredTable;
   addColumns: DeclaredColumn[];
-  /** SQLite cannot alter constraints: the rows move to a new table. */
+  /** The rows move to a new table, because SQLite cannot alter constraints. */
   rebuild: boolean;
-  /** Became required and have a default: rows without a value get it. */
+  /** Columns that became required and have a default: rows without a value get it. */
   fillColumns: DeclaredColumn[];
 }
 
 export interface PlanInput {
   table: DeclaredTable;
-  /** Null when the file was made without a declaration. */
+  /** Null when the file was created without a declaration. */
   stored: StoredTable | null;
-  /** A migration of this table has just run: it answers for what its columns mean now. */
+  /** A migration of this table has just run. It is responsible for converting values of changed columns. */
   isMigrated: boolean;
-  /** The definition in the file is not the one that `stored` tells of. */
+  /** The definition in the file differs from `stored`. */
   isAltered: boolean;
 }
 
-/** What is to be done, or why it would lose or reinterpret records. `where` is the table's path in messages. */
+/** The changes to make, and the problems: changes that would lose or reinterpret records. `where` is the table's path in messages. */
 export function planTable(sqlite: Database, input: PlanInput, where: string): { plan: TablePlan; problems: string[] } {
   const { table, stored, isMigrated, isAltered } = input;
   const problems: string[] = [];
@@ -53,7 +53,7 @@ export function planTable(sqlite: Database, input: PlanInput, where: string): { 
     else planChange(sqlite, { ...input, plan, column, present, path, problems });
   }
   planUniqueness(sqlite, table, actual, where, problems);
-  // Without records nothing can be lost or reinterpreted: the table is made as it is declared.
+  // Without records nothing can be lost or reinterpreted: the table is created again as declared.
   if (problems.length > 0 && isEmpty(sqlite, table.name)) return { plan: { ...plan, rebuild: true }, problems: [] };
   return { plan, problems };
 }
@@ -121,7 +121,7 @@ function planRequired(
   else problems.push(`${path}: became required and has no default, and ${missing} records have no value`);
 }
 
-/** Rows that SQLite would refuse. A check over a column that is yet to come is left to the rebuild. */
+/** Counts the rows that SQLite would refuse. A check that uses a column not yet added is left to the rebuild. */
 function countBreaking(sqlite: Database, table: string, check: string): number {
   try {
     return countWhere(sqlite, table, `NOT (${check})`);

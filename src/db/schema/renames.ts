@@ -3,8 +3,8 @@ import type { ActualColumn, StoredTable } from "./inspect.ts";
 import type { DeclaredTable } from "./types.ts";
 
 /**
- * The columns of a file that are declared no longer, each with the migration that it needs: to be renamed, where a
- * column of its type is new, or to be dropped. Each new column is proposed once.
+ * The columns of a file that are no longer declared, each with the migration that it needs: a rename if there is a new
+ * column of the same type, or a drop. Each new column is proposed once.
  */
 export function lostColumns(lost: {
   table: DeclaredTable;
@@ -32,7 +32,7 @@ export function lostColumns(lost: {
     });
 }
 
-/** As `lostColumns`, for tables that hold records. `added` are the declared tables that the file does not have. */
+/** Like `lostColumns`, for tables with records. `added` are the declared tables that the file does not have. */
 export function lostTables(lost: {
   names: readonly string[];
   added: readonly DeclaredTable[];

@@ -6,16 +6,16 @@ import { openError } from "../files/sqlite-errors.ts";
 import { declaredMigration, hasPendingMigrations, isAsDeclared, plannedProblems } from "./declared.ts";
 import { type DeclaredTable, SchemaMismatch } from "./types.ts";
 
-/** Offsets of a header that say which journal a file uses, and the value for none: a copy in memory has no WAL. */
+/** Header offsets of the journal version, and the value for "no WAL": a copy in memory cannot have a WAL. */
 const JOURNAL_VERSION_OFFSETS = [18, 19];
 const ROLLBACK_VERSION = 1;
 const ENDING = ".db";
 
-/** What the server would meet when it opened a file with the declared tables. */
+/** The result of opening a file with the declared tables. */
 export type Rehearsed =
   | { state: "fits" }
   | { state: "unfit"; problems: readonly string[] }
-  /** It was not found out; `reason` says why. */
+  /** The file was not tried; `reason` says why. */
   | { state: "untried"; reason: string };
 
 export interface RehearsalNamespace {
@@ -25,14 +25,14 @@ export interface RehearsalNamespace {
 }
 
 export interface RehearsalJob {
-  /** Where `NAME.db` and `NAME/INSTANCE.db` lie. */
+  /** The directory of `NAME.db` and `NAME/INSTANCE.db`. */
   directory: string;
   namespaces: readonly RehearsalNamespace[];
-  /** Larger files are not copied: their migrations are not tried. */
+  /** Larger files are not copied, and their migrations are not tried. */
   copyMaxBytes: number;
   /**
-   * Beside a server, files with a WAL are left to it: it has them open, or a crash left them, and the first connection to one of
-   * those recovers it under a lock that the server would meet.
+   * Skip files with a WAL, while a server runs. The server has such a file open, or a crash left the WAL. In the second case
+   * the first connection recovers it under a lock, which could block the server.
    */
   skipsWals: boolean;
 }
@@ -40,8 +40,8 @@ export interface RehearsalJob {
 export type RehearsedFile = Rehearsed & { namespace: string; instanceId: string | null };
 
 /**
- * Tries the declared tables on every file that is there, one after another: no file is changed, and none is locked, so that
- * a server may run meanwhile. An unchanged file costs one look-up; another is copied into memory and migrated there.
+ * Tries the declared tables on every existing file, one after another. No file is changed or locked, so a server may run
+ * meanwhile. An unchanged file costs one query; any other file is copied into memory and migrated there.
  */
 export function* rehearseFiles(job: RehearsalJob): Generator<RehearsedFile> {
   const { directory, namespaces, copyMaxBytes, skipsWals } = job;
@@ -93,15 +93,16 @@ function createRehearsal(
       if (isCurrent(sqlite)) return { state: "fits" };
       return statSync(path).size <= copyMaxBytes ? onCopy(sqlite) : inPlace(sqlite);
     } catch (cause) {
-      // An instance that was deleted meanwhile has no problem.
+      // An instance that was deleted in the meantime has no problem.
       return existsSync(path) ? { state: "untried", reason: openError(path, cause).message } : { state: "fits" };
     }
   };
 }
 
 /**
- * Without a WAL the file alone has everything: `immutable` reads it without a lock, and without the files that SQLite puts
- * beside a database. With one, somebody has the file open, or a crash left it: a connection that may not write leaves both.
+ * Without a WAL, the file is complete by itself: `immutable` reads it without a lock and without creating SQLite's
+ * additional files. With a WAL, another process has the file open, or a crash left the WAL: a read-only connection changes
+ * neither file.
  */
 function openUnchanged(path: string): Database {
   if (hasWal(path)) return new Database(path, { readonly: true });

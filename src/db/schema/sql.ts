@@ -3,7 +3,7 @@ import type { SqlValue } from "../types.ts";
 import { PENDING_TEXTS } from "../writer/pending-texts.ts";
 import type { DeclaredColumn, DeclaredFts, DeclaredTable } from "./types.ts";
 
-/** Words of two and three letters are prefixes that people search by. */
+/** Prefix lengths that FTS5 indexes, because people search by prefixes of two and three letters. */
 const FTS_PREFIXES = "2 3";
 
 export function columnSql(column: DeclaredColumn): string {
@@ -22,7 +22,7 @@ export function createTableSql(table: DeclaredTable, name: string = table.name):
   return `CREATE TABLE ${quote(name)} (${table.columns.map(columnSql).join(", ")}) STRICT`;
 }
 
-/** A required column needs a value for the rows that exist: its default, which stays in the definition. */
+/** A required column needs a value for existing rows: its default, which stays in the definition. */
 export function addColumnSql(table: string, column: DeclaredColumn): string {
   const filling = column.default === undefined || !column.notNull ? "" : ` DEFAULT ${literal(column.default)}`;
   return `ALTER TABLE ${quote(table)} ADD COLUMN ${columnSql(column)}${filling}`;
@@ -31,10 +31,10 @@ export function addColumnSql(table: string, column: DeclaredColumn): string {
 export const indexName = (table: string, columns: readonly string[], { isUnique }: { isUnique: boolean }): string =>
   `${isUnique ? "ux" : "ix"}:${table}:${columns.join(",")}`;
 
-/** SQLite's own name for the index of `id`; it follows the table when that is renamed. */
+/** SQLite's name for the index of `id`. SQLite changes it when the table is renamed. */
 export const primaryKeyIndexName = (table: string): string => `sqlite_autoindex_${table}_1`;
 
-/** Every index by its name, which says all about it: what is declared and what is there compare by name. */
+/** Every index by name. The name describes the whole index, so declared and existing indexes are compared by name. */
 export function indexesSql(table: DeclaredTable): Map<string, string> {
   const indexes = new Map<string, string>();
   const add = (fields: readonly string[], unique: boolean) => {
@@ -56,26 +56,26 @@ export const ftsName = (table: string): string => `${table}_fts`;
 export const ftsTriggerNames = (table: string): string[] =>
   ["insert", "delete", "update", "pending"].map((event) => `${ftsName(table)}:${event}`);
 
-/** Contentless: the records hold the texts, and a record is taken out without reading what it held. */
+/** A contentless FTS5 table: the texts are in the records only, and a record is removed without reading its texts. */
 export function createFtsSql(table: string, fts: DeclaredFts): string {
   const options = ["content=''", "contentless_delete=1", `tokenize=${quoteText(ftsTokenizer(fts.tokenize))}`];
   if (fts.tokenize !== "trigram") options.push(`prefix='${FTS_PREFIXES}'`);
   return `CREATE VIRTUAL TABLE ${quote(ftsName(table))} USING fts5(${[...fts.fields.map(quote), ...options].join(", ")})`;
 }
 
-/** What is taken out is left to the merges that inserts make: one write that deletes much would wait for its own. */
+/** Removed entries are merged by later inserts. Otherwise a write that deletes many records would wait for the merge. */
 export function configureFtsSql(table: string): string {
   const index = quote(ftsName(table));
   return `INSERT INTO ${index} (${index}, rank) VALUES ('deletemerge', 0)`;
 }
 
-/** As FTS5 calls it. */
+/** FTS5's name of the tokenizer. */
 export const ftsTokenizer = (tokenize: DeclaredFts["tokenize"]): string =>
   tokenize === "porter" ? "porter unicode61" : tokenize;
 
 /**
- * Keep the index in step with the table, also when a foreign key deletes. A record that is noted in `_platform_pending_texts`
- * is not indexed where it is written, but when that note is deleted.
+ * Triggers that update the index with the table, including deletes by foreign keys. A record with a row in
+ * `_platform_pending_texts` is not indexed when it is written, but when that row is deleted.
  */
 export function ftsTriggersSql(table: string, fts: DeclaredFts): string[] {
   const [name, index, pending] = [quote(table), quote(ftsName(table)), quote(PENDING_TEXTS)];
@@ -98,7 +98,7 @@ export function ftsTriggersSql(table: string, fts: DeclaredFts): string[] {
   ];
 }
 
-/** Every record anew, at once or noted for later. */
+/** Reindexes every record, at once or later by `_platform_pending_texts`. */
 export function rebuildFtsSql(table: string, fts: DeclaredFts, when: "now" | "later"): string[] {
   const [name, index] = [quote(table), quote(ftsName(table))];
   const columns = fts.fields.map(quote).join(", ");
@@ -111,7 +111,7 @@ export function rebuildFtsSql(table: string, fts: DeclaredFts, when: "now" | "la
   ];
 }
 
-/** A value as SQL text: for DDL alone, where nothing can be bound. */
+/** A value as SQL text, only for DDL, which cannot have bound values. */
 export function literal(value: SqlValue): string {
   if (value === null) return "NULL";
   if (typeof value === "string") return quoteText(value);

@@ -14,7 +14,7 @@ export interface DeclaredColumn {
   /** An SQL expression over the columns of the row; null for none. */
   check: string | null;
   references: DeclaredReference | null;
-  /** What rows that exist already get when the column is added or becomes required. */
+  /** The value for existing rows when the column is added or becomes required. */
   default?: SqlValue;
 }
 
@@ -37,18 +37,18 @@ export interface DeclaredMigration {
 
 export interface DeclaredTable {
   name: string;
-  /** What else says how the records are kept: a change of it is a retype of the table. */
+  /** How the records are stored, apart from the columns. A change of it is a retype of the table. */
   kind: string;
-  /** The logical type of each column: a change of it is a retype, also where the SQL type stays. */
+  /** The logical type of each column. A change of it is a retype, even if the SQL type stays the same. */
   columnKinds: Record<string, string>;
-  /** `id TEXT PRIMARY KEY NOT NULL` is the first of them. */
+  /** The first column is `id TEXT PRIMARY KEY NOT NULL`. */
   columns: DeclaredColumn[];
   indexes: DeclaredIndex[];
   fts: DeclaredFts | null;
   migrations: DeclaredMigration[];
 }
 
-/** The tables cannot become what is declared without losing or reinterpreting records; every reason is named. */
+/** The tables cannot be changed to match the declaration without losing or reinterpreting records. The message lists every reason. */
 export class SchemaMismatch extends Error {
   readonly problems: readonly string[];
 
@@ -61,5 +61,5 @@ export class SchemaMismatch extends Error {
   }
 }
 
-/** A migration of the config threw; the message names it. The file is as it was. */
+/** A migration of the config failed; the message names it. The file is unchanged. */
 export class MigrationFailed extends Error {}

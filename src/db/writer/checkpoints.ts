@@ -3,25 +3,26 @@ import { WAL_BYTES_MAX, WAL_BYTES_STOP } from "../limits.ts";
 export interface CheckpointOptions {
   walBytes: () => number;
   checkpointBytes: number;
-  /** Keeps transactions from starting until the function it returns is called. */
+  /** Prevents transactions from starting until the returned function is called. */
   holdWriter: () => () => void;
-  /** Moves what can be moved, in another process. */
+  /** Runs a passive checkpoint in another process. */
   checkpoint: () => Promise<void>;
-  /** The same, and starts the WAL over where all of it has been moved; the writer is held meanwhile. */
+  /** Runs a checkpoint in another process and restarts the WAL if all of it has been moved. The writer is paused meanwhile. */
   restart: () => Promise<void>;
   onFailure: (cause: unknown) => void;
 }
 
 /**
- * Moves the WAL into the database file, in another process, because a checkpoint syncs. Starting the WAL over syncs too, and
- * cuts the file: the other process also does that, or the next commit would do it on the main thread. It needs the whole WAL
- * moved, which never happens under constant writes; so past WAL_BYTES_MAX the writer waits for it. [DB13]–[DB15]
+ * Moves the WAL into the database file. This runs in another process, because a checkpoint syncs. Restarting the WAL also
+ * syncs, and truncates the file. The other process does that too; otherwise the next commit would do it on the main thread.
+ * A restart needs the whole WAL to be moved, which never happens under constant writes. So past WAL_BYTES_MAX the writer
+ * waits for it. [DB13]–[DB15]
  */
 export class Checkpoints {
   readonly #options: CheckpointOptions;
   #running: Promise<void> | null = null;
   #releaseWriter: (() => void) | null = null;
-  /** Lengths of the WAL at which the next checkpoint runs, the writer waits for its end, and waits at once. */
+  /** WAL lengths at which the next checkpoint runs, the writer waits for the end of a checkpoint, and the writer waits at once. */
   #nextBytes = 0;
   #pauseBytes = 0;
   #stopBytes = 0;
@@ -35,22 +36,22 @@ export class Checkpoints {
     return this.#running !== null;
   }
 
-  /** Resolves when no checkpoint runs. */
+  /** Resolves when no checkpoint is running. */
   async settled(): Promise<void> {
     await this.#running;
   }
 
-  /** Starts what the length of the WAL asks for. Cheap: after every transaction. */
+  /** Starts a checkpoint or pauses the writer if the WAL is long enough. Cheap; called after every transaction. */
   watch(): void {
     const { checkpointBytes, holdWriter, walBytes } = this.#options;
     const bytes = walBytes();
-    // SQLite started the WAL over and cut it back to journal_size_limit.
+    // SQLite restarted the WAL and truncated it to journal_size_limit.
     if (bytes <= checkpointBytes && this.#running === null) this.#expect(0);
     if (bytes > this.#stopBytes) this.#releaseWriter ??= holdWriter();
     if (bytes > this.#nextBytes) void this.run();
   }
 
-  /** Resolves also when it failed: a checkpoint that did not happen loses nothing. */
+  /** Resolves even if the checkpoint failed: a failed checkpoint loses no data. */
   run(): Promise<void> {
     this.#running ??= this.#run({ mayRestart: true }).finally(() => {
       this.#running = null;
@@ -58,7 +59,7 @@ export class Checkpoints {
     return this.#running;
   }
 
-  /** Moves the WAL before a close, which removes the file: starting it over would leave a page to move. */
+  /** Moves the WAL before a close, which removes the WAL. Does not restart it, as that would write another page to move. */
   async runLast(): Promise<void> {
     await this.settled();
     this.#running ??= this.#run({ mayRestart: false }).finally(() => {
@@ -73,7 +74,7 @@ export class Checkpoints {
     if (bytesBefore === 0) return;
     try {
       await checkpoint();
-      // Where nothing was written meanwhile all of it has been moved; else little is left, and nothing is added to it.
+      // If nothing was written meanwhile, the whole WAL has been moved. Otherwise little is left, and the paused writer adds nothing.
       if (mayRestart && (walBytes() > this.#pauseBytes || walBytes() === bytesBefore)) {
         this.#releaseWriter ??= holdWriter();
         await restart();
@@ -90,7 +91,7 @@ export class Checkpoints {
     }
   }
 
-  /** From a WAL of `bytes` that could not be made shorter, or that has just started over. */
+  /** Sets the next lengths, for a WAL of `bytes` that could not be shortened or that has just restarted. */
   #expect(bytes: number): void {
     const { checkpointBytes } = this.#options;
     this.#nextBytes = bytes + checkpointBytes;

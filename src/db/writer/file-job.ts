@@ -6,12 +6,12 @@ import { sqliteFailure } from "../processes/sqlite-failure.ts";
 import type { FileRequest } from "./file-work.ts";
 import { PENDING_TEXTS } from "./pending-texts.ts";
 
-/** The program of what is done to a database file beside the server's writer. [DB13] [DB148] */
+/** The program of the process that runs checkpoints and indexes texts for the server's writer. [DB13] [DB148] */
 export function start(): void {
   serveJobs<FileRequest>({ run: perform, failureOf: sqliteFailure });
 }
 
-/** The answer tells whether more texts wait for their index; false for every other request. */
+/** Returns whether more texts wait to be indexed; false for every other request. */
 function perform(request: FileRequest): boolean {
   switch (request.op) {
     case "ready":
@@ -27,7 +27,7 @@ function perform(request: FileRequest): boolean {
   }
 }
 
-/** A connection that is closed again: the server's own is the last one then and removes the WAL, and each sees the newest schema. */
+/** Opens a connection for each request, so that each sees the newest schema, and the server's connection is the last to close and removes the WAL. */
 function withFile(path: string, work: (connection: DatabaseSync) => boolean): boolean {
   const connection = new DatabaseSync(path, { timeout: QUERY_LOCK_TIMEOUT_MS });
   try {
@@ -44,20 +44,20 @@ function checkpoint(connection: DatabaseSync): boolean {
 }
 
 /**
- * Checkpoints, then starts the WAL over by a transaction that changes nothing: syncing the new header and cutting the file happen
- * here and not in the server's next write. RESTART waits for the readers of the WAL; quick reads end with their turn of the
- * event loop. Where a reader needs the WAL longer, it stays.
+ * Runs a checkpoint, then restarts the WAL by a transaction that changes nothing. So the sync of the new header and the
+ * truncation happen here and not in the server's next write. RESTART waits for the readers of the WAL; quick reads end with
+ * their turn of the event loop. If a reader needs the WAL for longer, the WAL is not restarted.
  */
 function restartWal(connection: DatabaseSync, walBytesLimit: number): boolean {
   connection.exec(`PRAGMA busy_timeout = ${RESTART_WAIT_MS}; PRAGMA wal_checkpoint(RESTART);
     PRAGMA journal_size_limit = ${walBytesLimit}; BEGIN IMMEDIATE`);
   const version = connection.prepare("PRAGMA user_version").get()?.["user_version"];
-  // Writes the first page, also where the number is the same.
+  // Writes the first page, even if the number is the same.
   connection.exec(`PRAGMA user_version = ${version}; COMMIT`);
   return false;
 }
 
-/** One transaction; the writer's next sync covers it. */
+/** Indexes texts in one transaction. The writer's next sync covers it. */
 function indexTexts(connection: DatabaseSync, walBytesLimit: number): boolean {
   connection.exec(`PRAGMA journal_size_limit = ${walBytesLimit}; BEGIN IMMEDIATE`);
   const first = connection.prepare(`SELECT "table", "id" FROM "${PENDING_TEXTS}" LIMIT 1`);

@@ -5,16 +5,16 @@ import { ProcessPool } from "../processes/pool.ts";
 import { queryError } from "../processes/query-error.ts";
 import { SERVER_CALLER } from "../server-caller.ts";
 
-/** What `file-job.ts` is asked. */
+/** A request to `file-job.ts`. */
 export type FileRequest =
   | { op: "ready" }
   | { op: "checkpoint"; path: string }
-  /** Moves the whole WAL and starts it over; a longer one is cut back to `walBytesLimit`. */
+  /** Moves the whole WAL, restarts it, and truncates it to `walBytesLimit` if it is longer. */
   | { op: "restart"; path: string; walBytesLimit: number }
-  /** Has SQLite index some of the texts that wait for it. */
+  /** Indexes some of the pending texts. */
   | { op: "index"; path: string; walBytesLimit: number };
 
-/** What is done to database files in a process of its own, one file after the other. */
+/** Runs checkpoints and indexing of database files in a separate process, one request at a time. */
 export class FileWork {
   readonly #pool: ProcessPool;
 
@@ -33,17 +33,17 @@ export class FileWork {
     await this.#run({ op: "checkpoint", path }, CHECKPOINT_TIMEOUT_MS);
   }
 
-  /** Moves the whole WAL, starts it over and cuts it back to `walBytesLimit`. Nothing else may write to `path` meanwhile. */
+  /** Moves the whole WAL, restarts it and truncates it to `walBytesLimit`. Nothing else may write to `path` meanwhile. */
   async restartWal(path: string, walBytesLimit: number): Promise<void> {
     await this.#run({ op: "restart", path, walBytesLimit }, CHECKPOINT_TIMEOUT_MS);
   }
 
-  /** Starts a process where there is none. */
+  /** Starts the process if it is not running. */
   async ready(): Promise<void> {
     await this.#run({ op: "ready" }, INDEX_TIMEOUT_MS);
   }
 
-  /** Indexes some of the texts that wait in `path`; false: none is left. Nothing else may write to it meanwhile. */
+  /** Indexes some of the pending texts of `path`; false: none is left. Nothing else may write to it meanwhile. */
   async indexTexts(path: string, walBytesLimit: number): Promise<boolean> {
     return (await this.#run({ op: "index", path, walBytesLimit }, INDEX_TIMEOUT_MS)) === true;
   }

@@ -3,7 +3,7 @@ import type { Database } from "bun:sqlite";
 /** The records whose texts are yet to be indexed: deleting a row of it indexes its record (see declared-sql.ts). */
 export const PENDING_TEXTS = "_platform_pending_texts";
 
-/** Before the record is written. */
+/** Runs before the record is written. */
 export const NOTE_PENDING_TEXT = `INSERT OR IGNORE INTO "${PENDING_TEXTS}" ("table", "id") VALUES (?, ?)`;
 
 export function hasPendingTexts(sqlite: Database): boolean {

@@ -4,7 +4,7 @@ import type { Sync, Transaction } from "../types.ts";
 import { StatementCache } from "./statement-cache.ts";
 import { assertSynchronous, WriteTransaction } from "./write-transaction.ts";
 
-/** An empty database in memory, on which the first write of a file is tried before that file is made. */
+/** An empty database in memory. The first write to a file is tried on it before that file is created. */
 export class Rehearsal {
   readonly #sqlite = new Database(":memory:");
   readonly #statements = new StatementCache(this.#sqlite, INSTANCE_STATEMENTS_MAX);
@@ -14,14 +14,14 @@ export class Rehearsal {
     this.#sqlite.run("PRAGMA foreign_keys = ON");
   }
 
-  /** What `work` would do; nothing of it stays. Errors: what it throws. */
+  /** Runs `work`, returns its result and whether it changes anything, and undoes it. Errors: those of `work`. */
   run<T>(work: (tx: Transaction) => Sync<T>): { result: T; isChange: boolean } {
     const tx = new WriteTransaction(this.#sqlite, this.#statements, () => {});
     this.#statements.query("BEGIN").run();
     try {
       const result = work(tx);
       assertSynchronous(result);
-      // Sync<T> is T, or never for a promise, which was refused just now.
+      // Sync<T> is T, or never for a promise. A promise was refused above.
       return { result: result as T, isChange: tx.changes.length > 0 };
     } finally {
       tx.end();

@@ -8,7 +8,7 @@ import type { StatementCache } from "./statement-cache.ts";
 const ADD = `INSERT INTO "_platform_counts" ("name", "rows") VALUES (?1, ?2)
   ON CONFLICT ("name") DO UPDATE SET "rows" = "rows" + ?2`;
 
-/** Gives `tables` their present count. For migrations: inside their transaction. */
+/** Counts the rows of `tables` and stores the counts. For migrations, inside their transaction. */
 export function countRows(sqlite: Database, tables: readonly string[], quote: (name: string) => string): void {
   for (const table of tables) {
     sqlite.run(
@@ -19,12 +19,12 @@ export function countRows(sqlite: Database, tables: readonly string[], quote: (n
   }
 }
 
-/** For migrations, after `countRows`: of tables that have been dropped. */
+/** Removes the counts of dropped tables. For migrations, after `countRows`. */
 export function forgetCounts(sqlite: Database, tables: readonly string[]): void {
   for (const table of tables) sqlite.run(`DELETE FROM "_platform_counts" WHERE "name" = ?`, [table]);
 }
 
-/** What a transaction changes: rows by table, and bytes of the tables whose size is known. */
+/** The changes of a transaction: rows by table, and bytes by table whose size is known. */
 interface Deltas {
   rows: ReadonlyMap<string, number>;
   bytes: ReadonlyMap<string, number>;
@@ -33,8 +33,8 @@ interface Deltas {
 const NO_DELTAS: Deltas = { rows: new Map(), bytes: new Map() };
 
 /**
- * The rows of each table as of the last commit, kept in the file by the transactions that change them; and, in memory alone,
- * about how many bytes a small table has.
+ * The number of rows of each table as of the last commit. It is stored in the file by the transactions that change the
+ * rows. The approximate size in bytes of a small table is kept in memory only.
  */
 export class RowCounts {
   readonly #sqlite: Database;
@@ -51,7 +51,7 @@ export class RowCounts {
     return this.#load().get(table) ?? 0;
   }
 
-  /** An estimate; null where there are more than SIZED_ROWS_MAX rows. Measured once, then kept by what changes. [DB126] */
+  /** An estimate; null for more than SIZED_ROWS_MAX rows. Measured once, then updated by each change. [DB126] */
   bytes(table: string): number | null {
     if (this.get(table) > SIZED_ROWS_MAX) {
       this.#bytes.delete(table);
@@ -64,7 +64,7 @@ export class RowCounts {
     return measured;
   }
 
-  /** Inside the transaction that makes `changes`: what they add up to, written to the file. */
+  /** Writes the sum of `changes` to the file and returns it. Call inside the transaction that makes the changes. */
   write(changes: Iterable<readonly Change[]>): Deltas {
     const groups = [...changes];
     const rows = sumByTable(groups);
@@ -75,7 +75,7 @@ export class RowCounts {
     return { rows, bytes };
   }
 
-  /** After the commit of what `write` returned. */
+  /** Updates the counts in memory. Call with the result of `write` after its commit. */
   apply({ rows: rowDeltas, bytes }: Deltas): void {
     for (const [table, delta] of bytes) {
       this.#bytes.set(table, Math.max(0, (this.#bytes.get(table) ?? 0) + delta));
@@ -85,7 +85,7 @@ export class RowCounts {
     for (const [table, delta] of rowDeltas) rows.set(table, (rows.get(table) ?? 0) + delta);
   }
 
-  /** SQLite knows the length of a text without reading it: this takes a fraction of a millisecond. */
+  /** SQLite stores the length of a text in the row header, so that this takes a fraction of a millisecond. */
   #measure(table: string): number {
     const columns = this.#sqlite.prepare<{ name: string; type: string }, [string]>(
       `SELECT "name", "type" FROM pragma_table_info(?)`,
@@ -143,7 +143,7 @@ function sumByTable(groups: readonly (readonly Change[])[]): Map<string, number>
   return deltas;
 }
 
-/** Bytes that a value other than a text counts for. */
+/** Bytes counted for a value that is not a text. */
 const SCALAR_BYTES = 8;
 
 function sizeOf(value: JsonValue): number {

@@ -15,7 +15,7 @@ export class StatementCache {
   }
 
   query<R = Row>(sql: string): Statement<R> {
-    // The row type is the caller's word about its own SQL, as it is in bun:sqlite.
+    // The caller states the row type of its SQL, as in bun:sqlite.
     const known = this.#statements.get(sql) as Statement<R> | undefined;
     if (known !== undefined && !known.isFinalized) return known;
     const statement = this.#sqlite.prepare(sql) as Statement<R>;
@@ -23,14 +23,14 @@ export class StatementCache {
     return statement;
   }
 
-  /** One that nothing pushes out. */
+  /** Prepares a statement that is never evicted. */
   prepare<R = Row>(sql: string): Statement<R> {
     const statement = this.#sqlite.prepare(sql) as Statement<R>;
     this.#kept.push(statement as Statement<unknown>);
     return statement;
   }
 
-  // Whoever took the statement a moment ago may still be using it in this turn: it is finalised in the next one.
+  // The statement may still be in use in this turn of the event loop, so it is finalised in the next one.
   #retire(statement: Statement<unknown>): void {
     this.#evicted.push(statement);
     if (this.#evicted.length === 1) setImmediate(() => this.#finalizeEvicted());
@@ -43,7 +43,7 @@ export class StatementCache {
 
   close(): void {
     this.#finalizeEvicted();
-    // SQLite keeps a file open as long as there is a statement of it.
+    // SQLite keeps a file open until all of its statements are finalised.
     for (const statement of [...this.#kept, ...this.#statements.values()]) statement.finalize();
     this.#statements.clear();
   }

@@ -3,23 +3,23 @@ import { INDEX_PAUSE_MS, INDEX_RETRY_MS } from "../limits.ts";
 
 export interface TextIndexerOptions {
   clock: Clock;
-  /** Runs `work` when no other file's slice does: a writer that is held never waits for somebody else's texts. */
+  /** Runs `work` when no other file's slice is running, so that a paused writer never waits for another file's texts. */
   inTurn: <T>(work: () => Promise<T>) => Promise<T>;
-  /** Starts the process where there is none, and waits for a checkpoint: not while the writer is held. */
+  /** Starts the process if it is not running, and waits for a running checkpoint. Called before the writer is paused. */
   prepare: () => Promise<void>;
-  /** Keeps transactions from starting until the function it returns is called. */
+  /** Prevents transactions from starting until the returned function is called. */
   holdWriter: () => () => void;
-  /** Indexes some of the texts that wait, in another process; false: none is left. */
+  /** Indexes some of the pending texts, in another process; false: none is left. */
   indexSome: () => Promise<boolean>;
-  /** The process has written: what looks after the length of the WAL. */
+  /** Called after the process has written, to check the length of the WAL. */
   afterSlice: () => Promise<void>;
   onFailure: (cause: unknown) => void;
 }
 
 /**
- * Indexes texts that large writes have left, in short transactions of another process. The writer waits for each of them, so
- * that the main thread never waits for SQLite's lock. What is left when the file is closed is indexed when it is opened
- * again. [DB144]–[DB149]
+ * Indexes the pending texts of large writes, in short transactions of another process. The writer waits for each of them,
+ * so that the main thread never waits for SQLite's lock. Texts that are pending when the file is closed are indexed after
+ * it is opened again. [DB144]–[DB149]
  */
 export class TextIndexer {
   readonly #options: TextIndexerOptions;
@@ -32,7 +32,7 @@ export class TextIndexer {
     this.#options = options;
   }
 
-  /** Texts wait, or may. Cheap; they are looked for after this turn of the event loop, when the write has been committed. */
+  /** Call when texts may be pending. Cheap; indexing starts after this turn of the event loop, when the write is committed. */
   wake(): void {
     this.#isWanted = true;
     if (this.#running !== null || this.#isStopped) return;
@@ -41,13 +41,13 @@ export class TextIndexer {
     });
   }
 
-  /** Resolves when the slice under way has ended; no further one begins. */
+  /** Resolves when the running slice has ended. No further slice begins. */
   async stop(): Promise<void> {
     this.stopNow();
     await this.#running;
   }
 
-  /** The same where no slice is under way. */
+  /** Stops at once. Call only while no slice is running. */
   stopNow(): void {
     this.#isStopped = true;
     this.#cancelPause();

@@ -4,21 +4,21 @@ import type { DirectorySync } from "../files/directory-sync.ts";
 
 export type SyncFile = (descriptor: number, done: (error: Error | null) => void) => void;
 
-/** Makes what was committed durable, beside the event loop. */
+/** Makes committed transactions durable without blocking the event loop. */
 export interface WalSync {
-  /** Syncs every frame written so far; the first call syncs the names of the files too. */
+  /** Syncs every frame written so far. The first call also syncs the directory entries of the files. */
   run(done: (error: Error | null) => void): void;
-  /** Length of the WAL in bytes. It shrinks only when SQLite starts the WAL over. */
+  /** Length of the WAL in bytes. It shrinks only when SQLite restarts the WAL. */
   sizeBytes(): number;
-  /** Not while a sync is under way. */
+  /** Must not be called during a sync. */
   close(): void;
 }
 
 /**
- * SQLite with synchronous=NORMAL does not sync the WAL at a commit; this does, off the thread. Every descriptor that it
- * needs is opened with the file, so that no commit finds none left, and kept, so that an error of an earlier background
- * write is seen by the next sync. Only the WAL is opened here, never the database file: closing a descriptor of that one would
- * drop SQLite's POSIX locks. Errors: a descriptor cannot be opened.
+ * SQLite with synchronous=NORMAL does not sync the WAL at a commit; this does, off the main thread. All descriptors that it
+ * needs are opened with the file, so that a commit cannot fail for lack of descriptors. They stay open, so that the next
+ * sync reports an error of an earlier background write. Only the WAL is opened here, never the database file: closing a
+ * descriptor of the database file would drop SQLite's POSIX locks. Errors: a descriptor cannot be opened.
  */
 export function createWalSync(options: {
   databasePath: string;
@@ -28,7 +28,7 @@ export function createWalSync(options: {
   syncFile: SyncFile | undefined;
 }): WalSync {
   const { databasePath, newFileDescriptor, directories, syncFile = fs.fdatasync } = options;
-  // The file's own directory holds the names of the WAL and of a new database; the one above may be new as well.
+  // The file's directory has the entries of the WAL and of a new database. Its parent directory is synced because the directory may be new.
   const ownDirectory = dirname(databasePath);
   const directoryAbove = dirname(ownDirectory);
   const descriptor = fs.openSync(`${databasePath}-wal`, "r+");
@@ -43,7 +43,7 @@ export function createWalSync(options: {
   let isNewFileSynced = false;
   let isClosed = false;
 
-  /** A database file that SQLite has not synced itself, and the names of it and of its WAL. */
+  /** Syncs a database file that SQLite has not synced, and the directory entries of it and of its WAL. */
   function syncNewFile(done: (error: Error | null) => void): void {
     if (newFileDescriptor === null) syncNames(done);
     else syncFile(newFileDescriptor, (error) => (error ? done(error) : syncNames(done)));

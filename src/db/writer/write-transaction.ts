@@ -4,7 +4,7 @@ import type { Change, Row, Statement, Sync, Transaction } from "../types.ts";
 import { NOTE_PENDING_TEXT } from "./pending-texts.ts";
 import type { StatementCache } from "./statement-cache.ts";
 
-/** What one write() sees of the transaction that it shares with others. */
+/** One write()'s view of the transaction that it shares with other writes. */
 export class WriteTransaction implements Transaction {
   readonly changes: Change[] = [];
   readonly #sqlite: Database;
@@ -12,7 +12,7 @@ export class WriteTransaction implements Transaction {
   readonly #onPendingText: () => void;
   #textLength = 0;
   #depth = 0;
-  /** Of a savepoint that could not be undone; null: there was none. */
+  /** The error of a savepoint that could not be undone; null: none. */
   #undoError: { cause: unknown } | null = null;
   #isOver = false;
 
@@ -50,11 +50,11 @@ export class WriteTransaction implements Transaction {
       const result = work();
       assertSynchronous(result);
       this.#statements.query(`RELEASE ${name}`).run();
-      // Sync<T> is T, or never for a promise, which was refused just now.
+      // Sync<T> is T, or never for a promise. A promise was refused above.
       return result as T;
     } catch (error) {
       this.changes.length = changesBefore;
-      // Some errors (no space, a failing disk) have ended the whole transaction: there is nothing to go back to.
+      // Some errors (no space, a failing disk) end the whole transaction. Then there is no savepoint to roll back to.
       if (this.#sqlite.inTransaction) this.#undo(name);
       throw error;
     } finally {
@@ -72,12 +72,12 @@ export class WriteTransaction implements Transaction {
     }
   }
 
-  /** Throws where a savepoint could not be undone: half of its work would be committed if the write went on. */
+  /** Throws if a savepoint could not be undone. Otherwise a part of its work would be committed. */
   assertUndone(): void {
     if (this.#undoError !== null) throw this.#undoError.cause;
   }
 
-  /** From here on every use throws: whoever kept the object past its write would write into a stranger's. */
+  /** Every later use throws. Otherwise code that keeps the object after its write would change another write's transaction. */
   end(): void {
     this.#isOver = true;
   }
@@ -87,7 +87,7 @@ export class WriteTransaction implements Transaction {
   }
 }
 
-/** The type forbids it; a rejected promise that commits must not slip through a cast either. */
+/** Refuses promises. The type already forbids them, but a cast can hide one, and its write would commit even if it rejects. */
 export function assertSynchronous(result: unknown): void {
   if (typeof result === "object" && result !== null && typeof (result as { then?: unknown }).then === "function") {
     throw new TypeError("the function given to write() or savepoint() returned a promise; it must be synchronous");

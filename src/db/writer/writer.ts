@@ -33,14 +33,14 @@ const FAILED_MESSAGE =
   "The disk failed to keep a write: this database answers nothing until the server has been restarted. " +
   "Check the disk first; writes that were answered with success before are on it";
 
-/** Until the write has run. It fails with its transaction, as one that succeeded does. */
+/** The outcome of a write that has not run yet. If the transaction fails, such a write fails with it, like a successful one. */
 const NOT_RUN: Outcome = { ok: true, result: undefined, changes: [] };
 
-/** A transaction that waits for its sync. */
+/** A committed transaction that waits for its sync. */
 interface Commit {
   writes: readonly DoneWrite[];
   groups: readonly (readonly Change[])[];
-  /** False: every write of it failed, so that there is nothing to sync. */
+  /** False: all its writes failed, so that there is nothing to sync. */
   needsSync: boolean;
 }
 
@@ -53,31 +53,31 @@ export interface WriterOptions {
   sync: WalSync;
   clock: Clock;
   onChange: ChangeListener | undefined;
-  /** A failed sync, or a listener that threw. */
+  /** Called for a failed sync, or a listener that threw. */
   onFailure: (cause: unknown) => void;
-  /** A write has left texts to be indexed after its commit. */
+  /** Called when a write has texts to be indexed after its commit. */
   onPendingText: () => void;
-  /** Called once, when the file answers nothing any more: see `failure`. */
+  /** Called once, when the file fails permanently: see `failure`. */
   onFinal: () => void;
-  /** After each transaction that wrote: looks after the length of the WAL. */
+  /** Called after each transaction that wrote, to check the length of the WAL. */
   afterCommit: () => void;
 }
 
 /**
- * The one writer of a file. Writes of one turn of the event loop share a transaction; commits go on while a sync is
- * under way, and the next sync covers all of them. Nothing is answered or announced before its sync. [DB1]–[DB12]
+ * The only writer of a file. Writes of one turn of the event loop share a transaction. Transactions can commit during a
+ * sync; the next sync covers all of them. No promise resolves and no change is announced before its sync. [DB1]–[DB12]
  */
 export class Writer {
   readonly #options: WriterOptions;
   #queue: PendingWrite[] = [];
-  /** The queue's first entry that waits still; the ones before it are done. */
+  /** Index of the first entry of the queue that still waits. The entries before it are done. */
   #head = 0;
   #unsynced: Commit[] = [];
   #isScheduled = false;
   #isSyncing = false;
   #holds = 0;
   #failure: AppError | null = null;
-  /** Since the last commit a transaction has found the disk full: every one does, and it is reported once. */
+  /** A transaction since the last commit found the disk full. Later ones find the same, so it is reported once. */
   #isDiskFull = false;
   #isClosed = false;
   #whenIdle: (() => void)[] = [];
@@ -86,17 +86,17 @@ export class Writer {
     this.#options = options;
   }
 
-  /** Why the file answers nothing any more; null: it works. [DB7] */
+  /** The error of a permanently failed file; null: the file works. [DB7] */
   get failure(): AppError | null {
     return this.#failure;
   }
 
-  /** Nothing waits, and everything committed is on disk. */
+  /** True: no write waits, and every commit is on disk. */
   get isIdle(): boolean {
     return this.waiting === 0 && !this.#isSyncing && this.#unsynced.length === 0 && this.#holds === 0;
   }
 
-  /** Writes that have not begun. */
+  /** Number of writes that have not begun. */
   get waiting(): number {
     return this.#queue.length - this.#head;
   }
@@ -108,13 +108,13 @@ export class Writer {
       return Promise.reject(new AppError(503, `Too many writes are waiting (at most ${WAITING_WRITES_MAX})`));
     }
     return new Promise<T>((resolve, reject) => {
-      // The queue holds writes of every type; `resolve` gets what this very `work` returned.
+      // The queue has writes of every type; `resolve` gets the result of its own `work`.
       this.#queue.push({ work, resolve: resolve as (result: unknown) => void, reject });
       this.#schedule();
     });
   }
 
-  /** Keeps transactions from starting until the function returned is called; those committed are synced all the same. */
+  /** Prevents transactions from starting until the returned function is called. Committed ones are still synced. */
   hold(): () => void {
     this.#holds += 1;
     let isHeld = true;
@@ -131,7 +131,7 @@ export class Writer {
     return this.isIdle ? Promise.resolve() : new Promise((resolve) => this.#whenIdle.push(resolve));
   }
 
-  /** Refuses new writes; those that wait are still done: see `idle`. */
+  /** Refuses new writes. Waiting ones are still done: see `idle`. */
   close(): void {
     this.#isClosed = true;
   }
@@ -139,7 +139,7 @@ export class Writer {
   #schedule(): void {
     if (this.#isScheduled || this.#holds > 0 || this.waiting === 0) return;
     this.#isScheduled = true;
-    // After this turn's I/O callbacks: whatever arrives in the same turn comes along.
+    // Runs after this turn's I/O callbacks, so that all writes of the turn share the transaction.
     setImmediate(() => {
       this.#isScheduled = false;
       if (this.#holds > 0 || this.#failure !== null) return;
@@ -181,14 +181,14 @@ export class Writer {
   #runWrites(done: DoneWrite[]): void {
     const { clock, sqlite } = this.#options;
     const startedAt = clock.now();
-    // A write that is alone in its transaction needs no savepoint: its failure rolls all of it back.
+    // A write that is alone in its transaction needs no savepoint: if it fails, the whole transaction is rolled back.
     const isAlone = this.waiting === 1;
     while (done.length < WRITES_PER_TRANSACTION_MAX) {
       const write = this.#queue[this.#head];
       if (write === undefined) break;
       this.#head += 1;
       const isBare = isAlone && done.length === 0;
-      // Noted before it runs: whatever statement throws, `#abandon` finds the write here and tells it.
+      // Added before it runs, so that `#abandon` finds the write here and rejects it, whichever statement throws.
       const entry: DoneWrite = { write, outcome: NOT_RUN };
       done.push(entry);
       const outcome = isBare ? this.#runBare(write) : this.#runInSavepoint(write);
@@ -241,7 +241,7 @@ export class Writer {
     this.#head = 0;
   }
 
-  /** The transaction is lost, and with it the writes that were in it, or would have been. */
+  /** Handles a lost transaction: rejects the writes that were in it, or the first waiting write if none was. */
   #abandon(done: readonly DoneWrite[], cause: unknown): void {
     const { sqlite, onFailure } = this.#options;
     const isFull = isDiskFull(cause);
@@ -262,7 +262,7 @@ export class Writer {
     }
     this.#trimQueue();
     this.#unsynced.push({ writes, groups: [], needsSync: false });
-    // Reads on this connection would see a transaction that cannot be undone.
+    // If the transaction cannot be undone, reads on this connection would see its changes.
     if (isFailedSync(cause) || sqlite.inTransaction) this.#fail(cause, []);
   }
 
@@ -317,8 +317,8 @@ export class Writer {
   }
 
   /**
-   * After a failed sync the kernel may have dropped the pages: no later success would prove anything, and what the page
-   * cache still shows may not be on the disk.
+   * After a failed sync, the kernel may have dropped the pages. A later successful sync would prove nothing, and the content
+   * of the page cache may not be on the disk.
    */
   #fail(cause: unknown, commits: readonly Commit[]): void {
     if (this.#failure === null) {
@@ -344,7 +344,7 @@ export class Writer {
   }
 }
 
-/** A write that failed by itself hears of that, and not of what became of its transaction. */
+/** Whether a write failed by its own error. It is rejected with that error and not with the transaction's. */
 function hasOwnError(outcome: Outcome): outcome is { ok: false; error: unknown } {
   return !outcome.ok && !isFileError(outcome.error);
 }
