@@ -6,9 +6,9 @@ import type { Ids } from "../kernel/ids.ts";
 import { BUSY_TIMEOUT_MS } from "./limits.ts";
 
 /**
- * Makes the file where there is none, in WAL mode, which lets reads and a write go on side by side. What lies beside the
- * file for that stays as long as this connection, so that processes can begin to read also when the disk is full.
- * Errors: one that names the file and what is wrong with it.
+ * Creates the file if it does not exist, in WAL mode, so that reads and a write can run concurrently. The WAL and its index
+ * exist as long as this connection, so that processes can begin to read even when the disk is full.
+ * Errors: one that names the file and the problem.
  */
 export function keepDatabaseFile(path: string, ids: Ids): Database {
   let database: Database | null = null;

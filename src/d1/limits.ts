@@ -1,8 +1,8 @@
-/** A query that runs longer is ended, with its process. */
+/** Time limit of a query. Then it is ended by killing its process. */
 export const QUERY_TIMEOUT_MS = 30_000;
 /** How long a query waits for a process before it is refused. */
 export const QUEUE_TIMEOUT_MS = 30_000;
-/** Places in the queue of one database's reading processes, and as many of its writing process. */
+/** Queue places of one database's reading processes, and the same number for its writing process. */
 export const QUEUE_MAX_QUERIES = 100;
 /** A query takes one place, and one more for each of these bytes. */
 export const QUEUE_PLACE_BYTES = 1024 * 1024;
@@ -20,9 +20,9 @@ export const PARAMETER_NUMBER_MAX = 250_000;
 export const RESULT_MAX_BYTES = 32 * 1024 * 1024;
 /** How long a write waits for the lock of another process on the same file, such as a backup. */
 export const BUSY_TIMEOUT_MS = 5_000;
-/** How long queries under way may go on when the server stops. */
+/** How long running queries may continue when the server stops. */
 export const STOP_TIMEOUT_MS = 3_000;
-/** The size that the WAL is cut back to after a checkpoint. */
+/** The size to which the WAL is truncated after a checkpoint. */
 export const JOURNAL_MAX_BYTES = 16 * 1024 * 1024;
 /** Bytes of one value, also in the middle of a computation. */
 export const VALUE_MAX_BYTES = 256 * 1024 * 1024;

@@ -19,7 +19,7 @@ import type { ProcessRole, ProgramRequest, Query, QueryAnswer, QueryFailure } fr
 /** Callers share the processes fairly. */
 export interface QueryCaller {
   callerName: string;
-  /** Ends the query, waiting or running, when it fires; undefined for a query that runs to its end. */
+  /** Ends the waiting or running query when it aborts; undefined for a query that runs to its end. */
   signal: AbortSignal | undefined;
 }
 

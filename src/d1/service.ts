@@ -17,7 +17,7 @@ export interface SqlService {
    * rows, 503, 507. The caller's signal ends a read; a write runs to its end.
    */
   query(query: QueryRequest, caller: QueryCaller): Promise<AnswerText>;
-  /** As `query`, for the bytes of a request's body, which are freed. Errors: 400 as well for a body that is no query. */
+  /** Like `query`, for the bytes of a request's body, which are freed. Errors: also 400 for a body that is not a query. */
   queryBody(blocks: readonly Uint8Array<ArrayBuffer>[], caller: QueryCaller): Promise<AnswerText>;
   stop(): Promise<void>;
 }
@@ -29,7 +29,7 @@ export function createSqlService(deps: {
   logger: Logger;
 }): SqlService {
   const { path, readers, writer, logger } = deps;
-  /** Set by a failed sync: why no query is answered from then on. */
+  /** The error of all further queries, set by a failed sync. */
   let failure: AppError | null = null;
   const assertUsable = (): void => {
     if (failure !== null) throw failure;
@@ -88,7 +88,7 @@ const FAILED_MESSAGE =
 /** Statements that begin with these words most likely write. */
 const WRITING = /^\s*(?:insert|replace|update|delete|create|drop|alter|reindex|analyze|vacuum)\b/i;
 
-/** Where a query most likely runs. SQLite decides while it compiles the statement; a wrong guess costs a second try. */
+/** The role that a query probably needs. SQLite determines it when it compiles the statement; a wrong guess costs a second try. */
 function likelyRole(query: Query): ProcessRole {
   return WRITING.test(query.kind === "parsed" ? query.query.sql : startOfQuery(query.blocks)) ? "writer" : "reader";
 }

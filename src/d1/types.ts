@@ -1,7 +1,7 @@
 import type { AnswerText } from "../db/index.ts";
 import type { FieldProblems } from "../kernel/errors.ts";
 
-/** What a parameter can be; a JSON boolean is bound as 1 or 0. */
+/** The types of a parameter. A JSON boolean is bound as 1 or 0. */
 export type Binding = string | number | boolean | null;
 
 export interface QueryRequest {
@@ -10,27 +10,27 @@ export interface QueryRequest {
   params: readonly Binding[];
 }
 
-/** A query on its way to a process. `body`: the body of a request, which the process parses. */
+/** A query for a process. `body`: the body of a request, which the process parses. */
 export type Query =
   | { kind: "parsed"; query: QueryRequest }
   | { kind: "body"; blocks: readonly Uint8Array<ArrayBuffer>[] };
 
-/** The JSON of the HTTP answer; null where nothing has run, as the statement belongs to the other role. */
+/** The JSON of the HTTP answer; null if nothing was run because the statement needs the other role. */
 export type QueryAnswer = AnswerText | null;
 
-/** A query that failed, with the HTTP status that says how. */
+/** A failed query, with its HTTP status. */
 export interface QueryFailure {
   status: number;
   message: string;
-  /** The members of the request at fault. */
+  /** The invalid members of the request. */
   data?: FieldProblems | undefined;
-  /** A sync has failed: nothing that the file shows can be believed until the server has been restarted. */
+  /** A sync has failed, so the content of the file cannot be trusted until the server is restarted. */
   isFinal?: boolean;
 }
 
 export type ProcessRole = "reader" | "writer";
 
-/** What query-job.ts is started with, and what it is asked. It answers with a text, or null. */
+/** The settings and requests of query-job.ts. It answers with a text or null. */
 export interface ProgramSettings {
   path: string;
   role: ProcessRole;
@@ -38,5 +38,5 @@ export interface ProgramSettings {
 
 export type ProgramRequest =
   | { kind: "parsed"; query: QueryRequest }
-  /** The bytes of a body came before it. */
+  /** The bytes of a body were sent before this request. */
   | { kind: "body" };

@@ -10,13 +10,13 @@ import {
 } from "drizzle-orm/sqlite-core";
 import { type QueryText, Read, type ValueKind, Write } from "./query.ts";
 
-// Queries of system.db, declared with drizzle in the folders `src/AREA/statements`. Importing drizzle takes milliseconds: the
-// executable has the texts of these modules instead, made when it is built (scripts/query-texts.ts).
+// Queries of system.db, declared with drizzle in the folders `src/AREA/statements`. Importing drizzle takes milliseconds, so the
+// executable contains the SQL texts of these modules instead, generated when it is built (scripts/query-texts.ts).
 
-/** drizzle's builder without a connection: it types queries and writes their SQL. */
+/** drizzle's builder without a connection. It types queries and generates their SQL. */
 type Builder = BaseSQLiteDatabase<"sync", void>;
 
-/** What drizzle's builders end in. */
+/** The final form of drizzle's builders. */
 interface Preparable {
   prepare(): { all(): unknown };
 }
@@ -24,8 +24,8 @@ interface Preparable {
 type RowOf<Q extends Preparable> = ReturnType<ReturnType<Q["prepare"]>["all"]> extends (infer Row)[] ? Row : never;
 
 /**
- * Declares a query that reads. `values` has the query's parameters: to the type checker they are values, so that drizzle
- * compares them with their columns; they are placeholders, and can be used nowhere but as operands.
+ * Declares a query that reads. `values` has the query's parameters. Their types are those of the values, so that drizzle
+ * type-checks them against their columns. At run time they are placeholders, so use them only as operands.
  */
 export function reading<Values, Q extends Preparable>(
   declare: (db: Pick<Builder, "select" | "selectDistinct">, values: Values) => Q,
@@ -33,14 +33,14 @@ export function reading<Values, Q extends Preparable>(
   return new Read(() => textOf(declare(builder(), placeholders<Values>())));
 }
 
-/** Declares an INSERT, UPDATE or DELETE in the same way; its rows are those of `returning()`. */
+/** Declares an INSERT, UPDATE or DELETE in the same way. Its rows are those of `returning()`. */
 export function writing<Values, Q extends Preparable>(
   declare: (db: Pick<Builder, "insert" | "update" | "delete" | "select">, values: Values) => Q,
 ): Write<Values, RowOf<Q>> {
   return new Write(() => textOf(declare(builder(), placeholders<Values>())));
 }
 
-/** Every member is the placeholder of its name. */
+/** Every member is a placeholder with the member's name. */
 function placeholders<Values>(): Values {
   // The proxy has every member that `Values` can have.
   return new Proxy({}, { get: (_, name) => new Placeholder(String(name)) }) as Values;
@@ -59,7 +59,7 @@ function textOf(query: Preparable): QueryText {
 
 type PrepareQuery = SQLiteSession<"sync", void, Record<string, never>, Record<string, never>>["prepareQuery"];
 
-/** Gives the SQL of what is prepared, and runs nothing. */
+/** A session that returns the SQL of prepared queries and runs nothing. */
 class DeclaringSession extends SQLiteSession<"sync", void, Record<string, never>, Record<string, never>> {
   override prepareQuery(...[query, fields]: Parameters<PrepareQuery>): DeclaredQuery {
     return new DeclaredQuery(query, fields ?? []);
@@ -103,7 +103,7 @@ interface SelectedField {
   field: Column | SQL | SQLWrapper;
 }
 
-/** The columns of a result are named by SQLite, and so must be the members of the row. */
+/** Rows are read by SQLite's column names, so each member of a row must have the name of its column. */
 function decodedOf({ path, field }: SelectedField): QueryText["decoded"][number] | null {
   const name = path.join(".");
   const sqlName = is(field, Column) ? field.name : is(field, SQL.Aliased) ? field.fieldAlias : null;

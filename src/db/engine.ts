@@ -16,15 +16,15 @@ export interface StorageEngineOptions {
   ids?: Ids;
   /** Long statements that run at once. Default QUERY_PROCESSES_MAX. */
   readWorkers?: number;
-  /** Hears of what no caller is told in full: a failed sync, a full disk, a checkpoint or a listener that threw. */
+  /** Called for errors that no caller gets in full: a failed sync, a full disk, a failed checkpoint or a listener that threw. */
   onFailure?(path: string, cause: unknown): void;
-  /** How the WAL is synced. Default fs.fdatasync; tests hold it back or make it fail. */
+  /** Syncs the WAL. Default fs.fdatasync; tests delay it or make it fail. */
   syncFile?: SyncFile;
-  /** Default: that of the process. */
+  /** Default: the limit of the process. */
   descriptorLimit?: number;
 }
 
-/** Every open file of a server, and the processes that they share. Until the first `open` no file of it is touched. */
+/** All open files of a server, and the processes that they share. No file is accessed before the first `open`. */
 class Engine implements StorageEngine {
   readonly clock: Clock;
   readonly descriptorLimit: number;
@@ -33,7 +33,7 @@ class Engine implements StorageEngine {
   readonly #queries: LongReads;
   readonly #checkpointer: FileWork;
   readonly #directories = createDirectorySync();
-  /** Of its own too: a file's writer waits for it. */
+  /** A separate process, because a file's writer waits for it. */
   readonly #indexer: FileWork;
   #lastSlice: Promise<unknown> = Promise.resolve();
   readonly #files = new Map<string, OpenFile>();
@@ -47,7 +47,7 @@ class Engine implements StorageEngine {
       clock: options.clock,
       processesMax: options.readWorkers ?? QUERY_PROCESSES_MAX,
     });
-    // Of its own, so that long reads never keep a WAL from being moved.
+    // A separate process, so that long reads never delay a checkpoint.
     this.#checkpointer = new FileWork(options.clock);
     this.#indexer = new FileWork(options.clock);
   }
@@ -65,7 +65,7 @@ class Engine implements StorageEngine {
 
   open(path: string, options: OpenOptions): OpenFile {
     const absolute = resolve(path);
-    // Two writers of one file in one process would wait for each other.
+    // Two writers of one file in one process would block each other.
     if (this.#files.has(absolute)) throw new Error(`the database ${absolute} is open already`);
     const file = this.#reserve.lend(() => this.#openFile(absolute, options));
     this.#files.set(absolute, file);
@@ -91,7 +91,7 @@ class Engine implements StorageEngine {
     });
   }
 
-  /** Long reads that are still under way are ended: files are closed however long their statements would have run. */
+  /** Aborts running long reads, so that files close without waiting for their statements. */
   async stop(): Promise<void> {
     await this.#queries.stop();
     const closed = await Promise.allSettled([...this.#files.values()].map((file) => file.close()));

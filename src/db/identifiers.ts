@@ -1,9 +1,9 @@
-/** `name` as an SQL identifier, whatever is in it. Names come from the declared schema, never from a request. */
+/** `name` quoted as an SQL identifier; any characters are allowed. Names come from the declared schema, never from a request. */
 export function quoteIdentifier(name: string): string {
   return `"${name.replaceAll('"', '""')}"`;
 }
 
-/** `text` as an SQL string literal: for DDL, where nothing can be bound. */
+/** `text` as an SQL string literal, for DDL, which cannot have bound values. */
 export function quoteText(text: string): string {
   return `'${text.replaceAll("'", "''")}'`;
 }

@@ -1,6 +1,6 @@
 import type { Database } from "bun:sqlite";
 
-/** What a file keeps about itself; null for a name that was never written, and in a file without any. */
+/** Reads a value of a file's metadata; null if the name was never written or the file has no metadata. */
 export function readMeta(sqlite: Database, name: string): string | null {
   try {
     const statement = sqlite.prepare<{ value: string }, [string]>(

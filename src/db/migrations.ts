@@ -1,19 +1,19 @@
 import type { Database } from "bun:sqlite";
 import type { FileLayout } from "../../schema/migrations/index.ts";
 
-/** Values for the `{{name}}` of a layout's steps, by name. They come from the config, never from a request. */
+/** Values of the `{{name}}` placeholders in a layout's steps. They come from the config, never from a request. */
 type StepValues = Readonly<Record<string, string | number>>;
 
-/** For `OpenOptions.migrate`: lays the file out, or upgrades it. Errors: see `migrateFile`. */
+/** For `OpenOptions.migrate`: creates the server's tables, or upgrades them. Errors: see `migrateFile`. */
 export function layOut(layout: FileLayout, values: StepValues = {}): (sqlite: Database) => void {
   return (sqlite) => migrateFile(sqlite, layout, values);
 }
 
 /**
- * Brings the server's own tables in a file up to date: runs the steps that the file lacks, in order, each in a transaction with
- * the version that it leads to (`PRAGMA user_version`). A file that is up to date costs one look-up. Foreign keys are off
- * meanwhile, as a step that rebuilds a table would delete what refers to it, and are checked before each commit. [DB31]
- * Errors: a step fails; the file has a version that this executable does not know.
+ * Upgrades the server's tables in a file: runs the missing steps in order, each in one transaction with the new version
+ * (`PRAGMA user_version`). A file that is up to date costs one query. Foreign keys are off meanwhile, because a step that
+ * rebuilds a table would delete the rows that refer to it; they are checked before each commit. [DB31]
+ * Errors: a step fails; the file has a version that is newer than this executable supports.
  */
 function migrateFile(sqlite: Database, layout: FileLayout, values: StepValues): void {
   const version = readVersion(sqlite);
@@ -32,12 +32,12 @@ function migrateFile(sqlite: Database, layout: FileLayout, values: StepValues): 
   }
 }
 
-/** Whether a file has exactly the steps that this executable knows; it is only read. */
+/** Whether all steps of this executable, and no others, have run on a file. Does not change the file. */
 export function isUpToDate(sqlite: Database, layout: FileLayout): boolean {
   return readVersion(sqlite) === layout.steps.length;
 }
 
-/** The version of a file that says none: it is new, or was made before files had one. */
+/** The version of a file without one: the file is new, or was created before files had versions. */
 function unversioned(sqlite: Database, layout: FileLayout): number {
   const isEmpty = readNumber(sqlite, "SELECT NOT EXISTS (SELECT 1 FROM sqlite_schema)") === 1;
   return isEmpty ? 0 : readNumber(sqlite, layout.unversioned);
@@ -45,7 +45,7 @@ function unversioned(sqlite: Database, layout: FileLayout): number {
 
 const readVersion = (sqlite: Database): number => readNumber(sqlite, "PRAGMA user_version");
 
-/** The one number that `sql` gives. */
+/** The single number that `sql` returns. */
 function readNumber(sqlite: Database, sql: string): number {
   const statement = sqlite.prepare<Record<string, number>, []>(sql);
   const [value = 0] = Object.values(statement.get() ?? {});

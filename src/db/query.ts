@@ -1,9 +1,9 @@
 import type { DatabaseFile, SqlValue, Transaction } from "./types.ts";
 
-/** How a value is kept: `plain` as it is, `boolean` as 0 or 1, `json` as its text. */
+/** How a value is stored: `plain` unchanged, `boolean` as 0 or 1, `json` as its text. */
 export type ValueKind = "plain" | "boolean" | "json";
 
-/** A query as SQLite takes it: what drizzle makes of a declaration, at build time for the executable (scripts/query-texts.ts). */
+/** A query as SQL. drizzle generates it from a declaration; for the executable, at build time (scripts/query-texts.ts). */
 export interface QueryText {
   sql: string;
   /** In the order of the question marks: a constant, or a value by its name. */
@@ -12,13 +12,13 @@ export interface QueryText {
   decoded: readonly { name: string; kind: Exclude<ValueKind, "plain"> }[];
 }
 
-/** What can be read from: a file, or a transaction that has it open. */
+/** A source to read from: a file, or a transaction on it. */
 export type Readable = Pick<DatabaseFile, "query">;
 
-/** A row that a query gives. */
+/** The type of a query's rows. */
 export type RowOf<Q extends { all(...args: never[]): unknown[] }> = ReturnType<Q["all"]>[number];
 
-/** Row by name, as `query` gives it and as it is decoded in place. */
+/** A row with its values by column name, as `query` returns it. It is decoded in place. */
 type RawRow = Record<string, unknown>;
 
 class Query<Values> {
@@ -29,7 +29,7 @@ class Query<Values> {
     this.#text = text;
   }
 
-  /** Made at the first use. */
+  /** Generated at the first use. */
   get text(): QueryText {
     this.#made ??= this.#text();
     return this.#made;
@@ -64,17 +64,17 @@ class Query<Values> {
 
 function boundValue(param: QueryText["params"][number], values: RawRow): SqlValue {
   if ("value" in param) return param.value;
-  // The declaration takes its parameters from the type of the values.
+  // The parameters of the declaration are typed by the values.
   const value = values[param.name];
   return param.kind === "json" && value !== null ? JSON.stringify(value) : (value as SqlValue);
 }
 
-/** Most objects are empty. */
+/** Most objects are empty, so they skip the parser. */
 const parseJson = (text: string): unknown => (text === "{}" ? {} : JSON.parse(text));
 
-/** A query that reads: on the file, or in a transaction. */
+/** A query that reads, on the file or in a transaction. */
 export class Read<Values, Row> extends Query<Values> {
-  /** The first row; null where there is none. */
+  /** The first row; null if there is none. */
   get(from: Readable, values: Values): Row | null {
     return this.first(from, values);
   }
@@ -84,14 +84,14 @@ export class Read<Values, Row> extends Query<Values> {
   }
 }
 
-/** A query that writes, with the rows of its RETURNING. It runs in a transaction only. */
+/** A query that writes. Its rows are those of RETURNING. It runs only in a transaction. */
 export class Write<Values, Row> extends Query<Values> {
-  /** Gives the number of rows that were written. */
+  /** Returns the number of rows written. */
   run(tx: Transaction, values: Values): number {
     return tx.query(this.text.sql).run(...this.bind(values)).changes;
   }
 
-  /** Encodes the values now, to write them later: for many, so that the transaction is short. */
+  /** Encodes the values now and writes them later, so that a transaction with many rows is short. */
   encoded(values: Values): (tx: Transaction) => number {
     const bound = this.bind(values);
     return (tx) => tx.query(this.text.sql).run(...bound).changes;

@@ -3,18 +3,18 @@ import type { Clock } from "../kernel/clock.ts";
 import type { JsonObject } from "../kernel/json/json.ts";
 import type { HighlightRequest, PageBounds, SqlValue } from "./reads/requests.ts";
 
-/** A transaction that returns a promise would commit before its work is done: it does not compile. */
+/** A transaction that returns a promise does not compile, because it would commit before its work is done. */
 export type Sync<T> = T extends PromiseLike<unknown> ? never : T;
 
 export type { SqlValue };
 
-/** What SQLite gives back: booleans come back as 0 and 1. */
+/** A row as SQLite returns it. Booleans are 0 and 1. */
 export type Row = Record<string, string | number | bigint | null | Uint8Array>;
 
-/** A prepared statement of bun:sqlite. Use it before the next `await`: one that falls out of the cache is finalised. */
+/** A prepared statement of bun:sqlite. Use it before the next `await`, because a statement evicted from the cache is finalised. */
 export type Statement<R = Row> = SqliteStatement<R, SqlValue[]>;
 
-/** A reading statement that is good until its file is closed. `get` is null where there is no row. */
+/** A reading statement that is valid until its file is closed. `get` returns null if there is no row. */
 export interface PreparedRead<R> {
   get(...params: SqlValue[]): R | null;
   all(...params: SqlValue[]): R[];
@@ -23,144 +23,144 @@ export interface PreparedRead<R> {
 export interface Change {
   table: string;
   id: string;
-  /** Null: the record is new. */
+  /** The record before the change; null: it is new. */
   before: JsonObject | null;
-  /** Null: the record is gone. */
+  /** The record after the change; null: it was deleted. */
   after: JsonObject | null;
 }
 
-/** What each write() changed, in the order of commit; called after the sync and before the promises go on. */
+/** Receives the changes of each write(), in the order of commit. Called after the sync and before the promises resolve. */
 export type ChangeListener = (groups: readonly (readonly Change[])[]) => void;
 
 export interface Transaction {
-  /** Prepared once per SQL text and kept, in a cache of bounded size per file. */
+  /** Returns the prepared statement of an SQL text, from a bounded cache per file. */
   query<R = Row>(sql: string): Statement<R>;
   /**
-   * Before a record is written whose indexed texts have `length` characters: past what one write indexes itself they are
-   * noted, and indexed after the commit, beside the event loop.
+   * Call before writing a record whose indexed texts have `length` characters in total. Texts beyond the limit of one write
+   * are marked as pending, and another process indexes them after the commit.
    */
   indexText(table: string, id: string, length: number): void;
-  /** Says that a record changed, for the row count and the change listener; forgotten when this write is undone. */
+  /** Announces a changed record, for the row count and the change listener. Dropped if this write is undone. */
   change(change: Change): void;
-  /** Runs `work` in a savepoint of its own: a throw undoes it, its changes too, and is thrown on. */
+  /** Runs `work` in its own savepoint. If it throws, it and its announced changes are undone, and the error is rethrown. */
   savepoint<T>(work: () => Sync<T>): T;
 }
 
-/** On whose behalf a long read runs. Asked only when a read leaves the main thread: a request need not work it out before. */
+/** The caller of a long read. Members are read only when a read leaves the main thread, so a request can compute them lazily. */
 export interface ReadCaller {
-  /** Callers of one name share their turns. */
+  /** Callers with the same name share one queue share. */
   readonly callerName: string;
-  /** Fires when nobody waits for the answer any more: that ends the query, and the promise rejects with its reason. */
+  /** Aborts when the client has disconnected. The query is ended, and the promise rejects with the signal's reason. */
   readonly signal: AbortSignal | undefined;
   /**
-   * Takes over the place of a large page: `release` is called when its answer has been sent, or will not be. Absent: the place
-   * ends with the read.
+   * Takes over the place of a large page. The caller calls `release` when the answer has been sent or is abandoned. Absent:
+   * the place ends with the read.
    */
   keepUntilSent?(release: () => void): void;
 }
 
 export interface ReadOptions {
-  /** How long the query may run, and how long it may wait for its turn before that. Default READ_TIMEOUT_MS. */
+  /** Maximum time of the query, and maximum time that it waits in the queue before that. Default READ_TIMEOUT_MS. */
   timeoutMs?: number | undefined;
   /** Default SERVER_CALLER. */
   caller?: ReadCaller | undefined;
-  /** Ends the query as the caller's own signal does. */
+  /** Ends the query, like the caller's signal. */
   signal?: AbortSignal | undefined;
 }
 
 export interface ReadPageOptions<R> extends ReadOptions {
-  /** Ends the result before the row that would make it too large; the first row is always in it. */
+  /** Ends the result before the row that would exceed a bound. The first row is always included. */
   page: PageBounds;
-  /** The texts with marks, null where nothing is to be marked, stand behind the values of each row. Default null: none. */
+  /** Appends the marked texts to the values of each row, null for a text without marks. Default null: no marks. */
   highlight?: HighlightRequest | null | undefined;
-  /** Called for each row as it arrives, so that a large page is decoded over several turns of the event loop. */
+  /** Called for each row when it arrives, so that a large page is decoded over several turns of the event loop. */
   decode: (values: unknown[]) => R;
 }
 
 export interface ReadResult<R> {
   rows: R[];
-  /** Of all rows; as JSON where there are page bounds. */
+  /** Size of all rows; as JSON if there are page bounds. */
   bytes: number;
-  /** The page ended before the last row. */
+  /** True: the page ends before the last row. */
   isCut: boolean;
 }
 
 export interface DatabaseFile {
   readonly path: string;
-  /** The connection of the main thread. Writes go through `write()` alone; a statement of it keeps the file open. */
+  /** The connection of the main thread. Write only through `write()`. An unfinalised statement keeps the file open. */
   readonly sqlite: Database;
-  /** For quick reads on the main thread, which share a snapshot within a turn of the event loop; same cache as in a transaction. */
+  /** For quick reads on the main thread. They share a snapshot within a turn of the event loop. Same cache as in a transaction. */
   query<R = Row>(sql: string): Statement<R>;
   /**
-   * Runs `work` in a transaction and resolves with its result when that is on disk; several writes may share one
-   * transaction, each in a savepoint. What `work` throws undoes this write alone. Errors: 503 too many waiting, 507 no
+   * Runs `work` in a transaction and resolves with its result when the transaction is on disk. Several writes may share one
+   * transaction, each in a savepoint. If `work` throws, only this write is undone. Errors: 503 too many waiting, 507 no
    * space left, 503 a sync has failed.
    */
   write<T>(work: (tx: Transaction) => Sync<T>): Promise<T>;
   /**
-   * A read that may take long, in another process and on a read-only connection: rows in column order; integers beyond
-   * 2^53 lose precision. Errors: 408 after `timeoutMs`, when the query has really ended; 503 when too many wait;
-   * QueryError for what SQLite says, and for a result over READ_RESULT_BYTES_MAX.
+   * Runs a long read in another process, on a read-only connection. The values of a row are in column order; integers beyond
+   * 2^53 lose precision. Errors: 408 after `timeoutMs`, when the query has ended; 503 when too many wait; QueryError for
+   * SQLite's errors, and for a result over READ_RESULT_BYTES_MAX.
    */
   read(sql: string, params: readonly SqlValue[], options?: ReadOptions): Promise<unknown[][]>;
-  /** The same within the bounds of a page, each row as `decode` gives it. */
+  /** Like `read`, within the bounds of a page and with each row decoded by `decode`. */
   readPage<R>(sql: string, params: readonly SqlValue[], options: ReadPageOptions<R>): Promise<ReadResult<R>>;
   /**
-   * For those who read the file on connections of their own, before such a read and after it. Errors: 503 once a sync has
-   * failed, as every other way to the file.
+   * For code that reads the file on its own connections. Call before and after such a read. Errors: 503 once a sync has
+   * failed, as for every other access to the file.
    */
   assertReadable(): void;
-  /** Rows of a table whose changes are announced by `change()`; 0 for an unknown table. */
+  /** Row count of a table whose changes are announced by `change()`; 0 for an unknown table. */
   rowCount(table: string): number;
-  /** About how many bytes its records have; null where there are more than SIZED_ROWS_MAX. */
+  /** Approximate size of the table's records in bytes; null for more than SIZED_ROWS_MAX records. */
   tableBytes(table: string): number | null;
-  /** Waits for the writes under way, checkpoints and closes. */
+  /** Waits for running writes, runs a checkpoint and closes. */
   close(): Promise<void>;
 }
 
 export interface OpenOptions {
-  /** Runs before the first use; what it throws closes the file again and is thrown on. */
+  /** Runs before the first use. If it throws, the file is closed and the error is rethrown. */
   migrate?(sqlite: Database): void;
-  /** The content of a file that does not exist yet, as `serialize()` gives it; `migrate` runs on it as on any. */
+  /** Initial content of a new file, as from `serialize()`. `migrate` also runs on it. */
   template?(): Uint8Array;
   onChange?: ChangeListener;
   /** Page cache of the main thread's connection. Default CACHE_KIB. */
   cacheKiB?: number;
   /** WAL pages after which a checkpoint runs. Default CHECKPOINT_PAGES. */
   checkpointPages?: number;
-  /** Prepared statements that are kept. Default STATEMENTS_MAX. */
+  /** Maximum number of cached prepared statements. Default STATEMENTS_MAX. */
   statementsMax?: number;
-  /** Paths of loadable extensions, for this connection and for the reading ones. */
+  /** Paths of loadable extensions, for this connection and for read connections. */
   extensions?: readonly string[];
 }
 
-/** A file as whoever opened it sees it: it alone may close it. */
+/** A file as returned to the code that opened it. Only that code may close it. */
 export interface OpenedFile extends DatabaseFile {
-  /** A reading statement of its own, outside the cache: good until the file is closed. For what every request runs. */
+  /** A reading statement outside the cache, valid until the file is closed. For statements that every request runs. */
   prepare<R = Row>(sql: string): PreparedRead<R>;
-  /** Nothing waits or runs on this file: it can be closed without anybody noticing. */
+  /** True: nothing waits or runs on this file, so that it can be closed without effect on any caller. */
   readonly isIdle: boolean;
-  /** Moves the WAL, and closes the connections of others, beside the loop: `closeNow` has little left to do then. */
+  /** Moves the WAL and closes the connections of other processes, off the main thread, so that `closeNow` is short. */
   prepareClose(): Promise<void>;
-  /** Closes at once a file that is idle. */
+  /** Closes an idle file at once. */
   closeNow(): void;
 }
 
-/** What an engine has to do at one moment. */
+/** The current load of an engine. */
 export interface EngineLoad {
   openFiles: number;
-  /** Writes that have not begun, of all files. */
+  /** Number of writes of all files that have not begun. */
   waitingWrites: number;
-  /** Statements that run in other processes, and those that wait for one. */
+  /** Statements that run in other processes, and statements that wait for a process. */
   runningReads: number;
   waitingReads: number;
 }
 
 export interface StorageEngine {
   readonly clock: Clock;
-  /** File descriptors that this process may have open. */
+  /** Maximum number of open file descriptors of this process. */
   readonly descriptorLimit: number;
-  /** Opens or makes the file; its directory must exist. Errors name the path and what is wrong. */
+  /** Opens or creates the file; its directory must exist. Errors name the path and the problem. */
   open(path: string, options: OpenOptions): OpenedFile;
   /** Closes every file and ends the query processes. */
   stop(): Promise<void>;

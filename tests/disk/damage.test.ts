@@ -77,7 +77,7 @@ const DAMAGES: Record<string, Damage> = {
       rmSync(path);
       mkdirSync(path);
     },
-    reason: "it cannot be opened or made",
+    reason: "it cannot be opened or created",
     files: ["databases/shared.db"],
   },
 };
@@ -119,7 +119,7 @@ test("[DB50] the WAL of another database is refused, and both files stay as they
     expect([file, other, hasStarted]).toEqual([file, other, false]);
     expect(stderr).toContain(`Cannot open the database ${path}: `);
     // A WAL so short that the file is not even readable with it is told as damage.
-    expect(stderr).toMatch(/the -wal file beside it belongs to another database|its content is damaged/);
+    expect(stderr).toMatch(/its -wal file belongs to another database|its content is damaged/);
     expect([readFileSync(path), readFileSync(`${path}-wal`)]).toEqual(before);
   }
 });

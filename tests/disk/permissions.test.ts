@@ -65,7 +65,7 @@ describe.if(isRestricted)("without the right to write", () => {
       chmodSync(join(directory, file), mode),
     );
     expect([hasStarted, exitCode]).toEqual([false, 1]);
-    expect(stderr).toContain(`Cannot open the database ${dataDirectory}/${file}: there is no right to write it`);
+    expect(stderr).toContain(`Cannot open the database ${dataDirectory}/${file}: writing to it is not permitted`);
   });
 
   test("[DB54] so is a directory of databases, and the one of uploads", async () => {

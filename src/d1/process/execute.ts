@@ -7,25 +7,22 @@ import { EscapeError, failureOf, QueryError } from "./query-failure.ts";
 import { RowWriter } from "./row-writer.ts";
 import { bindings, parseStatement, type Statement, StatementError } from "./statement.ts";
 
-/** A connection of a query process, and who judges what runs on it. */
+/** A connection of a query process, and the judge of its statements. */
 export interface QueryConnection {
   database: DatabaseSync;
   judge: Judge;
   role: ProcessRole;
-  /** Run beside every query, so compiled once. */
+  /** Statements that run with every query; compiled once. */
   own: { databases: Prepared; totalChanges: Prepared; changes: Prepared };
 }
 
-/**
- * A reader's connection cannot write, whatever is asked of it. A writer's commits are on disk when they return. Errors:
- * QueryError.
- */
+/** Opens a connection. A reader's is read-only. A writer's commits are on disk when they return. Errors: QueryError. */
 export function openConnection(path: string, role: ProcessRole): QueryConnection {
   try {
     const database = new DatabaseSync(path, {
       readOnly: role === "reader",
       timeout: BUSY_TIMEOUT_MS,
-      // As SQLite itself has it; node:sqlite turns it off.
+      // SQLite's default; node:sqlite turns it off.
       enableDoubleQuotedStringLiterals: true,
       limits: { length: VALUE_MAX_BYTES },
     });
@@ -47,13 +44,13 @@ export function openConnection(path: string, role: ProcessRole): QueryConnection
 }
 
 /**
- * The JSON text of the HTTP answer; null where the statement belongs to the other role, and nothing has run. Errors:
- * QueryError; EscapeError when the connection is to be closed.
+ * Returns the JSON text of the HTTP answer; null if the statement needs the other role and was not run. Errors:
+ * QueryError; EscapeError when the connection must be closed.
  */
 export function executeQuery(connection: QueryConnection, request: QueryRequest): string | null {
   const outcome = attempt(connection, request);
   connection.judge.begin("own");
-  // Whatever the judge has let through, and however it has ended.
+  // Checked after every statement, allowed or failed, in case the judge missed something.
   if (connection.database.isTransaction || !isAlone(connection)) throw new EscapeError();
   if (outcome instanceof QueryError) throw outcome;
   return outcome;
@@ -67,7 +64,7 @@ function attempt(connection: QueryConnection, request: QueryRequest): string | n
     if (cause instanceof QueryError) return cause;
     if (cause instanceof StatementError) return refusedQuery(cause.message);
     if (judge.refusal !== null) return refusedQuery(judge.refusal);
-    // Some statements cannot even be compiled where nothing may be written.
+    // Some statements cannot be compiled on a read-only connection.
     if (role === "reader" && judge.isWrite) return null;
     return new QueryError(failureOf(cause));
   } finally {
@@ -83,7 +80,7 @@ function perform(connection: QueryConnection, statement: Statement, params: read
   const startedAt = performance.now();
   judge.begin(statement.kind === "vacuum" ? "vacuum" : "statement");
   const prepared = database.prepare(statement.sql);
-  // What is explained is only compiled; the same rules hold for it.
+  // An explained statement is only compiled; the same rules apply to it.
   const isWrite = statement.kind !== "explained" && (statement.kind === "vacuum" || judge.isWrite);
   if (isWrite !== (role === "writer")) return null;
   assertParameters(statement.parameters.length, params.length);
@@ -103,7 +100,7 @@ function assertParameters(wanted: number, given: number): void {
   }
 }
 
-/** Whether the connection has its one file, and nothing temporary that the next request would see. */
+/** Whether the connection has only its own file, and no temporary objects that the next request would see. */
 function isAlone({ database, own }: QueryConnection): boolean {
   const names = own.databases.all().map(({ name }) => name);
   if (names.some((name) => name !== "main" && name !== "temp")) return false;
@@ -124,16 +121,16 @@ function collect(connection: QueryConnection, prepared: Prepared, values: Return
   prepared.setReadBigInts(true);
   prepared.setReturnArrays(true);
   const rows = new RowWriter(prepared.columns().map(({ name }) => name));
-  // With setReturnArrays each row is an array, which the types of node:sqlite do not say.
+  // With setReturnArrays each row is an array. The types of node:sqlite do not state this.
   for (const row of prepared.iterate(...values) as Iterable<unknown>) rows.add(row as unknown[]);
   const hasChanged = role === "writer" && countOf(own.totalChanges) !== changesBefore;
   return { rows: rows.text, rowCount: rows.count, changes: hasChanged ? countOf(own.changes) : 0 };
 }
 
-/** `changes()`: rows that the last statement itself inserted, updated or deleted; those of triggers are not counted. */
+/** `changes()`: rows that the last statement inserted, updated or deleted, without those of triggers. */
 const countOf = (counter: Prepared): number => Number(counter.get()?.["count"]);
 
-/** SQLite commits a statement whose rows are not all fetched; in a transaction of ours it is undone. */
+/** SQLite would commit a statement whose rows are not all fetched, so it runs in a transaction, which can be rolled back. */
 function inTransaction<T>({ database, judge }: QueryConnection, work: () => T): T {
   const own = (sql: string): void => {
     judge.begin("own");
@@ -147,7 +144,7 @@ function inTransaction<T>({ database, judge }: QueryConnection, work: () => T): 
     return result;
   } catch (cause) {
     const { refusal } = judge;
-    // Some failures, and ON CONFLICT ROLLBACK, have ended the transaction already.
+    // Some failures, and ON CONFLICT ROLLBACK, already end the transaction.
     if (database.isTransaction) own("ROLLBACK");
     throw refusal === null ? cause : refusedQuery(refusal);
   }

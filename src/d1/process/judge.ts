@@ -1,6 +1,6 @@
 import { constants } from "node:sqlite";
 
-/** Pragmas that only read; with an argument, only those for which it is a question (a table's name, a number of rows). */
+/** Pragmas that only read. With an argument, only those whose argument selects what is read (a table's name, a number of rows). */
 const READ_PRAGMAS = new Set(
   (
     "application_id auto_vacuum cache_size collation_list compile_options data_version encoding foreign_keys freelist_count " +
@@ -56,15 +56,16 @@ const TEMPORARY = new Set([
 type Mode = "own" | "statement" | "vacuum";
 
 /**
- * What SQLite asks before it compiles a part of a statement (its authorizer), also of what it compiles while a statement
- * runs: a trigger, a view, a table-valued pragma, the content of a full-text index. What is on no list is refused. [DQ5]
+ * The authorizer of SQLite. SQLite calls it for each action of a statement that it compiles, including what it compiles
+ * while a statement runs: a trigger, a view, a table-valued pragma, the content of a full-text index. An action that is on
+ * no list is refused. [DQ5]
  */
 export interface Judge {
-  /** For the authorizer of the connection. */
+  /** The callback for the connection's authorizer. */
   authorize(action: number, first: string | null, second: string | null, schema: string | null): number;
-  /** Judges what is compiled from here on. `own`: the process's own statements, which may do everything. */
+  /** Sets the rules for statements compiled from now on. `own`: the process's own statements, which may do everything. */
   begin(mode: Mode): void;
-  /** Why a part was refused; null: none was. */
+  /** The reason of a refusal; null: nothing was refused. */
   readonly refusal: string | null;
   /** The statement changes the database. */
   readonly isWrite: boolean;
@@ -80,11 +81,11 @@ export function createJudge(): Judge {
       return second?.toLowerCase() === "load_extension" ? "load_extension is not allowed" : null;
     }
     if (action === constants.SQLITE_TRANSACTION || action === constants.SQLITE_SAVEPOINT) {
-      // VACUUM begins a transaction of its own.
+      // VACUUM begins its own transaction.
       return mode === "vacuum" ? null : `${first ?? "This"} is not allowed: each query is a transaction of its own`;
     }
     if (action === constants.SQLITE_ATTACH) {
-      // VACUUM attaches a nameless file of its own; VACUUM INTO one with a name.
+      // VACUUM attaches its own file without a name; VACUUM INTO attaches one with a name.
       if (mode === "vacuum") return first === "" ? null : "VACUUM INTO is not allowed";
       return "ATTACH is not allowed";
     }
@@ -117,11 +118,11 @@ export function createJudge(): Judge {
   };
 }
 
-/** What `CREATE TABLE temp.t` is told as: the creation of a table as any other, and an insertion into that schema. */
+/** SQLite reports `CREATE TABLE temp.t` as the creation of an ordinary table, and an insertion into that schema. */
 const isCreatedElsewhere = (action: number, schema: string | null): boolean =>
   schema === "temp" && (action === constants.SQLITE_INSERT || CREATED.has(action));
 
-/** A pragma that is asked as a table comes here when its rows are: `pragma_database_list` tells where files lie. */
+/** A table-valued pragma is authorized when its rows are read. `pragma_database_list` returns file paths. */
 function pragmaRefusal(name: string, argument: string | null): string | null {
   const pragma = name.toLowerCase();
   if (READ_PRAGMAS_WITH_ARGUMENT.has(pragma) || (READ_PRAGMAS.has(pragma) && argument === null)) return null;

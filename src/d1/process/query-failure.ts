@@ -1,7 +1,7 @@
 import { insufficientStorage } from "../../kernel/errors.ts";
 import type { QueryFailure } from "../types.ts";
 
-/** A query's failure on its way to the caller. */
+/** A query's failure, as sent to the caller. */
 export class QueryError extends Error {
   readonly failure: QueryFailure;
   constructor(failure: QueryFailure) {
@@ -10,24 +10,24 @@ export class QueryError extends Error {
   }
 }
 
-/** A statement has changed its connection, which other requests share: that connection is not used again. */
+/** A statement has changed its connection. The connection is not used again, because other requests share it. */
 export class EscapeError extends QueryError {
   constructor() {
     super({ status: 400, message: "The statement would have changed more than its database, and was refused" });
   }
 }
 
-/** SQLite's result codes: the lowest eight bits, and some with what they say in detail. */
+/** SQLite's result codes: primary codes (the lowest eight bits), and some extended codes. */
 const BUSY = 5;
 const LOCKED = 6;
 const NO_MEMORY = 7;
 const FULL = 13;
 const NO_ROOM_FOR_SHARED_MEMORY = 4874;
 const FAILED_SYNCS = new Set([1034, 1290]);
-/** INTERNAL, PERM, IOERR, CORRUPT, CANTOPEN, PROTOCOL, NOTADB: trouble of the server, not of the caller. */
+/** INTERNAL, PERM, IOERR, CORRUPT, CANTOPEN, PROTOCOL, NOTADB: errors of the server, not of the caller. */
 const OF_THE_SERVER = new Set([2, 3, 10, 11, 14, 15, 26]);
 
-/** SQLite's word for what the caller has done wrong; other trouble is the server's, told by `describe`. */
+/** SQLite's message for an error of the caller. `describe` gives the message for an error of the server. */
 export function failureOf(cause: unknown, describe: (cause: unknown) => string = messageOf): QueryFailure {
   const code = typeof cause === "object" && cause !== null && "errcode" in cause ? Number(cause.errcode) : 0;
   const primary = code & 0xff;

@@ -46,7 +46,7 @@ export interface FileDependencies {
   queries: LongReads;
   checkpointer: FileWork;
   indexer: FileWork;
-  /** Runs slices of indexing one after the other, of whatever file. */
+  /** Runs indexing slices of all files one at a time. */
   inIndexTurn: <T>(work: () => Promise<T>) => Promise<T>;
   onFailure: (path: string, cause: unknown) => void;
   onClose: () => void;
@@ -57,13 +57,13 @@ export interface FileDependencies {
 interface Opened {
   sqlite: Database;
   sync: WalSync;
-  /** Of a file that was just made from a template; null for any other. */
+  /** The descriptor of a file just created from a template; null for any other file. */
   newFileDescriptor: number | null;
-  /** The WAL was not there before, and has nothing in it yet. */
+  /** The WAL is new and empty. */
   isWalNew: boolean;
 }
 
-/** Opens `path` with every setting, and migrated. Throws an Error that names the path; a new file is removed again then. */
+/** Opens `path`, applies all settings, and migrates it. Errors: one that names the path; a new file is removed then. */
 function openSqlite(path: string, options: OpenOptions, { ids, directories, syncFile }: FileDependencies): Opened {
   const isNew = !existsSync(path);
   const isWalNew = !existsSync(`${path}-wal`);
@@ -78,14 +78,14 @@ function openSqlite(path: string, options: OpenOptions, { ids, directories, sync
     if (!isNew && !isWalNew) moveLeftWal(sqlite);
     if (isWalNew) sqlite.run("PRAGMA synchronous = OFF");
     migrate(sqlite, options);
-    // Makes the WAL where nothing has been read yet.
+    // Creates the WAL if nothing has been read yet.
     sqlite.query("PRAGMA schema_version").get();
     const sync = createWalSync({ databasePath: path, newFileDescriptor, directories, syncFile });
     return { sqlite, sync, newFileDescriptor, isWalNew };
   } catch (error) {
     sqlite?.close();
     if (newFileDescriptor !== null) closeSync(newFileDescriptor);
-    // What never was a database of ours leaves no trace.
+    // A new file that could not be opened is removed.
     if (isNew) for (const suffix of ["", "-wal", "-shm"]) rmSync(path + suffix, { force: true });
     if (error instanceof MigrationFailure) throw isFileError(error.cause) ? openError(path, error.cause) : error.cause;
     throw openError(path, error);
@@ -93,19 +93,19 @@ function openSqlite(path: string, options: OpenOptions, { ids, directories, sync
 }
 
 /**
- * A WAL that a crash or a failed sync has left: what can be read of it need not be on the disk, and later syncs would not
- * put it there. Moving it writes and syncs it anew. Errors: the sync fails.
+ * Moves a WAL that a crash or a failed sync has left. Its readable content may not be on the disk, and later syncs would not
+ * write it. Moving it writes and syncs the content again. Errors: the sync fails.
  */
 function moveLeftWal(sqlite: Database): void {
   try {
     sqlite.query("PRAGMA wal_checkpoint(TRUNCATE)").get();
   } catch (error) {
-    // Without room for it the WAL stays, as it may: it is read where it lies.
+    // Without disk space the WAL is not moved, which is safe: SQLite reads from it.
     if (!isDiskFull(error)) throw error;
   }
 }
 
-/** What a migration has thrown, which is thrown on as it is. */
+/** Wraps an error of a migration, which is rethrown unchanged. */
 class MigrationFailure extends Error {}
 
 function migrate(sqlite: Database, options: OpenOptions): void {
@@ -117,9 +117,9 @@ function migrate(sqlite: Database, options: OpenOptions): void {
 }
 
 /**
- * The WAL is synced beside the loop: see wal-sync.ts. NORMAL keeps the one sync that cannot be had there: of the header
- * when a WAL starts over, before frames of before are overwritten. A new WAL has no such frames, and its first
- * transaction runs without it.
+ * The WAL is synced off the main thread: see wal-sync.ts. NORMAL keeps the one sync that cannot be done there: that of the
+ * header when a WAL restarts, before old frames are overwritten. A new WAL has no old frames, so its first transaction
+ * runs without this sync.
  */
 const SYNC_BETWEEN_WALS = "PRAGMA synchronous = NORMAL";
 
@@ -139,8 +139,8 @@ function configure(sqlite: Database, options: OpenOptions, ids: Ids): void {
 }
 
 /**
- * Leaves the WAL beside the file, as a crash does: moving it would make a write permanent that was answered with a failure.
- * SQLite moves it when the last connection is closed, unless that one may not write.
+ * Closes without moving the WAL: moving it would make a write permanent that was answered with a failure. SQLite moves the
+ * WAL when the last connection is closed, unless that connection is read-only.
  */
 function closeAsItIs(path: string, sqlite: Database): void {
   let last: Database | null = null;
@@ -148,13 +148,13 @@ function closeAsItIs(path: string, sqlite: Database): void {
     last = new Database(path, { readonly: true });
     last.query("SELECT count(*) FROM sqlite_schema").get();
   } catch {
-    // No descriptor is left for it, say: the WAL is moved then, and the server has said all the same that the write failed.
+    // For example, no descriptor is left. Then the WAL is moved, although the write was answered with a failure.
   }
   sqlite.close();
   last?.close();
 }
 
-/** One open file: its connection, its writer, and the ways to read it. */
+/** An open file: its connection, its writer, and the ways to read it. */
 export class OpenFile implements OpenedFile {
   readonly path: string;
   readonly sqlite: Database;
@@ -215,7 +215,7 @@ export class OpenFile implements OpenedFile {
       inTurn: dependencies.inIndexTurn,
       prepare: async () => {
         await dependencies.indexer.ready();
-        // What a slice writes during a checkpoint is not moved by it, and keeps the WAL from starting over.
+        // A checkpoint does not move what a slice writes during it, so the WAL could not restart.
         await this.#checkpoints.settled();
       },
       holdWriter: () => this.#writer.hold(),
@@ -243,9 +243,9 @@ export class OpenFile implements OpenedFile {
     return this.#writer.waiting;
   }
 
-  /** Nothing waits or runs on this file: it can be closed without anybody noticing. */
+  /** True: nothing waits or runs on this file, so that it can be closed without effect on any caller. */
   get isIdle(): boolean {
-    // A failed file stays as it is: to be closed and opened again is what a restart does.
+    // A failed file stays open until the server restarts.
     return (
       this.#writer.failure === null && this.#writer.isIdle && this.#readsUnderWay === 0 && !this.#checkpoints.isRunning
     );
@@ -301,7 +301,7 @@ export class OpenFile implements OpenedFile {
     try {
       const statement = { path: this.path, extensions: this.#extensions, sql, params, page, highlight };
       const result = await this.#dependencies.queries.query({ ...statement, timeoutMs, caller, signal, decode });
-      // A sync that has failed meanwhile: what was read may not be on the disk.
+      // If a sync has failed meanwhile, the rows read may not be on the disk.
       this.assertReadable();
       return result;
     } finally {
@@ -324,7 +324,7 @@ export class OpenFile implements OpenedFile {
     return this.#counts.bytes(table);
   }
 
-  /** Moves the WAL, and closes the connections of others, beside the loop: a close has little left to do then. */
+  /** Moves the WAL and closes the connections of other processes, off the main thread, so that the close itself is short. */
   async prepareClose(): Promise<void> {
     if (this.#writer.failure === null) await this.#checkpoints.runLast();
     await this.#dependencies.queries.forget(this.path);
@@ -344,7 +344,7 @@ export class OpenFile implements OpenedFile {
     this.closeNow();
   }
 
-  /** Closes at once a file that is idle; SQLite moves what the WAL still holds. */
+  /** Closes an idle file at once. SQLite moves what is left in the WAL. */
   closeNow(): void {
     if (this.#isClosed) return;
     this.#isClosed = true;
@@ -354,7 +354,7 @@ export class OpenFile implements OpenedFile {
     this.#statements.close();
     this.#closeSync();
     if (this.#writer.failure === null) {
-      // What migrations wrote may still be in the WAL: closing moves it, with its syncs.
+      // Changes of migrations may still be in the WAL. Closing moves and syncs them.
       if (this.#isWalNew) this.sqlite.run(SYNC_BETWEEN_WALS);
       this.sqlite.close();
     } else {

@@ -9,13 +9,13 @@ import {
   RESERVE_REFILL_MS,
 } from "../limits.ts";
 
-/** Where a system tells no limit (Windows has none to speak of). */
+/** The limit assumed for systems that report none (Windows has no practical limit). */
 const LIMIT_UNKNOWN = 16_384;
 const PROC_LIMITS = "/proc/self/limits";
 
 /**
- * How many file descriptors this process may have open. Bun raises the soft limit to the hard one before it runs any
- * code, on Linux with either C library and on macOS: what is read here is that.
+ * The number of file descriptors that this process may have open. Bun raises the soft limit to the hard limit before it
+ * runs any code, on Linux (glibc and musl) and on macOS. This is the raised limit.
  */
 export function descriptorLimit(): number {
   if (process.platform === "win32") return LIMIT_UNKNOWN;
@@ -23,25 +23,25 @@ export function descriptorLimit(): number {
     const [, soft = ""] = /^Max open files\s+(\d+)/m.exec(fs.readFileSync(PROC_LIMITS, "utf8")) ?? [];
     if (soft !== "") return Number(soft);
   } catch {
-    // No /proc, as on macOS: the report says it, but takes longer to make.
+    // No /proc, as on macOS. The process report has the limit, but is slower.
   }
-  // Typed as an object without members.
+  // The library's type has no members.
   const report = process.report.getReport() as { userLimits?: { open_files?: { soft?: unknown } } };
   const soft = report.userLimits?.open_files?.soft;
   return typeof soft === "number" && soft > 0 ? soft : LIMIT_UNKNOWN;
 }
 
-/** The bounds of one namespace's instance files: kept open, beyond that until they are closed, and being closed. */
+/** Bounds of one namespace's instance files: files kept open, files over that bound waiting to be closed, and files being closed. */
 export interface InstanceBounds {
   openMax: number;
   overMax: number;
   closingMax: number;
 }
 
-/** A quarter of all descriptors is for instances, and `namespaces` of them share it. */
+/** A quarter of all descriptors is for instance files. All namespaces share it; `namespaces` is their number. */
 export function instanceBounds(limit: number, namespaces: number): InstanceBounds {
   const share = Math.floor(limit / 4 / DESCRIPTORS_PER_FILE / Math.max(1, namespaces));
-  // What is over the bound or being closed is open too: with 3/8 more the share is used up.
+  // Files over the bound or being closed are open too. They add 3/8, so that 11/8 of the bound is the whole share.
   return boundsOf(Math.min(OPEN_INSTANCES_MAX, Math.max(2, Math.floor((share * 8) / 11))));
 }
 
@@ -53,10 +53,10 @@ export function boundsOf(openMax: number): InstanceBounds {
   };
 }
 
-/** Half of all descriptors: a WebSocket keeps one for as long as its client wants. */
+/** Half of all descriptors. A WebSocket uses one until its client disconnects. */
 export const socketsMax = (limit: number): number => Math.floor(limit / 2);
 
-/** Whether a descriptor can be had right now. SQLite says only that a file cannot be opened. */
+/** Whether no descriptor is available now. SQLite reports only that a file cannot be opened. */
 export function lacksDescriptors(): boolean {
   if (process.platform === "win32") return false;
   try {
@@ -68,8 +68,8 @@ export function lacksDescriptors(): boolean {
 }
 
 /**
- * Descriptors kept for files. Connections are accepted by the runtime as long as there are any, so some are taken
- * beforehand; they are given back while a file is opened, which no connection can come between.
+ * Descriptors reserved for files. The runtime accepts connections until no descriptor is left, so the reserve opens some in
+ * advance. It closes them while a file is opened; that is synchronous, so no connection can take them.
  */
 export class DescriptorReserve {
   readonly #size: number;
@@ -83,7 +83,7 @@ export class DescriptorReserve {
     this.#refill();
   }
 
-  /** Runs `open`, and once more with a part of the reserve where it found no descriptor. Errors: those of `open`. */
+  /** Runs `open`. If it finds no descriptor, runs it once more with a part of the reserve released. Errors: those of `open`. */
   lend<T>(open: () => T): T {
     try {
       return open();

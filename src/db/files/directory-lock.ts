@@ -11,8 +11,9 @@ export interface DirectoryLock {
 }
 
 /**
- * Keeps other processes off a data directory, which must exist. The lock is an exclusive transaction that SQLite holds
- * on a file of its own: the system drops it with the process, however that ends. Errors: `DirectoryInUse`, another process has it.
+ * Locks a data directory, which must exist, against other processes. The lock is an exclusive SQLite transaction on a
+ * separate file. The system releases it when the process ends for any reason. Errors: `DirectoryInUse`, another process has
+ * the lock.
  */
 export function lockDirectory(path: string): DirectoryLock {
   const lockPath = join(path, LOCK_FILE);

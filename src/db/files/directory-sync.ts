@@ -1,21 +1,21 @@
 import fs from "node:fs";
 import { openDirectory } from "../../disk/directory-names.ts";
 
-/** Makes the names in directories durable. */
+/** Makes directory entries durable. */
 export interface DirectorySync {
-  /** Until `release`, `sync` of this directory needs no descriptor of its own. Errors: it cannot be opened (EMFILE, say). */
+  /** Keeps a descriptor of the directory open until `release`, for `sync`. Errors: it cannot be opened (for example EMFILE). */
   hold(path: string): void;
   release(path: string): void;
   sync(path: string, done: (error: Error | null) => void): void;
 }
 
 interface Held {
-  /** null: the system has no directories to sync, or gives no right to open this one. */
+  /** null: the system cannot sync directories, or does not permit opening this one. */
   descriptor: number | null;
   count: number;
 }
 
-/** Bounded by the directories of the files that are open. */
+/** Its size is bounded by the number of directories of open files. */
 export function createDirectorySync(): DirectorySync {
   const held = new Map<string, Held>();
   return {

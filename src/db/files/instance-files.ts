@@ -25,32 +25,32 @@ import { shortage } from "./sqlite-errors.ts";
 import { UnfitInstances } from "./unfit-instances.ts";
 
 export interface InstanceFilesOptions {
-  /** Holds one `INSTANCE.db` for each instance; made with the first of them. */
+  /** The directory of the `INSTANCE.db` files; created with the first of them. */
   directory: string;
-  /** Files open at once; beyond it the ones used longest ago are closed. */
+  /** Bounds of files open at once. Beyond them the least recently used files are closed. */
   bounds: InstanceBounds;
   migrate(sqlite: Database): void;
   onChange?(instanceId: string, groups: readonly (readonly Change[])[]): void;
-  /** Told when a file is found not to fit what is declared; its requests are 503. */
+  /** Called when a file does not fit the declaration; requests to it are answered with 503. */
   onUnfit?(instanceId: string, cause: Error): void;
 }
 
 export interface InstanceFiles {
   exists(instanceId: string): boolean;
   /**
-   * The instance's file; null when there is none and `create` is false. What is returned may be kept: it opens the file
-   * at its first use, and again if that was closed in between. With `create`, the file is made at the first use, but by
-   * no write that fails, or announces no change: `write` is tried on an empty database first, and runs again on the new file.
+   * The instance's file; null if it does not exist and `create` is false. The result may be kept: it opens the file at its
+   * first use, and again if the file was closed since. With `create`, the first use creates the file. A write that fails, or
+   * announces no change, does not: `write` is tried on an empty database first, and then runs again on the new file.
    */
   get(instanceId: string, options: { create: boolean }): DatabaseFile | null;
-  /** Files open now. */
+  /** Number of open files. */
   readonly size: number;
   close(): Promise<void>;
 }
 
-/** What is to be done once its instance's file is open. */
+/** Work that waits until its instance's file is open. */
 interface Waiting {
-  /** Begins the work at once, so that the file is not idle when it returns. */
+  /** Begins the work synchronously, so that the file is not idle when this returns. */
   begin(file: OpenedFile): void;
   reject(error: unknown): void;
 }
@@ -61,7 +61,7 @@ interface OpenInstance {
   useCount: number;
 }
 
-/** One file per instance, opened on demand and closed by last use. Instance ids have been checked: no path is in them. */
+/** One file per instance, opened on demand; the least recently used are closed. Instance ids are validated and contain no path. */
 class Instances implements InstanceFiles {
   readonly #engine: StorageEngine;
   readonly #options: InstanceFilesOptions;
@@ -69,10 +69,10 @@ class Instances implements InstanceFiles {
   readonly #unfit: UnfitInstances;
   /** In the order of last use. */
   readonly #open = new Map<string, OpenInstance>();
-  /** What a new instance begins with; made for the first of them. */
+  /** The initial content of a new instance; created for the first one. */
   #template: Uint8Array | null = null;
   #rehearsal: Rehearsal | null = null;
-  /** Work that waits for room, by instance, in the order of arrival. */
+  /** Work that waits for an open file, by instance, in order of arrival. */
   readonly #waiting = new Map<string, Waiting[]>();
   #waitingCount = 0;
   #closingCount = 0;
@@ -122,7 +122,7 @@ class Instances implements InstanceFiles {
     this.#open.delete(instanceId);
   }
 
-  /** Uses the file, after a wait while every place is taken by one with work under way. Errors: 503, too many wait. */
+  /** Uses the file. Waits first if all files that may be open are busy. Errors: 503, too many wait. */
   withRoom<T>(instanceId: string, work: (file: OpenedFile) => Promise<T>): Promise<T> {
     if (this.#isFull && !this.#open.has(instanceId)) this.#makeRoom();
     if (!this.#isFull || this.#open.has(instanceId)) return attempt(() => work(this.use(instanceId)));
@@ -136,7 +136,7 @@ class Instances implements InstanceFiles {
     });
   }
 
-  /** Opens what is waited for, as long as there is room: all who wait for a file go on with it. */
+  /** Opens files with waiting work while there is room, and begins all work that waits for each. */
   #admit(): void {
     for (const instanceId of [...this.#waiting.keys()]) {
       if (this.#isFull) this.#makeRoom();
@@ -156,7 +156,7 @@ class Instances implements InstanceFiles {
     return group;
   }
 
-  /** The open file, now the one used last. Errors: 503 when every place is taken by a file with work under way, 507. */
+  /** Returns the open file, now the most recently used. Errors: 503 if all files that may be open are busy, 507. */
   use(instanceId: string): OpenedFile {
     const known = this.#open.get(instanceId);
     if (known !== undefined) {
@@ -191,7 +191,7 @@ class Instances implements InstanceFiles {
         statementsMax: INSTANCE_STATEMENTS_MAX,
       });
     } catch (error) {
-      // Opening takes some pages beside the file, for reading too.
+      // Opening a file writes some pages to the disk, even for a read.
       if (isDiskFull(error)) throw insufficientStorage(error);
       throw lacksDescriptors() ? shortage(error) : this.#unfit.refusal(instanceId, error);
     }
@@ -201,7 +201,7 @@ class Instances implements InstanceFiles {
     return join(this.#options.directory, `${instanceId}.db`);
   }
 
-  /** Makes room for one more file among those used longest ago; one with work under way is never closed. */
+  /** Makes room for one more file by closing the least recently used ones. A busy file is never closed. */
   #makeRoom(): void {
     const { openMax, overMax, closingMax } = this.#bounds;
     for (const [instanceId, instance] of this.#open) {
@@ -211,7 +211,7 @@ class Instances implements InstanceFiles {
       else if (this.#open.size >= openMax + overMax) this.#closeNow(instanceId, instance);
       else break;
     }
-    // Busy ones were passed over: somebody has to come back for them when no new file is asked for.
+    // Busy files were skipped. A timer tries them again, in case no other file is opened.
     if (this.#open.size - this.#closingCount < openMax || this.#isSweepDue) return;
     this.#isSweepDue = true;
     this.#engine.clock.after(SWEEP_DELAY_MS, () => {
@@ -230,7 +230,7 @@ class Instances implements InstanceFiles {
     return new AppError(503, `Too many database instances are in use (at most ${this.#bounds.openMax})`);
   }
 
-  /** The WAL is moved beside the loop first; whoever uses the file meanwhile keeps it open. */
+  /** Moves the WAL off the main thread, then closes the file. A use of the file meanwhile keeps it open. */
   async #closeBeside(instanceId: string, instance: OpenInstance): Promise<void> {
     const { useCount } = instance;
     instance.isClosing = true;
@@ -241,7 +241,7 @@ class Instances implements InstanceFiles {
     } finally {
       instance.isClosing = false;
       this.#closingCount -= 1;
-      // Also when the file has stayed open: another may have to be closed for those who wait.
+      // Also if the file has stayed open: waiting work may need another file to be closed.
       this.#admit();
     }
   }
@@ -252,21 +252,21 @@ class Instances implements InstanceFiles {
   }
 }
 
-/** What `work` throws at once is a rejection too. */
+/** Turns a synchronous throw of `work` into a rejection. */
 async function attempt<T>(work: () => Promise<T>): Promise<T> {
   return work();
 }
 
-/** A file system that ignores case would give two instances one file, and each the other's records. */
+/** On a case-insensitive file system, two instances could have the same file, and so the same records. */
 function assertIdentity(sqlite: Database, instanceId: string): void {
   const owner = readMeta(sqlite, "instance");
   if (owner === null) writeMeta(sqlite, "instance", instanceId);
   else if (owner !== instanceId) {
-    throw new AppError(409, `The instance "${instanceId}" cannot be told from "${owner}" by this file system`);
+    throw new AppError(409, `The instance "${instanceId}" has the same file name as "${owner}" on this file system`);
   }
 }
 
-/** An instance by its name: whatever is closed for want of room is opened again by the next use. */
+/** An instance by its name. If its file was closed to make room, the next use opens it again. */
 class InstanceFile implements DatabaseFile {
   readonly #instances: Instances;
   readonly #instanceId: string;

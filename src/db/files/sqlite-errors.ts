@@ -8,8 +8,8 @@ function codeOf(error: unknown): string {
 }
 
 /**
- * Whether `error` is about the file and not about the statement: the transaction that met it is lost as a whole.
- * SQLite may have rolled it back by itself already.
+ * Whether `error` concerns the file and not the statement. The whole transaction is lost then; SQLite may already have
+ * rolled it back.
  */
 export function isFileError(error: unknown): boolean {
   return /^(SQLITE_(FULL|IOERR|NOMEM|CORRUPT|READONLY|NOTADB|CANTOPEN|PROTOCOL)|ENOSPC|EIO|EDQUOT|EMFILE|ENFILE|ENOMEM)/.test(
@@ -17,12 +17,12 @@ export function isFileError(error: unknown): boolean {
   );
 }
 
-/** A lack of descriptors or memory, which passes: nothing about the file is in doubt. */
+/** A temporary lack of descriptors or memory. The file itself is not affected. */
 export function isShortage(error: unknown): boolean {
   return /^(EMFILE|ENFILE|ENOMEM|SQLITE_NOMEM|SQLITE_IOERR_NOMEM)/.test(codeOf(error));
 }
 
-/** SQLite itself has met a failed sync, as when a WAL starts over. */
+/** Whether a sync by SQLite itself failed, for example when a WAL restarts. */
 export function isFailedSync(error: unknown): boolean {
   return /^SQLITE_IOERR_(DIR_)?FSYNC/.test(codeOf(error));
 }
@@ -30,7 +30,7 @@ export function isFailedSync(error: unknown): boolean {
 export const shortage = (cause: unknown): AppError =>
   new AppError(503, "The server is short of memory or of file descriptors; the request may be sent again", { cause });
 
-/** What the caller of a write hears of an error about the file; every other error is its own answer. */
+/** Maps an error of the file to the error for the caller of a write. Other errors are returned unchanged. */
 export function asWriteError(error: unknown): unknown {
   if (isDiskFull(error)) return insufficientStorage(error);
   if (isShortage(error)) return shortage(error);
@@ -48,11 +48,11 @@ export function asWriteError(error: unknown): unknown {
 const OPEN_REASONS: readonly (readonly [prefix: string, reason: string])[] = [
   ["SQLITE_NOTADB", "it is not an SQLite database"],
   ["SQLITE_CORRUPT", "its content is damaged"],
-  ["SQLITE_CANTOPEN", "it cannot be opened or made (a missing directory, or no right to it)"],
+  ["SQLITE_CANTOPEN", "it cannot be opened or created (missing directory or missing permission)"],
   ["SQLITE_READONLY", "it is read-only"],
-  ["SQLITE_PERM", "there is no right to it"],
+  ["SQLITE_PERM", "access to it is not permitted"],
   ["SQLITE_BUSY", "another process has locked it"],
-  ["EACCES", "there is no right to write it"],
+  ["EACCES", "writing to it is not permitted"],
   ["EROFS", "the file system is read-only"],
   ["SQLITE_FULL", "no space is left on the device"],
   ["SQLITE_IOERR_SHMSIZE", "no space is left on the device"],
@@ -61,7 +61,7 @@ const OPEN_REASONS: readonly (readonly [prefix: string, reason: string])[] = [
   ["SQLITE_IOERR", "the device failed to read or write it"],
 ];
 
-/** An error that names the file and what is wrong with it. */
+/** An error that names the file and the problem. */
 export function openError(path: string, error: unknown): Error {
   const code = codeOf(error);
   const message = error instanceof Error ? error.message : String(error);

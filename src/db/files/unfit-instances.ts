@@ -4,8 +4,8 @@ import { UNFIT_INSTANCES_MAX, UNFIT_KEPT_MS } from "../limits.ts";
 import { MigrationFailed, SchemaMismatch } from "../schema/types.ts";
 
 /**
- * Instances whose file cannot become what is declared. What was found is kept for a while: trying again means to plan,
- * and to run migrations, on the event loop, and each request to such an instance asks for it.
+ * Instances whose file cannot be migrated to the declaration. The problems are cached for a while: each request to such an
+ * instance would otherwise plan and run migrations again, on the event loop.
  */
 export class UnfitInstances {
   readonly #clock: Clock;
@@ -17,7 +17,7 @@ export class UnfitInstances {
     this.#onUnfit = onUnfit;
   }
 
-  /** Errors: 503 with what is wrong, for an instance that was found unfit a moment ago. */
+  /** Errors: 503 with the problems, for an instance that was recently found unfit. */
   refuseKnown(instanceId: string): void {
     const known = this.#known.get(instanceId);
     if (known === undefined) return;
@@ -25,7 +25,7 @@ export class UnfitInstances {
     this.#known.delete(instanceId);
   }
 
-  /** What a failed opening is answered with: 503 where the file does not fit what is declared, else `cause`. */
+  /** The error for a failed opening: 503 if the file does not fit the declaration, otherwise `cause`. */
   refusal(instanceId: string, cause: unknown): unknown {
     if (!(cause instanceof SchemaMismatch) && !(cause instanceof MigrationFailed)) return cause;
     const problems = cause instanceof SchemaMismatch ? cause.problems.join("; ") : cause.message;

@@ -1,6 +1,6 @@
 import type { Database } from "bun:sqlite";
 
-/** The records whose texts are yet to be indexed: deleting a row of it indexes its record (see declared-sql.ts). */
+/** The table of records whose texts are not yet indexed. Deleting a row of it indexes the record (see `ftsTriggersSql`). */
 export const PENDING_TEXTS = "_platform_pending_texts";
 
 /** Runs before the record is written. */

@@ -241,7 +241,7 @@ export class Writer {
     this.#head = 0;
   }
 
-  /** Handles a lost transaction: rejects the writes that were in it, or the first waiting write if none was. */
+  /** Handles a lost transaction: its writes fail. If it could not begin, the writes that were to be in it fail. */
   #abandon(done: readonly DoneWrite[], cause: unknown): void {
     const { sqlite, onFailure } = this.#options;
     const isFull = isDiskFull(cause);
