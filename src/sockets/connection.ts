@@ -64,6 +64,8 @@ export class Connection<State> implements SocketHandler {
   #socket: Socket | null = null;
   #closeCode: number | null = null;
   #onDrain: (() => void)[] = [];
+  /** The last text that was sent to it is still waiting, wholly or in part. */
+  #isBehind = false;
   #refusals: { readonly client: string } | null = null;
 
   constructor(parts: ConnectionParts<State>) {
@@ -110,6 +112,7 @@ export class Connection<State> implements SocketHandler {
   }
 
   drain(): void {
+    this.#isBehind = false;
     const waiting = this.#onDrain;
     this.#onDrain = [];
     for (const go of waiting) go();
@@ -154,9 +157,11 @@ export class Connection<State> implements SocketHandler {
   }
 
   sendText(text: string): void {
-    if (this.isClosed || this.closeIfSlow()) return;
-    // 0: it was dropped. What follows would not fit what the client knows.
-    if (this.socket.send(text) === 0) this.closeAsSlow();
+    if (this.isClosed || (this.#isBehind && this.closeIfSlow())) return;
+    // Bytes that were sent; -1: they wait; 0: they were dropped, and what follows would not fit what the client knows.
+    const sent = this.socket.send(text);
+    if (sent < 0) this.#isBehind = true;
+    if (sent === 0) this.closeAsSlow();
     else if (text.length >= SENT_AT_ONCE_MIN_BYTES) this.countWaiting();
   }
 

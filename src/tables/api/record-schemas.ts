@@ -51,11 +51,10 @@ export function updatedRecord(model: TableModel): JsonSchema {
   return {
     type: "object",
     properties: propertiesOf(model, (column) => {
-      const schema = fieldSchema(column, model);
-      if (column.field === null) return { ...schema, description: "Ignored" };
+      if (column.field === null) return { description: "Ignored, whatever it is" };
       const isNumeric = column.type === "number" || column.type === "integer";
       const operators = [...(isNumeric ? [schemaRef("FieldIncrement")] : []), schemaRef("FieldDeletion")];
-      return { anyOf: [schema, ...operators] };
+      return { anyOf: [fieldSchema(column, model), ...operators] };
     }),
     additionalProperties: model.isSchemaless,
   };
