@@ -51,7 +51,7 @@ export const storedVectors = (index: IndexDefinition, { vectors }: ActionOf<"ups
     return {
       id,
       values: floatsOf(index, `${field}.values`, values),
-      // Parsed from JSON, as every body.
+      // The body was parsed from JSON.
       metadata: metadataText(`${field}.metadata`, (metadata ?? {}) as JsonObject),
     };
   });
@@ -67,7 +67,7 @@ export function searchQuery(index: IndexDefinition, action: ActionOf<"search">):
   };
 }
 
-/** Numbers are stored with 32 bits; one too large for them is not finite. */
+/** Numbers are stored as 32-bit floats; a larger one would become infinite. */
 function floatsOf(
   { dimensions, metric }: IndexDefinition,
   field: string,
@@ -102,7 +102,7 @@ function metadataText(field: string, metadata: JsonObject): string {
   throw new AppError(413, message, { data: { [field]: { code: "too_large", message } } });
 }
 
-/** A copy of what a config's own code hands over, which may hold what JSON cannot. Errors: 400 that names the number. */
+/** A copy of what a config's code passes in, which may contain values that JSON lacks. Errors: 400 that names the number. */
 export function numbersCopy(field: string, values: readonly number[]): number[] {
   const position = values.findIndex((value) => typeof value === "number" && !Number.isFinite(value));
   if (position < 0) return [...values];

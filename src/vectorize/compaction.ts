@@ -3,18 +3,17 @@ import type { Logger } from "../kernel/logger.ts";
 import { COMPACT_AFTER_DELETIONS, COMPACT_STEP_VECTORS } from "./limits.ts";
 
 /**
- * sqlite-vec adds vectors to its newest chunk only, and gives a chunk's room back when the last of its vectors is gone. Where
- * many are deleted here and there, chunks would stay that are nearly empty and searched all the same: their last vectors are
- * moved to the newest one.
+ * sqlite-vec adds vectors to its newest chunk only, and frees a chunk when its last vector is deleted. After many scattered
+ * deletions, nearly empty chunks would remain and still be searched, so their remaining vectors are moved to the newest one.
  */
 export interface Compaction {
   /** Counts deletions, and compacts in the background when there have been many. */
   afterDeletions(count: number): void;
-  /** Resolves when no step is under way, and begins no other. */
+  /** Stops compacting. Resolves when no step is running. */
   stop(): Promise<void>;
 }
 
-/** The emptiest chunk that is at most half full; the newest one, which is being filled, does not count. */
+/** The emptiest chunk that is at most half full, except the newest one, which is being filled. */
 const SPARSE_CHUNK = `SELECT chunk_id FROM vectors_rowids GROUP BY chunk_id
   HAVING count(*) * 2 <= ?1 AND chunk_id < (SELECT max(chunk_id) FROM vectors_chunks) ORDER BY count(*) LIMIT 1`;
 const ROWS_OF_CHUNK = "SELECT rowid FROM vectors_rowids WHERE chunk_id = ?1 LIMIT ?2";

@@ -38,7 +38,7 @@ export async function createVectorArea(deps: {
   if (indexes.length > 0) mkdirSync(directory, { recursive: true });
   const extension = indexes.length === 0 ? null : await extensionFile(directory);
   const extensionPath = extension?.path ?? "";
-  // One processor is left to the server.
+  // One processor remains for the server.
   const processesMax = Math.max(1, Math.min(SEARCH_PROCESSES_MAX, navigator.hardwareConcurrency - 1));
   const searches = createSearches({ processesMax, clock: engine.clock });
   const opened = indexes.map((index) => openIndex({ index, engine, directory, extensionPath, searches, logger }));

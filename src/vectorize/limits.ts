@@ -1,4 +1,4 @@
-/** Nearest vectors of a search. */
+/** Matches of a search (`topK`). */
 export const TOP_K_DEFAULT = 10;
 export const TOP_K_MAX = 100;
 /** Vectors of one upsert, and ids of one delete or getByIds. */
@@ -14,32 +14,32 @@ export const FILTER_VALUES_MAX = 1000;
 export const FILTER_LENGTH_MAX = 256 * 1024;
 export const FILTER_NAME_LENGTH_MAX = 512;
 /**
- * A vector's length, between which its square is a normal number of 32 bits; outside, distances would be infinite or not a
- * number. Zero is fine but for cosine, which has no direction to compare then.
+ * Bounds of a vector's length within which its square is a normal 32-bit float; outside, distances would be infinite or NaN.
+ * Zero is allowed except for cosine, for which it has no direction.
  */
 export const LENGTH_MIN = 1e-18;
 export const LENGTH_MAX = 1e18;
 /** Searches that may wait for a process, and how long each may wait. */
 export const SEARCH_QUEUE_MAX = 1000;
 export const SEARCH_QUEUE_TIMEOUT_MS = 30_000;
-/** A search that runs longer is ended, with its process. */
+/** A search that runs longer is ended by killing its process. */
 export const SEARCH_TIMEOUT_MS = 30_000;
-/** Search processes at most. */
+/** Maximum number of search processes. */
 export const SEARCH_PROCESSES_MAX = 4;
 /** A process without work ends after this time. */
 export const PROCESS_IDLE_MS = 60_000;
-/** Bytes of a chunk of vectors in the file: a bigger one is dearer to change, a smaller one dearer to scan. */
+/** Bytes of a chunk of vectors in the file: larger chunks cost more to change, smaller ones more to scan. */
 export const CHUNK_BYTES = 512 * 1024;
-/** Vectors of a chunk. vec0 wants a multiple of 8. */
+/** Vectors of a chunk. vec0 requires a multiple of 8. */
 export const CHUNK_VECTORS_MIN = 64;
 export const CHUNK_VECTORS_MAX = 1024;
-/** Deletions after which the room that they left is looked for. */
+/** Deletions after which a compaction runs. */
 export const COMPACT_AFTER_DELETIONS = 1024;
 /** Vectors that one step of a compaction moves. */
 export const COMPACT_STEP_VECTORS = 64;
 /** Page cache of the writing connection. */
 export const CACHE_KIB = 4096;
-/** What a searching connection maps of its file instead of copying it. */
+/** Bytes of its file that a searching connection maps into memory instead of copying. */
 export const MMAP_MAX_BYTES = 4 * 1024 * 1024 * 1024;
 
 if (LENGTH_MIN * LENGTH_MIN < 2 ** -126 || LENGTH_MAX * LENGTH_MAX > 2 ** 127) {

@@ -10,7 +10,7 @@ import { SECOND_MS } from "../kernel/time/duration.ts";
 import { PROCESS_IDLE_MS, SEARCH_QUEUE_MAX, SEARCH_QUEUE_TIMEOUT_MS, SEARCH_TIMEOUT_MS } from "./limits.ts";
 import type { SearchJob } from "./types.ts";
 
-/** Searches of all indexes, in processes beside the server. */
+/** Runs the searches of all indexes in other processes. */
 export interface Searches {
   /**
    * The answer's JSON. Errors: 503 when too many wait, one has waited too long, or the server stops; 408 after the time limit;

@@ -37,7 +37,7 @@ export function createVectorService(deps: {
   logger: Logger;
 }): VectorService {
   const { index, file, store, compaction, searches, extensionPath, logger } = deps;
-  /** The processes read on connections of their own, which do not know that a sync has failed. */
+  /** Search processes have their own connections, which do not notice that a sync has failed. */
   const read = async (task: SearchTask, caller: ReadCaller): Promise<AnswerText> => {
     file.assertReadable();
     try {
@@ -76,11 +76,11 @@ const actions = createParser(Action);
 
 /** The action, checked as a request's body is. */
 function parse<Name extends Action["action"]>(action: { action: Name } & Record<string, unknown>) {
-  // Numbers and metadata are checked copies by now; anything else that is no JSON has a type that the schema refuses.
+  // Numbers and metadata are checked copies here; the schema refuses all other values that JSON lacks.
   return actions.parse(action as JsonValue) as Extract<Action, { action: Name }>;
 }
 
-/** `app.vectors(name)`: the same service, its arguments checked as a request's are. */
+/** `app.vectors(name)`: the same service; arguments are checked like a request's body. */
 export function createVectorAccessor(service: VectorService): VectorAccessor {
   const { index } = service;
   return {

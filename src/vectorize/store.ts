@@ -7,7 +7,7 @@ import type { Bound, IndexDefinition, ProductJob, QueryJob, SearchQuery, SearchT
 
 /**
  * One index's file, `vectorize/NAME.db`: `items` has ids and metadata, and `vectors`, a table of sqlite-vec that searches
- * chunks of them, the vectors under the same rowid. sqlite-vec knows no dot product: for that the chunks are read here.
+ * chunks of them, the vectors under the same rowid. sqlite-vec has no dot product, for which the chunks are read directly.
  */
 export function migrateIndex(sqlite: Database, index: IndexDefinition): void {
   refuseChange(sqlite, index);
@@ -21,7 +21,7 @@ export function chunkVectors(dimensions: number): number {
   return Math.min(CHUNK_VECTORS_MAX, Math.max(CHUNK_VECTORS_MIN, fitting));
 }
 
-/** Stored vectors mean nothing under other dimensions, and their scores something else under another metric. */
+/** Stored vectors are meaningless with other dimensions, and their scores differ with another metric. */
 function refuseChange(sqlite: Database, index: IndexDefinition): void {
   if (sqlite.query("SELECT 1 FROM sqlite_schema WHERE name = 'index_definition'").get() === null) return;
   const found = sqlite
@@ -40,7 +40,7 @@ function refuseChange(sqlite: Database, index: IndexDefinition): void {
 export interface VectorStore {
   /** The number of vectors that are new. Durable when it resolves. */
   upsert(vectors: readonly StoredVector[]): Promise<number>;
-  /** The number of vectors that were there. */
+  /** The number of deleted vectors. */
   delete(ids: readonly string[]): Promise<number>;
   count(): number;
   searchJob(query: SearchQuery): SearchTask;
@@ -101,11 +101,11 @@ export function createVectorStore(file: DatabaseFile, index: IndexDefinition): V
 
 type Bind = (value: Bound) => string;
 
-/** Rowids of what the filter keeps: it narrows before the nearest are chosen, so that topK come back where so many match. */
+/** Rowids that the filter keeps. It is applied before the nearest vectors are chosen, so that topK are returned if so many match. */
 const matching = ({ filter }: SearchQuery, bind: Bind): string | null =>
   filter.length === 0 ? null : `SELECT rowid FROM items WHERE ${conditionsSql(filter, bind)}`;
 
-/** The embedding where it is asked for, and the join that gives it. */
+/** The embedding, if requested, and the join that reads it. */
 const valuesOf = ({ returnValues }: SearchQuery): [column: string, join: string] =>
   returnValues ? ["vectors.embedding", "JOIN vectors ON vectors.rowid = nearest.rowid"] : ["NULL", ""];
 
@@ -115,7 +115,7 @@ function distanceJob({ metric }: IndexDefinition, query: SearchQuery): QueryJob 
   const isNearest = `embedding MATCH ${bind(bytesOf(query.vector))} AND k = ${bind(query.topK)}`;
   const kept = matching(query, bind);
   const conditions = kept === null ? isNearest : `${isNearest} AND rowid IN (${kept})`;
-  // Rounding can leave the cosine of a vector with itself a hair above 1.
+  // Rounding can make the cosine of a vector with itself slightly greater than 1.
   const score = metric === "cosine" ? "max(-1.0, min(1.0, 1.0 - nearest.distance))" : "nearest.distance";
   const [values, join] = valuesOf(query);
   const sql = `SELECT items.id, ${score}, items.metadata, ${values}

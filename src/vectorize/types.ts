@@ -6,7 +6,7 @@ export interface IndexDefinition {
   metric: VectorMetric;
 }
 
-/** A vector as it is stored: numbers of 32 bits. */
+/** A vector as it is stored, in 32-bit floats. */
 export interface StoredVector {
   id: string;
   values: Float32Array<ArrayBuffer>;
@@ -22,14 +22,14 @@ export interface SearchQuery {
 
 export type FilterPrimitive = string | number | boolean | null;
 
-/** All of a filter's conditions must hold. `path` is the member's name. */
+/** All conditions of a filter must match. `path` is the member's name. */
 export type MetadataCondition =
   | { operator: "in" | "notIn"; path: string; values: FilterPrimitive[] }
   | { operator: ">" | ">=" | "<" | "<="; path: string; value: string | number };
 
 export type Bound = string | number | Uint8Array;
 
-/** What a search process is asked; it answers with JSON. */
+/** A job for a search process, which answers with JSON. */
 export type SearchJob = SearchPlace & SearchTask;
 
 /** The index's file. */
@@ -47,13 +47,13 @@ export interface QueryJob {
   params: Bound[];
 }
 
-/** A look at every vector. */
+/** A scan of all vectors. */
 export interface ProductJob {
   shape: "products";
-  /** Gives the rowids that the filter keeps; null: all. */
+  /** Returns the rowids that the filter keeps; null: all. */
   matching: { sql: string; params: Bound[] } | null;
   vector: Float32Array<ArrayBuffer>;
   topK: number;
-  /** Gives rowid, id, metadata, values or null of those chosen, by id, from the JSON of their rowids. */
+  /** Returns rowid, id, metadata, values or null of the chosen ones, by id, given the JSON of their rowids. */
   sql: string;
 }

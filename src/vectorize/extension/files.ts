@@ -8,14 +8,14 @@ import { loadVectorExtension } from "./load.ts";
 /** sqlite-vec's library, where it can be loaded from. */
 export interface ExtensionFile {
   path: string;
-  /** Removes what was made for this server alone. */
+  /** Removes files created for this server only. */
   remove(): void;
 }
 
 /**
- * In the executable the library lies inside, from where no system can load it: it is copied into `directory` when there is no
- * such copy yet, or to the system's directory for temporary files where `directory` is on a file system mounted `noexec`.
- * Errors: a message for who starts the server.
+ * The executable contains the library, from where no system can load it, so it is copied: into `directory` unless it has a copy,
+ * or to the system's directory for temporary files if `directory` is on a file system mounted `noexec`. Errors: a message for
+ * the operator.
  */
 export async function extensionFile(directory: string): Promise<ExtensionFile> {
   if (!Bun.isStandaloneExecutable) return { path: getLoadablePath(), remove: () => {} };
@@ -41,7 +41,7 @@ export function placeExtension(options: {
   let ownDirectory: string | null = null;
   let fallbackReason: string | null;
   try {
-    // Of its own and for this user alone: in a directory that all may write, a known name could be somebody else's library.
+    // A new directory for this user only: in a world-writable directory, a file with a known name could be another user's library.
     ownDirectory = mkdtempSync(join(fallback, "platform-vec-"));
     const ownPath = join(ownDirectory, name);
     copyTo(ownPath, content);
@@ -68,7 +68,7 @@ function copyTo(path: string, content: Buffer): void {
   renameSync(temporary, path);
 }
 
-/** Why SQLite cannot load it; null: it can. */
+/** Why SQLite cannot load the library; null if it can. */
 function loadFailure(path: string): string | null {
   const sqlite = new Database(":memory:");
   try {
@@ -82,8 +82,8 @@ function loadFailure(path: string): string | null {
 }
 
 /**
- * Each package is there on its own system only. A build takes in those that are installed, and the path of the one for the
- * system it runs on is asked for; hence five imports by name and no computed one.
+ * Each package is installed on its own system only. A build includes the installed ones, and the path for the running system is
+ * resolved; so there are five imports by name instead of a computed one.
  */
 async function embeddedExtension(): Promise<string | null> {
   try {

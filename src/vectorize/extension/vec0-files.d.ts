@@ -1,4 +1,4 @@
-/** Files that a build takes into the executable; the import gives their path. */
+/** Files that a build embeds into the executable; the import is their path. */
 declare module "*/vec0.so" {
   const path: string;
   export default path;

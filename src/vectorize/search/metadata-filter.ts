@@ -6,7 +6,7 @@ import type { FilterPrimitive, MetadataCondition } from "../types.ts";
 const RANGES = { $gt: ">", $gte: ">=", $lt: "<", $lte: "<=" } as const;
 
 /**
- * `{ genre: "drama", year: { $gte: 1990 } }`: every member must hold. Absent and null: no condition. Errors: 400 naming the
+ * `{ genre: "drama", year: { $gte: 1990 } }`: all members must match. Absent or null: no condition. Errors: 400 naming the
  * member.
  */
 export function parseMetadataFilter(filter: JsonValue | undefined): MetadataCondition[] {
@@ -20,7 +20,7 @@ export function parseMetadataFilter(filter: JsonValue | undefined): MetadataCond
   return conditions;
 }
 
-/** The database reads the path of each name for each vector, and compares each value with it. */
+/** Bounds a filter, because SQLite reads the path of each name for each vector and compares each value. */
 function assertSize(filter: JsonObject): void {
   for (const name of Object.keys(filter)) {
     if (name.length > FILTER_NAME_LENGTH_MAX) {
@@ -33,7 +33,7 @@ function assertSize(filter: JsonObject): void {
   }
 }
 
-/** Counts the filter's JSON as far as its bound, without writing it. */
+/** Counts the characters of the filter's JSON up to the bound, without serialising it. */
 function isWithin(filter: JsonObject): boolean {
   let left = FILTER_LENGTH_MAX;
   const take = (value: JsonValue): boolean => {
@@ -103,7 +103,7 @@ export function conditionsSql(
 function conditionSql(condition: MetadataCondition, bind: (value: string | number) => string): string {
   const member = memberSql(condition.path, bind);
   if ("values" in condition) {
-    // Members are compared as JSON text, so that 1, "1" and true differ. One that is absent is null.
+    // Members are compared as JSON text, so that 1, "1" and true differ. An absent member is null.
     const list = bind(JSON.stringify(condition.values.map((value) => JSON.stringify(value))));
     const operator = condition.operator === "in" ? "IN" : "NOT IN";
     return `coalesce(${member("->")}, 'null') ${operator} (SELECT value FROM json_each(${list}))`;
@@ -115,7 +115,7 @@ function conditionSql(condition: MetadataCondition, bind: (value: string | numbe
 
 type Access = "->" | "->>" | "json_type";
 
-/** The member of that very name and, where the name has dots and there is none, the nested one that they lead to. */
+/** The member of exactly that name, or, if it does not exist and the name has dots, the nested member. */
 function memberSql(path: string, bind: (value: string) => string): (access: Access) => string {
   const whole = bind(`$.${JSON.stringify(path)}`);
   const parts = path.split(".").map((name) => `.${JSON.stringify(name)}`);

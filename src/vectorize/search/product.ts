@@ -6,7 +6,7 @@ interface Scored {
   score: number;
 }
 
-/** Rows of matches, greatest product first, then by id. In one transaction: what the scan finds is there when it is looked up. */
+/** Rows of matches, greatest product first, then by id. One transaction, so that the matches of the scan exist when they are read. */
 export function productRows(database: Database, job: ProductJob): unknown[][] {
   return database.transaction(() => {
     const scores = new Map(greatestProducts(database, job).map(({ rowid, score }) => [rowid, score]));
@@ -19,20 +19,20 @@ export function productRows(database: Database, job: ProductJob): unknown[][] {
   })();
 }
 
-/** The chunks that sqlite-vec keeps vectors in: which of its places are taken, the rowid of each, and the vectors themselves. */
+/** A chunk of sqlite-vec: which of its places are used, their rowids, and the vectors. */
 const CHUNKS = `SELECT validity, rowids, vectors FROM vectors_chunks
   JOIN vectors_vector_chunks00 ON vectors_vector_chunks00.rowid = vectors_chunks.chunk_id`;
 interface Chunk {
-  /** A bit for each place. */
+  /** One bit per place. */
   validity: Uint8Array;
-  /** 64 bits for each. */
+  /** 64 bits per place. */
   rowids: Uint8Array;
   vectors: Uint8Array;
 }
 
-/** Each vector is multiplied in double precision: sqlite-vec knows no product. */
+/** Computes the dot product, which sqlite-vec lacks, in double precision. */
 function greatestProducts(database: Database, { matching, vector, topK }: ProductJob): Scored[] {
-  // Doubles: the product of two numbers of 32 bits is exact in them.
+  // In double precision the product of two 32-bit floats is exact.
   const wanted = Float64Array.from(vector);
   const nearest = createNearest(topK);
   const allowed =
@@ -57,9 +57,9 @@ function greatestProducts(database: Database, { matching, vector, topK }: Produc
   return nearest.list;
 }
 
-/** Of the vector that begins at `start`. */
+/** The product with the vector that begins at `start`. */
 function productOf(numbers: Float32Array, start: number, wanted: Float64Array): number {
-  // Four sums at once, as each addition would wait for the one before. Every place read is within both lists.
+  // Four independent sums, because each addition depends on the previous one of its sum. All indexes are within both arrays.
   const fours = wanted.length - (wanted.length % 4);
   let [first, second, third, fourth] = [0, 0, 0, 0];
   for (let at = 0; at < fours; at += 4) {
@@ -72,13 +72,13 @@ function productOf(numbers: Float32Array, start: number, wanted: Float64Array): 
   return first + second + third + fourth;
 }
 
-/** A blob need not begin where a number of 32 bits may: it is copied then. */
+/** A blob that is unaligned for 32-bit floats is copied. */
 function aligned<T>(bytes: Uint8Array, List: { new (buffer: ArrayBufferLike, start: number, length: number): T }): T {
   const whole = bytes.byteOffset % 4 === 0 ? bytes : bytes.slice();
   return new List(whole.buffer, whole.byteOffset, whole.byteLength / 4);
 }
 
-/** The best so many of what is offered, best first; of equals the earlier. */
+/** Keeps the best items offered, up to a number, best first; of equal ones the earlier. */
 function createNearest(countMax: number) {
   const list: Scored[] = [];
   return {

@@ -16,11 +16,11 @@ export function vectorsJson(rows: readonly unknown[][]): string {
 }
 
 function valuesJson(bytes: Uint8Array): string {
-  // A blob need not begin where a number of 32 bits may: it is copied.
+  // A blob may be unaligned for 32-bit floats, so it is copied.
   return `[${Array.from(new Float32Array(bytes.slice().buffer), shortestFloat).join(",")}]`;
 }
 
-/** The shortest decimal that is this number of 32 bits: 0.1 comes back as 0.1, not as 0.10000000149011612. */
+/** The shortest decimal for this 32-bit float: 0.1 is returned as 0.1, not as 0.10000000149011612. */
 function shortestFloat(value: number): number {
   if (Number.isInteger(value)) return value;
   for (let digits = 6; digits < 9; digits++) {

@@ -10,8 +10,8 @@ import { productRows } from "./product.ts";
 import { matchesJson, vectorsJson } from "./result-json.ts";
 
 /**
- * The program of searches. It maps the files of the indexes, so that all processes share the system's page cache. bun:sqlite, as
- * the extension's virtual table is read by its statements without copies of their rows.
+ * The program of the search processes. It maps index files into memory, so all processes share the system's page cache. It uses
+ * bun:sqlite, which reads the extension's virtual table without copying rows.
  */
 export function start(): void {
   const databases = new Map<string, Database>();
