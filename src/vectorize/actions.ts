@@ -2,11 +2,13 @@ import { type Static, Type } from "typebox";
 import { AppError, badField } from "../kernel/errors.ts";
 import type { JsonObject } from "../kernel/json/json.ts";
 import { AnyObject, optional, refine } from "../kernel/schema/types.ts";
+import { nextTurn } from "../kernel/time/next-turn.ts";
 import {
   ID_LENGTH_MAX,
   LENGTH_MAX,
   LENGTH_MIN,
   METADATA_MAX_BYTES,
+  NUMBERS_PER_TURN_MAX,
   TOP_K_DEFAULT,
   TOP_K_MAX,
   VECTORS_MAX,
@@ -44,17 +46,30 @@ export const Action = Type.Union([
 export type Action = Static<typeof Action>;
 type ActionOf<Name extends Action["action"]> = Extract<Action, { action: Name }>;
 
-/** Errors: 400 that names the member at fault, 413 for metadata that is too large. */
-export const storedVectors = (index: IndexDefinition, { vectors }: ActionOf<"upsert">): StoredVector[] =>
-  vectors.map(({ id, values, metadata }, position) => {
+/**
+ * The vectors of an upsert, converted over several turns of the event loop: a request may have millions of numbers. Errors:
+ * 400 that names the member at fault, 413 for metadata that is too large.
+ */
+export async function storedVectors(index: IndexDefinition, { vectors }: ActionOf<"upsert">): Promise<StoredVector[]> {
+  const stored: StoredVector[] = [];
+  let countInTurn = NUMBERS_PER_TURN_MAX;
+  for (const [position, { id, values, metadata }] of vectors.entries()) {
+    // Checking the whole request has taken its part of the first turn.
+    if (countInTurn >= NUMBERS_PER_TURN_MAX && vectors.length > 1) {
+      await nextTurn();
+      countInTurn = 0;
+    }
+    countInTurn += values.length;
     const field = `vectors.${position}`;
-    return {
+    stored.push({
       id,
       values: floatsOf(index, `${field}.values`, values),
       // The body was parsed from JSON.
       metadata: metadataText(`${field}.metadata`, (metadata ?? {}) as JsonObject),
-    };
-  });
+    });
+  }
+  return stored;
+}
 
 /** Errors: 400 that names the member at fault. */
 export function searchQuery(index: IndexDefinition, action: ActionOf<"search">): SearchQuery {

@@ -69,7 +69,7 @@ async function perform(asked: {
     new Response(answerBody(answer, clock), { headers: { "content-type": "application/json" } });
   switch (action.action) {
     case "upsert":
-      return { ok: true, count: await service.upsert(storedVectors(service.index, action)) };
+      return { ok: true, count: await service.upsert(await storedVectors(service.index, action)) };
     case "search":
       return json(await service.search(searchQuery(service.index, action), caller));
     case "delete":

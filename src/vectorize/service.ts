@@ -90,7 +90,7 @@ export function createVectorAccessor(service: VectorService): VectorAccessor {
         values: numbersCopy(`vectors.${position}.values`, values),
         metadata: jsonCopy(metadata ?? {}),
       }));
-      return service.upsert(storedVectors(index, parse({ action: "upsert", vectors })));
+      return service.upsert(await storedVectors(index, parse({ action: "upsert", vectors })));
     },
     async search(values, options = {}) {
       const vector = numbersCopy("vector", values);
