@@ -1,6 +1,6 @@
 import type { JsonValue } from "../kernel/json/json.ts";
 import type { MaybePromise, OrNothing } from "../kernel/maybe-promise.ts";
-import type { AppAccess } from "./app-access.ts";
+import type { AppAccess } from "./app/index.ts";
 import type {
   Auth,
   Field,

@@ -1,7 +1,7 @@
 import type { Database } from "bun:sqlite";
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
-import type { SqlAccessor } from "../config/app-access.ts";
+import type { SqlAccessor } from "../config/app/index.ts";
 import { createAnswerRoom } from "../db/processes/answer-room.ts";
 import type { Endpoint } from "../http/endpoint.ts";
 import type { Clock } from "../kernel/clock.ts";

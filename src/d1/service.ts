@@ -1,4 +1,4 @@
-import type { SqlAccessor } from "../config/app-access.ts";
+import type { SqlAccessor } from "../config/app/index.ts";
 import { type AnswerText, SERVER_CALLER } from "../db/index.ts";
 import { textOf } from "../db/processes/text-answer.ts";
 import { AppError } from "../kernel/errors.ts";

@@ -1,7 +1,7 @@
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { kvLayout } from "../../schema/migrations/index.ts";
-import type { KeyValueAccessor } from "../config/app-access.ts";
+import type { KeyValueAccessor } from "../config/app/index.ts";
 import { layOut, type StorageEngine } from "../db/index.ts";
 import type { Endpoint } from "../http/endpoint.ts";
 import type { Clock } from "../kernel/clock.ts";

@@ -1,4 +1,4 @@
-import type { KeyValueAccessor } from "../config/app-access.ts";
+import type { KeyValueAccessor } from "../config/app/index.ts";
 import type { Clock } from "../kernel/clock.ts";
 import { tooLarge } from "../kernel/errors.ts";
 import { jsonCopy } from "../kernel/json/copy.ts";

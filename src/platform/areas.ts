@@ -6,7 +6,7 @@ import { createTokenVerifier } from "../access/tokens.ts";
 import { type AnalyticsArea, createAnalyticsArea } from "../analytics/index.ts";
 import { type AuthArea, createAuthArea } from "../auth/index.ts";
 import { type BackupsArea, createBackupsArea } from "../backup/index.ts";
-import type { AppAccess } from "../config/app-access.ts";
+import type { AppAccess } from "../config/app/index.ts";
 import type { PlatformConfig } from "../config/types.ts";
 import { createSqlArea, type SqlArea } from "../d1/index.ts";
 import { layOut } from "../db/index.ts";

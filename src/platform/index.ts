@@ -1,5 +1,5 @@
 import type { AnyElysia } from "elysia";
-import type { AppAccess } from "../config/app-access.ts";
+import type { AppAccess } from "../config/app/index.ts";
 import type { PlatformConfig } from "../config/types.ts";
 import { systemClock } from "../kernel/clock.ts";
 import { silentLogger } from "../kernel/logger.ts";

@@ -1,4 +1,4 @@
-import type { PushAccessor, PushMessage } from "../config/app-access.ts";
+import type { PushAccessor, PushMessage } from "../config/app/index.ts";
 import { requireJsonSize } from "../kernel/fields.ts";
 import { jsonCopy } from "../kernel/json/copy.ts";
 import { createParser } from "../kernel/schema/parser.ts";

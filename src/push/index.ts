@@ -1,6 +1,6 @@
 import { ADDRCONFIG } from "node:dns";
 import { lookup } from "node:dns/promises";
-import type { PushAccessor } from "../config/app-access.ts";
+import type { PushAccessor } from "../config/app/index.ts";
 import type { PushConfig } from "../config/types.ts";
 import type { DatabaseFile } from "../db/index.ts";
 import type { Endpoint } from "../http/endpoint.ts";

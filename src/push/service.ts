@@ -1,4 +1,4 @@
-import type { PushPlatform } from "../config/app-access.ts";
+import type { PushPlatform } from "../config/app/index.ts";
 import type { Clock } from "../kernel/clock.ts";
 import { AppError, notFound } from "../kernel/errors.ts";
 import type { JsonObject } from "../kernel/json/json.ts";

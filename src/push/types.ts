@@ -1,4 +1,4 @@
-import type { PushPlatform } from "../config/app-access.ts";
+import type { PushPlatform } from "../config/app/index.ts";
 import type { JsonObject } from "../kernel/json/json.ts";
 
 /** A validated message. Absent members are null; the values of `data` are text, as providers require. */

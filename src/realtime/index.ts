@@ -1,5 +1,5 @@
 import type { TableDoor } from "../access/table-door.ts";
-import type { AppAccess } from "../config/app-access.ts";
+import type { AppAccess } from "../config/app/index.ts";
 import type { RealtimeConfig } from "../config/types.ts";
 import type { Endpoint } from "../http/endpoint.ts";
 import type { Clock } from "../kernel/clock.ts";

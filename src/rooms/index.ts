@@ -1,5 +1,5 @@
 import type { SessionLookup } from "../access/sessions.ts";
-import type { AppAccess } from "../config/app-access.ts";
+import type { AppAccess } from "../config/app/index.ts";
 import type { RoomsConfig } from "../config/types.ts";
 import type { Endpoint } from "../http/endpoint.ts";
 import { type Clock, systemClock } from "../kernel/clock.ts";

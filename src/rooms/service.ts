@@ -1,4 +1,4 @@
-import type { AppAccess } from "../config/app-access.ts";
+import type { AppAccess } from "../config/app/index.ts";
 import type { Auth, RoomsConfig } from "../config/types.ts";
 import type { Clock } from "../kernel/clock.ts";
 import { notFound } from "../kernel/errors.ts";

@@ -1,5 +1,5 @@
 import { SERVER } from "../access/principal.ts";
-import type { BucketAccessor } from "../config/app-access.ts";
+import type { BucketAccessor } from "../config/app/index.ts";
 import { AppError } from "../kernel/errors.ts";
 import { jsonCopy } from "../kernel/json/copy.ts";
 import { createParser } from "../kernel/schema/parser.ts";

@@ -2,7 +2,7 @@ import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import type { Accounts } from "../access/accounts.ts";
 import type { ServiceKeys } from "../access/service-keys.ts";
-import type { BucketAccessor } from "../config/app-access.ts";
+import type { BucketAccessor } from "../config/app/index.ts";
 import type { BucketConfig, StorageConfig } from "../config/types.ts";
 import type { OpenedFile } from "../db/index.ts";
 import type { Endpoint } from "../http/endpoint.ts";

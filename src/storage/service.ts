@@ -1,5 +1,5 @@
 import type { Principal } from "../access/principal.ts";
-import type { StoredFile } from "../config/app-access.ts";
+import type { StoredFile } from "../config/app/index.ts";
 import type { FileFacts } from "../config/types.ts";
 import type { Clock } from "../kernel/clock.ts";
 import { AppError, notFound, unauthorized } from "../kernel/errors.ts";

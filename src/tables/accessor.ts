@@ -1,6 +1,6 @@
 import { SERVER } from "../access/principal.ts";
 import type { TableAddress } from "../access/table-door.ts";
-import type { DatabaseAccessor, ListQuery as ListOptions, TableAccessor } from "../config/app-access.ts";
+import type { DatabaseAccessor, ListQuery as ListOptions, TableAccessor } from "../config/app/index.ts";
 import { Query } from "../http/exchange/query.ts";
 import { createQueryParser, type QueryParser } from "../http/exchange/query-parser.ts";
 import { AppError } from "../kernel/errors.ts";

@@ -1,5 +1,5 @@
 import type { TableDoor } from "../access/table-door.ts";
-import type { AppAccess, DatabaseAccessor } from "../config/app-access.ts";
+import type { AppAccess, DatabaseAccessor } from "../config/app/index.ts";
 import type { NamespaceConfig } from "../config/types.ts";
 import type { StorageEngine } from "../db/index.ts";
 import type { Endpoint } from "../http/endpoint.ts";

@@ -1,6 +1,6 @@
 import type { Principal } from "../access/principal.ts";
 import type { TableAddress, TableDoor } from "../access/table-door.ts";
-import type { AppAccess, BatchResult, ListResult } from "../config/app-access.ts";
+import type { AppAccess, BatchResult, ListResult } from "../config/app/index.ts";
 import type { TableRecord } from "../config/types.ts";
 import type { ReadCaller } from "../db/index.ts";
 import type { Clock } from "../kernel/clock.ts";

@@ -1,6 +1,6 @@
 import type { Accounts } from "../access/accounts.ts";
 import { PASSWORD_MIN_CHARACTERS } from "../access/limits.ts";
-import type { UsersAccessor } from "../config/app-access.ts";
+import type { UsersAccessor } from "../config/app/index.ts";
 import type { AuthConfig } from "../config/types.ts";
 import type { Endpoint } from "../http/endpoint.ts";
 import { userEndpoints } from "./endpoints.ts";

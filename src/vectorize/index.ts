@@ -1,6 +1,6 @@
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
-import type { VectorAccessor } from "../config/app-access.ts";
+import type { VectorAccessor } from "../config/app/index.ts";
 import type { DatabaseFile, StorageEngine } from "../db/index.ts";
 import type { Endpoint } from "../http/endpoint.ts";
 import { notFound } from "../kernel/errors.ts";

@@ -1,4 +1,4 @@
-import type { VectorAccessor } from "../config/app-access.ts";
+import type { VectorAccessor } from "../config/app/index.ts";
 import type { VectorMetric } from "../config/types.ts";
 import { type AnswerText, type DatabaseFile, type ReadCaller, SERVER_CALLER } from "../db/index.ts";
 import { QueryError } from "../db/processes/query-error.ts";

@@ -2,7 +2,7 @@ import { join } from "node:path";
 import { roomsLayout } from "../../schema/migrations/index.ts";
 import { ANONYMOUS } from "../../src/access/principal.ts";
 import type { Principals } from "../../src/access/principals.ts";
-import type { AppAccess } from "../../src/config/app-access.ts";
+import type { AppAccess } from "../../src/config/app/index.ts";
 import type { RoomsConfig } from "../../src/config/types.ts";
 import { createStorageEngine, type DatabaseFile, layOut } from "../../src/db/index.ts";
 import { createCors } from "../../src/http/cors.ts";

@@ -1,5 +1,5 @@
 import type { JsonObject, JsonValue } from "../../kernel/json/json.ts";
-import type { AppAccess } from "../app-access.ts";
+import type { AppAccess } from "../app/index.ts";
 import type { Auth } from "../identity.ts";
 
 export type LeaveReason = "leave" | "disconnect" | "kicked";

@@ -1,5 +1,5 @@
 import { Immer } from "immer";
-import type { AppAccess } from "../../config/app-access.ts";
+import type { AppAccess } from "../../config/app/index.ts";
 import type { Player, Room } from "../../config/types.ts";
 import type { Clock } from "../../kernel/clock.ts";
 import type { JsonObject, JsonValue } from "../../kernel/json/json.ts";

@@ -1,4 +1,4 @@
-import type { AppAccess } from "../../config/app-access.ts";
+import type { AppAccess } from "../../config/app/index.ts";
 import type { Player, Room } from "../../config/types.ts";
 import type { Clock, Millis } from "../../kernel/clock.ts";
 import type { JsonObject } from "../../kernel/json/json.ts";

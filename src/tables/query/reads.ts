@@ -1,5 +1,5 @@
 import type { Principal } from "../../access/principal.ts";
-import type { ListResult } from "../../config/app-access.ts";
+import type { ListResult } from "../../config/app/index.ts";
 import type { TableRecord } from "../../config/types.ts";
 import type { DatabaseFile, ReadCaller } from "../../db/index.ts";
 import { type AppError, badRequest, forbidden, notFound, tooLarge, unauthorized } from "../../kernel/errors.ts";

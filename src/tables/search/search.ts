@@ -1,5 +1,5 @@
 import type { Principal } from "../../access/principal.ts";
-import type { ListResult } from "../../config/app-access.ts";
+import type { ListResult } from "../../config/app/index.ts";
 import type { TableRecord } from "../../config/types.ts";
 import type { DatabaseFile, HighlightRequest, ReadCaller } from "../../db/index.ts";
 import { badField, tooLarge } from "../../kernel/errors.ts";

@@ -1,4 +1,4 @@
-import type { AppAccess } from "../../config/app-access.ts";
+import type { AppAccess } from "../../config/app/index.ts";
 import type { TableHooks } from "../../config/types.ts";
 import type { Clock } from "../../kernel/clock.ts";
 import { UNDER_WAY_MAX_MS } from "../../kernel/limits.ts";

@@ -1,5 +1,5 @@
 import type { Principal } from "../../access/principal.ts";
-import type { BatchResult } from "../../config/app-access.ts";
+import type { BatchResult } from "../../config/app/index.ts";
 import type { TableRecord } from "../../config/types.ts";
 import type { DatabaseFile, ReadCaller } from "../../db/index.ts";
 import { AppError, badField, badRequest, Refusal } from "../../kernel/errors.ts";

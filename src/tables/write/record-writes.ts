@@ -1,5 +1,5 @@
 import { authOf, type Principal } from "../../access/principal.ts";
-import type { AppAccess } from "../../config/app-access.ts";
+import type { AppAccess } from "../../config/app/index.ts";
 import type { TableHooks, TableRecord } from "../../config/types.ts";
 import { AppError, type FieldProblems } from "../../kernel/errors.ts";
 import { type JsonObject, ownValue } from "../../kernel/json/json.ts";

@@ -1,6 +1,6 @@
 import { type Static, Type } from "typebox";
 import type { MaybePromise, OrNothing } from "../../../kernel/maybe-promise.ts";
-import type { AppAccess } from "../../app-access.ts";
+import type { AppAccess } from "../../app/index.ts";
 import type { Auth } from "../../identity.ts";
 import { COLUMNS_MAX, RECORD_SIZE_MAX_BYTES } from "../../limits.ts";
 import type { Filter, TableRecord } from "../../records.ts";
