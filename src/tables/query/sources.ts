@@ -1,11 +1,11 @@
 import type { Principal } from "../../access/principal.ts";
 import type { TableAddress } from "../../access/table-door.ts";
-import type { DatabaseFile } from "../../db/index.ts";
 import { notFound } from "../../kernel/errors.ts";
 import { chain, type MaybePromise } from "../../kernel/maybe-promise.ts";
+import type { TableLookups } from "../lookups/session.ts";
 import type { Namespace, Table } from "../namespaces.ts";
 import type { InstanceRights } from "../rules/instance-access.ts";
-import type { Source } from "./reads.ts";
+import type { Source, WritableSource } from "./reads.ts";
 
 /** Finds the table and file of an address. */
 export interface Sources {
@@ -14,12 +14,13 @@ export interface Sources {
   /** The file is null where the instance does not exist. Errors: as `find`, and those of the instance's rules. */
   forReading(principal: Principal, address: TableAddress): MaybePromise<Source>;
   /** The first write that changes something creates an instance. */
-  forInserting(principal: Principal, address: TableAddress): MaybePromise<{ table: Table; file: DatabaseFile }>;
+  forInserting(principal: Principal, address: TableAddress): MaybePromise<WritableSource>;
 }
 
 export function createSources(deps: {
   namespaces: ReadonlyMap<string, Namespace>;
   instances: InstanceRights;
+  lookups: TableLookups;
 }): Sources {
   const find: Sources["find"] = (address, options) => {
     const namespace = deps.namespaces.get(address.namespace);
@@ -36,15 +37,22 @@ export function createSources(deps: {
     find,
     forReading(principal, address) {
       const { namespace, table } = find(address);
-      if (namespace.kind === "static") return { table, file: namespace.file };
-      return chain(deps.instances.open(principal, namespace, address.instanceId), (file) => ({ table, file }));
+      const rules = deps.lookups.begin().scope(address);
+      if (namespace.kind === "static") return { table, file: namespace.file, rules };
+      return chain(deps.instances.open({ principal, rules }, namespace, address.instanceId), (file) => ({
+        table,
+        file,
+        rules,
+      }));
     },
     forInserting(principal, address) {
       const { namespace, table } = find(address);
-      if (namespace.kind === "static") return { table, file: namespace.file };
-      return chain(deps.instances.openForWriting(principal, namespace, address.instanceId), (file) => ({
+      const rules = deps.lookups.begin().scope(address);
+      if (namespace.kind === "static") return { table, file: namespace.file, rules };
+      return chain(deps.instances.openForWriting({ principal, rules }, namespace, address.instanceId), (file) => ({
         table,
         file,
+        rules,
       }));
     },
   };
