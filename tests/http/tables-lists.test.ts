@@ -73,6 +73,23 @@ describe("lists", () => {
     expect(middle.cursor).toBeString();
   });
 
+  test("[TB300] total=false counts nothing, in any mode", async () => {
+    const first = await list({ limit: 10, total: "false" });
+    expect(first).toMatchObject({ total: null, page: 1, perPage: 10, hasMore: true });
+    expect(ids(first)).toEqual(ids(await list({ limit: 10 })));
+    const rest = await list({ limit: 10, total: "false", after: String(first.cursor) });
+    expect(rest.items[0]).toMatchObject({ id: "i10" });
+    expect(await list({ limit: 25, total: "false" })).toMatchObject({ total: null, hasMore: false, cursor: null });
+    expect(await list({ limit: 10, offset: 10, total: "false" })).toMatchObject({ total: null, page: 2, hasMore: true });
+    expect(await list({ limit: 10, page: 3, total: "false" })).toMatchObject({ total: null, page: 3, hasMore: false });
+    const filtered = await list({ limit: 12, total: "false", filter: '[["live","==",true]]' });
+    expect(filtered).toMatchObject({ total: null, hasMore: true });
+    expect(filtered.items).toHaveLength(12);
+    expect(await list({ limit: 10, total: "true" })).toMatchObject({ total: 25 });
+    expect(await list({ limit: 10, total: "true", after: "i01" })).toMatchObject({ total: null });
+    expect((await refused({ total: "no" })).data).toHaveProperty("total");
+  });
+
   test("[TB4] the two ways of paging exclude each other", async () => {
     const pairs: Record<string, string | number>[] = [
       { page: 1, after: "i01" },

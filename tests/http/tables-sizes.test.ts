@@ -96,6 +96,18 @@ test("[TB101] the first page has the total, and a page by number that would be t
   expect((await platform.get(`${P}/large?limit=1000&page=1&fields=n`)).status).toBe(413);
 });
 
+test("[TB300] a page by number that has room for its records is complete without a total", async () => {
+  const statuses: number[] = [];
+  for (let limit = 5; limit < 12; limit++) {
+    const counted = await platform.get(`${P}/large?limit=${limit}&page=1`);
+    const uncounted = await platform.get<ListAnswer>(`${P}/large?limit=${limit}&page=1&total=false`);
+    expect([limit, uncounted.status]).toEqual([limit, counted.status]);
+    if (uncounted.status === 200) expect(uncounted.body).toMatchObject({ total: null, hasMore: true });
+    statuses.push(uncounted.status);
+  }
+  expect([...new Set(statuses)]).toEqual([200, 413]);
+});
+
 test("[TB101] a rule that sees each record is called with the records of a page that ends early", async () => {
   const pages: number[][] = [];
   let query = "";

@@ -9,6 +9,8 @@ export interface ListQuery {
   offset?: number;
   after?: string;
   before?: string;
+  /** false: `total` is null and nothing is counted. Default true. */
+  total?: boolean;
 }
 
 export interface ListResult {

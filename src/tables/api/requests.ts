@@ -43,6 +43,7 @@ export const ListQuery = {
   offset,
   after: text("Records after this cursor"),
   before: text("Records before this cursor"),
+  total: Type.Optional(Type.Boolean({ description: "false: total is null, and nothing is counted" })),
   fields,
 };
 
