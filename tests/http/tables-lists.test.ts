@@ -80,7 +80,11 @@ describe("lists", () => {
     const rest = await list({ limit: 10, total: "false", after: String(first.cursor) });
     expect(rest.items[0]).toMatchObject({ id: "i10" });
     expect(await list({ limit: 25, total: "false" })).toMatchObject({ total: null, hasMore: false, cursor: null });
-    expect(await list({ limit: 10, offset: 10, total: "false" })).toMatchObject({ total: null, page: 2, hasMore: true });
+    expect(await list({ limit: 10, offset: 10, total: "false" })).toMatchObject({
+      total: null,
+      page: 2,
+      hasMore: true,
+    });
     expect(await list({ limit: 10, page: 3, total: "false" })).toMatchObject({ total: null, page: 3, hasMore: false });
     const filtered = await list({ limit: 12, total: "false", filter: '[["live","==",true]]' });
     expect(filtered).toMatchObject({ total: null, hasMore: true });
