@@ -1,6 +1,5 @@
 import { Type } from "typebox";
-import { emailOf } from "../access/account-fields.ts";
-import { requireMetadataSize } from "../access/metadata-size.ts";
+import { emailOf, requireMetadataSize } from "../access/account-fields.ts";
 import type { Principal } from "../access/principal.ts";
 import { requireServiceKey } from "../access/service-key-right.ts";
 import { type Endpoint, endpoint } from "../http/endpoint.ts";

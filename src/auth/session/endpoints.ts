@@ -1,6 +1,5 @@
 import { Type } from "typebox";
-import { AvatarUrl, DisplayName, EmailVisibility, Metadata } from "../../access/account-fields.ts";
-import { requireMetadataSize } from "../../access/metadata-size.ts";
+import { AvatarUrl, DisplayName, EmailVisibility, Metadata, requireMetadataSize } from "../../access/account-fields.ts";
 import { type Endpoint, endpoint } from "../../http/endpoint.ts";
 import { OK } from "../../http/reply.ts";
 import { unauthorized } from "../../kernel/errors.ts";
