@@ -16,7 +16,7 @@ export const OR_CONDITIONS_MAX = 5;
 export const CHANNEL_CONDITIONS_MAX = 5;
 /** Values of `in` and `not in`. */
 export const IN_VALUES_MAX = 1_000;
-/** Characters of the text that `contains` searches for; the time of a search grows with it. */
+/** Characters of the text that `contains`, `startsWith` and the like search for; the time of a search grows with it. */
 export const NEEDLE_LENGTH_MAX = 1_000;
 /** Fields of `sort`. */
 export const SORT_TERMS_MAX = 8;

@@ -1,7 +1,13 @@
 import { Type } from "typebox";
-import { DisplayName, Email, emailOf, Metadata, newPassword } from "../../access/account-fields.ts";
+import {
+  DisplayName,
+  Email,
+  emailOf,
+  Metadata,
+  newPassword,
+  requireMetadataSize,
+} from "../../access/account-fields.ts";
 import { PASSWORD_MIN_CHARACTERS } from "../../access/limits.ts";
-import { requireMetadataSize } from "../../access/metadata-size.ts";
 import { type Endpoint, endpoint } from "../../http/endpoint.ts";
 import { created } from "../../http/reply.ts";
 import { callerOf, clientOf, type EndpointDeps, ofUsers, requireEnabled } from "../endpoint-parts.ts";

@@ -25,7 +25,10 @@ const whole = (description: string, minimum: number, maximum?: number) =>
   Type.Optional(Type.Integer(maximum === undefined ? { description, minimum } : { description, minimum, maximum }));
 
 const CONDITION = '[field, operator, value], such as ["year", ">=", 1999]';
-const filter = text(`JSON array of ${CONDITION}; all must match; at most ${FILTER_CONDITIONS_MAX}`);
+const OPERATORS = "==, !=, >, >=, <, <=, contains, icontains, startsWith, istartsWith, in, not in";
+const filter = text(
+  `JSON array of ${CONDITION}, with one of ${OPERATORS}; all must match; at most ${FILTER_CONDITIONS_MAX}`,
+);
 const orFilter = text(`JSON array of conditions, of which one must match; at most ${OR_CONDITIONS_MAX}`);
 const sort = text("field:asc or field:desc, comma-separated. Ties, and by default all records, are ordered by id");
 const limit = whole(`Records per page: ${LIMIT_DEFAULT} by default, ${LIMIT_MAX} at most`, 1);
@@ -43,6 +46,7 @@ export const ListQuery = {
   offset,
   after: text("Records after this cursor"),
   before: text("Records before this cursor"),
+  total: Type.Optional(Type.Boolean({ description: "false: total is null, and nothing is counted" })),
   fields,
 };
 
