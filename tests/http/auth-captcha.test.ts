@@ -49,30 +49,33 @@ const post = (path: string, body: JsonObject, client: Pick<TestPlatform, "post">
   client.post<ErrorAnswer>(`/api/auth/${path}`, body);
 const members = () => questions.map((question) => Object.fromEntries(question));
 
-test.each(GUARDED)("[AU210] %s: 400 without captchaToken, and where the provider refuses it", async (path, bodyOf) => {
-  const known = nextEmail();
-  await signUp(platform.service as TestPlatform, known);
-  const mails = existingMails();
-  for (const email of [known, nextEmail()]) {
-    for (const captchaToken of [undefined, "", null]) {
-      const bare = await post(path, { ...bodyOf(email), ...(captchaToken === undefined ? {} : { captchaToken }) });
-      expect([bare.status, bare.body.data?.["captchaToken"]?.code]).toEqual([400, "required"]);
+test.each([...GUARDED])(
+  "[AU210] %s: 400 without captchaToken, and where the provider refuses it",
+  async (path, bodyOf) => {
+    const known = nextEmail();
+    await signUp(platform.service as TestPlatform, known);
+    const mails = existingMails();
+    for (const email of [known, nextEmail()]) {
+      for (const captchaToken of [undefined, "", null]) {
+        const bare = await post(path, { ...bodyOf(email), ...(captchaToken === undefined ? {} : { captchaToken }) });
+        expect([bare.status, bare.body.data?.["captchaToken"]?.code]).toEqual([400, "required"]);
+      }
+      for (const codes of [["invalid-input-response"], ["timeout-or-duplicate"], []]) {
+        answer = () => Response.json({ success: false, "error-codes": codes });
+        const refused = await post(path, { ...bodyOf(email), captchaToken: "solved before" });
+        expect([refused.status, refused.body.data?.["captchaToken"]?.code]).toEqual([400, "invalid_value"]);
+      }
+      const form = await post(path, { ...bodyOf(email), captchaToken: 7 });
+      expect([form.status, form.body.data?.["captchaToken"]?.code]).toEqual([400, "invalid_type"]);
     }
-    for (const codes of [["invalid-input-response"], ["timeout-or-duplicate"], []]) {
-      answer = () => Response.json({ success: false, "error-codes": codes });
-      const refused = await post(path, { ...bodyOf(email), captchaToken: "solved before" });
-      expect([refused.status, refused.body.data?.["captchaToken"]?.code]).toEqual([400, "invalid_value"]);
-    }
-    const form = await post(path, { ...bodyOf(email), captchaToken: 7 });
-    expect([form.status, form.body.data?.["captchaToken"]?.code]).toEqual([400, "invalid_type"]);
-  }
-  expect(questions).toHaveLength(6);
-  expect(members()[0]).toEqual({ secret: "captcha secret", response: "solved before", remoteip: "127.0.0.1" });
-  expect(existingMails()).toBe(mails);
-  answer = () => Response.json({ success: true, hostname: "app.example.com" });
-  const fresh = nextEmail();
-  expect((await post(path, { ...bodyOf(fresh), captchaToken: "solved" })).status).toBeLessThan(202);
-});
+    expect(questions).toHaveLength(6);
+    expect(members()[0]).toEqual({ secret: "captcha secret", response: "solved before", remoteip: "127.0.0.1" });
+    expect(existingMails()).toBe(mails);
+    answer = () => Response.json({ success: true, hostname: "app.example.com" });
+    const fresh = nextEmail();
+    expect((await post(path, { ...bodyOf(fresh), captchaToken: "solved" })).status).toBeLessThan(202);
+  },
+);
 
 const existingMails = (): number => {
   try {
@@ -82,7 +85,7 @@ const existingMails = (): number => {
   }
 };
 
-test.each(GUARDED)(
+test.each([...GUARDED])(
   "[AU211] %s: 503 where the provider cannot be asked, whoever the address belongs to",
   async (path, bodyOf) => {
     const known = nextEmail();
