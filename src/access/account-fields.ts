@@ -1,5 +1,5 @@
 import { Type } from "typebox";
-import { isLonger } from "../kernel/fields.ts";
+import { isLonger, requireJsonSize } from "../kernel/fields.ts";
 import type { JsonObject } from "../kernel/json/json.ts";
 import { AnyObject, optional, refine } from "../kernel/schema/types.ts";
 import {
@@ -8,6 +8,7 @@ import {
   EMAIL_LOCAL_MAX_CHARACTERS,
   EMAIL_MAX_CHARACTERS,
   EMAIL_TEXT_MAX_CHARACTERS,
+  METADATA_MAX_BYTES,
   PASSWORD_MAX_BYTES,
   ROLE_MAX_CHARACTERS,
 } from "./limits.ts";
@@ -95,3 +96,13 @@ export const Role = Type.Optional(
 
 /** Its size is checked by `requireMetadataSize`, which answers 413. */
 export const Metadata = Type.Optional(Type.Unsafe<JsonObject>(AnyObject));
+
+/** The metadata of a user, by its name in the request. Errors: 413 above METADATA_MAX_BYTES of JSON each. */
+export function requireMetadataSize(members: {
+  metadata?: JsonObject | undefined;
+  appMetadata?: JsonObject | undefined;
+}): void {
+  for (const [name, value] of Object.entries(members)) {
+    if (value !== undefined) requireJsonSize(name, value, METADATA_MAX_BYTES);
+  }
+}

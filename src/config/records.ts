@@ -5,7 +5,19 @@ export interface TableRecord {
   [field: string]: JsonValue;
 }
 
-export type FilterOperator = "==" | "!=" | ">" | ">=" | "<" | "<=" | "contains" | "in" | "not in";
+export type FilterOperator =
+  | "=="
+  | "!="
+  | ">"
+  | ">="
+  | "<"
+  | "<="
+  | "contains"
+  | "icontains"
+  | "startsWith"
+  | "istartsWith"
+  | "in"
+  | "not in";
 
 /** `[field, operator, value]`. */
 export type FilterTuple = readonly [field: string, operator: FilterOperator, value: JsonValue | readonly JsonValue[]];

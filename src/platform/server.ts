@@ -5,7 +5,7 @@ import type { Endpoint } from "../http/endpoint.ts";
 import { type AnswerListener, createHttp, type Http } from "../http/http.ts";
 import { BODY_MAX_BYTES } from "../http/limits.ts";
 import { mountEndpoints } from "../http/mount.ts";
-import { createApiDocument, type DeclaredTables } from "../http/openapi/document.ts";
+import { createApiDocument } from "../http/openapi/document.ts";
 import { documentationEndpoints } from "../http/openapi/pages.ts";
 import { createGlobalLimiter, RATE_LIMITS } from "../http/rate-limit.ts";
 import { createServer } from "../http/server.ts";
@@ -33,18 +33,11 @@ export function serveAreas(config: PlatformConfig, base: Base, areas: Areas): { 
   const routes = mountEndpoints(http, endpoints);
   const server = createServer(http, cors).use(routes);
   if (config.api?.docs !== false) {
-    const tables = { visibleTo: tablesVisibleTo(config), describe: areas.tables.describe };
+    const tables = { schemaEndpoint: config.api?.schemaEndpoint ?? false, describe: areas.tables.describe };
     server.use(mountEndpoints(http, documentationEndpoints(createApiDocument({ routes, endpoints, tables }))));
   }
   server.compile();
   return { http, server };
-}
-
-/** Who sees the declared tables in the OpenAPI document. */
-function tablesVisibleTo({ api }: PlatformConfig): DeclaredTables["visibleTo"] {
-  const { schemaEndpoint = false } = api ?? {};
-  if (schemaEndpoint === "authenticated") return "authenticated";
-  return schemaEndpoint ? "everyone" : "nobody";
 }
 
 function both(first: AnswerListener, second: AnswerListener | undefined): AnswerListener {

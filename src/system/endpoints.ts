@@ -1,14 +1,13 @@
 import { type Static, Type } from "typebox";
 import type { Principal } from "../access/principal.ts";
+import { maySeeSchema, type SchemaEndpoint } from "../access/schema-right.ts";
 import { requireServiceKey } from "../access/service-key-right.ts";
 import { type Endpoint, endpoint } from "../http/endpoint.ts";
 import { JsonText } from "../http/reply.ts";
-import { notFound, unauthorized } from "../kernel/errors.ts";
+import { forbidden, notFound, unauthorized } from "../kernel/errors.ts";
 import { METRICS_CONTENT_TYPE } from "./exposition.ts";
 import { PublicConfig } from "./public-config.ts";
 import { SchemaDescription } from "./schema.ts";
-
-type SchemaEndpoint = boolean | "authenticated";
 
 interface SystemAnswers {
   /** Serialised once, as it never changes while the server runs. */
@@ -99,8 +98,7 @@ function metricsEndpoint({ metrics }: SystemAnswers): Endpoint {
   );
 }
 
-/** A service key with scopes needs the scope even where everyone may read. [AC2] */
-function requireSchemaRight(principal: Principal, access: SchemaEndpoint): void {
-  if (principal.kind === "anonymous" && access === "authenticated") throw unauthorized();
-  if (principal.kind === "serviceKey") requireServiceKey(principal, READ);
+function requireSchemaRight(principal: Principal, endpoint: SchemaEndpoint): void {
+  if (maySeeSchema(principal, endpoint)) return;
+  throw principal.kind === "anonymous" ? unauthorized() : forbidden();
 }

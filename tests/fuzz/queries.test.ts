@@ -52,7 +52,14 @@ const recordsOfBob = async (): Promise<string> => {
 };
 
 const FIELDS = ["id", "owner", "title", "n", "i", "b", "at", "j", "j.tags", "j.deep.k", "createdAt", "slug", "nothing"];
-const OPERATORS = ["==", "!=", ">", ">=", "<", "<=", "contains", "in", "not in", "LIKE", "=", "is", ""];
+const OPERATORS = ["==", "!=", ">", ">=", "<", "<=", "contains", "icontains", "startsWith", "istartsWith"].concat([
+  "in",
+  "not in",
+  "LIKE",
+  "=",
+  "is",
+  "",
+]);
 
 function condition(r: Random): JsonValue {
   if (r.chance(0.15)) return oddValue(r);

@@ -56,7 +56,8 @@ const NUMBERS = [
   123_456_789.123_456_79,
   2 ** 53 - 1,
 ];
-const OPERATORS: FilterOperator[] = ["==", "!=", ">", ">=", "<", "<=", "contains", "in", "not in"];
+const IN_TEXT: FilterOperator[] = ["contains", "icontains", "startsWith", "istartsWith"];
+const OPERATORS: FilterOperator[] = ["==", "!=", ">", ">=", "<", "<=", ...IN_TEXT, "in", "not in"];
 
 let platform: TestPlatform;
 let stored: Record<string, JsonObject[]>;
@@ -97,6 +98,14 @@ afterAll(() => platform.stop());
 
 const models = compileTables("shared", TABLES);
 
+/** A part of a text, often its beginning, sometimes in other case. */
+function partOf(text: string): string {
+  const characters = [...text];
+  const start = r.chance(0.6) ? 0 : r.below(characters.length + 1);
+  const part = characters.slice(start, start + r.below(4)).join("");
+  return r.chance(0.3) ? part.toUpperCase() : part;
+}
+
 /** A tuple whose value fits its field. */
 function tuple(table: string): [string, FilterOperator, JsonValue] {
   const isFree = table === "free";
@@ -118,7 +127,8 @@ function tuple(table: string): [string, FilterOperator, JsonValue] {
     return r.next() < 0.5;
   };
   if (operator === "in" || operator === "not in") return [field, operator, Array.from({ length: r.below(5) }, one)];
-  if (operator === "contains" && !isJson) return [field === "id" ? "id" : "s", operator, r.pick(TEXTS)];
+  if (IN_TEXT.includes(operator) && (!isJson || operator !== "contains"))
+    return [isJson ? field : field === "id" ? "id" : "s", operator, partOf(r.pick(TEXTS))];
   if ((operator === "==" || operator === "!=") && r.next() < 0.15) return [field, operator, null];
   return [field, operator, one()];
 }

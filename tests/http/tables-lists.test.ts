@@ -13,6 +13,7 @@ beforeAll(async () => {
         indexes: [{ fields: ["rank"] }],
         access: { read: true },
       },
+      texts: { schema: { s: { type: "string" } }, indexes: [{ fields: ["s"] }], access: { read: true } },
       seen: { schema: { n: { type: "integer" } }, access: { read: true } },
     } } } }`,
   });
@@ -71,6 +72,27 @@ describe("lists", () => {
     const middle = await list({ limit: 5, after: "i04" });
     expect(middle).toMatchObject({ hasMore: true });
     expect(middle.cursor).toBeString();
+  });
+
+  test("[TB300] total=false counts nothing, in any mode", async () => {
+    const first = await list({ limit: 10, total: "false" });
+    expect(first).toMatchObject({ total: null, page: 1, perPage: 10, hasMore: true });
+    expect(ids(first)).toEqual(ids(await list({ limit: 10 })));
+    const rest = await list({ limit: 10, total: "false", after: String(first.cursor) });
+    expect(rest.items[0]).toMatchObject({ id: "i10" });
+    expect(await list({ limit: 25, total: "false" })).toMatchObject({ total: null, hasMore: false, cursor: null });
+    expect(await list({ limit: 10, offset: 10, total: "false" })).toMatchObject({
+      total: null,
+      page: 2,
+      hasMore: true,
+    });
+    expect(await list({ limit: 10, page: 3, total: "false" })).toMatchObject({ total: null, page: 3, hasMore: false });
+    const filtered = await list({ limit: 12, total: "false", filter: '[["live","==",true]]' });
+    expect(filtered).toMatchObject({ total: null, hasMore: true });
+    expect(filtered.items).toHaveLength(12);
+    expect(await list({ limit: 10, total: "true" })).toMatchObject({ total: 25 });
+    expect(await list({ limit: 10, total: "true", after: "i01" })).toMatchObject({ total: null });
+    expect((await refused({ total: "no" })).data).toHaveProperty("total");
   });
 
   test("[TB4] the two ways of paging exclude each other", async () => {
@@ -194,7 +216,7 @@ describe("filters", () => {
       }),
     );
 
-  test("[TB12] the nine operators, AND and OR", async () => {
+  test("[TB12] operators of order and equality, AND and OR", async () => {
     expect(await found([["price", "==", 3]])).toEqual(["i06"]);
     expect((await found([["price", "!=", 3]])).length).toBe(24);
     expect(await found([["price", ">", 11.5]])).toEqual(["i24"]);
@@ -247,6 +269,66 @@ describe("filters", () => {
     expect(await found([["rank", "in", []]])).toEqual([]);
     expect((await found([["rank", "not in", []]])).length).toBe(25);
     expect(await found([["name", "contains", "%"]])).toEqual([]);
+  });
+
+  test("[TB400] startsWith, and the operators that ignore the case of A–Z", async () => {
+    expect((await found([["name", "startsWith", "Item 1"]])).length).toBe(5);
+    expect(await found([["name", "startsWith", "item"]])).toEqual([]);
+    expect(await found([["name", "startsWith", "tem"]])).toEqual([]);
+    expect((await found([["name", "startsWith", ""]])).length).toBe(25);
+    expect((await found([["name", "istartsWith", "iTEM 1"]])).length).toBe(5);
+    expect(await found([["name", "istartsWith", "TEM"]])).toEqual([]);
+    expect((await found([["name", "icontains", "TEM 1"]])).length).toBe(5);
+    expect((await found([["id", "startsWith", "i2"]])).length).toBe(5);
+    expect(
+      await found([
+        ["id", "startsWith", "i2"],
+        ["id", ">", "i22"],
+      ]),
+    ).toEqual(["i23", "i24"]);
+    expect((await found([["meta.tags", "icontains", "T1"]])).length).toBe(8);
+    expect(await found([["meta.tags", "icontains", "T"]])).toEqual([]);
+    expect(await found([["meta.tags", "startsWith", "t"]])).toEqual([]);
+    expect(await found([["rank", "==", 1]], [["name", "istartsWith", "ITEM 0"]])).toEqual(["i15"]);
+    for (const [field, operator, value] of [
+      ["rank", "startsWith", "1"],
+      ["name", "icontains", 1],
+      ["meta.tags", "icontains", 1],
+      ["name", "istartsWith", null],
+    ]) {
+      const answer = await refused({ filter: JSON.stringify([[field, operator, value]]) });
+      expect(answer.data?.["filter.0"]?.code).toBe("invalid_type");
+    }
+  });
+
+  test("[TB401] other letters than A–Z keep their case, and every text has an end of its beginning", async () => {
+    const P2 = "/api/db/shared/tables/texts";
+    const texts = [
+      "Äpfel",
+      "äpfel",
+      "ÄPFEL",
+      "\u{10FFFF}\u{10FFFF}x",
+      "\uD7FFa",
+      "\uE000a",
+      "nul\u0000Tail",
+      "NUL\u0000tail",
+      "%_\\",
+      "z",
+    ];
+    const inserts = texts.map((s, index) => ({ id: `t${index}`, s }));
+    expect((await platform.service.post(`${P2}/batch`, { inserts })).status).toBe(200);
+    const texted = async (operator: string, value: string) =>
+      ids(await list({ filter: JSON.stringify([["s", operator, value]]) }, P2));
+    expect(await texted("icontains", "äPF")).toEqual(["t1"]);
+    expect(await texted("istartsWith", "ÄPF")).toEqual(["t0", "t2"]);
+    expect(await texted("startsWith", "\u{10FFFF}")).toEqual(["t3"]);
+    expect(await texted("startsWith", "\u{10FFFF}\u{10FFFF}")).toEqual(["t3"]);
+    expect(await texted("startsWith", "\uD7FF")).toEqual(["t4"]);
+    expect(await texted("istartsWith", "nul\u0000t")).toEqual(["t6", "t7"]);
+    expect(await texted("startsWith", "nul\u0000T")).toEqual(["t6"]);
+    expect(await texted("icontains", "\u0000TAIL")).toEqual(["t6", "t7"]);
+    expect(await texted("startsWith", "%")).toEqual(["t8"]);
+    expect(await texted("startsWith", "_")).toEqual([]);
   });
 
   test("[TB15] JSON paths compare value and type", async () => {

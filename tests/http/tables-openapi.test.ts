@@ -76,15 +76,25 @@ test("[TB160] the endpoints take and answer exactly what the types describe", as
   expect(updated?.Check({ no: 1 })).toBe(false);
 });
 
-test("[TB160] `api.schemaEndpoint` decides who sees the tables: everybody, authenticated callers or nobody", async () => {
+test("[TB160] `api.schemaEndpoint` decides who sees the tables: everybody, authenticated callers or nobody, as /api/schema does", async () => {
   const hasTables = ({ body }: { body: Document }) => "shared.films" in body.components.schemas;
   const closed = await testPlatform({ config: { databases: TABLES } });
   expect(hasTables(await closed.service.get<Document>("/swagger/json"))).toBe(false);
   await closed.stop();
-  const shown = await testPlatform({ config: { databases: TABLES, api: { schemaEndpoint: "authenticated" } } });
+  const serviceKeys = {
+    films: { key: "films-key-of-twenty-characters", scopes: ["db:shared:films:read"] },
+    system: { key: "system-key-of-twenty-characters", scopes: ["system:*:*:read"] },
+  };
+  const shown = await testPlatform({
+    config: { databases: TABLES, serviceKeys, api: { schemaEndpoint: "authenticated" } },
+  });
   const user = await signIn(shown);
   expect(hasTables(await shown.get<Document>("/swagger/json"))).toBe(false);
   expect(hasTables(await user.get<Document>("/swagger/json"))).toBe(true);
   expect(hasTables(await shown.service.get<Document>("/swagger/json"))).toBe(true);
+  expect(hasTables(await shown.withKey(serviceKeys.system.key).get<Document>("/swagger/json"))).toBe(true);
+  const films = shown.withKey(serviceKeys.films.key);
+  expect(hasTables(await films.get<Document>("/swagger/json"))).toBe(false);
+  expect((await films.get("/api/schema")).status).toBe(403);
   await shown.stop();
 });

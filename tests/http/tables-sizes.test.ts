@@ -96,6 +96,18 @@ test("[TB101] the first page has the total, and a page by number that would be t
   expect((await platform.get(`${P}/large?limit=1000&page=1&fields=n`)).status).toBe(413);
 });
 
+test("[TB300] a page by number that has room for its records is complete without a total", async () => {
+  const statuses: number[] = [];
+  for (let limit = 5; limit < 12; limit++) {
+    const counted = await platform.get(`${P}/large?limit=${limit}&page=1`);
+    const uncounted = await platform.get<ListAnswer>(`${P}/large?limit=${limit}&page=1&total=false`);
+    expect([limit, uncounted.status]).toEqual([limit, counted.status]);
+    if (uncounted.status === 200) expect(uncounted.body).toMatchObject({ total: null, hasMore: true });
+    statuses.push(uncounted.status);
+  }
+  expect([...new Set(statuses)]).toEqual([200, 413]);
+});
+
 test("[TB101] a rule that sees each record is called with the records of a page that ends early", async () => {
   const pages: number[][] = [];
   let query = "";
@@ -124,8 +136,10 @@ test("[TB101] HEAD of a large page is answered like GET, and clients that discon
   expect((await walk(`${P}/large?limit=1000`, "after")).length).toBe(RECORDS);
 });
 
-test("[TB103] the text of contains has at most 1,000 characters, wherever filters are accepted", async () => {
-  const conditions = (length: number, field = "text") => [[field, "contains", "x".repeat(length)]];
+test("[TB103] the text of contains, startsWith and the like has at most 1,000 characters, wherever filters are accepted", async () => {
+  const OPERATORS = ["contains", "icontains", "startsWith", "istartsWith"];
+  let operator = "";
+  const conditions = (length: number, field = "text") => [[field, operator, "x".repeat(length)]];
   const ask = async (name: "filter" | "orFilter", length: number, field?: string) => {
     const query = { [name]: JSON.stringify(conditions(length, field)) };
     const answers = await Promise.all([
@@ -139,7 +153,9 @@ test("[TB103] the text of contains has at most 1,000 characters, wherever filter
     ]);
     return answers.map(({ status, body }) => [status, body.data?.[`${name}.0`]?.code]);
   };
-  for (const name of ["filter", "orFilter"] as const) {
+  const names = ["filter", "orFilter"] as const;
+  for (const [name, one] of names.flatMap((name) => OPERATORS.map((one) => [name, one] as const))) {
+    operator = one;
     expect(await ask(name, 1_000)).toEqual(Array(3).fill([200, undefined]));
     expect(await ask(name, 1_001)).toEqual(Array(3).fill([400, "too_long"]));
     expect(await ask(name, 1_001, "data.tags")).toEqual(Array(3).fill([400, "too_long"]));

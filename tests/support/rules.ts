@@ -53,6 +53,12 @@ export function holds([path, operator, wanted]: Tuple, record: JsonObject): bool
     case "contains":
       if (Array.isArray(value)) return value.some((one) => one === wanted);
       return typeof value === "string" && typeof wanted === "string" && value.includes(wanted);
+    case "icontains":
+      return String(value).toLowerCase().includes(String(wanted).toLowerCase());
+    case "startsWith":
+      return String(value).startsWith(String(wanted));
+    case "istartsWith":
+      return String(value).toLowerCase().startsWith(String(wanted).toLowerCase());
     default:
       return isOrdered(value, operator, wanted);
   }
@@ -83,7 +89,8 @@ export function randomTuple(r: Random, ids: readonly string[]): Tuple {
     () => ["n", r.pick(["in", "not in"]), Array.from({ length: r.below(4) }, () => r.below(6))],
     () => ["n", r.pick(["==", "!="]), null],
     () => ["s", r.pick(["==", "!=", "<", ">="]), r.pick(["alpha w", "beta w", "gamma w"])],
-    () => ["s", "contains", r.pick(["a", "eta", "A", "w", "zz"])],
+    () => ["s", r.pick(["contains", "icontains"]), r.pick(["a", "eta", "A", "w", "zz"])],
+    () => ["s", r.pick(["startsWith", "istartsWith"]), r.pick(["al", "BETA", "gamma w", "w", ""])],
     () => ["b", r.pick(["==", "!="]), r.chance(0.5)],
     () => ["j.k", r.pick(["==", "!=", ">", "<="]), r.below(3)],
     () => ["j.tags", "contains", r.pick(["x", "y"])],

@@ -1,6 +1,5 @@
 import { Type } from "typebox";
-import { AvatarUrl, DisplayName, EmailVisibility, Metadata } from "../../access/account-fields.ts";
-import { requireMetadataSize } from "../../access/metadata-size.ts";
+import { AvatarUrl, DisplayName, EmailVisibility, Metadata, requireMetadataSize } from "../../access/account-fields.ts";
 import { type Endpoint, endpoint } from "../../http/endpoint.ts";
 import { OK } from "../../http/reply.ts";
 import { unauthorized } from "../../kernel/errors.ts";
@@ -100,7 +99,23 @@ function profile({ authLimit }: EndpointDeps, service: SessionService): readonly
       return { user: await service.updateMe(callerOf(principal), changes) };
     },
   );
-  return [me, updateMe];
+  const deleteMe = endpoint(
+    "DELETE /api/auth/me",
+    {
+      ...ofUsers(authLimit),
+      summary: "Delete your account, after a sign-in of the last 10 minutes",
+      caller: "user",
+      answers: {
+        200: Type.Object({ ok: Type.Literal(true) }, { description: "Deleted, with its sessions and devices" }),
+      },
+    },
+    async ({ principal, query }) => {
+      query();
+      await service.deleteMe(callerOf(principal));
+      return OK;
+    },
+  );
+  return [me, updateMe, deleteMe];
 }
 
 function sessions({ authLimit }: EndpointDeps, service: SessionService): readonly Endpoint[] {

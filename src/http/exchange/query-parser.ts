@@ -1,6 +1,6 @@
-import { type TProperties, Type } from "typebox";
+import { type TObject, type TProperties, Type } from "typebox";
 import type { JsonObject, JsonValue } from "../../kernel/json/json.ts";
-import { createParser } from "../../kernel/schema/parser.ts";
+import { createParser, type Parser } from "../../kernel/schema/parser.ts";
 import type { JsonSchema } from "../../kernel/schema/strict.ts";
 import type { KnownParameters, Query } from "./query.ts";
 
@@ -16,7 +16,7 @@ const NOTHING: Record<string, unknown> = Object.freeze({});
 /** `properties` are strings, numbers, booleans or unions of constants. Of a repeated parameter the first counts. */
 export function createQueryParser(properties: TProperties, { takesOthers = false } = {}): QueryParser {
   const entries = Object.entries(properties);
-  const parser = createParser(Type.Object(properties));
+  let parser: Parser<TObject> | null = null;
   const isNothingValid = entries.every(([, schema]) => Type.IsOptional(schema));
   return {
     known: takesOthers ? null : new Set(Object.keys(properties)),
@@ -28,6 +28,7 @@ export function createQueryParser(properties: TProperties, { takesOthers = false
         const text = query.get(name);
         if (text !== null) values[name] = queryValue(schema as JsonSchema, text);
       }
+      parser ??= createParser(Type.Object(properties));
       return parser.parse(values);
     },
   };

@@ -1,6 +1,7 @@
 import { swagger } from "@elysiajs/swagger";
 import { type AnyElysia, Elysia } from "elysia";
 import type { Principal } from "../../access/principal.ts";
+import { maySeeSchema, type SchemaEndpoint } from "../../access/schema-right.ts";
 import { VERSION } from "../../kernel/version.ts";
 import type { Endpoint } from "../endpoint.ts";
 import { isWide, methodOf } from "../wide-paths.ts";
@@ -24,7 +25,7 @@ const TAGS = [
 
 /** The declared tables in OpenAPI's form, where `api.schemaEndpoint` lets them be seen. */
 export interface DeclaredTables {
-  visibleTo: "everyone" | "authenticated" | "nobody";
+  schemaEndpoint: SchemaEndpoint;
   describe(): { paths: Record<string, object>; schemas: Record<string, object> };
 }
 
@@ -41,12 +42,12 @@ export function createApiDocument(deps: {
   endpoints: readonly Endpoint[];
   tables?: DeclaredTables;
 }): ApiDocument {
-  const visibleTo = deps.tables?.visibleTo ?? "nobody";
+  const schemaEndpoint = deps.tables?.schemaEndpoint ?? false;
   const written = new Map<boolean, Promise<string>>();
   return {
-    caller: visibleTo === "authenticated" ? "public" : "open",
+    caller: schemaEndpoint === "authenticated" ? "public" : "open",
     jsonFor(principal) {
-      const hasTables = visibleTo === "everyone" || (visibleTo === "authenticated" && principal.kind !== "anonymous");
+      const hasTables = maySeeSchema(principal, schemaEndpoint);
       const text = written.get(hasTables) ?? writeDocument(deps, hasTables);
       written.set(hasTables, text);
       return text;

@@ -37,7 +37,12 @@ export function strictSchema(schema: JsonSchema): JsonSchema {
   const { format: _, ...strict } = schema as JsonSchema & { format?: string };
   if (schema.anyOf !== undefined) strict.anyOf = schema.anyOf.map(strictSchema);
   if (schema.items !== undefined) strict.items = strictSchema(schema.items);
-  if (schema.patternProperties !== undefined) strict.patternProperties = ofMembers(schema.patternProperties);
+  if (schema.patternProperties !== undefined) {
+    const patterns = ofMembers(schema.patternProperties);
+    // `Type.Record(Type.String(), Type.Unknown())` allows everything, and would match each name against a pattern.
+    if (Object.values(patterns).every(isAnything)) delete strict.patternProperties;
+    else strict.patternProperties = patterns;
+  }
   if (schema.properties !== undefined) {
     strict.properties = ofMembers(schema.properties);
     strict.additionalProperties ??= false;
@@ -48,6 +53,8 @@ export function strictSchema(schema: JsonSchema): JsonSchema {
   else if (rules.length > 0) strict["~refine"] = rules;
   return strict;
 }
+
+const isAnything = (schema: JsonSchema): boolean => Object.keys(schema).length === 0;
 
 const ofMembers = (members: Readonly<Record<string, JsonSchema>>): Record<string, JsonSchema> =>
   Object.fromEntries(Object.entries(members).map(([name, schema]) => [name, strictSchema(schema)]));

@@ -2,6 +2,7 @@ import type { TableRecord } from "../../config/types.ts";
 import type { JsonValue } from "../../kernel/json/json.ts";
 import { valueAt } from "../model/field-path.ts";
 import type { Condition, ParsedFilter } from "./filter.ts";
+import { lowerAscii } from "./text-match.ts";
 
 /** A filter as a function of a record, for rules and realtime. It agrees with the SQL of `filter-sql.ts`. [TB17] */
 export function matches(filter: ParsedFilter, record: TableRecord): boolean {
@@ -22,6 +23,12 @@ function matchesCondition(condition: Condition, record: TableRecord): boolean {
       return !condition.value.some((wanted) => isEqual(value, wanted));
     case "contains":
       return contains(value, condition.value);
+    case "icontains":
+      return containsAnyCase(value, textOf(condition.value));
+    case "startsWith":
+      return typeof value === "string" && value.startsWith(textOf(condition.value));
+    case "istartsWith":
+      return typeof value === "string" && startsWithAnyCase(value, textOf(condition.value));
     case ">":
       return isOrdered(value, condition.value, (order) => order > 0);
     case ">=":
@@ -42,6 +49,18 @@ function contains(value: JsonValue, wanted: JsonValue): boolean {
   if (Array.isArray(value)) return value.some((element) => isEqual(element, wanted));
   return typeof value === "string" && typeof wanted === "string" && value.includes(wanted);
 }
+
+/** The operators about the beginning or the case of texts take only texts. */
+const textOf = (wanted: JsonValue): string => String(wanted);
+
+function containsAnyCase(value: JsonValue, wanted: string): boolean {
+  const needle = lowerAscii(wanted);
+  if (Array.isArray(value)) return value.some((one) => typeof one === "string" && lowerAscii(one) === needle);
+  return typeof value === "string" && lowerAscii(value).includes(needle);
+}
+
+const startsWithAnyCase = (value: string, wanted: string): boolean =>
+  lowerAscii(value.slice(0, wanted.length)) === lowerAscii(wanted);
 
 function isOrdered(value: JsonValue, wanted: JsonValue, accepts: (order: number) => boolean): boolean {
   if (typeof value === "string" && typeof wanted === "string") return accepts(compareText(value, wanted));

@@ -2,6 +2,9 @@ import type { SqlValue } from "../../db/index.ts";
 import type { JsonValue } from "../../kernel/json/json.ts";
 import type { FieldPath } from "../model/field-path.ts";
 import type { Condition, ParsedFilter } from "./filter.ts";
+import { endOfPrefix, lowerAscii } from "./text-match.ts";
+
+type TextOperator = "icontains" | "startsWith" | "istartsWith";
 
 /** A boolean SQL expression and its bound values in the order of their placeholders. */
 export interface SqlCondition {
@@ -73,6 +76,10 @@ function columnToSql(condition: Condition, column: string, { equality }: Form): 
       return { sql: `${column} IS NOT ?`, params: [scalar(condition.value)] };
     case "contains":
       return { sql: `instr(${column}, ?) > 0`, params: [scalar(condition.value)] };
+    case "icontains":
+    case "startsWith":
+    case "istartsWith":
+      return textToSql(condition.operator, { sql: column, params: [] }, String(condition.value));
     case "in":
       return columnIn(column, condition.value);
     case "not in":
@@ -80,6 +87,23 @@ function columnToSql(condition: Condition, column: string, { equality }: Form): 
     default:
       return { sql: `${column} ${condition.operator} ?`, params: [scalar(condition.value)] };
   }
+}
+
+/**
+ * `startsWith` is a range, by which SQLite can enter an index. The beginning of a text is compared in bytes, because SQLite
+ * counts characters up to the first NUL only.
+ */
+function textToSql(operator: TextOperator, { sql, params }: SqlCondition, needle: string): SqlCondition {
+  const lower = lowerAscii(needle);
+  if (operator === "icontains") return { sql: `instr(lower(${sql}), ?) > 0`, params: [...params, lower] };
+  // `substr` of an empty blob is NULL, so the empty needle takes the range below.
+  if (operator === "istartsWith" && needle !== "") {
+    const beginning = `CAST(substr(CAST(${sql} AS BLOB), 1, ?) AS TEXT)`;
+    return { sql: `lower(${beginning}) = ?`, params: [...params, Buffer.byteLength(needle), lower] };
+  }
+  const end = endOfPrefix(needle);
+  const from = { sql: `${sql} >= ?`, params: [...params, needle] };
+  return end === null ? from : join([from, { sql: `${sql} < ?`, params: [...params, end] }], "AND");
 }
 
 /** NULL counts as false: a record either matches or does not. */
@@ -135,6 +159,13 @@ function jsonToSql(condition: Condition, alias: string): SqlCondition {
       return negate(jsonIn(place, condition.value));
     case "contains":
       return jsonContains(condition.field, alias, condition.value);
+    case "icontains":
+      return jsonContainsAnyCase(condition.field, alias, String(condition.value));
+    case "startsWith":
+    case "istartsWith": {
+      const text = textToSql(condition.operator, place.value, String(condition.value));
+      return join([{ sql: `${place.type.sql} = 'text'`, params: place.type.params }, text], "AND");
+    }
     default:
       return typed(place, condition.value, condition.operator);
   }
@@ -199,5 +230,18 @@ function jsonContains(field: FieldPath, alias: string, value: JsonValue): SqlCon
       ...element.params,
       ...(typeof value === "string" ? [field.jsonPath, value] : []),
     ],
+  };
+}
+
+/** The same without regard to the case of A–Z; only elements that are texts are equal to a text. */
+function jsonContainsAnyCase(field: FieldPath, alias: string, needle: string): SqlCondition {
+  const column = `${alias}${field.column.sql}`;
+  const lower = lowerAscii(needle);
+  const isEqual = `${ELEMENT_NAME}.type = 'text' AND lower(${ELEMENT_NAME}.value) = ?`;
+  return {
+    sql:
+      `CASE json_type(${column}, ?) WHEN 'array' THEN EXISTS (SELECT 1 FROM json_each(${column}, ?) AS ${ELEMENT_NAME} WHERE ${isEqual})` +
+      ` WHEN 'text' THEN instr(lower(json_extract(${column}, ?)), ?) > 0 ELSE 0 END`,
+    params: [field.jsonPath, field.jsonPath, lower, field.jsonPath, lower],
   };
 }

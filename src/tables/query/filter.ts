@@ -7,7 +7,8 @@ import { IN_VALUES_MAX, NEEDLE_LENGTH_MAX, SHOWN_LENGTH_MAX } from "../limits.ts
 import { type FieldPath, resolveField } from "../model/field-path.ts";
 import type { TableModel } from "../model/model.ts";
 
-const OPERATORS: readonly string[] = ["==", "!=", ">", ">=", "<", "<=", "contains", "in", "not in"];
+const TEXT_OPERATORS: readonly string[] = ["contains", "icontains", "startsWith", "istartsWith"];
+const OPERATORS: readonly string[] = ["==", "!=", ">", ">=", "<", "<=", ...TEXT_OPERATORS, "in", "not in"];
 
 /** A condition that was checked against its table. `value` is an array for `in` and `not in`. */
 export type Condition =
@@ -96,8 +97,9 @@ function checkValue(field: FieldPath, operator: FilterOperator, value: JsonValue
     throw badField(name, "invalid_type", `${name}: ${field.name} ${operator} takes ${wanted}, got ${shown(value)}`);
   };
   if (typeof value === "string" && !value.isWellFormed()) throw badField(name, "invalid_value", illFormed(name));
-  if (operator === "contains" && typeof value === "string" && value.length > NEEDLE_LENGTH_MAX) {
-    const message = `${name}: contains takes at most ${NEEDLE_LENGTH_MAX} characters, got ${value.length}`;
+  const isText = TEXT_OPERATORS.includes(operator);
+  if (isText && typeof value === "string" && value.length > NEEDLE_LENGTH_MAX) {
+    const message = `${name}: ${operator} takes at most ${NEEDLE_LENGTH_MAX} characters, got ${value.length}`;
     throw badField(name, "too_long", message);
   }
   if (value === null) {
@@ -105,13 +107,14 @@ function checkValue(field: FieldPath, operator: FilterOperator, value: JsonValue
       wrong("a value that is not null");
     return;
   }
+  if (isText && operator !== "contains" && typeof value !== "string") wrong("text");
   if (field.isJson) {
     const isOrdered = typeof value === "string" || typeof value === "number";
     if (!isOrdered && [">", ">=", "<", "<="].includes(operator)) wrong("text or a number");
     return;
   }
   const wanted = field.column.type === "boolean" ? "boolean" : isNumeric(field) ? "number" : "string";
-  if (operator === "contains" && wanted !== "string") wrong("a text field");
+  if (isText && wanted !== "string") wrong("a text field");
   if (typeof value !== wanted) wrong(wanted === "string" ? "text" : `a ${wanted}`);
 }
 

@@ -32,6 +32,7 @@ test("an index covers equal leading columns, then one that is compared", () => {
   expect(covered(["category", "==", null], ["score", "==", 5])).toBe(both);
   expect(covered(["score", "<", 5])).toBe("ix:posts:score,id");
   expect(covered(["email", ">", "a@b.c"])).toBe("ux:posts:email");
+  expect(covered(["category", "startsWith", "ne"])).toBe(both);
 });
 
 test("a unique index finds at most one record per value, with any other conditions", () => {
@@ -46,6 +47,9 @@ test("an index does not cover conditions that leave records to be skipped", () =
   expect(covered(["category", "==", "a"], ["score", "!=", 5])).toBeNull();
   expect(covered(["category", "==", "a"], ["category", "==", "b"])).toBeNull();
   expect(covered(["category", "contains", "a"])).toBeNull();
+  expect(covered(["category", "istartsWith", "a"])).toBeNull();
+  expect(covered(["category", "startsWith", "a"], ["category", ">", "b"])).toBeNull();
+  expect(covered(["category", "startsWith", "a"], ["score", "==", 5])).toBeNull();
   expect(covered(["score", ">", 1], ["score", ">", 2])).toBeNull();
   expect(covered(["score", ">", 1], ["tags", "==", 2])).toBeNull();
   expect(covered(["nick", "in", ["a", null]], ["tags", "==", 1])).toBeNull();

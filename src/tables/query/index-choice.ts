@@ -2,7 +2,10 @@ import type { TableIndex, TableModel } from "../model/model.ts";
 import type { Condition } from "./filter.ts";
 import type { Sort } from "./sort.ts";
 
-const RANGES: readonly string[] = [">", ">=", "<", "<="];
+const RANGES: readonly string[] = [">", ">=", "<", "<=", "startsWith"];
+/** The beginning of a text bounds a range on both sides. */
+const isLowerBound = ({ operator }: Condition): boolean => operator.startsWith(">") || operator === "startsWith";
+const isUpperBound = ({ operator }: Condition): boolean => operator.startsWith("<") || operator === "startsWith";
 
 /**
  * `range`: the index has exactly the matches next to each other. `value`: the other conditions are tested on the records
@@ -46,8 +49,10 @@ export function enteringConditions(model: TableModel, conditions: readonly Condi
     const isFirst = field.name === "id" || model.indexes.some(({ columns }) => columns[0] === field.name);
     const isEqual = operator === "==" || operator === "in";
     if (field.isJson || !isFirst || (!isEqual && !RANGES.includes(operator))) continue;
-    const key = `${isEqual ? "==" : operator.charAt(0)} ${field.name}`;
-    if (!chosen.has(key)) chosen.set(key, condition);
+    const sides = isEqual ? ["=="] : operator === "startsWith" ? [">", "<"] : [operator.charAt(0)];
+    const keys = sides.map((side) => `${side} ${field.name}`);
+    if (keys.some((key) => chosen.has(key))) continue;
+    for (const key of keys) chosen.set(key, condition);
   }
   return new Set(chosen.values());
 }
@@ -73,8 +78,7 @@ function covers({ columns }: TableIndex, conditions: readonly Condition[]): bool
 /** Whether there is at most one bound on either side. */
 function isOneRange(conditions: readonly Condition[]): boolean {
   if (conditions.length === 0 || !conditions.every(({ operator }) => RANGES.includes(operator))) return false;
-  const lower = conditions.filter(({ operator }) => operator.startsWith(">"));
-  return lower.length <= 1 && conditions.length - lower.length <= 1;
+  return conditions.filter(isLowerBound).length <= 1 && conditions.filter(isUpperBound).length <= 1;
 }
 
 /**

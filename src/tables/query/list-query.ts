@@ -26,6 +26,8 @@ export interface ListRequest {
   sort: Sort;
   limit: number;
   paging: Paging;
+  /** Whether the request leaves the total to the server: false for `total=false`. */
+  isTotalAsked: boolean;
   /** null: all. */
   fields: readonly string[] | null;
 }
@@ -52,6 +54,7 @@ function parseListRequest(model: TableModel, values: ListValues): ListRequest {
     sort,
     limit: limitOf(values),
     paging: parsePaging(values, sort),
+    isTotalAsked: values.total ?? true,
     fields: parseFields(model, values.fields),
   };
 }

@@ -16,6 +16,8 @@ const JSON_PARSED_BYTE_NS = 2;
 /** `instr` compares at each byte of the text, as when it searches for `aaab` in `aaaa…`. */
 const SUBSTRING_BYTE_NS = 15;
 const SUBSTRING_NEEDLE_NS = 0.03;
+/** A text is copied before it is compared without case, or in part. */
+const COPIED_BYTE_NS = 2;
 const SORTED_ROW_NS = 150;
 /** A sort that keeps more than a few rows copies whole records. */
 const KEPT_ROWS_FEW = 200;
@@ -38,10 +40,11 @@ export function scanCost(conditions: readonly Condition[], params: readonly SqlV
   for (const { field, operator, value } of conditions) {
     cost.rowNs += field.isJson ? JSON_CONDITION_NS : COLUMN_CONDITION_NS;
     isParsed ||= field.isJson;
-    if (operator === "contains") {
+    if (operator === "contains" || operator === "icontains") {
       const needleBytes = typeof value === "string" ? value.length : 0;
       cost.byteNs += SUBSTRING_BYTE_NS + needleBytes * SUBSTRING_NEEDLE_NS;
     }
+    if (operator === "icontains" || operator === "istartsWith") cost.byteNs += COPIED_BYTE_NS;
   }
   if (isParsed) cost.byteNs += JSON_PARSED_BYTE_NS;
   return cost;
@@ -65,5 +68,7 @@ export const isQuick = (cost: ReadCost, rows: number, bytes: number): boolean =>
 /** Whether it may run on the main thread where an index bounds the examined records. */
 export const isLight = ({ fixedNs }: ReadCost): boolean => fixedNs <= QUICK_READ_NS / 2;
 
+const HEAVY_OPERATORS: readonly string[] = ["contains", "icontains", "istartsWith"];
+
 /** Whether a condition may take long for one record. */
-export const isHeavy = ({ field, operator }: Condition): boolean => field.isJson || operator === "contains";
+export const isHeavy = ({ field, operator }: Condition): boolean => field.isJson || HEAVY_OPERATORS.includes(operator);

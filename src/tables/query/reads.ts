@@ -120,7 +120,8 @@ export function createReads(deps: { rights: RecordRights }): Reads {
       const request = source.table.listRequest(asked);
       if (granted.kind === "record" && !isPlain(request)) throw notByRecord(principal);
       return chain(find(source, request, granted, caller), ({ records, total, isCut }) => {
-        if (isCut && request.paging.mode === "offset") throw tooLargePage();
+        // With `total=false` the page may be complete, and only the record behind it does not fit.
+        if (isCut && request.paging.mode === "offset" && records.length < request.limit) throw tooLargePage();
         // Without a total, one record more than requested shows whether there are more.
         const hasMore = isCut || (total === null ? records.length > request.limit : total > records.length);
         if (records.length > request.limit) records.length = request.limit;
@@ -227,20 +228,24 @@ function prepare({ model, store }: Table, request: ListRequest, grant: Grant): P
     behind,
     sort,
     reverse,
-    limit: isTotal || paging.mode === "offset" ? limit : limit + 1,
+    limit: isMoreCounted(request, grant) ? limit : limit + 1,
     offset: paging.mode === "offset" ? paging.offset : 0,
     walk: isEntered ? walk : null,
     isTotalWanted: isTotal,
   });
 }
 
-/** Not in cursor mode, and not where the rule has to see each record. */
-const isTotalWanted = ({ paging }: ListRequest, grant: Grant): boolean =>
-  grant.kind !== "record" && paging.mode !== "after" && paging.mode !== "before";
+/** Not in cursor mode, not with `total=false`, and not where the rule has to see each record. */
+const isTotalWanted = ({ paging, isTotalAsked }: ListRequest, grant: Grant): boolean =>
+  isTotalAsked && grant.kind !== "record" && paging.mode !== "after" && paging.mode !== "before";
+
+/** Whether the total says if more records follow. Elsewhere one record more than requested is read. */
+const isMoreCounted = (request: ListRequest, grant: Grant): boolean =>
+  isTotalWanted(request, grant) || (request.paging.mode === "offset" && request.isTotalAsked);
 
 /** The answer of a list. [TB1] [TB2] [TB3] */
 function envelope(request: ListRequest, records: TableRecord[], hasMore: boolean, total: number | null): ListResult {
-  const { paging, limit, sort, fields } = request;
+  const { paging, limit, sort, fields, isTotalAsked } = request;
   const isKeyset = paging.mode === "after" || paging.mode === "before";
   const last = paging.mode === "before" ? records[0] : records.at(-1);
   const cursor = hasMore && last !== undefined ? encodeCursor(sort, last) : null;
@@ -250,7 +255,7 @@ function envelope(request: ListRequest, records: TableRecord[], hasMore: boolean
     total,
     page: isKeyset ? null : Math.floor(offset / limit) + 1,
     perPage: isKeyset ? null : limit,
-    hasMore: paging.mode === "offset" ? null : hasMore,
+    hasMore: paging.mode === "offset" && isTotalAsked ? null : hasMore,
     cursor: paging.mode === "offset" ? null : cursor,
   };
 }

@@ -32,6 +32,9 @@ export type Grant =
 const ALL: Grant = { kind: "all", saidBy: "config", again: null };
 export const NONE: Grant = { kind: "none", again: null };
 
+/** Whether the grant may allow something inside a transaction, where earlier operations count. [TB204] */
+export const mayAllow = (grant: Grant): boolean => grant.kind !== "none" || grant.again !== null;
+
 /** What rules are called with, for one request. */
 export interface Asker {
   principal: Principal;

@@ -5,7 +5,7 @@ import type { Ids } from "../../kernel/ids.ts";
 import { chain, isPromise, type MaybePromise } from "../../kernel/maybe-promise.ts";
 import { RESTARTS_MAX } from "../limits.ts";
 import type { TableModel } from "../model/model.ts";
-import { type Asker, denied, NONE, type RecordRights } from "../rules/access.ts";
+import { type Asker, denied, mayAllow, NONE, type RecordRights } from "../rules/access.ts";
 import type { WriteGrants } from "../rules/asking.ts";
 import type { TableAction } from "../rules/calling.ts";
 import { Decisions, Suspended } from "../rules/decisions.ts";
@@ -21,15 +21,15 @@ import type { WriteContext } from "./write-context.ts";
  */
 export interface Writes {
   /**
-   * Grants for `actions` and for reading. Errors: 401 or 403 unless all of `actions` are granted; with `either`, one of
-   * them. `isBatch`: a rule that has looked at other records refuses nothing yet, because an earlier operation of the batch
-   * may change them. [TB204]
+   * Grants for `actions` and for reading. Errors: 401 or 403 unless all of `actions` are granted; with `demand: "either"`,
+   * one of them; with `"none"`, never. `isBatch`: a rule that has looked at other records refuses nothing yet, because an
+   * earlier operation of the batch may change them. [TB204]
    */
   grants(
     asker: Asker,
     model: TableModel,
     actions: readonly Exclude<TableAction, "read">[],
-    options?: { either?: boolean; isBatch?: boolean },
+    options?: { demand?: "each" | "either" | "none"; isBatch?: boolean },
   ): MaybePromise<WriteGrants>;
   /** `file`: that of the rules' scope. */
   run<T>(file: DatabaseFile, asker: Asker, work: (context: WriteContext) => T, texts?: JsonTexts): Promise<T>;
@@ -52,13 +52,13 @@ export function createWrites(deps: { rights: RecordRights; clock: Clock; ids: Id
   };
 
   return {
-    grants(asker, model, actions, { either = false, isBatch = false } = {}) {
+    grants(asker, model, actions, { demand = "each", isBatch = false } = {}) {
       const asked = ["read" as const, ...actions].map((action) => rights.grant(asker, model, action));
       const settled = asked.some(isPromise) ? Promise.all(asked) : (asked as Awaited<(typeof asked)[number]>[]);
       return chain(settled, ([read = NONE, ...granted]) => {
-        const isDenied = granted.map((grant) => grant.kind === "none" && !(isBatch && grant.again !== null));
-        const refused = either ? !isDenied.includes(false) : isDenied.includes(true);
-        if (refused) throw denied(asker.principal);
+        const isDenied = granted.map((grant) => grant.kind === "none" && !(isBatch && mayAllow(grant)));
+        const isRefused = demand === "each" ? isDenied.includes(true) : !isDenied.includes(false);
+        if (isRefused && demand !== "none") throw denied(asker.principal);
         const grants: WriteGrants = { read, insert: NONE, update: NONE, delete: NONE };
         for (const [index, action] of actions.entries()) grants[action] = granted[index] ?? NONE;
         return grants;
@@ -90,6 +90,7 @@ export function createWrites(deps: { rights: RecordRights; clock: Clock; ids: Id
                 newId,
                 touched,
                 cascadeCost: 0,
+                conditionCost: 0,
                 stored: new StoredBytes(),
                 texts,
                 afterCommit,
