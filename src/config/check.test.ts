@@ -24,6 +24,18 @@ const CASES: [rule: string, what: string, config: unknown, path: string, words: 
   ["[CF1]", "a class instance", { databases: new Map() }, "databases", "an instance of Map"],
   ["[CF1]", "a namespace without tables", { databases: { a: {} } }, "databases.a.tables", "is required"],
   ["[CF1]", "undefined as a declaration", { kv: { a: undefined } }, "kv.a", "is undefined"],
+  ["[CF13]", "too much concurrency", { jobs: { a: { run() {}, concurrency: 101 } } }, "jobs.a.concurrency", "at most 100"],
+  ["[CF1]", "a job without run", { jobs: { a: {} } }, "jobs.a.run", "is required"],
+  ["[CF1]", "a schema that is a list", { jobs: { a: { run() {}, data: [] } } }, "jobs.a.data", "must be a schema"],
+  ["[CF19]", "six fields", { cron: { a: { run() {}, schedule: "0 0 3 * * *" } } }, "cron.a.schedule", "five fields"],
+  ["[CF19]", "never", { cron: { a: { run() {}, schedule: "0 0 30 2 *" } } }, "cron.a.schedule", "occurs at some time"],
+  [
+    "[CF19]",
+    "a time zone on Mars",
+    { cron: { a: { run() {}, schedule: "@daily", timezone: "Mars/Base" } } },
+    "cron.a.timezone",
+    "must be a time zone such as Europe/Berlin",
+  ],
   ["[CF2]", "unknown at the top", { databses: {} }, "databses", 'did you mean "databases"?'],
   [
     "[CF2]",
