@@ -46,13 +46,16 @@ export function createJobsService(deps: { core: QueueCore; records: JobRecords }
     if (names.length === 0) throw forbidden();
     return names;
   };
-  /** Errors: 401, 403 for a key that may write no job, 404. */
-  const writable = (principal: Principal, id: string): JobRow => {
+  /** Errors: 401; 403 for a key that may write no job; what `form` throws; 404. */
+  const writable = (principal: Principal, id: string, form: () => unknown): JobRow => {
     requireAnyServiceKey(principal);
     const row = records.find(id);
-    if (row !== null && may(principal, row.name, "write")) return row;
-    if (may(principal, ANY, "write") || knownNames().some((name) => may(principal, name, "write"))) throw noSuchJob(id);
-    throw forbidden();
+    const isAllowed = row !== null && may(principal, row.name, "write");
+    const mayAny = isAllowed || may(principal, ANY, "write");
+    if (!mayAny && !knownNames().some((name) => may(principal, name, "write"))) throw forbidden();
+    form();
+    if (row === null || !isAllowed) throw noSuchJob(id);
+    return row;
   };
 
   return {
@@ -69,8 +72,7 @@ export function createJobsService(deps: { core: QueueCore; records: JobRecords }
       return `{"jobs":[${jobs.join(",")}],"cursor":${next === null ? "null" : JSON.stringify(encodeCursor(next))}}`;
     },
     async change(principal, id, action, form) {
-      const row = writable(principal, id);
-      form();
+      const row = writable(principal, id, form);
       if (action === "retry") return records.retry(row);
       if (action === "run-now") return records.runNow(row);
       if (row.state !== RUNNING) return records.cancelWaiting(row);

@@ -4,7 +4,7 @@ import { notFound } from "../../kernel/errors.ts";
 import { throwProblems } from "../../kernel/fields.ts";
 import { jsonCopy } from "../../kernel/json/copy.ts";
 import type { JsonValue } from "../../kernel/json/json.ts";
-import { authoredParser } from "../../kernel/schema/authored.ts";
+import { authoredParser } from "../../kernel/schema/authored-parser.ts";
 import { JOB_CONCURRENCY_DEFAULT, JOB_RETRIES_DEFAULT, JOB_TIMEOUT_DEFAULT_SECONDS } from "../limits.ts";
 import type { Queue } from "../types.ts";
 

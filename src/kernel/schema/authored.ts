@@ -1,6 +1,4 @@
-import type { TSchema } from "typebox";
 import { Has as isKnownFormat, Test as isOfFormat } from "typebox/format";
-import { createParser, type Parser } from "./parser.ts";
 import type { JsonSchema } from "./strict.ts";
 import { type FieldRule, fieldRule } from "./types.ts";
 
@@ -9,7 +7,7 @@ import { type FieldRule, fieldRule } from "./types.ts";
 /** The types of values that JSON has. */
 const TYPES = new Set(["object", "array", "string", "number", "integer", "boolean", "null"]);
 
-type Authored = JsonSchema & { format?: string; allOf?: readonly Authored[]; anyOf?: readonly Authored[] };
+export type Authored = JsonSchema & { format?: string; allOf?: readonly Authored[]; anyOf?: readonly Authored[] };
 
 /** What makes a schema unusable for JSON values, in words; null when nothing does. */
 export function authoredProblem(schema: unknown): string | null {
@@ -29,15 +27,10 @@ export function authoredProblem(schema: unknown): string | null {
 }
 
 /**
- * A parser for values of JSON. Of a union it keeps what JSON can hold: `t.Integer()` also allows texts, as queries of URLs are,
- * and `t.Date()` instances of Date. A `format` that TypeBox knows is enforced. `name` is what the whole value is called.
+ * The schema for values of JSON. Of a union it keeps what JSON can hold: `t.Integer()` also allows texts, as queries of URLs are,
+ * and `t.Date()` instances of Date. A `format` that TypeBox knows is enforced.
  */
-export function authoredParser(schema: object, { name, member }: { name: string; member: string }): Parser<TSchema> {
-  const unexplained = { [name]: { code: "invalid_value", message: `${name} does not match its schema` } } as const;
-  return createParser(plain(schema as Authored) as TSchema, { member, unexplained });
-}
-
-function plain(schema: Authored): JsonSchema {
+export function plain(schema: Authored): JsonSchema {
   const { anyOf, allOf, properties, patternProperties, items, format, ...others } = schema;
   const members = anyOf === undefined ? [] : fitting(anyOf);
   const [only] = members;
