@@ -58,6 +58,7 @@ const Mail = Type.Object({
       magicLink: template(),
       emailOtp: template(),
       emailChange: template(),
+      invite: template(),
     }),
   ),
 });
