@@ -1,6 +1,7 @@
 import type { TableRecord } from "../config/types.ts";
 import { quoteIdentifier, type SqlValue, type Transaction } from "../db/index.ts";
 import type { JsonValue } from "../kernel/json/json.ts";
+import { createRelatedStore, type RelatedStore } from "./expand/related-store.ts";
 import { type Codec, createCodec, type Row } from "./model/codec.ts";
 import { type Column, DOCUMENT_COLUMN, type TableModel } from "./model/model.ts";
 import { refuse } from "./model/validation.ts";
@@ -21,6 +22,7 @@ export interface TableStore extends Pages {
   /** The record with this value in a unique column. */
   getBy(queries: Queries, column: Column, value: JsonValue): TableRecord | null;
   readonly referring: ReferringStore;
+  readonly related: RelatedStore;
   /** Errors: 400 for a record over the table's maximum size. */
   insert(tx: Writes, record: TableRecord, texts?: JsonTexts): void;
   /** The same with `isBounded`. Without it, as when a reference is set to null, a record may have any size. */
@@ -56,6 +58,7 @@ export function createTableStore(model: TableModel): TableStore {
           .get(codec.toValue(column, value)),
       ),
     referring: createReferringStore(model, codec),
+    related: createRelatedStore(model, codec),
     insert(tx, record, texts) {
       if (indexed.length > 0) tx.indexText(model.name, String(record["id"]), lengthOf(indexed, record));
       tx.query(insertSql).run(...bounded(model, codec.toValues(record, texts)));
