@@ -12,6 +12,7 @@ import {
   OR_CONDITIONS_MAX,
   POSITION_MAX,
   QUERY_LENGTH_MAX,
+  TRANSACTION_OPERATIONS_MAX,
 } from "../limits.ts";
 
 // The query parameters and bodies of the table endpoints.
@@ -86,6 +87,9 @@ export const InsertQuery = {
   upsert: Type.Optional(Type.Boolean({ description: "true: an existing record is updated" })),
   conflictTarget: text("The unique field that identifies an existing record; id by default"),
 };
+export const ChangeQuery = {
+  if: text("JSON array of conditions, as filter. The stored record must meet all of them; else 412"),
+};
 export const BatchQuery = {
   upsert: Type.Optional(Type.Boolean({ description: "true: inserts update existing records of the same id" })),
 };
@@ -116,6 +120,42 @@ export const byFilterBody = <Update extends TSchema>(update: Update) =>
   ]);
 export const ByFilterBody = byFilterBody(AnyRecord);
 export type ByFilterBody = Static<typeof ByFilterBody>;
+
+const CONDITION_OF_OPERATION = {
+  if: conditions("Conditions that the stored record must all meet; else 412", FILTER_CONDITIONS_MAX),
+};
+
+/** The operations of a transaction on one table. `table` is its name. */
+export const tableOperations = <Table extends TSchema, Insert extends TSchema, Update extends TSchema>(
+  table: Table,
+  insert: Insert,
+  update: Update,
+) =>
+  [
+    Type.Object({ table, action: Type.Literal("insert"), data: insert }),
+    Type.Object({
+      table,
+      action: Type.Literal("update"),
+      id: Type.String(),
+      data: update,
+      ...CONDITION_OF_OPERATION,
+    }),
+    Type.Object({
+      table,
+      action: Type.Literal("upsert"),
+      data: insert,
+      conflictTarget: optional(Type.String({ description: "A unique field; id by default" })),
+      ...CONDITION_OF_OPERATION,
+    }),
+    Type.Object({ table, action: Type.Literal("delete"), id: Type.String(), ...CONDITION_OF_OPERATION }),
+  ] as const;
+
+export const transactionBody = <Operation extends TSchema>(operation: Operation) =>
+  Type.Object({ operations: Type.Array(operation, { minItems: 1, maxItems: TRANSACTION_OPERATIONS_MAX }) });
+const AnyTable = Type.String({ description: "A table of the namespace" });
+export const TransactionBody = transactionBody(Type.Union([...tableOperations(AnyTable, AnyRecord, AnyRecord)]));
+export type TransactionBody = Static<typeof TransactionBody>;
+export type Operation = TransactionBody["operations"][number];
 
 export type ListValues = Static<TObject<typeof ListQuery>>;
 export type GetValues = Static<TObject<typeof GetQuery>>;
