@@ -66,7 +66,7 @@ export const EXPANDED_PER_RECORD_MAX = 100;
 /** Records that one path of `expand` adds to an answer: what is done with them holds the event loop for a few milliseconds. */
 export const EXPANDED_RECORDS_MAX = 10_000;
 /** Bytes of all expanded records of an answer as JSON, about; like those of a page. */
-export const EXPANDED_BYTES_MAX = PAGE_BYTES_MAX;
+export const EXPANDED_BYTES_MAX = 8 * 1024 * 1024;
 
 // Search
 

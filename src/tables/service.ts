@@ -144,8 +144,9 @@ export function createTableService(deps: {
   const mutations = createMutations({ rights, writes: createRecordWrites({ ...deps, rights, tableOf }) });
   const steps = createCascadeSteps({ writes, tableOf });
 
-  const reads = createReads({ rights, expanding: createExpanding({ tableOf, rights }) });
-  const search = createSearch({ reads });
+  const expanding = createExpanding({ tableOf, rights });
+  const reads = createReads({ rights, expanding });
+  const search = createSearch({ reads, expanding });
   const from = <T>(principal: Principal, address: TableAddress, read: (source: Source) => MaybePromise<T>) =>
     chain(sources.forReading(principal, address), read);
   const turns = createTurns();

@@ -14,16 +14,18 @@ import { createReadable, type Readable } from "./readable.ts";
 /** Adds the records that others refer to, or that refer to them, to an answer. */
 export interface Expanding {
   /**
-   * The `expand` member of each record, in order. Each expanded record passes the read rule of its own table. Errors: 413
-   * for an answer that would be too large. [TB403]
+   * The answers for `records`, which were read for this request: as `shown` makes them, and with `expand` where `steps` is
+   * not null. Each expanded record passes the read rule of its own table. Errors: 413 for an answer that would be too large.
+   * [TB402]–[TB407]
    */
-  expand(
+  answers<Shown extends TableRecord>(
     principal: Principal,
-    file: DatabaseFile,
-    steps: readonly ExpandStep[],
+    source: { file: DatabaseFile | null },
+    steps: readonly ExpandStep[] | null,
     records: readonly TableRecord[],
+    shown: (record: TableRecord, place: number) => Shown,
     caller: ReadCaller | undefined,
-  ): MaybePromise<TableRecord[]>;
+  ): MaybePromise<Shown[]>;
 }
 
 /** A record, and how often it occurs in the answer: many records may refer to one. */
@@ -34,14 +36,21 @@ interface Occurring {
 
 export function createExpanding(deps: { tableOf(model: TableModel): Table; rights: RecordRights }): Expanding {
   return {
-    expand(principal, file, steps, records, caller) {
+    answers(principal, { file }, steps, records, shown, caller) {
+      if (steps === null || file === null || records.length === 0) {
+        return records.map((record, place) => shown(record, place));
+      }
       const budget = createBudget();
       const readable = createReadable({ ...deps, principal, file, caller });
       const parents = records.map((record) => ({ record, times: 1 }));
       return chain(expandAll({ readable, budget }, steps, parents), (expanded) => {
         // A large answer is sent in pieces; there is no place to release.
         if (budget.bytes > LARGE_ANSWER_BYTES) caller?.keepUntilSent?.(() => {});
-        return expanded;
+        return records.map((record, place) => {
+          const answer = shown(record, place);
+          (answer as TableRecord)["expand"] = expanded[place] ?? null;
+          return answer;
+        });
       });
     },
   };

@@ -6,7 +6,7 @@ import { type AppError, badRequest, forbidden, notFound, tooLarge, unauthorized 
 import { chain, isPromise, type MaybePromise } from "../../kernel/maybe-promise.ts";
 import type { Asked, CountValues, GetValues, ListValues } from "../api/requests.ts";
 import type { Expanding } from "../expand/expand.ts";
-import { type ExpandStep, parseExpand } from "../expand/paths.ts";
+import { parseExpand } from "../expand/paths.ts";
 import { RULE_RECORDS_MAX } from "../limits.ts";
 import type { TableModel } from "../model/model.ts";
 import type { Table } from "../namespaces.ts";
@@ -67,19 +67,10 @@ export interface Reads {
   grant(principal: Principal, source: Source): MaybePromise<Grant>;
   /** Errors: 403 when the rule denies one of the records. [TB49] */
   allReadable(principal: Principal, source: Source, grant: Grant, records: readonly TableRecord[]): MaybePromise<void>;
-  /** The answers for whole records: as `shown` makes them, and with `expand` where `steps` is not null. */
-  expandedIn<Shown extends TableRecord>(
-    principal: Principal,
-    source: Source,
-    steps: readonly ExpandStep[] | null,
-    records: readonly TableRecord[],
-    shown: (record: TableRecord, place: number) => Shown,
-    caller: ReadCaller | undefined,
-  ): MaybePromise<Shown[]>;
 }
 
 export function createReads(deps: { rights: RecordRights; expanding: Expanding }): Reads {
-  const { rights } = deps;
+  const { rights, expanding } = deps;
 
   const grant: Reads["grant"] = (principal, { table }) =>
     chain(rights.grant(principal, table.model, "read"), (granted) => {
@@ -107,19 +98,6 @@ export function createReads(deps: { rights: RecordRights; expanding: Expanding }
     });
   };
 
-  const expandedIn: Reads["expandedIn"] = (principal, { file }, steps, records, shown, caller) => {
-    if (steps === null || file === null || records.length === 0)
-      return records.map((record, place) => shown(record, place));
-    return chain(deps.expanding.expand(principal, file, steps, records, caller), (expanded) =>
-      // The records were read for this answer.
-      records.map((record, place) => {
-        const answered = shown(record, place);
-        (answered as TableRecord)["expand"] = expanded[place] ?? null;
-        return answered;
-      }),
-    );
-  };
-
   const get: Reads["get"] = (principal, source, id, asked, caller) =>
     chain(grant(principal, source), (granted) => {
       const { model, store } = source.table;
@@ -136,7 +114,7 @@ export function createReads(deps: { rights: RecordRights; expanding: Expanding }
         if (isAllowed && expand === null) return pick(record, fields);
         if (isAllowed) {
           const shown = (one: TableRecord) => pick(one, fields);
-          return chain(expandedIn(principal, source, expand, [record], shown, caller), ([one = record]) => one);
+          return chain(expanding.answers(principal, source, expand, [record], shown, caller), ([one = record]) => one);
         }
         if (granted.kind === "filter") throw notFound(`There is no record "${id}" in ${model.name}`);
         throw denied(principal);
@@ -158,7 +136,7 @@ export function createReads(deps: { rights: RecordRights; expanding: Expanding }
           const answer = envelope(request, records, hasMore, total);
           if (request.expand === null) return answer;
           const shown = (record: TableRecord) => pick(record, request.fields);
-          const expanded = expandedIn(principal, source, request.expand, records, shown, caller);
+          const expanded = expanding.answers(principal, source, request.expand, records, shown, caller);
           return chain(expanded, (items) => ({ ...answer, items }));
         });
       });
@@ -184,7 +162,7 @@ export function createReads(deps: { rights: RecordRights; expanding: Expanding }
       return { total: await table.store.count(file, matchesOf(table.model, filter, granted), caller) };
     });
 
-  return { get, list, count, grant, allReadable, expandedIn };
+  return { get, list, count, grant, allReadable };
 }
 
 /**

@@ -5,6 +5,7 @@ import type { DatabaseFile, HighlightRequest, ReadCaller } from "../../db/index.
 import { badField, tooLarge } from "../../kernel/errors.ts";
 import type { MaybePromise } from "../../kernel/maybe-promise.ts";
 import type { Asked, SearchValues } from "../api/requests.ts";
+import type { Expanding } from "../expand/expand.ts";
 import { parseExpand } from "../expand/paths.ts";
 import { SEARCH_PAGE_BYTES_MAX, SEARCH_TIMEOUT_MS } from "../limits.ts";
 import type { TableModel } from "../model/model.ts";
@@ -27,7 +28,7 @@ export interface Search {
   ): MaybePromise<ListResult>;
 }
 
-export function createSearch(deps: { reads: Reads }): Search {
+export function createSearch(deps: { reads: Reads; expanding: Expanding }): Search {
   return {
     async search(principal, source, asked, caller) {
       const granted = await deps.reads.grant(principal, source);
@@ -57,7 +58,7 @@ export function createSearch(deps: { reads: Reads }): Search {
         ...pick(record, fields),
         highlights: hits[place]?.highlights ?? {},
       });
-      const items = await deps.reads.expandedIn(principal, source, expand, records, shown, caller);
+      const items = await deps.expanding.answers(principal, source, expand, records, shown, caller);
       if (hits.length > 0 || offset === 0) return { items, total: hits[0]?.total ?? 0, ...page };
       const counting = `SELECT count(*) FROM (${found.sql})`;
       const counted = await file.read(counting, found.params, { timeoutMs: SEARCH_TIMEOUT_MS, caller });
