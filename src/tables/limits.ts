@@ -57,6 +57,17 @@ export const PARSED_TEXT_LENGTH_MAX = 1_024;
 /** Records that a batch by filter passes to a read rule, where the rule checks each record. */
 export const RULE_RECORDS_MAX = 10_000;
 
+/** Paths of `expand`. */
+export const EXPAND_PATHS_MAX = 10;
+/** References that one path of `expand` follows. */
+export const EXPAND_DEPTH_MAX = 3;
+/** Records that refer to one record, in an answer. */
+export const EXPANDED_PER_RECORD_MAX = 100;
+/** Records that one path of `expand` adds to an answer: what is done with them holds the event loop for a few milliseconds. */
+export const EXPANDED_RECORDS_MAX = 10_000;
+/** Bytes of all expanded records of an answer as JSON, about; like those of a page. */
+export const EXPANDED_BYTES_MAX = 8 * 1024 * 1024;
+
 // Search
 
 /** Characters of an indexed field that has no `max` of its own. */

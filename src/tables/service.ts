@@ -19,6 +19,7 @@ import type {
   ListValues,
   SearchValues,
 } from "./api/requests.ts";
+import { createExpanding } from "./expand/expand.ts";
 import { createTableLookups, type TableLookups } from "./lookups/session.ts";
 import type { TableModel } from "./model/model.ts";
 import type { Namespace, Table } from "./namespaces.ts";
@@ -49,7 +50,13 @@ import { createWrites, type Writes } from "./write/writes.ts";
 type Body<T = JsonObject> = () => MaybePromise<T>;
 
 interface TableReads {
-  get(principal: Principal, address: TableAddress, id: string, asked: Asked<GetValues>): MaybePromise<TableRecord>;
+  get(
+    principal: Principal,
+    address: TableAddress,
+    id: string,
+    asked: Asked<GetValues>,
+    caller?: ReadCaller,
+  ): MaybePromise<TableRecord>;
   list(
     principal: Principal,
     address: TableAddress,
@@ -140,14 +147,15 @@ export function createTableService(deps: {
   const mutations = createMutations({ rights, writes: createRecordWrites({ ...deps, rights, tableOf }) });
   const steps = createCascadeSteps({ writes, tableOf });
 
-  const reads = createReads({ rights });
-  const search = createSearch({ reads });
+  const expanding = createExpanding({ tableOf, rights });
+  const reads = createReads({ rights, expanding });
+  const search = createSearch({ reads, expanding });
   const from = <T>(principal: Principal, address: TableAddress, read: (source: Source) => MaybePromise<T>) =>
     chain(sources.forReading(principal, address), read);
   const turns = createTurns();
   return {
-    get: (principal, address, id, asked) =>
-      from(principal, address, (source) => reads.get(principal, source, id, asked)),
+    get: (principal, address, id, asked, caller) =>
+      from(principal, address, (source) => reads.get(principal, source, id, asked, caller)),
     list: (principal, address, asked, caller) =>
       from(principal, address, (source) => reads.list(principal, source, asked, caller)),
     count: (principal, address, asked, caller) =>
