@@ -4,6 +4,13 @@ export type * from "./records.ts";
 export type { AuthConfig, MailTemplate, OAuthProvider } from "./sections/auth.ts";
 export type { BackupsConfig } from "./sections/backups.ts";
 export type { VectorMetric } from "./sections/declared.ts";
+export type {
+  FunctionsApi,
+  RouteAccess,
+  RouteAccessContext,
+  RouteContext,
+  Routes,
+} from "./sections/functions/routes.ts";
 export type { PlatformConfig } from "./sections/platform.ts";
 export type { PushConfig } from "./sections/push.ts";
 export type { RealtimeConfig } from "./sections/realtime.ts";

@@ -7,10 +7,8 @@ import { checkedConfig } from "../check.ts";
 import { LOAD_MAX_MS } from "../limits.ts";
 import { ConfigError, type ConfigProblem } from "../problems.ts";
 import type { PlatformConfig } from "../types.ts";
+import { type PlatformModule, provideModules } from "./provided-modules.ts";
 import { configWarnings } from "./warnings.ts";
-
-/** What `import … from "platform"` gives inside a config. */
-export type PlatformModule = Readonly<Record<string, unknown>>;
 
 export interface LoadedConfig {
   config: PlatformConfig;
@@ -28,20 +26,6 @@ export async function loadConfig(
   return { config, warnings: configWarnings(config) };
 }
 
-let isProvided = false;
-
-/** Makes `import … from "platform"` resolve to this module, for files in every directory. */
-function providePlatformModule(exports: PlatformModule): void {
-  if (isProvided) return;
-  isProvided = true;
-  Bun.plugin({
-    name: "platform",
-    setup(build) {
-      build.module("platform", () => ({ exports: { ...exports }, loader: "object" }));
-    },
-  });
-}
-
 /**
  * The default export of a config file, unchecked. The file may import its own relative files, and packages installed
  * beside it. Errors: `ConfigError` for a file that is missing, cannot be parsed, throws, does not settle, or has no default
@@ -51,7 +35,7 @@ async function loadConfigModule(file: string, platformModule: PlatformModule, ti
   const path = resolve(file);
   if (!existsSync(path)) throw new ConfigError(`There is no config file at ${path}; "platform init" creates one`);
   if (statSync(path).isDirectory()) throw new ConfigError(`${path} is a directory; the config must be a file`);
-  providePlatformModule(platformModule);
+  provideModules(platformModule);
   let module: unknown;
   try {
     const importing: Promise<unknown> = import(pathToFileURL(path).href);

@@ -2,6 +2,7 @@ import { type Static, Type } from "typebox";
 import { type AuthConfig, AuthSection } from "./auth.ts";
 import { Backups, type BackupsConfig } from "./backups.ts";
 import { Declared, Vectorize } from "./declared.ts";
+import { RoutesSection } from "./functions/routes.ts";
 import { Push, type PushConfig } from "./push.ts";
 import { Realtime, type RealtimeConfig } from "./realtime.ts";
 import { Rooms, type RoomsConfig } from "./rooms.ts";
@@ -29,6 +30,8 @@ export const Platform = Type.Object({
   rateLimits: Type.Optional(RateLimits),
   serviceKeys: Type.Optional(ServiceKeys),
   api: Type.Optional(Api),
+  /** Endpoints of your own under `/api/functions`. */
+  routes: Type.Optional(RoutesSection),
 });
 /** Everything that a platform serves. The comments of members give their defaults. */
 export interface PlatformConfig extends Static<typeof Platform> {}

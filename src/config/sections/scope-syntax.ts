@@ -10,6 +10,7 @@ const ACTIONS: Readonly<Record<string, readonly string[]>> = {
   realtime: ["broadcast"],
   analytics: ["read", "write"],
   system: ["read"],
+  functions: ["call"],
 };
 
 /** What is wrong with a scope, in words; null when it is well-formed. */
