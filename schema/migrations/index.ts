@@ -1,5 +1,6 @@
 import analytics1 from "./analytics/0001_analytics.sql" with { type: "text" };
 import analytics2 from "./analytics/0002_since.sql" with { type: "text" };
+import jobs1 from "./jobs/0001_jobs.sql" with { type: "text" };
 import kv1 from "./kv/0001_entries.sql" with { type: "text" };
 import rooms1 from "./rooms/0001_rooms.sql" with { type: "text" };
 import rooms2 from "./rooms/0002_wake.sql" with { type: "text" };
@@ -10,6 +11,7 @@ import system4 from "./system/0004_sign_in.sql" with { type: "text" };
 import system5 from "./system/0005_user_search.sql" with { type: "text" };
 import system6 from "./system/0006_sessions.sql" with { type: "text" };
 import system7 from "./system/0007_versions.sql" with { type: "text" };
+import system8 from "./system/0008_signed_in.sql" with { type: "text" };
 import tables1 from "./tables/0001_server.sql" with { type: "text" };
 import vectorize1 from "./vectorize/0001_index.sql" with { type: "text" };
 import vectorize2 from "./vectorize/0002_chunks.sql" with { type: "text" };
@@ -33,13 +35,15 @@ export const analyticsLayout: FileLayout = {
   unversioned: "SELECT 2 * EXISTS (SELECT 1 FROM pragma_table_info('summarized') WHERE name = 'since')",
 };
 
+export const jobsLayout: FileLayout = { name: "jobs", steps: [jobs1], unversioned: "SELECT 0" };
+
 export const kvLayout: FileLayout = { name: "kv", steps: [kv1], unversioned: RUN_AGAIN };
 
 export const roomsLayout: FileLayout = { name: "rooms", steps: [rooms1, rooms2], unversioned: RUN_AGAIN };
 
 export const systemLayout: FileLayout = {
   name: "system",
-  steps: [system1, system2, system3, system4, system5, system6, system7],
+  steps: [system1, system2, system3, system4, system5, system6, system7, system8],
   unversioned: "SELECT count(*) FROM _migrations",
 };
 

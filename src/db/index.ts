@@ -23,5 +23,6 @@ export type {
   ReadCaller,
   SqlValue,
   StorageEngine,
+  Sync,
   Transaction,
 } from "./types.ts";

@@ -8,7 +8,17 @@ import { created, OK } from "../http/reply.ts";
 import type { JsonObject } from "../kernel/json/json.ts";
 import { AnyObject } from "../kernel/schema/types.ts";
 import { LIST_QUERY, readListQuery } from "./list-query.ts";
-import { CreatedUser, Imported, newUser, User, UserChanges, UserDetail, UserList, userImport } from "./schemas.ts";
+import {
+  CreatedUser,
+  Imported,
+  NewInvitation,
+  newUser,
+  User,
+  UserChanges,
+  UserDetail,
+  UserList,
+  userImport,
+} from "./schemas.ts";
 import type { UsersService } from "./service.ts";
 
 interface EndpointDeps {
@@ -23,7 +33,7 @@ const DONE = { 200: Type.Object({ ok: Type.Literal(true) }, { description: "Done
 
 /** The administration of users, with a service key. */
 export function userEndpoints(deps: EndpointDeps): readonly Endpoint[] {
-  return [list(deps), create(deps), importUsers(deps), ...oneUser(deps), ...actions(deps)];
+  return [list(deps), create(deps), invite(deps), importUsers(deps), ...oneUser(deps), ...actions(deps)];
 }
 
 const ofAdministration = (limit: EndpointDeps["limit"]) =>
@@ -68,6 +78,25 @@ const create = ({ users, passwordMinLength, limit }: EndpointDeps): Endpoint =>
     },
   );
 
+const invite = ({ users, limit }: EndpointDeps): Endpoint =>
+  endpoint(
+    "POST /api/auth/admin/users/invite",
+    {
+      ...ofAdministration(limit),
+      summary: "Invite a user: mail a link, valid for 7 days, at which a password is set",
+      description:
+        "Repeated for the same address, it mails a new link, and the earlier one becomes invalid. A user who has signed in is 409.",
+      body: NewInvitation,
+      answers: { 201: CreatedUser },
+      errors: [409],
+    },
+    async ({ principal, body }) => {
+      requireRight(principal, "write");
+      const invitation = await body();
+      return created(await users.invite({ ...invitation, email: emailOf(invitation.email) }));
+    },
+  );
+
 const importUsers = ({ users, passwordMinLength, limit }: EndpointDeps): Endpoint =>
   endpoint(
     "POST /api/admin/auth/users/import",
@@ -86,7 +115,27 @@ const importUsers = ({ users, passwordMinLength, limit }: EndpointDeps): Endpoin
     },
   );
 
-function oneUser({ users, limit }: EndpointDeps): readonly Endpoint[] {
+/** An endpoint that takes nothing but the user's id. */
+const action = (
+  { limit }: EndpointDeps,
+  route: `${"POST" | "DELETE"} /api/auth/admin/users/:id${string}`,
+  summary: string,
+  perform: (id: string) => Promise<void>,
+): Endpoint =>
+  endpoint(
+    // Each of these paths has this one parameter, which the type of the parts cannot say.
+    route as "POST /api/auth/admin/users/:id",
+    { ...ofAdministration(limit), summary, path: OF_USER, answers: DONE, errors: [404] },
+    async ({ principal, params, query }) => {
+      requireRight(principal, "write");
+      query();
+      await perform(params.id);
+      return OK;
+    },
+  );
+
+function oneUser(deps: EndpointDeps): readonly Endpoint[] {
+  const { users, limit } = deps;
   const read = endpoint(
     "GET /api/auth/admin/users/:id",
     {
@@ -119,26 +168,12 @@ function oneUser({ users, limit }: EndpointDeps): readonly Endpoint[] {
       return users.update(params.id, changes);
     },
   );
-  const remove = endpoint(
-    "DELETE /api/auth/admin/users/:id",
-    {
-      ...ofAdministration(limit),
-      summary: "Delete a user",
-      path: OF_USER,
-      answers: DONE,
-      errors: [404],
-    },
-    async ({ principal, params, query }) => {
-      requireRight(principal, "write");
-      query();
-      await users.remove(params.id);
-      return OK;
-    },
-  );
+  const remove = action(deps, "DELETE /api/auth/admin/users/:id", "Delete a user", users.remove);
   return [read, update, remove];
 }
 
-function actions({ users, limit }: EndpointDeps): readonly Endpoint[] {
+function actions(deps: EndpointDeps): readonly Endpoint[] {
+  const { users, limit } = deps;
   const setClaims = endpoint(
     "PUT /api/auth/admin/users/:id/claims",
     {
@@ -156,37 +191,12 @@ function actions({ users, limit }: EndpointDeps): readonly Endpoint[] {
       return OK;
     },
   );
-  const revoke = endpoint(
-    "POST /api/auth/admin/users/:id/revoke",
-    {
-      ...ofAdministration(limit),
-      summary: "End every session of a user",
-      path: OF_USER,
-      answers: DONE,
-      errors: [404],
-    },
-    async ({ principal, params, query }) => {
-      requireRight(principal, "write");
-      query();
-      await users.revoke(params.id);
-      return OK;
-    },
-  );
-  const removeFactors = endpoint(
+  const revoke = action(deps, "POST /api/auth/admin/users/:id/revoke", "End every session of a user", users.revoke);
+  const removeFactors = action(
+    deps,
     "DELETE /api/auth/admin/users/:id/mfa",
-    {
-      ...ofAdministration(limit),
-      summary: "Remove a user's MFA factors and recovery codes",
-      path: OF_USER,
-      answers: DONE,
-      errors: [404],
-    },
-    async ({ principal, params, query }) => {
-      requireRight(principal, "write");
-      query();
-      await users.removeFactors(params.id);
-      return OK;
-    },
+    "Remove a user's MFA factors and recovery codes",
+    users.removeFactors,
   );
   return [setClaims, revoke, removeFactors];
 }

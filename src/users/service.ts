@@ -1,11 +1,12 @@
-import type { AccountChanges, Accounts, NewAccount } from "../access/accounts.ts";
+import { requireMetadataSize } from "../access/account-fields.ts";
+import type { AccountChanges, Accounts, Invitation, NewAccount } from "../access/accounts.ts";
 import { CLAIMS_MAX_BYTES } from "../access/limits.ts";
 import { notFound } from "../kernel/errors.ts";
 import { requireJsonSize } from "../kernel/fields.ts";
 import type { JsonObject } from "../kernel/json/json.ts";
 import { type ImportedUser, readImport } from "./import.ts";
 import { encodePlace, type UserListQuery } from "./list-query.ts";
-import { createdUser, detail, listEntry, updatedUser } from "./types.ts";
+import { adminUser, createdUser, detail, listEntry } from "./types.ts";
 
 /** What an administrator does with users. */
 export interface UsersService {
@@ -18,8 +19,10 @@ export interface UsersService {
   get(id: string): ReturnType<typeof detail>;
   /** Errors: 409. */
   create(user: NewAccount): Promise<ReturnType<typeof createdUser>>;
+  /** Errors: see `Accounts.invite`; 413 for metadata over 16 KB. */
+  invite(invitation: Invitation): Promise<ReturnType<typeof createdUser>>;
   /** Errors: 404. */
-  update(id: string, changes: AccountChanges): Promise<ReturnType<typeof updatedUser>>;
+  update(id: string, changes: AccountChanges): Promise<ReturnType<typeof adminUser>>;
   /** Errors: 404. */
   remove(id: string): Promise<void>;
   /** Replaces all claims. Errors: 404, 413 over 4 KB. */
@@ -59,8 +62,12 @@ export function createUsersService({ accounts }: { accounts: Accounts }): UsersS
     async create(user) {
       return createdUser(await accounts.create(user));
     },
+    async invite(invitation) {
+      requireMetadataSize({ metadata: invitation.metadata });
+      return createdUser(await accounts.invite(invitation));
+    },
     async update(id, changes) {
-      return updatedUser(await accounts.update(id, changes));
+      return adminUser(await accounts.update(id, changes));
     },
     remove: (id) => accounts.remove(id),
     async setClaims(id, claims) {

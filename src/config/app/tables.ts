@@ -1,4 +1,5 @@
 import type { Filter, TableRecord } from "../records.ts";
+import type { DatabaseTransaction } from "./transactions.ts";
 
 export interface ListQuery {
   filter?: Filter;
@@ -11,6 +12,8 @@ export interface ListQuery {
   before?: string;
   /** false: `total` is null and nothing is counted. Default true. */
   total?: boolean;
+  /** References to follow, comma-separated: `author`, `comments(postId).author`. Each record then has `expand`. */
+  expand?: string;
 }
 
 export interface ListResult {
@@ -40,7 +43,10 @@ export interface TableAccessor {
   get(id: string): Promise<TableRecord | null>;
   list(query?: ListQuery): Promise<ListResult>;
   count(query?: Pick<ListQuery, "filter" | "orFilter">): Promise<number>;
-  search(q: string, query?: Pick<ListQuery, "filter" | "orFilter" | "sort" | "limit" | "offset">): Promise<ListResult>;
+  search(
+    q: string,
+    query?: Pick<ListQuery, "filter" | "orFilter" | "sort" | "limit" | "offset" | "expand">,
+  ): Promise<ListResult>;
   insert(record: TableRecord): Promise<TableRecord>;
   upsert(record: TableRecord, options?: { conflictTarget?: string }): Promise<TableRecord>;
   update(id: string, changes: TableRecord): Promise<TableRecord>;
@@ -50,4 +56,11 @@ export interface TableAccessor {
 
 export interface DatabaseAccessor {
   table(name: string): TableAccessor;
+  /**
+   * Runs a synchronous function over all tables of this file, all or nothing, and resolves with its result once it is on
+   * disk. What it throws undoes everything and is thrown on. Hooks run; one that returns a promise is an error, and so is a
+   * function that does. For an instance that does not exist yet the function runs twice: first to see whether it changes
+   * anything. The bounds are those of a batch: about 4 MiB of stored records changed, cascades of 5,000.
+   */
+  transaction<T>(work: (tx: DatabaseTransaction) => T extends PromiseLike<unknown> ? never : T): Promise<T>;
 }

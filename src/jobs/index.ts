@@ -1,0 +1,60 @@
+import type { AppAccess, JobsAccessor } from "../config/app/index.ts";
+import type { CronConfig, JobsConfig } from "../config/types.ts";
+import type { Endpoint } from "../http/endpoint.ts";
+import { jobEndpoints } from "./admin/endpoints.ts";
+import { createJobRecords } from "./admin/records.ts";
+import { createJobsService } from "./admin/service.ts";
+import { defineCron } from "./config/declared-cron.ts";
+import { createJobsAccessor, defineJobs } from "./config/declared-jobs.ts";
+import { createSchedules, type Schedules } from "./cron/schedules.ts";
+import { createQueueCore, type QueueCoreDeps } from "./queue/core.ts";
+import { type JobsLoad, loadOf } from "./queue/load.ts";
+import type { Queue } from "./types.ts";
+
+export type { Schedules } from "./cron/schedules.ts";
+export type { JobsLoad } from "./queue/load.ts";
+export type { JobDefinition, JobRun, Queue } from "./types.ts";
+export { FinalFailure } from "./types.ts";
+
+export interface JobsArea {
+  readonly endpoints: readonly Endpoint[];
+  readonly queue: Queue;
+  readonly schedules: Schedules;
+  /** `app.jobs`: the jobs that the config declares. */
+  readonly accessor: JobsAccessor;
+  readonly load: JobsLoad;
+  /** Call when every area is open. Opens jobs.db if it exists, and starts what is due. */
+  start(): Promise<void>;
+  /** Starts no more jobs, and gives running ones time to end. Jobs can still be enqueued, and run after the next start. */
+  stop(): Promise<void>;
+}
+
+/** Durable jobs in `<data>/jobs.db`, which is opened when it is first needed. Rules: SPEC.md. */
+export function createJobsArea(
+  deps: QueueCoreDeps & { jobs: JobsConfig; cron: CronConfig; app: () => AppAccess },
+): JobsArea {
+  const { clock, app } = deps;
+  const core = createQueueCore(deps);
+  const schedules = createSchedules({ ...deps, core });
+  defineJobs(core.queue, deps.jobs, app);
+  defineCron(schedules, deps.cron, app);
+  const records = createJobRecords({ core, clock });
+
+  return {
+    endpoints: jobEndpoints(createJobsService({ core, records })),
+    queue: core.queue,
+    schedules,
+    accessor: createJobsAccessor(core.queue, deps.jobs),
+    get load() {
+      return loadOf(core.opened(), clock.now());
+    },
+    async start() {
+      core.start();
+      await schedules.start();
+    },
+    async stop() {
+      schedules.stop();
+      await core.stop();
+    },
+  };
+}
