@@ -14,8 +14,11 @@ const isExecutable = (process.env["PLATFORM_EXECUTABLE"] ?? "") !== "";
 const pages = readdirSync(GUIDE).filter((name) => name.endsWith(".md") && !WITHOUT_EXAMPLE.has(name));
 
 for (const page of pages) {
-  test.skipIf(NEEDS_EXECUTABLE.has(page) && !isExecutable)(`the example of docs/${page} prints what the page says`, async () => {
-    expect(blocksOf(page).filter(({ role }) => role === "answer").length).toBeGreaterThan(0);
-    for (const { printed, expected } of await runExample(page)) expect(printed).toEqual(expected);
-  });
+  test.skipIf(NEEDS_EXECUTABLE.has(page) && !isExecutable)(
+    `the example of docs/${page} prints what the page says`,
+    async () => {
+      expect(blocksOf(page).filter(({ role }) => role === "answer").length).toBeGreaterThan(0);
+      for (const { printed, expected } of await runExample(page)) expect(printed).toEqual(expected);
+    },
+  );
 }
