@@ -65,7 +65,7 @@ test("[HT1] [HT2] a wrong method is 405 with what is allowed, before credentials
     ["DELETE", "/api/health", "GET, HEAD, OPTIONS"],
     ["GET", "/api/auth/signup", "POST, OPTIONS"],
     ["PUT", "/api/auth/me", "GET, PATCH, DELETE, HEAD, OPTIONS"],
-    ["DELETE", "/api/auth/me/", "GET, PATCH, HEAD, OPTIONS"],
+    ["PATCH", "/api/auth/signup/", "POST, OPTIONS"],
     ["GET", KV, "POST, OPTIONS"],
     ["PUT", "/api/db/shared/tables/open", "GET, POST, HEAD, OPTIONS"],
     ["POST", "/api/db/shared/tables/open/id", "GET, PATCH, DELETE, HEAD, OPTIONS"],

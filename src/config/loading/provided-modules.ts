@@ -16,12 +16,13 @@ import * as file from "elysia/universal/file";
 import * as utils from "elysia/utils";
 import * as ws from "elysia/ws";
 import { knowOptions } from "../sections/functions/markers.ts";
+import type { ProvidedModules } from "./product.ts";
 
 /** What `import … from "platform"` gives inside a config. */
 export type PlatformModule = Readonly<Record<string, unknown>>;
 
 /** The Elysia that serves. A plugin that is installed beside the config must not bring a second one, whose instances it does not know. */
-const ELYSIA: Readonly<Record<string, object>> = {
+const ELYSIA: ProvidedModules = {
   elysia,
   "elysia/compose": compose,
   "elysia/context": context,
@@ -41,6 +42,15 @@ const ELYSIA: Readonly<Record<string, object>> = {
   "elysia/ws": ws,
 };
 
+let areOptionsKnown = false;
+
+/** What a config imports from this program, by name: a class of it is the same class in the config. */
+export function providedModules(platformModule: PlatformModule): ProvidedModules {
+  if (!areOptionsKnown) knowOptions(elysia.Elysia.prototype);
+  areOptionsKnown = true;
+  return { platform: platformModule, ...ELYSIA };
+}
+
 let isProvided = false;
 
 /**
@@ -50,12 +60,10 @@ let isProvided = false;
 export function provideModules(platformModule: PlatformModule): void {
   if (isProvided) return;
   isProvided = true;
-  knowOptions(elysia.Elysia.prototype);
-  const modules = { platform: platformModule, ...ELYSIA };
   Bun.plugin({
     name: "platform",
     setup(build) {
-      for (const [name, exports] of Object.entries(modules)) {
+      for (const [name, exports] of Object.entries(providedModules(platformModule))) {
         // Not a promise: `require` cannot wait.
         build.module(name, () => ({ exports: { ...exports }, loader: "object" }));
       }
