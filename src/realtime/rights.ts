@@ -7,7 +7,7 @@ import { AppError } from "../kernel/errors.ts";
 import type { Logger } from "../kernel/logger.ts";
 import { isPromise, type MaybePromise } from "../kernel/maybe-promise.ts";
 import { within } from "../kernel/time/deadline.ts";
-import type { SignedIn } from "../sockets/connection.ts";
+import type { Visiting } from "../sockets/connection.ts";
 import type { TableChannel } from "./model.ts";
 
 /** The `event` that a broadcast rule gets where a client subscribes: no broadcast has this name. [RT16] */
@@ -15,12 +15,15 @@ export const LISTENING = "";
 
 export interface Rights {
   /** null: denied. `before`: as for `TableDoor.readAccess`. */
-  readTable(principal: SignedIn, channel: TableChannel, before?: ReadAccess | null): MaybePromise<ReadAccess | null>;
-  presence(principal: SignedIn, channel: string): MaybePromise<boolean>;
-  broadcast(principal: SignedIn, channel: string, event: string): MaybePromise<boolean>;
+  readTable(principal: Visiting, channel: TableChannel, before?: ReadAccess | null): MaybePromise<ReadAccess | null>;
+  presence(principal: Visiting, channel: string): MaybePromise<boolean>;
+  broadcast(principal: Visiting, channel: string, event: string): MaybePromise<boolean>;
 }
 
-/** Evaluates rules. One that throws or takes too long denies; absent rules of broadcast and presence allow any user. [RT16, RT40] */
+/**
+ * Evaluates rules. One that throws or takes too long denies. Broadcast and presence are for users: absent rules allow any, and
+ * a connection without a user is denied. [RT16, RT40, RT220]
+ */
 export function createRights(deps: {
   access: NonNullable<RealtimeConfig["access"]>;
   tables: TableDoor;
@@ -61,12 +64,14 @@ export function createRights(deps: {
     presence(principal, channel) {
       const rule = deps.access.presence ?? true;
       const auth = authOf(principal);
-      return typeof rule === "boolean" || auth === null ? rule === true : ask("presence", () => rule(auth, channel));
+      if (auth === null) return false;
+      return typeof rule === "boolean" ? rule : ask("presence", () => rule(auth, channel));
     },
     broadcast(principal, channel, event) {
       const rule = deps.access.broadcast ?? true;
       const auth = authOf(principal);
-      if (typeof rule === "boolean" || auth === null) return rule === true;
+      if (auth === null) return false;
+      if (typeof rule === "boolean") return rule;
       return ask("broadcast", () => rule(auth, channel, event));
     },
   };
