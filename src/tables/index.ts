@@ -1,3 +1,4 @@
+import type { Lookups } from "../access/lookups/lookups.ts";
 import type { TableDoor } from "../access/table-door.ts";
 import type { AppAccess, DatabaseAccessor } from "../config/app/index.ts";
 import type { NamespaceConfig } from "../config/types.ts";
@@ -8,7 +9,7 @@ import type { Ids } from "../kernel/ids.ts";
 import type { Logger } from "../kernel/logger.ts";
 import { createDatabaseAccessor } from "./accessor.ts";
 import { type DescribedTables, describeTables } from "./api/document.ts";
-import { tableEndpoints } from "./endpoints.ts";
+import { tableEndpoints, transactionEndpoints } from "./endpoints.ts";
 import { openNamespaces, type TablesChangeListener } from "./namespaces.ts";
 import { createTableService } from "./service.ts";
 
@@ -20,6 +21,8 @@ export interface TablesArea {
   accessor(namespace: string, instanceId?: string): DatabaseAccessor;
   /** Rights and filters for realtime. */
   readonly door: TableDoor;
+  /** The context of the rules of other areas. */
+  readonly lookups: Lookups;
   /** Waits for the hooks after writes. The engine closes the files. */
   stop(): Promise<void>;
 }
@@ -39,10 +42,11 @@ export function createTablesArea(deps: {
   const namespaces = openNamespaces(deps);
   const service = createTableService({ ...deps, namespaces });
   return {
-    endpoints: tableEndpoints(service),
+    endpoints: [...tableEndpoints(service), ...transactionEndpoints(service)],
     describe: () => describeTables(namespaces, service),
     accessor: (namespace, instanceId) => createDatabaseAccessor(service, namespace, instanceId ?? null),
     door: service.door,
+    lookups: service.lookups,
     stop: () => service.stop(),
   };
 }

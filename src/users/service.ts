@@ -1,4 +1,5 @@
-import type { AccountChanges, Accounts, NewAccount } from "../access/accounts.ts";
+import { requireMetadataSize } from "../access/account-fields.ts";
+import type { AccountChanges, Accounts, Invitation, NewAccount } from "../access/accounts.ts";
 import { CLAIMS_MAX_BYTES } from "../access/limits.ts";
 import { notFound } from "../kernel/errors.ts";
 import { requireJsonSize } from "../kernel/fields.ts";
@@ -18,6 +19,8 @@ export interface UsersService {
   get(id: string): ReturnType<typeof detail>;
   /** Errors: 409. */
   create(user: NewAccount): Promise<ReturnType<typeof createdUser>>;
+  /** Errors: see `Accounts.invite`; 413 for metadata over 16 KB. */
+  invite(invitation: Invitation): Promise<ReturnType<typeof createdUser>>;
   /** Errors: 404. */
   update(id: string, changes: AccountChanges): Promise<ReturnType<typeof adminUser>>;
   /** Errors: 404. */
@@ -58,6 +61,10 @@ export function createUsersService({ accounts }: { accounts: Accounts }): UsersS
     },
     async create(user) {
       return createdUser(await accounts.create(user));
+    },
+    async invite(invitation) {
+      requireMetadataSize({ metadata: invitation.metadata });
+      return createdUser(await accounts.invite(invitation));
     },
     async update(id, changes) {
       return adminUser(await accounts.update(id, changes));

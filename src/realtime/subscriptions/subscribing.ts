@@ -110,7 +110,7 @@ export function createSubscribing(deps: SubscribingDeps): Subscribing {
     },
     isStillAllowed(connection, principal, subscription) {
       if (subscription.kind !== "table") return mayListen(rights, principal, subscription);
-      return chain(rights.readTable(principal, subscription.channel, subscription.access), (access) => {
+      return chain(rights.readTable(principal, subscription.channel, { before: subscription.access }), (access) => {
         if (access === null) return false;
         if (!subscription.isEnded) subscriptions.adopt(connection, subscription, access);
         return true;
