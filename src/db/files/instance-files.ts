@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { AppError, insufficientStorage, isDiskFull } from "../../kernel/errors.ts";
 import { INSTANCE_CACHE_KIB, INSTANCE_STATEMENTS_MAX, SWEEP_DELAY_MS, WAITING_FOR_ROOM_MAX } from "../limits.ts";
 import { readMeta, writeMeta } from "../meta.ts";
+import type { OutboxOptions } from "../outbox/types.ts";
 import type {
   Change,
   DatabaseFile,
@@ -31,6 +32,8 @@ export interface InstanceFilesOptions {
   bounds: InstanceBounds;
   migrate(sqlite: Database): void;
   onChange?(instanceId: string, groups: readonly (readonly Change[])[]): void;
+  /** `OpenOptions.outbox` of an instance's file. */
+  outbox?(instanceId: string): OutboxOptions | undefined;
   /** Called when a file does not fit the declaration; requests to it are answered with 503. */
   onUnfit?(instanceId: string, cause: Error): void;
 }
@@ -187,6 +190,7 @@ class Instances implements InstanceFiles {
           return this.#template;
         },
         onChange: (groups) => this.#options.onChange?.(instanceId, groups),
+        outbox: this.#options.outbox?.(instanceId),
         cacheKiB: INSTANCE_CACHE_KIB,
         statementsMax: INSTANCE_STATEMENTS_MAX,
       });
