@@ -4,6 +4,19 @@ export type * from "./records.ts";
 export type { AuthConfig, MailTemplate, OAuthProvider } from "./sections/auth.ts";
 export type { BackupsConfig } from "./sections/backups.ts";
 export type { VectorMetric } from "./sections/declared.ts";
+export type {
+  AccountEvent,
+  AccountSource,
+  BucketSource,
+  ChangedBy,
+  EventSource,
+  FileEvent,
+  Subject,
+  TableEvent,
+  TableSource,
+} from "./sections/functions/sources.ts";
+export type { TriggerConfig, TriggerRun } from "./sections/functions/triggers.ts";
+export type { WebhookConfig } from "./sections/functions/webhooks.ts";
 export type { PlatformConfig } from "./sections/platform.ts";
 export type { PushConfig } from "./sections/push.ts";
 export type { RealtimeConfig } from "./sections/realtime.ts";
