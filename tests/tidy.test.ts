@@ -36,14 +36,14 @@ const importsOf = (path: string): string[] =>
 const isProgram = (path: string): boolean =>
   path === "src/main.ts" || path === "src/db/processes/program.ts" || path.endsWith("-job.ts");
 
-describe("layers: main -> cli -> platform -> areas -> {http, access, sockets} -> db -> config -> disk -> kernel", () => {
+describe("layers: main -> cli -> platform -> areas -> {http, access, jobs, sockets} -> db -> config -> disk -> kernel", () => {
   const LAYERS: readonly (readonly string[])[] = [
     ["schema"],
     ["kernel"],
     ["disk"],
     ["config"],
     ["db"],
-    ["access", "http", "sockets"],
+    ["access", "http", "jobs", "sockets"],
     ["areas"],
     ["platform", "index.ts"],
     ["cli"],

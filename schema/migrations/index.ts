@@ -1,5 +1,6 @@
 import analytics1 from "./analytics/0001_analytics.sql" with { type: "text" };
 import analytics2 from "./analytics/0002_since.sql" with { type: "text" };
+import jobs1 from "./jobs/0001_jobs.sql" with { type: "text" };
 import kv1 from "./kv/0001_entries.sql" with { type: "text" };
 import rooms1 from "./rooms/0001_rooms.sql" with { type: "text" };
 import rooms2 from "./rooms/0002_wake.sql" with { type: "text" };
@@ -32,6 +33,8 @@ export const analyticsLayout: FileLayout = {
   steps: [analytics1, analytics2],
   unversioned: "SELECT 2 * EXISTS (SELECT 1 FROM pragma_table_info('summarized') WHERE name = 'since')",
 };
+
+export const jobsLayout: FileLayout = { name: "jobs", steps: [jobs1], unversioned: "SELECT 0" };
 
 export const kvLayout: FileLayout = { name: "kv", steps: [kv1], unversioned: RUN_AGAIN };
 

@@ -87,6 +87,36 @@ test("[AU100] a confirmed password counts as well, and the time of a guest who h
   expect((await options(caller)).status).toBe(401);
 });
 
+test("[AU200] DELETE me wants a sign-in of the last ten minutes, which a refresh is not, and ends every session", async () => {
+  const platform = await platformAt();
+  const first = await signUp(platform);
+  const email = String(first.user.email);
+  const other = await signIn(platform, email);
+  platform.clock.advance(10 * MINUTE_MS + 1);
+  const { body } = await platform.post<Tokens>("/api/auth/refresh", { refreshToken: first.refreshToken });
+  const late = await platform.as(body.accessToken).delete<ErrorAnswer>("/api/auth/me");
+  expect([late.status, late.body.message]).toEqual([401, "Sign in again"]);
+  const fresh = platform.as((await signIn(platform, email)).body.accessToken);
+  expect((await fresh.delete("/api/auth/me?all=1")).status).toBe(400);
+  const deleted = await fresh.delete("/api/auth/me");
+  expect([deleted.status, deleted.body]).toEqual([200, { ok: true }]);
+  for (const refreshToken of [body.refreshToken, other.body.refreshToken]) {
+    expect((await platform.post("/api/auth/refresh", { refreshToken })).status).toBe(401);
+  }
+  expect((await fresh.get("/api/auth/me")).status).toBe(401);
+  expect((await fresh.delete("/api/auth/me")).status).toBe(401);
+  expect((await platform.refused(signIn(platform, email))).status).toBe(401);
+  expect((await platform.post("/api/auth/signup", { email, password: PASSWORD })).status).toBe(201);
+});
+
+test("[AU200] an anonymous user without a way to sign in again deletes the account at any time", async () => {
+  const platform = await platformAt();
+  const { body } = await platform.post<Tokens>("/api/auth/signin/anonymous");
+  platform.clock.advance(11 * MINUTE_MS);
+  expect((await platform.as(body.accessToken).delete("/api/auth/me")).status).toBe(200);
+  expect((await platform.as(body.accessToken).get("/api/auth/me")).status).toBe(401);
+});
+
 test("[AU101] a password reset takes the passkeys away, unless they are to stay", async () => {
   const platform = await platformAt();
   const { user, accessToken } = await signUp(platform);

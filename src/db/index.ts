@@ -26,5 +26,6 @@ export type {
   ReadCaller,
   SqlValue,
   StorageEngine,
+  Sync,
   Transaction,
 } from "./types.ts";

@@ -11,6 +11,7 @@ import type { PlatformConfig } from "../config/types.ts";
 import { createSqlArea, type SqlArea } from "../d1/index.ts";
 import { layOut } from "../db/index.ts";
 import { RATE_LIMITS } from "../http/rate-limit.ts";
+import { createJobsArea, type JobsArea } from "../jobs/index.ts";
 import { createKeyValueArea, type KeyValueArea } from "../kv/index.ts";
 import { createPushArea, type PushArea } from "../push/index.ts";
 import { createRealtimeArea, type RealtimeArea } from "../realtime/index.ts";
@@ -26,6 +27,7 @@ import type { Phase, Stoppable, Stopping } from "./stopping.ts";
 
 /** What is open, by its name. */
 export interface Areas {
+  jobs: JobsArea;
   auth: AuthArea;
   access: { serviceKeys: ServiceKeys; principals: Principals };
   sockets: Sockets;
@@ -69,6 +71,7 @@ const stopping = <Area extends Stoppable>(phase: Phase, open: Opening<Area>): De
 
 /** Every area, in the order in which they open: how, and the phase of a stop in which it ends. */
 const AREAS: { readonly [Name in keyof Areas]: Definition<Areas[Name]> } = {
+  jobs: stopping("requests", ({ base }) => createJobsArea(base)),
   auth: stopping("accounts", ({ config, base }) =>
     createAuthArea({
       ...base,
@@ -204,5 +207,6 @@ export async function openAreas(
   };
   // The keys of AREAS are those of Areas, as its type says.
   for (const name of Object.keys(AREAS) as (keyof Areas)[]) await open(name);
+  await areas.jobs.start();
   return { areas, app };
 }

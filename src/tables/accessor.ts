@@ -22,7 +22,10 @@ export function createDatabaseAccessor(
   namespace: string,
   instanceId: string | null,
 ): DatabaseAccessor {
-  return { table: (table) => createTableAccessor(service, { namespace, instanceId, table }) };
+  return {
+    table: (table) => createTableAccessor(service, { namespace, instanceId, table }),
+    transaction: (work) => service.transaction(SERVER, { namespace, instanceId }, work),
+  };
 }
 
 function createTableAccessor(service: TableService, address: TableAddress): TableAccessor {

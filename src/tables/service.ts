@@ -4,9 +4,9 @@ import type { AppAccess, BatchResult, ListResult } from "../config/app/index.ts"
 import type { TableRecord } from "../config/types.ts";
 import type { ReadCaller } from "../db/index.ts";
 import type { Clock } from "../kernel/clock.ts";
-import { badField, notFound } from "../kernel/errors.ts";
+import { notFound } from "../kernel/errors.ts";
 import type { Ids } from "../kernel/ids.ts";
-import { type JsonObject, ownValue } from "../kernel/json/json.ts";
+import type { JsonObject } from "../kernel/json/json.ts";
 import type { Logger } from "../kernel/logger.ts";
 import { chain, type MaybePromise } from "../kernel/maybe-promise.ts";
 import { createTurns, type Turns } from "../kernel/time/turns.ts";
@@ -26,10 +26,11 @@ import { createSources, type Sources } from "./query/sources.ts";
 import { CascadeTooLarge } from "./references/cascade-cost.ts";
 import { type CascadeSteps, createCascadeSteps, mayDeleteInSteps } from "./references/cascade-steps.ts";
 import { createRecordRights, denied } from "./rules/access.ts";
-import type { WriteGrants } from "./rules/asking.ts";
+import { createAsking, type WriteGrants } from "./rules/asking.ts";
 import { createInstanceRights } from "./rules/instance-access.ts";
 import { createSearch } from "./search/search.ts";
 import { createTableDoor } from "./table-door.ts";
+import { type AppTransactions, createAppTransactions } from "./transaction/app-transactions.ts";
 import { createAfterHooks } from "./write/after-hooks.ts";
 import { type Batch, checkBatch, parseByFilter, runBatch, runByFilter } from "./write/batch.ts";
 import { parsePatch } from "./write/changes.ts";
@@ -37,6 +38,7 @@ import { jsonTexts } from "./write/json-texts.ts";
 import { createMutations, type Mutations } from "./write/mutations.ts";
 import { createRecordWrites } from "./write/record-writes.ts";
 import { isLarge } from "./write/stored-bytes.ts";
+import { conflictColumn } from "./write/upserts.ts";
 import type { WriteContext } from "./write/write-context.ts";
 import { createWrites, type Writes } from "./write/writes.ts";
 
@@ -98,7 +100,7 @@ interface TableBatches {
  * The operations of the table endpoints. `caller`: for whom long reads run; the server by default. Each method checks in
  * this order: address (404), rights (401, 403), the form of the request (400), the records (404, 409).
  */
-export interface TableService extends TableReads, TableWrites, TableBatches {
+export interface TableService extends TableReads, TableWrites, TableBatches, AppTransactions {
   readonly door: TableDoor;
   /** Waits for the hooks after writes. */
   stop(): Promise<void>;
@@ -136,6 +138,7 @@ export function createTableService(deps: {
       from(principal, address, (source) => search.search(principal, source, asked, caller)),
     ...createTableWrites({ sources, writes, mutations, steps }),
     ...createTableBatches({ sources, writes, mutations, steps, rights, turns: createTurns() }),
+    ...createAppTransactions({ sources, writes, mutations, asking: createAsking(rights) }),
     door: createTableDoor({ sources, namespaces: deps.namespaces, rights, instances }),
     stop: () => afterHooks.ended(),
   };
@@ -161,13 +164,7 @@ function createTableWrites({ sources, writes, mutations, steps }: WriteDeps): Ta
       const { table, file } = await sources.forInserting(principal, address);
       const grants = await writes.grants(principal, table.model, ["insert", "update"], { either: true });
       const value = await body();
-      const target = table.model.byName.get(conflictTarget);
-      if (target?.isUnique !== true) {
-        const message = `conflictTarget must be id or a unique field, got "${conflictTarget}"`;
-        throw badField("conflictTarget", "invalid_value", message);
-      }
-      checkTarget(value, conflictTarget);
-      const options = { target, index: 0 };
+      const options = { target: conflictColumn(table.model, value, conflictTarget), index: 0 };
       return writes.run(file, principal, (context) => mutations.upsert(context, grants, table, value, options));
     },
 
@@ -201,14 +198,6 @@ function missing(principal: Principal, address: TableAddress, grants: WriteGrant
   const looksAtRecord = grants.update.kind === "record" || grants.delete.kind === "record";
   if (principal.kind === "anonymous" && looksAtRecord) throw denied(principal);
   throw notFound(`There is no record "${id}" in ${address.table}`);
-}
-
-/** Errors: 400 for a body without the value of the conflict target. */
-function checkTarget(body: JsonObject, conflictTarget: string): void {
-  const value = ownValue(body, conflictTarget);
-  if (value === undefined || value === null) {
-    throw badField(conflictTarget, "required", `${conflictTarget} is required to upsert`);
-  }
 }
 
 function createTableBatches({

@@ -4,7 +4,7 @@ import type { JsonValue } from "../kernel/json/json.ts";
 import { type Codec, createCodec, type Row } from "./model/codec.ts";
 import { type Column, DOCUMENT_COLUMN, type TableModel } from "./model/model.ts";
 import { refuse } from "./model/validation.ts";
-import { type ListQuery, type PreparedList, prepareList } from "./query/list-sql.ts";
+import { firstOf, type ListQuery, type Matches, type PreparedList, prepareList } from "./query/list-sql.ts";
 import { createPages, type Pages } from "./query/pages.ts";
 import { createReferringStore, type ReferringStore } from "./references/referring.ts";
 import type { JsonTexts } from "./write/json-texts.ts";
@@ -20,6 +20,8 @@ export interface TableStore extends Pages {
   get(queries: Queries, id: string): TableRecord | null;
   /** The record with this value in a unique column. */
   getBy(queries: Queries, column: Column, value: JsonValue): TableRecord | null;
+  /** The first `limit` matches by id. Every record may be examined: for the server's own code. */
+  matching(queries: Queries, matches: Matches, limit: number): TableRecord[];
   readonly referring: ReferringStore;
   /** Errors: 400 for a record over the table's maximum size. */
   insert(tx: Writes, record: TableRecord, texts?: JsonTexts): void;
@@ -55,6 +57,10 @@ export function createTableStore(model: TableModel): TableStore {
           .query(`SELECT ${selectList} FROM ${table} WHERE ${column.sql} = ? LIMIT 1`)
           .get(codec.toValue(column, value)),
       ),
+    matching(queries, matches, limit) {
+      const { sql, params } = firstOf(model, matches, limit);
+      return codec.fromRows(queries.query<Row>(sql).all(...params));
+    },
     referring: createReferringStore(model, codec),
     insert(tx, record, texts) {
       if (indexed.length > 0) tx.indexText(model.name, String(record["id"]), lengthOf(indexed, record));

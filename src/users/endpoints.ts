@@ -86,7 +86,27 @@ const importUsers = ({ users, passwordMinLength, limit }: EndpointDeps): Endpoin
     },
   );
 
-function oneUser({ users, limit }: EndpointDeps): readonly Endpoint[] {
+/** An endpoint that takes nothing but the user's id. */
+const action = (
+  { limit }: EndpointDeps,
+  route: `${"POST" | "DELETE"} /api/auth/admin/users/:id${string}`,
+  summary: string,
+  perform: (id: string) => Promise<void>,
+): Endpoint =>
+  endpoint(
+    // Each of these paths has this one parameter, which the type of the parts cannot say.
+    route as "POST /api/auth/admin/users/:id",
+    { ...ofAdministration(limit), summary, path: OF_USER, answers: DONE, errors: [404] },
+    async ({ principal, params, query }) => {
+      requireRight(principal, "write");
+      query();
+      await perform(params.id);
+      return OK;
+    },
+  );
+
+function oneUser(deps: EndpointDeps): readonly Endpoint[] {
+  const { users, limit } = deps;
   const read = endpoint(
     "GET /api/auth/admin/users/:id",
     {
@@ -119,26 +139,12 @@ function oneUser({ users, limit }: EndpointDeps): readonly Endpoint[] {
       return users.update(params.id, changes);
     },
   );
-  const remove = endpoint(
-    "DELETE /api/auth/admin/users/:id",
-    {
-      ...ofAdministration(limit),
-      summary: "Delete a user",
-      path: OF_USER,
-      answers: DONE,
-      errors: [404],
-    },
-    async ({ principal, params, query }) => {
-      requireRight(principal, "write");
-      query();
-      await users.remove(params.id);
-      return OK;
-    },
-  );
+  const remove = action(deps, "DELETE /api/auth/admin/users/:id", "Delete a user", users.remove);
   return [read, update, remove];
 }
 
-function actions({ users, limit }: EndpointDeps): readonly Endpoint[] {
+function actions(deps: EndpointDeps): readonly Endpoint[] {
+  const { users, limit } = deps;
   const setClaims = endpoint(
     "PUT /api/auth/admin/users/:id/claims",
     {
@@ -156,37 +162,12 @@ function actions({ users, limit }: EndpointDeps): readonly Endpoint[] {
       return OK;
     },
   );
-  const revoke = endpoint(
-    "POST /api/auth/admin/users/:id/revoke",
-    {
-      ...ofAdministration(limit),
-      summary: "End every session of a user",
-      path: OF_USER,
-      answers: DONE,
-      errors: [404],
-    },
-    async ({ principal, params, query }) => {
-      requireRight(principal, "write");
-      query();
-      await users.revoke(params.id);
-      return OK;
-    },
-  );
-  const removeFactors = endpoint(
+  const revoke = action(deps, "POST /api/auth/admin/users/:id/revoke", "End every session of a user", users.revoke);
+  const removeFactors = action(
+    deps,
     "DELETE /api/auth/admin/users/:id/mfa",
-    {
-      ...ofAdministration(limit),
-      summary: "Remove a user's MFA factors and recovery codes",
-      path: OF_USER,
-      answers: DONE,
-      errors: [404],
-    },
-    async ({ principal, params, query }) => {
-      requireRight(principal, "write");
-      query();
-      await users.removeFactors(params.id);
-      return OK;
-    },
+    "Remove a user's MFA factors and recovery codes",
+    users.removeFactors,
   );
   return [setClaims, revoke, removeFactors];
 }

@@ -3,6 +3,7 @@ import { PASSWORD_MIN_CHARACTERS } from "../access/limits.ts";
 import type { UsersAccessor } from "../config/app/index.ts";
 import type { AuthConfig } from "../config/types.ts";
 import type { Endpoint } from "../http/endpoint.ts";
+import { createUsersAccessor } from "./accessor.ts";
 import { userEndpoints } from "./endpoints.ts";
 import { createUsersService } from "./service.ts";
 
@@ -22,13 +23,6 @@ export function createUsersArea(deps: {
   const users = createUsersService({ accounts: deps.accounts });
   return {
     endpoints: userEndpoints({ users, passwordMinLength, limit: deps.limit }),
-    accessor: {
-      async get(id) {
-        const account = deps.accounts.get(id);
-        if (account === null) return null;
-        const { email, displayName, role, createdAt } = account;
-        return { id, email, displayName, role, createdAt: new Date(createdAt).toISOString() };
-      },
-    },
+    accessor: createUsersAccessor({ accounts: deps.accounts, users, passwordMinLength }),
   };
 }

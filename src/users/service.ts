@@ -5,7 +5,7 @@ import { requireJsonSize } from "../kernel/fields.ts";
 import type { JsonObject } from "../kernel/json/json.ts";
 import { type ImportedUser, readImport } from "./import.ts";
 import { encodePlace, type UserListQuery } from "./list-query.ts";
-import { createdUser, detail, listEntry, updatedUser } from "./types.ts";
+import { adminUser, createdUser, detail, listEntry } from "./types.ts";
 
 /** What an administrator does with users. */
 export interface UsersService {
@@ -19,7 +19,7 @@ export interface UsersService {
   /** Errors: 409. */
   create(user: NewAccount): Promise<ReturnType<typeof createdUser>>;
   /** Errors: 404. */
-  update(id: string, changes: AccountChanges): Promise<ReturnType<typeof updatedUser>>;
+  update(id: string, changes: AccountChanges): Promise<ReturnType<typeof adminUser>>;
   /** Errors: 404. */
   remove(id: string): Promise<void>;
   /** Replaces all claims. Errors: 404, 413 over 4 KB. */
@@ -60,7 +60,7 @@ export function createUsersService({ accounts }: { accounts: Accounts }): UsersS
       return createdUser(await accounts.create(user));
     },
     async update(id, changes) {
-      return updatedUser(await accounts.update(id, changes));
+      return adminUser(await accounts.update(id, changes));
     },
     remove: (id) => accounts.remove(id),
     async setClaims(id, claims) {

@@ -14,7 +14,7 @@ export const listEntry = (entry: AccountEntry) => ({
 });
 
 /** A user as administrators see one, the same wherever one is answered. */
-const adminUser = (account: Account) => ({
+export const adminUser = (account: Account) => ({
   ...listEntry(account),
   avatarUrl: account.avatarUrl,
   emailVisibility: account.emailVisibility,
@@ -27,5 +27,3 @@ const adminUser = (account: Account) => ({
 export const detail = (account: Account) => ({ ...adminUser(account), name: account.displayName });
 
 export const createdUser = (account: Account) => ({ user: adminUser(account) });
-
-export const updatedUser = (account: Account) => adminUser(account);

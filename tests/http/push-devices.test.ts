@@ -182,3 +182,10 @@ test("[PU28] a disabled user keeps the devices but cannot change them; deleting 
   expect(await tokensOf(world.platform, ann.id)).toEqual([]);
   expect((await world.platform.service.post("/api/push/send", { userId: ann.id, ...TITLED })).status).toBe(404);
 });
+
+test("[AU200] a user who deletes the account loses the devices", async () => {
+  const ann = await user();
+  await register(ann, "anns-own");
+  expect((await ann.delete("/api/auth/me")).status).toBe(200);
+  expect(await tokensOf(world.platform, ann.id)).toEqual([]);
+});

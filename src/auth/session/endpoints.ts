@@ -99,7 +99,23 @@ function profile({ authLimit }: EndpointDeps, service: SessionService): readonly
       return { user: await service.updateMe(callerOf(principal), changes) };
     },
   );
-  return [me, updateMe];
+  const deleteMe = endpoint(
+    "DELETE /api/auth/me",
+    {
+      ...ofUsers(authLimit),
+      summary: "Delete your account, after a sign-in of the last 10 minutes",
+      caller: "user",
+      answers: {
+        200: Type.Object({ ok: Type.Literal(true) }, { description: "Deleted, with its sessions and devices" }),
+      },
+    },
+    async ({ principal, query }) => {
+      query();
+      await service.deleteMe(callerOf(principal));
+      return OK;
+    },
+  );
+  return [me, updateMe, deleteMe];
 }
 
 function sessions({ authLimit }: EndpointDeps, service: SessionService): readonly Endpoint[] {

@@ -5,6 +5,7 @@ import { SESSIONS_PER_USER_MAX, USER_AGENT_MAX_CHARACTERS } from "../limits.ts";
 import { deleteSession, newestSessions, sessionById, touchSession } from "../statements/sessions.ts";
 import { userById } from "../statements/users.ts";
 import { type AuthDeps, type Caller, type Client, type OwnUser, ownUser, type TokenAnswer } from "../types.ts";
+import { requireRecentProof } from "../ways-in.ts";
 import { rotate } from "./rotation.ts";
 import type { OpenSession, SignIns } from "./sign-in.ts";
 
@@ -21,6 +22,11 @@ export interface SessionView {
 export interface SessionService {
   me(caller: Caller): OwnUser;
   updateMe(caller: Caller, changes: UserChanges): Promise<OwnUser>;
+  /**
+   * The user is deleted with everything that belongs to the account; records and files of the user stay. Errors: 401 `Sign in
+   * again` if the last sign-in was too long ago.
+   */
+  deleteMe(caller: Caller): Promise<void>;
   /** Errors: 401 for a token that is unknown, used before, or of a session that has ended. */
   refresh(refreshToken: string, client: Client): Promise<TokenAnswer>;
   /** Ends the session of a refresh token; an unknown one has no effect. */
@@ -46,6 +52,13 @@ export function createSessionService(deps: AuthDeps, signIns: SignIns): SessionS
       return file.write((write) => {
         if (file.current(write, caller.userId, caller.sessionId) === null) throw invalidToken();
         return ownUser(write.update(caller.userId, changes));
+      });
+    },
+
+    async deleteMe(caller) {
+      await file.write((write) => {
+        const account = requireRecentProof(write.tx, caller, deps.config, write.now);
+        write.delete(account.id);
       });
     },
 

@@ -9,6 +9,7 @@ export type * from "./push.ts";
 export type * from "./storage.ts";
 export type * from "./stores.ts";
 export type * from "./tables.ts";
+export type * from "./transactions.ts";
 export type * from "./users.ts";
 
 /** The server's own access to its areas, for hooks, rooms and embedders. It passes all rules. */

@@ -1,4 +1,5 @@
 import type { Filter, TableRecord } from "../records.ts";
+import type { DatabaseTransaction } from "./transactions.ts";
 
 export interface ListQuery {
   filter?: Filter;
@@ -50,4 +51,11 @@ export interface TableAccessor {
 
 export interface DatabaseAccessor {
   table(name: string): TableAccessor;
+  /**
+   * Runs a synchronous function over all tables of this file, all or nothing, and resolves with its result once it is on
+   * disk. What it throws undoes everything and is thrown on. Hooks run; one that returns a promise is an error, and so is a
+   * function that does. For an instance that does not exist yet the function runs twice: first to see whether it changes
+   * anything. The bounds are those of a batch: about 4 MiB of stored records changed, cascades of 5,000.
+   */
+  transaction<T>(work: (tx: DatabaseTransaction) => T extends PromiseLike<unknown> ? never : T): Promise<T>;
 }

@@ -1,12 +1,75 @@
-export interface UserSummary {
+import type { JsonObject } from "../../kernel/json/json.ts";
+import type { Auth } from "../identity.ts";
+
+/** A user as administrators see one. */
+export interface User {
   id: string;
+  /** null for anonymous users. */
   email: string | null;
+  emailVerified: boolean;
+  emailVisibility: "public" | "private";
   displayName: string | null;
+  avatarUrl: string | null;
   role: string;
+  isAnonymous: boolean;
+  disabled: boolean;
+  /** Written by the user. */
+  metadata: JsonObject;
+  /** Never sent to clients. */
+  appMetadata: JsonObject;
+  customClaims: JsonObject;
+  /** ISO 8601. */
   createdAt: string;
 }
 
+export interface NewUser {
+  email: string;
+  /** Absent: the user signs in by link, code or provider, or sets a password by mail. */
+  password?: string;
+  displayName?: string | null;
+  /** `user` by default. */
+  role?: string;
+  /** false by default. */
+  emailVerified?: boolean;
+  metadata?: JsonObject;
+  appMetadata?: JsonObject;
+}
+
+/** Absent members stay unchanged; `metadata` and `appMetadata` are replaced as a whole. */
+export interface UserChanges {
+  displayName?: string | null;
+  avatarUrl?: string | null;
+  role?: string;
+  emailVisibility?: "public" | "private";
+  disabled?: boolean;
+  metadata?: JsonObject;
+  appMetadata?: JsonObject;
+}
+
+/**
+ * The users, without rules. Arguments are checked as the administration's requests are: an `AppError` with its status says what
+ * is wrong. A promise that resolves means that the change is on disk and in effect.
+ */
 export interface UsersAccessor {
   /** null when there is no such user. */
-  get(id: string): Promise<UserSummary | null>;
+  get(id: string): Promise<User | null>;
+  /** The user with this address, in upper or lower case; null when there is none. */
+  find(by: { email: string }): Promise<User | null>;
+  /**
+   * In order of creation; with `q`, users whose email or display name begins with it. `limit` is 20 by default, at most 1,000.
+   * `cursor` of the answer is null on the last page; a page of a search may have fewer users than `limit`, even none.
+   */
+  list(options?: { limit?: number; cursor?: string; q?: string }): Promise<{ users: User[]; cursor: string | null }>;
+  /** Mails nothing. Errors: 400, 409 for a known email. */
+  create(user: NewUser): Promise<User>;
+  /** `disabled: true` ends every session. Errors: 400, 404. */
+  update(id: string, changes: UserChanges): Promise<User>;
+  /** Errors: 404. */
+  delete(id: string): Promise<void>;
+  /** Replaces all custom claims, which the user's next token contains. Errors: 404, 413 over 4 KB. */
+  setClaims(id: string, claims: JsonObject): Promise<void>;
+  /** Ends every session of the user. Errors: 404. */
+  revokeSessions(id: string): Promise<void>;
+  /** What a rule gets for a request of this user, with the present custom claims. null for an unknown or disabled user. */
+  auth(id: string): Promise<Auth | null>;
 }

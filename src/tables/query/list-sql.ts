@@ -156,6 +156,14 @@ function lastGroup(model: TableModel, query: ListQuery, { index }: Walk): Steps 
   return { count: countUpToFew(rows, params), bytes: bytesOf(model.columns.filter(isText), rows, params) };
 }
 
+/** The first `limit` matches, ordered by id. */
+export function firstOf(model: TableModel, { where }: Matches, limit: number): SqlCondition {
+  return {
+    sql: `SELECT ${model.selectList} FROM ${model.sql}${whereSql([where])} ORDER BY ${model.sql}."id" ${limitSql(limit, 0)}`,
+    params: where?.params ?? [],
+  };
+}
+
 /** The ids of the first `limit` matches, ordered by id. */
 export function idsOf(model: TableModel, { where }: Matches, limit: number): SqlCondition {
   return {

@@ -1,6 +1,7 @@
 import type { TableRecord } from "../../config/types.ts";
+import { badField } from "../../kernel/errors.ts";
 import { type JsonObject, type JsonValue, ownValue } from "../../kernel/json/json.ts";
-import type { Column } from "../model/model.ts";
+import type { Column, TableModel } from "../model/model.ts";
 import { idProblem, refuse } from "../model/validation.ts";
 import type { Table } from "../namespaces.ts";
 import { denied, type Grant } from "../rules/access.ts";
@@ -71,6 +72,18 @@ function upsertAsks({ principal }: WriteContext, { read, insert, update }: Write
 /** Whether the caller alone decided the grant, without any record. */
 const isByAuth = (grant: Grant): boolean =>
   grant.kind === "none" || (grant.kind === "all" && grant.saidBy !== "filter");
+
+/** The unique field by which an upsert finds a stored record. Errors: 400 for another field, and for a body without it. [TB34] */
+export function conflictColumn(model: TableModel, body: JsonObject, name: string): Column {
+  const target = model.byName.get(name);
+  if (target?.isUnique !== true) {
+    const message = `conflictTarget must be id or a unique field, got "${name}"`;
+    throw badField("conflictTarget", "invalid_value", message);
+  }
+  const value = ownValue(body, name);
+  if (value === undefined || value === null) throw badField(name, "required", `${name} is required to upsert`);
+  return target;
+}
 
 /** Refuses a value that SQLite would convert and then find another record by (5 and "5"). Errors: 400. */
 function checkTarget({ validator }: Table, { name }: Column, wanted: JsonValue): void {

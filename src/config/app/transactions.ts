@@ -1,0 +1,27 @@
+import type { Filter, TableRecord } from "../records.ts";
+
+/**
+ * A table inside `app.db(…).transaction`. Everything is synchronous and sees what the transaction has done so far. Records
+ * that go in and out are copies.
+ */
+export interface TransactionTable {
+  /** null when there is no such record. */
+  get(id: string): TableRecord | null;
+  /** The first match by id; null when there is none. */
+  first(filter: Filter): TableRecord | null;
+  /** The matches by id. `limit` is 1,000 by default and at most. No index is needed; without one every record is examined. */
+  list(filter: Filter, options?: { limit?: number }): TableRecord[];
+  exists(filter: Filter): boolean;
+  insert(record: TableRecord): TableRecord;
+  /** Updates the record with this value of `conflictTarget` (`id` by default, or a unique field), or inserts it. */
+  upsert(record: TableRecord, options?: { conflictTarget?: string }): TableRecord;
+  /** Takes operators, as PATCH does. Errors: 404 when there is no such record. */
+  update(id: string, changes: TableRecord): TableRecord;
+  /** Errors: 404 when there is no such record. */
+  delete(id: string): void;
+}
+
+/** The open transaction of `app.db(…).transaction`. It ends when its function returns; later uses throw. */
+export interface DatabaseTransaction {
+  table(name: string): TransactionTable;
+}

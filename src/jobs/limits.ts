@@ -1,0 +1,38 @@
+import { DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS } from "../kernel/time/duration.ts";
+
+/** Bytes of a job's data as JSON. */
+export const DATA_MAX_BYTES = 1024 * 1024;
+/** Characters of an id, a key and a group. */
+export const KEY_LENGTH_MAX = 512;
+/** A hundred years: a longer delay is a mistake. */
+export const DELAY_MAX_SECONDS = 100 * 365 * 24 * 3600;
+/** Characters of an error that is kept. */
+export const ERROR_LENGTH_MAX = 2_000;
+
+/** Jobs that wait to be written; further ones are refused. */
+export const UNWRITTEN_MAX = 20_000;
+/** Jobs that one write adds, and jobs that one step of the dispatcher starts, so that other writes run in between. */
+export const JOBS_PER_WRITE_MAX = 100;
+
+/** The delay before the second try is at least this; it doubles with each further try. */
+export const BACKOFF_FIRST_MS = SECOND_MS;
+export const BACKOFF_MAX_MS = HOUR_MS;
+/** Delay before a write of the queue itself is tried again, for instance while the disk is full. */
+export const WRITE_RETRY_MS = SECOND_MS;
+/** The longest sleep while jobs wait: a clock that is set forward is noticed after this time. */
+export const SLEEP_MAX_MS = MINUTE_MS;
+
+/** How long jobs are kept once they are done or have failed. */
+export const DONE_RETENTION_MS = 7 * DAY_MS;
+export const FAILED_RETENTION_MS = 30 * DAY_MS;
+/** Jobs that are done, and jobs that have failed, that are kept; above it the oldest are removed before their retention ends. */
+export const FINISHED_MAX = 1_000_000;
+export const SWEEP_FIRST_MS = MINUTE_MS;
+export const SWEEP_INTERVAL_MS = 10 * MINUTE_MS;
+/** Pause between two steps of a sweep, in which requests are served. */
+export const SWEEP_PAUSE_MS = 20;
+/** Jobs that one step of a sweep removes. */
+export const SWEEP_STEP_JOBS = 200;
+
+/** Page cache of jobs.db. */
+export const CACHE_KIB = 4096;

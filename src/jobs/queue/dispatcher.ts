@@ -1,0 +1,284 @@
+import type { Transaction } from "../../db/index.ts";
+import type { Clock, Millis } from "../../kernel/clock.ts";
+import type { Ids } from "../../kernel/ids.ts";
+import type { JsonValue } from "../../kernel/json/json.ts";
+import { UNDER_WAY_MAX_MS } from "../../kernel/limits.ts";
+import type { Logger } from "../../kernel/logger.ts";
+import { nextTurn } from "../../kernel/time/next-turn.ts";
+import { endsWithin } from "../../kernel/time/stop.ts";
+import { JOBS_PER_WRITE_MAX, SLEEP_MAX_MS, WRITE_RETRY_MS } from "../limits.ts";
+import type { JobDefinition } from "../types.ts";
+import { backoffOf } from "./backoff.ts";
+import type { CountDeltas } from "./counts.ts";
+import { dataText } from "./entry.ts";
+import { jobLogger } from "./job-logger.ts";
+import { interruptedOutcome, outcomeOf } from "./outcomes.ts";
+import type { JobSealing } from "./sealing.ts";
+import type { ClaimedJob, JobStore, Outcome } from "./store.ts";
+import { startTry, type Try, type TryResult } from "./trying.ts";
+
+interface Name {
+  readonly name: string;
+  readonly definition: JobDefinition;
+  running: number;
+  /** No job of the name is due before this time. */
+  dueAt: Millis;
+}
+
+interface Running {
+  readonly job: ClaimedJob;
+  readonly name: Name;
+  readonly tried: Try;
+}
+
+export interface DispatcherDeps {
+  store: () => JobStore;
+  sealing: JobSealing;
+  clock: Clock;
+  ids: Ids;
+  logger: Logger;
+}
+
+/**
+ * Starts due jobs and records how their tries end. A step is one transaction: it writes the ends of tries, and marks due jobs as
+ * running. Their runs start when it is committed; its sync runs beside them, since a SIGKILL does not undo a commit.
+ * Between steps there is one timer, for the earliest due job.
+ */
+export class Dispatcher {
+  readonly #deps: DispatcherDeps;
+  readonly #names = new Map<string, Name>();
+  readonly #running = new Map<number, Running>();
+  #outcomes: Outcome[] = [];
+  #state: "new" | "started" | "stopping" = "new";
+  #isStepQueued = false;
+  /** After a failed write. */
+  #isPaused = false;
+  #isFailing = false;
+  #cancelTimer = () => {};
+  #steps: Promise<unknown> = Promise.resolve();
+
+  constructor(deps: DispatcherDeps) {
+    this.#deps = deps;
+  }
+
+  define(name: string, definition: JobDefinition): void {
+    if (this.#names.has(name)) throw new Error(`the job "${name}" is defined already`);
+    this.#names.set(name, { name, definition, running: 0, dueAt: 0 });
+    this.#wake();
+  }
+
+  /** A job of this name is due at this time. */
+  readonly onDue = (name: string, dueAt: Millis): void => {
+    const known = this.#names.get(name);
+    if (known === undefined || known.dueAt <= dueAt) return;
+    known.dueAt = dueAt;
+    this.#wake();
+  };
+
+  /** jobs.db is open: puts back what was running when an earlier process ended, and starts what is due. */
+  async start(): Promise<void> {
+    await this.#recover();
+    if (this.#state !== "new") return;
+    this.#state = "started";
+    this.#wake();
+  }
+
+  /** The running try of a job; null: it does not run. */
+  tryOf(seq: number): Try | null {
+    return this.#running.get(seq)?.tried ?? null;
+  }
+
+  /** Starts no more jobs, aborts the signals of running ones, and gives them time to end. Those that do not run again. */
+  async stop(): Promise<void> {
+    const wasStarted = this.#state === "started";
+    this.#state = "stopping";
+    this.#cancelTimer();
+    if (!wasStarted) return;
+    for (const { tried } of this.#running.values()) tried.end("stopped");
+    const ended = Promise.all([...this.#running.values()].map(({ tried }) => tried.result));
+    await endsWithin(ended, UNDER_WAY_MAX_MS, this.#deps.clock);
+    for (const running of [...this.#running.values()]) this.#ended(running, { kind: "stopped" });
+    await this.#steps;
+    if (this.#outcomes.length > 0) await this.#write([]);
+  }
+
+  async #recover(): Promise<void> {
+    const { store, clock, ids, logger } = this.#deps;
+    const found = await store().write((tx, deltas) => {
+      const jobs = store().interrupted(tx);
+      for (const job of jobs) {
+        const definition = this.#names.get(job.name)?.definition ?? null;
+        const now = clock.now();
+        const outcome = interruptedOutcome(job, definition, {
+          now,
+          dueAt: now + backoffOf(job.attempt, randomOf(ids)),
+        });
+        store().record(tx, deltas, outcome, this.onDue);
+      }
+      return jobs.length;
+    });
+    if (found > 0) logger.warn("jobs: the server ended while jobs were running; they run again", { jobs: found });
+  }
+
+  /** Plans the next step: now if a job may be due or an outcome waits, otherwise when the earliest is due. */
+  #wake(): void {
+    if (this.#state === "new" || this.#isStepQueued || this.#isPaused) return;
+    this.#cancelTimer();
+    const isStopping = this.#state === "stopping";
+    const earliest = isStopping ? Number.POSITIVE_INFINITY : this.#earliest();
+    const delayMs = this.#outcomes.length > 0 ? 0 : earliest - this.#deps.clock.now();
+    if (delayMs <= 0) this.#step();
+    else if (delayMs < Number.POSITIVE_INFINITY) {
+      this.#cancelTimer = this.#deps.clock.after(Math.min(delayMs, SLEEP_MAX_MS), () => this.#wake());
+    }
+  }
+
+  #earliest(): Millis {
+    let earliest = Number.POSITIVE_INFINITY;
+    for (const { running, definition, dueAt } of this.#names.values()) {
+      if (running < definition.concurrency && dueAt < earliest) earliest = dueAt;
+    }
+    return earliest;
+  }
+
+  #step(): void {
+    this.#isStepQueued = true;
+    const claimed: ClaimedJob[] = [];
+    const written = this.#write(claimed).then(
+      () => {
+        this.#isFailing = false;
+      },
+      (cause: unknown) => this.#failed(cause),
+    );
+    this.#steps = Promise.all([this.#steps, written]);
+  }
+
+  /** Writes what has ended, and adds started jobs to `claimed` unless the dispatcher is stopping. */
+  async #write(claimed: ClaimedJob[]): Promise<void> {
+    const { store } = this.#deps;
+    let recorded: Outcome[] = [];
+    let committed: Promise<void> | null = null;
+    try {
+      await store().write((tx, deltas) => {
+        // The transaction commits at the end of this turn.
+        committed = nextTurn().then(() => this.#committed(claimed));
+        recorded = this.#outcomes.splice(0);
+        for (const outcome of recorded) store().record(tx, deltas, outcome, this.onDue);
+        if (this.#state === "started") this.#claim(tx, deltas, claimed);
+        return null;
+      });
+    } catch (cause) {
+      this.#outcomes = [...recorded, ...this.#outcomes];
+      // Claims that were undone are due as they were.
+      for (const name of this.#names.values()) name.dueAt = 0;
+      if (committed === null) this.#isStepQueued = false;
+      throw cause;
+    } finally {
+      await committed;
+    }
+  }
+
+  #claim(tx: Transaction, deltas: CountDeltas, claimed: ClaimedJob[]): void {
+    const store = this.#deps.store();
+    const now = this.#deps.clock.now();
+    for (const entry of this.#names.values()) {
+      const { name, definition, running, dueAt } = entry;
+      const free = Math.min(definition.concurrency - running, JOBS_PER_WRITE_MAX - claimed.length);
+      if (free <= 0 || dueAt > now) continue;
+      const jobs = store.claim(tx, deltas, { name, now, limit: free });
+      claimed.push(...jobs);
+      entry.running += jobs.length;
+      entry.dueAt = store.nextDue(tx, name) ?? Number.POSITIVE_INFINITY;
+    }
+  }
+
+  #committed(claimed: readonly ClaimedJob[]): void {
+    const [first] = claimed;
+    let isCommitted = false;
+    try {
+      isCommitted = first !== undefined && this.#deps.store().isClaimed(first);
+    } catch {
+      // The file has failed: its error was reported, and nothing runs any more.
+    }
+    for (const job of claimed) {
+      const name = this.#names.get(job.name);
+      if (name === undefined) continue;
+      if (isCommitted && this.#state === "started") this.#run(name, job);
+      else {
+        name.running -= 1;
+        if (isCommitted) this.#outcomes.push({ job, to: "release" });
+      }
+    }
+    this.#isStepQueued = false;
+    this.#wake();
+  }
+
+  /** Nothing is started for a while: every further write would fail in the same way. */
+  #failed(cause: unknown): void {
+    const { logger, clock } = this.#deps;
+    if (!this.#isFailing) logger.error("jobs: jobs.db cannot be written", { cause });
+    this.#isFailing = true;
+    if (this.#state !== "started") return;
+    this.#isPaused = true;
+    this.#cancelTimer();
+    this.#cancelTimer = clock.after(WRITE_RETRY_MS, () => {
+      this.#isPaused = false;
+      this.#wake();
+    });
+  }
+
+  #run(name: Name, job: ClaimedJob): void {
+    const { store, sealing, clock, logger } = this.#deps;
+    const { id, seq, attempt } = job;
+    const log = jobLogger(logger, job);
+    const running: Running = {
+      job,
+      name,
+      tried: startTry(
+        {
+          timeout: name.definition.timeout,
+          run: (given) => {
+            const secret = job.secret === null ? null : sealing.unseal(id, job.secret);
+            if (job.secret !== null && secret === null) throw new Error("it was encrypted with another secret");
+            return name.definition.run(Object.assign(given, { secret }));
+          },
+        },
+        {
+          id,
+          attempt,
+          log,
+          secret: null,
+          // Written by dataText.
+          data: JSON.parse(job.data) as JsonValue,
+          save: async (data) => {
+            const text = dataText(data);
+            await store().write((tx) => store().save(tx, seq, text));
+          },
+        },
+        clock,
+      ),
+    };
+    this.#running.set(seq, running);
+    void running.tried.result.then((result) => this.#ended(running, result));
+  }
+
+  #ended(running: Running, result: TryResult): void {
+    const { job, name } = running;
+    if (!this.#running.delete(job.seq)) return;
+    const { clock, ids, logger } = this.#deps;
+    name.running -= 1;
+    const outcome = outcomeOf(job, result, name.definition, { now: clock.now(), random: randomOf(ids) });
+    if (outcome.to !== "done") reportFailure(logger, job, outcome, result);
+    this.#outcomes.push(outcome);
+    this.#wake();
+  }
+}
+
+const randomOf = (ids: Ids): number => Buffer.from(ids.secret(4), "base64url").readUInt32LE(0) / 2 ** 32;
+
+function reportFailure(logger: Logger, job: ClaimedJob, outcome: Outcome, result: TryResult): void {
+  const facts = { job: job.name, id: job.id, attempt: job.attempt };
+  const cause = result.kind === "threw" ? { cause: result.cause } : { reason: result.kind };
+  if (outcome.to === "failed") logger.error("A job has failed", { ...facts, ...cause });
+  else logger.warn("A job failed a try, and is tried again", { ...facts, ...cause });
+}

@@ -1,0 +1,172 @@
+import type { OpenedFile, Sync, Transaction } from "../../db/index.ts";
+import type { Millis } from "../../kernel/clock.ts";
+import { FINISHED_MAX } from "../limits.ts";
+import type { NameCounts } from "../types.ts";
+import { CountDeltas } from "./counts.ts";
+import type { NewJob } from "./entry.ts";
+import { BEHIND, DONE, FAILED, RUNNING, WAITING } from "./states.ts";
+
+/** A job that has been started. */
+export interface ClaimedJob {
+  seq: number;
+  id: string;
+  name: string;
+  group: string | null;
+  createdAt: Millis;
+  attempt: number;
+  data: string;
+  secret: Uint8Array | null;
+}
+
+/** How a try ended. `retry`: the job waits again. */
+export type Outcome = { job: Pick<ClaimedJob, "seq" | "name" | "group"> } & (
+  | { to: "done"; at: Millis }
+  | { to: "failed"; at: Millis; error: string }
+  | { to: "retry"; dueAt: Millis; error: string }
+  // It was marked as running, and its run has not begun.
+  | { to: "release" }
+);
+
+/** A job that became due, or will, by a change: the dispatcher looks at its name then. */
+export type OnDue = (name: string, dueAt: Millis) => void;
+
+const BY_KEY = "SELECT id FROM jobs WHERE name = ?1 AND key = ?2 AND key IS NOT NULL AND state < 3";
+const BY_ID = "SELECT 1 FROM jobs WHERE id = ?1";
+const FIRST_OF_GROUP = `SELECT seq, state, due_at AS dueAt FROM jobs
+  WHERE name = ?1 AND group_key = ?2 AND group_key IS NOT NULL AND state < 3 ORDER BY seq LIMIT 1`;
+const INSERT = `INSERT INTO jobs (id, name, state, attempt, created_at, due_at, key, group_key, secret, data)
+  VALUES (?1, ?2, ?3, 0, ?4, ?5, ?6, ?7, ?8, ?9)`;
+const DUE = `SELECT seq, id, name, group_key AS "group", created_at AS createdAt, attempt + 1 AS attempt, data, secret
+  FROM jobs WHERE name = ?1 AND state = 0 AND due_at <= ?2 ORDER BY due_at, seq LIMIT ?3`;
+const NEXT_DUE = "SELECT due_at AS dueAt FROM jobs WHERE name = ?1 AND state = 0 ORDER BY due_at LIMIT 1";
+const START = "UPDATE jobs SET state = 2, attempt = ?2, started_at = ?3 WHERE seq = ?1";
+const FINISH = `UPDATE jobs SET state = ?2, finished_at = ?3, error = ?4, secret = CASE ?2 WHEN 3 THEN NULL ELSE secret END
+  WHERE seq = ?1 AND state = 2`;
+const RETRY = "UPDATE jobs SET state = 0, due_at = ?2, error = ?3 WHERE seq = ?1 AND state = 2";
+const RELEASE = "UPDATE jobs SET state = 0, attempt = attempt - 1 WHERE seq = ?1 AND state = 2";
+const PROMOTE = "UPDATE jobs SET state = 0 WHERE seq = ?1";
+const SAVE = "UPDATE jobs SET data = ?2 WHERE seq = ?1 AND state = 2";
+const ATTEMPT = "SELECT attempt FROM jobs WHERE seq = ?1 AND state = 2";
+const INTERRUPTED = `SELECT seq, id, name, group_key AS "group", created_at AS createdAt, attempt FROM jobs
+  WHERE name = ?1 AND state = 2`;
+const COUNTS = `SELECT name, waiting, running, done, failed, failed_total AS failedTotal FROM job_counts ORDER BY name`;
+const OUTDATED = `SELECT seq, name FROM jobs WHERE state = ?1 AND state > 2 AND finished_at <= ?2
+  ORDER BY finished_at LIMIT ?3`;
+const REMOVE = "DELETE FROM jobs WHERE seq = ?1 AND state = ?2";
+
+/** jobs.db. Methods with a transaction change it; `deltas` collects what they do to the counts. */
+export class JobStore {
+  readonly file: OpenedFile;
+
+  constructor(file: OpenedFile) {
+    this.file = file;
+  }
+
+  /** Runs `work` in a transaction, with the counts updated at its end. */
+  write<T>(work: (tx: Transaction, deltas: CountDeltas) => Sync<T>): Promise<T> {
+    return this.file.write<T>((tx) => {
+      const deltas = new CountDeltas();
+      const result = work(tx, deltas);
+      deltas.write(tx);
+      return result;
+    });
+  }
+
+  /** Returns the id of the job: an earlier one's if it has the same id, or the same key and is not finished. */
+  insert(tx: Transaction, deltas: CountDeltas, job: NewJob, onDue: OnDue): string {
+    const { id, name, key, group } = job;
+    const earlier = key === null ? null : tx.query<{ id: string }>(BY_KEY).get(name, key);
+    if (earlier !== null) return earlier.id;
+    if (tx.query(BY_ID).get(id) !== null) return id;
+    const state = group !== null && this.#firstOfGroup(tx, name, group) !== null ? BEHIND : WAITING;
+    tx.query(INSERT).run(id, name, state, job.createdAt, job.dueAt, key, group, job.secret, job.data);
+    deltas.move(name, null, state);
+    if (state === WAITING) onDue(name, job.dueAt);
+    return id;
+  }
+
+  /** Marks due jobs of a name as running. */
+  claim(tx: Transaction, deltas: CountDeltas, { name, now, limit }: { name: string; now: Millis; limit: number }) {
+    const jobs = tx.query<ClaimedJob>(DUE).all(name, now, limit);
+    for (const { seq, attempt } of jobs) {
+      tx.query(START).run(seq, attempt, now);
+      deltas.move(name, WAITING, RUNNING);
+    }
+    return jobs;
+  }
+
+  /** When the earliest waiting job of a name is due; null without any. */
+  nextDue(tx: Pick<Transaction, "query">, name: string): Millis | null {
+    return tx.query<{ dueAt: number }>(NEXT_DUE).get(name)?.dueAt ?? null;
+  }
+
+  record(tx: Transaction, deltas: CountDeltas, outcome: Outcome, onDue: OnDue): void {
+    const { seq, name, group } = outcome.job;
+    if (outcome.to === "retry") {
+      if (tx.query(RETRY).run(seq, outcome.dueAt, outcome.error).changes === 0) return;
+      deltas.move(name, RUNNING, WAITING);
+      onDue(name, outcome.dueAt);
+      return;
+    }
+    if (outcome.to === "release") {
+      if (tx.query(RELEASE).run(seq).changes > 0) deltas.move(name, RUNNING, WAITING);
+      return;
+    }
+    const state = outcome.to === "done" ? DONE : FAILED;
+    const error = outcome.to === "done" ? null : outcome.error;
+    if (tx.query(FINISH).run(seq, state, outcome.at, error).changes === 0) return;
+    deltas.move(name, RUNNING, state);
+    this.promote(tx, name, group, onDue);
+  }
+
+  /** Call when a job of a group is finished: the next one becomes due at its time. */
+  promote(tx: Transaction, name: string, group: string | null, onDue: OnDue): void {
+    if (group === null) return;
+    const next = this.#firstOfGroup(tx, name, group);
+    if (next === null || next.state !== BEHIND) return;
+    tx.query(PROMOTE).run(next.seq);
+    onDue(name, next.dueAt);
+  }
+
+  save(tx: Transaction, seq: number, data: string): void {
+    tx.query(SAVE).run(seq, data);
+  }
+
+  /** Whether a claim has been committed. */
+  isClaimed({ seq, attempt }: ClaimedJob): boolean {
+    return this.file.query<{ attempt: number }>(ATTEMPT).get(seq)?.attempt === attempt;
+  }
+
+  /** Jobs that were running when an earlier process ended. */
+  interrupted(tx: Transaction): Omit<ClaimedJob, "data" | "secret">[] {
+    const names = this.counts(tx).filter(({ running }) => running > 0);
+    return names.flatMap(({ name }) => tx.query<Omit<ClaimedJob, "data" | "secret">>(INTERRUPTED).all(name));
+  }
+
+  counts(from: Pick<Transaction, "query"> = this.file): NameCounts[] {
+    return from.query<NameCounts & Record<string, string | number>>(COUNTS).all();
+  }
+
+  /** Removes finished jobs of one state that ended before `until`, or are too many; at most `limit`. Resolves to how many. */
+  async sweep(state: typeof DONE | typeof FAILED, { until, limit }: { until: Millis; limit: number }): Promise<number> {
+    const kept = this.counts().reduce((sum, { done, failed }) => sum + (state === DONE ? done : failed), 0);
+    const surplus = Math.min(limit, kept - FINISHED_MAX);
+    const rows = this.file
+      .query<{ seq: number; name: string }>(OUTDATED)
+      .all(state, surplus > 0 ? Number.MAX_SAFE_INTEGER : until, surplus > 0 ? surplus : limit);
+    if (rows.length === 0) return 0;
+    return this.write((tx, deltas) => {
+      let removed = 0;
+      for (const { seq, name } of rows) {
+        if (tx.query(REMOVE).run(seq, state).changes === 0) continue;
+        deltas.move(name, state, null);
+        removed += 1;
+      }
+      return removed;
+    });
+  }
+
+  #firstOfGroup(tx: Transaction, name: string, group: string) {
+    return tx.query<{ seq: number; state: number; dueAt: number }>(FIRST_OF_GROUP).get(name, group);
+  }
+}

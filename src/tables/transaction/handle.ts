@@ -1,0 +1,179 @@
+import type { DatabaseTransaction, TransactionTable } from "../../config/app/index.ts";
+import type { Filter, TableRecord } from "../../config/types.ts";
+import { badField, notFound } from "../../kernel/errors.ts";
+import { jsonCopy } from "../../kernel/json/copy.ts";
+import { isPromise } from "../../kernel/maybe-promise.ts";
+import { FILTER_CONDITIONS_MAX, LIMIT_MAX } from "../limits.ts";
+import type { Table } from "../namespaces.ts";
+import { parseConditions } from "../query/filter.ts";
+import { matchesOf, notByRecord } from "../query/reads.ts";
+import { denied } from "../rules/access.ts";
+import type { Asking, WriteGrants } from "../rules/asking.ts";
+import { Suspended } from "../rules/decisions.ts";
+import { copied, parsePatch } from "../write/changes.ts";
+import type { Mutations } from "../write/mutations.ts";
+import { conflictColumn } from "../write/upserts.ts";
+import type { WriteContext } from "../write/write-context.ts";
+import type { Writes } from "../write/writes.ts";
+
+interface HandleDeps {
+  mutations: Mutations;
+  writes: Writes;
+  asking: Asking;
+}
+
+type Action = "insert" | "update" | "delete";
+
+/** The `tx` of one call of `app.db(…).transaction`. `end` makes it unusable. */
+export interface TransactionHandle {
+  tx: DatabaseTransaction;
+  end(): void;
+}
+
+/** Errors of its methods: those that HTTP would answer; an `Error` where a rule or hook has to be awaited. */
+export function createTransactionHandle(
+  deps: HandleDeps,
+  context: WriteContext,
+  tables: ReadonlyMap<string, Table>,
+): TransactionHandle {
+  const known = new Map<string, TransactionTable>();
+  let isOver = false;
+  let insertCount = 0;
+  const scope: Scope = {
+    deps,
+    context,
+    nextIndex: () => insertCount++,
+    assertOpen() {
+      if (isOver) throw new Error("The transaction is over: its function has returned");
+    },
+  };
+  return {
+    tx: {
+      table(name) {
+        const found = known.get(name);
+        if (found !== undefined) return found;
+        const table = tables.get(name);
+        if (table === undefined) throw notFound(`There is no table "${name}" in this namespace`);
+        const made = createTransactionTable(scope, table);
+        known.set(name, made);
+        return made;
+      },
+    },
+    end() {
+      isOver = true;
+    },
+  };
+}
+
+interface Scope {
+  deps: HandleDeps;
+  context: WriteContext;
+  /** The number of the next insert, by which it gets its id. */
+  nextIndex(): number;
+  /** Errors: the function has returned. */
+  assertOpen(): void;
+}
+
+function createTransactionTable({ deps, context, nextIndex, assertOpen }: Scope, table: Table): TransactionTable {
+  const { mutations, writes, asking } = deps;
+  const { model, store, validator } = table;
+  const { tx, principal } = context;
+
+  const granted = new Map<string, WriteGrants>();
+  const grantsFor = (actions: readonly Action[]): WriteGrants => {
+    const key = actions.join();
+    const known = granted.get(key);
+    if (known !== undefined) return known;
+    const grants = writes.grants(principal, model, actions, { either: actions.length > 1 });
+    if (isPromise(grants)) {
+      grants.catch(() => {});
+      throw mustNotWait(table, "an access rule");
+    }
+    granted.set(key, grants);
+    return grants;
+  };
+
+  /** All or nothing, so that the function may catch the error and go on. */
+  const perform = <T extends object>(work: () => T): T => {
+    assertOpen();
+    const hooksBefore = context.afterCommit.length;
+    try {
+      return tx.savepoint<object>(work) as T;
+    } catch (cause) {
+      context.afterCommit.length = hooksBefore;
+      if (cause instanceof Suspended) throw mustNotWait(table, "an access rule or a hook");
+      throw cause;
+    }
+  };
+
+  const find = (filter: Filter, limit: number): TableRecord[] => {
+    assertOpen();
+    const { read } = grantsFor([]);
+    if (read.kind === "none") throw denied(principal);
+    if (read.kind === "record") throw notByRecord(principal);
+    const all = parseConditions(model, filter, { name: "filter", conditionsMax: FILTER_CONDITIONS_MAX });
+    return store.matching(tx, matchesOf(model, { all, any: [] }, read), limit);
+  };
+
+  const isReadable = (record: TableRecord): boolean => {
+    const { read } = grantsFor([]);
+    if (read.kind === "none") throw denied(principal);
+    try {
+      return asking.covers(context, read, table, { record });
+    } catch (cause) {
+      if (cause instanceof Suspended) throw mustNotWait(table, "the read rule");
+      throw cause;
+    }
+  };
+
+  return {
+    get(id) {
+      assertOpen();
+      const record = store.get(tx, id);
+      return record !== null && isReadable(record) ? record : null;
+    },
+    first: (filter) => find(filter, 1)[0] ?? null,
+    list: (filter, options) => find(filter, limitOf(options?.limit)),
+    exists: (filter) => find(filter, 1).length > 0,
+
+    insert(record) {
+      const body = jsonCopy(record);
+      return perform(() => copied(mutations.insert(context, grantsFor(["insert"]), table, body, nextIndex())));
+    },
+    upsert(record, options) {
+      const body = jsonCopy(record);
+      return perform(() => {
+        const target = conflictColumn(model, body, options?.conflictTarget ?? "id");
+        const grants = grantsFor(["insert", "update"]);
+        return copied(mutations.upsert(context, grants, table, body, { target, index: nextIndex() }).record);
+      });
+    },
+    update(id, changes) {
+      const body = jsonCopy(changes);
+      return perform(() => {
+        const patch = parsePatch(model, validator, body);
+        return copied(mutations.update(context, grantsFor(["update"]), table, id, patch));
+      });
+    },
+    delete(id) {
+      perform(() => {
+        mutations.delete(context, grantsFor(["delete"]), table, id);
+        return DONE;
+      });
+    },
+  };
+}
+
+const DONE = {};
+
+/** Errors: 400 for anything but a whole number from 0. */
+function limitOf(limit = LIMIT_MAX): number {
+  if (Number.isSafeInteger(limit) && limit >= 0) return Math.min(limit, LIMIT_MAX);
+  throw badField("limit", "invalid_value", `limit must be a whole number from 0, got ${limit}`);
+}
+
+const mustNotWait = ({ model }: Table, what: string): Error =>
+  new Error(
+    `${what} of ${model.namespace}.${model.name} returned a promise: inside a transaction nothing can be awaited. ` +
+      "Do what it waits for before the transaction, or after it",
+  );

@@ -1,0 +1,93 @@
+import { Type } from "typebox";
+import {
+  DisplayName,
+  Email,
+  emailOf,
+  Metadata,
+  newPassword,
+  Role,
+  requireMetadataSize,
+} from "../access/account-fields.ts";
+import type { Accounts } from "../access/accounts.ts";
+import type { UsersAccessor } from "../config/app/index.ts";
+import { jsonCopy } from "../kernel/json/copy.ts";
+import { createParser } from "../kernel/schema/parser.ts";
+import { optional } from "../kernel/schema/types.ts";
+import { nextTurn } from "../kernel/time/next-turn.ts";
+import { USERS_PER_SLICE } from "./limits.ts";
+import { LIST_QUERY, readListQuery } from "./list-query.ts";
+import { UserChanges } from "./schemas.ts";
+import type { UsersService } from "./service.ts";
+import { adminUser } from "./types.ts";
+
+interface AccessorDeps {
+  accounts: Accounts;
+  users: UsersService;
+  passwordMinLength: number;
+}
+
+const { email: _, ...LIST_OPTIONS } = LIST_QUERY;
+
+const newUser = (passwordMinLength: number) =>
+  Type.Object({
+    email: Email,
+    password: optional(newPassword(passwordMinLength)),
+    displayName: DisplayName,
+    role: Role,
+    emailVerified: Type.Optional(Type.Boolean()),
+    metadata: Metadata,
+    appMetadata: Metadata,
+  });
+
+/** `app.users`: what the endpoints do, with the same checks of what it is given. */
+export function createUsersAccessor({ accounts, users, passwordMinLength }: AccessorDeps): UsersAccessor {
+  const member = "a member of a user";
+  const findParser = createParser(Type.Object({ email: Email }));
+  const listParser = createParser(Type.Object(LIST_OPTIONS), { member: "an option of a list" });
+  const newParser = createParser(newUser(passwordMinLength), { member });
+  const changesParser = createParser(UserChanges, { member });
+
+  const get: UsersAccessor["get"] = async (id) => {
+    const account = accounts.get(id);
+    return account === null ? null : adminUser(account);
+  };
+  return {
+    get,
+    async find(by) {
+      const { email } = findParser.parse(jsonCopy({ ...by }));
+      const entry = accounts.findByEmail(emailOf(email));
+      return entry === null ? null : get(entry.id);
+    },
+    async list(options = {}) {
+      const page = users.list(readListQuery(listParser.parse(jsonCopy({ ...options }))));
+      const found: Awaited<ReturnType<UsersAccessor["list"]>>["users"] = [];
+      for (const [index, { id }] of page.users.entries()) {
+        // A user has up to 36 KB: a thousand of them take several turns.
+        if (index % USERS_PER_SLICE === USERS_PER_SLICE - 1) await nextTurn();
+        const account = accounts.get(id);
+        if (account !== null) found.push(adminUser(account));
+      }
+      return { users: found, cursor: page.cursor };
+    },
+    async create(user) {
+      const given = newParser.parse(jsonCopy({ ...user }));
+      requireMetadataSize({ metadata: given.metadata, appMetadata: given.appMetadata });
+      const account = { ...given, email: emailOf(given.email), password: given.password ?? undefined };
+      return (await users.create(account)).user;
+    },
+    async update(id, changes) {
+      const given = changesParser.parse(jsonCopy({ ...changes }));
+      requireMetadataSize({ metadata: given.metadata, appMetadata: given.appMetadata });
+      return users.update(id, given);
+    },
+    delete: async (id) => users.remove(id),
+    setClaims: async (id, claims) => users.setClaims(id, jsonCopy({ ...claims })),
+    revokeSessions: async (id) => users.revoke(id),
+    async auth(id) {
+      const account = accounts.get(id);
+      if (account === null || account.disabled) return null;
+      const { email, emailVerified, role, isAnonymous, customClaims: custom } = account;
+      return { id, email, emailVerified, role, isAnonymous, custom };
+    },
+  };
+}
