@@ -9,16 +9,22 @@ import { CACHE_KIB } from "./limits.ts";
 import { Dispatcher } from "./queue/dispatcher.ts";
 import { createEnqueuing } from "./queue/enqueuing.ts";
 import { dataText, dueTime, requireKey } from "./queue/entry.ts";
+import { createPassing } from "./queue/passing.ts";
 import { createJobSealing } from "./queue/sealing.ts";
 import { JobStore } from "./queue/store.ts";
 import { startSweep } from "./queue/sweep.ts";
-import type { Queue } from "./types.ts";
+import type { PassedJob, Queue } from "./types.ts";
 
 export type { JobDefinition, JobRun, Queue } from "./types.ts";
 export { FinalFailure } from "./types.ts";
 
 export interface JobsArea {
   readonly queue: Queue;
+  /**
+   * Adds jobs that an outbox has kept: all or none, in their order. Those whose id is known are not added again. Resolves when
+   * they are on disk. Errors: 507 no space left.
+   */
+  pass(jobs: readonly PassedJob[]): Promise<void>;
   /** Call when every area is open. Opens jobs.db if it exists, and starts what is due. */
   start(): Promise<void>;
   /** Starts no more jobs, and gives running ones time to end. Jobs can still be enqueued, and run after the next start. */
@@ -76,6 +82,7 @@ export function createJobsArea(deps: {
 
   return {
     queue,
+    pass: createPassing({ store: open, onDue: dispatcher.onDue, clock }),
     async start() {
       isStarted = true;
       if (existsSync(path)) open();

@@ -11,7 +11,7 @@ import type { PlatformConfig } from "../config/types.ts";
 import { createSqlArea, type SqlArea } from "../d1/index.ts";
 import { layOut } from "../db/index.ts";
 import { RATE_LIMITS } from "../http/rate-limit.ts";
-import { createJobsArea, type JobsArea } from "../jobs/index.ts";
+import { createJobsArea, FinalFailure, type JobsArea } from "../jobs/index.ts";
 import { createKeyValueArea, type KeyValueArea } from "../kv/index.ts";
 import { createPushArea, type PushArea } from "../push/index.ts";
 import { createRealtimeArea, type RealtimeArea } from "../realtime/index.ts";
@@ -20,6 +20,7 @@ import { createSockets, type Sockets } from "../sockets/index.ts";
 import { createStorageArea, type StorageArea } from "../storage/index.ts";
 import { createSystemArea, type SystemArea } from "../system/index.ts";
 import { createTablesArea, type TablesArea } from "../tables/index.ts";
+import { createTriggersArea, type TriggersArea } from "../triggers/index.ts";
 import { createUsersArea, type UsersArea } from "../users/index.ts";
 import { createVectorArea, type VectorArea } from "../vectorize/index.ts";
 import type { Base } from "./base.ts";
@@ -42,6 +43,7 @@ export interface Areas {
   analytics: AnalyticsArea;
   push: PushArea;
   backups: BackupsArea;
+  triggers: TriggersArea;
   system: SystemArea;
 }
 
@@ -104,6 +106,7 @@ const AREAS: { readonly [Name in keyof Areas]: Definition<Areas[Name]> } = {
       directory: join(base.dataDirectory, "databases"),
       app: () => app,
       onChange: (address, groups) => areas.realtime.publishChanges(address, groups),
+      outbox: (address) => base.outboxes.optionsOf({ kind: "tables", ...address }),
     }),
   ),
   kv: stopping("resources", ({ config, base }) =>
@@ -157,6 +160,18 @@ const AREAS: { readonly [Name in keyof Areas]: Definition<Areas[Name]> } = {
     createPushArea({ ...base, config: config.push ?? {}, file: base.systemFile }),
   ),
   backups: stopping("requests", ({ config, base }) => createBackupsArea({ ...base, config: config.backups })),
+  triggers: stopping("records", ({ config, base, areas, app }) =>
+    createTriggersArea({
+      ...base,
+      config,
+      define: areas.jobs.queue.define,
+      pass: areas.jobs.pass,
+      finalFailure: (message) => new FinalFailure(message),
+      filters: areas.tables.filters,
+      tableFile: areas.tables.file,
+      app: () => app,
+    }),
+  ),
   system: lasting(({ config, base: { isDrill, clock, engine }, areas: { realtime, rooms, analytics, backups } }) =>
     createSystemArea({
       config,

@@ -49,16 +49,15 @@ export function startScan(options: {
       }
     }
   };
-  const scanned = scan()
+  void scan()
     .catch((cause: unknown) => {
       if (stopping.signal.aborted) return;
       logger.error("not all instances were looked into for waiting triggers; the next start looks again", { cause });
     })
     .finally(() => pool.stop());
-  return async () => {
+  return () => {
     stopping.abort();
-    await pool.stop();
-    await scanned;
+    return pool.stop();
   };
 }
 

@@ -1,5 +1,5 @@
 import type { ChangedBy, Subject } from "../config/types.ts";
-import type { Actor, OutboxOptions, Transaction } from "../db/index.ts";
+import type { Actor, Transaction } from "../db/index.ts";
 import type { Millis } from "../kernel/clock.ts";
 
 /** A file with an outbox: of tables, or system.db. */
@@ -38,7 +38,7 @@ export type PassJobs = (jobs: readonly PassedJob[]) => Promise<void>;
 /** Tells triggers and webhooks of files in buckets. */
 export interface FileNotes {
   /** Whether such events of the bucket set off anything. */
-  isWatched(bucket: string): boolean;
+  isWatched(bucket: string, event: "upload" | "delete"): boolean;
   note(tx: Transaction, file: { bucket: string; event: "upload" | "delete"; by: Actor } & Change): void;
 }
 
@@ -51,9 +51,4 @@ interface Change {
 export interface AccountNotes {
   isWatched(event: "signup" | "delete"): boolean;
   note(tx: Transaction, account: { event: "signup" | "delete"; by: Actor } & Change): void;
-}
-
-/** The outboxes of all files. */
-export interface Outboxes {
-  optionsOf(place: Place): OutboxOptions;
 }

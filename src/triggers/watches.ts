@@ -7,6 +7,8 @@ import type { Occurrence } from "./types.ts";
 
 /** What has to be told of some changes. */
 export interface Watch {
+  /** Where the config declares it. */
+  path: string;
   /** The name of the jobs. */
   name: string;
   on: EventSource;
@@ -79,11 +81,18 @@ export function compileWatches(watches: readonly Watch[], filters: Filters): Wat
   const tables = new Map<string, Map<string, SourceWatches>>();
   const buckets = new Map<string, SourceWatches>();
   const accounts = new SourceWatches();
-  for (const { name, on, filter, isOrdered } of watches) {
+  for (const { path, name, on, filter, isOrdered } of watches) {
+    const compiled = <Compiled>(compile: (filter: Filter) => Compiled): Compiled | null => {
+      try {
+        return filter === undefined ? null : compile(filter);
+      } catch (cause) {
+        throw new Error(`${path}.${cause instanceof Error ? cause.message : String(cause)}`, { cause });
+      }
+    };
     if ("table" in on) {
       // The check of the config has seen both parts.
       const [namespace = "", table = ""] = on.table.split(".");
-      const matches = filter === undefined ? null : filters.ofTable(namespace, table, filter);
+      const matches = compiled((given) => filters.ofTable(namespace, table, given));
       const ofNamespace = entry(tables, namespace, () => new Map<string, SourceWatches>());
       entry(ofNamespace, table, () => new SourceWatches()).add({
         name,
@@ -93,7 +102,7 @@ export function compileWatches(watches: readonly Watch[], filters: Filters): Wat
       });
       continue;
     }
-    const matches = filter === undefined ? null : filters.ofFacts(filter);
+    const matches = compiled(filters.ofFacts);
     if ("bucket" in on) {
       const of = entry(buckets, on.bucket, () => new SourceWatches());
       of.add({ name, events: on.events ?? FILE_EVENTS, isOrdered, matches });

@@ -1,3 +1,4 @@
+import { actorOf } from "../../access/actor.ts";
 import type { Principal } from "../../access/principal.ts";
 import type { DatabaseFile } from "../../db/index.ts";
 import type { Clock } from "../../kernel/clock.ts";
@@ -66,6 +67,7 @@ export function createWrites(deps: { rights: RecordRights; clock: Clock; ids: Id
     },
 
     async run(file, principal, work, texts = NO_TEXTS) {
+      const actor = actorOf(principal);
       const decisions = new Decisions(clock);
       const now = new Date(clock.now()).toISOString();
       const newIds: string[] = [];
@@ -81,6 +83,7 @@ export function createWrites(deps: { rights: RecordRights; clock: Clock; ids: Id
           try {
             // `work` is synchronous and returns a plain value.
             const result = await file.write<unknown>((tx) => {
+              tx.causedBy(actor);
               afterCommit = [];
               return work({
                 tx,
