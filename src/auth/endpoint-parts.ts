@@ -3,11 +3,13 @@ import type { AuthConfig } from "../config/types.ts";
 import type { RequestBasics } from "../http/exchange/request-context.ts";
 import { SMALL_BODY_MAX_BYTES } from "../http/limits.ts";
 import { notFound } from "../kernel/errors.ts";
+import type { Captcha } from "./captcha/captcha.ts";
 import type { Caller, Client } from "./types.ts";
 
 /** What the endpoints of every topic need. */
 export interface EndpointDeps {
   config: AuthConfig;
+  captcha: Captcha;
   /** Counts one request of this network in the rate limit group `auth`. */
   authLimit: (network: string) => void;
   /** The same, and in the group `signup`. */

@@ -9,6 +9,7 @@ import type { Ids } from "../kernel/ids.ts";
 import type { Logger } from "../kernel/logger.ts";
 import { createAccountFile } from "./account-file.ts";
 import { createAccounts } from "./accounts.ts";
+import { createCaptcha } from "./captcha/captcha.ts";
 import { startCleanup } from "./cleanup.ts";
 import { createAddressService } from "./email/address-service.ts";
 import { emailEndpoints } from "./email/endpoints.ts";
@@ -106,6 +107,7 @@ export async function createAuthArea(deps: AuthAreaDeps): Promise<AuthArea> {
   const signUpLimiter = createRateLimiter(deps.rateLimits?.signup ?? RATE_LIMITS.signup, clock);
   const endpointDeps: EndpointDeps = {
     config,
+    captcha: createCaptcha({ config: config.captcha, isDrill: deps.isDrill, clock, logger }),
     authLimit: authLimiter.hit,
     signUpLimit(network) {
       authLimiter.hit(network);

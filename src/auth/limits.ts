@@ -112,6 +112,12 @@ export const MAIL_RETRY_DELAYS_MS = [2 * SECOND_MS, MINUTE_MS, 5 * MINUTE_MS];
 /** Messages kept in the outbox; the oldest are removed. */
 export const OUTBOX_FILES_MAX = 1_000;
 
+/** How long a CAPTCHA provider may take to answer; then the request is 503. */
+export const CAPTCHA_TIMEOUT_MS = 5 * SECOND_MS;
+export const CAPTCHA_CHECKS_AT_ONCE_MAX = 200;
+export const CAPTCHA_TOKEN_MAX_CHARACTERS = 16_384;
+export const CAPTCHA_ANSWER_MAX_BYTES = 16_384;
+
 /** How long an OAuth provider may take to answer. */
 export const PROVIDER_TIMEOUT_SECONDS = 10;
 /** After this the metadata of a provider is read again. */

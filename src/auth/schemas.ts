@@ -1,6 +1,11 @@
 import { Type } from "typebox";
-import { AnyObject, nullable } from "../kernel/schema/types.ts";
-import { MFA_TICKET_ATTEMPTS_MAX, SECRET_TEXT_MAX_CHARACTERS, TOKEN_TEXT_MAX_CHARACTERS } from "./limits.ts";
+import { AnyObject, nullable, optional } from "../kernel/schema/types.ts";
+import {
+  CAPTCHA_TOKEN_MAX_CHARACTERS,
+  MFA_TICKET_ATTEMPTS_MAX,
+  SECRET_TEXT_MAX_CHARACTERS,
+  TOKEN_TEXT_MAX_CHARACTERS,
+} from "./limits.ts";
 
 // What several endpoints answer or take.
 
@@ -41,3 +46,7 @@ export const SignedIn = Type.Union([Type.Object(tokens), MfaRequired], {
 export const Secret = Type.String({ minLength: 1, maxLength: SECRET_TEXT_MAX_CHARACTERS });
 /** A mailed token or code, a ticket, or an id. */
 export const Token = Type.String({ minLength: 1, maxLength: TOKEN_TEXT_MAX_CHARACTERS });
+/** Of the CAPTCHA that `auth.captcha` declares; ignored without one. */
+export const CaptchaToken = optional(
+  Type.String({ maxLength: CAPTCHA_TOKEN_MAX_CHARACTERS, description: "Required if `auth.captcha` is declared" }),
+);

@@ -817,7 +817,7 @@ const EVERYTHING = {
       from: "App <app@example.com>",
       templates: { magicLink: { subject: "Sign in", text: "{{link}}", html: "<a href='{{link}}'>in</a>" } },
     },
-    captcha: { siteKey: "k" },
+    captcha: { provider: "turnstile", siteKey: "k", secretKey: "s", endpoint: "https://check.example.com" },
   },
   kv: { settings: {} },
   d1: { reports: {} },

@@ -6,7 +6,7 @@ import type { JsonObject } from "../kernel/json/json.ts";
 import { isPromise, type MaybePromise } from "../kernel/maybe-promise.ts";
 import type { Answers } from "./answers.ts";
 import type { Connection, SignedIn } from "./connection.ts";
-import { messageParser, type Protocol, parseWith } from "./protocol.ts";
+import { messageParser, type Protocol, problemWith } from "./protocol.ts";
 import type { SessionIndex } from "./session-index.ts";
 
 /** The user with the present role, email and its verification; null when the session has ended. */
@@ -59,11 +59,11 @@ export function createAuthentication<State, Code extends string>(deps: {
       if (!(cause instanceof AppError)) throw cause;
       refuse(connection, cause.message, message);
     };
-    const parsed = parseWith(parser, message);
-    if ("problem" in parsed) {
+    const problem = problemWith(parser, message);
+    if (problem !== null) {
       const isTokenWrong = typeof message["token"] !== "string";
-      if (isTokenWrong) return refuse(connection, parsed.problem, message);
-      return answers.fail(connection, { code: "INVALID_MESSAGE", message: parsed.problem }, message);
+      if (isTokenWrong) return refuse(connection, problem, message);
+      return answers.fail(connection, { code: "INVALID_MESSAGE", message: problem }, message);
     }
     const token = String(message["token"]);
     try {

@@ -27,8 +27,9 @@ export interface Failure<Code extends string> {
 /** What a client can send, and what is done with it. */
 export interface MessageType<State, Code extends string> {
   readonly type: string;
-  parse(message: JsonObject): { message: JsonObject } | { problem: string };
-  // `parse` returns what it takes. `chars`: of the message's text.
+  /** What is wrong with its members; null: nothing. */
+  problemOf(message: JsonObject): string | null;
+  // Takes messages without a problem. `chars`: of the message's text.
   handle(
     connection: Connection<State>,
     message: never,
@@ -82,15 +83,15 @@ export function declareMessages<State, Code extends string>(envelope: TPropertie
     ) => MaybePromise<Failure<Code | CommonErrorCode> | null>,
   ): MessageType<State, Code> => {
     const parser = messageParser(type, members, envelope);
-    return { type, parse: (message) => parseWith(parser, message), handle };
+    return { type, problemOf: (message) => problemWith(parser, message), handle };
   };
 }
 
-/** The message, or the first thing that is wrong with it. */
-export function parseWith(parser: Parser<TObject>, message: JsonObject): { message: JsonObject } | { problem: string } {
+/** The first thing that is wrong with the message; null: nothing is. */
+export function problemWith(parser: Parser<TObject>, message: JsonObject): string | null {
   const problems = parser.problemsOf(message);
-  if (problems === null) return { message };
+  if (problems === null) return null;
   const [first] = Object.values(problems);
   // A name that the client chose may be as long as its message.
-  return { problem: (first?.message ?? "The message is not valid").slice(0, PROBLEM_SHOWN_LENGTH) };
+  return (first?.message ?? "The message is not valid").slice(0, PROBLEM_SHOWN_LENGTH);
 }

@@ -28,7 +28,7 @@ const config = (schemaEndpoint: string) => `{
     team: { instance: true, access: { open: true }, tables: { notes: {} } },
   },
   auth: {
-    anonymous: true, mfa: { totp: true }, captcha: { siteKey: "site-key" },
+    anonymous: true, mfa: { totp: true }, captcha: { provider: "turnstile", siteKey: "site-key", secretKey: "SECRET-CAPTCHA" },
     oauth: { google: { clientId: "SECRET-ID", clientSecret: "SECRET-VALUE" } },
     mail: { from: "SECRET@example.com" },
   },

@@ -1,4 +1,4 @@
-import { Type } from "typebox";
+import { type Static, Type } from "typebox";
 import { Email, emailOf, newPassword } from "../../access/account-fields.ts";
 import { PASSWORD_MIN_CHARACTERS } from "../../access/limits.ts";
 import { type Endpoint, endpoint } from "../../http/endpoint.ts";
@@ -8,7 +8,7 @@ import { callerOf, clientOf, type EndpointDeps, ofUsers, requireEnabled } from "
 import { REDIRECT_URL_MAX_CHARACTERS } from "../limits.ts";
 import { redirectField } from "../oauth/redirect.ts";
 import type { PasswordService } from "../password/service.ts";
-import { Ok, Secret, SignedIn, Token } from "../schemas.ts";
+import { CaptchaToken, Ok, Secret, SignedIn, Token } from "../schemas.ts";
 import type { AddressService } from "./address-service.ts";
 import type { ResetService } from "./reset-service.ts";
 import type { MailSignInService } from "./sign-in-service.ts";
@@ -29,6 +29,8 @@ const Accepted = Type.Object(
   { description: "Accepted, whether or not there is such a user" },
 );
 
+const MailRequest = Type.Object({ email: Email, redirectUrl: RedirectUrl, captchaToken: CaptchaToken });
+
 /** Actions that a mail confirms. */
 export function emailEndpoints(deps: EmailEndpointDeps): readonly Endpoint[] {
   return [
@@ -42,6 +44,17 @@ export function emailEndpoints(deps: EmailEndpointDeps): readonly Endpoint[] {
 
 const redirectOf = ({ config }: EndpointDeps, text: string | null | undefined): URL | null =>
   redirectField(text ?? undefined, config.redirectUrls ?? []);
+
+/** What a request for a mail asks for, once its CAPTCHA has been checked. Errors: 400, 413, 415, 503. */
+async function mailRequest(
+  deps: EndpointDeps,
+  context: Parameters<typeof clientOf>[0] & { body(): Promise<Static<typeof MailRequest>> },
+): Promise<{ email: string; redirect: URL | null }> {
+  const { email, redirectUrl, captchaToken } = await context.body();
+  const redirect = redirectOf(deps, redirectUrl);
+  await deps.captcha.check(captchaToken, clientOf(context));
+  return { email: emailOf(email), redirect };
+}
 
 function verification(deps: EmailEndpointDeps): readonly Endpoint[] {
   const request = endpoint(
@@ -85,12 +98,13 @@ function passwordReset(deps: EmailEndpointDeps): readonly Endpoint[] {
       ...ofUsers(deps.authLimit),
       summary: "Mail a link that sets a new password",
       caller: "public",
-      body: Type.Object({ email: Email, redirectUrl: RedirectUrl }),
+      body: MailRequest,
       answers: { 200: Accepted },
+      errors: [503],
     },
-    async ({ body }) => {
-      const { email, redirectUrl } = await body();
-      await deps.resets.requestPasswordReset(emailOf(email), redirectOf(deps, redirectUrl));
+    async (context) => {
+      const { email, redirect } = await mailRequest(deps, context);
+      await deps.resets.requestPasswordReset(email, redirect);
       return OK;
     },
   );
@@ -163,14 +177,14 @@ function magicLink(deps: EmailEndpointDeps): readonly Endpoint[] {
       ...ofUsers(deps.authLimit),
       summary: "Mail a link that signs in",
       caller: "public",
-      body: Type.Object({ email: Email, redirectUrl: RedirectUrl }),
+      body: MailRequest,
       answers: { 200: Accepted },
-      errors: [404],
+      errors: [404, 503],
     },
-    async ({ body }) => {
+    async (context) => {
       requireLinks();
-      const { email, redirectUrl } = await body();
-      await deps.signIns.requestMagicLink(emailOf(email), redirectOf(deps, redirectUrl));
+      const { email, redirect } = await mailRequest(deps, context);
+      await deps.signIns.requestMagicLink(email, redirect);
       return OK;
     },
   );
@@ -201,16 +215,15 @@ function emailCode(deps: EmailEndpointDeps): readonly Endpoint[] {
       ...ofUsers(deps.authLimit),
       summary: "Mail a code that signs in",
       caller: "public",
-      body: Type.Object({ email: Email, redirectUrl: RedirectUrl }),
+      body: MailRequest,
       answers: { 200: Accepted },
-      errors: [404],
+      errors: [404, 503],
     },
-    async ({ body }) => {
+    async (context) => {
       requireCodes();
-      const { email, redirectUrl } = await body();
-      // Checked as everywhere, and not used: the mail contains a code and no link.
-      redirectOf(deps, redirectUrl);
-      await deps.signIns.requestCode(emailOf(email));
+      // The redirect is checked as everywhere, and not used: the mail contains a code and no link.
+      const { email } = await mailRequest(deps, context);
+      await deps.signIns.requestCode(email);
       return OK;
     },
   );

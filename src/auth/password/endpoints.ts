@@ -11,7 +11,7 @@ import { PASSWORD_MIN_CHARACTERS } from "../../access/limits.ts";
 import { type Endpoint, endpoint } from "../../http/endpoint.ts";
 import { created } from "../../http/reply.ts";
 import { callerOf, clientOf, type EndpointDeps, ofUsers, requireEnabled } from "../endpoint-parts.ts";
-import { Secret, SignedIn, tokensAnswer } from "../schemas.ts";
+import { CaptchaToken, Secret, SignedIn, tokensAnswer } from "../schemas.ts";
 import type { PasswordService } from "./service.ts";
 
 export function passwordEndpoints(deps: EndpointDeps, service: PasswordService): readonly Endpoint[] {
@@ -33,16 +33,19 @@ const signUp = (deps: EndpointDeps, service: PasswordService): Endpoint =>
         password: newPassword(minLengthOf(deps)),
         displayName: DisplayName,
         metadata: Metadata,
+        captchaToken: CaptchaToken,
       }),
       answers: { 201: tokensAnswer("The new user, signed in") },
-      errors: [404, 409],
+      errors: [404, 409, 503],
     },
     async (context) => {
       requireEnabled(isEnabled(deps), "Signing up with email and password");
-      const { email, password, displayName, metadata } = await context.body();
+      const { email, password, displayName, metadata, captchaToken } = await context.body();
       requireMetadataSize({ metadata });
+      const client = clientOf(context);
+      await deps.captcha.check(captchaToken, client);
       const fields = { email: emailOf(email), password, displayName, metadata };
-      return created(await service.signUp(fields, clientOf(context)));
+      return created(await service.signUp(fields, client));
     },
   );
 
@@ -71,15 +74,17 @@ const signInAnonymously = (deps: EndpointDeps, service: PasswordService): Endpoi
       ...ofUsers(deps.signUpLimit),
       summary: "Sign in as a new anonymous user",
       caller: "public",
-      body: Type.Object({}),
+      body: Type.Object({ captchaToken: CaptchaToken }),
       isBodyOptional: true,
       answers: { 201: tokensAnswer("The new user, signed in") },
-      errors: [404],
+      errors: [404, 503],
     },
     async (context) => {
       requireEnabled(deps.config.anonymous === true, "Signing in anonymously");
-      await context.body();
-      return created(await service.signInAnonymously(clientOf(context)));
+      const { captchaToken } = await context.body();
+      const client = clientOf(context);
+      await deps.captcha.check(captchaToken, client);
+      return created(await service.signInAnonymously(client));
     },
   );
 

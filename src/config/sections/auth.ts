@@ -62,6 +62,16 @@ const Mail = Type.Object({
   ),
 });
 
+const Captcha = Type.Object({
+  provider: Type.Enum(["turnstile", "hcaptcha"]),
+  /** Public: `GET /api/config` shows it to clients. */
+  siteKey: text(),
+  secretKey: secretText(),
+  /** The address that tokens are checked at; the provider's own by default. For tests and proxies. */
+  endpoint: Type.Optional(url("https", "http")),
+});
+export interface CaptchaConfig extends Static<typeof Captcha> {}
+
 export const AuthSection = Type.Object({
   emailPassword: Type.Optional(Type.Boolean()),
   anonymous: Type.Optional(Type.Boolean()),
@@ -90,6 +100,7 @@ export const AuthSection = Type.Object({
   redirectUrls: Type.Optional(list(redirectUrl, { minItems: 0 })),
   /** Absent: messages are written to `<data>/outbox` and logged. */
   mail: Type.Optional(Mail),
-  captcha: Type.Optional(Type.Object({ siteKey: text() })),
+  /** Absent: none. Sign-up, anonymous sign-in and requests for mail then need a `captchaToken`. */
+  captcha: Type.Optional(Type.Unsafe<CaptchaConfig>(Captcha)),
 });
 export interface AuthConfig extends Static<typeof AuthSection> {}

@@ -63,10 +63,11 @@ function createMessages(service: Pick<RoomsService, "join">): readonly MessageTy
     {
       type: "send",
       // What is missing or of a wrong type is INVALID_ACTION, once the connection has joined.
-      parse(message) {
-        const problems = actionParser.problemsOf(message) ?? {};
+      problemOf(message) {
+        const problems = actionParser.problemsOf(message);
+        if (problems === null) return null;
         const unknown = Object.values(problems).find(({ code }) => code === "unknown_field");
-        return unknown === undefined ? { message } : { problem: unknown.message.slice(0, PROBLEM_SHOWN_LENGTH) };
+        return unknown === undefined ? null : unknown.message.slice(0, PROBLEM_SHOWN_LENGTH);
       },
       handle: ({ state }, message: JsonObject, _, chars) => act(state, message, chars),
     },

@@ -42,6 +42,14 @@ export class Mailbox {
    */
   post(task: Task, chars = 0): boolean {
     if (this.#waiting.length - this.#next >= MAILBOX_MAX || !this.#chars.take(chars)) return false;
+    if (!this.#isRunning && this.#meter.isFree) {
+      this.#chars.give(chars);
+      this.#isRunning = true;
+      const isDone = this.#done(this.#begin(task));
+      if (isDone && this.hasWaiting) this.#run();
+      else if (isDone) this.#rest();
+      return true;
+    }
     this.#waiting.push({ task, chars });
     if (!this.#isRunning) this.#run();
     return true;
@@ -77,13 +85,16 @@ export class Mailbox {
         this.#isDeferred = true;
         return;
       }
-      const running = this.#begin(this.#take());
-      if (isPromise(running)) {
-        void running.catch(this.#onFailure).then(() => this.#run());
-        return;
-      }
+      if (!this.#done(this.#begin(this.#take()))) return;
     }
     this.#rest();
+  }
+
+  /** false: the task is awaited, and the others run after it. */
+  #done(running: MaybePromise<void>): boolean {
+    if (!isPromise(running)) return true;
+    void running.catch(this.#onFailure).then(() => this.#run());
+    return false;
   }
 
   readonly #resume = (): void => {
@@ -96,7 +107,7 @@ export class Mailbox {
   #rest(): void {
     this.#isDeferred = false;
     this.#isRunning = false;
-    for (const resolve of this.#idle.splice(0)) resolve();
+    if (this.#idle.length > 0) for (const resolve of this.#idle.splice(0)) resolve();
   }
 
   #begin(task: Task): MaybePromise<void> {

@@ -41,6 +41,11 @@ export class RoomMeter {
     this.#leftMs -= ms;
   }
 
+  /** Whether the room may go on at once. */
+  get isFree(): boolean {
+    return this.#leftMs > 0 && this.#share.hasTime;
+  }
+
   /** true: the room has to wait, and `resume` is called when it may try again. */
   defers(resume: () => void): boolean {
     const waitMs = this.#waitMs();

@@ -130,7 +130,9 @@ export class Announcer {
     this.#flushedAt = this.#clock.now();
     if (shared !== null) {
       const text = sharedDelta(shared.delta, shared.version);
-      for (const connection of this.#members.connections()) this.#send(connection, text);
+      for (const { connections } of this.#members.all()) {
+        for (const connection of connections) this.#send(connection, text);
+      }
     }
     for (const { userId, delta, version } of players) {
       const connections = this.#members.get(userId)?.connections;

@@ -9,6 +9,7 @@ import type { RoomMeter } from "../pace/room-meter.ts";
 import type { RoomState, StateChanges } from "../state/room-state.ts";
 import { adoptState, isFlat, type StateKind, SYNCED, stateBytes, UNSYNCED } from "../state/state.ts";
 import type { RoomNamespace, StoredTimer } from "../types.ts";
+import type { Members } from "./members.ts";
 
 type Next = JsonObject | ((state: JsonObject) => JsonObject);
 
@@ -29,12 +30,16 @@ export interface Staged extends StateChanges {
   wantsSave: boolean;
 }
 
-interface HandlerRoomDeps {
+const NO_PLAYERS: Staged["players"] = new Map();
+const NO_MESSAGES: Staged["messages"] = [];
+const NO_KICKED: Staged["kicked"] = new Set();
+const NO_TIMERS: Staged["timers"] = new Map();
+
+/** The same for all handlers of a room. */
+export interface HandlerRoomDeps {
   namespace: RoomNamespace;
   id: string;
-  state: RoomState;
-  /** The players in the room while this handler runs. */
-  players: () => readonly Player[];
+  members: Pick<Members, "players">;
   clock: Clock;
   app: () => AppAccess;
   meter: RoomMeter;
@@ -48,18 +53,24 @@ interface HandlerRoomDeps {
  */
 export class HandlerRoom implements Room {
   readonly #deps: HandlerRoomDeps;
+  readonly #state: RoomState;
+  readonly #entering: Player | null;
   #hasEnded = false;
   #shared: JsonObject | null = null;
   #server: JsonObject | null = null;
   #metadata: JsonObject | null = null;
-  readonly #players = new Map<string, JsonObject>();
-  readonly #messages: Outgoing[] = [];
-  readonly #kicked = new Set<string>();
-  readonly #timers = new Map<string, StoredTimer | null>();
+  // Made when the first one comes: most handlers change the shared state only.
+  #players: Map<string, JsonObject> | null = null;
+  #messages: Outgoing[] | null = null;
+  #kicked: Set<string> | null = null;
+  #timers: Map<string, StoredTimer | null> | null = null;
   #wantsSave = false;
 
-  constructor(deps: HandlerRoomDeps) {
+  /** `entering`: a player who is not a member yet, and is one for this handler. */
+  constructor(deps: HandlerRoomDeps, state: RoomState, entering: Player | null) {
     this.#deps = deps;
+    this.#state = state;
+    this.#entering = entering;
   }
 
   get namespace(): string {
@@ -75,7 +86,7 @@ export class HandlerRoom implements Room {
   }
 
   get shared(): JsonObject {
-    return this.#shared ?? this.#deps.state.shared;
+    return this.#shared ?? this.#state.shared;
   }
 
   setShared(next: Next): void {
@@ -84,21 +95,25 @@ export class HandlerRoom implements Room {
   }
 
   player(userId: string): JsonObject {
-    return this.#players.get(userId) ?? this.#deps.state.player(userId);
+    return this.#players?.get(userId) ?? this.#state.player(userId);
   }
 
   setPlayer(userId: string, next: Next): void {
     if (!this.#listens("setPlayer")) return;
     if (typeof userId !== "string" || userId === "") throw new Error("setPlayer: a user id is required");
-    this.#players.set(userId, this.#follow(next, this.player(userId), SYNCED));
+    const state = this.#follow(next, this.player(userId), SYNCED);
+    this.#players ??= new Map();
+    this.#players.set(userId, state);
   }
 
   players(): Player[] {
-    return this.#deps.players().filter(({ userId }) => !this.#kicked.has(userId));
+    const players = this.#deps.members.players();
+    if (this.#entering !== null) players.push(this.#entering);
+    return this.#kicked === null ? players : players.filter(({ userId }) => this.#kicked?.has(userId) !== true);
   }
 
   get server(): JsonObject {
-    return this.#server ?? this.#deps.state.server;
+    return this.#server ?? this.#state.server;
   }
 
   setServer(next: Next): void {
@@ -117,11 +132,13 @@ export class HandlerRoom implements Room {
   }
 
   kick(userId: string): void {
-    if (this.#listens("kick")) this.#kicked.add(userId);
+    if (!this.#listens("kick")) return;
+    this.#kicked ??= new Set();
+    this.#kicked.add(userId);
   }
 
   get metadata(): JsonObject {
-    return this.#metadata ?? this.#deps.state.metadata;
+    return this.#metadata ?? this.#state.metadata;
   }
 
   setMetadata(metadata: JsonObject): void {
@@ -143,11 +160,11 @@ export class HandlerRoom implements Room {
       throw new Error(`setTimer: ms must be a number from 0 to ${TIMER_DELAY_MAX_MS}, got ${String(given)}`);
     }
     // A copy: later changes of the handler to its object do not change the timer.
-    this.#timers.set(name, { dueAt: clock.now() + Math.ceil(given), data: JSON.parse(jsonText(data)) });
+    this.#setTimer(name, { dueAt: clock.now() + Math.ceil(given), data: JSON.parse(jsonText(data)) });
   }
 
   clearTimer(name: string): void {
-    if (this.#listens("clearTimer")) this.#timers.set(name, null);
+    if (this.#listens("clearTimer")) this.#setTimer(name, null);
   }
 
   save(): void {
@@ -161,17 +178,17 @@ export class HandlerRoom implements Room {
       shared: this.#shared,
       server: this.#server,
       metadata: this.#metadata,
-      players: this.#players,
-      messages: this.#messages,
-      kicked: this.#kicked,
-      timers: this.#timers,
+      players: this.#players ?? NO_PLAYERS,
+      messages: this.#messages ?? NO_MESSAGES,
+      kicked: this.#kicked ?? NO_KICKED,
+      timers: this.#timers ?? NO_TIMERS,
       wantsSave: this.#wantsSave,
     };
-    if (this.#shared !== null || this.#players.size > 0) {
-      const { state, namespace } = this.#deps;
+    if (this.#shared !== null || this.#players !== null) {
+      const { namespace } = this.#deps;
       // A state that an earlier config allowed may become smaller step by step.
-      const maxBytes = Math.max(namespace.limits.stateMaxBytes, state.bytes);
-      limitBytes("The state of the room", state.bytesAfter(staged), maxBytes);
+      const maxBytes = Math.max(namespace.limits.stateMaxBytes, this.#state.bytes);
+      limitBytes("The state of the room", this.#state.bytesAfter(staged), maxBytes);
     }
     return staged;
   }
@@ -186,8 +203,14 @@ export class HandlerRoom implements Room {
     return this.#deps.meter.measure(() => adoptState(resolve(next, before, kind), kind, before));
   }
 
+  #setTimer(name: string, timer: StoredTimer | null): void {
+    this.#timers ??= new Map();
+    this.#timers.set(name, timer);
+  }
+
   #message(outgoing: Outgoing): void {
     if (!this.#listens("send")) return;
+    this.#messages ??= [];
     if (this.#messages.length >= MESSAGES_PER_HANDLER_MAX) {
       throw new Error(`A handler sends at most ${MESSAGES_PER_HANDLER_MAX} messages`);
     }

@@ -3,7 +3,7 @@ import type { Player, Room } from "../../config/types.ts";
 import type { Clock, Millis } from "../../kernel/clock.ts";
 import type { JsonObject } from "../../kernel/json/json.ts";
 import type { Logger } from "../../kernel/logger.ts";
-import { chain, type MaybePromise } from "../../kernel/maybe-promise.ts";
+import { chain, isPromise, type MaybePromise } from "../../kernel/maybe-promise.ts";
 import { messageOf } from "../connection/messages.ts";
 import { RoomTimers } from "../lifecycle/room-timers.ts";
 import { SaveSchedule } from "../lifecycle/save-schedule.ts";
@@ -19,7 +19,7 @@ import { UNSYNCED } from "../state/state.ts";
 import { type StateTexts, stateTextSteps } from "../state/state-text.ts";
 import type { PresentPlayer, RoomNamespace, SavedRoom } from "../types.ts";
 import { Announcer } from "./announcer.ts";
-import { HandlerRoom, type Staged } from "./handler-room.ts";
+import { HandlerRoom, type HandlerRoomDeps, type Staged } from "./handler-room.ts";
 import type { Members } from "./members.ts";
 import { type Outcome, runBounded } from "./outcome.ts";
 
@@ -82,6 +82,7 @@ export class RoomMemory {
   readonly #events: RoomEvents;
   readonly #mailbox: Mailbox;
   readonly #meter: RoomMeter;
+  readonly #handlers: HandlerRoomDeps;
   #state: RoomState | null = null;
   #lastActiveAt: Millis = 0;
   #cancelIdle: (() => void) | null = null;
@@ -96,6 +97,15 @@ export class RoomMemory {
     const { common, clock } = deps;
     this.#meter = new RoomMeter(common.share);
     this.#mailbox = new Mailbox(this.#meter, new WaitingChars(common.waiting), (cause) => this.log("task", cause));
+    this.#handlers = {
+      namespace,
+      id,
+      members,
+      clock,
+      app: deps.app,
+      meter: this.#meter,
+      onLate: (what) => this.log(what, "was called by a handler that had ended; it has no effect"),
+    };
     this.announcer = new Announcer({ members, clock, meter: this.#meter, texts: common.texts });
     this.timers = new RoomTimers(deps.clock, events.onTimer);
     this.saves = new SaveSchedule({
@@ -115,11 +125,11 @@ export class RoomMemory {
   }
 
   /** Runs `task` in its turn. false: too many tasks are waiting, and neither it nor `failed` runs. */
-  post(task: Task, { failed = () => {}, chars = 0 }: PostOptions = {}): boolean {
-    const run = (state: RoomState | Error): MaybePromise<void> => {
-      return state instanceof Error ? failed(state) : task(state);
-    };
-    return this.#take(() => chain(this.#obtain(), run), chars);
+  post(task: Task, { failed, chars = 0 }: PostOptions = {}): boolean {
+    return this.#take(() => {
+      if (this.#state !== null) return task(this.#state);
+      return chain(this.#obtain(), (state) => (state instanceof Error ? failed?.(state) : task(state)));
+    }, chars);
   }
 
   #obtain(): MaybePromise<RoomState | Error> {
@@ -136,21 +146,15 @@ export class RoomMemory {
     return this.#mailbox.post(() => {
       if (this.#isStopping) return;
       this.#lastActiveAt = this.#deps.clock.now();
-      return chain(work(), () => this.#settle());
+      const running = work();
+      return isPromise(running) ? running.then(() => this.#settle()) : this.#settle();
     }, chars);
   }
 
   /** Runs a handler on top of the state. Its effects are applied when it succeeds. */
   run<T>(state: RoomState, handler: (room: Room) => MaybePromise<T>, end: HandlerEnd<T>): MaybePromise<void> {
-    const { namespace, id } = this;
-    const { clock, app } = this.#deps;
-    const { entering } = end;
-    const players = (): Player[] => {
-      return entering === undefined ? this.#members.players() : [...this.#members.players(), entering];
-    };
-    const onLate = (what: string): void => this.log(what, "was called by a handler that had ended; it has no effect");
-    const meter = this.#meter;
-    const room = new HandlerRoom({ namespace, id, state, players, clock, app, meter, onLate });
+    const { entering = null } = end;
+    const room = new HandlerRoom(this.#handlers, state, entering);
     const finish = (outcome: Outcome<T>): void => {
       let staged: Staged;
       try {
@@ -168,10 +172,10 @@ export class RoomMemory {
       for (const userId of staged.kicked) this.#events.onKick(userId);
     };
     return runBounded(
-      clock,
+      this.#deps.clock,
       HANDLER_TIMEOUT_MS,
       () => handler(room),
-      (outcome) => meter.measure(() => finish(outcome)),
+      (outcome) => this.#meter.measure(() => finish(outcome)),
     );
   }
 

@@ -41,6 +41,8 @@ export class MessageTurns {
   readonly #clients = new Map<string, Client>();
   /** Clients with lines that are ready, in the order of their turns. */
   readonly #ready = new Set<Client>();
+  /** What is being done at this moment, before it has returned; null: nothing. */
+  #current: Source | null = null;
   #waitingChars = 0;
   /** In this turn of the event loop. */
   #spentMs = 0;
@@ -61,9 +63,9 @@ export class MessageTurns {
 
   /** Handles a message of so many characters, now or in its turn. false: too much waits already, and it is dropped. */
   take(source: Source, chars: number, work: Work): boolean {
-    const line = this.#lines.get(source);
-    if (line === undefined && this.#spentMs < TURN_MS) {
-      this.#begin({ source, waiting: [], isBusy: true }, work);
+    const line = this.#lines.size === 0 ? undefined : this.#lines.get(source);
+    if (line === undefined && this.#spentMs < TURN_MS && this.#current !== source) {
+      this.#begin(source, work);
       return true;
     }
     const isFull =
@@ -77,13 +79,13 @@ export class MessageTurns {
 
   /** Does what the server itself has to do for this connection, in the same order; however much waits. */
   add(source: Source, work: Work): void {
-    if (this.#lines.has(source)) this.#queue(source, 0, work);
-    else this.#begin({ source, waiting: [], isBusy: true }, work);
+    if (this.has(source)) this.#queue(source, 0, work);
+    else this.#begin(source, work);
   }
 
   /** Whether something of it is under way or waits. */
   has(source: Source): boolean {
-    return this.#lines.has(source);
+    return this.#current === source || this.#lines.has(source);
   }
 
   /** Drops what waits. */
@@ -99,7 +101,7 @@ export class MessageTurns {
   }
 
   #queue(source: Source, chars: number, work: Work): void {
-    const line = this.#lines.get(source) ?? { source, waiting: [], isBusy: false };
+    const line = this.#lines.get(source) ?? { source, waiting: [], isBusy: this.#current === source };
     this.#lines.set(source, line);
     line.waiting.push({ chars, work });
     // One more than it has: a client is known while more than nothing waits for it.
@@ -143,22 +145,34 @@ export class MessageTurns {
       // Behind the other networks.
       if (client.ready.size > 0) this.#ready.add(client);
       this.#count(line.source.client, -next.chars - 1);
-      this.#begin(line, next.work);
+      line.isBusy = true;
+      this.#begin(line.source, next.work);
     }
     if (this.#ready.size > 0) this.#schedule();
   }
 
-  #begin(line: Line, work: Work): void {
-    line.isBusy = true;
-    this.#lines.set(line.source, line);
+  /** Nearly all work is done when it returns: only work that is awaited, or has others behind it, needs a line. */
+  #begin(source: Source, work: Work): void {
+    const around = this.#current;
+    if (around !== null && !this.#lines.has(around)) {
+      this.#lines.set(around, { source: around, waiting: [], isBusy: true });
+    }
+    this.#current = source;
     const startedAt = this.#now();
     const running = work();
     this.#spentMs += this.#now() - startedAt;
+    this.#current = around;
     // Work of earlier turns may be counted in this one, which makes it shorter, but not longer. To count each turn by
     // itself would need a callback in each, which costs many short messages a tenth of their time.
     if (this.#spentMs >= TURN_MS / 2) this.#schedule();
-    if (isPromise(running)) void running.then(() => this.#ended(line));
-    else this.#ended(line);
+    if (isPromise(running)) {
+      const line = this.#lines.get(source) ?? { source, waiting: [], isBusy: true };
+      this.#lines.set(source, line);
+      void running.then(() => this.#ended(line));
+    } else if (this.#lines.size > 0) {
+      const line = this.#lines.get(source);
+      if (line !== undefined) this.#ended(line);
+    }
   }
 
   #ended(line: Line): void {

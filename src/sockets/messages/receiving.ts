@@ -46,21 +46,25 @@ export function createReceiving<State, Code extends string>(deps: {
   const { protocol, answers, clients, turns, clock } = deps;
   const types = new Map(protocol.messages.map((declared) => [declared.type, declared]));
 
+  const invalid = (connection: Connection<State>, message: JsonObject, text: string): void =>
+    answers.fail(connection, { code: "INVALID_MESSAGE", message: text }, message);
   const dispatch = (connection: Connection<State>, message: JsonObject, chars: number): MaybePromise<void> => {
     const { type } = message;
     if (type === "ping") return protocol.pinged(connection);
     if (type === "auth") return deps.authenticate(connection, message);
-    const invalid = (text: string): void =>
-      answers.fail(connection, { code: "INVALID_MESSAGE", message: text }, message);
-    if (typeof type !== "string") return invalid("type is required");
+    if (typeof type !== "string") return invalid(connection, message, "type is required");
     const declared = types.get(type);
-    if (declared === undefined) return invalid(`There is no message "${type.slice(0, TYPE_SHOWN_LENGTH)}"`);
-    const parsed = declared.parse(message);
-    if ("problem" in parsed) return invalid(parsed.problem);
+    if (declared === undefined) {
+      return invalid(connection, message, `There is no message "${type.slice(0, TYPE_SHOWN_LENGTH)}"`);
+    }
+    const problem = declared.problemOf(message);
+    if (problem !== null) return invalid(connection, message, problem);
     const { principal } = connection;
     if (principal === null) return;
-    // Parsed by the schema that declares what it takes.
-    return chain(declared.handle(connection, parsed.message as never, principal, chars), (failure) => {
+    // It holds to the schema that declares what `handle` takes.
+    const failed = declared.handle(connection, message as never, principal, chars);
+    if (failed === null) return;
+    return chain(failed, (failure) => {
       if (failure !== null) answers.fail(connection, failure, message);
     });
   };
@@ -86,16 +90,16 @@ export function createReceiving<State, Code extends string>(deps: {
 
   const handle = (connection: Connection<State>, raw: string | Buffer, then: Judge<State>): MaybePromise<void> => {
     if (connection.isClosed) return;
-    const crashed = (cause: unknown): void => answers.crashed(connection, cause);
     try {
       // Whatever a binary frame holds, it is no JSON object in a text frame.
       const text = typeof raw === "string" ? raw : "null";
-      const handled = chain(parseMessage(text, deps.slices), (said) => {
-        if (!connection.isClosed) return then(connection, said, text.length);
-      });
-      return isPromise(handled) ? handled.catch(crashed) : undefined;
+      const said = parseMessage(text, deps.slices);
+      const handled = isPromise(said)
+        ? said.then((later) => (connection.isClosed ? undefined : then(connection, later, text.length)))
+        : then(connection, said, text.length);
+      if (isPromise(handled)) return handled.catch((cause) => answers.crashed(connection, cause));
     } catch (cause) {
-      return crashed(cause);
+      return answers.crashed(connection, cause);
     }
   };
 

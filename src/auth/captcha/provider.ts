@@ -1,0 +1,62 @@
+import type { CaptchaConfig } from "../../config/types.ts";
+import { isJsonObject } from "../../kernel/json/json.ts";
+import { CAPTCHA_ANSWER_MAX_BYTES } from "../limits.ts";
+
+export type Verdict = { kind: "passed" } | { kind: "refused" } | { kind: "unknown"; reason: unknown };
+
+interface Question {
+  token: string;
+  address: string;
+  signal: AbortSignal;
+}
+
+const ENDPOINTS: Readonly<Record<CaptchaConfig["provider"], string>> = {
+  turnstile: "https://challenges.cloudflare.com/turnstile/v0/siteverify",
+  hcaptcha: "https://api.hcaptcha.com/siteverify",
+};
+
+/** Codes that are about the config or the provider. Every other code is about the token. */
+const OWN_FAULTS: ReadonlySet<unknown> = new Set([
+  "missing-input-secret",
+  "invalid-input-secret",
+  "sitekey-secret-mismatch",
+  "not-using-dummy-passcode",
+  "internal-error",
+]);
+
+/** Errors: those of `fetch`, also when `signal` is aborted. */
+export async function askProvider(config: CaptchaConfig, { token, address, signal }: Question): Promise<Verdict> {
+  const form = new URLSearchParams({ secret: config.secretKey, response: token, remoteip: address });
+  // hCaptcha then refuses tokens that were solved for another site.
+  if (config.provider === "hcaptcha") form.set("sitekey", config.siteKey);
+  const response = await fetch(config.endpoint ?? ENDPOINTS[config.provider], {
+    method: "POST",
+    body: form,
+    // A redirect would carry the secret elsewhere.
+    redirect: "manual",
+    signal,
+  });
+  const answer = await readAnswer(response);
+  if (isJsonObject(answer) && answer["success"] === true && response.ok) return { kind: "passed" };
+  const codes = isJsonObject(answer) ? (answer["error-codes"] ?? []) : [];
+  // Turnstile answers some refusals with 400 and the same body.
+  const isRefusal = isJsonObject(answer) && answer["success"] === false && response.status < 500;
+  if (isRefusal && Array.isArray(codes) && !codes.some((code) => OWN_FAULTS.has(code))) return { kind: "refused" };
+  return { kind: "unknown", reason: { status: response.status, codes } };
+}
+
+/** null for what is no JSON, or longer than an answer can be. */
+async function readAnswer(response: Response): Promise<unknown> {
+  const chunks: Uint8Array[] = [];
+  let sizeBytes = 0;
+  for await (const chunk of response.body ?? []) {
+    sizeBytes += chunk.byteLength;
+    if (sizeBytes > CAPTCHA_ANSWER_MAX_BYTES) return null;
+    chunks.push(chunk);
+  }
+  try {
+    return JSON.parse(Buffer.concat(chunks).toString());
+  } catch {
+    return null;
+  }
+}
