@@ -1,4 +1,4 @@
-import type { AccountEvents, Accounts } from "../access/accounts.ts";
+import type { AccountEvents, AccountNotes, Accounts } from "../access/accounts.ts";
 import type { SessionEvents, SessionLookup, UserEvents } from "../access/sessions.ts";
 import type { AuthConfig, PlatformConfig } from "../config/types.ts";
 import type { DatabaseFile } from "../db/types.ts";
@@ -42,6 +42,7 @@ export interface AuthAreaDeps {
   rateLimits: PlatformConfig["rateLimits"];
   /** The system database, migrated. */
   file: DatabaseFile;
+  notes: AccountNotes;
   /** Signs access tokens; what is kept encrypted or hashed depends on it too. */
   secret: string;
   /** true: mails wait in the outbox. */
@@ -70,7 +71,7 @@ export interface AuthArea {
 export async function createAuthArea(deps: AuthAreaDeps): Promise<AuthArea> {
   const { config, clock, ids, logger } = deps;
   const sessions = createSessionCache({ sql: deps.file, clock, logger });
-  const file = createAccountFile({ file: deps.file, sessions, clock, logger });
+  const file = createAccountFile({ file: deps.file, sessions, clock, logger, notes: deps.notes });
   const sealing = createSealing(deps.secret);
   const accessTtlSeconds = config.session?.accessTokenTtl ?? ACCESS_TOKEN_TTL_SECONDS;
   const auth: AuthDeps = {

@@ -21,7 +21,7 @@ import { createStorageArea, type StorageArea } from "../storage/index.ts";
 import { createSystemArea, type SystemArea } from "../system/index.ts";
 import { createTablesArea, type TablesArea } from "../tables/index.ts";
 import { createTriggersArea, type TriggersArea } from "../triggers/index.ts";
-import { createUsersArea, type UsersArea } from "../users/index.ts";
+import { adminUser, createUsersArea, type UsersArea } from "../users/index.ts";
 import { createVectorArea, type VectorArea } from "../vectorize/index.ts";
 import type { Base } from "./base.ts";
 import type { Phase, Stoppable, Stopping } from "./stopping.ts";
@@ -74,13 +74,17 @@ const stopping = <Area extends Stoppable>(phase: Phase, open: Opening<Area>): De
 /** Every area, in the order in which they open: how, and the phase of a stop in which it ends. */
 const AREAS: { readonly [Name in keyof Areas]: Definition<Areas[Name]> } = {
   jobs: stopping("requests", ({ base }) => createJobsArea(base)),
-  auth: stopping("accounts", ({ config, base }) =>
+  auth: stopping("accounts", ({ config, base, areas }) =>
     createAuthArea({
       ...base,
       config: config.auth ?? {},
       rateLimits: config.rateLimits,
       file: base.systemFile,
       secret: base.secrets.jwtSecret,
+      notes: {
+        isWatched: (event) => areas.triggers.accounts.isWatched(event),
+        note: (tx, { event, account, by }) => areas.triggers.accounts.note(tx, { event, by, user: adminUser(account) }),
+      },
     }),
   ),
   access: lasting(({ config, base: { secrets, clock }, areas: { auth } }) => {
@@ -139,6 +143,10 @@ const AREAS: { readonly [Name in keyof Areas]: Definition<Areas[Name]> } = {
       account: areas.auth.accounts.get,
       serviceKey: areas.access.serviceKeys.named,
       publicUrl: config.server?.publicUrl,
+      notes: {
+        isWatched: (bucket, event) => areas.triggers.files.isWatched(bucket, event),
+        note: (tx, change) => areas.triggers.files.note(tx, change),
+      },
     }),
   ),
   realtime: stopping("realtime", ({ config, base, areas }) =>

@@ -1,7 +1,7 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import type { AppAccess } from "../config/app/index.ts";
-import type { PlatformConfig } from "../config/types.ts";
+import type { PlatformConfig, Subject } from "../config/types.ts";
 import type { DatabaseFile, OpenedFile } from "../db/index.ts";
 import type { Clock } from "../kernel/clock.ts";
 import type { Ids } from "../kernel/ids.ts";
@@ -76,15 +76,18 @@ export function createTriggersArea(deps: {
       note(tx, { bucket, event, by, before, after }) {
         const of = watches.bucket(bucket);
         if (of === undefined) return;
-        const subjectId = String((after ?? before)?.["key"]);
+        const subjectId = (after ?? before)?.key ?? "";
         const source = `bucket.${bucket}`;
-        noteHappening(tx, of, { source, event, subjectId, instanceId: null, before, after, by }, context);
+        // The facts of a file are JSON.
+        const facts = { before, after } as unknown as Record<"before" | "after", Subject | null>;
+        noteHappening(tx, of, { source, event, subjectId, instanceId: null, by, ...facts }, context);
       },
     },
     accounts: {
       isWatched: (event) => watches.accounts.has(event),
-      note(tx, { event, by, before, after }) {
-        const subjectId = String((after ?? before)?.["id"]);
+      note(tx, { event, by, user }) {
+        const [before, after] = event === "signup" ? [null, user] : [user, null];
+        const subjectId = String(user["id"]);
         const happening = { source: "auth", event, subjectId, instanceId: null, before, after, by };
         noteHappening(tx, watches.accounts, happening, context);
       },

@@ -1,8 +1,8 @@
-import { AppError } from "../kernel/errors.ts";
-import { type Clock, pause } from "../kernel/clock.ts";
-import type { Logger } from "../kernel/logger.ts";
-import { ProcessPool } from "../db/processes/pool.ts";
 import { SERVER_CALLER } from "../db/index.ts";
+import { ProcessPool } from "../db/processes/pool.ts";
+import { type Clock, pause } from "../kernel/clock.ts";
+import { AppError } from "../kernel/errors.ts";
+import type { Logger } from "../kernel/logger.ts";
 import { SCAN_FILES, SCAN_RETRIES_MAX, SCAN_RETRY_MS, SCAN_TIMEOUT_MS } from "./limits.ts";
 import type { ScanAnswer, ScanRequest } from "./scan-files.ts";
 

@@ -1,4 +1,4 @@
-import type { ChangedBy, Subject } from "../config/types.ts";
+import type { ChangedBy, FileFacts, Subject } from "../config/types.ts";
 import type { Actor, Transaction } from "../db/index.ts";
 import type { Millis } from "../kernel/clock.ts";
 
@@ -39,16 +39,20 @@ export type PassJobs = (jobs: readonly PassedJob[]) => Promise<void>;
 export interface FileNotes {
   /** Whether such events of the bucket set off anything. */
   isWatched(bucket: string, event: "upload" | "delete"): boolean;
-  note(tx: Transaction, file: { bucket: string; event: "upload" | "delete"; by: Actor } & Change): void;
-}
-
-interface Change {
-  before: Subject | null;
-  after: Subject | null;
+  note(
+    tx: Transaction,
+    change: {
+      bucket: string;
+      event: "upload" | "delete";
+      by: Actor;
+      before: FileFacts | null;
+      after: FileFacts | null;
+    },
+  ): void;
 }
 
 /** Tells triggers, webhooks and hooks of accounts. */
 export interface AccountNotes {
   isWatched(event: "signup" | "delete"): boolean;
-  note(tx: Transaction, account: { event: "signup" | "delete"; by: Actor } & Change): void;
+  note(tx: Transaction, change: { event: "signup" | "delete"; by: Actor; user: Subject }): void;
 }

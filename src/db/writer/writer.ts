@@ -25,7 +25,9 @@ interface PendingWrite {
   causeDepth: number;
 }
 
-type Outcome = { ok: true; result: unknown; changes: readonly Change[]; hasEnqueued: boolean } | { ok: false; error: unknown };
+type Outcome =
+  | { ok: true; result: unknown; changes: readonly Change[]; hasEnqueued: boolean }
+  | { ok: false; error: unknown };
 
 interface DoneWrite {
   write: PendingWrite;

@@ -1,3 +1,4 @@
+import { actorOf } from "../../access/actor.ts";
 import { RULE_TIMEOUT_MS } from "../../access/limits.ts";
 import { authOf, type Principal } from "../../access/principal.ts";
 import { createProbe } from "../../access/probe.ts";
@@ -7,6 +8,7 @@ import { forbidden, notFound, unauthorized } from "../../kernel/errors.ts";
 import type { Logger } from "../../kernel/logger.ts";
 import { isPromise, type MaybePromise } from "../../kernel/maybe-promise.ts";
 import { within } from "../../kernel/time/deadline.ts";
+import { factsOf } from "../facts.ts";
 import { readOnly } from "../files/owned-files.ts";
 import type { Bucket, BucketAction, Gate, StoredObject } from "../types.ts";
 
@@ -49,6 +51,7 @@ export function createGates(deps: { buckets: ReadonlyMap<string, Bucket>; clock:
       const isAnonymous = principal.kind === "anonymous";
       if (isAnonymous && options.allowAnonymous !== true) throw unauthorized();
       const bucket = bucketOf(name);
+      const actor = actorOf(principal);
       if (principal.kind === "serviceKey" && !principal.scopes.allows("storage", "bucket", name, action)) {
         throw forbidden();
       }
@@ -58,7 +61,7 @@ export function createGates(deps: { buckets: ReadonlyMap<string, Bucket>; clock:
       };
       const decided = (isAllowed: boolean): Gate => {
         if (options.eachFile !== true) enforce(isAllowed);
-        return { bucket, verdict: isAllowed, isAnonymous, ask: () => isAllowed, enforce };
+        return { bucket, actor, verdict: isAllowed, isAnonymous, ask: () => isAllowed, enforce };
       };
       const passes = principal.kind === "serviceKey" || principal.kind === "server";
       const rule = passes ? true : bucket.config.access?.[action];
@@ -77,7 +80,7 @@ export function createGates(deps: { buckets: ReadonlyMap<string, Bucket>; clock:
           return denied(cause);
         }
       };
-      const undecided: Gate = { bucket, verdict: null, isAnonymous, ask: (file) => ask(file), enforce };
+      const undecided: Gate = { bucket, actor, verdict: null, isAnonymous, ask: (file) => ask(file), enforce };
       if (rule.length >= 2) return undecided;
       // A rule with fewer parameters may still read the file: by rest parameters, defaults or `arguments`.
       const probe = createProbe(EMPTY_FILE);
@@ -85,12 +88,6 @@ export function createGates(deps: { buckets: ReadonlyMap<string, Bucket>; clock:
       return probe.isSeen ? undecided : decided(verdict);
     },
   };
-}
-
-/** What a rule sees of a stored file. */
-export function factsOf(object: StoredObject): FileFacts {
-  const { key, size, contentType, customMetadata, uploadedBy, uploaded } = object;
-  return { key, size, contentType, customMetadata, uploadedBy, uploaded: new Date(uploaded).toISOString() };
 }
 
 /**

@@ -148,6 +148,9 @@ function checkFields(filter: unknown, fields: readonly string[] | null, report: 
     const field: unknown = Array.isArray(tuple) ? tuple[0] : undefined;
     if (typeof field !== "string" || fields.includes(field.split(".")[0] ?? "")) continue;
     const known = [...new Set(fields)].join(", ");
-    report.at(index).at(0).say(`${describe(field)} is not a field; the fields are ${known}`);
+    report
+      .at(index)
+      .at(0)
+      .say(`${describe(field)} is not a field; the fields are ${known}`);
   }
 }
