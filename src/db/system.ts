@@ -1,8 +1,7 @@
 import { join } from "node:path";
 import { systemLayout } from "../../schema/migrations/index.ts";
 import { layOut } from "./migrations.ts";
-import type { OutboxOptions } from "./outbox/types.ts";
-import type { OpenedFile, StorageEngine } from "./types.ts";
+import type { OpenedFile, OutboxOptions, StorageEngine } from "./types.ts";
 
 const SYSTEM_FILE = "system.db";
 

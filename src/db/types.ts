@@ -1,7 +1,7 @@
 import type { Database, Statement as SqliteStatement } from "bun:sqlite";
 import type { Clock } from "../kernel/clock.ts";
 import type { JsonObject } from "../kernel/json/json.ts";
-import type { Actor, Cause, OutboxOptions, OutboxRow } from "./outbox/types.ts";
+import type { Actor, Cause, OutboxRow } from "./outbox/types.ts";
 import type { HighlightRequest, PageBounds, SqlValue } from "./reads/requests.ts";
 
 /** A transaction that returns a promise does not compile, because it would commit before its work is done. */
@@ -125,6 +125,19 @@ export interface DatabaseFile {
   tableBytes(table: string): number | null;
   /** Waits for running writes, runs a checkpoint and closes. */
   close(): Promise<void>;
+}
+
+/** How work that the writes of a file enqueue reaches the queue. */
+export interface OutboxOptions {
+  /** The depth of the cause of writes that begin now. */
+  causeDepth(): number;
+  /**
+   * Called inside each write that announced changes, after its work, to enqueue what they set off. What it throws fails the
+   * write. Absent: no change of this file sets off anything.
+   */
+  onWritten?(tx: Transaction, changes: readonly Change[]): void;
+  /** Called when enqueued rows are on disk, and when a file with waiting rows is opened. */
+  onWaiting(): void;
 }
 
 export interface OpenOptions {

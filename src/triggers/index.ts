@@ -14,7 +14,6 @@ import type { AccountNotes, FileNotes, PassJobs } from "./types.ts";
 import { compileWatches, type Filters, noteHappening, type Watch } from "./watches.ts";
 
 export { Outboxes } from "./outboxes.ts";
-export type { Occurrence } from "./types.ts";
 
 export interface TriggersArea {
   readonly files: FileNotes;
@@ -23,7 +22,7 @@ export interface TriggersArea {
   stop(): Promise<void>;
 }
 
-type WatchConfig = Pick<PlatformConfig, "triggers" | "webhooks" | "databases">;
+type WatchConfig = Pick<PlatformConfig, "triggers" | "webhooks" | "databases" | "auth">;
 
 /** The namespaces with tables that a trigger or webhook watches. */
 export function watchedNamespaces({ triggers, webhooks }: WatchConfig): ReadonlySet<string> {
@@ -36,7 +35,7 @@ export function watchedNamespaces({ triggers, webhooks }: WatchConfig): Readonly
  * filter that does not fit its table.
  */
 export function createTriggersArea(deps: {
-  config: WatchConfig & Pick<PlatformConfig, "auth">;
+  config: WatchConfig;
   outboxes: Outboxes;
   systemFile: OpenedFile;
   dataDirectory: string;
@@ -62,6 +61,9 @@ export function createTriggersArea(deps: {
   outboxes.connect(watches, drains);
   for (const [name, trigger] of Object.entries(config.triggers ?? {})) {
     deps.define(`trigger:${name}`, triggerDefinition(name, trigger, deps));
+  }
+  for (const { name, on, hook } of accountHooks(config)) {
+    deps.define(name, hookDefinition(`auth.hooks.${on}`, hook, deps));
   }
   const stopScan = startScan({
     namespaces: dynamicNamespaces(config, deps.dataDirectory),
@@ -98,7 +100,25 @@ export function createTriggersArea(deps: {
   };
 }
 
-function watchesOf({ triggers = {}, webhooks = {} }: WatchConfig): Watch[] {
+/** `auth.hooks`, as the names of their jobs. */
+function accountHooks({ auth }: WatchConfig) {
+  const { afterSignup, afterDelete } = auth?.hooks ?? {};
+  const declared = [
+    { name: "platform.afterSignup", on: "afterSignup", event: "signup", hook: afterSignup },
+    { name: "platform.afterDelete", on: "afterDelete", event: "delete", hook: afterDelete },
+  ] as const;
+  return declared.flatMap(({ hook, ...rest }) => (hook === undefined ? [] : [{ ...rest, hook }]));
+}
+
+function watchesOf(config: WatchConfig): Watch[] {
+  const { triggers = {}, webhooks = {} } = config;
+  const ofHooks = accountHooks(config).map(({ name, on, event }) => ({
+    path: `auth.hooks.${on}`,
+    name,
+    on: { auth: [event] },
+    filter: undefined,
+    isOrdered: true,
+  }));
   const ofTriggers = Object.entries(triggers).map(([name, { on, filter }]) => ({
     path: `triggers.${name}`,
     name: `trigger:${name}`,
@@ -114,7 +134,7 @@ function watchesOf({ triggers = {}, webhooks = {} }: WatchConfig): Watch[] {
     filter,
     isOrdered: false,
   }));
-  return [...ofTriggers, ...ofWebhooks];
+  return [...ofTriggers, ...ofWebhooks, ...ofHooks];
 }
 
 /** Dynamic namespaces with files. */

@@ -14,8 +14,6 @@ export const DEPTH_MAX = 16;
 
 /** Characters of a group's name; a longer one is replaced by its hash. */
 export const GROUP_LENGTH_MAX = 256;
-/** Conditions of a filter. */
-export const FILTER_CONDITIONS_MAX = 50;
 
 /** Instance files that one request to the scanning process looks into. */
 export const SCAN_FILES = 1_000;

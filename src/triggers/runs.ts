@@ -1,4 +1,4 @@
-import type { AppAccess } from "../config/app/index.ts";
+import type { AppAccess, User } from "../config/app/index.ts";
 import type { TriggerConfig, TriggerRun } from "../config/types.ts";
 import type { JsonValue } from "../kernel/json/json.ts";
 import type { Logger } from "../kernel/logger.ts";
@@ -55,7 +55,7 @@ export function triggerDefinition(name: string, config: TriggerConfig, deps: Run
 /** How the queue runs one of `auth.hooks`. */
 export function hookDefinition(
   name: string,
-  hook: (user: never, app: AppAccess) => unknown,
+  hook: (user: User, app: AppAccess) => unknown,
   deps: RunDeps,
 ): RunDefinition {
   return {
@@ -65,8 +65,8 @@ export function hookDefinition(
     run(job) {
       const { before, after, depth } = occurrenceOf(job.data);
       if (depth >= DEPTH_MAX) throw deps.finalFailure(tooDeep(`The hook "${name}"`));
-      // The users that the config's own type describes.
-      const user = (after ?? before) as never;
+      // The area of users has made it.
+      const user = (after ?? before) as unknown as User;
       return deps.outboxes.runAt(depth + 1, () => hook(user, deps.app()));
     },
   };

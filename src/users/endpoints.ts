@@ -1,7 +1,6 @@
 import { Type } from "typebox";
 import { emailOf, requireMetadataSize } from "../access/account-fields.ts";
-import { actorOf } from "../access/actor.ts";
-import type { Principal } from "../access/principal.ts";
+import { actorOf, type Principal } from "../access/principal.ts";
 import { requireServiceKey } from "../access/service-key-right.ts";
 import type { Actor } from "../db/index.ts";
 import { type Endpoint, endpoint } from "../http/endpoint.ts";

@@ -30,7 +30,10 @@ const CONFIG = `
     quiet: { schema: { title: { type: "string" } }, access: open },
   };
   export default defineConfig({
-    auth: { anonymous: true },
+    auth: { anonymous: true, hooks: {
+      afterSignup: async (user, app) => { await app.db("log").table("runs").insert({ trigger: "afterSignup", after: user, before: null }) },
+      afterDelete: async (user, app) => { await app.db("log").table("runs").insert({ trigger: "afterDelete", after: null, before: user }) },
+    } },
     storage: { buckets: {
       pictures: { access: { read: true, write: (auth) => auth !== null, delete: (auth) => auth !== null } },
       quiet: { access: { read: true, write: true, delete: true } },
@@ -224,4 +227,17 @@ test("[TG7] every account that comes to be or goes sets off a run with the user 
   ]);
   await runsAbout("admins", made, 1);
   expect(await runs("admins", ({ after }) => after?.["id"] === own)).toEqual([]);
+});
+
+test("[TG18] auth.hooks.afterSignup and afterDelete run for every account", async () => {
+  const { body } = await platform.service.post<{ user: { id: string } }>("/api/auth/admin/users", {
+    email: "hooked@example.com",
+  });
+  await platform.service.delete(`/api/auth/admin/users/${body.user.id}`);
+  const [signedUp] = await runsAbout("afterSignup", body.user.id, 1);
+  const [deleted] = await runsAbout("afterDelete", body.user.id, 1);
+  expect([signedUp?.after?.["email"], deleted?.before?.["email"]]).toEqual([
+    "hooked@example.com",
+    "hooked@example.com",
+  ]);
 });

@@ -4,11 +4,11 @@ import { join } from "node:path";
 import { AppError, insufficientStorage, isDiskFull } from "../../kernel/errors.ts";
 import { INSTANCE_CACHE_KIB, INSTANCE_STATEMENTS_MAX, SWEEP_DELAY_MS, WAITING_FOR_ROOM_MAX } from "../limits.ts";
 import { readMeta, writeMeta } from "../meta.ts";
-import type { OutboxOptions } from "../outbox/types.ts";
 import type {
   Change,
   DatabaseFile,
   OpenedFile,
+  OutboxOptions,
   ReadOptions,
   ReadPageOptions,
   ReadResult,

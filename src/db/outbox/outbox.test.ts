@@ -7,10 +7,10 @@ import { systemClock } from "../../kernel/clock.ts";
 import { createStorageEngine } from "../engine.ts";
 import { boundsOf } from "../files/descriptors.ts";
 import { createInstanceFiles } from "../files/instance-files.ts";
-import type { DatabaseFile, OpenedFile, StorageEngine, Transaction } from "../types.ts";
+import type { DatabaseFile, OpenedFile, OutboxOptions, StorageEngine, Transaction } from "../types.ts";
 import { mayHaveOutboxRows } from "./look.ts";
 import { deleteOutboxRows, readOutboxRows } from "./rows.ts";
-import type { OutboxOptions, OutboxRow } from "./types.ts";
+import type { OutboxRow } from "./types.ts";
 
 const CREATE = `CREATE TABLE IF NOT EXISTS items (id TEXT PRIMARY KEY NOT NULL) STRICT; ${tablesLayout.steps.join(";\n")}`;
 

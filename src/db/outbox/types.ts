@@ -1,5 +1,3 @@
-import type { Change, Transaction } from "../types.ts";
-
 /** Who caused a change; null: a caller without credentials. */
 export type Actor = { user: string } | { key: string } | { server: true } | null;
 
@@ -29,16 +27,4 @@ export interface OutboxRow {
 export interface StoredOutboxRow extends OutboxRow {
   /** The place in the order of commits. */
   seq: number;
-}
-
-export interface OutboxOptions {
-  /** The depth of the cause of writes that begin now. */
-  causeDepth(): number;
-  /**
-   * Called inside each write that announced changes, after its work, to enqueue what they set off. What it throws fails the
-   * write. Absent: no change of this file sets off anything.
-   */
-  onWritten?(tx: Transaction, changes: readonly Change[]): void;
-  /** Called when enqueued rows are on disk, and when a file with waiting rows is opened. */
-  onWaiting(): void;
 }

@@ -9,9 +9,8 @@ import {
   WAITING_WRITES_MAX,
   WRITES_PER_TRANSACTION_MAX,
 } from "../limits.ts";
-import type { OutboxOptions } from "../outbox/types.ts";
 import type { ReadTransaction } from "../reads/read-transaction.ts";
-import type { Change, ChangeListener, Sync, Transaction } from "../types.ts";
+import type { Change, ChangeListener, OutboxOptions, Sync, Transaction } from "../types.ts";
 import type { RowCounts } from "./row-counts.ts";
 import type { StatementCache } from "./statement-cache.ts";
 import type { WalSync } from "./wal-sync.ts";

@@ -1,6 +1,5 @@
-import { actorOf } from "../../access/actor.ts";
 import { RULE_TIMEOUT_MS } from "../../access/limits.ts";
-import { authOf, type Principal } from "../../access/principal.ts";
+import { actorOf, authOf, type Principal } from "../../access/principal.ts";
 import { createProbe } from "../../access/probe.ts";
 import type { FileFacts } from "../../config/types.ts";
 import type { Clock } from "../../kernel/clock.ts";

@@ -1,5 +1,4 @@
-import { actorOf } from "../../access/actor.ts";
-import type { Principal } from "../../access/principal.ts";
+import { actorOf, type Principal } from "../../access/principal.ts";
 import type { DatabaseFile } from "../../db/index.ts";
 import type { Clock } from "../../kernel/clock.ts";
 import { AppError } from "../../kernel/errors.ts";

@@ -1,22 +1,20 @@
 import { type Static, Type } from "typebox";
+import { WEBHOOK_SECRET_MAX_BYTES, WEBHOOK_SECRET_MIN_BYTES } from "../../limits.ts";
 import { nameProblem } from "../../shape/names.ts";
 import { named, refined, secretText, url } from "../../shape/schema.ts";
 import { eventSource, sourceFilter } from "./sources.ts";
 
 const SECRET_PREFIX = "whsec_";
 const BASE64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/;
-/** The bounds of Standard Webhooks. */
-const SECRET_MIN_BYTES = 24;
-const SECRET_MAX_BYTES = 64;
 
 /** A secret as the libraries of Standard Webhooks take it. */
 const secret = () =>
   refined(secretText(), (value, report) => {
     const encoded = value.startsWith(SECRET_PREFIX) ? value.slice(SECRET_PREFIX.length) : value;
     const bytes = BASE64.test(encoded) ? Buffer.from(encoded, "base64").length : 0;
-    if (bytes >= SECRET_MIN_BYTES && bytes <= SECRET_MAX_BYTES) return;
+    if (bytes >= WEBHOOK_SECRET_MIN_BYTES && bytes <= WEBHOOK_SECRET_MAX_BYTES) return;
     report.say(
-      `must be ${SECRET_MIN_BYTES} to ${SECRET_MAX_BYTES} random bytes as base64, with or without ${SECRET_PREFIX} before ` +
+      `must be ${WEBHOOK_SECRET_MIN_BYTES} to ${WEBHOOK_SECRET_MAX_BYTES} random bytes as base64, with or without ${SECRET_PREFIX} before ` +
         "them; openssl rand -base64 32 makes such a secret",
     );
   });
