@@ -200,6 +200,7 @@ test("[TG7] every account that comes to be or goes sets off a run with the user 
   const anonymous = await platform.post<{ user: { id: string } }>("/api/auth/signin/anonymous");
   const created = await platform.service.post<{ user: { id: string } }>("/api/auth/admin/users", {
     email: "made@example.com",
+    password: "correct horse battery",
     role: "admin",
   });
   const imported = await platform.service.post<{ results: { id: string }[] }>("/api/admin/auth/users/import", {
@@ -232,6 +233,7 @@ test("[TG7] every account that comes to be or goes sets off a run with the user 
 test("[TG18] auth.hooks.afterSignup and afterDelete run for every account", async () => {
   const { body } = await platform.service.post<{ user: { id: string } }>("/api/auth/admin/users", {
     email: "hooked@example.com",
+    password: "correct horse battery",
   });
   await platform.service.delete(`/api/auth/admin/users/${body.user.id}`);
   const [signedUp] = await runsAbout("afterSignup", body.user.id, 1);
