@@ -3,7 +3,10 @@ import { sql } from "drizzle-orm";
 import { blob, index, integer, primaryKey, sqliteTable, text, unique } from "drizzle-orm/sqlite-core";
 import type { JsonObject } from "../src/kernel/json/json.ts";
 
-/** Accounts. `seq` is the order of creation and the cursor of lists; times are milliseconds since 1970. */
+/**
+ * Accounts. `seq` is the order of creation and the cursor of lists; times are milliseconds since 1970. `hasSignedIn`: whether the
+ * user has ever had a session.
+ */
 export const users = sqliteTable(
   "users",
   {
@@ -25,6 +28,7 @@ export const users = sqliteTable(
     customClaims: text({ mode: "json" }).$type<JsonObject>().notNull().default({}),
     createdAt: integer().notNull(),
     updatedAt: integer().notNull(),
+    hasSignedIn: integer({ mode: "boolean" }).notNull().default(false),
   },
   (table) => [index("users_displayName").on(sql`${table.displayName} COLLATE NOCASE`, table.seq)],
 );
@@ -71,6 +75,7 @@ export const oneTimeSecrets = sqliteTable(
         "magic-link",
         "email-otp",
         "email-change",
+        "invite",
         "mfa-ticket",
         "oauth-state",
         "passkey-register",

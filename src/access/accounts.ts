@@ -16,6 +16,8 @@ export interface Account {
   role: string;
   isAnonymous: boolean;
   disabled: boolean;
+  /** Whether the user has ever had a session. */
+  hasSignedIn: boolean;
   /** Written by the user. */
   metadata: JsonObject;
   /** Written by administrators; never sent to clients. */
@@ -57,6 +59,15 @@ export interface NewAccount {
   appMetadata?: JsonObject | undefined;
 }
 
+/** An administrator asks the owner of an address to join. */
+export interface Invitation {
+  email: string;
+  role?: string | undefined;
+  metadata?: JsonObject | undefined;
+  /** Where the link leads; must match `auth.redirectUrls`. */
+  redirectUrl?: string | null | undefined;
+}
+
 export type AccountChanges = {
   [Field in
     | "displayName"
@@ -87,6 +98,12 @@ export interface Accounts {
   };
   /** Errors: 409 if the email or id is taken. */
   create(account: NewAccount, by: Actor): Promise<Account>;
+  /**
+   * Mails a link that sets a password, to a new user or one who has never signed in; earlier links of the same user become
+   * invalid. Absent members of the latter stay unchanged. Errors: 400 for the redirect, 409 for a user who has signed in or is
+   * disabled, 429 for too many mails to the address.
+   */
+  invite(invitation: Invitation, by: Actor): Promise<Account>;
   /** Creates all or none. Errors: 409 naming `users.N.email` or `users.N.id`. */
   import(accounts: readonly NewAccount[], by: Actor): Promise<string[]>;
   /** Absent members stay unchanged. Disabling a user ends all of that user's sessions. Errors: 404. */

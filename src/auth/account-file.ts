@@ -37,8 +37,8 @@ export interface AccountWrite {
   /** Access tokens of earlier versions are invalid from now on; sockets opened with one are closed. */
   renewed(sessionId: string, tokenVersion: number): void;
   /**
-   * Ends all sessions of the user but one, and what they have begun and could be completed without them: sign-ins that wait
-   * for the second factor, and changes of the address.
+   * Ends all sessions of the user but one, and what could be completed without them: sign-ins that wait for the second factor,
+   * changes of the address, and the invitation.
    */
   endSessions(userId: string, options: { except: string | null }): void;
 }
@@ -124,7 +124,8 @@ export function createAccountFile(deps: {
       },
       endSessions(userId, { except }) {
         endSessions(userId, except);
-        for (const purpose of ["mfa-ticket", "email-change"] as const) deleteSecretsFor.run(tx, { userId, purpose });
+        for (const purpose of ["mfa-ticket", "email-change", "invite"] as const)
+          deleteSecretsFor.run(tx, { userId, purpose });
       },
     };
   };

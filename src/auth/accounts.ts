@@ -2,6 +2,7 @@ import type { Account, Accounts, NewAccount } from "../access/accounts.ts";
 import type { Readable } from "../db/query.ts";
 import { type AppError, conflict, type FieldProblems, notFound } from "../kernel/errors.ts";
 import { nextTurn } from "../kernel/time/next-turn.ts";
+import type { Invitations } from "./invitations/service.ts";
 import { IMPORT_SLICE_USERS } from "./limits.ts";
 import { userValues } from "./new-user.ts";
 import { deleteFactors } from "./statements/factors.ts";
@@ -14,7 +15,7 @@ import { searchUsers } from "./user-search.ts";
 const ADMINISTRATION = "administration";
 
 /** The accounts, for their administration. */
-export function createAccounts(deps: AuthDeps): Accounts {
+export function createAccounts(deps: AuthDeps & Pick<Invitations, "invite">): Accounts {
   const { file, passwords } = deps;
 
   return {
@@ -37,6 +38,8 @@ export function createAccounts(deps: AuthDeps): Accounts {
         return withoutHash(write.insert({ ...fields, passwordHash: hash, id: user.id ?? deps.ids.uuid() }, by));
       });
     },
+
+    invite: async (invitation, by) => withoutHash(await deps.invite(invitation, by)),
 
     async import(users, by) {
       refuseTaken(file.sql, users, importName);

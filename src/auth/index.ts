@@ -18,6 +18,8 @@ import { createMailer } from "./email/mailer.ts";
 import { createResetService } from "./email/reset-service.ts";
 import { createMailSignInService } from "./email/sign-in-service.ts";
 import type { EndpointDeps } from "./endpoint-parts.ts";
+import { invitationEndpoints } from "./invitations/endpoints.ts";
+import { createInvitations } from "./invitations/service.ts";
 import { ACCESS_TOKEN_TTL_SECONDS, MAILS_PER_ADDRESS } from "./limits.ts";
 import { mfaEndpoints } from "./mfa/endpoints.ts";
 import { createMfaService } from "./mfa/service.ts";
@@ -35,6 +37,8 @@ import { sessionEndpoints } from "./session/endpoints.ts";
 import { createSessionService } from "./session/service.ts";
 import { createSignIns } from "./session/sign-in.ts";
 import { createTokens } from "./session/tokens.ts";
+import { signUpEndpoints } from "./sign-up/endpoints.ts";
+import { createSignUps } from "./sign-up/service.ts";
 import type { AuthDeps } from "./types.ts";
 
 export interface AuthAreaDeps {
@@ -69,40 +73,17 @@ export interface AuthArea {
 
 /** Sign-up, sign-in, sessions, second factors, OAuth and passkeys. */
 export async function createAuthArea(deps: AuthAreaDeps): Promise<AuthArea> {
-  const { config, clock, ids, logger } = deps;
-  const sessions = createSessionCache({ sql: deps.file, clock, logger });
-  const file = createAccountFile({ file: deps.file, sessions, clock, logger, notes: deps.notes });
-  const sealing = createSealing(deps.secret);
-  const accessTtlSeconds = config.session?.accessTokenTtl ?? ACCESS_TOKEN_TTL_SECONDS;
-  const auth: AuthDeps = {
-    file,
-    sessions,
-    sealing,
-    clock,
-    ids,
-    logger,
-    config,
-    tokens: await createTokens({ secret: deps.secret, sealing, clock, accessTtlSeconds }),
-    passwords: createPasswords(clock),
-    guesses: createGuesses(clock),
-    signInLimit: deps.rateLimits?.signin ?? RATE_LIMITS.signin,
-  };
+  const { config, clock, logger } = deps;
+  const auth = await createAuthDeps(deps);
+  const { file, sessions } = auth;
   const signIns = createSignIns(auth);
   const passwords = createPasswordService(auth, signIns);
-  const mailer = createMailer({
-    config: config.mail ?? {},
-    isDrill: deps.isDrill,
-    dataDirectory: deps.dataDirectory,
-    clock,
-    ids,
-    logger,
-  });
-  const mailLimit = createRateLimiter(MAILS_PER_ADDRESS, clock);
-  const mailDeps: MailDeps = { ...auth, mailer, mailLimit, publicUrl: deps.publicUrl };
+  const mailDeps = createMailDeps(deps, auth);
   const mailTokens = createMailTokens(mailDeps);
   const mfa = createMfaService(auth, signIns, () => issuerName(config, deps.publicUrl()));
   const oauth = createOAuthService({ ...auth, publicUrl: deps.publicUrl }, signIns);
   const passkeys = config.passkeys === undefined ? null : createPasskeyService(auth, signIns, config.passkeys);
+  const invitations = createInvitations(mailDeps, mailTokens, signIns);
   const stopCleanup = startCleanup({ file, clock, logger });
   const authLimiter = createRateLimiter(deps.rateLimits?.auth ?? RATE_LIMITS.auth, clock);
   const signUpLimiter = createRateLimiter(deps.rateLimits?.signup ?? RATE_LIMITS.signup, clock);
@@ -118,10 +99,11 @@ export async function createAuthArea(deps: AuthAreaDeps): Promise<AuthArea> {
 
   return {
     sessions,
-    accounts: createAccounts(auth),
+    accounts: createAccounts({ ...auth, invite: invitations.invite }),
     accountEvents: file,
     limit: authLimiter.hit,
     endpoints: [
+      ...signUpEndpoints(endpointDeps, createSignUps(auth, signIns)),
       ...passwordEndpoints(endpointDeps, passwords),
       ...sessionEndpoints(endpointDeps, createSessionService(auth, signIns)),
       ...emailEndpoints({
@@ -131,14 +113,45 @@ export async function createAuthArea(deps: AuthAreaDeps): Promise<AuthArea> {
         resets: createResetService(mailDeps, mailTokens),
         signIns: createMailSignInService(mailDeps, mailTokens, signIns),
       }),
+      ...invitationEndpoints(endpointDeps, invitations),
       ...mfaEndpoints({ ...endpointDeps, mfa, passwords }),
       ...oauthEndpoints({ ...endpointDeps, oauth, publicUrl: deps.publicUrl }),
       ...passkeyEndpoints({ ...endpointDeps, passkeys }),
     ],
     async stop() {
-      mailer.stop();
+      mailDeps.mailer.stop();
       await stopCleanup();
     },
+  };
+}
+
+async function createAuthDeps(deps: AuthAreaDeps): Promise<AuthDeps> {
+  const { config, clock, ids, logger } = deps;
+  const sessions = createSessionCache({ sql: deps.file, clock, logger });
+  const sealing = createSealing(deps.secret);
+  const accessTtlSeconds = config.session?.accessTokenTtl ?? ACCESS_TOKEN_TTL_SECONDS;
+  return {
+    file: createAccountFile({ file: deps.file, sessions, clock, logger, notes: deps.notes }),
+    sessions,
+    sealing,
+    clock,
+    ids,
+    logger,
+    config,
+    tokens: await createTokens({ secret: deps.secret, sealing, clock, accessTtlSeconds }),
+    passwords: createPasswords(clock),
+    guesses: createGuesses(clock),
+    signInLimit: deps.rateLimits?.signin ?? RATE_LIMITS.signin,
+  };
+}
+
+function createMailDeps(deps: AuthAreaDeps, auth: AuthDeps): MailDeps {
+  const { config, isDrill, dataDirectory, clock, ids, logger } = deps;
+  return {
+    ...auth,
+    mailer: createMailer({ config: config.mail ?? {}, isDrill, dataDirectory, clock, ids, logger }),
+    mailLimit: createRateLimiter(MAILS_PER_ADDRESS, clock),
+    publicUrl: deps.publicUrl,
   };
 }
 

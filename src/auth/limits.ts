@@ -9,6 +9,7 @@ export const REFRESH_GRACE_MS = 30 * SECOND_MS;
 export const REFRESH_ROTATIONS_KEPT = 64;
 
 export const VERIFICATION_TTL_MS = 24 * HOUR_MS;
+export const INVITATION_TTL_MS = 7 * DAY_MS;
 export const RESET_TTL_MS = HOUR_MS;
 export const MAGIC_LINK_TTL_MS = 15 * MINUTE_MS;
 export const EMAIL_CODE_TTL_MS = 5 * MINUTE_MS;

@@ -7,6 +7,8 @@ export interface NewUser extends Omit<NewAccount, "id" | "email" | "password"> {
   id: string;
   email: string | null;
   isAnonymous?: boolean;
+  /** true for a user who is given a session in the same write. */
+  hasSignedIn?: boolean;
 }
 
 export function userValues(user: NewUser, now: Millis): UserValues {
@@ -21,6 +23,7 @@ export function userValues(user: NewUser, now: Millis): UserValues {
     isAnonymous: user.isAnonymous ?? false,
     metadata: user.metadata ?? {},
     appMetadata: user.appMetadata ?? {},
+    hasSignedIn: user.hasSignedIn ?? false,
     createdAt: now,
   };
 }

@@ -4,6 +4,8 @@ export type * from "./records.ts";
 export type { AuthConfig, CaptchaConfig, MailTemplate, OAuthProvider } from "./sections/auth.ts";
 export type { BackupsConfig } from "./sections/backups.ts";
 export type { VectorMetric } from "./sections/declared.ts";
+export type { CronConfig, CronJobConfig, CronRun } from "./sections/functions/cron.ts";
+export type { Job, JobConfig, JobsConfig } from "./sections/functions/jobs.ts";
 export type {
   AccountEvent,
   AccountSource,

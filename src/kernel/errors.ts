@@ -14,6 +14,7 @@ export type FieldCode =
   | "check_failed"
   // For a whole operation of a batch, where no single field is at fault.
   | "not_found"
+  | "condition_failed"
   | "access_denied"
   | "conflict";
 

@@ -73,7 +73,9 @@ const stopping = <Area extends Stoppable>(phase: Phase, open: Opening<Area>): De
 
 /** Every area, in the order in which they open: how, and the phase of a stop in which it ends. */
 const AREAS: { readonly [Name in keyof Areas]: Definition<Areas[Name]> } = {
-  jobs: stopping("requests", ({ base }) => createJobsArea(base)),
+  jobs: stopping("requests", ({ config, base, app }) =>
+    createJobsArea({ ...base, jobs: config.jobs ?? {}, cron: config.cron ?? {}, app: () => app }),
+  ),
   auth: stopping("accounts", ({ config, base, areas }) =>
     createAuthArea({
       ...base,
@@ -180,20 +182,22 @@ const AREAS: { readonly [Name in keyof Areas]: Definition<Areas[Name]> } = {
       app: () => app,
     }),
   ),
-  system: lasting(({ config, base: { isDrill, clock, engine }, areas: { realtime, rooms, analytics, backups } }) =>
-    createSystemArea({
-      config,
-      isDrill,
-      clock,
-      load: () => ({
-        ...engine.load,
-        ...backups.load,
-        realtimeSockets: realtime.openSockets,
-        roomSockets: rooms.openSockets,
-        rooms: rooms.liveRooms,
-        droppedRequests: analytics.droppedRequests,
+  system: lasting(
+    ({ config, base: { isDrill, clock, engine }, areas: { realtime, rooms, analytics, backups, jobs } }) =>
+      createSystemArea({
+        config,
+        isDrill,
+        clock,
+        load: () => ({
+          ...engine.load,
+          ...backups.load,
+          jobs: jobs.load,
+          realtimeSockets: realtime.openSockets,
+          roomSockets: rooms.openSockets,
+          rooms: rooms.liveRooms,
+          droppedRequests: analytics.droppedRequests,
+        }),
       }),
-    }),
   ),
 };
 
@@ -205,6 +209,9 @@ const createAppAccess = (areas: Areas): AppAccess => ({
   sql: (name) => areas.d1.accessor(name),
   vectors: (name) => areas.vectorize.accessor(name),
   broadcast: (channel, event, payload) => areas.realtime.broadcast(channel, event, payload),
+  get jobs() {
+    return areas.jobs.accessor;
+  },
   get push() {
     return areas.push.accessor;
   },

@@ -8,7 +8,7 @@ import type { Ids } from "../kernel/ids.ts";
 import type { Logger } from "../kernel/logger.ts";
 import { createDatabaseAccessor } from "./accessor.ts";
 import { type DescribedTables, describeTables } from "./api/document.ts";
-import { tableEndpoints } from "./endpoints.ts";
+import { tableEndpoints, transactionEndpoints } from "./endpoints.ts";
 import { openNamespaces, type TablesChangeListener, type TablesOutbox } from "./namespaces.ts";
 import { createSubjectFilters, type SubjectFilters } from "./query/subject-filters.ts";
 import { createTableService } from "./service.ts";
@@ -45,7 +45,7 @@ export function createTablesArea(deps: {
   const namespaces = openNamespaces(deps);
   const service = createTableService({ ...deps, namespaces });
   return {
-    endpoints: tableEndpoints(service),
+    endpoints: [...tableEndpoints(service), ...transactionEndpoints(service)],
     describe: () => describeTables(namespaces, service),
     accessor: (namespace, instanceId) => createDatabaseAccessor(service, namespace, instanceId ?? null),
     door: service.door,

@@ -57,6 +57,17 @@ export const PARSED_TEXT_LENGTH_MAX = 1_024;
 /** Records that a batch by filter passes to a read rule, where the rule checks each record. */
 export const RULE_RECORDS_MAX = 10_000;
 
+/** Paths of `expand`. */
+export const EXPAND_PATHS_MAX = 10;
+/** References that one path of `expand` follows. */
+export const EXPAND_DEPTH_MAX = 3;
+/** Records that refer to one record, in an answer. */
+export const EXPANDED_PER_RECORD_MAX = 100;
+/** Records that one path of `expand` adds to an answer: what is done with them holds the event loop for a few milliseconds. */
+export const EXPANDED_RECORDS_MAX = 10_000;
+/** Bytes of all expanded records of an answer as JSON, about; like those of a page. */
+export const EXPANDED_BYTES_MAX = 8 * 1024 * 1024;
+
 // Search
 
 /** Characters of an indexed field that has no `max` of its own. */
@@ -81,6 +92,16 @@ export const SEARCH_TIMEOUT_MS = 10_000;
  * the event loop for up to ten milliseconds, and a short request can name 500 records of 1 MiB.
  */
 export const STORED_BYTES_MAX = 4 * 1024 * 1024;
+/**
+ * Bytes of stored values that the conditions of `if` of one request look at, where they search in texts or compare JSON: about
+ * 20 ms. A search counts each byte once more for so many characters of the text that it searches for.
+ */
+export const CONDITION_COST_MAX = 8 * 1024 * 1024;
+export const NEEDLE_CHARACTERS_PER_BYTE = 64;
+/** Values of the conditions of all operations of a transaction. */
+export const CONDITION_VALUES_MAX = 10_000;
+/** Operations of a transaction. */
+export const TRANSACTION_OPERATIONS_MAX = 500;
 /** Bytes of a batch's answer from which on it is sent in pieces, over several turns of the event loop. */
 export const LARGE_ANSWER_BYTES = 128 * 1024;
 /** Nested values of a request from which on their JSON is made before the transaction: some milliseconds of work. */

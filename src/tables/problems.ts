@@ -31,16 +31,31 @@ const CODES: Readonly<Record<number, FieldCode>> = {
   400: "invalid_value",
   404: "not_found",
   409: "conflict",
+  412: "condition_failed",
   413: "too_large",
 };
 
-/** The same error with its fields below the operation's place, such as `inserts.3.title`. [TB36] */
-export function atOperation(cause: unknown, place: string): unknown {
-  if (!(cause instanceof AppError)) return cause;
+/** Errors that name their operation already. */
+const placed = new WeakSet<object>();
+
+/** Says that an error names its operation already. */
+export function markPlaced(cause: unknown): void {
+  if (cause instanceof AppError) placed.add(cause);
+}
+
+/**
+ * The same error with its fields below the operation's place, such as `inserts.3.title`. Fields may have a place of their
+ * own, such as `operations.3.data`. [TB36] [TB306]
+ */
+export function atOperation(cause: unknown, place: string | { operation: string; fields: string }): unknown {
+  if (!(cause instanceof AppError) || placed.has(cause)) return cause;
+  const { operation, fields } = typeof place === "string" ? { operation: place, fields: place } : place;
   const data: FieldProblems = {};
-  for (const [field, problem] of Object.entries(cause.data ?? {})) data[`${place}.${field}`] = problem;
+  for (const [field, problem] of Object.entries(cause.data ?? {})) data[`${fields}.${field}`] = problem;
   if (Object.keys(data).length === 0) {
-    data[place] = { code: CODES[cause.status] ?? "access_denied", message: cause.message };
+    data[operation] = { code: CODES[cause.status] ?? "access_denied", message: cause.message };
   }
-  return new AppError(cause.status, `${place}: ${cause.message}`, { data, headers: cause.headers });
+  const named = new AppError(cause.status, `${operation}: ${cause.message}`, { data, headers: cause.headers });
+  markPlaced(named);
+  return named;
 }

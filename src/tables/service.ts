@@ -19,6 +19,7 @@ import type {
   ListValues,
   SearchValues,
 } from "./api/requests.ts";
+import { createExpanding } from "./expand/expand.ts";
 import type { TableModel } from "./model/model.ts";
 import type { Namespace, Table } from "./namespaces.ts";
 import { createReads, type Source } from "./query/reads.ts";
@@ -31,14 +32,16 @@ import { createInstanceRights } from "./rules/instance-access.ts";
 import { createSearch } from "./search/search.ts";
 import { createTableDoor } from "./table-door.ts";
 import { type AppTransactions, createAppTransactions } from "./transaction/app-transactions.ts";
+import { createTransactions, type Transactions } from "./transaction/transactions.ts";
 import { createAfterHooks } from "./write/after-hooks.ts";
 import { type Batch, checkBatch, parseByFilter, runBatch, runByFilter } from "./write/batch.ts";
 import { parsePatch } from "./write/changes.ts";
 import { jsonTexts } from "./write/json-texts.ts";
 import { createMutations, type Mutations } from "./write/mutations.ts";
+import { preconditionOfText } from "./write/preconditions.ts";
 import { createRecordWrites } from "./write/record-writes.ts";
 import { isLarge } from "./write/stored-bytes.ts";
-import { conflictColumn } from "./write/upserts.ts";
+import { checkHasTarget, conflictColumn } from "./write/upserts.ts";
 import type { WriteContext } from "./write/write-context.ts";
 import { createWrites, type Writes } from "./write/writes.ts";
 
@@ -46,7 +49,13 @@ import { createWrites, type Writes } from "./write/writes.ts";
 type Body<T = JsonObject> = () => MaybePromise<T>;
 
 interface TableReads {
-  get(principal: Principal, address: TableAddress, id: string, asked: Asked<GetValues>): MaybePromise<TableRecord>;
+  get(
+    principal: Principal,
+    address: TableAddress,
+    id: string,
+    asked: Asked<GetValues>,
+    caller?: ReadCaller,
+  ): MaybePromise<TableRecord>;
   list(
     principal: Principal,
     address: TableAddress,
@@ -75,9 +84,21 @@ interface TableWrites {
     body: Body,
     options: { conflictTarget: string },
   ): Promise<{ record: TableRecord; isNew: boolean }>;
-  update(principal: Principal, address: TableAddress, id: string, body: Body): Promise<TableRecord>;
+  /** `condition`: `if` of the request, as text; null: none. */
+  update(
+    principal: Principal,
+    address: TableAddress,
+    id: string,
+    body: Body,
+    options?: { condition: string | null },
+  ): Promise<TableRecord>;
   /** `checkForm` throws for a malformed request; called after the rights. */
-  delete(principal: Principal, address: TableAddress, id: string, checkForm?: () => unknown): Promise<void>;
+  delete(
+    principal: Principal,
+    address: TableAddress,
+    id: string,
+    options?: { condition: string | null; checkForm: () => unknown },
+  ): Promise<void>;
 }
 
 interface TableBatches {
@@ -100,7 +121,7 @@ interface TableBatches {
  * The operations of the table endpoints. `caller`: for whom long reads run; the server by default. Each method checks in
  * this order: address (404), rights (401, 403), the form of the request (400), the records (404, 409).
  */
-export interface TableService extends TableReads, TableWrites, TableBatches, AppTransactions {
+export interface TableService extends TableReads, TableWrites, TableBatches, Transactions, AppTransactions {
   readonly door: TableDoor;
   /** Waits for the hooks after writes. */
   stop(): Promise<void>;
@@ -123,13 +144,15 @@ export function createTableService(deps: {
   const mutations = createMutations({ rights, writes: createRecordWrites({ ...deps, rights, tableOf }) });
   const steps = createCascadeSteps({ writes, tableOf });
 
-  const reads = createReads({ rights });
-  const search = createSearch({ reads });
+  const expanding = createExpanding({ tableOf, rights });
+  const reads = createReads({ rights, expanding });
+  const search = createSearch({ reads, expanding });
   const from = <T>(principal: Principal, address: TableAddress, read: (source: Source) => MaybePromise<T>) =>
     chain(sources.forReading(principal, address), read);
+  const turns = createTurns();
   return {
-    get: (principal, address, id, asked) =>
-      from(principal, address, (source) => reads.get(principal, source, id, asked)),
+    get: (principal, address, id, asked, caller) =>
+      from(principal, address, (source) => reads.get(principal, source, id, asked, caller)),
     list: (principal, address, asked, caller) =>
       from(principal, address, (source) => reads.list(principal, source, asked, caller)),
     count: (principal, address, asked, caller) =>
@@ -137,7 +160,8 @@ export function createTableService(deps: {
     search: (principal, address, asked, caller) =>
       from(principal, address, (source) => search.search(principal, source, asked, caller)),
     ...createTableWrites({ sources, writes, mutations, steps }),
-    ...createTableBatches({ sources, writes, mutations, steps, rights, turns: createTurns() }),
+    ...createTableBatches({ sources, writes, mutations, steps, rights, turns }),
+    ...createTransactions({ sources, writes, mutations, turns, namespaces: deps.namespaces }),
     ...createAppTransactions({ sources, writes, mutations, asking: createAsking(rights) }),
     door: createTableDoor({ sources, namespaces: deps.namespaces, rights, instances }),
     stop: () => afterHooks.ended(),
@@ -162,26 +186,33 @@ function createTableWrites({ sources, writes, mutations, steps }: WriteDeps): Ta
 
     async upsert(principal, address, body, { conflictTarget }) {
       const { table, file } = await sources.forInserting(principal, address);
-      const grants = await writes.grants(principal, table.model, ["insert", "update"], { either: true });
+      const grants = await writes.grants(principal, table.model, ["insert", "update"], { demand: "either" });
       const value = await body();
-      const options = { target: conflictColumn(table.model, value, conflictTarget), index: 0 };
+      const target = conflictColumn(table.model, conflictTarget);
+      checkHasTarget(value, target);
+      const options = { target, index: 0 };
       return writes.run(file, principal, (context) => mutations.upsert(context, grants, table, value, options));
     },
 
-    async update(principal, address, id, body) {
+    async update(principal, address, id, body, options) {
       const { table, file } = await sources.forReading(principal, address);
       const grants = await writes.grants(principal, table.model, ["update"]);
       const patch = parsePatch(table.model, table.validator, await body());
       if (file === null) return missing(principal, address, grants, id);
-      return writes.run(file, principal, (context) => mutations.update(context, grants, table, id, patch));
+      const condition = preconditionOfText(table.model, options?.condition ?? null);
+      return writes.run(file, principal, (context) =>
+        mutations.update(context, grants, table, id, patch, { condition }),
+      );
     },
 
-    async delete(principal, address, id, checkForm) {
+    async delete(principal, address, id, options) {
       const { table, file } = await sources.forReading(principal, address);
       const grants = await writes.grants(principal, table.model, ["delete"]);
-      checkForm?.();
+      options?.checkForm();
       if (file === null) return missing(principal, address, grants, id);
-      const remove = () => writes.run(file, principal, (context) => mutations.delete(context, grants, table, id));
+      const condition = preconditionOfText(table.model, options?.condition ?? null);
+      const remove = () =>
+        writes.run(file, principal, (context) => mutations.delete(context, grants, table, id, { condition }));
       try {
         await remove();
       } catch (cause) {
@@ -212,7 +243,7 @@ function createTableBatches({
     async batch(principal, address, body, options, caller) {
       const { table, file } = await sources.forInserting(principal, address);
       // A caller without any of these rights learns nothing about the form of its body.
-      await writes.grants(principal, table.model, ["insert", "update", "delete"], { either: true });
+      await writes.grants(principal, table.model, ["insert", "update", "delete"], { demand: "either" });
       const parsed = checkBatch(await body());
       const grants = await batchGrants(writes, principal, table, parsed, options);
       const texts = await jsonTexts([...parsed.inserts, ...parsed.updates.map(({ data }) => data)], turns);
@@ -225,7 +256,7 @@ function createTableBatches({
 
     async batchByFilter(principal, address, body, caller) {
       const { table, file } = await sources.forReading(principal, address);
-      await writes.grants(principal, table.model, ["update", "delete"], { either: true });
+      await writes.grants(principal, table.model, ["update", "delete"], { demand: "either" });
       const value = await body();
       const parsed = parseByFilter(table, value);
       const grants = await writes.grants(principal, table.model, [value.action]);
@@ -252,7 +283,9 @@ async function batchGrants(
   ]);
   if (body.inserts.length === 0) return others;
   const actions = options.upsert ? (["insert", "update"] as const) : (["insert"] as const);
-  const inserting = await writes.grants(principal, table.model, actions, { either: options.upsert });
+  const inserting = await writes.grants(principal, table.model, actions, {
+    demand: options.upsert ? "either" : "each",
+  });
   const update = body.updates.length > 0 ? others.update : inserting.update;
   return { ...others, insert: inserting.insert, update };
 }

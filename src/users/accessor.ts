@@ -17,7 +17,7 @@ import { optional } from "../kernel/schema/types.ts";
 import { nextTurn } from "../kernel/time/next-turn.ts";
 import { USERS_PER_SLICE } from "./limits.ts";
 import { LIST_QUERY, readListQuery } from "./list-query.ts";
-import { UserChanges } from "./schemas.ts";
+import { NewInvitation, UserChanges } from "./schemas.ts";
 import type { UsersService } from "./service.ts";
 import { adminUser } from "./types.ts";
 
@@ -46,6 +46,7 @@ export function createUsersAccessor({ accounts, users, passwordMinLength }: Acce
   const findParser = createParser(Type.Object({ email: Email }));
   const listParser = createParser(Type.Object(LIST_OPTIONS), { member: "an option of a list" });
   const newParser = createParser(newUser(passwordMinLength), { member });
+  const invitationParser = createParser(NewInvitation, { member });
   const changesParser = createParser(UserChanges, { member });
 
   const get: UsersAccessor["get"] = async (id) => {
@@ -75,6 +76,10 @@ export function createUsersAccessor({ accounts, users, passwordMinLength }: Acce
       requireMetadataSize({ metadata: given.metadata, appMetadata: given.appMetadata });
       const account = { ...given, email: emailOf(given.email), password: given.password ?? undefined };
       return (await users.create(account, SERVER_ACTOR)).user;
+    },
+    async invite(invitation) {
+      const given = invitationParser.parse(jsonCopy({ ...invitation }));
+      return (await users.invite({ ...given, email: emailOf(given.email) }, SERVER_ACTOR)).user;
     },
     async update(id, changes) {
       const given = changesParser.parse(jsonCopy({ ...changes }));

@@ -9,7 +9,17 @@ import { created, OK } from "../http/reply.ts";
 import type { JsonObject } from "../kernel/json/json.ts";
 import { AnyObject } from "../kernel/schema/types.ts";
 import { LIST_QUERY, readListQuery } from "./list-query.ts";
-import { CreatedUser, Imported, newUser, User, UserChanges, UserDetail, UserList, userImport } from "./schemas.ts";
+import {
+  CreatedUser,
+  Imported,
+  NewInvitation,
+  newUser,
+  User,
+  UserChanges,
+  UserDetail,
+  UserList,
+  userImport,
+} from "./schemas.ts";
 import type { UsersService } from "./service.ts";
 
 interface EndpointDeps {
@@ -24,7 +34,7 @@ const DONE = { 200: Type.Object({ ok: Type.Literal(true) }, { description: "Done
 
 /** The administration of users, with a service key. */
 export function userEndpoints(deps: EndpointDeps): readonly Endpoint[] {
-  return [list(deps), create(deps), importUsers(deps), ...oneUser(deps), ...actions(deps)];
+  return [list(deps), create(deps), invite(deps), importUsers(deps), ...oneUser(deps), ...actions(deps)];
 }
 
 const ofAdministration = (limit: EndpointDeps["limit"]) =>
@@ -66,6 +76,25 @@ const create = ({ users, passwordMinLength, limit }: EndpointDeps): Endpoint =>
       requireRight(principal, "write");
       const user = await body();
       return created(await users.create({ ...user, email: emailOf(user.email) }, actorOf(principal)));
+    },
+  );
+
+const invite = ({ users, limit }: EndpointDeps): Endpoint =>
+  endpoint(
+    "POST /api/auth/admin/users/invite",
+    {
+      ...ofAdministration(limit),
+      summary: "Invite a user: mail a link, valid for 7 days, at which a password is set",
+      description:
+        "Repeated for the same address, it mails a new link, and the earlier one becomes invalid. A user who has signed in is 409.",
+      body: NewInvitation,
+      answers: { 201: CreatedUser },
+      errors: [409],
+    },
+    async ({ principal, body }) => {
+      requireRight(principal, "write");
+      const invitation = await body();
+      return created(await users.invite({ ...invitation, email: emailOf(invitation.email) }, actorOf(principal)));
     },
   );
 

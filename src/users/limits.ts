@@ -7,4 +7,5 @@ export const IMPORT_USERS_MAX = 1_000;
 /** Users of an import that are checked in one turn of the event loop. */
 export const USERS_PER_SLICE = 50;
 export const ID_MAX_CHARACTERS = 256;
+export const REDIRECT_URL_MAX_CHARACTERS = 2_048;
 export const PASSWORD_HASH_MAX_CHARACTERS = 4_096;

@@ -9,7 +9,12 @@ import {
   Role,
 } from "../access/account-fields.ts";
 import { AnyObject, nullable, optional, refine } from "../kernel/schema/types.ts";
-import { ID_MAX_CHARACTERS, IMPORT_USERS_MAX, PASSWORD_HASH_MAX_CHARACTERS } from "./limits.ts";
+import {
+  ID_MAX_CHARACTERS,
+  IMPORT_USERS_MAX,
+  PASSWORD_HASH_MAX_CHARACTERS,
+  REDIRECT_URL_MAX_CHARACTERS,
+} from "./limits.ts";
 
 // What the administration takes and answers.
 
@@ -51,6 +56,16 @@ export const Imported = Type.Object(
 
 export const newUser = (passwordMinLength: number) =>
   Type.Object({ email: Email, password: newPassword(passwordMinLength), displayName: DisplayName, role: Role });
+
+/** The address that the link leads to is checked with `auth.redirectUrls`. */
+export const NewInvitation = Type.Object({
+  email: Email,
+  role: Role,
+  metadata: Metadata,
+  redirectUrl: optional(
+    Type.String({ maxLength: REDIRECT_URL_MAX_CHARACTERS, description: "Must match `auth.redirectUrls`" }),
+  ),
+});
 
 export const UserChanges = Type.Object({
   displayName: DisplayName,

@@ -1,4 +1,5 @@
-import type { AccountChanges, Accounts, NewAccount } from "../access/accounts.ts";
+import { requireMetadataSize } from "../access/account-fields.ts";
+import type { AccountChanges, Accounts, Invitation, NewAccount } from "../access/accounts.ts";
 import { CLAIMS_MAX_BYTES } from "../access/limits.ts";
 import type { Actor } from "../db/index.ts";
 import { notFound } from "../kernel/errors.ts";
@@ -19,6 +20,8 @@ export interface UsersService {
   get(id: string): ReturnType<typeof detail>;
   /** Errors: 409. */
   create(user: NewAccount, by: Actor): Promise<ReturnType<typeof createdUser>>;
+  /** Errors: see `Accounts.invite`; 413 for metadata over 16 KB. */
+  invite(invitation: Invitation, by: Actor): Promise<ReturnType<typeof createdUser>>;
   /** Errors: 404. */
   update(id: string, changes: AccountChanges): Promise<ReturnType<typeof adminUser>>;
   /** Errors: 404. */
@@ -59,6 +62,10 @@ export function createUsersService({ accounts }: { accounts: Accounts }): UsersS
     },
     async create(user, by) {
       return createdUser(await accounts.create(user, by));
+    },
+    async invite(invitation, by) {
+      requireMetadataSize({ metadata: invitation.metadata });
+      return createdUser(await accounts.invite(invitation, by));
     },
     async update(id, changes) {
       return adminUser(await accounts.update(id, changes));

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import type { JsonObject, JsonValue } from "../../src/kernel/json/json.ts";
 import { signIn, type TestPlatform, testPlatform } from "../support/index.ts";
-import { nextEmail, PASSWORD, signUp, type Tokens } from "./auth-support.ts";
+import { mailedToken, nextEmail, PASSWORD, signUp, type Tokens } from "./auth-support.ts";
 
 /** A hook calls `app.users` as the record's `calls` say, one after another, and keeps what each gave or threw. */
 const CONFIG = `{
@@ -150,4 +150,20 @@ test("[US202] app.users.auth gives what a rule gets; null for an unknown and a d
   await call(["update", user.id, { disabled: true }]);
   expect(await call(["auth", user.id])).toEqual([null] as unknown as Result[]);
   expect((await user.get("/api/auth/me")).status).toBe(401);
+});
+
+test("[US203] app.users.invite does what the endpoint does", async () => {
+  const email = nextEmail();
+  const [invited, bad, redirect, large] = await call(
+    ["invite", { email: email.toUpperCase(), role: "editor", metadata: { team: 7 } }],
+    ["invite", { email, disabled: true }],
+    ["invite", { email, redirectUrl: "https://evil.example.com/" }],
+    ["invite", { email, metadata: { text: "x".repeat(17_000) } }],
+  );
+  expect(invited).toEqual((await detail(String(invited?.id))) as Result);
+  expect(invited).toMatchObject({ email, role: "editor", metadata: { team: 7 }, emailVerified: false });
+  expect([bad, redirect, large].map((one) => one?.status)).toEqual([400, 400, 413]);
+  const token = mailedToken(platform, email);
+  expect((await platform.post("/api/auth/accept-invite", { token, password: PASSWORD })).status).toBe(200);
+  expect(await call(["invite", { email }])).toMatchObject([{ status: 409 }]);
 });

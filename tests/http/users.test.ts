@@ -53,6 +53,7 @@ describe("administration", () => {
       ["PUT", `${BASE}/${user.id}/claims`],
       ["POST", `${BASE}/${user.id}/revoke`],
       ["DELETE", `${BASE}/${user.id}/mfa`],
+      ["POST", `${BASE}/invite`],
       ["POST", IMPORT],
     ];
     for (const [method, path] of calls) {

@@ -16,21 +16,26 @@ export interface MailDeps extends AuthDeps {
 }
 
 /** A token to be mailed as part of a link. */
-interface MailedToken {
+interface LinkToken {
   purpose: SecretPurpose;
-  kind: MailKind;
   /** The page under `publicUrl` that the link leads to without a redirect. */
   page: string;
   ttlMs: number;
   userId: string | null;
   email: string;
+  redirect: URL | null;
+}
+
+interface MailedToken extends LinkToken {
+  kind: MailKind;
   /** false: no mail is sent, after the same work. */
   isMailed: boolean;
-  redirect: URL | null;
 }
 
 /** Tokens that are mailed as links. Each is valid once, also when two requests race. */
 export interface MailTokens {
+  /** Stores a new token, and gives the link to be mailed when the write is on disk. */
+  create(write: AccountWrite, token: LinkToken): string;
   /** Errors: 429 for too many mails to the address. */
   issue(token: MailedToken): Promise<void>;
   /** Deletes the secret, and gives it. Errors: 400. */
@@ -43,19 +48,21 @@ export const invalidMailToken = () => badField("token", "invalid_value", "token 
 
 export function createMailTokens(deps: MailDeps): MailTokens {
   const { file, sealing } = deps;
+  const create: MailTokens["create"] = (write, { purpose, page, ttlMs, userId, email, redirect }) => {
+    const token = deps.ids.secret(SECRET_BYTES);
+    const hash = sealing.digest(purpose, token);
+    putSecret.run(write.tx, { hash, purpose, userId, payload: { email }, expiresAt: write.now + ttlMs });
+    // Never from the Host header: the sender of a request must not choose where the links of its mails lead.
+    const link = new URL(redirect ?? `${deps.publicUrl()}/auth/${page}`);
+    link.searchParams.set("token", token);
+    return link.href;
+  };
   return {
-    async issue({ purpose, kind, page, ttlMs, userId, email, isMailed, redirect }) {
-      deps.mailLimit.hit(email);
-      const token = deps.ids.secret(SECRET_BYTES);
-      const hash = sealing.digest(purpose, token);
-      await file.write((write) => {
-        putSecret.run(write.tx, { hash, purpose, userId, payload: { email }, expiresAt: write.now + ttlMs });
-      });
-      if (!isMailed) return;
-      // Never from the Host header: the sender of a request must not choose where the links of its mails lead.
-      const link = new URL(redirect ?? `${deps.publicUrl()}/auth/${page}`);
-      link.searchParams.set("token", token);
-      deps.mailer.send(kind, { email, link: link.href });
+    create,
+    async issue({ kind, isMailed, ...token }) {
+      deps.mailLimit.hit(token.email);
+      const link = await file.write((write) => create(write, token));
+      if (isMailed) deps.mailer.send(kind, { email: token.email, link });
     },
     use(write, purpose, token) {
       const hash = sealing.digest(purpose, token);

@@ -32,6 +32,10 @@ const TEMPLATES: Readonly<Record<MailKind, MailTemplate>> = {
     subject: "Your sign-in code: {{code}}",
     text: "To sign in as {{email}}, type this code within 5 minutes:\n\n{{code}}\n\nNobody will ever ask you for it. If it was not you who wanted it, ignore this message.\n",
   },
+  invite: {
+    subject: "You are invited",
+    text: "You are invited to join with {{email}}.\n\nTo accept, open this link within 7 days:\n\n{{link}}\n\nIf you did not expect this, ignore this message.\n",
+  },
   emailChange: {
     subject: "Confirm your new email address",
     text: "{{email}} is to become the address of an account.\n\nTo confirm it, open this link within 24 hours:\n\n{{link}}\n\nIf it was not you, ignore this message.\n",

@@ -1,53 +1,17 @@
 import { Type } from "typebox";
-import {
-  DisplayName,
-  Email,
-  emailOf,
-  Metadata,
-  newPassword,
-  requireMetadataSize,
-} from "../../access/account-fields.ts";
+import { Email, emailOf, newPassword } from "../../access/account-fields.ts";
 import { PASSWORD_MIN_CHARACTERS } from "../../access/limits.ts";
 import { type Endpoint, endpoint } from "../../http/endpoint.ts";
-import { created } from "../../http/reply.ts";
 import { callerOf, clientOf, type EndpointDeps, ofUsers, requireEnabled } from "../endpoint-parts.ts";
-import { CaptchaToken, Secret, SignedIn, tokensAnswer } from "../schemas.ts";
+import { Secret, SignedIn, tokensAnswer } from "../schemas.ts";
 import type { PasswordService } from "./service.ts";
 
 export function passwordEndpoints(deps: EndpointDeps, service: PasswordService): readonly Endpoint[] {
-  return [signUp(deps, service), signIn(deps, service), signInAnonymously(deps, service), ...changes(deps, service)];
+  return [signIn(deps, service), changePassword(deps, service)];
 }
 
 const minLengthOf = ({ config }: EndpointDeps): number => config.password?.minLength ?? PASSWORD_MIN_CHARACTERS;
 const isEnabled = ({ config }: EndpointDeps): boolean => config.emailPassword !== false;
-
-const signUp = (deps: EndpointDeps, service: PasswordService): Endpoint =>
-  endpoint(
-    "POST /api/auth/signup",
-    {
-      ...ofUsers(deps.signUpLimit),
-      summary: "Sign up with email and password",
-      caller: "public",
-      body: Type.Object({
-        email: Email,
-        password: newPassword(minLengthOf(deps)),
-        displayName: DisplayName,
-        metadata: Metadata,
-        captchaToken: CaptchaToken,
-      }),
-      answers: { 201: tokensAnswer("The new user, signed in") },
-      errors: [404, 409, 503],
-    },
-    async (context) => {
-      requireEnabled(isEnabled(deps), "Signing up with email and password");
-      const { email, password, displayName, metadata, captchaToken } = await context.body();
-      requireMetadataSize({ metadata });
-      const client = clientOf(context);
-      await deps.captcha.check(captchaToken, client);
-      const fields = { email: emailOf(email), password, displayName, metadata };
-      return created(await service.signUp(fields, client));
-    },
-  );
 
 const signIn = (deps: EndpointDeps, service: PasswordService): Endpoint =>
   endpoint(
@@ -67,29 +31,8 @@ const signIn = (deps: EndpointDeps, service: PasswordService): Endpoint =>
     },
   );
 
-const signInAnonymously = (deps: EndpointDeps, service: PasswordService): Endpoint =>
+const changePassword = (deps: EndpointDeps, service: PasswordService): Endpoint =>
   endpoint(
-    "POST /api/auth/signin/anonymous",
-    {
-      ...ofUsers(deps.signUpLimit),
-      summary: "Sign in as a new anonymous user",
-      caller: "public",
-      body: Type.Object({ captchaToken: CaptchaToken }),
-      isBodyOptional: true,
-      answers: { 201: tokensAnswer("The new user, signed in") },
-      errors: [404, 503],
-    },
-    async (context) => {
-      requireEnabled(deps.config.anonymous === true, "Signing in anonymously");
-      const { captchaToken } = await context.body();
-      const client = clientOf(context);
-      await deps.captcha.check(captchaToken, client);
-      return created(await service.signInAnonymously(client));
-    },
-  );
-
-function changes(deps: EndpointDeps, service: PasswordService): readonly Endpoint[] {
-  const changePassword = endpoint(
     "POST /api/auth/change-password",
     {
       ...ofUsers(deps.authLimit),
@@ -104,23 +47,3 @@ function changes(deps: EndpointDeps, service: PasswordService): readonly Endpoin
       return service.changePassword(caller, clientOf(context), currentPassword, next);
     },
   );
-  const linkEmail = endpoint(
-    "POST /api/auth/link/email",
-    {
-      ...ofUsers(deps.authLimit),
-      summary: "Turn your anonymous user into an account with an email address and a password",
-      caller: "user",
-      body: Type.Object({ email: Email, password: newPassword(minLengthOf(deps)) }),
-      answers: { 200: tokensAnswer("The same user, with new tokens") },
-      errors: [404, 409],
-    },
-    async (context) => {
-      const caller = callerOf(context.principal);
-      context.query();
-      requireEnabled(isEnabled(deps), "Signing in with email and password");
-      const { email, password } = await context.body();
-      return service.linkEmail(caller, emailOf(email), password);
-    },
-  );
-  return [changePassword, linkEmail];
-}

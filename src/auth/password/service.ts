@@ -1,32 +1,19 @@
 import { pause } from "../../kernel/clock.ts";
-import { type AppError, badRequest, unauthorized } from "../../kernel/errors.ts";
-import type { JsonObject } from "../../kernel/json/json.ts";
+import { type AppError, unauthorized } from "../../kernel/errors.ts";
 import { accountDisabled } from "../account-file.ts";
 import { REFUSAL_MS } from "../limits.ts";
-import { emailTaken, type SignIns } from "../session/sign-in.ts";
+import type { SignIns } from "../session/sign-in.ts";
 import { deleteSecretsFor } from "../statements/secrets.ts";
 import { type SecretAccount, userByEmail, userById } from "../statements/users.ts";
 import { type AuthDeps, type Caller, type Client, type SignInAnswer, sharerOf, type TokenAnswer } from "../types.ts";
 import type { Guess } from "./guesses.ts";
 
-export interface SignUp {
-  email: string;
-  password: string;
-  displayName?: string | null | undefined;
-  metadata?: JsonObject | undefined;
-}
-
-/** Accounts with a password, and anonymous users. */
+/** Accounts with a password. */
 export interface PasswordService {
-  /** Errors: 409 for a known email. */
-  signUp(fields: SignUp, client: Client): Promise<TokenAnswer>;
   /** Errors: 401 `Invalid email or password`, 403 `Account is disabled`, 429. */
   signIn(fields: { email: string; password: string }, client: Client): Promise<SignInAnswer>;
-  signInAnonymously(client: Client): Promise<TokenAnswer>;
   /** Every other session ends. Errors: 401 for a wrong current password, 429. */
   changePassword(caller: Caller, client: Client, current: string, next: string): Promise<TokenAnswer>;
-  /** The id stays. Errors: 400 for a user who is not anonymous, 409 for a known email. */
-  linkEmail(caller: Caller, email: string, password: string): Promise<TokenAnswer>;
   /** The caller's account, if this is its password. Errors: 401, 429. */
   confirmPassword(caller: Caller, client: Client, password: string): Promise<SecretAccount>;
 }
@@ -62,17 +49,6 @@ export function createPasswordService(deps: AuthDeps, signIns: SignIns): Passwor
   return {
     confirmPassword,
 
-    async signUp({ email, password, displayName, metadata }, client) {
-      if (userByEmail.get(file.sql, { email: email }) !== null) throw emailTaken();
-      const passwordHash = await passwords.hash(password, sharerOf(client));
-      const session = await file.write((write) => {
-        if (userByEmail.get(write.tx, { email: email }) !== null) throw emailTaken();
-        const account = write.insert({ id: deps.ids.uuid(), email, passwordHash, displayName, metadata });
-        return signIns.open(write, account, client);
-      });
-      return signIns.tokens(session);
-    },
-
     async signIn({ email, password }, client) {
       const wrong = unauthorized("Invalid email or password");
       const proved = await prove(email, password, client, wrong);
@@ -89,14 +65,6 @@ export function createPasswordService(deps: AuthDeps, signIns: SignIns): Passwor
       return signIns.answer(signIn);
     },
 
-    async signInAnonymously(client) {
-      const session = await file.write((write) => {
-        const account = write.insert({ id: deps.ids.uuid(), email: null, isAnonymous: true });
-        return signIns.open(write, account, client);
-      });
-      return signIns.tokens(session);
-    },
-
     async changePassword(caller, client, current, next) {
       const proved = await confirmPassword(caller, client, current);
       const passwordHash = await passwords.hash(next, sharerOf(client));
@@ -108,24 +76,6 @@ export function createPasswordService(deps: AuthDeps, signIns: SignIns): Passwor
         // A mail that is under way must not set the password back.
         deleteSecretsFor.run(write.tx, { userId: account.id, purpose: "reset-password" });
         return signIns.renew(write, changed, caller, { accessTokens: "end" });
-      });
-      return signIns.tokens(session);
-    },
-
-    async linkEmail(caller, email, password) {
-      const account = userById.get(file.sql, { id: caller.userId });
-      if (account === null) throw invalidToken();
-      if (!account.isAnonymous) throw badRequest("Only an anonymous user can be linked, and this one has an account");
-      if (userByEmail.get(file.sql, { email: email }) !== null) throw emailTaken();
-      const passwordHash = await passwords.hash(password, `user:${caller.userId}`);
-      const session = await file.write((write) => {
-        const current = file.current(write, caller.userId, caller.sessionId);
-        if (current === null) throw invalidToken();
-        if (!current.isAnonymous) throw badRequest("Only an anonymous user can be linked, and this one has an account");
-        if (userByEmail.get(write.tx, { email: email }) !== null) throw emailTaken();
-        const linked = write.update(caller.userId, { email, passwordHash, isAnonymous: false });
-        // A guest who creates an account in the middle of a game continues it.
-        return signIns.renew(write, linked, caller, { accessTokens: "stay" });
       });
       return signIns.tokens(session);
     },

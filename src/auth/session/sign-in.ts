@@ -14,7 +14,7 @@ import {
 } from "../limits.ts";
 import type { GuessKey } from "../password/guesses.ts";
 import { factorsOfUser } from "../statements/factors.ts";
-import { putSecret } from "../statements/secrets.ts";
+import { deleteSecretsFor, putSecret } from "../statements/secrets.ts";
 import {
   countSessions,
   deleteLeastUsedSessions,
@@ -24,6 +24,7 @@ import {
   sessionById,
   touchSession,
 } from "../statements/sessions.ts";
+import { markSignedIn } from "../statements/users.ts";
 import { type AuthDeps, type Caller, type Client, ownUser, type SignInAnswer, type TokenAnswer } from "../types.ts";
 
 export interface OpenSession {
@@ -75,6 +76,11 @@ export function createSignIns(deps: AuthDeps): SignIns {
   const open: SignIns["open"] = (write, account, client) => {
     if (account.disabled) throw accountDisabled();
     makeRoom(write, account.id);
+    if (!account.hasSignedIn) {
+      markSignedIn.run(write.tx, { id: account.id });
+      // Who has signed in already must not be signed in by whoever finds the mail days later.
+      deleteSecretsFor.run(write.tx, { userId: account.id, purpose: "invite" });
+    }
     const sessionId = deps.ids.uuid();
     insertSession.run(write.tx, {
       id: sessionId,

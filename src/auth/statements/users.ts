@@ -28,13 +28,14 @@ export const insertUser = writing((db, v: UserValues) =>
       isAnonymous: v.isAnonymous,
       metadata: v.metadata,
       appMetadata: v.appMetadata,
+      hasSignedIn: v.hasSignedIn,
       createdAt: v.createdAt,
       updatedAt: v.createdAt,
     })
     .returning(),
 );
 
-export const updateUser = writing((db, v: Omit<SecretAccount, "seq" | "createdAt">) =>
+export const updateUser = writing((db, v: Omit<SecretAccount, "seq" | "createdAt" | "hasSignedIn">) =>
   db
     .update(users)
     .set({
@@ -53,6 +54,10 @@ export const updateUser = writing((db, v: Omit<SecretAccount, "seq" | "createdAt
       updatedAt: v.updatedAt,
     })
     .where(eq(users.id, v.id)),
+);
+
+export const markSignedIn = writing((db, v: { id: string }) =>
+  db.update(users).set({ hasSignedIn: true }).where(eq(users.id, v.id)),
 );
 
 export const clearPassword = writing((db, v: { id: string }) =>

@@ -35,6 +35,15 @@ export interface NewUser {
   appMetadata?: JsonObject;
 }
 
+export interface UserInvitation {
+  email: string;
+  /** `user` by default. */
+  role?: string;
+  metadata?: JsonObject;
+  /** Where the link leads; must match `auth.redirectUrls`. By default `<publicUrl>/auth/accept-invite`. */
+  redirectUrl?: string;
+}
+
 /** Absent members stay unchanged; `metadata` and `appMetadata` are replaced as a whole. */
 export interface UserChanges {
   displayName?: string | null;
@@ -62,6 +71,11 @@ export interface UsersAccessor {
   list(options?: { limit?: number; cursor?: string; q?: string }): Promise<{ users: User[]; cursor: string | null }>;
   /** Mails nothing. Errors: 400, 409 for a known email. */
   create(user: NewUser): Promise<User>;
+  /**
+   * Mails a link, valid for 7 days, at which the user sets a password. For a user who has never signed in it mails a new link
+   * and ends the earlier one. Errors: 400, 409 for a user who has signed in or is disabled, 429 for too many mails.
+   */
+  invite(invitation: UserInvitation): Promise<User>;
   /** `disabled: true` ends every session. Errors: 400, 404. */
   update(id: string, changes: UserChanges): Promise<User>;
   /** Errors: 404. */

@@ -60,6 +60,7 @@ const Mail = Type.Object({
       magicLink: template(),
       emailOtp: template(),
       emailChange: template(),
+      invite: template(),
     }),
   ),
 });

@@ -3,6 +3,8 @@ import { related } from "../shape/schema.ts";
 import { type AuthConfig, AuthSection } from "./auth.ts";
 import { Backups, type BackupsConfig } from "./backups.ts";
 import { Declared, Vectorize } from "./declared.ts";
+import { Cron, type CronConfig } from "./functions/cron.ts";
+import { Jobs, type JobsConfig } from "./functions/jobs.ts";
 import { checkSources } from "./functions/sources.ts";
 import { Triggers } from "./functions/triggers.ts";
 import { Webhooks } from "./functions/webhooks.ts";
@@ -27,6 +29,8 @@ const Sections = Type.Object({
   rooms: Type.Optional(Type.Unsafe<RoomsConfig>(Rooms)),
   realtime: Type.Optional(Type.Unsafe<RealtimeConfig>(Realtime)),
   push: Type.Optional(Type.Unsafe<PushConfig>(Push)),
+  jobs: Type.Optional(Type.Unsafe<JobsConfig>(Jobs)),
+  cron: Type.Optional(Type.Unsafe<CronConfig>(Cron)),
   analytics: Type.Optional(Analytics),
   /** None by default. */
   backups: Type.Optional(Type.Unsafe<BackupsConfig>(Backups)),

@@ -1,10 +1,11 @@
 import { type TSchema, Type } from "typebox";
 import { nullable } from "../../kernel/schema/types.ts";
-import { BATCH_BY_FILTER_RECORDS_MAX, BATCH_OPERATIONS_MAX } from "../limits.ts";
+import { BATCH_BY_FILTER_RECORDS_MAX, BATCH_OPERATIONS_MAX, TRANSACTION_OPERATIONS_MAX } from "../limits.ts";
 import {
   BatchQuery,
   batchBody,
   byFilterBody,
+  ChangeQuery,
   CountQuery,
   GetQuery,
   InsertQuery,
@@ -46,6 +47,28 @@ export function declareTableEndpoints<Path extends Readonly<Record<string, strin
   const common = { tag: "Tables", caller: "rules" as const, path };
   const withId = { ...common, path: { ...path, id: "The record id" } };
   return { ...declareReads(common, withId, records.answer), ...declareWrites(common, withId, records) };
+}
+
+/** Declares the transactions of one namespace, or of every namespace of a path. */
+export function declareTransaction<Path extends Readonly<Record<string, string>>, Body extends TSchema>(
+  path: Path,
+  { body, answer }: { body: Body; answer: TSchema },
+) {
+  return {
+    tag: "Tables",
+    caller: "rules" as const,
+    path,
+    summary: `Up to ${TRANSACTION_OPERATIONS_MAX} operations on the tables of one file, all or nothing`,
+    description: "Operations run in order, and each sees what the ones before it did.",
+    body,
+    answers: {
+      200: Type.Object(
+        { results: Type.Array(answer) },
+        { description: "The records in the order of the operations; of a deleted one its id" },
+      ),
+    },
+    errors: [...WRITE_ERRORS, 412],
+  };
 }
 
 function declareReads<Common extends object, WithId extends object>(common: Common, withId: WithId, record: TSchema) {
@@ -103,15 +126,17 @@ function declareWrites<Common extends object, WithId extends object, Body extend
       summary: "Update a record",
       description:
         "Other fields keep their values. A field may also be { $op: increment, value } or { $op: deleteField }.",
+      query: ChangeQuery,
       body: update,
       answers: { 200: { description: "The updated record", schema: answer } },
-      errors: WRITE_ERRORS,
+      errors: [...WRITE_ERRORS, 412],
     },
     delete: {
       ...withId,
       summary: "Delete a record",
+      query: ChangeQuery,
       answers: { 200: Type.Object({ ok: Type.Literal(true) }, { description: "The record is deleted" }) },
-      errors: WRITE_ERRORS,
+      errors: [...WRITE_ERRORS, 412],
     },
     batch: {
       ...common,

@@ -3,6 +3,8 @@ import type { JsonObject } from "../../kernel/json/json.ts";
 import { optional } from "../../kernel/schema/types.ts";
 import {
   BATCH_OPERATIONS_MAX,
+  EXPAND_DEPTH_MAX,
+  EXPAND_PATHS_MAX,
   FILTER_CONDITIONS_MAX,
   LIMIT_DEFAULT,
   LIMIT_MAX,
@@ -10,6 +12,7 @@ import {
   OR_CONDITIONS_MAX,
   POSITION_MAX,
   QUERY_LENGTH_MAX,
+  TRANSACTION_OPERATIONS_MAX,
 } from "../limits.ts";
 
 // The query parameters and bodies of the table endpoints.
@@ -36,6 +39,10 @@ const page = whole("The page, from 1", 1, POSITION_MAX);
 const offset = whole("Number of records to skip", 0, POSITION_MAX);
 const fields = text("Only these fields, comma-separated, and the id");
 
+const expand = text(
+  `References to follow, comma-separated: a field with references, or table(field) for the records that refer here; at most ${EXPAND_PATHS_MAX} paths of ${EXPAND_DEPTH_MAX} steps, such as author,comments(postId).author`,
+);
+
 export const ListQuery = {
   filter,
   orFilter,
@@ -48,9 +55,10 @@ export const ListQuery = {
   before: text("Records before this cursor"),
   total: Type.Optional(Type.Boolean({ description: "false: total is null, and nothing is counted" })),
   fields,
+  expand,
 };
 
-export const GetQuery = { fields };
+export const GetQuery = { fields, expand };
 export const CountQuery = { filter, orFilter };
 
 export const SearchQuery = {
@@ -72,11 +80,15 @@ export const SearchQuery = {
     Type.String({ maxLength: MARK_LENGTH_MAX, description: "Text after each match; </mark> by default" }),
   ),
   fields,
+  expand,
 };
 
 export const InsertQuery = {
   upsert: Type.Optional(Type.Boolean({ description: "true: an existing record is updated" })),
   conflictTarget: text("The unique field that identifies an existing record; id by default"),
+};
+export const ChangeQuery = {
+  if: text("JSON array of conditions, as filter. The stored record must meet all of them; else 412"),
 };
 export const BatchQuery = {
   upsert: Type.Optional(Type.Boolean({ description: "true: inserts update existing records of the same id" })),
@@ -108,6 +120,42 @@ export const byFilterBody = <Update extends TSchema>(update: Update) =>
   ]);
 export const ByFilterBody = byFilterBody(AnyRecord);
 export type ByFilterBody = Static<typeof ByFilterBody>;
+
+const CONDITION_OF_OPERATION = {
+  if: conditions("Conditions that the stored record must all meet; else 412", FILTER_CONDITIONS_MAX),
+};
+
+/** The operations of a transaction on one table. `table` is its name. */
+export const tableOperations = <Table extends TSchema, Insert extends TSchema, Update extends TSchema>(
+  table: Table,
+  insert: Insert,
+  update: Update,
+) =>
+  [
+    Type.Object({ table, action: Type.Literal("insert"), data: insert }),
+    Type.Object({
+      table,
+      action: Type.Literal("update"),
+      id: Type.String(),
+      data: update,
+      ...CONDITION_OF_OPERATION,
+    }),
+    Type.Object({
+      table,
+      action: Type.Literal("upsert"),
+      data: insert,
+      conflictTarget: optional(Type.String({ description: "A unique field; id by default" })),
+      ...CONDITION_OF_OPERATION,
+    }),
+    Type.Object({ table, action: Type.Literal("delete"), id: Type.String(), ...CONDITION_OF_OPERATION }),
+  ] as const;
+
+export const transactionBody = <Operation extends TSchema>(operation: Operation) =>
+  Type.Object({ operations: Type.Array(operation, { minItems: 1, maxItems: TRANSACTION_OPERATIONS_MAX }) });
+const AnyTable = Type.String({ description: "A table of the namespace" });
+export const TransactionBody = transactionBody(Type.Union([...tableOperations(AnyTable, AnyRecord, AnyRecord)]));
+export type TransactionBody = Static<typeof TransactionBody>;
+export type Operation = TransactionBody["operations"][number];
 
 export type ListValues = Static<TObject<typeof ListQuery>>;
 export type GetValues = Static<TObject<typeof GetQuery>>;

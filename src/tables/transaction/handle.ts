@@ -12,7 +12,7 @@ import type { Asking, WriteGrants } from "../rules/asking.ts";
 import { Suspended } from "../rules/decisions.ts";
 import { copied, parsePatch } from "../write/changes.ts";
 import type { Mutations } from "../write/mutations.ts";
-import { conflictColumn } from "../write/upserts.ts";
+import { checkHasTarget, conflictColumn } from "../write/upserts.ts";
 import type { WriteContext } from "../write/write-context.ts";
 import type { Writes } from "../write/writes.ts";
 
@@ -84,7 +84,9 @@ function createTransactionTable({ deps, context, nextIndex, assertOpen }: Scope,
     const key = actions.join();
     const known = granted.get(key);
     if (known !== undefined) return known;
-    const grants = writes.grants(principal, model, actions, { either: actions.length > 1 });
+    const grants = writes.grants(principal, model, actions, {
+      demand: actions.length > 1 ? "either" : "each",
+    });
     if (isPromise(grants)) {
       grants.catch(() => {});
       throw mustNotWait(table, "an access rule");
@@ -143,7 +145,8 @@ function createTransactionTable({ deps, context, nextIndex, assertOpen }: Scope,
     upsert(record, options) {
       const body = jsonCopy(record);
       return perform(() => {
-        const target = conflictColumn(model, body, options?.conflictTarget ?? "id");
+        const target = conflictColumn(model, options?.conflictTarget ?? "id");
+        checkHasTarget(body, target);
         const grants = grantsFor(["insert", "update"]);
         return copied(mutations.upsert(context, grants, table, body, { target, index: nextIndex() }).record);
       });

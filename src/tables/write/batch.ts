@@ -3,19 +3,16 @@ import type { BatchResult } from "../../config/app/index.ts";
 import type { TableRecord } from "../../config/types.ts";
 import type { DatabaseFile, ReadCaller } from "../../db/index.ts";
 import { AppError, badField, badRequest, Refusal } from "../../kernel/errors.ts";
-import { type JsonObject, ownValue } from "../../kernel/json/json.ts";
 import type { BatchBody, ByFilterBody } from "../api/requests.ts";
 import {
   BATCH_BY_FILTER_RECORDS_MAX,
   BATCH_OPERATIONS_MAX,
   FILTER_CONDITIONS_MAX,
   OR_CONDITIONS_MAX,
-  PATTERN_TEXT_LENGTH_MAX,
   RULE_RECORDS_MAX,
 } from "../limits.ts";
 
 import type { Table } from "../namespaces.ts";
-import { atOperation } from "../problems.ts";
 import { type ParsedFilter, parseConditions } from "../query/filter.ts";
 import { matches } from "../query/filter-match.ts";
 import { firstById, matchesOf, tooManyToAsk } from "../query/reads.ts";
@@ -26,7 +23,7 @@ import { touch, type WriteGrants } from "../rules/asking.ts";
 import { Suspended } from "../rules/decisions.ts";
 import { type Patch, parsePatch } from "./changes.ts";
 import type { Mutations } from "./mutations.ts";
-import type { StoredBytes } from "./stored-bytes.ts";
+import { checkPatternCost, Operations, type PlacedRecord } from "./operations.ts";
 import type { WriteContext } from "./write-context.ts";
 import type { Writes } from "./writes.ts";
 
@@ -41,60 +38,9 @@ export function checkBatch({ inserts, updates, deletes }: BatchBody): Batch {
   throw badRequest(`A batch takes at most ${BATCH_OPERATIONS_MAX} operations, got ${count}`);
 }
 
-/**
- * The operations of one transaction. When one has to await a rule or hook, the later ones still run, so that all promises
- * are awaited together and the transaction restarts once.
- */
-class Operations {
-  readonly #awaited: Promise<unknown>[] = [];
-  readonly #stored: StoredBytes;
-
-  constructor({ stored }: WriteContext) {
-    this.#stored = stored;
-  }
-
-  /** null: the operation has to await a promise. Errors name the operation, unless an awaited one may have caused them. */
-  run<T>(place: string, work: () => T): T | null {
-    try {
-      return work();
-    } catch (cause) {
-      if (!(cause instanceof Suspended)) {
-        this.finish();
-        throw atOperation(cause, place);
-      }
-      this.#awaited.push(cause.settled);
-      // Awaited records stay in memory.
-      if (this.#stored.isAwaitedEnough) this.finish();
-      return null;
-    }
-  }
-
-  /** Throws `Suspended` when an operation has to await a promise. */
-  finish(): void {
-    if (this.#awaited.length > 0) throw new Suspended(Promise.all(this.#awaited));
-  }
-}
-
-/**
- * A pattern may take quadratic time, which is acceptable for one text of the maximum length, but not for 500 of them.
- * Errors: 400 naming the text that exceeds the bound. [TB149]
- */
-function checkPatternCost({ model }: Table, { inserts, updates }: Batch): void {
-  const names = model.columns.flatMap(({ name, field }) => (field?.pattern === undefined ? [] : [name]));
-  let squares = 0;
-  const add = (place: string, record: JsonObject): void => {
-    for (const name of names) {
-      const text = ownValue(record, name);
-      if (typeof text !== "string") continue;
-      squares += text.length ** 2;
-      if (squares <= PATTERN_TEXT_LENGTH_MAX ** 2) continue;
-      const message = `${place}.${name}: the texts of this batch that have to match a pattern are too long together`;
-      throw badField(`${place}.${name}`, "too_long", message);
-    }
-  };
-  if (names.length === 0) return;
-  for (const [index, record] of inserts.entries()) add(`inserts.${index}`, record);
-  for (const [index, { data }] of updates.entries()) add(`updates.${index}`, data);
+function* placedRecords({ model }: Table, { inserts, updates }: Batch): Generator<PlacedRecord> {
+  for (const [index, record] of inserts.entries()) yield { model, place: `inserts.${index}`, record };
+  for (const [index, { data }] of updates.entries()) yield { model, place: `updates.${index}`, record: data };
 }
 
 /** Runs the operations in one transaction, all or nothing. [TB36] */
@@ -108,7 +54,7 @@ export function runBatch(
 ): BatchResult {
   const { model, validator } = table;
   const target = model.byName.get("id");
-  checkPatternCost(table, body);
+  checkPatternCost(placedRecords(table, body));
   const operations = new Operations(context);
   const inserted = body.inserts.map((one, index) =>
     operations.run(`inserts.${index}`, () => {
@@ -287,8 +233,8 @@ function changeOne(
   try {
     context.tx.savepoint(() => {
       const id = String(record["id"]);
-      if (patch === null) mutations.delete(context, grants, table, id, record);
-      else mutations.update(context, grants, table, id, patch, record);
+      if (patch === null) mutations.delete(context, grants, table, id, { known: record });
+      else mutations.update(context, grants, table, id, patch, { known: record });
     });
     return true;
   } catch (cause) {

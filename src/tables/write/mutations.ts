@@ -4,24 +4,32 @@ import type { JsonObject } from "../../kernel/json/json.ts";
 import type { Table } from "../namespaces.ts";
 import { denied, type Grant, type RecordRights } from "../rules/access.ts";
 import { createAsking, refuseOperators, touch, type WriteGrants } from "../rules/asking.ts";
+import { together } from "../rules/decisions.ts";
 import { applyChanges, type Patch, resolvePatch } from "./changes.ts";
+import { assertMeets, filterOf, type Precondition } from "./preconditions.ts";
 import type { RecordWrites } from "./record-writes.ts";
 import { createUpsert, type Upsert } from "./upserts.ts";
 import type { WriteContext } from "./write-context.ts";
 
+export interface ChangeOptions {
+  /** The stored record, if it was already read in this transaction. */
+  known?: TableRecord;
+  /** What the stored record must meet. Errors: 412. */
+  condition?: Precondition | null;
+}
+
 /** The four changes of a record inside a transaction. Batch, batch-by-filter and `app` use them. */
 export interface Mutations {
   insert(context: WriteContext, grants: WriteGrants, table: Table, body: JsonObject, index: number): TableRecord;
-  /** `known`: the stored record, if it was already read in this transaction. */
   update(
     context: WriteContext,
     grants: WriteGrants,
     table: Table,
     id: string,
     patch: Patch,
-    known?: TableRecord | null,
+    options?: ChangeOptions,
   ): TableRecord;
-  delete(context: WriteContext, grants: WriteGrants, table: Table, id: string, known?: TableRecord | null): void;
+  delete(context: WriteContext, grants: WriteGrants, table: Table, id: string, options?: ChangeOptions): void;
   upsert: Upsert;
 }
 
@@ -35,7 +43,7 @@ export function createMutations(deps: { rights: RecordRights; writes: RecordWrit
     context: WriteContext,
     grants: WriteGrants,
     table: Table,
-    { id, known }: { id: string; known: TableRecord | null },
+    { id, known }: { id: string; known: TableRecord | undefined },
     grant: Grant,
   ): TableRecord => {
     const record = known ?? table.store.get(context.tx, id);
@@ -47,6 +55,16 @@ export function createMutations(deps: { rights: RecordRights; writes: RecordWrit
     throw notFound(`There is no record "${id}" in ${table.model.name}`);
   };
 
+  /** A caller that may not read the record has no condition: its answer would tell of the record. [TB302] */
+  const mayAsk = (
+    context: WriteContext,
+    grants: WriteGrants,
+    table: Table,
+    record: TableRecord,
+    mayChangeIt: () => boolean,
+  ): boolean =>
+    together([() => covers(context, grants.read, table, { record }), mayChangeIt]).every((isAllowed) => isAllowed);
+
   return {
     insert(context, grants, table, body, index) {
       refuseOperators(body);
@@ -55,22 +73,28 @@ export function createMutations(deps: { rights: RecordRights; writes: RecordWrit
       return writes.insert(context, table, record);
     },
 
-    update(context, grants, table, id, patch, known = null) {
+    update(context, grants, table, id, patch, { known, condition = null } = {}) {
       const record = find(context, grants, table, { id, known }, grants.update);
+      const filter = filterOf(condition);
       const changes = resolvePatch(table.validator, patch, record);
       const next = applyChanges(table.model, record, changes, patch.deletions);
-      const isAllowed = () => covers(context, grants.update, table, { record, next });
+      const mayUpdate = () => covers(context, grants.update, table, { record, next });
+      const isAllowed = filter === null ? mayUpdate : () => mayAsk(context, grants, table, record, mayUpdate);
       if (!mayChange(context, record, isAllowed)) throw denied(context.principal);
+      if (filter !== null) assertMeets(context, filter, record);
       const isEmpty = Object.keys(changes).length === 0 && patch.deletions.length === 0;
       const { deletions } = patch;
       const written = isEmpty ? record : writes.update(context, table, record, { changes, deletions });
       return shown(context, grants, table, { record: written, patch });
     },
 
-    delete(context, grants, table, id, known = null) {
+    delete(context, grants, table, id, { known, condition = null } = {}) {
       const record = find(context, grants, table, { id, known }, grants.delete);
-      const isAllowed = () => covers(context, grants.delete, table, { record });
+      const filter = filterOf(condition);
+      const mayDelete = () => covers(context, grants.delete, table, { record });
+      const isAllowed = filter === null ? mayDelete : () => mayAsk(context, grants, table, record, mayDelete);
       if (!mayChange(context, record, isAllowed)) throw denied(context.principal);
+      if (filter !== null) assertMeets(context, filter, record);
       writes.delete(context, table, record);
     },
 

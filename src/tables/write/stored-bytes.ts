@@ -56,7 +56,7 @@ const bytesOf = (record: TableRecord): number => {
 };
 
 /** An estimate that does not serialise the value. */
-function roughBytes(value: JsonValue): number {
+export function roughBytes(value: JsonValue): number {
   if (typeof value === "string") return value.length;
   let bytes = 8;
   if (typeof value !== "object" || value === null) return bytes;

@@ -8,6 +8,7 @@ import { denied, type Grant } from "../rules/access.ts";
 import { type Asking, refuseOperators, touch, type WriteGrants } from "../rules/asking.ts";
 import { together } from "../rules/decisions.ts";
 import { applyChanges, parsePatch, resolvePatch } from "./changes.ts";
+import { assertMeets, filterOf, type Precondition } from "./preconditions.ts";
 import type { RecordWrites } from "./record-writes.ts";
 import type { WriteContext } from "./write-context.ts";
 
@@ -17,17 +18,18 @@ export type Upsert = (
   grants: WriteGrants,
   table: Table,
   body: JsonObject,
-  options: { target: Column; index: number },
+  options: { target: Column; index: number; condition?: Precondition | null },
 ) => { record: TableRecord; isNew: boolean };
 
 export function createUpsert({ asking, writes }: { asking: Asking; writes: RecordWrites }): Upsert {
   const { covers, mayChange, shown } = asking;
-  return (context, grants, table, body, { target, index }) => {
+  return (context, grants, table, body, { target, index, condition = null }) => {
     refuseOperators(body);
     const asked = upsertAsks(context, grants, table);
     const wanted = ownValue(body, target.name) ?? null;
     checkTarget(table, target, wanted);
     const stored = wanted === null ? null : table.store.getBy(context.tx, target, wanted);
+    const filter = filterOf(condition);
     if (stored === null) {
       const record = writes.prepare(context, table, body, index);
       // Without a stored record, only an update rule that allows all records applies.
@@ -42,13 +44,14 @@ export function createUpsert({ asking, writes }: { asking: Asking; writes: Recor
     const isAllowed = () => {
       // All rules are asked in any case, so that a hidden record takes as long as one that may not be changed.
       const [isReadable, byUpdate, byInsert] = together([
-        () => !asked.read || covers(context, grants.read, table, { record: stored }),
+        () => (!asked.read && filter === null) || covers(context, grants.read, table, { record: stored }),
         () => covers(context, grants.update, table, { record: stored, next }),
         () => asked.either && covers(context, grants.insert, table, { record: next }),
       ]);
       return isReadable === true && (byUpdate === true || byInsert === true);
     };
     if (!mayChange(context, stored, isAllowed)) throw denied(context.principal);
+    if (filter !== null) assertMeets(context, filter, stored);
     const isEmpty = Object.keys(changes).length === 0;
     const record = isEmpty ? stored : writes.update(context, table, stored, { changes, deletions: [] });
     return { record: shown(context, grants, table, { record, patch }), isNew: false };
@@ -73,16 +76,17 @@ function upsertAsks({ principal }: WriteContext, { read, insert, update }: Write
 const isByAuth = (grant: Grant): boolean =>
   grant.kind === "none" || (grant.kind === "all" && grant.saidBy !== "filter");
 
-/** The unique field by which an upsert finds a stored record. Errors: 400 for another field, and for a body without it. [TB34] */
-export function conflictColumn(model: TableModel, body: JsonObject, name: string): Column {
+/** The unique field by which an upsert finds a stored record. Errors: 400 for another field. [TB34] */
+export function conflictColumn(model: TableModel, name: string): Column {
   const target = model.byName.get(name);
-  if (target?.isUnique !== true) {
-    const message = `conflictTarget must be id or a unique field, got "${name}"`;
-    throw badField("conflictTarget", "invalid_value", message);
-  }
+  if (target?.isUnique === true) return target;
+  throw badField("conflictTarget", "invalid_value", `conflictTarget must be id or a unique field, got "${name}"`);
+}
+
+/** Errors: 400 for a body without the value of the conflict target. */
+export function checkHasTarget(body: JsonObject, { name }: Column): void {
   const value = ownValue(body, name);
   if (value === undefined || value === null) throw badField(name, "required", `${name} is required to upsert`);
-  return target;
 }
 
 /** Refuses a value that SQLite would convert and then find another record by (5 and "5"). Errors: 400. */

@@ -19,6 +19,8 @@ export interface WriteContext {
   texts: JsonTexts;
   /** The cost of the deletions so far; one budget for the whole request. [TB141] */
   cascadeCost: number;
+  /** The cost of the conditions of `if` so far. [TB303] */
+  conditionCost: number;
   /** The bytes of the stored records that the write changes. [TB148] */
   stored: StoredBytes;
   /** Hooks to run after the commit. Cleared when the write is restarted. */

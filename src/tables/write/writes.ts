@@ -23,14 +23,14 @@ const NONE = { kind: "none" } as const;
  */
 export interface Writes {
   /**
-   * Grants for `actions` and for reading. Errors: 401 or 403 unless all of `actions` are granted; with `either`, one of
-   * them.
+   * Grants for `actions` and for reading. Errors: 401 or 403 unless all of `actions` are granted; with `demand: "either"`,
+   * one of them; with `"none"`, never.
    */
   grants(
     principal: Principal,
     model: TableModel,
     actions: readonly Exclude<TableAction, "read">[],
-    options?: { either: boolean },
+    options?: { demand: "each" | "either" | "none" },
   ): MaybePromise<WriteGrants>;
   run<T>(file: DatabaseFile, principal: Principal, work: (context: WriteContext) => T, texts?: JsonTexts): Promise<T>;
 }
@@ -57,8 +57,9 @@ export function createWrites(deps: { rights: RecordRights; clock: Clock; ids: Id
       const settled = asked.some(isPromise) ? Promise.all(asked) : (asked as Awaited<(typeof asked)[number]>[]);
       return chain(settled, ([read = NONE, ...granted]) => {
         const isDenied = granted.map((grant) => grant.kind === "none");
-        const refused = options?.either === true ? !isDenied.includes(false) : isDenied.includes(true);
-        if (refused) throw denied(principal);
+        const demand = options?.demand ?? "each";
+        const isRefused = demand === "each" ? isDenied.includes(true) : !isDenied.includes(false);
+        if (isRefused && demand !== "none") throw denied(principal);
         const grants: WriteGrants = { read, insert: NONE, update: NONE, delete: NONE };
         for (const [index, action] of actions.entries()) grants[action] = granted[index] ?? NONE;
         return grants;
@@ -92,6 +93,7 @@ export function createWrites(deps: { rights: RecordRights; clock: Clock; ids: Id
                 newId,
                 touched,
                 cascadeCost: 0,
+                conditionCost: 0,
                 stored: new StoredBytes(),
                 texts,
                 afterCommit,

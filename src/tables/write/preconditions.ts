@@ -1,0 +1,68 @@
+import type { TableRecord } from "../../config/types.ts";
+import { AppError, tooLarge } from "../../kernel/errors.ts";
+import type { JsonValue } from "../../kernel/json/json.ts";
+import { CONDITION_COST_MAX, FILTER_CONDITIONS_MAX, NEEDLE_CHARACTERS_PER_BYTE } from "../limits.ts";
+import { valueAt } from "../model/field-path.ts";
+import type { TableModel } from "../model/model.ts";
+import { markPlaced } from "../problems.ts";
+import { type Condition, NO_FILTER, type ParsedFilter, parseConditions, parseFilterText } from "../query/filter.ts";
+import { matches } from "../query/filter-match.ts";
+import { roughBytes } from "./stored-bytes.ts";
+import type { WriteContext } from "./write-context.ts";
+
+/** `if` of a change: what the stored record must meet. A fault of its form is thrown once the record is found. [TB302] */
+export type Precondition = { filter: ParsedFilter } | { fault: unknown };
+
+/** The condition of an operation; `value` is JSON. Errors of its form name `name` in full. null: there is none. */
+export function preconditionOf(model: TableModel, value: unknown, name: string): Precondition | null {
+  if (value === undefined || value === null) return null;
+  const condition = held(() => parseConditions(model, value, optionsFor(name)));
+  if ("fault" in condition) markPlaced(condition.fault);
+  return condition;
+}
+
+/** The condition of a request, from its query. */
+export const preconditionOfText = (model: TableModel, text: string | null): Precondition | null =>
+  text === null ? null : held(() => parseFilterText(model, text, optionsFor("if")));
+
+const optionsFor = (name: string) => ({ name, conditionsMax: FILTER_CONDITIONS_MAX });
+
+function held(parse: () => Condition[]): Precondition {
+  try {
+    return { filter: { ...NO_FILTER, all: parse() } };
+  } catch (fault) {
+    return { fault };
+  }
+}
+
+/** null where there is none. Errors: 400 for its form. */
+export function filterOf(condition: Precondition | null): ParsedFilter | null {
+  if (condition === null) return null;
+  if ("fault" in condition) throw condition.fault;
+  return condition.filter;
+}
+
+/** Errors: 412 for a record that does not meet the condition; 413 where evaluating it would take too long. [TB303] */
+export function assertMeets(context: WriteContext, filter: ParsedFilter, record: TableRecord): void {
+  for (const condition of filter.all) {
+    context.conditionCost += costOf(condition, valueAt(record, condition.field) ?? null);
+    if (context.conditionCost <= CONDITION_COST_MAX) continue;
+    throw tooLarge("The conditions of `if` compare too much text or JSON; compare shorter fields, or a version");
+  }
+  if (!matches(filter, record)) throw new AppError(412, "The stored record does not meet the condition of `if`");
+}
+
+/** The bytes that a condition looks at, counted once for each time. */
+function costOf({ value: wanted, operator }: Condition, value: JsonValue): number {
+  if (typeof value === "string") {
+    if (operator === "==" || operator === "!=" || operator === "in" || operator === "not in") return 1;
+    const needle = typeof wanted === "string" ? wanted.length : 0;
+    return value.length * (1 + needle / NEEDLE_CHARACTERS_PER_BYTE);
+  }
+  if (typeof value !== "object" || value === null) return 1;
+  const isNested = (one: JsonValue) => typeof one === "object" && one !== null;
+  // Objects and arrays are compared as their JSON, which is made for each comparison.
+  if (operator === "in" || operator === "not in") return roughBytes(value) * (1 + wanted.filter(isNested).length);
+  const elements = Array.isArray(value) && isNested(wanted as JsonValue) ? value.length : 0;
+  return roughBytes(value) + elements * roughBytes(wanted as JsonValue);
+}
