@@ -131,6 +131,7 @@ const AREAS: { readonly [Name in keyof Areas]: Definition<Areas[Name]> } = {
       sockets: areas.sockets,
       sessions: areas.auth.sessions,
       file: base.engine.open(join(base.dataDirectory, "rooms.db"), { migrate: layOut(roomsLayout) }),
+      lookups: areas.tables.lookups,
       app: () => app,
     }),
   ),
@@ -149,6 +150,7 @@ const AREAS: { readonly [Name in keyof Areas]: Definition<Areas[Name]> } = {
         isWatched: (bucket, event) => areas.triggers.files.isWatched(bucket, event),
         note: (tx, change) => areas.triggers.files.note(tx, change),
       },
+      lookups: areas.tables.lookups,
     }),
   ),
   realtime: stopping("realtime", ({ config, base, areas }) =>
@@ -157,6 +159,7 @@ const AREAS: { readonly [Name in keyof Areas]: Definition<Areas[Name]> } = {
       config: config.realtime ?? {},
       sockets: areas.sockets,
       tables: areas.tables.door,
+      lookups: areas.tables.lookups,
     }),
   ),
   analytics: stopping("records", ({ config, base }) =>

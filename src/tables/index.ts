@@ -1,3 +1,4 @@
+import type { Lookups } from "../access/lookups/lookups.ts";
 import type { TableDoor } from "../access/table-door.ts";
 import type { AppAccess, DatabaseAccessor } from "../config/app/index.ts";
 import type { NamespaceConfig } from "../config/types.ts";
@@ -25,6 +26,8 @@ export interface TablesArea {
   readonly filters: SubjectFilters;
   /** The file of a declared namespace, or of an instance; null: it does not exist. */
   file(namespace: string, instanceId: string | null): DatabaseFile | null;
+  /** The context of the rules of other areas. */
+  readonly lookups: Lookups;
   /** Waits for the hooks after writes. The engine closes the files. */
   stop(): Promise<void>;
 }
@@ -56,6 +59,7 @@ export function createTablesArea(deps: {
       if (namespace.kind === "static") return namespace.file;
       return instanceId === null ? null : namespace.instances.get(instanceId, { create: false });
     },
+    lookups: service.lookups,
     stop: () => service.stop(),
   };
 }
