@@ -20,6 +20,14 @@ export type {
 } from "./sections/functions/sources.ts";
 export type { TriggerConfig, TriggerRun } from "./sections/functions/triggers.ts";
 export type { WebhookConfig } from "./sections/functions/webhooks.ts";
+
+  FunctionsApi,
+  RouteAccess,
+  RouteAccessContext,
+  RouteContext,
+  Routes,
+} from "./sections/functions/routes.ts";
+
 export type { PlatformConfig } from "./sections/platform.ts";
 export type { PushConfig } from "./sections/push.ts";
 export type { RealtimeConfig } from "./sections/realtime.ts";

@@ -5,6 +5,7 @@ import { Backups, type BackupsConfig } from "./backups.ts";
 import { Declared, Vectorize } from "./declared.ts";
 import { Cron, type CronConfig } from "./functions/cron.ts";
 import { Jobs, type JobsConfig } from "./functions/jobs.ts";
+import { RoutesSection } from "./functions/routes.ts";
 import { checkSources } from "./functions/sources.ts";
 import { Triggers } from "./functions/triggers.ts";
 import { Webhooks } from "./functions/webhooks.ts";
@@ -39,6 +40,8 @@ const Sections = Type.Object({
   rateLimits: Type.Optional(RateLimits),
   serviceKeys: Type.Optional(ServiceKeys),
   api: Type.Optional(Api),
+  /** Endpoints of your own under `/api/functions`. */
+  routes: Type.Optional(RoutesSection),
 });
 
 export const Platform = related(Sections, checkSources);
