@@ -8,6 +8,13 @@ export type { VectorMetric } from "./sections/declared.ts";
 export type { CronConfig, CronJobConfig, CronRun } from "./sections/functions/cron.ts";
 export type { Job, JobConfig, JobsConfig } from "./sections/functions/jobs.ts";
 export type {
+  FunctionsApi,
+  RouteAccess,
+  RouteAccessContext,
+  RouteContext,
+  Routes,
+} from "./sections/functions/routes.ts";
+export type {
   AccountEvent,
   AccountSource,
   BucketSource,
@@ -20,14 +27,6 @@ export type {
 } from "./sections/functions/sources.ts";
 export type { TriggerConfig, TriggerRun } from "./sections/functions/triggers.ts";
 export type { WebhookConfig } from "./sections/functions/webhooks.ts";
-
-  FunctionsApi,
-  RouteAccess,
-  RouteAccessContext,
-  RouteContext,
-  Routes,
-} from "./sections/functions/routes.ts";
-
 export type { PlatformConfig } from "./sections/platform.ts";
 export type { PushConfig } from "./sections/push.ts";
 export type { RealtimeConfig } from "./sections/realtime.ts";
