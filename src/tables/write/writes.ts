@@ -1,5 +1,5 @@
 import type { Principal } from "../../access/principal.ts";
-import type { DatabaseFile } from "../../db/index.ts";
+import type { DatabaseFile, Transaction } from "../../db/index.ts";
 import type { Clock } from "../../kernel/clock.ts";
 import { AppError } from "../../kernel/errors.ts";
 import type { Ids } from "../../kernel/ids.ts";
@@ -17,6 +17,9 @@ import type { WriteContext } from "./write-context.ts";
 
 const NONE = { kind: "none" } as const;
 
+/** Keeps the answer of a write with an idempotency key, inside its transaction. */
+export type KeepAnswer<T> = (tx: Transaction, result: T) => void;
+
 /**
  * Runs a request's writes: the grants, then one transaction, which restarts after an awaited rule or hook, then the hooks
  * after it.
@@ -32,7 +35,13 @@ export interface Writes {
     actions: readonly Exclude<TableAction, "read">[],
     options?: { demand: "each" | "either" | "none" },
   ): MaybePromise<WriteGrants>;
-  run<T>(file: DatabaseFile, principal: Principal, work: (context: WriteContext) => T, texts?: JsonTexts): Promise<T>;
+  /** `keep` is called after `work`, with its result. */
+  run<T>(
+    file: DatabaseFile,
+    principal: Principal,
+    work: (context: WriteContext) => T,
+    options?: { texts?: JsonTexts; keep?: KeepAnswer<T> | undefined },
+  ): Promise<T>;
 }
 
 export function createWrites(deps: { rights: RecordRights; clock: Clock; ids: Ids; afterHooks: AfterHooks }): Writes {
@@ -66,7 +75,7 @@ export function createWrites(deps: { rights: RecordRights; clock: Clock; ids: Id
       });
     },
 
-    async run(file, principal, work, texts = NO_TEXTS) {
+    async run(file, principal, work, { texts = NO_TEXTS, keep } = {}) {
       const decisions = new Decisions(clock);
       const now = new Date(clock.now()).toISOString();
       const newIds: string[] = [];
@@ -83,7 +92,7 @@ export function createWrites(deps: { rights: RecordRights; clock: Clock; ids: Id
             // `work` is synchronous and returns a plain value.
             const result = await file.write<unknown>((tx) => {
               afterCommit = [];
-              return work({
+              const result = work({
                 tx,
                 principal,
                 decisions,
@@ -95,7 +104,9 @@ export function createWrites(deps: { rights: RecordRights; clock: Clock; ids: Id
                 stored: new StoredBytes(),
                 texts,
                 afterCommit,
-              }) as never;
+              });
+              keep?.(tx, result);
+              return result as never;
             });
             if (afterCommit.length > 0) afterHooks.run(afterCommit);
             return result as ReturnType<typeof work>;
