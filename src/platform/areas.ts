@@ -10,6 +10,7 @@ import type { AppAccess } from "../config/app/index.ts";
 import type { PlatformConfig } from "../config/types.ts";
 import { createSqlArea, type SqlArea } from "../d1/index.ts";
 import { layOut } from "../db/index.ts";
+import type { FunctionsArea } from "../functions/index.ts";
 import { RATE_LIMITS } from "../http/rate-limit.ts";
 import { createJobsArea, type JobsArea } from "../jobs/index.ts";
 import { createKeyValueArea, type KeyValueArea } from "../kv/index.ts";
@@ -43,6 +44,8 @@ export interface Areas {
   push: PushArea;
   backups: BackupsArea;
   system: SystemArea;
+  /** null without `routes`. */
+  functions: Stoppable & { readonly area: FunctionsArea | null };
 }
 
 /** What an area is opened with. */
@@ -71,7 +74,9 @@ const stopping = <Area extends Stoppable>(phase: Phase, open: Opening<Area>): De
 
 /** Every area, in the order in which they open: how, and the phase of a stop in which it ends. */
 const AREAS: { readonly [Name in keyof Areas]: Definition<Areas[Name]> } = {
-  jobs: stopping("requests", ({ base }) => createJobsArea(base)),
+  jobs: stopping("requests", ({ config, base, app }) =>
+    createJobsArea({ ...base, jobs: config.jobs ?? {}, cron: config.cron ?? {}, app: () => app }),
+  ),
   auth: stopping("accounts", ({ config, base }) =>
     createAuthArea({
       ...base,
@@ -122,6 +127,7 @@ const AREAS: { readonly [Name in keyof Areas]: Definition<Areas[Name]> } = {
       sockets: areas.sockets,
       sessions: areas.auth.sessions,
       file: base.engine.open(join(base.dataDirectory, "rooms.db"), { migrate: layOut(roomsLayout) }),
+      lookups: areas.tables.lookups,
       app: () => app,
     }),
   ),
@@ -136,6 +142,7 @@ const AREAS: { readonly [Name in keyof Areas]: Definition<Areas[Name]> } = {
       account: areas.auth.accounts.get,
       serviceKey: areas.access.serviceKeys.named,
       publicUrl: config.server?.publicUrl,
+      lookups: areas.tables.lookups,
     }),
   ),
   realtime: stopping("realtime", ({ config, base, areas }) =>
@@ -144,6 +151,7 @@ const AREAS: { readonly [Name in keyof Areas]: Definition<Areas[Name]> } = {
       config: config.realtime ?? {},
       sockets: areas.sockets,
       tables: areas.tables.door,
+      lookups: areas.tables.lookups,
     }),
   ),
   analytics: stopping("records", ({ config, base }) =>
@@ -157,21 +165,37 @@ const AREAS: { readonly [Name in keyof Areas]: Definition<Areas[Name]> } = {
     createPushArea({ ...base, config: config.push ?? {}, file: base.systemFile }),
   ),
   backups: stopping("requests", ({ config, base }) => createBackupsArea({ ...base, config: config.backups })),
-  system: lasting(({ config, base: { isDrill, clock, engine }, areas: { realtime, rooms, analytics, backups } }) =>
-    createSystemArea({
-      config,
-      isDrill,
-      clock,
-      load: () => ({
-        ...engine.load,
-        ...backups.load,
-        realtimeSockets: realtime.openSockets,
-        roomSockets: rooms.openSockets,
-        rooms: rooms.liveRooms,
-        droppedRequests: analytics.droppedRequests,
+  system: lasting(
+    ({ config, base: { isDrill, clock, engine }, areas: { realtime, rooms, analytics, backups, jobs } }) =>
+      createSystemArea({
+        config,
+        isDrill,
+        clock,
+        load: () => ({
+          ...engine.load,
+          ...backups.load,
+          jobs: jobs.load,
+          realtimeSockets: realtime.openSockets,
+          roomSockets: rooms.openSockets,
+          rooms: rooms.liveRooms,
+          droppedRequests: analytics.droppedRequests,
+        }),
       }),
-    }),
   ),
+  functions: stopping("hooks", async ({ config, base, areas, app }) => {
+    if (config.routes === undefined) return { area: null, stop() {} };
+    // Loaded here: most configs have no routes.
+    const { createFunctionsArea } = await import("../functions/index.ts");
+    const sockets = areas.sockets.server;
+    const area = await createFunctionsArea({
+      ...base,
+      routes: config.routes,
+      app,
+      sockets,
+      sessions: areas.auth.sessions,
+    });
+    return { area, stop: area.stop };
+  }),
 };
 
 /** The server's own access to the areas, for hooks, rooms and embedders. */
@@ -182,6 +206,9 @@ const createAppAccess = (areas: Areas): AppAccess => ({
   sql: (name) => areas.d1.accessor(name),
   vectors: (name) => areas.vectorize.accessor(name),
   broadcast: (channel, event, payload) => areas.realtime.broadcast(channel, event, payload),
+  get jobs() {
+    return areas.jobs.accessor;
+  },
   get push() {
     return areas.push.accessor;
   },

@@ -9,7 +9,9 @@ const ACTIONS: Readonly<Record<string, readonly string[]>> = {
   push: ["send", "read", "write"],
   realtime: ["broadcast"],
   analytics: ["read", "write"],
+  jobs: ["read", "write"],
   system: ["read"],
+  functions: ["call"],
 };
 
 /** What is wrong with a scope, in words; null when it is well-formed. */

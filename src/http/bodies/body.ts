@@ -27,8 +27,8 @@ export interface BodyRules {
   turns: Turns;
   /** Whose memory a large body counts as; null for a service key, whose values are not counted either. */
   sender: () => string | null;
-  /** Takes the bytes as they are read; null: nobody needs them. */
-  digest: BodyDigest | null;
+  /** Takes the bytes as they are read; null or absent: nobody needs them. */
+  digest?: BodyDigest | null;
 }
 
 /** A hash of the bytes of a body. */
@@ -148,7 +148,7 @@ async function readLarge<T>(
     const blocks = await readBlocks(reader, {
       maxBytes: rules.maxBytes,
       scan: new JsonScan({ areValuesCounted: sender !== null }),
-      digest: rules.digest,
+      digest: rules.digest ?? null,
       async arrived(byteCount) {
         if (refused !== null) throw refused;
         held.add(byteCount);

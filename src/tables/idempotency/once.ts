@@ -3,6 +3,7 @@ import type { BodyHash } from "../../http/exchange/request-context.ts";
 import { Reply } from "../../http/reply.ts";
 import type { Clock } from "../../kernel/clock.ts";
 import { AppError } from "../../kernel/errors.ts";
+import type { TableLookups } from "../lookups/session.ts";
 import type { Namespace } from "../namespaces.ts";
 import type { FileAddress } from "../query/sources.ts";
 import type { RecordRights } from "../rules/access.ts";
@@ -47,6 +48,7 @@ export function createOnce(deps: {
   namespaces: ReadonlyMap<string, Namespace>;
   instances: InstanceRights;
   rights: RecordRights;
+  lookups: TableLookups;
   clock: Clock;
 }): Once {
   const { rights, clock } = deps;
@@ -61,10 +63,11 @@ export function createOnce(deps: {
     const namespace = deps.namespaces.get(name);
     if (namespace === undefined) return null;
     const { tables } = namespace;
-    if (namespace.kind === "static") return { tables, file: namespace.file, table };
+    const asker = { principal, rules: deps.lookups.begin().scope({ namespace: name, instanceId }) };
+    if (namespace.kind === "static") return { tables, file: namespace.file, table, asker };
     try {
-      const file = await deps.instances.open(principal, namespace, instanceId);
-      return file === null ? null : { tables, file, table };
+      const file = await deps.instances.open(asker, namespace, instanceId);
+      return file === null ? null : { tables, file, table, asker };
     } catch (cause) {
       // The request itself is refused for it, with its own error.
       if (cause instanceof AppError && cause.status < 500) return null;
@@ -87,7 +90,7 @@ export function createOnce(deps: {
       const hash = context.digestBody({ isUnread: true });
       await hash.read;
       if (digestOf(request, hash) !== kept.request) throw anotherRequest();
-      const { status, body } = await replayed(rights, principal, place, kept, shape);
+      const { status, body } = await replayed(rights, place, kept, shape);
       return new Reply(status, body, { "idempotent-replay": "true" });
     }
     underWay.add(name);

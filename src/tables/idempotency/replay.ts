@@ -1,11 +1,10 @@
-import type { Principal } from "../../access/principal.ts";
 import type { TableRecord } from "../../config/types.ts";
 import type { DatabaseFile } from "../../db/index.ts";
 import { isPromise } from "../../kernel/maybe-promise.ts";
 import { nextTurn } from "../../kernel/time/next-turn.ts";
 import { LARGE_ANSWER_BYTES, REPLAYED_PER_TURN } from "../limits.ts";
 import type { Table } from "../namespaces.ts";
-import type { Grant, RecordRights } from "../rules/access.ts";
+import type { Asker, Grant, RecordRights } from "../rules/access.ts";
 import { exceeds } from "../write/stored-bytes.ts";
 import { type Answer, type AnswerShape, idOnly, parseKept, recordsOf, withRecords } from "./answers.ts";
 import type { KeptAnswer } from "./kept-answers.ts";
@@ -15,6 +14,7 @@ export interface ReplayPlace {
   file: DatabaseFile;
   /** The table of the request's path; null where each record has its own. */
   table: string | null;
+  asker: Asker;
 }
 
 /**
@@ -23,8 +23,7 @@ export interface ReplayPlace {
  */
 export async function replayed(
   rights: RecordRights,
-  principal: Principal,
-  { tables, file, table }: ReplayPlace,
+  { tables, file, table, asker }: ReplayPlace,
   kept: KeptAnswer,
   shape: AnswerShape,
 ): Promise<Answer> {
@@ -38,14 +37,14 @@ export async function replayed(
     if (found === undefined) return false;
     let grant = grants.get(found);
     if (grant === undefined) {
-      grant = await rights.grant(principal, found.model, "read");
+      grant = await rights.grant(asker, found.model, "read");
       grants.set(found, grant);
     }
     if (grant.kind === "none") return false;
     const stored = found.store.get(file, String(record["id"]));
     if (stored === null) return false;
     for (const one of [stored, record]) {
-      const answer = rights.coversRead(grant, principal, found.model, one);
+      const answer = rights.coversRead(grant, asker, found.model, one);
       if (!(isPromise(answer) ? await answer : answer)) return false;
     }
     if (exceeds([stored], LARGE_ANSWER_BYTES)) await nextTurn();
