@@ -1,7 +1,7 @@
 // The types of a config, as the areas and the authors of configs use them.
 export type * from "./identity.ts";
 export type * from "./records.ts";
-export type { AuthConfig, CaptchaConfig, MailTemplate, OAuthProvider } from "./sections/auth.ts";
+export type { AuthConfig, CaptchaConfig, MailTemplate, OAuthProvider, SignUpFacts } from "./sections/auth.ts";
 export type { BackupsConfig } from "./sections/backups.ts";
 export type { VectorMetric } from "./sections/declared.ts";
 export type { PlatformConfig } from "./sections/platform.ts";
