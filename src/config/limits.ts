@@ -19,6 +19,10 @@ export const PASSWORD_LENGTH_MAX = 1_024;
 export const PORT_MAX = 65_535;
 /** The longest duration of a config. Added to the present time it still is a valid date. */
 export const DURATION_MAX_SECONDS = 100 * 365 * 24 * 60 * 60;
+/** What `retries`, `timeout` and `concurrency` of jobs may be. */
+export const JOB_RETRIES_MAX = 1_000;
+export const JOB_TIMEOUT_MAX_SECONDS = 24 * 60 * 60;
+export const JOB_CONCURRENCY_MAX = 100;
 
 /** Characters of a service key. A shorter one could be guessed: wrong keys from many addresses are not counted. */
 export const SERVICE_KEY_LENGTH_MIN = 20;

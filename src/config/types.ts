@@ -1,9 +1,12 @@
 // The types of a config, as the areas and the authors of configs use them.
+export type * from "./context.ts";
 export type * from "./identity.ts";
 export type * from "./records.ts";
 export type { AuthConfig, CaptchaConfig, MailTemplate, OAuthProvider, SignUpFacts } from "./sections/auth.ts";
 export type { BackupsConfig } from "./sections/backups.ts";
 export type { VectorMetric } from "./sections/declared.ts";
+export type { CronConfig, CronJobConfig, CronRun } from "./sections/functions/cron.ts";
+export type { Job, JobConfig, JobsConfig } from "./sections/functions/jobs.ts";
 export type { PlatformConfig } from "./sections/platform.ts";
 export type { PushConfig } from "./sections/push.ts";
 export type { RealtimeConfig } from "./sections/realtime.ts";
@@ -22,4 +25,5 @@ export type {
   TableAccess,
   TableConfig,
   TableHooks,
+  UpdateRule,
 } from "./sections/tables/tables.ts";

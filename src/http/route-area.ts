@@ -10,6 +10,7 @@ export const ROUTE_AREAS = [
   "realtime",
   "push",
   "analytics",
+  "jobs",
   "system",
   "other",
 ] as const;
@@ -22,7 +23,8 @@ const BY_FIRST_WORD: Readonly<Record<string, RouteArea>> = { room: "rooms", admi
 /** The area of a route's pattern; `route` null: no route matched. */
 export function areaOf(route: string | null): RouteArea {
   if (route === null) return "other";
-  const [, first, word = ""] = route.split("/");
+  const [, first, word = "", next] = route.split("/");
   if (first !== "api") return "system";
+  if (word === "admin" && next === "jobs") return "jobs";
   return BY_FIRST_WORD[word] ?? ROUTE_AREAS.find((area) => area === word) ?? "system";
 }

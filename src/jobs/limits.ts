@@ -36,3 +36,16 @@ export const SWEEP_STEP_JOBS = 200;
 
 /** Page cache of jobs.db. */
 export const CACHE_KIB = 4096;
+
+/** Defaults of jobs and schedules in the config. */
+export const JOB_RETRIES_DEFAULT = 5;
+export const JOB_TIMEOUT_DEFAULT_SECONDS = 60;
+export const JOB_CONCURRENCY_DEFAULT = 4;
+export const CRON_RETRIES_DEFAULT = 0;
+export const CRON_TIMEOUT_DEFAULT_SECONDS = 3600;
+
+/** Jobs of a page: by default, and at most. */
+export const LIST_LIMIT_DEFAULT = 50;
+export const LIST_LIMIT_MAX = 200;
+/** Bytes of data after which a page ends. */
+export const LIST_MAX_BYTES = 2 * 1024 * 1024;

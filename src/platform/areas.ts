@@ -71,7 +71,9 @@ const stopping = <Area extends Stoppable>(phase: Phase, open: Opening<Area>): De
 
 /** Every area, in the order in which they open: how, and the phase of a stop in which it ends. */
 const AREAS: { readonly [Name in keyof Areas]: Definition<Areas[Name]> } = {
-  jobs: stopping("requests", ({ base }) => createJobsArea(base)),
+  jobs: stopping("requests", ({ config, base, app }) =>
+    createJobsArea({ ...base, jobs: config.jobs ?? {}, cron: config.cron ?? {}, app: () => app }),
+  ),
   auth: stopping("accounts", ({ config, base }) =>
     createAuthArea({
       ...base,
@@ -122,6 +124,7 @@ const AREAS: { readonly [Name in keyof Areas]: Definition<Areas[Name]> } = {
       sockets: areas.sockets,
       sessions: areas.auth.sessions,
       file: base.engine.open(join(base.dataDirectory, "rooms.db"), { migrate: layOut(roomsLayout) }),
+      lookups: areas.tables.lookups,
       app: () => app,
     }),
   ),
@@ -136,6 +139,7 @@ const AREAS: { readonly [Name in keyof Areas]: Definition<Areas[Name]> } = {
       account: areas.auth.accounts.get,
       serviceKey: areas.access.serviceKeys.named,
       publicUrl: config.server?.publicUrl,
+      lookups: areas.tables.lookups,
     }),
   ),
   realtime: stopping("realtime", ({ config, base, areas }) =>
@@ -144,6 +148,7 @@ const AREAS: { readonly [Name in keyof Areas]: Definition<Areas[Name]> } = {
       config: config.realtime ?? {},
       sockets: areas.sockets,
       tables: areas.tables.door,
+      lookups: areas.tables.lookups,
     }),
   ),
   analytics: stopping("records", ({ config, base }) =>
@@ -157,20 +162,22 @@ const AREAS: { readonly [Name in keyof Areas]: Definition<Areas[Name]> } = {
     createPushArea({ ...base, config: config.push ?? {}, file: base.systemFile }),
   ),
   backups: stopping("requests", ({ config, base }) => createBackupsArea({ ...base, config: config.backups })),
-  system: lasting(({ config, base: { isDrill, clock, engine }, areas: { realtime, rooms, analytics, backups } }) =>
-    createSystemArea({
-      config,
-      isDrill,
-      clock,
-      load: () => ({
-        ...engine.load,
-        ...backups.load,
-        realtimeSockets: realtime.openSockets,
-        roomSockets: rooms.openSockets,
-        rooms: rooms.liveRooms,
-        droppedRequests: analytics.droppedRequests,
+  system: lasting(
+    ({ config, base: { isDrill, clock, engine }, areas: { realtime, rooms, analytics, backups, jobs } }) =>
+      createSystemArea({
+        config,
+        isDrill,
+        clock,
+        load: () => ({
+          ...engine.load,
+          ...backups.load,
+          jobs: jobs.load,
+          realtimeSockets: realtime.openSockets,
+          roomSockets: rooms.openSockets,
+          rooms: rooms.liveRooms,
+          droppedRequests: analytics.droppedRequests,
+        }),
       }),
-    }),
   ),
 };
 
@@ -182,6 +189,9 @@ const createAppAccess = (areas: Areas): AppAccess => ({
   sql: (name) => areas.d1.accessor(name),
   vectors: (name) => areas.vectorize.accessor(name),
   broadcast: (channel, event, payload) => areas.realtime.broadcast(channel, event, payload),
+  get jobs() {
+    return areas.jobs.accessor;
+  },
   get push() {
     return areas.push.accessor;
   },

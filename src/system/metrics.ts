@@ -21,6 +21,14 @@ export interface ServerLoad {
   /** Milliseconds since 1970; 0 before the first successful backup. */
   lastBackupAt: number;
   lastBackupBytes: number;
+  /** By the jobs' names. */
+  jobs: readonly {
+    name: string;
+    waiting: number;
+    running: number;
+    failedTotal: number;
+    oldestWaitingSeconds: number;
+  }[];
 }
 
 export interface Metrics {
@@ -61,6 +69,25 @@ function loadText(load: ServerLoad): string {
       load.lastBackupAt / SECOND_MS,
     ),
     gauge("platform_backup_last_size_bytes", "Size of the last successful scheduled backup.", load.lastBackupBytes),
+    jobsText(load.jobs),
+  ].join("");
+}
+
+function jobsText(jobs: ServerLoad["jobs"]): string {
+  const by = (figure: "waiting" | "running" | "failedTotal" | "oldestWaitingSeconds") =>
+    jobs.map((job) => ({ labels: { name: job.name }, value: job[figure] }));
+  return [
+    family({ name: "platform_jobs_waiting", type: "gauge", help: "Jobs that wait." }, by("waiting")),
+    family({ name: "platform_jobs_running", type: "gauge", help: "Jobs that run." }, by("running")),
+    family({ name: "platform_jobs_failed_total", type: "counter", help: "Jobs that have failed." }, by("failedTotal")),
+    family(
+      {
+        name: "platform_jobs_oldest_waiting_seconds",
+        type: "gauge",
+        help: "For how long the job that is due first has been due.",
+      },
+      by("oldestWaitingSeconds"),
+    ),
   ].join("");
 }
 

@@ -86,7 +86,7 @@ export function endpointsBelow(
       service.search(context.principal, addressOf(context.params), context, context),
     ),
     get: endpoint(`GET ${base}/:id`, declared.get, (context) =>
-      service.get(context.principal, addressOf(context.params), context.params.id, context),
+      service.get(context.principal, addressOf(context.params), context.params.id, context, context),
     ),
     insert: endpoint(`POST ${base}`, declared.insert, async ({ principal, params, peek, body }) => {
       if (!isUpsert(peek)) return created(await service.insert(principal, addressOf(params), body));

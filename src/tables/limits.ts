@@ -57,6 +57,17 @@ export const PARSED_TEXT_LENGTH_MAX = 1_024;
 /** Records that a batch by filter passes to a read rule, where the rule checks each record. */
 export const RULE_RECORDS_MAX = 10_000;
 
+/** Paths of `expand`. */
+export const EXPAND_PATHS_MAX = 10;
+/** References that one path of `expand` follows. */
+export const EXPAND_DEPTH_MAX = 3;
+/** Records that refer to one record, in an answer. */
+export const EXPANDED_PER_RECORD_MAX = 100;
+/** Records that one path of `expand` adds to an answer: what is done with them holds the event loop for a few milliseconds. */
+export const EXPANDED_RECORDS_MAX = 10_000;
+/** Bytes of all expanded records of an answer as JSON, about; like those of a page. */
+export const EXPANDED_BYTES_MAX = 8 * 1024 * 1024;
+
 // Search
 
 /** Characters of an indexed field that has no `max` of its own. */
@@ -123,3 +134,14 @@ export const IDS_PER_PAGE = 500;
 export const PAGES_PER_TURN = 200;
 /** Referring records that are read before their cost is computed: few enough to fit in memory at any size. */
 export const UNASKED_RECORDS_MAX = 2;
+
+// Lookups
+
+/** Records that one lookup gives. */
+export const LOOKUP_LIMIT_MAX = 1_000;
+/** Records that one lookup examines by its index, where the index does not have exactly its matches: about 5 ms. */
+export const LOOKUP_EXAMINED_MAX = 10_000;
+/** Records that the lookups of one request find. */
+export const LOOKUP_RECORDS_MAX = 50_000;
+/** Shapes of filters per table whose index is remembered. */
+export const LOOKUP_PLANS_MAX = 256;

@@ -1,6 +1,7 @@
 import type { TableRecord } from "../config/types.ts";
 import { quoteIdentifier, type SqlValue, type Transaction } from "../db/index.ts";
 import type { JsonValue } from "../kernel/json/json.ts";
+import { createRelatedStore, type RelatedStore } from "./expand/related-store.ts";
 import { type Codec, createCodec, type Row } from "./model/codec.ts";
 import { type Column, DOCUMENT_COLUMN, type TableModel } from "./model/model.ts";
 import { refuse } from "./model/validation.ts";
@@ -23,6 +24,7 @@ export interface TableStore extends Pages {
   /** The first `limit` matches by id. Every record may be examined: for the server's own code. */
   matching(queries: Queries, matches: Matches, limit: number): TableRecord[];
   readonly referring: ReferringStore;
+  readonly related: RelatedStore;
   /** Errors: 400 for a record over the table's maximum size. */
   insert(tx: Writes, record: TableRecord, texts?: JsonTexts): void;
   /** The same with `isBounded`. Without it, as when a reference is set to null, a record may have any size. */
@@ -62,6 +64,7 @@ export function createTableStore(model: TableModel): TableStore {
       return codec.fromRows(queries.query<Row>(sql).all(...params));
     },
     referring: createReferringStore(model, codec),
+    related: createRelatedStore(model, codec),
     insert(tx, record, texts) {
       if (indexed.length > 0) tx.indexText(model.name, String(record["id"]), lengthOf(indexed, record));
       tx.query(insertSql).run(...bounded(model, codec.toValues(record, texts)));

@@ -98,3 +98,40 @@ test("[TB160] `api.schemaEndpoint` decides who sees the tables: everybody, authe
   expect((await films.get("/api/schema")).status).toBe(403);
   await shown.stop();
 });
+
+test("[TB408] record types have the references that a request may expand", async () => {
+  const to = (table: string) => ({ type: "string", references: table });
+  const own = await testPlatform({
+    config: {
+      api: { schemaEndpoint: true },
+      databases: {
+        shared: {
+          tables: {
+            people: { schema: { boss: to("people") }, access: { read: true } },
+            posts: { schema: { author: to("people") }, access: { read: true } },
+            taken: { schema: { expand: to("people") } },
+            alone: { schema: { n: { type: "integer" } } },
+          },
+        },
+      } as never,
+    },
+  });
+  try {
+    const { body } = await own.get<Document>("/swagger/json");
+    expect(await new Validator().validate(structuredClone(body) as never)).toEqual({ valid: true });
+    const expandOf = (name: string) =>
+      (body.components.schemas[`shared.${name}`] as { properties: Record<string, Schema> }).properties["expand"];
+    expect(Object.keys(expandOf("people")?.["properties"] as Schema)).toEqual([
+      "boss",
+      "people(boss)",
+      "posts(author)",
+      "taken(expand)",
+    ]);
+    expect(expandOf("posts")?.["properties"]).toEqual({
+      author: { anyOf: [{ $ref: "#/components/schemas/shared.people" }, { type: "null" }] },
+    });
+    expect([expandOf("alone"), expandOf("taken")?.["type"]]).toEqual([undefined, ["string", "null"]]);
+  } finally {
+    await own.stop();
+  }
+});

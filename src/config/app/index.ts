@@ -1,10 +1,12 @@
 import type { JsonObject } from "../../kernel/json/json.ts";
+import type { JobsAccessor } from "./jobs.ts";
 import type { PushAccessor } from "./push.ts";
 import type { BucketAccessor } from "./storage.ts";
 import type { KeyValueAccessor, SqlAccessor, VectorAccessor } from "./stores.ts";
 import type { DatabaseAccessor } from "./tables.ts";
 import type { UsersAccessor } from "./users.ts";
 
+export type * from "./jobs.ts";
 export type * from "./push.ts";
 export type * from "./storage.ts";
 export type * from "./stores.ts";
@@ -20,6 +22,7 @@ export interface AppAccess {
   sql(name: string): SqlAccessor;
   vectors(name: string): VectorAccessor;
   broadcast(channel: string, event: string, payload: JsonObject): Promise<void>;
+  readonly jobs: JobsAccessor;
   readonly push: PushAccessor;
   readonly users: UsersAccessor;
 }

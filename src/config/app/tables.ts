@@ -12,6 +12,8 @@ export interface ListQuery {
   before?: string;
   /** false: `total` is null and nothing is counted. Default true. */
   total?: boolean;
+  /** References to follow, comma-separated: `author`, `comments(postId).author`. Each record then has `expand`. */
+  expand?: string;
 }
 
 export interface ListResult {
@@ -41,7 +43,10 @@ export interface TableAccessor {
   get(id: string): Promise<TableRecord | null>;
   list(query?: ListQuery): Promise<ListResult>;
   count(query?: Pick<ListQuery, "filter" | "orFilter">): Promise<number>;
-  search(q: string, query?: Pick<ListQuery, "filter" | "orFilter" | "sort" | "limit" | "offset">): Promise<ListResult>;
+  search(
+    q: string,
+    query?: Pick<ListQuery, "filter" | "orFilter" | "sort" | "limit" | "offset" | "expand">,
+  ): Promise<ListResult>;
   insert(record: TableRecord): Promise<TableRecord>;
   upsert(record: TableRecord, options?: { conflictTarget?: string }): Promise<TableRecord>;
   update(id: string, changes: TableRecord): Promise<TableRecord>;

@@ -2,6 +2,8 @@ import { type Static, Type } from "typebox";
 import { type AuthConfig, AuthSection } from "./auth.ts";
 import { Backups, type BackupsConfig } from "./backups.ts";
 import { Declared, Vectorize } from "./declared.ts";
+import { Cron, type CronConfig } from "./functions/cron.ts";
+import { Jobs, type JobsConfig } from "./functions/jobs.ts";
 import { Push, type PushConfig } from "./push.ts";
 import { Realtime, type RealtimeConfig } from "./realtime.ts";
 import { Rooms, type RoomsConfig } from "./rooms.ts";
@@ -23,6 +25,8 @@ export const Platform = Type.Object({
   rooms: Type.Optional(Type.Unsafe<RoomsConfig>(Rooms)),
   realtime: Type.Optional(Type.Unsafe<RealtimeConfig>(Realtime)),
   push: Type.Optional(Type.Unsafe<PushConfig>(Push)),
+  jobs: Type.Optional(Type.Unsafe<JobsConfig>(Jobs)),
+  cron: Type.Optional(Type.Unsafe<CronConfig>(Cron)),
   analytics: Type.Optional(Analytics),
   /** None by default. */
   backups: Type.Optional(Type.Unsafe<BackupsConfig>(Backups)),

@@ -9,6 +9,7 @@ const ACTIONS: Readonly<Record<string, readonly string[]>> = {
   push: ["send", "read", "write"],
   realtime: ["broadcast"],
   analytics: ["read", "write"],
+  jobs: ["read", "write"],
   system: ["read"],
 };
 

@@ -97,8 +97,8 @@ export const whole = ({ min, max, unit }: { min: number; max?: number; unit?: st
   Type.Integer({ minimum: min, maximum: max ?? Number.MAX_SAFE_INTEGER, "~unit": unit });
 
 /** Whole, as durations become columns, headers and tokens that hold whole numbers only. */
-export const seconds = ({ min = 1 }: { min?: number } = {}) =>
-  whole({ min, max: DURATION_MAX_SECONDS, unit: "seconds" });
+export const seconds = ({ min = 1, max = DURATION_MAX_SECONDS }: { min?: number; max?: number } = {}) =>
+  whole({ min, max, unit: "seconds" });
 
 export const milliseconds = ({ min = 1 }: { min?: number } = {}) =>
   whole({ min, max: DURATION_MAX_SECONDS * 1_000, unit: "milliseconds" });

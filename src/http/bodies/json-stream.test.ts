@@ -22,6 +22,17 @@ test("[HT90] a large answer is the same JSON, in pieces", async () => {
   for (const empty of [{}, { items: [] }, { items: [], total: 0 }, { a: undefined }]) {
     expect([...jsonPieces(empty)].join("")).toBe(JSON.stringify(empty));
   }
+  const record = (expand: unknown) => ({ id: "a", text: "x".repeat(1_000), expand });
+  const related = {
+    one: record({ deep: null }),
+    many: { items: [record({}), record([1])], hasMore: false },
+    none: null,
+  };
+  for (const expanded of [record(related), { items: [record(related), record("its own"), 1, null] }]) {
+    expect([...jsonPieces(expanded)].join("")).toBe(JSON.stringify(expanded));
+  }
+  const wide = record({ many: { items: Array.from({ length: 1_000 }, () => record({})), hasMore: true } });
+  expect([...jsonPieces(wide)].length).toBeGreaterThan(5);
   let endCount = 0;
   const stream = streamJson(LARGE, { clock: testClock(), onEnd: () => endCount++ });
   expect(await new Response(stream).text()).toBe(JSON.stringify(LARGE));

@@ -70,26 +70,58 @@ export function streamJson(body: object, { clock, onEnd }: { clock: Clock; onEnd
   );
 }
 
-/** The text of JSON.stringify, in pieces: those of an array that is a member of the body end between its elements. */
+/**
+ * The text of JSON.stringify, in pieces: those of an array that is a member of the body end between its elements, and those
+ * of a record with expanded records between these.
+ */
 export function* jsonPieces(body: object): Generator<string, void> {
-  let text = "{";
-  let isFirst = true;
+  let text = "";
+  for (const part of membersOf(body)) {
+    text += part;
+    if (text.length < PIECE_LENGTH) continue;
+    yield text;
+    text = "";
+  }
+  yield text;
+}
+
+/** The member of a record that has other records. */
+const EXPANDED = "expand";
+
+function* membersOf(body: object): Generator<string, void> {
+  let start = "{";
   for (const [name, value] of Object.entries(body)) {
     if (value === undefined) continue;
-    text += `${isFirst ? "" : ","}${JSON.stringify(name)}:`;
-    isFirst = false;
-    if (!Array.isArray(value)) {
-      text += JSON.stringify(value);
-      continue;
-    }
-    text += "[";
-    for (const [index, element] of value.entries()) {
-      text += `${index === 0 ? "" : ","}${JSON.stringify(element) ?? "null"}`;
-      if (text.length < PIECE_LENGTH) continue;
-      yield text;
-      text = "";
-    }
-    text += "]";
+    yield `${start}${JSON.stringify(name)}:`;
+    start = ",";
+    if (Array.isArray(value)) yield* elementsOf(value);
+    else if (name === EXPANDED && isObject(value)) yield* expandedOf(value);
+    else yield JSON.stringify(value);
   }
-  yield `${text}}`;
+  yield start === "{" ? "{}" : "}";
 }
+
+function* elementsOf(values: readonly unknown[]): Generator<string, void> {
+  yield "[";
+  for (const [index, value] of values.entries()) {
+    if (index > 0) yield ",";
+    if (isObject(value) && isObject((value as Record<string, unknown>)[EXPANDED])) yield* membersOf(value);
+    else yield JSON.stringify(value) ?? "null";
+  }
+  yield "]";
+}
+
+/** The members are records, pages of records, and null. */
+function* expandedOf(expanded: object): Generator<string, void> {
+  let start = "{";
+  for (const [name, value] of Object.entries(expanded)) {
+    yield `${start}${JSON.stringify(name)}:`;
+    start = ",";
+    if (isObject(value)) yield* membersOf(value);
+    else yield JSON.stringify(value);
+  }
+  yield start === "{" ? "{}" : "}";
+}
+
+const isObject = (value: unknown): value is object =>
+  typeof value === "object" && value !== null && !Array.isArray(value);

@@ -19,6 +19,7 @@ const TAGS = [
   { name: "Rooms", description: "State synchronised over WebSockets" },
   { name: "Realtime", description: "Changes, presence and broadcasts over WebSockets" },
   { name: "Push", description: "Devices, topics and messages" },
+  { name: "Jobs", description: "Durable background jobs, for service keys" },
   { name: "Analytics", description: "Events and requests" },
   { name: "System", description: "Health, schema, public configuration" },
 ];

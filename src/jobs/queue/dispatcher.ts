@@ -49,6 +49,7 @@ export class Dispatcher {
   readonly #names = new Map<string, Name>();
   readonly #running = new Map<number, Running>();
   #outcomes: Outcome[] = [];
+  readonly #whenRecorded = new Map<number, { resolve(): void; reject(cause: unknown): void }>();
   #state: "new" | "started" | "stopping" = "new";
   #isStepQueued = false;
   /** After a failed write. */
@@ -83,9 +84,24 @@ export class Dispatcher {
     this.#wake();
   }
 
-  /** The running try of a job; null: it does not run. */
-  tryOf(seq: number): Try | null {
-    return this.#running.get(seq)?.tried ?? null;
+  /** The names that are defined. */
+  get names(): string[] {
+    return [...this.#names.keys()];
+  }
+
+  /** Ends a running job, which has failed then. Resolves when that is on disk; false: it does not run. Errors: 507, 503. */
+  async cancel(seq: number): Promise<boolean> {
+    // A job that has just been marked as running starts in the next turn.
+    if (!this.#running.has(seq)) await nextTurn();
+    const running = this.#running.get(seq);
+    if (running === undefined) return false;
+    const recorded = Promise.withResolvers<void>();
+    this.#whenRecorded.set(seq, recorded);
+    recorded.promise.catch(() => {});
+    running.tried.end("cancelled");
+    const { kind } = await running.tried.result;
+    await recorded.promise;
+    return kind === "cancelled";
   }
 
   /** Starts no more jobs, aborts the signals of running ones, and gives them time to end. Those that do not run again. */
@@ -167,7 +183,9 @@ export class Dispatcher {
         if (this.#state === "started") this.#claim(tx, deltas, claimed);
         return null;
       });
+      this.#settleRecorded(recorded, (one) => one.resolve());
     } catch (cause) {
+      this.#settleRecorded([...recorded, ...this.#outcomes], (one) => one.reject(cause));
       this.#outcomes = [...recorded, ...this.#outcomes];
       // Claims that were undone are due as they were.
       for (const name of this.#names.values()) name.dueAt = 0;
@@ -175,6 +193,18 @@ export class Dispatcher {
       throw cause;
     } finally {
       await committed;
+    }
+  }
+
+  #settleRecorded(
+    outcomes: readonly Outcome[],
+    settle: (one: { resolve(): void; reject(cause: unknown): void }) => void,
+  ): void {
+    if (this.#whenRecorded.size === 0) return;
+    for (const { job } of outcomes) {
+      const one = this.#whenRecorded.get(job.seq);
+      if (one !== undefined) settle(one);
+      this.#whenRecorded.delete(job.seq);
     }
   }
 

@@ -31,6 +31,11 @@ function open(options: { isDrill?: boolean; syncFile?: Parameters<typeof createS
     clock,
     ids: systemIds,
     logger: silentLogger,
+    jobs: {},
+    cron: {},
+    app: () => {
+      throw new Error("not used");
+    },
   });
 }
 

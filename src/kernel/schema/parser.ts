@@ -16,11 +16,12 @@ export interface Parser<Schema extends TSchema> {
 
 /**
  * A parser for values of a declared schema. Members that the schema does not name are refused; `member` says what they are
- * not ("a field of this request"). The schema is compiled when the first value comes: many endpoints are never called.
+ * not ("a field of this request"); `unexplained`, what is answered where a keyword that `Faults` does not know refuses a value.
+ * The schema is compiled when the first value comes: many endpoints are never called.
  */
 export function createParser<Schema extends TSchema>(
   schema: Schema,
-  { member = "a field of this request" }: { member?: string } = {},
+  { member = "a field of this request", unexplained }: { member?: string; unexplained?: FieldProblems } = {},
 ): Parser<Schema> {
   // TypeBox decides; the strict schema is a JSON Schema, which is all that it needs.
   const isAny = (schema as TSchema) === AnyObject;
@@ -32,9 +33,10 @@ export function createParser<Schema extends TSchema>(
     if (compiled.Check(value)) return null;
     const problems = noProblems();
     new Faults(problems, member).find(strict, value, { name: prefix, isRequired: true });
+    if (Object.keys(problems).length > 0) return problems;
     // A value that nothing here finds fault with must not pass.
-    if (Object.keys(problems).length === 0) throw new Error("A schema refused a value without a reason");
-    return problems;
+    if (unexplained === undefined) throw new Error("A schema refused a value without a reason");
+    return unexplained;
   };
   return {
     problemsOf,

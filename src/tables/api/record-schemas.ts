@@ -1,5 +1,6 @@
 import type { TSchema } from "typebox";
-import { ID_LENGTH_MAX, INDEXED_TEXT_LENGTH_MAX } from "../limits.ts";
+import { referringName } from "../expand/paths.ts";
+import { EXPANDED_PER_RECORD_MAX, ID_LENGTH_MAX, INDEXED_TEXT_LENGTH_MAX } from "../limits.ts";
 import { type Column, DOCUMENT_COLUMN, type TableModel } from "../model/model.ts";
 
 type JsonSchema = Record<string, unknown>;
@@ -27,10 +28,24 @@ export const schemaRef = (name: string): TSchema => ({ $ref: `#/components/schem
 export function answeredRecord(model: TableModel): JsonSchema {
   return {
     type: "object",
-    properties: propertiesOf(model, fieldSchema),
+    properties: { ...propertiesOf(model, fieldSchema), ...expandProperty(model) },
     required: model.columns.flatMap(({ name }) => (name === DOCUMENT_COLUMN ? [] : [name])),
     additionalProperties: model.isSchemaless,
   };
+}
+
+/** What `expand` adds to a record. Nothing where no table refers to another, or where a field has the name. [TB408] */
+function expandProperty(model: TableModel): JsonSchema {
+  const recordOf = ({ namespace, name }: TableModel) => schemaRef(`${namespace}.${name}`);
+  const one = model.outgoing.map(({ column, to }) => [column.name, { anyOf: [recordOf(to), { type: "null" }] }]);
+  const many = model.incoming.map((edge) => {
+    const items = { type: "array", items: recordOf(edge.from), maxItems: EXPANDED_PER_RECORD_MAX };
+    const properties = { items, hasMore: { type: "boolean" } };
+    return [referringName(edge), { type: "object", properties, required: Object.keys(properties) }];
+  });
+  if (one.length + many.length === 0 || model.byName.has("expand")) return {};
+  const properties = Object.fromEntries([...one, ...many]);
+  return { expand: { type: "object", description: "The records that the request asked for", properties } };
 }
 
 /** Records as a client inserts them. What a hook may fill in is not required. */

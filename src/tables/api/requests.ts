@@ -3,6 +3,8 @@ import type { JsonObject } from "../../kernel/json/json.ts";
 import { optional } from "../../kernel/schema/types.ts";
 import {
   BATCH_OPERATIONS_MAX,
+  EXPAND_DEPTH_MAX,
+  EXPAND_PATHS_MAX,
   FILTER_CONDITIONS_MAX,
   LIMIT_DEFAULT,
   LIMIT_MAX,
@@ -37,6 +39,10 @@ const page = whole("The page, from 1", 1, POSITION_MAX);
 const offset = whole("Number of records to skip", 0, POSITION_MAX);
 const fields = text("Only these fields, comma-separated, and the id");
 
+const expand = text(
+  `References to follow, comma-separated: a field with references, or table(field) for the records that refer here; at most ${EXPAND_PATHS_MAX} paths of ${EXPAND_DEPTH_MAX} steps, such as author,comments(postId).author`,
+);
+
 export const ListQuery = {
   filter,
   orFilter,
@@ -49,9 +55,10 @@ export const ListQuery = {
   before: text("Records before this cursor"),
   total: Type.Optional(Type.Boolean({ description: "false: total is null, and nothing is counted" })),
   fields,
+  expand,
 };
 
-export const GetQuery = { fields };
+export const GetQuery = { fields, expand };
 export const CountQuery = { filter, orFilter };
 
 export const SearchQuery = {
@@ -73,6 +80,7 @@ export const SearchQuery = {
     Type.String({ maxLength: MARK_LENGTH_MAX, description: "Text after each match; </mark> by default" }),
   ),
   fields,
+  expand,
 };
 
 export const InsertQuery = {

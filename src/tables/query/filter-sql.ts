@@ -63,7 +63,8 @@ function conditionToSql(condition: Condition, alias: string, form: Form): SqlCon
   return field.isJson ? jsonToSql(condition, alias) : columnToSql(condition, `${alias}${field.column.sql}`, form);
 }
 
-const scalar = (value: JsonValue): SqlValue =>
+/** A value other than an object as SQLite has it. */
+export const scalar = (value: JsonValue): SqlValue =>
   typeof value === "boolean" ? Number(value) : (value as string | number | null);
 
 function columnToSql(condition: Condition, column: string, { equality }: Form): SqlCondition {
@@ -109,7 +110,8 @@ function textToSql(operator: TextOperator, { sql, params }: SqlCondition, needle
 /** NULL counts as false: a record either matches or does not. */
 const negate = (part: SqlCondition): SqlCondition => ({ sql: `NOT coalesce((${part.sql}), 0)`, params: part.params });
 
-function columnIn(column: string, values: readonly JsonValue[]): SqlCondition {
+/** `column IN (…)`, null included. */
+export function columnIn(column: string, values: readonly JsonValue[]): SqlCondition {
   const present = values.filter((value) => value !== null).map(scalar);
   const parts: SqlCondition[] = [];
   if (present.length > 0) parts.push({ sql: `${column} IN (${marks(present.length)})`, params: padded(present) });

@@ -3,6 +3,7 @@ import type { SqlValue } from "../../db/index.ts";
 import { BoundedMap } from "../../kernel/bounded-map.ts";
 import { badField, badRequest } from "../../kernel/errors.ts";
 import type { Asked, CountValues, ListValues } from "../api/requests.ts";
+import { type ExpandStep, parseExpand } from "../expand/paths.ts";
 import {
   FILTER_CONDITIONS_MAX,
   LIMIT_DEFAULT,
@@ -30,6 +31,8 @@ export interface ListRequest {
   isTotalAsked: boolean;
   /** null: all. */
   fields: readonly string[] | null;
+  /** null: nothing is expanded. */
+  expand: readonly ExpandStep[] | null;
 }
 
 /** Parses list requests of a table, and caches those with short query strings. Errors: as `parseListRequest`. */
@@ -56,6 +59,7 @@ function parseListRequest(model: TableModel, values: ListValues): ListRequest {
     paging: parsePaging(values, sort),
     isTotalAsked: values.total ?? true,
     fields: parseFields(model, values.fields),
+    expand: parseExpand(model, values.expand),
   };
 }
 

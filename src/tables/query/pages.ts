@@ -122,7 +122,7 @@ export function createPages(model: TableModel, codec: Codec): Pages {
 }
 
 /** The bytes of a record as JSON without its values: names, colons, commas and braces. */
-function pageBounds({ columns, isSchemaless }: TableModel): PageBounds {
+export function pageBounds({ columns, isSchemaless }: TableModel): PageBounds {
   const jsonColumns = columns.flatMap(({ type, name }, index) =>
     type === "json" || (isSchemaless && name === DOCUMENT_COLUMN) ? [index] : [],
   );

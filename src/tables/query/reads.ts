@@ -5,7 +5,10 @@ import type { DatabaseFile, ReadCaller } from "../../db/index.ts";
 import { type AppError, badRequest, forbidden, notFound, tooLarge, unauthorized } from "../../kernel/errors.ts";
 import { chain, isPromise, type MaybePromise } from "../../kernel/maybe-promise.ts";
 import type { Asked, CountValues, GetValues, ListValues } from "../api/requests.ts";
+import type { Expanding } from "../expand/expand.ts";
+import { parseExpand } from "../expand/paths.ts";
 import { RULE_RECORDS_MAX } from "../limits.ts";
+import type { RuleScope } from "../lookups/calls.ts";
 import type { TableModel } from "../model/model.ts";
 import type { Table } from "../namespaces.ts";
 import { denied, type Grant, type RecordRights } from "../rules/access.ts";
@@ -43,10 +46,23 @@ const isPlain = ({ filter, sort }: ListRequest): boolean =>
 export interface Source {
   table: Table;
   file: DatabaseFile | null;
+  /** How the rules of this request are called. */
+  rules: RuleScope;
+}
+
+/** The source of a write, whose file is created by it where it does not exist. */
+export interface WritableSource extends Source {
+  file: DatabaseFile;
 }
 
 export interface Reads {
-  get(principal: Principal, source: Source, id: string, asked: Asked<GetValues>): MaybePromise<TableRecord>;
+  get(
+    principal: Principal,
+    source: Source,
+    id: string,
+    asked: Asked<GetValues>,
+    caller?: ReadCaller,
+  ): MaybePromise<TableRecord>;
   /** `caller`: for whom long reads run; the server by default. */
   list(principal: Principal, source: Source, asked: Asked<ListValues>, caller?: ReadCaller): MaybePromise<ListResult>;
   count(
@@ -61,16 +77,16 @@ export interface Reads {
   allReadable(principal: Principal, source: Source, grant: Grant, records: readonly TableRecord[]): MaybePromise<void>;
 }
 
-export function createReads(deps: { rights: RecordRights }): Reads {
-  const { rights } = deps;
+export function createReads(deps: { rights: RecordRights; expanding: Expanding }): Reads {
+  const { rights, expanding } = deps;
 
-  const grant: Reads["grant"] = (principal, { table }) =>
-    chain(rights.grant(principal, table.model, "read"), (granted) => {
+  const grant: Reads["grant"] = (principal, { table, rules }) =>
+    chain(rights.grant({ principal, rules }, table.model, "read"), (granted) => {
       if (granted.kind === "none") throw denied(principal);
       return granted;
     });
 
-  const allReadable: Reads["allReadable"] = (principal, { table }, granted, records) => {
+  const allReadable: Reads["allReadable"] = (principal, { table, rules }, granted, records) => {
     if (granted.kind !== "record") return;
     const refuse = (): never => {
       if (principal.kind === "anonymous") throw unauthorized();
@@ -80,7 +96,7 @@ export function createReads(deps: { rights: RecordRights }): Reads {
     };
     const pending: Promise<boolean>[] = [];
     for (const record of records) {
-      const answer = rights.coversRead(granted, principal, table.model, record);
+      const answer = rights.coversRead(granted, { principal, rules }, table.model, record);
       if (answer === false) refuse();
       if (isPromise(answer)) pending.push(answer);
     }
@@ -90,18 +106,24 @@ export function createReads(deps: { rights: RecordRights }): Reads {
     });
   };
 
-  const get: Reads["get"] = (principal, source, id, asked) =>
+  const get: Reads["get"] = (principal, source, id, asked, caller) =>
     chain(grant(principal, source), (granted) => {
       const { model, store } = source.table;
-      const fields = parseFields(model, asked.query().fields);
+      const query = asked.query();
+      const fields = parseFields(model, query.fields);
+      const expand = parseExpand(model, query.expand);
       const record = source.file === null ? null : store.get(source.file, id);
       if (record === null) {
         // The rule would have seen the record: anonymous callers do not learn whether it exists. [TB53]
         if (granted.kind === "record" && principal.kind === "anonymous") throw denied(principal);
         throw notFound(`There is no record "${id}" in ${model.name}`);
       }
-      return chain(rights.coversRead(granted, principal, model, record), (isAllowed) => {
-        if (isAllowed) return pick(record, fields);
+      return chain(rights.coversRead(granted, { principal, rules: source.rules }, model, record), (isAllowed) => {
+        if (isAllowed && expand === null) return pick(record, fields);
+        if (isAllowed) {
+          const shown = (one: TableRecord) => pick(one, fields);
+          return chain(expanding.answers(principal, source, expand, [record], shown, caller), ([one = record]) => one);
+        }
         if (granted.kind === "filter") throw notFound(`There is no record "${id}" in ${model.name}`);
         throw denied(principal);
       });
@@ -118,9 +140,13 @@ export function createReads(deps: { rights: RecordRights }): Reads {
         const hasMore = isCut || (total === null ? records.length > request.limit : total > records.length);
         if (records.length > request.limit) records.length = request.limit;
         if (request.paging.mode === "before") records.reverse();
-        return chain(allReadable(principal, source, granted, records), () =>
-          envelope(request, records, hasMore, total),
-        );
+        return chain(allReadable(principal, source, granted, records), () => {
+          const answer = envelope(request, records, hasMore, total);
+          if (request.expand === null) return answer;
+          const shown = (record: TableRecord) => pick(record, request.fields);
+          const expanded = expanding.answers(principal, source, request.expand, records, shown, caller);
+          return chain(expanded, (items) => ({ ...answer, items }));
+        });
       });
     });
 

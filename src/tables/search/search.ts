@@ -5,6 +5,8 @@ import type { DatabaseFile, HighlightRequest, ReadCaller } from "../../db/index.
 import { badField, tooLarge } from "../../kernel/errors.ts";
 import type { MaybePromise } from "../../kernel/maybe-promise.ts";
 import type { Asked, SearchValues } from "../api/requests.ts";
+import type { Expanding } from "../expand/expand.ts";
+import { parseExpand } from "../expand/paths.ts";
 import { SEARCH_PAGE_BYTES_MAX, SEARCH_TIMEOUT_MS } from "../limits.ts";
 import type { TableModel } from "../model/model.ts";
 import type { Table } from "../namespaces.ts";
@@ -26,7 +28,7 @@ export interface Search {
   ): MaybePromise<ListResult>;
 }
 
-export function createSearch(deps: { reads: Reads }): Search {
+export function createSearch(deps: { reads: Reads; expanding: Expanding }): Search {
   return {
     async search(principal, source, asked, caller) {
       const granted = await deps.reads.grant(principal, source);
@@ -38,6 +40,7 @@ export function createSearch(deps: { reads: Reads }): Search {
       const limit = limitOf(query);
       const offset = searchOffset(query, limit);
       const fields = parseFields(model, query.fields);
+      const expand = parseExpand(model, query.expand);
       const filter = parseFilters(model, query);
       const ruleFilter = granted.kind === "filter" ? granted.filter : NO_FILTER;
       const sort = sortOf(model, query, { isNarrowed: granted.kind === "filter" });
@@ -50,7 +53,12 @@ export function createSearch(deps: { reads: Reads }): Search {
         pageSql(model, found, { sort, limit, offset }),
         plan.highlight,
       );
-      const items = hits.map(({ record, highlights }) => ({ ...pick(record, fields), highlights }));
+      const records = hits.map(({ record }) => record);
+      const shown = (record: TableRecord, place: number) => ({
+        ...pick(record, fields),
+        highlights: hits[place]?.highlights ?? {},
+      });
+      const items = await deps.expanding.answers(principal, source, expand, records, shown, caller);
       if (hits.length > 0 || offset === 0) return { items, total: hits[0]?.total ?? 0, ...page };
       const counting = `SELECT count(*) FROM (${found.sql})`;
       const counted = await file.read(counting, found.params, { timeoutMs: SEARCH_TIMEOUT_MS, caller });

@@ -1,0 +1,85 @@
+import { Type } from "typebox";
+import { type Endpoint, endpoint } from "../../http/endpoint.ts";
+import { JsonText, OK } from "../../http/reply.ts";
+import { nullable } from "../../kernel/schema/types.ts";
+import { LIST_LIMIT_DEFAULT, LIST_LIMIT_MAX } from "../limits.ts";
+import type { JobsService } from "./service.ts";
+
+const TAG = "Jobs";
+const Ok = Type.Object({ ok: Type.Literal(true) });
+const Time = Type.String({ format: "date-time" });
+const State = Type.Union([
+  Type.Literal("waiting"),
+  Type.Literal("running"),
+  Type.Literal("done"),
+  Type.Literal("failed"),
+]);
+const JobRecord = Type.Object({
+  id: Type.String(),
+  name: Type.String(),
+  state: State,
+  attempt: Type.Integer({ description: "The tries that have begun" }),
+  data: Type.Unknown(),
+  error: nullable(Type.String({ description: "Of the latest try that failed" })),
+  createdAt: Time,
+  dueAt: Time,
+  startedAt: nullable(Time),
+  finishedAt: nullable(Time),
+});
+
+export function jobEndpoints(service: JobsService): readonly Endpoint[] {
+  const list = endpoint(
+    "GET /api/admin/jobs",
+    {
+      tag: TAG,
+      summary: "List jobs, newest first",
+      description:
+        "A key sees the jobs that its scopes `jobs:*:NAME:read` name. A page ends early when its data is large.",
+      caller: "serviceKey",
+      query: {
+        name: Type.Optional(Type.String({ description: "Only jobs of this name" })),
+        state: Type.Optional(State),
+        limit: Type.Optional(
+          Type.Integer({ minimum: 1, default: LIST_LIMIT_DEFAULT, description: `More counts as ${LIST_LIMIT_MAX}` }),
+        ),
+        cursor: Type.Optional(Type.String()),
+      },
+      answers: { 200: Type.Object({ jobs: Type.Array(JobRecord), cursor: nullable(Type.String()) }) },
+      errors: [400],
+    },
+    ({ principal, query }) => new JsonText(service.list(principal, query)),
+  );
+  return [list, ...changes(service)];
+}
+
+function changes(service: JobsService): readonly Endpoint[] {
+  const declared = (summary: string, description: string) => ({
+    tag: TAG,
+    summary,
+    description,
+    caller: "serviceKey" as const,
+    path: { id: "The id of a job" },
+    answers: { 200: Ok },
+    errors: [404, 409],
+  });
+  return [
+    endpoint(
+      "POST /api/admin/jobs/:id/retry",
+      declared("Run a failed job again", "It has all of its tries again. 409 for a job that has not failed."),
+      ({ principal, params, query }) => service.change(principal, params.id, "retry", query).then(() => OK),
+    ),
+    endpoint(
+      "POST /api/admin/jobs/:id/cancel",
+      declared(
+        "Cancel a job",
+        "Its state becomes `failed`. The signal of a running job is aborted, and it is not tried again.",
+      ),
+      ({ principal, params, query }) => service.change(principal, params.id, "cancel", query).then(() => OK),
+    ),
+    endpoint(
+      "POST /api/admin/jobs/:id/run-now",
+      declared("Run a waiting job now", "A job behind others of its group still runs after them."),
+      ({ principal, params, query }) => service.change(principal, params.id, "run-now", query).then(() => OK),
+    ),
+  ];
+}
