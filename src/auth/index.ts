@@ -1,4 +1,5 @@
 import type { AccountEvents, Accounts } from "../access/accounts.ts";
+import type { Lookups } from "../access/lookups/lookups.ts";
 import type { SessionEvents, SessionLookup, UserEvents } from "../access/sessions.ts";
 import type { AuthConfig, PlatformConfig } from "../config/types.ts";
 import type { DatabaseFile } from "../db/types.ts";
@@ -53,6 +54,8 @@ export interface AuthAreaDeps {
   /** true: mails wait in the outbox. */
   isDrill: boolean;
   dataDirectory: string;
+  /** For the rule of sign-ups; called when a visitor comes, and not before. */
+  lookups: () => Lookups;
   /** What links in mail begin with, without a slash at the end. */
   publicUrl: () => string;
   clock: Clock;
@@ -80,7 +83,7 @@ export async function createAuthArea(deps: AuthAreaDeps): Promise<AuthArea> {
   const mailDeps = createMailDeps(deps, auth);
   const mailTokens = createMailTokens(mailDeps);
   const verification = createVerification(mailDeps, mailTokens);
-  const rule = createSignUpRule({ rule: config.signup, clock, logger });
+  const rule = createSignUpRule({ rule: config.signup, lookups: deps.lookups, clock, logger });
   const signIns = createSignIns(auth, verification);
   const passwords = createPasswordService(auth, signIns);
   const mfa = createMfaService(auth, signIns, () => issuerName(config, deps.publicUrl()));

@@ -180,6 +180,50 @@ describe("a rule", () => {
   });
 });
 
+describe("the context of a rule", () => {
+  const tables = `{ allowed: { schema: { domain: { type: "string", unique: true }, note: { type: "string" } } } }`;
+  const withTables = (rule: string) =>
+    config(rule).replace(
+      "databases: {",
+      `databases: { lists: { tables: ${tables} }, rooms: { instance: true, tables: ${tables} },`,
+    );
+
+  test("[AU201] has lookups in every file: a table lists the domains that may sign up", async () => {
+    await platform.restart({
+      config: withTables(`(facts, { namespace, instanceId, db }) => namespace === null && instanceId === null &&
+        (db("lists").table("allowed").exists([["domain", "==", facts.email.split("@")[1]]]) || db("rooms", "one").table("allowed").exists([["domain", "==", facts.email.split("@")[1]]]))`),
+    });
+    const signUp = async (domain: string) =>
+      (await post("signup", { email: nextEmail().replace("example.com", domain), password: PASSWORD })).status;
+    expect(await signUp("members.example")).toBe(403);
+    expect((await platform.service.post("/api/db/lists/tables/allowed", { domain: "members.example" })).status).toBe(
+      201,
+    );
+    expect((await platform.service.post("/api/db/rooms/one/tables/allowed", { domain: "guests.example" })).status).toBe(
+      201,
+    );
+    expect([await signUp("members.example"), await signUp("guests.example"), await signUp("other.example")]).toEqual([
+      201, 201, 403,
+    ]);
+  });
+
+  test("[AU201] a lookup that no index answers denies; too many lookups are 503", async () => {
+    await platform.restart({
+      config: withTables(`(_facts, { db }) => !db("lists").table("allowed").exists([["note", "==", "x"]])`),
+    });
+    expect((await post("signup", { email: nextEmail(), password: PASSWORD })).body as unknown).toEqual(CLOSED);
+    await platform.restart({
+      config: withTables(
+        `(_facts, { db }) => { try { for (let n = 0; n < 10_001; n++) db("lists").table("allowed").get("id-" + n); } catch {} return true; }`,
+      ),
+    });
+    const email = nextEmail();
+    expect((await post("signup", { email, password: PASSWORD })).status).toBe(503);
+    expect(await isKnown(email)).toBe(false);
+    await platform.restart({ config: config(RULE) });
+  });
+});
+
 describe("requests for a link or a code", () => {
   const REQUESTS = ["signin/magic-link", "signin/email-otp"];
 

@@ -1,6 +1,7 @@
 import { type Static, Type } from "typebox";
 import type { JsonObject } from "../../kernel/json/json.ts";
 import type { MaybePromise } from "../../kernel/maybe-promise.ts";
+import type { RuleContext } from "../context.ts";
 import { PASSWORD_LENGTH_MAX, PORT_MAX } from "../limits.ts";
 import { isPlainObject } from "../shape/report.ts";
 import { list, named, related, rule, seconds, secretText, text, textWith, url, whole } from "../shape/schema.ts";
@@ -88,7 +89,7 @@ export interface SignUpFacts {
   /** As the visitor gives it. */
   metadata: JsonObject;
 }
-type SignUpRule = (facts: SignUpFacts) => MaybePromise<boolean>;
+type SignUpRule = (facts: SignUpFacts, context: RuleContext) => MaybePromise<boolean>;
 
 export const AuthSection = Type.Object({
   /** Whether visitors become users by themselves; true by default. Administrators always add and invite users. */
