@@ -7,6 +7,13 @@ export type { BackupsConfig } from "./sections/backups.ts";
 export type { VectorMetric } from "./sections/declared.ts";
 export type { CronConfig, CronJobConfig, CronRun } from "./sections/functions/cron.ts";
 export type { Job, JobConfig, JobsConfig } from "./sections/functions/jobs.ts";
+export type {
+  FunctionsApi,
+  RouteAccess,
+  RouteAccessContext,
+  RouteContext,
+  Routes,
+} from "./sections/functions/routes.ts";
 export type { PlatformConfig } from "./sections/platform.ts";
 export type { PushConfig } from "./sections/push.ts";
 export type { RealtimeConfig } from "./sections/realtime.ts";
