@@ -90,6 +90,7 @@ const AREAS: { readonly [Name in keyof Areas]: Definition<Areas[Name]> } = {
         isWatched: (event) => areas.triggers.accounts.isWatched(event),
         note: (tx, { event, account, by }) => areas.triggers.accounts.note(tx, { event, by, user: adminUser(account) }),
       },
+      lookups: () => areas.tables.lookups,
     }),
   ),
   access: lasting(({ config, base: { secrets, clock }, areas: { auth } }) => {
