@@ -79,13 +79,14 @@ const AREAS: { readonly [Name in keyof Areas]: Definition<Areas[Name]> } = {
   jobs: stopping("requests", ({ config, base, app }) =>
     createJobsArea({ ...base, jobs: config.jobs ?? {}, cron: config.cron ?? {}, app: () => app }),
   ),
-  auth: stopping("accounts", ({ config, base }) =>
+  auth: stopping("accounts", ({ config, base, areas }) =>
     createAuthArea({
       ...base,
       config: config.auth ?? {},
       rateLimits: config.rateLimits,
       file: base.systemFile,
       secret: base.secrets.jwtSecret,
+      lookups: () => areas.tables.lookups,
     }),
   ),
   access: lasting(({ config, base: { secrets, clock }, areas: { auth } }) => {
