@@ -158,7 +158,9 @@ const AREAS: { readonly [Name in keyof Areas]: Definition<Areas[Name]> } = {
   push: stopping("requests", ({ config, base }) =>
     createPushArea({ ...base, config: config.push ?? {}, file: base.systemFile }),
   ),
-  backups: stopping("requests", ({ config, base }) => createBackupsArea({ ...base, config: config.backups })),
+  backups: lasting(({ config, base, areas }) =>
+    createBackupsArea({ ...base, config: config.backups, schedules: areas.jobs.schedules }),
+  ),
   system: lasting(
     ({ config, base: { isDrill, clock, engine }, areas: { realtime, rooms, analytics, backups, jobs } }) =>
       createSystemArea({
