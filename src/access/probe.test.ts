@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import type { FileFacts } from "../config/types.ts";
-import { createProbe, mayTakeMore } from "./probe.ts";
+import { createProbe, mayTakeMoreThan } from "./probe.ts";
 
 const readings: [string, (file: FileFacts) => unknown][] = [
   ["a member", (file) => file.key],
@@ -46,7 +46,8 @@ test("[TB80] functions with more parameters than their length counts are recogni
     ((auth: unknown, record: unknown) => [auth, record]).bind(null),
     { read: (auth: unknown, record = null) => [auth, record] }.read,
   ];
-  for (const rule of rest) expect([String(rule), mayTakeMore(rule as () => unknown)]).toEqual([String(rule), true]);
+  for (const rule of rest)
+    expect([String(rule), mayTakeMoreThan(rule as () => unknown, 1)]).toEqual([String(rule), true]);
   const plain = [
     () => true,
     (auth: unknown) => auth !== null,
@@ -56,5 +57,6 @@ test("[TB80] functions with more parameters than their length counts are recogni
     },
     ({ id }: { id: string }) => [["ownerId", "==", id]],
   ];
-  for (const rule of plain) expect([String(rule), mayTakeMore(rule as () => unknown)]).toEqual([String(rule), false]);
+  for (const rule of plain)
+    expect([String(rule), mayTakeMoreThan(rule as () => unknown, 1)]).toEqual([String(rule), false]);
 });

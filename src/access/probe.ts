@@ -26,10 +26,11 @@ export function createProbe<Facts extends object>(facts: Facts): Probe<Facts> {
 }
 
 /**
- * Whether a function may have more parameters than its `length` counts, which omits rest parameters, parameters with a
- * default, and `arguments`. Decided from the function's text; true for some functions that have no more.
+ * Whether a function may take more than `count` arguments. Its `length` omits rest parameters, parameters with a default, and
+ * `arguments`, which its text shows; true for some functions that take no more.
  */
-export function mayTakeMore(work: (...args: never[]) => unknown): boolean {
+export function mayTakeMoreThan(work: (...args: never[]) => unknown, count: number): boolean {
+  if (work.length > count) return true;
   const text = Function.prototype.toString.call(work);
-  return /^[^(]*\([^)]*(?:[,=]|\.\.\.)|\barguments\b|\[native code\]/.test(text);
+  return /^[^(]*\([^)]*(?:=|\.\.\.)|\barguments\b|\[native code\]/.test(text);
 }

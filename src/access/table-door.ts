@@ -1,5 +1,6 @@
 import type { TableRecord } from "../config/types.ts";
 import type { MaybePromise } from "../kernel/maybe-promise.ts";
+import type { LookupWatch } from "./lookups/lookups.ts";
 import type { Principal } from "./principal.ts";
 
 export interface TableAddress {
@@ -32,9 +33,14 @@ export interface TableDoor {
   isInstanceId(id: string): boolean;
   /**
    * Errors: 401, 403, 404, the same as a list of the table. Evaluates the instance's `open` rule too. `before` is the
-   * previous result, which is returned again if the rule's filter is unchanged.
+   * previous result, which is returned again if the rule's filter is unchanged. `watch` learns what the rules look at, and
+   * for an access of kind `record` also what each call of `allows` looks at.
    */
-  readAccess(principal: Principal, address: TableAddress, before?: ReadAccess | null): MaybePromise<ReadAccess>;
+  readAccess(
+    principal: Principal,
+    address: TableAddress,
+    options?: { before?: ReadAccess | null; watch?: LookupWatch },
+  ): MaybePromise<ReadAccess>;
   /** Records must match all of `all` and, if given, one of `any`; null or absent: no condition. Errors: 400 naming the tuple. */
   parseFilter(address: TableAddress, filters: { all?: unknown; any?: unknown }): RecordFilter;
 }

@@ -1,6 +1,6 @@
 import type { JsonValue } from "../kernel/json/json.ts";
 import type { MaybePromise, OrNothing } from "../kernel/maybe-promise.ts";
-import type { AppAccess } from "./app/index.ts";
+import type { HookContext, RuleContext } from "./context.ts";
 import type {
   Auth,
   Field,
@@ -64,27 +64,31 @@ export type RecordOf<Schema> = unknown extends Schema
 /** The record that a `before*` hook may return, which is written instead. */
 type Written<R> = string extends keyof R ? TableRecord : { [Name in keyof R]?: R[Name] | null };
 
-type TypedRule<R> = boolean | ((auth: Auth | null, record: R, next: R) => MaybePromise<boolean | Filter>);
+type TypedRule<R> = boolean | ((auth: Auth | null, record: R, context: RuleContext) => MaybePromise<boolean | Filter>);
+
+type TypedUpdateRule<R> =
+  | boolean
+  | ((auth: Auth | null, record: R, next: R, context: RuleContext) => MaybePromise<boolean | Filter>);
 
 interface TypedAccess<R> extends Pick<TableAccess, "upsert"> {
   read?: TypedRule<R>;
   insert?: TypedRule<R>;
-  update?: TypedRule<R>;
+  update?: TypedUpdateRule<R>;
   delete?: TypedRule<R>;
 }
 
 interface TypedHooks<R> {
-  beforeInsert?: (auth: Auth | null, record: R, app: AppAccess) => MaybePromise<OrNothing<Written<R>>>;
+  beforeInsert?: (auth: Auth | null, record: R, context: HookContext) => MaybePromise<OrNothing<Written<R>>>;
   beforeUpdate?: (
     auth: Auth | null,
     record: R,
     changes: Written<R>,
-    app: AppAccess,
+    context: HookContext,
   ) => MaybePromise<OrNothing<Written<R>>>;
-  beforeDelete?: (auth: Auth | null, record: R, app: AppAccess) => MaybePromise<void>;
-  afterInsert?: (record: R, app: AppAccess) => MaybePromise<void>;
-  afterUpdate?: (record: R, before: R, app: AppAccess) => MaybePromise<void>;
-  afterDelete?: (record: R, app: AppAccess) => MaybePromise<void>;
+  beforeDelete?: (auth: Auth | null, record: R, context: HookContext) => MaybePromise<void>;
+  afterInsert?: (record: R, context: HookContext) => MaybePromise<void>;
+  afterUpdate?: (record: R, before: R, context: HookContext) => MaybePromise<void>;
+  afterDelete?: (record: R, context: HookContext) => MaybePromise<void>;
 }
 
 interface TypedTable<Schema> extends Omit<TableConfig, "schema" | "access" | "hooks"> {

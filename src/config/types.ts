@@ -1,4 +1,5 @@
 // The types of a config, as the areas and the authors of configs use them.
+export type * from "./context.ts";
 export type * from "./identity.ts";
 export type * from "./records.ts";
 export type { AuthConfig, CaptchaConfig, MailTemplate, OAuthProvider } from "./sections/auth.ts";
@@ -24,4 +25,5 @@ export type {
   TableAccess,
   TableConfig,
   TableHooks,
+  UpdateRule,
 } from "./sections/tables/tables.ts";

@@ -124,6 +124,7 @@ const AREAS: { readonly [Name in keyof Areas]: Definition<Areas[Name]> } = {
       sockets: areas.sockets,
       sessions: areas.auth.sessions,
       file: base.engine.open(join(base.dataDirectory, "rooms.db"), { migrate: layOut(roomsLayout) }),
+      lookups: areas.tables.lookups,
       app: () => app,
     }),
   ),
@@ -138,6 +139,7 @@ const AREAS: { readonly [Name in keyof Areas]: Definition<Areas[Name]> } = {
       account: areas.auth.accounts.get,
       serviceKey: areas.access.serviceKeys.named,
       publicUrl: config.server?.publicUrl,
+      lookups: areas.tables.lookups,
     }),
   ),
   realtime: stopping("realtime", ({ config, base, areas }) =>
@@ -146,6 +148,7 @@ const AREAS: { readonly [Name in keyof Areas]: Definition<Areas[Name]> } = {
       config: config.realtime ?? {},
       sockets: areas.sockets,
       tables: areas.tables.door,
+      lookups: areas.tables.lookups,
     }),
   ),
   analytics: stopping("records", ({ config, base }) =>

@@ -1,3 +1,4 @@
+import type { Lookups } from "../access/lookups/lookups.ts";
 import type { TableDoor } from "../access/table-door.ts";
 import type { AppAccess } from "../config/app/index.ts";
 import type { RealtimeConfig } from "../config/types.ts";
@@ -35,6 +36,8 @@ export function createRealtimeArea(deps: {
   config: RealtimeConfig;
   sockets: Sockets;
   tables: TableDoor;
+  /** For the context of rules. */
+  lookups: Lookups;
   clock: Clock;
   logger: Logger;
 }): RealtimeArea {
@@ -44,9 +47,9 @@ export function createRealtimeArea(deps: {
   const feeds = createFeeds({ clock, logger, topics, batchThreshold, review: (feed) => reviews.review(feed) });
   const presence = createPresence({ clock, topics, ttlMs: config.presenceTtl ?? PRESENCE_TTL_MS });
   const broadcasts = createBroadcasts(topics);
-  const rights = createRights({ access: config.access ?? {}, tables, clock, logger });
+  const rights = createRights({ access: config.access ?? {}, tables, lookups: deps.lookups, clock, logger });
   const reviews = createReviews({
-    ask: rights.readTable,
+    ask: (principal, channel, before) => rights.readTable(principal, channel, { before: before ?? null }),
     onAnswer: (connection, subscription, access) => subscribing.follow(connection, subscription, access),
     clock,
     logger,

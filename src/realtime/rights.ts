@@ -1,7 +1,8 @@
 import { RULE_TIMEOUT_MS } from "../access/limits.ts";
+import type { Lookups, LookupWatch } from "../access/lookups/lookups.ts";
 import { authOf } from "../access/principal.ts";
 import type { ReadAccess, TableDoor } from "../access/table-door.ts";
-import type { RealtimeConfig } from "../config/types.ts";
+import type { RealtimeConfig, RuleContext } from "../config/types.ts";
 import type { Clock } from "../kernel/clock.ts";
 import { AppError } from "../kernel/errors.ts";
 import type { Logger } from "../kernel/logger.ts";
@@ -14,16 +15,22 @@ import type { TableChannel } from "./model.ts";
 export const LISTENING = "";
 
 export interface Rights {
-  /** null: denied. `before`: as for `TableDoor.readAccess`. */
-  readTable(principal: SignedIn, channel: TableChannel, before?: ReadAccess | null): MaybePromise<ReadAccess | null>;
-  presence(principal: SignedIn, channel: string): MaybePromise<boolean>;
-  broadcast(principal: SignedIn, channel: string, event: string): MaybePromise<boolean>;
+  /** null: denied. `options`: as for `TableDoor.readAccess`. */
+  readTable(
+    principal: SignedIn,
+    channel: TableChannel,
+    options?: { before?: ReadAccess | null; watch?: LookupWatch },
+  ): MaybePromise<ReadAccess | null>;
+  /** `watch` learns what the rule looks at. */
+  presence(principal: SignedIn, channel: string, watch?: LookupWatch): MaybePromise<boolean>;
+  broadcast(principal: SignedIn, channel: string, event: string, watch?: LookupWatch): MaybePromise<boolean>;
 }
 
 /** Evaluates rules. One that throws or takes too long denies; absent rules of broadcast and presence allow any user. [RT16, RT40] */
 export function createRights(deps: {
   access: NonNullable<RealtimeConfig["access"]>;
   tables: TableDoor;
+  lookups: Lookups;
   clock: Clock;
   logger: Logger;
 }): Rights {
@@ -42,8 +49,10 @@ export function createRights(deps: {
       return failed(cause);
     }
   };
+  const contextOf = (watch: LookupWatch | undefined): RuleContext =>
+    deps.lookups.begin({ for: "subscription", ...(watch === undefined ? {} : { watch }) }).context(null);
   return {
-    readTable(principal, { address }, before = null) {
+    readTable(principal, { address }, options) {
       const denied = (cause: unknown): null => {
         if (!(cause instanceof AppError)) logger.error("The read access of a table failed", { address, cause });
         return null;
@@ -52,22 +61,24 @@ export function createRights(deps: {
       const bounded = (access: ReadAccess): ReadAccess =>
         access.kind === "record" ? boundedAccess(access, clock, onSlow) : access;
       try {
-        const access = deps.tables.readAccess(principal, address, before);
+        const access = deps.tables.readAccess(principal, address, options);
         return isPromise(access) ? within(clock, RULE_TIMEOUT_MS, access).then(bounded).catch(denied) : bounded(access);
       } catch (cause) {
         return denied(cause);
       }
     },
-    presence(principal, channel) {
+    presence(principal, channel, watch) {
       const rule = deps.access.presence ?? true;
       const auth = authOf(principal);
-      return typeof rule === "boolean" || auth === null ? rule === true : ask("presence", () => rule(auth, channel));
+      return typeof rule === "boolean" || auth === null
+        ? rule === true
+        : ask("presence", () => rule(auth, channel, contextOf(watch)));
     },
-    broadcast(principal, channel, event) {
+    broadcast(principal, channel, event, watch) {
       const rule = deps.access.broadcast ?? true;
       const auth = authOf(principal);
       if (typeof rule === "boolean" || auth === null) return rule === true;
-      return ask("broadcast", () => rule(auth, channel, event));
+      return ask("broadcast", () => rule(auth, channel, event, contextOf(watch)));
     },
   };
 }

@@ -1,3 +1,4 @@
+import type { Lookups } from "../access/lookups/lookups.ts";
 import type { SessionLookup } from "../access/sessions.ts";
 import type { AppAccess } from "../config/app/index.ts";
 import type { RoomsConfig } from "../config/types.ts";
@@ -34,6 +35,8 @@ export function createRoomsArea(deps: {
   /** `<data>/rooms.db`, with `roomsLayout`. */
   file: RoomFile;
   app: () => AppAccess;
+  /** For the context of rules. */
+  lookups: Lookups;
   clock: Clock;
   logger: Logger;
 }): RoomsArea {

@@ -1,3 +1,4 @@
+import type { Lookups } from "../access/lookups/lookups.ts";
 import type { AppAccess } from "../config/app/index.ts";
 import type { Auth, RoomsConfig } from "../config/types.ts";
 import type { Clock } from "../kernel/clock.ts";
@@ -43,6 +44,7 @@ export function createRoomsService(deps: {
   store: RoomStore;
   presentAuth: PresentAuth;
   app: () => AppAccess;
+  lookups: Lookups;
   clock: Clock;
   logger: Logger;
   share: LoopShare;
@@ -111,7 +113,7 @@ export function createRoomsService(deps: {
       return { namespace: declared, id };
     },
     async join(address, connection, auth) {
-      const isAllowed = await mayJoin(address, auth, { clock, logger });
+      const isAllowed = await mayJoin(address, auth, deps);
       if (!isAllowed) return { room: null, outcome: { kind: "denied", message: "Access denied" } };
       const room = obtain(address);
       if (room === null) return { room, outcome: { kind: "denied", message: "The server has too many rooms" } };
@@ -141,12 +143,13 @@ export function createRoomsService(deps: {
 async function mayJoin(
   { namespace, id }: RoomAddress,
   auth: Auth,
-  deps: { clock: Clock; logger: Logger },
+  deps: { lookups: Lookups; clock: Clock; logger: Logger },
 ): Promise<boolean> {
   const rule = namespace.config.access?.join;
   if (typeof rule !== "function") return rule === true;
   let outcome: Outcome<boolean> = { ok: true, value: false };
-  const isTrue = () => chain(rule(auth, id), (answer: unknown) => answer === true);
+  const call = deps.lookups.begin({ for: "subscription" });
+  const isTrue = () => chain(rule(auth, id, call.context(null)), (answer: unknown) => answer === true);
   await runBounded(deps.clock, HANDLER_TIMEOUT_MS, isTrue, (result) => {
     outcome = result;
   });

@@ -1,6 +1,7 @@
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import type { Accounts } from "../access/accounts.ts";
+import type { Lookups } from "../access/lookups/lookups.ts";
 import type { ServiceKeys } from "../access/service-keys.ts";
 import type { BucketAccessor } from "../config/app/index.ts";
 import type { BucketConfig, StorageConfig } from "../config/types.ts";
@@ -52,6 +53,8 @@ export interface StorageAreaDeps {
   objectStores: ObjectStoresMode;
   /** The beginning of signed URLs; absent: the address that the request was sent to. */
   publicUrl?: string | undefined;
+  /** For the context of rules. */
+  lookups: Lookups;
   clock: Clock;
   ids: Ids;
   logger: Logger;
@@ -80,7 +83,7 @@ export async function createStorageArea(deps: StorageAreaDeps): Promise<StorageA
   );
   const paces = createPaces();
   const cursors = createListCursors(deps.secret);
-  const gates = createGates({ buckets, clock, logger });
+  const gates = createGates({ buckets, clock, logger, lookups: deps.lookups });
   const life = createFileLife({ clock, ids, logger, onRemove: thumbs.remove });
   const service = createStorageService({ store, gates, life, clock, paces });
   const signer = createUrlSigner({ secret: deps.secret, nowMs: clock.now });

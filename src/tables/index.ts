@@ -1,3 +1,4 @@
+import type { Lookups } from "../access/lookups/lookups.ts";
 import type { TableDoor } from "../access/table-door.ts";
 import type { AppAccess, DatabaseAccessor } from "../config/app/index.ts";
 import type { NamespaceConfig } from "../config/types.ts";
@@ -20,6 +21,8 @@ export interface TablesArea {
   accessor(namespace: string, instanceId?: string): DatabaseAccessor;
   /** Rights and filters for realtime. */
   readonly door: TableDoor;
+  /** The context of the rules of other areas. */
+  readonly lookups: Lookups;
   /** Waits for the hooks after writes. The engine closes the files. */
   stop(): Promise<void>;
 }
@@ -43,6 +46,7 @@ export function createTablesArea(deps: {
     describe: () => describeTables(namespaces, service),
     accessor: (namespace, instanceId) => createDatabaseAccessor(service, namespace, instanceId ?? null),
     door: service.door,
+    lookups: service.lookups,
     stop: () => service.stop(),
   };
 }

@@ -134,3 +134,14 @@ export const IDS_PER_PAGE = 500;
 export const PAGES_PER_TURN = 200;
 /** Referring records that are read before their cost is computed: few enough to fit in memory at any size. */
 export const UNASKED_RECORDS_MAX = 2;
+
+// Lookups
+
+/** Records that one lookup gives. */
+export const LOOKUP_LIMIT_MAX = 1_000;
+/** Records that one lookup examines by its index, where the index does not have exactly its matches: about 5 ms. */
+export const LOOKUP_EXAMINED_MAX = 10_000;
+/** Records that the lookups of one request find. */
+export const LOOKUP_RECORDS_MAX = 50_000;
+/** Shapes of filters per table whose index is remembered. */
+export const LOOKUP_PLANS_MAX = 256;

@@ -20,13 +20,14 @@ import type {
   SearchValues,
 } from "./api/requests.ts";
 import { createExpanding } from "./expand/expand.ts";
+import { createTableLookups, type TableLookups } from "./lookups/session.ts";
 import type { TableModel } from "./model/model.ts";
 import type { Namespace, Table } from "./namespaces.ts";
 import { createReads, type Source } from "./query/reads.ts";
 import { createSources, type Sources } from "./query/sources.ts";
 import { CascadeTooLarge } from "./references/cascade-cost.ts";
 import { type CascadeSteps, createCascadeSteps, mayDeleteInSteps } from "./references/cascade-steps.ts";
-import { createRecordRights, denied } from "./rules/access.ts";
+import { type Asker, createRecordRights, denied } from "./rules/access.ts";
 import { createAsking, type WriteGrants } from "./rules/asking.ts";
 import { createInstanceRights } from "./rules/instance-access.ts";
 import { createSearch } from "./search/search.ts";
@@ -123,6 +124,7 @@ interface TableBatches {
  */
 export interface TableService extends TableReads, TableWrites, TableBatches, Transactions, AppTransactions {
   readonly door: TableDoor;
+  readonly lookups: TableLookups;
   /** Waits for the hooks after writes. */
   stop(): Promise<void>;
 }
@@ -136,7 +138,8 @@ export function createTableService(deps: {
 }): TableService {
   const rights = createRecordRights(deps);
   const instances = createInstanceRights(deps);
-  const sources = createSources({ namespaces: deps.namespaces, instances });
+  const lookups = createTableLookups(deps);
+  const sources = createSources({ namespaces: deps.namespaces, instances, lookups });
   const afterHooks = createAfterHooks(deps);
   const writes = createWrites({ ...deps, rights, afterHooks });
   const tableOf = (model: TableModel): Table =>
@@ -163,7 +166,8 @@ export function createTableService(deps: {
     ...createTableBatches({ sources, writes, mutations, steps, rights, turns }),
     ...createTransactions({ sources, writes, mutations, turns, namespaces: deps.namespaces }),
     ...createAppTransactions({ sources, writes, mutations, asking: createAsking(rights) }),
-    door: createTableDoor({ sources, namespaces: deps.namespaces, rights, instances }),
+    door: createTableDoor({ sources, namespaces: deps.namespaces, rights, instances, lookups }),
+    lookups,
     stop: () => afterHooks.ended(),
   };
 }
@@ -178,46 +182,48 @@ interface WriteDeps {
 function createTableWrites({ sources, writes, mutations, steps }: WriteDeps): TableWrites {
   return {
     async insert(principal, address, body) {
-      const { table, file } = await sources.forInserting(principal, address);
-      const grants = await writes.grants(principal, table.model, ["insert"]);
+      const { table, file, rules } = await sources.forInserting(principal, address);
+      const asker = { principal, rules };
+      const grants = await writes.grants(asker, table.model, ["insert"]);
       const value = await body();
-      return writes.run(file, principal, (context) => mutations.insert(context, grants, table, value, 0));
+      return writes.run(file, asker, (context) => mutations.insert(context, grants, table, value, 0));
     },
 
     async upsert(principal, address, body, { conflictTarget }) {
-      const { table, file } = await sources.forInserting(principal, address);
-      const grants = await writes.grants(principal, table.model, ["insert", "update"], { demand: "either" });
+      const { table, file, rules } = await sources.forInserting(principal, address);
+      const asker = { principal, rules };
+      const grants = await writes.grants(asker, table.model, ["insert", "update"], { demand: "either" });
       const value = await body();
       const target = conflictColumn(table.model, conflictTarget);
       checkHasTarget(value, target);
       const options = { target, index: 0 };
-      return writes.run(file, principal, (context) => mutations.upsert(context, grants, table, value, options));
+      return writes.run(file, asker, (context) => mutations.upsert(context, grants, table, value, options));
     },
 
     async update(principal, address, id, body, options) {
-      const { table, file } = await sources.forReading(principal, address);
-      const grants = await writes.grants(principal, table.model, ["update"]);
+      const { table, file, rules } = await sources.forReading(principal, address);
+      const asker = { principal, rules };
+      const grants = await writes.grants(asker, table.model, ["update"]);
       const patch = parsePatch(table.model, table.validator, await body());
       if (file === null) return missing(principal, address, grants, id);
       const condition = preconditionOfText(table.model, options?.condition ?? null);
-      return writes.run(file, principal, (context) =>
-        mutations.update(context, grants, table, id, patch, { condition }),
-      );
+      return writes.run(file, asker, (context) => mutations.update(context, grants, table, id, patch, { condition }));
     },
 
     async delete(principal, address, id, options) {
-      const { table, file } = await sources.forReading(principal, address);
-      const grants = await writes.grants(principal, table.model, ["delete"]);
+      const { table, file, rules } = await sources.forReading(principal, address);
+      const asker = { principal, rules };
+      const grants = await writes.grants(asker, table.model, ["delete"]);
       options?.checkForm();
       if (file === null) return missing(principal, address, grants, id);
       const condition = preconditionOfText(table.model, options?.condition ?? null);
       const remove = () =>
-        writes.run(file, principal, (context) => mutations.delete(context, grants, table, id, { condition }));
+        writes.run(file, asker, (context) => mutations.delete(context, grants, table, id, { condition }));
       try {
         await remove();
       } catch (cause) {
         if (!(cause instanceof CascadeTooLarge && mayDeleteInSteps(principal))) throw cause;
-        await steps.clear(principal, file, table, id);
+        await steps.clear(asker, file, table, id);
         await remove();
       }
     },
@@ -241,27 +247,29 @@ function createTableBatches({
 }: WriteDeps & { rights: ReturnType<typeof createRecordRights>; turns: Turns }): TableBatches {
   return {
     async batch(principal, address, body, options, caller) {
-      const { table, file } = await sources.forInserting(principal, address);
+      const { table, file, rules } = await sources.forInserting(principal, address);
+      const asker = { principal, rules };
       // A caller without any of these rights learns nothing about the form of its body.
-      await writes.grants(principal, table.model, ["insert", "update", "delete"], { demand: "either" });
+      await writes.grants(asker, table.model, ["insert", "update", "delete"], { demand: "either", isBatch: true });
       const parsed = checkBatch(await body());
-      const grants = await batchGrants(writes, principal, table, parsed, options);
+      const grants = await batchGrants(writes, asker, table, parsed, options);
       const texts = await jsonTexts([...parsed.inserts, ...parsed.updates.map(({ data }) => data)], turns);
       const change = (context: WriteContext) => runBatch(mutations, context, grants, table, parsed, options);
-      const result = await writes.run(file, principal, change, texts);
+      const result = await writes.run(file, asker, change, texts);
       // A large answer is sent in pieces, like large pages; there is no place to release.
       if (isLarge([...result.inserted, ...result.updated])) caller?.keepUntilSent?.(() => {});
       return result;
     },
 
     async batchByFilter(principal, address, body, caller) {
-      const { table, file } = await sources.forReading(principal, address);
-      await writes.grants(principal, table.model, ["update", "delete"], { demand: "either" });
+      const { table, file, rules } = await sources.forReading(principal, address);
+      const asker = { principal, rules };
+      await writes.grants(asker, table.model, ["update", "delete"], { demand: "either", isBatch: true });
       const value = await body();
       const parsed = parseByFilter(table, value);
-      const grants = await writes.grants(principal, table.model, [value.action]);
+      const grants = await writes.grants(asker, table.model, [value.action], { isBatch: true });
       if (file === null) return { processed: 0, succeeded: 0 };
-      return runByFilter({ mutations, writes, steps, rights, caller }, principal, grants, table, file, parsed);
+      return runByFilter({ mutations, writes, steps, rights, caller }, asker, grants, table, file, parsed);
     },
   };
 }
@@ -272,20 +280,20 @@ function createTableBatches({
  */
 async function batchGrants(
   writes: Writes,
-  principal: Principal,
+  asker: Asker,
   table: Table,
   body: Batch,
   options: { upsert: boolean },
 ): Promise<WriteGrants> {
-  const others = await writes.grants(principal, table.model, [
+  const changing = [
     ...(body.updates.length > 0 ? (["update"] as const) : []),
     ...(body.deletes.length > 0 ? (["delete"] as const) : []),
-  ]);
+  ];
+  const others = await writes.grants(asker, table.model, changing, { isBatch: true });
   if (body.inserts.length === 0) return others;
   const actions = options.upsert ? (["insert", "update"] as const) : (["insert"] as const);
-  const inserting = await writes.grants(principal, table.model, actions, {
-    demand: options.upsert ? "either" : "each",
-  });
+  const demand = options.upsert ? "either" : "each";
+  const inserting = await writes.grants(asker, table.model, actions, { demand, isBatch: true });
   const update = body.updates.length > 0 ? others.update : inserting.update;
   return { ...others, insert: inserting.insert, update };
 }

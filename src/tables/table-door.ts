@@ -1,12 +1,14 @@
 import type { ReadAccess, RecordFilter, TableDoor } from "../access/table-door.ts";
 import { chain } from "../kernel/maybe-promise.ts";
+import { isInstanceId } from "./instance-id.ts";
 import { CHANNEL_CONDITIONS_MAX } from "./limits.ts";
+import type { TableLookups } from "./lookups/session.ts";
 import type { Namespace } from "./namespaces.ts";
 import { type ParsedFilter, parseConditions } from "./query/filter.ts";
 import { matches } from "./query/filter-match.ts";
 import type { Sources } from "./query/sources.ts";
-import { denied, type Grant, type RecordRights } from "./rules/access.ts";
-import { type InstanceRights, isInstanceId } from "./rules/instance-access.ts";
+import { type Asker, denied, type Grant, type RecordRights } from "./rules/access.ts";
+import type { InstanceRights } from "./rules/instance-access.ts";
 
 /** Rights and filters of tables for other areas. */
 export function createTableDoor(deps: {
@@ -14,6 +16,7 @@ export function createTableDoor(deps: {
   namespaces: ReadonlyMap<string, Namespace>;
   rights: RecordRights;
   instances: InstanceRights;
+  lookups: TableLookups;
 }): TableDoor {
   const grants = new WeakMap<ReadAccess, Grant>();
   return {
@@ -26,19 +29,24 @@ export function createTableDoor(deps: {
       const found = deps.namespaces.get(namespace);
       return found === undefined ? null : found.kind === "dynamic";
     },
-    readAccess(principal, address, before = null) {
+    readAccess(principal, address, { before = null, watch } = {}) {
       const { namespace, table } = deps.sources.find(address);
-      const mayOpen =
-        namespace.kind === "static" ? null : deps.instances.open(principal, namespace, address.instanceId);
+      const asker = (): Asker => {
+        const session = deps.lookups.begin({ for: "subscription", ...(watch === undefined ? {} : { watch }) });
+        return { principal, rules: session.scope(address) };
+      };
+      const asking = asker();
+      const mayOpen = namespace.kind === "static" ? null : deps.instances.open(asking, namespace, address.instanceId);
       const accessOf = (grant: Grant): ReadAccess => {
         if (grant.kind === "none") throw denied(principal);
         if (grant.kind === "all") return { kind: "all", saidBy: grant.saidBy };
         if (grant.kind === "filter") return { kind: "filter", filter: recordFilter(grant.filter) };
-        return { kind: "record", allows: (record) => deps.rights.coversRead(grant, principal, table.model, record) };
+        // Each record at its own time: what was looked up for the one before it may have changed.
+        return { kind: "record", allows: (record) => deps.rights.coversRead(grant, asker(), table.model, record) };
       };
       const known = before === null ? null : (grants.get(before) ?? null);
       return chain(mayOpen, () =>
-        chain(deps.rights.grant(principal, table.model, "read", known), (grant): ReadAccess => {
+        chain(deps.rights.grant(asking, table.model, "read", known), (grant): ReadAccess => {
           if (before !== null && grant === known) return before;
           const access = accessOf(grant);
           // A copy, because the rule may reuse its array for the next caller.

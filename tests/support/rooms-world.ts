@@ -17,6 +17,7 @@ import type { Logger } from "../../src/kernel/logger.ts";
 import { createRoomsArea, type RoomsArea } from "../../src/rooms/index.ts";
 import { createSockets } from "../../src/sockets/index.ts";
 import type { Socket, SocketHandler, SocketServer } from "../../src/sockets/server/socket-server.ts";
+import { createTableLookups } from "../../src/tables/lookups/session.ts";
 import { settle, type TestClock, testClock } from "./clock.ts";
 import { temporaryDirectory } from "./platform.ts";
 
@@ -152,6 +153,7 @@ export async function roomsWorld(config: RoomsConfig): Promise<RoomsWorld> {
       clock: own.clock,
       // No handler of these tests uses it.
       app: () => ({}) as AppAccess,
+      lookups: createTableLookups({ namespaces: new Map(), logger }),
     });
     return { area, clock: own, server: mountEndpoints(http, area.endpoints), clients: new Set<{ lose(): void }>() };
   }

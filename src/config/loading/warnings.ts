@@ -1,5 +1,5 @@
 import type { ConfigProblem } from "../problems.ts";
-import type { PlatformConfig, Rule, TableAccess, TableConfig } from "../types.ts";
+import type { PlatformConfig, Rule, TableAccess, TableConfig, UpdateRule } from "../types.ts";
 import { slowTextOf } from "./slow-pattern.ts";
 
 /** What is allowed and probably a mistake. */
@@ -69,7 +69,7 @@ function overwriting({ insert = false, update = false, upsert }: TableAccess): s
       'Remove it, or set upsert: "matching", to apply the update rule to stored records'
     );
   }
-  if (insert === update || looksAtRecord(insert) || looksAtRecord(update)) return null;
+  if (insert === (update as unknown) || looksAtRecord(insert) || looksAtRecord(update)) return null;
   return (
     "has insert and update rules that may depend on auth alone: with ?upsert=true, callers that may insert then overwrite records " +
     'that the update rule protects. Set upsert: "matching" to apply the update rule to stored records, or upsert: "either" to allow it'
@@ -77,4 +77,4 @@ function overwriting({ insert = false, update = false, upsert }: TableAccess): s
 }
 
 /** By its parameters. Whether a rule without the record returns true or a filter, is unknown here. */
-const looksAtRecord = (rule: Rule): boolean => typeof rule === "function" && rule.length > 1;
+const looksAtRecord = (rule: Rule | UpdateRule): boolean => typeof rule === "function" && rule.length > 1;

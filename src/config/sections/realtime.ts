@@ -1,10 +1,11 @@
 import { type Static, Type } from "typebox";
 import type { MaybePromise } from "../../kernel/maybe-promise.ts";
+import type { RuleContext } from "../context.ts";
 import type { Auth } from "../identity.ts";
 import { milliseconds, rule, whole } from "../shape/schema.ts";
 
-type BroadcastRule = (auth: Auth, channel: string, event: string) => MaybePromise<boolean>;
-type PresenceRule = (auth: Auth, channel: string) => MaybePromise<boolean>;
+type BroadcastRule = (auth: Auth, channel: string, event: string, context: RuleContext) => MaybePromise<boolean>;
+type PresenceRule = (auth: Auth, channel: string, context: RuleContext) => MaybePromise<boolean>;
 
 export const Realtime = Type.Object({
   access: Type.Optional(

@@ -1,14 +1,21 @@
 import { type Static, Type } from "typebox";
 import type { JsonValue } from "../../kernel/json/json.ts";
 import type { MaybePromise, OrNothing } from "../../kernel/maybe-promise.ts";
+import type { RuleContext } from "../context.ts";
 import type { Auth } from "../identity.ts";
 import { ROOM_STATE_MAX_BYTES } from "../limits.ts";
 import { handlerNameProblem } from "../shape/names.ts";
 import { func, milliseconds, named, rule, whole } from "../shape/schema.ts";
 import type { LeaveReason, Player, Room } from "./room-handlers.ts";
 
-type JoinRule = (auth: Auth, roomId: string) => MaybePromise<boolean>;
-type ActionRule = (auth: Auth, roomId: string, actionType: string, payload: JsonValue) => MaybePromise<boolean>;
+type JoinRule = (auth: Auth, roomId: string, context: RuleContext) => MaybePromise<boolean>;
+type ActionRule = (
+  auth: Auth,
+  roomId: string,
+  actionType: string,
+  payload: JsonValue,
+  context: RuleContext,
+) => MaybePromise<boolean>;
 type Action = (room: Room, player: Player, payload: JsonValue) => MaybePromise<OrNothing<JsonValue>>;
 type Timer = (room: Room, data: JsonValue) => MaybePromise<void>;
 

@@ -1,5 +1,6 @@
 import { type Static, Type } from "typebox";
 import type { MaybePromise } from "../../kernel/maybe-promise.ts";
+import type { RuleContext } from "../context.ts";
 import type { Auth } from "../identity.ts";
 import { THUMB_MEGAPIXELS_MAX, THUMB_PIXELS_MAX, THUMBS_AT_ONCE_MAX } from "../limits.ts";
 import { list, named, rule, secretText, text, textWith, url, whole } from "../shape/schema.ts";
@@ -15,7 +16,9 @@ export interface FileFacts {
   uploaded?: string;
 }
 
-export type BucketRule = boolean | ((auth: Auth | null, file: FileFacts) => MaybePromise<boolean>);
+export type BucketRule =
+  | boolean
+  | ((auth: Auth | null, file: FileFacts, context: RuleContext) => MaybePromise<boolean>);
 
 const bucketRule = () => Type.Unsafe<BucketRule>(rule());
 

@@ -102,7 +102,7 @@ export function createSubscribing(deps: SubscribingDeps): Subscribing {
     end,
     isStillAllowed(connection, principal, name, subscription) {
       if (subscription.kind !== "table") return mayListen(principal, { kind: subscription.kind, name });
-      return chain(rights.readTable(principal, subscription.channel, subscription.access), (access) => {
+      return chain(rights.readTable(principal, subscription.channel, { before: subscription.access }), (access) => {
         if (access === null) return false;
         if (!subscription.isEnded) subscriptions.adopt(connection, subscription, access);
         return true;

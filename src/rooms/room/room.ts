@@ -1,3 +1,4 @@
+import type { Lookups } from "../../access/lookups/lookups.ts";
 import type { LeaveReason, Player, Room } from "../../config/types.ts";
 import type { Clock } from "../../kernel/clock.ts";
 import { Refusal } from "../../kernel/errors.ts";
@@ -13,6 +14,8 @@ import { RoomMemory, type RoomMemoryDeps } from "./room-memory.ts";
 export interface RoomDeps extends Omit<RoomMemoryDeps, "onEmpty"> {
   onEmpty: (room: LiveRoom) => void;
   presentAuth: PresentAuth;
+  /** For the context of the action rule. */
+  lookups: Lookups;
 }
 
 interface Action {
@@ -30,6 +33,7 @@ export class LiveRoom {
   readonly namespace: RoomNamespace;
   readonly id: string;
   readonly #clock: Clock;
+  readonly #lookups: Lookups;
   readonly #members: Members;
   readonly #memory: RoomMemory;
 
@@ -37,6 +41,7 @@ export class LiveRoom {
     this.namespace = namespace;
     this.id = id;
     this.#clock = deps.clock;
+    this.#lookups = deps.lookups;
     this.#members = new Members(deps.presentAuth);
     const memoryDeps = { ...deps, onEmpty: () => deps.onEmpty(this) };
     this.#memory = new RoomMemory(namespace, id, this.#members, memoryDeps, {
@@ -226,8 +231,11 @@ export class LiveRoom {
       this.#memory.log(`access.action of ${type}`, cause);
       return false;
     };
+    const rule = this.namespace.config.access?.action;
     try {
-      const answer: MaybePromise<unknown> = this.namespace.config.access?.action?.(player.auth, this.id, type, payload);
+      // Asked for each action, as a subscription's rule is for each change: too many lookups deny.
+      const context = this.#lookups.begin({ for: "subscription" }).context(null);
+      const answer: MaybePromise<unknown> = rule?.(player.auth, this.id, type, payload, context);
       return isPromise(answer) ? answer.then((said) => said === true, deny) : answer === true;
     } catch (cause) {
       return deny(cause);

@@ -1,11 +1,12 @@
 import { RULE_TIMEOUT_MS } from "../../access/limits.ts";
+import type { Lookups } from "../../access/lookups/lookups.ts";
 import { authOf, type Principal } from "../../access/principal.ts";
-import { createProbe } from "../../access/probe.ts";
+import { createProbe, mayTakeMoreThan } from "../../access/probe.ts";
 import type { FileFacts } from "../../config/types.ts";
 import type { Clock } from "../../kernel/clock.ts";
 import { forbidden, notFound, unauthorized } from "../../kernel/errors.ts";
 import type { Logger } from "../../kernel/logger.ts";
-import { isPromise, type MaybePromise } from "../../kernel/maybe-promise.ts";
+import { chain, isPromise, type MaybePromise } from "../../kernel/maybe-promise.ts";
 import { within } from "../../kernel/time/deadline.ts";
 import { readOnly } from "../files/owned-files.ts";
 import type { Bucket, BucketAction, Gate, StoredObject } from "../types.ts";
@@ -26,6 +27,9 @@ export interface Gates {
   bucket(name: string): Bucket;
 }
 
+/** Parameters of a rule without its context. */
+const FILE_PARAMETERS = 2;
+
 /** What a rule reads before there is a file. Every member is present, so that the rule does not throw. */
 const EMPTY_FILE: FileFacts = {
   key: "",
@@ -36,7 +40,12 @@ const EMPTY_FILE: FileFacts = {
   uploaded: new Date(0).toISOString(),
 };
 
-export function createGates(deps: { buckets: ReadonlyMap<string, Bucket>; clock: Clock; logger: Logger }): Gates {
+export function createGates(deps: {
+  buckets: ReadonlyMap<string, Bucket>;
+  lookups: Lookups;
+  clock: Clock;
+  logger: Logger;
+}): Gates {
   const bucketOf = (name: string): Bucket => {
     const bucket = deps.buckets.get(name);
     if (bucket === undefined) throw notFound(`There is no bucket "${name}"`);
@@ -64,22 +73,30 @@ export function createGates(deps: { buckets: ReadonlyMap<string, Bucket>; clock:
       const rule = passes ? true : bucket.config.access?.[action];
       if (typeof rule !== "function") return decided(rule === true);
       // Only `true` allows. A rule that throws or does not answer in time denies.
-      const ask = (file: FileFacts, isLogged = () => true): MaybePromise<boolean> => {
+      const call = deps.lookups.begin();
+      const checked = (isAllowed: boolean): boolean => {
+        call.check();
+        return isAllowed;
+      };
+      const answerOf = (file: FileFacts, isLogged: () => boolean): MaybePromise<boolean> => {
         const denied = (cause: unknown): boolean => {
           if (isLogged()) deps.logger.error("an access rule threw, which denies", { bucket: name, action, cause });
           return false;
         };
         try {
-          const verdict = rule(authOf(principal), file);
+          const verdict = rule(authOf(principal), file, call.context(null));
           if (!isPromise(verdict)) return verdict === true;
           return within(deps.clock, RULE_TIMEOUT_MS, verdict).then((value) => value === true, denied);
         } catch (cause) {
           return denied(cause);
         }
       };
+      const ask = (file: FileFacts, isLogged = () => true): MaybePromise<boolean> =>
+        chain(answerOf(file, isLogged), checked);
       const undecided: Gate = { bucket, verdict: null, isAnonymous, ask: (file) => ask(file), enforce };
-      if (rule.length >= 2) return undecided;
-      // A rule with fewer parameters may still read the file: by rest parameters, defaults or `arguments`.
+      if (rule.length === FILE_PARAMETERS && !mayTakeMoreThan(rule, FILE_PARAMETERS)) return undecided;
+      // A rule with a context may read the file or not, and one with fewer parameters may read it by rest parameters, defaults
+      // or `arguments`.
       const probe = createProbe(EMPTY_FILE);
       const verdict = await ask(probe.standIn, () => !probe.isSeen);
       return probe.isSeen ? undecided : decided(verdict);

@@ -5,6 +5,7 @@ import { tooLarge } from "../../kernel/errors.ts";
 import type { JsonValue } from "../../kernel/json/json.ts";
 import { chain, type MaybePromise } from "../../kernel/maybe-promise.ts";
 import { EXPANDED_BYTES_MAX, EXPANDED_PER_RECORD_MAX, EXPANDED_RECORDS_MAX, LARGE_ANSWER_BYTES } from "../limits.ts";
+import type { RuleScope } from "../lookups/calls.ts";
 import type { TableModel } from "../model/model.ts";
 import type { Table } from "../namespaces.ts";
 import type { RecordRights } from "../rules/access.ts";
@@ -20,7 +21,7 @@ export interface Expanding {
    */
   answers<Shown extends TableRecord>(
     principal: Principal,
-    source: { file: DatabaseFile | null },
+    source: { file: DatabaseFile | null; rules: RuleScope },
     steps: readonly ExpandStep[] | null,
     records: readonly TableRecord[],
     shown: (record: TableRecord, place: number) => Shown,
@@ -36,12 +37,12 @@ interface Occurring {
 
 export function createExpanding(deps: { tableOf(model: TableModel): Table; rights: RecordRights }): Expanding {
   return {
-    answers(principal, { file }, steps, records, shown, caller) {
+    answers(principal, { file, rules }, steps, records, shown, caller) {
       if (steps === null || file === null || records.length === 0) {
         return records.map((record, place) => shown(record, place));
       }
       const budget = createBudget();
-      const readable = createReadable({ ...deps, principal, file, caller });
+      const readable = createReadable({ ...deps, asker: { principal, rules }, file, caller });
       const parents = records.map((record) => ({ record, times: 1 }));
       return chain(expandAll({ readable, budget }, steps, parents), (expanded) => {
         // A large answer is sent in pieces; there is no place to release.

@@ -1,4 +1,3 @@
-import type { Principal } from "../../access/principal.ts";
 import type { TableRecord } from "../../config/types.ts";
 import type { DatabaseFile, ReadCaller } from "../../db/index.ts";
 import { tooLarge } from "../../kernel/errors.ts";
@@ -8,7 +7,7 @@ import { EXPANDED_PER_RECORD_MAX, RULE_RECORDS_MAX } from "../limits.ts";
 import type { ReferenceEdge, TableModel } from "../model/model.ts";
 import type { Table } from "../namespaces.ts";
 import { compareText } from "../query/filter-match.ts";
-import type { Grant, RecordRights } from "../rules/access.ts";
+import type { Asker, Grant, RecordRights } from "../rules/access.ts";
 import type { Referred, RelatedPage, RelatedRecord } from "./related-store.ts";
 
 /** The records that a caller may read, by the value of a reference. What it may not read is as if it did not exist. */
@@ -27,18 +26,18 @@ const tooManyToAsk = () =>
 export function createReadable(deps: {
   tableOf(model: TableModel): Table;
   rights: RecordRights;
-  principal: Principal;
+  asker: Asker;
   file: DatabaseFile;
   caller: ReadCaller | undefined;
 }): Readable {
-  const { tableOf, rights, principal, file, caller } = deps;
+  const { tableOf, rights, asker, file, caller } = deps;
   const grants = new Map<TableModel, Grant>();
   let askedCount = 0;
 
   const grantOf = (model: TableModel): MaybePromise<Grant> => {
     const known = grants.get(model);
     if (known !== undefined) return known;
-    return chain(rights.grant(principal, model, "read"), (grant) => {
+    return chain(rights.grant(asker, model, "read"), (grant) => {
       grants.set(model, grant);
       return grant;
     });
@@ -50,7 +49,7 @@ export function createReadable(deps: {
     if (grant.kind !== "record") return found;
     askedCount += found.length;
     if (askedCount > RULE_RECORDS_MAX) throw tooManyToAsk();
-    const answers = found.map(({ record }) => rights.coversRead(grant, principal, model, record));
+    const answers = found.map(({ record }) => rights.coversRead(grant, asker, model, record));
     if (!answers.some(isPromise)) return found.filter((_, place) => answers[place] === true);
     return Promise.all(answers).then((settled) => found.filter((_, place) => settled[place] === true));
   };

@@ -8,6 +8,7 @@ import type { Asked, CountValues, GetValues, ListValues } from "../api/requests.
 import type { Expanding } from "../expand/expand.ts";
 import { parseExpand } from "../expand/paths.ts";
 import { RULE_RECORDS_MAX } from "../limits.ts";
+import type { RuleScope } from "../lookups/calls.ts";
 import type { TableModel } from "../model/model.ts";
 import type { Table } from "../namespaces.ts";
 import { denied, type Grant, type RecordRights } from "../rules/access.ts";
@@ -45,6 +46,13 @@ const isPlain = ({ filter, sort }: ListRequest): boolean =>
 export interface Source {
   table: Table;
   file: DatabaseFile | null;
+  /** How the rules of this request are called. */
+  rules: RuleScope;
+}
+
+/** The source of a write, whose file is created by it where it does not exist. */
+export interface WritableSource extends Source {
+  file: DatabaseFile;
 }
 
 export interface Reads {
@@ -72,13 +80,13 @@ export interface Reads {
 export function createReads(deps: { rights: RecordRights; expanding: Expanding }): Reads {
   const { rights, expanding } = deps;
 
-  const grant: Reads["grant"] = (principal, { table }) =>
-    chain(rights.grant(principal, table.model, "read"), (granted) => {
+  const grant: Reads["grant"] = (principal, { table, rules }) =>
+    chain(rights.grant({ principal, rules }, table.model, "read"), (granted) => {
       if (granted.kind === "none") throw denied(principal);
       return granted;
     });
 
-  const allReadable: Reads["allReadable"] = (principal, { table }, granted, records) => {
+  const allReadable: Reads["allReadable"] = (principal, { table, rules }, granted, records) => {
     if (granted.kind !== "record") return;
     const refuse = (): never => {
       if (principal.kind === "anonymous") throw unauthorized();
@@ -88,7 +96,7 @@ export function createReads(deps: { rights: RecordRights; expanding: Expanding }
     };
     const pending: Promise<boolean>[] = [];
     for (const record of records) {
-      const answer = rights.coversRead(granted, principal, table.model, record);
+      const answer = rights.coversRead(granted, { principal, rules }, table.model, record);
       if (answer === false) refuse();
       if (isPromise(answer)) pending.push(answer);
     }
@@ -110,7 +118,7 @@ export function createReads(deps: { rights: RecordRights; expanding: Expanding }
         if (granted.kind === "record" && principal.kind === "anonymous") throw denied(principal);
         throw notFound(`There is no record "${id}" in ${model.name}`);
       }
-      return chain(rights.coversRead(granted, principal, model, record), (isAllowed) => {
+      return chain(rights.coversRead(granted, { principal, rules: source.rules }, model, record), (isAllowed) => {
         if (isAllowed && expand === null) return pick(record, fields);
         if (isAllowed) {
           const shown = (one: TableRecord) => pick(one, fields);

@@ -1,14 +1,19 @@
 import type { Principal } from "../../access/principal.ts";
 import type { TableAddress } from "../../access/table-door.ts";
-import type { DatabaseFile } from "../../db/index.ts";
 import { notFound } from "../../kernel/errors.ts";
 import { chain, type MaybePromise } from "../../kernel/maybe-promise.ts";
+import type { TableLookups } from "../lookups/session.ts";
 import type { Namespace, Table } from "../namespaces.ts";
 import type { InstanceRights } from "../rules/instance-access.ts";
-import type { Source } from "./reads.ts";
+import type { Source, WritableSource } from "./reads.ts";
 
 /** A namespace, and its instance where it is dynamic. */
 export type FileAddress = Omit<TableAddress, "table">;
+
+/** The tables and the file of a namespace. */
+interface TransactionSource extends Pick<WritableSource, "file" | "rules"> {
+  tables: ReadonlyMap<string, Table>;
+}
 
 /** Finds the table and file of an address. */
 export interface Sources {
@@ -17,17 +22,15 @@ export interface Sources {
   /** The file is null where the instance does not exist. Errors: as `find`, and those of the instance's rules. */
   forReading(principal: Principal, address: TableAddress): MaybePromise<Source>;
   /** A namespace's file for changes of any of its tables. Errors: as `forInserting`, without a table. */
-  forTransaction(
-    principal: Principal,
-    address: FileAddress,
-  ): MaybePromise<{ tables: ReadonlyMap<string, Table>; file: DatabaseFile }>;
+  forTransaction(principal: Principal, address: FileAddress): MaybePromise<TransactionSource>;
   /** The first write that changes something creates an instance. */
-  forInserting(principal: Principal, address: TableAddress): MaybePromise<{ table: Table; file: DatabaseFile }>;
+  forInserting(principal: Principal, address: TableAddress): MaybePromise<WritableSource>;
 }
 
 export function createSources(deps: {
   namespaces: ReadonlyMap<string, Namespace>;
   instances: InstanceRights;
+  lookups: TableLookups;
 }): Sources {
   const namespaceOf = ({ namespace: name, instanceId }: FileAddress, { anyInstance = false } = {}): Namespace => {
     const namespace = deps.namespaces.get(name);
@@ -48,22 +51,30 @@ export function createSources(deps: {
     find,
     forReading(principal, address) {
       const { namespace, table } = find(address);
-      if (namespace.kind === "static") return { table, file: namespace.file };
-      return chain(deps.instances.open(principal, namespace, address.instanceId), (file) => ({ table, file }));
+      const rules = deps.lookups.begin().scope(address);
+      if (namespace.kind === "static") return { table, file: namespace.file, rules };
+      return chain(deps.instances.open({ principal, rules }, namespace, address.instanceId), (file) => ({
+        table,
+        file,
+        rules,
+      }));
     },
     forTransaction(principal, address) {
       const namespace = namespaceOf(address);
       const { tables } = namespace;
-      if (namespace.kind === "static") return { tables, file: namespace.file };
-      const opened = deps.instances.openForWriting(principal, namespace, address.instanceId);
-      return chain(opened, (file) => ({ tables, file }));
+      const rules = deps.lookups.begin().scope(address);
+      if (namespace.kind === "static") return { tables, file: namespace.file, rules };
+      const opened = deps.instances.openForWriting({ principal, rules }, namespace, address.instanceId);
+      return chain(opened, (file) => ({ tables, file, rules }));
     },
     forInserting(principal, address) {
       const { namespace, table } = find(address);
-      if (namespace.kind === "static") return { table, file: namespace.file };
-      return chain(deps.instances.openForWriting(principal, namespace, address.instanceId), (file) => ({
+      const rules = deps.lookups.begin().scope(address);
+      if (namespace.kind === "static") return { table, file: namespace.file, rules };
+      return chain(deps.instances.openForWriting({ principal, rules }, namespace, address.instanceId), (file) => ({
         table,
         file,
+        rules,
       }));
     },
   };

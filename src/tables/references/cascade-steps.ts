@@ -4,6 +4,7 @@ import { conflict } from "../../kernel/errors.ts";
 import { IDS_PER_PAGE, PAGES_PER_TURN, STEP_COST_MAX, STEPPED_RECORDS_MAX } from "../limits.ts";
 import type { ReferenceEdge, TableModel } from "../model/model.ts";
 import type { Table } from "../namespaces.ts";
+import type { Asker } from "../rules/access.ts";
 import type { Writes } from "../write/writes.ts";
 import { type CascadeContext, clearReferences, deleteCascading, inOrder, referred } from "./cascade.ts";
 import { CascadeTooLarge } from "./cascade-cost.ts";
@@ -20,7 +21,7 @@ export interface CascadeSteps {
    * Errors: 409 for `restrict`, before anything is deleted; for too many records; where setting a reference to null
    * violates a check.
    */
-  clear(principal: Principal, file: DatabaseFile, table: Table, id: string): Promise<void>;
+  clear(asker: Asker, file: DatabaseFile, table: Table, id: string): Promise<void>;
 }
 
 interface Node {
@@ -53,10 +54,10 @@ export function createCascadeSteps(deps: { writes: Writes; tableOf(model: TableM
   };
 
   return {
-    async clear(principal, file, table, id) {
+    async clear(asker, file, table, id) {
       const steps = await planned({ file, tableOf }, table, id);
       for (let at = 0; at < steps.length; ) {
-        at = await writes.run(file, principal, (context) => {
+        at = await writes.run(file, asker, (context) => {
           let next = at;
           for (let step = steps[next]; step !== undefined && context.cascadeCost < STEP_COST_MAX; step = steps[next]) {
             perform(context, step);

@@ -4,7 +4,7 @@ import type { ReferenceEdge, TableModel } from "../model/model.ts";
 import { refuse } from "../model/validation.ts";
 import type { Table } from "../namespaces.ts";
 import { filterToSql, type SqlCondition } from "../query/filter-sql.ts";
-import type { RecordRights } from "../rules/access.ts";
+import type { Asker, RecordRights } from "../rules/access.ts";
 import type { WriteContext } from "../write/write-context.ts";
 import { deleteCascading, referred } from "./cascade.ts";
 
@@ -36,11 +36,11 @@ interface ReferringChange {
 
 export function createReferences(deps: { tableOf(model: TableModel): Table; rights: RecordRights }): References {
   const { tableOf, rights } = deps;
-  const readGrant = (principal: WriteContext["principal"], model: TableModel) => rights.grant(principal, model, "read");
+  const readGrant = (asker: Asker, model: TableModel) => rights.grant(asker, model, "read");
 
   /** The read rule's filter for this caller as a condition; null where it hides no record. */
-  const visibility = ({ principal, decisions }: WriteContext, { model }: Table): SqlCondition | null => {
-    const grant = decisions.ask(readGrant, [principal, model], model.name);
+  const visibility = (context: WriteContext, { model }: Table): SqlCondition | null => {
+    const grant = context.decisions.ask(readGrant, [context, model], model.name);
     return grant.kind === "filter" ? filterToSql(grant.filter, `${model.sql}.`) : null;
   };
 

@@ -1,50 +1,57 @@
 import { RULE_TIMEOUT_MS } from "../../access/limits.ts";
 import { authOf, type Principal } from "../../access/principal.ts";
-import { createProbe, mayTakeMore } from "../../access/probe.ts";
+import { createProbe } from "../../access/probe.ts";
 import type { SaidBy } from "../../access/table-door.ts";
-import type { Filter, Rule, TableRecord } from "../../config/types.ts";
+import type { Auth, Filter, TableRecord } from "../../config/types.ts";
 import type { Clock } from "../../kernel/clock.ts";
 import { type AppError, forbidden, unauthorized } from "../../kernel/errors.ts";
 import type { Logger } from "../../kernel/logger.ts";
-import { isPromise, type MaybePromise } from "../../kernel/maybe-promise.ts";
-import { DeadlineError, within } from "../../kernel/time/deadline.ts";
-import { FILTER_CONDITIONS_MAX, SLOW_RULE_LOGGED_EVERY_MS } from "../limits.ts";
+import { chain, isPromise, type MaybePromise } from "../../kernel/maybe-promise.ts";
+import { within } from "../../kernel/time/deadline.ts";
+import { FILTER_CONDITIONS_MAX } from "../limits.ts";
+import type { RuleScope } from "../lookups/calls.ts";
 import type { TableModel } from "../model/model.ts";
 import { NO_FILTER, type ParsedFilter, parseConditions } from "../query/filter.ts";
 import { matches } from "../query/filter-match.ts";
 import { copied } from "../write/changes.ts";
+import { argumentsOf, callable, createFailureLog, type RecordRule, recordRule, type TableAction } from "./calling.ts";
 import { type Decisions, Suspended } from "./decisions.ts";
-
-export type TableAction = "read" | "insert" | "update" | "delete";
-type RuleFunction = Exclude<Rule, boolean>;
 
 /**
  * The result of a rule before it has seen a record: `all`, `none`, `filter`, or `record`: the rule is then called with
- * each record.
+ * each record. `again`: the rule has looked at other records, so a write calls it again in its transaction, which may have
+ * changed them.
  */
 export type Grant =
-  | { kind: "all"; saidBy: SaidBy }
-  | { kind: "none" }
+  | { kind: "all"; saidBy: SaidBy; again: RecordRule | null }
+  | { kind: "none"; again: RecordRule | null }
   /** `answer`: the value that the rule returned, which the rule may change later. */
-  | { kind: "filter"; filter: ParsedFilter; answer: Filter }
-  | { kind: "record"; rule: RuleFunction };
+  | { kind: "filter"; filter: ParsedFilter; answer: Filter; again: RecordRule | null }
+  | { kind: "record"; by: RecordRule };
 
-const ALL: Grant = { kind: "all", saidBy: "config" };
-const ALL_BY_RULE: Grant = { kind: "all", saidBy: "rule" };
-const ALL_BY_FILTER: Grant = { kind: "all", saidBy: "filter" };
-const NONE: Grant = { kind: "none" };
+const ALL: Grant = { kind: "all", saidBy: "config", again: null };
+export const NONE: Grant = { kind: "none", again: null };
+
+/** Whether the grant may allow something inside a transaction, where earlier operations count. [TB204] */
+export const mayAllow = (grant: Grant): boolean => grant.kind !== "none" || grant.again !== null;
+
+/** What rules are called with, for one request. */
+export interface Asker {
+  principal: Principal;
+  rules: RuleScope;
+}
 
 /** Rights to records. Every access to a record is checked here. [TB55] */
 export interface RecordRights {
   /**
    * The grant of the action's rule, determined before the request's form is checked. `before`: an earlier grant, which is
-   * returned again when the rule gives the same result.
+   * returned again when the rule gives the same result. Errors: 503 when the request's rules have looked too much up.
    */
-  grant(principal: Principal, model: TableModel, action: TableAction, before?: Grant | null): MaybePromise<Grant>;
-  /** Whether the grant covers this record. Inside a transaction only: may throw `Suspended`. */
-  covers(grant: Grant, principal: Principal, model: TableModel, decisions: Decisions, about: RecordPair): boolean;
+  grant(asker: Asker, model: TableModel, action: TableAction, before?: Grant | null): MaybePromise<Grant>;
+  /** Whether the grant covers this record. Inside a transaction only: may throw `Suspended`. Errors: as `grant`. */
+  covers(grant: Grant, asker: Asker & { decisions: Decisions }, model: TableModel, about: RecordPair): boolean;
   /** The same outside a transaction. */
-  coversRead(grant: Grant, principal: Principal, model: TableModel, record: TableRecord): MaybePromise<boolean>;
+  coversRead(grant: Grant, asker: Asker, model: TableModel, record: TableRecord): MaybePromise<boolean>;
 }
 
 interface RecordPair {
@@ -56,38 +63,24 @@ interface RecordPair {
 export const denied = (principal: Principal): AppError =>
   principal.kind === "anonymous" ? unauthorized() : forbidden();
 
-/**
- * Logs rules that failed, which denies. Rules that do not settle in time are logged at intervals, because a list calls
- * them once per record.
- */
-function createFailureLog({ clock, logger }: { clock: Clock; logger: Logger }) {
-  const slowLoggedAt = new WeakMap<TableModel, number>();
-  return (model: TableModel, cause: unknown): void => {
-    const table = `${model.namespace}.${model.name}`;
-    if (!(cause instanceof DeadlineError)) {
-      logger.error("an access rule threw", { table, cause });
-      return;
-    }
-    const loggedAt = slowLoggedAt.get(model);
-    if (loggedAt !== undefined && clock.now() - loggedAt < SLOW_RULE_LOGGED_EVERY_MS) return;
-    slowLoggedAt.set(model, clock.now());
-    logger.error("an access rule did not settle in time and denies", { table, cause });
-  };
-}
-
-export function createRecordRights(deps: { clock: Clock; logger: Logger }): RecordRights {
+/** Calls rules, and makes grants of their answers. */
+function createAnswers(deps: { clock: Clock; logger: Logger }) {
   const failed = createFailureLog(deps);
   /** A rule whose promise does not settle in time denies. [TB144] */
   const inTime = <T>(answer: Promise<T>): Promise<T> => within(deps.clock, RULE_TIMEOUT_MS, answer);
 
   /** `true` and a filter allow; every other value denies. [TB51] */
-  const grantOf = (model: TableModel, answer: unknown, before: Grant | null = null): Grant => {
-    if (answer === true) return ALL_BY_RULE;
-    if (!Array.isArray(answer)) return NONE;
-    if (answer.length === 0) return ALL_BY_FILTER;
+  const grantOf = (
+    model: TableModel,
+    answer: unknown,
+    { before = null, again = null }: { before?: Grant | null; again?: RecordRule | null } = {},
+  ): Grant => {
+    if (answer === true) return { kind: "all", saidBy: "rule", again };
+    if (!Array.isArray(answer)) return again === null ? NONE : { kind: "none", again };
+    if (answer.length === 0) return { kind: "all", saidBy: "filter", again };
     if (before?.kind === "filter" && Bun.deepEquals(before.answer, answer, true)) return before;
     try {
-      return { kind: "filter", filter: parseRuleFilter(model, answer), answer };
+      return { kind: "filter", filter: parseRuleFilter(model, answer), answer, again };
     } catch (cause) {
       failed(model, cause);
       return NONE;
@@ -97,25 +90,31 @@ export function createRecordRights(deps: { clock: Clock; logger: Logger }): Reco
     const grant = grantOf(model, answer);
     return grant.kind === "all" || (grant.kind === "filter" && matches(grant.filter, record));
   };
-  const deny = (model: TableModel) => (cause: unknown) => {
-    failed(model, cause);
-    return false;
-  };
 
   /**
-   * A rule may read the record without declaring it as a parameter. A stand-in record detects that; the rule is then
-   * called with each record. [TB80]
+   * A rule with a context may read the record or not, and a rule may read it without declaring it as a parameter. A stand-in
+   * record detects that; the rule is then called with each record. [TB80] [TB201]
    */
-  const probed = (model: TableModel, rule: RuleFunction, principal: Principal, before: Grant | null) => {
+  const probed = (
+    model: TableModel,
+    by: RecordRule,
+    { principal, rules }: Asker,
+    before: Grant | null,
+  ): MaybePromise<Grant> => {
     const probe = createProbe<TableRecord>({});
-    const grant = (answer: unknown): Grant =>
-      probe.isSeen ? { kind: "record", rule } : grantOf(model, answer, before);
+    const call = by.takesContext ? rules.call() : null;
+    const grant = (answer: unknown): Grant => {
+      rules.check();
+      if (probe.isSeen) return { kind: "record", by };
+      return grantOf(model, answer, { before, again: call?.hasLooked === true ? by : null });
+    };
     const afterFailure = (cause: unknown): Grant => {
       if (!probe.isSeen) failed(model, cause);
       return grant(false);
     };
     try {
-      const answer = rule(authOf(principal), probe.standIn, probe.standIn);
+      const args = argumentsOf(by, call, [authOf(principal), probe.standIn, probe.standIn]);
+      const answer = callable(by)(...args);
       if (!isPromise(answer)) return grant(answer);
       if (!probe.isSeen) return inTime(answer).then(grant, afterFailure);
       // The result for the stand-in is ignored.
@@ -126,69 +125,87 @@ export function createRecordRights(deps: { clock: Clock; logger: Logger }): Reco
     }
   };
 
+  const answerOf = (
+    by: RecordRule,
+    { principal, rules }: Asker,
+    record: TableRecord,
+    deny: (cause: unknown) => false,
+  ): MaybePromise<unknown> => {
+    try {
+      const call = by.takesContext ? rules.call() : null;
+      const answer = callable(by)(...argumentsOf(by, call, [authOf(principal), record, record]));
+      return isPromise(answer) ? inTime(answer).catch(deny) : answer;
+    } catch (cause) {
+      return deny(cause);
+    }
+  };
+
+  return { failed, inTime, grantOf, answerAbout, probed, answerOf };
+}
+
+export function createRecordRights(deps: { clock: Clock; logger: Logger }): RecordRights {
+  const { failed, inTime, grantOf, answerAbout, probed, answerOf } = createAnswers(deps);
+
   return {
-    grant(principal, model, action, before = null) {
+    grant(asker, model, action, before = null) {
+      const { principal } = asker;
       if (principal.kind === "server") return ALL;
       if (principal.kind === "serviceKey") {
         return principal.scopes.allows("db", model.namespace, model.name, action) ? ALL : NONE;
       }
       const rule = model.config.access?.[action];
       if (typeof rule !== "function") return rule === true ? ALL : NONE;
-      // A rule with a second parameter reads the record.
-      if (rule.length > 1) return { kind: "record", rule };
-      if (isUncounted(rule)) return probed(model, rule, principal, before);
+      const by = recordRule(action, rule);
+      // A rule with the records as its parameters, and without the context after them, reads the record.
+      if (rule.length > 1 && !by.takesContext) return { kind: "record", by };
+      if (by.takesContext) return probed(model, by, asker, before);
+      const deny = (cause: unknown): false => {
+        failed(model, cause);
+        return false;
+      };
       try {
         // Called without the records, which it does not declare.
-        const answer = (rule as (auth: ReturnType<typeof authOf>) => unknown)(authOf(principal));
-        if (!isPromise(answer)) return grantOf(model, answer, before);
+        const answer = (rule as (auth: Auth | null) => unknown)(authOf(principal));
+        if (!isPromise(answer)) return grantOf(model, answer, { before });
         return inTime(answer)
-          .catch(deny(model))
-          .then((settled) => grantOf(model, settled, before));
+          .catch(deny)
+          .then((settled) => grantOf(model, settled, { before }));
       } catch (cause) {
         failed(model, cause);
         return NONE;
       }
     },
 
-    covers(grant, principal, model, decisions, { record, next }) {
-      if (grant.kind === "filter") return matches(grant.filter, record);
-      if (grant.kind !== "record") return grant.kind === "all";
-      const auth = authOf(principal);
+    covers(grant, { principal, rules, decisions }, model, { record, next }) {
+      const by = grant.kind === "record" ? grant.by : grant.again;
+      if (by === null) return grant.kind === "all" || (grant.kind === "filter" && matches(grant.filter, record));
+      const call = by.takesContext ? rules.call() : null;
+      const args = argumentsOf(by, call, [authOf(principal), copied(record), copied(next ?? record)]);
+      let isCovered = false;
       try {
-        const answer = decisions.ask(grant.rule, [auth, copied(record), copied(next ?? record)], [record, next]);
-        return answerAbout(model, answer, record);
+        isCovered = answerAbout(model, decisions.ask(callable(by), args, [record, next], call), record);
       } catch (cause) {
         if (cause instanceof Suspended) throw cause;
         failed(model, cause);
-        return false;
       }
+      rules.check();
+      return isCovered;
     },
 
-    coversRead(grant, principal, model, record) {
+    coversRead(grant, { principal, rules }, model, record) {
       if (grant.kind === "filter") return matches(grant.filter, record);
       if (grant.kind !== "record") return grant.kind === "all";
-      try {
-        const answer = grant.rule(authOf(principal), record, record);
-        if (!isPromise(answer)) return answerAbout(model, answer, record);
-        return inTime(answer)
-          .catch(deny(model))
-          .then((settled) => answerAbout(model, settled, record));
-      } catch (cause) {
+      const { by } = grant;
+      const deny = (cause: unknown): false => {
         failed(model, cause);
         return false;
-      }
+      };
+      return chain(answerOf(by, { principal, rules }, record, deny), (answer) => {
+        rules.check();
+        return answerAbout(model, answer, record);
+      });
     },
   };
-}
-
-const uncounted = new WeakMap<RuleFunction, boolean>();
-
-function isUncounted(rule: RuleFunction): boolean {
-  const known = uncounted.get(rule);
-  if (known !== undefined) return known;
-  const isSo = mayTakeMore(rule);
-  uncounted.set(rule, isSo);
-  return isSo;
 }
 
 function parseRuleFilter(model: TableModel, filter: Filter): ParsedFilter {

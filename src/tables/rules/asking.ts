@@ -35,8 +35,7 @@ export interface Asking {
 }
 
 export function createAsking(rights: RecordRights): Asking {
-  const covers: Asking["covers"] = ({ principal, decisions }, grant, table, about) =>
-    rights.covers(grant, principal, table.model, decisions, about);
+  const covers: Asking["covers"] = (context, grant, table, about) => rights.covers(grant, context, table.model, about);
   return {
     covers,
     mayChange(context, record, isAllowed) {

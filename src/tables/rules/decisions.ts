@@ -2,6 +2,7 @@ import { RULE_TIMEOUT_MS } from "../../access/limits.ts";
 import type { Clock } from "../../kernel/clock.ts";
 import { isPromise, type MaybePromise } from "../../kernel/maybe-promise.ts";
 import { within } from "../../kernel/time/deadline.ts";
+import type { RuleCall } from "../lookups/calls.ts";
 
 /**
  * Thrown inside a transaction when a rule or hook returned a promise. The write is rolled back, the promise is awaited,
@@ -31,11 +32,12 @@ export function together(questions: readonly (() => boolean)[]): boolean[] {
   return answers;
 }
 
-type Outcome = { ok: true; value: unknown } | { ok: false; cause: unknown };
+/** `call`: what the function has looked up. */
+type Outcome = ({ ok: true; value: unknown } | { ok: false; cause: unknown }) & { call: RuleCall | null };
 
 /**
  * The answers of one request's rules and hooks. Each function is called once per arguments. An answer counts only for the
- * exact records that the function saw: for a record that has changed since, it is called again.
+ * exact records that the function saw, and while its lookups have the results that it got: otherwise it is called again.
  */
 export class Decisions {
   readonly #clock: Clock;
@@ -47,17 +49,28 @@ export class Decisions {
 
   /**
    * The answer. Throws what the function threw; `DeadlineError` where its promise does not settle in time; `Suspended`
-   * for a promise. Inside a transaction only.
+   * for a promise. Inside a transaction only. `call`: the one whose context is among `args`.
    */
-  ask<Args extends readonly unknown[], T>(question: (...args: Args) => MaybePromise<T>, args: Args, about: unknown): T {
+  ask<Args extends readonly unknown[], T>(
+    question: (...args: Args) => MaybePromise<T>,
+    args: Args,
+    about: unknown,
+    call: RuleCall | null = null,
+  ): T {
     let known = this.#answers.get(question);
     // Records are compared by their JSON. Most rules return no promise and are never called twice.
     const key = known === undefined ? null : JSON.stringify(about);
     const answer = key === null ? undefined : known?.get(key);
     if (answer !== undefined) {
-      if (!answer.ok) throw answer.cause;
-      // Stored for this function, which returns this type.
-      return answer.value as T;
+      const now = answer.call === null ? null : resultsNow(answer.call);
+      if (now === null) {
+        if (!answer.ok) throw answer.cause;
+        // Stored for this function, which returns this type.
+        return answer.value as T;
+      }
+      // After its first `await` the function looks at what is committed. It gets what this transaction has, as far as it asks
+      // for the same again.
+      call?.replay(now);
     }
     const value = question(...args);
     if (!isPromise(value)) return value;
@@ -69,9 +82,21 @@ export class Decisions {
     const aboutKey = key ?? JSON.stringify(about);
     throw new Suspended(
       within(this.#clock, RULE_TIMEOUT_MS, value).then(
-        (settled) => answers.set(aboutKey, { ok: true, value: settled }),
-        (cause: unknown) => answers.set(aboutKey, { ok: false, cause }),
+        (settled) => answers.set(aboutKey, { ok: true, value: settled, call }),
+        (cause: unknown) => answers.set(aboutKey, { ok: false, cause, call }),
       ),
     );
   }
+}
+
+/** null: the lookups of the call still have the results that it got; else their results in this transaction. */
+function resultsNow({ made }: RuleCall): ReadonlyMap<string, unknown> | null {
+  const now = new Map<string, unknown>();
+  let isSame = true;
+  for (const [key, { value, again }] of made) {
+    const result = again();
+    now.set(key, result);
+    isSame &&= result === value || Bun.deepEquals(result, value);
+  }
+  return isSame ? null : now;
 }

@@ -6,30 +6,26 @@ import { badRequest } from "../../kernel/errors.ts";
 import type { Logger } from "../../kernel/logger.ts";
 import { chain, isPromise, type MaybePromise } from "../../kernel/maybe-promise.ts";
 import { within } from "../../kernel/time/deadline.ts";
+import { isInstanceId } from "../instance-id.ts";
 import type { Namespace } from "../namespaces.ts";
-import { denied } from "./access.ts";
+import { type Asker, denied } from "./access.ts";
 
 type Dynamic = Namespace & { kind: "dynamic" };
 
 /** Rights to instances: to open an existing one, and to create one by its first write. [TB60] */
 export interface InstanceRights {
   /** null: the instance does not exist yet. Errors: 400 for an invalid id, 401 or 403 by `open`. */
-  open(principal: Principal, namespace: Dynamic, instanceId: string | null): MaybePromise<DatabaseFile | null>;
+  open(asker: Asker, namespace: Dynamic, instanceId: string | null): MaybePromise<DatabaseFile | null>;
   /**
    * The first write that changes something creates the file of an instance. Errors: as `open`; for a new instance by
    * `create`.
    */
-  openForWriting(principal: Principal, namespace: Dynamic, instanceId: string | null): MaybePromise<DatabaseFile>;
+  openForWriting(asker: Asker, namespace: Dynamic, instanceId: string | null): MaybePromise<DatabaseFile>;
 }
-
-/** An id cannot contain a path, and cannot be `tables`, which is a segment of the endpoints' paths. */
-const INSTANCE_ID = /^(?!tables$)[A-Za-z0-9_-]{1,128}$/;
-
-export const isInstanceId = (id: string): boolean => INSTANCE_ID.test(id);
 
 export function createInstanceRights(deps: { clock: Clock; logger: Logger }): InstanceRights {
   const allows = (
-    principal: Principal,
+    { principal, rules }: Asker,
     namespace: Dynamic,
     action: "create" | "open",
     instanceId: string,
@@ -42,13 +38,19 @@ export function createInstanceRights(deps: { clock: Clock; logger: Logger }): In
       deps.logger.error("an access rule threw", { namespace: namespace.name, action, cause });
       return false;
     };
-    try {
-      const answer = rule(authOf(principal), instanceId);
-      if (!isPromise(answer)) return answer === true;
-      return within(deps.clock, RULE_TIMEOUT_MS, answer).then((settled) => settled === true, failed);
-    } catch (cause) {
-      return failed(cause);
-    }
+    const ask = (): MaybePromise<boolean> => {
+      try {
+        const answer = rule(authOf(principal), instanceId, rules.call().context);
+        if (!isPromise(answer)) return answer === true;
+        return within(deps.clock, RULE_TIMEOUT_MS, answer).then((settled) => settled === true, failed);
+      } catch (cause) {
+        return failed(cause);
+      }
+    };
+    return chain(ask(), (isAllowed) => {
+      rules.check();
+      return isAllowed;
+    });
   };
   const checkedId = (instanceId: string | null): string => {
     if (instanceId !== null && isInstanceId(instanceId)) return instanceId;
@@ -60,16 +62,16 @@ export function createInstanceRights(deps: { clock: Clock; logger: Logger }): In
     });
 
   return {
-    open(principal, namespace, instanceId) {
+    open(asker, namespace, instanceId) {
       const id = checkedId(instanceId);
-      return chain(demand(principal, allows(principal, namespace, "open", id)), () =>
+      return chain(demand(asker.principal, allows(asker, namespace, "open", id)), () =>
         namespace.instances.get(id, { create: false }),
       );
     },
-    openForWriting(principal, namespace, instanceId) {
+    openForWriting(asker, namespace, instanceId) {
       const id = checkedId(instanceId);
       const exists = namespace.instances.exists(id);
-      return chain(demand(principal, allows(principal, namespace, exists ? "open" : "create", id)), () => {
+      return chain(demand(asker.principal, allows(asker, namespace, exists ? "open" : "create", id)), () => {
         const file = namespace.instances.get(id, { create: true });
         if (file === null) throw new Error(`instance ${id} was not made`);
         return file;

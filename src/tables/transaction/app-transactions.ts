@@ -21,8 +21,8 @@ export function createAppTransactions(deps: {
 }): AppTransactions {
   return {
     async transaction(principal, address, work) {
-      const { tables, file } = await deps.sources.forTransaction(principal, address);
-      return deps.writes.run(file, principal, (context) => {
+      const { tables, file, rules } = await deps.sources.forTransaction(principal, address);
+      return deps.writes.run(file, { principal, rules }, (context) => {
         const handle = createTransactionHandle(deps, context, tables);
         try {
           const result = work(handle.tx);

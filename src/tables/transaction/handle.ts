@@ -84,14 +84,16 @@ function createTransactionTable({ deps, context, nextIndex, assertOpen }: Scope,
     const key = actions.join();
     const known = granted.get(key);
     if (known !== undefined) return known;
-    const grants = writes.grants(principal, model, actions, {
+    const grants = writes.grants(context, model, actions, {
       demand: actions.length > 1 ? "either" : "each",
     });
     if (isPromise(grants)) {
       grants.catch(() => {});
       throw mustNotWait(table, "an access rule");
     }
-    granted.set(key, grants);
+    // A rule that has looked at other records is asked each time: the transaction may have changed them.
+    if (Object.values(grants).every((grant) => grant.kind === "record" || grant.again === null))
+      granted.set(key, grants);
     return grants;
   };
 

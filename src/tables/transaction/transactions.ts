@@ -10,7 +10,7 @@ import type { Column } from "../model/model.ts";
 import type { Namespace, Table } from "../namespaces.ts";
 import { atOperation } from "../problems.ts";
 import type { FileAddress, Sources } from "../query/sources.ts";
-import { denied } from "../rules/access.ts";
+import { type Asker, denied, mayAllow } from "../rules/access.ts";
 import type { WriteGrants } from "../rules/asking.ts";
 import { parsePatch } from "../write/changes.ts";
 import { jsonTexts } from "../write/json-texts.ts";
@@ -56,15 +56,15 @@ export function createTransactions(deps: {
     async transact(principal, address, body, caller) {
       const namespace = namespaces.get(address.namespace);
       if (namespace !== undefined && !mayWriteIn(principal, namespace)) throw denied(principal);
-      const { tables, file } = await sources.forTransaction(principal, address);
+      const { tables, file, rules } = await sources.forTransaction(principal, address);
       const steps = stepsOf((await body()).operations, tables, address.namespace);
-      const grants = await grantsOf(writes, principal, steps);
+      const grants = await grantsOf(writes, { principal, rules }, steps);
       const texts = await jsonTexts(
         steps.flatMap(({ operation }) => ("data" in operation ? [operation.data] : [])),
         turns,
       );
       const change = (context: WriteContext) => runSteps(mutations, context, grants, steps);
-      const results = await writes.run(file, principal, change, texts);
+      const results = await writes.run(file, { principal, rules }, change, texts);
       // A large answer is sent in pieces, like that of a batch.
       if (isLarge(results)) caller?.keepUntilSent?.(() => {});
       return { results };
@@ -128,7 +128,7 @@ const actionsOf = ({ action }: Operation): readonly Action[] => (action === "ups
 /** The grants for each table: of each operation its own, of an upsert the insert or the update rule. Errors: 401, 403. */
 async function grantsOf(
   writes: Writes,
-  principal: Principal,
+  asker: Asker,
   steps: readonly Step[],
 ): Promise<ReadonlyMap<Table, WriteGrants>> {
   const wanted = new Map<Table, Set<Action>>();
@@ -139,12 +139,12 @@ async function grantsOf(
   }
   const grants = new Map<Table, WriteGrants>();
   for (const [table, actions] of wanted) {
-    grants.set(table, await writes.grants(principal, table.model, [...actions], { demand: "none" }));
+    grants.set(table, await writes.grants(asker, table.model, [...actions], { demand: "none" }));
   }
   for (const { table, operation, place } of steps) {
     const granted = grants.get(table);
-    if (granted !== undefined && actionsOf(operation).some((action) => granted[action].kind !== "none")) continue;
-    throw atOperation(denied(principal), place);
+    if (granted !== undefined && actionsOf(operation).some((action) => mayAllow(granted[action]))) continue;
+    throw atOperation(denied(asker.principal), place);
   }
   return grants;
 }

@@ -1,16 +1,20 @@
 import type { AppAccess } from "../../config/app/index.ts";
-import type { TableHooks } from "../../config/types.ts";
+import type { HookContext, TableHooks } from "../../config/types.ts";
 import type { Clock } from "../../kernel/clock.ts";
 import { UNDER_WAY_MAX_MS } from "../../kernel/limits.ts";
 import type { Logger } from "../../kernel/logger.ts";
 import { endsWithin } from "../../kernel/time/stop.ts";
 import { HOOKS_NAMED_MAX } from "../limits.ts";
+import type { RuleScope } from "../lookups/calls.ts";
+import { hookContext } from "../lookups/hook-context.ts";
 
 /** A hook to run once its write is on disk. */
 export interface AfterHook {
   table: string;
   name: keyof TableHooks;
-  run(app: AppAccess): unknown;
+  /** Those of its write, whose lookups it does not share. */
+  rules: RuleScope;
+  run(context: HookContext): unknown;
 }
 
 /** Hooks after writes. Requests do not wait for them; a stop does. */
@@ -28,7 +32,7 @@ export function createAfterHooks(deps: { app: () => AppAccess; clock: Clock; log
 
   const runOne = async (hook: AfterHook): Promise<void> => {
     try {
-      await hook.run(deps.app());
+      await hook.run(hookContext(deps.app(), hook.rules.afresh().call()));
     } catch (cause) {
       logger.error("a hook failed after its write", { table: hook.table, hook: hook.name, cause });
     }

@@ -1,4 +1,3 @@
-import type { Principal } from "../../access/principal.ts";
 import type { BatchResult } from "../../config/app/index.ts";
 import type { TableRecord } from "../../config/types.ts";
 import type { DatabaseFile, ReadCaller } from "../../db/index.ts";
@@ -18,7 +17,7 @@ import { matches } from "../query/filter-match.ts";
 import { firstById, matchesOf, tooManyToAsk } from "../query/reads.ts";
 import { CascadeTooLarge } from "../references/cascade-cost.ts";
 import { type CascadeSteps, mayDeleteInSteps } from "../references/cascade-steps.ts";
-import type { Grant, RecordRights } from "../rules/access.ts";
+import type { Asker, Grant, RecordRights } from "../rules/access.ts";
 import { touch, type WriteGrants } from "../rules/asking.ts";
 import { Suspended } from "../rules/decisions.ts";
 import { type Patch, parsePatch } from "./changes.ts";
@@ -112,28 +111,28 @@ export async function runByFilter(
     rights: RecordRights;
     caller: ReadCaller | undefined;
   },
-  principal: Principal,
+  asker: Asker,
   grants: WriteGrants,
   table: Table,
   file: DatabaseFile,
   body: ByFilter,
 ): Promise<{ processed: number; succeeded: number }> {
-  const ids = await readableIds(deps, principal, grants.read, { table, file }, body.filter);
+  const ids = await readableIds(deps, asker, grants.read, { table, file }, body.filter);
   let tooMuch: string | null = null;
   const noted = (id: string, cause: unknown): never => {
     tooMuch = cause instanceof CascadeTooLarge ? id : tooMuch;
     throw cause;
   };
   const change = () =>
-    deps.writes.run(file, principal, (context) => changeThose(deps, context, grants, table, body, { ids, noted }));
+    deps.writes.run(file, asker, (context) => changeThose(deps, context, grants, table, body, { ids, noted }));
   for (let cleared = 0; ; cleared++) {
     tooMuch = null;
     try {
       return await change();
     } catch (cause) {
-      if (tooMuch === null || !mayDeleteInSteps(principal) || cleared === ids.length) throw cause;
+      if (tooMuch === null || !mayDeleteInSteps(asker.principal) || cleared === ids.length) throw cause;
       // Its own hook has allowed the deletion. Records that a hook keeps stay, with the records that refer to them.
-      await deps.steps.clear(principal, file, table, tooMuch);
+      await deps.steps.clear(asker, file, table, tooMuch);
     }
   }
 }
@@ -178,7 +177,7 @@ function changeThose(
 /** The first 500 matching, readable ids. */
 async function readableIds(
   { rights, caller }: { rights: RecordRights; caller: ReadCaller | undefined },
-  principal: Principal,
+  asker: Asker,
   read: Grant,
   { table, file }: { table: Table; file: DatabaseFile },
   filter: ParsedFilter,
@@ -200,7 +199,7 @@ async function readableIds(
     const { records, isCut } = await firstById(table, file, matching, { limit, caller });
     seenCount += records.length;
     if (seenCount > RULE_RECORDS_MAX) throw tooManyToAsk();
-    const answers = await Promise.all(records.map((record) => rights.coversRead(read, principal, table.model, record)));
+    const answers = await Promise.all(records.map((record) => rights.coversRead(read, asker, table.model, record)));
     const found = records.filter((record, index) => answers[index] && matches(filter, record));
     ids.push(...found.map((record) => String(record["id"])));
     if ((records.length < limit && !isCut) || ids.length >= limit) return ids.slice(0, limit);
@@ -215,7 +214,7 @@ const isReadable = (
   context: WriteContext,
   table: Table,
   record: TableRecord,
-): boolean => rights.covers(read, context.principal, table.model, context.decisions, { record });
+): boolean => rights.covers(read, context, table.model, { record });
 
 /**
  * false: a rule or a hook refused the change of this record. Errors: an invalid value or reference fails the whole

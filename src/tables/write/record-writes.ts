@@ -1,30 +1,20 @@
-import { authOf, type Principal } from "../../access/principal.ts";
+import type { Principal } from "../../access/principal.ts";
 import type { AppAccess } from "../../config/app/index.ts";
-import type { TableHooks, TableRecord } from "../../config/types.ts";
-import { AppError, type FieldProblems } from "../../kernel/errors.ts";
+import type { TableRecord } from "../../config/types.ts";
+import type { FieldProblems } from "../../kernel/errors.ts";
 import { type JsonObject, ownValue } from "../../kernel/json/json.ts";
 import type { Logger } from "../../kernel/logger.ts";
-import { DeadlineError } from "../../kernel/time/deadline.ts";
 import type { TableModel } from "../model/model.ts";
 import { idProblem, refuse } from "../model/validation.ts";
 import type { Table } from "../namespaces.ts";
 import { constraintProblem } from "../problems.ts";
 import { createReferences } from "../references/references.ts";
 import type { RecordRights } from "../rules/access.ts";
-import { Suspended } from "../rules/decisions.ts";
-import type { AfterHook } from "./after-hooks.ts";
 import { applyChanges, copied, serverChanges, withDefaults } from "./changes.ts";
-
+import { createHookCalls, hook, later } from "./hook-calls.ts";
 import type { WriteContext } from "./write-context.ts";
 
 const SERVER_TIMES = ["createdAt", "updatedAt"];
-
-/** An unexpected error of a hook. The client gets 500 without details. [TB143] */
-class HookFailure extends Error {
-  constructor(table: Table, name: keyof TableHooks, cause: unknown) {
-    super(`the ${name} hook of ${table.model.name} failed`, { cause });
-  }
-}
 
 /** The changes of a record; `deletions` are keys that a schemaless record loses. */
 export interface ChangeSet {
@@ -48,19 +38,7 @@ export function createRecordWrites(deps: {
   tableOf(model: TableModel): Table;
 }): RecordWrites {
   const references = createReferences(deps);
-
-  /** Calls a hook. Errors: its refusal; 503 where it does not settle in time; else `HookFailure`. */
-  const asked = <T>(table: Table, name: keyof TableHooks, work: () => T, beforeFailure?: () => void): T => {
-    try {
-      return work();
-    } catch (cause) {
-      if (cause instanceof Suspended || cause instanceof AppError) throw cause;
-      beforeFailure?.();
-      if (!(cause instanceof DeadlineError)) throw new HookFailure(table, name, cause);
-      deps.logger.error("a hook did not settle in time", { table: table.model.name, hook: name, cause });
-      throw new AppError(503, `The ${name} hook of ${table.model.name} took too long`);
-    }
-  };
+  const { call } = createHookCalls(deps);
 
   return {
     prepare: (context, table, body, index) =>
@@ -72,14 +50,15 @@ export function createRecordWrites(deps: {
       ),
 
     insert(context, table, prepared) {
-      const { tx, principal, decisions, now } = context;
+      const { tx, now } = context;
       let record = prepared;
       const before = hook(table, "beforeInsert");
       if (before !== undefined) {
-        const args: Parameters<typeof before> = [authOf(principal), copied(record), deps.app()];
         // The hook may have failed because of a missing field: then the client gets that problem.
-        const required = () => validated(table, prepared, { isFinal: true });
-        const replaced = asked(table, "beforeInsert", () => decisions.ask(before, args, record), required);
+        const beforeFailure = () => validated(table, prepared, { isFinal: true });
+        const records: [TableRecord] = [record];
+        const about = { hook: "beforeInsert", records, beforeFailure } as const;
+        const replaced = call(context, table, before, about);
         if (replaced !== undefined && replaced !== null) {
           record = withDefaults(table.model, replaced, { id: String(record["id"]), now });
         }
@@ -94,7 +73,7 @@ export function createRecordWrites(deps: {
     },
 
     update(context, table, stored, { changes: wanted, deletions: asDeleted }) {
-      const { tx, principal, decisions, now } = context;
+      const { tx, now } = context;
       const { model, store } = table;
       const id = String(stored["id"]);
       let changes = wanted;
@@ -103,8 +82,7 @@ export function createRecordWrites(deps: {
       if (before !== undefined) {
         // A deleted key is null in the changes that the hook gets. [TB75]
         const shown = { ...changes, ...Object.fromEntries(deletions.map((name) => [name, null])) };
-        const args: Parameters<typeof before> = [authOf(principal), copied(stored), copied(shown), deps.app()];
-        const replaced = asked(table, "beforeUpdate", () => decisions.ask(before, args, [stored, shown]));
+        const replaced = call(context, table, before, { hook: "beforeUpdate", records: [stored, shown] });
         if (replaced !== undefined && replaced !== null) {
           changes = changesOf(table, replaced);
           deletions = model.isSchemaless ? deletions.filter((name) => ownValue(changes, name) === null) : [];
@@ -122,26 +100,14 @@ export function createRecordWrites(deps: {
     },
 
     delete(context, table, stored) {
-      const { principal, decisions } = context;
       const before = hook(table, "beforeDelete");
-      if (before !== undefined) {
-        asked(table, "beforeDelete", () =>
-          decisions.ask(before, [authOf(principal), copied(stored), deps.app()], stored),
-        );
-      }
+      if (before !== undefined) call(context, table, before, { hook: "beforeDelete", records: [stored] });
       constrained(table, () => references.delete(context, table, stored));
       const after = hook(table, "afterDelete");
       if (after !== undefined) later(context, table, "afterDelete", (app) => after(copied(stored), app));
     },
   };
 }
-
-function later({ afterCommit }: WriteContext, { model }: Table, name: keyof TableHooks, run: AfterHook["run"]): void {
-  afterCommit.push({ table: model.name, name, run });
-}
-
-const hook = <Name extends keyof TableHooks>(table: Table, name: Name): TableHooks[Name] | undefined =>
-  table.model.config.hooks?.[name];
 
 function constrained<T>(table: Table, work: () => T): T {
   try {

@@ -33,7 +33,7 @@ export function createUpsert({ asking, writes }: { asking: Asking; writes: Recor
     if (stored === null) {
       const record = writes.prepare(context, table, body, index);
       // Without a stored record, only an update rule that allows all records applies.
-      const byUpdate = asked.either && grants.update.kind === "all";
+      const byUpdate = asked.either && grants.update.kind === "all" && grants.update.again === null;
       if (!covers(context, grants.insert, table, { record }) && !byUpdate) throw denied(context.principal);
       return { record: writes.insert(context, table, record), isNew: true };
     }
@@ -72,9 +72,11 @@ function upsertAsks({ principal }: WriteContext, { read, insert, update }: Write
   return { either, read: !either || read.kind !== "none" };
 }
 
-/** Whether the caller alone decided the grant, without any record. */
-const isByAuth = (grant: Grant): boolean =>
-  grant.kind === "none" || (grant.kind === "all" && grant.saidBy !== "filter");
+/** Whether the caller alone decided the grant, without any record, also of other tables. */
+const isByAuth = (grant: Grant): boolean => {
+  if (grant.kind === "none") return grant.again === null;
+  return grant.kind === "all" && grant.saidBy !== "filter" && grant.again === null;
+};
 
 /** The unique field by which an upsert finds a stored record. Errors: 400 for another field. [TB34] */
 export function conflictColumn(model: TableModel, name: string): Column {

@@ -1,5 +1,6 @@
 import type { Principal } from "../../access/principal.ts";
 import type { Transaction } from "../../db/index.ts";
+import type { RuleScope } from "../lookups/calls.ts";
 import type { Decisions } from "../rules/decisions.ts";
 import type { AfterHook } from "./after-hooks.ts";
 import type { JsonTexts } from "./json-texts.ts";
@@ -10,6 +11,8 @@ export interface WriteContext {
   tx: Transaction;
   principal: Principal;
   decisions: Decisions;
+  /** How rules and hooks are called. Their lookups of this file see the transaction. */
+  rules: RuleScope;
   /** ISO 8601. The same for the whole request, also when the write is restarted. */
   now: string;
   /** The id for the n-th inserted record. The same when the write is restarted. */

@@ -1,4 +1,3 @@
-import type { Principal } from "../../access/principal.ts";
 import type { DatabaseFile } from "../../db/index.ts";
 import type { Clock } from "../../kernel/clock.ts";
 import { AppError } from "../../kernel/errors.ts";
@@ -6,16 +5,15 @@ import type { Ids } from "../../kernel/ids.ts";
 import { chain, isPromise, type MaybePromise } from "../../kernel/maybe-promise.ts";
 import { RESTARTS_MAX } from "../limits.ts";
 import type { TableModel } from "../model/model.ts";
-import { denied, type RecordRights, type TableAction } from "../rules/access.ts";
+import { type Asker, denied, mayAllow, NONE, type RecordRights } from "../rules/access.ts";
 import type { WriteGrants } from "../rules/asking.ts";
+import type { TableAction } from "../rules/calling.ts";
 import { Decisions, Suspended } from "../rules/decisions.ts";
 import type { AfterHooks } from "./after-hooks.ts";
 import { type JsonTexts, NO_TEXTS } from "./json-texts.ts";
 import { type RecordTurn, RecordTurns } from "./record-turns.ts";
 import { StoredBytes } from "./stored-bytes.ts";
 import type { WriteContext } from "./write-context.ts";
-
-const NONE = { kind: "none" } as const;
 
 /**
  * Runs a request's writes: the grants, then one transaction, which restarts after an awaited rule or hook, then the hooks
@@ -24,15 +22,17 @@ const NONE = { kind: "none" } as const;
 export interface Writes {
   /**
    * Grants for `actions` and for reading. Errors: 401 or 403 unless all of `actions` are granted; with `demand: "either"`,
-   * one of them; with `"none"`, never.
+   * one of them; with `"none"`, never. `isBatch`: a rule that has looked at other records refuses nothing yet, because an
+   * earlier operation of the batch may change them. [TB204]
    */
   grants(
-    principal: Principal,
+    asker: Asker,
     model: TableModel,
     actions: readonly Exclude<TableAction, "read">[],
-    options?: { demand: "each" | "either" | "none" },
+    options?: { demand?: "each" | "either" | "none"; isBatch?: boolean },
   ): MaybePromise<WriteGrants>;
-  run<T>(file: DatabaseFile, principal: Principal, work: (context: WriteContext) => T, texts?: JsonTexts): Promise<T>;
+  /** `file`: that of the rules' scope. */
+  run<T>(file: DatabaseFile, asker: Asker, work: (context: WriteContext) => T, texts?: JsonTexts): Promise<T>;
 }
 
 export function createWrites(deps: { rights: RecordRights; clock: Clock; ids: Ids; afterHooks: AfterHooks }): Writes {
@@ -52,21 +52,20 @@ export function createWrites(deps: { rights: RecordRights; clock: Clock; ids: Id
   };
 
   return {
-    grants(principal, model, actions, options) {
-      const asked = ["read" as const, ...actions].map((action) => rights.grant(principal, model, action));
+    grants(asker, model, actions, { demand = "each", isBatch = false } = {}) {
+      const asked = ["read" as const, ...actions].map((action) => rights.grant(asker, model, action));
       const settled = asked.some(isPromise) ? Promise.all(asked) : (asked as Awaited<(typeof asked)[number]>[]);
       return chain(settled, ([read = NONE, ...granted]) => {
-        const isDenied = granted.map((grant) => grant.kind === "none");
-        const demand = options?.demand ?? "each";
+        const isDenied = granted.map((grant) => grant.kind === "none" && !(isBatch && mayAllow(grant)));
         const isRefused = demand === "each" ? isDenied.includes(true) : !isDenied.includes(false);
-        if (isRefused && demand !== "none") throw denied(principal);
+        if (isRefused && demand !== "none") throw denied(asker.principal);
         const grants: WriteGrants = { read, insert: NONE, update: NONE, delete: NONE };
         for (const [index, action] of actions.entries()) grants[action] = granted[index] ?? NONE;
         return grants;
       });
     },
 
-    async run(file, principal, work, texts = NO_TEXTS) {
+    async run(file, { principal, rules }, work, texts = NO_TEXTS) {
       const decisions = new Decisions(clock);
       const now = new Date(clock.now()).toISOString();
       const newIds: string[] = [];
@@ -83,10 +82,10 @@ export function createWrites(deps: { rights: RecordRights; clock: Clock; ids: Id
             // `work` is synchronous and returns a plain value.
             const result = await file.write<unknown>((tx) => {
               afterCommit = [];
-              return work({
-                tx,
+              const context: Omit<WriteContext, "tx"> = {
                 principal,
                 decisions,
+                rules,
                 now,
                 newId,
                 touched,
@@ -95,7 +94,8 @@ export function createWrites(deps: { rights: RecordRights; clock: Clock; ids: Id
                 stored: new StoredBytes(),
                 texts,
                 afterCommit,
-              }) as never;
+              };
+              return rules.inside(tx, (observed) => work({ ...context, tx: observed })) as never;
             });
             if (afterCommit.length > 0) afterHooks.run(afterCommit);
             return result as ReturnType<typeof work>;

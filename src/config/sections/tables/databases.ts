@@ -1,12 +1,13 @@
 import { type Static, Type } from "typebox";
 import type { MaybePromise } from "../../../kernel/maybe-promise.ts";
+import type { RuleContext } from "../../context.ts";
 import type { Auth } from "../../identity.ts";
 import { tableNameProblem } from "../../shape/names.ts";
 import { named, related, rule } from "../../shape/schema.ts";
 import { checkRelations } from "./relations.ts";
 import { type TableConfig, TableShape } from "./tables.ts";
 
-type InstanceRule = boolean | ((auth: Auth | null, instanceId: string) => MaybePromise<boolean>);
+type InstanceRule = boolean | ((auth: Auth | null, instanceId: string, context: RuleContext) => MaybePromise<boolean>);
 
 const instanceRule = () => Type.Optional(Type.Unsafe<InstanceRule>(rule()));
 

@@ -1,6 +1,6 @@
 import { type Static, Type } from "typebox";
 import type { MaybePromise, OrNothing } from "../../../kernel/maybe-promise.ts";
-import type { AppAccess } from "../../app/index.ts";
+import type { HookContext, RuleContext } from "../../context.ts";
 import type { Auth } from "../../identity.ts";
 import { COLUMNS_MAX, RECORD_SIZE_MAX_BYTES } from "../../limits.ts";
 import type { Filter, TableRecord } from "../../records.ts";
@@ -14,14 +14,24 @@ import { migrationProblem } from "./sql.ts";
 /** `true` and a filter allow; every other value, and a throw, denies. */
 export type Rule =
   | boolean
-  | ((auth: Auth | null, record: TableRecord, next: TableRecord) => MaybePromise<boolean | Filter>);
+  | ((auth: Auth | null, record: TableRecord, context: RuleContext) => MaybePromise<boolean | Filter>);
+
+/** The rule of updates. `next`: the record as it will be. */
+export type UpdateRule =
+  | boolean
+  | ((
+      auth: Auth | null,
+      record: TableRecord,
+      next: TableRecord,
+      context: RuleContext,
+    ) => MaybePromise<boolean | Filter>);
 
 const tableRule = () => Type.Optional(Type.Unsafe<Rule>(rule()));
 
 const Access = Type.Object({
   read: tableRule(),
   insert: tableRule(),
-  update: tableRule(),
+  update: Type.Optional(Type.Unsafe<UpdateRule>(rule())),
   delete: tableRule(),
   /**
    * Which rule an upsert needs. `matching`: insert for a new record, update for a stored one. `either`: the insert rule or the
@@ -34,14 +44,18 @@ export interface TableAccess extends Static<typeof Access> {}
 type BeforeWrite = MaybePromise<OrNothing<TableRecord>>;
 
 const Hooks = Type.Object({
-  beforeInsert: Type.Optional(func<(auth: Auth | null, record: TableRecord, app: AppAccess) => BeforeWrite>()),
+  beforeInsert: Type.Optional(func<(auth: Auth | null, record: TableRecord, context: HookContext) => BeforeWrite>()),
   beforeUpdate: Type.Optional(
-    func<(auth: Auth | null, record: TableRecord, changes: TableRecord, app: AppAccess) => BeforeWrite>(),
+    func<(auth: Auth | null, record: TableRecord, changes: TableRecord, context: HookContext) => BeforeWrite>(),
   ),
-  beforeDelete: Type.Optional(func<(auth: Auth | null, record: TableRecord, app: AppAccess) => MaybePromise<void>>()),
-  afterInsert: Type.Optional(func<(record: TableRecord, app: AppAccess) => MaybePromise<void>>()),
-  afterUpdate: Type.Optional(func<(record: TableRecord, before: TableRecord, app: AppAccess) => MaybePromise<void>>()),
-  afterDelete: Type.Optional(func<(record: TableRecord, app: AppAccess) => MaybePromise<void>>()),
+  beforeDelete: Type.Optional(
+    func<(auth: Auth | null, record: TableRecord, context: HookContext) => MaybePromise<void>>(),
+  ),
+  afterInsert: Type.Optional(func<(record: TableRecord, context: HookContext) => MaybePromise<void>>()),
+  afterUpdate: Type.Optional(
+    func<(record: TableRecord, before: TableRecord, context: HookContext) => MaybePromise<void>>(),
+  ),
+  afterDelete: Type.Optional(func<(record: TableRecord, context: HookContext) => MaybePromise<void>>()),
 });
 /** `before*` run inside the write and may replace what is written, or throw; `after*` run once it is on disk. */
 export interface TableHooks extends Static<typeof Hooks> {}
