@@ -74,9 +74,10 @@ const AREAS: { readonly [Name in keyof Areas]: Definition<Areas[Name]> } = {
   jobs: stopping("requests", ({ config, base, app }) =>
     createJobsArea({ ...base, jobs: config.jobs ?? {}, cron: config.cron ?? {}, app: () => app }),
   ),
-  auth: stopping("accounts", ({ config, base }) =>
+  auth: stopping("accounts", ({ config, base, areas }) =>
     createAuthArea({
       ...base,
+      queue: areas.jobs.queue,
       config: config.auth ?? {},
       rateLimits: config.rateLimits,
       file: base.systemFile,
@@ -193,6 +194,9 @@ const createAppAccess = (areas: Areas): AppAccess => ({
   broadcast: (channel, event, payload) => areas.realtime.broadcast(channel, event, payload),
   get jobs() {
     return areas.jobs.accessor;
+  },
+  get mail() {
+    return areas.auth.mail;
   },
   get push() {
     return areas.push.accessor;

@@ -72,7 +72,8 @@ export function createMailSignInService(deps: MailDeps, tokens: MailTokens, sign
           expiresAt: write.now + EMAIL_CODE_TTL_MS,
         });
       });
-      deps.mailer.send("emailOtp", { email, code });
+      const values = { email, code };
+      await deps.mailer.send({ kind: "emailOtp", values, ttlMs: EMAIL_CODE_TTL_MS, delivery: "mail" });
     },
 
     async verifyCode(email, code, client) {

@@ -1,5 +1,5 @@
 import type { JsonObject } from "../../kernel/json/json.ts";
-import type { JobsAccessor } from "./jobs.ts";
+import type { JobsAccessor, MailAccessor } from "./jobs.ts";
 import type { PushAccessor } from "./push.ts";
 import type { BucketAccessor } from "./storage.ts";
 import type { KeyValueAccessor, SqlAccessor, VectorAccessor } from "./stores.ts";
@@ -23,6 +23,7 @@ export interface AppAccess {
   vectors(name: string): VectorAccessor;
   broadcast(channel: string, event: string, payload: JsonObject): Promise<void>;
   readonly jobs: JobsAccessor;
+  readonly mail: MailAccessor;
   readonly push: PushAccessor;
   readonly users: UsersAccessor;
 }
