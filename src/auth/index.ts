@@ -1,4 +1,5 @@
 import type { AccountEvents, Accounts } from "../access/accounts.ts";
+import type { Lookups } from "../access/lookups/lookups.ts";
 import type { SessionEvents, SessionLookup, UserEvents } from "../access/sessions.ts";
 import type { MailAccessor } from "../config/app/index.ts";
 import type { AuthConfig, PlatformConfig } from "../config/types.ts";
@@ -41,7 +42,9 @@ import { createSessionService } from "./session/service.ts";
 import { createSignIns } from "./session/sign-in.ts";
 import { createTokens } from "./session/tokens.ts";
 import { signUpEndpoints } from "./sign-up/endpoints.ts";
+import { createSignUpRule } from "./sign-up/rule.ts";
 import { createSignUps } from "./sign-up/service.ts";
+import { createVerification } from "./sign-up/verification.ts";
 import type { AuthDeps } from "./types.ts";
 
 export interface AuthAreaDeps {
@@ -56,6 +59,8 @@ export interface AuthAreaDeps {
   /** Mails are jobs. */
   queue: Queue;
   dataDirectory: string;
+  /** For the rule of sign-ups; called when a visitor comes, and not before. */
+  lookups: () => Lookups;
   /** What links in mail begin with, without a slash at the end. */
   publicUrl: () => string;
   clock: Clock;
@@ -82,12 +87,14 @@ export async function createAuthArea(deps: AuthAreaDeps): Promise<AuthArea> {
   const { config, clock, logger } = deps;
   const auth = await createAuthDeps(deps);
   const { file, sessions } = auth;
-  const signIns = createSignIns(auth);
-  const passwords = createPasswordService(auth, signIns);
   const mailDeps = createMailDeps(deps, auth);
   const mailTokens = createMailTokens(mailDeps);
+  const verification = createVerification(mailDeps, mailTokens);
+  const rule = createSignUpRule({ rule: config.signup, lookups: deps.lookups, clock, logger });
+  const signIns = createSignIns(auth, verification);
+  const passwords = createPasswordService(auth, signIns);
   const mfa = createMfaService(auth, signIns, () => issuerName(config, deps.publicUrl()));
-  const oauth = createOAuthService({ ...auth, publicUrl: deps.publicUrl }, signIns);
+  const oauth = createOAuthService({ ...auth, rule, verification, publicUrl: deps.publicUrl }, signIns);
   const passkeys = config.passkeys === undefined ? null : createPasskeyService(auth, signIns, config.passkeys);
   const invitations = createInvitations(mailDeps, mailTokens, signIns);
   const stopCleanup = startCleanup({ file, clock, logger });
@@ -110,15 +117,15 @@ export async function createAuthArea(deps: AuthAreaDeps): Promise<AuthArea> {
     mail: createMailAccessor(mailDeps.mailer),
     limit: authLimiter.hit,
     endpoints: [
-      ...signUpEndpoints(endpointDeps, createSignUps(auth, signIns)),
+      ...signUpEndpoints(endpointDeps, createSignUps({ ...mailDeps, rule, verification, mailTokens }, signIns)),
       ...passwordEndpoints(endpointDeps, passwords),
-      ...sessionEndpoints(endpointDeps, createSessionService(auth, signIns)),
+      ...sessionEndpoints(endpointDeps, createSessionService(auth, signIns, verification)),
       ...emailEndpoints({
         ...endpointDeps,
         passwords,
         addresses: createAddressService(mailDeps, mailTokens),
         resets: createResetService(mailDeps, mailTokens),
-        signIns: createMailSignInService(mailDeps, mailTokens, signIns),
+        signIns: createMailSignInService({ ...mailDeps, rule }, mailTokens, signIns),
       }),
       ...invitationEndpoints(endpointDeps, invitations),
       ...mfaEndpoints({ ...endpointDeps, mfa, passwords }),

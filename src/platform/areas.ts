@@ -10,6 +10,7 @@ import type { AppAccess } from "../config/app/index.ts";
 import type { PlatformConfig } from "../config/types.ts";
 import { createSqlArea, type SqlArea } from "../d1/index.ts";
 import { layOut } from "../db/index.ts";
+import type { FunctionsArea } from "../functions/index.ts";
 import { RATE_LIMITS } from "../http/rate-limit.ts";
 import { createJobsArea, type JobsArea } from "../jobs/index.ts";
 import { createKeyValueArea, type KeyValueArea } from "../kv/index.ts";
@@ -43,6 +44,8 @@ export interface Areas {
   push: PushArea;
   backups: BackupsArea;
   system: SystemArea;
+  /** null without `routes`. */
+  functions: Stoppable & { readonly area: FunctionsArea | null };
 }
 
 /** What an area is opened with. */
@@ -82,6 +85,7 @@ const AREAS: { readonly [Name in keyof Areas]: Definition<Areas[Name]> } = {
       rateLimits: config.rateLimits,
       file: base.systemFile,
       secret: base.secrets.jwtSecret,
+      lookups: () => areas.tables.lookups,
     }),
   ),
   access: lasting(({ config, base: { secrets, clock }, areas: { auth } }) => {
@@ -182,6 +186,20 @@ const AREAS: { readonly [Name in keyof Areas]: Definition<Areas[Name]> } = {
         }),
       }),
   ),
+  functions: stopping("hooks", async ({ config, base, areas, app }) => {
+    if (config.routes === undefined) return { area: null, stop() {} };
+    // Loaded here: most configs have no routes.
+    const { createFunctionsArea } = await import("../functions/index.ts");
+    const sockets = areas.sockets.server;
+    const area = await createFunctionsArea({
+      ...base,
+      routes: config.routes,
+      app,
+      sockets,
+      sessions: areas.auth.sessions,
+    });
+    return { area, stop: area.stop };
+  }),
 };
 
 /** The server's own access to the areas, for hooks, rooms and embedders. */

@@ -45,7 +45,7 @@ export interface StorageAreaDeps {
   dataDirectory: string;
   /** Signed URLs are signed, and cursors sealed, with keys derived from this. */
   secret: string;
-  /** The present users and service keys, for signed upload URLs. */
+  /** The present users and service keys, for signed URLs. */
   account: Accounts["get"];
   serviceKey: ServiceKeys["named"];
   thumbs: StorageConfig["thumbs"];
@@ -95,7 +95,7 @@ export async function createStorageArea(deps: StorageAreaDeps): Promise<StorageA
     clock,
     ids,
     paces,
-    present: createPresentHolder(deps),
+    ...createPresentHolder(deps),
   });
   const ended = createEndedUploads({ store, life, staging, paces, logger });
   const uploads = createUploads({ store, gates, service, life, ended, staging, paces, clock, ids });

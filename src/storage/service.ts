@@ -45,7 +45,7 @@ export interface StorageService {
     key: string,
     options?: { allowAnonymous?: boolean; checkForm?: () => void },
   ): Promise<FoundObject>;
-  /** The same for a signed URL, without a rule. Errors: 404. */
+  /** The same for a signed URL of an earlier version, which does not say who asked for it. Errors: 404. */
   findSigned(bucket: string, key: string): FoundObject;
   /** Stores a file, in place of the one with its key. Errors: 401, 403, 413, 507, and what `receive` throws. */
   put(file: NewFile): Promise<StoredObject>;

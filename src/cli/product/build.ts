@@ -2,6 +2,7 @@ import { existsSync, mkdtempSync, readFileSync, renameSync, rmSync, statSync } f
 import { tmpdir } from "node:os";
 import { basename, dirname, join, resolve } from "node:path";
 import { loadConfig } from "../../config/loading/load.ts";
+import { providedModules } from "../../config/loading/provided-modules.ts";
 import * as platformModule from "../../index.ts";
 import { isJsonObject } from "../../kernel/json/json.ts";
 import { declareCommand } from "../command.ts";
@@ -46,7 +47,7 @@ export const buildCommand = declareCommand({
     const directory = mkdtempSync(join(tmpdir(), "platform-build-"));
     try {
       const program = await writeProgram(directory, target, library);
-      const sources = { name, version, config, program, provided: { platform: platformModule } };
+      const sources = { name, version, config, program, provided: providedModules(platformModule) };
       // Replaced at once: a running server keeps the file that it was started from.
       const made = join(dirname(outfile), `.${process.pid}.${basename(outfile)}`);
       await bundleProduct(sources, { target, runtime, outfile: made });

@@ -8,10 +8,8 @@ import { LOAD_MAX_MS } from "../limits.ts";
 import { ConfigError, type ConfigProblem } from "../problems.ts";
 import type { PlatformConfig } from "../types.ts";
 import { ownProduct, provideToProduct } from "./product.ts";
+import { type PlatformModule, providedModules, provideModules } from "./provided-modules.ts";
 import { configWarnings } from "./warnings.ts";
-
-/** What `import … from "platform"` gives inside a config. */
-export type PlatformModule = Readonly<Record<string, unknown>>;
 
 export interface LoadedConfig {
   config: PlatformConfig;
@@ -29,32 +27,18 @@ export async function loadConfig(
   timeoutMs: number = LOAD_MAX_MS,
 ): Promise<LoadedConfig> {
   const product = ownProduct();
-  if (product !== null) provideToProduct({ platform: platformModule });
+  if (product !== null) provideToProduct(providedModules(platformModule));
   const source = product === null ? resolve(file) : `The config of ${product.name}`;
   const loading = product === null ? importConfig(source, platformModule) : product.loadConfig();
   const config = checkedConfig(await defaultExport(loading, source, timeoutMs), source);
   return { config, warnings: configWarnings(config) };
 }
 
-let isProvided = false;
-
-/** Makes `import … from "platform"` resolve to this module, for files in every directory. */
-function providePlatformModule(exports: PlatformModule): void {
-  if (isProvided) return;
-  isProvided = true;
-  Bun.plugin({
-    name: "platform",
-    setup(build) {
-      build.module("platform", () => ({ exports: { ...exports }, loader: "object" }));
-    },
-  });
-}
-
 /** The file may import its own relative files, and packages installed beside it. Errors: `ConfigError` for a missing file. */
 function importConfig(path: string, platformModule: PlatformModule): Promise<unknown> {
   if (!existsSync(path)) throw new ConfigError(`There is no config file at ${path}; "platform init" creates one`);
   if (statSync(path).isDirectory()) throw new ConfigError(`${path} is a directory; the config must be a file`);
-  providePlatformModule(platformModule);
+  provideModules(platformModule);
   return import(pathToFileURL(path).href);
 }
 

@@ -1,7 +1,10 @@
 import { type Static, Type } from "typebox";
+import type { JsonObject } from "../../kernel/json/json.ts";
+import type { MaybePromise } from "../../kernel/maybe-promise.ts";
+import type { RuleContext } from "../context.ts";
 import { PASSWORD_LENGTH_MAX, PORT_MAX } from "../limits.ts";
 import { isPlainObject } from "../shape/report.ts";
-import { list, named, related, seconds, secretText, text, textWith, url, whole } from "../shape/schema.ts";
+import { list, named, related, rule, seconds, secretText, text, textWith, url, whole } from "../shape/schema.ts";
 import { KNOWN_PROVIDERS } from "./oauth-providers.ts";
 
 const Template = Type.Object({
@@ -73,7 +76,26 @@ const Captcha = Type.Object({
 });
 export interface CaptchaConfig extends Static<typeof Captcha> {}
 
+/** A visitor who would become a user. */
+export interface SignUpFacts {
+  method: "password" | "magicLink" | "emailOtp" | "oauth" | "anonymous";
+  /** The name of the OAuth provider. */
+  provider?: string;
+  /** Lower-case. null for anonymous visitors, and where a provider gives none. */
+  email: string | null;
+  /** Whether the address is proved by then, by the mail or by the provider. */
+  emailVerified: boolean;
+  displayName: string | null;
+  /** As the visitor gives it. */
+  metadata: JsonObject;
+}
+type SignUpRule = (facts: SignUpFacts, context: RuleContext) => MaybePromise<boolean>;
+
 export const AuthSection = Type.Object({
+  /** Whether visitors become users by themselves; true by default. Administrators always add and invite users. */
+  signup: Type.Optional(rule<SignUpRule>()),
+  /** false by default. true: no tokens before the address of an account is proved. */
+  requireVerifiedEmail: Type.Optional(Type.Boolean()),
   emailPassword: Type.Optional(Type.Boolean()),
   anonymous: Type.Optional(Type.Boolean()),
   magicLink: Type.Optional(Type.Boolean()),

@@ -4,6 +4,7 @@ import { Backups, type BackupsConfig } from "./backups.ts";
 import { Declared, Vectorize } from "./declared.ts";
 import { Cron, type CronConfig } from "./functions/cron.ts";
 import { Jobs, type JobsConfig } from "./functions/jobs.ts";
+import { RoutesSection } from "./functions/routes.ts";
 import { Push, type PushConfig } from "./push.ts";
 import { Realtime, type RealtimeConfig } from "./realtime.ts";
 import { Rooms, type RoomsConfig } from "./rooms.ts";
@@ -33,6 +34,8 @@ export const Platform = Type.Object({
   rateLimits: Type.Optional(RateLimits),
   serviceKeys: Type.Optional(ServiceKeys),
   api: Type.Optional(Api),
+  /** Endpoints of your own under `/api/functions`. */
+  routes: Type.Optional(RoutesSection),
 });
 /** Everything that a platform serves. The comments of members give their defaults. */
 export interface PlatformConfig extends Static<typeof Platform> {}

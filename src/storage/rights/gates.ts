@@ -1,5 +1,5 @@
 import { RULE_TIMEOUT_MS } from "../../access/limits.ts";
-import type { Lookups } from "../../access/lookups/lookups.ts";
+import type { LookupCall, Lookups } from "../../access/lookups/lookups.ts";
 import { authOf, type Principal } from "../../access/principal.ts";
 import { createProbe, mayTakeMoreThan } from "../../access/probe.ts";
 import type { FileFacts } from "../../config/types.ts";
@@ -23,7 +23,7 @@ export interface Gates {
     action: BucketAction,
     options?: { allowAnonymous?: boolean; eachFile?: boolean },
   ): Promise<Gate>;
-  /** The bucket alone, for a signed URL: the rule was asked when it was signed. Errors: 404. */
+  /** The bucket alone, for a signed URL of an earlier version, and for the server itself. Errors: 404. */
   bucket(name: string): Bucket;
 }
 
@@ -73,12 +73,8 @@ export function createGates(deps: {
       const rule = passes ? true : bucket.config.access?.[action];
       if (typeof rule !== "function") return decided(rule === true);
       // Only `true` allows. A rule that throws or does not answer in time denies.
-      const call = deps.lookups.begin();
-      const checked = (isAllowed: boolean): boolean => {
-        call.check();
-        return isAllowed;
-      };
-      const answerOf = (file: FileFacts, isLogged: () => boolean): MaybePromise<boolean> => {
+      const reading = deps.lookups.begin();
+      const answerOf = (file: FileFacts, isLogged: () => boolean, call: LookupCall): MaybePromise<boolean> => {
         const denied = (cause: unknown): boolean => {
           if (isLogged()) deps.logger.error("an access rule threw, which denies", { bucket: name, action, cause });
           return false;
@@ -91,8 +87,14 @@ export function createGates(deps: {
           return denied(cause);
         }
       };
-      const ask = (file: FileFacts, isLogged = () => true): MaybePromise<boolean> =>
-        chain(answerOf(file, isLogged), checked);
+      const ask = (file: FileFacts, isLogged = () => true): MaybePromise<boolean> => {
+        // An upload may take hours, after which the rule is asked about what has been stored since.
+        const call = action === "read" ? reading : deps.lookups.begin();
+        return chain(answerOf(file, isLogged, call), (isAllowed) => {
+          call.check();
+          return isAllowed;
+        });
+      };
       const undecided: Gate = { bucket, verdict: null, isAnonymous, ask: (file) => ask(file), enforce };
       if (rule.length === FILE_PARAMETERS && !mayTakeMoreThan(rule, FILE_PARAMETERS)) return undecided;
       // A rule with a context may read the file or not, and one with fewer parameters may read it by rest parameters, defaults
