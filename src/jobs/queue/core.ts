@@ -7,10 +7,11 @@ import type { Ids } from "../../kernel/ids.ts";
 import type { JsonValue } from "../../kernel/json/json.ts";
 import type { Logger } from "../../kernel/logger.ts";
 import { CACHE_KIB } from "../limits.ts";
-import type { EnqueueOptions, Queue } from "../types.ts";
+import type { EnqueueOptions, PassedJob, Queue } from "../types.ts";
 import { Dispatcher } from "./dispatcher.ts";
 import { createEnqueuing } from "./enqueuing.ts";
 import { dataText, dueTime, type NewJob, requireKey } from "./entry.ts";
+import { createPassing } from "./passing.ts";
 import { createJobSealing } from "./sealing.ts";
 import { JobStore } from "./store.ts";
 import { startSweep } from "./sweep.ts";
@@ -30,6 +31,8 @@ export interface QueueCoreDeps {
 /** The queue with its file, for the parts of this folder that look into it. */
 export interface QueueCore {
   readonly queue: Queue;
+  /** See `JobsArea.pass`. */
+  pass(jobs: readonly PassedJob[]): Promise<void>;
   readonly dispatcher: Dispatcher;
   /** Opens jobs.db, or creates it. */
   open(): JobStore;
@@ -81,6 +84,7 @@ export function createQueueCore(deps: QueueCoreDeps): QueueCore {
       enqueue: async (name, data, options) => enqueue(entryOf("job", name, data, options)),
       pretend: async (name, data, options) => void (await enqueue(entryOf("pretence", name, data, options))),
     },
+    pass: createPassing({ store: open, onDue: dispatcher.onDue, clock }),
     dispatcher,
     open,
     opened: () => store,
