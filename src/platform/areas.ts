@@ -1,5 +1,6 @@
 import { join } from "node:path";
 import { roomsLayout } from "../../schema/migrations/index.ts";
+import { SERVER } from "../access/principal.ts";
 import { createPrincipals, type Principals } from "../access/principals.ts";
 import { createServiceKeys, type ServiceKeys } from "../access/service-keys.ts";
 import { createTokenVerifier } from "../access/tokens.ts";
@@ -25,6 +26,7 @@ import { createUsersArea, type UsersArea } from "../users/index.ts";
 import { createVectorArea, type VectorArea } from "../vectorize/index.ts";
 import type { Base } from "./base.ts";
 import type { Phase, Stoppable, Stopping } from "./stopping.ts";
+import { createUserAccess } from "./user-access.ts";
 
 /** What is open, by its name. */
 export interface Areas {
@@ -192,6 +194,7 @@ const AREAS: { readonly [Name in keyof Areas]: Definition<Areas[Name]> } = {
       ...base,
       routes: config.routes,
       app,
+      lookups: areas.tables.lookups,
       sockets,
       sessions: areas.auth.sessions,
     });
@@ -201,12 +204,13 @@ const AREAS: { readonly [Name in keyof Areas]: Definition<Areas[Name]> } = {
 
 /** The server's own access to the areas, for hooks, rooms and embedders. */
 const createAppAccess = (areas: Areas): AppAccess => ({
-  db: (namespace, instanceId) => areas.tables.accessor(namespace, instanceId),
-  storage: (bucket) => areas.storage.accessor(bucket),
+  db: (namespace, instanceId) => areas.tables.accessor(SERVER, namespace, instanceId),
+  storage: (bucket) => areas.storage.accessor(SERVER, bucket),
   kv: (name) => areas.kv.accessor(name),
   sql: (name) => areas.d1.accessor(name),
   vectors: (name) => areas.vectorize.accessor(name),
   broadcast: (channel, event, payload) => areas.realtime.broadcast(channel, event, payload),
+  as: (auth) => createUserAccess(areas, auth),
   get jobs() {
     return areas.jobs.accessor;
   },

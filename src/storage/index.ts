@@ -2,6 +2,7 @@ import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import type { Accounts } from "../access/accounts.ts";
 import type { Lookups } from "../access/lookups/lookups.ts";
+import type { Principal } from "../access/principal.ts";
 import type { ServiceKeys } from "../access/service-keys.ts";
 import type { BucketAccessor } from "../config/app/index.ts";
 import type { BucketConfig, StorageConfig } from "../config/types.ts";
@@ -33,7 +34,7 @@ import type { Bucket, FileStore } from "./types.ts";
 export interface StorageArea {
   endpoints: readonly Endpoint[];
   /** Errors: 404 for a bucket that is not declared. */
-  accessor(bucket: string): BucketAccessor;
+  accessor(principal: Principal, bucket: string): BucketAccessor;
   /** Ends the sweeps, and removes the files that wait for their removal. */
   stop(): Promise<void>;
 }
@@ -117,9 +118,9 @@ export async function createStorageArea(deps: StorageAreaDeps): Promise<StorageA
       cursors,
       publicUrl,
     }),
-    accessor(bucket) {
+    accessor(principal, bucket) {
       if (!buckets.has(bucket)) throw notFound(`There is no bucket "${bucket}"`);
-      return createBucketAccessor({ service, store, gates, cursors, paces }, bucket);
+      return createBucketAccessor({ service, store, gates, cursors, paces }, principal, bucket);
     },
     async stop() {
       await Promise.all([stopSweeps(), ended.stop()]);

@@ -1,4 +1,5 @@
 import type { Lookups } from "../access/lookups/lookups.ts";
+import type { Principal } from "../access/principal.ts";
 import type { TableDoor } from "../access/table-door.ts";
 import type { AppAccess, DatabaseAccessor } from "../config/app/index.ts";
 import type { NamespaceConfig } from "../config/types.ts";
@@ -17,8 +18,8 @@ export interface TablesArea {
   endpoints: readonly Endpoint[];
   /** The declared tables for the OpenAPI document. */
   describe(): DescribedTables;
-  /** `app.db(…)`. Errors: 404 when the namespace or table is not declared, at the first use. */
-  accessor(namespace: string, instanceId?: string): DatabaseAccessor;
+  /** `app.db(…)`, for the server itself or a user. Errors: 404 when the namespace or table is not declared, at the first use. */
+  accessor(principal: Principal, namespace: string, instanceId?: string): DatabaseAccessor;
   /** Rights and filters for realtime. */
   readonly door: TableDoor;
   /** The context of the rules of other areas. */
@@ -44,7 +45,8 @@ export function createTablesArea(deps: {
   return {
     endpoints: [...tableEndpoints(service), ...transactionEndpoints(service)],
     describe: () => describeTables(namespaces, service),
-    accessor: (namespace, instanceId) => createDatabaseAccessor(service, namespace, instanceId ?? null),
+    accessor: (principal, namespace, instanceId) =>
+      createDatabaseAccessor(service, principal, namespace, instanceId ?? null),
     door: service.door,
     lookups: service.lookups,
     stop: () => service.stop(),

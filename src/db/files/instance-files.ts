@@ -45,6 +45,8 @@ export interface InstanceFiles {
   get(instanceId: string, options: { create: boolean }): DatabaseFile | null;
   /** Number of open files. */
   readonly size: number;
+  /** The files that are open now, which their use keeps open. */
+  openFiles(): DatabaseFile[];
   close(): Promise<void>;
 }
 
@@ -87,6 +89,10 @@ class Instances implements InstanceFiles {
 
   get size(): number {
     return this.#open.size;
+  }
+
+  openFiles(): DatabaseFile[] {
+    return [...this.#open.keys()].map((id) => new InstanceFile(this, id, this.#pathOf(id)));
   }
 
   exists(instanceId: string): boolean {
