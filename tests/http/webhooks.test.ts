@@ -14,7 +14,7 @@ interface Received {
   payload: JsonObject & {
     type: string;
     timestamp: string;
-    data: { before: JsonObject | null; after: JsonObject | null };
+    data: { before: JsonObject | null; after: JsonObject | null; instanceId: string | null };
   };
 }
 
