@@ -5,7 +5,7 @@ export { createInstanceFiles, type InstanceFiles } from "./files/instance-files.
 export { quoteIdentifier } from "./identifiers.ts";
 export { layOut } from "./migrations.ts";
 export type { AnswerText } from "./processes/text-answer.ts";
-export type { HighlightRequest, PageBounds } from "./reads/requests.ts";
+export { BUCKET_FUNCTION, type HighlightRequest, type PageBounds } from "./reads/requests.ts";
 export {
   type DeclaredColumn,
   type DeclaredTable,

@@ -1,18 +1,32 @@
 import { SERVER } from "../access/principal.ts";
 import type { TableAddress } from "../access/table-door.ts";
-import type { DatabaseAccessor, ListQuery as ListOptions, TableAccessor } from "../config/app/index.ts";
+import type {
+  AggregateQuery as AggregateOptions,
+  DatabaseAccessor,
+  ListQuery as ListOptions,
+  TableAccessor,
+} from "../config/app/index.ts";
 import { Query } from "../http/exchange/query.ts";
 import { createQueryParser, type QueryParser } from "../http/exchange/query-parser.ts";
 import { AppError } from "../kernel/errors.ts";
 import { jsonCopy } from "../kernel/json/copy.ts";
 import { isJsonObject } from "../kernel/json/json.ts";
 import { createParser } from "../kernel/schema/parser.ts";
-import { type Asked, BatchBody, CountQuery, type GetValues, ListQuery, SearchQuery } from "./api/requests.ts";
+import {
+  AggregateQuery,
+  type Asked,
+  BatchBody,
+  CountQuery,
+  type GetValues,
+  ListQuery,
+  SearchQuery,
+} from "./api/requests.ts";
 import type { TableService } from "./service.ts";
 
 const NOTHING_ASKED: Asked<GetValues> = { query: () => ({}) };
 const listParser = createQueryParser(ListQuery, { takesOthers: true });
 const countParser = createQueryParser(CountQuery, { takesOthers: true });
+const aggregateParser = createQueryParser(AggregateQuery, { takesOthers: true });
 const searchParser = createQueryParser(SearchQuery, { takesOthers: true });
 const batchParser = createParser(BatchBody);
 
@@ -40,6 +54,7 @@ function createTableAccessor(service: TableService, address: TableAddress): Tabl
     },
     list: async (options = {}) => service.list(SERVER, address, asked(listParser, options)),
     count: async (options = {}) => (await service.count(SERVER, address, asked(countParser, options))).total,
+    aggregate: async (options = {}) => service.aggregate(SERVER, address, asked(aggregateParser, options)),
     search: async (q, options = {}) => service.search(SERVER, address, asked(searchParser, { ...options, q })),
     // A copy: the caller may change its object before the write runs.
     async insert(record) {
@@ -64,7 +79,7 @@ function createTableAccessor(service: TableService, address: TableAddress): Tabl
 }
 
 /** The options of a call as the query string that a client would send. */
-function asked<Values>(parser: QueryParser, options: ListOptions & { q?: string }): Asked<Values> {
+function asked<Values>(parser: QueryParser, options: (ListOptions & { q?: string }) | AggregateOptions): Asked<Values> {
   const parameters = new URLSearchParams();
   for (const [name, value] of Object.entries(options)) {
     if (value !== undefined) parameters.set(name, typeof value === "object" ? JSON.stringify(value) : String(value));
