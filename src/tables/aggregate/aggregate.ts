@@ -5,6 +5,7 @@ import { tooLarge } from "../../kernel/errors.ts";
 import type { JsonValue } from "../../kernel/json/json.ts";
 import type { AggregateValues, Asked } from "../api/requests.ts";
 import { PAGE_BYTES_MAX } from "../limits.ts";
+import { NO_FILTER } from "../query/filter.ts";
 import { matchesOf, notByRecord, type Reads, type Source } from "../query/reads.ts";
 import { aggregateSql } from "./aggregate-sql.ts";
 import { type AggregateRequest, parseAggregate, type Term } from "./request.ts";
@@ -29,7 +30,9 @@ export function createAggregating(deps: { reads: Reads }): Aggregating {
       if (file === null) return { groups: overNothing(request) };
       // The rule's filter decides before the caller's conditions are evaluated.
       const { where } = matchesOf(table.model, request.filter, granted);
-      const { sql, params } = aggregateSql(table.model, where, request);
+      const all = [request.filter, granted.kind === "filter" ? granted.filter : NO_FILTER];
+      const conditions = all.flatMap((filter) => [...filter.all, ...filter.any]);
+      const { sql, params } = aggregateSql(table.model, where, request, conditions);
       const names = JSON.stringify(terms.map(({ name }) => name));
       const { rows, isCut } = await file.readPage(sql, params, {
         caller,
