@@ -1,6 +1,8 @@
 import { statSync } from "node:fs";
 import { relative, resolve } from "node:path";
 import { parseArgs } from "node:util";
+import { constants, zstdCompressSync } from "node:zlib";
+import type { BunPlugin } from "bun";
 import { queryTexts } from "./query-texts.ts";
 
 // `npm run build`: the whole program as one executable, dist/platform. `--target bun-linux-arm64` builds for another
@@ -27,10 +29,53 @@ for (const path of [...new Bun.Glob("src/**/*-job.ts").scanSync({ cwd: root })].
   if (text === undefined) throw new Error(`${path} gave no bundle`);
   programs[path.replace(/^src\/|\.ts$/g, "")] = text;
 }
+
+const define = {
+  "process.env.NODE_ENV": JSON.stringify("production"),
+  PLATFORM_PROGRAMS: JSON.stringify(programs),
+};
+const entrypoints = [resolve(root, "src/main.ts")];
+
+/** The files that the program embeds are embedded anew in what `platform build` makes. */
+const filesOutside: BunPlugin = {
+  name: "files-outside",
+  setup(build) {
+    build.onResolve(
+      { filter: /^(?:swagger-ui-dist|sqlite-vec-[\w-]+)\/.*\.(?:css|js|so|dylib|dll)$|^platform:program$/ },
+      ({ path }) => ({
+        path,
+        external: true,
+      }),
+    );
+  },
+};
+
+/** The program as one module, from which the executable builds others (src/cli/product). */
+const bundled = await Bun.build({
+  entrypoints,
+  target: "bun",
+  minify: true,
+  define,
+  plugins: [queryTexts, filesOutside],
+});
+const program = await bundled.outputs[0]?.arrayBuffer();
+if (program === undefined) throw new Error("src/main.ts gave no bundle");
+
+const embeddedProgram: BunPlugin = {
+  name: "embedded-program",
+  setup(build) {
+    build.onResolve({ filter: /^platform:program$/ }, () => ({ path: "program.js.zst", namespace: "program" }));
+    build.onLoad({ filter: /./, namespace: "program" }, () => ({
+      loader: "file",
+      contents: zstdCompressSync(program, { params: { [constants.ZSTD_c_compressionLevel]: 19 } }),
+    }));
+  },
+};
+
 const outfile = resolve(values.outfile);
 const startedAt = performance.now();
 const built = await Bun.build({
-  entrypoints: [resolve(root, "src/main.ts")],
+  entrypoints,
   root: resolve(root, "src"),
   compile: {
     outfile,
@@ -44,11 +89,8 @@ const built = await Bun.build({
   format: "esm",
   minify: true,
   bytecode: values.bytecode,
-  define: {
-    "process.env.NODE_ENV": JSON.stringify("production"),
-    PLATFORM_PROGRAMS: JSON.stringify(programs),
-  },
-  plugins: [queryTexts],
+  define,
+  plugins: [queryTexts, embeddedProgram],
   throw: false,
 });
 for (const log of built.logs) console.error(String(log));

@@ -64,9 +64,29 @@ export function generateDeclarations(): string {
   const exported = new Set(exportedNames(program, checker));
   const needed = reachable(found, exported);
   const body = found.filter(({ name }) => needed.has(name)).map(({ text }) => text);
-  const lines = [...body, `export { ${[...exported].sort().join(", ")} };`].join("\n\n").split("\n");
+  const lines = [importsOf(own), ...body, `export { ${[...exported].sort().join(", ")} };`].join("\n\n").split("\n");
   const indented = lines.map((line) => (line === "" ? "" : `  ${line}`)).join("\n");
   return `// Written by "platform init": what a config imports from "platform".\n\ndeclare module "platform" {\n${indented}\n}\n${ENVIRONMENT}`;
+}
+
+/** Packages whose types a config may have installed. Without them what is declared by their types is `any`. */
+const PACKAGES = ["elysia"];
+
+/** The types of these packages that the files use. */
+function importsOf(own: readonly ts.SourceFile[]): string {
+  const names = new Map<string, Set<string>>();
+  for (const statement of own.flatMap((file) => file.statements).filter(ts.isImportDeclaration)) {
+    const { moduleSpecifier, importClause } = statement;
+    const bindings = importClause?.namedBindings;
+    if (!ts.isStringLiteral(moduleSpecifier) || !PACKAGES.includes(moduleSpecifier.text)) continue;
+    if (bindings === undefined || !ts.isNamedImports(bindings)) continue;
+    const known = names.get(moduleSpecifier.text) ?? new Set();
+    for (const { name } of bindings.elements) known.add(name.text);
+    names.set(moduleSpecifier.text, known);
+  }
+  return [...names]
+    .map(([name, imported]) => `import type { ${[...imported].sort().join(", ")} } from "${name}";`)
+    .join("\n");
 }
 
 function exportedNames(program: ts.Program, checker: ts.TypeChecker): string[] {

@@ -29,6 +29,7 @@ The source of a package is published under its name and version in the npm regis
 async function bundledPackages(): Promise<string[]> {
   const programs = [...new Bun.Glob("src/**/*-job.ts").scanSync({ cwd: ROOT })];
   const { metafile } = await Bun.build({
+    external: ["platform:program"],
     entrypoints: ["src/main.ts", ...programs].map((path) => join(ROOT, path)),
     root: join(ROOT, "src"),
     target: "bun",

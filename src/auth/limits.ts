@@ -9,6 +9,8 @@ export const REFRESH_GRACE_MS = 30 * SECOND_MS;
 export const REFRESH_ROTATIONS_KEPT = 64;
 
 export const VERIFICATION_TTL_MS = 24 * HOUR_MS;
+/** After a mail with a verification link, before a sign-in mails another one. */
+export const VERIFICATION_PAUSE_MS = MINUTE_MS;
 export const INVITATION_TTL_MS = 7 * DAY_MS;
 export const RESET_TTL_MS = HOUR_MS;
 export const MAGIC_LINK_TTL_MS = 15 * MINUTE_MS;

@@ -1,5 +1,6 @@
 import { existsSync } from "node:fs";
 import { loadConfig } from "../config/loading/load.ts";
+import { ownProduct } from "../config/loading/product.ts";
 import type { BackupsConfig, PlatformConfig, TableConfig } from "../config/types.ts";
 import { rehearseFiles } from "../db/index.ts";
 import * as platformModule from "../index.ts";
@@ -27,7 +28,13 @@ export const checkCommand = declareCommand({
     const { config, warnings } = await loadConfig(args.config, platformModule);
     for (const { path, message } of warnings) await printNote(`warning: ${path}: ${message}`);
     const filesLine = args.data === undefined ? [] : [await rehearse(config, args.data)];
-    await printAnswer([`${args.config} is fine. It declares:`, ...declarations(config), ...filesLine].join("\n"));
+    await printAnswer(
+      [
+        `${ownProduct() === null ? args.config : "The config"} is fine. It declares:`,
+        ...declarations(config),
+        ...filesLine,
+      ].join("\n"),
+    );
   },
 });
 

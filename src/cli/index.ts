@@ -1,6 +1,7 @@
 import { parseArgs } from "node:util";
 import { type ArgsDef, type CommandDef, defineCommand, renderUsage, runCommand } from "citty";
 import { BACKUP_JOB_COMMAND } from "../backup/schedule/job-process.ts";
+import { ownProduct } from "../config/loading/product.ts";
 import { ConfigError } from "../config/problems.ts";
 import { SecretsError } from "../config/secrets/secrets.ts";
 import { closestName } from "../kernel/closest-name.ts";
@@ -21,6 +22,7 @@ const COMMANDS: Readonly<Record<string, LoadCommand>> = {
   init: async () => (await import("./starter/init.ts")).initCommand,
   keys: async () => (await import("./keys.ts")).keysCommand,
   check: async () => (await import("./check.ts")).checkCommand,
+  build: async () => (await import("./product/build.ts")).buildCommand,
   import: async () => (await import("./transfer/import.ts")).importCommand,
   export: async () => (await import("./transfer/export.ts")).exportCommand,
   backup: async () => (await import("./backup/backup.ts")).backupCommand,
@@ -29,9 +31,21 @@ const COMMANDS: Readonly<Record<string, LoadCommand>> = {
   [BACKUP_JOB_COMMAND]: async () => (await import("./backup/backup-job.ts")).backupJobCommand,
 };
 
+/** Those that make or watch a config file: an executable that contains its config has no use for them. */
+const ABOUT_CONFIG_FILES = new Set(["init", "dev", "build"]);
+
+const product = ownProduct();
+const commands =
+  product === null
+    ? COMMANDS
+    : Object.fromEntries(Object.entries(COMMANDS).filter(([name]) => !ABOUT_CONFIG_FILES.has(name)));
+
 const mainCommand = defineCommand({
-  meta: { name: "platform", version: VERSION, description: "A whole backend in one executable" },
-  subCommands: COMMANDS,
+  meta:
+    product === null
+      ? { name: "platform", version: VERSION, description: "A whole backend in one executable" }
+      : { name: product.name, version: product.version, description: `Built with platform ${VERSION}` },
+  subCommands: commands,
 });
 
 /** Runs one command and gives the exit code: 0 for success, 1 for failure, 2 for wrong usage. */
@@ -44,8 +58,10 @@ export async function runCommandLine(rawArgs: readonly string[]): Promise<number
     const isUsage = cause instanceof UsageError || isCittyError(cause);
     const isExpected =
       isUsage || cause instanceof CommandError || cause instanceof ConfigError || cause instanceof SecretsError;
-    await printNote(`platform: ${isExpected || !(cause instanceof Error) ? messageOf(cause) : cause.message}`);
-    if (isUsage) await printNote(`Try "platform --help".`);
+    await printNote(
+      `${product?.name ?? "platform"}: ${isExpected || !(cause instanceof Error) ? messageOf(cause) : cause.message}`,
+    );
+    if (isUsage) await printNote(`Try "${product?.name ?? "platform"} --help".`);
     return isUsage ? EXIT_USAGE : EXIT_FAILED;
   }
 }
@@ -57,7 +73,7 @@ async function dispatch([name, ...rest]: readonly string[]): Promise<number> {
   }
   if (name === "--help" || name === "-h") return printUsage(mainCommand);
   if (name === "--version" || name === "-v") {
-    await printAnswer(VERSION);
+    await printAnswer(product === null ? VERSION : `${product.name} ${product.version} (platform ${VERSION})`);
     return 0;
   }
   if (name === "--licenses") {
@@ -65,14 +81,20 @@ async function dispatch([name, ...rest]: readonly string[]): Promise<number> {
     return 0;
   }
   if (name.startsWith("-")) throw new UsageError(`unknown option ${name}`);
-  const load = Object.hasOwn(COMMANDS, name) ? COMMANDS[name] : undefined;
-  if (load === undefined) throw new UsageError(`unknown command "${name}"${closestName(name, Object.keys(COMMANDS))}`);
-  const command = await load();
+  const load = Object.hasOwn(commands, name) ? commands[name] : undefined;
+  if (load === undefined) throw new UsageError(`unknown command "${name}"${closestName(name, Object.keys(commands))}`);
+  const command = product === null ? await load() : withoutConfigOption(await load());
   if (asksForHelp(rest)) return printUsage(command);
   // The commands declare their arguments as plain objects; citty also accepts promises and functions.
   checkArguments(rest, (command.args ?? {}) as ArgsDef);
   const { result } = await runCommand(command, { rawArgs: [...rest] });
   return typeof result === "number" ? result : 0;
+}
+
+function withoutConfigOption(command: CommandDef): CommandDef {
+  // As in checkArguments.
+  const { config: _, ...args } = (command.args ?? {}) as ArgsDef;
+  return { ...command, args };
 }
 
 async function printUsage(command: CommandDef): Promise<number> {

@@ -6,8 +6,8 @@ import type { Clock } from "../kernel/clock.ts";
 import { AppError, type ErrorBody, insufficientStorage, isDiskFull } from "../kernel/errors.ts";
 import type { Logger } from "../kernel/logger.ts";
 import type { MaybePromise } from "../kernel/maybe-promise.ts";
-import { createTurns } from "../kernel/time/turns.ts";
-import { createUnfinishedBodies } from "./bodies/unfinished-bodies.ts";
+import { createTurns, type Turns } from "../kernel/time/turns.ts";
+import { createUnfinishedBodies, type UnfinishedBodies } from "./bodies/unfinished-bodies.ts";
 import type { Cors } from "./cors.ts";
 import type { AnyDeclaration, Endpoint } from "./endpoint.ts";
 import { partsOf } from "./exchange/endpoint-parts.ts";
@@ -48,6 +48,27 @@ export interface Http {
   nextRequestId(): string;
   /** Treats `copy` as `original`: same address, same connection. Returns the copy. */
   inPlaceOf(original: Request, copy: Request): Request;
+  /** What routes that are not endpoints need, so that the same holds for them. */
+  readonly parts: HttpParts;
+}
+
+export interface HttpParts {
+  nextRequestId(): string;
+  /** The caller, after the limits of every request. Errors: 401, 403, 429. */
+  identify(request: Pick<Request, "headers">, address: () => string): MaybePromise<Principal>;
+  /** The answer to a thrown error, which is logged where it is not an `AppError`. */
+  failure(cause: unknown, request: Request, requestId?: string): Response;
+  /** The same as a value, without the headers that every answer has. */
+  failureReply(cause: unknown, request: Request, requestId: string): Reply;
+  decorate: Cors["decorate"];
+  addressOf(request: Request): string;
+  /** See `Listener.holdOpen`. */
+  holdOpen(request: Request, isHeld: boolean): void;
+  inPlaceOf(original: Request, copy: Request): Request;
+  bodyMaxBytes: number;
+  bodies: UnfinishedBodies;
+  turns: Turns;
+  onAnswer: AnswerListener | undefined;
 }
 
 const NO_PARAMS: Readonly<Record<string, string>> = {};
@@ -60,7 +81,14 @@ export function createHttp(deps: HttpDeps): Http {
   const turns = createTurns();
 
   const respond = createRespond(deps.cors);
-  const failure = createFailure(respond, deps.logger, nextRequestId);
+  const failureReply = createFailureReply(deps.logger);
+  const failure: Http["failure"] = (cause, request, requestId = nextRequestId()) =>
+    respond(request, requestId, failureReply(cause, request, requestId));
+  const inPlaceOf: Http["inPlaceOf"] = (original, copy) => {
+    originals.set(copy, originals.get(original) ?? original);
+    return copy;
+  };
+  const addressOf = (request: Request): string => deps.addressOf(originals.get(request) ?? request);
 
   const endpoint: Http["endpoint"] = (declared) => {
     const { declaration } = declared;
@@ -91,9 +119,20 @@ export function createHttp(deps: HttpDeps): Http {
       onAnswer?.({ request, route: null, status: response.status, durationMs: 0, principal: ANONYMOUS });
       return response;
     },
-    inPlaceOf(original, copy) {
-      originals.set(copy, original);
-      return copy;
+    inPlaceOf,
+    parts: {
+      nextRequestId,
+      identify: createIdentify(deps, { caller: "rules" }),
+      failure,
+      failureReply,
+      decorate: deps.cors.decorate,
+      addressOf,
+      holdOpen: (request, isHeld) => deps.holdOpen(originals.get(request) ?? request, isHeld),
+      inPlaceOf,
+      bodyMaxBytes: deps.bodyMaxBytes,
+      bodies,
+      turns,
+      onAnswer,
     },
   };
 }
@@ -101,8 +140,8 @@ export function createHttp(deps: HttpDeps): Http {
 /** The principal of a request, after its limits. Errors: 401, 403, 429. */
 function createIdentify(
   { principals, globalLimit }: HttpDeps,
-  { caller, limit, wrongKeyStatus = 401 }: AnyDeclaration,
-): (request: Request, address: () => string) => MaybePromise<Principal> {
+  { caller, limit, wrongKeyStatus = 401 }: Pick<AnyDeclaration, "caller" | "limit" | "wrongKeyStatus">,
+): HttpParts["identify"] {
   const limitAddress = (address: () => string): void => {
     globalLimit(address);
     limit?.(clientNetwork(address()));
@@ -124,18 +163,19 @@ function createIdentify(
 
 type Respond = (request: Request, requestId: string, value: unknown) => Response;
 
-function createFailure(respond: Respond, logger: Logger, nextRequestId: () => string): Http["failure"] {
-  const failure: Http["failure"] = (cause, request, requestId = nextRequestId()) => {
+/** The answer to a thrown error as a value. What is not an `AppError` is logged, and its answer says nothing about it. */
+function createFailureReply(logger: Logger): HttpParts["failureReply"] {
+  const failureReply: HttpParts["failureReply"] = (cause, request, requestId) => {
     if (!(cause instanceof AppError)) {
-      if (isDiskFull(cause)) return failure(insufficientStorage(cause), request, requestId);
+      if (isDiskFull(cause)) return failureReply(insufficientStorage(cause), request, requestId);
       logger.error("request failed", { requestId, method: request.method, url: pathOf(request), cause });
-      return respond(request, requestId, new Reply(500, { code: 500, message: "Internal error" } satisfies ErrorBody));
+      return new Reply(500, { code: 500, message: "Internal error" } satisfies ErrorBody);
     }
     const body: ErrorBody = { code: cause.status, message: cause.message };
     if (cause.data !== undefined) body.data = cause.data;
-    return respond(request, requestId, new Reply(cause.status, body, cause.headers));
+    return new Reply(cause.status, body, cause.headers);
   };
-  return failure;
+  return failureReply;
 }
 
 /** Adds the headers that every answer has, and serialises values that are not a `Response`. */

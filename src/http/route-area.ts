@@ -10,6 +10,7 @@ export const ROUTE_AREAS = [
   "realtime",
   "push",
   "analytics",
+  "functions",
   "jobs",
   "system",
   "other",

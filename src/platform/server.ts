@@ -9,6 +9,7 @@ import { createApiDocument } from "../http/openapi/document.ts";
 import { documentationEndpoints } from "../http/openapi/pages.ts";
 import { createGlobalLimiter, RATE_LIMITS } from "../http/rate-limit.ts";
 import { createServer } from "../http/server.ts";
+import type { MaybePromise } from "../kernel/maybe-promise.ts";
 import type { Areas } from "./areas.ts";
 import type { Base } from "./base.ts";
 
@@ -32,12 +33,27 @@ export function serveAreas(config: PlatformConfig, base: Base, areas: Areas): { 
   const endpoints = Object.values(areas).flatMap((area: object) => (isServed(area) ? area.endpoints : []));
   const routes = mountEndpoints(http, endpoints);
   const server = createServer(http, cors).use(routes);
+  const { area: functions } = areas.functions;
+  if (functions !== null) mountFunctions(server, functions.serve(http.parts, cors));
   if (config.api?.docs !== false) {
     const tables = { schemaEndpoint: config.api?.schemaEndpoint ?? false, describe: areas.tables.describe };
-    server.use(mountEndpoints(http, documentationEndpoints(createApiDocument({ routes, endpoints, tables }))));
+    server.use(
+      mountEndpoints(
+        http,
+        documentationEndpoints(createApiDocument({ routes, endpoints, tables, functions: functions?.describe })),
+      ),
+    );
   }
   server.compile();
   return { http, server };
+}
+
+/** Everything below `/api/functions`, whatever its method: what is there answers for itself. */
+function mountFunctions(server: AnyElysia, answer: (request: Request) => MaybePromise<Response>): void {
+  for (const path of ["/api/functions", "/api/functions/*"]) {
+    // Elysia reads which members of its context a handler names, and parses the body for one that takes them all.
+    server.all(path, ({ request }) => answer(request), { detail: { hide: true } });
+  }
 }
 
 function both(first: AnswerListener, second: AnswerListener | undefined): AnswerListener {

@@ -4,13 +4,22 @@ import type { AppAccess } from "../config/app/index.ts";
 import type { RealtimeConfig } from "../config/types.ts";
 import type { Endpoint } from "../http/endpoint.ts";
 import type { Clock } from "../kernel/clock.ts";
+import { forbidden, unauthorized } from "../kernel/errors.ts";
+import type { Ids } from "../kernel/ids.ts";
 import type { Logger } from "../kernel/logger.ts";
 import { createParser } from "../kernel/schema/parser.ts";
+import type { Visiting } from "../sockets/connection.ts";
 import type { Sockets } from "../sockets/index.ts";
 import { createPendingPlaces } from "../sockets/pending-places.ts";
 import { createFeeds, type Feeds } from "./changes/feeds.ts";
 import { realtimeEndpoints } from "./endpoints.ts";
-import { BATCH_THRESHOLD, connectionLimits, PENDING_PER_ADDRESS_MAX, PRESENCE_TTL_MS } from "./limits.ts";
+import {
+  BATCH_THRESHOLD,
+  connectionLimits,
+  FEED_NAME_BYTES,
+  PENDING_PER_ADDRESS_MAX,
+  PRESENCE_TTL_MS,
+} from "./limits.ts";
 import { createPresence } from "./presence/presence.ts";
 import { createProtocol } from "./protocol.ts";
 import { createRights } from "./rights.ts";
@@ -27,6 +36,8 @@ export interface RealtimeArea {
   readonly publishChanges: Feeds["publishChanges"];
   /** `app.broadcast`. Errors: 400 that names the argument at fault, 413, 503. */
   readonly broadcast: AppAccess["broadcast"];
+  /** `app.as(auth).broadcast`. Errors: the same, and 401 or 403 by the rule of broadcasts. */
+  broadcastAs(principal: Visiting, ...broadcast: Parameters<AppAccess["broadcast"]>): Promise<void>;
   readonly openSockets: number;
   /** Closes every connection with 1001. */
   stop(): void;
@@ -39,12 +50,20 @@ export function createRealtimeArea(deps: {
   /** For the context of rules. */
   lookups: Lookups;
   clock: Clock;
+  ids: Ids;
   logger: Logger;
 }): RealtimeArea {
   const { config, sockets, clock, logger, tables } = deps;
   const topics = createFanOut(clock, sockets.server);
   const batchThreshold = config.batchThreshold ?? BATCH_THRESHOLD;
-  const feeds = createFeeds({ clock, logger, topics, batchThreshold, review: (feed) => reviews.review(feed) });
+  const feeds = createFeeds({
+    clock,
+    logger,
+    topics,
+    batchThreshold,
+    feedName: () => deps.ids.secret(FEED_NAME_BYTES),
+    review: (feed) => reviews.review(feed),
+  });
   const presence = createPresence({ clock, topics, ttlMs: config.presenceTtl ?? PRESENCE_TTL_MS });
   const broadcasts = createBroadcasts(topics);
   const rights = createRights({ access: config.access ?? {}, tables, lookups: deps.lookups, clock, logger });
@@ -66,6 +85,14 @@ export function createRealtimeArea(deps: {
     publishChanges: feeds.publishChanges,
     get openSockets() {
       return connections.count;
+    },
+    async broadcastAs(principal, channel, event, payload) {
+      const broadcast = broadcastParser.parse({ channel, event, payload });
+      if (!(await rights.broadcast(principal, channel, event))) {
+        throw principal.kind === "anonymous" ? unauthorized() : forbidden();
+      }
+      checkPayload(broadcast);
+      if (!broadcasts.send(broadcast)) throw channelIsBusy();
     },
     async broadcast(channel, event, payload) {
       const broadcast = broadcastParser.parse({ channel, event, payload });

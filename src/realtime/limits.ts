@@ -34,7 +34,11 @@ export const EVENT_DATA_MAX_BYTES = 1024 * 1024;
 /** All records in the events of one request on one channel; further ones are left out. */
 export const EVENTS_DATA_MAX_BYTES = 4 * 1024 * 1024;
 
-export const SUBSCRIPTIONS_PER_CONNECTION_MAX = 100;
+export const SUBSCRIPTIONS_PER_CONNECTION_MAX = 200;
+/** Characters of the id that a client gives a subscription. */
+export const SUBSCRIPTION_ID_LENGTH_MAX = 128;
+/** Random bytes of a feed's name, so that all are different. */
+export const FEED_NAME_BYTES = 9;
 export const TRACKED_PER_CONNECTION_MAX = 100;
 export const CHANNEL_LENGTH_MAX = 512;
 export const EVENT_LENGTH_MAX = 256;

@@ -3,15 +3,20 @@ import type { TableDoor } from "../access/table-door.ts";
 import type { JsonObject } from "../kernel/json/json.ts";
 import { chain, type MaybePromise } from "../kernel/maybe-promise.ts";
 import { AnyObject, optional } from "../kernel/schema/types.ts";
-import type { SignedIn } from "../sockets/connection.ts";
+import type { SignedIn, Visiting } from "../sockets/connection.ts";
 import { declareMessages, type MessageType } from "../sockets/protocol.ts";
 import { parseChannel } from "./channel.ts";
 import { denied, type Failure, failure, unknownChannel } from "./failures.ts";
-import { EVENT_LENGTH_MAX, PRESENCE_STATE_MAX_BYTES, TRACKED_PER_CONNECTION_MAX } from "./limits.ts";
+import {
+  EVENT_LENGTH_MAX,
+  PRESENCE_STATE_MAX_BYTES,
+  SUBSCRIPTION_ID_LENGTH_MAX,
+  TRACKED_PER_CONNECTION_MAX,
+} from "./limits.ts";
 import type { RealtimeConnection, RealtimeState } from "./model.ts";
 import type { Presence, Tracked } from "./presence/presence.ts";
 import type { Rights } from "./rights.ts";
-import type { ErrorCode } from "./server-messages.ts";
+import type { ErrorCode, ServerMessage } from "./server-messages.ts";
 import type { Subscribing } from "./subscriptions/subscribing.ts";
 import type { Broadcasts } from "./topics/broadcasts.ts";
 
@@ -22,10 +27,13 @@ const Channel = Type.String();
 /** Defaults to the connection's own channel. */
 const OwnChannel = optional(Type.String());
 
-const Subscribe = { channel: Channel, filters: Filters, orFilters: Filters, since: optional(Seq) };
-/** An absent member keeps the filters in force, null clears them. */
-const UpdateFilters = { channel: Channel, filters: Filters, orFilters: Filters };
-const Unsubscribe = { channel: Channel };
+/** The client's own name of a subscription. */
+const Id = optional(Type.String({ minLength: 1, maxLength: SUBSCRIPTION_ID_LENGTH_MAX }));
+
+const Subscribe = { channel: Channel, id: Id, filters: Filters, orFilters: Filters, since: optional(Seq) };
+/** An absent member keeps the filters in force, null clears them. A subscription with an id needs no channel. */
+const UpdateFilters = { channel: optional(Channel), id: Id, filters: Filters, orFilters: Filters };
+const Unsubscribe = { channel: optional(Channel), id: Id };
 const Track = { channel: OwnChannel, state: AnyObject };
 const Untrack = { channel: OwnChannel };
 const Broadcast = {
@@ -53,10 +61,7 @@ export function createMessages(deps: MessageDeps): readonly MessageType<Realtime
       subscribing.subscribe(connection, principal, message),
     ),
     declare("update_filters", UpdateFilters, (connection, message) => subscribing.updateFilters(connection, message)),
-    declare("unsubscribe", Unsubscribe, (connection, { channel }) => {
-      subscribing.end(connection, channel);
-      return null;
-    }),
+    declare("unsubscribe", Unsubscribe, (connection, message) => unsubscribe(subscribing, connection, message)),
     declare("track", Track, (connection, { channel, state }, principal) =>
       onChannel(connection, channel, (name) => track(deps, connection, principal, { channel: name, state })),
     ),
@@ -77,6 +82,22 @@ export function createMessages(deps: MessageDeps): readonly MessageType<Realtime
   ];
 }
 
+/** One that has an id is answered, so that a client may use the id again. */
+function unsubscribe(
+  subscribing: Subscribing,
+  connection: RealtimeConnection,
+  { channel, id }: { channel?: string | null; id?: string | null },
+): Failure | null {
+  const ended = subscribing.find(connection, { channel, id });
+  if (ended !== null) subscribing.end(connection, ended);
+  if (typeof id === "string") {
+    const message: ServerMessage = { type: "unsubscribed", id };
+    connection.send(ended === null ? message : { ...message, channel: ended.name });
+    return null;
+  }
+  return typeof channel === "string" ? null : failure("INVALID_MESSAGE", "channel or id is required");
+}
+
 /** Calls `work` with the channel that the message names, or with the connection's own. */
 function onChannel(
   connection: RealtimeConnection,
@@ -90,7 +111,7 @@ function onChannel(
 function track(
   { tables, rights, presence }: MessageDeps,
   connection: RealtimeConnection,
-  principal: SignedIn,
+  principal: Visiting,
   { channel, state }: { channel: string; state: object },
 ): MaybePromise<Failure | null> {
   const text = JSON.stringify(state);
@@ -101,7 +122,7 @@ function track(
   if (parseChannel(channel, tables)?.kind !== "presence") return unknownChannel(channel);
   return chain(rights.presence(principal, channel), (isAllowed) => {
     if (!isAllowed) return denied("ACCESS_DENIED");
-    if (connection.isClosed) return null;
+    if (connection.isClosed || principal.kind !== "user") return null;
     const tracked = trackedOf(connection, principal);
     if (!tracked.channels.has(channel) && tracked.channels.size >= TRACKED_PER_CONNECTION_MAX) {
       return failure("TOO_MANY_TRACKED", `A connection is tracked on at most ${TRACKED_PER_CONNECTION_MAX} channels`);

@@ -1,5 +1,5 @@
 import type { ReadAccess, RecordFilter } from "../access/table-door.ts";
-import type { Connection, SignedIn } from "../sockets/connection.ts";
+import type { Connection, Visiting } from "../sockets/connection.ts";
 import type { Audience } from "./changes/audience.ts";
 import type { TableLog } from "./changes/change-log.ts";
 import type { Channel } from "./channel.ts";
@@ -13,6 +13,7 @@ import type { SeenView } from "./subscriptions/seen-views.ts";
 export interface RealtimeState {
   /** The connection's own channel: what track, untrack and broadcast act on. */
   readonly defaultChannel: string | null;
+  /** By `keyOf`. */
   readonly subscriptions: Map<string, Subscription>;
   /** null: it has not been tracked yet. */
   tracked: Tracked | null;
@@ -22,7 +23,20 @@ export type RealtimeConnection = Connection<RealtimeState>;
 
 export type TableChannel = Channel & { kind: "table" };
 
-export type Subscription = TableSubscription | { readonly kind: "presence" | "broadcast" };
+export type Subscription = TableSubscription | TopicSubscription;
+
+/** How a client names a subscription: by an id of its own, else (null) by its channel. */
+export interface Naming {
+  readonly name: string;
+  readonly id: string | null;
+}
+
+/** Equal for the same subscription of a connection. A channel has one without an id, and any number with ids. */
+export const keyOf = ({ name, id }: Naming): string => (id === null ? `channel ${name}` : `id ${id}`);
+
+export interface TopicSubscription extends Naming {
+  readonly kind: "presence" | "broadcast";
+}
 
 /** The filters of a subscription. */
 export interface Filters {
@@ -32,7 +46,7 @@ export interface Filters {
   filter: RecordFilter | null;
 }
 
-export interface TableSubscription {
+export interface TableSubscription extends Naming {
   readonly kind: "table";
   readonly channel: TableChannel;
   filters: Filters;
@@ -65,7 +79,7 @@ export interface Feed {
 /** All users that are equal to a table's rule: it is evaluated once for all of their subscriptions. */
 export interface Asker {
   readonly key: string;
-  readonly principal: SignedIn;
+  readonly principal: Visiting;
   readonly channel: TableChannel;
   /** The last answer: an equal filter is not compiled again. */
   access: ReadAccess;

@@ -1,53 +1,55 @@
 import type { JsonObject } from "../kernel/json/json.ts";
+import { VERSION } from "../kernel/version.ts";
 import { CLOSE } from "../sockets/close-codes.ts";
-import type { SignedIn } from "../sockets/connection.ts";
+import type { Visiting } from "../sockets/connection.ts";
 import type { Protocol } from "../sockets/protocol.ts";
-import { CHANNEL_LENGTH_MAX } from "./limits.ts";
+import { CHANNEL_LENGTH_MAX, SUBSCRIPTION_ID_LENGTH_MAX } from "./limits.ts";
 import { createMessages, type MessageDeps } from "./messages.ts";
 import type { RealtimeConnection, RealtimeState } from "./model.ts";
+import { Revoked, userIdOf } from "./revoked.ts";
 import type { ErrorCode, ServerMessage } from "./server-messages.ts";
 
 /** Realtime's protocol. */
 export function createProtocol(deps: MessageDeps): Protocol<RealtimeState, ErrorCode> {
   const { rights, subscribing, presence } = deps;
 
-  /** Evaluates every right again; ends, and returns, the channels that are no longer allowed. */
-  const refresh = async (connection: RealtimeConnection, principal: SignedIn): Promise<string[]> => {
+  /** Evaluates every right again; ends, and returns, what is no longer allowed. */
+  const refresh = async (connection: RealtimeConnection, principal: Visiting): Promise<Revoked> => {
     const { subscriptions, tracked } = connection.state;
-    const revoked: string[] = [];
-    for (const [name, subscription] of [...subscriptions]) {
-      if (await subscribing.isStillAllowed(connection, principal, name, subscription)) continue;
-      subscribing.end(connection, name);
-      revoked.push(name);
+    const revoked = new Revoked();
+    for (const subscription of [...subscriptions.values()]) {
+      if (await subscribing.isStillAllowed(connection, principal, subscription)) continue;
+      subscribing.end(connection, subscription);
+      revoked.add(subscription);
     }
     for (const name of [...(tracked?.channels ?? [])]) {
       if (tracked === null || (await rights.presence(principal, name))) continue;
       presence.untrack(tracked, name, "disconnect");
-      if (!revoked.includes(name)) revoked.push(name);
+      revoked.add({ name, id: null });
     }
     return revoked;
   };
   const send = (connection: RealtimeConnection, message: ServerMessage): void => connection.send(message);
-  const userIdOf = (principal: SignedIn): string => principal.auth.id;
 
   return {
     name: "realtime",
     messages: createMessages(deps),
     envelope: {},
+    allowsAnonymous: true,
     errorText({ code, message }, about, { state }) {
       if (code === "AUTH_FAILED") return JSON.stringify({ type: "auth_error", message });
       const channel = about === null ? undefined : channelOf(about, state.defaultChannel);
-      return JSON.stringify({ type: "error", code, message, channel });
+      return JSON.stringify({ type: "error", code, message, channel, id: about === null ? undefined : idOf(about) });
     },
-    authenticated: (connection, principal) => send(connection, { type: "auth_success", userId: userIdOf(principal) }),
+    authenticated: (connection, principal) =>
+      send(connection, { type: "auth_success", userId: userIdOf(principal), version: VERSION }),
     async refreshed(connection, principal) {
-      const revokedChannels = await refresh(connection, principal);
-      send(connection, { type: "auth_refreshed", userId: userIdOf(principal), revokedChannels });
+      const revoked = await refresh(connection, principal);
+      send(connection, revoked.message(userIdOf(principal)));
     },
     async userChanged(connection, principal) {
-      const revokedChannels = await refresh(connection, principal);
-      if (revokedChannels.length === 0) return;
-      send(connection, { type: "auth_refreshed", userId: userIdOf(principal), revokedChannels });
+      const revoked = await refresh(connection, principal);
+      if (!revoked.isEmpty) send(connection, revoked.message(userIdOf(principal)));
     },
     pinged(connection) {
       if (connection.state.tracked !== null) presence.touch(connection.state.tracked);
@@ -55,12 +57,16 @@ export function createProtocol(deps: MessageDeps): Protocol<RealtimeState, Error
     },
     closed(connection, code) {
       const { subscriptions, tracked } = connection.state;
-      for (const name of [...subscriptions.keys()]) subscribing.end(connection, name);
+      for (const subscription of [...subscriptions.values()]) subscribing.end(connection, subscription);
       // The entries of a lost connection stay until their time to live is over. [RT31]
       if (code !== CLOSE.lost && tracked !== null) presence.untrack(tracked, null, "disconnect");
     },
   };
 }
+
+/** The subscription's id that a message names, for the error that answers it; undefined: none. */
+const idOf = ({ id }: JsonObject): string | undefined =>
+  typeof id === "string" && id.length <= SUBSCRIPTION_ID_LENGTH_MAX ? id : undefined;
 
 /** The channel that a message is about, for the error that answers it; undefined: none. */
 function channelOf({ type, channel }: JsonObject, ownChannel: string | null): string | undefined {

@@ -8,7 +8,7 @@ import { AppError } from "../kernel/errors.ts";
 import type { Logger } from "../kernel/logger.ts";
 import { isPromise, type MaybePromise } from "../kernel/maybe-promise.ts";
 import { within } from "../kernel/time/deadline.ts";
-import type { SignedIn } from "../sockets/connection.ts";
+import type { Visiting } from "../sockets/connection.ts";
 import type { TableChannel } from "./model.ts";
 
 /** The `event` that a broadcast rule gets where a client subscribes: no broadcast has this name. [RT16] */
@@ -17,16 +17,19 @@ export const LISTENING = "";
 export interface Rights {
   /** null: denied. `options`: as for `TableDoor.readAccess`. */
   readTable(
-    principal: SignedIn,
+    principal: Visiting,
     channel: TableChannel,
     options?: { before?: ReadAccess | null; watch?: LookupWatch },
   ): MaybePromise<ReadAccess | null>;
   /** `watch` learns what the rule looks at. */
-  presence(principal: SignedIn, channel: string, watch?: LookupWatch): MaybePromise<boolean>;
-  broadcast(principal: SignedIn, channel: string, event: string, watch?: LookupWatch): MaybePromise<boolean>;
+  presence(principal: Visiting, channel: string, watch?: LookupWatch): MaybePromise<boolean>;
+  broadcast(principal: Visiting, channel: string, event: string, watch?: LookupWatch): MaybePromise<boolean>;
 }
 
-/** Evaluates rules. One that throws or takes too long denies; absent rules of broadcast and presence allow any user. [RT16, RT40] */
+/**
+ * Evaluates rules. One that throws or takes too long denies. Broadcast and presence are for users: absent rules allow any, and
+ * a connection without a user is denied. [RT16, RT40, RT220]
+ */
 export function createRights(deps: {
   access: NonNullable<RealtimeConfig["access"]>;
   tables: TableDoor;
@@ -70,14 +73,14 @@ export function createRights(deps: {
     presence(principal, channel, watch) {
       const rule = deps.access.presence ?? true;
       const auth = authOf(principal);
-      return typeof rule === "boolean" || auth === null
-        ? rule === true
-        : ask("presence", () => rule(auth, channel, contextOf(watch)));
+      if (auth === null) return false;
+      return typeof rule === "boolean" ? rule : ask("presence", () => rule(auth, channel, contextOf(watch)));
     },
     broadcast(principal, channel, event, watch) {
       const rule = deps.access.broadcast ?? true;
       const auth = authOf(principal);
-      if (typeof rule === "boolean" || auth === null) return rule === true;
+      if (auth === null) return false;
+      if (typeof rule === "boolean") return rule;
       return ask("broadcast", () => rule(auth, channel, event, contextOf(watch)));
     },
   };

@@ -34,6 +34,11 @@ export const MAILBOX_TAKEN_MAX = 1_000;
 /** Characters of messages that wait in one room, and in all rooms together. */
 export const MAILBOX_MAX_CHARS = 8 * 1024 * 1024;
 export const MAILBOXES_MAX_CHARS = 32 * 1024 * 1024;
+/** How often the list of players is sent at most, and the share of a room's time that it takes where it is long. */
+export const PLAYERS_INTERVAL_MS = 100;
+export const PLAYERS_SHARE = 1 / 20;
+/** Players in the list. */
+export const PLAYERS_LISTED_MAX = 1_000;
 /** Time that all rooms together take in one turn of the event loop. A handler that is running may exceed it. */
 export const ROOMS_TURN_MS = 4;
 /** Time that one room may take in each second, and at once after it was idle. */

@@ -53,6 +53,7 @@ export interface RoomConnection {
   readonly id: string;
   readonly userId: string;
   readonly sessionId: string;
+  readonly wantsPlayers: boolean;
   /** With the role of the user as of now. */
   player(): Player;
   send(text: string): void;

@@ -69,7 +69,7 @@ export function createAreaSockets<State, Code extends string>(
   const connections = new Set<Connection<State>>();
   const index = new SessionIndex<Connection<State>>();
   const answers = createAnswers(protocol, deps.logger);
-  const authenticate = createAuthentication({ protocol, answers, index, principals: deps.principals });
+  const authenticate = createAuthentication({ protocol, answers, index, clients, principals: deps.principals });
   const receive = createReceiving({ ...deps, protocol, answers, authenticate });
   const unwatch = watchSessions({ ...deps, protocol, answers, index });
   let isRefusing = false;
@@ -87,6 +87,7 @@ export function createAreaSockets<State, Code extends string>(
     },
     closed(connection, code) {
       connections.delete(connection);
+      if (connection.principal?.kind === "anonymous") clients.leaveAnonymously(connection.client);
       clients.leave(connection.client);
       turns.drop(connection);
       turns.drop(connection.refusals);
@@ -155,7 +156,7 @@ function watchSessions<State, Code extends string>(deps: {
   const { protocol, answers, index, sessions, turns } = deps;
 
   const follow = (connection: Connection<State>): void => {
-    if (connection.principal === null) return;
+    if (connection.principal?.kind !== "user") return;
     const present = presentUser(sessions, connection.principal);
     if (present === null || present === connection.principal) return;
     connection.principal = present;

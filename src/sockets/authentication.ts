@@ -5,9 +5,12 @@ import { AppError } from "../kernel/errors.ts";
 import type { JsonObject } from "../kernel/json/json.ts";
 import { isPromise, type MaybePromise } from "../kernel/maybe-promise.ts";
 import type { Answers } from "./answers.ts";
-import type { Connection, SignedIn } from "./connection.ts";
+import type { Clients } from "./clients.ts";
+import type { Connection, SignedIn, Visiting } from "./connection.ts";
 import { messageParser, type Protocol, problemWith } from "./protocol.ts";
 import type { SessionIndex } from "./session-index.ts";
+
+const NOBODY: Visiting = { kind: "anonymous" };
 
 /** The user with the present role, email and its verification; null when the session has ended. */
 export function presentUser(sessions: SessionLookup, principal: SignedIn): SignedIn | null {
@@ -29,20 +32,27 @@ export function createAuthentication<State, Code extends string>(deps: {
   answers: Answers<State, Code>;
   index: SessionIndex<Connection<State>>;
   principals: Pick<Principals, "ofToken">;
+  clients: Pick<Clients, "enterAnonymously" | "leaveAnonymously">;
 }): (connection: Connection<State>, message: JsonObject) => MaybePromise<void> {
-  const { protocol, answers, index, principals } = deps;
+  const { protocol, answers, index, principals, clients } = deps;
   const parser = messageParser("auth", { token: Type.String() }, protocol.envelope);
+  const anonymousParser = messageParser("auth", { anonymous: Type.Literal(true) }, protocol.envelope);
 
   const refuse = (connection: Connection<State>, problem: string, about: JsonObject): void => {
     const code = connection.principal === null ? "AUTH_FAILED" : "AUTH_REFRESH_FAILED";
     answers.fail(connection, { code, message: problem }, about);
   };
-  const accept = (connection: Connection<State>, principal: SignedIn, about: JsonObject): MaybePromise<void> => {
+  const accept = (connection: Connection<State>, principal: Visiting, about: JsonObject): MaybePromise<void> => {
     if (connection.isClosed) return;
     const before = connection.principal;
-    if (before !== null && before.auth.id !== principal.auth.id) {
+    if (before?.kind === "user" && (principal.kind !== "user" || before.auth.id !== principal.auth.id)) {
       return refuse(connection, "The token belongs to another user", about);
     }
+    // Its pending place is given back below, so that what needs no credentials has a bound of its own.
+    if (before === null && principal.kind === "anonymous" && !clients.enterAnonymously(connection.client)) {
+      return refuse(connection, "Too many anonymous connections of one address", about);
+    }
+    if (before?.kind === "anonymous" && principal.kind === "user") clients.leaveAnonymously(connection.client);
     if (before !== null) index.delete(connection, before);
     index.add(connection, principal);
     connection.principal = principal;
@@ -53,12 +63,18 @@ export function createAuthentication<State, Code extends string>(deps: {
     connection.forgetMessages();
     protocol.authenticated(connection, principal);
   };
+  const visit = (connection: Connection<State>, message: JsonObject): MaybePromise<void> => {
+    const problem = problemWith(anonymousParser, message);
+    if (problem === null) return accept(connection, NOBODY, message);
+    return answers.fail(connection, { code: "INVALID_MESSAGE", message: problem }, message);
+  };
 
   return (connection, message) => {
     const refused = (cause: unknown): void => {
       if (!(cause instanceof AppError)) throw cause;
       refuse(connection, cause.message, message);
     };
+    if (protocol.allowsAnonymous && Object.hasOwn(message, "anonymous")) return visit(connection, message);
     const problem = problemWith(parser, message);
     if (problem !== null) {
       const isTokenWrong = typeof message["token"] !== "string";

@@ -1,7 +1,12 @@
 import { expect, test } from "bun:test";
 import { testClock } from "../../tests/support/clock.ts";
 import { createClients } from "./clients.ts";
-import { CLIENT_CHARS_AT_ONCE, CLIENT_CHARS_PER_SECOND, CONNECTIONS_PER_CLIENT_MAX } from "./limits.ts";
+import {
+  ANONYMOUS_PER_CLIENT_MAX,
+  CLIENT_CHARS_AT_ONCE,
+  CLIENT_CHARS_PER_SECOND,
+  CONNECTIONS_PER_CLIENT_MAX,
+} from "./limits.ts";
 
 test("[SK5] a client network has a bounded number of connections, and others are not affected", () => {
   const clients = createClients(testClock());
@@ -10,6 +15,19 @@ test("[SK5] a client network has a bounded number of connections, and others are
   clients.enter("5.6.7.8");
   clients.leave("1.2.3.4");
   clients.enter("1.2.3.4");
+});
+
+test("[SK220] a client network has a bounded number of connections without a user", () => {
+  const clients = createClients(testClock());
+  for (let count = 0; count <= ANONYMOUS_PER_CLIENT_MAX; count++) clients.enter("1.2.3.4");
+  clients.enter("5.6.7.8");
+  for (let count = 0; count < ANONYMOUS_PER_CLIENT_MAX; count++) {
+    expect(clients.enterAnonymously("1.2.3.4")).toBe(true);
+  }
+  expect(clients.enterAnonymously("1.2.3.4")).toBe(false);
+  expect(clients.enterAnonymously("5.6.7.8")).toBe(true);
+  clients.leaveAnonymously("1.2.3.4");
+  expect(clients.enterAnonymously("1.2.3.4")).toBe(true);
 });
 
 test("[SK1] long messages of all connections of a network are metered together, short ones are not", () => {

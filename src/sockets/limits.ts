@@ -2,6 +2,8 @@ import { MINUTE_MS, SECOND_MS } from "../kernel/time/duration.ts";
 
 /** Connections open at once of one client network: a proxy without `server.trustProxy` is one. */
 export const CONNECTIONS_PER_CLIENT_MAX = 20_000;
+/** Those of them that have authenticated without a user, for which nobody had to sign in. */
+export const ANONYMOUS_PER_CLIENT_MAX = 5_000;
 /** What one unit of a JavaScript string takes in UTF-8, at most. */
 export const CHARACTER_MAX_BYTES = 3;
 /** Before `auth`, a message has room for a token. */

@@ -2,7 +2,7 @@ import { type Static, type TObject, type TProperties, Type } from "typebox";
 import type { JsonObject } from "../kernel/json/json.ts";
 import type { MaybePromise } from "../kernel/maybe-promise.ts";
 import { createParser, type Parser } from "../kernel/schema/parser.ts";
-import type { Connection, SignedIn } from "./connection.ts";
+import type { Connection, Visiting } from "./connection.ts";
 import { PROBLEM_SHOWN_LENGTH } from "./limits.ts";
 
 /** Codes of errors that have the same meaning in every area. */
@@ -33,7 +33,7 @@ export interface MessageType<State, Code extends string> {
   handle(
     connection: Connection<State>,
     message: never,
-    principal: SignedIn,
+    principal: Visiting,
     chars: number,
   ): MaybePromise<Failure<Code | CommonErrorCode> | null>;
 }
@@ -47,12 +47,14 @@ export interface Protocol<State, Code extends string> {
   readonly envelope: TProperties;
   /** The text of an error. `about`: the message that it answers; null where it answers none, or one that was not parsed. */
   errorText(failure: Failure<Code | CommonErrorCode>, about: JsonObject | null, connection: Connection<State>): string;
-  /** Answers the first `auth` with a valid token. */
-  authenticated(connection: Connection<State>, principal: SignedIn): void;
-  /** Answers another `auth` of the same user. */
-  refreshed(connection: Connection<State>, principal: SignedIn): MaybePromise<void>;
+  /** Whether a connection may authenticate without a user. */
+  readonly allowsAnonymous: boolean;
+  /** Answers the first `auth` that is accepted. */
+  authenticated(connection: Connection<State>, principal: Visiting): void;
+  /** Answers another `auth` of the same user, or of the user of a connection that had none. */
+  refreshed(connection: Connection<State>, principal: Visiting): MaybePromise<void>;
   /** The user's role, email or its verification has changed. */
-  userChanged(connection: Connection<State>, principal: SignedIn): MaybePromise<void>;
+  userChanged(connection: Connection<State>, principal: Visiting): MaybePromise<void>;
   /** Answers a `ping`, also before authentication and while an earlier message is under way. */
   pinged(connection: Connection<State>): void;
   /** The connection has ended. 1006: it was lost without a close frame. */
@@ -78,7 +80,7 @@ export function declareMessages<State, Code extends string>(envelope: TPropertie
     handle: (
       connection: Connection<State>,
       message: Static<TObject<Members>>,
-      principal: SignedIn,
+      principal: Visiting,
       chars: number,
     ) => MaybePromise<Failure<Code | CommonErrorCode> | null>,
   ): MessageType<State, Code> => {

@@ -1,18 +1,20 @@
-import type { SignedIn } from "./connection.ts";
+import type { Visiting } from "./connection.ts";
 
-/** Finds authenticated connections by their session and their user. */
+/** Finds authenticated connections by their session and their user. Those without a user have neither. */
 export class SessionIndex<Connection> {
   readonly #bySession = new Map<string, Set<Connection>>();
   readonly #byUser = new Map<string, Set<Connection>>();
 
-  add(connection: Connection, { sessionId, auth }: SignedIn): void {
-    addTo(this.#bySession, sessionId, connection);
-    addTo(this.#byUser, auth.id, connection);
+  add(connection: Connection, principal: Visiting): void {
+    if (principal.kind === "anonymous") return;
+    addTo(this.#bySession, principal.sessionId, connection);
+    addTo(this.#byUser, principal.auth.id, connection);
   }
 
-  delete(connection: Connection, { sessionId, auth }: SignedIn): void {
-    deleteFrom(this.#bySession, sessionId, connection);
-    deleteFrom(this.#byUser, auth.id, connection);
+  delete(connection: Connection, principal: Visiting): void {
+    if (principal.kind === "anonymous") return;
+    deleteFrom(this.#bySession, principal.sessionId, connection);
+    deleteFrom(this.#byUser, principal.auth.id, connection);
   }
 
   ofSession(sessionId: string): readonly Connection[] {

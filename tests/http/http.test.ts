@@ -64,8 +64,8 @@ test("[HT1] [HT2] a wrong method is 405 with what is allowed, before credentials
   const cases: [string, string, string][] = [
     ["DELETE", "/api/health", "GET, HEAD, OPTIONS"],
     ["GET", "/api/auth/signup", "POST, OPTIONS"],
-    ["PUT", "/api/auth/me", "GET, PATCH, HEAD, OPTIONS"],
-    ["DELETE", "/api/auth/me/", "GET, PATCH, HEAD, OPTIONS"],
+    ["PUT", "/api/auth/me", "GET, PATCH, DELETE, HEAD, OPTIONS"],
+    ["PATCH", "/api/auth/signup/", "POST, OPTIONS"],
     ["GET", KV, "POST, OPTIONS"],
     ["PUT", "/api/db/shared/tables/open", "GET, POST, HEAD, OPTIONS"],
     ["POST", "/api/db/shared/tables/open/id", "GET, PATCH, DELETE, HEAD, OPTIONS"],
@@ -331,7 +331,10 @@ test("[HT9] a preflight tells a listed origin what it may send, and no other", a
   expect(allowed.headers.get("access-control-max-age")).toBe("60");
   // A path without parameters, with several methods, has the same.
   const me = await preflight("/api/auth/me", ORIGIN);
-  expect([me.status, me.headers.get("access-control-allow-methods")]).toEqual([204, "GET, PATCH, HEAD, OPTIONS"]);
+  expect([me.status, me.headers.get("access-control-allow-methods")]).toEqual([
+    204,
+    "GET, PATCH, DELETE, HEAD, OPTIONS",
+  ]);
   const refused = await preflight(KV, STRANGER);
   expect([refused.status, refused.headers.get("access-control-allow-origin")]).toEqual([204, null]);
   expect(refused.headers.get("access-control-allow-methods")).toBeNull();

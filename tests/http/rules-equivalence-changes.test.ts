@@ -15,6 +15,7 @@ import {
   recordOf,
   refused,
   rulesWorld,
+  throughApp,
 } from "../support/rules-world.ts";
 
 // Every kind of change is decided alike, and its answer reveals nothing that the caller may not read.
@@ -135,6 +136,18 @@ const WAYS: readonly Way[] = [
     verdict: inserting,
   },
   {
+    name: "an insert by app.as",
+    kind: "insert",
+    request: (attempt) =>
+      throughApp(
+        attempt.caller,
+        attempt.table,
+        ["insert", whole(attempt)],
+        [attempt.table.path, "POST", whole(attempt)],
+      ),
+    verdict: (attempt) => (attempt.caller.key === null ? batched(inserting(attempt)) : inserting(attempt)),
+  },
+  {
     name: "an insert in a batch",
     kind: "insert",
     request: (attempt) => [`${attempt.table.path}/batch`, "POST", { inserts: [whole(attempt)] }],
@@ -157,6 +170,20 @@ const WAYS: readonly Way[] = [
     kind: "update",
     request: ({ table, id, n }) => [`${table.path}/${id}`, "PATCH", { n }],
     verdict: (attempt) => changing("update", attempt),
+  },
+  {
+    name: "an update by app.as",
+    kind: "update",
+    request: ({ caller, table, id, n }) =>
+      throughApp(caller, table, ["update", id, { n }], [`${table.path}/${id}`, "PATCH", { n }]),
+    verdict: (attempt) => changing("update", attempt),
+  },
+  {
+    name: "an upsert by app.as",
+    kind: "update",
+    request: ({ caller, table, id, n }) =>
+      throughApp(caller, table, ["upsert", { id, n }], [`${table.path}?upsert=true`, "POST", { id, n }]),
+    verdict: upserting,
   },
   {
     name: "an update in a batch",
@@ -197,6 +224,12 @@ const WAYS: readonly Way[] = [
     name: "DELETE",
     kind: "delete",
     request: ({ table, id }) => [`${table.path}/${id}`, "DELETE"],
+    verdict: (attempt) => changing("delete", attempt),
+  },
+  {
+    name: "a delete by app.as",
+    kind: "delete",
+    request: ({ caller, table, id }) => throughApp(caller, table, ["delete", id], [`${table.path}/${id}`, "DELETE"]),
     verdict: (attempt) => changing("delete", attempt),
   },
   {

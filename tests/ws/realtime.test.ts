@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { connect as connectTcp } from "node:net";
+import { VERSION } from "../../src/kernel/version.ts";
 import { type SignedIn, signIn, signToken, type TestPlatform, testPlatform } from "../support/index.ts";
 import { connect, connectAnonymously, settled, subscribe } from "./realtime-support.ts";
 
@@ -47,7 +48,7 @@ describe("connection", () => {
     socket.send({ type: "auth" });
     await socket.expect({ type: "auth_error", message: "token is required" });
     socket.send({ type: "auth", token: user.token });
-    expect(await socket.next()).toEqual({ type: "auth_success", userId: user.id });
+    expect(await socket.next()).toEqual({ type: "auth_success", userId: user.id, version: VERSION });
     await socket.close();
   });
 
@@ -203,9 +204,10 @@ describe("connection", () => {
     await socket.close();
   });
 
-  test("[RT10] a connection has at most 100 subscriptions and 100 tracked channels", async () => {
+  test("[RT10] a connection has at most 200 subscriptions and 100 tracked channels", async () => {
     const socket = await connect(platform, user);
     for (let count = 0; count < 100; count++) await subscribe(socket, `broadcast:b${count}`);
+    for (let count = 0; count < 100; count++) await subscribe(socket, "broadcast:same", { id: `b${count}` });
     socket.send({ type: "subscribe", channel: "broadcast:more" });
     await socket.expect({ type: "error", code: "TOO_MANY_SUBSCRIPTIONS", channel: "broadcast:more" });
     socket.send({ type: "unsubscribe", channel: "broadcast:b0" });

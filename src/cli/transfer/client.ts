@@ -1,5 +1,6 @@
 import { existsSync } from "node:fs";
 import { loadConfig } from "../../config/loading/load.ts";
+import { ownProduct } from "../../config/loading/product.ts";
 import type { FieldType, PlatformConfig } from "../../config/types.ts";
 import * as platformModule from "../../index.ts";
 import { isJsonObject, type JsonObject } from "../../kernel/json/json.ts";
@@ -64,7 +65,7 @@ async function openRunning(args: ClientArguments, url: string): Promise<Client> 
       const { status, body } = await client.get("/api/schema");
       if (status === 200) return typesFromSchema(body, target);
       // The server's schema endpoint is off; the config may be on this machine.
-      if (!existsSync(args.config)) return "unknown";
+      if (ownProduct() === null && !existsSync(args.config)) return "unknown";
       return typesFromConfig((await loadConfig(args.config, platformModule)).config, target);
     },
     close: async () => {},

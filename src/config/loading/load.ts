@@ -7,10 +7,9 @@ import { checkedConfig } from "../check.ts";
 import { LOAD_MAX_MS } from "../limits.ts";
 import { ConfigError, type ConfigProblem } from "../problems.ts";
 import type { PlatformConfig } from "../types.ts";
+import { ownProduct, provideToProduct } from "./product.ts";
+import { type PlatformModule, providedModules, provideModules } from "./provided-modules.ts";
 import { configWarnings } from "./warnings.ts";
-
-/** What `import … from "platform"` gives inside a config. */
-export type PlatformModule = Readonly<Record<string, unknown>>;
 
 export interface LoadedConfig {
   config: PlatformConfig;
@@ -18,53 +17,48 @@ export interface LoadedConfig {
   warnings: ConfigProblem[];
 }
 
-/** Loads and checks a config file. Tests shorten `timeoutMs`. Errors: `ConfigError` with every problem. */
+/**
+ * Loads and checks a config file; in an executable of `platform build` the config that it contains. Tests shorten
+ * `timeoutMs`. Errors: `ConfigError` with every problem.
+ */
 export async function loadConfig(
   file: string,
   platformModule: PlatformModule,
   timeoutMs: number = LOAD_MAX_MS,
 ): Promise<LoadedConfig> {
-  const config = checkedConfig(await loadConfigModule(file, platformModule, timeoutMs), resolve(file));
+  const product = ownProduct();
+  if (product !== null) provideToProduct(providedModules(platformModule));
+  const source = product === null ? resolve(file) : `The config of ${product.name}`;
+  const loading = product === null ? importConfig(source, platformModule) : product.loadConfig();
+  const config = checkedConfig(await defaultExport(loading, source, timeoutMs), source);
   return { config, warnings: configWarnings(config) };
 }
 
-let isProvided = false;
-
-/** Makes `import … from "platform"` resolve to this module, for files in every directory. */
-function providePlatformModule(exports: PlatformModule): void {
-  if (isProvided) return;
-  isProvided = true;
-  Bun.plugin({
-    name: "platform",
-    setup(build) {
-      build.module("platform", () => ({ exports: { ...exports }, loader: "object" }));
-    },
-  });
+/** The file may import its own relative files, and packages installed beside it. Errors: `ConfigError` for a missing file. */
+function importConfig(path: string, platformModule: PlatformModule): Promise<unknown> {
+  if (!existsSync(path)) throw new ConfigError(`There is no config file at ${path}; "platform init" creates one`);
+  if (statSync(path).isDirectory()) throw new ConfigError(`${path} is a directory; the config must be a file`);
+  provideModules(platformModule);
+  return import(pathToFileURL(path).href);
 }
 
 /**
- * The default export of a config file, unchecked. The file may import its own relative files, and packages installed
- * beside it. Errors: `ConfigError` for a file that is missing, cannot be parsed, throws, does not settle, or has no default
- * export.
+ * The default export of a config's module, unchecked. Errors: `ConfigError` for one that cannot be parsed, throws, does not
+ * settle, or has no default export.
  */
-async function loadConfigModule(file: string, platformModule: PlatformModule, timeoutMs: number): Promise<unknown> {
-  const path = resolve(file);
-  if (!existsSync(path)) throw new ConfigError(`There is no config file at ${path}; "platform init" creates one`);
-  if (statSync(path).isDirectory()) throw new ConfigError(`${path} is a directory; the config must be a file`);
-  providePlatformModule(platformModule);
+async function defaultExport(importing: Promise<unknown>, source: string, timeoutMs: number): Promise<unknown> {
   let module: unknown;
   try {
-    const importing: Promise<unknown> = import(pathToFileURL(path).href);
     if (!(await endsWithin(importing, timeoutMs, systemClock))) {
-      throw new ConfigError(`${path} is not loaded after ${timeoutMs} ms: a promise that it awaits does not settle`);
+      throw new ConfigError(`${source} is not loaded after ${timeoutMs} ms: a promise that it awaits does not settle`);
     }
     module = await importing;
   } catch (cause) {
     if (cause instanceof ConfigError) throw cause;
-    throw new ConfigError(`${path} cannot be loaded:\n${describeFailure(cause)}`, [], cause);
+    throw new ConfigError(`${source} cannot be loaded:\n${describeFailure(cause)}`, [], cause);
   }
   if (typeof module !== "object" || module === null || !("default" in module)) {
-    throw new ConfigError(`${path} has no default export; end it with \`export default defineConfig({ … })\``);
+    throw new ConfigError(`${source} has no default export; end it with \`export default defineConfig({ … })\``);
   }
   return module.default;
 }

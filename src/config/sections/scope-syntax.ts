@@ -11,6 +11,7 @@ const ACTIONS: Readonly<Record<string, readonly string[]>> = {
   analytics: ["read", "write"],
   jobs: ["read", "write"],
   system: ["read"],
+  functions: ["call"],
 };
 
 /** What is wrong with a scope, in words; null when it is well-formed. */

@@ -21,13 +21,20 @@ const TAGS = [
   { name: "Push", description: "Devices, topics and messages" },
   { name: "Jobs", description: "Durable background jobs, for service keys" },
   { name: "Analytics", description: "Events and requests" },
+  { name: "Functions", description: "Routes of this server's config" },
   { name: "System", description: "Health, schema, public configuration" },
 ];
 
 /** The declared tables in OpenAPI's form, where `api.schemaEndpoint` lets them be seen. */
 export interface DeclaredTables {
   schemaEndpoint: SchemaEndpoint;
-  describe(): { paths: Record<string, object>; schemas: Record<string, object> };
+  describe(): Described;
+}
+
+/** A part of the document. */
+export interface Described {
+  paths: Record<string, object>;
+  schemas: Record<string, object>;
 }
 
 export interface ApiDocument {
@@ -42,6 +49,8 @@ export function createApiDocument(deps: {
   routes: AnyElysia;
   endpoints: readonly Endpoint[];
   tables?: DeclaredTables;
+  /** Routes of the config, for those who see the tables. */
+  functions?: (() => Promise<Described>) | undefined;
 }): ApiDocument {
   const schemaEndpoint = deps.tables?.schemaEndpoint ?? false;
   const written = new Map<boolean, Promise<string>>();
@@ -57,10 +66,11 @@ export function createApiDocument(deps: {
 }
 
 async function writeDocument(
-  { routes, endpoints, tables }: Parameters<typeof createApiDocument>[0],
+  { routes, endpoints, tables, functions }: Parameters<typeof createApiDocument>[0],
   hasTables: boolean,
 ): Promise<string> {
   const declared = hasTables ? tables?.describe() : undefined;
+  const ofConfig = hasTables ? await functions?.() : undefined;
   const server = new Elysia().use(routes).use(
     swagger({
       path: "/swagger",
@@ -71,9 +81,12 @@ async function writeDocument(
         tags: TAGS,
         // The plugin leaves out paths with a wildcard, which is what the router sees of wide ones. Its types are those of
         // OpenAPI 3.0, where a JSON Schema may say less.
-        paths: { ...pathsOf(endpoints.filter(isWide)), ...declared?.paths } as Record<string, object>,
+        paths: { ...pathsOf(endpoints.filter(isWide)), ...declared?.paths, ...ofConfig?.paths } as Record<
+          string,
+          object
+        >,
         components: {
-          schemas: { Error: ERROR_SCHEMA, ...declared?.schemas },
+          schemas: { ...ofConfig?.schemas, Error: ERROR_SCHEMA, ...declared?.schemas },
           securitySchemes: {
             bearer: { type: "http", scheme: "bearer", bearerFormat: "JWT" },
             serviceKey: { type: "apiKey", in: "header", name: "X-Platform-Service-Key" },

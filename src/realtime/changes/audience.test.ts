@@ -20,6 +20,7 @@ test("[RT40] an audience whose rule never answers is given up when too much wait
   let answer: (isAllowed: boolean) => void = () => {};
   const audience = createAudience({
     key: "k",
+    feed: null,
     channel: { name: "realtime:shared:t", docId: null },
     log,
     topic: createFanOut(testClock(), silentSockets).topic(),

@@ -8,6 +8,8 @@ import { type ChangeType, changeTypesFor, type View } from "./visibility.ts";
 /** The subscribers of one channel that see every change alike: it is evaluated and serialised once for all. */
 export interface Audience {
   readonly key: string;
+  /** Its name in the changes; null: they carry none. */
+  readonly feed: string | null;
   readonly topic: Topic;
   readonly view: View;
   /** Its subscriptions, those that are still catching up included. */
@@ -31,6 +33,7 @@ export interface AudienceChannel {
 
 export function createAudience(deps: {
   key: string;
+  feed: string | null;
   channel: AudienceChannel;
   view: View;
   log: TableLog;
@@ -41,8 +44,8 @@ export function createAudience(deps: {
   /** Too many changes were waiting and have been dropped. */
   onOverrun(audience: Audience): void;
 }): Audience {
-  const { log, topic, view } = deps;
-  const channel = { name: deps.channel.name, table: log.address.table };
+  const { log, topic, view, feed } = deps;
+  const channel = { name: deps.channel.name, table: log.address.table, feed };
   const waiting = createQueue();
   let isAwaiting = false;
   let delivered = log.head;
@@ -69,6 +72,7 @@ export function createAudience(deps: {
   };
   const audience: Audience = {
     key: deps.key,
+    feed,
     topic,
     view,
     holders: 0,

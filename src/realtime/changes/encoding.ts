@@ -7,12 +7,14 @@ import type { ChangeType } from "./visibility.ts";
  * JSON already. Those that are too large, or beyond EVENTS_DATA_MAX_BYTES together, are left out and marked. [RT18, RT100]
  */
 export function encodeChanges(
-  channel: { name: string; table: string },
+  channel: { name: string; table: string; feed: string | null },
   entries: readonly Entry[],
   types: readonly (ChangeType | null)[],
   batchThreshold: number,
 ): string[] {
-  const head = `{"type":"db_change","channel":${JSON.stringify(channel.name)},"table":${JSON.stringify(channel.table)}`;
+  const feed = channel.feed === null ? "" : `,"feed":${JSON.stringify(channel.feed)}`;
+  const about = `"channel":${JSON.stringify(channel.name)}${feed}`;
+  const head = `{"type":"db_change",${about},"table":${JSON.stringify(channel.table)}`;
   const messages: string[] = [];
   let dataLeft = EVENTS_DATA_MAX_BYTES;
   for (const [index, entry] of entries.entries()) {
@@ -29,7 +31,5 @@ export function encodeChanges(
   }
   if (messages.length < batchThreshold) return messages;
   const all = messages.join(",");
-  return [
-    `{"type":"batch_changes","channel":${JSON.stringify(channel.name)},"changes":[${all}],"total":${messages.length}}`,
-  ];
+  return [`{"type":"batch_changes",${about},"changes":[${all}],"total":${messages.length}}`];
 }

@@ -17,8 +17,14 @@ export interface Feeds {
     address: { namespace: string; instanceId: string | null },
     groups: readonly (readonly Change[])[],
   ): void;
-  /** The audience of this view, to be released when the subscription ends. From now on changes of the table are kept. */
-  acquire(address: TableAddress, channel: AudienceChannel, key: string, view: View): { feed: Feed; audience: Audience };
+  /**
+   * The audience of this view, to be released when the subscription ends. From now on changes of the table are kept. Its
+   * changes carry the name of a feed where `isNamed`.
+   */
+  acquire(
+    channel: AudienceChannel & { address: TableAddress },
+    about: { key: string; isNamed: boolean; view: View },
+  ): { feed: Feed; audience: Audience };
   release(feed: Feed, channel: AudienceChannel, audience: Audience): void;
   stop(): void;
 }
@@ -28,6 +34,8 @@ export function createFeeds(deps: {
   logger: Logger;
   topics: FanOut;
   batchThreshold: number;
+  /** A new name, which says nothing about other feeds. */
+  feedName(): string;
   /** Evaluates rules that return filters again; the changes wait for it. null: nothing is to be waited for. */
   review(feed: Feed): Promise<void> | null;
 }): Feeds {
@@ -79,13 +87,14 @@ export function createFeeds(deps: {
       found.log.trim(at);
     },
 
-    acquire(address, channel, key, view) {
-      const feed = registry.use(address);
+    acquire(channel, { key, isNamed, view }) {
+      const feed = registry.use(channel.address);
       const audiences = audiencesOf(feed, channel);
       let audience = audiences.get(key);
       if (audience === undefined) {
         const { topics, batchThreshold } = deps;
-        const parts = { key, channel, view, log: feed.log, topic: topics.topic(), batchThreshold };
+        const name = isNamed ? deps.feedName() : null;
+        const parts = { key, feed: name, channel, view, log: feed.log, topic: topics.topic(), batchThreshold };
         audience = createAudience({ ...parts, onReady: delivery.wake, onOverrun: dropAudience });
         audiences.set(key, audience);
       }

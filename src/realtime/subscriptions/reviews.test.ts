@@ -6,6 +6,7 @@ import { Connection } from "../../sockets/connection.ts";
 import { createFeedRegistry } from "../changes/feed-registry.ts";
 import { connectionLimits } from "../limits.ts";
 import type { Feed, RealtimeConnection, TableSubscription } from "../model.ts";
+import { userIdOf } from "../revoked.ts";
 import { createReviews, type Reviews } from "./reviews.ts";
 
 const clock = testClock();
@@ -37,7 +38,7 @@ test("[RT37] rules are evaluated in turns, once a round for each user, and later
   const feed = createFeedRegistry(clock).use(address);
   const reviews = createReviews({
     ask(principal, _channel, before) {
-      asked.push(principal.auth.id);
+      asked.push(userIdOf(principal) ?? "");
       clock.advance(3);
       return before;
     },

@@ -1,8 +1,9 @@
+import { authOf } from "../../access/principal.ts";
 import type { ReadAccess } from "../../access/table-door.ts";
 import type { Clock } from "../../kernel/clock.ts";
 import type { Logger } from "../../kernel/logger.ts";
 import { isPromise, type MaybePromise } from "../../kernel/maybe-promise.ts";
-import type { SignedIn } from "../../sockets/connection.ts";
+import type { Visiting } from "../../sockets/connection.ts";
 import { SLICE_MS } from "../limits.ts";
 import type { Asker, Asking, Feed, RealtimeConnection, TableChannel, TableSubscription } from "../model.ts";
 
@@ -19,7 +20,7 @@ export interface Reviews {
 }
 
 export function createReviews(deps: {
-  ask(principal: SignedIn, channel: TableChannel, before: ReadAccess): MaybePromise<ReadAccess | null>;
+  ask(principal: Visiting, channel: TableChannel, before: ReadAccess): MaybePromise<ReadAccess | null>;
   /** What the rule returns now; null: it denies. */
   onAnswer(connection: RealtimeConnection, subscription: TableSubscription, access: ReadAccess | null): void;
   clock: Clock;
@@ -84,7 +85,7 @@ export function createReviews(deps: {
       const { principal } = connection;
       if (principal === null) throw new Error("an unauthenticated connection has no subscriptions");
       const { channel, feed, access } = subscription;
-      const key = JSON.stringify(principal.auth);
+      const key = JSON.stringify(authOf(principal));
       const asker = feed.askers.get(key) ?? { key, principal, channel, access, members: new Map() };
       feed.askers.set(key, asker);
       asker.members.set(subscription, connection);

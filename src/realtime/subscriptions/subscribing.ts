@@ -1,21 +1,35 @@
 import type { ReadAccess, TableDoor } from "../../access/table-door.ts";
 import { chain, type MaybePromise } from "../../kernel/maybe-promise.ts";
-import type { SignedIn } from "../../sockets/connection.ts";
+import type { Visiting } from "../../sockets/connection.ts";
 import { type Channel, parseChannel } from "../channel.ts";
 import { denied, type Failure, failure, unknownChannel } from "../failures.ts";
 import { SUBSCRIPTIONS_PER_CONNECTION_MAX } from "../limits.ts";
-import type { RealtimeConnection, Subscription, TableChannel, TableSubscription } from "../model.ts";
+import {
+  keyOf,
+  type Naming,
+  type RealtimeConnection,
+  type Subscription,
+  type TableChannel,
+  type TableSubscription,
+  type TopicSubscription,
+} from "../model.ts";
 import type { Presence } from "../presence/presence.ts";
+import { Revoked, userIdOf } from "../revoked.ts";
 import { LISTENING, type Rights } from "../rights.ts";
 import type { Broadcasts } from "../topics/broadcasts.ts";
 import { mergeFilters, parseFilters, type SentFilters } from "./filters.ts";
 import type { TableSubscriptions } from "./table-subscriptions.ts";
 
-interface FilterUpdate extends SentFilters {
-  channel: string;
+/** How a message names a subscription. */
+interface SentName {
+  channel?: string | null | undefined;
+  id?: string | null | undefined;
 }
 
-interface SubscribeRequest extends FilterUpdate {
+interface FilterUpdate extends SentFilters, SentName {}
+
+interface SubscribeRequest extends SentFilters, SentName {
+  channel: string;
   /** The `seq` of the last event that the client has; null or absent: the subscription starts with the next change. */
   since?: number | null;
 }
@@ -24,19 +38,19 @@ interface SubscribeRequest extends FilterUpdate {
 export interface Subscribing {
   subscribe(
     connection: RealtimeConnection,
-    principal: SignedIn,
+    principal: Visiting,
     request: SubscribeRequest,
   ): MaybePromise<Failure | null>;
   updateFilters(connection: RealtimeConnection, update: FilterUpdate): Failure | null;
-  /** Ends the subscription to this channel, if there is one. */
-  end(connection: RealtimeConnection, name: string): void;
+  /** The subscription with this id, or the one to this channel without an id; null: there is none. */
+  find(connection: RealtimeConnection, named: SentName): Subscription | null;
+  end(connection: RealtimeConnection, subscription: Subscription): void;
   /** Applies what the rule returned when it was evaluated again; null: it denies. */
   follow(connection: RealtimeConnection, subscription: TableSubscription, access: ReadAccess | null): void;
   /** Evaluates the right again. A table's subscription continues with what it shows now. */
   isStillAllowed(
     connection: RealtimeConnection,
-    principal: SignedIn,
-    name: string,
+    principal: Visiting,
     subscription: Subscription,
   ): MaybePromise<boolean>;
 }
@@ -52,56 +66,50 @@ interface SubscribingDeps {
 export function createSubscribing(deps: SubscribingDeps): Subscribing {
   const { tables, rights, subscriptions, presence, broadcasts } = deps;
 
-  const end = (connection: RealtimeConnection, name: string): void => {
+  const end = (connection: RealtimeConnection, subscription: Subscription): void => {
     const own = connection.state.subscriptions;
-    const subscription = own.get(name);
-    if (subscription === undefined) return;
-    own.delete(name);
-    if (subscription.kind === "table") subscriptions.end(connection, subscription);
-    else if (subscription.kind === "presence") presence.unlisten(name, connection);
+    const key = keyOf(subscription);
+    if (own.get(key) !== subscription) return;
+    own.delete(key);
+    const { kind, name } = subscription;
+    if (kind === "table") subscriptions.end(connection, subscription);
+    // Unless another subscription of this connection listens to the same channel.
+    else if (isListening(connection, subscription)) return;
+    else if (kind === "presence") presence.unlisten(name, connection);
     else broadcasts.unlisten(name, connection);
   };
+  const endEarlier = (connection: RealtimeConnection, named: Naming): void => {
+    const earlier = connection.state.subscriptions.get(keyOf(named));
+    if (earlier !== undefined) end(connection, earlier);
+  };
   /** Ends an earlier subscription too: the right to it is gone. */
-  const refuse = (connection: RealtimeConnection, name: string): Failure => {
-    end(connection, name);
+  const refuse = (connection: RealtimeConnection, named: Naming): Failure => {
+    endEarlier(connection, named);
     return denied("SUBSCRIBE_DENIED");
   };
-  const subscribeToTable = createTableSubscribing(deps, { refuse, end });
+  const subscribeToTable = createTableSubscribing(deps, { refuse, endEarlier });
+  const subscribeToTopic = createTopicSubscribing(deps, { refuse, endEarlier });
 
-  const mayListen = (principal: SignedIn, channel: Channel & { kind: "presence" | "broadcast" }) =>
-    channel.kind === "presence"
-      ? rights.presence(principal, channel.name)
-      : rights.broadcast(principal, channel.name, LISTENING);
-
-  const subscribe: Subscribing["subscribe"] = (connection, principal, request) => {
-    const channel = parseChannel(request.channel, tables);
-    if (channel === null) return unknownChannel(request.channel);
-    const own = connection.state.subscriptions;
-    if (!own.has(channel.name) && own.size >= SUBSCRIPTIONS_PER_CONNECTION_MAX) {
-      const message = `A connection has at most ${SUBSCRIPTIONS_PER_CONNECTION_MAX} subscriptions`;
-      return failure("TOO_MANY_SUBSCRIPTIONS", message);
-    }
-    if (channel.kind === "table") return subscribeToTable(connection, principal, channel, request);
-    return chain(mayListen(principal, channel), (isAllowed) => {
-      if (!isAllowed) return refuse(connection, channel.name);
-      if ((request.filters ?? null) !== null || (request.orFilters ?? null) !== null) return filtersRefused();
-      if (connection.isClosed) return null;
-      end(connection, channel.name);
-      connection.send({ type: "subscribed", channel: channel.name, serverFilter: false });
-      // Sending may have closed it as too slow.
-      if (connection.isClosed) return null;
-      own.set(channel.name, { kind: channel.kind });
-      if (channel.kind === "presence") presence.listen(channel.name, connection);
-      else broadcasts.listen(channel.name, connection);
-      return null;
-    });
-  };
+  const find: Subscribing["find"] = ({ state }, { channel, id }) =>
+    state.subscriptions.get(keyOf({ name: channel ?? "", id: id ?? null })) ?? null;
 
   return {
-    subscribe,
+    find,
     end,
-    isStillAllowed(connection, principal, name, subscription) {
-      if (subscription.kind !== "table") return mayListen(principal, { kind: subscription.kind, name });
+    subscribe(connection, principal, request) {
+      const channel = parseChannel(request.channel, tables);
+      if (channel === null) return unknownChannel(request.channel);
+      const { id = null } = request;
+      const own = connection.state.subscriptions;
+      if (!own.has(keyOf({ name: channel.name, id })) && own.size >= SUBSCRIPTIONS_PER_CONNECTION_MAX) {
+        const message = `A connection has at most ${SUBSCRIPTIONS_PER_CONNECTION_MAX} subscriptions`;
+        return failure("TOO_MANY_SUBSCRIPTIONS", message);
+      }
+      if (channel.kind === "table") return subscribeToTable(connection, principal, { ...request, channel, id });
+      return subscribeToTopic(connection, principal, { ...request, channel, id });
+    },
+    isStillAllowed(connection, principal, subscription) {
+      if (subscription.kind !== "table") return mayListen(rights, principal, subscription);
       return chain(rights.readTable(principal, subscription.channel, { before: subscription.access }), (access) => {
         if (access === null) return false;
         if (!subscription.isEnded) subscriptions.adopt(connection, subscription, access);
@@ -112,68 +120,97 @@ export function createSubscribing(deps: SubscribingDeps): Subscribing {
       const { principal } = connection;
       if (subscription.isEnded || principal === null) return;
       if (access !== null) return subscriptions.adopt(connection, subscription, access);
-      const { name } = subscription.channel;
-      end(connection, name);
-      connection.send({ type: "auth_refreshed", userId: principal.auth.id, revokedChannels: [name] });
+      end(connection, subscription);
+      const revoked = new Revoked();
+      revoked.add(subscription);
+      connection.send(revoked.message(userIdOf(principal)));
     },
-    updateFilters: createFilterUpdates(deps),
+    updateFilters: createFilterUpdates(deps, find),
   };
 }
 
-function createTableSubscribing(
-  { tables, rights, subscriptions }: SubscribingDeps,
-  {
-    refuse,
-    end,
-  }: {
-    refuse(connection: RealtimeConnection, name: string): Failure;
-    end(connection: RealtimeConnection, name: string): void;
-  },
-) {
-  return (
-    connection: RealtimeConnection,
-    principal: SignedIn,
-    channel: TableChannel,
-    { since = null, ...sent }: SubscribeRequest,
-  ): MaybePromise<Failure | null> =>
-    chain(rights.readTable(principal, channel), (access) => {
-      const own = connection.state.subscriptions;
-      if (access === null) return refuse(connection, channel.name);
-      const before = own.get(channel.name);
-      const filters = parseFilters(tables, channel, sent, before?.kind === "table" ? before.filters : null);
-      if ("problem" in filters) return failure("INVALID_FILTER", filters.problem);
-      if (connection.isClosed) return null;
-      end(connection, channel.name);
-      const serverFilter = filters.filter !== null;
-      const subscription = subscriptions.begin(
-        connection,
-        { channel, filters, access },
-        {
-          since,
-          announce({ seq, isLost }) {
-            const resync = isLost ? true : undefined;
-            connection.send({ type: "subscribed", channel: channel.name, serverFilter, seq, resync });
-          },
-        },
-      );
-      // Sending may have closed it as too slow.
-      if (connection.isClosed) subscriptions.end(connection, subscription);
-      else own.set(channel.name, subscription);
-      return null;
-    });
+/** How a subscription begins where an earlier one of the same name may be. */
+interface Replacing {
+  refuse(connection: RealtimeConnection, named: Naming): Failure;
+  endEarlier(connection: RealtimeConnection, named: Naming): void;
 }
 
-function createFilterUpdates({ tables, subscriptions }: SubscribingDeps): Subscribing["updateFilters"] {
-  return (connection, { channel, ...sent }) => {
-    const subscription = connection.state.subscriptions.get(channel);
-    if (subscription === undefined) return failure("NOT_SUBSCRIBED", `Not subscribed to "${channel}"`);
+const isListening = ({ state }: RealtimeConnection, { kind, name }: TopicSubscription): boolean =>
+  state.subscriptions.values().some((other) => other.kind === kind && other.name === name);
+
+const mayListen = (rights: Rights, principal: Visiting, { kind, name }: Pick<TopicSubscription, "kind" | "name">) =>
+  kind === "presence" ? rights.presence(principal, name) : rights.broadcast(principal, name, LISTENING);
+
+function createTopicSubscribing({ rights, presence, broadcasts }: SubscribingDeps, { refuse, endEarlier }: Replacing) {
+  return (
+    connection: RealtimeConnection,
+    principal: Visiting,
+    request: SentFilters & { channel: Channel & { kind: "presence" | "broadcast" }; id: string | null },
+  ): MaybePromise<Failure | null> => {
+    const { channel, id } = request;
+    const { kind, name } = channel;
+    return chain(mayListen(rights, principal, channel), (isAllowed) => {
+      const subscription = { kind, name, id };
+      if (!isAllowed) return refuse(connection, subscription);
+      if ((request.filters ?? null) !== null || (request.orFilters ?? null) !== null) return filtersRefused();
+      if (connection.isClosed) return null;
+      endEarlier(connection, subscription);
+      connection.send({ type: "subscribed", channel: name, serverFilter: false, ...(id === null ? {} : { id }) });
+      // Sending may have closed it as too slow.
+      if (connection.isClosed) return null;
+      connection.state.subscriptions.set(keyOf(subscription), subscription);
+      if (kind === "broadcast") {
+        broadcasts.listen(name, connection);
+        return null;
+      }
+      // Each `subscribed` is followed by the entries of now, also on a channel that the connection listens to already.
+      presence.unlisten(name, connection);
+      presence.listen(name, connection);
+      return null;
+    });
+  };
+}
+
+function createTableSubscribing({ tables, rights, subscriptions }: SubscribingDeps, { refuse, endEarlier }: Replacing) {
+  return (
+    connection: RealtimeConnection,
+    principal: Visiting,
+    request: SentFilters & { channel: TableChannel; id: string | null; since?: number | null },
+  ): MaybePromise<Failure | null> => {
+    const { channel, id, since = null, filters: all, orFilters: any } = request;
+    return chain(rights.readTable(principal, channel), (access) => {
+      const own = connection.state.subscriptions;
+      const naming = { name: channel.name, id };
+      if (access === null) return refuse(connection, naming);
+      const before = own.get(keyOf(naming));
+      const known = before?.kind === "table" && before.name === channel.name ? before.filters : null;
+      const filters = parseFilters(tables, channel, { filters: all, orFilters: any }, known);
+      if ("problem" in filters) return failure("INVALID_FILTER", filters.problem);
+      if (connection.isClosed) return null;
+      endEarlier(connection, naming);
+      const subscription = subscriptions.begin(connection, { channel, id, filters, access }, since);
+      // Sending may have closed it as too slow.
+      if (connection.isClosed) subscriptions.end(connection, subscription);
+      else own.set(keyOf(subscription), subscription);
+      return null;
+    });
+  };
+}
+
+function createFilterUpdates(
+  { tables, subscriptions }: SubscribingDeps,
+  find: Subscribing["find"],
+): Subscribing["updateFilters"] {
+  return (connection, { channel, id, ...sent }) => {
+    const named = id ?? channel;
+    if (typeof named !== "string") return failure("INVALID_MESSAGE", "channel or id is required");
+    const subscription = find(connection, { channel, id });
+    if (subscription === null) return failure("NOT_SUBSCRIBED", `Not subscribed to "${named}"`);
     if (subscription.kind !== "table") return filtersRefused();
     const known = subscription.filters;
     const filters = parseFilters(tables, subscription.channel, mergeFilters(sent, known), known);
     if ("problem" in filters) return failure("INVALID_FILTER", filters.problem);
-    subscription.filters = filters;
-    connection.send({ type: "filters_updated", channel, serverFilter: filters.filter !== null });
-    if (filters !== known) subscriptions.change(connection, subscription);
+    subscriptions.filter(connection, subscription, filters);
     return null;
   };
 }

@@ -1,25 +1,25 @@
 import type { Principal } from "../../access/principal.ts";
 import type { ReadAccess } from "../../access/table-door.ts";
 import type { Clock } from "../../kernel/clock.ts";
-import type { Audience } from "../changes/audience.ts";
 import type { Feeds } from "../changes/feeds.ts";
-import type { Feed, Filters, RealtimeConnection, TableChannel, TableSubscription } from "../model.ts";
+import type { Filters, RealtimeConnection, TableChannel, TableSubscription } from "../model.ts";
+import { createAudiences } from "./audiences.ts";
 import { createReplay } from "./replays.ts";
 import type { Reviews } from "./reviews.ts";
 import type { SeenView, SeenViews } from "./seen-views.ts";
 
 export interface TableSubscriptions {
   /**
-   * Starts with what follows `since`, or with the next change (null). `announce` runs first: it gets the position, and
+   * Starts with what follows `since`, or with the next change (null), behind `subscribed`, which says where that is, and
    * whether changes that were missed are no longer known.
    */
   begin(
     connection: RealtimeConnection,
-    parts: { channel: TableChannel; filters: Filters; access: ReadAccess },
-    options: { since: number | null; announce(start: { seq: number; isLost: boolean }): void },
+    parts: Pick<TableSubscription, "channel" | "id" | "filters" | "access">,
+    since: number | null,
   ): TableSubscription;
-  /** Continues with other filters from the same position: nothing is missed in between. */
-  change(connection: RealtimeConnection, subscription: TableSubscription): void;
+  /** Confirms these filters. Continues with them from the same position: nothing is missed in between. */
+  filter(connection: RealtimeConnection, subscription: TableSubscription, filters: Filters): void;
   /**
    * Continues with these rights. Where they show other records, the client's records are no longer right: it is sent
    * `subscribed` with `resync` first.
@@ -34,41 +34,22 @@ export function createTableSubscriptions(deps: {
   reviews: Pick<Reviews, "add" | "remove">;
   clock: Clock;
 }): TableSubscriptions {
-  const { feeds, seenViews, reviews, clock } = deps;
-  const replay = createReplay(clock);
-
-  const acquire = ({
-    channel,
-    access,
-    viewKey,
-    filters: { filter },
-  }: Pick<TableSubscription, "channel" | "access" | "viewKey" | "filters">): { feed: Feed; audience: Audience } => {
-    const key = JSON.stringify([channel.name, viewKey, filter?.key ?? null]);
-    return feeds.acquire(channel.address, channel, key, { access, filter });
-  };
-  const change = (connection: RealtimeConnection, subscription: TableSubscription): void => {
-    const old = subscription.audience;
-    const { audience } = acquire(subscription);
-    subscription.audience = audience;
-    // A replay reads the audience anew with each step.
-    if (!subscription.isCatchingUp) {
-      old.topic.leave(connection);
-      replay(connection, subscription, old.position);
-    }
-    feeds.release(subscription.feed, subscription.channel, old);
-  };
+  const { feeds, seenViews, reviews } = deps;
+  const replay = createReplay(deps.clock);
+  const { acquire, change } = createAudiences(feeds, replay);
 
   return {
-    begin(connection, parts, { since, announce }) {
+    begin(connection, parts, since) {
       const { channel, access } = parts;
       const viewKey = viewKeyOf(access, connection.principal);
       const seen = seenView(connection, channel, access, viewKey);
-      const { feed, audience } = acquire({ ...parts, viewKey });
+      const { feed, audience } = acquire(connection, { ...parts, viewKey });
       const isCovered = since === null || seen === null || seenViews.covers(seen, access, since);
       const isLost = since !== null && !(isCovered && feed.log.reaches(since));
       const position = since === null || isLost ? audience.position : since;
       const subscription: TableSubscription = {
         kind: "table",
+        name: channel.name,
         ...parts,
         viewKey,
         seen,
@@ -80,11 +61,18 @@ export function createTableSubscriptions(deps: {
       };
       if (seen !== null) seenViews.begin(seen, position);
       if (subscription.isReviewed) reviews.add(connection, subscription);
-      announce({ seq: position, isLost });
+      connection.send({ ...subscribedTo(subscription, position), ...(isLost ? { resync: true } : {}) });
       replay(connection, subscription, position);
       return subscription;
     },
-    change,
+    filter(connection, subscription, filters) {
+      const known = subscription.filters;
+      subscription.filters = filters;
+      const announce = (): void =>
+        connection.send({ type: "filters_updated", ...namesOf(subscription), serverFilter: filters.filter !== null });
+      if (filters === known) announce();
+      else change(connection, subscription, { announce, unsent: "sent" });
+    },
     adopt(connection, subscription, access) {
       const { channel, audience, feed } = subscription;
       const viewKey = viewKeyOf(access, connection.principal);
@@ -99,16 +87,10 @@ export function createTableSubscriptions(deps: {
       subscription.viewKey = viewKey;
       subscription.seen = seenView(connection, channel, access, viewKey);
       if (subscription.seen !== null) seenViews.begin(subscription.seen, audience.position);
-      const serverFilter = subscription.filters.filter !== null;
-      connection.send({
-        type: "subscribed",
-        channel: channel.name,
-        serverFilter,
-        seq: audience.position,
-        resync: true,
+      change(connection, subscription, {
+        announce: (position) => connection.send({ ...subscribedTo(subscription, position), resync: true }),
+        unsent: "dropped",
       });
-      // Sending may have closed it as too slow.
-      if (!subscription.isEnded) change(connection, subscription);
     },
     end(connection, subscription) {
       if (subscription.isEnded) return;
@@ -121,6 +103,19 @@ export function createTableSubscriptions(deps: {
   };
 }
 
+const namesOf = ({ name, id, audience: { feed } }: TableSubscription) => ({
+  channel: name,
+  ...(id === null ? {} : { id }),
+  ...(feed === null ? {} : { feed }),
+});
+
+const subscribedTo = (subscription: TableSubscription, seq: number) => ({
+  type: "subscribed" as const,
+  ...namesOf(subscription),
+  serverFilter: subscription.filters.filter !== null,
+  seq,
+});
+
 const isFilter = (access: ReadAccess): boolean =>
   access.kind === "filter" || (access.kind === "all" && access.saidBy === "filter");
 
@@ -132,7 +127,8 @@ function seenView(
 ): SeenView | null {
   const { principal } = connection;
   if (principal === null || (access.kind === "all" && access.saidBy === "config")) return null;
-  return { userId: principal.auth.id, channel: channel.name, key };
+  // No user has an empty id: all connections without a user are one.
+  return { userId: principal.kind === "user" ? principal.auth.id : "", channel: channel.name, key };
 }
 
 /** Equal for rights that show the same records. A rule that looks at records depends on the user. */

@@ -91,3 +91,17 @@ test("[RT102] a topic with too much to send reports it, and what waits in all to
   for (let turn = 0; turn < 2_000 && topic.hasWaiting; turn++) clock.advance(1);
   expect([topic.hasWaiting, topic.isBehind, fanOut.isBehind]).toEqual([false, false, false]);
 });
+
+test("[RT223] a member that leaves gets the messages that it has not been sent", () => {
+  const { topic, listen } = world();
+  const members = Array.from({ length: 5_000 }, listen);
+  for (const member of members) topic.join(member);
+  const last = members[4_999];
+  if (last === undefined) throw new Error("5,000 members were made");
+  topic.publish("a");
+  topic.publish("b", last);
+  topic.publish("c");
+  expect(last.heard).toEqual([]);
+  expect(topic.leave(last)).toEqual(["a", "c"]);
+  expect(topic.leave(last)).toEqual([]);
+});

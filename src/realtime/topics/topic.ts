@@ -23,6 +23,8 @@ export interface Turns {
   count(bytes: number): void;
 }
 
+const NOTHING: readonly string[] = [];
+
 interface Message {
   text: string;
   /** Is not sent the message. */
@@ -85,17 +87,22 @@ export class Topic {
     listener.socket.subscribe(shard.name);
   }
 
-  leave(listener: Listener): void {
+  /** Returns the messages that it has not been sent. */
+  leave(listener: Listener): readonly string[] {
     const shard = this.#shardOf.get(listener);
-    if (shard === undefined) return;
+    if (shard === undefined) return NOTHING;
     this.#shardOf.delete(listener);
+    const waiting = this.#messages.slice(shard.next - this.#first);
     shard.members.delete(listener);
     // A closed socket has left its native topics already.
     if (listener.socket.readyState === WebSocket.OPEN) listener.socket.unsubscribe(shard.name);
-    if (shard.members.size > 0) return;
-    this.#shards = this.#shards.filter((other) => other !== shard);
-    for (const message of this.#messages.slice(shard.next - this.#first)) message.shardsLeft--;
-    this.#forgetSent();
+    if (shard.members.size === 0) {
+      this.#shards = this.#shards.filter((other) => other !== shard);
+      for (const message of waiting) message.shardsLeft--;
+      this.#forgetSent();
+    }
+    if (waiting.length === 0) return NOTHING;
+    return waiting.filter(({ except }) => except !== listener).map(({ text }) => text);
   }
 
   /** `except` is not sent the message. */

@@ -1,4 +1,5 @@
 import type { JsonValue } from "../../kernel/json/json.ts";
+import { VERSION } from "../../kernel/version.ts";
 import type { CommonErrorCode } from "../../sockets/protocol.ts";
 import type { Delta } from "../state/delta.ts";
 
@@ -11,11 +12,17 @@ export type RoomErrorCode =
   | "JOIN_DENIED"
   | "ROOM_FULL";
 
+interface ListedPlayer {
+  userId: string;
+  connectionId: string;
+  role: string;
+}
+
 export const PONG = JSON.stringify({ type: "pong" });
 export const KICKED = JSON.stringify({ type: "kicked" });
 
 export const authSuccess = (userId: string, connectionId: string): string =>
-  JSON.stringify({ type: "auth_success", userId, connectionId });
+  JSON.stringify({ type: "auth_success", userId, connectionId, version: VERSION });
 
 export const authRefreshed = (userId: string, connectionId: string): string =>
   JSON.stringify({ type: "auth_refreshed", userId, connectionId });
@@ -42,6 +49,10 @@ export const sharedDelta = (delta: Delta, version: number): string =>
 
 export const playerDelta = (delta: Delta, version: number): string =>
   JSON.stringify({ type: "player_delta", delta, version });
+
+/** `total`: how many there are, in a room with more than the list names. */
+export const playersMessage = (players: readonly ListedPlayer[], total: number): string =>
+  JSON.stringify({ type: "players", players, total: total > players.length ? total : undefined });
 
 /** `resultText` is JSON. */
 export const actionResult = (requestId: string, resultText: string): string =>

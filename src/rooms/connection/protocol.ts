@@ -1,7 +1,7 @@
 import { Type } from "typebox";
 import type { JsonObject } from "../../kernel/json/json.ts";
 import { createParser } from "../../kernel/schema/parser.ts";
-import type { SignedIn } from "../../sockets/connection.ts";
+import type { SignedIn, Visiting } from "../../sockets/connection.ts";
 import { PROBLEM_SHOWN_LENGTH } from "../../sockets/limits.ts";
 import { declareMessages, type Failure, type MessageType, type Protocol } from "../../sockets/protocol.ts";
 import { MESSAGE_VALUES_MAX } from "../limits.ts";
@@ -37,16 +37,21 @@ export function createProtocol(deps: {
     name: "room",
     messages: createMessages(service),
     envelope: ENVELOPE,
+    // A player is a user.
+    allowsAnonymous: false,
     errorText: ({ code, message }, about) =>
       errorMessage(code === "MESSAGE_TOO_LARGE" ? "INVALID_MESSAGE" : code, message, about?.["requestId"]),
     authenticated(connection, principal) {
       connection.state.authenticated(connection);
       visitors.add(connection.state);
-      connection.sendText(authSuccess(principal.auth.id, connection.id));
+      connection.sendText(authSuccess(userIdOf(principal), connection.id));
     },
-    refreshed: (connection, principal) => connection.sendText(authRefreshed(principal.auth.id, connection.id)),
+    refreshed(connection, principal) {
+      connection.state.room?.userChanged();
+      connection.sendText(authRefreshed(userIdOf(principal), connection.id));
+    },
     // Handlers read the user from the connection when they run.
-    userChanged() {},
+    userChanged: ({ state }) => state.room?.userChanged(),
     pinged: (connection) => connection.sendText(PONG),
     closed({ state }, code) {
       visitors.delete(state);
@@ -58,8 +63,12 @@ export function createProtocol(deps: {
 function createMessages(service: Pick<RoomsService, "join">): readonly MessageType<Visitor, RoomErrorCode>[] {
   const declare = declareMessages<Visitor, RoomErrorCode>(ENVELOPE);
   const hints = { lastSharedState: Hint, lastSharedVersion: Hint, lastPlayerState: Hint, lastPlayerVersion: Hint };
+  const members = { ...hints, players: Type.Optional(Type.Boolean()) };
   return [
-    declare("join", hints, (connection, _, principal) => join(service, connection, principal)),
+    declare("join", members, (connection, { players = false }, principal) => {
+      connection.state.wantsPlayers = players;
+      return join(service, connection, principal);
+    }),
     {
       type: "send",
       // What is missing or of a wrong type is INVALID_ACTION, once the connection has joined.
@@ -74,17 +83,25 @@ function createMessages(service: Pick<RoomsService, "join">): readonly MessageTy
   ];
 }
 
+/** The protocol takes no others. */
+function userOf(principal: Visiting): SignedIn {
+  if (principal.kind === "user") return principal;
+  throw new Error("a connection to a room has a user");
+}
+
+const userIdOf = (principal: Visiting): string => userOf(principal).auth.id;
+
 async function join(
   service: Pick<RoomsService, "join">,
   connection: VisitorConnection,
-  principal: SignedIn,
+  principal: Visiting,
 ): Promise<Failure<RoomErrorCode> | null> {
   const visitor = connection.state;
   if (visitor.room !== null) {
     visitor.room.resync(visitor);
     return null;
   }
-  const { room, outcome } = await service.join(visitor.address, visitor, principal.auth);
+  const { room, outcome } = await service.join(visitor.address, visitor, userOf(principal).auth);
   if (outcome.kind === "full") return failure("ROOM_FULL", `The room has its ${outcome.maxPlayers} players`);
   if (outcome.kind === "denied" || room === null) {
     return failure("JOIN_DENIED", outcome.kind === "denied" ? outcome.message : "Access denied");

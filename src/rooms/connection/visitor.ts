@@ -14,6 +14,8 @@ export class Visitor implements RoomConnection {
   readonly address: RoomAddress;
   /** null until a `join` has been allowed. */
   room: LiveRoom | null = null;
+  /** Its last `join` has asked for the list of players. */
+  wantsPlayers = false;
   readonly #outbox: Outbox;
   #connection: VisitorConnection | null = null;
   #player: { principal: SignedIn; player: Player } | null = null;
@@ -104,7 +106,7 @@ export class Visitor implements RoomConnection {
 
   get #principal(): SignedIn {
     const { principal } = this.#authenticated;
-    if (principal === null) throw new Error("the connection has not authenticated");
+    if (principal?.kind !== "user") throw new Error("the connection has not authenticated");
     return principal;
   }
 }

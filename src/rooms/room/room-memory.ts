@@ -81,7 +81,7 @@ export class RoomMemory {
   readonly #members: Members;
   readonly #events: RoomEvents;
   readonly #mailbox: Mailbox;
-  readonly #meter: RoomMeter;
+  readonly meter: RoomMeter;
   readonly #handlers: HandlerRoomDeps;
   #state: RoomState | null = null;
   #lastActiveAt: Millis = 0;
@@ -95,18 +95,18 @@ export class RoomMemory {
     this.#deps = deps;
     this.#events = events;
     const { common, clock } = deps;
-    this.#meter = new RoomMeter(common.share);
-    this.#mailbox = new Mailbox(this.#meter, new WaitingChars(common.waiting), (cause) => this.log("task", cause));
+    this.meter = new RoomMeter(common.share);
+    this.#mailbox = new Mailbox(this.meter, new WaitingChars(common.waiting), (cause) => this.log("task", cause));
     this.#handlers = {
       namespace,
       id,
       members,
       clock,
       app: deps.app,
-      meter: this.#meter,
+      meter: this.meter,
       onLate: (what) => this.log(what, "was called by a handler that had ended; it has no effect"),
     };
-    this.announcer = new Announcer({ members, clock, meter: this.#meter, texts: common.texts });
+    this.announcer = new Announcer({ members, clock, meter: this.meter, texts: common.texts });
     this.timers = new RoomTimers(deps.clock, events.onTimer);
     this.saves = new SaveSchedule({
       clock: deps.clock,
@@ -175,7 +175,7 @@ export class RoomMemory {
       this.#deps.clock,
       HANDLER_TIMEOUT_MS,
       () => handler(room),
-      (outcome) => this.#meter.measure(() => finish(outcome)),
+      (outcome) => this.meter.measure(() => finish(outcome)),
     );
   }
 
@@ -230,7 +230,7 @@ export class RoomMemory {
       if (saved === null) return null;
       const steps = restoreSteps(saved);
       if (savedChars(saved) < SYNC_AT_ONCE_BYTES) return this.#entered(finishNow(steps), saved);
-      return this.#meter.run(steps).then((state) => this.#entered(state, saved), failed);
+      return this.meter.run(steps).then((state) => this.#entered(state, saved), failed);
     } catch (cause) {
       return failed(cause);
     }
@@ -364,13 +364,13 @@ export class RoomMemory {
   /** The JSON of the states; of large ones, made in slices. */
   async #texts({ shared, server, players }: RoomSnapshot): Promise<Pick<SavedRoom, "shared" | "server" | "players">> {
     const synced = new Set([shared, ...players.map(({ state }) => state)]);
-    const texts = await this.#deps.common.texts.of(synced, this.#meter);
+    const texts = await this.#deps.common.texts.of(synced, this.meter);
     const ofPlayers = players.map(({ userId, state, version }) => {
       return `${JSON.stringify(userId)}:{"state":${texts.get(state) ?? "{}"},"version":${version}}`;
     });
     return {
       shared: texts.get(shared) ?? "{}",
-      server: await this.#meter.run(stateTextSteps(server, UNSYNCED)),
+      server: await this.meter.run(stateTextSteps(server, UNSYNCED)),
       players: `{${ofPlayers.join()}}`,
     };
   }

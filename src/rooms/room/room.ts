@@ -9,6 +9,7 @@ import { actionError, actionResult, jsonText, KICKED, messageOf } from "../conne
 import type { RoomState } from "../state/room-state.ts";
 import type { JoinOutcome, Member, PresentAuth, RoomConnection, RoomNamespace } from "../types.ts";
 import { Members } from "./members.ts";
+import { PlayerList } from "./player-list.ts";
 import { RoomMemory, type RoomMemoryDeps } from "./room-memory.ts";
 
 export interface RoomDeps extends Omit<RoomMemoryDeps, "onEmpty"> {
@@ -36,6 +37,7 @@ export class LiveRoom {
   readonly #lookups: Lookups;
   readonly #members: Members;
   readonly #memory: RoomMemory;
+  readonly #list: PlayerList;
 
   constructor(namespace: RoomNamespace, id: string, deps: RoomDeps) {
     this.namespace = namespace;
@@ -51,6 +53,7 @@ export class LiveRoom {
       onTimer: (name, dueAt) => this.#fireTimer(name, dueAt),
       onKick: (userId) => this.#kick(userId),
     });
+    this.#list = new PlayerList({ members: this.#members, clock: deps.clock, meter: this.#memory.meter });
   }
 
   get isInMemory(): boolean {
@@ -82,7 +85,13 @@ export class LiveRoom {
       if (this.#memberOf(connection) === null) return;
       connection.hold();
       this.#memory.announcer.requestSync(state, connection);
+      this.#listTo(connection);
     });
+  }
+
+  /** The role or another fact of a player may have changed. */
+  userChanged(): void {
+    this.#list.changed();
   }
 
   act(connection: RoomConnection, action: Action): void {
@@ -111,6 +120,8 @@ export class LiveRoom {
     member.connections.delete(connection);
     member.player = connection.player();
     member.sessionId = connection.sessionId;
+    this.#list.forget(connection);
+    this.#list.changed();
     this.#memory.announcer.forget(connection);
     if (member.connections.size > 0) return;
     if (isCleanClose(code)) this.#postLeave(member, "leave");
@@ -130,6 +141,7 @@ export class LiveRoom {
 
   /** Call it after `quiesce`: saves the room with its players. */
   stop(): Promise<void> {
+    this.#list.stop();
     return this.#memory.stop();
   }
 
@@ -138,6 +150,7 @@ export class LiveRoom {
     if (connection.closeCode !== null) return resolve({ kind: "denied", message: "The connection has closed" });
     const greet = (): void => {
       this.#memory.announcer.requestSync(state, connection);
+      this.#listTo(connection);
       resolve({ kind: "joined" });
       // It may have closed while onJoin ran, before it was known as one of the room.
       if (connection.closeCode !== null) this.connectionClosed(connection, connection.closeCode);
@@ -169,6 +182,13 @@ export class LiveRoom {
     member.cancelGrace = null;
     member.connections.add(connection);
     connection.hold();
+    this.#list.changed();
+  }
+
+  /** Behind the `sync`, for which the connection is held. */
+  #listTo(connection: RoomConnection): void {
+    if (connection.wantsPlayers) this.#list.add(connection);
+    else this.#list.forget(connection);
   }
 
   /** null: the connection is not in the room. */
@@ -194,6 +214,7 @@ export class LiveRoom {
   }
 
   #left(state: RoomState, member: Member, reason: LeaveReason): MaybePromise<void> {
+    this.#list.changed();
     this.#memory.saves.changed();
     const { onLeave } = this.namespace.config;
     if (onLeave === undefined) return;
@@ -208,6 +229,7 @@ export class LiveRoom {
     this.#members.remove(member);
     for (const connection of member.connections) {
       this.#memory.announcer.forget(connection);
+      this.#list.forget(connection);
       connection.end(CLOSE_KICKED, "Kicked", KICKED);
     }
     member.connections.clear();

@@ -23,7 +23,7 @@ export type Socket = ServerWebSocket<SocketHandler>;
 /** The listening server as areas see it; before it listens nothing is upgraded and publishing reaches nobody. */
 export interface SocketServer {
   /** Errors: 400 when the request asks for no upgrade, 503 when as many sockets are open as may be. The handler returns what this returns. */
-  upgrade(request: Request, handler: SocketHandler): Response;
+  upgrade(request: Request, handler: SocketHandler, headers?: Readonly<Record<string, string>>): Response;
   /** One message to every socket subscribed to `topic`, serialised once. */
   publish(topic: string, message: string): void;
   /** Bytes that wait to be sent to this socket. What waits for all together is bounded: this may end sockets. */
@@ -67,9 +67,10 @@ export function createSocketServer(
   const open = new Set<Socket>();
   const backlogs = createBacklogs((delayMs, work) => setTimeout(work, delayMs).unref());
   return {
-    upgrade(request, handler) {
+    upgrade(request, handler, headers) {
       if (open.size >= socketsMax) throw new AppError(503, `Too many WebSockets are open (at most ${socketsMax})`);
-      if (server()?.upgrade(request, { data: handler, headers: upgradeHeaders }) !== true)
+      const sent = headers === undefined ? upgradeHeaders : { ...upgradeHeaders, ...headers };
+      if (server()?.upgrade(request, { data: handler, headers: sent }) !== true)
         throw badRequest("A WebSocket upgrade is wanted here");
       return UPGRADED;
     },

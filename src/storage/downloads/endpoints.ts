@@ -47,7 +47,7 @@ export function downloadEndpoints(deps: Pick<EndpointDeps, "service" | "signing"
   return [download, head];
 }
 
-/** By the bucket's rule, or by a signed URL. */
+/** By the bucket's rule: for the caller, or for the one that asked for the signed URL. */
 async function answer(
   { service, signing, thumbs }: Pick<EndpointDeps, "service" | "signing" | "thumbs">,
   {
@@ -65,11 +65,12 @@ async function answer(
   },
 ): Promise<Response> {
   const token = peek("token");
-  if (token !== null) signing.verifyDownload(token, bucket, key);
+  const signer = token === null ? null : signing.verifyDownload(token, bucket, key);
+  const asking = token === null ? principal : signer;
   const found =
-    token === null
-      ? await service.find(principal, bucket, key, { allowAnonymous: true, checkForm: query })
-      : service.findSigned(bucket, key);
+    asking === null
+      ? service.findSigned(bucket, key)
+      : await service.find(asking, bucket, key, { allowAnonymous: true, checkForm: query });
   const { thumb } = query();
   const content =
     thumb === undefined

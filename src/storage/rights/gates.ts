@@ -1,6 +1,6 @@
 import { RULE_TIMEOUT_MS } from "../../access/limits.ts";
-import type { Lookups } from "../../access/lookups/lookups.ts";
-import { authOf, type Principal } from "../../access/principal.ts";
+import type { LookupCall, Lookups } from "../../access/lookups/lookups.ts";
+import { actorOf, authOf, type Principal } from "../../access/principal.ts";
 import { createProbe, mayTakeMoreThan } from "../../access/probe.ts";
 import type { FileFacts } from "../../config/types.ts";
 import type { Clock } from "../../kernel/clock.ts";
@@ -8,6 +8,7 @@ import { forbidden, notFound, unauthorized } from "../../kernel/errors.ts";
 import type { Logger } from "../../kernel/logger.ts";
 import { chain, isPromise, type MaybePromise } from "../../kernel/maybe-promise.ts";
 import { within } from "../../kernel/time/deadline.ts";
+import { factsOf } from "../facts.ts";
 import { readOnly } from "../files/owned-files.ts";
 import type { Bucket, BucketAction, Gate, StoredObject } from "../types.ts";
 
@@ -23,7 +24,7 @@ export interface Gates {
     action: BucketAction,
     options?: { allowAnonymous?: boolean; eachFile?: boolean },
   ): Promise<Gate>;
-  /** The bucket alone, for a signed URL: the rule was asked when it was signed. Errors: 404. */
+  /** The bucket alone, for a signed URL of an earlier version, and for the server itself. Errors: 404. */
   bucket(name: string): Bucket;
 }
 
@@ -58,6 +59,7 @@ export function createGates(deps: {
       const isAnonymous = principal.kind === "anonymous";
       if (isAnonymous && options.allowAnonymous !== true) throw unauthorized();
       const bucket = bucketOf(name);
+      const actor = actorOf(principal);
       if (principal.kind === "serviceKey" && !principal.scopes.allows("storage", "bucket", name, action)) {
         throw forbidden();
       }
@@ -67,18 +69,14 @@ export function createGates(deps: {
       };
       const decided = (isAllowed: boolean): Gate => {
         if (options.eachFile !== true) enforce(isAllowed);
-        return { bucket, verdict: isAllowed, isAnonymous, ask: () => isAllowed, enforce };
+        return { bucket, actor, verdict: isAllowed, isAnonymous, ask: () => isAllowed, enforce };
       };
       const passes = principal.kind === "serviceKey" || principal.kind === "server";
       const rule = passes ? true : bucket.config.access?.[action];
       if (typeof rule !== "function") return decided(rule === true);
       // Only `true` allows. A rule that throws or does not answer in time denies.
-      const call = deps.lookups.begin();
-      const checked = (isAllowed: boolean): boolean => {
-        call.check();
-        return isAllowed;
-      };
-      const answerOf = (file: FileFacts, isLogged: () => boolean): MaybePromise<boolean> => {
+      const reading = deps.lookups.begin();
+      const answerOf = (file: FileFacts, isLogged: () => boolean, call: LookupCall): MaybePromise<boolean> => {
         const denied = (cause: unknown): boolean => {
           if (isLogged()) deps.logger.error("an access rule threw, which denies", { bucket: name, action, cause });
           return false;
@@ -91,9 +89,15 @@ export function createGates(deps: {
           return denied(cause);
         }
       };
-      const ask = (file: FileFacts, isLogged = () => true): MaybePromise<boolean> =>
-        chain(answerOf(file, isLogged), checked);
-      const undecided: Gate = { bucket, verdict: null, isAnonymous, ask: (file) => ask(file), enforce };
+      const ask = (file: FileFacts, isLogged = () => true): MaybePromise<boolean> => {
+        // An upload may take hours, after which the rule is asked about what has been stored since.
+        const call = action === "read" ? reading : deps.lookups.begin();
+        return chain(answerOf(file, isLogged, call), (isAllowed) => {
+          call.check();
+          return isAllowed;
+        });
+      };
+      const undecided: Gate = { bucket, actor, verdict: null, isAnonymous, ask: (file) => ask(file), enforce };
       if (rule.length === FILE_PARAMETERS && !mayTakeMoreThan(rule, FILE_PARAMETERS)) return undecided;
       // A rule with a context may read the file or not, and one with fewer parameters may read it by rest parameters, defaults
       // or `arguments`.
@@ -102,12 +106,6 @@ export function createGates(deps: {
       return probe.isSeen ? undecided : decided(verdict);
     },
   };
-}
-
-/** What a rule sees of a stored file. */
-export function factsOf(object: StoredObject): FileFacts {
-  const { key, size, contentType, customMetadata, uploadedBy, uploaded } = object;
-  return { key, size, contentType, customMetadata, uploadedBy, uploaded: new Date(uploaded).toISOString() };
 }
 
 /**

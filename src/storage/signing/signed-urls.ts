@@ -11,6 +11,8 @@ export interface SignedClaim {
   grantId: string | null;
   /** What an upload has to declare; null: any type. */
   contentType: string | null;
+  /** Who asked for a download, as `signing.ts` writes it; null: a URL of an earlier version, and uploads. */
+  signer: string | null;
 }
 
 export interface UrlSigner {
@@ -19,39 +21,47 @@ export interface UrlSigner {
   verify(
     token: string,
     wanted: Pick<SignedClaim, "method" | "bucket" | "key">,
-  ): Pick<SignedClaim, "grantId" | "contentType">;
+  ): Pick<SignedClaim, "grantId" | "contentType" | "signer">;
 }
 
 const KEY_BYTES = 32;
-const TOKEN = /^(\d{1,12})\.([0-9a-f-]{0,36})\.([A-Za-z0-9_-]{43})(?:\.([A-Za-z0-9_-]{1,340}))?$/;
+const TOKEN = /^(\d{1,12})\.([0-9a-f-]{0,36})\.([A-Za-z0-9_-]{43})(?:\.([A-Za-z0-9_-]{1,400}))?$/;
 
-/** HMAC-SHA256 over method, bucket, key, expiry, grant and type, with a key of its own derived from the server's secret. */
+/** The last member: what an upload has to declare, or who asked for a download. */
+const lastOf = ({ method, contentType, signer }: Pick<SignedClaim, "method" | "contentType" | "signer">) =>
+  method === "PUT" ? contentType : signer;
+
+/** HMAC-SHA256 over method, bucket, key, expiry, grant and type or signer, with a key of its own derived from the server's secret. */
 export function createUrlSigner(deps: { secret: string; nowMs: () => number }): UrlSigner {
   const key = Buffer.from(hkdfSync("sha256", deps.secret, "", "platform signed storage urls v1", KEY_BYTES));
   const macOf = (claim: SignedClaim): Buffer => {
     // JSON separates the members: another bucket and key never give the same text.
-    const { method, bucket, key: objectKey, expiresAtSeconds, grantId, contentType } = claim;
+    const { method, bucket, key: objectKey, expiresAtSeconds, grantId } = claim;
     const members = [method, bucket, objectKey, expiresAtSeconds, grantId];
-    const text = JSON.stringify(contentType === null ? members : [...members, contentType]);
+    const last = lastOf(claim);
+    const text = JSON.stringify(last === null ? members : [...members, last]);
     return createHmac("sha256", key).update(text).digest();
   };
   return {
     sign(claim) {
-      const { expiresAtSeconds, grantId, contentType } = claim;
-      const type = contentType === null ? "" : `.${Buffer.from(contentType).toString("base64url")}`;
-      return `${expiresAtSeconds}.${grantId ?? ""}.${macOf(claim).toString("base64url")}${type}`;
+      const { expiresAtSeconds, grantId } = claim;
+      const last = lastOf(claim);
+      const end = last === null ? "" : `.${Buffer.from(last).toString("base64url")}`;
+      return `${expiresAtSeconds}.${grantId ?? ""}.${macOf(claim).toString("base64url")}${end}`;
     },
     verify(token, wanted) {
-      const [, expiry = "", grant = "", mac = "", type = ""] = TOKEN.exec(token) ?? [];
+      const [, expiry = "", grant = "", mac = "", end = ""] = TOKEN.exec(token) ?? [];
       if (mac === "") throw unauthorized("Invalid token");
       const expiresAtSeconds = Number(expiry);
       const grantId = grant === "" ? null : grant;
-      const contentType = type === "" ? null : Buffer.from(type, "base64url").toString("utf8");
+      const last = end === "" ? null : Buffer.from(end, "base64url").toString("utf8");
+      const contentType = wanted.method === "PUT" ? last : null;
+      const signer = wanted.method === "GET" ? last : null;
       const given = Buffer.from(mac, "base64url");
-      const right = macOf({ ...wanted, expiresAtSeconds, grantId, contentType });
+      const right = macOf({ ...wanted, expiresAtSeconds, grantId, contentType, signer });
       if (given.byteLength !== right.byteLength || !timingSafeEqual(given, right)) throw unauthorized("Invalid token");
       if (expiresAtSeconds * 1000 <= deps.nowMs()) throw unauthorized("Token expired");
-      return { grantId, contentType };
+      return { grantId, contentType, signer };
     },
   };
 }

@@ -8,9 +8,10 @@ import type { Ids } from "../../kernel/ids.ts";
 import { SECOND_MS } from "../../kernel/time/duration.ts";
 import type { Paces } from "../../kernel/time/pace.ts";
 import { parseContentType } from "../content.ts";
+import { factsOf } from "../facts.ts";
 import { objectPath } from "../keys.ts";
 import { SIGNED_URL_DEFAULT_SECONDS } from "../limits.ts";
-import { factsOf, factsOfNew, type Gates } from "../rights/gates.ts";
+import { factsOfNew, type Gates } from "../rights/gates.ts";
 import type { StorageService } from "../service.ts";
 import type { StorageStore } from "../store.ts";
 import type { GrantHolder, UploadGrant } from "../types.ts";
@@ -27,8 +28,11 @@ export interface Signing {
     origin: string,
   ): Promise<{ urls: { key: string; url: string; expiresAt: string }[] }>;
   uploadUrl(principal: Principal, bucket: string, body: Body<typeof SignUpload>, origin: string): Promise<SignedUrl>;
-  /** Errors: 401. */
-  verifyDownload(token: string, bucket: string, key: string): void;
+  /**
+   * The caller that asked for the URL, with its present rights. null: a URL of an earlier version, which does not say. Errors:
+   * 401, also when that user or service key does not exist any more.
+   */
+  verifyDownload(token: string, bucket: string, key: string): Principal | null;
   /**
    * The caller that asked for the URL, with its present rights, and the type that the upload has to declare. Errors: 401, also
    * when the URL has been used, and when that user or service key does not exist any more.
@@ -48,18 +52,38 @@ interface SignedUrl {
 /** The caller with its present rights; null: a user who is disabled or deleted, a service key that is gone. */
 export type PresentHolder = (holder: GrantHolder) => Principal | null;
 
+/** The same for the text of a download URL. */
+export type PresentSigner = (signer: string) => Principal | null;
+
+const USER_SIGNER = "user:";
+const KEY_SIGNER = "key:";
+
+/** The caller in the text of a download URL. */
+function signerOf(principal: Principal): string | null {
+  if (principal.kind === "user") return USER_SIGNER + principal.auth.id;
+  return principal.kind === "serviceKey" ? KEY_SIGNER + principal.name : null;
+}
+
 /** Looks users and service keys up at each use: their present rights count, not those when the URL was signed. */
-export function createPresentHolder(deps: {
-  account: Accounts["get"];
-  serviceKey: ServiceKeys["named"];
-}): PresentHolder {
-  return (holder) => {
-    if (holder.kind === "server") return SERVER;
-    if (holder.kind === "serviceKey") return deps.serviceKey(holder.name);
-    const account = deps.account(holder.auth.id);
+export function createPresentHolder(deps: { account: Accounts["get"]; serviceKey: ServiceKeys["named"] }): {
+  present: PresentHolder;
+  presentSigner: PresentSigner;
+} {
+  const user = (userId: string): Principal | null => {
+    const account = deps.account(userId);
     if (account === null || account.disabled) return null;
     const { id, role, email, emailVerified, isAnonymous, customClaims: custom } = account;
     return { kind: "user", auth: { id, role, email, emailVerified, isAnonymous, custom }, sessionId: "" };
+  };
+  return {
+    present(holder) {
+      if (holder.kind === "server") return SERVER;
+      return holder.kind === "serviceKey" ? deps.serviceKey(holder.name) : user(holder.auth.id);
+    },
+    presentSigner: (signer) =>
+      signer.startsWith(USER_SIGNER)
+        ? user(signer.slice(USER_SIGNER.length))
+        : deps.serviceKey(signer.slice(KEY_SIGNER.length)),
   };
 }
 
@@ -71,26 +95,34 @@ export function createSigning(deps: {
   clock: Clock;
   ids: Ids;
   present: PresentHolder;
+  presentSigner: PresentSigner;
   paces: Paces;
 }): Signing {
   const { store, gates, service, signer, clock, ids } = deps;
   const expiryAfter = (seconds: number): number => Math.floor(clock.now() / SECOND_MS) + seconds;
   const urlOf = (claim: SignedClaim, origin: string) => `${origin}${objectPath(claim)}?token=${signer.sign(claim)}`;
-  const downloadOf = (bucket: string, key: string, expiresAtSeconds: number): SignedClaim => ({
+  const downloadOf = (principal: Principal, bucket: string, key: string, expiresAtSeconds: number): SignedClaim => ({
     method: "GET",
     bucket,
     key,
     expiresAtSeconds,
     grantId: null,
     contentType: null,
+    signer: signerOf(principal),
   });
+  /** Errors: 401. */
+  const presentOf = (principal: Principal | null): Principal => {
+    if (principal !== null) return principal;
+    throw unauthorized("The user or service key that asked for this URL does not exist any more");
+  };
 
   return {
     async downloadUrl(principal, bucket, body, origin) {
       await gates.enter(principal, bucket, "read");
       const { key, expiresIn } = await body();
       await service.find(principal, bucket, key);
-      return { url: urlOf(downloadOf(bucket, key, expiryAfter(expiresIn ?? SIGNED_URL_DEFAULT_SECONDS)), origin) };
+      const expiresAtSeconds = expiryAfter(expiresIn ?? SIGNED_URL_DEFAULT_SECONDS);
+      return { url: urlOf(downloadOf(principal, bucket, key, expiresAtSeconds), origin) };
     },
 
     async downloadUrls(principal, bucket, body, origin) {
@@ -106,7 +138,7 @@ export function createSigning(deps: {
         const object = store.find({ bucket, key });
         if (object === null) continue;
         if (gate.verdict === null) gate.enforce(await gate.ask(factsOf(object)));
-        urls.push({ key, url: urlOf(downloadOf(bucket, key, expiresAtSeconds), origin), expiresAt });
+        urls.push({ key, url: urlOf(downloadOf(principal, bucket, key, expiresAtSeconds), origin), expiresAt });
       }
       return { urls };
     },
@@ -127,23 +159,28 @@ export function createSigning(deps: {
         expiresAt: expiresAtSeconds * SECOND_MS,
       };
       await store.write((storage) => storage.insertGrant(grant));
-      return {
-        url: urlOf({ method: "PUT", bucket, key, expiresAtSeconds, grantId: grant.id, contentType }, origin),
+      const claim: SignedClaim = {
+        method: "PUT",
+        bucket,
+        key,
+        expiresAtSeconds,
+        grantId: grant.id,
+        contentType,
+        signer: null,
       };
+      return { url: urlOf(claim, origin) };
     },
 
     verifyDownload(token, bucket, key) {
-      signer.verify(token, { method: "GET", bucket, key });
+      const { signer: who } = signer.verify(token, { method: "GET", bucket, key });
+      return who === null ? null : presentOf(deps.presentSigner(who));
     },
 
     verifyUpload(token, bucket, key) {
       const { grantId, contentType } = signer.verify(token, { method: "PUT", bucket, key });
       const grant = grantId === null ? null : store.findGrant(grantId);
       if (grant === null) throw usedUp();
-      const principal = deps.present(grant.holder);
-      if (principal === null)
-        throw unauthorized("The user or service key that asked for this upload URL does not exist any more");
-      return { grant, principal, contentType };
+      return { grant, principal: presentOf(deps.present(grant.holder)), contentType };
     },
   };
 }

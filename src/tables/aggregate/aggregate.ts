@@ -46,9 +46,9 @@ export function createAggregating(deps: { reads: Reads }): Aggregating {
 }
 
 const groupOf = (terms: readonly Term[], values: readonly unknown[]): TableRecord =>
-  Object.fromEntries(terms.map((term, place) => [term.name, valueOf(term, values[place])]));
+  Object.fromEntries(terms.map((term, place) => [term.name, answered(term, values[place])]));
 
-function valueOf(term: Term, value: unknown): JsonValue {
+function answered(term: Term, value: unknown): JsonValue {
   if (value === null || value === undefined) return null;
   const isBoolean = term.kind !== "count" && term.column.type === "boolean";
   // Columns of the other types have text and numbers.

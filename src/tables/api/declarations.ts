@@ -1,5 +1,6 @@
 import { type TSchema, Type } from "typebox";
 import { nullable } from "../../kernel/schema/types.ts";
+import { IDEMPOTENCY_KEY } from "../idempotency/key.ts";
 import { BATCH_BY_FILTER_RECORDS_MAX, BATCH_OPERATIONS_MAX, TRANSACTION_OPERATIONS_MAX } from "../limits.ts";
 import {
   AggregateQuery,
@@ -21,6 +22,8 @@ export interface RecordSchemas<Body extends TSchema> {
   update: Body;
 }
 
+/** Of the endpoints that take an idempotency key. */
+const ONCE = { headers: [IDEMPOTENCY_KEY] };
 const READ_ERRORS = [400, 404, 408, 503];
 const WRITE_ERRORS = [400, 404, 409, 503];
 const HIGHLIGHTS = Type.Object({
@@ -65,6 +68,7 @@ export function declareTransaction<Path extends Readonly<Record<string, string>>
     tag: "Tables",
     caller: "rules" as const,
     path,
+    ...ONCE,
     summary: `Up to ${TRANSACTION_OPERATIONS_MAX} operations on the tables of one file, all or nothing`,
     description: "Operations run in order, and each sees what the ones before it did.",
     body,
@@ -74,7 +78,7 @@ export function declareTransaction<Path extends Readonly<Record<string, string>>
         { description: "The records in the order of the operations; of a deleted one its id" },
       ),
     },
-    errors: [...WRITE_ERRORS, 412],
+    errors: [...WRITE_ERRORS, 412, 422],
   };
 }
 
@@ -126,6 +130,7 @@ function declareWrites<Common extends object, WithId extends object, Body extend
   return {
     insert: {
       ...common,
+      ...ONCE,
       summary: "Insert or upsert a record",
       query: InsertQuery,
       body: insert,
@@ -133,17 +138,18 @@ function declareWrites<Common extends object, WithId extends object, Body extend
         201: { description: "The new record", schema: answer },
         200: { description: "The record that an upsert has updated", schema: answer },
       },
-      errors: WRITE_ERRORS,
+      errors: [...WRITE_ERRORS, 422],
     },
     update: {
       ...withId,
+      ...ONCE,
       summary: "Update a record",
       description:
         "Other fields keep their values. A field may also be { $op: increment, value } or { $op: deleteField }.",
       query: ChangeQuery,
       body: update,
       answers: { 200: { description: "The updated record", schema: answer } },
-      errors: [...WRITE_ERRORS, 412],
+      errors: [...WRITE_ERRORS, 412, 422],
     },
     delete: {
       ...withId,
@@ -154,6 +160,7 @@ function declareWrites<Common extends object, WithId extends object, Body extend
     },
     batch: {
       ...common,
+      ...ONCE,
       summary: `Up to ${BATCH_OPERATIONS_MAX} inserts, updates and deletes, all or nothing`,
       query: BatchQuery,
       body: batchBody(insert, update),
@@ -167,10 +174,11 @@ function declareWrites<Common extends object, WithId extends object, Body extend
           { description: "The records, in the order of the request" },
         ),
       },
-      errors: WRITE_ERRORS,
+      errors: [...WRITE_ERRORS, 422],
     },
     batchByFilter: {
       ...common,
+      ...ONCE,
       summary: `Update or delete at most ${BATCH_BY_FILTER_RECORDS_MAX} records that match a filter`,
       body: byFilterBody(update),
       answers: {
@@ -179,7 +187,7 @@ function declareWrites<Common extends object, WithId extends object, Body extend
           { description: "How many records matched, and how many of them were changed" },
         ),
       },
-      errors: WRITE_ERRORS,
+      errors: [...WRITE_ERRORS, 422],
     },
   };
 }

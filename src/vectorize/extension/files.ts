@@ -85,7 +85,7 @@ function loadFailure(path: string): string | null {
  * Each package is installed on its own system only. A build includes the installed ones, and the path for the running system is
  * resolved; so there are five imports by name instead of a computed one.
  */
-async function embeddedExtension(): Promise<string | null> {
+export async function embeddedExtension(): Promise<string | null> {
   try {
     switch (`${process.platform}-${process.arch}`) {
       case "linux-x64":

@@ -1,0 +1,45 @@
+import { readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { zstdDecompressSync } from "node:zlib";
+import style from "swagger-ui-dist/swagger-ui.css" with { type: "file" };
+import script from "swagger-ui-dist/swagger-ui-bundle.js" with { type: "file" };
+import { embeddedExtension } from "../../vectorize/extension/files.ts";
+import { CommandError } from "../errors.ts";
+import { TARGETS, type Target } from "./targets.ts";
+
+/** The platform's own program: its modules in one, and the files that it embeds, by the name that it imports them by. */
+export interface Program {
+  path: string;
+  assets: ReadonlyMap<string, string>;
+}
+
+/**
+ * Writes the program that this executable contains into `directory`. `library` is sqlite-vec's for the target, where it is
+ * not this machine's. Errors: this is no executable.
+ */
+export async function writeProgram(directory: string, target: Target, library: string | null): Promise<Program> {
+  const packed = await packedProgram();
+  if (packed === null) throw new CommandError('Only the executable can build one: run "npm run build" first');
+  const path = join(directory, "program.js");
+  writeFileSync(path, zstdDecompressSync(readFileSync(packed)));
+  const files: [name: string, file: string | null][] = [
+    ["swagger-ui-dist/swagger-ui.css", style],
+    ["swagger-ui-dist/swagger-ui-bundle.js", script],
+    [TARGETS[target].library, library ?? (await embeddedExtension())],
+  ];
+  const assets = new Map<string, string>();
+  for (const [name, file] of files) {
+    if (file === null) continue;
+    // The bundler reads no file of another executable.
+    const copy = join(directory, name.replaceAll("/", "-"));
+    writeFileSync(copy, readFileSync(file));
+    assets.set(name, copy);
+  }
+  return { path, assets };
+}
+
+/** null when the program runs from its sources. */
+async function packedProgram(): Promise<string | null> {
+  if (!Bun.isStandaloneExecutable) return null;
+  return (await import("platform:program", { with: { type: "file" } })).default;
+}

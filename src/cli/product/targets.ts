@@ -1,0 +1,44 @@
+/** What an executable can be built for, the npm package of its runtime, and the module that is sqlite-vec's library. */
+export const TARGETS = {
+  "bun-linux-x64": {
+    platform: "linux",
+    arch: "x64",
+    runtime: "@oven/bun-linux-x64",
+    library: "sqlite-vec-linux-x64/vec0.so",
+  },
+  "bun-linux-arm64": {
+    platform: "linux",
+    arch: "arm64",
+    runtime: "@oven/bun-linux-aarch64",
+    library: "sqlite-vec-linux-arm64/vec0.so",
+  },
+  "bun-darwin-arm64": {
+    platform: "darwin",
+    arch: "arm64",
+    runtime: "@oven/bun-darwin-aarch64",
+    library: "sqlite-vec-darwin-arm64/vec0.dylib",
+  },
+  "bun-darwin-x64": {
+    platform: "darwin",
+    arch: "x64",
+    runtime: "@oven/bun-darwin-x64",
+    library: "sqlite-vec-darwin-x64/vec0.dylib",
+  },
+  "bun-windows-x64": {
+    platform: "win32",
+    arch: "x64",
+    runtime: "@oven/bun-windows-x64",
+    library: "sqlite-vec-windows-x64/vec0.dll",
+  },
+} as const;
+
+export type Target = keyof typeof TARGETS;
+
+export const isTarget = (name: string): name is Target => Object.hasOwn(TARGETS, name);
+
+/** The target of this machine; null where nothing can be built for it. */
+export function ownTarget(): Target | null {
+  const names = Object.keys(TARGETS).filter(isTarget);
+  const isOwn = (name: Target) => TARGETS[name].platform === process.platform && TARGETS[name].arch === process.arch;
+  return names.find(isOwn) ?? null;
+}

@@ -1,0 +1,43 @@
+import type { RouteAccess } from "./routes.ts";
+
+/** Under these names a hook has the option that it stands for. */
+export const ACCESS = Symbol("access");
+export const TIMEOUT = Symbol("timeout");
+
+/**
+ * An option of a route as a hook of Elysia: guards and groups then pass it on to their routes as they do with any hook. The server
+ * takes it out again; should a route come to be without that, the hook refuses its requests.
+ */
+function marker(name: symbol, value: unknown): { transform: () => never } {
+  const transform = (): never => {
+    throw new Error("a route is served without its access rule");
+  };
+  return { transform: Object.assign(transform, { [name]: value }) };
+}
+
+/** The options of routes as macros of Elysia. */
+export const MARKERS = {
+  access: (access: RouteAccess) => marker(ACCESS, access),
+  timeout: (seconds: number) => marker(TIMEOUT, seconds),
+};
+
+interface WithMacros {
+  extender: { macro: Record<string, unknown> };
+  applyMacro(hook: object, appliable?: object, state?: object): void;
+}
+
+/**
+ * Makes instances of Elysia that a config or a plugin makes by itself know the options of routes. A guard of theirs would otherwise
+ * ignore its `access`, and its routes would be open to every signed-in user.
+ */
+export function knowOptions(prototype: object): void {
+  const known = prototype as WithMacros;
+  const { applyMacro } = known;
+  known.applyMacro = function (this: WithMacros, hook, appliable = hook, state = {}) {
+    const { extender } = this;
+    for (const [name, macro] of Object.entries(MARKERS)) {
+      if (name in appliable && !(name in extender.macro)) extender.macro = { ...extender.macro, [name]: macro };
+    }
+    applyMacro.call(this, hook, appliable, state);
+  };
+}

@@ -1,0 +1,14 @@
+/** Default of a route's `timeout`. */
+export const TIMEOUT_SECONDS = 60;
+/** Handlers that run at once, those included whose answer was 503 because they take too long: a route that never ends would otherwise fill the memory. */
+export const RUNNING_MAX = 10_000;
+/** Bytes of a body up to which it is read and parsed at once. */
+export const SMALL_BODY_MAX_BYTES = 64 * 1024;
+/** A name such as `items[7].title` in a form makes a list with so many entries at most. */
+export const FORM_INDEX_MAX = 999;
+/** Fields of a form. */
+export const FORM_FIELDS_MAX = 1_000;
+/** Fields at fault that an answer names. */
+export const FAULTS_MAX = 100;
+/** A handler that may take longer keeps its connection open by itself: the server closes idle ones. */
+export const HELD_OPEN_FROM_SECONDS = 100;

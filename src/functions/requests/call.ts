@@ -1,0 +1,105 @@
+import { ANONYMOUS, type Principal } from "../../access/principal.ts";
+import type { HttpParts } from "../../http/http.ts";
+import { NOSNIFF } from "../../http/security-headers.ts";
+import { AppError } from "../../kernel/errors.ts";
+import { isPromise } from "../../kernel/maybe-promise.ts";
+
+/** One request to a route of the config. */
+export class Call {
+  readonly request: Request;
+  readonly requestId: string;
+  principal: Principal = ANONYMOUS;
+  /** Why its caller is refused. A path that has no route is 404 before that. */
+  refusal: unknown = null;
+  /** The pattern of the route that was found. */
+  route: string | null = null;
+  isUpgraded = false;
+  isHeld = false;
+  readonly #http: HttpParts;
+  readonly #startedAt: number;
+
+  constructor(http: HttpParts, request: Request) {
+    this.#http = http;
+    this.request = request;
+    this.requestId = http.nextRequestId();
+    this.#startedAt = performance.now();
+  }
+
+  /** Of the answer that makes a WebSocket of it. */
+  get protocolHeaders(): Readonly<Record<string, string>> {
+    return tokenProtocol(this.request.headers) === null ? {} : { "sec-websocket-protocol": TOKEN_PROTOCOL };
+  }
+
+  /** Finds the caller, and counts the request. It does not throw: `refusal` is what it found. */
+  identify(): Promise<void> | undefined {
+    const refuse = (cause: unknown): void => {
+      this.refusal = cause;
+    };
+    try {
+      const identified = this.#http.identify(credentialsOf(this.request), () => this.address);
+      if (isPromise(identified)) return identified.then((principal) => this.#know(principal)).catch(refuse);
+      this.#know(identified);
+    } catch (cause) {
+      refuse(cause);
+    }
+    return undefined;
+  }
+
+  get address(): string {
+    return this.#http.addressOf(this.request);
+  }
+
+  /** Over a rate limit: nothing of the request is looked at. */
+  get isLimited(): boolean {
+    return this.refusal instanceof AppError && this.refusal.status === 429;
+  }
+
+  failure(cause: unknown): Response {
+    return this.#http.failure(cause, this.request, this.requestId);
+  }
+
+  /** Keeps the connection open while nothing is transferred. */
+  hold(): void {
+    this.isHeld = true;
+    this.#http.holdOpen(this.request, true);
+  }
+
+  finish(response: Response): Response {
+    if (this.isHeld) this.#http.holdOpen(this.request, false);
+    const { request, route, principal } = this;
+    // Of a hook that answers by itself, or of no route.
+    if (route === null && !response.headers.has("x-request-id")) this.#complete(response);
+    const status = this.isUpgraded ? 101 : response.status;
+    const durationMs = performance.now() - this.#startedAt;
+    this.#http.onAnswer?.({ request, route, status, durationMs, principal });
+    return response;
+  }
+
+  #complete({ headers }: Response): void {
+    const common: Record<string, string> = { ...NOSNIFF, "x-request-id": this.requestId };
+    this.#http.decorate(common, this.request);
+    for (const [name, value] of Object.entries(common)) headers.set(name, value);
+  }
+
+  #know(principal: Principal): void {
+    this.principal = principal;
+  }
+}
+
+/** `new WebSocket(url, ["bearer", token])`: pages cannot send other headers with a WebSocket. */
+const TOKEN_PROTOCOL = "bearer";
+
+function tokenProtocol(headers: Headers): string | null {
+  const [protocol, token = ""] = headers.get("sec-websocket-protocol")?.split(",") ?? [];
+  return protocol?.trim() === TOKEN_PROTOCOL && token !== "" ? token.trim() : null;
+}
+
+/** The request, or headers with the token of a WebSocket where others are read from. */
+function credentialsOf(request: Request): Pick<Request, "headers"> {
+  if (request.method !== "GET" || !request.headers.has("sec-websocket-protocol")) return request;
+  const token = tokenProtocol(request.headers);
+  if (token === null || request.headers.has("authorization")) return request;
+  const headers = new Headers(request.headers);
+  headers.set("authorization", `Bearer ${token}`);
+  return { headers };
+}

@@ -1,0 +1,86 @@
+import type { Context } from "elysia";
+import type { Lookups } from "../../access/lookups/lookups.ts";
+import { authOf } from "../../access/principal.ts";
+import type { RouteContext } from "../../config/types.ts";
+import type { Unrouted } from "../../http/exchange/unrouted.ts";
+import type { HttpParts } from "../../http/http.ts";
+import type { Logger } from "../../kernel/logger.ts";
+import { isPromise, type MaybePromise } from "../../kernel/maybe-promise.ts";
+import { HELD_OPEN_FROM_SECONDS, TIMEOUT_SECONDS } from "../limits.ts";
+import { checkEncoding, type Handle, type RouteOptions } from "../routes/guarded.ts";
+import { createAccess } from "./access.ts";
+import type { createBodies } from "./bodies.ts";
+import type { Call } from "./call.ts";
+import type { Running } from "./running.ts";
+
+/** What there is as soon as the server serves. */
+export interface Serving {
+  http: HttpParts;
+  unrouted: Unrouted;
+  boundedBody: ReturnType<typeof createBodies>;
+}
+
+export interface PerformingDeps {
+  calls: WeakMap<Request, Call>;
+  running: Running;
+  logger: Logger;
+  /** For the context of rules. */
+  lookups: Lookups;
+  serving: () => Serving | null;
+}
+
+/** What is around every route: who calls is known and may do so, before Elysia looks at cookies, query or body. */
+export function createPerforming(deps: PerformingDeps) {
+  const { calls, running, serving } = deps;
+  return (route: RouteOptions, handle: Handle): Handle => {
+    const mayCall = createAccess(route.pattern, route.access, deps);
+    const seconds = route.timeout ?? TIMEOUT_SECONDS;
+
+    const perform = (context: Context, call: Call, { boundedBody }: Serving): MaybePromise<Response> => {
+      running.checkRoom();
+      const bounded = boundedBody(context.request, call);
+      if (bounded !== context.request) {
+        calls.set(bounded, call);
+        context.request = bounded;
+      }
+      if (seconds >= HELD_OPEN_FROM_SECONDS) call.hold();
+      const answer = handle(context);
+      return isPromise(answer) ? running.within(answer, seconds) : answer;
+    };
+
+    return (context) => {
+      const call = calls.get(context.request);
+      const server = serving();
+      // After a hook that replaces the request, nothing is known about its caller.
+      if (call === undefined || server === null) throw new Error("a request came without its caller");
+      const fail = (cause: unknown): Response => call.failure(cause);
+      try {
+        introduce(context, call, route, server.http);
+        if (call.refusal !== null) throw call.refusal;
+        checkEncoding(context.params);
+        const asked = mayCall(call.principal, () => ({ request: call.request, params: context.params }));
+        const answer = isPromise(asked)
+          ? asked.then(() => perform(context, call, server))
+          : perform(context, call, server);
+        return isPromise(answer) ? answer.catch(fail) : answer;
+      } catch (cause) {
+        return fail(cause);
+      }
+    };
+  };
+}
+
+/** Tells the handler who calls, and the answer what every answer has. */
+function introduce(context: Context, call: Call, { pattern }: RouteOptions, http: HttpParts): void {
+  call.route = pattern;
+  const { principal } = call;
+  const known = context as unknown as RouteContext;
+  known.auth = authOf(principal);
+  if (principal.kind === "serviceKey") known.serviceKey = { name: principal.name };
+  known.requestId = call.requestId;
+  known.address = call.address;
+  // Elysia makes an object of its own for each request.
+  const headers = context.set.headers as Record<string, string>;
+  headers["x-request-id"] = call.requestId;
+  http.decorate(headers, call.request);
+}

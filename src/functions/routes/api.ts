@@ -1,0 +1,42 @@
+import { type AnyElysia, type Context, Elysia } from "elysia";
+import type { AppAccess } from "../../config/app/index.ts";
+import { MARKERS } from "../../config/sections/functions/markers.ts";
+import type { FunctionsApi, RouteContext, Routes } from "../../config/types.ts";
+import { NOSNIFF } from "../../http/security-headers.ts";
+import { ADAPTER } from "./adapter.ts";
+import { guardRoutes, type Handle, type RouteOptions } from "./guarded.ts";
+
+export const PREFIX = "/api/functions";
+
+/**
+ * The Elysia instance with the routes of a config. It is not the server's: what a plugin does to all requests concerns these alone.
+ * Errors: what `routes` or a plugin throws.
+ */
+export async function createApi(deps: {
+  routes: Routes;
+  app: AppAccess;
+  around(route: RouteOptions, handle: Handle): Handle;
+  onFailure(context: Context): unknown;
+}): Promise<{ api: AnyElysia; known: ReadonlyMap<string, RouteOptions> }> {
+  const context: RouteContext = { auth: null, serviceKey: null, app: deps.app, requestId: "", address: "" };
+  const api = new Elysia({ adapter: ADAPTER, prefix: PREFIX, handler: { standardHostname: false } })
+    .decorate(context)
+    // A default header makes Elysia send the headers that are set, also from handlers that set none.
+    .headers(NOSNIFF)
+    .macro(MARKERS);
+  const known = guardRoutes(api, deps.around, deps.onFailure);
+  // Its types say more than an instance that was made here can prove: which macros there are.
+  const built = await deps.routes(api as unknown as FunctionsApi);
+  if (built !== (api as AnyElysia) && built instanceof Elysia) api.use(built);
+  await loaded(api);
+  // Errors outside any route, a path without a route among them.
+  api.onError(deps.onFailure as never);
+  return { api, known };
+}
+
+/** Elysia itself prints why a plugin cannot be loaded, and goes on without its routes. */
+async function loaded(api: AnyElysia): Promise<void> {
+  const { promises } = api.modules as unknown as { promises: Promise<unknown>[] };
+  await Promise.all(promises);
+  await api.modules;
+}

@@ -1,0 +1,164 @@
+import type { AnyElysia, Context } from "elysia";
+import { ACCESS, TIMEOUT } from "../../config/sections/functions/markers.ts";
+import type { RouteAccess } from "../../config/types.ts";
+import { AppError } from "../../kernel/errors.ts";
+import type { MaybePromise } from "../../kernel/maybe-promise.ts";
+import { refusingUnknown } from "./unknown-members.ts";
+
+/** What the options of a route say, its own and those of the guards and plugins around it. */
+export interface RouteOptions {
+  method: string;
+  /** `/api/functions/orders/:id` */
+  pattern: string;
+  access: readonly RouteAccess[];
+  /** Seconds; null: the default. */
+  timeout: number | null;
+}
+
+/** A compiled route of Elysia: it parses, validates and calls the handler. */
+export type Handle = (context: Context) => MaybePromise<Response>;
+
+/** Put around a compiled route: what it does happens before anything of the request is parsed. */
+type Around = (route: RouteOptions, handle: Handle) => Handle;
+
+/** The members of an Elysia instance that this file changes; its types keep them private. */
+interface Registering {
+  add(method: string, path: string, handle: unknown, hooks?: Hooks, options?: { skipPrefix?: boolean }): void;
+  config: { prefix?: string };
+  validator: { getCandidate(): { body?: unknown; query?: unknown } };
+  routeTree: Record<string, number>;
+  router: {
+    history: { composed: Handle | null; hooks: Hooks; path: string; method: string }[];
+    http: { add(method: string, path: string, store: Store): unknown };
+  };
+}
+
+interface Hooks {
+  /** Of a WebSocket. */
+  websocket?: { error?: unknown };
+  transform?: readonly { fn: unknown }[];
+  error?: readonly { fn: unknown; scope?: string }[];
+  body?: unknown;
+  query?: unknown;
+}
+
+/** What Elysia's router finds for a path with parameters. */
+interface Store {
+  handler?: Handle | undefined;
+  compile(): Handle;
+}
+
+const marked = (hooks: Hooks, name: symbol): unknown[] =>
+  (hooks.transform ?? [])
+    .map(({ fn }) => (fn as { [name: symbol]: unknown })[name])
+    .filter((value) => value !== undefined);
+
+/**
+ * Puts `around` around every route that is added to `api` from now on. Elysia adds the routes of groups, guards and plugins by the
+ * same method, also those of plugins that are loaded later. Its own hooks would be too late: cookies are judged before the first
+ * of them, and the body before those that see the parameters. The result has the routes by `METHOD pattern`, also later ones.
+ */
+export function guardRoutes(
+  api: AnyElysia,
+  around: Around,
+  onFailure: (context: Context) => unknown,
+): ReadonlyMap<string, RouteOptions> {
+  const known = new Map<string, RouteOptions>();
+  const registering = api as unknown as Registering;
+  const { http } = registering.router;
+  const add = registering.add.bind(registering);
+  const addToRouter = http.add.bind(http);
+
+  registering.add = (method, path, handle, hooks = {}, options = {}) => {
+    // A schema that a guard gives to all routes after it is a candidate only.
+    const { body = registering.validator.getCandidate().body, query = registering.validator.getCandidate().query } =
+      hooks;
+    if (body !== undefined) hooks.body = refusingUnknown(body);
+    if (query !== undefined) hooks.query = refusingUnknown(query);
+    // Elysia itself ignores errors of a WebSocket's handlers that nothing answers.
+    const { websocket } = hooks;
+    if (websocket !== undefined) websocket.error = [websocket.error ?? [], onFailure].flat();
+    const guarded = createLateGuard(around);
+    http.add = (routedMethod, routedPath, store) => addToRouter(routedMethod, routedPath, guarded.store(store));
+    try {
+      add(method, path, handle, hooks, options);
+    } finally {
+      http.add = addToRouter;
+    }
+    const record = addedRecord(registering, method, path, options.skipPrefix === true);
+    const [timeout = null] = marked(record.hooks, TIMEOUT).slice(-1) as number[];
+    const access = marked(record.hooks, ACCESS) as RouteAccess[];
+    const route = { method, pattern: record.path, access, timeout };
+    known.set(`${method} ${record.path}`, route);
+    guarded.know(route);
+    const { transform = [], error = [] } = record.hooks;
+    record.hooks.transform = transform.filter(({ fn }) => !(ACCESS in (fn as object) || TIMEOUT in (fn as object)));
+    // After those of the config, which may answer errors of their routes as they like.
+    record.hooks.error = [...error.filter(({ fn }) => fn !== onFailure), { fn: onFailure, scope: "local" }];
+    guarded.record(record);
+  };
+  return known;
+}
+
+/** By the key under which Elysia itself finds it again. */
+function addedRecord({ router, routeTree, config }: Registering, method: string, path: string, skipPrefix: boolean) {
+  const withSlash = path === "" || path.startsWith("/") ? path : `/${path}`;
+  const whole = skipPrefix ? withSlash : `${config.prefix ?? ""}${withSlash}`;
+  const record = router.history[routeTree[`${method}_${whole}`] ?? -1];
+  if (record === undefined) throw new Error(`${method} ${whole} was not added`);
+  return record;
+}
+
+/** The options of a route are known only after Elysia has merged its hooks. */
+function createLateGuard(around: Around) {
+  let route: RouteOptions | null = null;
+  const guard = (handle: Handle): Handle => {
+    let inner: Handle | null = null;
+    return (context) => {
+      if (route === null) throw new Error("a route is served before its access rule is known");
+      inner ??= around(route, handle);
+      return inner(context);
+    };
+  };
+  return {
+    know(options: RouteOptions): void {
+      route = options;
+    },
+    store(store: Store): Store {
+      let handler: Handle | undefined;
+      return {
+        get handler() {
+          return handler;
+        },
+        set handler(_value) {},
+        compile() {
+          handler ??= guard((context) => (store.handler ?? store.compile())(context));
+          return handler;
+        },
+      };
+    },
+    /** Elysia replaces what it calls for a path without parameters by the compiled route, at the first request. */
+    record(record: { composed: Handle | null }): void {
+      let compiled = record.composed;
+      const guarded = guard((context) => {
+        if (compiled === null) throw new Error("a route has no handler");
+        return compiled(context);
+      });
+      Object.defineProperty(record, "composed", {
+        configurable: true,
+        enumerable: true,
+        get: () => guarded,
+        set(value: Handle) {
+          compiled = value;
+        },
+      });
+    },
+  };
+}
+
+/** Errors: 400 for a parameter that the router cannot decode, which it gives as null contrary to its types. */
+export function checkEncoding(params: Readonly<Record<string, string | null>> | undefined): void {
+  for (const name in params) {
+    if (params[name] === null) throw new AppError(400, "The path is not valid percent-encoding");
+  }
+}

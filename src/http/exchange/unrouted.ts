@@ -1,0 +1,48 @@
+import { notFound } from "../../kernel/errors.ts";
+import type { Cors } from "../cors.ts";
+import { METHODS, methodRefused, methodsOf } from "../mount.ts";
+import { NOSNIFF } from "../security-headers.ts";
+
+export interface Unrouted {
+  /** The methods of the routes at a path, in the order in which `Allow` names them; none: there is no route. */
+  methodsAt(path: string): string[];
+  /** The answer to a preflight. Errors: 404; 405 with `Allow`. */
+  answer(request: Request, path: string): Response;
+}
+
+/** What answers requests that the router does not find, from the routes that it has. */
+export function createUnrouted(
+  { nextRequestId }: { nextRequestId(): string },
+  cors: Cors,
+  routes: () => readonly { method: string; path: string }[],
+): Unrouted {
+  const methodsAt = (path: string): string[] => {
+    const declared = routes()
+      .filter(({ path: pattern }) => isAt(pattern, path))
+      .map(({ method }) => method);
+    return methodsOf(METHODS.filter((method) => declared.includes(method)));
+  };
+  return {
+    methodsAt,
+    answer(request, path) {
+      const allow = methodsAt(path);
+      if (request.method === "OPTIONS" && allow.length > 0) {
+        const headers = cors.preflight(request, allow.join(", "));
+        const common = { ...NOSNIFF, "x-request-id": nextRequestId() };
+        return new Response(null, { status: 204, headers: { ...headers, ...common } });
+      }
+      if (allow.length === 0) throw notFound(`There is nothing at ${path}`);
+      throw methodRefused(request, allow);
+    },
+  };
+}
+
+/** Whether the router finds this pattern at the path. A slash at the end of either makes no difference. */
+function isAt(pattern: string, path: string): boolean {
+  const wanted = segmentsOf(pattern);
+  const given = segmentsOf(path);
+  if (wanted.at(-1) === "*" ? given.length < wanted.length : given.length !== wanted.length) return false;
+  return wanted.every((segment, index) => segment === "*" || segment.startsWith(":") || segment === given[index]);
+}
+
+const segmentsOf = (path: string): string[] => path.replace(/\/$/, "").split("/");

@@ -1,0 +1,61 @@
+import type { Audience } from "../changes/audience.ts";
+import type { Feeds } from "../changes/feeds.ts";
+import type { Feed, RealtimeConnection, TableSubscription } from "../model.ts";
+import type { Replay } from "./replays.ts";
+
+/** What decides which audience a subscription belongs to. */
+export type Viewing = Pick<TableSubscription, "channel" | "access" | "viewKey" | "filters" | "id">;
+
+/** The keys of the audiences of a connection's other subscriptions with ids. */
+function feedKeys({ state }: RealtimeConnection, { id }: { id: string }): ReadonlySet<string> {
+  const keys = new Set<string>();
+  for (const other of state.subscriptions.values()) {
+    if (other.kind === "table" && other.id !== null && other.id !== id) keys.add(other.audience.key);
+  }
+  return keys;
+}
+
+/** The audience of a subscription, and how it changes to another one. */
+export interface Audiences {
+  /** To be released when the subscription ends. */
+  acquire(connection: RealtimeConnection, viewing: Viewing): { feed: Feed; audience: Audience };
+  /**
+   * Continues from the same position in the audience of the subscription's present filters and rights. `announce` tells the
+   * client. What it has not been sent of the earlier view is sent before that, or dropped.
+   */
+  change(
+    connection: RealtimeConnection,
+    subscription: TableSubscription,
+    how: { announce(position: number): void; unsent: "sent" | "dropped" },
+  ): void;
+}
+
+export function createAudiences(feeds: Feeds, replay: Replay): Audiences {
+  const acquire = (
+    connection: RealtimeConnection,
+    { channel, access, viewKey, id, filters: { filter } }: Viewing,
+  ): { feed: Feed; audience: Audience } => {
+    const view = { access, filter };
+    const base = [channel.name, viewKey, filter?.key ?? null];
+    if (id === null) return feeds.acquire(channel, { key: JSON.stringify(base), isNamed: false, view });
+    // Equal subscriptions of one connection have feeds of their own: each is sent the changes from its own position on.
+    const taken = feedKeys(connection, { id });
+    let copy = 0;
+    let key = JSON.stringify([...base, copy]);
+    while (taken.has(key)) key = JSON.stringify([...base, ++copy]);
+    return feeds.acquire(channel, { key, isNamed: true, view });
+  };
+  const change: Audiences["change"] = (connection, subscription, { announce, unsent }) => {
+    const old = subscription.audience;
+    const position = old.position;
+    subscription.audience = acquire(connection, subscription).audience;
+    const waiting = old.topic.leave(connection);
+    if (unsent === "sent") for (const text of waiting) connection.sendText(text);
+    announce(position);
+    // A replay reads the audience anew with each step. Sending may have closed the connection as too slow.
+    if (!subscription.isCatchingUp && !subscription.isEnded) replay(connection, subscription, position);
+    feeds.release(subscription.feed, subscription.channel, old);
+  };
+
+  return { acquire, change };
+}

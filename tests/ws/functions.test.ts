@@ -1,0 +1,129 @@
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { openSocket, type SignedIn, signIn, type TestPlatform, testPlatform, until } from "../support/index.ts";
+
+const CONFIG = `
+import { defineConfig } from "platform";
+import { t, Elysia } from "elysia";
+
+const plugin = new Elysia().ws("/of-plugin", {
+  open(ws) { ws.send({ of: "plugin" }) },
+  message(ws, message) { if (message.crash) throw new Error("a secret of the plugin"); ws.send({ message }) },
+});
+
+export default defineConfig({
+  databases: { shared: { tables: { notes: { access: { read: true, insert: true } } } } },
+  routes: (api) => api
+    .ws("/echo", { open(ws) { ws.send({ auth: ws.data.auth?.id ?? null }) }, message(ws, message) { ws.send({ message }) } })
+    .ws("/open/:room", {
+      access: true,
+      body: t.Object({ n: t.Number() }),
+      open(ws) { ws.subscribe(ws.data.params.room); ws.send({ topics: ws.raw.subscriptions }) },
+      message(ws, message) { if (message.n < 0) throw new Error("a secret of the socket"); ws.publish(ws.data.params.room, { n: message.n }) },
+    })
+    .ws("/admin", { access: (auth) => auth?.role === "admin", open(ws) { ws.send({ admin: true }) } })
+    .post("/publish/:room", ({ params, server, body }) => { server.publish(params.room, JSON.stringify(body)); return "ok" }, { access: true, body: t.Any() })
+    .use(plugin),
+});`;
+
+let platform: TestPlatform;
+let user: SignedIn;
+beforeAll(async () => {
+  platform = await testPlatform({ config: CONFIG });
+  user = await signIn(platform);
+});
+afterAll(() => platform.stop());
+
+const open = (path: string, token?: string) =>
+  openSocket(`${platform.wsUrl}/api/functions${path}`, token === undefined ? {} : { authorization: `Bearer ${token}` });
+
+test("[FN4] [FN14] a WebSocket without access is for signed-in users, that of a plugin as well", async () => {
+  for (const path of ["/echo", "/of-plugin", "/admin"]) {
+    await expect(open(path)).rejects.toThrow();
+    await expect(open(path, "not a token")).rejects.toThrow();
+  }
+  await expect(open("/admin", user.token)).rejects.toThrow();
+  const socket = await open("/echo", user.token);
+  expect(await socket.next()).toEqual({ auth: user.id });
+  socket.send({ hello: 1 });
+  expect(await socket.next()).toEqual({ message: { hello: 1 } });
+  await socket.close();
+  const ofPlugin = await open("/of-plugin", user.token);
+  expect(await ofPlugin.next()).toEqual({ of: "plugin" });
+  await ofPlugin.close();
+});
+
+test("[FN14] a page sends its token as a protocol", async () => {
+  const connect = (protocols: string[]) => {
+    const socket = new WebSocket(`${platform.wsUrl}/api/functions/echo`, protocols);
+    const { promise, resolve } = Promise.withResolvers<unknown>();
+    socket.onmessage = ({ data }) => resolve([socket.protocol, JSON.parse(String(data))]);
+    socket.onclose = ({ code }) => resolve(code);
+    return promise.finally(() => socket.close());
+  };
+  expect(await connect(["bearer", user.token])).toEqual(["bearer", { auth: user.id }]);
+  expect(await connect(["bearer", "not-a-token"])).toBeGreaterThan(1001);
+  expect(await connect(["bearer"])).toBeGreaterThan(1001);
+});
+
+test("[FN14] its topics are those of routes", async () => {
+  const listener = await open("/open/lobby");
+  expect(await listener.next()).toEqual({ topics: ["lobby"] });
+  const sender = await open("/open/lobby");
+  await sender.next();
+  sender.send({ n: 1 });
+  expect(await listener.next()).toEqual({ n: 1 });
+  await platform.post("/api/functions/publish/lobby", { n: 2 });
+  expect(await listener.next()).toEqual({ n: 2 });
+
+  // What realtime publishes reaches no socket of a route, whatever topic it names.
+  const names = ["realtime/0", "0", "1", "realtime:shared:notes", "shared.notes"];
+  const spies = await Promise.all(names.map((name) => open(`/open/${encodeURIComponent(name)}`)));
+  for (const spy of spies) await spy.next();
+  const realtime = await openSocket(`${platform.wsUrl}/api/realtime`, { authorization: `Bearer ${user.token}` });
+  realtime.send({ type: "auth", token: user.token });
+  await realtime.nextOf("auth_success");
+  realtime.send({ type: "subscribe", channel: "realtime:shared:notes" });
+  await realtime.nextOf("subscribed");
+  await platform.post("/api/db/shared/tables/notes", { title: "x" });
+  await realtime.nextOf("db_change");
+  for (const spy of spies) expect(spy.pending).toEqual([]);
+  for (const socket of [...spies, realtime, listener, sender]) await socket.close();
+});
+
+test("[FN14] messages that its schema refuses, and errors of its handlers, are told without details", async () => {
+  const socket = await open("/open/errors");
+  await socket.next();
+  socket.send({ n: "1" });
+  await socket.expect({ code: 400 });
+  socket.send({ n: -1 });
+  expect(await socket.next()).toEqual({ code: 500, message: "Internal error" });
+  await until("the log has the error", () => platform.stderr().includes("a secret of the socket"));
+  await socket.close();
+  const ofPlugin = await open("/of-plugin", user.token);
+  await ofPlugin.next();
+  ofPlugin.send({ crash: true });
+  expect(await ofPlugin.next()).toEqual({ code: 500, message: "Internal error" });
+  await until("the log has the error", () => platform.stderr().includes("a secret of the plugin"));
+  await ofPlugin.close();
+});
+
+test("[FN14] it ends with its session", async () => {
+  const other = await signIn(platform);
+  const socket = await open("/echo", other.token);
+  await socket.next();
+  expect((await other.post("/api/auth/signout")).status).toBe(200);
+  expect((await socket.closed).code).toBe(4003);
+});
+
+test("[FN14] a request that is no upgrade is refused", async () => {
+  expect((await user.get("/api/functions/echo")).status).toBeGreaterThanOrEqual(400);
+});
+
+test("[FN14] it ends with 1001 when the server stops", async () => {
+  const own = await testPlatform({ config: CONFIG });
+  const socket = await openSocket(`${own.wsUrl}/api/functions/open/last`);
+  await socket.next();
+  const stopped = own.stop();
+  expect((await socket.closed).code).toBe(1001);
+  expect(await stopped).toBe(0);
+});
