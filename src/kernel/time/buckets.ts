@@ -1,15 +1,11 @@
 import { ZONE_DAYS_MAX } from "../limits.ts";
+import { DAY_MS, HOUR_MS, MINUTE_MS } from "./duration.ts";
 import { parseIsoDateTime } from "./iso-datetime.ts";
 import { timeZone } from "./time-zone.ts";
 
 export const BUCKET_UNITS = ["minute", "hour", "day", "week", "month", "year"] as const;
 export type BucketUnit = (typeof BUCKET_UNITS)[number];
 
-const MINUTE_MS = 60_000;
-const HOUR_MS = 3_600_000;
-const DAY_MS = 86_400_000;
-/** 1970-01-01 was a Thursday, three days after a Monday. */
-const DAYS_AFTER_MONDAY = 3;
 
 const labels = new Map<number, string>();
 
@@ -47,7 +43,8 @@ export function bucketLabel(text: string, unit: BucketUnit, zoneName: string): s
     case "day":
       return dayLabel(day);
     case "week": {
-      const sinceMonday = (((day + DAYS_AFTER_MONDAY) % 7) + 7) % 7;
+      // 1970-01-01 was a Thursday, three days after a Monday.
+      const sinceMonday = (((day + 3) % 7) + 7) % 7;
       return dayLabel(day - sinceMonday);
     }
     case "month":

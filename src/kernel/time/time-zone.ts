@@ -1,8 +1,6 @@
 import { BoundedMap } from "../bounded-map.ts";
 import { ZONE_DAYS_MAX, ZONES_MAX } from "../limits.ts";
-
-const DAY_MS = 86_400_000;
-const SECOND_MS = 1_000;
+import { DAY_MS, SECOND_MS } from "./duration.ts";
 
 /** A time zone of the IANA database. */
 export interface TimeZone {
