@@ -6,7 +6,6 @@ import { timeZone } from "./time-zone.ts";
 export const BUCKET_UNITS = ["minute", "hour", "day", "week", "month", "year"] as const;
 export type BucketUnit = (typeof BUCKET_UNITS)[number];
 
-
 const labels = new Map<number, string>();
 
 /** `2026-11-21` for a number of days since 1970. */
