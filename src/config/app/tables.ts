@@ -27,6 +27,21 @@ export interface ListResult<R = TableRecord> {
   cursor: string | null;
 }
 
+export interface AggregateQuery<R = TableRecord> {
+  /** `count()`, `sum(field)`, `avg(field)`, `min(field)`, `max(field)`, comma-separated. Default `count()`. */
+  select?: string;
+  /** Fields, comma-separated; a datetime may have `:minute`, `:hour`, `:day`, `:week`, `:month` or `:year`. */
+  groupBy?: string;
+  filter?: FilterOf<R>;
+  orFilter?: FilterOf<R>;
+  /** Names of `groupBy` and `select`, such as `count():desc`. Default: by the groups. */
+  sort?: string;
+  /** Default 100, at most 1,000. */
+  limit?: number;
+  /** The zone of days, weeks and so on, such as `Europe/Berlin`. Default UTC. */
+  timezone?: string;
+}
+
 export interface BatchOperations<R = TableRecord> {
   inserts?: readonly WrittenOf<R>[];
   updates?: readonly { id: string; data: ChangesOf<R> }[];
@@ -45,6 +60,8 @@ export interface TableAccessor<R = TableRecord> {
   get(id: string): Promise<R | null>;
   list(query?: ListQuery<R>): Promise<ListResult<R>>;
   count(query?: Pick<ListQuery<R>, "filter" | "orFilter">): Promise<number>;
+  /** By the names of `groupBy` and `select`. */
+  aggregate(query?: AggregateQuery<R>): Promise<{ groups: TableRecord[] }>;
   search(
     q: string,
     query?: Pick<ListQuery<R>, "filter" | "orFilter" | "sort" | "limit" | "offset" | "expand">,
