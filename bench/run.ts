@@ -9,6 +9,7 @@ import { largeTables } from "./sections/large-tables.ts";
 import { processSection } from "./sections/process.ts";
 import { push } from "./sections/push.ts";
 import { safeWrites } from "./sections/safe-writes.ts";
+import { rules } from "./sections/rules.ts";
 import { stalls } from "./sections/stalls.ts";
 import { storage } from "./sections/storage.ts";
 import { tables } from "./sections/tables.ts";
@@ -23,6 +24,7 @@ const SECTIONS: readonly Section[] = [
   tables,
   safeWrites,
   largeTables,
+  rules,
   processSection,
   authentication,
   storage,
