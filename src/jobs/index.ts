@@ -9,7 +9,7 @@ import { createJobForm, createJobsAccessor, defineJobs } from "./config/declared
 import { createSchedules, type Schedules } from "./cron/schedules.ts";
 import { createQueueCore, type QueueCoreDeps } from "./queue/core.ts";
 import { type JobsLoad, loadOf } from "./queue/load.ts";
-import { createPreparing, type PrepareJob } from "./queue/preparing.ts";
+import { createPreparing, type PrepareJob } from "./queue/outbox.ts";
 import type { PassedJob, Queue } from "./types.ts";
 
 export type { Schedules } from "./cron/schedules.ts";
