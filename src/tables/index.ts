@@ -38,6 +38,7 @@ export function createTablesArea(deps: {
   logger: Logger;
   app: () => AppAccess;
   onChange: TablesChangeListener;
+  onCommit: TablesChangeListener;
 }): TablesArea {
   const namespaces = openNamespaces(deps);
   const service = createTableService({ ...deps, namespaces });

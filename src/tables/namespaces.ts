@@ -45,6 +45,8 @@ export function openNamespaces(deps: {
   directory: string;
   logger: Logger;
   onChange: TablesChangeListener;
+  /** The same changes before they are on disk, as soon as rules can see them. */
+  onCommit: TablesChangeListener;
 }): ReadonlyMap<string, Namespace> {
   const namespaces = new Map<string, Namespace>();
   const dynamicCount = Object.values(deps.databases).filter(({ instance }) => instance === true).length;
@@ -74,6 +76,7 @@ export function openNamespaces(deps: {
         bounds: instanceBounds(deps.engine.descriptorLimit, dynamicCount),
         migrate,
         onChange: (instanceId, groups) => deps.onChange({ namespace: name, instanceId }, groups),
+        onCommit: (instanceId, groups) => deps.onCommit({ namespace: name, instanceId }, groups),
         onUnfit: (instanceId, cause) =>
           deps.logger.error(`databases.${name}: an instance does not fit what is declared: its requests are 503`, {
             instanceId,
@@ -85,6 +88,7 @@ export function openNamespaces(deps: {
       const file = deps.engine.open(join(deps.directory, `${name}.db`), {
         migrate,
         onChange: (groups) => deps.onChange({ namespace: name, instanceId: null }, groups),
+        onCommit: (groups) => deps.onCommit({ namespace: name, instanceId: null }, groups),
       });
       namespaces.set(name, { name, config, tables, kind: "static", file });
     }

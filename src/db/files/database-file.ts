@@ -195,6 +195,7 @@ export class OpenFile implements OpenedFile {
       sync,
       clock: dependencies.clock,
       onChange: options.onChange,
+      onCommit: options.onCommit,
       onFailure,
       onFinal: () => this.#indexer.stopNow(),
       onPendingText: () => this.#indexer.wake(),

@@ -31,6 +31,7 @@ export interface InstanceFilesOptions {
   bounds: InstanceBounds;
   migrate(sqlite: Database): void;
   onChange?(instanceId: string, groups: readonly (readonly Change[])[]): void;
+  onCommit?(instanceId: string, groups: readonly (readonly Change[])[]): void;
   /** Called when a file does not fit the declaration; requests to it are answered with 503. */
   onUnfit?(instanceId: string, cause: Error): void;
 }
@@ -187,6 +188,7 @@ class Instances implements InstanceFiles {
           return this.#template;
         },
         onChange: (groups) => this.#options.onChange?.(instanceId, groups),
+        onCommit: (groups) => this.#options.onCommit?.(instanceId, groups),
         cacheKiB: INSTANCE_CACHE_KIB,
         statementsMax: INSTANCE_STATEMENTS_MAX,
       });
