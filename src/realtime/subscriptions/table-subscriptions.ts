@@ -41,16 +41,10 @@ export function createTableSubscriptions(deps: {
   const replay = createReplay(deps.clock, askers.settle);
   const { acquire, change } = createAudiences(feeds, replay);
 
-  const endView = ({ seen, feed, access, asker }: TableSubscription): void => {
-    if (seen === null) return;
-    seenViews.end(seen, feed.log.head);
-    // Which records it showed depends on data that nobody watches from now on.
-    if (access.kind === "record" && asker?.right.hasLooked === true) seenViews.forget(seen);
-  };
   const adopt: TableSubscriptions["adopt"] = (connection, subscription, access) => {
     const viewKey = viewKeyOf(access, subscription.asker);
     const isSame = viewKey === subscription.viewKey;
-    if (!isSame) endView(subscription);
+    if (!isSame) endView(seenViews, subscription, { hasChanged: true });
     subscription.access = access;
     if (isSame) return;
     subscription.viewKey = viewKey;
@@ -113,12 +107,23 @@ export function createTableSubscriptions(deps: {
     end(connection, subscription) {
       if (subscription.isEnded) return;
       subscription.isEnded = true;
-      endView(subscription);
+      endView(seenViews, subscription, { hasChanged: false });
       if (subscription.asker !== null) askers.remove(subscription.asker, subscription);
       subscription.audience.topic.leave(connection);
       feeds.release(subscription.feed, subscription.channel, subscription.audience);
     },
   };
+}
+
+function endView(
+  seenViews: SeenViews,
+  { seen, feed, access, asker }: TableSubscription,
+  { hasChanged }: { hasChanged: boolean },
+): void {
+  if (seen === null) return;
+  seenViews.end(seen, feed.log.head);
+  // Which records it showed depends on data that has changed, or that nobody watches from now on.
+  if (access.kind === "record" && (hasChanged || asker?.right.hasLooked === true)) seenViews.forget(seen);
 }
 
 const namesOf = ({ name, id, audience: { feed } }: TableSubscription) => ({
