@@ -4,6 +4,7 @@ import type { RequestBasics } from "../http/exchange/request-context.ts";
 import { SMALL_BODY_MAX_BYTES } from "../http/limits.ts";
 import { notFound } from "../kernel/errors.ts";
 import type { Captcha } from "./captcha/captcha.ts";
+import { redirectField } from "./oauth/redirect.ts";
 import type { Caller, Client } from "./types.ts";
 
 /** What the endpoints of every topic need. */
@@ -32,6 +33,10 @@ export function clientOf({ address, request, principal }: RequestBasics & { prin
     isLimited: principal.kind !== "serviceKey" && principal.kind !== "server",
   };
 }
+
+/** The address of a request that a mailed link leads to; null for the server's own. Errors: 400. */
+export const redirectOf = ({ config }: EndpointDeps, text: string | null | undefined): URL | null =>
+  redirectField(text ?? undefined, config.redirectUrls ?? []);
 
 /** Errors: 404 for a way of signing in that the config does not enable. */
 export function requireEnabled(isEnabled: boolean, what: string): void {

@@ -1,9 +1,12 @@
-import type { AccountEvents, Accounts } from "../access/accounts.ts";
+import type { AccountEvents, AccountNotes, Accounts } from "../access/accounts.ts";
+import type { Lookups } from "../access/lookups/lookups.ts";
 import type { SessionEvents, SessionLookup, UserEvents } from "../access/sessions.ts";
+import type { MailAccessor } from "../config/app/index.ts";
 import type { AuthConfig, PlatformConfig } from "../config/types.ts";
 import type { DatabaseFile } from "../db/types.ts";
 import type { Endpoint } from "../http/endpoint.ts";
 import { createRateLimiter, RATE_LIMITS } from "../http/rate-limit.ts";
+import type { Queue } from "../jobs/index.ts";
 import type { Clock } from "../kernel/clock.ts";
 import type { Ids } from "../kernel/ids.ts";
 import type { Logger } from "../kernel/logger.ts";
@@ -12,6 +15,7 @@ import { createAccounts } from "./accounts.ts";
 import { createCaptcha } from "./captcha/captcha.ts";
 import { startCleanup } from "./cleanup.ts";
 import { createAddressService } from "./email/address-service.ts";
+import { createMailAccessor } from "./email/app-mail.ts";
 import { emailEndpoints } from "./email/endpoints.ts";
 import { createMailTokens, type MailDeps } from "./email/mail-tokens.ts";
 import { createMailer } from "./email/mailer.ts";
@@ -38,7 +42,9 @@ import { createSessionService } from "./session/service.ts";
 import { createSignIns } from "./session/sign-in.ts";
 import { createTokens } from "./session/tokens.ts";
 import { signUpEndpoints } from "./sign-up/endpoints.ts";
+import { createSignUpRule } from "./sign-up/rule.ts";
 import { createSignUps } from "./sign-up/service.ts";
+import { createVerification } from "./sign-up/verification.ts";
 import type { AuthDeps } from "./types.ts";
 
 export interface AuthAreaDeps {
@@ -46,11 +52,16 @@ export interface AuthAreaDeps {
   rateLimits: PlatformConfig["rateLimits"];
   /** The system database, migrated. */
   file: DatabaseFile;
+  notes: AccountNotes;
   /** Signs access tokens; what is kept encrypted or hashed depends on it too. */
   secret: string;
   /** true: mails wait in the outbox. */
   isDrill: boolean;
+  /** Mails are jobs. */
+  queue: Queue;
   dataDirectory: string;
+  /** For the rule of sign-ups; called when a visitor comes, and not before. */
+  lookups: () => Lookups;
   /** What links in mail begin with, without a slash at the end. */
   publicUrl: () => string;
   clock: Clock;
@@ -65,6 +76,8 @@ export interface AuthArea {
   /** For the administration of users. */
   readonly accounts: Accounts;
   readonly accountEvents: AccountEvents;
+  /** `app.mail`. */
+  readonly mail: MailAccessor;
   /** Counts one request of this address in the group `auth`. Errors: 429. */
   readonly limit: (address: string) => void;
   stop(): Promise<void>;
@@ -75,12 +88,14 @@ export async function createAuthArea(deps: AuthAreaDeps): Promise<AuthArea> {
   const { config, clock, logger } = deps;
   const auth = await createAuthDeps(deps);
   const { file, sessions } = auth;
-  const signIns = createSignIns(auth);
-  const passwords = createPasswordService(auth, signIns);
   const mailDeps = createMailDeps(deps, auth);
   const mailTokens = createMailTokens(mailDeps);
+  const verification = createVerification(mailDeps, mailTokens);
+  const rule = createSignUpRule({ rule: config.signup, lookups: deps.lookups, clock, logger });
+  const signIns = createSignIns(auth, verification);
+  const passwords = createPasswordService(auth, signIns);
   const mfa = createMfaService(auth, signIns, () => issuerName(config, deps.publicUrl()));
-  const oauth = createOAuthService({ ...auth, publicUrl: deps.publicUrl }, signIns);
+  const oauth = createOAuthService({ ...auth, rule, verification, publicUrl: deps.publicUrl }, signIns);
   const passkeys = config.passkeys === undefined ? null : createPasskeyService(auth, signIns, config.passkeys);
   const invitations = createInvitations(mailDeps, mailTokens, signIns);
   const stopCleanup = startCleanup({ file, clock, logger });
@@ -100,17 +115,18 @@ export async function createAuthArea(deps: AuthAreaDeps): Promise<AuthArea> {
     sessions,
     accounts: createAccounts({ ...auth, invite: invitations.invite }),
     accountEvents: file,
+    mail: createMailAccessor(mailDeps.mailer),
     limit: authLimiter.hit,
     endpoints: [
-      ...signUpEndpoints(endpointDeps, createSignUps(auth, signIns)),
+      ...signUpEndpoints(endpointDeps, createSignUps({ ...mailDeps, rule, verification, mailTokens }, signIns)),
       ...passwordEndpoints(endpointDeps, passwords),
-      ...sessionEndpoints(endpointDeps, createSessionService(auth, signIns)),
+      ...sessionEndpoints(endpointDeps, createSessionService(auth, signIns, verification)),
       ...emailEndpoints({
         ...endpointDeps,
         passwords,
         addresses: createAddressService(mailDeps, mailTokens),
         resets: createResetService(mailDeps, mailTokens),
-        signIns: createMailSignInService(mailDeps, mailTokens, signIns),
+        signIns: createMailSignInService({ ...mailDeps, rule }, mailTokens, signIns),
       }),
       ...invitationEndpoints(endpointDeps, invitations),
       ...mfaEndpoints({ ...endpointDeps, mfa, passwords }),
@@ -130,7 +146,7 @@ async function createAuthDeps(deps: AuthAreaDeps): Promise<AuthDeps> {
   const sealing = createSealing(deps.secret);
   const accessTtlSeconds = config.session?.accessTokenTtl ?? ACCESS_TOKEN_TTL_SECONDS;
   return {
-    file: createAccountFile({ file: deps.file, sessions, clock, logger }),
+    file: createAccountFile({ file: deps.file, sessions, clock, logger, notes: deps.notes }),
     sessions,
     sealing,
     clock,
@@ -145,10 +161,10 @@ async function createAuthDeps(deps: AuthAreaDeps): Promise<AuthDeps> {
 }
 
 function createMailDeps(deps: AuthAreaDeps, auth: AuthDeps): MailDeps {
-  const { config, isDrill, dataDirectory, clock, ids, logger } = deps;
+  const { config, isDrill, dataDirectory, clock, ids, logger, queue } = deps;
   return {
     ...auth,
-    mailer: createMailer({ config: config.mail ?? {}, isDrill, dataDirectory, clock, ids, logger }),
+    mailer: createMailer({ config: config.mail ?? {}, isDrill, dataDirectory, clock, ids, logger, queue }),
     mailLimit: createRateLimiter(MAILS_PER_ADDRESS, clock),
     publicUrl: deps.publicUrl,
   };

@@ -9,6 +9,8 @@ export const REFRESH_GRACE_MS = 30 * SECOND_MS;
 export const REFRESH_ROTATIONS_KEPT = 64;
 
 export const VERIFICATION_TTL_MS = 24 * HOUR_MS;
+/** After a mail with a verification link, before a sign-in mails another one. */
+export const VERIFICATION_PAUSE_MS = MINUTE_MS;
 export const INVITATION_TTL_MS = 7 * DAY_MS;
 export const RESET_TTL_MS = HOUR_MS;
 export const MAGIC_LINK_TTL_MS = 15 * MINUTE_MS;
@@ -104,19 +106,24 @@ export const BCRYPT_MAX_BYTES = 72;
 /** Emails, addresses and users whose failed guesses are counted at once. */
 export const GUESS_KEYS_MAX = 100_000;
 
-/** Mails that wait for the SMTP server; further ones are dropped, and logged. */
-export const MAILS_WAITING_MAX = 1_000;
 export const SMTP_CONNECTIONS_MAX = 4;
 export const SMTP_TIMEOUT_MS = 20 * SECOND_MS;
-/** A mail that failed is sent again after these. */
-export const MAIL_RETRY_DELAYS_MS = [2 * SECOND_MS, MINUTE_MS, 5 * MINUTE_MS];
+/** Tries of a mail after the first one: about a day, as the delays grow to an hour. A link or code ends them earlier. */
+export const MAIL_RETRIES_MAX = 40;
+/** Time that one try to send a mail may take. */
+export const MAIL_TIMEOUT_SECONDS = 90;
+/** How long an answer waits for its mail to be in the outbox. */
+export const OUTBOX_WAIT_MS = SECOND_MS;
+/** Characters of the subject, and of text and html together, of a mail that the config's code sends. */
+export const MAIL_SUBJECT_MAX_CHARACTERS = 998;
+export const MAIL_CONTENT_MAX_CHARACTERS = 1024 * 1024;
 /** Messages kept in the outbox; the oldest are removed. */
 export const OUTBOX_FILES_MAX = 1_000;
 
 /** How long a CAPTCHA provider may take to answer; then the request is 503. */
 export const CAPTCHA_TIMEOUT_MS = 5 * SECOND_MS;
 export const CAPTCHA_CHECKS_AT_ONCE_MAX = 200;
-export const CAPTCHA_TOKEN_MAX_CHARACTERS = 16_384;
+export const CAPTCHA_TOKEN_MAX_CHARACTERS = 8_192;
 export const CAPTCHA_ANSWER_MAX_BYTES = 16_384;
 
 /** How long an OAuth provider may take to answer. */

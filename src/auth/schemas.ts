@@ -3,6 +3,7 @@ import { AnyObject, nullable, optional } from "../kernel/schema/types.ts";
 import {
   CAPTCHA_TOKEN_MAX_CHARACTERS,
   MFA_TICKET_ATTEMPTS_MAX,
+  REDIRECT_URL_MAX_CHARACTERS,
   SECRET_TEXT_MAX_CHARACTERS,
   TOKEN_TEXT_MAX_CHARACTERS,
 } from "./limits.ts";
@@ -30,6 +31,19 @@ const tokens = { user: User, accessToken: Type.String(), refreshToken: Type.Stri
 
 export const tokensAnswer = (description: string) => Type.Object(tokens, { description });
 
+/** Tokens, or what there is instead of them until the address is verified. */
+export const tokensOrPending = (description: string) =>
+  Type.Union(
+    [
+      Type.Object(tokens),
+      Type.Object({
+        user: User,
+        verificationRequired: Type.Literal(true, { description: "With `auth.requireVerifiedEmail`: a link is mailed" }),
+      }),
+    ],
+    { description },
+  );
+
 const MfaRequired = Type.Object({
   mfaRequired: Type.Literal(true),
   mfaTicket: Type.String({
@@ -49,4 +63,8 @@ export const Token = Type.String({ minLength: 1, maxLength: TOKEN_TEXT_MAX_CHARA
 /** Of the CAPTCHA that `auth.captcha` declares; ignored without one. */
 export const CaptchaToken = optional(
   Type.String({ maxLength: CAPTCHA_TOKEN_MAX_CHARACTERS, description: "Required if `auth.captcha` is declared" }),
+);
+/** Where a mailed link leads. */
+export const RedirectUrl = optional(
+  Type.String({ maxLength: REDIRECT_URL_MAX_CHARACTERS, description: "Must match `auth.redirectUrls`" }),
 );

@@ -536,6 +536,7 @@ const CASES: [rule: string, what: string, config: unknown, path: string, words: 
     "serviceKeys.root",
     "the data directory's own key",
   ],
+  ["[CF15]", "a rule for sign-ups", { auth: { signup: "closed" } }, "auth.signup", "true, false or a function"],
   [
     "[CF15]",
     "a public URL",

@@ -2,7 +2,7 @@
 export type * from "./context.ts";
 export type * from "./identity.ts";
 export type * from "./records.ts";
-export type { AuthConfig, CaptchaConfig, MailTemplate, OAuthProvider } from "./sections/auth.ts";
+export type { AuthConfig, CaptchaConfig, MailTemplate, OAuthProvider, SignUpFacts } from "./sections/auth.ts";
 export type { BackupsConfig } from "./sections/backups.ts";
 export type { VectorMetric } from "./sections/declared.ts";
 export type { CronConfig, CronJobConfig, CronRun } from "./sections/functions/cron.ts";
@@ -14,6 +14,19 @@ export type {
   RouteContext,
   Routes,
 } from "./sections/functions/routes.ts";
+export type {
+  AccountEvent,
+  AccountSource,
+  BucketSource,
+  ChangedBy,
+  EventSource,
+  FileEvent,
+  Subject,
+  TableEvent,
+  TableSource,
+} from "./sections/functions/sources.ts";
+export type { TriggerConfig, TriggerRun } from "./sections/functions/triggers.ts";
+export type { WebhookConfig } from "./sections/functions/webhooks.ts";
 export type { PlatformConfig } from "./sections/platform.ts";
 export type { PushConfig } from "./sections/push.ts";
 export type { RealtimeConfig } from "./sections/realtime.ts";

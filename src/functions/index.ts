@@ -1,3 +1,4 @@
+import type { Lookups } from "../access/lookups/lookups.ts";
 import type { SessionEvents } from "../access/sessions.ts";
 import type { AppAccess } from "../config/app/index.ts";
 import type { Routes } from "../config/types.ts";
@@ -31,6 +32,7 @@ export interface FunctionsDeps {
   app: AppAccess;
   clock: Clock;
   logger: Logger;
+  lookups: Lookups;
   sockets: SocketServer;
   sessions: SessionEvents;
 }

@@ -1,8 +1,8 @@
 import type { PlatformConfig } from "../config/types.ts";
 import { MAX_AGE_SECONDS } from "./limits.ts";
 
-const ALLOWED_HEADERS = "Authorization, Content-Type, X-Platform-Service-Key, Range, If-None-Match";
-const EXPOSED_HEADERS = "X-Request-Id, ETag, Content-Range, Retry-After";
+const ALLOWED_HEADERS = "Authorization, Content-Type, X-Platform-Service-Key, Idempotency-Key, Range, If-None-Match";
+const EXPOSED_HEADERS = "X-Request-Id, ETag, Content-Range, Retry-After, Idempotent-Replay";
 
 export interface Cors {
   /** Adds the headers that a browser of this origin needs; requests without `Origin` get at most `Vary`. */

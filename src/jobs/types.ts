@@ -8,6 +8,8 @@ export interface JobRun {
   readonly data: JsonValue;
   /** Counts from 1. A try during which the process ended counts. */
   readonly attempt: number;
+  /** The error of the latest try that failed; null: none has. In a first try: somebody has retried the job. */
+  readonly lastError: string | null;
   /** Aborted at the timeout, when the job is cancelled, and when the server stops. */
   readonly signal: AbortSignal;
   /** Adds the job's name and id to each entry. */
@@ -49,6 +51,17 @@ export interface EnqueueOptions {
   secret?: string | undefined;
 }
 
+/** A job that was accepted elsewhere, with its data as JSON of any size. */
+export interface PassedJob {
+  id: string;
+  name: string;
+  group: string | null;
+  key: string | null;
+  /** null: at once. */
+  dueAt: Millis | null;
+  data: string;
+}
+
 export interface NameCounts {
   name: string;
   waiting: number;
@@ -68,6 +81,11 @@ export interface Queue {
    * Errors: 400 for an option, 413 for data over DATA_MAX_BYTES, 503 too many waiting to be written, 507 no space left.
    */
   enqueue(name: string, data: JsonValue, options?: EnqueueOptions): Promise<string>;
+  /**
+   * Takes as long as `enqueue`, and adds nothing: for an answer whose time must not tell whether there is a job. Errors: as
+   * those of `enqueue`.
+   */
+  pretend(name: string, data: JsonValue, options?: EnqueueOptions): Promise<void>;
 }
 
 /** Thrown by `run` to say that further tries are useless: the job has failed. */

@@ -15,6 +15,7 @@ export type FieldCode =
   // For a whole operation of a batch, where no single field is at fault.
   | "not_found"
   | "condition_failed"
+  | "idempotency_in_progress"
   | "access_denied"
   | "conflict";
 

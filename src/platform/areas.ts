@@ -1,5 +1,6 @@
 import { join } from "node:path";
 import { roomsLayout } from "../../schema/migrations/index.ts";
+import { SERVER } from "../access/principal.ts";
 import { createPrincipals, type Principals } from "../access/principals.ts";
 import { createServiceKeys, type ServiceKeys } from "../access/service-keys.ts";
 import { createTokenVerifier } from "../access/tokens.ts";
@@ -12,7 +13,7 @@ import { createSqlArea, type SqlArea } from "../d1/index.ts";
 import { layOut } from "../db/index.ts";
 import type { FunctionsArea } from "../functions/index.ts";
 import { RATE_LIMITS } from "../http/rate-limit.ts";
-import { createJobsArea, type JobsArea } from "../jobs/index.ts";
+import { createJobsArea, FinalFailure, type JobsArea } from "../jobs/index.ts";
 import { createKeyValueArea, type KeyValueArea } from "../kv/index.ts";
 import { createPushArea, type PushArea } from "../push/index.ts";
 import { createRealtimeArea, type RealtimeArea } from "../realtime/index.ts";
@@ -21,10 +22,13 @@ import { createSockets, type Sockets } from "../sockets/index.ts";
 import { createStorageArea, type StorageArea } from "../storage/index.ts";
 import { createSystemArea, type SystemArea } from "../system/index.ts";
 import { createTablesArea, type TablesArea } from "../tables/index.ts";
-import { createUsersArea, type UsersArea } from "../users/index.ts";
+import { createTriggersArea, type TriggersArea } from "../triggers/index.ts";
+import { adminUser, createUsersArea, type UsersArea } from "../users/index.ts";
 import { createVectorArea, type VectorArea } from "../vectorize/index.ts";
+import { defineWebhooks } from "../webhooks/index.ts";
 import type { Base } from "./base.ts";
 import type { Phase, Stoppable, Stopping } from "./stopping.ts";
+import { createUserAccess } from "./user-access.ts";
 
 /** What is open, by its name. */
 export interface Areas {
@@ -43,6 +47,7 @@ export interface Areas {
   analytics: AnalyticsArea;
   push: PushArea;
   backups: BackupsArea;
+  triggers: TriggersArea;
   system: SystemArea;
   /** null without `routes`. */
   functions: Stoppable & { readonly area: FunctionsArea | null };
@@ -77,13 +82,19 @@ const AREAS: { readonly [Name in keyof Areas]: Definition<Areas[Name]> } = {
   jobs: stopping("requests", ({ config, base, app }) =>
     createJobsArea({ ...base, jobs: config.jobs ?? {}, cron: config.cron ?? {}, app: () => app }),
   ),
-  auth: stopping("accounts", ({ config, base }) =>
+  auth: stopping("accounts", ({ config, base, areas }) =>
     createAuthArea({
       ...base,
+      queue: areas.jobs.queue,
       config: config.auth ?? {},
       rateLimits: config.rateLimits,
       file: base.systemFile,
       secret: base.secrets.jwtSecret,
+      notes: {
+        isWatched: (event) => areas.triggers.accounts.isWatched(event),
+        note: (tx, { event, account, by }) => areas.triggers.accounts.note(tx, { event, by, user: adminUser(account) }),
+      },
+      lookups: () => areas.tables.lookups,
     }),
   ),
   access: lasting(({ config, base: { secrets, clock }, areas: { auth } }) => {
@@ -114,6 +125,7 @@ const AREAS: { readonly [Name in keyof Areas]: Definition<Areas[Name]> } = {
         areas.sockets.rights.announced(address, groups);
         areas.realtime.publishChanges(address, groups);
       },
+      outbox: (address) => base.outboxes.optionsOf({ kind: "tables", ...address }),
     }),
   ),
   kv: stopping("resources", ({ config, base }) =>
@@ -147,6 +159,10 @@ const AREAS: { readonly [Name in keyof Areas]: Definition<Areas[Name]> } = {
       account: areas.auth.accounts.get,
       serviceKey: areas.access.serviceKeys.named,
       publicUrl: config.server?.publicUrl,
+      notes: {
+        isWatched: (bucket, event) => areas.triggers.files.isWatched(bucket, event),
+        note: (tx, change) => areas.triggers.files.note(tx, change),
+      },
       lookups: areas.tables.lookups,
     }),
   ),
@@ -169,7 +185,24 @@ const AREAS: { readonly [Name in keyof Areas]: Definition<Areas[Name]> } = {
   push: stopping("requests", ({ config, base }) =>
     createPushArea({ ...base, config: config.push ?? {}, file: base.systemFile }),
   ),
-  backups: stopping("requests", ({ config, base }) => createBackupsArea({ ...base, config: config.backups })),
+  backups: lasting(({ config, base, areas }) =>
+    createBackupsArea({ ...base, config: config.backups, schedules: areas.jobs.schedules }),
+  ),
+  triggers: stopping("records", ({ config, base, areas, app }) => {
+    const { define } = areas.jobs.queue;
+    const finalFailure = (message: string) => new FinalFailure(message);
+    defineWebhooks({ ...base, webhooks: config.webhooks ?? {}, define, finalFailure });
+    return createTriggersArea({
+      ...base,
+      config,
+      define,
+      pass: areas.jobs.pass,
+      finalFailure,
+      filters: areas.tables.filters,
+      tableFile: areas.tables.file,
+      app: () => app,
+    });
+  }),
   system: lasting(
     ({ config, base: { isDrill, clock, engine }, areas: { realtime, rooms, analytics, backups, jobs } }) =>
       createSystemArea({
@@ -196,6 +229,7 @@ const AREAS: { readonly [Name in keyof Areas]: Definition<Areas[Name]> } = {
       ...base,
       routes: config.routes,
       app,
+      lookups: areas.tables.lookups,
       sockets,
       sessions: areas.auth.sessions,
     });
@@ -205,14 +239,18 @@ const AREAS: { readonly [Name in keyof Areas]: Definition<Areas[Name]> } = {
 
 /** The server's own access to the areas, for hooks, rooms and embedders. */
 const createAppAccess = (areas: Areas): AppAccess => ({
-  db: (namespace, instanceId) => areas.tables.accessor(namespace, instanceId),
-  storage: (bucket) => areas.storage.accessor(bucket),
+  db: (namespace, instanceId) => areas.tables.accessor(SERVER, namespace, instanceId),
+  storage: (bucket) => areas.storage.accessor(SERVER, bucket),
   kv: (name) => areas.kv.accessor(name),
   sql: (name) => areas.d1.accessor(name),
   vectors: (name) => areas.vectorize.accessor(name),
   broadcast: (channel, event, payload) => areas.realtime.broadcast(channel, event, payload),
+  as: (auth) => createUserAccess(areas, auth),
   get jobs() {
     return areas.jobs.accessor;
+  },
+  get mail() {
+    return areas.auth.mail;
   },
   get push() {
     return areas.push.accessor;

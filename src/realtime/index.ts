@@ -4,9 +4,11 @@ import type { AppAccess } from "../config/app/index.ts";
 import type { RealtimeConfig } from "../config/types.ts";
 import type { Endpoint } from "../http/endpoint.ts";
 import type { Clock } from "../kernel/clock.ts";
+import { forbidden, unauthorized } from "../kernel/errors.ts";
 import type { Ids } from "../kernel/ids.ts";
 import type { Logger } from "../kernel/logger.ts";
 import { createParser } from "../kernel/schema/parser.ts";
+import type { Visiting } from "../sockets/connection.ts";
 import type { Sockets } from "../sockets/index.ts";
 import { createPendingPlaces } from "../sockets/pending-places.ts";
 import { createFeeds, type Feeds } from "./changes/feeds.ts";
@@ -35,6 +37,8 @@ export interface RealtimeArea {
   readonly publishChanges: Feeds["publishChanges"];
   /** `app.broadcast`. Errors: 400 that names the argument at fault, 413, 503. */
   readonly broadcast: AppAccess["broadcast"];
+  /** `app.as(auth).broadcast`. Errors: the same, and 401 or 403 by the rule of broadcasts. */
+  broadcastAs(principal: Visiting, ...broadcast: Parameters<AppAccess["broadcast"]>): Promise<void>;
   readonly openSockets: number;
   /** Closes every connection with 1001. */
   stop(): void;
@@ -88,6 +92,14 @@ export function createRealtimeArea(deps: {
     publishChanges: feeds.publishChanges,
     get openSockets() {
       return connections.count;
+    },
+    async broadcastAs(principal, channel, event, payload) {
+      const broadcast = broadcastParser.parse({ channel, event, payload });
+      if (!(await rights.broadcast(principal, channel, event))) {
+        throw principal.kind === "anonymous" ? unauthorized() : forbidden();
+      }
+      checkPayload(broadcast);
+      if (!broadcasts.send(broadcast)) throw channelIsBusy();
     },
     async broadcast(channel, event, payload) {
       const broadcast = broadcastParser.parse({ channel, event, payload });

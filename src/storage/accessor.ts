@@ -1,4 +1,4 @@
-import { SERVER } from "../access/principal.ts";
+import type { Principal } from "../access/principal.ts";
 import type { BucketAccessor } from "../config/app/index.ts";
 import { AppError } from "../kernel/errors.ts";
 import { jsonCopy } from "../kernel/json/copy.ts";
@@ -9,18 +9,30 @@ import type { ListCursors } from "./cursors.ts";
 import { parseKey } from "./keys.ts";
 import { ListOptions, listObjects } from "./listing.ts";
 import type { Gates } from "./rights/gates.ts";
-import { type StorageService, storedFile } from "./service.ts";
+import { type FoundObject, ownerOf, type StorageService, storedFile } from "./service.ts";
 import type { StorageStore } from "./store.ts";
 import { createReceiver } from "./uploads/receive.ts";
 
 const listOptions = createParser(ListOptions, { member: "an option of list" });
 
-/** `app.storage(bucket)`: no rule is asked; keys, types, metadata and sizes are checked as over HTTP. */
+/**
+ * `app.storage(bucket)`, for which no rule is asked, and `app.as(auth).storage(bucket)`, for which they are. Keys, types, metadata and
+ * sizes are checked as over HTTP.
+ */
 export function createBucketAccessor(
   deps: { service: StorageService; store: StorageStore; gates: Gates; cursors: ListCursors; paces: Paces },
+  principal: Principal,
   bucket: string,
 ): BucketAccessor {
   const { service, store, gates, cursors, paces } = deps;
+  const find = async (key: string): Promise<FoundObject | null> => {
+    try {
+      return await service.find(principal, bucket, key, { allowAnonymous: true });
+    } catch (cause) {
+      if (cause instanceof AppError && cause.status === 404) return null;
+      throw cause;
+    }
+  };
   return {
     async put(key, bytes, options = {}) {
       // Copies: the caller may change its bytes and metadata meanwhile.
@@ -31,10 +43,10 @@ export function createBucketAccessor(
         contentType: parseContentType(options.contentType ?? blobType),
         customMetadata: { ...parseMetadata(options.metadata) },
       };
-      const gate = await gates.enter(SERVER, bucket, "write");
+      const gate = await gates.enter(principal, bucket, "write");
       const object = await service.put({
         gate,
-        uploadedBy: null,
+        uploadedBy: ownerOf(principal),
         async receive(incoming) {
           const receiver = createReceiver(incoming, { maxBytes: gate.bucket.maxFileBytes });
           if (copy instanceof Blob) for await (const chunk of copy.stream()) await receiver.take(chunk);
@@ -45,16 +57,16 @@ export function createBucketAccessor(
       return storedFile(object);
     },
     async get(key) {
-      const object = store.find({ bucket, key });
-      return object === null ? null : gates.bucket(bucket).files.blob(object.fileId, object.size);
+      const found = await find(key);
+      return found === null ? null : found.bucket.files.blob(found.object.fileId, found.object.size);
     },
     async head(key) {
-      const object = store.find({ bucket, key });
-      return object === null ? null : storedFile(object);
+      const found = await find(key);
+      return found === null ? null : storedFile(found.object);
     },
     async delete(key) {
       try {
-        await service.remove(SERVER, bucket, key);
+        await service.remove(principal, bucket, key);
         return true;
       } catch (cause) {
         if (cause instanceof AppError && cause.status === 404) return false;
@@ -62,6 +74,8 @@ export function createBucketAccessor(
       }
     },
     list: (options = {}) =>
-      listObjects({ store, gates, cursors, paces }, SERVER, bucket, () => listOptions.parse(jsonCopy({ ...options }))),
+      listObjects({ store, gates, cursors, paces }, principal, bucket, () =>
+        listOptions.parse(jsonCopy({ ...options })),
+      ),
   };
 }

@@ -2,6 +2,7 @@ import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import type { Accounts } from "../access/accounts.ts";
 import type { Lookups } from "../access/lookups/lookups.ts";
+import type { Principal } from "../access/principal.ts";
 import type { ServiceKeys } from "../access/service-keys.ts";
 import type { BucketAccessor } from "../config/app/index.ts";
 import type { BucketConfig, StorageConfig } from "../config/types.ts";
@@ -28,12 +29,12 @@ import { createUrlSigner } from "./signing/signed-urls.ts";
 import { createPresentHolder, createSigning } from "./signing/signing.ts";
 import { createStorageStore } from "./store.ts";
 import { createThumbs } from "./thumbs/thumbs.ts";
-import type { Bucket, FileStore } from "./types.ts";
+import type { Bucket, FileNotes, FileStore } from "./types.ts";
 
 export interface StorageArea {
   endpoints: readonly Endpoint[];
   /** Errors: 404 for a bucket that is not declared. */
-  accessor(bucket: string): BucketAccessor;
+  accessor(principal: Principal, bucket: string): BucketAccessor;
   /** Ends the sweeps, and removes the files that wait for their removal. */
   stop(): Promise<void>;
 }
@@ -42,6 +43,7 @@ export interface StorageAreaDeps {
   buckets: Readonly<Record<string, BucketConfig>>;
   /** system.db, with the tables of schema/storage.ts. */
   file: OpenedFile;
+  notes: FileNotes;
   dataDirectory: string;
   /** Signed URLs are signed, and cursors sealed, with keys derived from this. */
   secret: string;
@@ -71,7 +73,7 @@ export async function createStorageArea(deps: StorageAreaDeps): Promise<StorageA
   const local = createLocalFiles(join(directory, "objects"));
   const staging = createLocalFiles(join(directory, "parts"));
   const thumbs = createThumbs({ directory: join(directory, "thumbs"), config: deps.thumbs, ids });
-  const store = createStorageStore(deps.file);
+  const store = createStorageStore(deps.file, deps.notes);
   const stores = await openObjectStores({ ...deps, knows: store.hasFile });
   const buckets = new Map(
     Object.entries(deps.buckets).map(([name, config]): [string, Bucket] => {
@@ -117,9 +119,9 @@ export async function createStorageArea(deps: StorageAreaDeps): Promise<StorageA
       cursors,
       publicUrl,
     }),
-    accessor(bucket) {
+    accessor(principal, bucket) {
       if (!buckets.has(bucket)) throw notFound(`There is no bucket "${bucket}"`);
-      return createBucketAccessor({ service, store, gates, cursors, paces }, bucket);
+      return createBucketAccessor({ service, store, gates, cursors, paces }, principal, bucket);
     },
     async stop() {
       await Promise.all([stopSweeps(), ended.stop()]);

@@ -1,12 +1,17 @@
 import type { TSchema } from "typebox";
 import type { TableAddress } from "../access/table-door.ts";
+import type { BatchResult } from "../config/app/index.ts";
+import type { TableRecord } from "../config/types.ts";
 import { type Endpoint, endpoint } from "../http/endpoint.ts";
-import { created, OK } from "../http/reply.ts";
+import { OK } from "../http/reply.ts";
 import { badField } from "../kernel/errors.ts";
+import type { JsonObject } from "../kernel/json/json.ts";
 import { chain } from "../kernel/maybe-promise.ts";
 import { declareTableEndpoints, declareTransaction, type RecordSchemas } from "./api/declarations.ts";
 import { AnyRecord, TransactionBody } from "./api/requests.ts";
-import type { TableService } from "./service.ts";
+import type { Answer } from "./idempotency/answers.ts";
+import type { TableService, Upserted } from "./service.ts";
+import type { TransactionResult } from "./transaction/transactions.ts";
 
 const STATIC = "/api/db/:namespace/tables/:table";
 const DYNAMIC = "/api/db/:namespace/:instance/tables/:table";
@@ -55,7 +60,12 @@ export const transactionAt = (
   // `path` determines its parameters.
   endpoint(`POST ${path}`, declareTransaction(parameters as { namespace: string }, schemas), (context) => {
     const { namespace, instanceId } = addressOf(context.params);
-    return service.transact(context.principal, { namespace, instanceId }, context.body, context);
+    const address = { namespace, instanceId, table: null };
+    return service.once.run(
+      context,
+      { address, shape: "results", toAnswer: resultsAnswer, tablesOf: ({ tables }) => tables },
+      (keep) => service.transact(context.principal, address, context.body, { caller: context, keep }),
+    );
   });
 
 type Params = Readonly<Record<string, string>>;
@@ -75,6 +85,7 @@ export function endpointsBelow(
 ) {
   // `base` determines the parameters of the path.
   const declared = declareTableEndpoints(parameters as typeof PARAMETERS, records);
+  const { once } = service;
   return {
     list: endpoint(`GET ${base}`, declared.list, (context) =>
       service.list(context.principal, addressOf(context.params), context, context),
@@ -82,35 +93,64 @@ export function endpointsBelow(
     count: endpoint(`GET ${base}/count`, declared.count, (context) =>
       service.count(context.principal, addressOf(context.params), context, context),
     ),
+    aggregate: endpoint(`GET ${base}/aggregate`, declared.aggregate, (context) =>
+      service.aggregate(context.principal, addressOf(context.params), context, context),
+    ),
     search: endpoint(`GET ${base}/search`, declared.search, (context) =>
       service.search(context.principal, addressOf(context.params), context, context),
     ),
     get: endpoint(`GET ${base}/:id`, declared.get, (context) =>
       service.get(context.principal, addressOf(context.params), context.params.id, context, context),
     ),
-    insert: endpoint(`POST ${base}`, declared.insert, async ({ principal, params, peek, body }) => {
-      if (!isUpsert(peek)) return created(await service.insert(principal, addressOf(params), body));
+    insert: endpoint(`POST ${base}`, declared.insert, (context) => {
+      const { principal, params, peek, body } = context;
+      const address = addressOf(params);
+      if (!isUpsert(peek)) {
+        return once.run(context, { address, shape: "record", toAnswer: insertedAnswer }, (keep) =>
+          service.insert(principal, address, body, keep),
+        );
+      }
       const conflictTarget = peek("conflictTarget") ?? "id";
-      const done = await service.upsert(principal, addressOf(params), body, { conflictTarget });
-      return done.isNew ? created(done.record) : done.record;
+      return once.run(context, { address, shape: "record", toAnswer: upsertedAnswer }, (keep) =>
+        service.upsert(principal, address, body, { conflictTarget, keep }),
+      );
     }),
-    update: endpoint(`PATCH ${base}/:id`, declared.update, ({ principal, params, peek, body }) =>
-      service.update(principal, addressOf(params), params.id, body, { condition: peek("if") }),
-    ),
+    update: endpoint(`PATCH ${base}/:id`, declared.update, (context) => {
+      const { principal, params, peek, body } = context;
+      const address = addressOf(params);
+      return once.run(context, { address, shape: "record", toAnswer: recordAnswer }, (keep) =>
+        service.update(principal, address, params.id, body, { condition: peek("if"), keep }),
+      );
+    }),
     delete: endpoint(`DELETE ${base}/:id`, declared.delete, ({ principal, params, peek, query }) => {
       const options = { condition: peek("if"), checkForm: query };
       return chain(service.delete(principal, addressOf(params), params.id, options), () => OK);
     }),
     batch: endpoint(`POST ${base}/batch`, declared.batch, (context) => {
       const { principal, params, peek, body } = context;
-      return service.batch(principal, addressOf(params), body, { upsert: isUpsert(peek) }, context);
+      const [address, upsert] = [addressOf(params), isUpsert(peek)];
+      return once.run(context, { address, shape: "batch", toAnswer: batchAnswer }, (keep) =>
+        service.batch(principal, address, body, { upsert, caller: context, keep }),
+      );
     }),
     batchByFilter: endpoint(`POST ${base}/batch-by-filter`, declared.batchByFilter, (context) => {
       const { principal, params, body } = context;
-      return service.batchByFilter(principal, addressOf(params), body, context);
+      const address = addressOf(params);
+      return once.run(context, { address, shape: "counts", toAnswer: recordAnswer }, (keep) =>
+        service.batchByFilter(principal, address, body, { caller: context, keep }),
+      );
     }),
   } satisfies Record<string, Endpoint>;
 }
+
+const insertedAnswer = (record: TableRecord): Answer => ({ status: 201, body: record });
+const upsertedAnswer = ({ record, isNew }: Upserted): Answer => ({ status: isNew ? 201 : 200, body: record });
+const recordAnswer = (body: JsonObject): Answer => ({ status: 200, body });
+const batchAnswer = ({ inserted, updated, deleted }: BatchResult): Answer => ({
+  status: 200,
+  body: { inserted, updated, deleted },
+});
+const resultsAnswer = ({ results }: TransactionResult): Answer => ({ status: 200, body: { results } });
 
 /** Read before the rights, because it decides which rights are needed. Errors: 400. */
 function isUpsert(peek: (name: string) => string | null): boolean {

@@ -68,6 +68,15 @@ export const EXPANDED_RECORDS_MAX = 10_000;
 /** Bytes of all expanded records of an answer as JSON, about; like those of a page. */
 export const EXPANDED_BYTES_MAX = 8 * 1024 * 1024;
 
+// Aggregates
+
+/** Groups of an answer where the request does not say. */
+export const AGGREGATE_GROUPS_DEFAULT = 100;
+/** Groups of an answer; a larger `limit` counts as this. */
+export const AGGREGATE_GROUPS_MAX = 1_000;
+/** Names of `select`, of `groupBy` and of `sort`. */
+export const AGGREGATE_TERMS_MAX = 16;
+
 // Search
 
 /** Characters of an indexed field that has no `max` of its own. */
@@ -93,11 +102,12 @@ export const SEARCH_TIMEOUT_MS = 10_000;
  */
 export const STORED_BYTES_MAX = 4 * 1024 * 1024;
 /**
- * Bytes of stored values that the conditions of `if` of one request look at, where they search in texts or compare JSON: about
- * 20 ms. A search counts each byte once more for so many characters of the text that it searches for.
+ * Characters of stored values that the conditions of `if` of one request look at, where they search in texts, order them or
+ * compare JSON: up to 20 ms.
  */
 export const CONDITION_COST_MAX = 8 * 1024 * 1024;
-export const NEEDLE_CHARACTERS_PER_BYTE = 64;
+/** How often a character counts where its case does not matter. */
+export const ANY_CASE_COST = 8;
 /** Values of the conditions of all operations of a transaction. */
 export const CONDITION_VALUES_MAX = 10_000;
 /** Operations of a transaction. */
@@ -145,3 +155,28 @@ export const LOOKUP_EXAMINED_MAX = 10_000;
 export const LOOKUP_RECORDS_MAX = 50_000;
 /** Shapes of filters per table whose index is remembered. */
 export const LOOKUP_PLANS_MAX = 256;
+
+// Idempotency keys
+
+/** How long an answer is kept for its key. */
+export const ANSWER_KEPT_MS = 24 * 60 * 60 * 1_000;
+/** Characters of an `Idempotency-Key`. */
+export const IDEMPOTENCY_KEY_LENGTH_MAX = 128;
+/** Bytes of an answer that is kept whole. Of a larger one the ids of its records are kept. */
+export const ANSWER_KEPT_BYTES_MAX = 1024 * 1024;
+/** Bytes of the answers that one file keeps whole for one caller; beyond it ids are kept, up to twice these bytes. */
+export const KEPT_BYTES_PER_CALLER_MAX = 64 * 1024 * 1024;
+/** Keys that one file keeps for one user, and for one service key. */
+export const KEPT_PER_USER_MAX = 100_000;
+export const KEPT_PER_SERVICE_KEY_MAX = 1_000_000;
+/** Expired answers that a write with a key removes: more than it adds, so that they become fewer. */
+export const SWEPT_PER_WRITE = 4;
+/** The interval at which open files are swept, and how many expired answers one transaction of a sweep removes: a millisecond or two. */
+export const ANSWERS_SWEEP_MS = 60 * 60 * 1_000;
+export const SWEPT_AT_ONCE = 200;
+/** The pause between two transactions of a sweep. */
+export const ANSWERS_SWEEP_PAUSE_MS = 20;
+/** Bytes of expired answers, without the last of them, that one transaction removes. */
+export const SWEPT_BYTES = 1024 * 1024;
+/** Records of a replayed answer that are checked in one turn of the event loop. */
+export const REPLAYED_PER_TURN = 20;

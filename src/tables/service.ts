@@ -10,7 +10,9 @@ import type { JsonObject } from "../kernel/json/json.ts";
 import type { Logger } from "../kernel/logger.ts";
 import { chain, type MaybePromise } from "../kernel/maybe-promise.ts";
 import { createTurns, type Turns } from "../kernel/time/turns.ts";
+import { createAggregating, type Groups } from "./aggregate/aggregate.ts";
 import type {
+  AggregateValues,
   Asked,
   BatchBody,
   ByFilterBody,
@@ -20,6 +22,8 @@ import type {
   SearchValues,
 } from "./api/requests.ts";
 import { createExpanding } from "./expand/expand.ts";
+import { createOnce, type Once } from "./idempotency/once.ts";
+import { startAnswerSweep } from "./idempotency/sweep.ts";
 import { createTableLookups, type TableLookups } from "./lookups/session.ts";
 import type { TableModel } from "./model/model.ts";
 import type { Namespace, Table } from "./namespaces.ts";
@@ -35,7 +39,7 @@ import { createTableDoor } from "./table-door.ts";
 import { type AppTransactions, createAppTransactions } from "./transaction/app-transactions.ts";
 import { createTransactions, type Transactions } from "./transaction/transactions.ts";
 import { createAfterHooks } from "./write/after-hooks.ts";
-import { type Batch, checkBatch, parseByFilter, runBatch, runByFilter } from "./write/batch.ts";
+import { type Batch, type ByFilterResult, checkBatch, parseByFilter, runBatch, runByFilter } from "./write/batch.ts";
 import { parsePatch } from "./write/changes.ts";
 import { jsonTexts } from "./write/json-texts.ts";
 import { createMutations, type Mutations } from "./write/mutations.ts";
@@ -44,7 +48,7 @@ import { createRecordWrites } from "./write/record-writes.ts";
 import { isLarge } from "./write/stored-bytes.ts";
 import { checkHasTarget, conflictColumn } from "./write/upserts.ts";
 import type { WriteContext } from "./write/write-context.ts";
-import { createWrites, type Writes } from "./write/writes.ts";
+import { createWrites, type KeepAnswer, type Writes } from "./write/writes.ts";
 
 /** Reads the body of a request; called after the rules that need no record. */
 type Body<T = JsonObject> = () => MaybePromise<T>;
@@ -69,6 +73,12 @@ interface TableReads {
     asked: Asked<CountValues>,
     caller?: ReadCaller,
   ): MaybePromise<{ total: number }>;
+  aggregate(
+    principal: Principal,
+    address: TableAddress,
+    asked: Asked<AggregateValues>,
+    caller?: ReadCaller,
+  ): MaybePromise<Groups>;
   search(
     principal: Principal,
     address: TableAddress,
@@ -77,21 +87,26 @@ interface TableReads {
   ): MaybePromise<ListResult>;
 }
 
+export interface Upserted {
+  record: TableRecord;
+  isNew: boolean;
+}
+
 interface TableWrites {
-  insert(principal: Principal, address: TableAddress, body: Body): Promise<TableRecord>;
+  insert(principal: Principal, address: TableAddress, body: Body, keep?: KeepAnswer<TableRecord>): Promise<TableRecord>;
   upsert(
     principal: Principal,
     address: TableAddress,
     body: Body,
-    options: { conflictTarget: string },
-  ): Promise<{ record: TableRecord; isNew: boolean }>;
+    options: { conflictTarget: string; keep?: KeepAnswer<Upserted> | undefined },
+  ): Promise<Upserted>;
   /** `condition`: `if` of the request, as text; null: none. */
   update(
     principal: Principal,
     address: TableAddress,
     id: string,
     body: Body,
-    options?: { condition: string | null },
+    options?: { condition: string | null; keep?: KeepAnswer<TableRecord> | undefined },
   ): Promise<TableRecord>;
   /** `checkForm` throws for a malformed request; called after the rights. */
   delete(
@@ -107,15 +122,14 @@ interface TableBatches {
     principal: Principal,
     address: TableAddress,
     body: Body<BatchBody>,
-    options: { upsert: boolean },
-    caller?: ReadCaller,
+    options: { upsert: boolean; caller?: ReadCaller; keep?: KeepAnswer<BatchResult> | undefined },
   ): Promise<BatchResult>;
   batchByFilter(
     principal: Principal,
     address: TableAddress,
     body: Body<ByFilterBody>,
-    caller?: ReadCaller,
-  ): Promise<{ processed: number; succeeded: number }>;
+    options?: { caller?: ReadCaller; keep?: KeepAnswer<ByFilterResult> | undefined },
+  ): Promise<ByFilterResult>;
 }
 
 /**
@@ -124,6 +138,8 @@ interface TableBatches {
  */
 export interface TableService extends TableReads, TableWrites, TableBatches, Transactions, AppTransactions {
   readonly door: TableDoor;
+  /** Carries out requests with an idempotency key once. */
+  readonly once: Once;
   readonly lookups: TableLookups;
   /** Waits for the hooks after writes. */
   stop(): Promise<void>;
@@ -149,10 +165,12 @@ export function createTableService(deps: {
 
   const expanding = createExpanding({ tableOf, rights });
   const reads = createReads({ rights, expanding });
+  const aggregating = createAggregating({ reads });
   const search = createSearch({ reads, expanding });
   const from = <T>(principal: Principal, address: TableAddress, read: (source: Source) => MaybePromise<T>) =>
     chain(sources.forReading(principal, address), read);
   const turns = createTurns();
+  const stopSweep = startAnswerSweep(deps);
   return {
     get: (principal, address, id, asked, caller) =>
       from(principal, address, (source) => reads.get(principal, source, id, asked, caller)),
@@ -160,15 +178,20 @@ export function createTableService(deps: {
       from(principal, address, (source) => reads.list(principal, source, asked, caller)),
     count: (principal, address, asked, caller) =>
       from(principal, address, (source) => reads.count(principal, source, asked, caller)),
+    aggregate: (principal, address, asked, caller) =>
+      from(principal, address, (source) => aggregating.aggregate(principal, source, asked, caller)),
     search: (principal, address, asked, caller) =>
       from(principal, address, (source) => search.search(principal, source, asked, caller)),
     ...createTableWrites({ sources, writes, mutations, steps }),
     ...createTableBatches({ sources, writes, mutations, steps, rights, turns }),
     ...createTransactions({ sources, writes, mutations, turns, namespaces: deps.namespaces }),
     ...createAppTransactions({ sources, writes, mutations, asking: createAsking(rights) }),
+    once: createOnce({ ...deps, instances, rights, lookups }),
     door: createTableDoor({ sources, namespaces: deps.namespaces, rights, instances, lookups }),
     lookups,
-    stop: () => afterHooks.ended(),
+    async stop() {
+      await Promise.all([stopSweep(), afterHooks.ended()]);
+    },
   };
 }
 
@@ -181,15 +204,16 @@ interface WriteDeps {
 
 function createTableWrites({ sources, writes, mutations, steps }: WriteDeps): TableWrites {
   return {
-    async insert(principal, address, body) {
+    async insert(principal, address, body, keep) {
       const { table, file, rules } = await sources.forInserting(principal, address);
       const asker = { principal, rules };
       const grants = await writes.grants(asker, table.model, ["insert"]);
       const value = await body();
-      return writes.run(file, asker, (context) => mutations.insert(context, grants, table, value, 0));
+      const insert = (context: WriteContext) => mutations.insert(context, grants, table, value, 0);
+      return writes.run(file, asker, insert, { keep });
     },
 
-    async upsert(principal, address, body, { conflictTarget }) {
+    async upsert(principal, address, body, { conflictTarget, keep }) {
       const { table, file, rules } = await sources.forInserting(principal, address);
       const asker = { principal, rules };
       const grants = await writes.grants(asker, table.model, ["insert", "update"], { demand: "either" });
@@ -197,7 +221,8 @@ function createTableWrites({ sources, writes, mutations, steps }: WriteDeps): Ta
       const target = conflictColumn(table.model, conflictTarget);
       checkHasTarget(value, target);
       const options = { target, index: 0 };
-      return writes.run(file, asker, (context) => mutations.upsert(context, grants, table, value, options));
+      const upsert = (context: WriteContext) => mutations.upsert(context, grants, table, value, options);
+      return writes.run(file, asker, upsert, { keep });
     },
 
     async update(principal, address, id, body, options) {
@@ -207,7 +232,8 @@ function createTableWrites({ sources, writes, mutations, steps }: WriteDeps): Ta
       const patch = parsePatch(table.model, table.validator, await body());
       if (file === null) return missing(principal, address, grants, id);
       const condition = preconditionOfText(table.model, options?.condition ?? null);
-      return writes.run(file, asker, (context) => mutations.update(context, grants, table, id, patch, { condition }));
+      const update = (context: WriteContext) => mutations.update(context, grants, table, id, patch, { condition });
+      return writes.run(file, asker, update, { keep: options?.keep });
     },
 
     async delete(principal, address, id, options) {
@@ -246,7 +272,7 @@ function createTableBatches({
   turns,
 }: WriteDeps & { rights: ReturnType<typeof createRecordRights>; turns: Turns }): TableBatches {
   return {
-    async batch(principal, address, body, options, caller) {
+    async batch(principal, address, body, { caller, keep, ...options }) {
       const { table, file, rules } = await sources.forInserting(principal, address);
       const asker = { principal, rules };
       // A caller without any of these rights learns nothing about the form of its body.
@@ -255,13 +281,13 @@ function createTableBatches({
       const grants = await batchGrants(writes, asker, table, parsed, options);
       const texts = await jsonTexts([...parsed.inserts, ...parsed.updates.map(({ data }) => data)], turns);
       const change = (context: WriteContext) => runBatch(mutations, context, grants, table, parsed, options);
-      const result = await writes.run(file, asker, change, texts);
+      const result = await writes.run(file, asker, change, { texts, keep });
       // A large answer is sent in pieces, like large pages; there is no place to release.
       if (isLarge([...result.inserted, ...result.updated])) caller?.keepUntilSent?.(() => {});
       return result;
     },
 
-    async batchByFilter(principal, address, body, caller) {
+    async batchByFilter(principal, address, body, { caller, keep } = {}) {
       const { table, file, rules } = await sources.forReading(principal, address);
       const asker = { principal, rules };
       await writes.grants(asker, table.model, ["update", "delete"], { demand: "either", isBatch: true });
@@ -269,7 +295,7 @@ function createTableBatches({
       const parsed = parseByFilter(table, value);
       const grants = await writes.grants(asker, table.model, [value.action], { isBatch: true });
       if (file === null) return { processed: 0, succeeded: 0 };
-      return runByFilter({ mutations, writes, steps, rights, caller }, asker, grants, table, file, parsed);
+      return runByFilter({ mutations, writes, steps, rights, caller, keep }, asker, grants, table, file, parsed);
     },
   };
 }

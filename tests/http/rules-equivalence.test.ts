@@ -15,6 +15,7 @@ import {
   refused,
   rulesWorld,
   secretsIn,
+  throughApp,
 } from "../support/rules-world.ts";
 
 // Every access to a record is decided alike: random rules, records and callers, and an oracle that evaluates the rules
@@ -90,6 +91,28 @@ const WAYS: readonly Way[] = [
     name: "a list",
     run: async (want) =>
       outcome(await ask(want.caller, "GET", `${want.table.path}${q({ ...filters(want), limit: 1000 })}`)),
+  },
+  {
+    name: "a list by app.as",
+    run: async (want) => {
+      const { filter, orFilter, caller, table } = want;
+      const plain = `${table.path}${q({ ...filters(want), limit: 1000 })}`;
+      const options = { filter, orFilter, limit: 1000 } as unknown as JsonObject;
+      const [path, method, body] = throughApp(caller, table, ["list", options], [plain, "GET"]);
+      return outcome(await ask(caller, method, path, body));
+    },
+  },
+  {
+    name: "a search by app.as",
+    isByContent: true,
+    run: async (want) => {
+      const { filter, orFilter, caller, table } = want;
+      const plain = `${table.path}/search${q({ ...filters(want), q: "w", limit: 1000 })}`;
+      const options = { filter, orFilter, limit: 1000 } as unknown as JsonObject;
+      const [path, method, body] = throughApp(caller, table, ["search", "w", options], [plain, "GET"]);
+      const heard = outcome(await ask(caller, method, path, body));
+      return { ...heard, ids: heard.ids.sort() };
+    },
   },
   {
     name: "a list of chosen fields in another order",
@@ -191,6 +214,16 @@ test(`[TB55] every kind of read answers the same records (seed ${SEED})`, async 
       const must = wanted(want, { isByContent: true });
       const total = must.refusedWith === null ? must.ids.length : undefined;
       expect({ ...about, total: counted.body["total"] }).toEqual({ ...about, total });
+      const aggregated = await ask(
+        caller,
+        "GET",
+        `${table.path}/aggregate${q({ ...filters(want), groupBy: "secret" })}`,
+      );
+      expect({ ...about, secrets: aggregated.secretsOf, status: aggregated.status }).toEqual({
+        ...about,
+        secrets: [...must.ids].sort(),
+        status: must.refusedWith ?? 200,
+      });
     }
   }
 });
@@ -211,6 +244,13 @@ test(`[TB48, TB49] each record is decided by its rule, and hidden records are an
         expect({ ...about, status: heard.status }).toEqual({ ...about, status });
         expect(heard.secretsOf).toEqual(isAllowed ? [id] : []);
         expect((await ask(caller, "HEAD", `${path}/${id}`)).status).toBe(status);
+        const [way, method, body] = throughApp(caller, table, ["get", id], [`${path}/${id}`, "GET"]);
+        const byApp = await ask(caller, method, way, body);
+        expect({ ...about, status: byApp.status, secretsOf: byApp.secretsOf }).toEqual({
+          ...about,
+          status,
+          secretsOf: isAllowed ? [id] : [],
+        });
         if (typeof grant === "string" || isAllowed) continue;
         const hidden = await Promise.all(probes(path, id).map(([method, url, body]) => ask(caller, method, url, body)));
         for (const [index, answer] of hidden.entries()) {

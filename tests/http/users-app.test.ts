@@ -10,8 +10,7 @@ const CONFIG = `{
     schema: { calls: { type: "json" }, results: { type: "json" } },
     access: { insert: true, read: true },
     hooks: {
-      async beforeInsert(_auth, record, context) {
-        const { users } = context.app ?? context;
+      async beforeInsert(_auth, record, { users }) {
         const results = [];
         for (const [method, ...args] of record.calls) {
           try {

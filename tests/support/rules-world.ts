@@ -92,6 +92,23 @@ export function recordOf(r: Random, table: string, id: string, owners: readonly 
   return { id, ...randomRecord(r, owners), slug: `slug-${id}`, secret: `canary:${table}:${id};` };
 }
 
+/** What `app.as` gives the user who calls; null is answered like a missing record. */
+const ROUTES = `(api) => api.post("/as", async ({ auth, app, body, status }) => {
+  const parts = body.address.split("/");
+  const table = parts.pop();
+  const given = await app.as(auth).db(...parts).table(table)[body.method](...body.args);
+  return given === null ? status(404, {}) : (given ?? {});
+}, { access: true })`;
+
+/** The same through `app.as`, for users; a service key has no user, and asks as it always does. */
+export const throughApp = (
+  caller: Caller,
+  { address }: RuledTable,
+  [method, ...args]: [method: string, ...args: JsonValue[]],
+  otherwise: [path: string, method: string, body?: JsonObject],
+): [path: string, method: string, body?: JsonObject] =>
+  caller.key === null ? ["/api/functions/as", "POST", { address, method, args }] : otherwise;
+
 /** Everything follows from the seed, the ids of users included. */
 export async function rulesWorld(seed: number, tableCount: number): Promise<RulesWorld> {
   const r = random(seed);
@@ -114,7 +131,8 @@ export async function rulesWorld(seed: number, tableCount: number): Promise<Rule
   const platform = await testPlatform({
     config: `{ serviceKeys: { ${keySource.join(", ")} }, realtime: { messageRate: 100_000 }, databases: {
       shared: { tables: { ${of(false)} } },
-      spaces: { instance: true, access: { create: true, open: true }, tables: { ${of(true)} } } } }`,
+      spaces: { instance: true, access: { create: true, open: true }, tables: { ${of(true)} } } },
+      routes: ${ROUTES} }`,
   });
 
   const imported = await platform.service.post("/api/admin/auth/users/import", {

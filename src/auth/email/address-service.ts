@@ -1,8 +1,9 @@
 import { badRequest, unauthorized } from "../../kernel/errors.ts";
+import type { AccountWrite } from "../account-file.ts";
 import { VERIFICATION_TTL_MS } from "../limits.ts";
 import { emailTaken } from "../session/sign-in.ts";
 import { deleteSecretsOfUser } from "../statements/secrets.ts";
-import { userByEmail, userById } from "../statements/users.ts";
+import { type SecretAccount, userByEmail, userById } from "../statements/users.ts";
 import type { Caller } from "../types.ts";
 import { invalidMailToken, type MailDeps, type MailTokens, userOfToken } from "./mail-tokens.ts";
 
@@ -10,12 +11,21 @@ import { invalidMailToken, type MailDeps, type MailTokens, userOfToken } from ".
 export interface AddressService {
   /** Sends no mail if the address is verified already. Errors: 400 for a user without an address. */
   requestVerification(caller: Caller, redirect: URL | null): Promise<void>;
-  /** Errors: 400 for a wrong, used or expired token, 403 if disabled. */
+  /**
+   * Completes a link of an anonymous user too. Errors: 400 for a wrong, used or expired token, 403 if disabled, 409 if another
+   * account has taken the address of a link meanwhile.
+   */
   verifyEmail(token: string): Promise<void>;
   /** The password has been confirmed before. Errors: 409 if another account has the address. */
   requestEmailChange(caller: Caller, newEmail: string, redirect: URL | null): Promise<void>;
   /** Ends every session. Errors: 400, 403, 409 if another account has taken the address meanwhile. */
   verifyEmailChange(token: string): Promise<void>;
+}
+
+/** An anonymous user whose link waited for the address to be proved. Errors: 409 if another account has taken it meanwhile. */
+function linkProved(write: AccountWrite, account: SecretAccount, email: string, passwordHash: string): void {
+  if (userByEmail.get(write.tx, { email }) !== null) throw emailTaken();
+  write.update(account.id, { email, passwordHash, emailVerified: true, isAnonymous: false });
 }
 
 export function createAddressService({ file }: MailDeps, tokens: MailTokens): AddressService {
@@ -41,6 +51,9 @@ export function createAddressService({ file }: MailDeps, tokens: MailTokens): Ad
       await file.write((write) => {
         const secret = tokens.use(write, "verify-email", token);
         const account = userOfToken(write, secret);
+        const { passwordHash } = secret.payload;
+        if (account.isAnonymous && typeof passwordHash === "string")
+          return linkProved(write, account, secret.email, passwordHash);
         // A link to a former address of the user proves nothing about the present one.
         if (account.email !== secret.email) throw invalidMailToken();
         write.update(account.id, { emailVerified: true });

@@ -3,12 +3,9 @@ import { Email, emailOf, newPassword } from "../../access/account-fields.ts";
 import { PASSWORD_MIN_CHARACTERS } from "../../access/limits.ts";
 import { type Endpoint, endpoint } from "../../http/endpoint.ts";
 import { OK } from "../../http/reply.ts";
-import { optional } from "../../kernel/schema/types.ts";
-import { callerOf, clientOf, type EndpointDeps, ofUsers, requireEnabled } from "../endpoint-parts.ts";
-import { REDIRECT_URL_MAX_CHARACTERS } from "../limits.ts";
-import { redirectField } from "../oauth/redirect.ts";
+import { callerOf, clientOf, type EndpointDeps, ofUsers, redirectOf, requireEnabled } from "../endpoint-parts.ts";
 import type { PasswordService } from "../password/service.ts";
-import { CaptchaToken, Ok, Secret, SignedIn, Token } from "../schemas.ts";
+import { CaptchaToken, Ok, RedirectUrl, Secret, SignedIn, Token } from "../schemas.ts";
 import type { AddressService } from "./address-service.ts";
 import type { ResetService } from "./reset-service.ts";
 import type { MailSignInService } from "./sign-in-service.ts";
@@ -20,9 +17,6 @@ interface EmailEndpointDeps extends EndpointDeps {
   passwords: PasswordService;
 }
 
-const RedirectUrl = optional(
-  Type.String({ maxLength: REDIRECT_URL_MAX_CHARACTERS, description: "Must match `auth.redirectUrls`" }),
-);
 const MailToken = Type.String({ ...Token, description: "From the mail; valid once" });
 const Accepted = Type.Object(
   { ok: Type.Literal(true) },
@@ -41,9 +35,6 @@ export function emailEndpoints(deps: EmailEndpointDeps): readonly Endpoint[] {
     ...emailCode(deps),
   ];
 }
-
-const redirectOf = ({ config }: EndpointDeps, text: string | null | undefined): URL | null =>
-  redirectField(text ?? undefined, config.redirectUrls ?? []);
 
 /** What a request for a mail asks for, once its CAPTCHA has been checked. Errors: 400, 413, 415, 503. */
 async function mailRequest(
@@ -81,6 +72,7 @@ function verification(deps: EmailEndpointDeps): readonly Endpoint[] {
       caller: "public",
       body: Type.Object({ token: MailToken }),
       answers: { 200: Ok },
+      errors: [409],
     },
     async ({ body }) => {
       const { token } = await body();

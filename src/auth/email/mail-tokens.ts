@@ -1,5 +1,6 @@
 import type { RateLimiter } from "../../http/rate-limit.ts";
 import { badField } from "../../kernel/errors.ts";
+import type { JsonObject } from "../../kernel/json/json.ts";
 import { type AccountWrite, accountDisabled } from "../account-file.ts";
 import { SECRET_BYTES } from "../limits.ts";
 import { deleteSecret, findSecret, type OneTimeSecret, putSecret, type SecretPurpose } from "../statements/secrets.ts";
@@ -24,6 +25,8 @@ interface LinkToken {
   userId: string | null;
   email: string;
   redirect: URL | null;
+  /** What the use of the token needs beside the address. */
+  payload?: JsonObject;
 }
 
 interface MailedToken extends LinkToken {
@@ -48,10 +51,10 @@ export const invalidMailToken = () => badField("token", "invalid_value", "token 
 
 export function createMailTokens(deps: MailDeps): MailTokens {
   const { file, sealing } = deps;
-  const create: MailTokens["create"] = (write, { purpose, page, ttlMs, userId, email, redirect }) => {
+  const create: MailTokens["create"] = (write, { purpose, page, ttlMs, userId, email, redirect, payload }) => {
     const token = deps.ids.secret(SECRET_BYTES);
     const hash = sealing.digest(purpose, token);
-    putSecret.run(write.tx, { hash, purpose, userId, payload: { email }, expiresAt: write.now + ttlMs });
+    putSecret.run(write.tx, { hash, purpose, userId, payload: { ...payload, email }, expiresAt: write.now + ttlMs });
     // Never from the Host header: the sender of a request must not choose where the links of its mails lead.
     const link = new URL(redirect ?? `${deps.publicUrl()}/auth/${page}`);
     link.searchParams.set("token", token);
@@ -62,7 +65,8 @@ export function createMailTokens(deps: MailDeps): MailTokens {
     async issue({ kind, isMailed, ...token }) {
       deps.mailLimit.hit(token.email);
       const link = await file.write((write) => create(write, token));
-      if (isMailed) deps.mailer.send(kind, { email: token.email, link });
+      const { email, ttlMs } = token;
+      await deps.mailer.send({ kind, values: { email, link }, ttlMs, delivery: isMailed ? "mail" : "none" });
     },
     use(write, purpose, token) {
       const hash = sealing.digest(purpose, token);

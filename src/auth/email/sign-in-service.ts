@@ -1,41 +1,37 @@
 import { randomInt } from "node:crypto";
-import { type AppError, badField } from "../../kernel/errors.ts";
-import { type AccountWrite, accountDisabled } from "../account-file.ts";
+import { AppError, badField } from "../../kernel/errors.ts";
 import { EMAIL_CODE_ATTEMPTS_MAX, EMAIL_CODE_DIGITS, EMAIL_CODE_TTL_MS, MAGIC_LINK_TTL_MS } from "../limits.ts";
 import { codeBudget } from "../password/code-budget.ts";
 import type { Guess } from "../password/guesses.ts";
 import { equalsConstantTime } from "../sealing.ts";
 import type { SignIn, SignIns } from "../session/sign-in.ts";
+import type { SignUpRule } from "../sign-up/rule.ts";
 import { countAttempt, deleteSecret, findSecret, putSecret } from "../statements/secrets.ts";
-import { userByEmail } from "../statements/users.ts";
 import type { Client, SignInAnswer } from "../types.ts";
 import type { MailDeps, MailTokens } from "./mail-tokens.ts";
-import { clearUnproven } from "./unproven.ts";
+import { createOwners } from "./owners.ts";
 
-/** Signing in with a mailed link or code. An unknown address becomes a user whose email is verified. */
+/** Signing in with a mailed link or code. An unknown address becomes a user whose email is verified, if the rule allows it. */
 export interface MailSignInService {
+  /** Nothing is mailed to an address that neither has an account nor may become one; the answer is the same. */
   requestMagicLink(email: string, redirect: URL | null): Promise<void>;
-  /** Errors: 400 for a wrong, used or expired token, 403 if disabled. */
+  /** Errors: 400 for a wrong, used or expired token, 403 if disabled or `Sign-up is closed`. */
   verifyMagicLink(token: string, client: Client): Promise<SignInAnswer>;
   requestCode(email: string): Promise<void>;
-  /** Five wrong codes end the code. Errors: 400, 403 if disabled, 429. */
+  /** Five wrong codes end the code. Errors: 400, 403 if disabled or `Sign-up is closed`, 429. */
   verifyCode(email: string, code: string, client: Client): Promise<SignInAnswer>;
 }
 
 const invalidCode = () => badField("code", "invalid_value", "code is wrong, used or expired");
 
-export function createMailSignInService(deps: MailDeps, tokens: MailTokens, signIns: SignIns): MailSignInService {
+export function createMailSignInService(
+  deps: MailDeps & { rule: SignUpRule },
+  tokens: MailTokens,
+  signIns: SignIns,
+): MailSignInService {
   const { file, sealing } = deps;
 
-  /** The reader of a mail to `email` is its owner. */
-  const signInOwner = (write: AccountWrite, email: string, client: Client): SignIn => {
-    const found = userByEmail.get(write.tx, { email });
-    const account = found ?? write.insert({ id: deps.ids.uuid(), email, emailVerified: true });
-    if (account.disabled) throw accountDisabled();
-    if (account.emailVerified) return signIns.complete(write, account, client);
-    clearUnproven(write, account.id);
-    return signIns.complete(write, write.update(account.id, { emailVerified: true }), client);
-  };
+  const { signInOwner, become, isMailed } = createOwners(deps, signIns);
   const codeHash = (email: string, code: string) => sealing.digest("email-otp-code", `${email}:${code}`);
 
   return {
@@ -47,21 +43,22 @@ export function createMailSignInService(deps: MailDeps, tokens: MailTokens, sign
         ttlMs: MAGIC_LINK_TTL_MS,
         userId: null,
         email,
-        isMailed: true,
+        isMailed: await isMailed("magicLink", email),
         redirect,
       });
     },
 
     async verifyMagicLink(token, client) {
-      const signIn = await file.write((write) => {
+      const { email, signIn } = await file.write((write) => {
         const { email } = tokens.use(write, "magic-link", token);
-        return signInOwner(write, email, client);
+        return { email, signIn: signInOwner(write, email, client) };
       });
-      return signIns.answer(signIn);
+      return signIns.answer(signIn ?? (await become("magicLink", email, client)));
     },
 
     async requestCode(email) {
       deps.mailLimit.hit(email);
+      const mayMail = await isMailed("emailOtp", email);
       const code = String(randomInt(10 ** EMAIL_CODE_DIGITS)).padStart(EMAIL_CODE_DIGITS, "0");
       await file.write((write) => {
         putSecret.run(write.tx, {
@@ -72,16 +69,18 @@ export function createMailSignInService(deps: MailDeps, tokens: MailTokens, sign
           expiresAt: write.now + EMAIL_CODE_TTL_MS,
         });
       });
-      deps.mailer.send("emailOtp", { email, code });
+      const values = { email, code };
+      const delivery = mayMail ? "mail" : "none";
+      await deps.mailer.send({ kind: "emailOtp", values, ttlMs: EMAIL_CODE_TTL_MS, delivery });
     },
 
     async verifyCode(email, code, client) {
       const hash = sealing.digest("email-otp", email);
       const given = codeHash(email, code.trim());
       const budget = codeBudget("email-otp", email, client);
-      const guess = async (): Promise<Guess<SignIn>> => {
+      const guess = async (): Promise<Guess<SignIn | null>> => {
         // A wrong attempt must be counted, so it is a result of the write and not a throw.
-        const result = await file.write<SignIn | AppError>((write) => {
+        const result = await file.write<SignIn | AppError | null>((write) => {
           const secret = findSecret.get(write.tx, { hash, purpose: "email-otp", now: write.now });
           const expected = secret?.payload["code"];
           if (secret === null || typeof expected !== "string") return invalidCode();
@@ -97,9 +96,10 @@ export function createMailSignInService(deps: MailDeps, tokens: MailTokens, sign
           deleteSecret.run(write.tx, { hash });
           return signInOwner(write, email, client);
         });
-        return "kind" in result ? { isRight: true, value: result } : { isRight: false, error: result };
+        return result instanceof AppError ? { isRight: false, error: result } : { isRight: true, value: result };
       };
-      return signIns.answer(await deps.guesses.attempt(signIns.guessKeys(email, client), guess));
+      const signIn = await deps.guesses.attempt(signIns.guessKeys(email, client), guess);
+      return signIns.answer(signIn ?? (await become("emailOtp", email, client)));
     },
   };
 }

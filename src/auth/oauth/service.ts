@@ -1,11 +1,13 @@
 import { AVATAR_URL_MAX_CHARACTERS, DISPLAY_NAME_MAX_CHARACTERS } from "../../access/limits.ts";
 import type { AuthConfig } from "../../config/types.ts";
-import { AppError, badField, badRequest, conflict, notFound } from "../../kernel/errors.ts";
+import { AppError, badField, badRequest, conflict, forbidden, notFound } from "../../kernel/errors.ts";
 import { isoTime } from "../../kernel/time/iso-datetime.ts";
 import type { AccountWrite } from "../account-file.ts";
 import { OAUTH_STATE_TTL_MS, SECRET_BYTES } from "../limits.ts";
 import { equalsConstantTime } from "../sealing.ts";
 import type { SignIn, SignIns } from "../session/sign-in.ts";
+import type { SignUpRule } from "../sign-up/rule.ts";
+import type { Verification } from "../sign-up/verification.ts";
 import {
   deleteIdentity,
   type Identity,
@@ -38,7 +40,8 @@ export interface OAuthService {
   /**
    * Completes a sign-in with the query of the callback. `browserSecret` is the cookie's, null in a browser without it,
    * undefined where the request does not come from a browser. Errors: 400 for a wrong, used or expired state, another
-   * browser, or an invalid answer of the provider; 403 if disabled; 409 if the email belongs to another account.
+   * browser, or an invalid answer of the provider; 403 if disabled, `Sign-up is closed`, `Email not verified` or `Email
+   * required`; 409 if the email belongs to another account.
    */
   finish(
     provider: string,
@@ -62,6 +65,8 @@ interface State {
 }
 
 interface OAuthDeps extends AuthDeps {
+  rule: SignUpRule;
+  verification: Verification;
   publicUrl: () => string;
 }
 
@@ -140,7 +145,9 @@ export function createOAuthService(deps: OAuthDeps, signIns: SignIns): OAuthServ
           deps.logger.warn("An OAuth sign-in was refused", { provider, cause });
           throw badRequest(`The answer of the provider "${provider}" does not check`);
         });
-      const signIn = await file.write((write) => signInProfile(deps, signIns, write, provider, profile, client));
+      const signIn =
+        (await file.write((write) => signInProfile(deps, signIns, write, { provider, profile, client }))) ??
+        (await becomeUser(deps, signIns, { provider, profile, client }));
       return { redirectUrl, answer: await signIns.answer(signIn) };
     },
   };
@@ -171,49 +178,68 @@ function createClients(providers: NonNullable<AuthConfig["oauth"]>, now: () => n
   return new Map(Object.entries(providers).map(([name, config]) => [name, createProviderClient(name, config, now)]));
 }
 
+interface Visit {
+  provider: string;
+  profile: Profile;
+  client: Client;
+}
+
+/** null: nobody has this identity or its address. */
 function signInProfile(
   deps: OAuthDeps,
   signIns: SignIns,
   write: AccountWrite,
-  provider: string,
-  profile: Profile,
-  client: Client,
-): SignIn {
+  { provider, profile, client }: Visit,
+): SignIn | null {
   const known = identityBySubject.get(write.tx, { provider, subject: profile.subject });
   if (known !== null) {
     const account = userById.get(write.tx, { id: known.userId });
     if (account === null) throw new Error(`identity ${known.id} has no user`);
-    touchIdentity.run(write.tx, { id: known.id, email: profile.email, lastSignInAt: write.now });
+    // Another address of the same person, verified or not, says nothing about this account's.
+    const emailVerified = known.emailVerified || (profile.emailVerified && profile.email === account.email);
+    touchIdentity.run(write.tx, { id: known.id, email: profile.email, lastSignInAt: write.now, emailVerified });
     return signIns.complete(write, account, client);
   }
-  const account = accountFor(deps, write, profile);
+  const account = accountFor(write, profile);
+  if (account === null) return null;
   const signIn = signIns.complete(write, account, client);
-  insertIdentity.run(write.tx, {
-    id: deps.ids.uuid(),
-    userId: account.id,
-    provider,
-    subject: profile.subject,
-    email: profile.email,
-    createdAt: write.now,
-  });
+  addIdentity(deps, write, account.id, provider, profile);
   return signIn;
 }
 
-/** The account with the profile's email if it is verified on both sides; a new one if no account has it. [AU34] */
-function accountFor(deps: OAuthDeps, write: AccountWrite, profile: Profile): SecretAccount {
+/** The account with the profile's email if it is verified on both sides; null if no account has it. [AU34] */
+function accountFor(write: AccountWrite, profile: Profile): SecretAccount | null {
   const owner = profile.email === null ? null : userByEmail.get(write.tx, { email: profile.email });
-  if (owner !== null) {
-    if (owner.emailVerified && profile.emailVerified) return owner;
-    throw conflict("This email address has an account, and is not verified on both sides: sign in to it another way");
-  }
+  if (owner === null || (owner.emailVerified && profile.emailVerified)) return owner;
+  throw conflict("This email address has an account, and is not verified on both sides: sign in to it another way");
+}
+
+/** Errors: 403 `Sign-up is closed`, or `Email required` where addresses have to be proved and the provider gives none. */
+async function becomeUser(deps: OAuthDeps, signIns: SignIns, visit: Visit): Promise<SignIn> {
+  const { provider, profile, client } = visit;
+  const { email, name } = profile;
+  const emailVerified = email !== null && profile.emailVerified;
+  const displayName = name === null ? null : shortened(name);
+  await deps.rule.require({ method: "oauth", provider, email, emailVerified, displayName, metadata: {} });
+  // No account, which could not be signed in to before it has an address.
+  if (deps.verification.isRequired && email === null) throw forbidden("Email required");
   const picture = profile.picture !== null && /^https?:\/\//.test(profile.picture) ? profile.picture : null;
-  return write.insert({
-    id: deps.ids.uuid(),
-    email: profile.email,
-    emailVerified: profile.email !== null && profile.emailVerified,
-    displayName: profile.name === null ? null : shortened(profile.name),
-    avatarUrl: picture !== null && picture.length <= AVATAR_URL_MAX_CHARACTERS ? picture : null,
+  const avatarUrl = picture !== null && picture.length <= AVATAR_URL_MAX_CHARACTERS ? picture : null;
+  return deps.file.write((write) => {
+    // Another sign-in may have been faster while the rule was asked.
+    const present = signInProfile(deps, signIns, write, visit);
+    if (present !== null) return present;
+    const account = write.insert({ id: deps.ids.uuid(), email, emailVerified, displayName, avatarUrl });
+    const signIn = signIns.complete(write, account, client);
+    addIdentity(deps, write, account.id, provider, profile);
+    return signIn;
   });
+}
+
+function addIdentity(deps: OAuthDeps, write: AccountWrite, userId: string, provider: string, profile: Profile): void {
+  const { subject, email, emailVerified } = profile;
+  const id = deps.ids.uuid();
+  insertIdentity.run(write.tx, { id, userId, provider, subject, email, emailVerified, createdAt: write.now });
 }
 
 const shortened = (name: string): string =>

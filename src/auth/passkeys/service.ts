@@ -253,8 +253,7 @@ function createAuthentication(
           lastUsedAt: write.now,
         });
         // Without user verification a passkey is a single factor.
-        if (!userVerified) return signIns.complete(write, account, client);
-        return { kind: "session" as const, session: signIns.open(write, account, client) };
+        return signIns.complete(write, account, client, { secondFactor: userVerified ? "given" : "required" });
       });
       return signIns.answer(signIn);
     },

@@ -2,8 +2,8 @@ import { Type } from "typebox";
 import { Email, emailOf, newPassword } from "../../access/account-fields.ts";
 import { PASSWORD_MIN_CHARACTERS } from "../../access/limits.ts";
 import { type Endpoint, endpoint } from "../../http/endpoint.ts";
-import { callerOf, clientOf, type EndpointDeps, ofUsers, requireEnabled } from "../endpoint-parts.ts";
-import { Secret, SignedIn, tokensAnswer } from "../schemas.ts";
+import { callerOf, clientOf, type EndpointDeps, ofUsers, redirectOf, requireEnabled } from "../endpoint-parts.ts";
+import { RedirectUrl, Secret, SignedIn, tokensAnswer } from "../schemas.ts";
 import type { PasswordService } from "./service.ts";
 
 export function passwordEndpoints(deps: EndpointDeps, service: PasswordService): readonly Endpoint[] {
@@ -20,14 +20,17 @@ const signIn = (deps: EndpointDeps, service: PasswordService): Endpoint =>
       ...ofUsers(deps.authLimit),
       summary: "Sign in with email and password",
       caller: "public",
-      body: Type.Object({ email: Email, password: Secret }),
+      description:
+        "With `auth.requireVerifiedEmail`, 403 `Email not verified` for an address that is not; the link is mailed again.",
+      body: Type.Object({ email: Email, password: Secret, redirectUrl: RedirectUrl }),
       answers: { 200: SignedIn },
       errors: [404],
     },
     async (context) => {
       requireEnabled(isEnabled(deps), "Signing in with email and password");
-      const { email, password } = await context.body();
-      return service.signIn({ email: emailOf(email), password }, clientOf(context));
+      const { email, password, redirectUrl } = await context.body();
+      const redirect = redirectOf(deps, redirectUrl);
+      return service.signIn({ email: emailOf(email), password, redirect }, clientOf(context));
     },
   );
 

@@ -10,8 +10,8 @@ import type { Guess } from "./guesses.ts";
 
 /** Accounts with a password. */
 export interface PasswordService {
-  /** Errors: 401 `Invalid email or password`, 403 `Account is disabled`, 429. */
-  signIn(fields: { email: string; password: string }, client: Client): Promise<SignInAnswer>;
+  /** Errors: 401 `Invalid email or password`, 403 `Account is disabled` or `Email not verified`, 429. */
+  signIn(fields: { email: string; password: string; redirect: URL | null }, client: Client): Promise<SignInAnswer>;
   /** Every other session ends. Errors: 401 for a wrong current password, 429. */
   changePassword(caller: Caller, client: Client, current: string, next: string): Promise<TokenAnswer>;
   /** The caller's account, if this is its password. Errors: 401, 429. */
@@ -49,7 +49,7 @@ export function createPasswordService(deps: AuthDeps, signIns: SignIns): Passwor
   return {
     confirmPassword,
 
-    async signIn({ email, password }, client) {
+    async signIn({ email, password, redirect }, client) {
       const wrong = unauthorized("Invalid email or password");
       const proved = await prove(email, password, client, wrong);
       if (proved.disabled) throw accountDisabled();
@@ -62,7 +62,7 @@ export function createPasswordService(deps: AuthDeps, signIns: SignIns): Passwor
         const present = passwordHash === undefined ? account : write.update(account.id, { passwordHash });
         return signIns.complete(write, present, client);
       });
-      return signIns.answer(signIn);
+      return signIns.answer(signIn, redirect);
     },
 
     async changePassword(caller, client, current, next) {

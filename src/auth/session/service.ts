@@ -2,6 +2,7 @@ import { AppError, notFound, unauthorized } from "../../kernel/errors.ts";
 import { isoTime } from "../../kernel/time/iso-datetime.ts";
 import type { UserChanges } from "../account-file.ts";
 import { SESSIONS_PER_USER_MAX, USER_AGENT_MAX_CHARACTERS } from "../limits.ts";
+import { emailNotVerified, type Verification } from "../sign-up/verification.ts";
 import { deleteSession, newestSessions, sessionById, touchSession } from "../statements/sessions.ts";
 import { userById } from "../statements/users.ts";
 import { type AuthDeps, type Caller, type Client, type OwnUser, ownUser, type TokenAnswer } from "../types.ts";
@@ -27,7 +28,7 @@ export interface SessionService {
    * again` if the last sign-in was too long ago.
    */
   deleteMe(caller: Caller): Promise<void>;
-  /** Errors: 401 for a token that is unknown, used before, or of a session that has ended. */
+  /** Errors: 401 for a token that is unknown, used before, or of a session that has ended; 403 if the address has to be proved. */
   refresh(refreshToken: string, client: Client): Promise<TokenAnswer>;
   /** Ends the session of a refresh token; an unknown one has no effect. */
   signOut(refreshToken: string): Promise<void>;
@@ -39,7 +40,7 @@ export interface SessionService {
 
 const invalidToken = () => unauthorized("Invalid token");
 
-export function createSessionService(deps: AuthDeps, signIns: SignIns): SessionService {
+export function createSessionService(deps: AuthDeps, signIns: SignIns, verification: Verification): SessionService {
   const { file } = deps;
   return {
     me(caller) {
@@ -71,6 +72,8 @@ export function createSessionService(deps: AuthDeps, signIns: SignIns): SessionS
         const account = session === null ? null : userById.get(write.tx, { id: session.userId });
         if (session === null || account === null || account.disabled) return invalidToken();
         if (session.expiresAt <= write.now) return unauthorized("Token expired");
+        // A session of before the config required it.
+        if (verification.isMissing(account)) return emailNotVerified();
         const rotation = rotate(session, token.generation, write.now);
         if (rotation.kind === "reused") {
           deleteSession.run(write.tx, { id: session.id });

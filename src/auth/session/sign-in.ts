@@ -1,4 +1,5 @@
 import type { Account } from "../../access/accounts.ts";
+import type { RateLimit } from "../../config/types.ts";
 import { clientNetwork } from "../../kernel/client-network.ts";
 import { type AppError, conflict, unauthorized } from "../../kernel/errors.ts";
 import { SECOND_MS } from "../../kernel/time/duration.ts";
@@ -13,6 +14,7 @@ import {
   USER_AGENT_MAX_CHARACTERS,
 } from "../limits.ts";
 import type { GuessKey } from "../password/guesses.ts";
+import { emailNotVerified, type Verification } from "../sign-up/verification.ts";
 import { factorsOfUser } from "../statements/factors.ts";
 import { deleteSecretsFor, putSecret } from "../statements/secrets.ts";
 import {
@@ -39,26 +41,41 @@ export interface OpenSession {
 /** What a sign-in has led to, inside the write that decided it. */
 export type SignIn =
   | { kind: "session"; session: OpenSession }
+  /** The address has to be proved first. */
+  | { kind: "unverified"; account: Account }
   | { kind: "mfa"; ticket: string; factors: { id: string; type: string }[] };
 
 export interface SignIns {
-  /** The last step of every way of signing in: a session, or a ticket for a user with a verified factor. Errors: 403 if disabled. */
-  complete(write: AccountWrite, account: Account, client: Client): SignIn;
-  /** Requires no second factor: for sign-up, passkeys, and after the factor. Errors: 403 if disabled. */
+  /**
+   * The last step of every way of signing in: a session, or a ticket for a user with a verified factor unless the factor was
+   * `given`. Errors: 403 if disabled.
+   */
+  complete(
+    write: AccountWrite,
+    account: Account,
+    client: Client,
+    options?: { secondFactor: "required" | "given" },
+  ): SignIn;
+  /** For sign-up, and after the factor. Errors: 403 if disabled, or if the address has to be proved first. */
   open(write: AccountWrite, account: Account, client: Client): OpenSession;
   /**
    * Gives the caller's session new tokens after a password was set: the earlier refresh token has no grace, and with
-   * `accessTokens: "end"` earlier access tokens become invalid. Errors: 401 if the session has ended meanwhile.
+   * `accessTokens: "end"` earlier access tokens become invalid. Errors: 401 if the session has ended meanwhile, 403 if the
+   * address has to be proved first.
    */
   renew(write: AccountWrite, account: Account, caller: Caller, options: { accessTokens: "end" | "stay" }): OpenSession;
-  answer(signIn: SignIn): Promise<SignInAnswer>;
+  /**
+   * For an account whose address has to be proved first, mails the link again, to `redirect`. Errors: then 403 `Email not
+   * verified`, or `Email required` if there is no address.
+   */
+  answer(signIn: SignIn, redirect?: URL | null): Promise<SignInAnswer>;
   tokens(session: OpenSession): Promise<TokenAnswer>;
   /** The keys that a guess at this email's password or code counts against. */
   guessKeys(email: string, client: Client): GuessKey[];
   refreshTtlMs: number;
 }
 
-export function createSignIns(deps: AuthDeps): SignIns {
+export function createSignIns(deps: AuthDeps, verification: Verification): SignIns {
   const refreshTtlMs = (deps.config.session?.refreshTokenTtl ?? REFRESH_TOKEN_TTL_SECONDS) * SECOND_MS;
   const maxActive = deps.config.session?.maxActive ?? 0;
 
@@ -75,6 +92,7 @@ export function createSignIns(deps: AuthDeps): SignIns {
 
   const open: SignIns["open"] = (write, account, client) => {
     if (account.disabled) throw accountDisabled();
+    if (verification.isMissing(account)) throw emailNotVerified();
     makeRoom(write, account.id);
     if (!account.hasSignedIn) {
       markSignedIn.run(write.tx, { id: account.id });
@@ -104,10 +122,12 @@ export function createSignIns(deps: AuthDeps): SignIns {
     refreshTtlMs,
     open,
     tokens,
-    complete(write, account, client) {
+    complete(write, account, client, { secondFactor } = { secondFactor: "required" }) {
       if (account.disabled) throw accountDisabled();
+      if (verification.isMissing(account)) return { kind: "unverified", account };
       const verified = factorsOfUser.all(write.tx, { userId: account.id }).filter((factor) => factor.verified);
-      if (verified.length === 0) return { kind: "session", session: open(write, account, client) };
+      if (verified.length === 0 || secondFactor === "given")
+        return { kind: "session", session: open(write, account, client) };
       const ticket = deps.ids.secret(SECRET_BYTES);
       putSecret.run(write.tx, {
         hash: deps.sealing.digest("mfa-ticket", ticket),
@@ -121,6 +141,7 @@ export function createSignIns(deps: AuthDeps): SignIns {
     renew(write, account, caller, { accessTokens }) {
       const session = sessionById.get(write.tx, { id: caller.sessionId });
       if (session === null) throw unauthorized("Invalid token");
+      if (verification.isMissing(account)) throw emailNotVerified();
       const generation = session.generation + 1;
       const expiresAt = write.now + refreshTtlMs;
       touchSession.run(write.tx, { ...session, generation, rotations: [], lastUsedAt: write.now, expiresAt });
@@ -130,22 +151,22 @@ export function createSignIns(deps: AuthDeps): SignIns {
       if (accessTokens === "end") write.renewed(session.id, tokenVersion);
       return { account, sessionId: session.id, generation, tokenVersion };
     },
-    async answer(signIn) {
+    async answer(signIn, redirect = null) {
       if (signIn.kind === "session") return tokens(signIn.session);
+      if (signIn.kind === "unverified") throw await verification.remind(signIn.account, redirect);
       return { mfaRequired: true, mfaTicket: signIn.ticket, factors: signIn.factors };
     },
-    guessKeys(email, client) {
-      if (!client.isLimited) return [];
-      const { requests, window } = deps.signInLimit;
-      return [
-        { key: `email:${email}`, limit: deps.signInLimit },
-        {
-          key: `address:${clientNetwork(client.address)}`,
-          limit: { requests: SIGN_IN_ADDRESS_FACTOR * requests, window },
-        },
-      ];
-    },
+    guessKeys: (email, client) => guessKeys(deps.signInLimit, email, client),
   };
+}
+
+function guessKeys(limit: RateLimit, email: string, client: Client): GuessKey[] {
+  if (!client.isLimited) return [];
+  const perAddress = { requests: SIGN_IN_ADDRESS_FACTOR * limit.requests, window: limit.window };
+  return [
+    { key: `email:${email}`, limit },
+    { key: `address:${clientNetwork(client.address)}`, limit: perAddress },
+  ];
 }
 
 /** 409 for an email that another account has. */

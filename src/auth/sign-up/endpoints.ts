@@ -10,8 +10,8 @@ import {
 import { PASSWORD_MIN_CHARACTERS } from "../../access/limits.ts";
 import { type Endpoint, endpoint } from "../../http/endpoint.ts";
 import { created } from "../../http/reply.ts";
-import { callerOf, clientOf, type EndpointDeps, ofUsers, requireEnabled } from "../endpoint-parts.ts";
-import { CaptchaToken, tokensAnswer } from "../schemas.ts";
+import { callerOf, clientOf, type EndpointDeps, ofUsers, redirectOf, requireEnabled } from "../endpoint-parts.ts";
+import { CaptchaToken, RedirectUrl, tokensAnswer, tokensOrPending } from "../schemas.ts";
 import type { SignUps } from "./service.ts";
 
 export function signUpEndpoints(deps: EndpointDeps, service: SignUps): readonly Endpoint[] {
@@ -33,18 +33,20 @@ const signUp = (deps: EndpointDeps, service: SignUps): Endpoint =>
         password: newPassword(minLengthOf(deps)),
         displayName: DisplayName,
         metadata: Metadata,
+        redirectUrl: RedirectUrl,
         captchaToken: CaptchaToken,
       }),
-      answers: { 201: tokensAnswer("The new user, signed in") },
+      answers: { 201: tokensOrPending("The new user, signed in or yet to verify the address") },
       errors: [404, 409, 503],
     },
     async (context) => {
       requireEnabled(isEnabled(deps), "Signing up with email and password");
-      const { email, password, displayName, metadata, captchaToken } = await context.body();
+      const { email, password, displayName, metadata, redirectUrl, captchaToken } = await context.body();
       requireMetadataSize({ metadata });
+      const redirect = redirectOf(deps, redirectUrl);
       const client = clientOf(context);
       await deps.captcha.check(captchaToken, client);
-      const fields = { email: emailOf(email), password, displayName, metadata };
+      const fields = { email: emailOf(email), password, displayName, metadata, redirect };
       return created(await service.signUp(fields, client));
     },
   );
@@ -77,15 +79,17 @@ const linkEmail = (deps: EndpointDeps, service: SignUps): Endpoint =>
       ...ofUsers(deps.authLimit),
       summary: "Turn your anonymous user into an account with an email address and a password",
       caller: "user",
-      body: Type.Object({ email: Email, password: newPassword(minLengthOf(deps)) }),
-      answers: { 200: tokensAnswer("The same user, with new tokens") },
+      description: "With `auth.requireVerifiedEmail` the user stays anonymous until the address is verified.",
+      body: Type.Object({ email: Email, password: newPassword(minLengthOf(deps)), redirectUrl: RedirectUrl }),
+      answers: { 200: tokensOrPending("The same user, with new tokens or yet to verify the address") },
       errors: [404, 409],
     },
     async (context) => {
       const caller = callerOf(context.principal);
       context.query();
       requireEnabled(isEnabled(deps), "Signing in with email and password");
-      const { email, password } = await context.body();
-      return service.linkEmail(caller, emailOf(email), password);
+      const { email, password, redirectUrl } = await context.body();
+      const redirect = redirectOf(deps, redirectUrl);
+      return service.linkEmail(caller, { email: emailOf(email), password, redirect });
     },
   );

@@ -1,50 +1,100 @@
 import { badRequest, unauthorized } from "../../kernel/errors.ts";
 import type { JsonObject } from "../../kernel/json/json.ts";
-import { emailTaken, type SignIns } from "../session/sign-in.ts";
-import { userByEmail, userById } from "../statements/users.ts";
-import { type AuthDeps, type Caller, type Client, sharerOf, type TokenAnswer } from "../types.ts";
+import type { AccountWrite } from "../account-file.ts";
+import type { MailDeps, MailTokens } from "../email/mail-tokens.ts";
+import { VERIFICATION_TTL_MS } from "../limits.ts";
+import { emailTaken, type OpenSession, type SignIns } from "../session/sign-in.ts";
+import { deleteSecretsFor } from "../statements/secrets.ts";
+import { type SecretAccount, userByEmail, userById } from "../statements/users.ts";
+import { type Caller, type Client, type OwnUser, ownUser, sharerOf, type TokenAnswer } from "../types.ts";
+import type { SignUpRule } from "./rule.ts";
+import type { Verification } from "./verification.ts";
 
 export interface SignUp {
   email: string;
   password: string;
   displayName?: string | null | undefined;
   metadata?: JsonObject | undefined;
+  /** Where the link of a mail leads. */
+  redirect: URL | null;
+}
+
+/** The address has to be proved first: the user, without tokens. */
+export interface PendingAnswer {
+  user: OwnUser;
+  verificationRequired: true;
 }
 
 /** How visitors become users by themselves: with a password, or anonymously. */
 export interface SignUps {
-  /** Errors: 409 for a known email. */
-  signUp(fields: SignUp, client: Client): Promise<TokenAnswer>;
+  /** Errors: 403 `Sign-up is closed`, 409 for a known email. */
+  signUp(fields: SignUp, client: Client): Promise<TokenAnswer | PendingAnswer>;
+  /** Errors: 403 `Sign-up is closed`. */
   signInAnonymously(client: Client): Promise<TokenAnswer>;
-  /** The id stays. Errors: 400 for a user who is not anonymous, 409 for a known email. */
-  linkEmail(caller: Caller, email: string, password: string): Promise<TokenAnswer>;
+  /**
+   * The id stays. Where addresses have to be proved, the user stays anonymous until then. Errors: 400 for a user who is not
+   * anonymous, 403 `Sign-up is closed`, 409 for a known email.
+   */
+  linkEmail(
+    caller: Caller,
+    fields: Pick<SignUp, "email" | "password" | "redirect">,
+  ): Promise<TokenAnswer | PendingAnswer>;
 }
 
 const invalidToken = () => unauthorized("Invalid token");
+const notAnonymous = () => badRequest("Only an anonymous user can be linked, and this one has an account");
 
-export function createSignUps(deps: AuthDeps, signIns: SignIns): SignUps {
-  const { file, passwords } = deps;
+interface SignUpDeps extends MailDeps {
+  rule: SignUpRule;
+  verification: Verification;
+  mailTokens: MailTokens;
+}
+
+interface Pending {
+  account: SecretAccount;
+  email: string;
+  link: string;
+}
+
+/** Called when the write is on disk: then the mail goes. */
+async function answerPending(verification: Verification, { account, email, link }: Pending): Promise<PendingAnswer> {
+  await verification.mail(email, link);
+  return { user: ownUser(account), verificationRequired: true };
+}
+
+export function createSignUps(deps: SignUpDeps, signIns: SignIns): SignUps {
+  const { file, passwords, rule, verification } = deps;
 
   return {
-    async signUp({ email, password, displayName, metadata }, client) {
-      if (userByEmail.get(file.sql, { email: email }) !== null) throw emailTaken();
-      const passwordHash = await passwords.hash(password, sharerOf(client));
-      const session = await file.write((write) => {
-        if (userByEmail.get(write.tx, { email: email }) !== null) throw emailTaken();
-        const account = write.insert({
-          id: deps.ids.uuid(),
-          email,
-          passwordHash,
-          displayName,
-          metadata,
-          hasSignedIn: true,
-        });
-        return signIns.open(write, account, client);
+    async signUp({ email, password, displayName, metadata = {}, redirect }, client) {
+      // Before anything else about the address: a closed sign-up must not tell who has an account.
+      await rule.require({
+        method: "password",
+        email,
+        emailVerified: false,
+        displayName: displayName ?? null,
+        metadata,
       });
-      return signIns.tokens(session);
+      if (userByEmail.get(file.sql, { email }) !== null) throw emailTaken();
+      if (verification.isRequired) deps.mailLimit.hit(email);
+      const passwordHash = await passwords.hash(password, sharerOf(client));
+      const insert = (write: AccountWrite): SecretAccount => {
+        if (userByEmail.get(write.tx, { email }) !== null) throw emailTaken();
+        const hasSignedIn = !verification.isRequired;
+        return write.insert({ id: deps.ids.uuid(), email, passwordHash, displayName, metadata, hasSignedIn });
+      };
+      if (!verification.isRequired) {
+        return signIns.tokens(await file.write((write) => signIns.open(write, insert(write), client)));
+      }
+      const pending = await file.write((write) => {
+        const account = insert(write);
+        return { account, email, link: verification.link(write, { id: account.id, email }, redirect) };
+      });
+      return answerPending(verification, pending);
     },
 
     async signInAnonymously(client) {
+      await rule.require({ method: "anonymous", email: null, emailVerified: false, displayName: null, metadata: {} });
       const session = await file.write((write) => {
         const account = write.insert({ id: deps.ids.uuid(), email: null, isAnonymous: true, hasSignedIn: true });
         return signIns.open(write, account, client);
@@ -52,22 +102,55 @@ export function createSignUps(deps: AuthDeps, signIns: SignIns): SignUps {
       return signIns.tokens(session);
     },
 
-    async linkEmail(caller, email, password) {
-      const account = userById.get(file.sql, { id: caller.userId });
-      if (account === null) throw invalidToken();
-      if (!account.isAnonymous) throw badRequest("Only an anonymous user can be linked, and this one has an account");
-      if (userByEmail.get(file.sql, { email: email }) !== null) throw emailTaken();
-      const passwordHash = await passwords.hash(password, `user:${caller.userId}`);
-      const session = await file.write((write) => {
-        const current = file.current(write, caller.userId, caller.sessionId);
-        if (current === null) throw invalidToken();
-        if (!current.isAnonymous) throw badRequest("Only an anonymous user can be linked, and this one has an account");
-        if (userByEmail.get(write.tx, { email: email }) !== null) throw emailTaken();
-        const linked = write.update(caller.userId, { email, passwordHash, isAnonymous: false });
+    linkEmail: createLinking(deps, signIns),
+  };
+}
+
+function createLinking(deps: SignUpDeps, signIns: SignIns): SignUps["linkEmail"] {
+  const { file, passwords, rule, verification } = deps;
+
+  const linked = (write: AccountWrite, caller: Caller, email: string): SecretAccount => {
+    const current = file.current(write, caller.userId, caller.sessionId);
+    if (current === null) throw invalidToken();
+    if (!current.isAnonymous) throw notAnonymous();
+    if (userByEmail.get(write.tx, { email }) !== null) throw emailTaken();
+    return current;
+  };
+
+  return async (caller, { email, password, redirect }) => {
+    const account = userById.get(file.sql, { id: caller.userId });
+    if (account === null) throw invalidToken();
+    if (!account.isAnonymous) throw notAnonymous();
+    const { displayName, metadata } = account;
+    await rule.require({ method: "password", email, emailVerified: false, displayName, metadata });
+    if (userByEmail.get(file.sql, { email }) !== null) throw emailTaken();
+    if (verification.isRequired) deps.mailLimit.hit(email);
+    const passwordHash = await passwords.hash(password, `user:${caller.userId}`);
+    if (!verification.isRequired) {
+      const session = await file.write<OpenSession>((write) => {
+        const { id } = linked(write, caller, email);
+        const present = write.update(id, { email, passwordHash, isAnonymous: false });
         // A guest who creates an account in the middle of a game continues it.
-        return signIns.renew(write, linked, caller, { accessTokens: "stay" });
+        return signIns.renew(write, present, caller, { accessTokens: "stay" });
       });
       return signIns.tokens(session);
-    },
+    }
+    const pending = await file.write((write) => {
+      const current = linked(write, caller, email);
+      // The last address that was asked for counts.
+      deleteSecretsFor.run(write.tx, { userId: current.id, purpose: "verify-email" });
+      const link = deps.mailTokens.create(write, {
+        purpose: "verify-email",
+        page: "verify-email",
+        ttlMs: VERIFICATION_TTL_MS,
+        userId: current.id,
+        email,
+        redirect,
+        // The user gets neither address nor password before the address is proved: rules trust `auth.email` then.
+        payload: { passwordHash },
+      });
+      return { account: current, email, link };
+    });
+    return answerPending(verification, pending);
   };
 }

@@ -26,6 +26,22 @@ export const findSecret = reading((db, v: Pick<OneTimeSecret, "hash" | "purpose"
     ),
 );
 
+/** Whether the user has a secret that expires after `after`, and not after `upTo`. */
+export const recentSecret = reading((db, v: { userId: string; purpose: SecretPurpose; after: number; upTo: number }) =>
+  db
+    .select({ hash: oneTimeSecrets.hash })
+    .from(oneTimeSecrets)
+    .where(
+      and(
+        eq(oneTimeSecrets.userId, v.userId),
+        eq(oneTimeSecrets.purpose, v.purpose),
+        gt(oneTimeSecrets.expiresAt, v.after),
+        lte(oneTimeSecrets.expiresAt, v.upTo),
+      ),
+    )
+    .limit(1),
+);
+
 export const deleteSecret = writing((db, v: Pick<OneTimeSecret, "hash">) =>
   db.delete(oneTimeSecrets).where(eq(oneTimeSecrets.hash, v.hash)),
 );

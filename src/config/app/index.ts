@@ -1,11 +1,14 @@
 import type { JsonObject } from "../../kernel/json/json.ts";
-import type { JobsAccessor } from "./jobs.ts";
+import type { Auth } from "../identity.ts";
+import type { UserAccess } from "./as.ts";
+import type { JobsAccessor, MailAccessor } from "./jobs.ts";
 import type { PushAccessor } from "./push.ts";
 import type { BucketAccessor } from "./storage.ts";
 import type { KeyValueAccessor, SqlAccessor, VectorAccessor } from "./stores.ts";
 import type { DatabaseAccessor } from "./tables.ts";
 import type { UsersAccessor } from "./users.ts";
 
+export type * from "./as.ts";
 export type * from "./jobs.ts";
 export type * from "./push.ts";
 export type * from "./storage.ts";
@@ -22,7 +25,10 @@ export interface AppAccess {
   sql(name: string): SqlAccessor;
   vectors(name: string): VectorAccessor;
   broadcast(channel: string, event: string, payload: JsonObject): Promise<void>;
+  /** With the rights of this user, as a rule, hook or route got it; null: with those of nobody. */
+  as(auth: Auth | null): UserAccess;
   readonly jobs: JobsAccessor;
+  readonly mail: MailAccessor;
   readonly push: PushAccessor;
   readonly users: UsersAccessor;
 }

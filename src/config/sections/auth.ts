@@ -1,7 +1,12 @@
 import { type Static, Type } from "typebox";
+import type { JsonObject } from "../../kernel/json/json.ts";
+import type { MaybePromise } from "../../kernel/maybe-promise.ts";
+import type { AppAccess } from "../app/index.ts";
+import type { User } from "../app/users.ts";
+import type { RuleContext } from "../context.ts";
 import { PASSWORD_LENGTH_MAX, PORT_MAX } from "../limits.ts";
 import { isPlainObject } from "../shape/report.ts";
-import { list, named, related, seconds, secretText, text, textWith, url, whole } from "../shape/schema.ts";
+import { func, list, named, related, rule, seconds, secretText, text, textWith, url, whole } from "../shape/schema.ts";
 import { KNOWN_PROVIDERS } from "./oauth-providers.ts";
 
 const Template = Type.Object({
@@ -73,7 +78,33 @@ const Captcha = Type.Object({
 });
 export interface CaptchaConfig extends Static<typeof Captcha> {}
 
+const Hooks = Type.Object({
+  /** Runs after every account that comes to be, as a trigger does: it cannot be lost, and is tried again when it throws. */
+  afterSignup: Type.Optional(func<(user: User, app: AppAccess) => unknown>()),
+  /** The same after every account that is deleted. */
+  afterDelete: Type.Optional(func<(user: User, app: AppAccess) => unknown>()),
+});
+export interface AuthHooks extends Static<typeof Hooks> {}
+/** A visitor who would become a user. */
+export interface SignUpFacts {
+  method: "password" | "magicLink" | "emailOtp" | "oauth" | "anonymous";
+  /** The name of the OAuth provider. */
+  provider?: string;
+  /** Lower-case. null for anonymous visitors, and where a provider gives none. */
+  email: string | null;
+  /** Whether the address is proved by then, by the mail or by the provider. */
+  emailVerified: boolean;
+  displayName: string | null;
+  /** As the visitor gives it. */
+  metadata: JsonObject;
+}
+type SignUpRule = (facts: SignUpFacts, context: RuleContext) => MaybePromise<boolean>;
+
 export const AuthSection = Type.Object({
+  /** Whether visitors become users by themselves; true by default. Administrators always add and invite users. */
+  signup: Type.Optional(rule<SignUpRule>()),
+  /** false by default. true: no tokens before the address of an account is proved. */
+  requireVerifiedEmail: Type.Optional(Type.Boolean()),
   emailPassword: Type.Optional(Type.Boolean()),
   anonymous: Type.Optional(Type.Boolean()),
   magicLink: Type.Optional(Type.Boolean()),
@@ -101,6 +132,7 @@ export const AuthSection = Type.Object({
   redirectUrls: Type.Optional(list(redirectUrl, { minItems: 0 })),
   /** Absent: messages are written to `<data>/outbox` and logged. */
   mail: Type.Optional(Mail),
+  hooks: Type.Optional(Type.Unsafe<AuthHooks>(Hooks)),
   /** Absent: none. Sign-up, anonymous sign-in and requests for mail then need a `captchaToken`. */
   captcha: Type.Optional(Type.Unsafe<CaptchaConfig>(Captcha)),
 });

@@ -11,6 +11,7 @@ import {
   READ_TIMEOUT_MS,
   STATEMENTS_MAX,
 } from "../limits.ts";
+import { hasOutboxRows } from "../outbox/rows.ts";
 import type { LongRead, LongReads } from "../reads/long-reads.ts";
 import { ReadTransaction } from "../reads/read-transaction.ts";
 import { SERVER_CALLER } from "../server-caller.ts";
@@ -196,6 +197,7 @@ export class OpenFile implements OpenedFile {
       clock: dependencies.clock,
       onChange: options.onChange,
       onCommit: options.onCommit,
+      outbox: options.outbox,
       onFailure,
       onFinal: () => this.#indexer.stopNow(),
       onPendingText: () => this.#indexer.wake(),
@@ -228,6 +230,7 @@ export class OpenFile implements OpenedFile {
       onFailure,
     });
     if (hasPendingTexts(this.sqlite)) this.#indexer.wake();
+    if (options.outbox !== undefined && hasOutboxRows(this.sqlite)) options.outbox.onWaiting();
   }
 
   get isClosed(): boolean {

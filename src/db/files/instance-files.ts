@@ -8,6 +8,7 @@ import type {
   Change,
   DatabaseFile,
   OpenedFile,
+  OutboxOptions,
   ReadOptions,
   ReadPageOptions,
   ReadResult,
@@ -32,6 +33,8 @@ export interface InstanceFilesOptions {
   migrate(sqlite: Database): void;
   onChange?(instanceId: string, groups: readonly (readonly Change[])[]): void;
   onCommit?(instanceId: string, groups: readonly (readonly Change[])[]): void;
+  /** `OpenOptions.outbox` of an instance's file. */
+  outbox?(instanceId: string): OutboxOptions | undefined;
   /** Called when a file does not fit the declaration; requests to it are answered with 503. */
   onUnfit?(instanceId: string, cause: Error): void;
 }
@@ -46,6 +49,8 @@ export interface InstanceFiles {
   get(instanceId: string, options: { create: boolean }): DatabaseFile | null;
   /** Number of open files. */
   readonly size: number;
+  /** The files that are open now, which their use keeps open. */
+  openFiles(): DatabaseFile[];
   close(): Promise<void>;
 }
 
@@ -88,6 +93,10 @@ class Instances implements InstanceFiles {
 
   get size(): number {
     return this.#open.size;
+  }
+
+  openFiles(): DatabaseFile[] {
+    return [...this.#open.keys()].map((id) => new InstanceFile(this, id, this.#pathOf(id)));
   }
 
   exists(instanceId: string): boolean {
@@ -189,6 +198,7 @@ class Instances implements InstanceFiles {
         },
         onChange: (groups) => this.#options.onChange?.(instanceId, groups),
         onCommit: (groups) => this.#options.onCommit?.(instanceId, groups),
+        outbox: this.#options.outbox?.(instanceId),
         cacheKiB: INSTANCE_CACHE_KIB,
         statementsMax: INSTANCE_STATEMENTS_MAX,
       });

@@ -1,66 +1,72 @@
+import type { LookupCall, Lookups } from "../../access/lookups/lookups.ts";
 import { authOf, type Principal } from "../../access/principal.ts";
 import type { RouteAccess, RouteAccessContext } from "../../config/types.ts";
 import { AppError, forbidden, unauthorized } from "../../kernel/errors.ts";
 import type { Logger } from "../../kernel/logger.ts";
-import { isPromise, type MaybePromise } from "../../kernel/maybe-promise.ts";
+import { chain, isPromise, type MaybePromise } from "../../kernel/maybe-promise.ts";
 
-/** A signed-in user. */
-const SIGNED_IN: RouteAccess = (auth) => auth !== null;
+type Rule = Exclude<RouteAccess, true>;
 
 /** The name of a route in scopes: the first segment of its path below `/api/functions`. */
-export const scopeNameOf = (pattern: string): string => pattern.split("/")[3] ?? "";
+const scopeNameOf = (pattern: string): string => pattern.split("/")[3] ?? "";
+
+/** Errors: 401, 403; a `Refusal` that a rule throws; 503 where rules look too much up. */
+export type MayCall = (
+  principal: Principal,
+  about: () => Pick<RouteAccessContext, "request" | "params">,
+) => MaybePromise<void>;
 
 /**
- * Whether a caller may call a route. A service key is judged by its scopes alone, everybody else by all of `rules`; without
- * any, by whether they are signed in. Errors: 401, 403; a `Refusal` that a rule throws. Any other error of a rule denies.
+ * Who may call a route. A service key is judged by its scopes alone, everybody else by all of `access`; without any, by whether they
+ * are signed in. An error of a rule denies.
  */
 export function createAccess(
   pattern: string,
-  rules: readonly RouteAccess[],
-  logger: Logger,
-): (principal: Principal, context: () => RouteAccessContext) => MaybePromise<void> {
+  access: readonly RouteAccess[],
+  { logger, lookups }: { logger: Logger; lookups: Lookups },
+): MayCall {
   const scopeName = scopeNameOf(pattern);
-  const asked = rules.length === 0 ? [SIGNED_IN] : rules.filter((rule) => rule !== true);
+  const rules = access.filter((rule) => rule !== true);
 
-  const ask = async (
-    rest: readonly RouteAccess[],
-    principal: Principal,
-    context: RouteAccessContext,
-  ): Promise<void> => {
-    for (const rule of rest) settle(principal, await askOne(rule, principal, context));
-  };
-  const askOne = (rule: RouteAccess, principal: Principal, context: RouteAccessContext): MaybePromise<unknown> => {
-    try {
-      const answer: MaybePromise<unknown> = rule === true || rule(authOf(principal), context);
-      return isPromise(answer) ? answer.catch(failed) : answer;
-    } catch (cause) {
-      return failed(cause);
-    }
-  };
   const failed = (cause: unknown): false => {
     if (cause instanceof AppError) throw cause;
     logger.error("an access rule threw, which denies", { route: pattern, cause });
     return false;
   };
+  const ask = (rule: Rule, principal: Principal, context: RouteAccessContext): MaybePromise<unknown> => {
+    try {
+      const answer: MaybePromise<unknown> = rule(authOf(principal), context);
+      return isPromise(answer) ? answer.catch(failed) : answer;
+    } catch (cause) {
+      return failed(cause);
+    }
+  };
+  /** All of them, one after another. */
+  const askAll = (
+    [rule, ...rest]: readonly Rule[],
+    principal: Principal,
+    call: LookupCall,
+    context: RouteAccessContext,
+  ): MaybePromise<void> => {
+    if (rule === undefined) return undefined;
+    return chain(ask(rule, principal, context), (answer) => {
+      call.check();
+      settle(principal, answer);
+      return askAll(rest, principal, call, context);
+    });
+  };
 
-  return (principal, context) => {
+  return (principal, about) => {
     if (principal.kind === "server") return undefined;
     if (principal.kind === "serviceKey") {
       if (!principal.scopes.allows("functions", "*", scopeName, "call")) throw forbidden();
       return undefined;
     }
-    const [first, ...rest] = asked;
-    if (first === undefined) return undefined;
-    const seen = context();
-    const answer = askOne(first, principal, seen);
-    if (isPromise(answer)) {
-      return answer.then((given) => {
-        settle(principal, given);
-        return ask(rest, principal, seen);
-      });
-    }
-    settle(principal, answer);
-    return rest.length > 0 ? ask(rest, principal, seen) : undefined;
+    if (access.length === 0) return settle(principal, principal.kind === "user");
+    if (rules.length === 0) return undefined;
+    const call = lookups.begin();
+    const { table, db } = call.context(null);
+    return askAll(rules, principal, call, { ...about(), table, db });
   };
 }
 

@@ -1,4 +1,5 @@
 import type { Context } from "elysia";
+import type { Lookups } from "../../access/lookups/lookups.ts";
 import { authOf } from "../../access/principal.ts";
 import type { RouteContext } from "../../config/types.ts";
 import type { Unrouted } from "../../http/exchange/unrouted.ts";
@@ -23,13 +24,16 @@ export interface PerformingDeps {
   calls: WeakMap<Request, Call>;
   running: Running;
   logger: Logger;
+  /** For the context of rules. */
+  lookups: Lookups;
   serving: () => Serving | null;
 }
 
 /** What is around every route: who calls is known and may do so, before Elysia looks at cookies, query or body. */
-export function createPerforming({ calls, running, logger, serving }: PerformingDeps) {
+export function createPerforming(deps: PerformingDeps) {
+  const { calls, running, serving } = deps;
   return (route: RouteOptions, handle: Handle): Handle => {
-    const mayCall = createAccess(route.pattern, route.access, logger);
+    const mayCall = createAccess(route.pattern, route.access, deps);
     const seconds = route.timeout ?? TIMEOUT_SECONDS;
 
     const perform = (context: Context, call: Call, { boundedBody }: Serving): MaybePromise<Response> => {

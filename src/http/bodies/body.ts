@@ -27,6 +27,13 @@ export interface BodyRules {
   turns: Turns;
   /** Whose memory a large body counts as; null for a service key, whose values are not counted either. */
   sender: () => string | null;
+  /** Takes the bytes as they are read; null or absent: nobody needs them. */
+  digest?: BodyDigest | null;
+}
+
+/** A hash of the bytes of a body. */
+export interface BodyDigest {
+  update(bytes: Uint8Array): unknown;
 }
 
 /** The body as JSON. Errors: 400 for an unknown query parameter, 415 for another or no content type, 413, 400 for what is not JSON. */
@@ -35,7 +42,9 @@ export async function readJson(request: Request, rules: BodyRules): Promise<Json
   const { body } = request;
   return whole(async () => {
     if (body === null || isSmall(request)) {
-      return parseJsonBody(new TextDecoder("utf-8", { fatal: true }).decode(await request.bytes()));
+      const bytes = await request.bytes();
+      rules.digest?.update(bytes);
+      return parseJsonBody(new TextDecoder("utf-8", { fatal: true }).decode(bytes));
     }
     return readLarge(body, rules, (blocks) => rules.turns.run(parseInSteps(blocks)));
   });
@@ -50,6 +59,16 @@ export async function readLargeBody(request: Request, rules: BodyRules): Promise
   const { body } = request;
   if (body === null || isSmall(request)) return null;
   return whole(() => readLarge(body, rules, async (blocks) => blocks));
+}
+
+/** Reads a body for its digest alone. Errors: 413 for a body that is too large or has too many values. */
+export async function readUnparsed(request: Request, rules: BodyRules): Promise<void> {
+  const { body } = request;
+  if (body === null) return;
+  await whole(async () => {
+    if (!isSmall(request)) return readLarge(body, rules, async () => {});
+    rules.digest?.update(await request.bytes());
+  });
 }
 
 /** Errors: 400 for an unknown query parameter, 415, 413 for a declared length. */
@@ -129,6 +148,7 @@ async function readLarge<T>(
     const blocks = await readBlocks(reader, {
       maxBytes: rules.maxBytes,
       scan: new JsonScan({ areValuesCounted: sender !== null }),
+      digest: rules.digest ?? null,
       async arrived(byteCount) {
         if (refused !== null) throw refused;
         held.add(byteCount);
@@ -148,7 +168,12 @@ async function readLarge<T>(
 /** The bytes in blocks of one size, however small the chunks are in which they arrive. */
 async function readBlocks(
   reader: { read(): Promise<{ done: boolean; value?: Uint8Array | undefined }> },
-  options: { maxBytes: number; scan: JsonScan; arrived: (byteCount: number) => Promise<void> },
+  options: {
+    maxBytes: number;
+    scan: JsonScan;
+    digest: BodyDigest | null;
+    arrived: (byteCount: number) => Promise<void>;
+  },
 ): Promise<Uint8Array<ArrayBuffer>[]> {
   const blocks: Uint8Array<ArrayBuffer>[] = [];
   let block = new Uint8Array(0);
@@ -173,6 +198,7 @@ async function readBlocks(
     byteCount += value.byteLength;
     if (byteCount > options.maxBytes) throw over(options.maxBytes);
     options.scan.take(value);
+    options.digest?.update(value);
     for (let from = 0; from < value.byteLength; ) {
       if (used === block.byteLength) {
         blocks.push(block);

@@ -5,12 +5,20 @@ import type { Clock } from "../../kernel/clock.ts";
 import { badRequest, unauthorized } from "../../kernel/errors.ts";
 import { isPromise, type MaybePromise } from "../../kernel/maybe-promise.ts";
 import type { Turns } from "../../kernel/time/turns.ts";
-import { type BodyRules, isBodyAbsent, readJson, readJsonObject, readLargeBody } from "../bodies/body.ts";
+import {
+  type BodyDigest,
+  type BodyRules,
+  isBodyAbsent,
+  readJson,
+  readJsonObject,
+  readLargeBody,
+  readUnparsed,
+} from "../bodies/body.ts";
 import { LargeAnswer } from "../bodies/json-stream.ts";
 import type { UnfinishedBodies } from "../bodies/unfinished-bodies.ts";
 import type { EndpointParts } from "./endpoint-parts.ts";
 import { type Query, queryOf } from "./query.ts";
-import type { AnswerListener, RequestBasics } from "./request-context.ts";
+import type { AnswerListener, BodyHash, RequestBasics } from "./request-context.ts";
 
 /** What the exchanges of one endpoint share: what its declaration says, and what the server gives. */
 export interface ExchangeRoute {
@@ -44,6 +52,7 @@ export class Exchange implements RequestBasics {
   readonly #startedAt: number;
   #query: Query | null = null;
   #large: LargeAnswer | null = null;
+  #digest: BodyDigest | null = null;
   #isHeld = false;
 
   constructor(
@@ -103,6 +112,15 @@ export class Exchange implements RequestBasics {
     return () => this.#readBody();
   }
 
+  get digestBody(): (options: { isUnread: boolean }) => BodyHash {
+    return ({ isUnread }) => {
+      const digest = new Bun.CryptoHasher("sha256");
+      this.#digest = digest;
+      const read = isUnread ? readUnparsed(this.request, this.#bodyRules()) : Promise.resolve();
+      return { read, digest: () => digest.copy().digest() };
+    };
+  }
+
   get largeBody(): () => Promise<Uint8Array<ArrayBuffer>[] | null> {
     return () => readLargeBody(this.request, this.#bodyRules());
   }
@@ -139,7 +157,8 @@ export class Exchange implements RequestBasics {
   #bodyRules(): BodyRules {
     const { bodyMaxBytes, bodies, turns } = this.#route;
     const sender = () => (this.principal.kind === "serviceKey" ? null : clientNetwork(this.address()));
-    return { query: this.#parsedQuery(), maxBytes: bodyMaxBytes, bodies, turns, sender };
+    const digest = this.#digest;
+    return { query: this.#parsedQuery(), maxBytes: bodyMaxBytes, bodies, turns, sender, digest };
   }
 
   #run(principal: Principal): MaybePromise<unknown> {

@@ -1,6 +1,14 @@
 import type { Principal } from "../../access/principal.ts";
 import type { ReadCaller } from "../../db/index.ts";
 
+/** The SHA-256 of a request's body, as bytes. */
+export interface BodyHash {
+  /** Resolves when an unread body has been read. */
+  readonly read: Promise<void>;
+  /** Of the bytes read so far: call it once the body has been read. */
+  digest(): Uint8Array;
+}
+
 /** What every handler gets. As a `ReadCaller` it names the caller of long reads, and ends them when the client is gone. */
 export interface RequestBasics extends ReadCaller {
   readonly request: Request;
@@ -17,6 +25,11 @@ export interface RequestBasics extends ReadCaller {
    * after the rights, as `body()` is. Errors: 415, 413, 400 for an unknown query parameter.
    */
   largeBody(): Promise<Uint8Array<ArrayBuffer>[] | null>;
+  /**
+   * Hashes the bytes of the body. Called before `body()`, whose reading it then follows; with `isUnread`, instead of it: the
+   * body is read and not parsed. Errors of that reading: 413.
+   */
+  digestBody(options: { isUnread: boolean }): BodyHash;
 }
 
 /**

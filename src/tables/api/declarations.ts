@@ -1,7 +1,9 @@
 import { type TSchema, Type } from "typebox";
 import { nullable } from "../../kernel/schema/types.ts";
+import { IDEMPOTENCY_KEY } from "../idempotency/key.ts";
 import { BATCH_BY_FILTER_RECORDS_MAX, BATCH_OPERATIONS_MAX, TRANSACTION_OPERATIONS_MAX } from "../limits.ts";
 import {
+  AggregateQuery,
   BatchQuery,
   batchBody,
   byFilterBody,
@@ -20,10 +22,18 @@ export interface RecordSchemas<Body extends TSchema> {
   update: Body;
 }
 
+/** Of the endpoints that take an idempotency key. */
+const ONCE = { headers: [IDEMPOTENCY_KEY] };
 const READ_ERRORS = [400, 404, 408, 503];
 const WRITE_ERRORS = [400, 404, 409, 503];
 const HIGHLIGHTS = Type.Object({
   highlights: Type.Record(Type.String(), Type.String(), { description: "Marked excerpts by field" }),
+});
+
+const GROUP = Type.Unsafe<object>({
+  type: "object",
+  description: "By the names of groupBy and select",
+  additionalProperties: { type: ["string", "number", "boolean", "null"] },
 });
 
 const pageOf = (items: TSchema, description: string) =>
@@ -58,6 +68,7 @@ export function declareTransaction<Path extends Readonly<Record<string, string>>
     tag: "Tables",
     caller: "rules" as const,
     path,
+    ...ONCE,
     summary: `Up to ${TRANSACTION_OPERATIONS_MAX} operations on the tables of one file, all or nothing`,
     description: "Operations run in order, and each sees what the ones before it did.",
     body,
@@ -67,7 +78,7 @@ export function declareTransaction<Path extends Readonly<Record<string, string>>
         { description: "The records in the order of the operations; of a deleted one its id" },
       ),
     },
-    errors: [...WRITE_ERRORS, 412],
+    errors: [...WRITE_ERRORS, 412, 422],
   };
 }
 
@@ -86,6 +97,13 @@ function declareReads<Common extends object, WithId extends object>(common: Comm
       query: CountQuery,
       answers: { 200: Type.Object({ total: Type.Integer() }, { description: "The number of matching records" }) },
       errors: READ_ERRORS,
+    },
+    aggregate: {
+      ...common,
+      summary: "Count, sum and compare records by groups",
+      query: AggregateQuery,
+      answers: { 200: Type.Object({ groups: Type.Array(GROUP) }, { description: "The groups, in order" }) },
+      errors: [...READ_ERRORS, 413],
     },
     search: {
       ...common,
@@ -112,6 +130,7 @@ function declareWrites<Common extends object, WithId extends object, Body extend
   return {
     insert: {
       ...common,
+      ...ONCE,
       summary: "Insert or upsert a record",
       query: InsertQuery,
       body: insert,
@@ -119,17 +138,18 @@ function declareWrites<Common extends object, WithId extends object, Body extend
         201: { description: "The new record", schema: answer },
         200: { description: "The record that an upsert has updated", schema: answer },
       },
-      errors: WRITE_ERRORS,
+      errors: [...WRITE_ERRORS, 422],
     },
     update: {
       ...withId,
+      ...ONCE,
       summary: "Update a record",
       description:
         "Other fields keep their values. A field may also be { $op: increment, value } or { $op: deleteField }.",
       query: ChangeQuery,
       body: update,
       answers: { 200: { description: "The updated record", schema: answer } },
-      errors: [...WRITE_ERRORS, 412],
+      errors: [...WRITE_ERRORS, 412, 422],
     },
     delete: {
       ...withId,
@@ -140,6 +160,7 @@ function declareWrites<Common extends object, WithId extends object, Body extend
     },
     batch: {
       ...common,
+      ...ONCE,
       summary: `Up to ${BATCH_OPERATIONS_MAX} inserts, updates and deletes, all or nothing`,
       query: BatchQuery,
       body: batchBody(insert, update),
@@ -153,10 +174,11 @@ function declareWrites<Common extends object, WithId extends object, Body extend
           { description: "The records, in the order of the request" },
         ),
       },
-      errors: WRITE_ERRORS,
+      errors: [...WRITE_ERRORS, 422],
     },
     batchByFilter: {
       ...common,
+      ...ONCE,
       summary: `Update or delete at most ${BATCH_BY_FILTER_RECORDS_MAX} records that match a filter`,
       body: byFilterBody(update),
       answers: {
@@ -165,7 +187,7 @@ function declareWrites<Common extends object, WithId extends object, Body extend
           { description: "How many records matched, and how many of them were changed" },
         ),
       },
-      errors: WRITE_ERRORS,
+      errors: [...WRITE_ERRORS, 422],
     },
   };
 }

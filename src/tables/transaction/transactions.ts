@@ -20,7 +20,7 @@ import { type Precondition, preconditionOf } from "../write/preconditions.ts";
 import { isLarge } from "../write/stored-bytes.ts";
 import { checkHasTarget, conflictColumn } from "../write/upserts.ts";
 import type { WriteContext } from "../write/write-context.ts";
-import type { Writes } from "../write/writes.ts";
+import type { KeepAnswer, Writes } from "../write/writes.ts";
 
 /** The transactions of the endpoints. */
 export interface Transactions {
@@ -29,8 +29,14 @@ export interface Transactions {
     principal: Principal,
     address: FileAddress,
     body: () => MaybePromise<TransactionBody>,
-    caller?: ReadCaller,
-  ): Promise<{ results: TableRecord[] }>;
+    options?: { caller?: ReadCaller; keep?: KeepAnswer<TransactionResult> | undefined },
+  ): Promise<TransactionResult>;
+}
+
+export interface TransactionResult {
+  results: TableRecord[];
+  /** The table of each result. */
+  tables: readonly string[];
 }
 
 type Action = "insert" | "update" | "delete";
@@ -53,7 +59,7 @@ export function createTransactions(deps: {
 }): Transactions {
   const { sources, writes, mutations, turns, namespaces } = deps;
   return {
-    async transact(principal, address, body, caller) {
+    async transact(principal, address, body, { caller, keep } = {}) {
       const namespace = namespaces.get(address.namespace);
       if (namespace !== undefined && !mayWriteIn(principal, namespace)) throw denied(principal);
       const { tables, file, rules } = await sources.forTransaction(principal, address);
@@ -63,11 +69,15 @@ export function createTransactions(deps: {
         steps.flatMap(({ operation }) => ("data" in operation ? [operation.data] : [])),
         turns,
       );
-      const change = (context: WriteContext) => runSteps(mutations, context, grants, steps);
-      const results = await writes.run(file, { principal, rules }, change, texts);
+      const tableNames = steps.map(({ table }) => table.model.name);
+      const change = (context: WriteContext) => ({
+        results: runSteps(mutations, context, grants, steps),
+        tables: tableNames,
+      });
+      const result = await writes.run(file, { principal, rules }, change, { texts, keep });
       // A large answer is sent in pieces, like that of a batch.
-      if (isLarge(results)) caller?.keepUntilSent?.(() => {});
-      return { results };
+      if (isLarge(result.results)) caller?.keepUntilSent?.(() => {});
+      return result;
     },
   };
 }

@@ -24,7 +24,7 @@ import { type Patch, parsePatch } from "./changes.ts";
 import type { Mutations } from "./mutations.ts";
 import { checkPatternCost, Operations, type PlacedRecord } from "./operations.ts";
 import type { WriteContext } from "./write-context.ts";
-import type { Writes } from "./writes.ts";
+import type { KeepAnswer, Writes } from "./writes.ts";
 
 /** The operations of a batch; those that the request lacks are empty. */
 export type Batch = { readonly [Kind in keyof BatchBody]-?: NonNullable<BatchBody[Kind]> };
@@ -79,6 +79,8 @@ export function runBatch(
   return { inserted: inserted.filter(isDone), updated: updated.filter(isDone), deleted: deleted.filter(isDone) };
 }
 
+export type ByFilterResult = { processed: number; succeeded: number };
+
 export interface ByFilter {
   filter: ParsedFilter;
   /** null when deleting. */
@@ -110,21 +112,25 @@ export async function runByFilter(
     steps: CascadeSteps;
     rights: RecordRights;
     caller: ReadCaller | undefined;
+    keep: KeepAnswer<ByFilterResult> | undefined;
   },
   asker: Asker,
   grants: WriteGrants,
   table: Table,
   file: DatabaseFile,
   body: ByFilter,
-): Promise<{ processed: number; succeeded: number }> {
+): Promise<ByFilterResult> {
   const ids = await readableIds(deps, asker, grants.read, { table, file }, body.filter);
   let tooMuch: string | null = null;
   const noted = (id: string, cause: unknown): never => {
     tooMuch = cause instanceof CascadeTooLarge ? id : tooMuch;
     throw cause;
   };
+  const { keep } = deps;
   const change = () =>
-    deps.writes.run(file, asker, (context) => changeThose(deps, context, grants, table, body, { ids, noted }));
+    deps.writes.run(file, asker, (context) => changeThose(deps, context, grants, table, body, { ids, noted }), {
+      keep,
+    });
   for (let cleared = 0; ; cleared++) {
     tooMuch = null;
     try {
@@ -144,7 +150,7 @@ function changeThose(
   table: Table,
   body: ByFilter,
   { ids, noted }: { ids: readonly string[]; noted: (id: string, cause: unknown) => never },
-): { processed: number; succeeded: number } {
+): ByFilterResult {
   let processed = 0;
   let succeeded = 0;
   const operations = new Operations(context);

@@ -40,16 +40,19 @@ export class StoredBytes {
 }
 
 /** Whether an answer with these records is sent in pieces. */
-export function isLarge(records: readonly TableRecord[]): boolean {
+export const isLarge = (records: readonly TableRecord[]): boolean => exceeds(records, LARGE_ANSWER_BYTES);
+
+/** Whether these records have more than about so many bytes together. */
+export function exceeds(records: readonly TableRecord[], maxBytes: number): boolean {
   let bytes = 0;
   for (const record of records) {
     bytes += bytesOf(record);
-    if (bytes > LARGE_ANSWER_BYTES) return true;
+    if (bytes > maxBytes) return true;
   }
   return false;
 }
 
-const bytesOf = (record: TableRecord): number => {
+export const bytesOf = (record: TableRecord): number => {
   let bytes = 0;
   for (const name in record) bytes += roughBytes(record[name] ?? null);
   return bytes;

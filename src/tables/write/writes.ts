@@ -1,4 +1,5 @@
-import type { DatabaseFile } from "../../db/index.ts";
+import { actorOf } from "../../access/principal.ts";
+import type { DatabaseFile, Transaction } from "../../db/index.ts";
 import type { Clock } from "../../kernel/clock.ts";
 import { AppError } from "../../kernel/errors.ts";
 import type { Ids } from "../../kernel/ids.ts";
@@ -14,6 +15,9 @@ import { type JsonTexts, NO_TEXTS } from "./json-texts.ts";
 import { type RecordTurn, RecordTurns } from "./record-turns.ts";
 import { StoredBytes } from "./stored-bytes.ts";
 import type { WriteContext } from "./write-context.ts";
+
+/** Keeps the answer of a write with an idempotency key, inside its transaction. */
+export type KeepAnswer<T> = (tx: Transaction, result: T) => void;
 
 /**
  * Runs a request's writes: the grants, then one transaction, which restarts after an awaited rule or hook, then the hooks
@@ -31,8 +35,13 @@ export interface Writes {
     actions: readonly Exclude<TableAction, "read">[],
     options?: { demand?: "each" | "either" | "none"; isBatch?: boolean },
   ): MaybePromise<WriteGrants>;
-  /** `file`: that of the rules' scope. */
-  run<T>(file: DatabaseFile, asker: Asker, work: (context: WriteContext) => T, texts?: JsonTexts): Promise<T>;
+  /** `file`: that of the rules' scope. `keep` is called after `work`, with its result. */
+  run<T>(
+    file: DatabaseFile,
+    asker: Asker,
+    work: (context: WriteContext) => T,
+    options?: { texts?: JsonTexts; keep?: KeepAnswer<T> | undefined },
+  ): Promise<T>;
 }
 
 export function createWrites(deps: { rights: RecordRights; clock: Clock; ids: Ids; afterHooks: AfterHooks }): Writes {
@@ -65,7 +74,8 @@ export function createWrites(deps: { rights: RecordRights; clock: Clock; ids: Id
       });
     },
 
-    async run(file, { principal, rules }, work, texts = NO_TEXTS) {
+    async run(file, { principal, rules }, work, { texts = NO_TEXTS, keep } = {}) {
+      const actor = actorOf(principal);
       const decisions = new Decisions(clock);
       const now = new Date(clock.now()).toISOString();
       const newIds: string[] = [];
@@ -81,6 +91,7 @@ export function createWrites(deps: { rights: RecordRights; clock: Clock; ids: Id
           try {
             // `work` is synchronous and returns a plain value.
             const result = await file.write<unknown>((tx) => {
+              tx.causedBy(actor);
               afterCommit = [];
               const context: Omit<WriteContext, "tx"> = {
                 principal,
@@ -95,7 +106,9 @@ export function createWrites(deps: { rights: RecordRights; clock: Clock; ids: Id
                 texts,
                 afterCommit,
               };
-              return rules.inside(tx, (observed) => work({ ...context, tx: observed })) as never;
+              const result = rules.inside(tx, (observed) => work({ ...context, tx: observed }));
+              keep?.(tx, result);
+              return result as never;
             });
             if (afterCommit.length > 0) afterHooks.run(afterCommit);
             return result as ReturnType<typeof work>;

@@ -1,11 +1,12 @@
 import type { AnyElysia, Elysia } from "elysia";
 import type { MaybePromise } from "../../../kernel/maybe-promise.ts";
 import type { AppAccess } from "../../app/index.ts";
+import type { RuleContext } from "../../context.ts";
 import type { Auth } from "../../identity.ts";
 import { func } from "../../shape/schema.ts";
 
-/** What `access` of a route sees beside the user. */
-export interface RouteAccessContext {
+/** What `access` of a route sees beside the user: the request, and lookups as in every rule. */
+export interface RouteAccessContext extends Pick<RuleContext, "table" | "db"> {
   /** Its body is not for rules: who reads it here takes it away from the handler. */
   request: Request;
   params: { [name: string]: string };
