@@ -125,6 +125,7 @@ const AREAS: { readonly [Name in keyof Areas]: Definition<Areas[Name]> } = {
         areas.sockets.rights.announced(address, groups);
         areas.realtime.publishChanges(address, groups);
       },
+      prepareJob: (name, data, options) => areas.jobs.prepare(name, data, options),
       outbox: (address) => base.outboxes.optionsOf({ kind: "tables", ...address }),
     }),
   ),
