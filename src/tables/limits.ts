@@ -68,6 +68,15 @@ export const EXPANDED_RECORDS_MAX = 10_000;
 /** Bytes of all expanded records of an answer as JSON, about; like those of a page. */
 export const EXPANDED_BYTES_MAX = 8 * 1024 * 1024;
 
+// Aggregates
+
+/** Groups of an answer where the request does not say. */
+export const AGGREGATE_GROUPS_DEFAULT = 100;
+/** Groups of an answer; a larger `limit` counts as this. */
+export const AGGREGATE_GROUPS_MAX = 1_000;
+/** Names of `select`, of `groupBy` and of `sort`. */
+export const AGGREGATE_TERMS_MAX = 16;
+
 // Search
 
 /** Characters of an indexed field that has no `max` of its own. */
@@ -93,11 +102,12 @@ export const SEARCH_TIMEOUT_MS = 10_000;
  */
 export const STORED_BYTES_MAX = 4 * 1024 * 1024;
 /**
- * Bytes of stored values that the conditions of `if` of one request look at, where they search in texts or compare JSON: about
- * 20 ms. A search counts each byte once more for so many characters of the text that it searches for.
+ * Characters of stored values that the conditions of `if` of one request look at, where they search in texts, order them or
+ * compare JSON: up to 20 ms.
  */
 export const CONDITION_COST_MAX = 8 * 1024 * 1024;
-export const NEEDLE_CHARACTERS_PER_BYTE = 64;
+/** How often a character counts where its case does not matter. */
+export const ANY_CASE_COST = 8;
 /** Values of the conditions of all operations of a transaction. */
 export const CONDITION_VALUES_MAX = 10_000;
 /** Operations of a transaction. */
