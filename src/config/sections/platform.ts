@@ -5,6 +5,7 @@ import { Declared, Vectorize } from "./declared.ts";
 import { Cron, type CronConfig } from "./functions/cron.ts";
 import { Jobs, type JobsConfig } from "./functions/jobs.ts";
 import { RoutesSection } from "./functions/routes.ts";
+import { Site } from "./functions/site.ts";
 import { Push, type PushConfig } from "./push.ts";
 import { Realtime, type RealtimeConfig } from "./realtime.ts";
 import { Rooms, type RoomsConfig } from "./rooms.ts";
@@ -36,6 +37,8 @@ export const Platform = Type.Object({
   api: Type.Optional(Api),
   /** Endpoints of your own under `/api/functions`. */
   routes: Type.Optional(RoutesSection),
+  /** Files of a web page at `/`. */
+  site: Type.Optional(Site),
 });
 /** Everything that a platform serves. The comments of members give their defaults. */
 export interface PlatformConfig extends Static<typeof Platform> {}
