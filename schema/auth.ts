@@ -134,7 +134,10 @@ export const mfaRecoveryCodes = sqliteTable(
   ],
 );
 
-/** Accounts elsewhere (OAuth, OpenID Connect) that sign in here. */
+/**
+ * Accounts elsewhere (OAuth, OpenID Connect) that sign in here. `emailVerified`: whether the provider has said that the user's
+ * address is verified there.
+ */
 export const identities = sqliteTable(
   "identities",
   {
@@ -145,6 +148,7 @@ export const identities = sqliteTable(
     email: text(),
     createdAt: integer().notNull(),
     lastSignInAt: integer().notNull(),
+    emailVerified: integer({ mode: "boolean" }).notNull().default(true),
   },
   (table) => [unique().on(table.provider, table.subject), index("identities_userId").on(table.userId)],
 );

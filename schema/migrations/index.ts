@@ -12,6 +12,7 @@ import system5 from "./system/0005_user_search.sql" with { type: "text" };
 import system6 from "./system/0006_sessions.sql" with { type: "text" };
 import system7 from "./system/0007_versions.sql" with { type: "text" };
 import system8 from "./system/0008_signed_in.sql" with { type: "text" };
+import system9 from "./system/0009_identity_verified.sql" with { type: "text" };
 import tables1 from "./tables/0001_server.sql" with { type: "text" };
 import vectorize1 from "./vectorize/0001_index.sql" with { type: "text" };
 import vectorize2 from "./vectorize/0002_chunks.sql" with { type: "text" };
@@ -43,7 +44,7 @@ export const roomsLayout: FileLayout = { name: "rooms", steps: [rooms1, rooms2],
 
 export const systemLayout: FileLayout = {
   name: "system",
-  steps: [system1, system2, system3, system4, system5, system6, system7, system8],
+  steps: [system1, system2, system3, system4, system5, system6, system7, system8, system9],
   unversioned: "SELECT count(*) FROM _migrations",
 };
 

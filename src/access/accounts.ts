@@ -1,3 +1,4 @@
+import type { Actor, Transaction } from "../db/index.ts";
 import type { Millis } from "../kernel/clock.ts";
 import type { JsonObject } from "../kernel/json/json.ts";
 
@@ -96,25 +97,32 @@ export interface Accounts {
     next: AccountSearchPlace | null;
   };
   /** Errors: 409 if the email or id is taken. */
-  create(account: NewAccount): Promise<Account>;
+  create(account: NewAccount, by: Actor): Promise<Account>;
   /**
    * Mails a link that sets a password, to a new user or one who has never signed in; earlier links of the same user become
    * invalid. Absent members of the latter stay unchanged. Errors: 400 for the redirect, 409 for a user who has signed in or is
    * disabled, 429 for too many mails to the address.
    */
-  invite(invitation: Invitation): Promise<Account>;
+  invite(invitation: Invitation, by: Actor): Promise<Account>;
   /** Creates all or none. Errors: 409 naming `users.N.email` or `users.N.id`. */
-  import(accounts: readonly NewAccount[]): Promise<string[]>;
+  import(accounts: readonly NewAccount[], by: Actor): Promise<string[]>;
   /** Absent members stay unchanged. Disabling a user ends all of that user's sessions. Errors: 404. */
   update(id: string, changes: AccountChanges): Promise<Account>;
   /** Errors: 404. */
-  remove(id: string): Promise<void>;
+  remove(id: string, by: Actor): Promise<void>;
   /** Ends all sessions of the user. Errors: 404. */
   revoke(id: string): Promise<void>;
   /** Removes all MFA factors and recovery codes. Errors: 404. */
   removeFactors(id: string): Promise<void>;
   /** Why this hash cannot be used to check a password, as in "must be …"; null if it can. */
   passwordHashProblem(text: string): string | null;
+}
+
+/** Tells triggers and webhooks of accounts, inside the transaction of the change. */
+export interface AccountNotes {
+  /** Whether such events set off anything. */
+  isWatched(event: "signup" | "delete"): boolean;
+  note(tx: Transaction, change: { event: "signup" | "delete"; account: Account; by: Actor }): void;
 }
 
 /** Notifies other areas of a deleted user, after the deletion is durable. */

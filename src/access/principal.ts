@@ -1,5 +1,5 @@
 import type { Auth } from "../config/types.ts";
-import { SERVER_CALLER } from "../db/index.ts";
+import { type Actor, SERVER_ACTOR, SERVER_CALLER } from "../db/index.ts";
 import { clientNetwork } from "../kernel/client-network.ts";
 import type { Scopes } from "./scopes.ts";
 
@@ -33,5 +33,19 @@ export function callerNameOf(principal: Principal, address: () => string): strin
       return SERVER_CALLER.callerName;
     case "anonymous":
       return `address ${clientNetwork(address())}`;
+  }
+}
+
+/** The caller, as triggers and webhooks name who caused a change. */
+export function actorOf(principal: Principal): Actor {
+  switch (principal.kind) {
+    case "user":
+      return { user: principal.auth.id };
+    case "serviceKey":
+      return { key: principal.name };
+    case "server":
+      return SERVER_ACTOR;
+    case "anonymous":
+      return null;
   }
 }

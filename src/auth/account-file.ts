@@ -1,4 +1,5 @@
-import type { Account, AccountEvents } from "../access/accounts.ts";
+import type { Account, AccountEvents, AccountNotes } from "../access/accounts.ts";
+import type { Actor } from "../db/index.ts";
 import type { DatabaseFile, Sync, Transaction } from "../db/types.ts";
 import type { Clock, Millis } from "../kernel/clock.ts";
 import { AppError } from "../kernel/errors.ts";
@@ -22,10 +23,14 @@ export interface AccountWrite {
   readonly tx: Transaction;
   readonly now: Millis;
   /** The caller has made sure that neither the id nor the email is taken. */
-  insert(user: NewUser): SecretAccount;
+  /** `by` is the new user by default: somebody who signs up. */
+  insert(user: NewUser, by?: Actor): SecretAccount;
   /** Changes the user, who exists, and the state that the user's sessions have in memory. */
   update(userId: string, changes: UserChanges): SecretAccount;
-  delete(userId: string): void;
+  /** `by` is the user by default. */
+  delete(userId: string, by?: Actor): void;
+  /** Call for each account that was inserted in another way than by `insert`. */
+  created(userId: string, by: Actor): void;
   /** The caller has deleted these rows. */
   ended(sessionIds: readonly string[]): void;
   extended(sessionId: string, expiresAt: Millis): void;
@@ -54,6 +59,7 @@ export function createAccountFile(deps: {
   sessions: SessionCache;
   clock: Clock;
   logger: Logger;
+  notes: AccountNotes;
 }): AccountFile {
   const deletions = new Set<(userId: string) => void>();
 
@@ -65,6 +71,11 @@ export function createAccountFile(deps: {
         deps.logger.error("A listener of deleted users failed", { cause, userId });
       }
     }
+  };
+
+  const note = (tx: Transaction, event: "signup" | "delete", userId: string, by: Actor): void => {
+    const account = deps.notes.isWatched(event) ? userById.get(tx, { id: userId }) : null;
+    if (account !== null) deps.notes.note(tx, { event, account, by });
   };
 
   const begin = (tx: Transaction, effects: Effect[]): AccountWrite => {
@@ -83,11 +94,13 @@ export function createAccountFile(deps: {
       tx,
       now,
       ended,
-      insert(user) {
+      insert(user, by = { user: user.id }) {
         const account = insertUser.get(tx, userValues(user, now));
         if (account === null) throw new Error("INSERT RETURNING gave no row");
+        note(tx, "signup", user.id, by);
         return account;
       },
+      created: (userId, by) => note(tx, "signup", userId, by),
       update(userId, changes) {
         const present = userById.get(tx, { id: userId });
         if (present === null) throw new Error(`user ${userId} vanished within a transaction`);
@@ -97,7 +110,8 @@ export function createAccountFile(deps: {
         effects.push((sessions) => sessions.update(userId, stateOf(account)));
         return account;
       },
-      delete(userId) {
+      delete(userId, by = { user: userId }) {
+        note(tx, "delete", userId, by);
         endSessions(userId, null);
         deleteUser.run(tx, { id: userId });
         effects.push(() => announceDeletion(userId));

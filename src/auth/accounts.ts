@@ -28,20 +28,20 @@ export function createAccounts(deps: AuthDeps & Pick<Invitations, "invite">): Ac
     findByEmail: (email) => entryByEmail.get(file.sql, { email }),
     search: (page) => searchUsers(file.sql, page),
 
-    async create(user) {
+    async create(user, by) {
       refuseTaken(file.sql, [user], singleName);
       const hash =
         user.password === undefined ? user.passwordHash : await passwords.hash(user.password, ADMINISTRATION);
       return file.write((write) => {
         refuseTaken(write.tx, [user], singleName);
         const { password: _, ...fields } = user;
-        return withoutHash(write.insert({ ...fields, passwordHash: hash, id: user.id ?? deps.ids.uuid() }));
+        return withoutHash(write.insert({ ...fields, passwordHash: hash, id: user.id ?? deps.ids.uuid() }, by));
       });
     },
 
-    invite: async (invitation) => withoutHash(await deps.invite(invitation)),
+    invite: async (invitation, by) => withoutHash(await deps.invite(invitation, by)),
 
-    async import(users) {
+    async import(users, by) {
       refuseTaken(file.sql, users, importName);
       const plaintext = users.flatMap((user) => user.password ?? []);
       const hashes = (await passwords.hashAll(plaintext, ADMINISTRATION)).values();
@@ -58,6 +58,7 @@ export function createAccounts(deps: AuthDeps & Pick<Invitations, "invite">): Ac
       await file.write((write) => {
         refuseTaken(write.tx, users, importName);
         for (const insert of inserts) insert(write.tx);
+        for (const id of ids) write.created(id, by);
       });
       return ids;
     },
@@ -70,10 +71,10 @@ export function createAccounts(deps: AuthDeps & Pick<Invitations, "invite">): Ac
       });
     },
 
-    async remove(id) {
+    async remove(id, by) {
       await file.write((write) => {
         requireUser(write.tx, id);
-        write.delete(id);
+        write.delete(id, by);
       });
     },
 

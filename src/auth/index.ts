@@ -1,4 +1,4 @@
-import type { AccountEvents, Accounts } from "../access/accounts.ts";
+import type { AccountEvents, AccountNotes, Accounts } from "../access/accounts.ts";
 import type { Lookups } from "../access/lookups/lookups.ts";
 import type { SessionEvents, SessionLookup, UserEvents } from "../access/sessions.ts";
 import type { AuthConfig, PlatformConfig } from "../config/types.ts";
@@ -49,6 +49,7 @@ export interface AuthAreaDeps {
   rateLimits: PlatformConfig["rateLimits"];
   /** The system database, migrated. */
   file: DatabaseFile;
+  notes: AccountNotes;
   /** Signs access tokens; what is kept encrypted or hashed depends on it too. */
   secret: string;
   /** true: mails wait in the outbox. */
@@ -137,7 +138,7 @@ async function createAuthDeps(deps: AuthAreaDeps): Promise<AuthDeps> {
   const sealing = createSealing(deps.secret);
   const accessTtlSeconds = config.session?.accessTokenTtl ?? ACCESS_TOKEN_TTL_SECONDS;
   return {
-    file: createAccountFile({ file: deps.file, sessions, clock, logger }),
+    file: createAccountFile({ file: deps.file, sessions, clock, logger, notes: deps.notes }),
     sessions,
     sealing,
     clock,

@@ -27,6 +27,9 @@ export const JOB_CONCURRENCY_MAX = 100;
 /** Characters of a service key. A shorter one could be guessed: wrong keys from many addresses are not counted. */
 export const SERVICE_KEY_LENGTH_MIN = 20;
 export const JWT_SECRET_MIN_BYTES = 32;
+/** Bytes of a secret of Standard Webhooks. */
+export const WEBHOOK_SECRET_MIN_BYTES = 24;
+export const WEBHOOK_SECRET_MAX_BYTES = 64;
 
 /** A config may fetch its secrets from other services, with some retries. */
 export const LOAD_MAX_MS = 30_000;

@@ -15,6 +15,19 @@ export type {
   Routes,
 } from "./sections/functions/routes.ts";
 export type { SiteConfig } from "./sections/functions/site.ts";
+export type {
+  AccountEvent,
+  AccountSource,
+  BucketSource,
+  ChangedBy,
+  EventSource,
+  FileEvent,
+  Subject,
+  TableEvent,
+  TableSource,
+} from "./sections/functions/sources.ts";
+export type { TriggerConfig, TriggerRun } from "./sections/functions/triggers.ts";
+export type { WebhookConfig } from "./sections/functions/webhooks.ts";
 export type { PlatformConfig } from "./sections/platform.ts";
 export type { PushConfig } from "./sections/push.ts";
 export type { RealtimeConfig } from "./sections/realtime.ts";

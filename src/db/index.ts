@@ -4,6 +4,9 @@ export { DirectoryInUse, lockDirectory } from "./files/directory-lock.ts";
 export { createInstanceFiles, type InstanceFiles } from "./files/instance-files.ts";
 export { quoteIdentifier } from "./identifiers.ts";
 export { layOut } from "./migrations.ts";
+export { mayHaveOutboxRows } from "./outbox/look.ts";
+export { deleteOutboxRows, readOutboxRows } from "./outbox/rows.ts";
+export { type Actor, SERVER_ACTOR, type StoredOutboxRow } from "./outbox/types.ts";
 export type { AnswerText } from "./processes/text-answer.ts";
 export type { HighlightRequest, PageBounds } from "./reads/requests.ts";
 export {
@@ -20,6 +23,7 @@ export type {
   Change,
   DatabaseFile,
   OpenedFile,
+  OutboxOptions,
   ReadCaller,
   SqlValue,
   StorageEngine,

@@ -1,6 +1,7 @@
 import type { Database, Statement as SqliteStatement } from "bun:sqlite";
 import type { Clock } from "../kernel/clock.ts";
 import type { JsonObject } from "../kernel/json/json.ts";
+import type { Actor, Cause, OutboxRow } from "./outbox/types.ts";
 import type { HighlightRequest, PageBounds, SqlValue } from "./reads/requests.ts";
 
 /** A transaction that returns a promise does not compile, because it would commit before its work is done. */
@@ -42,6 +43,14 @@ export interface Transaction {
   indexText(table: string, id: string, length: number): void;
   /** Announces a changed record, for the row count and the change listener. Dropped if this write is undone. */
   change(change: Change): void;
+  /**
+   * Writes down work that the queue gets once this write is on disk: if and only if the write is committed. The file's
+   * `OpenOptions.outbox` must be set.
+   */
+  enqueue(row: OutboxRow): void;
+  /** Names the caller whose request makes this write. Default: the server. */
+  causedBy(actor: Actor): void;
+  readonly cause: Cause;
   /** Runs `work` in its own savepoint. If it throws, it and its announced changes are undone, and the error is rethrown. */
   savepoint<T>(work: () => Sync<T>): T;
 }
@@ -118,12 +127,27 @@ export interface DatabaseFile {
   close(): Promise<void>;
 }
 
+/** How work that the writes of a file enqueue reaches the queue. */
+export interface OutboxOptions {
+  /** The depth of the cause of writes that begin now. */
+  causeDepth(): number;
+  /**
+   * Called inside each write that announced changes, after its work, to enqueue what they set off. What it throws fails the
+   * write. Absent: no change of this file sets off anything.
+   */
+  onWritten?(tx: Transaction, changes: readonly Change[]): void;
+  /** Called when enqueued rows are on disk, and when a file with waiting rows is opened. */
+  onWaiting(): void;
+}
+
 export interface OpenOptions {
   /** Runs before the first use. If it throws, the file is closed and the error is rethrown. */
   migrate?(sqlite: Database): void;
   /** Initial content of a new file, as from `serialize()`. `migrate` also runs on it. */
   template?(): Uint8Array;
   onChange?: ChangeListener;
+  /** What happens to work that writes enqueue. Absent: writes must not enqueue any. */
+  outbox?: OutboxOptions | undefined;
   /** Page cache of the main thread's connection. Default CACHE_KIB. */
   cacheKiB?: number;
   /** WAL pages after which a checkpoint runs. Default CHECKPOINT_PAGES. */

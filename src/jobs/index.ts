@@ -9,7 +9,7 @@ import { createJobsAccessor, defineJobs } from "./config/declared-jobs.ts";
 import { createSchedules, type Schedules } from "./cron/schedules.ts";
 import { createQueueCore, type QueueCoreDeps } from "./queue/core.ts";
 import { type JobsLoad, loadOf } from "./queue/load.ts";
-import type { Queue } from "./types.ts";
+import type { PassedJob, Queue } from "./types.ts";
 
 export type { Schedules } from "./cron/schedules.ts";
 export type { JobsLoad } from "./queue/load.ts";
@@ -19,6 +19,11 @@ export { FinalFailure } from "./types.ts";
 export interface JobsArea {
   readonly endpoints: readonly Endpoint[];
   readonly queue: Queue;
+  /**
+   * Adds jobs that an outbox has kept: all or none, in their order. Those whose id is known are not added again. Resolves when
+   * they are on disk. Errors: 507 no space left.
+   */
+  pass(jobs: readonly PassedJob[]): Promise<void>;
   readonly schedules: Schedules;
   /** `app.jobs`: the jobs that the config declares. */
   readonly accessor: JobsAccessor;
@@ -43,6 +48,7 @@ export function createJobsArea(
   return {
     endpoints: jobEndpoints(createJobsService({ core, records })),
     queue: core.queue,
+    pass: core.pass,
     schedules,
     accessor: createJobsAccessor(core.queue, deps.jobs),
     get load() {

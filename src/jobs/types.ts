@@ -49,6 +49,17 @@ export interface EnqueueOptions {
   secret?: string | undefined;
 }
 
+/** A job that was accepted elsewhere, with its data as JSON of any size. */
+export interface PassedJob {
+  id: string;
+  name: string;
+  group: string | null;
+  key: string | null;
+  /** null: at once. */
+  dueAt: Millis | null;
+  data: string;
+}
+
 export interface NameCounts {
   name: string;
   waiting: number;

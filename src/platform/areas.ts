@@ -13,7 +13,7 @@ import { createSqlArea, type SqlArea } from "../d1/index.ts";
 import { layOut } from "../db/index.ts";
 import type { FunctionsArea } from "../functions/index.ts";
 import { RATE_LIMITS } from "../http/rate-limit.ts";
-import { createJobsArea, type JobsArea } from "../jobs/index.ts";
+import { createJobsArea, FinalFailure, type JobsArea } from "../jobs/index.ts";
 import { createKeyValueArea, type KeyValueArea } from "../kv/index.ts";
 import { createPushArea, type PushArea } from "../push/index.ts";
 import { createRealtimeArea, type RealtimeArea } from "../realtime/index.ts";
@@ -22,7 +22,8 @@ import { createSockets, type Sockets } from "../sockets/index.ts";
 import { createStorageArea, type StorageArea } from "../storage/index.ts";
 import { createSystemArea, type SystemArea } from "../system/index.ts";
 import { createTablesArea, type TablesArea } from "../tables/index.ts";
-import { createUsersArea, type UsersArea } from "../users/index.ts";
+import { createTriggersArea, type TriggersArea } from "../triggers/index.ts";
+import { adminUser, createUsersArea, type UsersArea } from "../users/index.ts";
 import { createVectorArea, type VectorArea } from "../vectorize/index.ts";
 import type { Base } from "./base.ts";
 import type { Phase, Stoppable, Stopping } from "./stopping.ts";
@@ -45,6 +46,7 @@ export interface Areas {
   analytics: AnalyticsArea;
   push: PushArea;
   backups: BackupsArea;
+  triggers: TriggersArea;
   system: SystemArea;
   /** null without `routes`. */
   functions: Stoppable & { readonly area: FunctionsArea | null };
@@ -86,6 +88,10 @@ const AREAS: { readonly [Name in keyof Areas]: Definition<Areas[Name]> } = {
       rateLimits: config.rateLimits,
       file: base.systemFile,
       secret: base.secrets.jwtSecret,
+      notes: {
+        isWatched: (event) => areas.triggers.accounts.isWatched(event),
+        note: (tx, { event, account, by }) => areas.triggers.accounts.note(tx, { event, by, user: adminUser(account) }),
+      },
       lookups: () => areas.tables.lookups,
     }),
   ),
@@ -112,6 +118,7 @@ const AREAS: { readonly [Name in keyof Areas]: Definition<Areas[Name]> } = {
       directory: join(base.dataDirectory, "databases"),
       app: () => app,
       onChange: (address, groups) => areas.realtime.publishChanges(address, groups),
+      outbox: (address) => base.outboxes.optionsOf({ kind: "tables", ...address }),
     }),
   ),
   kv: stopping("resources", ({ config, base }) =>
@@ -145,6 +152,10 @@ const AREAS: { readonly [Name in keyof Areas]: Definition<Areas[Name]> } = {
       account: areas.auth.accounts.get,
       serviceKey: areas.access.serviceKeys.named,
       publicUrl: config.server?.publicUrl,
+      notes: {
+        isWatched: (bucket, event) => areas.triggers.files.isWatched(bucket, event),
+        note: (tx, change) => areas.triggers.files.note(tx, change),
+      },
       lookups: areas.tables.lookups,
     }),
   ),
@@ -168,6 +179,18 @@ const AREAS: { readonly [Name in keyof Areas]: Definition<Areas[Name]> } = {
     createPushArea({ ...base, config: config.push ?? {}, file: base.systemFile }),
   ),
   backups: stopping("requests", ({ config, base }) => createBackupsArea({ ...base, config: config.backups })),
+  triggers: stopping("records", ({ config, base, areas, app }) =>
+    createTriggersArea({
+      ...base,
+      config,
+      define: areas.jobs.queue.define,
+      pass: areas.jobs.pass,
+      finalFailure: (message) => new FinalFailure(message),
+      filters: areas.tables.filters,
+      tableFile: areas.tables.file,
+      app: () => app,
+    }),
+  ),
   system: lasting(
     ({ config, base: { isDrill, clock, engine }, areas: { realtime, rooms, analytics, backups, jobs } }) =>
       createSystemArea({

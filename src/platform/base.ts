@@ -6,6 +6,7 @@ import { type Clock, systemClock } from "../kernel/clock.ts";
 import { type Ids, systemIds } from "../kernel/ids.ts";
 import { type Logger, silentLogger } from "../kernel/logger.ts";
 import { roomBacklogMaxBytes, roomMessageMaxBytes } from "../rooms/index.ts";
+import { Outboxes, watchedNamespaces } from "../triggers/index.ts";
 import type { Stopping } from "./stopping.ts";
 
 export interface PlatformOptions {
@@ -40,8 +41,22 @@ export function openBase(config: PlatformConfig, options: PlatformOptions, stopp
     ...(isDrill ? { upgradeHeaders: DRILL_HEADERS } : {}),
   });
   stopping.add("requests", "requests", listener);
-  const systemFile = openSystemFile(engine, dataDirectory);
+  const outboxes = new Outboxes(watchedNamespaces(config), { clock, ids });
+  const systemFile = openSystemFile(engine, dataDirectory, outboxes.optionsOf({ kind: "system" }));
   /** The address that links to this server begin with, without a slash at the end. */
   const publicUrl = () => (config.server?.publicUrl ?? listener.origin() ?? "").replace(/\/$/, "");
-  return { clock, ids, logger, dataDirectory, secrets, isDrill, takeOver, engine, listener, systemFile, publicUrl };
+  return {
+    clock,
+    ids,
+    logger,
+    dataDirectory,
+    secrets,
+    isDrill,
+    takeOver,
+    engine,
+    listener,
+    outboxes,
+    systemFile,
+    publicUrl,
+  };
 }

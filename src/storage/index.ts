@@ -29,7 +29,7 @@ import { createUrlSigner } from "./signing/signed-urls.ts";
 import { createPresentHolder, createSigning } from "./signing/signing.ts";
 import { createStorageStore } from "./store.ts";
 import { createThumbs } from "./thumbs/thumbs.ts";
-import type { Bucket, FileStore } from "./types.ts";
+import type { Bucket, FileNotes, FileStore } from "./types.ts";
 
 export interface StorageArea {
   endpoints: readonly Endpoint[];
@@ -43,6 +43,7 @@ export interface StorageAreaDeps {
   buckets: Readonly<Record<string, BucketConfig>>;
   /** system.db, with the tables of schema/storage.ts. */
   file: OpenedFile;
+  notes: FileNotes;
   dataDirectory: string;
   /** Signed URLs are signed, and cursors sealed, with keys derived from this. */
   secret: string;
@@ -72,7 +73,7 @@ export async function createStorageArea(deps: StorageAreaDeps): Promise<StorageA
   const local = createLocalFiles(join(directory, "objects"));
   const staging = createLocalFiles(join(directory, "parts"));
   const thumbs = createThumbs({ directory: join(directory, "thumbs"), config: deps.thumbs, ids });
-  const store = createStorageStore(deps.file);
+  const store = createStorageStore(deps.file, deps.notes);
   const stores = await openObjectStores({ ...deps, knows: store.hasFile });
   const buckets = new Map(
     Object.entries(deps.buckets).map(([name, config]): [string, Bucket] => {

@@ -4,8 +4,9 @@ import { isPromise } from "../kernel/maybe-promise.ts";
 import { optional } from "../kernel/schema/types.ts";
 import type { Paces } from "../kernel/time/pace.ts";
 import type { ListCursors } from "./cursors.ts";
+import { factsOf } from "./facts.ts";
 import { LIST_CHUNK, LIST_LIMIT_DEFAULT, LIST_LIMIT_MAX, LIST_SCAN_MAX, LIST_SLIM_CHUNK } from "./limits.ts";
-import { factsOf, type Gates } from "./rights/gates.ts";
+import type { Gates } from "./rights/gates.ts";
 import type { SlimObject, StorageStore } from "./store.ts";
 import type { Gate, ObjectPage, StoredObject } from "./types.ts";
 

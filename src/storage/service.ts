@@ -5,9 +5,10 @@ import type { Clock } from "../kernel/clock.ts";
 import { AppError, notFound, unauthorized } from "../kernel/errors.ts";
 import type { Pace, Paces } from "../kernel/time/pace.ts";
 import { type Metadata, type MetadataChanges, mergeMetadata } from "./content.ts";
+import { factsOf } from "./facts.ts";
 import type { FileLife } from "./files/file-life.ts";
 import { parseKey } from "./keys.ts";
-import { factsOf, factsOfNew, type Gates } from "./rights/gates.ts";
+import { factsOfNew, type Gates } from "./rights/gates.ts";
 import { guardedWrite } from "./rights/guarded-write.ts";
 import type { StorageStore, StorageWrite } from "./store.ts";
 import type { Bucket, Gate, IncomingFile, StoredObject } from "./types.ts";
@@ -78,7 +79,7 @@ export function createStorageService({ store, gates, life, clock, paces }: Stora
       {
         facts: (present) => factsOf(existing(present, gate, key)),
         write(storage, present) {
-          storage.remove({ bucket: gate.bucket.name, key });
+          storage.remove({ bucket: gate.bucket.name, key }, gate.actor);
           return existing(present, gate, key).fileId;
         },
       },
@@ -117,7 +118,7 @@ export function createStorageService({ store, gates, life, clock, paces }: Stora
             within?.(storage);
             const content = { fileId, size, contentType, customMetadata };
             const made = { ...address, ...content, uploadedBy, uploaded: clock.now(), revision: 1 };
-            storage.put(made);
+            storage.upload(made, gate.actor);
             return [made, present?.fileId ?? null];
           },
         });

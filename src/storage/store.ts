@@ -1,8 +1,9 @@
 import type { Auth } from "../config/types.ts";
-import type { OpenedFile, Transaction } from "../db/index.ts";
+import type { Actor, OpenedFile, Transaction } from "../db/index.ts";
 import type { Readable } from "../db/query.ts";
 import type { JsonObject } from "../kernel/json/json.ts";
 import type { Metadata } from "./content.ts";
+import { factsOf } from "./facts.ts";
 import { deleteExpiredGrants, deleteGrant, type GrantRecord, grantById, insertGrant } from "./statements/grants.ts";
 import {
   deleteObject,
@@ -29,7 +30,16 @@ import {
   uploadById,
   uploadsUntil,
 } from "./statements/uploads.ts";
-import type { GrantHolder, ObjectAddress, StoredObject, Upload, UploadGrant, UploadPart } from "./types.ts";
+import type {
+  FileEvent,
+  FileNotes,
+  GrantHolder,
+  ObjectAddress,
+  StoredObject,
+  Upload,
+  UploadGrant,
+  UploadPart,
+} from "./types.ts";
 
 export type ObjectVersion = Pick<StoredObject, "fileId" | "revision">;
 export type SlimObject = Pick<StoredObject, "key" | "size" | "uploaded">;
@@ -48,8 +58,11 @@ interface StorageReads {
 export interface StorageWrite extends StorageReads {
   /** What changes with every change of a file, without its metadata, which may be large. */
   version(address: ObjectAddress): ObjectVersion | null;
+  /** Changes the metadata of a file. */
   put(object: StoredObject): void;
-  remove(address: ObjectAddress): void;
+  /** Stores a file, in place of the one at its address. */
+  upload(object: StoredObject, by: Actor): void;
+  remove(address: ObjectAddress, by: Actor): void;
   insertUpload(upload: Upload): void;
   /** Unfinished uploads of one owner. */
   uploadCount(bucket: string, ownerId: string | null): number;
@@ -88,7 +101,7 @@ export interface StorageStore extends StorageReads {
   write<T>(work: (storage: StorageWrite) => T): Promise<T>;
 }
 
-export function createStorageStore(file: OpenedFile): StorageStore {
+export function createStorageStore(file: OpenedFile, notes: FileNotes): StorageStore {
   return {
     ...readsOf(file),
     list: (bucket, range) => objectsInOrder.all(file, { bucket, ...range }).map(withMetadata),
@@ -102,7 +115,7 @@ export function createStorageStore(file: OpenedFile): StorageStore {
     removeExpiredGrants: (now, limit) => file.write((tx) => deleteExpiredGrants.run(tx, { now, limit })),
     // What `work` returns here is no promise: every caller's type says so, but a generic one cannot be shown to be.
     write: <T>(work: (storage: StorageWrite) => T) =>
-      file.write<unknown>((tx) => work(writesOf(tx)) as undefined) as Promise<T>,
+      file.write<unknown>((tx) => work(writesOf(tx, notes)) as undefined) as Promise<T>,
   };
 }
 
@@ -119,15 +132,34 @@ function readsOf(from: Readable): StorageReads {
   };
 }
 
-function writesOf(tx: Transaction): StorageWrite {
+function writesOf(tx: Transaction, notes: FileNotes): StorageWrite {
+  const reads = readsOf(tx);
+  /** Runs `change`, and notes it if something watches such events of the bucket. */
+  const noted = (event: FileEvent, address: ObjectAddress, by: Actor, change: () => StoredObject | null): void => {
+    const isWatched = notes.isWatched(address.bucket, event);
+    const before = isWatched ? reads.find(address) : null;
+    const after = change();
+    if (!isWatched || (before === null && after === null)) return;
+    const [was, is] = [before, after].map((object) => (object === null ? null : factsOf(object)));
+    notes.note(tx, { bucket: address.bucket, event, by, before: was ?? null, after: is ?? null });
+  };
   return {
-    ...readsOf(tx),
+    ...reads,
     version: (address) => objectVersion.get(tx, address),
     put(object) {
       putObject.run(tx, object);
     },
-    remove(address) {
-      deleteObject.run(tx, address);
+    upload(object, by) {
+      noted("upload", object, by, () => {
+        putObject.run(tx, object);
+        return object;
+      });
+    },
+    remove(address, by) {
+      noted("delete", address, by, () => {
+        deleteObject.run(tx, address);
+        return null;
+      });
     },
     insertUpload(upload) {
       insertUpload.run(tx, upload);

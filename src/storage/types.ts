@@ -1,8 +1,21 @@
 import type { Auth, BucketConfig, FileFacts } from "../config/types.ts";
+import type { Actor, Transaction } from "../db/index.ts";
 import type { Millis } from "../kernel/clock.ts";
 import type { MaybePromise } from "../kernel/maybe-promise.ts";
 import type { ObjectRecord } from "./statements/objects.ts";
 import type { PartRecord, UploadRecord } from "./statements/uploads.ts";
+
+export type FileEvent = "upload" | "delete";
+
+/** Tells triggers and webhooks of files, inside the transaction of the change. */
+export interface FileNotes {
+  /** Whether such events of the bucket set off anything. */
+  isWatched(bucket: string, event: FileEvent): boolean;
+  note(
+    tx: Transaction,
+    change: { bucket: string; event: FileEvent; by: Actor; before: FileFacts | null; after: FileFacts | null },
+  ): void;
+}
 
 /** A stored file. Its `fileId` is its ETag too. */
 export type StoredObject = ObjectRecord;
@@ -100,6 +113,8 @@ export type BucketAction = "read" | "write" | "delete";
 /** A bucket's rule for one caller and one action. Credentials, bucket and scope have been checked. */
 export interface Gate {
   readonly bucket: Bucket;
+  /** The caller, as triggers name it. */
+  readonly actor: Actor;
   /** What the rule says of every file in the bucket; null: it depends on the file. */
   readonly verdict: boolean | null;
   readonly isAnonymous: boolean;

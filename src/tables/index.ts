@@ -3,7 +3,7 @@ import type { Principal } from "../access/principal.ts";
 import type { TableDoor } from "../access/table-door.ts";
 import type { AppAccess, DatabaseAccessor } from "../config/app/index.ts";
 import type { NamespaceConfig } from "../config/types.ts";
-import type { StorageEngine } from "../db/index.ts";
+import type { DatabaseFile, StorageEngine } from "../db/index.ts";
 import type { Endpoint } from "../http/endpoint.ts";
 import type { Clock } from "../kernel/clock.ts";
 import type { Ids } from "../kernel/ids.ts";
@@ -11,7 +11,8 @@ import type { Logger } from "../kernel/logger.ts";
 import { createDatabaseAccessor } from "./accessor.ts";
 import { type DescribedTables, describeTables } from "./api/document.ts";
 import { tableEndpoints, transactionEndpoints } from "./endpoints.ts";
-import { openNamespaces, type TablesChangeListener } from "./namespaces.ts";
+import { openNamespaces, type TablesChangeListener, type TablesOutbox } from "./namespaces.ts";
+import { createSubjectFilters, type SubjectFilters } from "./query/subject-filters.ts";
 import { createTableService } from "./service.ts";
 
 export interface TablesArea {
@@ -22,6 +23,10 @@ export interface TablesArea {
   accessor(principal: Principal, namespace: string, instanceId?: string): DatabaseAccessor;
   /** Rights and filters for realtime. */
   readonly door: TableDoor;
+  /** The filters of triggers and webhooks. */
+  readonly filters: SubjectFilters;
+  /** The file of a declared namespace, or of an instance; null: it does not exist. */
+  file(namespace: string, instanceId: string | null): DatabaseFile | null;
   /** The context of the rules of other areas. */
   readonly lookups: Lookups;
   /** Waits for the hooks after writes. The engine closes the files. */
@@ -39,6 +44,7 @@ export function createTablesArea(deps: {
   logger: Logger;
   app: () => AppAccess;
   onChange: TablesChangeListener;
+  outbox: TablesOutbox;
 }): TablesArea {
   const namespaces = openNamespaces(deps);
   const service = createTableService({ ...deps, namespaces });
@@ -48,6 +54,13 @@ export function createTablesArea(deps: {
     accessor: (principal, namespace, instanceId) =>
       createDatabaseAccessor(service, principal, namespace, instanceId ?? null),
     door: service.door,
+    filters: createSubjectFilters(namespaces),
+    file(name, instanceId) {
+      const namespace = namespaces.get(name);
+      if (namespace === undefined) return null;
+      if (namespace.kind === "static") return namespace.file;
+      return instanceId === null ? null : namespace.instances.get(instanceId, { create: false });
+    },
     lookups: service.lookups,
     stop: () => service.stop(),
   };

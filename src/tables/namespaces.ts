@@ -8,6 +8,7 @@ import {
   declaredMigration,
   type InstanceFiles,
   instanceBounds,
+  type OutboxOptions,
   type StorageEngine,
 } from "../db/index.ts";
 import type { Logger } from "../kernel/logger.ts";
@@ -37,6 +38,9 @@ export type TablesChangeListener = (
   groups: readonly (readonly Change[])[],
 ) => void;
 
+/** The outbox of a file of tables. `instanceId` is null in a static namespace. */
+export type TablesOutbox = (address: { namespace: string; instanceId: string | null }) => OutboxOptions;
+
 /** Opens static files and prepares dynamic ones. Errors: a declaration that would lose data; a damaged file. */
 export function openNamespaces(deps: {
   databases: Readonly<Record<string, NamespaceConfig>>;
@@ -45,6 +49,8 @@ export function openNamespaces(deps: {
   directory: string;
   logger: Logger;
   onChange: TablesChangeListener;
+  /** Absent: no change sets off anything. */
+  outbox?: TablesOutbox | undefined;
 }): ReadonlyMap<string, Namespace> {
   const namespaces = new Map<string, Namespace>();
   const dynamicCount = Object.values(deps.databases).filter(({ instance }) => instance === true).length;
@@ -74,6 +80,7 @@ export function openNamespaces(deps: {
         bounds: instanceBounds(deps.engine.descriptorLimit, dynamicCount),
         migrate,
         onChange: (instanceId, groups) => deps.onChange({ namespace: name, instanceId }, groups),
+        outbox: (instanceId) => deps.outbox?.({ namespace: name, instanceId }),
         onUnfit: (instanceId, cause) =>
           deps.logger.error(`databases.${name}: an instance does not fit what is declared: its requests are 503`, {
             instanceId,
@@ -85,6 +92,7 @@ export function openNamespaces(deps: {
       const file = deps.engine.open(join(deps.directory, `${name}.db`), {
         migrate,
         onChange: (groups) => deps.onChange({ namespace: name, instanceId: null }, groups),
+        outbox: deps.outbox?.({ namespace: name, instanceId: null }),
       });
       namespaces.set(name, { name, config, tables, kind: "static", file });
     }

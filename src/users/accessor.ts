@@ -10,6 +10,7 @@ import {
 } from "../access/account-fields.ts";
 import type { Accounts } from "../access/accounts.ts";
 import type { UsersAccessor } from "../config/app/index.ts";
+import { SERVER_ACTOR } from "../db/index.ts";
 import { jsonCopy } from "../kernel/json/copy.ts";
 import { createParser } from "../kernel/schema/parser.ts";
 import { optional } from "../kernel/schema/types.ts";
@@ -74,18 +75,18 @@ export function createUsersAccessor({ accounts, users, passwordMinLength }: Acce
       const given = newParser.parse(jsonCopy({ ...user }));
       requireMetadataSize({ metadata: given.metadata, appMetadata: given.appMetadata });
       const account = { ...given, email: emailOf(given.email), password: given.password ?? undefined };
-      return (await users.create(account)).user;
+      return (await users.create(account, SERVER_ACTOR)).user;
     },
     async invite(invitation) {
       const given = invitationParser.parse(jsonCopy({ ...invitation }));
-      return (await users.invite({ ...given, email: emailOf(given.email) })).user;
+      return (await users.invite({ ...given, email: emailOf(given.email) }, SERVER_ACTOR)).user;
     },
     async update(id, changes) {
       const given = changesParser.parse(jsonCopy({ ...changes }));
       requireMetadataSize({ metadata: given.metadata, appMetadata: given.appMetadata });
       return users.update(id, given);
     },
-    delete: async (id) => users.remove(id),
+    delete: async (id) => users.remove(id, SERVER_ACTOR),
     setClaims: async (id, claims) => users.setClaims(id, jsonCopy({ ...claims })),
     revokeSessions: async (id) => users.revoke(id),
     async auth(id) {

@@ -1,7 +1,8 @@
 import { Type } from "typebox";
 import { emailOf, requireMetadataSize } from "../access/account-fields.ts";
-import type { Principal } from "../access/principal.ts";
+import { actorOf, type Principal } from "../access/principal.ts";
 import { requireServiceKey } from "../access/service-key-right.ts";
+import type { Actor } from "../db/index.ts";
 import { type Endpoint, endpoint } from "../http/endpoint.ts";
 import { SMALL_BODY_MAX_BYTES } from "../http/limits.ts";
 import { created, OK } from "../http/reply.ts";
@@ -74,7 +75,7 @@ const create = ({ users, passwordMinLength, limit }: EndpointDeps): Endpoint =>
     async ({ principal, body }) => {
       requireRight(principal, "write");
       const user = await body();
-      return created(await users.create({ ...user, email: emailOf(user.email) }));
+      return created(await users.create({ ...user, email: emailOf(user.email) }, actorOf(principal)));
     },
   );
 
@@ -93,7 +94,7 @@ const invite = ({ users, limit }: EndpointDeps): Endpoint =>
     async ({ principal, body }) => {
       requireRight(principal, "write");
       const invitation = await body();
-      return created(await users.invite({ ...invitation, email: emailOf(invitation.email) }));
+      return created(await users.invite({ ...invitation, email: emailOf(invitation.email) }, actorOf(principal)));
     },
   );
 
@@ -111,7 +112,7 @@ const importUsers = ({ users, passwordMinLength, limit }: EndpointDeps): Endpoin
     },
     async ({ principal, body }) => {
       requireRight(principal, "write");
-      return users.import((await body()).users);
+      return users.import((await body()).users, actorOf(principal));
     },
   );
 
@@ -120,7 +121,7 @@ const action = (
   { limit }: EndpointDeps,
   route: `${"POST" | "DELETE"} /api/auth/admin/users/:id${string}`,
   summary: string,
-  perform: (id: string) => Promise<void>,
+  perform: (id: string, by: Actor) => Promise<void>,
 ): Endpoint =>
   endpoint(
     // Each of these paths has this one parameter, which the type of the parts cannot say.
@@ -129,7 +130,7 @@ const action = (
     async ({ principal, params, query }) => {
       requireRight(principal, "write");
       query();
-      await perform(params.id);
+      await perform(params.id, actorOf(principal));
       return OK;
     },
   );

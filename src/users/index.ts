@@ -7,6 +7,8 @@ import { createUsersAccessor } from "./accessor.ts";
 import { userEndpoints } from "./endpoints.ts";
 import { createUsersService } from "./service.ts";
 
+export { adminUser } from "./types.ts";
+
 export interface UsersArea {
   readonly endpoints: readonly Endpoint[];
   readonly accessor: UsersAccessor;

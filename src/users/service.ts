@@ -1,6 +1,7 @@
 import { requireMetadataSize } from "../access/account-fields.ts";
 import type { AccountChanges, Accounts, Invitation, NewAccount } from "../access/accounts.ts";
 import { CLAIMS_MAX_BYTES } from "../access/limits.ts";
+import type { Actor } from "../db/index.ts";
 import { notFound } from "../kernel/errors.ts";
 import { requireJsonSize } from "../kernel/fields.ts";
 import type { JsonObject } from "../kernel/json/json.ts";
@@ -18,13 +19,13 @@ export interface UsersService {
   /** Errors: 404. */
   get(id: string): ReturnType<typeof detail>;
   /** Errors: 409. */
-  create(user: NewAccount): Promise<ReturnType<typeof createdUser>>;
+  create(user: NewAccount, by: Actor): Promise<ReturnType<typeof createdUser>>;
   /** Errors: see `Accounts.invite`; 413 for metadata over 16 KB. */
-  invite(invitation: Invitation): Promise<ReturnType<typeof createdUser>>;
+  invite(invitation: Invitation, by: Actor): Promise<ReturnType<typeof createdUser>>;
   /** Errors: 404. */
   update(id: string, changes: AccountChanges): Promise<ReturnType<typeof adminUser>>;
   /** Errors: 404. */
-  remove(id: string): Promise<void>;
+  remove(id: string, by: Actor): Promise<void>;
   /** Replaces all claims. Errors: 404, 413 over 4 KB. */
   setClaims(id: string, claims: JsonObject): Promise<void>;
   /** Errors: 404. */
@@ -32,7 +33,7 @@ export interface UsersService {
   /** Errors: 404. */
   removeFactors(id: string): Promise<void>;
   /** All or none. Errors: 400, 409 naming `users.N.field`. */
-  import(users: readonly ImportedUser[]): Promise<{ results: { id: string; success: true }[] }>;
+  import(users: readonly ImportedUser[], by: Actor): Promise<{ results: { id: string; success: true }[] }>;
 }
 
 export function createUsersService({ accounts }: { accounts: Accounts }): UsersService {
@@ -59,25 +60,25 @@ export function createUsersService({ accounts }: { accounts: Accounts }): UsersS
       if (account === null) throw notFound(`There is no user "${id}"`);
       return detail(account);
     },
-    async create(user) {
-      return createdUser(await accounts.create(user));
+    async create(user, by) {
+      return createdUser(await accounts.create(user, by));
     },
-    async invite(invitation) {
+    async invite(invitation, by) {
       requireMetadataSize({ metadata: invitation.metadata });
-      return createdUser(await accounts.invite(invitation));
+      return createdUser(await accounts.invite(invitation, by));
     },
     async update(id, changes) {
       return adminUser(await accounts.update(id, changes));
     },
-    remove: (id) => accounts.remove(id),
+    remove: (id, by) => accounts.remove(id, by),
     async setClaims(id, claims) {
       requireJsonSize("claims", claims, CLAIMS_MAX_BYTES);
       await accounts.update(id, { customClaims: claims });
     },
     revoke: (id) => accounts.revoke(id),
     removeFactors: (id) => accounts.removeFactors(id),
-    async import(users) {
-      const ids = await accounts.import(await readImport(users, accounts.passwordHashProblem));
+    async import(users, by) {
+      const ids = await accounts.import(await readImport(users, accounts.passwordHashProblem), by);
       return { results: ids.map((id) => ({ id, success: true })) };
     },
   };

@@ -237,6 +237,36 @@ describe("no other way gives tokens", () => {
   });
 });
 
+describe("who got an address verified by its owner, by mistake", () => {
+  test("[AU101] loses an identity that the provider had not verified when the owner resets the password", async () => {
+    const email = nextEmail();
+    const squatter = { sub: `squatter of ${email}`, email, email_verified: false };
+    await byProvider(squatter);
+    expect((await verify(email)).status).toBe(200);
+    expect((await byProvider(squatter)).status).toBe(302);
+    // An address that is verified at the provider, but is another one, proves nothing about the account's.
+    expect((await byProvider({ ...squatter, email: nextEmail(), email_verified: true })).status).toBe(302);
+    await post("request-password-reset", { email });
+    const token = mailedToken(platform, email);
+    expect((await post("reset-password", { token, newPassword: "set by its owner" })).status).toBe(200);
+    expect((await byProvider(squatter)).status).toBe(409);
+    expect((await signInWith(email, "set by its owner")).status).toBe(200);
+  });
+
+  test("[AU101] an identity that the provider verifies, then or later, stays", async () => {
+    for (const verifiedAtFirst of [true, false]) {
+      const email = nextEmail();
+      const user = { sub: email, email, email_verified: verifiedAtFirst };
+      await byProvider(user);
+      if (!verifiedAtFirst) await verify(email);
+      expect((await byProvider({ ...user, email_verified: true })).status).toBe(302);
+      await post("request-password-reset", { email });
+      await post("reset-password", { token: mailedToken(platform, email), newPassword: "set by its owner" });
+      expect((await byProvider(user)).status).toBe(302);
+    }
+  });
+});
+
 test("[AU204] without requireVerifiedEmail sign-up gives tokens as before", async () => {
   await platform.restart({ config: config(false) });
   const { user, accessToken } = await signUp(platform);

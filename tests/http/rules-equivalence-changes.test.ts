@@ -128,7 +128,80 @@ const byFilter = (action: "update" | "delete", attempt: Attempt, heard: Heard): 
 
 const whole = ({ next }: Attempt): JsonObject => next;
 
+/** With a condition on the stored record, which only callers that may read it have. */
+const conditional = (action: "update" | "delete", attempt: Attempt, { isMet }: { isMet: boolean }): Verdict => {
+  const verdict = changing(action, attempt);
+  const { table, caller, stored } = attempt;
+  if (verdict.status !== 200 || stored === null) return verdict;
+  if (!may(table, caller, "read", stored)) return refusal(attempt);
+  return isMet ? verdict : { status: 412, after: stored };
+};
+
+const condition = (id: string) => `if=${encodeURIComponent(JSON.stringify([["id", "==", id]]))}`;
+
+/** A request of one operation on the attempt's table. */
+const transaction = ({ table }: Attempt, operation: JsonObject): [path: string, method: string, body: JsonObject] => [
+  table.path.replace(/\/tables\/.*/, "/transaction"),
+  "POST",
+  { operations: [{ table: table.name, ...operation }] },
+];
+
 const WAYS: readonly Way[] = [
+  {
+    name: "an insert in a transaction",
+    kind: "insert",
+    request: (attempt) => transaction(attempt, { action: "insert", data: whole(attempt) }),
+    verdict: (attempt) => batched(inserting(attempt)),
+  },
+  {
+    name: "an upsert of something new in a transaction",
+    kind: "insert",
+    request: (attempt) =>
+      transaction(attempt, { action: "upsert", data: whole(attempt), if: [["id", "==", "something else"]] }),
+    verdict: (attempt) => batched(upserting(attempt)),
+  },
+  {
+    name: "an update in a transaction",
+    kind: "update",
+    request: (attempt) => transaction(attempt, { action: "update", id: attempt.id, data: { n: attempt.n } }),
+    verdict: (attempt) => changing("update", attempt),
+  },
+  {
+    name: "an upsert of a record in a transaction",
+    kind: "update",
+    request: (attempt) => transaction(attempt, { action: "upsert", data: { id: attempt.id, n: attempt.n } }),
+    verdict: upserting,
+  },
+  {
+    name: "a delete in a transaction",
+    kind: "delete",
+    request: (attempt) => transaction(attempt, { action: "delete", id: attempt.id }),
+    verdict: (attempt) => changing("delete", attempt),
+  },
+  {
+    name: "PATCH with a condition that is met",
+    kind: "update",
+    request: ({ table, id, n }) => [`${table.path}/${id}?${condition(id)}`, "PATCH", { n }],
+    verdict: (attempt) => conditional("update", attempt, { isMet: true }),
+  },
+  {
+    name: "PATCH with a condition that is not met",
+    kind: "update",
+    request: ({ table, id, n }) => [`${table.path}/${id}?${condition("x")}`, "PATCH", { n }],
+    verdict: (attempt) => conditional("update", attempt, { isMet: false }),
+  },
+  {
+    name: "DELETE with a condition that is met",
+    kind: "delete",
+    request: ({ table, id }) => [`${table.path}/${id}?${condition(id)}`, "DELETE"],
+    verdict: (attempt) => conditional("delete", attempt, { isMet: true }),
+  },
+  {
+    name: "a delete with a condition that is not met in a transaction",
+    kind: "delete",
+    request: (attempt) => transaction(attempt, { action: "delete", id: attempt.id, if: [["id", "==", "x"]] }),
+    verdict: (attempt) => conditional("delete", attempt, { isMet: false }),
+  },
   {
     name: "POST",
     kind: "insert",

@@ -1,4 +1,5 @@
 import { RESET_TTL_MS } from "../limits.ts";
+import { deleteUnverifiedIdentities } from "../statements/identities.ts";
 import { deletePasskeysOfUser } from "../statements/passkeys.ts";
 import { deleteSecretsOfUser } from "../statements/secrets.ts";
 import { userByEmail } from "../statements/users.ts";
@@ -11,7 +12,7 @@ export interface ResetService {
   /** Takes the same time and has the same answer whether or not there is such a user. */
   requestPasswordReset(email: string, redirect: URL | null): Promise<void>;
   /**
-   * Ends every session. Passkeys are removed too unless `keepPasskeys`: a user whose account somebody else has entered resets
+   * Ends every session, and removes identities whose address the provider has not verified. Passkeys are removed too unless `keepPasskeys`: a user whose account somebody else has entered resets
    * the password to keep them out. Errors: 400 for a wrong, used or expired token, 403 if disabled.
    */
   resetPassword(token: string, newPassword: string, options: { keepPasskeys: boolean; client: Client }): Promise<void>;
@@ -41,6 +42,8 @@ export function createResetService({ file, passwords }: MailDeps, tokens: MailTo
         const account = userOfToken(write, secret);
         if (account.email !== secret.email) throw invalidMailToken();
         if (!account.emailVerified) clearUnproven(write, account.id);
+        // Somebody at a provider that verifies no address may have brought it along before its owner verified it here.
+        deleteUnverifiedIdentities.run(write.tx, { userId: account.id });
         if (!keepPasskeys) deletePasskeysOfUser.run(write.tx, { userId: account.id });
         write.update(account.id, { passwordHash, emailVerified: true });
         write.endSessions(account.id, { except: null });

@@ -18,7 +18,7 @@ export interface MailText {
 const TEMPLATES: Readonly<Record<MailKind, MailTemplate>> = {
   verification: {
     subject: "Confirm your email address",
-    text: "Somebody, most likely you, has registered {{email}}.\n\nTo confirm that it is yours, open this link within 24 hours:\n\n{{link}}\n\nIf it was not you, ignore this message.\n",
+    text: "Somebody, most likely you, has registered {{email}}.\n\nTo confirm that it is yours, open this link within 24 hours:\n\n{{link}}\n\nIf it was not you, do not open it: you would confirm an account that somebody else has made.\n",
   },
   passwordReset: {
     subject: "Set a new password",

@@ -1,4 +1,5 @@
 import type { Invitation } from "../../access/accounts.ts";
+import type { Actor } from "../../db/index.ts";
 import { AppError, conflict } from "../../kernel/errors.ts";
 import type { AccountWrite } from "../account-file.ts";
 import { invalidMailToken, type MailDeps, type MailTokens, userOfToken } from "../email/mail-tokens.ts";
@@ -20,7 +21,7 @@ export interface Acceptance {
 /** Users whom an administrator asks to join. */
 export interface Invitations {
   /** See `Accounts.invite`. */
-  invite(invitation: Invitation): Promise<SecretAccount>;
+  invite(invitation: Invitation, by: Actor): Promise<SecretAccount>;
   /** The reader of the mail is the owner of the address. Errors: 400 for a wrong, used or expired token, 403 if disabled. */
   accept(acceptance: Acceptance, client: Client): Promise<SignInAnswer>;
 }
@@ -29,9 +30,9 @@ export function createInvitations(deps: MailDeps, tokens: MailTokens, signIns: S
   const { file, passwords } = deps;
 
   /** The user to be invited, new or not. Errors: 409. */
-  const invited = (write: AccountWrite, { email, role, metadata }: Invitation): SecretAccount => {
+  const invited = (write: AccountWrite, { email, role, metadata }: Invitation, by: Actor): SecretAccount => {
     const found = userByEmail.get(write.tx, { email });
-    if (found === null) return write.insert({ id: deps.ids.uuid(), email, role, metadata });
+    if (found === null) return write.insert({ id: deps.ids.uuid(), email, role, metadata }, by);
     if (found.disabled) throw new AppError(409, "The account of this address is disabled");
     if (found.hasSignedIn) {
       const message = "This user has signed in already";
@@ -45,12 +46,12 @@ export function createInvitations(deps: MailDeps, tokens: MailTokens, signIns: S
   };
 
   return {
-    async invite(invitation) {
+    async invite(invitation, by) {
       const { email } = invitation;
       const redirect = redirectField(invitation.redirectUrl ?? undefined, deps.config.redirectUrls ?? []);
       deps.mailLimit.hit(email);
       const { account, link } = await file.write((write) => {
-        const account = invited(write, invitation);
+        const account = invited(write, invitation, by);
         const link = tokens.create(write, {
           purpose: "invite",
           page: "accept-invite",

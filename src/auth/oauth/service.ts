@@ -195,7 +195,9 @@ function signInProfile(
   if (known !== null) {
     const account = userById.get(write.tx, { id: known.userId });
     if (account === null) throw new Error(`identity ${known.id} has no user`);
-    touchIdentity.run(write.tx, { id: known.id, email: profile.email, lastSignInAt: write.now });
+    // Another address of the same person, verified or not, says nothing about this account's.
+    const emailVerified = known.emailVerified || (profile.emailVerified && profile.email === account.email);
+    touchIdentity.run(write.tx, { id: known.id, email: profile.email, lastSignInAt: write.now, emailVerified });
     return signIns.complete(write, account, client);
   }
   const account = accountFor(write, profile);
@@ -235,8 +237,9 @@ async function becomeUser(deps: OAuthDeps, signIns: SignIns, visit: Visit): Prom
 }
 
 function addIdentity(deps: OAuthDeps, write: AccountWrite, userId: string, provider: string, profile: Profile): void {
-  const { subject, email } = profile;
-  insertIdentity.run(write.tx, { id: deps.ids.uuid(), userId, provider, subject, email, createdAt: write.now });
+  const { subject, email, emailVerified } = profile;
+  const id = deps.ids.uuid();
+  insertIdentity.run(write.tx, { id, userId, provider, subject, email, emailVerified, createdAt: write.now });
 }
 
 const shortened = (name: string): string =>

@@ -28,11 +28,20 @@ export const insertIdentity = writing((db, v: Omit<Identity, "lastSignInAt">) =>
     email: v.email,
     createdAt: v.createdAt,
     lastSignInAt: v.createdAt,
+    emailVerified: v.emailVerified,
   }),
 );
 
-export const touchIdentity = writing((db, v: Pick<Identity, "id" | "email" | "lastSignInAt">) =>
-  db.update(identities).set({ email: v.email, lastSignInAt: v.lastSignInAt }).where(eq(identities.id, v.id)),
+export const touchIdentity = writing((db, v: Pick<Identity, "id" | "email" | "lastSignInAt" | "emailVerified">) =>
+  db
+    .update(identities)
+    .set({ email: v.email, lastSignInAt: v.lastSignInAt, emailVerified: v.emailVerified })
+    .where(eq(identities.id, v.id)),
+);
+
+/** Those whose address the provider has never verified. */
+export const deleteUnverifiedIdentities = writing((db, v: { userId: string }) =>
+  db.delete(identities).where(and(eq(identities.userId, v.userId), eq(identities.emailVerified, false))),
 );
 
 export const deleteIdentity = writing((db, v: { id: string }) => db.delete(identities).where(eq(identities.id, v.id)));

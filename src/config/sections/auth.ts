@@ -1,10 +1,12 @@
 import { type Static, Type } from "typebox";
 import type { JsonObject } from "../../kernel/json/json.ts";
 import type { MaybePromise } from "../../kernel/maybe-promise.ts";
+import type { AppAccess } from "../app/index.ts";
+import type { User } from "../app/users.ts";
 import type { RuleContext } from "../context.ts";
 import { PASSWORD_LENGTH_MAX, PORT_MAX } from "../limits.ts";
 import { isPlainObject } from "../shape/report.ts";
-import { list, named, related, rule, seconds, secretText, text, textWith, url, whole } from "../shape/schema.ts";
+import { func, list, named, related, rule, seconds, secretText, text, textWith, url, whole } from "../shape/schema.ts";
 import { KNOWN_PROVIDERS } from "./oauth-providers.ts";
 
 const Template = Type.Object({
@@ -76,6 +78,13 @@ const Captcha = Type.Object({
 });
 export interface CaptchaConfig extends Static<typeof Captcha> {}
 
+const Hooks = Type.Object({
+  /** Runs after every account that comes to be, as a trigger does: it cannot be lost, and is tried again when it throws. */
+  afterSignup: Type.Optional(func<(user: User, app: AppAccess) => unknown>()),
+  /** The same after every account that is deleted. */
+  afterDelete: Type.Optional(func<(user: User, app: AppAccess) => unknown>()),
+});
+export interface AuthHooks extends Static<typeof Hooks> {}
 /** A visitor who would become a user. */
 export interface SignUpFacts {
   method: "password" | "magicLink" | "emailOtp" | "oauth" | "anonymous";
@@ -123,6 +132,7 @@ export const AuthSection = Type.Object({
   redirectUrls: Type.Optional(list(redirectUrl, { minItems: 0 })),
   /** Absent: messages are written to `<data>/outbox` and logged. */
   mail: Type.Optional(Mail),
+  hooks: Type.Optional(Type.Unsafe<AuthHooks>(Hooks)),
   /** Absent: none. Sign-up, anonymous sign-in and requests for mail then need a `captchaToken`. */
   captcha: Type.Optional(Type.Unsafe<CaptchaConfig>(Captcha)),
 });

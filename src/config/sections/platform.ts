@@ -1,4 +1,5 @@
 import { type Static, Type } from "typebox";
+import { related } from "../shape/schema.ts";
 import { type AuthConfig, AuthSection } from "./auth.ts";
 import { Backups, type BackupsConfig } from "./backups.ts";
 import { Declared, Vectorize } from "./declared.ts";
@@ -6,6 +7,9 @@ import { Cron, type CronConfig } from "./functions/cron.ts";
 import { Jobs, type JobsConfig } from "./functions/jobs.ts";
 import { RoutesSection } from "./functions/routes.ts";
 import { Site } from "./functions/site.ts";
+import { checkSources } from "./functions/sources.ts";
+import { Triggers } from "./functions/triggers.ts";
+import { Webhooks } from "./functions/webhooks.ts";
 import { Push, type PushConfig } from "./push.ts";
 import { Realtime, type RealtimeConfig } from "./realtime.ts";
 import { Rooms, type RoomsConfig } from "./rooms.ts";
@@ -15,7 +19,7 @@ import { Storage, type StorageConfig } from "./storage.ts";
 import { Databases } from "./tables/databases.ts";
 
 /** The whole config. A section is in a file of its own, since no area may import another, and hooks see all of them. */
-export const Platform = Type.Object({
+const Sections = Type.Object({
   server: Type.Optional(Server),
   cors: Type.Optional(Cors),
   databases: Type.Optional(Databases),
@@ -32,6 +36,8 @@ export const Platform = Type.Object({
   analytics: Type.Optional(Analytics),
   /** None by default. */
   backups: Type.Optional(Type.Unsafe<BackupsConfig>(Backups)),
+  triggers: Type.Optional(Triggers),
+  webhooks: Type.Optional(Webhooks),
   rateLimits: Type.Optional(RateLimits),
   serviceKeys: Type.Optional(ServiceKeys),
   api: Type.Optional(Api),
@@ -40,5 +46,7 @@ export const Platform = Type.Object({
   /** Files of a web page at `/`. */
   site: Type.Optional(Site),
 });
+
+export const Platform = related(Sections, checkSources);
 /** Everything that a platform serves. The comments of members give their defaults. */
-export interface PlatformConfig extends Static<typeof Platform> {}
+export interface PlatformConfig extends Static<typeof Sections> {}

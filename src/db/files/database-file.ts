@@ -11,6 +11,7 @@ import {
   READ_TIMEOUT_MS,
   STATEMENTS_MAX,
 } from "../limits.ts";
+import { hasOutboxRows } from "../outbox/rows.ts";
 import type { LongRead, LongReads } from "../reads/long-reads.ts";
 import { ReadTransaction } from "../reads/read-transaction.ts";
 import { SERVER_CALLER } from "../server-caller.ts";
@@ -195,6 +196,7 @@ export class OpenFile implements OpenedFile {
       sync,
       clock: dependencies.clock,
       onChange: options.onChange,
+      outbox: options.outbox,
       onFailure,
       onFinal: () => this.#indexer.stopNow(),
       onPendingText: () => this.#indexer.wake(),
@@ -227,6 +229,7 @@ export class OpenFile implements OpenedFile {
       onFailure,
     });
     if (hasPendingTexts(this.sqlite)) this.#indexer.wake();
+    if (options.outbox !== undefined && hasOutboxRows(this.sqlite)) options.outbox.onWaiting();
   }
 
   get isClosed(): boolean {

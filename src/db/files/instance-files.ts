@@ -8,6 +8,7 @@ import type {
   Change,
   DatabaseFile,
   OpenedFile,
+  OutboxOptions,
   ReadOptions,
   ReadPageOptions,
   ReadResult,
@@ -31,6 +32,8 @@ export interface InstanceFilesOptions {
   bounds: InstanceBounds;
   migrate(sqlite: Database): void;
   onChange?(instanceId: string, groups: readonly (readonly Change[])[]): void;
+  /** `OpenOptions.outbox` of an instance's file. */
+  outbox?(instanceId: string): OutboxOptions | undefined;
   /** Called when a file does not fit the declaration; requests to it are answered with 503. */
   onUnfit?(instanceId: string, cause: Error): void;
 }
@@ -193,6 +196,7 @@ class Instances implements InstanceFiles {
           return this.#template;
         },
         onChange: (groups) => this.#options.onChange?.(instanceId, groups),
+        outbox: this.#options.outbox?.(instanceId),
         cacheKiB: INSTANCE_CACHE_KIB,
         statementsMax: INSTANCE_STATEMENTS_MAX,
       });

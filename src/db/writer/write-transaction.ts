@@ -1,5 +1,7 @@
 import type { Database } from "bun:sqlite";
 import { INDEXED_NOW_LENGTH_MAX } from "../limits.ts";
+import { insertOutboxRow } from "../outbox/rows.ts";
+import { type Actor, type Cause, type OutboxRow, SERVER_ACTOR } from "../outbox/types.ts";
 import type { Change, Row, Statement, Sync, Transaction } from "../types.ts";
 import { NOTE_PENDING_TEXT } from "./pending-texts.ts";
 import type { StatementCache } from "./statement-cache.ts";
@@ -10,16 +12,20 @@ export class WriteTransaction implements Transaction {
   readonly #sqlite: Database;
   readonly #statements: StatementCache;
   readonly #onPendingText: () => void;
+  readonly #causeDepth: number;
+  #causedBy: Actor = SERVER_ACTOR;
+  #enqueuedCount = 0;
   #textLength = 0;
   #depth = 0;
   /** The error of a savepoint that could not be undone; null: none. */
   #undoError: { cause: unknown } | null = null;
   #isOver = false;
 
-  constructor(sqlite: Database, statements: StatementCache, onPendingText: () => void) {
+  constructor(sqlite: Database, statements: StatementCache, onPendingText: () => void, causeDepth = 0) {
     this.#sqlite = sqlite;
     this.#statements = statements;
     this.#onPendingText = onPendingText;
+    this.#causeDepth = causeDepth;
   }
 
   query<R = Row>(sql: string): Statement<R> {
@@ -40,9 +46,29 @@ export class WriteTransaction implements Transaction {
     this.changes.push(change);
   }
 
+  enqueue(row: OutboxRow): void {
+    this.#assertOpen();
+    insertOutboxRow(this.#sqlite, this.#statements, row);
+    this.#enqueuedCount += 1;
+  }
+
+  /** Number of rows that this write has enqueued. */
+  get enqueuedCount(): number {
+    return this.#enqueuedCount;
+  }
+
+  causedBy(actor: Actor): void {
+    this.#causedBy = actor;
+  }
+
+  get cause(): Cause {
+    return { by: this.#causedBy, depth: this.#causeDepth };
+  }
+
   savepoint<T>(work: () => Sync<T>): T {
     this.#assertOpen();
     const changesBefore = this.changes.length;
+    const enqueuedBefore = this.#enqueuedCount;
     const name = `"nested${this.#depth}"`;
     this.#statements.query(`SAVEPOINT ${name}`).run();
     this.#depth += 1;
@@ -54,6 +80,7 @@ export class WriteTransaction implements Transaction {
       return result as T;
     } catch (error) {
       this.changes.length = changesBefore;
+      this.#enqueuedCount = enqueuedBefore;
       // Some errors (no space, a failing disk) end the whole transaction. Then there is no savepoint to roll back to.
       if (this.#sqlite.inTransaction) this.#undo(name);
       throw error;

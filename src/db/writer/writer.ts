@@ -10,7 +10,7 @@ import {
   WRITES_PER_TRANSACTION_MAX,
 } from "../limits.ts";
 import type { ReadTransaction } from "../reads/read-transaction.ts";
-import type { Change, ChangeListener, Sync, Transaction } from "../types.ts";
+import type { Change, ChangeListener, OutboxOptions, Sync, Transaction } from "../types.ts";
 import type { RowCounts } from "./row-counts.ts";
 import type { StatementCache } from "./statement-cache.ts";
 import type { WalSync } from "./wal-sync.ts";
@@ -20,9 +20,13 @@ interface PendingWrite {
   work: (tx: Transaction) => unknown;
   resolve: (result: unknown) => void;
   reject: (error: unknown) => void;
+  /** How many runs of triggers led to this write, one by another. */
+  causeDepth: number;
 }
 
-type Outcome = { ok: true; result: unknown; changes: readonly Change[] } | { ok: false; error: unknown };
+type Outcome =
+  | { ok: true; result: unknown; changes: readonly Change[]; hasEnqueued: boolean }
+  | { ok: false; error: unknown };
 
 interface DoneWrite {
   write: PendingWrite;
@@ -34,7 +38,7 @@ const FAILED_MESSAGE =
   "Check the disk first; writes that were answered with success before are on it";
 
 /** The outcome of a write that has not run yet. If the transaction fails, such a write fails with it, like a successful one. */
-const NOT_RUN: Outcome = { ok: true, result: undefined, changes: [] };
+const NOT_RUN: Outcome = { ok: true, result: undefined, changes: [], hasEnqueued: false };
 
 /** A committed transaction that waits for its sync. */
 interface Commit {
@@ -53,6 +57,7 @@ export interface WriterOptions {
   sync: WalSync;
   clock: Clock;
   onChange: ChangeListener | undefined;
+  outbox: OutboxOptions | undefined;
   /** Called for a failed sync, or a listener that threw. */
   onFailure: (cause: unknown) => void;
   /** Called when a write has texts to be indexed after its commit. */
@@ -109,7 +114,8 @@ export class Writer {
     }
     return new Promise<T>((resolve, reject) => {
       // The queue has writes of every type; `resolve` gets the result of its own `work`.
-      this.#queue.push({ work, resolve: resolve as (result: unknown) => void, reject });
+      const causeDepth = this.#options.outbox?.causeDepth() ?? 0;
+      this.#queue.push({ work, resolve: resolve as (result: unknown) => void, reject, causeDepth });
       this.#schedule();
     });
   }
@@ -220,13 +226,14 @@ export class Writer {
   }
 
   #call(write: PendingWrite): Outcome {
-    const { sqlite, statements, onPendingText } = this.#options;
-    const tx = new WriteTransaction(sqlite, statements, onPendingText);
+    const { sqlite, statements, onPendingText, outbox } = this.#options;
+    const tx = new WriteTransaction(sqlite, statements, onPendingText, write.causeDepth);
     try {
       const result = write.work(tx);
       assertSynchronous(result);
+      if (tx.changes.length > 0) outbox?.onWritten?.(tx, tx.changes);
       tx.assertUndone();
-      return { ok: true, result, changes: tx.changes };
+      return { ok: true, result, changes: tx.changes, hasEnqueued: tx.enqueuedCount > 0 };
     } catch (error) {
       return { ok: false, error };
     } finally {
@@ -314,6 +321,8 @@ export class Writer {
         else write.reject(outcome.error);
       }
     }
+    const hasEnqueued = commits.some(({ writes }) => writes.some(({ outcome }) => outcome.ok && outcome.hasEnqueued));
+    if (hasEnqueued) this.#options.outbox?.onWaiting();
   }
 
   /**

@@ -6,10 +6,11 @@ import type { Clock } from "../../kernel/clock.ts";
 import type { Ids } from "../../kernel/ids.ts";
 import type { Logger } from "../../kernel/logger.ts";
 import { CACHE_KIB } from "../limits.ts";
-import type { Queue } from "../types.ts";
+import type { PassedJob, Queue } from "../types.ts";
 import { Dispatcher } from "./dispatcher.ts";
 import { createEnqueuing } from "./enqueuing.ts";
 import { dataText, dueTime, requireKey } from "./entry.ts";
+import { createPassing } from "./passing.ts";
 import { createJobSealing } from "./sealing.ts";
 import { JobStore } from "./store.ts";
 import { startSweep } from "./sweep.ts";
@@ -29,6 +30,8 @@ export interface QueueCoreDeps {
 /** The queue with its file, for the parts of this folder that look into it. */
 export interface QueueCore {
   readonly queue: Queue;
+  /** See `JobsArea.pass`. */
+  pass(jobs: readonly PassedJob[]): Promise<void>;
   readonly dispatcher: Dispatcher;
   /** Opens jobs.db, or creates it. */
   open(): JobStore;
@@ -79,6 +82,7 @@ export function createQueueCore(deps: QueueCoreDeps): QueueCore {
         return enqueue({ id, name, data: dataText(data), secret, key, group, createdAt, dueAt });
       },
     },
+    pass: createPassing({ store: open, onDue: dispatcher.onDue, clock }),
     dispatcher,
     open,
     opened: () => store,

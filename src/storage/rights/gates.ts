@@ -1,6 +1,6 @@
 import { RULE_TIMEOUT_MS } from "../../access/limits.ts";
 import type { LookupCall, Lookups } from "../../access/lookups/lookups.ts";
-import { authOf, type Principal } from "../../access/principal.ts";
+import { actorOf, authOf, type Principal } from "../../access/principal.ts";
 import { createProbe, mayTakeMoreThan } from "../../access/probe.ts";
 import type { FileFacts } from "../../config/types.ts";
 import type { Clock } from "../../kernel/clock.ts";
@@ -8,6 +8,7 @@ import { forbidden, notFound, unauthorized } from "../../kernel/errors.ts";
 import type { Logger } from "../../kernel/logger.ts";
 import { chain, isPromise, type MaybePromise } from "../../kernel/maybe-promise.ts";
 import { within } from "../../kernel/time/deadline.ts";
+import { factsOf } from "../facts.ts";
 import { readOnly } from "../files/owned-files.ts";
 import type { Bucket, BucketAction, Gate, StoredObject } from "../types.ts";
 
@@ -58,6 +59,7 @@ export function createGates(deps: {
       const isAnonymous = principal.kind === "anonymous";
       if (isAnonymous && options.allowAnonymous !== true) throw unauthorized();
       const bucket = bucketOf(name);
+      const actor = actorOf(principal);
       if (principal.kind === "serviceKey" && !principal.scopes.allows("storage", "bucket", name, action)) {
         throw forbidden();
       }
@@ -67,7 +69,7 @@ export function createGates(deps: {
       };
       const decided = (isAllowed: boolean): Gate => {
         if (options.eachFile !== true) enforce(isAllowed);
-        return { bucket, verdict: isAllowed, isAnonymous, ask: () => isAllowed, enforce };
+        return { bucket, actor, verdict: isAllowed, isAnonymous, ask: () => isAllowed, enforce };
       };
       const passes = principal.kind === "serviceKey" || principal.kind === "server";
       const rule = passes ? true : bucket.config.access?.[action];
@@ -95,7 +97,7 @@ export function createGates(deps: {
           return isAllowed;
         });
       };
-      const undecided: Gate = { bucket, verdict: null, isAnonymous, ask: (file) => ask(file), enforce };
+      const undecided: Gate = { bucket, actor, verdict: null, isAnonymous, ask: (file) => ask(file), enforce };
       if (rule.length === FILE_PARAMETERS && !mayTakeMoreThan(rule, FILE_PARAMETERS)) return undecided;
       // A rule with a context may read the file or not, and one with fewer parameters may read it by rest parameters, defaults
       // or `arguments`.
@@ -104,12 +106,6 @@ export function createGates(deps: {
       return probe.isSeen ? undecided : decided(verdict);
     },
   };
-}
-
-/** What a rule sees of a stored file. */
-export function factsOf(object: StoredObject): FileFacts {
-  const { key, size, contentType, customMetadata, uploadedBy, uploaded } = object;
-  return { key, size, contentType, customMetadata, uploadedBy, uploaded: new Date(uploaded).toISOString() };
 }
 
 /**

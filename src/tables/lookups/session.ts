@@ -207,6 +207,11 @@ export class LookupSession implements LookupCall {
         if (changed !== undefined) changed.version += 1;
         tx.change(change);
       },
+      enqueue: (row) => tx.enqueue(row),
+      causedBy: (actor) => tx.causedBy(actor),
+      get cause() {
+        return tx.cause;
+      },
       savepoint: (part) => {
         try {
           return tx.savepoint(part);

@@ -1,3 +1,4 @@
+import { actorOf } from "../../access/principal.ts";
 import type { DatabaseFile, Transaction } from "../../db/index.ts";
 import type { Clock } from "../../kernel/clock.ts";
 import { AppError } from "../../kernel/errors.ts";
@@ -74,6 +75,7 @@ export function createWrites(deps: { rights: RecordRights; clock: Clock; ids: Id
     },
 
     async run(file, { principal, rules }, work, { texts = NO_TEXTS, keep } = {}) {
+      const actor = actorOf(principal);
       const decisions = new Decisions(clock);
       const now = new Date(clock.now()).toISOString();
       const newIds: string[] = [];
@@ -89,6 +91,7 @@ export function createWrites(deps: { rights: RecordRights; clock: Clock; ids: Id
           try {
             // `work` is synchronous and returns a plain value.
             const result = await file.write<unknown>((tx) => {
+              tx.causedBy(actor);
               afterCommit = [];
               const context: Omit<WriteContext, "tx"> = {
                 principal,

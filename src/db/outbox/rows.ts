@@ -1,0 +1,63 @@
+import type { Database } from "bun:sqlite";
+import type { Transaction } from "../types.ts";
+import type { StatementCache } from "../writer/statement-cache.ts";
+import type { OutboxRow, StoredOutboxRow } from "./types.ts";
+
+/** The table of a file's outbox. The first row creates it. */
+export const OUTBOX_TABLE = "_platform_outbox";
+
+const CREATE = `CREATE TABLE IF NOT EXISTS "${OUTBOX_TABLE}" ("seq" INTEGER PRIMARY KEY, "id" TEXT NOT NULL,
+  "names" TEXT NOT NULL, "group" TEXT, "key" TEXT, "dueAt" INTEGER, "data" TEXT NOT NULL) STRICT`;
+const INSERT = `INSERT INTO "${OUTBOX_TABLE}" ("id", "names", "group", "key", "dueAt", "data") VALUES (?, ?, ?, ?, ?, ?)`;
+/** The first rows, and the bytes of each before its data is read. */
+const SIZES = `SELECT "seq", octet_length("data") AS "bytes" FROM "${OUTBOX_TABLE}" ORDER BY "seq" LIMIT ?`;
+const FIRST = `SELECT * FROM "${OUTBOX_TABLE}" WHERE "seq" <= ? ORDER BY "seq"`;
+const DELETE = `DELETE FROM "${OUTBOX_TABLE}" WHERE "seq" <= ?`;
+const EXISTS = `SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = '${OUTBOX_TABLE}'`;
+
+type Row = Omit<StoredOutboxRow, "names"> & { names: string };
+
+/** Runs inside a transaction, which also creates the table for the first row. */
+export function insertOutboxRow(sqlite: Database, statements: StatementCache, row: OutboxRow): void {
+  const { id, names, group, key, dueAt, data } = row;
+  const values = [id, JSON.stringify(names), group, key, dueAt, data] as const;
+  try {
+    statements.query(INSERT).run(...values);
+  } catch (error) {
+    if (!(error instanceof Error) || !error.message.startsWith("no such table")) throw error;
+    sqlite.run(CREATE);
+    statements.query(INSERT).run(...values);
+  }
+}
+
+export function hasOutboxRows(sqlite: Database): boolean {
+  using table = sqlite.prepare(EXISTS);
+  if (table.get() === null) return false;
+  using first = sqlite.prepare(`SELECT 1 FROM "${OUTBOX_TABLE}" LIMIT 1`);
+  return first.get() !== null;
+}
+
+/** The first rows, in order: at most `rowsMax`, and of `bytesMax` bytes of data together, but at least one if any waits. */
+export function readOutboxRows(
+  tx: Transaction,
+  { rowsMax, bytesMax }: { rowsMax: number; bytesMax: number },
+): StoredOutboxRow[] {
+  if (tx.query(EXISTS).get() === null) return [];
+  const sizes = tx.query<{ seq: number; bytes: number }>(SIZES).all(rowsMax);
+  let bytes = 0;
+  let last: number | null = null;
+  for (const row of sizes) {
+    bytes += row.bytes;
+    if (last !== null && bytes > bytesMax) break;
+    last = row.seq;
+  }
+  if (last === null) return [];
+  // `insertOutboxRow` has written the names.
+  const rows = tx.query<Row>(FIRST).all(last);
+  return rows.map((row) => ({ ...row, names: JSON.parse(row.names) as string[] }));
+}
+
+/** Deletes the rows up to and including this one. */
+export function deleteOutboxRows(tx: Transaction, throughSeq: number): void {
+  tx.query(DELETE).run(throughSeq);
+}

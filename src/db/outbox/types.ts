@@ -1,0 +1,30 @@
+/** Who caused a change; null: a caller without credentials. */
+export type Actor = { user: string } | { key: string } | { server: true } | null;
+
+export const SERVER_ACTOR: Actor = { server: true };
+
+export interface Cause {
+  by: Actor;
+  /** How many runs of triggers led to the write, one by another; 0: none. */
+  depth: number;
+}
+
+/** Work that a write sets off: one job for each of `names`, with the same data. */
+export interface OutboxRow {
+  /** The jobs' ids follow from it, so that a row that is enqueued twice makes each job once. */
+  id: string;
+  names: readonly string[];
+  /** Jobs of one name and group run in the order of their rows; null: in any order. */
+  group: string | null;
+  /** While a job of the name with this key waits or runs, there is no second one; null: no key. */
+  key: string | null;
+  /** Milliseconds since 1970; null: at once. */
+  dueAt: number | null;
+  /** JSON. */
+  data: string;
+}
+
+export interface StoredOutboxRow extends OutboxRow {
+  /** The place in the order of commits. */
+  seq: number;
+}

@@ -1,0 +1,114 @@
+import { type DatabaseFile, deleteOutboxRows, readOutboxRows, type StoredOutboxRow } from "../db/index.ts";
+import type { Clock } from "../kernel/clock.ts";
+import type { Logger } from "../kernel/logger.ts";
+import { DRAIN_BYTES_MAX, DRAIN_RETRY_MAX_MS, DRAIN_RETRY_MS, DRAIN_ROWS_MAX, DRAINS_MAX } from "./limits.ts";
+import type { PassedJob, PassJobs, Place } from "./types.ts";
+
+export interface DrainsDeps {
+  pass: PassJobs;
+  /** null: the file does not exist any more. */
+  fileOf(place: Place): DatabaseFile | null;
+  clock: Clock;
+  logger: Logger;
+}
+
+/**
+ * Passes the rows of outboxes to the queue, then deletes them. A row that was passed and not deleted, because the server died
+ * in between, is passed again; the queue knows its id. Rows are read inside a write, which resolves when everything that it
+ * has read is on disk: no run may begin for a change that the disk could still lose. [TG5] [TG6]
+ */
+export class Drains {
+  readonly #deps: DrainsDeps;
+  /** By the place's key, in the order of their turns. One entry for each file with waiting rows. */
+  readonly #waiting = new Map<string, Place>();
+  readonly #running = new Map<string, { isWanted: boolean; ended: Promise<void> }>();
+  readonly #retries = new Map<string, () => void>();
+  #isStopped = false;
+
+  constructor(deps: DrainsDeps) {
+    this.#deps = deps;
+  }
+
+  /** Call when rows may wait in a file. */
+  wake(place: Place): void {
+    const key = keyOf(place);
+    const running = this.#running.get(key);
+    if (running !== undefined) running.isWanted = true;
+    else if (!this.#retries.has(key)) {
+      this.#waiting.set(key, place);
+      this.#next();
+    }
+  }
+
+  /** Ends after the steps that run now. What is left waits in its file. */
+  async stop(): Promise<void> {
+    this.#isStopped = true;
+    this.#waiting.clear();
+    for (const cancel of this.#retries.values()) cancel();
+    await Promise.all([...this.#running.values()].map(({ ended }) => ended));
+  }
+
+  #next(): void {
+    for (const [key, place] of this.#waiting) {
+      if (this.#isStopped || this.#running.size >= DRAINS_MAX) return;
+      this.#waiting.delete(key);
+      this.#start(key, place, DRAIN_RETRY_MS);
+    }
+  }
+
+  #start(key: string, place: Place, retryMs: number): void {
+    const running = { isWanted: true, ended: Promise.resolve() };
+    this.#running.set(key, running);
+    running.ended = this.#drain(place, running).then(
+      () => this.#end(key),
+      (cause: unknown) => {
+        this.#end(key);
+        this.#retry(key, place, { cause, retryMs });
+      },
+    );
+  }
+
+  #end(key: string): void {
+    this.#running.delete(key);
+    this.#next();
+  }
+
+  #retry(key: string, place: Place, { cause, retryMs }: { cause: unknown; retryMs: number }): void {
+    if (this.#isStopped) return;
+    const { clock, logger } = this.#deps;
+    if (retryMs === DRAIN_RETRY_MS) {
+      logger.error("what changes set off waits: it cannot be passed to the queue", { ...place, cause });
+    }
+    const cancel = clock.after(retryMs, () => {
+      this.#retries.delete(key);
+      this.#start(key, place, Math.min(2 * retryMs, DRAIN_RETRY_MAX_MS));
+    });
+    this.#retries.set(key, cancel);
+  }
+
+  async #drain(place: Place, running: { isWanted: boolean }): Promise<void> {
+    const { fileOf, pass } = this.#deps;
+    let passed: number | null = null;
+    for (;;) {
+      running.isWanted = false;
+      const file = fileOf(place);
+      if (file === null) return;
+      const rows: StoredOutboxRow[] = await file.write((tx) => {
+        if (passed !== null) deleteOutboxRows(tx, passed);
+        return readOutboxRows(tx, { rowsMax: DRAIN_ROWS_MAX, bytesMax: DRAIN_BYTES_MAX });
+      });
+      passed = rows.at(-1)?.seq ?? null;
+      if (passed === null) {
+        if (!running.isWanted) return;
+      } else if (this.#isStopped) return;
+      else await pass(rows.flatMap(jobsOf));
+    }
+  }
+}
+
+function jobsOf({ id, names, group, key, dueAt, data }: StoredOutboxRow): PassedJob[] {
+  return names.map((name, index) => ({ id: index === 0 ? id : `${id}.${index}`, name, group, key, dueAt, data }));
+}
+
+const keyOf = (place: Place): string =>
+  place.kind === "system" ? "system" : `${place.namespace}/${place.instanceId ?? ""}`;

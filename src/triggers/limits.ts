@@ -1,0 +1,26 @@
+import { MINUTE_MS, SECOND_MS } from "../kernel/time/duration.ts";
+
+/** Rows of an outbox that are passed to the queue at once, and bytes of their data: a few milliseconds of work. */
+export const DRAIN_ROWS_MAX = 100;
+export const DRAIN_BYTES_MAX = 512 * 1024;
+/** Files whose outboxes are emptied at the same time. */
+export const DRAINS_MAX = 4;
+/** Delay after a failure to empty an outbox, for instance while the disk is full; it doubles up to the second number. */
+export const DRAIN_RETRY_MS = SECOND_MS;
+export const DRAIN_RETRY_MAX_MS = MINUTE_MS;
+
+/** Runs of triggers that lead to one another by their writes. */
+export const DEPTH_MAX = 16;
+
+/** Characters of a group's name; a longer one is replaced by its hash. */
+export const GROUP_LENGTH_MAX = 256;
+
+/** Instance files that one request to the scanning process looks into. */
+export const SCAN_FILES = 1_000;
+export const SCAN_TIMEOUT_MS = MINUTE_MS;
+export const SCAN_RETRY_MS = 5 * SECOND_MS;
+export const SCAN_RETRIES_MAX = 5;
+
+export const RETRIES_DEFAULT = 5;
+export const TIMEOUT_DEFAULT_SECONDS = 60;
+export const CONCURRENCY_DEFAULT = 4;
