@@ -1,10 +1,12 @@
 import type { AccountEvents, AccountNotes, Accounts } from "../access/accounts.ts";
 import type { Lookups } from "../access/lookups/lookups.ts";
 import type { SessionEvents, SessionLookup, UserEvents } from "../access/sessions.ts";
+import type { MailAccessor } from "../config/app/index.ts";
 import type { AuthConfig, PlatformConfig } from "../config/types.ts";
 import type { DatabaseFile } from "../db/types.ts";
 import type { Endpoint } from "../http/endpoint.ts";
 import { createRateLimiter, RATE_LIMITS } from "../http/rate-limit.ts";
+import type { Queue } from "../jobs/index.ts";
 import type { Clock } from "../kernel/clock.ts";
 import type { Ids } from "../kernel/ids.ts";
 import type { Logger } from "../kernel/logger.ts";
@@ -13,6 +15,7 @@ import { createAccounts } from "./accounts.ts";
 import { createCaptcha } from "./captcha/captcha.ts";
 import { startCleanup } from "./cleanup.ts";
 import { createAddressService } from "./email/address-service.ts";
+import { createMailAccessor } from "./email/app-mail.ts";
 import { emailEndpoints } from "./email/endpoints.ts";
 import { createMailTokens, type MailDeps } from "./email/mail-tokens.ts";
 import { createMailer } from "./email/mailer.ts";
@@ -54,6 +57,8 @@ export interface AuthAreaDeps {
   secret: string;
   /** true: mails wait in the outbox. */
   isDrill: boolean;
+  /** Mails are jobs. */
+  queue: Queue;
   dataDirectory: string;
   /** For the rule of sign-ups; called when a visitor comes, and not before. */
   lookups: () => Lookups;
@@ -71,6 +76,8 @@ export interface AuthArea {
   /** For the administration of users. */
   readonly accounts: Accounts;
   readonly accountEvents: AccountEvents;
+  /** `app.mail`. */
+  readonly mail: MailAccessor;
   /** Counts one request of this address in the group `auth`. Errors: 429. */
   readonly limit: (address: string) => void;
   stop(): Promise<void>;
@@ -108,6 +115,7 @@ export async function createAuthArea(deps: AuthAreaDeps): Promise<AuthArea> {
     sessions,
     accounts: createAccounts({ ...auth, invite: invitations.invite }),
     accountEvents: file,
+    mail: createMailAccessor(mailDeps.mailer),
     limit: authLimiter.hit,
     endpoints: [
       ...signUpEndpoints(endpointDeps, createSignUps({ ...mailDeps, rule, verification, mailTokens }, signIns)),
@@ -153,10 +161,10 @@ async function createAuthDeps(deps: AuthAreaDeps): Promise<AuthDeps> {
 }
 
 function createMailDeps(deps: AuthAreaDeps, auth: AuthDeps): MailDeps {
-  const { config, isDrill, dataDirectory, clock, ids, logger } = deps;
+  const { config, isDrill, dataDirectory, clock, ids, logger, queue } = deps;
   return {
     ...auth,
-    mailer: createMailer({ config: config.mail ?? {}, isDrill, dataDirectory, clock, ids, logger }),
+    mailer: createMailer({ config: config.mail ?? {}, isDrill, dataDirectory, clock, ids, logger, queue }),
     mailLimit: createRateLimiter(MAILS_PER_ADDRESS, clock),
     publicUrl: deps.publicUrl,
   };

@@ -106,12 +106,17 @@ export const BCRYPT_MAX_BYTES = 72;
 /** Emails, addresses and users whose failed guesses are counted at once. */
 export const GUESS_KEYS_MAX = 100_000;
 
-/** Mails that wait for the SMTP server; further ones are dropped, and logged. */
-export const MAILS_WAITING_MAX = 1_000;
 export const SMTP_CONNECTIONS_MAX = 4;
 export const SMTP_TIMEOUT_MS = 20 * SECOND_MS;
-/** A mail that failed is sent again after these. */
-export const MAIL_RETRY_DELAYS_MS = [2 * SECOND_MS, MINUTE_MS, 5 * MINUTE_MS];
+/** Tries of a mail after the first one: about a day, as the delays grow to an hour. A link or code ends them earlier. */
+export const MAIL_RETRIES_MAX = 40;
+/** Time that one try to send a mail may take. */
+export const MAIL_TIMEOUT_SECONDS = 90;
+/** How long an answer waits for its mail to be in the outbox. */
+export const OUTBOX_WAIT_MS = SECOND_MS;
+/** Characters of the subject, and of text and html together, of a mail that the config's code sends. */
+export const MAIL_SUBJECT_MAX_CHARACTERS = 998;
+export const MAIL_CONTENT_MAX_CHARACTERS = 1024 * 1024;
 /** Messages kept in the outbox; the oldest are removed. */
 export const OUTBOX_FILES_MAX = 1_000;
 

@@ -1,6 +1,7 @@
 import { resolve } from "node:path";
 import type { BackupsConfig } from "../config/types.ts";
 import { ownerIdOf } from "../disk/owner-id.ts";
+import type { Schedules } from "../jobs/index.ts";
 import type { Clock, Millis } from "../kernel/clock.ts";
 import type { Ids } from "../kernel/ids.ts";
 import type { Logger } from "../kernel/logger.ts";
@@ -8,6 +9,9 @@ import { openDestination } from "./schedule/destinations.ts";
 import { type BackupJob, newestBackup } from "./schedule/job.ts";
 import { createJobProcess, type RunBackupJob } from "./schedule/job-process.ts";
 import { claimDestination } from "./schedule/ownership.ts";
+
+/** The name of the jobs that make scheduled backups. */
+const BACKUP_JOB_NAME = "platform.backup";
 
 /** Figures of scheduled backups for the metrics; counters begin at the start. */
 export interface BackupsLoad {
@@ -20,8 +24,6 @@ export interface BackupsLoad {
 
 export interface BackupsArea {
   readonly load: BackupsLoad;
-  /** Cancels a running backup, and starts no further one. */
-  stop(): Promise<void>;
 }
 
 export interface BackupsAreaDeps {
@@ -35,25 +37,26 @@ export interface BackupsAreaDeps {
   clock: Clock;
   ids: Ids;
   logger: Logger;
+  schedules: Schedules;
   /** How a backup is made. Default: in a process of its own. */
   run?: RunBackupJob;
 }
 
-/** Makes backups at the times of the schedule, in UTC. Times while the server does not run are skipped. */
+/**
+ * Makes backups at the times of the schedule, in UTC, as jobs. Times while the server does not run are skipped; a backup that a
+ * stop has cancelled is made after the next start.
+ */
 export function createBackupsArea(deps: BackupsAreaDeps): BackupsArea {
   const { config, clock, logger } = deps;
   const load: BackupsLoad = { backupsMade: 0, backupsFailed: 0, lastBackupAt: 0, lastBackupBytes: 0 };
-  if (config === undefined || deps.isDrill) return { load, async stop() {} };
+  if (config === undefined || deps.isDrill) return { load };
   const run = deps.run ?? createJobProcess(clock);
   const job = jobOf(config, deps);
-  const stopping = new AbortController();
-  let running: Promise<void> | null = null;
-  let cancel = () => {};
 
-  const make = async (): Promise<void> => {
+  const make = async (signal: AbortSignal): Promise<void> => {
     const startedAt = clock.now();
     try {
-      const { rotationProblem, ...made } = await run(job, stopping.signal);
+      const { rotationProblem, ...made } = await run(job, signal);
       load.backupsMade++;
       load.lastBackupAt = clock.now();
       load.lastBackupBytes = made.sizeBytes;
@@ -62,46 +65,26 @@ export function createBackupsArea(deps: BackupsAreaDeps): BackupsArea {
         logger.error("older backups could not be deleted; the next backup retries", { reason: rotationProblem });
       }
     } catch (cause) {
-      if (stopping.signal.aborted) return;
-      load.backupsFailed++;
-      logger.error("a scheduled backup failed; the next one tries again", { reason: reasonOf(cause) });
+      if (!signal.aborted) {
+        load.backupsFailed++;
+        logger.error("a scheduled backup failed; the next one tries again", { reason: reasonOf(cause) });
+      }
+      throw cause;
     }
-  };
-  const begin = (): void => {
-    if (running !== null) {
-      logger.warn("a scheduled backup is skipped, as the previous one is still running");
-      return;
-    }
-    running = make().finally(() => {
-      running = null;
-    });
-  };
-  /** The time decides, as a timer may fire early. */
-  const waitFor = (due: Millis): void => {
-    const waitMs = due - clock.now();
-    if (waitMs > 0) {
-      cancel = clock.after(waitMs, () => waitFor(due));
-      return;
-    }
-    begin();
-    waitForNext();
-  };
-  const waitForNext = (): void => {
-    const next = Bun.cron.parse(config.schedule, clock.now(), { tz: "UTC" });
-    if (next !== null) waitFor(next.getTime());
   };
 
-  waitForNext();
+  deps.schedules.add({
+    name: BACKUP_JOB_NAME,
+    schedule: config.schedule,
+    timezone: "UTC",
+    catchUp: "never",
+    retries: 0,
+    timeout: null,
+    run: ({ signal }) => make(signal),
+  });
   void readNewest(job, load);
   if (deps.takeOver) void takeOverDestination(job, deps);
-  return {
-    load,
-    async stop() {
-      cancel();
-      stopping.abort();
-      await running;
-    },
-  };
+  return { load };
 }
 
 /** An alert on the age of the last backup must not fire after each start. A failing destination is reported by the next backup. */

@@ -4,7 +4,14 @@ import { isKept, kindOf, objectPath } from "./layout.ts";
 const ID = "0193b4c2-1111-7222-8333-4444555566ab";
 
 test("[BK3] databases, contents of files, secrets and queued mail are backed up", () => {
-  const databases = ["system.db", "rooms.db", "analytics.db", "databases/shared.db", "databases/clubs/berlin-1.db"];
+  const databases = [
+    "system.db",
+    "rooms.db",
+    "analytics.db",
+    "jobs.db",
+    "databases/shared.db",
+    "databases/clubs/berlin-1.db",
+  ];
   for (const path of [...databases, "kv/cache.db", "d1/reports.db", "vectorize/words.db"]) {
     expect([path, kindOf(path)]).toEqual([path, "database"]);
   }

@@ -5,6 +5,7 @@ export const RESTORE_FOLDER = "restore.partial";
 /** Scheduled backups to an object store are written here first. */
 export const UPLOAD_FOLDER = "backup.partial";
 export const SYSTEM_FILE = "system.db";
+export const JOBS_FILE = "jobs.db";
 export const SECRETS_FILE = "secrets.json";
 
 /** The folders of a data directory with files to back up. */
@@ -15,7 +16,7 @@ const INSTANCE = "[A-Za-z0-9_-]{1,128}";
 const UUID = "[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}";
 
 const DATABASE = new RegExp(
-  `^(?:(?:system|rooms|analytics)\\.db|(?:databases|kv|d1|vectorize)/${NAME}\\.db|databases/${NAME}/${INSTANCE}\\.db)$`,
+  `^(?:(?:system|rooms|analytics|jobs)\\.db|(?:databases|kv|d1|vectorize)/${NAME}\\.db|databases/${NAME}/${INSTANCE}\\.db)$`,
 );
 const OBJECT = new RegExp(`^storage/(?:objects|parts)/([0-9a-f]{2})/${UUID}$`);
 const PLAIN = new RegExp(`^(?:${SECRETS_FILE.replace(".", "\\.")}|outbox/${UUID}\\.json)$`);

@@ -8,7 +8,7 @@ export { mayHaveOutboxRows } from "./outbox/look.ts";
 export { deleteOutboxRows, readOutboxRows } from "./outbox/rows.ts";
 export { type Actor, SERVER_ACTOR, type StoredOutboxRow } from "./outbox/types.ts";
 export type { AnswerText } from "./processes/text-answer.ts";
-export type { HighlightRequest, PageBounds } from "./reads/requests.ts";
+export { BUCKET_FUNCTION, type HighlightRequest, type PageBounds } from "./reads/requests.ts";
 export {
   type DeclaredColumn,
   type DeclaredTable,

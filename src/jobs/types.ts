@@ -79,6 +79,11 @@ export interface Queue {
    * Errors: 400 for an option, 413 for data over DATA_MAX_BYTES, 503 too many waiting to be written, 507 no space left.
    */
   enqueue(name: string, data: JsonValue, options?: EnqueueOptions): Promise<string>;
+  /**
+   * Takes as long as `enqueue`, and adds nothing: for an answer whose time must not tell whether there is a job. Errors: as
+   * those of `enqueue`.
+   */
+  pretend(name: string, data: JsonValue, options?: EnqueueOptions): Promise<void>;
 }
 
 /** Thrown by `run` to say that further tries are useless: the job has failed. */

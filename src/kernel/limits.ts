@@ -8,6 +8,10 @@ export const MEMBERS_MAX = 50_000;
 export const DOUBLE_DIGITS_MAX = 308;
 /** The longest delay of a timer of the runtime, 24.8 days; one with a longer delay fires at once. */
 export const TIMER_MAX_MS = 2 ** 31 - 1;
+/** Time zones that are kept: the formatter of one takes tens of kilobytes. */
+export const ZONES_MAX = 32;
+/** Days whose offset or label is kept: more than a century. */
+export const ZONE_DAYS_MAX = 50_000;
 /** Time that one piece of work may take before it yields to the event loop. */
 export const TURN_MS = 4;
 /** Time from the signal to the end of the process: container runtimes kill a process after 10 s. */

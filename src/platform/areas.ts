@@ -84,6 +84,7 @@ const AREAS: { readonly [Name in keyof Areas]: Definition<Areas[Name]> } = {
   auth: stopping("accounts", ({ config, base, areas }) =>
     createAuthArea({
       ...base,
+      queue: areas.jobs.queue,
       config: config.auth ?? {},
       rateLimits: config.rateLimits,
       file: base.systemFile,
@@ -178,7 +179,9 @@ const AREAS: { readonly [Name in keyof Areas]: Definition<Areas[Name]> } = {
   push: stopping("requests", ({ config, base }) =>
     createPushArea({ ...base, config: config.push ?? {}, file: base.systemFile }),
   ),
-  backups: stopping("requests", ({ config, base }) => createBackupsArea({ ...base, config: config.backups })),
+  backups: lasting(({ config, base, areas }) =>
+    createBackupsArea({ ...base, config: config.backups, schedules: areas.jobs.schedules }),
+  ),
   triggers: stopping("records", ({ config, base, areas, app }) =>
     createTriggersArea({
       ...base,
@@ -236,6 +239,9 @@ const createAppAccess = (areas: Areas): AppAccess => ({
   as: (auth) => createUserAccess(areas, auth),
   get jobs() {
     return areas.jobs.accessor;
+  },
+  get mail() {
+    return areas.auth.mail;
   },
   get push() {
     return areas.push.accessor;

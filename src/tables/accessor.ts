@@ -1,6 +1,11 @@
 import { callerNameOf, type Principal } from "../access/principal.ts";
 import type { TableAddress } from "../access/table-door.ts";
-import type { DatabaseAccessor, ListQuery as ListOptions, TableAccessor } from "../config/app/index.ts";
+import type {
+  AggregateQuery as AggregateOptions,
+  DatabaseAccessor,
+  ListQuery as ListOptions,
+  TableAccessor,
+} from "../config/app/index.ts";
 import type { ReadCaller } from "../db/index.ts";
 import { Query } from "../http/exchange/query.ts";
 import { createQueryParser, type QueryParser } from "../http/exchange/query-parser.ts";
@@ -8,12 +13,21 @@ import { AppError } from "../kernel/errors.ts";
 import { jsonCopy } from "../kernel/json/copy.ts";
 import { isJsonObject } from "../kernel/json/json.ts";
 import { createParser } from "../kernel/schema/parser.ts";
-import { type Asked, BatchBody, CountQuery, type GetValues, ListQuery, SearchQuery } from "./api/requests.ts";
+import {
+  AggregateQuery,
+  type Asked,
+  BatchBody,
+  CountQuery,
+  type GetValues,
+  ListQuery,
+  SearchQuery,
+} from "./api/requests.ts";
 import type { TableService } from "./service.ts";
 
 const NOTHING_ASKED: Asked<GetValues> = { query: () => ({}) };
 const listParser = createQueryParser(ListQuery, { takesOthers: true });
 const countParser = createQueryParser(CountQuery, { takesOthers: true });
+const aggregateParser = createQueryParser(AggregateQuery, { takesOthers: true });
 const searchParser = createQueryParser(SearchQuery, { takesOthers: true });
 const batchParser = createParser(BatchBody);
 
@@ -46,6 +60,7 @@ function createTableAccessor(service: TableService, principal: Principal, addres
     },
     list: async (options = {}) => service.list(principal, address, asked(listParser, options), caller),
     count: async (options = {}) => (await service.count(principal, address, asked(countParser, options), caller)).total,
+    aggregate: async (options = {}) => service.aggregate(principal, address, asked(aggregateParser, options), caller),
     search: async (q, options = {}) =>
       service.search(principal, address, asked(searchParser, { ...options, q }), caller),
     // A copy: the caller may change its object before the write runs.
@@ -73,7 +88,7 @@ function createTableAccessor(service: TableService, principal: Principal, addres
 }
 
 /** The options of a call as the query string that a client would send. */
-function asked<Values>(parser: QueryParser, options: ListOptions & { q?: string }): Asked<Values> {
+function asked<Values>(parser: QueryParser, options: (ListOptions & { q?: string }) | AggregateOptions): Asked<Values> {
   const parameters = new URLSearchParams();
   for (const [name, value] of Object.entries(options)) {
     if (value !== undefined) parameters.set(name, typeof value === "object" ? JSON.stringify(value) : String(value));

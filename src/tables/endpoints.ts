@@ -93,6 +93,9 @@ export function endpointsBelow(
     count: endpoint(`GET ${base}/count`, declared.count, (context) =>
       service.count(context.principal, addressOf(context.params), context, context),
     ),
+    aggregate: endpoint(`GET ${base}/aggregate`, declared.aggregate, (context) =>
+      service.aggregate(context.principal, addressOf(context.params), context, context),
+    ),
     search: endpoint(`GET ${base}/search`, declared.search, (context) =>
       service.search(context.principal, addressOf(context.params), context, context),
     ),

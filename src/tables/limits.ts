@@ -68,6 +68,15 @@ export const EXPANDED_RECORDS_MAX = 10_000;
 /** Bytes of all expanded records of an answer as JSON, about; like those of a page. */
 export const EXPANDED_BYTES_MAX = 8 * 1024 * 1024;
 
+// Aggregates
+
+/** Groups of an answer where the request does not say. */
+export const AGGREGATE_GROUPS_DEFAULT = 100;
+/** Groups of an answer; a larger `limit` counts as this. */
+export const AGGREGATE_GROUPS_MAX = 1_000;
+/** Names of `select`, of `groupBy` and of `sort`. */
+export const AGGREGATE_TERMS_MAX = 16;
+
 // Search
 
 /** Characters of an indexed field that has no `max` of its own. */

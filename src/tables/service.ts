@@ -10,7 +10,9 @@ import type { JsonObject } from "../kernel/json/json.ts";
 import type { Logger } from "../kernel/logger.ts";
 import { chain, type MaybePromise } from "../kernel/maybe-promise.ts";
 import { createTurns, type Turns } from "../kernel/time/turns.ts";
+import { createAggregating, type Groups } from "./aggregate/aggregate.ts";
 import type {
+  AggregateValues,
   Asked,
   BatchBody,
   ByFilterBody,
@@ -71,6 +73,12 @@ interface TableReads {
     asked: Asked<CountValues>,
     caller?: ReadCaller,
   ): MaybePromise<{ total: number }>;
+  aggregate(
+    principal: Principal,
+    address: TableAddress,
+    asked: Asked<AggregateValues>,
+    caller?: ReadCaller,
+  ): MaybePromise<Groups>;
   search(
     principal: Principal,
     address: TableAddress,
@@ -157,6 +165,7 @@ export function createTableService(deps: {
 
   const expanding = createExpanding({ tableOf, rights });
   const reads = createReads({ rights, expanding });
+  const aggregating = createAggregating({ reads });
   const search = createSearch({ reads, expanding });
   const from = <T>(principal: Principal, address: TableAddress, read: (source: Source) => MaybePromise<T>) =>
     chain(sources.forReading(principal, address), read);
@@ -169,6 +178,8 @@ export function createTableService(deps: {
       from(principal, address, (source) => reads.list(principal, source, asked, caller)),
     count: (principal, address, asked, caller) =>
       from(principal, address, (source) => reads.count(principal, source, asked, caller)),
+    aggregate: (principal, address, asked, caller) =>
+      from(principal, address, (source) => aggregating.aggregate(principal, source, asked, caller)),
     search: (principal, address, asked, caller) =>
       from(principal, address, (source) => search.search(principal, source, asked, caller)),
     ...createTableWrites({ sources, writes, mutations, steps }),

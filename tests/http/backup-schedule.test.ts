@@ -51,7 +51,7 @@ test("[BK20] the process of a scheduled backup makes one that can be restored", 
   expect(await runCommand(["restore", join(place, name), "--data", data])).toMatchObject({ code: 0 });
 });
 
-test("[BK20] a server makes backups by itself, and reports them in the log and in /metrics", async () => {
+test("[BK20] [BK201] a server makes backups by itself, and reports them in the log and in /metrics", async () => {
   const place = join(temporaryDirectory(), "backups");
   const logged: string[] = [];
   const log = (message: string): void => void logged.push(message);
@@ -67,5 +67,11 @@ test("[BK20] a server makes backups by itself, and reports them in the log and i
   expect(metrics).toContain("platform_backups_made_total 1\n");
   expect(metrics).toContain("platform_backups_failed_total 0\n");
   expect(metrics).toMatch(/^platform_backup_last_size_bytes [1-9]/m);
+  const jobs = await timed.fetch("/api/admin/jobs?name=platform.backup", {
+    headers: { "x-platform-service-key": SERVICE_KEY },
+  });
+  expect(await jobs.json()).toMatchObject({
+    jobs: [{ attempt: 1, data: { scheduledAt: "2026-01-01T03:00:00.000Z" } }],
+  });
   await timed.stop();
 });

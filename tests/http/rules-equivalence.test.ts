@@ -214,6 +214,16 @@ test(`[TB55] every kind of read answers the same records (seed ${SEED})`, async 
       const must = wanted(want, { isByContent: true });
       const total = must.refusedWith === null ? must.ids.length : undefined;
       expect({ ...about, total: counted.body["total"] }).toEqual({ ...about, total });
+      const aggregated = await ask(
+        caller,
+        "GET",
+        `${table.path}/aggregate${q({ ...filters(want), groupBy: "secret" })}`,
+      );
+      expect({ ...about, secrets: aggregated.secretsOf, status: aggregated.status }).toEqual({
+        ...about,
+        secrets: [...must.ids].sort(),
+        status: must.refusedWith ?? 200,
+      });
     }
   }
 });

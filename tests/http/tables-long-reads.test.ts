@@ -10,9 +10,10 @@ const CONFIG = `{
 }`;
 const PATH = "/api/db/shared/tables/notes";
 const needle = (end: string) => `${"a".repeat(300)}${end}`;
-const SLOW = `${PATH}/count?filter=${encodeURIComponent(
+const SLOW_FILTERS = `filter=${encodeURIComponent(
   JSON.stringify(Array.from({ length: 49 }, (_, index) => ["text", "not in", [needle(`${index}`)]])),
 )}&orFilter=${encodeURIComponent(JSON.stringify([1, 2, 3, 4, 5].map((n) => ["text", "contains", needle(`${n}`)])))}`;
+const SLOW = `${PATH}/count?${SLOW_FILTERS}`;
 
 let platform: TestPlatform;
 beforeAll(async () => {
@@ -61,4 +62,22 @@ test("[TB100] slow counts of one address do not delay those of another, and end 
   }
   expect(left).toEqual({ running: 0, waiting: 0 });
   expect(platform.stderr()).not.toContain("request failed");
+});
+
+test("[TB417] aggregates share the processes of other reads fairly, and end with their connections", async () => {
+  const gone = new AbortController();
+  const slow = Array.from({ length: 20 }, () =>
+    platform.fetch(`${PATH}/aggregate?${SLOW_FILTERS}`, from("203.0.113.3", gone.signal)).catch(() => null),
+  );
+  while ((await longReads()).waiting === 0) await Bun.sleep(5);
+  const honest = await platform.fetch(`${PATH}/aggregate?groupBy=text`, from("203.0.113.4"));
+  expect(await honest.json()).toEqual({ groups: [{ text: TEXT, "count()": RECORDS }] });
+  gone.abort();
+  await Promise.all(slow);
+  let left = await longReads();
+  for (let tries = 0; tries < 500 && left.running + left.waiting > 0; tries++) {
+    await Bun.sleep(10);
+    left = await longReads();
+  }
+  expect(left).toEqual({ running: 0, waiting: 0 });
 });

@@ -65,7 +65,8 @@ export function createMailTokens(deps: MailDeps): MailTokens {
     async issue({ kind, isMailed, ...token }) {
       deps.mailLimit.hit(token.email);
       const link = await file.write((write) => create(write, token));
-      if (isMailed) deps.mailer.send(kind, { email: token.email, link });
+      const { email, ttlMs } = token;
+      await deps.mailer.send({ kind, values: { email, link }, ttlMs, delivery: isMailed ? "mail" : "none" });
     },
     use(write, purpose, token) {
       const hash = sealing.digest(purpose, token);

@@ -1,34 +1,74 @@
 import { expect, test } from "bun:test";
+import { existsSync } from "node:fs";
+import { join } from "node:path";
 import { temporaryDirectory, testClock } from "../../../tests/support/index.ts";
+import { createStorageEngine } from "../../db/index.ts";
+import { createJobsArea } from "../../jobs/index.ts";
 import { systemIds } from "../../kernel/ids.ts";
+import { type Logger, silentLogger } from "../../kernel/logger.ts";
+import { MINUTE_MS, SECOND_MS } from "../../kernel/time/duration.ts";
 import { createMailer } from "./mailer.ts";
 
-test("[AU25] a mail that waits to be sent again waits no longer than the server runs, and the log says so", async () => {
+const GIVE_UP_MS = 10_000;
+
+/** A mailer whose mail server does not answer: nothing listens on port 1. */
+function mailer(logger: Logger = silentLogger) {
   const clock = testClock();
-  const errors: [string, Record<string, unknown>][] = [];
-  const failed = Promise.withResolvers<void>();
-  const mailer = createMailer({
-    // Nothing listens on port 1.
-    config: { smtp: { host: "127.0.0.1", port: 1 } },
-    isDrill: false,
-    dataDirectory: temporaryDirectory(),
-    clock,
-    ids: systemIds,
-    logger: {
-      info() {},
-      warn() {},
-      error(message, facts = {}) {
-        errors.push([message, facts]);
-        // The timer is set when what called the logger has gone on.
-        setTimeout(failed.resolve, 0);
-      },
-    },
-  });
-  mailer.send("magicLink", { email: "ann@example.com", link: "https://example.com" });
-  await failed.promise;
-  expect(errors).toMatchObject([["Sending a mail failed", { willRetry: true }]]);
-  expect(clock.waiting).toBe(1);
-  mailer.stop();
-  expect(clock.waiting).toBe(0);
-  expect(errors.at(-1)).toEqual(["Mails waiting for another attempt were given up", { count: 1 }]);
+  const dataDirectory = temporaryDirectory();
+  const engine = createStorageEngine({ clock });
+  const base = { dataDirectory, clock, ids: systemIds, logger, isDrill: false };
+  const secrets = { jwtSecret: "s".repeat(32) };
+  const app = () => {
+    throw new Error("not used");
+  };
+  const jobs = createJobsArea({ ...base, engine, secrets, jobs: {}, cron: {}, app });
+  const config = { smtp: { host: "127.0.0.1", port: 1 } };
+  const made = createMailer({ ...base, config, queue: jobs.queue });
+  const stop = async () => {
+    await jobs.stop();
+    made.stop();
+    await engine.stop();
+  };
+  return { clock, dataDirectory, jobs, mailer: made, stop };
+}
+const MAIL = {
+  kind: "magicLink",
+  values: { email: "ann@example.com", link: "https://example.com/?token=t" },
+  ttlMs: 5 * MINUTE_MS,
+} as const;
+
+async function until(isSo: () => boolean): Promise<void> {
+  const giveUpAt = performance.now() + GIVE_UP_MS;
+  while (!isSo()) {
+    if (performance.now() > giveUpAt) throw new Error("timed out");
+    await new Promise((resolve) => setImmediate(resolve));
+  }
+}
+
+test("[AU262] a mail whose link or code has expired is not sent any more", async () => {
+  const reasons: string[] = [];
+  const note = (_: string, facts: Record<string, unknown> = {}) => void reasons.push(String(facts["cause"]));
+  const { clock, jobs, mailer: made, stop } = mailer({ info() {}, warn: note, error: note });
+  await jobs.start();
+  await made.send({ ...MAIL, delivery: "mail" });
+  await until(() => reasons.length === 1);
+  expect(reasons[0]).toContain("ECONNREFUSED");
+  for (let elapsedMs = 0; elapsedMs < MAIL.ttlMs; elapsedMs += SECOND_MS) {
+    await clock.advanceAsync(SECOND_MS);
+    const [{ running = 0 } = {}] = jobs.load;
+    if (running > 0) await until(() => jobs.load.every((load) => load.running === 0));
+  }
+  await clock.advanceAsync(10 * MINUTE_MS);
+  await until(() => jobs.load.some(({ failedTotal }) => failedTotal === 1));
+  expect(reasons.at(-1)).toContain("expired before it could be sent");
+  await stop();
+});
+
+test("[AU261] a mail that nobody gets is the same durable write, and leaves no job", async () => {
+  const { dataDirectory, jobs, mailer: made, stop } = mailer();
+  await jobs.start();
+  await made.send({ ...MAIL, delivery: "none" });
+  expect(existsSync(join(dataDirectory, "jobs.db"))).toBe(true);
+  expect(jobs.load).toEqual([]);
+  await stop();
 });

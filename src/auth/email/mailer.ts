@@ -1,151 +1,100 @@
-import { mkdirSync, readdirSync, rmSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
-import { createTransport } from "nodemailer";
 import type { AuthConfig } from "../../config/types.ts";
-import type { Clock } from "../../kernel/clock.ts";
-import type { Ids } from "../../kernel/ids.ts";
-import type { Logger } from "../../kernel/logger.ts";
-import {
-  MAIL_RETRY_DELAYS_MS,
-  MAILS_WAITING_MAX,
-  OUTBOX_FILES_MAX,
-  SMTP_CONNECTIONS_MAX,
-  SMTP_TIMEOUT_MS,
-} from "../limits.ts";
-import { type MailKind, type MailValues, renderMail } from "./templates.ts";
+import { FinalFailure, type Queue } from "../../jobs/index.ts";
+import type { Millis } from "../../kernel/clock.ts";
+import { endsWithin } from "../../kernel/time/stop.ts";
+import { MAIL_RETRIES_MAX, MAIL_TIMEOUT_SECONDS, OUTBOX_WAIT_MS, SMTP_CONNECTIONS_MAX } from "../limits.ts";
+import { type MailKind, type MailText, type MailValues, renderMail } from "./templates.ts";
+import { createOutbox, createSmtp, type Secrets, type TransportDeps } from "./transports.ts";
 
 const FROM_DEFAULT = "no-reply@localhost";
+/** The name of the jobs that send mail. */
+const MAIL_JOB_NAME = "platform.mail";
+
+interface AccountMail {
+  kind: MailKind;
+  values: MailValues;
+  /** How long its link or code is valid: it is not sent later. */
+  ttlMs: number;
+  /** `none`: nothing is sent, after the same work, so that the time of the answer does not tell. */
+  delivery: "mail" | "none";
+}
 
 export interface Mailer {
-  /**
-   * Returns before the mail is sent, so that an answer takes the same time for addresses with and without an account. A
-   * failure is logged, and the mail sent again up to three times.
-   */
-  send(kind: MailKind, values: MailValues): void;
+  /** Resolves when the mail is on disk, not when it is sent. [AU25] [AU261] */
+  send(mail: AccountMail): Promise<void>;
+  /** A mail of the config's code, to a valid address. */
+  sendText(to: string, content: MailText): Promise<void>;
   stop(): void;
 }
 
-interface Message {
-  kind: MailKind;
-  from: string;
+/** The part of a job that administrators may see. */
+interface VisibleMail {
+  kind: MailKind | "app";
   to: string;
-  subject: string;
-  text: string;
-  html?: string;
+  /** null: it is sent whenever it can be. */
+  expiresAt: Millis | null;
 }
 
-interface MailerDeps {
+/** The encrypted part of a job. */
+interface SecretMail {
+  content: MailText;
+  secrets: Secrets;
+}
+
+interface MailerDeps extends TransportDeps {
   config: NonNullable<AuthConfig["mail"]>;
-  /** true: mails go to the outbox, whatever is configured. */
-  isDrill: boolean;
-  dataDirectory: string;
-  clock: Clock;
-  ids: Ids;
-  logger: Logger;
+  queue: Queue;
 }
 
-/** With `smtp`, mails are sent; without, and in a drill, they become files in `<data>/outbox`. [AU25] */
+/** With `smtp`, mails are sent as jobs; without, jobs make them files in `<data>/outbox`. In a drill they are files at once. */
 export function createMailer(deps: MailerDeps): Mailer {
-  const { smtp } = deps.config;
-  const transport = smtp === undefined || deps.isDrill ? createOutbox(deps) : createSmtp(deps, smtp);
-  return {
-    send(kind, values) {
-      const content = renderMail(kind, values, deps.config.templates ?? {});
-      const { email: to, ...secrets } = values;
-      transport.send({ kind, from: deps.config.from ?? FROM_DEFAULT, to, ...content }, secrets);
-    },
-    stop: transport.stop,
+  const { config, queue, clock, isDrill } = deps;
+  const isSent = config.smtp !== undefined && !isDrill;
+  const transport = config.smtp !== undefined && isSent ? createSmtp(config.smtp) : createOutbox(deps);
+  const written = new Map<string, () => void>();
+
+  const deliver = async (id: string, { kind, to }: VisibleMail, { content, secrets }: SecretMail): Promise<void> => {
+    await transport.send({ id, kind, from: config.from ?? FROM_DEFAULT, to, ...content }, secrets);
+    written.get(id)?.();
   };
-}
-
-interface Transport {
-  send(message: Message, secrets: Omit<MailValues, "email">): void;
-  stop(): void;
-}
-
-/** One JSON file per message, with the link or code beside the text, for development and tests. */
-function createOutbox(deps: MailerDeps): Transport {
-  const directory = join(deps.dataDirectory, "outbox");
-  return {
-    send(message, secrets) {
-      mkdirSync(directory, { recursive: true, mode: 0o700 });
-      const sentAt = new Date(deps.clock.now()).toISOString();
-      // Names sort by time: ids do.
-      const path = join(directory, `${deps.ids.uuid()}.json`);
-      const mark = deps.isDrill ? { drill: true } : {};
-      writeFileSync(path, `${JSON.stringify({ ...message, ...secrets, sentAt, ...mark }, null, 2)}\n`, { mode: 0o600 });
-      const files = readdirSync(directory).filter((name) => name.endsWith(".json"));
-      for (const name of files.sort().slice(0, Math.max(0, files.length - OUTBOX_FILES_MAX))) {
-        rmSync(join(directory, name), { force: true });
+  queue.define(MAIL_JOB_NAME, {
+    retries: MAIL_RETRIES_MAX,
+    timeout: MAIL_TIMEOUT_SECONDS,
+    concurrency: SMTP_CONNECTIONS_MAX,
+    async run({ id, data, secret }) {
+      // Written by `post`.
+      const visible = data as unknown as VisibleMail;
+      if (visible.expiresAt !== null && visible.expiresAt <= clock.now()) {
+        throw new FinalFailure("Its link or code expired before it could be sent");
       }
-      const reason = deps.isDrill ? "A drill sends no mail" : "No SMTP server is configured";
-      deps.logger.info(`${reason}: a mail was written to the outbox`, {
-        kind: message.kind,
-        to: message.to,
-        path,
-      });
+      await deliver(id, visible, JSON.parse(secret ?? "") as SecretMail);
     },
-    stop() {},
-  };
-}
-
-function createSmtp(deps: MailerDeps, smtp: NonNullable<MailerDeps["config"]["smtp"]>): Transport {
-  const transport = createTransport({
-    host: smtp.host,
-    port: smtp.port,
-    secure: smtp.secure ?? smtp.port === 465,
-    ...(smtp.user === undefined ? {} : { auth: { user: smtp.user, pass: smtp.pass ?? "" } }),
-    pool: true,
-    maxConnections: SMTP_CONNECTIONS_MAX,
-    connectionTimeout: SMTP_TIMEOUT_MS,
-    greetingTimeout: SMTP_TIMEOUT_MS,
-    socketTimeout: SMTP_TIMEOUT_MS,
-    // A template must not read files or fetch addresses.
-    disableFileAccess: true,
-    disableUrlAccess: true,
   });
-  let waiting = 0;
-  let isStopped = false;
-  const retries = new Set<() => void>();
 
-  const retryAfter = (delayMs: number, work: () => void): void => {
-    const cancel = deps.clock.after(delayMs, () => {
-      retries.delete(cancel);
-      work();
-    });
-    retries.add(cancel);
-  };
-
-  const deliver = async (message: Message, retry: number): Promise<void> => {
+  /** Enqueues a mail. Without a mail server, resolves when it is in the outbox, where tests look for it. */
+  const post = async (visible: VisibleMail, hidden: SecretMail, delivery: "mail" | "none"): Promise<void> => {
+    const id = deps.ids.uuid();
+    if (isDrill) return delivery === "mail" ? deliver(id, visible, hidden) : undefined;
+    const data = { kind: visible.kind, to: visible.to, expiresAt: visible.expiresAt };
+    const options = { id, secret: JSON.stringify(hidden) };
+    if (delivery === "none") return queue.pretend(MAIL_JOB_NAME, data, options);
+    const inOutbox = Promise.withResolvers<void>();
+    if (!isSent) written.set(id, inOutbox.resolve);
     try {
-      await transport.sendMail(message);
-      waiting--;
-    } catch (cause) {
-      const delayMs = MAIL_RETRY_DELAYS_MS[retry];
-      const willRetry = delayMs !== undefined && !isStopped;
-      deps.logger.error("Sending a mail failed", { cause, kind: message.kind, to: message.to, willRetry });
-      if (willRetry) retryAfter(delayMs, () => void deliver(message, retry + 1));
-      else waiting--;
+      await queue.enqueue(MAIL_JOB_NAME, data, options);
+      if (!isSent) await endsWithin(inOutbox.promise, OUTBOX_WAIT_MS, clock);
+    } finally {
+      written.delete(id);
     }
   };
 
   return {
-    send(message) {
-      if (waiting >= MAILS_WAITING_MAX) {
-        deps.logger.error("Too many mails wait to be sent; one was dropped", { kind: message.kind, to: message.to });
-        return;
-      }
-      waiting++;
-      void deliver(message, 0);
+    send({ kind, values, ttlMs, delivery }) {
+      const content = renderMail(kind, values, config.templates ?? {});
+      const { email: to, ...secrets } = values;
+      return post({ kind, to, expiresAt: clock.now() + ttlMs }, { content, secrets }, delivery);
     },
-    stop() {
-      isStopped = true;
-      if (retries.size > 0)
-        deps.logger.error("Mails waiting for another attempt were given up", { count: retries.size });
-      // A pending timer would keep an embedding process alive.
-      for (const cancel of retries) cancel();
-      retries.clear();
-      transport.close();
-    },
+    sendText: (to, content) => post({ kind: "app", to, expiresAt: null }, { content, secrets: {} }, "mail"),
+    stop: transport.stop,
   };
 }

@@ -69,7 +69,9 @@ export function createMailSignInService(
           expiresAt: write.now + EMAIL_CODE_TTL_MS,
         });
       });
-      if (mayMail) deps.mailer.send("emailOtp", { email, code });
+      const values = { email, code };
+      const delivery = mayMail ? "mail" : "none";
+      await deps.mailer.send({ kind: "emailOtp", values, ttlMs: EMAIL_CODE_TTL_MS, delivery });
     },
 
     async verifyCode(email, code, client) {

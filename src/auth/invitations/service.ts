@@ -62,7 +62,7 @@ export function createInvitations(deps: MailDeps, tokens: MailTokens, signIns: S
         });
         return { account, link };
       });
-      deps.mailer.send("invite", { email, link });
+      await deps.mailer.send({ kind: "invite", values: { email, link }, ttlMs: INVITATION_TTL_MS, delivery: "mail" });
       return account;
     },
 

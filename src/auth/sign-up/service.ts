@@ -57,8 +57,8 @@ interface Pending {
 }
 
 /** Called when the write is on disk: then the mail goes. */
-function answerPending(verification: Verification, { account, email, link }: Pending): PendingAnswer {
-  verification.mail(email, link);
+async function answerPending(verification: Verification, { account, email, link }: Pending): Promise<PendingAnswer> {
+  await verification.mail(email, link);
   return { user: ownUser(account), verificationRequired: true };
 }
 

@@ -13,7 +13,8 @@ export interface Verification {
   isMissing(account: Account): boolean;
   /** Stores a token, and gives the link that verifies the address, to be mailed when the write is on disk. */
   link(write: AccountWrite, account: { id: string; email: string }, redirect: URL | null): string;
-  mail(email: string, link: string): void;
+  /** Resolves when the mail is on disk. */
+  mail(email: string, link: string): Promise<void>;
   /** Mails the link again, at most once a minute, and gives the answer to a sign-in that has to wait for it. */
   remind(account: Account, redirect: URL | null): Promise<AppError>;
 }
@@ -45,13 +46,19 @@ export function createVerification(deps: MailDeps, tokens: MailTokens): Verifica
     return link(write, { id: userId, email }, redirect);
   };
 
+  const mail = (email: string, link: string): Promise<void> =>
+    deps.mailer.send({
+      kind: "verification",
+      values: { email, link },
+      ttlMs: VERIFICATION_TTL_MS,
+      delivery: "mail",
+    });
+
   return {
     isRequired,
     isMissing: ({ isAnonymous, emailVerified }) => isRequired && !isAnonymous && !emailVerified,
     link,
-    mail(email, link) {
-      deps.mailer.send("verification", { email, link });
-    },
+    mail,
     async remind({ id, email }, redirect) {
       if (email === null) return forbidden("Email required");
       try {
@@ -64,7 +71,7 @@ export function createVerification(deps: MailDeps, tokens: MailTokens): Verifica
       const due = await deps.file.write((write) => dueLink(write, id, email, redirect));
       if (due !== null) {
         deps.mailLimit.count(email);
-        deps.mailer.send("verification", { email, link: due });
+        await mail(email, due);
       }
       return emailNotVerified();
     },

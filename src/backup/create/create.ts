@@ -13,7 +13,7 @@ import {
 } from "../archive/archive.ts";
 import { createFactsStore, type FactsStore } from "../archive/facts-store.ts";
 import { requireWhole } from "../interrupted.ts";
-import { SYSTEM_FILE } from "../layout.ts";
+import { JOBS_FILE, SYSTEM_FILE } from "../layout.ts";
 import { NAMES_SHOWN_MAX } from "../limits.ts";
 import { isMissing, scanFiles } from "../scan.ts";
 import { type ArchiveHeader, BackupError, type BackupSummary, type FileFacts } from "../types.ts";
@@ -94,6 +94,7 @@ async function fill(filling: Filling): Promise<Content> {
     await addObjects(filling, facts);
     const strangers = await addOthers(filling, facts);
     const elsewhereCount = await addSystem({ dataDirectory, work, archive, facts, factsPath, signal });
+    await addJobs(filling, facts);
     const manifestPath = work.pathOf("manifest");
     await writeManifest(manifestPath, facts.all());
     await archive.addFile(MANIFEST_ENTRY, manifestPath);
@@ -123,17 +124,36 @@ async function addOthers({ dataDirectory, archive, work, signal }: Filling, fact
     const source = join(dataDirectory, path);
     if (kind === "plain") await addPresent(archive, facts, { path, source });
     if (kind === "stranger" && strangerCount++ < NAMES_SHOWN_MAX) strangers.push(path);
-    if (kind !== "database" || path === SYSTEM_FILE) continue;
-    try {
-      await snapshotDatabase(source, snapshotPath);
-    } catch (cause) {
-      const reason = cause instanceof Error ? cause.message : String(cause);
-      throw new BackupError(`${source} cannot be copied: ${reason}`, { cause });
+    if (kind === "database" && path !== SYSTEM_FILE && path !== JOBS_FILE) {
+      await addDatabase(archive, facts, { path, source, snapshotPath });
     }
-    facts.add(await archive.addFile(path, snapshotPath));
-    rmSync(snapshotPath);
   }
   return { strangers, strangerCount };
+}
+
+async function addDatabase(
+  archive: ArchiveWriter,
+  facts: FactsStore,
+  { path, source, snapshotPath }: { path: string; source: string; snapshotPath: string },
+): Promise<void> {
+  try {
+    await snapshotDatabase(source, snapshotPath);
+  } catch (cause) {
+    const reason = cause instanceof Error ? cause.message : String(cause);
+    throw new BackupError(`${source} cannot be copied: ${reason}`, { cause });
+  }
+  facts.add(await archive.addFile(path, snapshotPath));
+  rmSync(snapshotPath);
+}
+
+/**
+ * After all other databases: what their transactions have noted for later moves to jobs.db after the commit, so an earlier copy
+ * could lack what the others no longer have. What both have is recognised by its id.
+ */
+async function addJobs({ dataDirectory, archive, work }: Filling, facts: FactsStore): Promise<void> {
+  const source = join(dataDirectory, JOBS_FILE);
+  if (!existsSync(source)) return;
+  await addDatabase(archive, facts, { path: JOBS_FILE, source, snapshotPath: work.pathOf("snapshot.db") });
 }
 
 async function addPresent(archive: ArchiveWriter, facts: FactsStore, file: { path: string; source: string }) {

@@ -4,10 +4,12 @@ import { join } from "node:path";
 import { settle, type TestClock, temporaryDirectory, testClock, testPlatform } from "../../../tests/support/index.ts";
 import { startS3Server } from "../../../tests/support/s3-server.ts";
 import type { BackupsConfig } from "../../config/types.ts";
+import { createStorageEngine } from "../../db/index.ts";
+import { createJobsArea } from "../../jobs/index.ts";
 import { systemIds } from "../../kernel/ids.ts";
 import type { Logger } from "../../kernel/logger.ts";
 import { DAY_MS, HOUR_MS } from "../../kernel/time/duration.ts";
-import { type BackupsArea, createBackupsArea } from "../index.ts";
+import { createBackupsArea } from "../index.ts";
 import { restoreBackup } from "../restore/restore.ts";
 import { MARKER } from "./destinations.ts";
 import type { BackupJob, BackupResult } from "./job.ts";
@@ -16,7 +18,7 @@ import type { RunBackupJob } from "./job-process.ts";
 const START = Date.UTC(2026, 0, 31, 2, 30);
 const WAIT_FOR_PROCESS_MS = 20_000;
 let dataDirectory: string;
-const areas: BackupsArea[] = [];
+const stops: (() => Promise<void>)[] = [];
 
 beforeAll(async () => {
   const platform = await testPlatform({ config: { kv: { cache: {} } } });
@@ -24,7 +26,7 @@ beforeAll(async () => {
   await platform.kill("SIGTERM");
   dataDirectory = platform.dataDirectory;
 });
-afterAll(() => Promise.all(areas.map((area) => area.stop())));
+afterAll(() => Promise.all(stops.map((stop) => stop())));
 
 interface Entry {
   level: string;
@@ -53,8 +55,27 @@ function schedule(
       void log.push({ level, message, facts });
   const logger: Logger = { info: at("info"), warn: at("warn"), error: at("error") };
   const config = { schedule: expression, keep, to };
+  const engine = createStorageEngine({ clock });
+  // Its own entries about tries are not the area's.
+  const ofJobs: Logger = { info() {}, warn: logSkipped(logger), error() {} };
+  const jobsDirectory = temporaryDirectory();
+  const jobs = createJobsArea({
+    engine,
+    dataDirectory: jobsDirectory,
+    secrets: { jwtSecret: "s".repeat(32) },
+    isDrill,
+    clock,
+    ids: systemIds,
+    logger: ofJobs,
+    jobs: {},
+    cron: {},
+    app: () => {
+      throw new Error("not used");
+    },
+  });
   const area = createBackupsArea({
     config,
+    schedules: jobs.schedules,
     isDrill,
     takeOver,
     dataDirectory: options.from ?? dataDirectory,
@@ -63,9 +84,20 @@ function schedule(
     logger,
     ...(run === undefined ? {} : { run }),
   });
-  areas.push(area);
-  return { area, clock, log };
+  void jobs.start();
+  const stop = async (): Promise<void> => {
+    await jobs.stop();
+    await engine.stop();
+  };
+  stops.push(stop);
+  return { area, clock, log, stop };
 }
+
+const logSkipped =
+  (logger: Logger): Logger["warn"] =>
+  (message) => {
+    if (message.includes("skipped")) logger.warn(message);
+  };
 
 async function until(isSo: () => boolean | Promise<boolean>): Promise<void> {
   const giveUpAt = performance.now() + WAIT_FOR_PROCESS_MS;
@@ -97,6 +129,7 @@ test("[BK101] the last backup is the newest at the destination, until a new one 
     backupsMade: 0,
   });
   await clock.advanceAsync(HOUR_MS / 2);
+  await until(() => area.load.backupsMade === 1);
   expect(area.load).toMatchObject({ lastBackupAt: clock.now(), lastBackupBytes: 7, backupsMade: 1 });
 });
 
@@ -104,10 +137,12 @@ test("[BK101] a missing or failing destination does not prevent the start", asyn
   const folder = join(temporaryDirectory(), "later");
   const { area, clock, log } = schedule({ folder }, { run: async () => RESULT });
   await clock.advanceAsync(HOUR_MS / 2);
+  await until(() => log.length > 0);
   expect([area.load.backupsMade, log.map(({ level }) => level)]).toEqual([1, ["info"]]);
   const s3 = { endpoint: "http://127.0.0.1:1", bucket: "b", accessKeyId: "a", secretAccessKey: "s" };
   const remote = schedule({ s3 }, { run: async () => RESULT });
   await remote.clock.advanceAsync(HOUR_MS / 2);
+  await until(() => remote.log.length > 0);
   expect([remote.area.load.backupsMade, remote.log.map(({ level }) => level)]).toEqual([1, ["info"]]);
 });
 
@@ -137,13 +172,15 @@ test("[BK20] a backup is made at each time of the schedule, in UTC, also after m
   );
   await clock.advanceAsync(24.4 * HOUR_MS);
   expect(jobs).toEqual([]);
-  await clock.advanceAsync(0.2 * HOUR_MS);
+  await clock.advanceAsync(0.1 * HOUR_MS);
+  await until(() => area.load.backupsMade === 1);
+  await clock.advanceAsync(0.1 * HOUR_MS);
   expect(jobs).toMatchObject([{ dataDirectory, owner: { directory: dataDirectory }, keep: 2, to: { folder } }]);
   expect(area.load).toMatchObject({ backupsMade: 1, lastBackupAt: START + 24.5 * HOUR_MS, lastBackupBytes: 7 });
   await clock.advanceAsync(28 * DAY_MS - 0.2 * HOUR_MS);
   expect(jobs.length).toBe(1);
   await clock.advanceAsync(0.2 * HOUR_MS);
-  expect(jobs.length).toBe(2);
+  await until(() => jobs.length === 2);
 });
 
 test("[BK23] while a backup runs the next one is skipped with a warning", async () => {
@@ -153,14 +190,16 @@ test("[BK23] while a backup runs the next one is skipped with a warning", async 
     { folder: temporaryDirectory() },
     { run: () => (count++ === 0 ? promise : Promise.resolve(RESULT)) },
   );
-  clock.advance(2 * HOUR_MS);
-  await settle();
-  expect([count, log.map(({ level }) => level)]).toEqual([1, ["warn"]]);
+  clock.advance(HOUR_MS / 2);
+  await until(() => count === 1);
+  clock.advance(HOUR_MS);
+  await until(() => log.length === 1);
+  expect([count, log[0]?.level]).toEqual([1, "warn"]);
   resolve(RESULT);
+  await until(() => log.some(({ level }) => level === "info"));
   await settle();
   clock.advance(HOUR_MS);
-  await settle();
-  expect(count).toBe(2);
+  await until(() => count === 2);
 });
 
 test("[BK22] a failure is logged with its reason, and the next backup tries again", async () => {
@@ -248,11 +287,11 @@ test("[BK25] a stop cancels a running backup and leaves nothing of it", async ()
     },
   });
   const backend = { endpoint: s3.url.origin, bucket: "b", region: "x", accessKeyId: "id", secretAccessKey: "s" };
-  const { area, clock, log } = schedule({ s3: backend });
+  const { clock, log, stop } = schedule({ s3: backend });
   clock.advance(HOUR_MS / 2);
   await uploading.promise;
   expect(existsSync(join(dataDirectory, "backup.partial"))).toBe(true);
-  await area.stop();
+  await stop();
   expect(existsSync(join(dataDirectory, "backup.partial"))).toBe(false);
   expect(log).toEqual([]);
   await s3.stop(true);
@@ -278,7 +317,7 @@ test("[BK102] a destination belongs to one data directory, which deletes only it
       true,
       true,
     ]);
-    await second.area.stop();
+    await second.stop();
 
     const successor = schedule(place, { keep: 1, from: other, takeOver: true });
     const markerOf = async () =>

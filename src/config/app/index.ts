@@ -1,7 +1,7 @@
 import type { JsonObject } from "../../kernel/json/json.ts";
 import type { Auth } from "../identity.ts";
 import type { UserAccess } from "./as.ts";
-import type { JobsAccessor } from "./jobs.ts";
+import type { JobsAccessor, MailAccessor } from "./jobs.ts";
 import type { PushAccessor } from "./push.ts";
 import type { BucketAccessor } from "./storage.ts";
 import type { KeyValueAccessor, SqlAccessor, VectorAccessor } from "./stores.ts";
@@ -28,6 +28,7 @@ export interface AppAccess {
   /** With the rights of this user, as a rule, hook or route got it; null: with those of nobody. */
   as(auth: Auth | null): UserAccess;
   readonly jobs: JobsAccessor;
+  readonly mail: MailAccessor;
   readonly push: PushAccessor;
   readonly users: UsersAccessor;
 }

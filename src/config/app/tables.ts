@@ -25,6 +25,21 @@ export interface ListResult {
   cursor: string | null;
 }
 
+export interface AggregateQuery {
+  /** `count()`, `sum(field)`, `avg(field)`, `min(field)`, `max(field)`, comma-separated. Default `count()`. */
+  select?: string;
+  /** Fields, comma-separated; a datetime may have `:minute`, `:hour`, `:day`, `:week`, `:month` or `:year`. */
+  groupBy?: string;
+  filter?: Filter;
+  orFilter?: Filter;
+  /** Names of `groupBy` and `select`, such as `count():desc`. Default: by the groups. */
+  sort?: string;
+  /** Default 100, at most 1,000. */
+  limit?: number;
+  /** The zone of days, weeks and so on, such as `Europe/Berlin`. Default UTC. */
+  timezone?: string;
+}
+
 export interface BatchOperations {
   inserts?: readonly TableRecord[];
   updates?: readonly { id: string; data: TableRecord }[];
@@ -43,6 +58,8 @@ export interface TableAccessor {
   get(id: string): Promise<TableRecord | null>;
   list(query?: ListQuery): Promise<ListResult>;
   count(query?: Pick<ListQuery, "filter" | "orFilter">): Promise<number>;
+  /** By the names of `groupBy` and `select`. */
+  aggregate(query?: AggregateQuery): Promise<{ groups: TableRecord[] }>;
   search(
     q: string,
     query?: Pick<ListQuery, "filter" | "orFilter" | "sort" | "limit" | "offset" | "expand">,

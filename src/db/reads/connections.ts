@@ -1,5 +1,7 @@
 import { DatabaseSync } from "node:sqlite";
+import { type BucketUnit, bucketLabel } from "../../kernel/time/buckets.ts";
 import { QUERY_LOCK_TIMEOUT_MS, READ_CONNECTIONS_MAX, READ_VALUE_BYTES_MAX } from "../limits.ts";
+import { BUCKET_FUNCTION } from "./requests.ts";
 
 /** The connections of one process to the files that it reads. */
 export interface Connections {
@@ -36,5 +38,9 @@ function connect(path: string, extensions: readonly string[]): DatabaseSync {
   });
   for (const extension of extensions) connection.loadExtension(extension);
   if (extensions.length > 0) connection.enableLoadExtension(false);
+  connection.function(BUCKET_FUNCTION, { deterministic: true }, (text, unit, zone) =>
+    // The server writes the statement, with a unit and a zone that it has checked.
+    typeof text === "string" ? bucketLabel(text, unit as BucketUnit, String(zone)) : null,
+  );
   return connection;
 }

@@ -34,6 +34,9 @@ export interface QueryRequest {
   highlight: HighlightRequest | null;
 }
 
+/** `name(text, unit, zone)`, in statements of the processes only: see `bucketLabel`. */
+export const BUCKET_FUNCTION = "_platform_bucket";
+
 /** Ends a result before the row that would make it too large; the first row is always in it. */
 export interface PageBounds {
   /** Of the rows as JSON objects, in UTF-8. */

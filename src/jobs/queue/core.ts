@@ -4,12 +4,13 @@ import { jobsLayout } from "../../../schema/migrations/index.ts";
 import { layOut, type StorageEngine } from "../../db/index.ts";
 import type { Clock } from "../../kernel/clock.ts";
 import type { Ids } from "../../kernel/ids.ts";
+import type { JsonValue } from "../../kernel/json/json.ts";
 import type { Logger } from "../../kernel/logger.ts";
 import { CACHE_KIB } from "../limits.ts";
-import type { PassedJob, Queue } from "../types.ts";
+import type { EnqueueOptions, PassedJob, Queue } from "../types.ts";
 import { Dispatcher } from "./dispatcher.ts";
 import { createEnqueuing } from "./enqueuing.ts";
-import { dataText, dueTime, requireKey } from "./entry.ts";
+import { dataText, dueTime, type NewJob, requireKey } from "./entry.ts";
 import { createPassing } from "./passing.ts";
 import { createJobSealing } from "./sealing.ts";
 import { JobStore } from "./store.ts";
@@ -61,6 +62,14 @@ export function createQueueCore(deps: QueueCoreDeps): QueueCore {
   const existing = (): JobStore | null => store ?? (existsSync(path) ? open() : null);
   const dispatcher = new Dispatcher({ store: open, sealing, clock, ids, logger });
   const enqueue = createEnqueuing(open, dispatcher.onDue);
+  const entryOf = (kind: NewJob["kind"], name: string, data: JsonValue, options: EnqueueOptions = {}): NewJob => {
+    const createdAt = clock.now();
+    const id = requireKey("id", options.id) ?? ids.uuid();
+    const secret = options.secret === undefined ? null : sealing.seal(id, options.secret);
+    const key = requireKey("key", options.key);
+    const group = requireKey("group", options.group);
+    return { id, name, data: dataText(data), secret, key, group, createdAt, dueAt: dueTime(options, createdAt), kind };
+  };
   const run = (): void => {
     if (isDrill || starting !== null) return;
     stopSweep = startSweep({ store: open(), clock, logger });
@@ -72,15 +81,8 @@ export function createQueueCore(deps: QueueCoreDeps): QueueCore {
   return {
     queue: {
       define: (name, definition) => dispatcher.define(name, definition),
-      async enqueue(name, data, options = {}) {
-        const createdAt = clock.now();
-        const id = requireKey("id", options.id) ?? ids.uuid();
-        const secret = options.secret === undefined ? null : sealing.seal(id, options.secret);
-        const key = requireKey("key", options.key);
-        const group = requireKey("group", options.group);
-        const dueAt = dueTime(options, createdAt);
-        return enqueue({ id, name, data: dataText(data), secret, key, group, createdAt, dueAt });
-      },
+      enqueue: async (name, data, options) => enqueue(entryOf("job", name, data, options)),
+      pretend: async (name, data, options) => void (await enqueue(entryOf("pretence", name, data, options))),
     },
     pass: createPassing({ store: open, onDue: dispatcher.onDue, clock }),
     dispatcher,

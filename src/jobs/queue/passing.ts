@@ -9,7 +9,7 @@ export function createPassing(deps: { store: () => JobStore; onDue: OnDue; clock
     const createdAt = clock.now();
     await store().write((tx, deltas) => {
       for (const { dueAt, ...job } of jobs) {
-        store().insert(tx, deltas, { ...job, dueAt: dueAt ?? createdAt, secret: null, createdAt }, onDue);
+        store().insert(tx, deltas, { ...job, dueAt: dueAt ?? createdAt, secret: null, createdAt, kind: "job" }, onDue);
       }
       return null;
     });

@@ -52,6 +52,7 @@ const INTERRUPTED = `SELECT seq, id, name, group_key AS "group", created_at AS c
 const COUNTS = `SELECT name, waiting, running, done, failed, failed_total AS failedTotal FROM job_counts ORDER BY name`;
 const OUTDATED = `SELECT seq, name FROM jobs WHERE state = ?1 AND state > 2 AND finished_at <= ?2
   ORDER BY finished_at LIMIT ?3`;
+const REMOVE_NEW = "DELETE FROM jobs WHERE id = ?1";
 const REMOVE = "DELETE FROM jobs WHERE seq = ?1 AND state = ?2";
 
 /** jobs.db. Methods with a transaction change it; `deltas` collects what they do to the counts. */
@@ -80,6 +81,10 @@ export class JobStore {
     if (tx.query(BY_ID).get(id) !== null) return id;
     const state = group !== null && this.#firstOfGroup(tx, name, group) !== null ? BEHIND : WAITING;
     tx.query(INSERT).run(id, name, state, job.createdAt, job.dueAt, key, group, job.secret, job.data);
+    if (job.kind === "pretence") {
+      tx.query(REMOVE_NEW).run(id);
+      return id;
+    }
     deltas.move(name, null, state);
     if (state === WAITING) onDue(name, job.dueAt);
     return id;

@@ -3,6 +3,7 @@ import { nullable } from "../../kernel/schema/types.ts";
 import { IDEMPOTENCY_KEY } from "../idempotency/key.ts";
 import { BATCH_BY_FILTER_RECORDS_MAX, BATCH_OPERATIONS_MAX, TRANSACTION_OPERATIONS_MAX } from "../limits.ts";
 import {
+  AggregateQuery,
   BatchQuery,
   batchBody,
   byFilterBody,
@@ -27,6 +28,12 @@ const READ_ERRORS = [400, 404, 408, 503];
 const WRITE_ERRORS = [400, 404, 409, 503];
 const HIGHLIGHTS = Type.Object({
   highlights: Type.Record(Type.String(), Type.String(), { description: "Marked excerpts by field" }),
+});
+
+const GROUP = Type.Unsafe<object>({
+  type: "object",
+  description: "By the names of groupBy and select",
+  additionalProperties: { type: ["string", "number", "boolean", "null"] },
 });
 
 const pageOf = (items: TSchema, description: string) =>
@@ -90,6 +97,13 @@ function declareReads<Common extends object, WithId extends object>(common: Comm
       query: CountQuery,
       answers: { 200: Type.Object({ total: Type.Integer() }, { description: "The number of matching records" }) },
       errors: READ_ERRORS,
+    },
+    aggregate: {
+      ...common,
+      summary: "Count, sum and compare records by groups",
+      query: AggregateQuery,
+      answers: { 200: Type.Object({ groups: Type.Array(GROUP) }, { description: "The groups, in order" }) },
+      errors: [...READ_ERRORS, 413],
     },
     search: {
       ...common,

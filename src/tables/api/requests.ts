@@ -2,6 +2,8 @@ import { type Static, type TObject, type TSchema, Type } from "typebox";
 import type { JsonObject } from "../../kernel/json/json.ts";
 import { optional } from "../../kernel/schema/types.ts";
 import {
+  AGGREGATE_GROUPS_DEFAULT,
+  AGGREGATE_GROUPS_MAX,
   BATCH_OPERATIONS_MAX,
   EXPAND_DEPTH_MAX,
   EXPAND_PATHS_MAX,
@@ -60,6 +62,18 @@ export const ListQuery = {
 
 export const GetQuery = { fields, expand };
 export const CountQuery = { filter, orFilter };
+
+export const AggregateQuery = {
+  select: text("count(), sum(field), avg(field), min(field) and max(field), comma-separated; count() by default"),
+  groupBy: text(
+    "Fields, comma-separated; a datetime may have :minute, :hour, :day, :week, :month or :year. Without it: one group",
+  ),
+  filter,
+  orFilter,
+  sort: text("Names of groupBy and select, each with :asc or :desc, comma-separated. By default by the groups"),
+  limit: whole(`Groups: ${AGGREGATE_GROUPS_DEFAULT} by default, ${AGGREGATE_GROUPS_MAX} at most`, 1),
+  timezone: text("The zone of days, weeks and so on, such as Europe/Berlin; UTC by default"),
+};
 
 export const SearchQuery = {
   q: Type.String({
@@ -160,6 +174,7 @@ export type Operation = TransactionBody["operations"][number];
 export type ListValues = Static<TObject<typeof ListQuery>>;
 export type GetValues = Static<TObject<typeof GetQuery>>;
 export type CountValues = Static<TObject<typeof CountQuery>>;
+export type AggregateValues = Static<TObject<typeof AggregateQuery>>;
 export type SearchValues = Static<TObject<typeof SearchQuery>>;
 
 /** The query parameters of a request, parsed when `query` is called: after the rights. */

@@ -8,7 +8,7 @@ import { isIsoDateTime } from "../../kernel/time/iso-datetime.ts";
 import { ID_LENGTH_MAX, INDEXED_TEXT_LENGTH_MAX, PATTERN_TEXT_LENGTH_MAX, PROBLEMS_MAX } from "../limits.ts";
 import { type Column, DOCUMENT_COLUMN, type TableModel } from "./model.ts";
 
-const RESERVED_IDS = new Set(["count", "search", "batch", "batch-by-filter"]);
+const RESERVED_IDS = new Set(["count", "search", "aggregate", "batch", "batch-by-filter"]);
 /** Names with a meaning in JavaScript objects. Fields cannot have them. */
 const FORBIDDEN_FIELDS = ["__proto__", "constructor", "prototype"];
 export interface Validator {
