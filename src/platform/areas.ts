@@ -120,6 +120,7 @@ const AREAS: { readonly [Name in keyof Areas]: Definition<Areas[Name]> } = {
       directory: join(base.dataDirectory, "databases"),
       app: () => app,
       onChange: (address, groups) => areas.realtime.publishChanges(address, groups),
+      prepareJob: (name, data, options) => areas.jobs.prepare(name, data, options),
       outbox: (address) => base.outboxes.optionsOf({ kind: "tables", ...address }),
     }),
   ),
