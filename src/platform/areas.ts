@@ -178,8 +178,8 @@ const AREAS: { readonly [Name in keyof Areas]: Definition<Areas[Name]> } = {
       trackLimit: config.rateLimits?.events ?? RATE_LIMITS.events,
     }),
   ),
-  push: stopping("requests", ({ config, base }) =>
-    createPushArea({ ...base, config: config.push ?? {}, file: base.systemFile }),
+  push: stopping("requests", ({ config, base, areas }) =>
+    createPushArea({ ...base, queue: areas.jobs.queue, config: config.push ?? {}, file: base.systemFile }),
   ),
   backups: lasting(({ config, base, areas }) =>
     createBackupsArea({ ...base, config: config.backups, schedules: areas.jobs.schedules }),
