@@ -85,7 +85,10 @@ async function start(bench: Bench): Promise<Running & { token: string }> {
     }
   }
   const account = { email: "member@example.com", password: "correct horse battery" };
-  const signedUp = await post<{ accessToken: string; user: { id: string } }>(`${platform.url}/api/auth/signup`, account);
+  const signedUp = await post<{ accessToken: string; user: { id: string } }>(
+    `${platform.url}/api/auth/signup`,
+    account,
+  );
   const userId = signedUp.user.id;
   await post(`${tables}/members`, { id: userId, role: "editor" });
   for (const projectId of ["p0", "p1", "p2"]) await post(`${tables}/memberships`, { userId, projectId });

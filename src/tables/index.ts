@@ -14,6 +14,7 @@ import { tableEndpoints, transactionEndpoints } from "./endpoints.ts";
 import { openNamespaces, type TablesChangeListener, type TablesOutbox } from "./namespaces.ts";
 import { createSubjectFilters, type SubjectFilters } from "./query/subject-filters.ts";
 import { createTableService } from "./service.ts";
+import type { PrepareJob } from "./transaction/handle.ts";
 
 export interface TablesArea {
   endpoints: readonly Endpoint[];
@@ -44,7 +45,10 @@ export function createTablesArea(deps: {
   logger: Logger;
   app: () => AppAccess;
   onChange: TablesChangeListener;
+  onCommit: TablesChangeListener;
   outbox: TablesOutbox;
+  /** Makes the jobs of `tx.enqueue`. */
+  prepareJob: PrepareJob;
 }): TablesArea {
   const namespaces = openNamespaces(deps);
   const service = createTableService({ ...deps, namespaces });

@@ -1,6 +1,8 @@
+import type { JsonValue } from "../../kernel/json/json.ts";
 import type { TableRecord } from "../records.ts";
 import type { FilterOf } from "../typed/filters.ts";
 import type { ChangesOf, WrittenOf } from "../typed/records.ts";
+import type { EnqueueJobOptions } from "./jobs.ts";
 
 /**
  * A table inside `app.db(…).transaction`. Everything is synchronous and sees what the transaction has done so far. Records
@@ -26,4 +28,9 @@ export interface TransactionTable<R = TableRecord> {
 /** The open transaction of `app.db(…).transaction`. It ends when its function returns; later uses throw. */
 export interface DatabaseTransaction {
   table(name: string): TransactionTable;
+  /**
+   * Adds a job of the config if and only if the transaction commits, and returns its id. With a `key`, a job that waits or runs
+   * by then is used instead. Errors: those of `app.jobs.enqueue`; 403 with the rights of a user.
+   */
+  enqueue(name: string, data: JsonValue, options?: EnqueueJobOptions): string;
 }

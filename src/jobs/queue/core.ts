@@ -11,7 +11,7 @@ import type { EnqueueOptions, PassedJob, Queue } from "../types.ts";
 import { Dispatcher } from "./dispatcher.ts";
 import { createEnqueuing } from "./enqueuing.ts";
 import { dataText, dueTime, type NewJob, requireKey } from "./entry.ts";
-import { createPassing } from "./passing.ts";
+import { createPassing } from "./outbox.ts";
 import { createJobSealing } from "./sealing.ts";
 import { JobStore } from "./store.ts";
 import { startSweep } from "./sweep.ts";
@@ -82,6 +82,7 @@ export function createQueueCore(deps: QueueCoreDeps): QueueCore {
     queue: {
       define: (name, definition) => dispatcher.define(name, definition),
       enqueue: async (name, data, options) => enqueue(entryOf("job", name, data, options)),
+      unfinished: (name) => existing()?.unfinished(name) ?? 0,
       pretend: async (name, data, options) => void (await enqueue(entryOf("pretence", name, data, options))),
     },
     pass: createPassing({ store: open, onDue: dispatcher.onDue, clock }),
