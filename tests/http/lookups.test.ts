@@ -72,6 +72,11 @@ const CONFIG = `
           if (one !== undefined) one.note.deep = 5;
           return true;
         } } },
+        repeating: { access: { read: (auth, _r, { table }) => {
+          const first = table("memberships").get("m");
+          for (let n = 0; n < 10_001; n++) if (table("memberships").get("m") !== first) return false;
+          return true;
+        } } },
         greedy: { access: { read: (auth, _r, { table }) => {
           try { for (let n = 0; n < 10_001; n++) table("memberships").get("m" + n); } catch {}
           return true;
@@ -152,6 +157,11 @@ test("[TB203] [TB204] an operation of a batch is decided by what the ones before
 test("[TB207] too many lookups of a request are 503, also if the rule catches the error", async () => {
   expect((await ann.get(shared("greedy"))).status).toBe(503);
   expect(platform.stderr()).toContain("The access rules made more than 10000 lookups");
+});
+
+test("[TB208] the same lookup again is none more", async () => {
+  await ann.post(shared("memberships"), { id: "m", userId: "nobody", projectId: "none" });
+  expect((await ann.get(shared("repeating"))).status).toBe(200);
 });
 
 test("[TB208] the records of a lookup are frozen", async () => {
