@@ -179,6 +179,39 @@ const WAYS: readonly Way[] = [
     verdict: (attempt) => changing("delete", attempt),
   },
   {
+    name: "an insert in a transaction by app.as",
+    kind: "insert",
+    request: (attempt) =>
+      throughApp(
+        attempt.caller,
+        attempt.table,
+        ["transaction insert", whole(attempt)],
+        [attempt.table.path, "POST", whole(attempt)],
+      ),
+    verdict: (attempt) => (attempt.caller.key === null ? batched(inserting(attempt)) : inserting(attempt)),
+  },
+  {
+    name: "an update in a transaction by app.as",
+    kind: "update",
+    request: ({ caller, table, id, n }) =>
+      throughApp(caller, table, ["transaction update", id, { n }], [`${table.path}/${id}`, "PATCH", { n }]),
+    verdict: (attempt) => changing("update", attempt),
+  },
+  {
+    name: "an upsert in a transaction by app.as",
+    kind: "update",
+    request: ({ caller, table, id, n }) =>
+      throughApp(caller, table, ["transaction upsert", { id, n }], [`${table.path}?upsert=true`, "POST", { id, n }]),
+    verdict: upserting,
+  },
+  {
+    name: "a delete in a transaction by app.as",
+    kind: "delete",
+    request: ({ caller, table, id }) =>
+      throughApp(caller, table, ["transaction delete", id], [`${table.path}/${id}`, "DELETE"]),
+    verdict: (attempt) => changing("delete", attempt),
+  },
+  {
     name: "PATCH with a condition that is met",
     kind: "update",
     request: ({ table, id, n }) => [`${table.path}/${id}?${condition(id)}`, "PATCH", { n }],
