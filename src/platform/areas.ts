@@ -119,7 +119,12 @@ const AREAS: { readonly [Name in keyof Areas]: Definition<Areas[Name]> } = {
       databases: config.databases ?? {},
       directory: join(base.dataDirectory, "databases"),
       app: () => app,
-      onChange: (address, groups) => areas.realtime.publishChanges(address, groups),
+      onCommit: (address, groups) => areas.sockets.rights.committed(address, groups),
+      onChange(address, groups) {
+        // First: what is delivered follows the rights of now.
+        areas.sockets.rights.announced(address, groups);
+        areas.realtime.publishChanges(address, groups);
+      },
       prepareJob: (name, data, options) => areas.jobs.prepare(name, data, options),
       outbox: (address) => base.outboxes.optionsOf({ kind: "tables", ...address }),
     }),

@@ -45,6 +45,7 @@ export function createTablesArea(deps: {
   logger: Logger;
   app: () => AppAccess;
   onChange: TablesChangeListener;
+  onCommit: TablesChangeListener;
   outbox: TablesOutbox;
   /** Makes the jobs of `tx.enqueue`. */
   prepareJob: PrepareJob;

@@ -49,6 +49,8 @@ export function openNamespaces(deps: {
   directory: string;
   logger: Logger;
   onChange: TablesChangeListener;
+  /** The same changes before they are on disk, as soon as rules can see them. */
+  onCommit: TablesChangeListener;
   /** Absent: no change sets off anything. */
   outbox?: TablesOutbox | undefined;
 }): ReadonlyMap<string, Namespace> {
@@ -80,6 +82,7 @@ export function openNamespaces(deps: {
         bounds: instanceBounds(deps.engine.descriptorLimit, dynamicCount),
         migrate,
         onChange: (instanceId, groups) => deps.onChange({ namespace: name, instanceId }, groups),
+        onCommit: (instanceId, groups) => deps.onCommit({ namespace: name, instanceId }, groups),
         outbox: (instanceId) => deps.outbox?.({ namespace: name, instanceId }),
         onUnfit: (instanceId, cause) =>
           deps.logger.error(`databases.${name}: an instance does not fit what is declared: its requests are 503`, {
@@ -92,6 +95,7 @@ export function openNamespaces(deps: {
       const file = deps.engine.open(join(deps.directory, `${name}.db`), {
         migrate,
         onChange: (groups) => deps.onChange({ namespace: name, instanceId: null }, groups),
+        onCommit: (groups) => deps.onCommit({ namespace: name, instanceId: null }, groups),
         outbox: deps.outbox?.({ namespace: name, instanceId: null }),
       });
       namespaces.set(name, { name, config, tables, kind: "static", file });
