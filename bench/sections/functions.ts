@@ -12,8 +12,8 @@ export const functions: Section = {
   name: "functions",
   title: "Jobs",
   about: `Jobs are enqueued by a job of the config for 20 s, ${JOBS_PER_SECOND.toLocaleString("en")} a second with the default concurrency of 4; beside them wrk reads one
-record about ${GETS_PER_SECOND.toLocaleString("en")} times a second over 64 connections. The delay is from the call of \`enqueue\` to the start of \`run\`, two transactions and a sync
-included. Memory is that of a server that has just been started on the directory, with and without ${WAITING.toLocaleString("en")} waiting jobs. Enqueueing
+record about ${GETS_PER_SECOND.toLocaleString("en")} times a second over 64 connections. The delay is from the call of \`enqueue\` to the start of \`run\`, with the
+transactions of both. Memory is that of a server that has just been started on the directory, with and without ${WAITING.toLocaleString("en")} waiting jobs. Enqueueing
 is 100 jobs at once until all are on disk, 300 times; the floor is the same before there were any.`,
   async run(bench) {
     const { jobs, gets, enqueueEmpty, enqueueFull, waitingBytes, databaseBytes } = await measureJobs(bench);
