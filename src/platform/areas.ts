@@ -119,6 +119,7 @@ const AREAS: { readonly [Name in keyof Areas]: Definition<Areas[Name]> } = {
       directory: join(base.dataDirectory, "databases"),
       app: () => app,
       onChange: (address, groups) => areas.realtime.publishChanges(address, groups),
+      onDelete: (address) => areas.realtime.endInstance(address),
       outbox: (address) => base.outboxes.optionsOf({ kind: "tables", ...address }),
     }),
   ),
@@ -230,7 +231,7 @@ const AREAS: { readonly [Name in keyof Areas]: Definition<Areas[Name]> } = {
 
 /** The server's own access to the areas, for hooks, rooms and embedders. */
 const createAppAccess = (areas: Areas): AppAccess => ({
-  db: (namespace, instanceId) => areas.tables.accessor(SERVER, namespace, instanceId),
+  db: (namespace, instanceId) => areas.tables.serverAccessor(namespace, instanceId),
   storage: (bucket) => areas.storage.accessor(SERVER, bucket),
   kv: (name) => areas.kv.accessor(name),
   sql: (name) => areas.d1.accessor(name),
