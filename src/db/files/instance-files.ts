@@ -11,23 +11,10 @@ import {
   WAITING_FOR_ROOM_MAX,
 } from "../limits.ts";
 import { readMeta, writeMeta } from "../meta.ts";
-import type {
-  Change,
-  DatabaseFile,
-  OpenedFile,
-  OutboxOptions,
-  ReadOptions,
-  ReadPageOptions,
-  ReadResult,
-  Row,
-  SqlValue,
-  Statement,
-  StorageEngine,
-  Sync,
-  Transaction,
-} from "../types.ts";
+import type { Change, DatabaseFile, OpenedFile, OutboxOptions, StorageEngine, Sync, Transaction } from "../types.ts";
 import { Rehearsal } from "../writer/rehearsal.ts";
 import { type InstanceBounds, lacksDescriptors } from "./descriptors.ts";
+import { InstanceFile, type InstanceUses } from "./instance-file.ts";
 import {
   type InstanceFacts,
   type InstanceQuery,
@@ -91,7 +78,7 @@ interface OpenInstance {
 }
 
 /** One file per instance, opened on demand; the least recently used are closed. Instance ids are validated and contain no path. */
-class Instances implements InstanceFiles {
+class Instances implements InstanceFiles, InstanceUses {
   readonly #engine: StorageEngine;
   readonly #options: InstanceFilesOptions;
   readonly #bounds: InstanceBounds;
@@ -142,7 +129,6 @@ class Instances implements InstanceFiles {
     return new InstanceFile(this, { instanceId, path: this.#pathOf(instanceId), since });
   }
 
-  /** Refuses what was got before the instance was deleted: its rights were those to another one. Errors: 404. */
   refuseDeleted(instanceId: string, since: number): void {
     if (this.#deletions.size === 0) return;
     if ((this.#deletions.get(instanceId) ?? 0) > since) throw deleted(instanceId);
@@ -376,66 +362,6 @@ function assertIdentity(sqlite: Database, instanceId: string): void {
   if (owner === null) writeMeta(sqlite, "instance", instanceId);
   else if (owner !== instanceId) {
     throw new AppError(409, `The instance "${instanceId}" has the same file name as "${owner}" on this file system`);
-  }
-}
-
-/** An instance by its name. If its file was closed to make room, the next use opens it again. */
-class InstanceFile implements DatabaseFile {
-  readonly #instances: Instances;
-  readonly #instanceId: string;
-  /** The number of deletions when it was got; null: the instance did not exist. */
-  readonly #since: number | null;
-  readonly path: string;
-
-  constructor(
-    instances: Instances,
-    { instanceId, path, since }: { instanceId: string; path: string; since: number | null },
-  ) {
-    this.#instances = instances;
-    this.#instanceId = instanceId;
-    this.#since = since;
-    this.path = path;
-  }
-
-  get #id(): string {
-    if (this.#since !== null) this.#instances.refuseDeleted(this.#instanceId, this.#since);
-    return this.#instanceId;
-  }
-
-  get sqlite(): Database {
-    return this.#instances.use(this.#id).sqlite;
-  }
-
-  query<R = Row>(sql: string): Statement<R> {
-    return this.#instances.use(this.#id).query<R>(sql);
-  }
-
-  async write<T>(work: (tx: Transaction) => Sync<T>): Promise<T> {
-    return this.#instances.write(this.#id, work);
-  }
-
-  async read(sql: string, params: readonly SqlValue[], options?: ReadOptions): Promise<unknown[][]> {
-    return this.#instances.withRoom(this.#id, (file) => file.read(sql, params, options));
-  }
-
-  async readPage<R>(sql: string, params: readonly SqlValue[], options: ReadPageOptions<R>): Promise<ReadResult<R>> {
-    return this.#instances.withRoom(this.#id, (file) => file.readPage(sql, params, options));
-  }
-
-  rowCount(table: string): number {
-    return this.#instances.use(this.#id).rowCount(table);
-  }
-
-  assertReadable(): void {
-    this.#instances.use(this.#id).assertReadable();
-  }
-
-  tableBytes(table: string): number | null {
-    return this.#instances.use(this.#id).tableBytes(table);
-  }
-
-  close(): Promise<void> {
-    return this.#instances.closeInstance(this.#instanceId);
   }
 }
 
