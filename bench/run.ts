@@ -8,6 +8,7 @@ import { backups } from "./sections/backup.ts";
 import { largeTables } from "./sections/large-tables.ts";
 import { processSection } from "./sections/process.ts";
 import { push } from "./sections/push.ts";
+import { safeWrites } from "./sections/safe-writes.ts";
 import { stalls } from "./sections/stalls.ts";
 import { storage } from "./sections/storage.ts";
 import { tables } from "./sections/tables.ts";
@@ -20,6 +21,7 @@ import type { Bench, Section } from "./support/section.ts";
 
 const SECTIONS: readonly Section[] = [
   tables,
+  safeWrites,
   largeTables,
   processSection,
   authentication,

@@ -1,3 +1,5 @@
+import type { AppOf } from "./config/typed/access.ts";
+import type { ConfigTypes, DefinedConfig } from "./config/typed/config.ts";
 import type { PlatformConfig } from "./config/types.ts";
 import type { Logger } from "./kernel/logger.ts";
 import type { OpenPlatform } from "./platform/open.ts";
@@ -5,7 +7,11 @@ import type { OpenPlatform } from "./platform/open.ts";
 export { ConfigError, type ConfigProblem } from "./config/problems.ts";
 export * from "./config/public.ts";
 export type { Logger } from "./kernel/logger.ts";
-export type { OpenPlatform as Platform } from "./platform/open.ts";
+
+/** A running platform. Its `app` has the types of the config that `defineConfig` made. */
+export type Platform<Types extends ConfigTypes = ConfigTypes> = Omit<OpenPlatform, "app"> & {
+  readonly app: AppOf<Types["databases"]>;
+};
 
 export interface EmbedOptions {
   /** The directory with all data; `./data` by default. */
@@ -27,7 +33,10 @@ export interface EmbedOptions {
  * generates missing secrets. `fetch` answers at once, the network after `listen`. Errors: `ConfigError` with every problem of
  * the config; the data directory is locked by another process.
  */
-export async function createPlatform(config: PlatformConfig, options: EmbedOptions = {}): Promise<OpenPlatform> {
+export async function createPlatform<Types extends ConfigTypes = ConfigTypes>(
+  config: PlatformConfig & Pick<DefinedConfig<Types>, "~types">,
+  options: EmbedOptions = {},
+): Promise<Platform<Types>> {
   const { data = "./data", serviceKey, jwtSecret, logger, drill: isDrill = false, takeOver = false } = options;
   const environment = {
     PLATFORM_SERVICE_KEY: serviceKey ?? process.env["PLATFORM_SERVICE_KEY"],
@@ -38,5 +47,13 @@ export async function createPlatform(config: PlatformConfig, options: EmbedOptio
     import("./config/check.ts"),
     import("./platform/open.ts"),
   ]);
-  return openPlatform(checkedConfig(config), { data, environment, logger, isDrill, takeOver });
+  const platform: OpenPlatform = await openPlatform(checkedConfig(config), {
+    data,
+    environment,
+    logger,
+    isDrill,
+    takeOver,
+  });
+  // Only the types differ: `app` knows the tables that the config declares.
+  return platform as Platform<Types>;
 }

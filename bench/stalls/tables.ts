@@ -1,3 +1,4 @@
+import { SERVICE_KEY } from "../support/processes.ts";
 import { fill, JSON_HEADERS, MIB, type StallArea, words } from "./area.ts";
 import type { OperationRequest } from "./measure.ts";
 
@@ -57,6 +58,22 @@ const manyFilters = JSON.stringify(
   ]),
 );
 
+/** 500 operations that fill a body. */
+function fullTransaction(): unknown {
+  const text = "a".repeat(Math.floor(BATCH_BYTES / 500) - 100);
+  return { operations: Array.from({ length: 500 }, () => ({ table: "rows", action: "insert", data: { text } })) };
+}
+
+/** Conditions that search 8 MiB of text, nearly found everywhere, in a record that is not changed. */
+const searching = (): unknown => {
+  const condition = ["text", "contains", `${"ab".repeat(250)}ba${"ab".repeat(248)}`];
+  const operation = { table: "large", action: "update", id: "nearly", data: {}, if: Array(8).fill(condition) };
+  return { operations: [operation] };
+};
+
+/** An answer of 1 MiB and a little less, which is kept whole. */
+const keptWhole = (): unknown => ({ inserts: Array.from({ length: 450 }, () => ({ text: "a".repeat(2_100) })) });
+
 const deepBody = `${"[".repeat(5 * MIB)}${"]".repeat(5 * MIB - 10_000)}`;
 const manyMembers = (): string =>
   JSON.stringify(Object.fromEntries(Array.from({ length: 600_000 }, (_, index) => [`member${index}`, 1])));
@@ -70,6 +87,10 @@ async function prepare(server: Parameters<StallArea["prepare"]>[0]) {
   const parents = 5_000;
   await fill(server, `${P}/parents`, parents, (index) => ({ id: `p${index}`, name: "n" }));
   await fill(server, `${P}/children`, parents * 5, (index) => ({ parent: `p${index % parents}` }));
+  const nearly = { id: "nearly", text: "ab".repeat(RECORD_BYTES / 2), n: 0 };
+  await fill(server, `${P}/large`, 1, () => nearly);
+  const replay: OperationRequest = post(`${P}/rows/batch`, keptWhole());
+  replay.headers = { ...replay.headers, "idempotency-key": "replayed", "x-platform-service-key": SERVICE_KEY };
   const long = words(1_000, 3);
   const deletesMax = 450;
   const deletes = Array.from({ length: parents / 500 }, (_, turn) => ({
@@ -153,6 +174,13 @@ async function prepare(server: Parameters<StallArea["prepare"]>[0]) {
       requests: deletes.map((body) => post(`${P}/parents/batch`, body)),
       clients: 1,
     },
+    {
+      name: "transaction, 500 inserts of 20 KB",
+      requests: [post("/api/db/shared/transaction", fullTransaction())],
+      clients: 2,
+    },
+    { name: "if: contains 1,000 characters, 8 × 1 MB", requests: [post("/api/db/shared/transaction", searching())] },
+    { name: "replay of an answer of 1 MiB", requests: [replay] },
     { name: "insert, 10 MiB of nested arrays", requests: [post(`${P}/rows`, deepBody)] },
     { name: "insert, 600,000 unknown members", requests: [post(`${P}/rows`, manyMembers())] },
     {

@@ -11,6 +11,8 @@ export interface Load {
   body?: string;
   /** Appended to `url`, one after another by chance: requests for many records instead of one. */
   suffixes?: readonly string[];
+  /** A header with another value in each request, of this run or any other. */
+  freshHeader?: string;
   /** 32 by default. */
   connections?: number;
 }
@@ -53,6 +55,18 @@ function scriptOf(load: Load): string {
           "local requests = {}",
           "function init() for i, path in ipairs(paths) do requests[i] = wrk.format(nil, path) end end",
           "function request() return requests[math.random(#requests)] end",
+        ]),
+    ...(load.freshHeader === undefined
+      ? []
+      : [
+          // The address of a new table, and the time: no other run has both.
+          `local prefix = string.gsub(tostring({}), "[^%w]", "") .. "-" .. os.time() .. "-"`,
+          "local count = 0",
+          "function request()",
+          "  count = count + 1",
+          `  wrk.headers[${lua(load.freshHeader)}] = prefix .. count`,
+          "  return wrk.format()",
+          "end",
         ]),
     "function done(summary, latency)",
     "  local e = summary.errors",

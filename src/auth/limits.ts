@@ -123,7 +123,7 @@ export const OUTBOX_FILES_MAX = 1_000;
 /** How long a CAPTCHA provider may take to answer; then the request is 503. */
 export const CAPTCHA_TIMEOUT_MS = 5 * SECOND_MS;
 export const CAPTCHA_CHECKS_AT_ONCE_MAX = 200;
-export const CAPTCHA_TOKEN_MAX_CHARACTERS = 16_384;
+export const CAPTCHA_TOKEN_MAX_CHARACTERS = 8_192;
 export const CAPTCHA_ANSWER_MAX_BYTES = 16_384;
 
 /** How long an OAuth provider may take to answer. */

@@ -19,7 +19,7 @@ const DATABASE = new RegExp(
   `^(?:(?:system|rooms|analytics|jobs)\\.db|(?:databases|kv|d1|vectorize)/${NAME}\\.db|databases/${NAME}/${INSTANCE}\\.db)$`,
 );
 const OBJECT = new RegExp(`^storage/(?:objects|parts)/([0-9a-f]{2})/${UUID}$`);
-const PLAIN = new RegExp(`^(?:${SECRETS_FILE.replace(".", "\\.")}|outbox/${UUID}\\.json)$`);
+const PLAIN = new RegExp(`^(?:${SECRETS_FILE.replace(".", "\\.")}|webhooks\\.json|outbox/${UUID}\\.json)$`);
 
 /** Files that the server recreates, or needs only while it runs. */
 const PASSING = new RegExp(
@@ -29,7 +29,7 @@ const PASSING = new RegExp(
     "^owner-id(?:\\.\\d+\\.new)?$",
     "\\.db-(?:wal|shm|journal)$",
     "\\.db\\.new$",
-    "^secrets\\.json\\.\\d+\\.new$",
+    "^(?:secrets|webhooks)\\.json\\.\\d+\\.new$",
     "^vectorize/vec0\\.(?:so|dylib|dll)(?:\\.\\d+)?$",
     "^storage/(?:objects|parts)/incoming(?:/|$)",
     "^storage/thumbs(?:/|$)",

@@ -1,5 +1,6 @@
 import type { AppAccess } from "./app/index.ts";
-import type { Filter, TableRecord } from "./records.ts";
+import type { TableRecord } from "./records.ts";
+import type { FilterOf } from "./typed/filters.ts";
 
 /**
  * Reads one table for a rule or a hook, at once and past all rules. Inside a write it sees what the write has done so far in
@@ -7,14 +8,14 @@ import type { Filter, TableRecord } from "./records.ts";
  * names with `==` or `in`; otherwise it throws, so that the rule denies, and the log says which index to declare. The records
  * are frozen.
  */
-export interface Lookup {
+export interface Lookup<R = TableRecord> {
   /** null when there is no such record. */
-  get(id: string): TableRecord | null;
+  get(id: string): R | null;
   /** The first match by id; null when there is none. */
-  first(filter: Filter): TableRecord | null;
+  first(filter: FilterOf<R>): R | null;
   /** The matches by id. `limit` is 1,000 by default and at most. */
-  list(filter: Filter, options?: { limit?: number }): TableRecord[];
-  exists(filter: Filter): boolean;
+  list(filter: FilterOf<R>, options?: { limit?: number }): R[];
+  exists(filter: FilterOf<R>): boolean;
 }
 
 /**

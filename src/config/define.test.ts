@@ -7,9 +7,14 @@ test("[CF40] defineConfig returns the same object", () => {
   expect(defineConfig(config) as unknown).toBe(config);
 });
 
-test("[CF40] tests/types/define-config.ts, which tests the inference, is checked by tsc", async () => {
+test.each([
+  ["[CF40]", "define-config.ts"],
+  ["[CF200]", "lookups.ts"],
+  ["[CF201]", "lookups.ts"],
+  ["[CF202]", "lookups.ts"],
+])("%s tests/types/%s, which tests the inference, is checked by tsc", async (rule, name) => {
   const root = resolve(import.meta.dir, "../..");
   const { include } = await Bun.file(resolve(root, "tsconfig.json")).json();
   expect(include).toContain("tests");
-  expect(await Bun.file(resolve(root, "tests/types/define-config.ts")).text()).toContain("[CF40]");
+  expect(await Bun.file(resolve(root, `tests/types/${name}`)).text()).toContain(rule);
 });

@@ -2,5 +2,9 @@
 export { AppError, Refusal } from "../kernel/errors.ts";
 export type { JsonObject, JsonValue } from "../kernel/json/json.ts";
 export type * from "./app/index.ts";
-export { defineConfig, type RecordOf, type TypedConfig } from "./define.ts";
+export { defineConfig } from "./define.ts";
+export type { AppOf, HookContextOf, RuleContextOf } from "./typed/access.ts";
+export type { ConfigTypes, DefinedConfig, TypedConfig, TypesOf } from "./typed/config.ts";
+export type { FilterOf } from "./typed/filters.ts";
+export type { RecordOf } from "./typed/records.ts";
 export type * from "./types.ts";

@@ -19,8 +19,16 @@ export type FilterOperator =
   | "in"
   | "not in";
 
-/** `[field, operator, value]`. */
-export type FilterTuple = readonly [field: string, operator: FilterOperator, value: JsonValue | readonly JsonValue[]];
+/** A field of a table that the type does not know. No text has this type. */
+export type AnyField = string & { readonly "~anyField": never };
+
+/** `[field, operator, value]`. `field` is a text. */
+export type FilterTuple = readonly [
+  // biome-ignore lint/suspicious/noExplicitAny: a `Filter` is taken where the fields of a table are known, but a literal there is not
+  field: any,
+  operator: FilterOperator,
+  value: JsonValue | readonly JsonValue[],
+];
 
 /** Tuples combine with AND; an empty filter keeps everything. */
 export type Filter = readonly FilterTuple[];

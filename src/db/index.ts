@@ -6,7 +6,7 @@ export { quoteIdentifier } from "./identifiers.ts";
 export { layOut } from "./migrations.ts";
 export { mayHaveOutboxRows } from "./outbox/look.ts";
 export { deleteOutboxRows, readOutboxRows } from "./outbox/rows.ts";
-export { type Actor, SERVER_ACTOR, type StoredOutboxRow } from "./outbox/types.ts";
+export { type Actor, type OutboxRow, SERVER_ACTOR, type StoredOutboxRow } from "./outbox/types.ts";
 export type { AnswerText } from "./processes/text-answer.ts";
 export { BUCKET_FUNCTION, type HighlightRequest, type PageBounds } from "./reads/requests.ts";
 export {

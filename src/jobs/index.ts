@@ -5,10 +5,11 @@ import { jobEndpoints } from "./admin/endpoints.ts";
 import { createJobRecords } from "./admin/records.ts";
 import { createJobsService } from "./admin/service.ts";
 import { defineCron } from "./config/declared-cron.ts";
-import { createJobsAccessor, defineJobs } from "./config/declared-jobs.ts";
+import { createJobForm, createJobsAccessor, defineJobs } from "./config/declared-jobs.ts";
 import { createSchedules, type Schedules } from "./cron/schedules.ts";
 import { createQueueCore, type QueueCoreDeps } from "./queue/core.ts";
 import { type JobsLoad, loadOf } from "./queue/load.ts";
+import { createPreparing, type PrepareJob } from "./queue/outbox.ts";
 import type { PassedJob, Queue } from "./types.ts";
 
 export type { Schedules } from "./cron/schedules.ts";
@@ -27,6 +28,8 @@ export interface JobsArea {
   readonly schedules: Schedules;
   /** `app.jobs`: the jobs that the config declares. */
   readonly accessor: JobsAccessor;
+  /** Makes a job of the config, for an outbox. */
+  readonly prepare: PrepareJob;
   readonly load: JobsLoad;
   /** Call when every area is open. Opens jobs.db if it exists, and starts what is due. */
   start(): Promise<void>;
@@ -43,6 +46,7 @@ export function createJobsArea(
   const schedules = createSchedules({ ...deps, core });
   defineJobs(core.queue, deps.jobs, app);
   defineCron(schedules, deps.cron, app);
+  const form = createJobForm(deps.jobs);
   const records = createJobRecords({ core, clock });
 
   return {
@@ -50,7 +54,8 @@ export function createJobsArea(
     queue: core.queue,
     pass: core.pass,
     schedules,
-    accessor: createJobsAccessor(core.queue, deps.jobs),
+    accessor: createJobsAccessor(core.queue, form),
+    prepare: createPreparing({ ...deps, form }),
     get load() {
       return loadOf(core.opened(), clock.now());
     },

@@ -8,6 +8,8 @@ export interface JobRun {
   readonly data: JsonValue;
   /** Counts from 1. A try during which the process ended counts. */
   readonly attempt: number;
+  /** The error of the latest try that failed; null: none has. In a first try: somebody has retried the job. */
+  readonly lastError: string | null;
   /** Aborted at the timeout, when the job is cancelled, and when the server stops. */
   readonly signal: AbortSignal;
   /** Adds the job's name and id to each entry. */

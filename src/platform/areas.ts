@@ -25,6 +25,7 @@ import { createTablesArea, type TablesArea } from "../tables/index.ts";
 import { createTriggersArea, type TriggersArea } from "../triggers/index.ts";
 import { adminUser, createUsersArea, type UsersArea } from "../users/index.ts";
 import { createVectorArea, type VectorArea } from "../vectorize/index.ts";
+import { defineWebhooks } from "../webhooks/index.ts";
 import type { Base } from "./base.ts";
 import type { Phase, Stoppable, Stopping } from "./stopping.ts";
 import { createUserAccess } from "./user-access.ts";
@@ -120,6 +121,7 @@ const AREAS: { readonly [Name in keyof Areas]: Definition<Areas[Name]> } = {
       app: () => app,
       onChange: (address, groups) => areas.realtime.publishChanges(address, groups),
       onDelete: (address) => areas.realtime.endInstance(address),
+      prepareJob: (name, data, options) => areas.jobs.prepare(name, data, options),
       outbox: (address) => base.outboxes.optionsOf({ kind: "tables", ...address }),
     }),
   ),
@@ -183,18 +185,21 @@ const AREAS: { readonly [Name in keyof Areas]: Definition<Areas[Name]> } = {
   backups: lasting(({ config, base, areas }) =>
     createBackupsArea({ ...base, config: config.backups, schedules: areas.jobs.schedules }),
   ),
-  triggers: stopping("records", ({ config, base, areas, app }) =>
-    createTriggersArea({
+  triggers: stopping("records", ({ config, base, areas, app }) => {
+    const { define } = areas.jobs.queue;
+    const finalFailure = (message: string) => new FinalFailure(message);
+    defineWebhooks({ ...base, webhooks: config.webhooks ?? {}, define, finalFailure });
+    return createTriggersArea({
       ...base,
       config,
-      define: areas.jobs.queue.define,
+      define,
       pass: areas.jobs.pass,
-      finalFailure: (message) => new FinalFailure(message),
+      finalFailure,
       filters: areas.tables.filters,
       tableFile: areas.tables.file,
       app: () => app,
-    }),
-  ),
+    });
+  }),
   system: lasting(
     ({ config, base: { isDrill, clock, engine }, areas: { realtime, rooms, analytics, backups, jobs } }) =>
       createSystemArea({

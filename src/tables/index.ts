@@ -21,6 +21,7 @@ import {
 } from "./namespaces.ts";
 import { createSubjectFilters, type SubjectFilters } from "./query/subject-filters.ts";
 import { createTableService } from "./service.ts";
+import type { PrepareJob } from "./transaction/handle.ts";
 
 export interface TablesArea {
   endpoints: readonly Endpoint[];
@@ -56,6 +57,8 @@ export function createTablesArea(deps: {
   /** An instance was deleted. */
   onDelete: InstanceDeletionListener;
   outbox: TablesOutbox;
+  /** Makes the jobs of `tx.enqueue`. */
+  prepareJob: PrepareJob;
 }): TablesArea {
   const namespaces = openNamespaces(deps);
   const service = createTableService({ ...deps, namespaces });

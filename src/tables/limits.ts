@@ -109,11 +109,12 @@ export const INSTANCES_LISTED_MAX = 1_000;
  */
 export const STORED_BYTES_MAX = 4 * 1024 * 1024;
 /**
- * Bytes of stored values that the conditions of `if` of one request look at, where they search in texts or compare JSON: about
- * 20 ms. A search counts each byte once more for so many characters of the text that it searches for.
+ * Characters of stored values that the conditions of `if` of one request look at, where they search in texts, order them or
+ * compare JSON: up to 20 ms.
  */
 export const CONDITION_COST_MAX = 8 * 1024 * 1024;
-export const NEEDLE_CHARACTERS_PER_BYTE = 64;
+/** How often a character counts where its case does not matter. */
+export const ANY_CASE_COST = 8;
 /** Values of the conditions of all operations of a transaction. */
 export const CONDITION_VALUES_MAX = 10_000;
 /** Operations of a transaction. */

@@ -37,6 +37,7 @@ import { createInstanceRights } from "./rules/instance-access.ts";
 import { createSearch } from "./search/search.ts";
 import { createTableDoor } from "./table-door.ts";
 import { type AppTransactions, createAppTransactions } from "./transaction/app-transactions.ts";
+import type { PrepareJob } from "./transaction/handle.ts";
 import { createTransactions, type Transactions } from "./transaction/transactions.ts";
 import { createAfterHooks } from "./write/after-hooks.ts";
 import { type Batch, type ByFilterResult, checkBatch, parseByFilter, runBatch, runByFilter } from "./write/batch.ts";
@@ -151,6 +152,7 @@ export function createTableService(deps: {
   ids: Ids;
   logger: Logger;
   app: () => AppAccess;
+  prepareJob: PrepareJob;
 }): TableService {
   const rights = createRecordRights(deps);
   const instances = createInstanceRights(deps);
@@ -185,7 +187,7 @@ export function createTableService(deps: {
     ...createTableWrites({ sources, writes, mutations, steps }),
     ...createTableBatches({ sources, writes, mutations, steps, rights, turns }),
     ...createTransactions({ sources, writes, mutations, turns, namespaces: deps.namespaces }),
-    ...createAppTransactions({ sources, writes, mutations, asking: createAsking(rights) }),
+    ...createAppTransactions({ ...deps, sources, writes, mutations, asking: createAsking(rights) }),
     once: createOnce({ ...deps, instances, rights, lookups }),
     door: createTableDoor({ sources, namespaces: deps.namespaces, rights, instances, lookups }),
     lookups,

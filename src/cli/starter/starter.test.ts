@@ -70,7 +70,17 @@ export default defineConfig({
             insert: (_auth, note) => note.points === null || note.points > 3,
             update: (_auth, note, next) => next.title.startsWith(note.title) && next.updatedAt !== "",
           },
-          hooks: { beforeInsert: (_auth, note) => ({ title: note.title.toUpperCase(), points: null }) },
+          hooks: {
+            beforeInsert: (_auth, note) => ({ title: note.title.toUpperCase(), points: null }),
+            afterInsert: async (note, app) => {
+              const stored = await app.db("shared").table("notes").get(note.id);
+              if (stored?.points === 3) app.table("members").exists([["role", "==", "owner"]]);
+            },
+          },
+        },
+        members: {
+          access: { read: (auth, member, { table }) => table("members").get(auth?.id ?? "")?.role === member.role },
+          schema: { role: { type: "string", enum: ["owner", "editor"], required: true } },
         },
         free: { access: { read: (_auth, record) => record["public"] === true } },
       },
@@ -83,6 +93,8 @@ const WRONG: readonly (readonly [right: string, wrong: string, error: string])[]
   ["note.points === null || ", "", "'note.points' is possibly 'null'"],
   ['note.kind === "a"', 'note.kind === "c"', "This comparison appears to be unintentional"],
   ['next.updatedAt !== ""', 'next.createdAt !== ""', "Property 'createdAt' does not exist"],
+  ['table("members").get', 'table("member").get', `Argument of type '"member"' is not assignable`],
+  ['[["role", "==", "owner"]]', '[["rule", "==", "owner"]]', `Type '"rule"' is not assignable`],
   ["note.title.length", "note.name.length", "Property 'name' does not exist"],
 ];
 

@@ -1,9 +1,11 @@
-import type { Filter, TableRecord } from "../records.ts";
+import type { TableRecord } from "../records.ts";
+import type { FilterOf } from "../typed/filters.ts";
+import type { ChangesOf, WrittenOf } from "../typed/records.ts";
 import type { DatabaseTransaction } from "./transactions.ts";
 
-export interface ListQuery {
-  filter?: Filter;
-  orFilter?: Filter;
+export interface ListQuery<R = TableRecord> {
+  filter?: FilterOf<R>;
+  orFilter?: FilterOf<R>;
   /** `field:asc`, `field:desc`, comma-separated. */
   sort?: string;
   limit?: number;
@@ -16,8 +18,8 @@ export interface ListQuery {
   expand?: string;
 }
 
-export interface ListResult {
-  items: TableRecord[];
+export interface ListResult<R = TableRecord> {
+  items: R[];
   total: number | null;
   page: number | null;
   perPage: number | null;
@@ -25,13 +27,13 @@ export interface ListResult {
   cursor: string | null;
 }
 
-export interface AggregateQuery {
+export interface AggregateQuery<R = TableRecord> {
   /** `count()`, `sum(field)`, `avg(field)`, `min(field)`, `max(field)`, comma-separated. Default `count()`. */
   select?: string;
   /** Fields, comma-separated; a datetime may have `:minute`, `:hour`, `:day`, `:week`, `:month` or `:year`. */
   groupBy?: string;
-  filter?: Filter;
-  orFilter?: Filter;
+  filter?: FilterOf<R>;
+  orFilter?: FilterOf<R>;
   /** Names of `groupBy` and `select`, such as `count():desc`. Default: by the groups. */
   sort?: string;
   /** Default 100, at most 1,000. */
@@ -40,35 +42,35 @@ export interface AggregateQuery {
   timezone?: string;
 }
 
-export interface BatchOperations {
-  inserts?: readonly TableRecord[];
-  updates?: readonly { id: string; data: TableRecord }[];
+export interface BatchOperations<R = TableRecord> {
+  inserts?: readonly WrittenOf<R>[];
+  updates?: readonly { id: string; data: ChangesOf<R> }[];
   deletes?: readonly string[];
 }
 
-export interface BatchResult {
-  inserted: TableRecord[];
-  updated: TableRecord[];
+export interface BatchResult<R = TableRecord> {
+  inserted: R[];
+  updated: R[];
   deleted: { id: string }[];
 }
 
 /** A table without its rules: validation and limits apply, and the calling code checks rights. */
-export interface TableAccessor {
+export interface TableAccessor<R = TableRecord> {
   /** null when there is no such record. */
-  get(id: string): Promise<TableRecord | null>;
-  list(query?: ListQuery): Promise<ListResult>;
-  count(query?: Pick<ListQuery, "filter" | "orFilter">): Promise<number>;
+  get(id: string): Promise<R | null>;
+  list(query?: ListQuery<R>): Promise<ListResult<R>>;
+  count(query?: Pick<ListQuery<R>, "filter" | "orFilter">): Promise<number>;
   /** By the names of `groupBy` and `select`. */
-  aggregate(query?: AggregateQuery): Promise<{ groups: TableRecord[] }>;
+  aggregate(query?: AggregateQuery<R>): Promise<{ groups: TableRecord[] }>;
   search(
     q: string,
-    query?: Pick<ListQuery, "filter" | "orFilter" | "sort" | "limit" | "offset" | "expand">,
-  ): Promise<ListResult>;
-  insert(record: TableRecord): Promise<TableRecord>;
-  upsert(record: TableRecord, options?: { conflictTarget?: string }): Promise<TableRecord>;
-  update(id: string, changes: TableRecord): Promise<TableRecord>;
+    query?: Pick<ListQuery<R>, "filter" | "orFilter" | "sort" | "limit" | "offset" | "expand">,
+  ): Promise<ListResult<R>>;
+  insert(record: WrittenOf<R>): Promise<R>;
+  upsert(record: WrittenOf<R>, options?: { conflictTarget?: string }): Promise<R>;
+  update(id: string, changes: ChangesOf<R>): Promise<R>;
   delete(id: string): Promise<void>;
-  batch(operations: BatchOperations): Promise<BatchResult>;
+  batch(operations: BatchOperations<R>): Promise<BatchResult<R>>;
 }
 
 export interface InstanceFacts {

@@ -20,8 +20,10 @@ export function defineJobs(queue: Queue, jobs: JobsConfig, app: () => AppAccess)
   }
 }
 
-/** `app.jobs`. [JB20] [JB21] */
-export function createJobsAccessor(queue: Queue, jobs: JobsConfig): JobsAccessor {
+/** Checks the data of a job. Errors: 404 for a name that is not declared, 400 for data that its schema refuses. */
+export type JobForm = (name: string, data: unknown) => JsonValue;
+
+export function createJobForm(jobs: JobsConfig): JobForm {
   const member = "a field of this job's data";
   const parsers = new Map(
     Object.entries(jobs).map(([name, { data }]) => [
@@ -29,14 +31,17 @@ export function createJobsAccessor(queue: Queue, jobs: JobsConfig): JobsAccessor
       data === undefined ? null : authoredParser(data, { name: "data", member }),
     ]),
   );
-  return {
-    async enqueue(name, data, { delay, at, key } = {}) {
-      const parser = parsers.get(name);
-      if (parser === undefined) throw notFound(`There is no job "${name}"`);
-      const given = jsonCopy({ data: (data as JsonValue | undefined) ?? null })["data"] ?? null;
-      const problems = parser?.problemsOf(given, "data") ?? null;
-      if (problems !== null) throwProblems(problems);
-      return queue.enqueue(name, given, { delay, at, key });
-    },
+  return (name, data) => {
+    const parser = parsers.get(name);
+    if (parser === undefined) throw notFound(`There is no job "${name}"`);
+    const given = jsonCopy({ data: (data as JsonValue | undefined) ?? null })["data"] ?? null;
+    const problems = parser?.problemsOf(given, "data") ?? null;
+    if (problems !== null) throwProblems(problems);
+    return given;
   };
 }
+
+/** `app.jobs`. [JB20] [JB21] */
+export const createJobsAccessor = (queue: Queue, form: JobForm): JobsAccessor => ({
+  enqueue: async (name, data, { delay, at, key } = {}) => queue.enqueue(name, form(name, data), { delay, at, key }),
+});

@@ -278,6 +278,7 @@ export class Dispatcher {
           attempt,
           log,
           secret: null,
+          lastError: job.lastError,
           // Written by dataText.
           data: JSON.parse(job.data) as JsonValue,
           save: async (data) => {

@@ -14,6 +14,8 @@ export interface ClaimedJob {
   group: string | null;
   createdAt: Millis;
   attempt: number;
+  /** Of the latest try that failed. */
+  lastError: string | null;
   data: string;
   secret: Uint8Array | null;
 }
@@ -36,7 +38,8 @@ const FIRST_OF_GROUP = `SELECT seq, state, due_at AS dueAt FROM jobs
   WHERE name = ?1 AND group_key = ?2 AND group_key IS NOT NULL AND state < 3 ORDER BY seq LIMIT 1`;
 const INSERT = `INSERT INTO jobs (id, name, state, attempt, created_at, due_at, key, group_key, secret, data)
   VALUES (?1, ?2, ?3, 0, ?4, ?5, ?6, ?7, ?8, ?9)`;
-const DUE = `SELECT seq, id, name, group_key AS "group", created_at AS createdAt, attempt + 1 AS attempt, data, secret
+const DUE = `SELECT seq, id, name, group_key AS "group", created_at AS createdAt, attempt + 1 AS attempt,
+  error AS lastError, data, secret
   FROM jobs WHERE name = ?1 AND state = 0 AND due_at <= ?2 ORDER BY due_at, seq LIMIT ?3`;
 const NEXT_DUE = "SELECT due_at AS dueAt FROM jobs WHERE name = ?1 AND state = 0 ORDER BY due_at LIMIT 1";
 const START = "UPDATE jobs SET state = 2, attempt = ?2, started_at = ?3 WHERE seq = ?1";
@@ -143,9 +146,11 @@ export class JobStore {
   }
 
   /** Jobs that were running when an earlier process ended. */
-  interrupted(tx: Transaction): Omit<ClaimedJob, "data" | "secret">[] {
+  interrupted(tx: Transaction): Omit<ClaimedJob, "data" | "secret" | "lastError">[] {
     const names = this.counts(tx).filter(({ running }) => running > 0);
-    return names.flatMap(({ name }) => tx.query<Omit<ClaimedJob, "data" | "secret">>(INTERRUPTED).all(name));
+    return names.flatMap(({ name }) =>
+      tx.query<Omit<ClaimedJob, "data" | "secret" | "lastError">>(INTERRUPTED).all(name),
+    );
   }
 
   counts(from: Pick<Transaction, "query"> = this.file): NameCounts[] {

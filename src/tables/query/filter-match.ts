@@ -1,5 +1,6 @@
 import type { TableRecord } from "../../config/types.ts";
 import type { JsonValue } from "../../kernel/json/json.ts";
+import { includesText } from "../../kernel/text/includes-text.ts";
 import { valueAt } from "../model/field-path.ts";
 import type { Condition, ParsedFilter } from "./filter.ts";
 import { lowerAscii } from "./text-match.ts";
@@ -47,7 +48,7 @@ function isEqual(value: JsonValue, wanted: JsonValue): boolean {
 
 function contains(value: JsonValue, wanted: JsonValue): boolean {
   if (Array.isArray(value)) return value.some((element) => isEqual(element, wanted));
-  return typeof value === "string" && typeof wanted === "string" && value.includes(wanted);
+  return typeof value === "string" && typeof wanted === "string" && includesText(value, wanted);
 }
 
 /** The operators about the beginning or the case of texts take only texts. */
@@ -56,7 +57,7 @@ const textOf = (wanted: JsonValue): string => String(wanted);
 function containsAnyCase(value: JsonValue, wanted: string): boolean {
   const needle = lowerAscii(wanted);
   if (Array.isArray(value)) return value.some((one) => typeof one === "string" && lowerAscii(one) === needle);
-  return typeof value === "string" && lowerAscii(value).includes(needle);
+  return typeof value === "string" && includesText(lowerAscii(value), needle);
 }
 
 const startsWithAnyCase = (value: string, wanted: string): boolean =>

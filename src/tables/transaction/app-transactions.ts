@@ -5,7 +5,7 @@ import type { FileAddress, Sources } from "../query/sources.ts";
 import type { Asking } from "../rules/asking.ts";
 import type { Mutations } from "../write/mutations.ts";
 import type { Writes } from "../write/writes.ts";
-import { createTransactionHandle } from "./handle.ts";
+import { createTransactionHandle, type PrepareJob } from "./handle.ts";
 
 /** Transactions of the server's own code. */
 export interface AppTransactions {
@@ -18,6 +18,7 @@ export function createAppTransactions(deps: {
   writes: Writes;
   mutations: Mutations;
   asking: Asking;
+  prepareJob: PrepareJob;
 }): AppTransactions {
   return {
     async transaction(principal, address, work) {

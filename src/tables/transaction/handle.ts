@@ -1,5 +1,6 @@
-import type { DatabaseTransaction, TransactionTable } from "../../config/app/index.ts";
+import type { DatabaseTransaction, EnqueueJobOptions, TransactionTable } from "../../config/app/index.ts";
 import type { Filter, TableRecord } from "../../config/types.ts";
+import type { OutboxRow } from "../../db/index.ts";
 import { badField, notFound } from "../../kernel/errors.ts";
 import { jsonCopy } from "../../kernel/json/copy.ts";
 import { isPromise } from "../../kernel/maybe-promise.ts";
@@ -16,10 +17,18 @@ import { checkHasTarget, conflictColumn } from "../write/upserts.ts";
 import type { WriteContext } from "../write/write-context.ts";
 import type { Writes } from "../write/writes.ts";
 
+/** Makes a job of the config. Errors: those of `app.jobs.enqueue`. */
+export type PrepareJob = (
+  name: string,
+  data: unknown,
+  options?: EnqueueJobOptions,
+) => Omit<OutboxRow, "names"> & { name: string };
+
 interface HandleDeps {
   mutations: Mutations;
   writes: Writes;
   asking: Asking;
+  prepareJob: PrepareJob;
 }
 
 type Action = "insert" | "update" | "delete";
@@ -57,6 +66,14 @@ export function createTransactionHandle(
         const made = createTransactionTable(scope, table);
         known.set(name, made);
         return made;
+      },
+      enqueue(name, data, options) {
+        scope.assertOpen();
+        // A user has no way to a job over HTTP either.
+        if (context.principal.kind !== "server") throw denied(context.principal);
+        const { name: job, ...row } = deps.prepareJob(name, data, options);
+        context.tx.enqueue({ ...row, names: [job] });
+        return row.id;
       },
     },
     end() {

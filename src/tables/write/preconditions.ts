@@ -1,7 +1,7 @@
 import type { TableRecord } from "../../config/types.ts";
 import { AppError, tooLarge } from "../../kernel/errors.ts";
 import type { JsonValue } from "../../kernel/json/json.ts";
-import { CONDITION_COST_MAX, FILTER_CONDITIONS_MAX, NEEDLE_CHARACTERS_PER_BYTE } from "../limits.ts";
+import { ANY_CASE_COST, CONDITION_COST_MAX, FILTER_CONDITIONS_MAX } from "../limits.ts";
 import { valueAt } from "../model/field-path.ts";
 import type { TableModel } from "../model/model.ts";
 import { markPlaced } from "../problems.ts";
@@ -52,17 +52,18 @@ export function assertMeets(context: WriteContext, filter: ParsedFilter, record:
   if (!matches(filter, record)) throw new AppError(412, "The stored record does not meet the condition of `if`");
 }
 
-/** The bytes that a condition looks at, counted once for each time. */
+/** The characters that a condition looks at, each counted as often as it is looked at. */
 function costOf({ value: wanted, operator }: Condition, value: JsonValue): number {
+  const perCharacter = operator === "icontains" || operator === "istartsWith" ? ANY_CASE_COST : 1;
   if (typeof value === "string") {
-    if (operator === "==" || operator === "!=" || operator === "in" || operator === "not in") return 1;
-    const needle = typeof wanted === "string" ? wanted.length : 0;
-    return value.length * (1 + needle / NEEDLE_CHARACTERS_PER_BYTE);
+    if (operator === "contains" || operator === "icontains") return value.length * perCharacter;
+    // Compared natively, or up to the length of the shorter one.
+    return typeof wanted === "string" ? Math.min(value.length, wanted.length) * perCharacter : 1;
   }
   if (typeof value !== "object" || value === null) return 1;
   const isNested = (one: JsonValue) => typeof one === "object" && one !== null;
   // Objects and arrays are compared as their JSON, which is made for each comparison.
   if (operator === "in" || operator === "not in") return roughBytes(value) * (1 + wanted.filter(isNested).length);
   const elements = Array.isArray(value) && isNested(wanted as JsonValue) ? value.length : 0;
-  return roughBytes(value) + elements * roughBytes(wanted as JsonValue);
+  return roughBytes(value) * perCharacter + elements * roughBytes(wanted as JsonValue);
 }

@@ -1,0 +1,64 @@
+import type {
+  AppAccess,
+  DatabaseTransaction,
+  ServerDatabaseAccessor,
+  TableAccessor,
+  TransactionTable,
+} from "../app/index.ts";
+import type { HookContext, Lookup, RuleContext } from "../context.ts";
+import type { RecordOf } from "./records.ts";
+
+// `app` and the contexts of rules and hooks, typed from a config. Each is the untyped one where the config does not say.
+
+/** The schemas of tables by their names; `unknown` for a table without one. */
+export interface AnyTables {
+  [table: string]: unknown;
+}
+/** Tables by the names of their namespaces. */
+export interface AnyNamespaces {
+  [namespace: string]: AnyTables;
+}
+
+interface TypedLookups<Tables> {
+  table<Name extends keyof Tables & string>(name: Name): Lookup<RecordOf<Tables[Name]>>;
+}
+
+/** Lookups in the tables of one file. */
+export type LookupsOf<Tables> = string extends keyof Tables ? Pick<RuleContext, "table"> : TypedLookups<Tables>;
+
+interface TypedFiles<Namespaces> {
+  db<Name extends keyof Namespaces & string>(namespace: Name, instanceId?: string): LookupsOf<Namespaces[Name]>;
+}
+
+/** The context of a rule. `Own`: the tables of its namespace; none where it is about no record or instance. */
+export type RuleContextOf<Namespaces, Own> = Pick<RuleContext, "namespace" | "instanceId"> &
+  LookupsOf<Own> &
+  (string extends keyof Namespaces ? Pick<RuleContext, "db"> : TypedFiles<Namespaces>);
+
+interface TypedTransaction<Tables> {
+  table<Name extends keyof Tables & string>(name: Name): TransactionTable<RecordOf<Tables[Name]>>;
+}
+
+type TransactionOf<Tables> = Omit<DatabaseTransaction, "table"> & TypedTransaction<Tables>;
+
+interface TypedDatabase<Tables> extends Omit<ServerDatabaseAccessor, "table" | "transaction"> {
+  table<Name extends keyof Tables & string>(name: Name): TableAccessor<RecordOf<Tables[Name]>>;
+  /** As that of `DatabaseAccessor`. */
+  transaction<T>(work: (tx: TransactionOf<Tables>) => T extends PromiseLike<unknown> ? never : T): Promise<T>;
+}
+
+type DatabaseOf<Tables> = string extends keyof Tables ? ServerDatabaseAccessor : TypedDatabase<Tables>;
+
+interface TypedDatabases<Namespaces> {
+  db<Name extends keyof Namespaces & string>(namespace: Name, instanceId?: string): DatabaseOf<Namespaces[Name]>;
+}
+
+/** `app` with the tables of a config. */
+export type AppOf<Namespaces> = string extends keyof Namespaces
+  ? AppAccess
+  : Omit<AppAccess, "db"> & TypedDatabases<Namespaces>;
+
+/** The context of a hook. `Own`: the tables of its namespace. */
+export type HookContextOf<Namespaces, Own> = AppOf<Namespaces> &
+  Pick<HookContext, "namespace" | "instanceId"> &
+  LookupsOf<Own>;

@@ -1,0 +1,137 @@
+import type { JsonValue } from "../../kernel/json/json.ts";
+import type { MaybePromise, OrNothing } from "../../kernel/maybe-promise.ts";
+import type { Auth } from "../identity.ts";
+import type { PlatformConfig } from "../sections/platform.ts";
+import type { RealtimeConfig } from "../sections/realtime.ts";
+import type { RoomConfig } from "../sections/rooms.ts";
+import type { BucketConfig, FileFacts, StorageConfig } from "../sections/storage.ts";
+import type { NamespaceConfig } from "../sections/tables/databases.ts";
+import type { TableAccess, TableConfig } from "../sections/tables/tables.ts";
+import type { AnyNamespaces, HookContextOf, RuleContextOf } from "./access.ts";
+import type { FilterOf } from "./filters.ts";
+import type { RecordOf, SchemaShape, WrittenOf } from "./records.ts";
+
+/** What a rule of a table gives. */
+type Verdict<R> = MaybePromise<boolean | FilterOf<R>>;
+
+type TypedRule<R, Context> = boolean | ((auth: Auth | null, record: R, context: Context) => Verdict<R>);
+
+type TypedUpdateRule<R, Context> = boolean | ((auth: Auth | null, record: R, next: R, context: Context) => Verdict<R>);
+
+interface TypedAccess<R, Context> extends Pick<TableAccess, "upsert"> {
+  read?: TypedRule<R, Context>;
+  insert?: TypedRule<R, Context>;
+  update?: TypedUpdateRule<R, Context>;
+  delete?: TypedRule<R, Context>;
+}
+
+interface TypedHooks<R, Context> {
+  beforeInsert?: (auth: Auth | null, record: R, context: Context) => MaybePromise<OrNothing<WrittenOf<R>>>;
+  beforeUpdate?: (
+    auth: Auth | null,
+    record: R,
+    changes: WrittenOf<R>,
+    context: Context,
+  ) => MaybePromise<OrNothing<WrittenOf<R>>>;
+  beforeDelete?: (auth: Auth | null, record: R, context: Context) => MaybePromise<void>;
+  afterInsert?: (record: R, context: Context) => MaybePromise<void>;
+  afterUpdate?: (record: R, before: R, context: Context) => MaybePromise<void>;
+  afterDelete?: (record: R, context: Context) => MaybePromise<void>;
+}
+
+interface TypedTable<Schema, Tables, Namespaces> extends Omit<TableConfig, "schema" | "access" | "hooks"> {
+  schema?: Schema & SchemaShape;
+  access?: TypedAccess<NoInfer<RecordOf<Schema>>, RuleContextOf<NoInfer<Namespaces>, NoInfer<Tables>>>;
+  hooks?: TypedHooks<NoInfer<RecordOf<Schema>>, HookContextOf<NoInfer<Namespaces>, NoInfer<Tables>>>;
+}
+
+type TypedInstanceRule<Context> =
+  | boolean
+  | ((auth: Auth | null, instanceId: string, context: Context) => MaybePromise<boolean>);
+
+interface TypedInstanceAccess<Context> {
+  create?: TypedInstanceRule<Context>;
+  open?: TypedInstanceRule<Context>;
+}
+
+interface TypedNamespace<Tables, Namespaces> extends Omit<NamespaceConfig, "tables" | "access"> {
+  access?: TypedInstanceAccess<RuleContextOf<NoInfer<Namespaces>, NoInfer<Tables>>>;
+  tables: { [Table in keyof Tables]: TypedTable<Tables[Table], Tables, Namespaces> };
+}
+
+/** The context of a rule that is about no record or instance. */
+type FreeContext<Namespaces> = RuleContextOf<NoInfer<Namespaces>, Record<never, never>>;
+
+type TypedBucketRule<Context> =
+  | boolean
+  | ((auth: Auth | null, file: FileFacts, context: Context) => MaybePromise<boolean>);
+
+interface TypedBucket<Namespaces> extends Omit<BucketConfig, "access"> {
+  access?: {
+    read?: TypedBucketRule<FreeContext<Namespaces>>;
+    write?: TypedBucketRule<FreeContext<Namespaces>>;
+    delete?: TypedBucketRule<FreeContext<Namespaces>>;
+  };
+}
+
+interface TypedStorage<Buckets, Namespaces> extends Omit<StorageConfig, "buckets"> {
+  buckets: { [Bucket in keyof Buckets]: TypedBucket<Namespaces> };
+}
+
+interface TypedRoom<Namespaces> extends Omit<RoomConfig, "access"> {
+  access?: {
+    join?: boolean | ((auth: Auth, roomId: string, context: FreeContext<Namespaces>) => MaybePromise<boolean>);
+    action?: (
+      auth: Auth,
+      roomId: string,
+      actionType: string,
+      payload: JsonValue,
+      context: FreeContext<Namespaces>,
+    ) => MaybePromise<boolean>;
+  };
+}
+
+interface TypedRealtime<Namespaces> extends Omit<RealtimeConfig, "access"> {
+  access?: {
+    /** As that of `RealtimeConfig`. */
+    broadcast?:
+      | boolean
+      | ((auth: Auth, channel: string, event: string, context: FreeContext<Namespaces>) => MaybePromise<boolean>);
+    /** As that of `RealtimeConfig`. */
+    presence?: boolean | ((auth: Auth, channel: string, context: FreeContext<Namespaces>) => MaybePromise<boolean>);
+  };
+}
+
+type TypedSections = "databases" | "storage" | "rooms" | "realtime";
+
+/** `PlatformConfig` whose rules and hooks know the tables of the config, their fields and their types. */
+export interface TypedConfig<Namespaces, Buckets = AnyNames, Rooms = AnyNames>
+  extends Omit<PlatformConfig, TypedSections> {
+  databases?: { [Namespace in keyof Namespaces]: TypedNamespace<Namespaces[Namespace], Namespaces> };
+  storage?: TypedStorage<Buckets, Namespaces>;
+  rooms?: { [Room in keyof Rooms]: TypedRoom<Namespaces> };
+  realtime?: TypedRealtime<Namespaces>;
+}
+
+/** Names of buckets or rooms. */
+export interface AnyNames {
+  [name: string]: unknown;
+}
+
+/** What a config declares, for code that is typed from it, such as a client. */
+export interface ConfigTypes {
+  /** The schema of each table by namespace and table; `RecordOf` gives the type of its records. */
+  databases: AnyNamespaces;
+  buckets: AnyNames;
+  rooms: AnyNames;
+}
+
+/** A config that knows its types. `Types` is there for the compiler only. */
+export interface DefinedConfig<Types extends ConfigTypes = ConfigTypes> extends PlatformConfig {
+  readonly "~types"?: Types;
+}
+
+/** The types of a config: `TypesOf<typeof config>`. */
+export type TypesOf<Config> = Config extends { readonly "~types"?: infer Types extends ConfigTypes }
+  ? Types
+  : ConfigTypes;

@@ -1,0 +1,12 @@
+/** Up to here `String.includes` takes linear time for a text of any content. */
+const NEEDLE_SHORT = 16;
+const TEXT_SHORT = 64;
+
+/**
+ * As `text.includes(needle)`, in linear time. `String.includes` takes half a second for a text of a megabyte that nearly
+ * contains a needle of 1,000 characters everywhere. In UTF-8 a text is found at the same places. Both are well-formed.
+ */
+export const includesText = (text: string, needle: string): boolean =>
+  needle.length <= NEEDLE_SHORT || text.length <= TEXT_SHORT || needle.length > text.length
+    ? text.includes(needle)
+    : Buffer.from(text).includes(Buffer.from(needle));

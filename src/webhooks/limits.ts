@@ -1,0 +1,14 @@
+import { DAY_MS, HOUR_MS, SECOND_MS } from "../kernel/time/duration.ts";
+
+/** Time of one try, until the receiver has sent the head of its answer. */
+export const DELIVERY_TIMEOUT_MS = 15 * SECOND_MS;
+/** The queue's own limit of a try, in seconds: for a try that does not end by itself. */
+export const RUN_TIMEOUT_SECONDS = 30;
+/** Deliveries of one webhook at once. */
+export const DELIVERIES_MAX = 10;
+
+/** The delay after the first failed try; it doubles with each further one up to the second number. */
+export const RETRY_FIRST_MS = 5 * SECOND_MS;
+export const RETRY_MAX_MS = 4 * HOUR_MS;
+/** A delivery is tried again for this long, the last time at its end. */
+export const RETRIED_FOR_MS = 3 * DAY_MS;
