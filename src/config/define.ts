@@ -9,8 +9,10 @@ export function defineConfig<
   const Namespaces extends AnyNamespaces,
   const Buckets extends AnyNames,
   const Rooms extends AnyNames,
+  const Triggers extends AnyNames,
+  const Webhooks extends AnyNames,
 >(
-  config: TypedConfig<Namespaces, Buckets, Rooms>,
+  config: TypedConfig<Namespaces, Buckets, Rooms, Triggers, Webhooks>,
 ): DefinedConfig<{ databases: Namespaces; buckets: Buckets; rooms: Rooms }> {
   // Only the types differ: the rules are the same functions, whose record has a narrower type than TableRecord.
   return config as unknown as DefinedConfig<{ databases: Namespaces; buckets: Buckets; rooms: Rooms }>;

@@ -14,6 +14,7 @@ export type {
   RouteContext,
   Routes,
 } from "./sections/functions/routes.ts";
+export type { SiteConfig } from "./sections/functions/site.ts";
 export type {
   AccountEvent,
   AccountSource,

@@ -146,6 +146,8 @@ export interface OpenOptions {
   /** Initial content of a new file, as from `serialize()`. `migrate` also runs on it. */
   template?(): Uint8Array;
   onChange?: ChangeListener;
+  /** The same changes when they are committed: rules can see them, and they may not be on disk yet. */
+  onCommit?: ChangeListener;
   /** What happens to work that writes enqueue. Absent: writes must not enqueue any. */
   outbox?: OutboxOptions | undefined;
   /** Page cache of the main thread's connection. Default CACHE_KIB. */

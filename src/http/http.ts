@@ -56,6 +56,8 @@ export interface HttpParts {
   nextRequestId(): string;
   /** The caller, after the limits of every request. Errors: 401, 403, 429. */
   identify(request: Pick<Request, "headers">, address: () => string): MaybePromise<Principal>;
+  /** Counts a request for which credentials do not matter. Errors: 429. */
+  countRequest(request: Pick<Request, "headers">, address: () => string): void;
   /** The answer to a thrown error, which is logged where it is not an `AppError`. */
   failure(cause: unknown, request: Request, requestId?: string): Response;
   /** The same as a value, without the headers that every answer has. */
@@ -123,6 +125,7 @@ export function createHttp(deps: HttpDeps): Http {
     parts: {
       nextRequestId,
       identify: createIdentify(deps, { caller: "rules" }),
+      countRequest: createIdentify(deps, { caller: "open" }),
       failure,
       failureReply,
       decorate: deps.cors.decorate,

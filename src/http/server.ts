@@ -3,16 +3,29 @@ import type { Cors } from "./cors.ts";
 import { createUnrouted } from "./exchange/unrouted.ts";
 import type { Http } from "./http.ts";
 
+/** Files at `/`. */
+export interface Site {
+  /** The answer to GET or HEAD; null: there is nothing. Errors: 416, 429. */
+  answer(request: Request, url: URL): Response | null;
+  /** Whether a request by GET would find something. */
+  has(pathname: string): boolean;
+}
+
 /**
  * The Elysia instance to which areas add their routes. It answers what no route does: 404, 405 with `Allow`, preflights, and
  * HEAD where there is a GET.
  */
-export function createServer(http: Http, cors: Cors): AnyElysia {
+export function createServer(http: Http, cors: Cors, site: Site | null = null): AnyElysia {
   const server = new Elysia({ normalize: false, handler: { standardHostname: false } });
 
-  const unrouted = createUnrouted(http, cors, () => server.routes);
+  const unrouted = createUnrouted(http, cors, () => server.routes, site);
   const answerUnrouted = async (request: Request): Promise<Response> => {
-    const { pathname } = new URL(request.url);
+    const url = new URL(request.url);
+    const { pathname } = url;
+    if (site !== null && (request.method === "GET" || request.method === "HEAD")) {
+      const response = site.answer(request, url);
+      if (response !== null) return response;
+    }
     if (request.method === "HEAD" && unrouted.methodsAt(pathname).includes("GET")) {
       const get = http.inPlaceOf(request, new Request(request.url, { headers: request.headers }));
       const { status, headers, body } = await server.fetch(get);

@@ -86,6 +86,8 @@ export interface Queue {
    * those of `enqueue`.
    */
   pretend(name: string, data: JsonValue, options?: EnqueueOptions): Promise<void>;
+  /** Jobs of a name that wait or run. */
+  unfinished(name: string): number;
 }
 
 /** Thrown by `run` to say that further tries are useless: the job has failed. */

@@ -119,8 +119,16 @@ const AREAS: { readonly [Name in keyof Areas]: Definition<Areas[Name]> } = {
       databases: config.databases ?? {},
       directory: join(base.dataDirectory, "databases"),
       app: () => app,
-      onChange: (address, groups) => areas.realtime.publishChanges(address, groups),
-      onDelete: (address) => areas.realtime.endInstance(address),
+      onCommit: (address, groups) => areas.sockets.rights.committed(address, groups),
+      onChange(address, groups) {
+        // First: what is delivered follows the rights of now.
+        areas.sockets.rights.announced(address, groups);
+        areas.realtime.publishChanges(address, groups);
+      },
+      onDelete(address) {
+        areas.sockets.rights.deleted(address);
+        areas.realtime.endInstance(address);
+      },
       prepareJob: (name, data, options) => areas.jobs.prepare(name, data, options),
       outbox: (address) => base.outboxes.optionsOf({ kind: "tables", ...address }),
     }),
@@ -179,8 +187,8 @@ const AREAS: { readonly [Name in keyof Areas]: Definition<Areas[Name]> } = {
       trackLimit: config.rateLimits?.events ?? RATE_LIMITS.events,
     }),
   ),
-  push: stopping("requests", ({ config, base }) =>
-    createPushArea({ ...base, config: config.push ?? {}, file: base.systemFile }),
+  push: stopping("requests", ({ config, base, areas }) =>
+    createPushArea({ ...base, queue: areas.jobs.queue, config: config.push ?? {}, file: base.systemFile }),
   ),
   backups: lasting(({ config, base, areas }) =>
     createBackupsArea({ ...base, config: config.backups, schedules: areas.jobs.schedules }),

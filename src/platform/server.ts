@@ -10,6 +10,7 @@ import { documentationEndpoints } from "../http/openapi/pages.ts";
 import { createGlobalLimiter, RATE_LIMITS } from "../http/rate-limit.ts";
 import { createServer } from "../http/server.ts";
 import type { MaybePromise } from "../kernel/maybe-promise.ts";
+import { createSite } from "../site/index.ts";
 import type { Areas } from "./areas.ts";
 import type { Base } from "./base.ts";
 
@@ -32,7 +33,8 @@ export function serveAreas(config: PlatformConfig, base: Base, areas: Areas): { 
   });
   const endpoints = Object.values(areas).flatMap((area: object) => (isServed(area) ? area.endpoints : []));
   const routes = mountEndpoints(http, endpoints);
-  const server = createServer(http, cors).use(routes);
+  const site = createSite(config.site, { http: http.parts, clock, hasDocs: config.api?.docs !== false });
+  const server = createServer(http, cors, site).use(routes);
   const { area: functions } = areas.functions;
   if (functions !== null) mountFunctions(server, functions.serve(http.parts, cors));
   if (config.api?.docs !== false) {

@@ -34,10 +34,10 @@ export function createPushAccessor(service: PushService): PushAccessor {
     },
     async sendToTopic(topic, message) {
       const { payload } = sendToTopic.parse({ topic, payload: jsonCopy(message) });
-      service.sendToTopic(topic, messageOf(payload, "payload."));
+      await service.sendToTopic(topic, messageOf(payload, "payload."));
     },
     async broadcast(message) {
-      service.sendToTopic(TOPIC_OF_ALL, checked(message));
+      await service.sendToTopic(TOPIC_OF_ALL, checked(message));
     },
     async devices(userId) {
       return service.devices(userId).map((device) => ({ ...deviceRecord(device), metadata: device.metadata }));

@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { settle, type TestClock, testClock } from "../../tests/support/clock.ts";
 import { type FcmServer, startFcmServer } from "../../tests/support/fcm-server.ts";
 import { createStorageEngine, type DatabaseFile, openSystemFile, type StorageEngine } from "../db/index.ts";
+import { createJobsArea } from "../jobs/index.ts";
 import { systemClock } from "../kernel/clock.ts";
 import { systemIds } from "../kernel/ids.ts";
 import { silentLogger } from "../kernel/logger.ts";
@@ -29,7 +30,29 @@ beforeEach(async () => {
   fcm = await startFcmServer();
   const { projectId, serviceAccount, endpoint, tokenEndpoint } = fcm;
   const config = { fcm: { projectId, serviceAccount, endpoint, tokenEndpoint } };
-  area = await createPushArea({ config, isDrill: false, file, clock, ids: systemIds, logger: silentLogger });
+  const jobs = createJobsArea({
+    engine,
+    dataDirectory: directory,
+    secrets: { jwtSecret: "s".repeat(32) },
+    isDrill: false,
+    clock,
+    ids: systemIds,
+    logger: silentLogger,
+    jobs: {},
+    cron: {},
+    app: () => {
+      throw new Error("not used");
+    },
+  });
+  area = await createPushArea({
+    config,
+    isDrill: false,
+    queue: jobs.queue,
+    file,
+    clock,
+    ids: systemIds,
+    logger: silentLogger,
+  });
 });
 afterEach(async () => {
   await fcm.stop();

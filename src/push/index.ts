@@ -4,6 +4,7 @@ import type { PushAccessor } from "../config/app/index.ts";
 import type { PushConfig } from "../config/types.ts";
 import type { DatabaseFile } from "../db/index.ts";
 import type { Endpoint } from "../http/endpoint.ts";
+import type { Queue } from "../jobs/index.ts";
 import type { Clock } from "../kernel/clock.ts";
 import type { Ids } from "../kernel/ids.ts";
 import type { Logger } from "../kernel/logger.ts";
@@ -38,6 +39,8 @@ export async function createPushArea(deps: {
   config: PushConfig;
   /** Messages are accepted and not sent. */
   isDrill: boolean;
+  /** Messages to topics are jobs. */
+  queue: Queue;
   /** system.db. */
   file: DatabaseFile;
   clock: Clock;
@@ -56,7 +59,8 @@ export async function createPushArea(deps: {
     stopping: stopping.signal,
   });
   const fanOut = createFanOut({ store, deliveries, clock, ids, logger });
-  const topics = createTopicQueue({ store, fanOut, stopping: stopping.signal, logger });
+  const { queue, isDrill } = deps;
+  const topics = createTopicQueue({ queue, isDrill, store, fanOut, stopping: stopping.signal, clock, logger });
   const service = createPushService({ store, deliveries, fanOut, topics, clock, stopping: stopping.signal });
   const stopSweep = startSweep({ store, clock, logger });
 

@@ -67,6 +67,12 @@ export const ACCESS_TOKEN_MARGIN_MS = MINUTE_MS;
 export const SENDS_AT_ONCE_MAX = 1_000;
 /** Queued messages to topics; further messages are refused. */
 export const TOPIC_MESSAGES_WAITING_MAX = 1_000;
+/** Messages to topics that are under way: one tries its devices, the others wait for that or for a service. */
+export const TOPIC_MESSAGES_AT_ONCE_MAX = 20;
+/** Tries of a message to a topic: each stop and each crash meanwhile is one. */
+export const TOPIC_RETRIES_MAX = 1_000;
+/** How often the position of a message to a topic is saved. */
+export const TOPIC_SAVE_INTERVAL_MS = SECOND_MS;
 /** Devices read per page, and results written per transaction. */
 export const DEVICES_PER_PAGE = 200;
 export const RESULTS_PER_WRITE = 100;

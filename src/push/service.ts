@@ -29,8 +29,8 @@ export interface PushService {
   sendMany(userIds: readonly string[], message: Message): Promise<Counts>;
   /** The token may be unregistered. Errors: 503. */
   sendToToken(token: string, platform: PushPlatform, message: Message): Promise<Counts>;
-  /** Queues the message. Errors: 503. */
-  sendToTopic(topic: string, message: Message): void;
+  /** Resolves when the message is queued, on disk. Errors: 503. */
+  sendToTopic(topic: string, message: Message): Promise<void>;
   /** In order of first registration. */
   devices(userId: string): DeviceRow[];
   /** Replaces the metadata. Errors: 404. */
@@ -105,9 +105,9 @@ export function createPushService(deps: {
     },
     sendMany: (userIds, message) => deliver(devicesOfAll([...new Set(userIds)]), message),
     sendToToken: (token, platform, message) => deliver(oneByOne([{ userId: null, token, platform }]), message),
-    sendToTopic(topic, message) {
+    async sendToTopic(topic, message) {
       requireCredentials();
-      topics.add(topic, message);
+      await topics.add(topic, message);
     },
     devices: (userId) => store.devicesOf(userId),
     async setMetadata(userId, deviceId, metadata) {

@@ -35,7 +35,12 @@ export function realtimeEndpoints(deps: {
     (context) => {
       const { channel = "" } = context.query();
       const defaultChannel = channel === "" ? null : channel;
-      const state = (): RealtimeState => ({ defaultChannel, subscriptions: new Map(), tracked: null });
+      const state = (): RealtimeState => ({
+        defaultChannel,
+        subscriptions: new Map(),
+        tracked: null,
+        topicRights: new Map(),
+      });
       return connections.open(context, { limits, places, state });
     },
   );

@@ -23,12 +23,13 @@ import {
 import { createPresence } from "./presence/presence.ts";
 import { createProtocol } from "./protocol.ts";
 import { createRights } from "./rights.ts";
-import { createReviews } from "./subscriptions/reviews.ts";
+import { createAskers } from "./subscriptions/askers.ts";
 import { createSeenViews } from "./subscriptions/seen-views.ts";
 import { createSubscribing } from "./subscriptions/subscribing.ts";
 import { createTableSubscriptions } from "./subscriptions/table-subscriptions.ts";
 import { Broadcast, channelIsBusy, checkPayload, createBroadcasts } from "./topics/broadcasts.ts";
 import { createFanOut } from "./topics/fan-out.ts";
+import { createTopicRights } from "./topics/topic-rights.ts";
 
 export interface RealtimeArea {
   endpoints: readonly Endpoint[];
@@ -64,21 +65,27 @@ export function createRealtimeArea(deps: {
     topics,
     batchThreshold,
     feedName: () => deps.ids.secret(FEED_NAME_BYTES),
-    review: (feed) => reviews.review(feed),
+    review: (address, about) => askers.review(address, about),
   });
   const presence = createPresence({ clock, topics, ttlMs: config.presenceTtl ?? PRESENCE_TTL_MS });
   const broadcasts = createBroadcasts(topics);
   const rights = createRights({ access: config.access ?? {}, tables, lookups: deps.lookups, clock, logger });
-  const reviews = createReviews({
-    ask: (principal, channel, before) => rights.readTable(principal, channel, { before: before ?? null }),
+  const askers = createAskers({
+    rights,
+    standing: sockets.rights,
     onAnswer: (connection, subscription, access) => subscribing.follow(connection, subscription, access),
-    clock,
     logger,
   });
+  const topicRights = createTopicRights({
+    rights,
+    standing: sockets.rights,
+    revoke: (connection, channel) => subscribing.revoke(connection, channel),
+    hold: ({ kind, name }) => (kind === "presence" ? presence.hold(name) : broadcasts.hold(name)),
+  });
   const seenViews = createSeenViews(clock);
-  const subscriptions = createTableSubscriptions({ feeds, seenViews, reviews, clock });
-  const subscribing = createSubscribing({ tables, rights, subscriptions, presence, broadcasts });
-  const connections = sockets.serve(createProtocol({ tables, rights, subscribing, presence, broadcasts }));
+  const subscriptions = createTableSubscriptions({ feeds, seenViews, askers, clock });
+  const subscribing = createSubscribing({ tables, askers, topicRights, subscriptions, presence, broadcasts });
+  const connections = sockets.serve(createProtocol({ tables, rights, topicRights, subscribing, presence, broadcasts }));
   const places = createPendingPlaces(clock, config.pendingPerAddress ?? PENDING_PER_ADDRESS_MAX);
   const broadcastParser = createParser(Broadcast, { member: "an argument of broadcast" });
 

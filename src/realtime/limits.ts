@@ -62,6 +62,8 @@ export const SEEN_VIEWS_MAX = 20_000;
 /** Changes that may wait for one audience whose rule is slow. Beyond it, its sockets are closed as too slow. */
 export const AUDIENCE_WAITING_MAX = 50_000;
 export const AUDIENCE_WAITING_MAX_BYTES = 32 * 1024 * 1024;
+/** Subscriptions that adopt one answer of a rule together: as many more are a user's own, and take further turns. */
+export const ASKER_MEMBERS_MAX = 64;
 /** Time that deliveries take in one turn of the event loop. */
 export const SLICE_MS = 4;
 /** A replay pauses while more waits to be sent. Well below what closes a connection. */

@@ -19,6 +19,7 @@ import type { Rights } from "./rights.ts";
 import type { ErrorCode, ServerMessage } from "./server-messages.ts";
 import type { Subscribing } from "./subscriptions/subscribing.ts";
 import type { Broadcasts } from "./topics/broadcasts.ts";
+import type { TopicRights } from "./topics/topic-rights.ts";
 
 const Seq = Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER });
 const Filters = Type.Optional(Type.Unknown());
@@ -48,6 +49,7 @@ const declare = declareMessages<RealtimeState, ErrorCode>({});
 export interface MessageDeps {
   tables: TableDoor;
   rights: Rights;
+  topicRights: TopicRights;
   subscribing: Subscribing;
   presence: Presence;
   broadcasts: Broadcasts;
@@ -109,7 +111,7 @@ function onChannel(
 }
 
 function track(
-  { tables, rights, presence }: MessageDeps,
+  { tables, topicRights, presence }: MessageDeps,
   connection: RealtimeConnection,
   principal: Visiting,
   { channel, state }: { channel: string; state: object },
@@ -120,16 +122,21 @@ function track(
     return failure("STATE_TOO_LARGE", `state must have at most ${PRESENCE_STATE_MAX_BYTES} bytes, got ${bytes}`);
   }
   if (parseChannel(channel, tables)?.kind !== "presence") return unknownChannel(channel);
-  return chain(rights.presence(principal, channel), (isAllowed) => {
-    if (!isAllowed) return denied("ACCESS_DENIED");
-    if (connection.isClosed || principal.kind !== "user") return null;
-    const tracked = trackedOf(connection, principal);
+  const begin = (user: SignedIn): Failure | null => {
+    const tracked = trackedOf(topicRights, connection, user);
     if (!tracked.channels.has(channel) && tracked.channels.size >= TRACKED_PER_CONNECTION_MAX) {
       return failure("TOO_MANY_TRACKED", `A connection is tracked on at most ${TRACKED_PER_CONNECTION_MAX} channels`);
     }
     const outcome = presence.track(tracked, channel, text);
     if (outcome === "busy") return busy();
     return outcome === "full" ? failure("CHANNEL_FULL", "The channel is full") : null;
+  };
+  const about = { kind: "presence" as const, name: channel };
+  return chain(topicRights.ask(connection, principal, about), (isAllowed) => {
+    if (!isAllowed) return denied("ACCESS_DENIED");
+    const refused = connection.isClosed || principal.kind !== "user" ? null : begin(principal);
+    topicRights.follow(connection, about);
+    return refused;
   });
 }
 
@@ -142,7 +149,14 @@ function untrack({ tables, presence }: MessageDeps, connection: RealtimeConnecti
 
 const busy = (): Failure => failure("RATE_LIMITED", "The channel has more to send than it can; this one is dropped");
 
-function trackedOf({ id, state }: RealtimeConnection, principal: SignedIn): Tracked {
-  state.tracked ??= { connectionId: id, userId: principal.auth.id, channels: new Set(), lastSeen: 0 };
+function trackedOf(topicRights: TopicRights, connection: RealtimeConnection, principal: SignedIn): Tracked {
+  const { id, state } = connection;
+  state.tracked ??= {
+    connectionId: id,
+    userId: principal.auth.id,
+    channels: new Set(),
+    lastSeen: 0,
+    left: (name) => topicRights.follow(connection, { kind: "presence", name }),
+  };
   return state.tracked;
 }

@@ -1,5 +1,6 @@
 import type { ReadAccess, RecordFilter } from "../access/table-door.ts";
 import type { Connection, Visiting } from "../sockets/connection.ts";
+import type { StandingRight } from "../sockets/rights/standing-right.ts";
 import type { Audience } from "./changes/audience.ts";
 import type { TableLog } from "./changes/change-log.ts";
 import type { Channel } from "./channel.ts";
@@ -17,6 +18,8 @@ export interface RealtimeState {
   readonly subscriptions: Map<string, Subscription>;
   /** null: it has not been tracked yet. */
   tracked: Tracked | null;
+  /** Rights to presence and broadcast channels whose rules have looked something up, by kind and name. */
+  readonly topicRights: Map<string, StandingRight>;
 }
 
 export type RealtimeConnection = Connection<RealtimeState>;
@@ -55,8 +58,8 @@ export interface TableSubscription extends Naming {
   viewKey: string;
   /** null: the read rule is written in the config as a constant, and shows the same to everybody. */
   seen: SeenView | null;
-  /** Its rule has returned a filter. From then on it is evaluated again with the changes, whatever it returns. */
-  isReviewed: boolean;
+  /** null: its rule is not asked again before the next `subscribe`. */
+  asker: Asker | null;
   feed: Feed;
   audience: Audience;
   isCatchingUp: boolean;
@@ -70,24 +73,22 @@ export interface Feed {
   readonly audiences: Map<string, Audience>;
   readonly documents: Map<string, Map<string, Audience>>;
   holders: number;
-  /** Users whose rule is evaluated again with the changes, by what the rule sees of them. */
-  readonly askers: Map<string, Asker>;
-  /** null: no evaluation is under way. */
-  asking: Asking | null;
 }
 
-/** All users that are equal to a table's rule: it is evaluated once for all of their subscriptions. */
+/**
+ * Subscriptions to a table, of users that are equal to its rule: it is evaluated again once for all of them. At most
+ * ASKER_MEMBERS_MAX; further ones have another asker.
+ */
 export interface Asker {
-  readonly key: string;
+  /** What its rule sees of the user, as JSON. */
+  readonly auth: string;
   readonly principal: Visiting;
   readonly channel: TableChannel;
+  /** What it looked at. */
+  right: StandingRight;
   /** The last answer: an equal filter is not compiled again. */
   access: ReadAccess;
+  /** Another number with each answer of a rule that looks at records: the views of the answers before it have ended. */
+  serial: number;
   readonly members: Map<TableSubscription, RealtimeConnection>;
-}
-
-/** One round of evaluation at a time: what is committed meanwhile waits for a round that begins afterwards. */
-export interface Asking {
-  readonly running: Promise<void>;
-  next: Promise<void> | null;
 }

@@ -11,7 +11,7 @@ import type { ErrorCode, ServerMessage } from "./server-messages.ts";
 
 /** Realtime's protocol. */
 export function createProtocol(deps: MessageDeps): Protocol<RealtimeState, ErrorCode> {
-  const { rights, subscribing, presence } = deps;
+  const { topicRights, subscribing, presence } = deps;
 
   /** Evaluates every right again; ends, and returns, what is no longer allowed. */
   const refresh = async (connection: RealtimeConnection, principal: Visiting): Promise<Revoked> => {
@@ -23,7 +23,8 @@ export function createProtocol(deps: MessageDeps): Protocol<RealtimeState, Error
       revoked.add(subscription);
     }
     for (const name of [...(tracked?.channels ?? [])]) {
-      if (tracked === null || (await rights.presence(principal, name))) continue;
+      const channel = { kind: "presence" as const, name };
+      if (tracked === null || (await topicRights.ask(connection, principal, channel))) continue;
       presence.untrack(tracked, name, "disconnect");
       revoked.add({ name, id: null });
     }

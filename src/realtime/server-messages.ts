@@ -18,7 +18,7 @@ interface Subscribed {
   feed?: string;
 }
 
-export type LeaveReason = "disconnect" | "timeout";
+export type LeaveReason = "disconnect" | "timeout" | "denied";
 
 export type ErrorCode =
   | CommonErrorCode

@@ -45,7 +45,13 @@ export function createRoomsArea(deps: {
     presentUser(sessions, { kind: "user", sessionId, auth })?.auth ?? null;
   const share = new LoopShare();
   const syncs = new SyncTurns(systemClock.after);
-  const service = createRoomsService({ ...deps, presentAuth, share, store: createRoomStore(deps.file) });
+  const service = createRoomsService({
+    ...deps,
+    standing: sockets.rights,
+    presentAuth,
+    share,
+    store: createRoomStore(deps.file),
+  });
   const visitors = new Set<Visitor>();
   const connections = sockets.serve(createProtocol({ service, visitors }));
   return {

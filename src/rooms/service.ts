@@ -1,12 +1,14 @@
-import type { Lookups } from "../access/lookups/lookups.ts";
+import type { Lookups, LookupWatch } from "../access/lookups/lookups.ts";
 import type { AppAccess } from "../config/app/index.ts";
 import type { Auth, RoomsConfig } from "../config/types.ts";
 import type { Clock } from "../kernel/clock.ts";
 import { notFound } from "../kernel/errors.ts";
 import type { JsonObject } from "../kernel/json/json.ts";
 import type { Logger } from "../kernel/logger.ts";
-import { chain } from "../kernel/maybe-promise.ts";
+import { chain, type MaybePromise } from "../kernel/maybe-promise.ts";
 import { createPendingPlaces } from "../sockets/pending-places.ts";
+import type { StandingRight } from "../sockets/rights/standing-right.ts";
+import type { StandingRights } from "../sockets/rights/standing-rights.ts";
 import type { ExpiringRoom, RoomStore } from "./lifecycle/store.ts";
 import { startSweep } from "./lifecycle/sweep.ts";
 import { createWakeSchedule } from "./lifecycle/wake-schedule.ts";
@@ -27,6 +29,10 @@ export interface RoomsService {
   address(room: { namespace: string; id: string }): RoomAddress;
   /** Checks the join rule, and loads or creates the room. */
   join(address: RoomAddress, connection: RoomConnection, auth: Auth): Promise<Joining>;
+  /** The join rule alone. `watch` learns what it looks at. */
+  mayJoin(address: RoomAddress, auth: Auth, watch: LookupWatch): MaybePromise<boolean>;
+  /** The right of a join has its owner. Asks it again where data changed while it was awaited. */
+  follow(right: StandingRight): void;
   /** `{}` when none is set. */
   metadata(address: RoomAddress): JsonObject;
   /** Rooms that have a place in memory; hibernating rooms with connections are included. */
@@ -37,11 +43,13 @@ export interface RoomsService {
   stop(): Promise<void>;
 }
 
-export type Joining = { room: LiveRoom; outcome: JoinOutcome } | { room: null; outcome: JoinOutcome };
+/** `right`: of the join rule. Ended where the connection has not joined, or the rule looked nothing up. */
+export type Joining = { room: LiveRoom | null; outcome: JoinOutcome; right: StandingRight };
 
 export function createRoomsService(deps: {
   config: RoomsConfig;
   store: RoomStore;
+  standing: StandingRights;
   presentAuth: PresentAuth;
   app: () => AppAccess;
   lookups: Lookups;
@@ -49,7 +57,7 @@ export function createRoomsService(deps: {
   logger: Logger;
   share: LoopShare;
 }): RoomsService {
-  const { store, clock, logger } = deps;
+  const { store, standing, clock } = deps;
   const namespaces = new Map<string, RoomNamespace>();
   for (const [name, config] of Object.entries(deps.config)) {
     const limits = roomLimits(config);
@@ -81,7 +89,7 @@ export function createRoomsService(deps: {
       room?.wake();
       return room !== null;
     },
-    onFailure: (cause) => logger.error("The rooms with due timers cannot be read", { cause }),
+    onFailure: (cause) => deps.logger.error("The rooms with due timers cannot be read", { cause }),
   });
 
   let isStopping = false;
@@ -103,7 +111,7 @@ export function createRoomsService(deps: {
     return room;
   };
 
-  const stopSweep = startSweep({ store, occupied, clock, logger });
+  const stopSweep = startSweep({ store, occupied, clock, logger: deps.logger });
   if (namespaces.size > 0) wakes.expect(clock.now());
 
   return {
@@ -112,13 +120,9 @@ export function createRoomsService(deps: {
       if (declared === undefined) throw notFound(`There is no room namespace "${namespace}"`);
       return { namespace: declared, id };
     },
-    async join(address, connection, auth) {
-      const isAllowed = await mayJoin(address, auth, deps);
-      if (!isAllowed) return { room: null, outcome: { kind: "denied", message: "Access denied" } };
-      const room = obtain(address);
-      if (room === null) return { room, outcome: { kind: "denied", message: "The server has too many rooms" } };
-      return { room, outcome: await room.join(connection) };
-    },
+    join: createJoin(deps, obtain),
+    mayJoin: (address, auth, watch) => mayJoin(address, auth, { ...deps, watch }),
+    follow: (right) => void standing.settle(right),
     metadata({ namespace, id }) {
       const live = rooms.get(keyOf(namespace.name, id));
       const now = live?.isOccupied === true ? NEVER_EXPIRED : clock.now();
@@ -139,21 +143,40 @@ export function createRoomsService(deps: {
   };
 }
 
+function createJoin(
+  deps: Parameters<typeof createRoomsService>[0],
+  obtain: (address: RoomAddress) => LiveRoom | null,
+): RoomsService["join"] {
+  return async (address, connection, auth) => {
+    const right = deps.standing.begin();
+    const denied = (message: string): Joining => {
+      right.end();
+      return { room: null, outcome: { kind: "denied", message }, right };
+    };
+    if (!(await mayJoin(address, auth, { ...deps, watch: right.watch }))) return denied("Access denied");
+    const room = obtain(address);
+    if (room === null) return denied("The server has too many rooms");
+    const outcome = await room.join(connection);
+    if (outcome.kind !== "joined" || !right.hasLooked) right.end();
+    return { room, outcome, right };
+  };
+}
+
 /** An absent rule, a rule that throws and a rule that takes too long deny. [RM12] */
-async function mayJoin(
+function mayJoin(
   { namespace, id }: RoomAddress,
   auth: Auth,
-  deps: { lookups: Lookups; clock: Clock; logger: Logger },
-): Promise<boolean> {
+  deps: { lookups: Lookups; watch: LookupWatch; clock: Clock; logger: Logger },
+): MaybePromise<boolean> {
   const rule = namespace.config.access?.join;
   if (typeof rule !== "function") return rule === true;
   let outcome: Outcome<boolean> = { ok: true, value: false };
-  const call = deps.lookups.begin({ for: "subscription" });
+  const call = deps.lookups.begin({ for: "subscription", watch: deps.watch });
   const isTrue = () => chain(rule(auth, id, call.context(null)), (answer: unknown) => answer === true);
-  await runBounded(deps.clock, HANDLER_TIMEOUT_MS, isTrue, (result) => {
+  const running = runBounded(deps.clock, HANDLER_TIMEOUT_MS, isTrue, (result) => {
     outcome = result;
   });
-  return read(outcome);
+  return chain(running, () => read(outcome));
 
   function read(result: Outcome<boolean>): boolean {
     if (result.ok) return result.value;

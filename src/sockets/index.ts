@@ -8,12 +8,15 @@ import { type AreaSockets, createAreaSockets } from "./area-sockets.ts";
 import { createClients } from "./clients.ts";
 import { MessageTurns } from "./messages/message-turns.ts";
 import type { Protocol } from "./protocol.ts";
+import { StandingRights } from "./rights/standing-rights.ts";
 import type { SocketServer } from "./server/socket-server.ts";
 
 /** WebSocket connections of all areas: what they share is the client networks and the turns of the event loop. */
 export interface Sockets {
   /** The connections of one area. */
   serve<State, Code extends string>(protocol: Protocol<State, Code>): AreaSockets<State>;
+  /** Rights that last as long as what they were granted to. */
+  readonly rights: StandingRights;
   /** Publishes to native topics of the sockets. */
   readonly server: SocketServer;
 }
@@ -33,6 +36,7 @@ export function createSockets(deps: SocketsDeps): Sockets {
   const slices = createTurns();
   return {
     server: deps.server,
+    rights: new StandingRights(deps),
     serve: (protocol) => createAreaSockets(protocol, { ...deps, clients, turns, slices }),
   };
 }

@@ -11,6 +11,8 @@ export const UNAUTHENTICATED_MESSAGE_MAX_CHARS = 32 * 1024;
 
 /** Time that messages may take in one turn of the event loop, before requests and timers have theirs. */
 export const TURN_MS = 4;
+/** Time in one turn of the event loop in which rights are asked again. */
+export const RIGHTS_TURN_MS = 4;
 /** Messages of one connection that wait for their turn or for an earlier message. */
 export const WAITING_MESSAGES_MAX = 1_000;
 /** Characters of the messages that wait, of one client network and of all. */

@@ -56,6 +56,7 @@ export function createTablesArea(deps: {
   onChange: TablesChangeListener;
   /** An instance was deleted. */
   onDelete: InstanceDeletionListener;
+  onCommit: TablesChangeListener;
   outbox: TablesOutbox;
   /** Makes the jobs of `tx.enqueue`. */
   prepareJob: PrepareJob;

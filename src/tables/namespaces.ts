@@ -53,6 +53,8 @@ export function openNamespaces(deps: {
   logger: Logger;
   onChange: TablesChangeListener;
   onDelete: InstanceDeletionListener;
+  /** The same changes before they are on disk, as soon as rules can see them. */
+  onCommit: TablesChangeListener;
   /** Absent: no change sets off anything. */
   outbox?: TablesOutbox | undefined;
 }): ReadonlyMap<string, Namespace> {
@@ -85,6 +87,7 @@ export function openNamespaces(deps: {
         migrate,
         onChange: (instanceId, groups) => deps.onChange({ namespace: name, instanceId }, groups),
         onDelete: (instanceId) => deps.onDelete({ namespace: name, instanceId }),
+        onCommit: (instanceId, groups) => deps.onCommit({ namespace: name, instanceId }, groups),
         outbox: (instanceId) => deps.outbox?.({ namespace: name, instanceId }),
         onUnfit: (instanceId, cause) =>
           deps.logger.error(`databases.${name}: an instance does not fit what is declared: its requests are 503`, {
@@ -97,6 +100,7 @@ export function openNamespaces(deps: {
       const file = deps.engine.open(join(deps.directory, `${name}.db`), {
         migrate,
         onChange: (groups) => deps.onChange({ namespace: name, instanceId: null }, groups),
+        onCommit: (groups) => deps.onCommit({ namespace: name, instanceId: null }, groups),
         outbox: deps.outbox?.({ namespace: name, instanceId: null }),
       });
       namespaces.set(name, { name, config, tables, kind: "static", file });

@@ -46,6 +46,12 @@ test("[DB31] everything in a directory of the first release is read back as it w
   expect(answers).toMatchObject(made.answers);
 });
 
+test("[US204] users of the first release count as having signed in: an invitation is 409", async () => {
+  const service = createHttpClient(() => platform.url, { "x-platform-service-key": SERVICE_KEY });
+  const invited = await service.post("/api/auth/admin/users/invite", { email: ANN.email });
+  expect(invited).toMatchObject({ status: 409, body: { data: { email: { code: "not_unique" } } } });
+});
+
 test("[DB31] a session, a password, a TOTP secret and a recovery code of the first release go on counting", async () => {
   const { ann } = made;
   const refreshed = await platform.post("/api/auth/refresh", { refreshToken: ann.refreshToken });

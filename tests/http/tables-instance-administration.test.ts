@@ -32,6 +32,7 @@ beforeAll(async () => {
       databases: {
         shared: { tables: {
           notes: { access: { read: true } },
+          reports: { access: { read: (_auth, _record, { db }) => db("clubs", "vip").table("members").get("m0") !== null } },
           calls: { schema: { text: { type: "text" } }, hooks: { async beforeInsert(_auth, record, app) {
             const { instances } = app.db("clubs");
             if (record.text.startsWith("delete ")) return { text: String(await instances.delete(record.text.slice(7))) };
@@ -147,6 +148,18 @@ test("[TB443] deleting ends the subscriptions to the instance, and a new one of 
   expect(await socket.next()).toMatchObject({ channel: channels[1] });
   socket.send({ type: "subscribe", channel: channels[0] ?? "", since: 1 });
   expect(await socket.nextOf("subscribed")).toMatchObject({ resync: true });
+  await socket.close();
+});
+
+test("[TB443] deleting ends subscriptions elsewhere whose rules looked at the instance", async () => {
+  await fill("vip");
+  const user = await signIn(platform);
+  const socket = await openSocket(`${platform.wsUrl}/api/realtime`);
+  socket.send({ type: "auth", token: user.token });
+  socket.send({ type: "subscribe", channel: "realtime:shared:reports" });
+  await socket.nextOf("subscribed");
+  expect((await platform.service.delete(`${ADMIN}/vip`)).status).toBe(200);
+  expect(await socket.nextOf("auth_refreshed")).toMatchObject({ revokedChannels: ["realtime:shared:reports"] });
   await socket.close();
 });
 

@@ -1,5 +1,5 @@
 import { existsSync, statSync } from "node:fs";
-import { resolve } from "node:path";
+import { dirname, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
 import { systemClock } from "../../kernel/clock.ts";
 import { endsWithin } from "../../kernel/time/stop.ts";
@@ -30,8 +30,21 @@ export async function loadConfig(
   if (product !== null) provideToProduct(providedModules(platformModule));
   const source = product === null ? resolve(file) : `The config of ${product.name}`;
   const loading = product === null ? importConfig(source, platformModule) : product.loadConfig();
-  const config = checkedConfig(await defaultExport(loading, source, timeoutMs), source);
+  const checked = checkedConfig(await defaultExport(loading, source, timeoutMs), source);
+  const config = product === null ? withDirectories(checked, source) : checked;
   return { config, warnings: configWarnings(config) };
+}
+
+/** Paths of the config count from its file. Errors: `ConfigError` for a directory that does not exist. */
+function withDirectories(config: PlatformConfig, source: string): PlatformConfig {
+  const { site } = config;
+  if (site === undefined) return config;
+  const directory = resolve(dirname(source), site.directory);
+  if (statSync(directory, { throwIfNoEntry: false })?.isDirectory() !== true) {
+    const message = `there is no directory ${directory}`;
+    throw new ConfigError(`${source} has a problem:`, [{ path: "site.directory", message }]);
+  }
+  return { ...config, site: { ...site, directory } };
 }
 
 /** The file may import its own relative files, and packages installed beside it. Errors: `ConfigError` for a missing file. */

@@ -6,6 +6,7 @@ import { Declared, Vectorize } from "./declared.ts";
 import { Cron, type CronConfig } from "./functions/cron.ts";
 import { Jobs, type JobsConfig } from "./functions/jobs.ts";
 import { RoutesSection } from "./functions/routes.ts";
+import { Site } from "./functions/site.ts";
 import { checkSources } from "./functions/sources.ts";
 import { Triggers } from "./functions/triggers.ts";
 import { Webhooks } from "./functions/webhooks.ts";
@@ -42,6 +43,8 @@ const Sections = Type.Object({
   api: Type.Optional(Api),
   /** Endpoints of your own under `/api/functions`. */
   routes: Type.Optional(RoutesSection),
+  /** Files of a web page at `/`. */
+  site: Type.Optional(Site),
 });
 
 export const Platform = related(Sections, checkSources);

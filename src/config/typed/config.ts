@@ -10,6 +10,7 @@ import type { TableAccess, TableConfig } from "../sections/tables/tables.ts";
 import type { AnyNamespaces, HookContextOf, RuleContextOf } from "./access.ts";
 import type { FilterOf } from "./filters.ts";
 import type { RecordOf, SchemaShape, WrittenOf } from "./records.ts";
+import type { TypedTrigger, TypedWebhook } from "./triggers.ts";
 
 /** What a rule of a table gives. */
 type Verdict<R> = MaybePromise<boolean | FilterOf<R>>;
@@ -102,15 +103,17 @@ interface TypedRealtime<Namespaces> extends Omit<RealtimeConfig, "access"> {
   };
 }
 
-type TypedSections = "databases" | "storage" | "rooms" | "realtime";
+type TypedSections = "databases" | "storage" | "rooms" | "realtime" | "triggers" | "webhooks";
 
 /** `PlatformConfig` whose rules and hooks know the tables of the config, their fields and their types. */
-export interface TypedConfig<Namespaces, Buckets = AnyNames, Rooms = AnyNames>
+export interface TypedConfig<Namespaces, Buckets = AnyNames, Rooms = AnyNames, Triggers = AnyNames, Webhooks = AnyNames>
   extends Omit<PlatformConfig, TypedSections> {
   databases?: { [Namespace in keyof Namespaces]: TypedNamespace<Namespaces[Namespace], Namespaces> };
   storage?: TypedStorage<Buckets, Namespaces>;
   rooms?: { [Room in keyof Rooms]: TypedRoom<Namespaces> };
   realtime?: TypedRealtime<Namespaces>;
+  triggers?: { [Name in keyof Triggers]: TypedTrigger<Triggers[Name], Namespaces, Buckets> };
+  webhooks?: { [Name in keyof Webhooks]: TypedWebhook<Webhooks[Name], Namespaces, Buckets> };
 }
 
 /** Names of buckets or rooms. */

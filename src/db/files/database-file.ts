@@ -197,6 +197,7 @@ export class OpenFile implements OpenedFile {
       sync,
       clock: dependencies.clock,
       onChange: options.onChange,
+      onCommit: options.onCommit,
       outbox: options.outbox,
       onFailure,
       onFinal: () => this.#indexer.stopNow(),

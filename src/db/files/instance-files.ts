@@ -34,6 +34,7 @@ export interface InstanceFilesOptions {
   bounds: InstanceBounds;
   migrate(sqlite: Database): void;
   onChange?(instanceId: string, groups: readonly (readonly Change[])[]): void;
+  onCommit?(instanceId: string, groups: readonly (readonly Change[])[]): void;
   /** `OpenOptions.outbox` of an instance's file. */
   outbox?(instanceId: string): OutboxOptions | undefined;
   /** Called when a file does not fit the declaration; requests to it are answered with 503. */
@@ -283,6 +284,7 @@ class Instances implements InstanceFiles, InstanceUses {
           return this.#template;
         },
         onChange: (groups) => this.#options.onChange?.(instanceId, groups),
+        onCommit: (groups) => this.#options.onCommit?.(instanceId, groups),
         outbox: this.#options.outbox?.(instanceId),
         cacheKiB: INSTANCE_CACHE_KIB,
         statementsMax: INSTANCE_STATEMENTS_MAX,

@@ -172,6 +172,23 @@ test("[DB4] changes are announced in the order of commit, before the promises go
   for (const id of ids) expect(order.indexOf(`change ${id}`)).toBeLessThan(order.indexOf(`answer ${id}`));
 });
 
+test("[DB220] a commit is noted when it can be seen, and before it is announced; a listener that throws is reported", async () => {
+  const order: string[] = [];
+  const file = engine.open(join(directory, "noted.db"), {
+    migrate: (sqlite) => sqlite.run(CREATE),
+    onCommit(groups) {
+      for (const { id } of groups.flat()) {
+        const isSeen = idsOf(file).includes(id);
+        order.push(`${isSeen ? "seen" : "unseen"} ${id}`);
+      }
+      throw new Error("the listener failed");
+    },
+    onChange: (groups) => order.push(...groups.flat().map(({ id }) => `change ${id}`)),
+  });
+  await file.write((tx) => insert(tx, "a"));
+  expect(order).toEqual(["seen a", "change a"]);
+});
+
 test("[DB4] a listener that throws is reported and takes no answer away", async () => {
   const file = engine.open(join(directory, "listener.db"), {
     migrate: (sqlite) => sqlite.run(CREATE),

@@ -57,6 +57,8 @@ export interface WriterOptions {
   sync: WalSync;
   clock: Clock;
   onChange: ChangeListener | undefined;
+  /** Called with what a transaction changed as soon as it is committed, and before its sync: readers can see it. */
+  onCommit: ChangeListener | undefined;
   outbox: OutboxOptions | undefined;
   /** Called for a failed sync, or a listener that threw. */
   onFailure: (cause: unknown) => void;
@@ -179,8 +181,17 @@ export class Writer {
         statements.query("ROLLBACK").run();
       }
       this.#unsynced.push({ writes: done, groups, needsSync });
+      if (groups.length > 0) this.#noteCommit(groups);
     } catch (error) {
       this.#abandon(done, error);
+    }
+  }
+
+  #noteCommit(groups: readonly (readonly Change[])[]): void {
+    try {
+      this.#options.onCommit?.(groups);
+    } catch (error) {
+      this.#options.onFailure(error);
     }
   }
 

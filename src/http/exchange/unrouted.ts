@@ -15,11 +15,13 @@ export function createUnrouted(
   { nextRequestId }: { nextRequestId(): string },
   cors: Cors,
   routes: () => readonly { method: string; path: string }[],
+  site: { has(path: string): boolean } | null = null,
 ): Unrouted {
   const methodsAt = (path: string): string[] => {
     const declared = routes()
       .filter(({ path: pattern }) => isAt(pattern, path))
       .map(({ method }) => method);
+    if (declared.length === 0 && site?.has(path) === true) return methodsOf(["GET"]);
     return methodsOf(METHODS.filter((method) => declared.includes(method)));
   };
   return {

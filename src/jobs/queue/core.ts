@@ -82,6 +82,7 @@ export function createQueueCore(deps: QueueCoreDeps): QueueCore {
     queue: {
       define: (name, definition) => dispatcher.define(name, definition),
       enqueue: async (name, data, options) => enqueue(entryOf("job", name, data, options)),
+      unfinished: (name) => existing()?.unfinished(name) ?? 0,
       pretend: async (name, data, options) => void (await enqueue(entryOf("pretence", name, data, options))),
     },
     pass: createPassing({ store: open, onDue: dispatcher.onDue, clock }),

@@ -53,6 +53,7 @@ const ATTEMPT = "SELECT attempt FROM jobs WHERE seq = ?1 AND state = 2";
 const INTERRUPTED = `SELECT seq, id, name, group_key AS "group", created_at AS createdAt, attempt FROM jobs
   WHERE name = ?1 AND state = 2`;
 const COUNTS = `SELECT name, waiting, running, done, failed, failed_total AS failedTotal FROM job_counts ORDER BY name`;
+const UNFINISHED = "SELECT waiting + running AS count FROM job_counts WHERE name = ?1";
 const OUTDATED = `SELECT seq, name FROM jobs WHERE state = ?1 AND state > 2 AND finished_at <= ?2
   ORDER BY finished_at LIMIT ?3`;
 const REMOVE_NEW = "DELETE FROM jobs WHERE id = ?1";
@@ -155,6 +156,11 @@ export class JobStore {
 
   counts(from: Pick<Transaction, "query"> = this.file): NameCounts[] {
     return from.query<NameCounts & Record<string, string | number>>(COUNTS).all();
+  }
+
+  /** Jobs of a name that wait or run. */
+  unfinished(name: string): number {
+    return this.file.query<{ count: number }>(UNFINISHED).get(name)?.count ?? 0;
   }
 
   /** Removes finished jobs of one state that ended before `until`, or are too many; at most `limit`. Resolves to how many. */

@@ -22,7 +22,16 @@ export interface Sending {
  * are needed, so memory does not grow with their number. If the log cannot be written, the error is reported and messages are
  * sent nevertheless. `isPatient`: targets whose service is unavailable wait without delaying others. [PU100]
  */
-export type FanOut = (next: NextTarget, message: Message, options: { atOnce: number; isPatient: boolean }) => Sending;
+export type FanOut = (next: NextTarget, message: Message, options: FanOutOptions) => Sending;
+
+interface FanOutOptions {
+  atOnce: number;
+  isPatient: boolean;
+  /** true: this result is left to a later try, and is neither counted nor logged. Default: never. */
+  isLeft?: (outcome: Outcome) => boolean;
+  /** Called when a target has its result. */
+  onSettled?: (target: Target) => void;
+}
 
 export function createFanOut(deps: {
   store: Pick<PushStore, "record">;
@@ -59,7 +68,7 @@ export function createFanOut(deps: {
   /** Shared by all messages. */
   const parked = createParking(PARKED_MAX);
 
-  return (nextTarget, message, { atOnce, isPatient }) => {
+  return (nextTarget, message, { atOnce, isPatient, isLeft = () => false, onSettled = () => {} }) => {
     const counts: Counts = { sent: 0, failed: 0 };
     let entries: NewLogEntry[] = [];
     const undecided = new Set<Promise<void>>();
@@ -76,6 +85,8 @@ export function createFanOut(deps: {
       }
     };
     const decide = async (outcome: Outcome): Promise<void> => {
+      if (isLeft(outcome)) return;
+      onSettled(outcome.target);
       counts[outcome.status === "sent" ? "sent" : "failed"] += 1;
       entries.push(entryOf(outcome, message));
       if (entries.length >= RESULTS_PER_WRITE) await write();

@@ -1,93 +1,154 @@
+import type { JobRun, Queue } from "../../jobs/index.ts";
+import type { Clock } from "../../kernel/clock.ts";
 import { AppError } from "../../kernel/errors.ts";
+import type { JsonValue } from "../../kernel/json/json.ts";
 import type { Logger } from "../../kernel/logger.ts";
-import { DEVICES_PER_PAGE, TOPIC_CALLS_AT_ONCE_MAX, TOPIC_MESSAGES_WAITING_MAX } from "../limits.ts";
-import type { PushStore, TopicRange, TopicTarget } from "../store.ts";
+import {
+  TOPIC_CALLS_AT_ONCE_MAX,
+  TOPIC_MESSAGES_AT_ONCE_MAX,
+  TOPIC_MESSAGES_WAITING_MAX,
+  TOPIC_RETRIES_MAX,
+  TOPIC_SAVE_INTERVAL_MS,
+} from "../limits.ts";
+import type { PushStore } from "../store.ts";
 import type { Message } from "../types.ts";
-import type { FanOut, NextTarget } from "./fan-out.ts";
+import type { FanOut } from "./fan-out.ts";
+import { createTopicProgress, type TopicProgress, type TopicSend } from "./topic-progress.ts";
+
+/** The name of the jobs that send messages to topics. */
+const TOPIC_JOB_NAME = "platform.push";
 
 /**
- * Messages to topics, sent one after another, after their requests have been answered. The queue is in memory only. Devices
- * whose service is unavailable do not delay the next message.
+ * Messages to topics, sent one after another, after their requests have been answered. Each is a job, which continues where it
+ * was when the process ended. Devices whose service is unavailable do not delay the next message.
  */
 export interface TopicQueue {
-  /** Queues a message to the devices subscribed now. Errors: 503 if the queue is full. */
-  add(topic: string, message: Message): void;
-  /** Resolves when nothing is being sent; logs what was not sent because of `stopping`. */
+  /** Resolves when the message, to the devices subscribed now, is on disk. Errors: 503 if the queue is full. */
+  add(topic: string, message: Message): Promise<void>;
+  /** Resolves when nothing is being sent. */
   idle(): Promise<void>;
 }
 
-interface TopicMessage {
-  range: TopicRange;
-  message: Message;
-}
-
 export function createTopicQueue(deps: {
+  queue: Queue;
+  /** Messages are sent at once, since no job runs in a drill. */
+  isDrill: boolean;
   store: PushStore;
   fanOut: FanOut;
   stopping: AbortSignal;
+  clock: Clock;
   logger: Logger;
 }): TopicQueue {
-  const { store, fanOut, stopping, logger } = deps;
-  const waiting: TopicMessage[] = [];
-  /** Messages with devices that wait for their service, and the one that is being sent. */
-  const unfinished = new Set<Promise<unknown>>();
-  let running: Promise<void> | null = null;
+  const { queue, store, fanOut, stopping, clock, logger } = deps;
+  const running = new Set<Promise<unknown>>();
+  /** Resolves when the message before has tried all of its devices. */
+  let turn: Promise<unknown> = Promise.resolve();
+  /** Messages that are being enqueued, and those that have been since the queue was last counted. */
+  let enqueuing = 0;
+  let unfinished: number | null = null;
 
-  /** Reads page by page; `range.after` is the position. */
-  const devicesOf = (range: TopicRange): NextTarget => {
-    let page: readonly TopicTarget[] = [];
-    let index = 0;
-    return () => {
-      if (stopping.aborted) return null;
-      if (index === page.length) {
-        page = store.targetsOfTopic(range, DEVICES_PER_PAGE);
-        index = 0;
-      }
-      const device = page[index++] ?? null;
-      if (device !== null) range.after = device.seq;
-      return device;
-    };
-  };
-
-  const send = async ({ range, message }: TopicMessage): Promise<void> => {
-    const sending = fanOut(devicesOf(range), message, { atOnce: TOPIC_CALLS_AT_ONCE_MAX, isPatient: true });
-    unfinished.add(sending.done);
-    void sending.done.then(() => unfinished.delete(sending.done));
+  const send = async (data: TopicSend, job: Pick<JobRun, "save"> | null): Promise<void> => {
+    const before = turn;
+    const { promise: tried, resolve: release } = Promise.withResolvers<void>();
+    turn = tried;
+    await before;
+    const isEnding = () => stopping.aborted;
+    const progress = createTopicProgress({ send: data, store, isEnding });
+    const saving = job === null ? null : startSaving(job, progress, clock);
+    const sending = fanOut(progress.next, data.message, {
+      atOnce: TOPIC_CALLS_AT_ONCE_MAX,
+      isPatient: true,
+      isLeft: (outcome) => stopping.aborted && outcome.status === "failed",
+      onSettled: progress.settle,
+    });
+    let failure: { cause: unknown } | null = null;
     try {
       await sending.tried;
     } catch (cause) {
-      logger.error("push: the devices of a topic cannot be read", { topic: range.topic, after: range.after, cause });
-      await sending.done;
+      failure = { cause };
+      const { topic, after } = progress.state();
+      logger.error("push: the devices of a topic cannot be read", { topic, after, cause });
+    } finally {
+      release();
     }
+    await sending.done;
+    await saving?.end();
+    if (failure !== null) throw failure.cause;
+    if (!stopping.aborted || progress.left() === 0) return;
+    logger.warn("push: stopped before a topic was done", { topic: data.topic, devices: progress.left() });
+    throw new Error("The server stopped before all devices were reached");
   };
-  const run = async (): Promise<void> => {
-    for (let next = waiting[0]; next !== undefined && !stopping.aborted; next = waiting[0]) {
-      await send(next);
-      if (!stopping.aborted) waiting.shift();
-    }
-  };
-
-  const reportDropped = (): void => {
-    for (const { range } of waiting.splice(0)) {
-      const devices = store.countOfTopic(range);
-      if (devices > 0) logger.warn("push: stopped before a topic was done", { topic: range.topic, devices });
-    }
-  };
-
-  return {
-    add(topic, message) {
-      if (waiting.length >= TOPIC_MESSAGES_WAITING_MAX) {
-        throw new AppError(503, `Too many messages to topics are queued (at most ${TOPIC_MESSAGES_WAITING_MAX})`);
-      }
-      waiting.push({ range: { topic, after: 0, until: store.lastOfTopic(topic) }, message });
-      running ??= run().finally(() => {
-        running = null;
+  const tracked = (sending: Promise<void>): Promise<void> => {
+    const ended = sending
+      .catch(() => {})
+      .then(() => {
+        running.delete(ended);
       });
+    running.add(ended);
+    return sending;
+  };
+  queue.define(TOPIC_JOB_NAME, {
+    retries: TOPIC_RETRIES_MAX,
+    timeout: null,
+    concurrency: TOPIC_MESSAGES_AT_ONCE_MAX,
+    run: async (job) => {
+      // Written by `add` and `startSaving`.
+      await tracked(send(job.data as unknown as TopicSend, job));
+      if (unfinished !== null) unfinished -= 1;
+    },
+  });
+
+  const requireRoom = (): void => {
+    if (unfinished === null || unfinished >= TOPIC_MESSAGES_WAITING_MAX) {
+      unfinished = queue.unfinished(TOPIC_JOB_NAME) + enqueuing;
+    }
+    if (unfinished < TOPIC_MESSAGES_WAITING_MAX) return;
+    throw new AppError(503, `Too many messages to topics are queued (at most ${TOPIC_MESSAGES_WAITING_MAX})`);
+  };
+  return {
+    async add(topic, message) {
+      const data: TopicSend = { topic, after: 0, until: store.lastOfTopic(topic), message, open: [] };
+      if (deps.isDrill) {
+        tracked(send(data, null)).catch(() => {});
+        return;
+      }
+      requireRoom();
+      unfinished = (unfinished ?? 0) + 1;
+      enqueuing += 1;
+      try {
+        await queue.enqueue(TOPIC_JOB_NAME, data as unknown as JsonValue);
+      } catch (cause) {
+        unfinished -= 1;
+        throw cause;
+      } finally {
+        enqueuing -= 1;
+      }
     },
     async idle() {
-      await running;
-      await Promise.all(unfinished);
-      reportDropped();
+      while (running.size > 0) await Promise.all(running);
+    },
+  };
+}
+
+/** Saves how far a message has got, at intervals and at the end. A killed process sends again what it sent since. */
+function startSaving(job: Pick<JobRun, "save">, progress: TopicProgress, clock: Clock) {
+  let saved: Promise<unknown> = Promise.resolve();
+  let cancel = () => {};
+  const save = (): void => {
+    saved = saved.then(() => job.save(progress.state() as unknown as JsonValue)).catch(() => {});
+  };
+  const plan = (): void => {
+    cancel = clock.after(TOPIC_SAVE_INTERVAL_MS, () => {
+      save();
+      plan();
+    });
+  };
+  plan();
+  return {
+    end(): Promise<unknown> {
+      cancel();
+      if (progress.left() > 0) save();
+      return saved;
     },
   };
 }

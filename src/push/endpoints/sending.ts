@@ -94,7 +94,7 @@ const toTopics = (service: PushService): readonly Endpoint[] => [
     async ({ principal, body }) => {
       requireServiceKey(principal, SEND);
       const { topic, payload } = await body();
-      service.sendToTopic(topic, messageOf(payload, "payload."));
+      await service.sendToTopic(topic, messageOf(payload, "payload."));
       return SUCCESS;
     },
   ),
@@ -111,7 +111,7 @@ const toTopics = (service: PushService): readonly Endpoint[] => [
     async ({ principal, body }) => {
       requireServiceKey(principal, SEND);
       const { payload } = await body();
-      service.sendToTopic(TOPIC_OF_ALL, messageOf(payload, "payload."));
+      await service.sendToTopic(TOPIC_OF_ALL, messageOf(payload, "payload."));
       return SUCCESS;
     },
   ),

@@ -62,8 +62,6 @@ export function createFeedRegistry(clock: Clock): FeedRegistry {
         audiences: new Map(),
         documents: new Map(),
         holders: 0,
-        askers: new Map(),
-        asking: null,
       };
       tables.set(address.table, feed);
       return feed;

@@ -11,6 +11,12 @@ import { createDelivery, type Delivery } from "./delivery.ts";
 import { createFeedRegistry } from "./feed-registry.ts";
 import type { View } from "./visibility.ts";
 
+/** Audiences with members whose rule is still being asked. */
+export interface Held {
+  readonly ready: Promise<void>;
+  readonly audiences: ReadonlySet<Audience>;
+}
+
 export interface Feeds {
   /** Takes committed changes, in order, one inner array per request, and delivers them. */
   publishChanges(
@@ -38,8 +44,8 @@ export function createFeeds(deps: {
   batchThreshold: number;
   /** A new name, which says nothing about other feeds. */
   feedName(): string;
-  /** Evaluates rules that return filters again; the changes wait for it. null: nothing is to be waited for. */
-  review(feed: Feed): Promise<void> | null;
+  /** Asks rules again where that is due; changes for these audiences wait for it. null: nothing is to be waited for. */
+  review(address: TableAddress, about: { isChanged: boolean }): Held | null;
 }): Feeds {
   const { clock } = deps;
   const registry = createFeedRegistry(clock);
@@ -68,9 +74,9 @@ export function createFeeds(deps: {
       const timestamp = new Date(at).toISOString();
       const held = new Map<Feed, Held>();
       for (const feed of found.tables.values()) {
-        const isTouched = feed.askers.size > 0 && groups.some((changes) => changes.some(isOf(feed)));
-        const ready = isTouched ? deps.review(feed) : null;
-        if (ready !== null) held.set(feed, { ready, audiences: askedAudiences(feed) });
+        if (!groups.some((changes) => changes.some(isOf(feed)))) continue;
+        const asked = deps.review(feed.log.address, { isChanged: true });
+        if (asked !== null) held.set(feed, asked);
       }
       for (const changes of groups) {
         const group = groupCount++;
@@ -130,22 +136,10 @@ function audiencesOf(feed: Feed, channel: AudienceChannel): Map<string, Audience
   return audiences;
 }
 
-/** Audiences with members whose rule is still being evaluated. */
-interface Held {
-  ready: Promise<void>;
-  audiences: ReadonlySet<Audience>;
-}
-
 const isOf =
   (feed: Feed) =>
   (change: Change): boolean =>
     change.table === feed.log.address.table;
-
-function askedAudiences(feed: Feed): Set<Audience> {
-  const audiences = new Set<Audience>();
-  for (const { members } of feed.askers.values()) for (const { audience } of members.keys()) audiences.add(audience);
-  return audiences;
-}
 
 function enqueue(feed: Feed, entries: readonly Entry[], delivery: Delivery, held: Held | undefined): void {
   const readyOf = (audience: Audience) => (held?.audiences.has(audience) === true ? held.ready : null);

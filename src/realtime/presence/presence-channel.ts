@@ -27,6 +27,8 @@ export interface PresenceChannel {
   /** `state` is JSON. */
   set(userId: string, connectionId: string, state: string): void;
   delete(connectionId: string, reason: LeaveReason): void;
+  /** Sends no changes until the function returned is called. */
+  hold(): () => void;
   /** Sends the `presence_sync`, then the changes that follow it. */
   listen(listener: PresenceListener): void;
   unlisten(listener: PresenceListener): void;
@@ -96,6 +98,7 @@ export function createPresenceChannel(
     get isBehind() {
       return topic.isBehind;
     },
+    hold: () => topic.hold(),
     has: (connectionId) => members.has(connectionId),
     set(userId, connectionId, state) {
       const entry = `"userId":${JSON.stringify(userId)},"connectionId":"${connectionId}","state":${state}}`;

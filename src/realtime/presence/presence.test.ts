@@ -19,6 +19,7 @@ const tracked = (id: number): Tracked => ({
   userId: "u",
   channels: new Set<string>(),
   lastSeen: 0,
+  left() {},
 });
 
 test("[RT32] a channel has at most 20,000 entries, and room again when they time out", () => {

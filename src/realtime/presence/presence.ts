@@ -10,12 +10,16 @@ export interface Tracked {
   readonly userId: string;
   readonly channels: Set<string>;
   lastSeen: Millis;
+  /** Its entry on this channel has ended. */
+  left(channel: string): void;
 }
 
 export interface Presence {
   /** Sends the `presence_sync`, then the changes that follow it. */
   listen(channel: string, listener: PresenceListener): void;
   unlisten(channel: string, listener: PresenceListener): void;
+  /** Sends no changes of the channel until the function returned is called. */
+  hold(channel: string): () => void;
   /** Adds or changes an entry. `full`: the channel has no room; `busy`: it has too much to send. */
   track(tracked: Tracked, channel: string, state: string): "tracked" | "full" | "busy";
   /** Ends one entry, or all of them. */
@@ -46,6 +50,7 @@ export function createPresence(deps: { clock: Clock; topics: FanOut; ttlMs: numb
     const channel = channels.get(name);
     channel?.delete(tracked.connectionId, reason);
     if (channel?.isUnused === true) channels.delete(name);
+    tracked.left(name);
   };
   const leaveAll = (tracked: Tracked, reason: LeaveReason): void => {
     seen.delete(tracked);
@@ -80,6 +85,7 @@ export function createPresence(deps: { clock: Clock; topics: FanOut; ttlMs: numb
       channel?.unlisten(listener);
       if (channel?.isUnused === true) channels.delete(name);
     },
+    hold: (name) => channels.get(name)?.hold() ?? (() => {}),
     track(tracked, name, state) {
       const channel = channelOf(name);
       const { userId, connectionId } = tracked;

@@ -11,7 +11,11 @@ export type Replay = (connection: RealtimeConnection, subscription: TableSubscri
  * Sends what follows `position`, at the pace of the client, and joins the audience where the two meet. Every subscription
  * starts here, also one that starts with the next change.
  */
-export function createReplay(clock: Clock): Replay {
+export function createReplay(
+  clock: Clock,
+  /** Resolves when the subscription has the rights of now; null: it has them. */
+  settle: (subscription: TableSubscription) => Promise<void> | null,
+): Replay {
   const turn = (): Promise<void> => new Promise((resolve) => clock.after(0, resolve));
 
   const catchUp = async (
@@ -25,6 +29,11 @@ export function createReplay(clock: Clock): Replay {
     let at = position;
     let sliceCount = 0;
     while (!subscription.isEnded && at !== subscription.audience.position) {
+      const asked = settle(subscription);
+      if (asked !== null) {
+        await asked;
+        continue;
+      }
       // It has been sent what its audience has not delivered yet: joined now, it would get that twice.
       if (at > subscription.audience.position) {
         await subscription.audience.advanced();

@@ -28,6 +28,8 @@ export interface SeenViews {
   covers(view: SeenView, access: ReadAccess, since: number): boolean;
   begin(view: SeenView, from: number): void;
   end(view: SeenView, until: number): void;
+  /** What it showed up to now is not known: it covers nothing that was seen before the next `begin`. */
+  forget(view: SeenView): void;
 }
 
 /** A user's view of one channel. `key` is equal for views that show the same records. */
@@ -82,6 +84,10 @@ export function createSeenViews(clock: Clock): SeenViews {
       seen.holders--;
       seen.until = Math.max(seen.until, until);
       seen.endedAt = clock.now();
+    },
+    forget(view) {
+      const seen = channels.peek(nameOf(view))?.views.get(digest(view.key));
+      if (seen !== undefined) seen.from = Number.POSITIVE_INFINITY;
     },
   };
 }

@@ -15,8 +15,9 @@ import {
 } from "../model.ts";
 import type { Presence } from "../presence/presence.ts";
 import { Revoked, userIdOf } from "../revoked.ts";
-import { LISTENING, type Rights } from "../rights.ts";
 import type { Broadcasts } from "../topics/broadcasts.ts";
+import type { TopicRights } from "../topics/topic-rights.ts";
+import type { Askers } from "./askers.ts";
 import { mergeFilters, parseFilters, type SentFilters } from "./filters.ts";
 import type { TableSubscriptions } from "./table-subscriptions.ts";
 
@@ -47,6 +48,8 @@ export interface Subscribing {
   end(connection: RealtimeConnection, subscription: Subscription): void;
   /** Applies what the rule returned when it was evaluated again; null: it denies. */
   follow(connection: RealtimeConnection, subscription: TableSubscription, access: ReadAccess | null): void;
+  /** Ends what a presence or broadcast rule denies now, and tells the client. */
+  revoke(connection: RealtimeConnection, channel: Pick<TopicSubscription, "kind" | "name">): void;
   /** Evaluates the right again. A table's subscription continues with what it shows now. */
   isStillAllowed(
     connection: RealtimeConnection,
@@ -57,14 +60,15 @@ export interface Subscribing {
 
 interface SubscribingDeps {
   tables: TableDoor;
-  rights: Rights;
+  topicRights: TopicRights;
+  askers: Pick<Askers, "ask" | "settle">;
   subscriptions: TableSubscriptions;
   presence: Presence;
   broadcasts: Broadcasts;
 }
 
 export function createSubscribing(deps: SubscribingDeps): Subscribing {
-  const { tables, rights, subscriptions, presence, broadcasts } = deps;
+  const { tables, topicRights, askers, subscriptions, presence, broadcasts } = deps;
 
   const end = (connection: RealtimeConnection, subscription: Subscription): void => {
     const own = connection.state.subscriptions;
@@ -74,9 +78,11 @@ export function createSubscribing(deps: SubscribingDeps): Subscribing {
     const { kind, name } = subscription;
     if (kind === "table") subscriptions.end(connection, subscription);
     // Unless another subscription of this connection listens to the same channel.
-    else if (isListening(connection, subscription)) return;
-    else if (kind === "presence") presence.unlisten(name, connection);
-    else broadcasts.unlisten(name, connection);
+    else if (!isListening(connection, subscription)) {
+      if (kind === "presence") presence.unlisten(name, connection);
+      else broadcasts.unlisten(name, connection);
+      topicRights.follow(connection, subscription);
+    }
   };
   const endEarlier = (connection: RealtimeConnection, named: Naming): void => {
     const earlier = connection.state.subscriptions.get(keyOf(named));
@@ -109,10 +115,11 @@ export function createSubscribing(deps: SubscribingDeps): Subscribing {
       return subscribeToTopic(connection, principal, { ...request, channel, id });
     },
     isStillAllowed(connection, principal, subscription) {
-      if (subscription.kind !== "table") return mayListen(rights, principal, subscription);
-      return chain(rights.readTable(principal, subscription.channel, { before: subscription.access }), (access) => {
-        if (access === null) return false;
-        if (!subscription.isEnded) subscriptions.adopt(connection, subscription, access);
+      if (subscription.kind !== "table") return topicRights.ask(connection, principal, subscription);
+      return chain(askers.ask(principal, subscription.channel, subscription.access), (asked) => {
+        if (asked === null) return false;
+        if (subscription.isEnded) asked.right.end();
+        else subscriptions.renew(connection, subscription, asked);
         return true;
       });
     },
@@ -124,6 +131,18 @@ export function createSubscribing(deps: SubscribingDeps): Subscribing {
       const revoked = new Revoked();
       revoked.add(subscription);
       connection.send(revoked.message(userIdOf(principal)));
+    },
+    revoke(connection, { kind, name }) {
+      const revoked = new Revoked();
+      revoked.add({ name, id: null });
+      for (const subscription of [...connection.state.subscriptions.values()]) {
+        if (subscription.kind !== kind || subscription.name !== name) continue;
+        end(connection, subscription);
+        revoked.add(subscription);
+      }
+      const { principal, state } = connection;
+      if (kind === "presence" && state.tracked !== null) presence.untrack(state.tracked, name, "denied");
+      if (principal !== null) connection.send(revoked.message(userIdOf(principal)));
     },
     updateFilters: createFilterUpdates(deps, find),
   };
@@ -138,10 +157,25 @@ interface Replacing {
 const isListening = ({ state }: RealtimeConnection, { kind, name }: TopicSubscription): boolean =>
   state.subscriptions.values().some((other) => other.kind === kind && other.name === name);
 
-const mayListen = (rights: Rights, principal: Visiting, { kind, name }: Pick<TopicSubscription, "kind" | "name">) =>
-  kind === "presence" ? rights.presence(principal, name) : rights.broadcast(principal, name, LISTENING);
-
-function createTopicSubscribing({ rights, presence, broadcasts }: SubscribingDeps, { refuse, endEarlier }: Replacing) {
+function createTopicSubscribing({ topicRights, presence, broadcasts }: SubscribingDeps, replacing: Replacing) {
+  const begin = (connection: RealtimeConnection, subscription: TopicSubscription): void => {
+    const { kind, name, id } = subscription;
+    const own = connection.state.subscriptions;
+    const earlier = own.get(keyOf(subscription));
+    // One of the same channel goes on.
+    if (earlier?.kind !== kind || earlier.name !== name) replacing.endEarlier(connection, subscription);
+    connection.send({ type: "subscribed", channel: name, serverFilter: false, ...(id === null ? {} : { id }) });
+    // Sending may have closed it as too slow.
+    if (connection.isClosed) return;
+    own.set(keyOf(subscription), subscription);
+    if (kind === "broadcast") {
+      broadcasts.listen(name, connection);
+      return;
+    }
+    // Each `subscribed` is followed by the entries of now, also on a channel that the connection listens to already.
+    presence.unlisten(name, connection);
+    presence.listen(name, connection);
+  };
   return (
     connection: RealtimeConnection,
     principal: Visiting,
@@ -149,49 +183,42 @@ function createTopicSubscribing({ rights, presence, broadcasts }: SubscribingDep
   ): MaybePromise<Failure | null> => {
     const { channel, id } = request;
     const { kind, name } = channel;
-    return chain(mayListen(rights, principal, channel), (isAllowed) => {
+    return chain(topicRights.ask(connection, principal, channel), (isAllowed) => {
       const subscription = { kind, name, id };
-      if (!isAllowed) return refuse(connection, subscription);
-      if ((request.filters ?? null) !== null || (request.orFilters ?? null) !== null) return filtersRefused();
-      if (connection.isClosed) return null;
-      endEarlier(connection, subscription);
-      connection.send({ type: "subscribed", channel: name, serverFilter: false, ...(id === null ? {} : { id }) });
-      // Sending may have closed it as too slow.
-      if (connection.isClosed) return null;
-      connection.state.subscriptions.set(keyOf(subscription), subscription);
-      if (kind === "broadcast") {
-        broadcasts.listen(name, connection);
-        return null;
-      }
-      // Each `subscribed` is followed by the entries of now, also on a channel that the connection listens to already.
-      presence.unlisten(name, connection);
-      presence.listen(name, connection);
-      return null;
+      if (!isAllowed) return replacing.refuse(connection, subscription);
+      const hasFilters = (request.filters ?? null) !== null || (request.orFilters ?? null) !== null;
+      if (!hasFilters && !connection.isClosed) begin(connection, subscription);
+      topicRights.follow(connection, channel);
+      return hasFilters ? filtersRefused() : null;
     });
   };
 }
 
-function createTableSubscribing({ tables, rights, subscriptions }: SubscribingDeps, { refuse, endEarlier }: Replacing) {
+function createTableSubscribing({ tables, askers, subscriptions }: SubscribingDeps, { refuse, endEarlier }: Replacing) {
   return (
     connection: RealtimeConnection,
     principal: Visiting,
     request: SentFilters & { channel: TableChannel; id: string | null; since?: number | null },
   ): MaybePromise<Failure | null> => {
     const { channel, id, since = null, filters: all, orFilters: any } = request;
-    return chain(rights.readTable(principal, channel), (access) => {
+    return chain(askers.ask(principal, channel), (asked) => {
       const own = connection.state.subscriptions;
       const naming = { name: channel.name, id };
-      if (access === null) return refuse(connection, naming);
+      if (asked === null) return refuse(connection, naming);
       const before = own.get(keyOf(naming));
       const known = before?.kind === "table" && before.name === channel.name ? before.filters : null;
       const filters = parseFilters(tables, channel, { filters: all, orFilters: any }, known);
-      if ("problem" in filters) return failure("INVALID_FILTER", filters.problem);
-      if (connection.isClosed) return null;
+      if ("problem" in filters || connection.isClosed) {
+        asked.right.end();
+        return "problem" in filters ? failure("INVALID_FILTER", filters.problem) : null;
+      }
       endEarlier(connection, naming);
-      const subscription = subscriptions.begin(connection, { channel, id, filters, access }, since);
+      const subscription = subscriptions.begin(connection, { channel, id, filters, asked }, since);
       // Sending may have closed it as too slow.
       if (connection.isClosed) subscriptions.end(connection, subscription);
       else own.set(keyOf(subscription), subscription);
+      // Where data changed while the rule was awaited.
+      void askers.settle(subscription);
       return null;
     });
   };

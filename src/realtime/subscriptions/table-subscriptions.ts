@@ -1,11 +1,12 @@
-import type { Principal } from "../../access/principal.ts";
+import { authOf } from "../../access/principal.ts";
 import type { ReadAccess } from "../../access/table-door.ts";
 import type { Clock } from "../../kernel/clock.ts";
+import type { Visiting } from "../../sockets/connection.ts";
 import type { Feeds } from "../changes/feeds.ts";
-import type { Filters, RealtimeConnection, TableChannel, TableSubscription } from "../model.ts";
+import type { Asker, Filters, RealtimeConnection, TableChannel, TableSubscription } from "../model.ts";
+import type { Asked, Askers } from "./askers.ts";
 import { createAudiences } from "./audiences.ts";
 import { createReplay } from "./replays.ts";
-import type { Reviews } from "./reviews.ts";
 import type { SeenView, SeenViews } from "./seen-views.ts";
 
 export interface TableSubscriptions {
@@ -15,7 +16,7 @@ export interface TableSubscriptions {
    */
   begin(
     connection: RealtimeConnection,
-    parts: Pick<TableSubscription, "channel" | "id" | "filters" | "access">,
+    parts: Pick<TableSubscription, "channel" | "id" | "filters"> & { asked: Asked },
     since: number | null,
   ): TableSubscription;
   /** Confirms these filters. Continues with them from the same position: nothing is missed in between. */
@@ -25,42 +26,61 @@ export interface TableSubscriptions {
    * `subscribed` with `resync` first.
    */
   adopt(connection: RealtimeConnection, subscription: TableSubscription, access: ReadAccess): void;
+  /** The same, where the rule was asked for this subscription, since it may see another user now. */
+  renew(connection: RealtimeConnection, subscription: TableSubscription, asked: Asked): void;
   end(connection: RealtimeConnection, subscription: TableSubscription): void;
 }
 
 export function createTableSubscriptions(deps: {
   feeds: Feeds;
   seenViews: SeenViews;
-  reviews: Pick<Reviews, "add" | "remove">;
+  askers: Pick<Askers, "join" | "add" | "remove" | "settle">;
   clock: Clock;
 }): TableSubscriptions {
-  const { feeds, seenViews, reviews } = deps;
-  const replay = createReplay(deps.clock);
+  const { feeds, seenViews, askers } = deps;
+  const replay = createReplay(deps.clock, askers.settle);
   const { acquire, change } = createAudiences(feeds, replay);
 
+  const adopt: TableSubscriptions["adopt"] = (connection, subscription, access) => {
+    const viewKey = viewKeyOf(access, subscription.asker);
+    const isSame = viewKey === subscription.viewKey;
+    if (!isSame) endView(seenViews, subscription, { hasChanged: true });
+    subscription.access = access;
+    if (isSame) return;
+    subscription.viewKey = viewKey;
+    subscription.seen = seenView(principalOf(connection), subscription.channel, access);
+    if (subscription.seen !== null) seenViews.begin(subscription.seen, subscription.audience.position);
+    change(connection, subscription, {
+      announce: (position) => connection.send({ ...subscribedTo(subscription, position), resync: true }),
+      unsent: "dropped",
+    });
+  };
+
   return {
-    begin(connection, parts, since) {
-      const { channel, access } = parts;
-      const viewKey = viewKeyOf(access, connection.principal);
-      const seen = seenView(connection, channel, access, viewKey);
-      const { feed, audience } = acquire(connection, { ...parts, viewKey });
+    begin(connection, { asked, ...parts }, since) {
+      const { channel } = parts;
+      const principal = principalOf(connection);
+      const asker = askers.join(principal, channel, asked);
+      const access = asker?.access ?? asked.access;
+      const viewing = { ...parts, access, viewKey: viewKeyOf(access, asker) };
+      const seen = seenView(principal, channel, access);
+      const { feed, audience } = acquire(connection, viewing);
       const isCovered = since === null || seen === null || seenViews.covers(seen, access, since);
       const isLost = since !== null && !(isCovered && feed.log.reaches(since));
       const position = since === null || isLost ? audience.position : since;
       const subscription: TableSubscription = {
         kind: "table",
         name: channel.name,
-        ...parts,
-        viewKey,
+        ...viewing,
         seen,
-        isReviewed: isFilter(access),
+        asker,
         feed,
         audience,
         isCatchingUp: false,
         isEnded: false,
       };
       if (seen !== null) seenViews.begin(seen, position);
-      if (subscription.isReviewed) reviews.add(connection, subscription);
+      if (asker !== null) askers.add(asker, connection, subscription);
       connection.send({ ...subscribedTo(subscription, position), ...(isLost ? { resync: true } : {}) });
       replay(connection, subscription, position);
       return subscription;
@@ -73,34 +93,37 @@ export function createTableSubscriptions(deps: {
       if (filters === known) announce();
       else change(connection, subscription, { announce, unsent: "sent" });
     },
-    adopt(connection, subscription, access) {
-      const { channel, audience, feed } = subscription;
-      const viewKey = viewKeyOf(access, connection.principal);
-      const isSame = viewKey === subscription.viewKey;
-      subscription.access = access;
-      subscription.isReviewed ||= isFilter(access);
-      // Registered again also where the rule returns the same: the rule may see another user now.
-      reviews.remove(subscription);
-      if (subscription.isReviewed) reviews.add(connection, subscription);
-      if (isSame) return;
-      if (subscription.seen !== null) seenViews.end(subscription.seen, feed.log.head);
-      subscription.viewKey = viewKey;
-      subscription.seen = seenView(connection, channel, access, viewKey);
-      if (subscription.seen !== null) seenViews.begin(subscription.seen, audience.position);
-      change(connection, subscription, {
-        announce: (position) => connection.send({ ...subscribedTo(subscription, position), resync: true }),
-        unsent: "dropped",
-      });
+    adopt,
+    renew(connection, subscription, asked) {
+      const before = subscription.asker;
+      const asker = askers.join(principalOf(connection), subscription.channel, asked, before);
+      if (asker !== before) {
+        subscription.asker = asker;
+        if (asker !== null) askers.add(asker, connection, subscription);
+        if (before !== null) askers.remove(before, subscription);
+      }
+      if (!subscription.isEnded) adopt(connection, subscription, asker?.access ?? asked.access);
     },
     end(connection, subscription) {
       if (subscription.isEnded) return;
       subscription.isEnded = true;
-      reviews.remove(subscription);
-      if (subscription.seen !== null) seenViews.end(subscription.seen, subscription.feed.log.head);
+      endView(seenViews, subscription, { hasChanged: false });
+      if (subscription.asker !== null) askers.remove(subscription.asker, subscription);
       subscription.audience.topic.leave(connection);
       feeds.release(subscription.feed, subscription.channel, subscription.audience);
     },
   };
+}
+
+function endView(
+  seenViews: SeenViews,
+  { seen, feed, access, asker }: TableSubscription,
+  { hasChanged }: { hasChanged: boolean },
+): void {
+  if (seen === null) return;
+  seenViews.end(seen, feed.log.head);
+  // Which records it showed depends on data that has changed, or that nobody watches from now on.
+  if (access.kind === "record" && (hasChanged || asker?.right.hasLooked === true)) seenViews.forget(seen);
 }
 
 const namesOf = ({ name, id, audience: { feed } }: TableSubscription) => ({
@@ -116,29 +139,35 @@ const subscribedTo = (subscription: TableSubscription, seq: number) => ({
   seq,
 });
 
-const isFilter = (access: ReadAccess): boolean =>
-  access.kind === "filter" || (access.kind === "all" && access.saidBy === "filter");
-
-function seenView(
-  connection: RealtimeConnection,
-  channel: TableChannel,
-  access: ReadAccess,
-  key: string,
-): SeenView | null {
-  const { principal } = connection;
-  if (principal === null || (access.kind === "all" && access.saidBy === "config")) return null;
-  // No user has an empty id: all connections without a user are one.
-  return { userId: principal.kind === "user" ? principal.auth.id : "", channel: channel.name, key };
+function principalOf({ principal }: RealtimeConnection): Visiting {
+  if (principal === null) throw new Error("an unauthenticated connection has no subscriptions");
+  return principal;
 }
 
-/** Equal for rights that show the same records. A rule that looks at records depends on the user. */
-function viewKeyOf(access: ReadAccess, principal: Principal | null): string {
+/** null: the right is written in the config as a constant. */
+function seenView(principal: Visiting, { name }: TableChannel, access: ReadAccess): SeenView | null {
+  if (access.kind === "all" && access.saidBy === "config") return null;
+  const auth = authOf(principal);
+  // No user has an empty id: all connections without a user are one.
+  const userId = auth?.id ?? "";
+  switch (access.kind) {
+    case "all":
+      return { userId, channel: name, key: "all" };
+    case "filter":
+      return { userId, channel: name, key: `filter ${access.filter.key}` };
+    case "record":
+      return { userId, channel: name, key: `record ${JSON.stringify(auth)}` };
+  }
+}
+
+/** Equal for rights that show the same records. A rule that looks at records depends on the user, and on what it looks up. */
+function viewKeyOf(access: ReadAccess, asker: Asker | null): string {
   switch (access.kind) {
     case "all":
       return "all";
     case "filter":
       return `filter ${access.filter.key}`;
     case "record":
-      return `record ${JSON.stringify(principal?.kind === "user" ? principal.auth : null)}`;
+      return `record ${asker?.serial ?? ""}`;
   }
 }

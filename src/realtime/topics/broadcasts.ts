@@ -30,6 +30,8 @@ function invalid(wanted: string): FieldRule["problem"] {
 export interface Broadcasts {
   listen(channel: string, listener: Listener): void;
   unlisten(channel: string, listener: Listener): void;
+  /** Sends nothing on the channel until the function returned is called. */
+  hold(channel: string): () => void;
   /** Sends to every subscriber of the channel but `except`. false: too much waits there already, and it is not sent. */
   send(broadcast: Broadcast, except?: Listener | null): boolean;
 }
@@ -48,6 +50,7 @@ export function createBroadcasts(topics: FanOut): Broadcasts {
       topic?.leave(listener);
       if (topic?.size === 0) channels.delete(name);
     },
+    hold: (name) => channels.get(name)?.hold() ?? (() => {}),
     send({ channel, event, payload }, except = null) {
       const topic = channels.get(channel);
       if (topic === undefined) return true;

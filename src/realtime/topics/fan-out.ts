@@ -22,6 +22,7 @@ export function createFanOut(clock: Clock, sockets: SocketServer): FanOut {
   const waiting = new Set<Topic>();
   let topicCount = 0;
   let waitingBytes = 0;
+  let heldBytes = 0;
   /** In this turn of the event loop, in microseconds. */
   let spentUs = 0;
   let isRunning = false;
@@ -54,6 +55,12 @@ export function createFanOut(clock: Clock, sockets: SocketServer): FanOut {
     },
     count(bytes: number): void {
       waitingBytes += bytes;
+    },
+    countHeld(bytes: number): void {
+      heldBytes += bytes;
+    },
+    get isHoldingTooMuch() {
+      return heldBytes > FAN_OUT_BEHIND_BYTES;
     },
   };
   return {

@@ -21,6 +21,10 @@ export interface Turns {
   wake(topic: Topic): void;
   /** Counts bytes of messages that wait in topics: positive when published, negative when sent. */
   count(bytes: number): void;
+  /** The same for messages of topics that are held. */
+  countHeld(bytes: number): void;
+  /** So much waits in topics that are held that no more is taken. */
+  readonly isHoldingTooMuch: boolean;
 }
 
 const NOTHING: readonly string[] = [];
@@ -57,6 +61,8 @@ export class Topic {
   #messages: Message[] = [];
   #first = 0;
   #waitingBytes = 0;
+  /** Nothing is sent while there are any. */
+  #holds = 0;
   /** The shard whose turn is next. */
   #turn = 0;
 
@@ -76,7 +82,23 @@ export class Topic {
 
   /** Messages are published faster than they can be sent: publishers that can should stop for now. */
   get isBehind(): boolean {
-    return this.#waitingBytes > TOPIC_BEHIND_BYTES;
+    return this.#waitingBytes > TOPIC_BEHIND_BYTES || (this.#holds > 0 && this.#turns.isHoldingTooMuch);
+  }
+
+  /** Sends nothing until the function returned is called: the right of a member is being asked again. [RT226] */
+  hold(): () => void {
+    if (this.#holds++ === 0) this.#moveCount();
+    return () => {
+      if (--this.#holds > 0) return;
+      this.#moveCount();
+      if (this.hasWaiting) this.#turns.wake(this);
+    };
+  }
+
+  #moveCount(): void {
+    const bytes = this.#holds > 0 ? this.#waitingBytes : -this.#waitingBytes;
+    this.#turns.count(-bytes);
+    this.#turns.countHeld(bytes);
   }
 
   join(listener: Listener): void {
@@ -114,12 +136,12 @@ export class Topic {
   }
 
   get hasWaiting(): boolean {
-    return this.#messages.length > 0;
+    return this.#holds === 0 && this.#messages.length > 0;
   }
 
   /** Sends to one shard what waits for it, as much as fits into a turn. Returns its members, and the bytes sent to each. */
   sendSome(): { members: number; bytes: number } {
-    const shard = this.#nextShard();
+    const shard = this.#holds > 0 ? null : this.#nextShard();
     if (shard === null) return { members: 0, bytes: 0 };
     const { members } = shard;
     // A member that is closed leaves, also while something is sent. The shard ends with its last member.
@@ -182,6 +204,7 @@ export class Topic {
 
   #count(bytes: number): void {
     this.#waitingBytes += bytes;
-    this.#turns.count(bytes);
+    if (this.#holds > 0) this.#turns.countHeld(bytes);
+    else this.#turns.count(bytes);
   }
 }

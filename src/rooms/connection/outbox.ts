@@ -33,6 +33,7 @@ export class Outbox {
   #queue: Waiting[] = [];
   #chars = 0;
   #isSynced = false;
+  #isPaused = false;
 
   constructor(deps: OutboxDeps) {
     this.#deps = deps;
@@ -44,7 +45,7 @@ export class Outbox {
   }
 
   send(text: string, kind: Kind = "other"): void {
-    if (this.#held === null && this.#queue.length === 0 && this.#deps.share.hasTime) {
+    if (this.#held === null && this.#queue.length === 0 && this.#deps.share.hasTime && !this.#isPaused) {
       this.#put(text, kind);
       return;
     }
@@ -68,11 +69,25 @@ export class Outbox {
     if (isIdle) this.#pump();
   }
 
+  /** Texts wait until `resume`: whether the client may have them is being asked. */
+  pause(): void {
+    this.#isPaused = true;
+  }
+
+  resume(): void {
+    this.#isPaused = false;
+    if (this.#queue.length > 0) this.#pump();
+  }
+
   /**
    * Sends what waits, because the connection is about to close. Behind a `sync` that was not sent, only answers and
    * messages are sent, and nothing when it is the first `sync` of the connection.
    */
   finish(): void {
+    if (this.#isPaused) {
+      this.clear();
+      return;
+    }
     const waiting = [...this.#queue];
     if (this.#held !== null) waiting.push({ text: "", kind: "sync" }, ...this.#held);
     this.clear();
@@ -92,6 +107,7 @@ export class Outbox {
   }
 
   readonly #pump = (): void => {
+    if (this.#isPaused) return;
     for (let next = this.#queue[0]; next !== undefined; next = this.#queue[0]) {
       if (!this.#deps.share.hasTime) {
         this.#deps.share.wait(this.#pump);

@@ -28,7 +28,7 @@ const NOT_JOINED = failure("NOT_JOINED", "The first message after auth must be j
 
 /** The protocol of rooms. */
 export function createProtocol(deps: {
-  service: Pick<RoomsService, "join">;
+  service: Pick<RoomsService, "join" | "mayJoin" | "follow">;
   /** Connections that have authenticated. */
   visitors: Set<Visitor>;
 }): Protocol<Visitor, RoomErrorCode> {
@@ -60,7 +60,9 @@ export function createProtocol(deps: {
   };
 }
 
-function createMessages(service: Pick<RoomsService, "join">): readonly MessageType<Visitor, RoomErrorCode>[] {
+function createMessages(
+  service: Pick<RoomsService, "join" | "mayJoin" | "follow">,
+): readonly MessageType<Visitor, RoomErrorCode>[] {
   const declare = declareMessages<Visitor, RoomErrorCode>(ENVELOPE);
   const hints = { lastSharedState: Hint, lastSharedVersion: Hint, lastPlayerState: Hint, lastPlayerVersion: Hint };
   const members = { ...hints, players: Type.Optional(Type.Boolean()) };
@@ -92,7 +94,7 @@ function userOf(principal: Visiting): SignedIn {
 const userIdOf = (principal: Visiting): string => userOf(principal).auth.id;
 
 async function join(
-  service: Pick<RoomsService, "join">,
+  service: Pick<RoomsService, "join" | "mayJoin" | "follow">,
   connection: VisitorConnection,
   principal: Visiting,
 ): Promise<Failure<RoomErrorCode> | null> {
@@ -101,15 +103,16 @@ async function join(
     visitor.room.resync(visitor);
     return null;
   }
-  const { room, outcome } = await service.join(visitor.address, visitor, userOf(principal).auth);
+  const { room, outcome, right } = await service.join(visitor.address, visitor, userOf(principal).auth);
   if (outcome.kind === "full") return failure("ROOM_FULL", `The room has its ${outcome.maxPlayers} players`);
   if (outcome.kind === "denied" || room === null) {
     return failure("JOIN_DENIED", outcome.kind === "denied" ? outcome.message : "Access denied");
   }
-  visitor.room = room;
+  visitor.joined(room, right, (auth, watch) => service.mayJoin(visitor.address, auth, watch));
+  service.follow(right);
   connection.forgetMessages();
   // It closed while the join was under way, before it had a room.
-  if (connection.closeCode !== null) room.connectionClosed(visitor, connection.closeCode);
+  if (connection.closeCode !== null) visitor.closed(connection.closeCode);
   return null;
 }
 

@@ -1,9 +1,13 @@
-import type { Player } from "../../config/types.ts";
+import type { LookupWatch } from "../../access/lookups/lookups.ts";
+import type { Auth, Player } from "../../config/types.ts";
+import { chain, type MaybePromise } from "../../kernel/maybe-promise.ts";
 import type { Connection, SignedIn } from "../../sockets/connection.ts";
+import type { StandingRight } from "../../sockets/rights/standing-right.ts";
 import type { LoopShare } from "../pace/loop-share.ts";
 import type { LiveRoom } from "../room/room.ts";
 import type { RoomAddress } from "../service.ts";
 import type { RoomConnection } from "../types.ts";
+import { errorMessage } from "./messages.ts";
 import { Outbox } from "./outbox.ts";
 import type { SyncTurns } from "./sync-turns.ts";
 
@@ -18,6 +22,8 @@ export class Visitor implements RoomConnection {
   wantsPlayers = false;
   readonly #outbox: Outbox;
   #connection: VisitorConnection | null = null;
+  /** Of the join rule, where it has looked something up. */
+  #right: StandingRight | null = null;
   #player: { principal: SignedIn; player: Player } | null = null;
 
   constructor(address: RoomAddress, deps: { share: LoopShare; syncs: SyncTurns }) {
@@ -37,8 +43,42 @@ export class Visitor implements RoomConnection {
     this.#connection = connection;
   }
 
+  /** It has joined. `mayStay` asks the join rule again when what it looked at has changed. [RM221] */
+  joined(
+    room: LiveRoom,
+    right: StandingRight,
+    mayStay: (auth: Auth, watch: LookupWatch) => MaybePromise<boolean>,
+  ): void {
+    this.room = room;
+    this.#right?.end();
+    this.#right = right;
+    right.owner = {
+      ask: (watch) =>
+        chain(mayStay(this.#principal.auth, watch), (isAllowed) => {
+          if (!isAllowed && this.#right === right) this.#expel();
+        }),
+      touched() {},
+      hold: () => {
+        this.#outbox.pause();
+        return () => this.#outbox.resume();
+      },
+    };
+  }
+
+  /** The join rule denies: the connection stays open, as after a join that was refused, and is sent nothing more of the room. */
+  #expel(): void {
+    const { room } = this;
+    this.#right?.end();
+    this.#right = null;
+    this.room = null;
+    this.#outbox.clear();
+    room?.expel(this);
+    this.#authenticated.sendText(errorMessage("JOIN_DENIED", "Access denied"));
+  }
+
   /** The connection has ended. */
   closed(code: number): void {
+    this.#right?.end();
     this.#outbox.clear();
     this.room?.connectionClosed(this, code);
   }

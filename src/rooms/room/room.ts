@@ -117,15 +117,23 @@ export class LiveRoom {
   connectionClosed(connection: RoomConnection, code: number): void {
     const member = this.#memberOf(connection);
     if (member === null || this.#memory.isStopping) return;
-    member.connections.delete(connection);
     member.player = connection.player();
     member.sessionId = connection.sessionId;
-    this.#list.forget(connection);
-    this.#list.changed();
-    this.#memory.announcer.forget(connection);
+    this.#forget(member, connection);
     if (member.connections.size > 0) return;
     if (isCleanClose(code)) this.#postLeave(member, "leave");
     else this.#keepPlace(member);
+  }
+
+  /** The connection may not be in the room any more. Its player leaves with the last one. */
+  expel(connection: RoomConnection): void {
+    const member = this.#memberOf(connection);
+    if (member === null) return;
+    member.player = connection.player();
+    this.#forget(member, connection);
+    if (member.connections.size > 0) return;
+    this.#members.remove(member);
+    this.#postKicked(member);
   }
 
   /** Restores the room for its timers. */
@@ -197,6 +205,13 @@ export class LiveRoom {
     return member?.connections.has(connection) === true ? member : null;
   }
 
+  #forget(member: Member, connection: RoomConnection): void {
+    member.connections.delete(connection);
+    this.#list.forget(connection);
+    this.#list.changed();
+    this.#memory.announcer.forget(connection);
+  }
+
   #keepPlace(member: Member): void {
     member.cancelGrace?.();
     member.cancelGrace = this.#clock.after(this.namespace.limits.reconnectTimeoutMs, () => {
@@ -233,6 +248,10 @@ export class LiveRoom {
       connection.end(CLOSE_KICKED, "Kicked", KICKED);
     }
     member.connections.clear();
+    this.#postKicked(member);
+  }
+
+  #postKicked(member: Member): void {
     const wasPosted = this.#memory.post((state) => this.#left(state, member, "kicked"));
     if (!wasPosted && !this.#memory.isStopping) this.#memory.log("onLeave", BUSY);
   }

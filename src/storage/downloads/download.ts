@@ -1,8 +1,8 @@
+import { chooseRange, matchesEtag, rangeStillValid } from "../../http/exchange/range.ts";
 import { AppError } from "../../kernel/errors.ts";
 import type { MaybePromise } from "../../kernel/maybe-promise.ts";
 import { isShownInline } from "../content.ts";
 import type { Bucket, StoredObject } from "../types.ts";
-import { chooseRange, matchesEtag, rangeStillValid } from "./range.ts";
 
 /** The content of an answer: a stored file, or a thumbnail of one. */
 export interface Content {

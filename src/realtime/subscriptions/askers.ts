@@ -1,0 +1,150 @@
+import { authOf } from "../../access/principal.ts";
+import type { ReadAccess, TableAddress } from "../../access/table-door.ts";
+import type { Logger } from "../../kernel/logger.ts";
+import { chain, type MaybePromise } from "../../kernel/maybe-promise.ts";
+import type { Visiting } from "../../sockets/connection.ts";
+import type { StandingRight } from "../../sockets/rights/standing-right.ts";
+import type { StandingRights } from "../../sockets/rights/standing-rights.ts";
+import type { Audience } from "../changes/audience.ts";
+import type { Held } from "../changes/feeds.ts";
+import type { Asker, RealtimeConnection, TableChannel, TableSubscription } from "../model.ts";
+import type { Rights } from "../rights.ts";
+import { type AskedTables, createAskedTables, isFilter } from "./asked-tables.ts";
+
+/** The answer of a table's rule, and what it rests on. */
+export interface Asked {
+  readonly access: ReadAccess;
+  /** To be given to `join`, or ended. */
+  readonly right: StandingRight;
+}
+
+/**
+ * Rules of tables that are asked again, before changes are delivered: one that looked something up when that changes, one that
+ * returned a filter without a lookup with each change of its table. [RT37, RT224]
+ */
+export interface Askers {
+  /** Asks the rule for a subscription; null: it denies. `before`: as for `TableDoor.readAccess`. */
+  ask(principal: Visiting, channel: TableChannel, before?: ReadAccess | null): MaybePromise<Asked | null>;
+  /**
+   * The asker of a subscription, whose answer may be an earlier one that is equal; null: it needs none. `current`: the asker
+   * that the subscription has, if any.
+   */
+  join(principal: Visiting, channel: TableChannel, asked: Asked, current?: Asker | null): Asker | null;
+  add(asker: Asker, connection: RealtimeConnection, subscription: TableSubscription): void;
+  remove(asker: Asker, subscription: TableSubscription): void;
+  /** Asks those whose answers are not of now. `isChanged`: the table itself has changed. null: all answers are of now. */
+  review(address: TableAddress, about: { isChanged: boolean }): Held | null;
+  /** Resolves when this subscription has the rights of now; null: it has them. */
+  settle(subscription: TableSubscription): Promise<void> | null;
+}
+
+export function createAskers(deps: {
+  rights: Pick<Rights, "readTable">;
+  standing: StandingRights;
+  /** What the rule returns now; null: it denies. */
+  onAnswer(connection: RealtimeConnection, subscription: TableSubscription, access: ReadAccess | null): void;
+  logger: Logger;
+}): Askers {
+  const { rights, standing } = deps;
+  const tables = createAskedTables();
+  const { settle, own } = createOwning(deps, tables);
+
+  return {
+    ask(principal, channel, before = null) {
+      const right = standing.begin();
+      return chain(rights.readTable(principal, channel, { before, watch: right.watch }), (access) => {
+        if (access !== null) return { access, right };
+        right.end();
+        return null;
+      });
+    },
+    join(principal, channel, { access, right }, current = null) {
+      if (!right.hasLooked && access.kind !== "record" && !isFilter(access)) {
+        right.end();
+        return null;
+      }
+      const auth = JSON.stringify(authOf(principal));
+      const known = current?.auth === auth ? current : tables.withRoom(channel.address, auth);
+      if (known !== null && !known.right.isStale && isEqual(known.access, access)) {
+        right.end();
+        return known;
+      }
+      if (known !== null) {
+        known.right.end();
+        own(known, right);
+        settle(known, access);
+        return known;
+      }
+      const asker: Asker = { auth, principal, channel, right, access, serial: 0, members: new Map() };
+      own(asker, right);
+      settle(asker, access);
+      return asker;
+    },
+    add(asker, connection, subscription) {
+      asker.members.set(subscription, connection);
+    },
+    remove(asker, subscription) {
+      asker.members.delete(subscription);
+      if (asker.members.size > 0) return;
+      asker.right.end();
+      tables.delete(asker);
+    },
+    review(address, { isChanged }) {
+      const askers = tables.find(address);
+      if (askers === null) return null;
+      if (isChanged) for (const asker of askers.unwatched) asker.right.touch();
+      if (askers.pending.size === 0) return null;
+      const ready = standing.review(Array.from(askers.pending, ({ right }) => right));
+      const audiences = new Set<Audience>();
+      for (const asker of askers.pending) {
+        if (!asker.right.isStale && asker.right.asking === null) askers.pending.delete(asker);
+        else for (const { audience } of asker.members.keys()) audiences.add(audience);
+      }
+      return ready === null ? null : { ready, audiences };
+    },
+    settle: ({ asker }) => (asker === null ? null : standing.settle(asker.right)),
+  };
+}
+
+/** How an asker gets a right, and applies its answers. */
+function createOwning(deps: Parameters<typeof createAskers>[0], tables: AskedTables) {
+  let serial = 0;
+  const settle = (asker: Asker, access: ReadAccess | null): void => {
+    asker.access = access ?? asker.access;
+    if (access?.kind === "record") asker.serial = ++serial;
+    if (access !== null) tables.classify(asker);
+    for (const [subscription, connection] of [...asker.members]) {
+      // Nearly always: nothing has changed.
+      if (subscription.access === access) continue;
+      try {
+        deps.onAnswer(connection, subscription, access);
+      } catch (cause) {
+        deps.logger.error("A subscription could not adopt its rule's answer", { cause });
+        connection.closeAsSlow();
+      }
+    }
+  };
+  const own = (asker: Asker, right: StandingRight): void => {
+    asker.right = right;
+    right.owner = {
+      ask(watch) {
+        // Its last subscription may have ended meanwhile.
+        if (asker.members.size === 0) return;
+        const options = { before: asker.access, watch };
+        return chain(deps.rights.readTable(asker.principal, asker.channel, options), (access) => settle(asker, access));
+      },
+      touched: () => tables.expect(asker),
+      // The changes of its table wait for it: `review`.
+      hold: () => () => {},
+    };
+    if (right.isStale) tables.expect(asker);
+  };
+  return { settle, own };
+}
+
+/** Whether both show the same records to the same user. */
+function isEqual(one: ReadAccess, other: ReadAccess): boolean {
+  if (one.kind === "filter" && other.kind === "filter") return one.filter.key === other.filter.key;
+  if (one.kind === "all" && other.kind === "all") return one.saidBy === other.saidBy;
+  return one.kind === "record" && other.kind === "record";
+}

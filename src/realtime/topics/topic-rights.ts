@@ -1,0 +1,84 @@
+import type { LookupWatch } from "../../access/lookups/lookups.ts";
+import { chain, type MaybePromise } from "../../kernel/maybe-promise.ts";
+import type { Visiting } from "../../sockets/connection.ts";
+import type { StandingRight } from "../../sockets/rights/standing-right.ts";
+import type { StandingRights } from "../../sockets/rights/standing-rights.ts";
+import type { RealtimeConnection, TopicSubscription } from "../model.ts";
+import { LISTENING, type Rights } from "../rights.ts";
+
+type TopicChannel = Pick<TopicSubscription, "kind" | "name">;
+
+/** Rights to presence and broadcast channels: to subscribe, and to be tracked. [RT226] */
+export interface TopicRights {
+  /** Asks the rule. It is asked again when what it looked at changes, until `release`. */
+  ask(connection: RealtimeConnection, principal: Visiting, channel: TopicChannel): MaybePromise<boolean>;
+  /** A use of the right has begun, or was not begun after all, or has ended. */
+  follow(connection: RealtimeConnection, channel: TopicChannel): void;
+}
+
+export function createTopicRights(deps: {
+  rights: Pick<Rights, "presence" | "broadcast">;
+  standing: StandingRights;
+  /** The rule denies. */
+  revoke(connection: RealtimeConnection, channel: TopicChannel): void;
+  /** Nothing is sent on the channel until the function returned is called. */
+  hold(channel: TopicChannel): () => void;
+}): TopicRights {
+  const { rights, standing } = deps;
+  const mayUse = (principal: Visiting, { kind, name }: TopicChannel, watch: LookupWatch): MaybePromise<boolean> =>
+    kind === "presence" ? rights.presence(principal, name, watch) : rights.broadcast(principal, name, LISTENING, watch);
+
+  const keep = (connection: RealtimeConnection, channel: TopicChannel, right: StandingRight): void => {
+    const own = connection.state.topicRights;
+    const key = keyOf(channel);
+    own.get(key)?.end();
+    if (!right.hasLooked || connection.isClosed) {
+      own.delete(key);
+      right.end();
+      return;
+    }
+    own.set(key, right);
+    right.owner = {
+      ask(watch) {
+        const { principal } = connection;
+        if (principal === null || !isUsed(connection, channel)) return;
+        return chain(mayUse(principal, channel, watch), (isAllowed) => {
+          if (!isAllowed && isUsed(connection, channel)) deps.revoke(connection, channel);
+        });
+      },
+      touched() {},
+      hold: () => deps.hold(channel),
+    };
+  };
+
+  return {
+    ask(connection, principal, channel) {
+      const right = standing.begin();
+      return chain(mayUse(principal, channel, right.watch), (isAllowed) => {
+        if (isAllowed) keep(connection, channel, right);
+        else right.end();
+        return isAllowed;
+      });
+    },
+    follow(connection, channel) {
+      const own = connection.state.topicRights;
+      const right = own.get(keyOf(channel));
+      if (right === undefined) return;
+      if (isUsed(connection, channel)) {
+        // Where data changed while the rule was awaited.
+        void standing.settle(right);
+        return;
+      }
+      own.delete(keyOf(channel));
+      right.end();
+    },
+  };
+}
+
+const keyOf = ({ kind, name }: TopicChannel): string => `${kind} ${name}`;
+
+/** Whether the connection is subscribed to the channel, or tracked on it. */
+function isUsed({ state }: RealtimeConnection, { kind, name }: TopicChannel): boolean {
+  if (kind === "presence" && state.tracked?.channels.has(name) === true) return true;
+  return state.subscriptions.values().some((other) => other.kind === kind && other.name === name);
+}

@@ -1,0 +1,39 @@
+import type { SiteFile, SiteFiles } from "./files.ts";
+
+/** A file as it is sent: compressed, or as it is. */
+export interface Representation {
+  file: SiteFile;
+  encoding: "br" | "gzip" | null;
+}
+
+const SIBLINGS = [
+  { encoding: "br", ending: ".br" },
+  { encoding: "gzip", ending: ".gz" },
+] as const;
+
+/** The compressed sibling that the client takes, if there is one. `varies`: whether other clients get another representation. */
+export function representationOf(
+  files: SiteFiles,
+  path: string,
+  file: SiteFile,
+  accepted: string | null,
+): { chosen: Representation; varies: boolean } {
+  let chosen: Representation = { file, encoding: null };
+  let varies = false;
+  for (const { encoding, ending } of SIBLINGS) {
+    const sibling = files.find(path + ending);
+    if (sibling === null || sibling === "directory") continue;
+    varies = true;
+    if (chosen.encoding === null && accepts(accepted, encoding)) chosen = { file: sibling, encoding };
+  }
+  return { chosen, varies };
+}
+
+/** Whether `Accept-Encoding` names it with a weight other than 0. `*` alone names none: few clients mean it. */
+function accepts(header: string | null, encoding: string): boolean {
+  if (header === null || !header.includes(encoding)) return false;
+  return header.split(",").some((part) => {
+    const [name = "", ...parameters] = part.split(";").map((text) => text.trim().toLowerCase());
+    return name === encoding && !parameters.some((parameter) => /^q=0(?:\.0*)?$/.test(parameter));
+  });
+}

@@ -1,0 +1,74 @@
+import { statSync } from "node:fs";
+import { ANONYMOUS } from "../access/principal.ts";
+import type { SiteConfig } from "../config/types.ts";
+import type { HttpParts } from "../http/http.ts";
+import { NOSNIFF, SHOWN_HEADERS } from "../http/security-headers.ts";
+import type { Site } from "../http/server.ts";
+import type { Clock } from "../kernel/clock.ts";
+import { answerFrom, pageAt, type SiteOptions } from "./answers.ts";
+import { directoryFiles } from "./directory.ts";
+import { PAGE_HEADERS, welcomePage } from "./pages.ts";
+import { type SitePath, sitePath } from "./paths.ts";
+
+/** Errors: the directory does not exist. */
+export function createSite(
+  config: SiteConfig | undefined,
+  { http, clock, hasDocs }: { http: HttpParts; clock: Clock; hasDocs: boolean },
+): Site {
+  if (config === undefined) {
+    const page = welcomePage({ hasDocs });
+    return createAnswering(http, {
+      has: ({ path }) => path === "",
+      answer: ({ path }, { method }) =>
+        path === "" ? new Response(method === "HEAD" ? null : page, { headers: PAGE_HEADERS }) : null,
+    });
+  }
+  const options = optionsOf(config, clock);
+  return createAnswering(http, {
+    has: (path) => pageAt(options.files, path) !== null,
+    answer: (path, request, url) => answerFrom(options, path, request, url),
+  });
+}
+
+function optionsOf({ directory, spa = false, headers = {} }: SiteConfig, clock: Clock): SiteOptions {
+  if (statSync(directory, { throwIfNoEntry: false })?.isDirectory() !== true) {
+    throw new Error(`site.directory: there is no directory ${directory}`);
+  }
+  const lowered = Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]);
+  return { files: directoryFiles(directory, clock), isSinglePage: spa, headers: Object.fromEntries(lowered) };
+}
+
+interface Content {
+  has(path: SitePath): boolean;
+  answer(path: SitePath, request: Request, url: URL): Response | null;
+}
+
+/** Gives answers what all answers have, as far as the config's headers do not say otherwise. */
+function createAnswering(http: HttpParts, content: Content): Site {
+  return {
+    has(pathname) {
+      const path = sitePath(pathname);
+      return path !== null && content.has(path);
+    },
+    answer(request, url) {
+      const path = sitePath(url.pathname);
+      if (path === null) return null;
+      const startedAt = performance.now();
+      http.countRequest(request, () => http.addressOf(request));
+      const response = content.answer(path, request, url);
+      if (response === null) return null;
+      const common: Record<string, string> = { ...SHOWN_HEADERS, ...NOSNIFF, "x-request-id": http.nextRequestId() };
+      http.decorate(common, request);
+      for (const [name, value] of Object.entries(common)) {
+        if (name === "vary") response.headers.append(name, value);
+        else if (!response.headers.has(name)) response.headers.set(name, value);
+      }
+      const durationMs = performance.now() - startedAt;
+      http.onAnswer?.({ request, route: SITE_ROUTE, status: response.status, durationMs, principal: ANONYMOUS });
+      return response;
+    },
+  };
+}
+
+/** In the metrics and the request log. */
+const SITE_ROUTE = "/*";

@@ -1,0 +1,8 @@
+/** Where a path leads is looked up again after this time: a link may have been set to another release. */
+export const RESOLVED_MS = 1_000;
+/** Paths whose place is remembered. */
+export const RESOLVED_MAX = 10_000;
+/** Characters of a path. */
+export const PATH_LENGTH_MAX = 2_000;
+/** How long browsers keep files whose names have a hash. */
+export const IMMUTABLE_SECONDS = 31_536_000;

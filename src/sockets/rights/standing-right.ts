@@ -1,0 +1,112 @@
+import type { LookedAt, LookupWatch } from "../../access/lookups/lookups.ts";
+import type { EndingWatch } from "../../access/lookups/watches.ts";
+import type { MaybePromise } from "../../kernel/maybe-promise.ts";
+
+/** Who holds a right that lasts, and what its rule answers. */
+export interface RightOwner {
+  /** Asks the rule again, and applies the answer. `watch` learns what the rule looks at. */
+  ask(watch: LookupWatch): MaybePromise<void>;
+  /** A commit has changed what the rule looked at. It has not been announced yet. */
+  touched(): void;
+  /** The rule is not answered at once: holds back what is delivered by this right, until the function returned is called. */
+  hold(): () => void;
+}
+
+/** What one answer of a rule rests on. Nothing is kept for a rule that looks at nothing. */
+class Looked implements LookupWatch {
+  readonly #begin: () => EndingWatch;
+  #inner: EndingWatch | null = null;
+  #isOver = false;
+
+  constructor(begin: () => EndingWatch) {
+    this.#begin = begin;
+  }
+
+  get hasLooked(): boolean {
+    return this.#inner !== null;
+  }
+
+  lookedAt(place: LookedAt): void {
+    // A rule that was given up may still look at something.
+    if (this.#isOver) return;
+    this.#inner ??= this.#begin();
+    this.#inner.lookedAt(place);
+  }
+
+  end(): void {
+    this.#isOver = true;
+    this.#inner?.end();
+    this.#inner = null;
+  }
+}
+
+/**
+ * A right that lasts longer than one request: its rule is asked again when what it looked at changes (`StandingRights`). It
+ * watches from before the first question, so that no commit is missed while a rule is awaited.
+ */
+export class StandingRight {
+  /** null: not owned yet. */
+  owner: RightOwner | null = null;
+  /** What its rule looked at has changed since it was asked last. */
+  isStale = false;
+  /** null: its rule is not being awaited. */
+  asking: Promise<void> | null = null;
+  /** The question after `asking`, for those who need an answer that is not older than a later commit. */
+  next: Promise<void> | null = null;
+  #release: (() => void) | null = null;
+  readonly #watch: (right: StandingRight) => EndingWatch;
+  #looked: Looked;
+  #isEnded = false;
+
+  constructor(watch: (right: StandingRight) => EndingWatch) {
+    this.#watch = watch;
+    this.#looked = this.#newLooked();
+  }
+
+  /** Of the latest question. */
+  get hasLooked(): boolean {
+    return this.#looked.hasLooked;
+  }
+
+  get isEnded(): boolean {
+    return this.#isEnded;
+  }
+
+  /** For the first question. */
+  get watch(): LookupWatch {
+    return this.#looked;
+  }
+
+  /** Begins another question. Call the function returned when it is answered: until then, the earlier one is watched too. */
+  renew(): { watch: LookupWatch; answered(): void } {
+    const before = this.#looked;
+    this.#looked = this.#newLooked();
+    return { watch: this.#looked, answered: () => before.end() };
+  }
+
+  touch(): void {
+    if (this.#isEnded) return;
+    this.isStale = true;
+    this.owner?.touched();
+  }
+
+  hold(): void {
+    this.#release ??= this.owner?.hold() ?? null;
+  }
+
+  release(): void {
+    this.#release?.();
+    this.#release = null;
+  }
+
+  end(): void {
+    this.#isEnded = true;
+    this.isStale = false;
+    this.#looked.end();
+    this.release();
+  }
+
+  #newLooked(): Looked {
+    return new Looked(() => this.#watch(this));
+  }
+}
