@@ -9,6 +9,7 @@ import { functions } from "./sections/functions.ts";
 import { largeTables } from "./sections/large-tables.ts";
 import { processSection } from "./sections/process.ts";
 import { push } from "./sections/push.ts";
+import { rules } from "./sections/rules.ts";
 import { safeWrites } from "./sections/safe-writes.ts";
 import { stalls } from "./sections/stalls.ts";
 import { storage } from "./sections/storage.ts";
@@ -24,6 +25,7 @@ const SECTIONS: readonly Section[] = [
   tables,
   safeWrites,
   largeTables,
+  rules,
   processSection,
   authentication,
   storage,
