@@ -5,6 +5,7 @@ import { analytics } from "./sections/analytics.ts";
 import { keyValue, realtime, rooms, vectors } from "./sections/areas.ts";
 import { authentication } from "./sections/auth.ts";
 import { backups } from "./sections/backup.ts";
+import { functions } from "./sections/functions.ts";
 import { largeTables } from "./sections/large-tables.ts";
 import { processSection } from "./sections/process.ts";
 import { push } from "./sections/push.ts";
@@ -33,6 +34,7 @@ const SECTIONS: readonly Section[] = [
   realtime,
   rooms,
   push,
+  functions,
   analytics,
   backups,
   stalls,

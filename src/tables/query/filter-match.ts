@@ -41,9 +41,18 @@ function matchesCondition(condition: Condition, record: TableRecord): boolean {
   }
 }
 
+/** The JSON of a filter's objects and arrays, which are compared with every record and element. */
+const wantedTexts = new WeakMap<object, string>();
+
 function isEqual(value: JsonValue, wanted: JsonValue): boolean {
   if (typeof wanted !== "object" || wanted === null) return value === wanted;
-  return typeof value === "object" && value !== null && JSON.stringify(value) === JSON.stringify(wanted);
+  if (typeof value !== "object" || value === null) return false;
+  let text = wantedTexts.get(wanted);
+  if (text === undefined) {
+    text = JSON.stringify(wanted);
+    wantedTexts.set(wanted, text);
+  }
+  return JSON.stringify(value) === text;
 }
 
 function contains(value: JsonValue, wanted: JsonValue): boolean {
