@@ -1,6 +1,7 @@
 import type { JsonValue } from "../../kernel/json/json.ts";
 import type { MaybePromise, OrNothing } from "../../kernel/maybe-promise.ts";
 import type { Auth } from "../identity.ts";
+import type { AuthConfig, SignUpFacts } from "../sections/auth.ts";
 import type { PlatformConfig } from "../sections/platform.ts";
 import type { RealtimeConfig } from "../sections/realtime.ts";
 import type { RoomConfig } from "../sections/rooms.ts";
@@ -104,7 +105,21 @@ interface TypedRealtime<Namespaces> extends Omit<RealtimeConfig, "access"> {
   };
 }
 
-type TypedSections = "databases" | "storage" | "rooms" | "realtime" | "triggers" | "webhooks" | "jobs" | "cron";
+interface TypedAuth<Namespaces> extends Omit<AuthConfig, "signup"> {
+  /** As that of `AuthConfig`. */
+  signup?: boolean | ((facts: SignUpFacts, context: FreeContext<Namespaces>) => MaybePromise<boolean>);
+}
+
+type TypedSections =
+  | "auth"
+  | "databases"
+  | "storage"
+  | "rooms"
+  | "realtime"
+  | "triggers"
+  | "webhooks"
+  | "jobs"
+  | "cron";
 
 /** `PlatformConfig` whose rules and hooks know the tables of the config, their fields and their types. */
 export interface TypedConfig<
@@ -119,6 +134,7 @@ export interface TypedConfig<
   storage?: TypedStorage<Buckets, Namespaces>;
   rooms?: { [Room in keyof Rooms]: TypedRoom<Namespaces> };
   realtime?: TypedRealtime<Namespaces>;
+  auth?: TypedAuth<Namespaces>;
   triggers?: { [Name in keyof Triggers]: TypedTrigger<Triggers[Name], Namespaces, Buckets> };
   jobs?: { [Name in keyof Jobs]: TypedJob<Jobs[Name], Namespaces> };
   cron?: { [name: string]: TypedCron<Namespaces> };
