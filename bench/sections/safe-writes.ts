@@ -11,10 +11,11 @@ const KEYED_RATIO_MIN = 0.5;
 const TRANSACTION_RATIO_MIN = 0.85;
 const UNCOUNTED_RATIO_MIN = 1.5;
 
-const CONFIG = `{ databases: { shared: { tables: {
+const CONFIG = `export default { databases: { shared: { tables: {
   written: { schema: { title: { type: "string", required: true }, body: { type: "text" }, score: { type: "number" } } },
   rows: { schema: { n: { type: "integer" }, group: { type: "integer" } }, indexes: [{ fields: ["group", "n"] }] },
-} } } }`;
+} } } };
+`;
 
 const record = (index: number) => ({
   title: `Record ${index}: what happened on the day`,

@@ -10,6 +10,7 @@ test("[CF40] defineConfig returns the same object", () => {
 test.each([
   ["[CF40]", "define-config.ts"],
   ["[TG20]", "triggers.ts"],
+  ["[JB24]", "jobs.ts"],
   ["[CF200]", "lookups.ts"],
   ["[CF201]", "lookups.ts"],
   ["[CF202]", "lookups.ts"],

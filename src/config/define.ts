@@ -11,8 +11,9 @@ export function defineConfig<
   const Rooms extends AnyNames,
   const Triggers extends AnyNames,
   const Webhooks extends AnyNames,
+  const Jobs extends AnyNames,
 >(
-  config: TypedConfig<Namespaces, Buckets, Rooms, Triggers, Webhooks>,
+  config: TypedConfig<Namespaces, Buckets, Rooms, Triggers, Webhooks, Jobs>,
 ): DefinedConfig<{ databases: Namespaces; buckets: Buckets; rooms: Rooms }> {
   // Only the types differ: the rules are the same functions, whose record has a narrower type than TableRecord.
   return config as unknown as DefinedConfig<{ databases: Namespaces; buckets: Buckets; rooms: Rooms }>;

@@ -1,4 +1,5 @@
 import type { AnyElysia } from "elysia";
+import { ownProduct } from "../config/loading/product.ts";
 import type { PlatformConfig } from "../config/types.ts";
 import { createCors, DRILL_HEADERS } from "../http/cors.ts";
 import type { Endpoint } from "../http/endpoint.ts";
@@ -33,7 +34,8 @@ export function serveAreas(config: PlatformConfig, base: Base, areas: Areas): { 
   });
   const endpoints = Object.values(areas).flatMap((area: object) => (isServed(area) ? area.endpoints : []));
   const routes = mountEndpoints(http, endpoints);
-  const site = createSite(config.site, { http: http.parts, clock, hasDocs: config.api?.docs !== false });
+  const packed = ownProduct()?.site ?? null;
+  const site = createSite(config.site, { http: http.parts, clock, hasDocs: config.api?.docs !== false, packed });
   const server = createServer(http, cors, site).use(routes);
   const { area: functions } = areas.functions;
   if (functions !== null) mountFunctions(server, functions.serve(http.parts, cors));

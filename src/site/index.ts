@@ -1,5 +1,6 @@
 import { statSync } from "node:fs";
 import { ANONYMOUS } from "../access/principal.ts";
+import type { PackedSite } from "../config/loading/product.ts";
 import type { SiteConfig } from "../config/types.ts";
 import type { HttpParts } from "../http/http.ts";
 import { NOSNIFF, SHOWN_HEADERS } from "../http/security-headers.ts";
@@ -7,13 +8,15 @@ import type { Site } from "../http/server.ts";
 import type { Clock } from "../kernel/clock.ts";
 import { answerFrom, pageAt, type SiteOptions } from "./answers.ts";
 import { directoryFiles } from "./directory.ts";
+import type { SiteFiles } from "./files.ts";
+import { packedFiles } from "./packed.ts";
 import { PAGE_HEADERS, welcomePage } from "./pages.ts";
 import { type SitePath, sitePath } from "./paths.ts";
 
-/** Errors: the directory does not exist. */
+/** `packed`: the files in the executable, in place of a directory. Errors: the directory does not exist. */
 export function createSite(
   config: SiteConfig | undefined,
-  { http, clock, hasDocs }: { http: HttpParts; clock: Clock; hasDocs: boolean },
+  { http, clock, hasDocs, packed }: { http: HttpParts; clock: Clock; hasDocs: boolean; packed: PackedSite | null },
 ): Site {
   if (config === undefined) {
     const page = welcomePage({ hasDocs });
@@ -23,19 +26,22 @@ export function createSite(
         path === "" ? new Response(method === "HEAD" ? null : page, { headers: PAGE_HEADERS }) : null,
     });
   }
-  const options = optionsOf(config, clock);
+  const files = packed === null ? filesBelow(config.directory, clock) : packedFiles(packed);
+  const options = optionsOf(config, files);
   return createAnswering(http, {
     has: (path) => pageAt(options.files, path) !== null,
     answer: (path, request, url) => answerFrom(options, path, request, url),
   });
 }
 
-function optionsOf({ directory, spa = false, headers = {} }: SiteConfig, clock: Clock): SiteOptions {
-  if (statSync(directory, { throwIfNoEntry: false })?.isDirectory() !== true) {
-    throw new Error(`site.directory: there is no directory ${directory}`);
-  }
+function filesBelow(directory: string, clock: Clock): SiteFiles {
+  if (statSync(directory, { throwIfNoEntry: false })?.isDirectory() === true) return directoryFiles(directory, clock);
+  throw new Error(`site.directory: there is no directory ${directory}`);
+}
+
+function optionsOf({ spa = false, headers = {} }: SiteConfig, files: SiteFiles): SiteOptions {
   const lowered = Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]);
-  return { files: directoryFiles(directory, clock), isSinglePage: spa, headers: Object.fromEntries(lowered) };
+  return { files, isSinglePage: spa, headers: Object.fromEntries(lowered) };
 }
 
 interface Content {

@@ -94,6 +94,13 @@ export const SEARCH_PAGE_BYTES_MAX = 8 * 1024 * 1024;
 /** How long a search may run, and how long it may wait before it runs. */
 export const SEARCH_TIMEOUT_MS = 10_000;
 
+// Instances
+
+/** Instances of a list where the request does not say. */
+export const INSTANCES_LISTED_DEFAULT = 100;
+/** Instances of a list; a larger `limit` counts as this. */
+export const INSTANCES_LISTED_MAX = 1_000;
+
 // Writes
 
 /**
@@ -169,8 +176,9 @@ export const KEPT_BYTES_PER_CALLER_MAX = 64 * 1024 * 1024;
 /** Keys that one file keeps for one user, and for one service key. */
 export const KEPT_PER_USER_MAX = 100_000;
 export const KEPT_PER_SERVICE_KEY_MAX = 1_000_000;
-/** Expired answers that a write with a key removes: more than it adds, so that they become fewer. */
-export const SWEPT_PER_WRITE = 4;
+/** How many expired answers every n-th write with a key removes: more than n, so that they become fewer. */
+export const SWEEP_EVERY_WRITES = 8;
+export const SWEPT_PER_WRITE = 32;
 /** The interval at which open files are swept, and how many expired answers one transaction of a sweep removes: a millisecond or two. */
 export const ANSWERS_SWEEP_MS = 60 * 60 * 1_000;
 export const SWEPT_AT_ONCE = 200;

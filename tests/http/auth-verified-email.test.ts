@@ -267,6 +267,15 @@ describe("who got an address verified by its owner, by mistake", () => {
   });
 });
 
+test("[AU206] a link counts as a sign-up, so that one session cannot mail hundreds of strangers", async () => {
+  const { rateLimits, ...rest } = config(true);
+  await platform.restart({ config: { ...rest, rateLimits: { ...rateLimits, signup: { requests: 3, window: 60 } } } });
+  const guest = platform.as((await post("signin/anonymous")).body.accessToken);
+  const link = async () =>
+    (await guest.post("/api/auth/link/email", { email: nextEmail(), password: PASSWORD })).status;
+  expect([await link(), await link(), await link()]).toEqual([200, 200, 429]);
+});
+
 test("[AU204] without requireVerifiedEmail sign-up gives tokens as before", async () => {
   await platform.restart({ config: config(false) });
   const { user, accessToken } = await signUp(platform);

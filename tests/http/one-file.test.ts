@@ -39,6 +39,7 @@ function project(files: Record<string, string>): string {
 }
 
 const FILMS = `import { defineConfig, Refusal } from "platform";
+import { t } from "elysia";
 import { shout } from "./lib/shout.ts";
 import slug from "slugs";
 
@@ -52,11 +53,19 @@ export default defineConfig({
     } },
   } } } },
   vectorize: { plots: { dimensions: 2, metric: "cosine" } },
+  site: { directory: "./web", headers: { "X-Frame-Options": "DENY" } },
+  routes: (api) => api.get("/shout/:text", ({ params }) => ({ text: shout(params.text) }), {
+    access: true,
+    params: t.Object({ text: t.String({ maxLength: 20 }) }),
+  }),
   serviceKeys: { tool: { key: process.env.TOOL_KEY ?? "a-key-for-the-build-only", scopes: ["vectorize:*:*:*"] } },
 });
 `;
 const FILM_CLUB = {
   "platform.config.ts": FILMS,
+  "web/index.html": "<h1>Films</h1>",
+  "web/posters/heat.txt": "A poster of Heat",
+  "web/.env": "not to be served",
   "lib/shout.ts": "export const shout = (text: string): string => text.toUpperCase();\n",
   "node_modules/slugs/package.json": '{"name":"slugs","version":"1.0.0","main":"index.js"}',
   "node_modules/slugs/index.js": "module.exports = (text) => text.toLowerCase().replaceAll(' ', '-');\n",
@@ -120,6 +129,23 @@ describe("platform build", () => {
     expect((await plots({ action: "upsert", vectors: [{ id: "a", values: [1, 0] }] })).status).toBe(200);
     const found = await plots({ action: "search", vector: [1, 0.1] });
     expect(found).toMatchObject({ status: 200, body: { matches: [{ id: "a" }] } });
+    expect(await ask(`${server.url}/api/functions/shout/heat`)).toMatchObject({ status: 200, body: { text: "HEAT" } });
+    expect((await ask(`${server.url}/api/functions/shout/${"a".repeat(21)}`)).status).toBe(400);
+
+    const page = await fetch(server.url);
+    expect([page.status, await page.text(), page.headers.get("x-frame-options")]).toEqual([
+      200,
+      "<h1>Films</h1>",
+      "DENY",
+    ]);
+    const part = await fetch(`${server.url}/posters/heat.txt`, { headers: { range: "bytes=2-7" } });
+    expect([part.status, await part.text()]).toEqual([206, "poster"]);
+    const etag = (await fetch(`${server.url}/posters/heat.txt`)).headers.get("etag") ?? "";
+    const again = await fetch(`${server.url}/posters/heat.txt`, { headers: { "if-none-match": etag } });
+    expect(again.status).toBe(304);
+    expect([(await fetch(`${server.url}/.env`)).status, (await fetch(`${server.url}/posters`)).status]).toEqual([
+      404, 404,
+    ]);
     expect((await fetch(`${server.url}/swagger`)).status).toBe(200);
     expect((await fetch(`${server.url}/swagger/ui.css`)).status).toBe(200);
 

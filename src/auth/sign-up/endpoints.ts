@@ -76,7 +76,8 @@ const linkEmail = (deps: EndpointDeps, service: SignUps): Endpoint =>
   endpoint(
     "POST /api/auth/link/email",
     {
-      ...ofUsers(deps.authLimit),
+      // Where it mails an address that the caller types in, it is bounded as sign-ups are.
+      ...ofUsers(deps.config.requireVerifiedEmail === true ? deps.signUpLimit : deps.authLimit),
       summary: "Turn your anonymous user into an account with an email address and a password",
       caller: "user",
       description: "With `auth.requireVerifiedEmail` the user stays anonymous until the address is verified.",

@@ -11,6 +11,7 @@ import { configOption } from "../options.ts";
 import { printAnswer, printNote } from "../output.ts";
 import { bundleProduct } from "./bundle.ts";
 import { writeProgram } from "./program.ts";
+import { packSite } from "./site-pack.ts";
 import { isTarget, ownTarget, TARGETS, type Target } from "./targets.ts";
 
 const BYTES_PER_MIB = 1024 * 1024;
@@ -39,7 +40,10 @@ export const buildCommand = declareCommand({
   async run({ args }) {
     const target = targetOf(args.target);
     const { runtime, library } = partsFor(target, args.runtime, args["sqlite-vec"]);
-    const { warnings } = await loadConfig(args.config, platformModule);
+    const {
+      config: { site: declared },
+      warnings,
+    } = await loadConfig(args.config, platformModule);
     for (const { path, message } of warnings) await printNote(`warning: ${path}: ${message}`);
     const config = resolve(args.config);
     const { name, version } = productOf(dirname(config));
@@ -47,7 +51,8 @@ export const buildCommand = declareCommand({
     const directory = mkdtempSync(join(tmpdir(), "platform-build-"));
     try {
       const program = await writeProgram(directory, target, library);
-      const sources = { name, version, config, program, provided: providedModules(platformModule) };
+      const site = declared === undefined ? null : packSite(declared.directory, join(directory, "site"));
+      const sources = { name, version, config, program, site, provided: providedModules(platformModule) };
       // Replaced at once: a running server keeps the file that it was started from.
       const made = join(dirname(outfile), `.${process.pid}.${basename(outfile)}`);
       await bundleProduct(sources, { target, runtime, outfile: made });

@@ -1,5 +1,5 @@
 import type { BunPlugin } from "bun";
-import { MODULES, PRODUCT, type ProvidedModules } from "../../config/loading/product.ts";
+import { MODULES, type PackedSite, PRODUCT, type ProvidedModules } from "../../config/loading/product.ts";
 import { CommandError } from "../errors.ts";
 import type { Program } from "./program.ts";
 import type { Target } from "./targets.ts";
@@ -10,6 +10,7 @@ export interface ProductSources {
   /** The config's path. */
   config: string;
   program: Program;
+  site: PackedSite | null;
   /** The modules that the config shares with the program. */
   provided: ProvidedModules;
 }
@@ -46,8 +47,9 @@ export async function bundleProduct(
 const modulesOf = (entry: string, sources: ProductSources): BunPlugin => ({
   name: "product",
   setup(build) {
-    const { program, provided } = sources;
+    const { program, provided, site } = sources;
     const namespace = "product";
+    if (site !== null) build.onResolve({ filter: /^platform:site$/ }, () => ({ path: site.file, namespace: "asset" }));
     build.onResolve({ filter: /^platform:/ }, ({ path }) => ({ path, namespace }));
     build.onResolve({ filter: oneOf(program.assets.keys()) }, ({ path }) => ({
       path: program.assets.get(path) ?? path,
@@ -68,12 +70,14 @@ const modulesOf = (entry: string, sources: ProductSources): BunPlugin => ({
 });
 
 /** Its config is imported by the program, once a command asks for it. */
-function entrySource({ name, version, config, program }: ProductSources): string {
+function entrySource({ name, version, config, program, site }: ProductSources): string {
   return [
+    ...(site === null ? [] : ['import site from "platform:site" with { type: "file" };']),
     `globalThis[Symbol.for(${JSON.stringify(PRODUCT.description)})] = {`,
     `  name: ${JSON.stringify(name)},`,
     `  version: ${JSON.stringify(version)},`,
     `  loadConfig: () => import(${JSON.stringify(config)}),`,
+    `  site: ${site === null ? "null" : `{ ...${JSON.stringify({ ...site, file: "" })}, file: site }`},`,
     "};",
     `await import(${JSON.stringify(program.path)});`,
   ].join("\n");

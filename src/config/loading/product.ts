@@ -4,6 +4,24 @@ export interface Product {
   readonly version: string;
   /** Evaluates the config, and resolves with the module: secrets are read from the environment at this time. */
   loadConfig(): Promise<unknown>;
+  /** The files of the config's site; null without a site. */
+  readonly site: PackedSite | null;
+}
+
+/** Files one after another in one file. */
+export interface PackedSite {
+  readonly file: string;
+  /** When it was packed. */
+  readonly modifiedMs: number;
+  /** By their paths below the site's directory. */
+  readonly files: Readonly<Record<string, PackedFile>>;
+}
+
+export interface PackedFile {
+  readonly start: number;
+  readonly size: number;
+  readonly hash: string;
+  readonly contentType: string;
 }
 
 /** Where the entry of a built executable leaves the product for the program, and the program its modules for the config. */

@@ -1,7 +1,7 @@
 import type {
   AppAccess,
-  DatabaseAccessor,
   DatabaseTransaction,
+  ServerDatabaseAccessor,
   TableAccessor,
   TransactionTable,
 } from "../app/index.ts";
@@ -41,13 +41,13 @@ interface TypedTransaction<Tables> {
 
 type TransactionOf<Tables> = Omit<DatabaseTransaction, "table"> & TypedTransaction<Tables>;
 
-interface TypedDatabase<Tables> extends Omit<DatabaseAccessor, "table" | "transaction"> {
+interface TypedDatabase<Tables> extends Omit<ServerDatabaseAccessor, "table" | "transaction"> {
   table<Name extends keyof Tables & string>(name: Name): TableAccessor<RecordOf<Tables[Name]>>;
   /** As that of `DatabaseAccessor`. */
   transaction<T>(work: (tx: TransactionOf<Tables>) => T extends PromiseLike<unknown> ? never : T): Promise<T>;
 }
 
-type DatabaseOf<Tables> = string extends keyof Tables ? DatabaseAccessor : TypedDatabase<Tables>;
+type DatabaseOf<Tables> = string extends keyof Tables ? ServerDatabaseAccessor : TypedDatabase<Tables>;
 
 interface TypedDatabases<Namespaces> {
   db<Name extends keyof Namespaces & string>(namespace: Name, instanceId?: string): DatabaseOf<Namespaces[Name]>;

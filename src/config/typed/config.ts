@@ -9,6 +9,7 @@ import type { NamespaceConfig } from "../sections/tables/databases.ts";
 import type { TableAccess, TableConfig } from "../sections/tables/tables.ts";
 import type { AnyNamespaces, HookContextOf, RuleContextOf } from "./access.ts";
 import type { FilterOf } from "./filters.ts";
+import type { TypedCron, TypedJob } from "./jobs.ts";
 import type { RecordOf, SchemaShape, WrittenOf } from "./records.ts";
 import type { TypedTrigger, TypedWebhook } from "./triggers.ts";
 
@@ -103,16 +104,24 @@ interface TypedRealtime<Namespaces> extends Omit<RealtimeConfig, "access"> {
   };
 }
 
-type TypedSections = "databases" | "storage" | "rooms" | "realtime" | "triggers" | "webhooks";
+type TypedSections = "databases" | "storage" | "rooms" | "realtime" | "triggers" | "webhooks" | "jobs" | "cron";
 
 /** `PlatformConfig` whose rules and hooks know the tables of the config, their fields and their types. */
-export interface TypedConfig<Namespaces, Buckets = AnyNames, Rooms = AnyNames, Triggers = AnyNames, Webhooks = AnyNames>
-  extends Omit<PlatformConfig, TypedSections> {
+export interface TypedConfig<
+  Namespaces,
+  Buckets = AnyNames,
+  Rooms = AnyNames,
+  Triggers = AnyNames,
+  Webhooks = AnyNames,
+  Jobs = AnyNames,
+> extends Omit<PlatformConfig, TypedSections> {
   databases?: { [Namespace in keyof Namespaces]: TypedNamespace<Namespaces[Namespace], Namespaces> };
   storage?: TypedStorage<Buckets, Namespaces>;
   rooms?: { [Room in keyof Rooms]: TypedRoom<Namespaces> };
   realtime?: TypedRealtime<Namespaces>;
   triggers?: { [Name in keyof Triggers]: TypedTrigger<Triggers[Name], Namespaces, Buckets> };
+  jobs?: { [Name in keyof Jobs]: TypedJob<Jobs[Name], Namespaces> };
+  cron?: { [name: string]: TypedCron<Namespaces> };
   webhooks?: { [Name in keyof Webhooks]: TypedWebhook<Webhooks[Name], Namespaces, Buckets> };
 }
 

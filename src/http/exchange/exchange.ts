@@ -112,9 +112,9 @@ export class Exchange implements RequestBasics {
     return () => this.#readBody();
   }
 
-  get digestBody(): (options: { isUnread: boolean }) => BodyHash {
-    return ({ isUnread }) => {
-      const digest = new Bun.CryptoHasher("sha256");
+  get digestBody(): (options: { isUnread: boolean; prefix: string }) => BodyHash {
+    return ({ isUnread, prefix }) => {
+      const digest = new Bun.CryptoHasher("sha256").update(prefix);
       this.#digest = digest;
       const read = isUnread ? readUnparsed(this.request, this.#bodyRules()) : Promise.resolve();
       return { read, digest: () => digest.copy().digest() };

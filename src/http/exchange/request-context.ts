@@ -1,7 +1,7 @@
 import type { Principal } from "../../access/principal.ts";
 import type { ReadCaller } from "../../db/index.ts";
 
-/** The SHA-256 of a request's body, as bytes. */
+/** A SHA-256 of a request's body. */
 export interface BodyHash {
   /** Resolves when an unread body has been read. */
   readonly read: Promise<void>;
@@ -26,10 +26,10 @@ export interface RequestBasics extends ReadCaller {
    */
   largeBody(): Promise<Uint8Array<ArrayBuffer>[] | null>;
   /**
-   * Hashes the bytes of the body. Called before `body()`, whose reading it then follows; with `isUnread`, instead of it: the
+   * Hashes `prefix` and the bytes of the body. Called before `body()`, whose reading it then follows; with `isUnread`, instead of it: the
    * body is read and not parsed. Errors of that reading: 413.
    */
-  digestBody(options: { isUnread: boolean }): BodyHash;
+  digestBody(options: { isUnread: boolean; prefix: string }): BodyHash;
 }
 
 /**

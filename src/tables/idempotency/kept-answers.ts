@@ -5,6 +5,7 @@ import {
   KEPT_BYTES_PER_CALLER_MAX,
   KEPT_PER_SERVICE_KEY_MAX,
   KEPT_PER_USER_MAX,
+  SWEEP_EVERY_WRITES,
   SWEPT_BYTES,
   SWEPT_PER_WRITE,
 } from "../limits.ts";
@@ -14,21 +15,23 @@ import type { CallerKey } from "./key.ts";
 
 const ANSWERS = '"_platform_idempotency"';
 const CALLERS = '"_platform_idempotency_callers"';
+/** The answer is last, so that a sweep reads nothing of it. */
 const CREATE = [
   `CREATE TABLE IF NOT EXISTS ${ANSWERS} (
-    "number" INTEGER PRIMARY KEY, "key" TEXT NOT NULL UNIQUE, "caller" TEXT NOT NULL, "request" TEXT NOT NULL,
-    "status" INTEGER NOT NULL, "answer" TEXT NOT NULL, "tables" TEXT, "bytes" INTEGER NOT NULL, "keptAt" INTEGER NOT NULL) STRICT`,
+    "number" INTEGER PRIMARY KEY, "key" BLOB NOT NULL UNIQUE, "caller" TEXT NOT NULL, "bytes" INTEGER NOT NULL,
+    "keptAt" INTEGER NOT NULL, "request" BLOB NOT NULL, "status" INTEGER NOT NULL, "tables" TEXT, "answer" TEXT NOT NULL) STRICT`,
   `CREATE TABLE IF NOT EXISTS ${CALLERS} (
     "caller" TEXT NOT NULL PRIMARY KEY, "keys" INTEGER NOT NULL, "bytes" INTEGER NOT NULL) STRICT, WITHOUT ROWID`,
 ];
-const FIND = `SELECT "number", "caller", "request", "status", "answer", "tables", "bytes", "keptAt" FROM ${ANSWERS} WHERE "key" = ?`;
+const FIND = `SELECT "number", "caller", "bytes", "keptAt", "request", "status", "tables", "answer" FROM ${ANSWERS} WHERE "key" = ?`;
 const OLDEST = `SELECT "number", "caller", "bytes", "keptAt" FROM ${ANSWERS} ORDER BY "number" LIMIT ?`;
 const REMOVE = `DELETE FROM ${ANSWERS} WHERE "number" = ?`;
-const KEEP = `INSERT INTO ${ANSWERS} ("key", "caller", "request", "status", "answer", "tables", "bytes", "keptAt") VALUES (?, ?, ?, ?, ?, ?, ?, ?)`;
-const COUNTED = `SELECT "keys", "bytes" FROM ${CALLERS} WHERE "caller" = ?`;
+const KEEP = `INSERT INTO ${ANSWERS} ("key", "caller", "bytes", "keptAt", "request", "status", "tables", "answer") VALUES (?, ?, ?, ?, ?, ?, ?, ?)`;
 const COUNT = `INSERT INTO ${CALLERS} ("caller", "keys", "bytes") VALUES (?1, ?2, ?3)
-  ON CONFLICT ("caller") DO UPDATE SET "keys" = "keys" + ?2, "bytes" = "bytes" + ?3`;
+  ON CONFLICT ("caller") DO UPDATE SET "keys" = "keys" + ?2, "bytes" = "bytes" + ?3 RETURNING "keys", "bytes"`;
 const FORGET = `DELETE FROM ${CALLERS} WHERE "caller" = ? AND "keys" <= 0`;
+/** Bytes of the hash of a key. */
+const KEY_BYTES = 16;
 
 interface Sized {
   number: number;
@@ -40,36 +43,38 @@ interface Sized {
 /** An answer as its file keeps it. */
 export interface KeptAnswer extends Sized {
   /** The digest of the request. */
-  request: string;
+  request: Uint8Array;
   status: number;
-  /** JSON. */
-  answer: string;
   /** JSON: the table of each record, where the request has several; else null. */
   tables: string | null;
+  /** JSON. */
+  answer: string;
 }
 
 export interface NewAnswer {
-  callerKey: CallerKey;
+  caller: string;
+  /** As `storedKey` gives it. */
+  key: Uint8Array;
   /** Whether the caller is a service key. */
   isServiceKey: boolean;
-  request: string;
+  /** The expired answer that the file had for this key. */
+  former: KeptAnswer | null;
+  request: Uint8Array;
   status: number;
   tables: string | null;
   /** The text of the answer; with `idsOnly`, of one with the ids of its records alone. */
   answer(options: { idsOnly: boolean }): string;
 }
 
-const isExpired = ({ keptAt }: { keptAt: number }, now: number): boolean => keptAt + ANSWER_KEPT_MS <= now;
+export const isExpired = ({ keptAt }: { keptAt: number }, now: number): boolean => keptAt + ANSWER_KEPT_MS <= now;
 
 /** The key as it is stored: callers cannot meet each other's keys. */
-const storedKey = ({ caller, key }: CallerKey): string =>
-  new Bun.CryptoHasher("sha256").update(`${caller}\0${key}`).digest("base64url");
+export const storedKey = ({ caller, key }: CallerKey): Uint8Array =>
+  new Bun.CryptoHasher("sha256").update(`${caller}\0${key}`).digest().subarray(0, KEY_BYTES);
 
-/** null: nothing is kept for this key, or no longer. */
-export function findAnswer(file: DatabaseFile, key: CallerKey, now: number): KeptAnswer | null {
-  const kept = orNull(() => file.query<KeptAnswer>(FIND).get(storedKey(key)));
-  return kept === null || isExpired(kept, now) ? null : kept;
-}
+/** The answer of this key, which may be expired; null: the file keeps none. */
+export const findAnswer = (file: DatabaseFile, key: Uint8Array): KeptAnswer | null =>
+  orNull(() => file.query<KeptAnswer>(FIND).get(key));
 
 /** null also for a file that has kept nothing yet, which lacks the tables. */
 function orNull<T>(read: () => T | null): T | null {
@@ -89,30 +94,21 @@ const isNoTable = (cause: unknown): boolean =>
  * write. [TB324]
  */
 export function keepAnswer(tx: Transaction, answer: NewAnswer, now: number): void {
-  try {
-    sweepSome(tx, now, SWEPT_PER_WRITE);
-  } catch (cause) {
-    if (!isNoTable(cause)) throw cause;
-    for (const sql of CREATE) tx.query(sql).run();
-  }
-  const { callerKey, isServiceKey, request, status, tables } = answer;
-  const { caller } = callerKey;
-  const key = storedKey(callerKey);
-  // An expired one that is not swept yet.
-  const former = tx.query<KeptAnswer>(FIND).get(key);
+  const { caller, key, former, request, status, tables } = answer;
   if (former !== null) remove(tx, former);
-
-  const counted = tx.query<{ keys: number; bytes: number }>(COUNTED).get(caller) ?? { keys: 0, bytes: 0 };
-  if (counted.keys >= (isServiceKey ? KEPT_PER_SERVICE_KEY_MAX : KEPT_PER_USER_MAX)) throw tooManyKeys();
-  let text = answer.answer({ idsOnly: counted.bytes >= KEPT_BYTES_PER_CALLER_MAX });
+  let text = answer.answer({ idsOnly: false });
   let bytes = Buffer.byteLength(text);
-  if (counted.bytes + bytes > KEPT_BYTES_PER_CALLER_MAX) {
+  const counted = countFirst(tx, caller, bytes);
+  if (counted.keys > (answer.isServiceKey ? KEPT_PER_SERVICE_KEY_MAX : KEPT_PER_USER_MAX)) throw tooManyKeys();
+  if (counted.bytes > KEPT_BYTES_PER_CALLER_MAX) {
+    const wholeBytes = bytes;
     text = answer.answer({ idsOnly: true });
     bytes = Buffer.byteLength(text);
+    const { bytes: keptBytes } = count(tx, caller, { keys: 0, bytes: bytes - wholeBytes });
+    if (keptBytes > 2 * KEPT_BYTES_PER_CALLER_MAX) throw tooManyKeys();
   }
-  if (counted.bytes + bytes > 2 * KEPT_BYTES_PER_CALLER_MAX) throw tooManyKeys();
-  tx.query(KEEP).run(key, caller, request, status, text, tables, bytes, now);
-  tx.query(COUNT).run(caller, 1, bytes);
+  const { lastInsertRowid } = tx.query(KEEP).run(key, caller, bytes, now, request, status, tables, text);
+  if (Number(lastInsertRowid) % SWEEP_EVERY_WRITES === 0) sweepSome(tx, now, SWEPT_PER_WRITE);
 }
 
 const tooManyKeys = (): AppError =>
@@ -120,9 +116,30 @@ const tooManyKeys = (): AppError =>
     headers: { "retry-after": "3600" },
   });
 
+interface Counted {
+  keys: number;
+  bytes: number;
+}
+
+/** Changes what is counted for the caller. Gives it as it is then. */
+const count = (tx: Transaction, caller: string, { keys, bytes }: Counted): Counted =>
+  tx.query<Counted>(COUNT).get(caller, keys, bytes) ?? { keys, bytes };
+
+/** Counts one key more. The first statement of each kept answer: it creates the tables where they are missing. */
+function countFirst(tx: Transaction, caller: string, bytes: number): Counted {
+  try {
+    return count(tx, caller, { keys: 1, bytes });
+  } catch (cause) {
+    if (!isNoTable(cause)) throw cause;
+    for (const sql of CREATE) tx.query(sql).run();
+    return count(tx, caller, { keys: 1, bytes });
+  }
+}
+
 function remove(tx: Transaction, { number, caller, bytes }: Sized): void {
-  tx.query(REMOVE).run(number);
-  tx.query(COUNT).run(caller, -1, -bytes);
+  // A sweep may have removed it.
+  if (tx.query(REMOVE).run(number).changes === 0) return;
+  count(tx, caller, { keys: -1, bytes: -bytes });
   tx.query(FORGET).run(caller);
 }
 

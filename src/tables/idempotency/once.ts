@@ -10,7 +10,7 @@ import type { RecordRights } from "../rules/access.ts";
 import type { InstanceRights } from "../rules/instance-access.ts";
 import type { KeepAnswer } from "../write/writes.ts";
 import { type Answer, type AnswerShape, keptText } from "./answers.ts";
-import { findAnswer, keepAnswer } from "./kept-answers.ts";
+import { findAnswer, isExpired, keepAnswer, storedKey } from "./kept-answers.ts";
 import { type CallerKey, callerKeyOf, IDEMPOTENCY_KEY_HEADER } from "./key.ts";
 import { type ReplayPlace, replayed } from "./replay.ts";
 
@@ -18,7 +18,7 @@ import { type ReplayPlace, replayed } from "./replay.ts";
 export interface OnceRequest {
   readonly request: Request;
   readonly principal: Principal;
-  digestBody(options: { isUnread: boolean }): BodyHash;
+  digestBody(options: { isUnread: boolean; prefix: string }): BodyHash;
 }
 
 export interface OnceOptions<T> {
@@ -85,23 +85,27 @@ export function createOnce(deps: {
     const place = await placeOf(principal, address);
     const name = [address.namespace, address.instanceId ?? "", callerKey.caller, callerKey.key].join("\n");
     if (underWay.has(name)) throw inProgress();
-    const kept = place === null ? null : findAnswer(place.file, callerKey, clock.now());
-    if (kept !== null && place !== null) {
-      const hash = context.digestBody({ isUnread: true });
+    const key = storedKey(callerKey);
+    const found = place === null ? null : findAnswer(place.file, key);
+    const prefix = methodAndPathOf(request);
+    if (found !== null && place !== null && !isExpired(found, clock.now())) {
+      const hash = context.digestBody({ isUnread: true, prefix });
       await hash.read;
-      if (digestOf(request, hash) !== kept.request) throw anotherRequest();
-      const { status, body } = await replayed(rights, place, kept, shape);
+      if (Buffer.compare(hash.digest(), found.request) !== 0) throw anotherRequest();
+      const { status, body } = await replayed(rights, place, found, shape);
       return new Reply(status, body, { "idempotent-replay": "true" });
     }
     underWay.add(name);
     try {
-      const hash = context.digestBody({ isUnread: false });
+      const hash = context.digestBody({ isUnread: false, prefix });
       const keep: KeepAnswer<T> = (tx, result) => {
         const { status, body } = toAnswer(result);
         const answer = {
-          callerKey,
+          caller: callerKey.caller,
+          key,
           isServiceKey: principal.kind === "serviceKey",
-          request: digestOf(request, hash),
+          former: found,
+          request: hash.digest(),
           status,
           tables: tablesOf === undefined ? null : JSON.stringify(tablesOf(result)),
           answer: (options: { idsOnly: boolean }) => keptText(shape, body, options),
@@ -126,10 +130,8 @@ export function createOnce(deps: {
 /** Large answers are sent in pieces where they are plain values. */
 const replyOf = ({ status, body }: Answer): unknown => (status === 200 ? body : new Reply(status, body));
 
-/** Of the method, the path with its query, and the bytes of the body. */
-function digestOf({ method, url }: Request, hash: BodyHash): string {
-  const path = url.slice(url.indexOf("/", url.indexOf("//") + 2));
-  return new Bun.CryptoHasher("sha256").update(`${method} ${path}\n`).update(hash.digest()).digest("base64url");
+function methodAndPathOf({ method, url }: Request): string {
+  return `${method} ${url.slice(url.indexOf("/", url.indexOf("//") + 2))}\n`;
 }
 
 const inProgress = (): AppError =>
