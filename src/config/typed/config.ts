@@ -42,10 +42,10 @@ interface TypedHooks<R, Context> {
   afterDelete?: (record: R, context: Context) => MaybePromise<void>;
 }
 
-interface TypedTable<Schema, Tables, Namespaces> extends Omit<TableConfig, "schema" | "access" | "hooks"> {
+interface TypedTable<Schema, Tables, Namespaces, Jobs> extends Omit<TableConfig, "schema" | "access" | "hooks"> {
   schema?: Schema & SchemaShape;
   access?: TypedAccess<NoInfer<RecordOf<Schema>>, RuleContextOf<NoInfer<Namespaces>, NoInfer<Tables>>>;
-  hooks?: TypedHooks<NoInfer<RecordOf<Schema>>, HookContextOf<NoInfer<Namespaces>, NoInfer<Tables>>>;
+  hooks?: TypedHooks<NoInfer<RecordOf<Schema>>, HookContextOf<NoInfer<Namespaces>, NoInfer<Tables>, NoInfer<Jobs>>>;
 }
 
 type TypedInstanceRule<Context> =
@@ -57,9 +57,9 @@ interface TypedInstanceAccess<Context> {
   open?: TypedInstanceRule<Context>;
 }
 
-interface TypedNamespace<Tables, Namespaces> extends Omit<NamespaceConfig, "tables" | "access"> {
+interface TypedNamespace<Tables, Namespaces, Jobs> extends Omit<NamespaceConfig, "tables" | "access"> {
   access?: TypedInstanceAccess<RuleContextOf<NoInfer<Namespaces>, NoInfer<Tables>>>;
-  tables: { [Table in keyof Tables]: TypedTable<Tables[Table], Tables, Namespaces> };
+  tables: { [Table in keyof Tables]: TypedTable<Tables[Table], Tables, Namespaces, Jobs> };
 }
 
 /** The context of a rule that is about no record or instance. */
@@ -126,15 +126,15 @@ export interface TypedConfig<
   Jobs = AnyNames,
   Api = unknown,
 > extends Omit<PlatformConfig, TypedSections> {
-  databases?: { [Namespace in keyof Namespaces]: TypedNamespace<Namespaces[Namespace], Namespaces> };
+  databases?: { [Namespace in keyof Namespaces]: TypedNamespace<Namespaces[Namespace], Namespaces, Jobs> };
   storage?: TypedStorage<Buckets, Namespaces>;
   rooms?: { [Room in keyof Rooms]: TypedRoom<Namespaces> };
   /** As that of `PlatformConfig`. */
   routes?: (api: FunctionsApi<AppOf<NoInfer<Namespaces>>>) => MaybePromise<Api>;
   realtime?: TypedRealtime<Namespaces>;
-  triggers?: { [Name in keyof Triggers]: TypedTrigger<Triggers[Name], Namespaces, Buckets> };
-  jobs?: { [Name in keyof Jobs]: TypedJob<Jobs[Name], Namespaces> };
-  cron?: { [name: string]: TypedCron<Namespaces> };
+  triggers?: { [Name in keyof Triggers]: TypedTrigger<Triggers[Name], Namespaces, Buckets, Jobs> };
+  jobs?: { [Name in keyof Jobs]: TypedJob<Jobs[Name], Namespaces, Jobs> };
+  cron?: { [name: string]: TypedCron<Namespaces, Jobs> };
   webhooks?: { [Name in keyof Webhooks]: TypedWebhook<Webhooks[Name], Namespaces, Buckets> };
 }
 
