@@ -2,13 +2,14 @@ import type { JsonValue } from "../../kernel/json/json.ts";
 import type { MaybePromise, OrNothing } from "../../kernel/maybe-promise.ts";
 import type { Auth } from "../identity.ts";
 import type { AuthConfig, SignUpFacts } from "../sections/auth.ts";
+import type { FunctionsApi } from "../sections/functions/routes.ts";
 import type { PlatformConfig } from "../sections/platform.ts";
 import type { RealtimeConfig } from "../sections/realtime.ts";
 import type { RoomConfig } from "../sections/rooms.ts";
 import type { BucketConfig, FileFacts, StorageConfig } from "../sections/storage.ts";
 import type { NamespaceConfig } from "../sections/tables/databases.ts";
 import type { TableAccess, TableConfig } from "../sections/tables/tables.ts";
-import type { AnyNamespaces, HookContextOf, RuleContextOf } from "./access.ts";
+import type { AnyNamespaces, AppOf, HookContextOf, RuleContextOf } from "./access.ts";
 import type { FilterOf } from "./filters.ts";
 import type { TypedCron, TypedJob } from "./jobs.ts";
 import type { RecordOf, SchemaShape, WrittenOf } from "./records.ts";
@@ -112,6 +113,7 @@ interface TypedAuth<Namespaces> extends Omit<AuthConfig, "signup"> {
 
 type TypedSections =
   | "auth"
+  | "routes"
   | "databases"
   | "storage"
   | "rooms"
@@ -129,10 +131,13 @@ export interface TypedConfig<
   Triggers = AnyNames,
   Webhooks = AnyNames,
   Jobs = AnyNames,
+  Api = unknown,
 > extends Omit<PlatformConfig, TypedSections> {
   databases?: { [Namespace in keyof Namespaces]: TypedNamespace<Namespaces[Namespace], Namespaces, Jobs> };
   storage?: TypedStorage<Buckets, Namespaces>;
   rooms?: { [Room in keyof Rooms]: TypedRoom<Namespaces> };
+  /** As that of `PlatformConfig`. */
+  routes?: (api: FunctionsApi<AppOf<NoInfer<Namespaces>>>) => MaybePromise<Api>;
   realtime?: TypedRealtime<Namespaces>;
   auth?: TypedAuth<Namespaces>;
   triggers?: { [Name in keyof Triggers]: TypedTrigger<Triggers[Name], Namespaces, Buckets, Jobs> };
@@ -152,6 +157,8 @@ export interface ConfigTypes {
   databases: AnyNamespaces;
   buckets: AnyNames;
   rooms: AnyNames;
+  /** The Elysia instance that `routes` returns, or a promise of it; `unknown` without routes. */
+  routes?: unknown;
 }
 
 /** A config that knows its types. `Types` is there for the compiler only. */
