@@ -5,9 +5,11 @@ import { analytics } from "./sections/analytics.ts";
 import { keyValue, realtime, rooms, vectors } from "./sections/areas.ts";
 import { authentication } from "./sections/auth.ts";
 import { backups } from "./sections/backup.ts";
+import { functions } from "./sections/functions.ts";
 import { largeTables } from "./sections/large-tables.ts";
 import { processSection } from "./sections/process.ts";
 import { push } from "./sections/push.ts";
+import { rules } from "./sections/rules.ts";
 import { safeWrites } from "./sections/safe-writes.ts";
 import { stalls } from "./sections/stalls.ts";
 import { storage } from "./sections/storage.ts";
@@ -23,6 +25,7 @@ const SECTIONS: readonly Section[] = [
   tables,
   safeWrites,
   largeTables,
+  rules,
   processSection,
   authentication,
   storage,
@@ -31,6 +34,7 @@ const SECTIONS: readonly Section[] = [
   realtime,
   rooms,
   push,
+  functions,
   analytics,
   backups,
   stalls,

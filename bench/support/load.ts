@@ -15,6 +15,8 @@ export interface Load {
   freshHeader?: string;
   /** 32 by default. */
   connections?: number;
+  /** Pause of each connection before a request; 0 by default. */
+  delayMs?: number;
 }
 
 export interface LoadResult {
@@ -56,6 +58,7 @@ function scriptOf(load: Load): string {
           "function init() for i, path in ipairs(paths) do requests[i] = wrk.format(nil, path) end end",
           "function request() return requests[math.random(#requests)] end",
         ]),
+    ...(load.delayMs === undefined ? [] : [`function delay() return ${load.delayMs} end`]),
     ...(load.freshHeader === undefined
       ? []
       : [

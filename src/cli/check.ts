@@ -2,17 +2,13 @@ import { existsSync } from "node:fs";
 import { loadConfig } from "../config/loading/load.ts";
 import { ownProduct } from "../config/loading/product.ts";
 import type { BackupsConfig, PlatformConfig, TableConfig } from "../config/types.ts";
-import { rehearseFiles } from "../db/index.ts";
 import * as platformModule from "../index.ts";
-import { declaredNamespaces } from "../tables/model/declarations.ts";
 import { plural } from "./amounts.ts";
 import { declareCommand } from "./command.ts";
 import { CommandError } from "./errors.ts";
-import { CHECK_COPY_MAX_BYTES } from "./limits.ts";
 import { configOption, DATA_DEFAULT } from "./options.ts";
 import { printAnswer, printNote } from "./output.ts";
-import { databasesOf } from "./rehearsal/beside-server.ts";
-import { createReport } from "./rehearsal/report.ts";
+import { rehearseData, unfitText } from "./rehearsal/data-report.ts";
 
 export const checkCommand = declareCommand({
   meta: { name: "check", description: "Checks a config, and prints what it declares" },
@@ -38,21 +34,11 @@ export const checkCommand = declareCommand({
   },
 });
 
-/** Reads the files only, so that a running server is not affected. Errors: the files that would not open, and why. */
+/** Errors: the files that would not open, and why. */
 async function rehearse(config: PlatformConfig, dataDirectory: string): Promise<string> {
   if (!existsSync(dataDirectory)) throw new CommandError(`There is no data directory ${dataDirectory}`);
-  const report = createReport();
-  const job = {
-    directory: databasesOf(dataDirectory),
-    namespaces: declaredNamespaces(config.databases ?? {}),
-    copyMaxBytes: CHECK_COPY_MAX_BYTES,
-    skipsWals: false,
-  };
-  for (const file of rehearseFiles(job)) report.add(file);
-  if (report.unfit > 0) {
-    const files = `${report.unfit} of ${plural(report.looked, "database file")} in ${dataDirectory} would not open`;
-    throw new CommandError([`${files} with this config:`, ...report.lines()].join("\n"));
-  }
+  const report = rehearseData(config, dataDirectory);
+  if (report.unfit > 0) throw new CommandError(unfitText(report, dataDirectory));
   for (const line of report.lines()) await printNote(`warning: ${line}`);
   return `It fits the ${plural(report.looked, "database file")} in ${dataDirectory}.`;
 }

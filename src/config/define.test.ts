@@ -10,9 +10,11 @@ test("[CF40] defineConfig returns the same object", () => {
 test.each([
   ["[CF40]", "define-config.ts"],
   ["[TG20]", "triggers.ts"],
+  ["[JB24]", "jobs.ts"],
   ["[CF200]", "lookups.ts"],
   ["[CF201]", "lookups.ts"],
   ["[CF202]", "lookups.ts"],
+  ["[FN30]", "routes.ts"],
 ])("%s tests/types/%s, which tests the inference, is checked by tsc", async (rule, name) => {
   const root = resolve(import.meta.dir, "../..");
   const { include } = await Bun.file(resolve(root, "tsconfig.json")).json();

@@ -83,6 +83,10 @@ export const RESERVE_DESCRIPTORS_MAX = 64;
 /** Delay before refilling the reserve is tried again when no descriptor is available. */
 export const RESERVE_REFILL_MS = 1_000;
 
+/** Deleted instances that are known by their id, so that what was got before is refused. */
+export const DELETIONS_KNOWN_MAX = 10_000;
+/** Instances of a list whose files are looked at together. */
+export const FACTS_AT_ONCE = 64;
 /** Cached instances that do not fit the declaration: maximum number, and time. */
 export const UNFIT_INSTANCES_MAX = 1_000;
 export const UNFIT_KEPT_MS = 10_000;

@@ -46,6 +46,17 @@ export async function createFunctionsArea(deps: FunctionsDeps): Promise<Function
   const onFailure = createOnFailure(calls, () => serving);
   const { api, known } = await createApi({ ...deps, around: performing, onFailure });
   const sockets = createFunctionSockets({ ...deps, calls });
+  /** As GET, without its body. Elysia would read all of the body for its length, and some have no end. */
+  const head = async (request: Request, http: HttpParts): Promise<Response> => {
+    const call = calls.get(request);
+    const get = http.inPlaceOf(request, new Request(request.url, { headers: request.headers, signal: request.signal }));
+    if (call !== undefined) calls.set(get, call);
+    const { status, headers, body } = await api.fetch(get);
+    await body?.cancel();
+    // No route by GET took it, but one by HEAD may.
+    if (call?.route === null) return api.fetch(request);
+    return new Response(null, { status, headers });
+  };
   return {
     describe: () => describeRoutes(api, known),
     serve(http, cors) {
@@ -53,7 +64,9 @@ export async function createFunctionsArea(deps: FunctionsDeps): Promise<Function
       // Elysia's types are those of Bun's own server, of which routes get this part.
       api.server = sockets.server as unknown as typeof api.server;
       api.compile();
-      return createAnswer(http, calls, (request) => api.fetch(request));
+      return createAnswer(http, calls, (request) =>
+        request.method === "HEAD" ? head(request, http) : api.fetch(request),
+      );
     },
     stop() {
       running.stop();

@@ -125,6 +125,10 @@ const AREAS: { readonly [Name in keyof Areas]: Definition<Areas[Name]> } = {
         areas.sockets.rights.announced(address, groups);
         areas.realtime.publishChanges(address, groups);
       },
+      onDelete(address) {
+        areas.sockets.rights.deleted(address);
+        areas.realtime.endInstance(address);
+      },
       prepareJob: (name, data, options) => areas.jobs.prepare(name, data, options),
       outbox: (address) => base.outboxes.optionsOf({ kind: "tables", ...address }),
     }),
@@ -240,7 +244,7 @@ const AREAS: { readonly [Name in keyof Areas]: Definition<Areas[Name]> } = {
 
 /** The server's own access to the areas, for hooks, rooms and embedders. */
 const createAppAccess = (areas: Areas): AppAccess => ({
-  db: (namespace, instanceId) => areas.tables.accessor(SERVER, namespace, instanceId),
+  db: (namespace, instanceId) => areas.tables.serverAccessor(namespace, instanceId),
   storage: (bucket) => areas.storage.accessor(SERVER, bucket),
   kv: (name) => areas.kv.accessor(name),
   sql: (name) => areas.d1.accessor(name),

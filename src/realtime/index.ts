@@ -35,6 +35,8 @@ export interface RealtimeArea {
   endpoints: readonly Endpoint[];
   /** Takes committed changes, in order, one inner array per request. */
   readonly publishChanges: Feeds["publishChanges"];
+  /** Ends all subscriptions to the tables of a deleted instance, and forgets its changes. */
+  endInstance(address: { namespace: string; instanceId: string }): void;
   /** `app.broadcast`. Errors: 400 that names the argument at fault, 413, 503. */
   readonly broadcast: AppAccess["broadcast"];
   /** `app.as(auth).broadcast`. Errors: the same, and 401 or 403 by the rule of broadcasts. */
@@ -90,6 +92,17 @@ export function createRealtimeArea(deps: {
   return {
     endpoints: realtimeEndpoints({ connections, limits: connectionLimits(config), places, broadcasts }),
     publishChanges: feeds.publishChanges,
+    endInstance({ namespace, instanceId }) {
+      connections.each((connection) => {
+        for (const subscription of [...connection.state.subscriptions.values()]) {
+          if (subscription.kind !== "table") continue;
+          const { address } = subscription.channel;
+          const isOf = address.namespace === namespace && address.instanceId === instanceId;
+          if (isOf) subscribing.follow(connection, subscription, null);
+        }
+      });
+      feeds.forget(namespace, instanceId);
+    },
     get openSockets() {
       return connections.count;
     },

@@ -27,6 +27,8 @@ export interface AreaSockets<State> {
    * the area stops.
    */
   open(request: OpeningRequest, opening: Opening<State>): MaybePromise<Response>;
+  /** Calls `visit` with each open connection. */
+  each(visit: (connection: Connection<State>) => void): void;
   /** Open connections, unauthenticated ones included. */
   readonly count: number;
   /** Opens no connection any more, and hears no message. */
@@ -132,6 +134,9 @@ export function createAreaSockets<State, Code extends string>(
       return chain(opening.places.take(client, request.signal), (release) =>
         upgrade(request, client, opening, release),
       );
+    },
+    each(visit) {
+      for (const connection of [...connections]) visit(connection);
     },
     get count() {
       return connections.size;

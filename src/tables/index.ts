@@ -1,7 +1,7 @@
 import type { Lookups } from "../access/lookups/lookups.ts";
-import type { Principal } from "../access/principal.ts";
+import { type Principal, SERVER } from "../access/principal.ts";
 import type { TableDoor } from "../access/table-door.ts";
-import type { AppAccess, DatabaseAccessor } from "../config/app/index.ts";
+import type { AppAccess, DatabaseAccessor, ServerDatabaseAccessor } from "../config/app/index.ts";
 import type { NamespaceConfig } from "../config/types.ts";
 import type { DatabaseFile, StorageEngine } from "../db/index.ts";
 import type { Endpoint } from "../http/endpoint.ts";
@@ -11,7 +11,14 @@ import type { Logger } from "../kernel/logger.ts";
 import { createDatabaseAccessor } from "./accessor.ts";
 import { type DescribedTables, describeTables } from "./api/document.ts";
 import { tableEndpoints, transactionEndpoints } from "./endpoints.ts";
-import { openNamespaces, type TablesChangeListener, type TablesOutbox } from "./namespaces.ts";
+import { instanceEndpoints } from "./instances/endpoints.ts";
+import { instancesOf } from "./instances/instances.ts";
+import {
+  type InstanceDeletionListener,
+  openNamespaces,
+  type TablesChangeListener,
+  type TablesOutbox,
+} from "./namespaces.ts";
 import { createSubjectFilters, type SubjectFilters } from "./query/subject-filters.ts";
 import { createTableService } from "./service.ts";
 import type { PrepareJob } from "./transaction/handle.ts";
@@ -22,6 +29,8 @@ export interface TablesArea {
   describe(): DescribedTables;
   /** `app.db(…)`, for the server itself or a user. Errors: 404 when the namespace or table is not declared, at the first use. */
   accessor(principal: Principal, namespace: string, instanceId?: string): DatabaseAccessor;
+  /** `app.db(…)` for the server itself, with the instances of the namespace. */
+  serverAccessor(namespace: string, instanceId?: string): ServerDatabaseAccessor;
   /** Rights and filters for realtime. */
   readonly door: TableDoor;
   /** The filters of triggers and webhooks. */
@@ -45,6 +54,8 @@ export function createTablesArea(deps: {
   logger: Logger;
   app: () => AppAccess;
   onChange: TablesChangeListener;
+  /** An instance was deleted. */
+  onDelete: InstanceDeletionListener;
   onCommit: TablesChangeListener;
   outbox: TablesOutbox;
   /** Makes the jobs of `tx.enqueue`. */
@@ -52,11 +63,16 @@ export function createTablesArea(deps: {
 }): TablesArea {
   const namespaces = openNamespaces(deps);
   const service = createTableService({ ...deps, namespaces });
+  const instances = (namespace: string) => instancesOf(namespaces, namespace);
   return {
-    endpoints: [...tableEndpoints(service), ...transactionEndpoints(service)],
+    endpoints: [...tableEndpoints(service), ...transactionEndpoints(service), ...instanceEndpoints(instances)],
     describe: () => describeTables(namespaces, service),
     accessor: (principal, namespace, instanceId) =>
       createDatabaseAccessor(service, principal, namespace, instanceId ?? null),
+    serverAccessor: (namespace, instanceId) => ({
+      ...createDatabaseAccessor(service, SERVER, namespace, instanceId ?? null),
+      instances: instances(namespace),
+    }),
     door: service.door,
     filters: createSubjectFilters(namespaces),
     file(name, instanceId) {

@@ -94,6 +94,13 @@ export const SEARCH_PAGE_BYTES_MAX = 8 * 1024 * 1024;
 /** How long a search may run, and how long it may wait before it runs. */
 export const SEARCH_TIMEOUT_MS = 10_000;
 
+// Instances
+
+/** Instances of a list where the request does not say. */
+export const INSTANCES_LISTED_DEFAULT = 100;
+/** Instances of a list; a larger `limit` counts as this. */
+export const INSTANCES_LISTED_MAX = 1_000;
+
 // Writes
 
 /**

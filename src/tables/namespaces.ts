@@ -38,6 +38,9 @@ export type TablesChangeListener = (
   groups: readonly (readonly Change[])[],
 ) => void;
 
+/** Receives the deletion of an instance, before another one of its id can be created. */
+export type InstanceDeletionListener = (address: { namespace: string; instanceId: string }) => void;
+
 /** The outbox of a file of tables. `instanceId` is null in a static namespace. */
 export type TablesOutbox = (address: { namespace: string; instanceId: string | null }) => OutboxOptions;
 
@@ -49,6 +52,7 @@ export function openNamespaces(deps: {
   directory: string;
   logger: Logger;
   onChange: TablesChangeListener;
+  onDelete: InstanceDeletionListener;
   /** The same changes before they are on disk, as soon as rules can see them. */
   onCommit: TablesChangeListener;
   /** Absent: no change sets off anything. */
@@ -82,6 +86,7 @@ export function openNamespaces(deps: {
         bounds: instanceBounds(deps.engine.descriptorLimit, dynamicCount),
         migrate,
         onChange: (instanceId, groups) => deps.onChange({ namespace: name, instanceId }, groups),
+        onDelete: (instanceId) => deps.onDelete({ namespace: name, instanceId }),
         onCommit: (instanceId, groups) => deps.onCommit({ namespace: name, instanceId }, groups),
         outbox: (instanceId) => deps.outbox?.({ namespace: name, instanceId }),
         onUnfit: (instanceId, cause) =>

@@ -292,10 +292,10 @@ function createTableBatches({
     async batchByFilter(principal, address, body, { caller, keep } = {}) {
       const { table, file, rules } = await sources.forReading(principal, address);
       const asker = { principal, rules };
-      await writes.grants(asker, table.model, ["update", "delete"], { demand: "either", isBatch: true });
+      await writes.grants(asker, table.model, ["update", "delete"], { demand: "either" });
       const value = await body();
       const parsed = parseByFilter(table, value);
-      const grants = await writes.grants(asker, table.model, [value.action], { isBatch: true });
+      const grants = await writes.grants(asker, table.model, [value.action]);
       if (file === null) return { processed: 0, succeeded: 0 };
       return runByFilter({ mutations, writes, steps, rights, caller, keep }, asker, grants, table, file, parsed);
     },

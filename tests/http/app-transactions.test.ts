@@ -86,6 +86,15 @@ const cases = {
     messageOf(() => tx.table("noisy").insert({ id: "undone" }));
     return tx.table("noisy").insert({ id: "made" }).id;
   }),
+  nobody: (app) => app.as(null).db("shared").transaction((tx) => [
+    tx.table("open").insert({ id: "o", n: 1 }).n,
+    messageOf(() => tx.table("open").update("o", { n: 2 })),
+    messageOf(() => tx.table("accounts").get("a")),
+    messageOf(() => tx.table("accounts").list([])),
+    messageOf(() => tx.table("awaited").insert({})),
+    tx.table("open").list([]).map(({ id }) => id),
+    tx.table("open").get("hidden"),
+  ]),
   instance: async (app) => {
     const rooms = app.db("rooms", "fresh");
     const looked = await rooms.transaction((tx) => tx.table("notes").list([]).length);
@@ -103,6 +112,8 @@ export default defineConfig({ databases: {
     slow: { hooks: { async beforeInsert() {} } },
     slowUpdate: { schema: { n: { type: "integer" } }, hooks: { async beforeUpdate() {} } },
     heard: { schema: { what: { type: "string" } } },
+    open: { schema: { n: { type: "integer" } }, access: { read: () => [["n", "<", 5]], insert: true } },
+    awaited: { access: { insert: async () => true } },
     noisy: { hooks: { afterInsert: (record, app) => app.db("shared").table("heard").insert({ id: record.id, what: "inserted" }) } },
     probes: { schema: { what: { type: "string" }, result: { type: "json" } }, access: { insert: true }, hooks: {
       async beforeInsert(_auth, record, app) { return { ...record, result: await cases[record.what](app) }; } } },
@@ -192,6 +203,19 @@ test("[TB311] hooks after a write run for what a transaction has done, once", as
   const heard = async () => (await platform.service.get("/api/db/shared/tables/heard?sort=id")).body["items"];
   await until("both hooks have run", async () => ((await heard()) as unknown[]).length === 2);
   expect(await heard()).toMatchObject([{ id: "made" }, { id: "undone" }]);
+});
+
+test("[TB315] app.as has the rights of its user in a transaction, and cannot await a rule", async () => {
+  expect((await platform.service.post("/api/db/shared/tables/open", { id: "hidden", n: 9 })).status).toBe(201);
+  expect(await probe("nobody")).toEqual([
+    1,
+    expect.stringMatching(/^401 /),
+    expect.stringMatching(/^401 /),
+    expect.stringMatching(/^401 /),
+    expect.stringContaining("an access rule of shared.awaited returned a promise"),
+    ["o"],
+    null,
+  ]);
 });
 
 test("[TB314] a transaction creates an instance only where it changes something", async () => {

@@ -48,6 +48,7 @@ export default defineConfig({
     .get("/extra", () => ({ a: 1, secret: 2 }), { access: true, response: t.Object({ a: t.Number() }) })
     .get("/hangs", () => new Promise(() => {}), { access: true, timeout: 1 })
     .get("/stream", async function* () { yield "a"; yield "b" }, { access: true })
+    .get("/endless", async function* () { while (true) { yield "tick"; await new Promise((resolve) => setTimeout(resolve, 5)) } }, { access: true })
     .get("/response", () => new Response("<p>", { headers: { "content-type": "text/html", "x-own": "1" } }), { access: true })
     .get("/cookie", ({ cookie: { seen } }) => { seen.value = "yes"; return "ok" }, { access: true })
     .get("/header", ({ query, set }) => { set.headers["x-own"] = query.text; return "ok" }, { access: true })
@@ -329,6 +330,12 @@ test("[FN1] [FN13] streams, responses and cookies come as the handler makes them
   const { headers, body } = await platform.get(`${BASE}/response`);
   expect([headers.get("content-type"), headers.get("x-own"), body]).toEqual(["text/html", "1", { text: "<p>" }]);
   expect((await platform.get(`${BASE}/cookie`)).headers.get("set-cookie")).toContain("seen=yes");
+});
+
+test("[FN13] HEAD of an answer without an end is answered at once", async () => {
+  const { status, headers } = await platform.head(`${BASE}/endless`);
+  expect([status, headers.get("x-content-type-options")]).toEqual([200, "nosniff"]);
+  expect((await platform.head(`${BASE}/hello`)).status).toBe(401);
 });
 
 test("[FN13] a value from a request adds no header", async () => {

@@ -9,6 +9,7 @@ import {
   granted,
   type Heard,
   isHidden,
+  looksUp,
   may,
   type RuledTable,
   type RulesWorld,
@@ -94,7 +95,9 @@ const changingByFilter = (action: "update" | "delete", attempt: Attempt): Verdic
 
 /** Whether a rule gave true or nothing by the caller alone; an empty filter would be a filter. */
 const isByAuth = (attempt: Attempt, action: Action): boolean =>
-  typeof is(attempt, action) === "string" && is(attempt, action) !== "record";
+  typeof is(attempt, action) === "string" &&
+  is(attempt, action) !== "record" &&
+  !looksUp(attempt.table, attempt.caller, action);
 
 const upserting = (attempt: Attempt): Verdict => {
   const { table, caller, stored } = attempt;
@@ -104,7 +107,7 @@ const upserting = (attempt: Attempt): Verdict => {
   const byAuth = table.upsert === null && isByAuth(attempt, "insert") && isByAuth(attempt, "update");
   const isEither = !isKey && (table.upsert === "either" || byAuth);
   if (stored === null) {
-    const byUpdate = isEither && is(attempt, "update") === "all";
+    const byUpdate = isEither && is(attempt, "update") === "all" && !looksUp(table, caller, "update");
     return mayDo(attempt, "insert") || byUpdate ? done(attempt, 201) : { ...refusal(attempt), after: null };
   }
   const isAskedToRead = !isKey && table.upsert !== "either" && !(isEither && is(attempt, "read") === "none");
@@ -176,6 +179,39 @@ const WAYS: readonly Way[] = [
     name: "a delete in a transaction",
     kind: "delete",
     request: (attempt) => transaction(attempt, { action: "delete", id: attempt.id }),
+    verdict: (attempt) => changing("delete", attempt),
+  },
+  {
+    name: "an insert in a transaction by app.as",
+    kind: "insert",
+    request: (attempt) =>
+      throughApp(
+        attempt.caller,
+        attempt.table,
+        ["transaction insert", whole(attempt)],
+        [attempt.table.path, "POST", whole(attempt)],
+      ),
+    verdict: (attempt) => (attempt.caller.key === null ? batched(inserting(attempt)) : inserting(attempt)),
+  },
+  {
+    name: "an update in a transaction by app.as",
+    kind: "update",
+    request: ({ caller, table, id, n }) =>
+      throughApp(caller, table, ["transaction update", id, { n }], [`${table.path}/${id}`, "PATCH", { n }]),
+    verdict: (attempt) => changing("update", attempt),
+  },
+  {
+    name: "an upsert in a transaction by app.as",
+    kind: "update",
+    request: ({ caller, table, id, n }) =>
+      throughApp(caller, table, ["transaction upsert", { id, n }], [`${table.path}?upsert=true`, "POST", { id, n }]),
+    verdict: upserting,
+  },
+  {
+    name: "a delete in a transaction by app.as",
+    kind: "delete",
+    request: ({ caller, table, id }) =>
+      throughApp(caller, table, ["transaction delete", id], [`${table.path}/${id}`, "DELETE"]),
     verdict: (attempt) => changing("delete", attempt),
   },
   {

@@ -2,8 +2,8 @@ import { afterAll, beforeAll, expect, test } from "bun:test";
 import type { JsonObject } from "../../src/kernel/json/json.ts";
 import { type TestPlatform, testPlatform } from "../support/index.ts";
 import { random, testSeed } from "../support/random.ts";
-import { type Auth, covers, type GeneratedRule, randomRecord, randomRule } from "../support/rules.ts";
-import { ask, type Caller } from "../support/rules-world.ts";
+import { type Auth, covers, FACTS, type GeneratedRule, randomRecord, randomRule } from "../support/rules.ts";
+import { ask, type Caller, FACTS_TABLE } from "../support/rules-world.ts";
 
 // Expanded records are decided like records that are read by themselves: random rules, records and callers, and the oracle
 // of tests/support/rules.ts.
@@ -47,7 +47,7 @@ beforeAll(async () => {
   const scopes = ["db:shared:hubs:read", ...tables.map(({ name }) => `db:shared:refs_${name}:read`)];
   platform = await testPlatform({
     config: `{ serviceKeys: { hubs: { key: "${KEY}", scopes: ${JSON.stringify(scopes)} } },
-      databases: { shared: { tables: { hubs: { schema: {}, access: { read: true } }, ${source.join("")} } } } }`,
+      databases: { shared: { tables: { hubs: { schema: {}, access: { read: true } }, ${FACTS_TABLE} ${source.join("")} } } } }`,
   });
   const users = ["ann", "bob"].map((id) => ({
     id,
@@ -56,6 +56,7 @@ beforeAll(async () => {
     role: id === "bob" ? "editor" : "user",
   }));
   expect((await platform.service.post("/api/admin/auth/users/import", { users })).status).toBe(200);
+  expect((await platform.service.post("/api/db/shared/tables/facts/batch", { inserts: FACTS })).status).toBe(200);
   const people = await Promise.all(
     users.map(async ({ id, email, role }): Promise<Caller> => {
       const { body } = await platform.post<{ accessToken: string }>("/api/auth/signin", { email, password: PASSWORD });

@@ -244,13 +244,16 @@ test(`[TB48, TB49] each record is decided by its rule, and hidden records are an
         expect({ ...about, status: heard.status }).toEqual({ ...about, status });
         expect(heard.secretsOf).toEqual(isAllowed ? [id] : []);
         expect((await ask(caller, "HEAD", `${path}/${id}`)).status).toBe(status);
-        const [way, method, body] = throughApp(caller, table, ["get", id], [`${path}/${id}`, "GET"]);
-        const byApp = await ask(caller, method, way, body);
-        expect({ ...about, status: byApp.status, secretsOf: byApp.secretsOf }).toEqual({
-          ...about,
-          status,
-          secretsOf: isAllowed ? [id] : [],
-        });
+        for (const get of ["get", "transaction get"]) {
+          const [way, method, body] = throughApp(caller, table, [get, id], [`${path}/${id}`, "GET"]);
+          const byApp = await ask(caller, method, way, body);
+          expect({ ...about, get, status: byApp.status, secretsOf: byApp.secretsOf }).toEqual({
+            ...about,
+            get,
+            status,
+            secretsOf: isAllowed ? [id] : [],
+          });
+        }
         if (typeof grant === "string" || isAllowed) continue;
         const hidden = await Promise.all(probes(path, id).map(([method, url, body]) => ask(caller, method, url, body)));
         for (const [index, answer] of hidden.entries()) {
@@ -272,6 +275,13 @@ const probes = (path: string, id: string): [method: string, path: string, body?:
   ["POST", `${path}/batch`, { deletes: [id] }],
   ["POST", `${path}/batch-by-filter`, { action: "update", filter: [["id", "==", id]], data: { n: 1 } }],
   ["POST", `${path}/batch-by-filter`, { action: "delete", filter: [["id", "==", id]] }],
+  ["PATCH", `${path}/${id}?if=${encodeURIComponent('[["n","==",1]]')}`, { n: 1 }],
+  ["DELETE", `${path}/${id}?if=x`],
+  ...["update", "delete"].map((action): [method: string, path: string, body: JsonObject] => {
+    const operation: JsonObject = { table: path.slice(path.lastIndexOf("/") + 1), action, id, if: [["n", "==", 1]] };
+    if (action === "update") operation["data"] = {};
+    return ["POST", path.replace(/\/tables\/.*/, "/transaction"), { operations: [operation] }];
+  }),
 ];
 
 test(`[TB68] a reference to a hidden record is answered like one to a missing record (seed ${SEED})`, async () => {

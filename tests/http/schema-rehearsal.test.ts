@@ -150,3 +150,27 @@ test("[CL111][DB162] a start names the instances that the config does not fit; t
   expect((await one.get(`${P("acme")}/a`)).body).toMatchObject({ headline: "acme" });
   expect(one.stderr()).not.toContain("do not fit");
 });
+
+test("[CL200] dev names every file that does not fit, and the migrations, when the config changes", async () => {
+  platform = await testPlatform({ config: BEFORE, command: "dev" });
+  const { configFile, service } = platform;
+  for (const id of ["acme", "beta"]) {
+    expect((await service.post(P(id), { id: "a", title: id, points: 1 })).status).toBe(201);
+  }
+  expect((await service.post("/api/db/shared/tables/notes", { text: "kept" })).status).toBe(201);
+  const dev = platform;
+  const shows = async (text: string) => {
+    const until = Date.now() + 30_000;
+    while (!dev.stderr().includes(text) && Date.now() < until) await Bun.sleep(10);
+    expect(dev.stderr()).toContain(text);
+  };
+  const headline = RENAMED.replace("text: {", "words: {");
+  writeFileSync(configFile, configSource(headline));
+  await shows("3 of 3 database files");
+  await shows("databases.spaces, 2 instances (acme, beta):");
+  await shows(RENAME);
+  await shows(`RENAME COLUMN "text" TO "words"`);
+  // Only instances: the server starts.
+  writeFileSync(configFile, configSource(RENAMED));
+  await shows(`the instance \\"acme\\" does not fit the config`);
+});

@@ -15,8 +15,11 @@ type Says = boolean | readonly Tuple[];
 export interface GeneratedRule {
   /** As it stands in the config. */
   source: string;
-  /** Whether it is declared with the record as a parameter. */
+  /** Whether it is declared with the record as a parameter, and without the context. */
   looksAtRecord: boolean;
+  /** A rule with the context: whether it reads the record for this caller, and whether it looks up other records. */
+  reads?(auth: Auth): boolean;
+  looksUp?(auth: Auth): boolean;
   says(auth: Auth, record: JsonObject, next: JsonObject): Says;
 }
 
@@ -25,7 +28,7 @@ export type Grant = "all" | "none" | "record" | readonly Tuple[];
 
 export function grantOf(rule: GeneratedRule | null, auth: Auth): Grant {
   if (rule === null) return "none";
-  if (rule.looksAtRecord) return "record";
+  if (rule.looksAtRecord || rule.reads?.(auth) === true) return "record";
   const says = rule.says(auth, {}, {});
   if (typeof says === "boolean") return says ? "all" : "none";
   return says.length === 0 ? "all" : says;
@@ -80,6 +83,53 @@ function isOrdered(value: JsonValue, operator: string, wanted: JsonValue): boole
 interface Leaf {
   source: string;
   says: GeneratedRule["says"];
+  /** false where absent. */
+  reads?: boolean;
+  looksUp?: boolean;
+}
+
+/** What the records of the table `facts` say of the owners. `circle` has an index, `level` has none. */
+export const FACTS = [
+  { id: "ann", level: 1, circle: "x" },
+  { id: "bob", level: 3, circle: "x" },
+  { id: "cyd", level: 2, circle: "y" },
+];
+const factOf = (id: unknown) => FACTS.find((fact) => fact.id === id);
+
+/** A rule that looks at the facts. */
+function lookup(r: Random, parameters: readonly string[]): Leaf {
+  const facts = 'context.db("shared").table("facts")';
+  const kind = r.below(4 + (parameters.includes("record") ? 1 : 0));
+  if (kind === 0) {
+    const level = 1 + r.below(3);
+    return {
+      source: `(${facts}.get(auth?.id ?? "")?.level ?? 0) >= ${level}`,
+      says: (auth) => (factOf(auth?.id)?.level ?? 0) >= level,
+      looksUp: true,
+    };
+  }
+  if (kind === 1) {
+    const circle = r.pick(["x", "y", "z"]);
+    return {
+      source: `[["owner", "in", ${facts}.list([["circle", "==", "${circle}"]]).map(({ id }) => id)]]`,
+      says: () => [["owner", "in", FACTS.filter((fact) => fact.circle === circle).map(({ id }) => id)]],
+      looksUp: true,
+    };
+  }
+  if (kind === 2) return { source: `${facts}.exists([["level", "==", 1]])`, says: () => false, looksUp: true };
+  if (kind === 3) {
+    return {
+      source: `${facts}.first([["circle", "in", ["y", "x"]]])?.id === (auth?.id ?? "")`,
+      says: (auth) => auth?.id === "ann",
+      looksUp: true,
+    };
+  }
+  return {
+    source: `${facts}.get(record.owner)?.circle === "x"`,
+    says: (_auth, record) => factOf(record["owner"])?.circle === "x",
+    reads: true,
+    looksUp: true,
+  };
 }
 
 /** A tuple on the records of `randomRecord`, whose value fits its field. */
@@ -114,6 +164,7 @@ const THROWS = '(() => { throw new Error("a rule of the test throws"); })()';
 
 /** `parameters`: what the rule is declared with after `auth`. */
 function leaf(r: Random, ids: readonly string[], parameters: readonly string[]): Leaf {
+  if (parameters.includes("context") && r.chance(0.4)) return lookup(r, parameters);
   // The first seven need no record, the next two do, the last one what the record becomes.
   const kind = r.below(7 + (parameters.includes("record") ? 2 : 0) + (parameters.includes("next") ? 1 : 0));
   if (kind === 0) return { source: "false", says: () => false };
@@ -131,26 +182,32 @@ function leaf(r: Random, ids: readonly string[], parameters: readonly string[]):
     return { source: JSON.stringify(tuples), says: () => tuples };
   }
   if (kind === 7) {
-    return { source: "record.owner === auth?.id", says: (auth, record) => record["owner"] === auth?.id };
+    return { source: "record.owner === auth?.id", says: (auth, record) => record["owner"] === auth?.id, reads: true };
   }
   const bound = r.below(5);
-  if (kind === 9) return { source: `next.n !== ${bound}`, says: (_auth, _record, next) => next["n"] !== bound };
-  return { source: `record.n >= ${bound}`, says: (_auth, record) => Number(record["n"]) >= bound };
+  if (kind === 9)
+    return { source: `next.n !== ${bound}`, says: (_auth, _record, next) => next["n"] !== bound, reads: true };
+  return { source: `record.n >= ${bound}`, says: (_auth, record) => Number(record["n"]) >= bound, reads: true };
 }
 
+type Branching = Pick<GeneratedRule, "source" | "says" | "reads" | "looksUp">;
+
 /** A branch by who asks, or none. */
-function expression(r: Random, ids: readonly string[], parameters: readonly string[]): Leaf {
+function expression(r: Random, ids: readonly string[], parameters: readonly string[]): Required<Branching> {
   const first = leaf(r, ids, parameters);
-  if (r.chance(0.4)) return first;
+  if (r.chance(0.4)) return { ...first, reads: () => first.reads === true, looksUp: () => first.looksUp === true };
   const second = leaf(r, ids, parameters);
   const [condition, isTrue] = r.pick<readonly [string, (auth: Auth) => boolean]>([
     ["auth === null", (auth) => auth === null],
     ['auth?.role === "editor"', (auth) => auth?.role === "editor"],
     ['auth?.custom.team === "red"', (auth) => auth?.custom["team"] === "red"],
   ]);
+  const taken = (auth: Auth): Leaf => (isTrue(auth) ? first : second);
   return {
     source: `${condition} ? ${first.source} : ${second.source}`,
-    says: (auth, record, next) => (isTrue(auth) ? first : second).says(auth, record, next),
+    says: (auth, record, next) => taken(auth).says(auth, record, next),
+    reads: (auth) => taken(auth).reads === true,
+    looksUp: (auth) => taken(auth).looksUp === true,
   };
 }
 
@@ -167,9 +224,13 @@ export function randomRule(
     return { source: String(says), looksAtRecord: false, says: () => says };
   }
   const looksAtRecord = record === "may look at the record" && r.chance(0.5);
+  // With the context, the rule reads the record or not, whatever its parameters are.
+  const hasContext = r.chance(0.4);
   const declared = looksAtRecord ? parameters : [];
-  const { source, says } = expression(r, ids, declared);
+  const { source, says, reads, looksUp } = expression(r, ids, hasContext ? [...declared, "context"] : declared);
   const isAsync = r.chance(0.35);
   const body = isAsync ? `{ await Bun.sleep(0); return ${source}; }` : source;
-  return { source: `${isAsync ? "async " : ""}(${["auth", ...declared].join(", ")}) => ${body}`, looksAtRecord, says };
+  const arrow = (names: readonly string[]) => `${isAsync ? "async " : ""}(${["auth", ...names].join(", ")}) => ${body}`;
+  if (!hasContext) return { source: arrow(declared), looksAtRecord, says };
+  return { source: arrow([...parameters, "context"]), looksAtRecord: false, says, reads, looksUp };
 }

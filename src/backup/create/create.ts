@@ -139,6 +139,8 @@ async function addDatabase(
   try {
     await snapshotDatabase(source, snapshotPath);
   } catch (cause) {
+    // An instance that was deleted meanwhile.
+    if (!existsSync(source)) return rmSync(snapshotPath, { force: true });
     const reason = cause instanceof Error ? cause.message : String(cause);
     throw new BackupError(`${source} cannot be copied: ${reason}`, { cause });
   }

@@ -5,6 +5,9 @@ const SIGNALS = ["SIGTERM", "SIGINT"] as const;
 const EXIT_SIGNALLED = 128;
 export const STOP_MESSAGE = "stop";
 
+/** Whether `platform dev` has started this process. */
+export const isOfDev = (): boolean => process.send !== undefined;
+
 /**
  * Resolves at the first SIGTERM or SIGINT; a second one ends the process at once, with 128 and its number. It also resolves
  * at a message of the parent (`platform dev`), and when the parent ends.

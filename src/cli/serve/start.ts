@@ -1,4 +1,5 @@
 import { loadConfig } from "../../config/loading/load.ts";
+import type { PlatformConfig } from "../../config/types.ts";
 import * as platformModule from "../../index.ts";
 import { systemClock } from "../../kernel/clock.ts";
 import { STOP_MAX_MS } from "../../kernel/limits.ts";
@@ -10,9 +11,9 @@ import { CommandError } from "../errors.ts";
 import { WARNINGS_LOGGED_MAX } from "../limits.ts";
 import { createLogger } from "../logs.ts";
 import { parsePort } from "../options.ts";
-import { OutputClosed, printAnswer } from "../output.ts";
+import { OutputClosed, printAnswer, printNote } from "../output.ts";
 import { drillOf, serveOptions, startOptions } from "./serve-options.ts";
-import { endOnRequest, stopSignal } from "./signals.ts";
+import { endOnRequest, isOfDev, stopSignal } from "./signals.ts";
 
 export const startCommand = declareCommand({
   meta: { name: "start", description: "Starts the server" },
@@ -60,6 +61,7 @@ export const startCommand = declareCommand({
     } catch (cause) {
       // A generated key is shown once, also when the start fails.
       if (keyLine !== "") await printAnswer(keyLine.trimStart());
+      if (platform === null && isOfDev()) await reportData(config, args.data);
       throw cause;
     } finally {
       endRehearsal();
@@ -68,6 +70,13 @@ export const startCommand = declareCommand({
     return 0;
   },
 });
+
+/** The error names the first file that does not fit the config; whoever develops it wants to know of all. */
+async function reportData(config: PlatformConfig, dataDirectory: string): Promise<void> {
+  const { rehearseData, unfitText } = await import("../rehearsal/data-report.ts");
+  const report = rehearseData(config, dataDirectory);
+  if (report.unfit > 0) await printNote(unfitText(report, dataDirectory));
+}
 
 /** Errors: the stop has not ended after STOP_MAX_MS. The process then ends as in a crash, before a container runtime kills it. */
 async function stopInTime(platform: OpenPlatform): Promise<void> {

@@ -5,7 +5,7 @@ import type { JobsAccessor, MailAccessor } from "./jobs.ts";
 import type { PushAccessor } from "./push.ts";
 import type { BucketAccessor } from "./storage.ts";
 import type { KeyValueAccessor, SqlAccessor, VectorAccessor } from "./stores.ts";
-import type { DatabaseAccessor } from "./tables.ts";
+import type { ServerDatabaseAccessor } from "./tables.ts";
 import type { UsersAccessor } from "./users.ts";
 
 export type * from "./as.ts";
@@ -19,7 +19,7 @@ export type * from "./users.ts";
 
 /** The server's own access to its areas, for hooks, rooms and embedders. It passes all rules. */
 export interface AppAccess {
-  db(namespace: string, instanceId?: string): DatabaseAccessor;
+  db(namespace: string, instanceId?: string): ServerDatabaseAccessor;
   storage(bucket: string): BucketAccessor;
   kv(name: string): KeyValueAccessor;
   sql(name: string): SqlAccessor;

@@ -73,6 +73,35 @@ export interface TableAccessor<R = TableRecord> {
   batch(operations: BatchOperations<R>): Promise<BatchResult<R>>;
 }
 
+export interface InstanceFacts {
+  id: string;
+  /** On the disk. */
+  bytes: number;
+  createdAt: string;
+  /** The last write; it may be a little later. */
+  writtenAt: string;
+}
+
+/** The instances of a namespace. Errors: 404 for a namespace without instances, 400 for an invalid id. */
+export interface InstancesAccessor {
+  /** By id. `limit` is 100 by default, and at most 1,000; `after` takes the cursor, which is null on the last page. */
+  list(query?: { prefix?: string; limit?: number; after?: string }): Promise<{
+    instances: InstanceFacts[];
+    cursor: string | null;
+  }>;
+  exists(id: string): Promise<boolean>;
+  /**
+   * Deletes the instance with all of its records, ends its subscriptions and queries, and resolves when that is on disk.
+   * false when there is no such instance.
+   */
+  delete(id: string): Promise<boolean>;
+}
+
+/** Of the server's own access. */
+export interface ServerDatabaseAccessor extends DatabaseAccessor {
+  readonly instances: InstancesAccessor;
+}
+
 export interface DatabaseAccessor {
   table(name: string): TableAccessor;
   /**

@@ -172,6 +172,7 @@ export class OpenFile implements OpenedFile {
   #isWalNew: boolean;
   #readsUnderWay = 0;
   #whenReadsEnd: (() => void)[] = [];
+  readonly #ended = new AbortController();
   #closing: Promise<void> | null = null;
   #isClosed = false;
 
@@ -304,7 +305,8 @@ export class OpenFile implements OpenedFile {
     this.#readsUnderWay += 1;
     try {
       const statement = { path: this.path, extensions: this.#extensions, sql, params, page, highlight };
-      const result = await this.#dependencies.queries.query({ ...statement, timeoutMs, caller, signal, decode });
+      const read = { ...statement, timeoutMs, caller, signal, ended: this.#ended.signal, decode };
+      const result = await this.#dependencies.queries.query(read);
       // If a sync has failed meanwhile, the rows read may not be on the disk.
       this.assertReadable();
       return result;
@@ -332,6 +334,11 @@ export class OpenFile implements OpenedFile {
   async prepareClose(): Promise<void> {
     if (this.#writer.failure === null) await this.#checkpoints.runLast();
     await this.#dependencies.queries.forget(this.path);
+  }
+
+  end(reason: Error): Promise<void> {
+    this.#ended.abort(reason);
+    return this.close();
   }
 
   close(): Promise<void> {

@@ -1,26 +1,28 @@
 import type { Database } from "bun:sqlite";
 import { existsSync, mkdirSync } from "node:fs";
 import { join } from "node:path";
-import { AppError, insufficientStorage, isDiskFull } from "../../kernel/errors.ts";
-import { INSTANCE_CACHE_KIB, INSTANCE_STATEMENTS_MAX, SWEEP_DELAY_MS, WAITING_FOR_ROOM_MAX } from "../limits.ts";
+import { AppError, insufficientStorage, isDiskFull, notFound } from "../../kernel/errors.ts";
+import {
+  DELETIONS_KNOWN_MAX,
+  FACTS_AT_ONCE,
+  INSTANCE_CACHE_KIB,
+  INSTANCE_STATEMENTS_MAX,
+  SWEEP_DELAY_MS,
+  WAITING_FOR_ROOM_MAX,
+} from "../limits.ts";
 import { readMeta, writeMeta } from "../meta.ts";
-import type {
-  Change,
-  DatabaseFile,
-  OpenedFile,
-  OutboxOptions,
-  ReadOptions,
-  ReadPageOptions,
-  ReadResult,
-  Row,
-  SqlValue,
-  Statement,
-  StorageEngine,
-  Sync,
-  Transaction,
-} from "../types.ts";
+import type { Change, DatabaseFile, OpenedFile, OutboxOptions, StorageEngine, Sync, Transaction } from "../types.ts";
 import { Rehearsal } from "../writer/rehearsal.ts";
 import { type InstanceBounds, lacksDescriptors } from "./descriptors.ts";
+import { InstanceFile, type InstanceUses } from "./instance-file.ts";
+import {
+  type InstanceFacts,
+  type InstanceQuery,
+  instanceFacts,
+  isOwnName,
+  listInstances,
+  removeDatabase,
+} from "./instance-listing.ts";
 import { createTemplate } from "./new-file.ts";
 import { shortage } from "./sqlite-errors.ts";
 import { UnfitInstances } from "./unfit-instances.ts";
@@ -37,10 +39,19 @@ export interface InstanceFilesOptions {
   outbox?(instanceId: string): OutboxOptions | undefined;
   /** Called when a file does not fit the declaration; requests to it are answered with 503. */
   onUnfit?(instanceId: string, cause: Error): void;
+  /** Called when an instance is removed, before another one of its id can be created. */
+  onDelete?(instanceId: string): void;
 }
 
 export interface InstanceFiles {
   exists(instanceId: string): boolean;
+  /** By id. Errors: none where there is no instance. */
+  list(query: InstanceQuery): Promise<{ instances: InstanceFacts[]; hasMore: boolean }>;
+  /**
+   * Ends what is under way in the instance, closes and removes its file; resolves when that is on disk. false: there is no
+   * such instance. What was got before then is 404; a write that comes meanwhile waits, and creates a new instance.
+   */
+  delete(instanceId: string): Promise<boolean>;
   /**
    * The instance's file; null if it does not exist and `create` is false. The result may be kept: it opens the file at its
    * first use, and again if the file was closed since. With `create`, the first use creates the file. A write that fails, or
@@ -68,7 +79,7 @@ interface OpenInstance {
 }
 
 /** One file per instance, opened on demand; the least recently used are closed. Instance ids are validated and contain no path. */
-class Instances implements InstanceFiles {
+class Instances implements InstanceFiles, InstanceUses {
   readonly #engine: StorageEngine;
   readonly #options: InstanceFilesOptions;
   readonly #bounds: InstanceBounds;
@@ -83,6 +94,10 @@ class Instances implements InstanceFiles {
   #waitingCount = 0;
   #closingCount = 0;
   #isSweepDue = false;
+  readonly #deleting = new Map<string, Promise<boolean>>();
+  /** The number of deletions, and for those of late which one it was. */
+  #deletionCount = 0;
+  readonly #deletions = new Map<string, number>();
 
   constructor(engine: StorageEngine, options: InstanceFilesOptions) {
     this.#engine = engine;
@@ -96,16 +111,84 @@ class Instances implements InstanceFiles {
   }
 
   openFiles(): DatabaseFile[] {
-    return [...this.#open.keys()].map((id) => new InstanceFile(this, id, this.#pathOf(id)));
+    return [...this.#open.keys()].map((id) => this.#handle(id));
   }
 
   exists(instanceId: string): boolean {
+    if (this.#deleting.has(instanceId)) return false;
     return this.#open.has(instanceId) || existsSync(this.#pathOf(instanceId));
   }
 
   get(instanceId: string, options: { create: boolean }): DatabaseFile | null {
-    if (!options.create && !this.exists(instanceId)) return null;
-    return new InstanceFile(this, instanceId, this.#pathOf(instanceId));
+    const exists = this.exists(instanceId);
+    if (!options.create && !exists) return null;
+    return this.#handle(instanceId, exists);
+  }
+
+  #handle(instanceId: string, exists = true): DatabaseFile {
+    const since = exists ? this.#deletionCount : null;
+    return new InstanceFile(this, { instanceId, path: this.#pathOf(instanceId), since });
+  }
+
+  refuseDeleted(instanceId: string, since: number): void {
+    if (this.#deletions.size === 0) return;
+    if ((this.#deletions.get(instanceId) ?? 0) > since) throw deleted(instanceId);
+  }
+
+  async list(query: InstanceQuery): Promise<{ instances: InstanceFacts[]; hasMore: boolean }> {
+    const { directory } = this.#options;
+    const { ids, hasMore } = await listInstances(directory, query);
+    const instances: InstanceFacts[] = [];
+    for (let start = 0; start < ids.length; start += FACTS_AT_ONCE) {
+      const some = ids.slice(start, start + FACTS_AT_ONCE).filter((id) => !this.#deleting.has(id));
+      const facts = await Promise.all(some.map((id) => instanceFacts(directory, id)));
+      instances.push(...facts.filter((one) => one !== null));
+    }
+    return { instances, hasMore };
+  }
+
+  async delete(instanceId: string): Promise<boolean> {
+    const running = this.#deleting.get(instanceId);
+    if (running !== undefined) return running.then(() => false);
+    if (!this.exists(instanceId)) return false;
+    const { promise, resolve, reject } = Promise.withResolvers<boolean>();
+    this.#deleting.set(instanceId, promise);
+    this.#remove(instanceId).then(
+      (isRemoved) => {
+        if (isRemoved) this.#options.onDelete?.(instanceId);
+        this.#deleting.delete(instanceId);
+        resolve(isRemoved);
+      },
+      (cause: unknown) => {
+        this.#deleting.delete(instanceId);
+        reject(cause);
+      },
+    );
+    return promise;
+  }
+
+  async #remove(instanceId: string): Promise<boolean> {
+    const path = this.#pathOf(instanceId);
+    if (!(await isOwnName(path))) return false;
+    this.#deletionCount += 1;
+    this.#deletions.delete(instanceId);
+    this.#deletions.set(instanceId, this.#deletionCount);
+    const [oldest] = this.#deletions.keys();
+    if (oldest !== undefined && this.#deletions.size > DELETIONS_KNOWN_MAX) this.#deletions.delete(oldest);
+
+    const gone = deleted(instanceId);
+    for (const { reject } of this.#takeWaiting(instanceId)) reject(gone);
+    const known = this.#open.get(instanceId);
+    if (known !== undefined) {
+      // Nothing else closes it meanwhile.
+      known.isClosing = true;
+      known.useCount += 1;
+      await known.file.end(gone);
+      this.#open.delete(instanceId);
+    }
+    this.#unfit.forget(instanceId);
+    await removeDatabase(path);
+    return true;
   }
 
   async close(): Promise<void> {
@@ -119,6 +202,9 @@ class Instances implements InstanceFiles {
   }
 
   async write<T>(instanceId: string, work: (tx: Transaction) => Sync<T>): Promise<T> {
+    const deleting = this.#deleting.get(instanceId);
+    // Whether it succeeds or not.
+    if (deleting !== undefined) await deleting.catch(() => false);
     if (!this.exists(instanceId)) {
       this.#rehearsal ??= new Rehearsal(this.#options.migrate);
       const { result, isChange } = this.#rehearsal.run(work);
@@ -168,6 +254,7 @@ class Instances implements InstanceFiles {
 
   /** Returns the open file, now the most recently used. Errors: 503 if all files that may be open are busy, 507. */
   use(instanceId: string): OpenedFile {
+    if (this.#deleting.has(instanceId)) throw deleted(instanceId);
     const known = this.#open.get(instanceId);
     if (known !== undefined) {
       known.useCount += 1;
@@ -264,6 +351,8 @@ class Instances implements InstanceFiles {
   }
 }
 
+const deleted = (instanceId: string): AppError => notFound(`The instance "${instanceId}" was deleted`);
+
 /** Turns a synchronous throw of `work` into a rejection. */
 async function attempt<T>(work: () => Promise<T>): Promise<T> {
   return work();
@@ -275,55 +364,6 @@ function assertIdentity(sqlite: Database, instanceId: string): void {
   if (owner === null) writeMeta(sqlite, "instance", instanceId);
   else if (owner !== instanceId) {
     throw new AppError(409, `The instance "${instanceId}" has the same file name as "${owner}" on this file system`);
-  }
-}
-
-/** An instance by its name. If its file was closed to make room, the next use opens it again. */
-class InstanceFile implements DatabaseFile {
-  readonly #instances: Instances;
-  readonly #instanceId: string;
-  readonly path: string;
-
-  constructor(instances: Instances, instanceId: string, path: string) {
-    this.#instances = instances;
-    this.#instanceId = instanceId;
-    this.path = path;
-  }
-
-  get sqlite(): Database {
-    return this.#instances.use(this.#instanceId).sqlite;
-  }
-
-  query<R = Row>(sql: string): Statement<R> {
-    return this.#instances.use(this.#instanceId).query<R>(sql);
-  }
-
-  write<T>(work: (tx: Transaction) => Sync<T>): Promise<T> {
-    return this.#instances.write(this.#instanceId, work);
-  }
-
-  read(sql: string, params: readonly SqlValue[], options?: ReadOptions): Promise<unknown[][]> {
-    return this.#instances.withRoom(this.#instanceId, (file) => file.read(sql, params, options));
-  }
-
-  readPage<R>(sql: string, params: readonly SqlValue[], options: ReadPageOptions<R>): Promise<ReadResult<R>> {
-    return this.#instances.withRoom(this.#instanceId, (file) => file.readPage(sql, params, options));
-  }
-
-  rowCount(table: string): number {
-    return this.#instances.use(this.#instanceId).rowCount(table);
-  }
-
-  assertReadable(): void {
-    this.#instances.use(this.#instanceId).assertReadable();
-  }
-
-  tableBytes(table: string): number | null {
-    return this.#instances.use(this.#instanceId).tableBytes(table);
-  }
-
-  close(): Promise<void> {
-    return this.#instances.closeInstance(this.#instanceId);
   }
 }
 

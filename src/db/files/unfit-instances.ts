@@ -25,6 +25,11 @@ export class UnfitInstances {
     this.#known.delete(instanceId);
   }
 
+  /** The instance was deleted. */
+  forget(instanceId: string): void {
+    this.#known.delete(instanceId);
+  }
+
   /** The error for a failed opening: 503 if the file does not fit the declaration, otherwise `cause`. */
   refusal(instanceId: string, cause: unknown): unknown {
     if (!(cause instanceof SchemaMismatch) && !(cause instanceof MigrationFailed)) return cause;

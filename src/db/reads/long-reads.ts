@@ -19,6 +19,8 @@ export interface LongRead<R> extends Omit<QueryRequest, "op"> {
   timeoutMs: number;
   caller: ReadCaller;
   signal: AbortSignal | undefined;
+  /** Aborts when the file ends. */
+  ended?: AbortSignal;
   /** Called for each row as it arrives, so that a large result is decoded over several turns of the event loop. */
   decode: (values: unknown[]) => R;
 }
@@ -48,7 +50,7 @@ export class LongReads {
     return this.#pool.waiting;
   }
 
-  async query<R>({ timeoutMs, caller, signal, decode, ...statement }: LongRead<R>): Promise<ReadResult<R>> {
+  async query<R>({ timeoutMs, caller, signal, ended, decode, ...statement }: LongRead<R>): Promise<ReadResult<R>> {
     const { callerName } = caller;
     const request: QueryRequest = { ...statement, op: "query" };
     let rows: R[] = [];
@@ -59,6 +61,7 @@ export class LongReads {
     };
     const ends = [
       { signal, reason: () => signal?.reason },
+      { signal: ended, reason: () => ended?.reason },
       { signal: caller.signal, reason: clientGone },
     ];
     const job: Job = {

@@ -22,15 +22,11 @@ export function createBodies(http: HttpParts): (request: Request, call: Call) =>
     if (declared === null && headers.get("transfer-encoding") === null) return request;
     const length = declared === null ? Number.POSITIVE_INFINITY : Number(declared);
     if (declared !== null && length > bodyMaxBytes) throw over(bodyMaxBytes);
-    const isForm = headers.get("content-type")?.startsWith("multipart/") === true;
-    if (length <= SMALL_BODY_MAX_BYTES) {
-      return readBy(request, isForm ? { json: smallJson, formData: checkedForm } : SMALL);
-    }
+    if (length <= SMALL_BODY_MAX_BYTES) return readBy(request, SMALL);
     const sender = senderOf(call.principal, call);
     const bounded = boundedCopy(request, http, sender);
-    if (isForm) return readBy(bounded, { formData: checkedForm });
-    if (isJson(headers)) return readBy(bounded, { json: () => readJson(request, jsonRules(http, sender)) });
-    return bounded;
+    const json = isJson(headers) ? () => readJson(request, jsonRules(http, sender)) : undefined;
+    return readBy(bounded, json === undefined ? FORM : { json, ...FORM });
   };
 }
 
@@ -43,7 +39,9 @@ const over = (maxBytes: number): AppError => tooLarge(`The body must be at most 
 const isJson = (headers: Headers): boolean =>
   /^application\/(?:[\w.-]+\+)?json\s*(?:;|$)/i.test(headers.get("content-type") ?? "");
 
-const SMALL = { json: smallJson };
+const FORM = { formData: checkedForm };
+const SMALL = { json: smallJson, formData: checkedForm };
+const UTF8 = new TextDecoder("utf-8", { fatal: true });
 
 /** Whose memory a large body counts as; null for a service key. */
 const senderOf = (principal: Principal, call: Call): string | null =>
@@ -63,7 +61,7 @@ async function smallJson(this: Request): Promise<JsonValue> {
   const bytes = await this.bytes();
   let text: string;
   try {
-    text = new TextDecoder("utf-8", { fatal: true }).decode(bytes);
+    text = UTF8.decode(bytes);
   } catch {
     throw badRequest("The body is not valid UTF-8");
   }

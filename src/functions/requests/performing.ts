@@ -45,7 +45,7 @@ export function createPerforming(deps: PerformingDeps) {
       }
       if (seconds >= HELD_OPEN_FROM_SECONDS) call.hold();
       const answer = handle(context);
-      return isPromise(answer) ? running.within(answer, seconds) : answer;
+      return isPromise(answer) ? running.within(answer, seconds, (cause) => call.failure(cause)) : answer;
     };
 
     return (context) => {
@@ -59,10 +59,8 @@ export function createPerforming(deps: PerformingDeps) {
         if (call.refusal !== null) throw call.refusal;
         checkEncoding(context.params);
         const asked = mayCall(call.principal, () => ({ request: call.request, params: context.params }));
-        const answer = isPromise(asked)
-          ? asked.then(() => perform(context, call, server))
-          : perform(context, call, server);
-        return isPromise(answer) ? answer.catch(fail) : answer;
+        if (!isPromise(asked)) return perform(context, call, server);
+        return asked.then(() => perform(context, call, server)).catch(fail);
       } catch (cause) {
         return fail(cause);
       }
@@ -78,9 +76,19 @@ function introduce(context: Context, call: Call, { pattern }: RouteOptions, http
   known.auth = authOf(principal);
   if (principal.kind === "serviceKey") known.serviceKey = { name: principal.name };
   known.requestId = call.requestId;
-  known.address = call.address;
+  Object.defineProperty(context, "address", lazyAddress(call));
   // Elysia makes an object of its own for each request.
   const headers = context.set.headers as Record<string, string>;
   headers["x-request-id"] = call.requestId;
   http.decorate(headers, call.request);
 }
+
+/** Few handlers ask for it, and it costs more than all else here. */
+const lazyAddress = (call: Call): PropertyDescriptor => ({
+  configurable: true,
+  enumerable: true,
+  get: () => call.address,
+  set(this: object, value: unknown) {
+    Object.defineProperty(this, "address", { configurable: true, enumerable: true, writable: true, value });
+  },
+});

@@ -11,10 +11,10 @@ interface Run {
 /** Handlers that have not answered yet. */
 export interface Running {
   /**
-   * What `value` gives, or an error when it takes longer than `seconds`. What it does later is ignored, but it counts as
-   * running until it ends. Errors: 503.
+   * What `value` gives, or what `fail` makes of its error, or of a 503 when it takes longer than `seconds`. What it does later is
+   * ignored, but it counts as running until it ends.
    */
-  within<T>(value: Promise<T>, seconds: number): Promise<T>;
+  within<T>(value: Promise<T>, seconds: number, fail: (cause: unknown) => T): Promise<T>;
   /** Errors: 503 when too many run. */
   checkRoom(): void;
   stop(): void;
@@ -48,13 +48,13 @@ export function createRunning(clock: Clock): Running {
   };
 
   return {
-    within<T>(value: Promise<T>, seconds: number): Promise<T> {
+    within<T>(value: Promise<T>, seconds: number, fail: (cause: unknown) => T): Promise<T> {
       const runs = runsOf(seconds);
       count += 1;
-      return new Promise<T>((resolve, reject) => {
+      return new Promise<T>((resolve) => {
         const run: Run = {
           endsAt: clock.now() + seconds * SECOND_MS,
-          giveUp: () => reject(new AppError(503, `There was no answer within ${seconds} s`)),
+          giveUp: () => resolve(fail(new AppError(503, `There was no answer within ${seconds} s`))),
         };
         runs.add(run);
         schedule();
@@ -69,7 +69,7 @@ export function createRunning(clock: Clock): Running {
           },
           (cause: unknown) => {
             end();
-            reject(cause);
+            resolve(fail(cause));
           },
         );
       });

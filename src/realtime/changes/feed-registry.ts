@@ -20,6 +20,8 @@ export interface FeedRegistry {
   use(address: TableAddress): Feed;
   /** Its last subscription has ended. */
   rest(feed: Feed): void;
+  /** Forgets the feeds of a deleted instance. */
+  forgetInstance(namespace: string, instanceId: string): void;
   sweep(now: Millis): void;
 }
 
@@ -70,6 +72,10 @@ export function createFeedRegistry(clock: Clock): FeedRegistry {
         if (idle.size <= IDLE_FEEDS_MAX) break;
         forget(longestIdle);
       }
+    },
+    forgetInstance(namespace, instanceId) {
+      const tables = namespaces.get(namespace)?.instances.get(instanceId);
+      for (const feed of [...(tables?.values() ?? [])]) forget(feed);
     },
     sweep(now) {
       for (const { log } of namespaces.values()) log.trim(now);

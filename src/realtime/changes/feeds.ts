@@ -31,6 +31,8 @@ export interface Feeds {
     channel: AudienceChannel & { address: TableAddress },
     about: { key: string; isNamed: boolean; view: View },
   ): { feed: Feed; audience: Audience };
+  /** Drops the changes of a deleted instance, whose subscriptions have ended. */
+  forget(namespace: string, instanceId: string): void;
   release(feed: Feed, channel: AudienceChannel, audience: Audience): void;
   stop(): void;
 }
@@ -108,6 +110,8 @@ export function createFeeds(deps: {
       feed.holders++;
       return { feed, audience };
     },
+
+    forget: (namespace, instanceId) => registry.forgetInstance(namespace, instanceId),
 
     release(feed, channel, audience) {
       if (--audience.holders === 0) {

@@ -7,7 +7,8 @@ import type { Logger } from "../../kernel/logger.ts";
 import { isInstanceId } from "../instance-id.ts";
 import { LOOKUP_RECORDS_MAX } from "../limits.ts";
 import type { Namespace, Table } from "../namespaces.ts";
-import type { MadeLookup, RuleCall, RuleScope } from "./calls.ts";
+import type { RuleCall, RuleScope } from "./calls.ts";
+import { createRecording, NOTHING_MADE, type Recording } from "./recording.ts";
 import { createTableLookup, LookupMistake, type Queries } from "./table-lookup.ts";
 
 /** A file that rules look into. */
@@ -21,6 +22,8 @@ interface LookupFile {
 
 interface CachedTable {
   table: Table;
+  /** The lookups of calls that need no record of what they made. */
+  lookup: Lookup | null;
   /** Counts the changes in the transaction: results of an earlier version are not valid. */
   version: number;
   results: Map<string, { version: number; value: unknown }>;
@@ -85,24 +88,15 @@ export class LookupSession implements LookupCall {
   }
 
   call(about: RuleAddress | null): RuleCall {
-    const made = new Map<string, MadeLookup>();
-    let replayed: ReadonlyMap<string, unknown> | null = null;
+    // Only a write is repeated, and asks whether the lookups of an awaited rule still have the same results.
+    const recording = this.#own === null ? null : createRecording();
+    let hasLooked = false;
     const lookupOf = (address: RuleAddress, name: string): Lookup => {
+      hasLooked = true;
       const { file, cached } = this.#tableOf(address, name);
-      const prefix = `${nameOf(address)}\n${name}\n`;
-      const once = <T>(key: string, read: (queries: Queries) => T): T => {
-        const known = prefix + key;
-        // Results of this key have this type.
-        const value = replayed?.has(known) === true ? (replayed.get(known) as T) : this.#once(file, cached, key, read);
-        made.set(known, { value, again: () => this.#once(file, cached, key, read) });
-        return value;
-      };
-      return createTableLookup({
-        table: cached.table,
-        once,
-        watched: (fields, values) => this.#watch?.lookedAt({ ...address, table: name, fields, values }),
-        took: (count) => this.#take(count),
-      });
+      if (recording !== null) return this.#lookup(file, cached, recording);
+      cached.lookup ??= this.#lookup(file, cached, null);
+      return cached.lookup;
     };
     return {
       context: {
@@ -116,14 +110,24 @@ export class LookupSession implements LookupCall {
           table: (name) => lookupOf({ namespace, instanceId: instanceId ?? null }, name),
         }),
       },
-      made,
       get hasLooked() {
-        return made.size > 0;
+        return hasLooked;
       },
-      replay: (results) => {
-        replayed = results;
-      },
+      made: recording?.made ?? NOTHING_MADE,
+      replay: (results) => recording?.replay(results),
     };
+  }
+
+  #lookup(file: LookupFile, cached: CachedTable, recording: Recording | null): Lookup {
+    const { address } = file;
+    const name = cached.table.model.name;
+    const once = <T>(key: string, read: (queries: Queries) => T): T => this.#once(file, cached, key, read);
+    return createTableLookup({
+      table: cached.table,
+      once: recording === null ? once : recording.of(`${nameOf(address)}\n${name}\n`, once),
+      watched: (fields, values) => this.#watch?.lookedAt({ ...address, table: name, fields, values }),
+      took: (count) => this.#take(count),
+    });
   }
 
   #fileOf(address: RuleAddress): LookupFile {
@@ -148,7 +152,7 @@ export class LookupSession implements LookupCall {
     if (known !== undefined) return { file, cached: known };
     const table = file.namespace.tables.get(name);
     if (table === undefined) throw new LookupMistake(`databases.${address.namespace} has no table "${name}"`);
-    const cached: CachedTable = { table, version: 0, results: new Map() };
+    const cached: CachedTable = { table, lookup: null, version: 0, results: new Map() };
     file.tables.set(name, cached);
     return { file, cached };
   }

@@ -1,11 +1,14 @@
 import type { TableRecord } from "../../config/types.ts";
 import type { JsonObject } from "../../kernel/json/json.ts";
+import type { TableModel } from "../model/model.ts";
 import { isOperator, refuse } from "../model/validation.ts";
 import type { Table } from "../namespaces.ts";
 import { pick } from "../query/list-query.ts";
 import type { Patch } from "../write/changes.ts";
 import type { WriteContext } from "../write/write-context.ts";
-import type { Grant, RecordRights } from "./access.ts";
+import { type Asker, denied, type Grant, type RecordRights } from "./access.ts";
+
+type ChangeAction = "insert" | "update" | "delete";
 
 /** The grants that a write needs, determined once before the request's form is checked. */
 export interface WriteGrants {
@@ -23,6 +26,11 @@ export interface Asking {
     table: Table,
     about: { record: TableRecord; next?: TableRecord },
   ): boolean;
+  /**
+   * The grant as it is at this operation of a batch, before its record is looked for: a rule that has denied by a lookup may
+   * allow by now, and if it does not, nothing tells whether there is such a record. Errors: 401, 403. [TB204]
+   */
+  present(context: WriteContext, grants: WriteGrants, table: Table, actions: readonly ChangeAction[]): WriteGrants;
   /** Whether this stored record may be changed. Errors: 413 where the request changes too many long records. [TB148] */
   mayChange(context: WriteContext, record: TableRecord, isAllowed: () => boolean): boolean;
   /** The record in the answer: a caller that may change but not read it gets only the id and the values that it sent. [TB67] */
@@ -36,8 +44,20 @@ export interface Asking {
 
 export function createAsking(rights: RecordRights): Asking {
   const covers: Asking["covers"] = (context, grant, table, about) => rights.covers(grant, context, table.model, about);
+  const grantNow = (asker: Asker, model: TableModel, action: ChangeAction) => rights.grant(asker, model, action);
   return {
     covers,
+    present(context, grants, { model }, actions) {
+      if (actions.some((action) => grants[action].kind !== "none")) return grants;
+      const present = { ...grants };
+      for (const action of actions) {
+        // The same number when the write is repeated, as its operations come in the same order.
+        const about = `${model.name} ${action} ${context.grantsAsked++}`;
+        present[action] = context.decisions.ask(grantNow, [context, model, action], about);
+      }
+      if (actions.every((action) => present[action].kind === "none")) throw denied(context.principal);
+      return present;
+    },
     mayChange(context, record, isAllowed) {
       try {
         if (!isAllowed()) return false;

@@ -64,18 +64,17 @@ export function createInstanceRights(deps: { clock: Clock; logger: Logger }): In
   return {
     open(asker, namespace, instanceId) {
       const id = checkedId(instanceId);
-      return chain(demand(asker.principal, allows(asker, namespace, "open", id)), () =>
-        namespace.instances.get(id, { create: false }),
-      );
+      // Got before the rule is asked: its answer is not about an instance that is created after a deletion.
+      const file = namespace.instances.get(id, { create: false });
+      return chain(demand(asker.principal, allows(asker, namespace, "open", id)), () => file);
     },
     openForWriting(asker, namespace, instanceId) {
       const id = checkedId(instanceId);
-      const exists = namespace.instances.exists(id);
-      return chain(demand(asker.principal, allows(asker, namespace, exists ? "open" : "create", id)), () => {
-        const file = namespace.instances.get(id, { create: true });
-        if (file === null) throw new Error(`instance ${id} was not made`);
-        return file;
-      });
+      const existing = namespace.instances.get(id, { create: false });
+      const file = existing ?? namespace.instances.get(id, { create: true });
+      if (file === null) throw new Error(`instance ${id} was not made`);
+      const action = existing === null ? "create" : "open";
+      return chain(demand(asker.principal, allows(asker, namespace, action, id)), () => file);
     },
   };
 }

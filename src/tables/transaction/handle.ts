@@ -136,23 +136,29 @@ function createTransactionTable({ deps, context, nextIndex, assertOpen }: Scope,
     return store.matching(tx, matchesOf(model, { all, any: [] }, read), limit);
   };
 
-  const isReadable = (record: TableRecord): boolean => {
-    const { read } = grantsFor([]);
-    if (read.kind === "none") throw denied(principal);
+  /** The record, as GET answers it: null where HTTP says 404. Errors: 401, 403. */
+  const read = (id: string): TableRecord | null => {
+    assertOpen();
+    const grants = grantsFor([]);
+    const { kind } = grants.read;
+    if (kind === "none") throw denied(principal);
+    const record = store.get(tx, id);
+    if (record === null) {
+      if (kind === "record" && principal.kind === "anonymous") throw denied(principal);
+      return null;
+    }
     try {
-      return asking.covers(context, read, table, { record });
+      if (asking.covers(context, grants.read, table, { record })) return record;
     } catch (cause) {
       if (cause instanceof Suspended) throw mustNotWait(table, "the read rule");
       throw cause;
     }
+    if (kind === "record") throw denied(principal);
+    return null;
   };
 
   return {
-    get(id) {
-      assertOpen();
-      const record = store.get(tx, id);
-      return record !== null && isReadable(record) ? record : null;
-    },
+    get: read,
     first: (filter) => find(filter, 1)[0] ?? null,
     list: (filter, options) => find(filter, limitOf(options?.limit)),
     exists: (filter) => find(filter, 1).length > 0,

@@ -36,7 +36,7 @@ export interface Mutations {
 export function createMutations(deps: { rights: RecordRights; writes: RecordWrites }): Mutations {
   const { writes } = deps;
   const asking = createAsking(deps.rights);
-  const { covers, mayChange, shown } = asking;
+  const { covers, mayChange, present, shown } = asking;
 
   /** The stored record, if the caller may know of it. Errors: 404; 401 where a rule would have seen the record. */
   const find = (
@@ -66,14 +66,16 @@ export function createMutations(deps: { rights: RecordRights; writes: RecordWrit
     together([() => covers(context, grants.read, table, { record }), mayChangeIt]).every((isAllowed) => isAllowed);
 
   return {
-    insert(context, grants, table, body, index) {
+    insert(context, granted, table, body, index) {
       refuseOperators(body);
+      const grants = present(context, granted, table, ["insert"]);
       const record = writes.prepare(context, table, body, index);
       if (!covers(context, grants.insert, table, { record })) throw denied(context.principal);
       return writes.insert(context, table, record);
     },
 
-    update(context, grants, table, id, patch, { known, condition = null } = {}) {
+    update(context, granted, table, id, patch, { known, condition = null } = {}) {
+      const grants = present(context, granted, table, ["update"]);
       const record = find(context, grants, table, { id, known }, grants.update);
       const filter = filterOf(condition);
       const changes = resolvePatch(table.validator, patch, record);
@@ -88,7 +90,8 @@ export function createMutations(deps: { rights: RecordRights; writes: RecordWrit
       return shown(context, grants, table, { record: written, patch });
     },
 
-    delete(context, grants, table, id, { known, condition = null } = {}) {
+    delete(context, granted, table, id, { known, condition = null } = {}) {
+      const grants = present(context, granted, table, ["delete"]);
       const record = find(context, grants, table, { id, known }, grants.delete);
       const filter = filterOf(condition);
       const mayDelete = () => covers(context, grants.delete, table, { record });

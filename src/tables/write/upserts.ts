@@ -22,9 +22,10 @@ export type Upsert = (
 ) => { record: TableRecord; isNew: boolean };
 
 export function createUpsert({ asking, writes }: { asking: Asking; writes: RecordWrites }): Upsert {
-  const { covers, mayChange, shown } = asking;
-  return (context, grants, table, body, { target, index, condition = null }) => {
+  const { covers, mayChange, present, shown } = asking;
+  return (context, granted, table, body, { target, index, condition = null }) => {
     refuseOperators(body);
+    const grants = present(context, granted, table, ["insert", "update"]);
     const asked = upsertAsks(context, grants, table);
     const wanted = ownValue(body, target.name) ?? null;
     checkTarget(table, target, wanted);

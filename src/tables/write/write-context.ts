@@ -24,6 +24,8 @@ export interface WriteContext {
   cascadeCost: number;
   /** The cost of the conditions of `if` so far. [TB303] */
   conditionCost: number;
+  /** Grants that were determined again in this transaction. */
+  grantsAsked: number;
   /** The bytes of the stored records that the write changes. [TB148] */
   stored: StoredBytes;
   /** Hooks to run after the commit. Cleared when the write is restarted. */

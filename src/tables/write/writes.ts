@@ -101,6 +101,7 @@ export function createWrites(deps: { rights: RecordRights; clock: Clock; ids: Id
                 newId,
                 touched,
                 cascadeCost: 0,
+                grantsAsked: 0,
                 conditionCost: 0,
                 stored: new StoredBytes(),
                 texts,
