@@ -1,12 +1,13 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { Webhook } from "standardwebhooks";
 import type { JsonObject } from "../../src/kernel/json/json.ts";
-import { DRAIN_PAUSE_MS } from "../../src/triggers/limits.ts";
 import { SERVICE_KEY, testClock, until } from "../support/index.ts";
 import { type TimedPlatform, timedPlatform } from "../support/timed-platform.ts";
 
 const SECRET = `whsec_${Buffer.alloc(32, 7).toString("base64")}`;
 const HOUR_MS = 3_600_000;
+/** The time that passes while a test waits, in which outboxes are emptied step by step. */
+const STEP_MS = 25;
 
 interface Received {
   path: string;
@@ -82,7 +83,7 @@ const at = (path: string) => received.filter((one) => one.path === path);
 /** Waits for deliveries. What a change sets off is passed to the queue in steps, between which a little time passes. */
 const arrived = (path: string, count: number) =>
   until(`${count} at ${path}`, () => {
-    if (at(path).length < count) clock.advance(DRAIN_PAUSE_MS);
+    if (at(path).length < count) clock.advance(STEP_MS);
     return at(path).length >= count;
   });
 const P = (name: string) => `/api/db/shared/tables/${name}`;
@@ -185,7 +186,7 @@ test("[WH7] 410 ends the deliveries until one is retried or the config changes, 
   answers.set("/gone", () => new Response(null, { status: 410 }));
   const failed = async (count: number) =>
     until(`${count} have failed`, async () => {
-      clock.advance(DRAIN_PAUSE_MS);
+      clock.advance(STEP_MS);
       return (await jobs("gone")).filter(({ state }) => state === "failed").length === count;
     });
   await platform.post(P("gone"), { id: "g1" });
