@@ -1,13 +1,16 @@
+import { measureFollowing } from "../cases/rules-sockets.ts";
 import { compare } from "../support/compare.ts";
 import type { Load } from "../support/load.ts";
 import { type Running, SERVICE_KEY, startPlatform } from "../support/processes.ts";
 import type { Bench, Result, Section } from "../support/section.ts";
+import { latency } from "./figures.ts";
 
 const RECORDS = 1_000;
 const PROJECTS = 50;
 const PAGE = 20;
 const GET_RATIO_MIN = 0.6;
 const LIST_RATIO_MIN = 0.75;
+const DELIVERY_P99_MAX_MS = 250;
 
 const CONFIG = `import { defineConfig } from "platform";
 
@@ -96,6 +99,30 @@ async function start(bench: Bench): Promise<Running & { token: string }> {
 }
 
 async function run(bench: Bench): Promise<Result[]> {
+  return [...(await requests(bench)), ...(await subscriptions(bench))];
+}
+
+/** What those whose rules have looked something up wait for, while it changes. */
+async function subscriptions(bench: Bench): Promise<Result[]> {
+  bench.note("subscribers whose rules look memberships up");
+  const { subscribers, changesPerSecond, membershipChangesPerSecond, ...figures } = await measureFollowing();
+  const crowd = `${subscribers.toLocaleString("en")} subscribers with lookups`;
+  const rates = `${changesPerSecond} changes and ${membershipChangesPerSecond} membership changes/s`;
+  const isMet = figures.deliveryP99Ms < DELIVERY_P99_MAX_MS;
+  return [
+    {
+      ...latency(`a change to ${crowd}, ${rates}`, { p50Ms: figures.deliveryP50Ms, p99Ms: figures.deliveryP99Ms }),
+      target: `p99 < ${DELIVERY_P99_MAX_MS} ms`,
+      isMet,
+    },
+    latency("from a membership change until its user is told, in the same run", {
+      p50Ms: figures.rightsP50Ms,
+      p99Ms: figures.rightsP99Ms,
+    }),
+  ];
+}
+
+async function requests(bench: Bench): Promise<Result[]> {
   const platform = await start(bench);
   const headers = { authorization: `Bearer ${platform.token}` };
   const suffixes = Array.from({ length: RECORDS }, (_, index) => `/${idAt((index * 7919) % RECORDS)}`);
@@ -142,6 +169,7 @@ export const rules: Section = {
   title: "Rules that look up other records",
   about:
     "One server, 1,000 tasks in 50 projects, a user who is a member of three of them. The same requests by bearer token to tables that differ in " +
-    "their read rules alone, in turns.",
+    "their read rules alone, in turns. Then 10,000 users over WebSockets, each a member of one of 1,000 projects, whose rule returns a filter made of " +
+    "their memberships: tasks are written, and members change their projects.",
   run,
 };

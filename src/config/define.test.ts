@@ -14,6 +14,7 @@ test.each([
   ["[CF200]", "lookups.ts"],
   ["[CF201]", "lookups.ts"],
   ["[CF202]", "lookups.ts"],
+  ["[FN30]", "routes.ts"],
 ])("%s tests/types/%s, which tests the inference, is checked by tsc", async (rule, name) => {
   const root = resolve(import.meta.dir, "../..");
   const { include } = await Bun.file(resolve(root, "tsconfig.json")).json();

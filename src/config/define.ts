@@ -12,9 +12,10 @@ export function defineConfig<
   const Triggers extends AnyNames,
   const Webhooks extends AnyNames,
   const Jobs extends AnyNames,
+  Api,
 >(
-  config: TypedConfig<Namespaces, Buckets, Rooms, Triggers, Webhooks, Jobs>,
-): DefinedConfig<{ databases: Namespaces; buckets: Buckets; rooms: Rooms }> {
+  config: TypedConfig<Namespaces, Buckets, Rooms, Triggers, Webhooks, Jobs, Api>,
+): DefinedConfig<{ databases: Namespaces; buckets: Buckets; rooms: Rooms; routes: Api }> {
   // Only the types differ: the rules are the same functions, whose record has a narrower type than TableRecord.
-  return config as unknown as DefinedConfig<{ databases: Namespaces; buckets: Buckets; rooms: Rooms }>;
+  return config as unknown as DefinedConfig<{ databases: Namespaces; buckets: Buckets; rooms: Rooms; routes: Api }>;
 }

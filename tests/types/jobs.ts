@@ -6,7 +6,22 @@ type Equal<A, B> = (<T>() => T extends A ? 1 : 2) extends <T>() => T extends B ?
 const holds = <T extends true>(): T | undefined => undefined;
 
 export default defineConfig({
-  databases: { shared: { tables: { orders: { schema: { title: { type: "string", required: true } } } } } },
+  databases: {
+    shared: {
+      tables: {
+        orders: {
+          schema: { title: { type: "string", required: true } },
+          hooks: {
+            afterInsert: async (order, { jobs }) => {
+              await jobs.enqueue("charge", { orderId: order.id });
+              // @ts-expect-error: the order's id is missing
+              await jobs.enqueue("charge", { count: 1 });
+            },
+          },
+        },
+      },
+    },
+  },
   jobs: {
     charge: {
       data: t.Object({ orderId: t.String(), count: t.Optional(t.Integer()) }),
@@ -36,6 +51,12 @@ export default defineConfig({
         await app.db("shared").table("orders").count();
         // @ts-expect-error: no such namespace
         app.db("other");
+        await app.jobs.enqueue("charge", { orderId: "o1" }, { delay: 60, key: "o1" });
+        await app.jobs.enqueue("anything", [1, 2, 3]);
+        // @ts-expect-error: no such job
+        await app.jobs.enqueue("charged", {});
+        // @ts-expect-error: a number is no id
+        await app.jobs.enqueue("charge", { orderId: 5 });
       },
     },
   },

@@ -1,6 +1,8 @@
+import type { JsonValue } from "../../kernel/json/json.ts";
 import type {
   AppAccess,
   DatabaseTransaction,
+  JobsAccessor,
   ServerDatabaseAccessor,
   TableAccessor,
   TransactionTable,
@@ -53,12 +55,23 @@ interface TypedDatabases<Namespaces> {
   db<Name extends keyof Namespaces & string>(namespace: Name, instanceId?: string): DatabaseOf<Namespaces[Name]>;
 }
 
-/** `app` with the tables of a config. */
-export type AppOf<Namespaces> = string extends keyof Namespaces
+type AppOfTables<Namespaces> = string extends keyof Namespaces
   ? AppAccess
   : Omit<AppAccess, "db"> & TypedDatabases<Namespaces>;
 
+/** What a schema made with `t` from "elysia" describes; any JSON for another schema, or none. */
+export type DataOf<Schema> = Schema extends { static: infer Data } ? Data : JsonValue;
+
+interface TypedJobs<Jobs> {
+  readonly jobs: JobsAccessor<{ [Name in keyof Jobs & string]: DataOf<Jobs[Name]> }>;
+}
+
+/** `app` with the tables and the jobs of a config. `Jobs`: the schemas of their data by their names. */
+export type AppOf<Namespaces, Jobs = AnyTables> = string extends keyof Jobs
+  ? AppOfTables<Namespaces>
+  : Omit<AppOfTables<Namespaces>, "jobs"> & TypedJobs<Jobs>;
+
 /** The context of a hook. `Own`: the tables of its namespace. */
-export type HookContextOf<Namespaces, Own> = AppOf<Namespaces> &
+export type HookContextOf<Namespaces, Own, Jobs = AnyTables> = AppOf<Namespaces, Jobs> &
   Pick<HookContext, "namespace" | "instanceId"> &
   LookupsOf<Own>;

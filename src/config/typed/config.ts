@@ -1,13 +1,14 @@
 import type { JsonValue } from "../../kernel/json/json.ts";
 import type { MaybePromise, OrNothing } from "../../kernel/maybe-promise.ts";
 import type { Auth } from "../identity.ts";
+import type { FunctionsApi } from "../sections/functions/routes.ts";
 import type { PlatformConfig } from "../sections/platform.ts";
 import type { RealtimeConfig } from "../sections/realtime.ts";
 import type { RoomConfig } from "../sections/rooms.ts";
 import type { BucketConfig, FileFacts, StorageConfig } from "../sections/storage.ts";
 import type { NamespaceConfig } from "../sections/tables/databases.ts";
 import type { TableAccess, TableConfig } from "../sections/tables/tables.ts";
-import type { AnyNamespaces, HookContextOf, RuleContextOf } from "./access.ts";
+import type { AnyNamespaces, AppOf, HookContextOf, RuleContextOf } from "./access.ts";
 import type { FilterOf } from "./filters.ts";
 import type { TypedCron, TypedJob } from "./jobs.ts";
 import type { RecordOf, SchemaShape, WrittenOf } from "./records.ts";
@@ -41,10 +42,10 @@ interface TypedHooks<R, Context> {
   afterDelete?: (record: R, context: Context) => MaybePromise<void>;
 }
 
-interface TypedTable<Schema, Tables, Namespaces> extends Omit<TableConfig, "schema" | "access" | "hooks"> {
+interface TypedTable<Schema, Tables, Namespaces, Jobs> extends Omit<TableConfig, "schema" | "access" | "hooks"> {
   schema?: Schema & SchemaShape;
   access?: TypedAccess<NoInfer<RecordOf<Schema>>, RuleContextOf<NoInfer<Namespaces>, NoInfer<Tables>>>;
-  hooks?: TypedHooks<NoInfer<RecordOf<Schema>>, HookContextOf<NoInfer<Namespaces>, NoInfer<Tables>>>;
+  hooks?: TypedHooks<NoInfer<RecordOf<Schema>>, HookContextOf<NoInfer<Namespaces>, NoInfer<Tables>, NoInfer<Jobs>>>;
 }
 
 type TypedInstanceRule<Context> =
@@ -56,9 +57,9 @@ interface TypedInstanceAccess<Context> {
   open?: TypedInstanceRule<Context>;
 }
 
-interface TypedNamespace<Tables, Namespaces> extends Omit<NamespaceConfig, "tables" | "access"> {
+interface TypedNamespace<Tables, Namespaces, Jobs> extends Omit<NamespaceConfig, "tables" | "access"> {
   access?: TypedInstanceAccess<RuleContextOf<NoInfer<Namespaces>, NoInfer<Tables>>>;
-  tables: { [Table in keyof Tables]: TypedTable<Tables[Table], Tables, Namespaces> };
+  tables: { [Table in keyof Tables]: TypedTable<Tables[Table], Tables, Namespaces, Jobs> };
 }
 
 /** The context of a rule that is about no record or instance. */
@@ -104,7 +105,16 @@ interface TypedRealtime<Namespaces> extends Omit<RealtimeConfig, "access"> {
   };
 }
 
-type TypedSections = "databases" | "storage" | "rooms" | "realtime" | "triggers" | "webhooks" | "jobs" | "cron";
+type TypedSections =
+  | "routes"
+  | "databases"
+  | "storage"
+  | "rooms"
+  | "realtime"
+  | "triggers"
+  | "webhooks"
+  | "jobs"
+  | "cron";
 
 /** `PlatformConfig` whose rules and hooks know the tables of the config, their fields and their types. */
 export interface TypedConfig<
@@ -114,14 +124,17 @@ export interface TypedConfig<
   Triggers = AnyNames,
   Webhooks = AnyNames,
   Jobs = AnyNames,
+  Api = unknown,
 > extends Omit<PlatformConfig, TypedSections> {
-  databases?: { [Namespace in keyof Namespaces]: TypedNamespace<Namespaces[Namespace], Namespaces> };
+  databases?: { [Namespace in keyof Namespaces]: TypedNamespace<Namespaces[Namespace], Namespaces, Jobs> };
   storage?: TypedStorage<Buckets, Namespaces>;
   rooms?: { [Room in keyof Rooms]: TypedRoom<Namespaces> };
+  /** As that of `PlatformConfig`. */
+  routes?: (api: FunctionsApi<AppOf<NoInfer<Namespaces>>>) => MaybePromise<Api>;
   realtime?: TypedRealtime<Namespaces>;
-  triggers?: { [Name in keyof Triggers]: TypedTrigger<Triggers[Name], Namespaces, Buckets> };
-  jobs?: { [Name in keyof Jobs]: TypedJob<Jobs[Name], Namespaces> };
-  cron?: { [name: string]: TypedCron<Namespaces> };
+  triggers?: { [Name in keyof Triggers]: TypedTrigger<Triggers[Name], Namespaces, Buckets, Jobs> };
+  jobs?: { [Name in keyof Jobs]: TypedJob<Jobs[Name], Namespaces, Jobs> };
+  cron?: { [name: string]: TypedCron<Namespaces, Jobs> };
   webhooks?: { [Name in keyof Webhooks]: TypedWebhook<Webhooks[Name], Namespaces, Buckets> };
 }
 
@@ -136,6 +149,8 @@ export interface ConfigTypes {
   databases: AnyNamespaces;
   buckets: AnyNames;
   rooms: AnyNames;
+  /** The Elysia instance that `routes` returns, or a promise of it; `unknown` without routes. */
+  routes?: unknown;
 }
 
 /** A config that knows its types. `Types` is there for the compiler only. */

@@ -1,30 +1,26 @@
-import type { JsonValue } from "../../kernel/json/json.ts";
 import type { CronJobConfig, CronRun } from "../sections/functions/cron.ts";
 import type { Job, JobConfig } from "../sections/functions/jobs.ts";
-import type { AppOf } from "./access.ts";
+import type { AppOf, DataOf } from "./access.ts";
 
-/** What a schema made with `t` from "elysia" describes; any JSON for another schema, or none. */
-type DataOf<Schema> = Schema extends { static: infer Data } ? Data : JsonValue;
-
-interface TypedJobRun<Data, Namespaces> extends Omit<Job, "data" | "app"> {
+interface TypedJobRun<Data, Namespaces, Jobs> extends Omit<Job, "data" | "app"> {
   readonly data: Data;
-  readonly app: AppOf<Namespaces>;
+  readonly app: AppOf<Namespaces, Jobs>;
 }
 
-/** A job whose `run` knows its data, and the tables of the config. */
-export interface TypedJob<Schema, Namespaces> extends Omit<JobConfig, "data" | "run"> {
+/** A job whose `run` knows its data, and the tables and jobs of the config. */
+export interface TypedJob<Schema, Namespaces, Jobs> extends Omit<JobConfig, "data" | "run"> {
   /** As that of `JobConfig`. */
   data?: Schema & object;
   /** As that of `JobConfig`. */
-  run: (job: TypedJobRun<NoInfer<DataOf<Schema>>, NoInfer<Namespaces>>) => unknown;
+  run: (job: TypedJobRun<NoInfer<DataOf<Schema>>, NoInfer<Namespaces>, NoInfer<Jobs>>) => unknown;
 }
 
-interface TypedCronRun<Namespaces> extends Omit<CronRun, "app"> {
-  readonly app: AppOf<Namespaces>;
+interface TypedCronRun<Namespaces, Jobs> extends Omit<CronRun, "app"> {
+  readonly app: AppOf<Namespaces, Jobs>;
 }
 
-/** A schedule whose `run` knows the tables of the config. */
-export interface TypedCron<Namespaces> extends Omit<CronJobConfig, "run"> {
+/** A schedule whose `run` knows the tables and jobs of the config. */
+export interface TypedCron<Namespaces, Jobs> extends Omit<CronJobConfig, "run"> {
   /** As that of `CronJobConfig`. */
-  run: (run: TypedCronRun<NoInfer<Namespaces>>) => unknown;
+  run: (run: TypedCronRun<NoInfer<Namespaces>, NoInfer<Jobs>>) => unknown;
 }

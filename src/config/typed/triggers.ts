@@ -1,4 +1,4 @@
-import type { AppAccess, User } from "../app/index.ts";
+import type { User } from "../app/index.ts";
 import type { Filter } from "../records.ts";
 import type { AccountSource, FileEvent, TableEvent } from "../sections/functions/sources.ts";
 import type { TriggerConfig, TriggerRun } from "../sections/functions/triggers.ts";
@@ -52,15 +52,15 @@ type Happened<Event, Subject> = Event extends "insert" | "signup"
       ? { event: Event; before: Subject | null; after: Subject }
       : { event: Event; before: Subject; after: Subject };
 
-type TypedRun<On, Namespaces> = Omit<TriggerRun, "event" | "before" | "after" | "app"> & {
-  app: string extends keyof Namespaces ? AppAccess : AppOf<Namespaces>;
+type TypedRun<On, Namespaces, Jobs> = Omit<TriggerRun, "event" | "before" | "after" | "app"> & {
+  app: AppOf<Namespaces, Jobs>;
 } & Happened<EventOf<On>, SubjectOf<On, Namespaces>>;
 
 /** A trigger whose run knows the records of its table. */
-export interface TypedTrigger<On, Namespaces, Buckets> extends Omit<TriggerConfig, "on" | "filter" | "run"> {
+export interface TypedTrigger<On, Namespaces, Buckets, Jobs> extends Omit<TriggerConfig, "on" | "filter" | "run"> {
   on: On & SourceOf<NoInfer<Namespaces>, NoInfer<Buckets>>;
   filter?: SubjectFilter<NoInfer<On>, NoInfer<Namespaces>>;
-  run: (run: TypedRun<NoInfer<On>, NoInfer<Namespaces>>) => unknown;
+  run: (run: TypedRun<NoInfer<On>, NoInfer<Namespaces>, NoInfer<Jobs>>) => unknown;
 }
 
 export interface TypedWebhook<On, Namespaces, Buckets> extends Omit<WebhookConfig, "on" | "filter"> {

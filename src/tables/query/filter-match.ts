@@ -15,15 +15,15 @@ function matchesCondition(condition: Condition, record: TableRecord): boolean {
   const value = valueAt(record, condition.field) ?? null;
   switch (condition.operator) {
     case "==":
-      return isEqual(value, condition.value);
+      return isEqual(value, condition.value, condition);
     case "!=":
-      return !isEqual(value, condition.value);
+      return !isEqual(value, condition.value, condition);
     case "in":
-      return condition.value.some((wanted) => isEqual(value, wanted));
+      return condition.value.some((wanted, place) => isEqual(value, wanted, condition, place));
     case "not in":
-      return !condition.value.some((wanted) => isEqual(value, wanted));
+      return !condition.value.some((wanted, place) => isEqual(value, wanted, condition, place));
     case "contains":
-      return contains(value, condition.value);
+      return contains(value, condition.value, condition);
     case "icontains":
       return containsAnyCase(value, textOf(condition.value));
     case "startsWith":
@@ -41,13 +41,28 @@ function matchesCondition(condition: Condition, record: TableRecord): boolean {
   }
 }
 
-function isEqual(value: JsonValue, wanted: JsonValue): boolean {
-  if (typeof wanted !== "object" || wanted === null) return value === wanted;
-  return typeof value === "object" && value !== null && JSON.stringify(value) === JSON.stringify(wanted);
+/** The JSON of a condition's objects and arrays, by their place in it: they are compared with every record and element. */
+const jsonTexts = new WeakMap<Condition, string[]>();
+
+function jsonOf(condition: Condition, place: number, wanted: object): string {
+  let texts = jsonTexts.get(condition);
+  if (texts === undefined) {
+    texts = [];
+    jsonTexts.set(condition, texts);
+  }
+  texts[place] ??= JSON.stringify(wanted);
+  return texts[place];
 }
 
-function contains(value: JsonValue, wanted: JsonValue): boolean {
-  if (Array.isArray(value)) return value.some((element) => isEqual(element, wanted));
+/** `place`: that of `wanted` among the values of the condition. */
+function isEqual(value: JsonValue, wanted: JsonValue, condition: Condition, place = 0): boolean {
+  if (typeof wanted !== "object" || wanted === null) return value === wanted;
+  if (typeof value !== "object" || value === null) return false;
+  return JSON.stringify(value) === jsonOf(condition, place, wanted);
+}
+
+function contains(value: JsonValue, wanted: JsonValue, condition: Condition): boolean {
+  if (Array.isArray(value)) return value.some((element) => isEqual(element, wanted, condition));
   return typeof value === "string" && typeof wanted === "string" && includesText(value, wanted);
 }
 

@@ -16,13 +16,13 @@ export interface RouteAccessContext extends Pick<RuleContext, "table" | "db"> {
 export type RouteAccess = true | ((auth: Auth | null, context: RouteAccessContext) => MaybePromise<boolean>);
 
 /** What handlers of routes get beside all that Elysia gives. */
-export type RouteContext = {
+export type RouteContext<App = AppAccess> = {
   /** null without a user, also for a service key. */
   auth: Auth | null;
   /** null unless the request has a valid service key. */
   serviceKey: { name: string } | null;
   /** The server's own access, which passes rules. `app.as(auth)` has the rights of a user. */
-  app: AppAccess;
+  app: App;
   /** As the answer's header `X-Request-Id` and the log have it. */
   requestId: string;
   /** The client's address. */
@@ -33,9 +33,9 @@ export type RouteContext = {
 type None = Record<never, never>;
 
 /** An Elysia instance at `/api/functions`. */
-export type FunctionsApi = Elysia<
+export type FunctionsApi<App = AppAccess> = Elysia<
   "/api/functions",
-  { decorator: RouteContext; store: None; derive: None; resolve: None },
+  { decorator: RouteContext<App>; store: None; derive: None; resolve: None },
   { typebox: None; error: None },
   {
     schema: None;
