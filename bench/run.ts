@@ -9,6 +9,7 @@ import { functions } from "./sections/functions.ts";
 import { largeTables } from "./sections/large-tables.ts";
 import { processSection } from "./sections/process.ts";
 import { push } from "./sections/push.ts";
+import { routes } from "./sections/routes.ts";
 import { rules } from "./sections/rules.ts";
 import { safeWrites } from "./sections/safe-writes.ts";
 import { stalls } from "./sections/stalls.ts";
@@ -35,6 +36,7 @@ const SECTIONS: readonly Section[] = [
   rooms,
   push,
   functions,
+  routes,
   analytics,
   backups,
   stalls,
