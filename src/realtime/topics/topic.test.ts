@@ -105,3 +105,39 @@ test("[RT223] a member that leaves gets the messages that it has not been sent",
   expect(topic.leave(last)).toEqual(["a", "c"]);
   expect(topic.leave(last)).toEqual([]);
 });
+
+test("[RT226] a topic that is held sends nothing until all holds have ended, then everything in order", () => {
+  const { clock, fanOut, topic, listen } = world();
+  const member = listen();
+  topic.join(member);
+  const [first, second] = [topic.hold(), topic.hold()];
+  topic.publish("a");
+  topic.publish("b");
+  clock.advance(5);
+  expect([member.heard, topic.hasWaiting, fanOut.isBehind]).toEqual([[], false, false]);
+  first();
+  clock.advance(5);
+  expect(member.heard).toEqual([]);
+  second();
+  clock.advance(5);
+  expect(member.heard).toEqual(["a", "b"]);
+});
+
+test("[RT226] topics that are held take a bounded number of bytes, and hold no other topic up", () => {
+  const { clock, fanOut, topic, listen } = world();
+  const held = Array.from({ length: 5 }, () => fanOut.topic());
+  const releases = held.map((one) => {
+    one.join(listen());
+    return one.hold();
+  });
+  for (const one of held) one.publish("x".repeat(4 * 1024 * 1024));
+  expect(held.every((one) => one.isBehind)).toBe(true);
+  const member = listen();
+  topic.join(member);
+  topic.publish("free");
+  clock.advance(5);
+  expect([member.heard, topic.isBehind, fanOut.isBehind]).toEqual([["free"], false, false]);
+  for (const release of releases) release();
+  for (let turn = 0; turn < 100 && held.some(({ hasWaiting }) => hasWaiting); turn++) clock.advance(1);
+  expect(held.some((one) => one.isBehind || one.hasWaiting)).toBe(false);
+});
