@@ -9,6 +9,7 @@ const CONFIG = `{
     shared: { tables: { notes: { schema: { text: { type: "text" } } } } },
     tenants: { instance: true, tables: { lines: {} } },
   },
+  auth: { magicLink: true },
   kv: { cache: {} },
   d1: { main: {} },
   vectorize: { near: { dimensions: 4 } },
@@ -39,6 +40,8 @@ beforeAll(async () => {
   await fill();
   for (const tenant of ["one", "two"]) await line(tenant);
   await platform.service.post("/api/d1/main", { query: "CREATE TABLE t (x)" });
+  // A mail is a job.
+  await platform.post("/api/auth/signin/magic-link", { email: "ann@example.com" });
   await platform.kill("SIGTERM");
   stopped = copyOf(platform.dataDirectory);
   await platform.restart();
@@ -56,7 +59,8 @@ interface Damage {
   reason: string;
   files: readonly string[];
 }
-const FILES = ["system.db", "databases/shared.db", "kv/cache.db", "d1/main.db", "vectorize/near.db", "rooms.db"];
+const AREAS = ["kv/cache.db", "d1/main.db", "vectorize/near.db", "rooms.db", "jobs.db"];
+const FILES = ["system.db", "databases/shared.db", ...AREAS];
 
 const DAMAGES: Record<string, Damage> = {
   "a garbage header": {
