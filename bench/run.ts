@@ -9,6 +9,7 @@ import { functions } from "./sections/functions.ts";
 import { largeTables } from "./sections/large-tables.ts";
 import { processSection } from "./sections/process.ts";
 import { push } from "./sections/push.ts";
+import { relatedRecords } from "./sections/related.ts";
 import { rules } from "./sections/rules.ts";
 import { safeWrites } from "./sections/safe-writes.ts";
 import { stalls } from "./sections/stalls.ts";
@@ -24,6 +25,7 @@ import type { Bench, Section } from "./support/section.ts";
 const SECTIONS: readonly Section[] = [
   tables,
   safeWrites,
+  relatedRecords,
   largeTables,
   rules,
   processSection,
