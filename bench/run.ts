@@ -10,6 +10,7 @@ import { largeTables } from "./sections/large-tables.ts";
 import { processSection } from "./sections/process.ts";
 import { push } from "./sections/push.ts";
 import { relatedRecords } from "./sections/related.ts";
+import { routes } from "./sections/routes.ts";
 import { rules } from "./sections/rules.ts";
 import { safeWrites } from "./sections/safe-writes.ts";
 import { stalls } from "./sections/stalls.ts";
@@ -37,6 +38,7 @@ const SECTIONS: readonly Section[] = [
   rooms,
   push,
   functions,
+  routes,
   analytics,
   backups,
   stalls,

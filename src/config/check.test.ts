@@ -3,6 +3,7 @@ import library from "web-push";
 import { checkConfig, checkedConfig } from "./check.ts";
 import { configWarnings } from "./loading/warnings.ts";
 import { ConfigError } from "./problems.ts";
+import type { Lookup } from "./types.ts";
 
 /** `path: message` of every problem. */
 function problemsOf(config: unknown): string[] {
@@ -750,6 +751,61 @@ describe("configWarnings", () => {
     expect(patterned("^(a+)+$")).toEqual([`${POSTS}.schema.slug.pattern`]);
     expect(patterned(/^(\w+\s?)*$/)).toEqual([`${POSTS}.schema.slug.pattern`]);
     expect(patterned("^([a-z]+-)*[a-z]+$")).toEqual([]);
+  });
+
+  describe("[CF203] lookups that no index answers", () => {
+    type Context = { table(name: string): Lookup; db(name: string): { table(name: string): Lookup } };
+    const messagesOf = (read: unknown) => {
+      const members = {
+        schema: { role: { type: "string" }, userId: { type: "string" }, email: { type: "string", unique: true } },
+        indexes: [{ fields: ["userId", "role"] }],
+        access: { read: true },
+      };
+      const config = { databases: { shared: { tables: { members, posts: { access: { read } } } } } };
+      return configWarnings(checkedConfig(config)).map(({ path, message }) => `${path} ${message}`);
+    };
+
+    test("are named with the index to declare, also behind another lookup", () => {
+      const behind = (auth: { id: string } | null, _post: unknown, { table }: Context) =>
+        auth !== null && table("members").get(auth.id) !== null && table("members").exists([["role", "==", "owner"]]);
+      const [message, ...others] = messagesOf(behind);
+      expect(others).toEqual([]);
+      expect(message).toStartWith(`${POSTS}.access.read looks up shared.members without an index`);
+      expect(message).toContain('declare indexes: [{ fields: ["role"] }]');
+      const [every] = messagesOf((_auth: unknown, _post: unknown, { db }: Context) =>
+        db("shared").table("members").list([]),
+      );
+      expect(every).toContain("name the id or an indexed field");
+      const [missing] = messagesOf((_auth: unknown, _post: unknown, { table }: Context) => table("member").get("x"));
+      expect(missing).toContain("looks up shared.member, which is not declared");
+    });
+
+    test("those that an index answers are not, nor what is not tried", () => {
+      const indexed = (auth: { id: string }, _post: unknown, { table }: Context) =>
+        table("members").first([
+          ["userId", "==", auth.id],
+          ["role", "!=", "guest"],
+        ]) !== null ||
+        table("members").exists([["email", "in", ["a"]]]) ||
+        table("members").list([["id", "==", auth.id]]).length > 0;
+      expect(messagesOf(indexed)).toEqual([]);
+      expect(
+        messagesOf(async (_auth: unknown, _post: unknown, { table }: Context) => table("nothing").get("x")),
+      ).toEqual([]);
+      const throwing = () => {
+        throw new Error("broken");
+      };
+      expect(messagesOf((_auth: unknown, _post: unknown, _context: Context) => throwing())).toEqual([]);
+    });
+  });
+
+  test("[CF204] a sign-up rule that trusts an unproved email", () => {
+    const signup = (rule: unknown, more: object = {}) => warningsOf({ auth: { signup: rule, ...more } });
+    const byDomain = ({ email }: { email: string }) => email.endsWith("@example.com");
+    const proved = (facts: { email: string; emailVerified: boolean }) => facts.emailVerified && byDomain(facts);
+    expect(signup(byDomain)).toEqual(["auth.signup"]);
+    expect(signup(byDomain, { requireVerifiedEmail: true })).toEqual([]);
+    expect([signup(proved), signup(() => true), signup(false)]).toEqual([[], [], []]);
   });
 
   test("[CF18] what only service keys can use", () => {

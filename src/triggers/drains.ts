@@ -1,7 +1,14 @@
 import { type DatabaseFile, deleteOutboxRows, readOutboxRows, type StoredOutboxRow } from "../db/index.ts";
 import type { Clock } from "../kernel/clock.ts";
 import type { Logger } from "../kernel/logger.ts";
-import { DRAIN_BYTES_MAX, DRAIN_RETRY_MAX_MS, DRAIN_RETRY_MS, DRAIN_ROWS_MAX, DRAINS_MAX } from "./limits.ts";
+import {
+  DRAIN_BYTES_MAX,
+  DRAIN_PAUSE_MS,
+  DRAIN_RETRY_MAX_MS,
+  DRAIN_RETRY_MS,
+  DRAIN_ROWS_MAX,
+  DRAINS_MAX,
+} from "./limits.ts";
 import type { PassedJob, PassJobs, Place } from "./types.ts";
 
 export interface DrainsDeps {
@@ -23,6 +30,8 @@ export class Drains {
   readonly #waiting = new Map<string, Place>();
   readonly #running = new Map<string, { isWanted: boolean; ended: Promise<void> }>();
   readonly #retries = new Map<string, () => void>();
+  /** End the pauses of running drains. */
+  readonly #pauses = new Set<() => void>();
   #isStopped = false;
 
   constructor(deps: DrainsDeps) {
@@ -45,6 +54,7 @@ export class Drains {
     this.#isStopped = true;
     this.#waiting.clear();
     for (const cancel of this.#retries.values()) cancel();
+    for (const end of [...this.#pauses]) end();
     await Promise.all([...this.#running.values()].map(({ ended }) => ended));
   }
 
@@ -86,6 +96,20 @@ export class Drains {
     this.#retries.set(key, cancel);
   }
 
+  /** Ends at once when the drains are stopped. */
+  #pause(): Promise<void> {
+    if (this.#isStopped) return Promise.resolve();
+    return new Promise((resolve) => {
+      const end = (): void => {
+        cancel();
+        this.#pauses.delete(end);
+        resolve();
+      };
+      const cancel = this.#deps.clock.after(DRAIN_PAUSE_MS, end);
+      this.#pauses.add(end);
+    });
+  }
+
   async #drain(place: Place, running: { isWanted: boolean }): Promise<void> {
     const { fileOf, pass } = this.#deps;
     let passed: number | null = null;
@@ -100,8 +124,11 @@ export class Drains {
       passed = rows.at(-1)?.seq ?? null;
       if (passed === null) {
         if (!running.isWanted) return;
-      } else if (this.#isStopped) return;
-      else await pass(rows.flatMap(jobsOf));
+        continue;
+      }
+      if (this.#isStopped) return;
+      await pass(rows.flatMap(jobsOf));
+      if (rows.length < DRAIN_ROWS_MAX) await this.#pause();
     }
   }
 }

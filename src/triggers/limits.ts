@@ -1,8 +1,10 @@
 import { MINUTE_MS, SECOND_MS } from "../kernel/time/duration.ts";
 
 /** Rows of an outbox that are passed to the queue at once, and bytes of their data: a few milliseconds of work. */
-export const DRAIN_ROWS_MAX = 100;
+export const DRAIN_ROWS_MAX = 250;
 export const DRAIN_BYTES_MAX = 512 * 1024;
+/** Pause after a step that has found fewer rows: those of the writes that follow share the next one, and its syncs. */
+export const DRAIN_PAUSE_MS = 25;
 /** Files whose outboxes are emptied at the same time. */
 export const DRAINS_MAX = 4;
 /** Delay after a failure to empty an outbox, for instance while the disk is full; it doubles up to the second number. */

@@ -72,6 +72,22 @@ const CONFIG = `
           if (one !== undefined) one.note.deep = 5;
           return true;
         } } },
+        repeating: { access: { read: (auth, _r, { table }) => {
+          const first = table("memberships").get("m");
+          for (let n = 0; n < 10_001; n++) if (table("memberships").get("m") !== first) return false;
+          return true;
+        } } },
+        ordered: {
+          schema: { group: { type: "string" } },
+          indexes: [{ fields: ["group"] }],
+          access: { insert: true, read: (auth, _r, { table }) => {
+            const { first, list, exists } = table("ordered");
+            const mine = [["group", "==", "g"]];
+            const ids = (limit) => list(mine, { limit }).map(({ id }) => id).join();
+            return exists(mine) && !exists([["group", "==", "none"]]) && first(mine).id === "a" &&
+              [ids(0), ids(1), ids(2), ids(3), ids(9)].join(" ") === " a a,b a,b,c a,b,c" && [["group", "==", "g"]];
+          } },
+        },
         greedy: { access: { read: (auth, _r, { table }) => {
           try { for (let n = 0; n < 10_001; n++) table("memberships").get("m" + n); } catch {}
           return true;
@@ -152,6 +168,17 @@ test("[TB203] [TB204] an operation of a batch is decided by what the ones before
 test("[TB207] too many lookups of a request are 503, also if the rule catches the error", async () => {
   expect((await ann.get(shared("greedy"))).status).toBe(503);
   expect(platform.stderr()).toContain("The access rules made more than 10000 lookups");
+});
+
+test("[TB200] lists and first records come by id", async () => {
+  const inserts = ["c", "a", "b"].map((id) => ({ id, group: "g" }));
+  expect((await ann.post(`${shared("ordered")}/batch`, { inserts })).status).toBe(200);
+  expect((await ann.get<ListAnswer>(shared("ordered"))).body.total).toBe(3);
+});
+
+test("[TB208] the same lookup again is none more", async () => {
+  await ann.post(shared("memberships"), { id: "m", userId: "nobody", projectId: "none" });
+  expect((await ann.get(shared("repeating"))).status).toBe(200);
 });
 
 test("[TB208] the records of a lookup are frozen", async () => {

@@ -184,6 +184,13 @@ const config = defineConfig({
       },
     },
   },
+  auth: {
+    signup: ({ email, emailVerified }, { db }) => {
+      const films = db("shared").table("films");
+      // @ts-expect-error: no such field
+      return emailVerified && films.exists([["titel", "==", email ?? ""]]);
+    },
+  },
   realtime: {
     access: {
       presence: (auth, _channel, { db }) => db("workspaces", "a").table("members").get(auth.id) !== null,

@@ -1,5 +1,7 @@
+import { isPromise } from "../../kernel/maybe-promise.ts";
 import type { ConfigProblem } from "../problems.ts";
-import type { PlatformConfig, Rule, TableAccess, TableConfig, UpdateRule } from "../types.ts";
+import type { PlatformConfig, Rule, SignUpFacts, TableAccess, TableConfig, UpdateRule } from "../types.ts";
+import { isAsyncFunction, lookupWarnings } from "./lookup-warnings.ts";
 import { slowTextOf } from "./slow-pattern.ts";
 
 /** What is allowed and probably a mistake. */
@@ -25,6 +27,7 @@ export function configWarnings(config: PlatformConfig): ConfigProblem[] {
     if (room.access?.join !== undefined) continue;
     warnings.push({ path: `rooms.${name}`, message: "has no access.join: nobody can join" });
   }
+  warnings.push(...lookupWarnings(config), ...signUpWarnings(config));
   if (config.cors?.credentials === true && [config.cors.origin ?? "*"].flat().includes("*")) {
     warnings.push({
       path: "cors",
@@ -32,6 +35,37 @@ export function configWarnings(config: PlatformConfig): ConfigProblem[] {
     });
   }
   return warnings;
+}
+
+/** Anybody can sign up with any address. Tried with a stand-in, as far as the rule comes without waiting. */
+function signUpWarnings({ auth }: PlatformConfig): ConfigProblem[] {
+  const rule = auth?.signup;
+  if (typeof rule !== "function") return [];
+  const read = new Set<string>();
+  const facts: SignUpFacts = {
+    method: "password",
+    email: "somebody@example.com",
+    emailVerified: false,
+    displayName: null,
+    metadata: {},
+  };
+  const noting = new Proxy(facts, {
+    get(target, name, receiver) {
+      read.add(String(name));
+      return Reflect.get(target, name, receiver);
+    },
+  });
+  try {
+    const answer = isAsyncFunction(rule) ? null : (rule as (facts: SignUpFacts) => unknown)(noting);
+    if (isPromise(answer)) answer.catch(() => {});
+  } catch {
+    // Of the stand-in.
+  }
+  if (!read.has("email") || read.has("emailVerified")) return [];
+  const message =
+    "decides by the email without emailVerified: anybody can sign up with an address that is not theirs. Check emailVerified, " +
+    "or set auth.requireVerifiedEmail";
+  return auth?.requireVerifiedEmail === true ? [] : [{ path: "auth.signup", message }];
 }
 
 function tableWarnings(path: string, table: TableConfig): ConfigProblem[] {

@@ -1,6 +1,7 @@
 import type { JsonValue } from "../../kernel/json/json.ts";
 import type { MaybePromise, OrNothing } from "../../kernel/maybe-promise.ts";
 import type { Auth } from "../identity.ts";
+import type { AuthConfig, SignUpFacts } from "../sections/auth.ts";
 import type { FunctionsApi } from "../sections/functions/routes.ts";
 import type { PlatformConfig } from "../sections/platform.ts";
 import type { RealtimeConfig } from "../sections/realtime.ts";
@@ -105,7 +106,13 @@ interface TypedRealtime<Namespaces> extends Omit<RealtimeConfig, "access"> {
   };
 }
 
+interface TypedAuth<Namespaces> extends Omit<AuthConfig, "signup"> {
+  /** As that of `AuthConfig`. */
+  signup?: boolean | ((facts: SignUpFacts, context: FreeContext<Namespaces>) => MaybePromise<boolean>);
+}
+
 type TypedSections =
+  | "auth"
   | "routes"
   | "databases"
   | "storage"
@@ -132,6 +139,7 @@ export interface TypedConfig<
   /** As that of `PlatformConfig`. */
   routes?: (api: FunctionsApi<AppOf<NoInfer<Namespaces>>>) => MaybePromise<Api>;
   realtime?: TypedRealtime<Namespaces>;
+  auth?: TypedAuth<Namespaces>;
   triggers?: { [Name in keyof Triggers]: TypedTrigger<Triggers[Name], Namespaces, Buckets, Jobs> };
   jobs?: { [Name in keyof Jobs]: TypedJob<Jobs[Name], Namespaces, Jobs> };
   cron?: { [name: string]: TypedCron<Namespaces, Jobs> };

@@ -40,7 +40,7 @@ const WHOLE = `SELECT seq, id, name, state, attempt, error, created_at, due_at, 
 const BY_ID = "SELECT seq, id, name, state FROM jobs WHERE id = ?1";
 const KEPT = 'SELECT state, group_key AS "group", key FROM jobs WHERE seq = ?1';
 const IS_KEY_TAKEN = "SELECT 1 FROM jobs WHERE name = ?1 AND key = ?2 AND key IS NOT NULL AND state < 3";
-const IS_GROUP_BUSY = `SELECT 1 FROM jobs
+const IS_GROUP_BUSY = `SELECT 1 FROM jobs INDEXED BY jobs_by_group
   WHERE name = ?1 AND group_key = ?2 AND group_key IS NOT NULL AND state < 3 LIMIT 1`;
 const RETRY = "UPDATE jobs SET state = ?2, attempt = 0, due_at = ?3, finished_at = NULL WHERE seq = ?1";
 const CANCEL = "UPDATE jobs SET state = 4, finished_at = ?2, error = 'Cancelled' WHERE seq = ?1";

@@ -34,7 +34,8 @@ export type OnDue = (name: string, dueAt: Millis) => void;
 
 const BY_KEY = "SELECT id FROM jobs WHERE name = ?1 AND key = ?2 AND key IS NOT NULL AND state < 3";
 const BY_ID = "SELECT 1 FROM jobs WHERE id = ?1";
-const FIRST_OF_GROUP = `SELECT seq, state, due_at AS dueAt FROM jobs
+// Without its name SQLite takes the index of lists, and reads every waiting job of the name.
+const FIRST_OF_GROUP = `SELECT seq, state, due_at AS dueAt FROM jobs INDEXED BY jobs_by_group
   WHERE name = ?1 AND group_key = ?2 AND group_key IS NOT NULL AND state < 3 ORDER BY seq LIMIT 1`;
 const INSERT = `INSERT INTO jobs (id, name, state, attempt, created_at, due_at, key, group_key, secret, data)
   VALUES (?1, ?2, ?3, 0, ?4, ?5, ?6, ?7, ?8, ?9)`;

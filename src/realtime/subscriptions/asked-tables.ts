@@ -19,8 +19,8 @@ export interface AskedTables {
   withRoom(address: TableAddress, auth: string): Asker | null;
   /** Call it after each answer, the first one too. */
   classify(asker: Asker): void;
-  /** Its answer may not be of now. */
-  expect(asker: Asker): void;
+  /** Those whose answers may not be of now. The same set while the table has askers. */
+  pendingOf(address: TableAddress): Set<Asker>;
   delete(asker: Asker): void;
 }
 
@@ -46,9 +46,7 @@ export function createAskedTables(): AskedTables {
       if (isFilter(asker.access) && !asker.right.hasLooked) unwatched.add(asker);
       else unwatched.delete(asker);
     },
-    expect(asker) {
-      tableOf(asker.channel.address).pending.add(asker);
-    },
+    pendingOf: (address) => tableOf(address).pending,
     delete(asker) {
       const key = keyOf(asker.channel.address);
       const askers = tables.get(key);

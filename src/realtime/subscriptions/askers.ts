@@ -69,15 +69,12 @@ export function createAskers(deps: {
         right.end();
         return known;
       }
-      if (known !== null) {
-        known.right.end();
-        own(known, right);
-        settle(known, access);
-        return known;
-      }
+      // It answers otherwise now: the others are asked again.
+      known?.right.touch();
       const asker: Asker = { auth, principal, channel, right, access, serial: 0, members: new Map() };
       own(asker, right);
       settle(asker, access);
+      if (known !== null) void standing.review([known.right]);
       return asker;
     },
     add(asker, connection, subscription) {
@@ -126,6 +123,8 @@ function createOwning(deps: Parameters<typeof createAskers>[0], tables: AskedTab
   };
   const own = (asker: Asker, right: StandingRight): void => {
     asker.right = right;
+    // Found once: a commit may touch thousands in one turn.
+    const pending = tables.pendingOf(asker.channel.address);
     right.owner = {
       ask(watch) {
         // Its last subscription may have ended meanwhile.
@@ -133,11 +132,11 @@ function createOwning(deps: Parameters<typeof createAskers>[0], tables: AskedTab
         const options = { before: asker.access, watch };
         return chain(deps.rights.readTable(asker.principal, asker.channel, options), (access) => settle(asker, access));
       },
-      touched: () => tables.expect(asker),
+      touched: () => void pending.add(asker),
       // The changes of its table wait for it: `review`.
       hold: () => () => {},
     };
-    if (right.isStale) tables.expect(asker);
+    if (right.isStale) pending.add(asker);
   };
   return { settle, own };
 }

@@ -7,6 +7,7 @@ import { FILTER_CONDITIONS_MAX, LOOKUP_EXAMINED_MAX, LOOKUP_LIMIT_MAX, LOOKUP_PL
 import type { TableModel } from "../model/model.ts";
 import type { Table } from "../namespaces.ts";
 import { type Condition, NO_FILTER, parseConditions } from "../query/filter.ts";
+import { compareText } from "../query/filter-match.ts";
 import { filterToSql } from "../query/filter-sql.ts";
 import { type LookupPlan, lookedAt, missingIndex, planLookup, shapeOf } from "./plan.ts";
 
@@ -105,8 +106,7 @@ export function createTableLookup(source: LookupSource): Lookup {
       return source.once(`${limit} ${point.field} ${value}`, (queries) => {
         source.watched([point.field], [value]);
         if (queries === null) return [];
-        // Rows of the table's own columns.
-        const records = store.codec.fromRows(queries.query(point.sql).all(value, limit) as never);
+        const records = pointRead(queries, table, point, { value, limit });
         source.took(records.length);
         for (const record of records) frozen(record);
         return records;
@@ -134,14 +134,39 @@ export function createTableLookup(source: LookupSource): Lookup {
     first: (filter) => find(filter, 1)[0] ?? null,
     // A copy of the array, which a rule may sort.
     list: (filter, options) => [...find(filter, limitOf(options))],
-    exists: (filter) => find(filter, 1).length > 0,
+    exists(filter) {
+      const quick = quickOf(model, filter);
+      if (quick === null) return find(filter, 1).length > 0;
+      const { point, value } = quick;
+      return source.once(`? ${point.field} ${value}`, (queries) => {
+        source.watched([point.field], [value]);
+        return queries !== null && queries.query(point.exists).get(value) !== null;
+      });
+    },
   };
 }
 
 /** The statement of lookups by one text that an index has in the order of the ids: the most frequent ones. */
 interface Point {
   field: string;
-  sql: string;
+  exists: string;
+  /** In any order, which takes SQLite a tenth of the time. */
+  some: string;
+  byId: string;
+}
+
+/** The first matches by id. Where there are no more than asked for, their order is made here. */
+function pointRead(
+  queries: NonNullable<Queries>,
+  { store }: Table,
+  { some, byId }: Point,
+  { value, limit }: { value: string; limit: number },
+): TableRecord[] {
+  // Rows of the table's own columns.
+  const rows = (sql: string, count: number) => store.codec.fromRows(queries.query(sql).all(value, count) as never);
+  const found = rows(some, limit + 1);
+  if (found.length > limit) return rows(byId, limit);
+  return found.length < 2 ? found : found.sort((a, b) => compareText(String(a["id"]), String(b["id"])));
 }
 
 const points = new WeakMap<TableModel, ReadonlyMap<string, Point>>();
@@ -156,9 +181,12 @@ function pointsOf(model: TableModel): ReadonlyMap<string, Point> {
     const isOrdered = columns.length === 1 ? isUnique : columns.length === 2 && next === "id";
     if (column === undefined || !isOrdered || !["string", "text", "datetime"].includes(column.type)) continue;
     const from = `${model.sql} INDEXED BY ${quoteIdentifier(name)}`;
+    const where = `FROM ${from} WHERE ${column.sql} = ?`;
     made.set(field, {
       field,
-      sql: `SELECT ${model.selectList} FROM ${from} WHERE ${column.sql} = ? ORDER BY "id" LIMIT ?`,
+      exists: `SELECT 1 ${where} LIMIT 1`,
+      some: `SELECT ${model.selectList} ${where} LIMIT ?`,
+      byId: `SELECT ${model.selectList} ${where} ORDER BY "id" LIMIT ?`,
     });
   }
   points.set(model, made);
