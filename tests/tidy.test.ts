@@ -151,7 +151,7 @@ describe("sources", () => {
     expect(wrong).toEqual([]);
   });
 
-  test("leave nothing for later, and silence no checker", () => {
+  test("leave no open work, and disable no checker", () => {
     const marks = /\b(?:TODO|FIXME|XXX|HACK)\b|@ts-(?:ignore|nocheck)/;
     const own = "tests/tidy.test.ts";
     const wrong = [...sources, ...tests, ...files("{scripts,bench,example,schema}/**/*.ts")].filter(
@@ -267,7 +267,7 @@ describe("tests and their rules", () => {
   });
 
   // What every client has as well is free to use: the kernel's types, and how a delta is applied.
-  test("black-box tests come in by the public door only", () => {
+  test("black-box tests use the public interface only", () => {
     const wrong = files("tests/{http,ws}/**/*.ts").flatMap((path) =>
       [...codeOf(path).matchAll(/from "([^"]*\/src\/[^"]+)"/g)]
         .filter(([, target = ""]) => !/\/src\/(?:kernel\/|rooms\/delta\.ts)/.test(target))

@@ -46,7 +46,7 @@ async function addPasskey(caller: HttpClient) {
 const passkeyCount = async (caller: HttpClient): Promise<number> =>
   (await caller.get<{ passkeys: JsonObject[] }>("/api/auth/passkeys")).body.passkeys.length;
 
-test("[AU100] ten minutes after the sign-in an access token adds and removes no way of signing in, a refreshed one neither", async () => {
+test("[AU100] more than ten minutes after a sign-in, no access token, refreshed or not, adds or removes a way of signing in", async () => {
   const platform = await platformAt();
   const first = await signUp(platform);
   const { credentialId } = await addPasskey(platform.as(first.accessToken));
@@ -70,7 +70,7 @@ test("[AU100] ten minutes after the sign-in an access token adds and removes no 
   expect((await again.delete(`/api/auth/passkeys/${credentialId}`)).status).toBe(200);
 });
 
-test("[AU100] a confirmed password counts as well, and the time of a guest who has nothing to sign in with does not", async () => {
+test("[AU100] a confirmed password counts like a sign-in; a guest without a way to sign in has no time limit", async () => {
   const platform = await platformAt();
   const { user, accessToken } = await signUp(platform);
   platform.clock.advance(11 * MINUTE_MS);
@@ -117,7 +117,7 @@ test("[AU200] an anonymous user without a way to sign in again deletes the accou
   expect((await platform.as(body.accessToken).get("/api/auth/me")).status).toBe(401);
 });
 
-test("[AU101] a password reset takes the passkeys away, unless they are to stay", async () => {
+test("[AU101] a password reset removes the passkeys, unless keepPasskeys is true", async () => {
   const platform = await platformAt();
   const { user, accessToken } = await signUp(platform);
   await addPasskey(platform.as(accessToken));
@@ -147,7 +147,7 @@ async function withFactor(platform: TimedPlatform): Promise<Tokens & { factor: E
   return { ...tokens, factor };
 }
 
-test("[AU102] fifty wrong codes a day, and an account takes none until the day is over, a restart included; recovery codes go on", async () => {
+test("[AU102] after fifty wrong codes in a day an account accepts none until the day is over, also after a restart; recovery codes still work", async () => {
   let platform = await platformAt();
   const { user, factor } = await withFactor(platform);
   const ticket = async () => (await signIn(platform, user.email)).body.mfaTicket;
@@ -185,7 +185,7 @@ test("[AU102] fifty wrong codes a day, and an account takes none until the day i
   expect((await right()).status).toBe(200);
 });
 
-test("[AU102] mailed codes have fifty guesses a day; a link, the password and other addresses are not concerned", async () => {
+test("[AU102] mailed codes have fifty guesses a day; links, passwords and other addresses are not affected", async () => {
   const platform = await platformAt();
   const { user } = await signUp(platform);
   const email = String(user.email);
@@ -216,7 +216,7 @@ test("[AU102] mailed codes have fifty guesses a day; a link, the password and ot
   expect((await verify(lastMail(platform, email).code ?? "")).status).toBe(200);
 });
 
-test("[AU102] a stolen token that guesses codes to remove the factor leaves the owner's sign-in alone", async () => {
+test("[AU102] guessing codes with a stolen token to remove the factor does not lock the owner's sign-in", async () => {
   const platform = await platformAt();
   const { user, factor } = await withFactor(platform);
   let stolen = "";
@@ -283,7 +283,7 @@ test("[AU104] the last passkey of an account without an address stays", async ()
   expect((await platform.as(accessToken).delete(`/api/auth/passkeys/${credentialId}`)).status).toBe(200);
 });
 
-test("[AU12] a user has at most 1,000 sessions: for one more, the one used longest ago ends", async () => {
+test("[AU12] a user has at most 1,000 sessions: one more ends the one used longest ago", async () => {
   const first = await platformAt();
   const { user, accessToken } = await signUp(first);
   const { dataDirectory, clock } = first;

@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { createSealing } from "./sealing.ts";
 
-test("[AU42] what is sealed is read with its own secret only, and is never written twice alike", () => {
+test("[AU42] a sealed value is readable with its own secret only, and sealing it twice gives different texts", () => {
   const [mine, other] = [createSealing("a".repeat(32)), createSealing("b".repeat(32))];
   const sealed = mine.seal("the secret of a factor");
   expect(mine.unseal(sealed)).toBe("the secret of a factor");

@@ -20,7 +20,7 @@ test("[BK3] databases, contents of files, secrets and queued mail are backed up"
   expect(["secrets.json", `outbox/${ID}.json`].map(kindOf)).toEqual(["plain", "plain"]);
 });
 
-test("[BK3] files that the server recreates are omitted, and all others are strangers", () => {
+test("[BK3] files that the server recreates are omitted, and unknown files are named", () => {
   const passing = [
     ...["platform.lock", "system.db-wal", "databases/clubs/a.db-shm", "databases/clubs/a.db.new", "vectorize/vec0.so"],
     ...["storage/thumbs/ab", `storage/objects/incoming/${ID}`, "secrets.json.12.new", "restore.partial/system.db"],

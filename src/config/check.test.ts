@@ -721,7 +721,7 @@ describe("configWarnings", () => {
   const rule = () => true;
   const access = (declared: unknown) => warningsOf(table({ access: declared }));
 
-  test("[CF18] an insert that could overwrite what the update rule protects", () => {
+  test("[CF18] warns of an insert that could overwrite what the update rule protects", () => {
     const own = (_auth: unknown, record: { owner?: string }) => record.owner === "me";
     expect(access({ insert: true })).toEqual([`${POSTS}.access`]);
     expect(access({ insert: true, update: false })).toEqual([`${POSTS}.access`]);

@@ -76,7 +76,7 @@ test("[DQ7] a query is ended at its limit, with its process, and the next one fi
   expect(await rowsOf(reader, "SELECT 1 AS one")).toEqual([{ one: 1 }]);
 });
 
-test("[DQ7] a write that is ended has changed nothing", async () => {
+test("[DQ7] a write that is cancelled has changed nothing", async () => {
   const clock = testClock();
   const writer = pool("writer", 1, clock);
   await ask(writer, "CREATE TABLE t (x)");
@@ -88,7 +88,7 @@ test("[DQ7] a write that is ended has changed nothing", async () => {
   expect(await rowsOf(pool("reader"), "SELECT x FROM t")).toEqual([{ x: "after" }]);
 });
 
-test("[DQ8] what waits longer than its limit is told so, and more than the queue holds is refused", async () => {
+test("[DQ8] a query that waits too long is refused with the reason, as is one beyond the queue", async () => {
   const clock = testClock();
   const reader = pool("reader", 1, clock);
   const long = ask(reader, ENDLESS);
@@ -100,7 +100,7 @@ test("[DQ8] what waits longer than its limit is told so, and more than the queue
   expect(settled.every(({ status }) => status === "rejected")).toBe(true);
 });
 
-test("[DQ8] a long read leaves the others their processes", async () => {
+test("[DQ8] a long read leaves processes to other callers", async () => {
   const readers = pool("reader", 2);
   const long = ask(readers, ENDLESS);
   for (let turn = 0; turn < 5; turn++) expect(await rowsOf(readers, "SELECT 2 AS two")).toEqual([{ two: 2 }]);
@@ -168,7 +168,7 @@ test("[DQ102] large queries take several places of the queue", async () => {
   await Promise.all(waiting.slice(0, 10));
 });
 
-test("[DQ104] after a failed sync the database answers nothing more", async () => {
+test("[DQ104] after a failed sync the database refuses everything", async () => {
   const failed = new QueryError({ status: 503, message: "disk I/O error", isFinal: true });
   const done: AnswerText = { parts: [Buffer.from("{}")], sizeBytes: 2, release() {} };
   const stop = async () => {};
@@ -181,14 +181,14 @@ test("[DQ104] after a failed sync the database answers nothing more", async () =
   await expect(service.query({ sql: "SELECT 1", params: [] }, CALLER)).rejects.toThrow(message);
 });
 
-test("[DQ104] what SQLite says of a failed sync is final, and of a full disk it is not", () => {
+test("[DQ104] a failed sync is final, and a full disk is not", () => {
   const failure = (errcode: number) => failureOf(Object.assign(new Error("disk I/O error"), { errcode }));
   for (const errcode of [1034, 1290]) expect(failure(errcode)).toMatchObject({ status: 503, isFinal: true });
   for (const errcode of [13, 4874]) expect(failure(errcode)).toEqual({ status: 507, message: "Insufficient storage" });
   expect(failure(10)).toEqual({ status: 500, message: "disk I/O error" });
 });
 
-test("[DQ103] an answer that waits for room is given up with its process", async () => {
+test("[DQ103] an answer that waits for room is dropped with its process", async () => {
   const room = createAnswerRoom();
   const held = room.reserve("other", 60 * 1024 * 1024);
   const clock = testClock();

@@ -38,7 +38,7 @@ test("[DB21] a file opens with WAL, foreign keys and no automatic checkpoint", (
   expect(pragma("cache_size")).toBe(-512);
 });
 
-test("[DB22] a file that is no database, damaged, locked or out of reach: an error that names it and the reason", () => {
+test("[DB22] a file that is not a database, damaged, locked or not accessible: an error that names it and the reason", () => {
   const broken = join(directory, "broken.db");
   writeFileSync(broken, "this is a text file, and has been one for more than the length of a header of SQLite 3 files");
   expect(() => engine.open(broken, {})).toThrow(`${broken}: it is not an SQLite database`);
@@ -55,7 +55,7 @@ test("[DB22] a file that is no database, damaged, locked or out of reach: an err
   expect(engine.openFiles).toBe(0);
 });
 
-test("[DB22] a file that is open already is refused: it has one writer", () => {
+test("[DB22] a file that is already open is refused: it has one writer", () => {
   const path = join(directory, "a.db");
   engine.open(path, {});
   expect(() => engine.open(path, {})).toThrow("is open already");
@@ -69,7 +69,7 @@ test("[DB23] a migration that throws leaves no new file behind", () => {
   expect(fs.readdirSync(directory)).toEqual([]);
 });
 
-test("[DB13] under constant writes the WAL stays bounded, and goes on being moved", async () => {
+test("[DB13] under constant writes the WAL stays bounded, and checkpoints go on", async () => {
   const path = join(directory, "a.db");
   const file = engine.open(path, { migrate: (sqlite) => sqlite.run(CREATE) });
   const text = "x".repeat(20_000);
@@ -92,7 +92,7 @@ test("[DB13] under constant writes the WAL stays bounded, and goes on being move
   expect(file.query("SELECT count(*) AS n FROM items").get()).toEqual({ n: written });
 });
 
-test("[DB14] a reader that holds the WAL makes the writer wait for one checkpoint, not for itself", async () => {
+test("[DB14] a reader that holds the WAL makes the writer wait for one checkpoint, not for the reader", async () => {
   const path = join(directory, "a.db");
   const file = engine.open(path, { migrate: (sqlite) => sqlite.run(CREATE) });
   await file.write((tx) => tx.query("INSERT INTO items VALUES ('first', '')").run());
@@ -126,7 +126,7 @@ test("[DB33] reads of one turn share a snapshot, the next turn has its own", asy
   other.close();
 });
 
-test("[DB33] a write ends the snapshot of its turn, and reads inside it see what it did", async () => {
+test("[DB33] a write ends the snapshot of its turn, and reads inside it see its changes", async () => {
   const file = engine.open(join(directory, "a.db"), { migrate: (sqlite) => sqlite.run(CREATE) });
   expect(file.query(COUNT).get()).toEqual({ n: 0 });
   const seen: unknown[] = [];
@@ -147,7 +147,7 @@ test("[DB33] a write ends the snapshot of its turn, and reads inside it see what
   expect(seen).toEqual([{ n: 1 }, { n: 1 }, { n: 0 }, { n: 1 }]);
 });
 
-test("[DB33] a listener reads what it is told of, also in a new file, whose settings change after its first write", async () => {
+test("[DB33] a listener can read the changes it is notified of, also in a new file, whose settings change after its first write", async () => {
   const counts: unknown[] = [];
   const file = engine.open(join(directory, "a.db"), {
     migrate: (sqlite) => sqlite.run(CREATE),
@@ -164,7 +164,7 @@ test("[DB33] a listener reads what it is told of, also in a new file, whose sett
   expect(file.sqlite.query("PRAGMA synchronous").values()).toEqual([[1]]);
 });
 
-test("[DB33] under constant reads the WAL starts over, and a file that was just read closes", async () => {
+test("[DB33] under constant reads the WAL restarts, and a file that was just read can be closed", async () => {
   const path = join(directory, "a.db");
   const file = engine.open(path, { migrate: (sqlite) => sqlite.run(CREATE) });
   const text = "x".repeat(200_000);
@@ -212,7 +212,7 @@ for (let writer = 0; writer < 32; writer += 1) {
   })();
 }`;
 
-test("[DB24] a process that is killed under load loses no answered write, and its row count is right", async () => {
+test("[DB24] a process killed under load loses no answered write, and its row count is right", async () => {
   const path = join(directory, "a.db");
   const child = Bun.spawn([process.execPath, "-e", WRITER_SOURCE, path], { stdout: "pipe", stderr: "inherit" });
   setTimeout(() => child.kill("SIGKILL"), 700);
@@ -226,7 +226,7 @@ test("[DB24] a process that is killed under load loses no answered write, and it
   expect(file.rowCount("items")).toBe(stored.size);
 });
 
-test("[DB25] a file made from a template is whole, and what is written to it survives", async () => {
+test("[DB25] a file created from a template is complete, and writes to it survive", async () => {
   const source = new Database(":memory:");
   source.run(CREATE);
   source.run("INSERT INTO items VALUES ('from the template', null)");

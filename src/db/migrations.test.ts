@@ -46,7 +46,7 @@ test("[DB31] a step that fails, or leaves a reference to nothing, is named and l
   }
 });
 
-test("[DB31] a file that has tables and no version has the one that its layout recognises", () => {
+test("[DB31] a file with tables and no version gets the version that its layout recognises", () => {
   sqlite.run(FIRST);
   layOut(layout(FIRST))(sqlite);
   expect(version()).toBe(1);
@@ -55,7 +55,7 @@ test("[DB31] a file that has tables and no version has the one that its layout r
   expect([values("SELECT * FROM a"), version()]).toEqual([[[1, 3]], 2]);
 });
 
-test("[DB164] a file of a newer executable is refused by its name and version, and left as it is", () => {
+test("[DB164] a file of a newer executable is refused by its name and version, and not changed", () => {
   layOut(layout(FIRST, SECOND), { m: 2 })(sqlite);
   expect(() => layOut(layout(FIRST))(sqlite)).toThrow(
     ":memory: has version 2 of the things tables, and this executable knows versions up to 1",

@@ -56,14 +56,14 @@ test("[DB165] values that were encoded before a transaction are written in it", 
   expect(userById.get(file, { id: "2" })?.metadata).toEqual(ANN.metadata);
 });
 
-test("[DB166] a column whose name in SQL is not its member's is refused when the query is declared", () => {
+test("[DB166] a column whose SQL name differs from its property is refused when the query is declared", () => {
   const unnamed = reading((db) => db.select({ seq: users.id }).from(users));
   expect(() => unnamed.text).toThrow('the column seq of a query needs .as("seq")');
   const computed = reading((db) => db.select({ n: sql<number>`1 + 1` }).from(users));
   expect(() => computed.text).toThrow('.as("n")');
 });
 
-test("[DB166] the executable has each query of the sources as its text", async () => {
+test("[DB166] the executable contains each query of the sources as SQL", async () => {
   const root = join(import.meta.dir, "../..");
   const { queryTexts } = await import("../../scripts/query-texts.ts");
   const modules = [...new Bun.Glob("src/*/statements/*.ts").scanSync({ cwd: root, absolute: true })];

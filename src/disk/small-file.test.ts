@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { temporaryDirectory } from "../../tests/support/index.ts";
 import { replaceSmallFile } from "./small-file.ts";
 
-test("a small file is replaced whole, for its owner alone, and leaves nothing beside it", () => {
+test("a small file is replaced atomically, readable by its owner only, and leaves no other file", () => {
   const directory = temporaryDirectory();
   const path = join(directory, "secret");
   // As a crash of a process with the same id leaves it: longer, and readable by others.

@@ -80,12 +80,12 @@ function client(head: string, drip = ""): Client {
 const post = (path: string, length: number): string =>
   `POST ${path} HTTP/1.1\r\nHost: x\r\nContent-Length: ${length}\r\n\r\n`;
 
-test.concurrent("[HT30] who does not get done with the headers is closed, a byte a second or silent", async () => {
+test.concurrent("[HT30] a client that does not finish its headers is disconnected, slow or silent", async () => {
   const clients = [client("GET / HTTP/1.1\r\nHost: x\r\nX-Slow: ", "a"), client("GET / HTTP/1.1\r\nHo"), client("")];
   expect(await Promise.all(clients.map(({ closed }) => closed))).toEqual(["closed", "closed", "closed"]);
 });
 
-test.concurrent("[HT30] so is who sends a body a byte a second; the handler is told", async () => {
+test.concurrent("[HT30] a client that sends a body a byte a second is disconnected too, and the handler notices", async () => {
   const { closed, received } = client(post("/body", 1_000), "a");
   await closed;
   expect(received()).not.toContain("200 OK");
@@ -93,13 +93,13 @@ test.concurrent("[HT30] so is who sends a body a byte a second; the handler is t
   expect(brokenBodies).toHaveLength(1);
 });
 
-test.concurrent("[HT31] a connection that its handler holds open outlives the timeout, and idles no longer than others", async () => {
+test.concurrent("[HT31] a connection that its handler holds open outlives the timeout, and has the same idle limit as others", async () => {
   const { closed, received } = client(post("/held", 2 * IDLE_SECONDS), "a");
   while (!received().includes(`${2 * IDLE_SECONDS} bytes`)) await Bun.sleep(50);
   await closed;
 });
 
-test.concurrent("[HT30] who stops reading a long answer is closed", async () => {
+test.concurrent("[HT30] a client that stops reading a long answer is disconnected", async () => {
   const { socket, received } = client("GET /large HTTP/1.1\r\nHost: x\r\n\r\n");
   socket.pause();
   // Long enough for any timeout to strike; then what is left in the pipes is read to the end.
@@ -115,7 +115,7 @@ test.concurrent("[HT30] who stops reading a long answer is closed", async () => 
   expect(byteCount).toBeLessThan(LARGE.length);
 });
 
-test.concurrent("[HT32] a WebSocket whose peer answers no ping is closed; a silent one that does stays", async () => {
+test.concurrent("[HT32] a WebSocket that answers no ping is closed; a silent one that answers stays", async () => {
   const living = new WebSocket(`ws://127.0.0.1:${port}/socket`);
   await new Promise((resolve) => {
     living.onopen = resolve;

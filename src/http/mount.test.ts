@@ -17,7 +17,7 @@ const endpoints = [
 const [group] = groupWide(endpoints);
 if (group === undefined) throw new Error("no group");
 
-test("[HT122] the end of a wide path decides which endpoints are meant", () => {
+test("[HT122] the end of a wide path selects the endpoint", () => {
   expect(groupWide(endpoints)).toHaveLength(1);
   expect(endpoints.map(isWide)).toEqual([true, true, true, false, false, false]);
   const at = (rest: string) => {

@@ -46,7 +46,7 @@ function serve(handlers: { [path: `/${string}`]: Endpoint["handle"] }) {
   };
 }
 
-test("[HT4] what nobody foresaw tells the client a request id, and the log the cause", async () => {
+test("[HT4] an unexpected error tells the client a request id, and the log the cause", async () => {
   const cause = new Error("SELECT secret FROM /var/lib/somewhere");
   const { fetch, logged } = serve({
     "/now": () => {
@@ -71,7 +71,7 @@ test("[HT4] what nobody foresaw tells the client a request id, and the log the c
   }
 });
 
-test("[HT6] [HT11] HEAD comes from the same address as its GET would", async () => {
+test("[HT6] [HT11] HEAD counts for the same address as GET", async () => {
   const addresses: string[] = [];
   const { fetch } = serve({
     "/where": ({ address }: RequestBasics) => {

@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { createSystemClock, systemClock } from "./clock.ts";
 
-test("a delay longer than a timer of the runtime holds does not end early", async () => {
+test("a delay longer than the runtime's timers allow does not end early", async () => {
   const warnings: string[] = [];
   const note = (warning: Error): void => void warnings.push(warning.name);
   process.on("warning", note);
@@ -15,7 +15,7 @@ test("a delay longer than a timer of the runtime holds does not end early", asyn
   expect({ isDone, warnings }).toEqual({ isDone: false, warnings: [] });
 });
 
-test("what is waited for in steps comes once, at its time, and can be cancelled in any step", async () => {
+test("a wait in steps ends once, on time, and can be cancelled in any step", async () => {
   const clock = createSystemClock(20);
   const startedAt = performance.now();
   const times: number[] = [];

@@ -3,7 +3,7 @@ import { decodeCursor, encodeCursor, endOfPrefix } from "./keys.ts";
 
 const inByteOrder = (a: string, b: string): number => Buffer.compare(Buffer.from(a), Buffer.from(b));
 
-test("[KV4] the end of a prefix comes after everything that begins with it, and before all else that comes after", () => {
+test("[KV4] the end of a prefix sorts after everything that begins with it, and before everything that follows", () => {
   const keys = ["a", "a\u{10ffff}", "a\u{10ffff}z", "ab", "b", "é", "\ud7ff", "\ue000", "\ue000x", "\u{10ffff}", "z"];
   for (const prefix of ["a", "a\u{10ffff}", "\ud7ff", "é", "zz", "\u{10ffff}"]) {
     const end = endOfPrefix(prefix);

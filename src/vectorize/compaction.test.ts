@@ -51,7 +51,7 @@ const storedNumbers = () =>
     .all()
     .map(({ id, embedding }) => [Number(id), new Float32Array(embedding.slice().buffer)[0]]);
 
-test("[VZ14] sparse chunks are emptied into the newest one, and their vectors are what they were", async () => {
+test("[VZ14] sparse chunks are emptied into the newest one, and their vectors do not change", async () => {
   await store.upsert(Array.from({ length: CHUNK_VECTORS * 4 }, (_, number) => vector(number)));
   expect(chunkCount()).toBe(4);
   const gone = Array.from({ length: CHUNK_VECTORS * 4 }, (_, number) => number).filter((number) => number % 16 !== 0);
@@ -70,7 +70,7 @@ test("[VZ14] sparse chunks are emptied into the newest one, and their vectors ar
   expect(storedNumbers()).toEqual(kept.map((number) => [number, number]));
 });
 
-test("[VZ1] of an upsert that fails in the middle nothing remains", async () => {
+test("[VZ1] an upsert that fails in the middle leaves nothing", async () => {
   await store.upsert([vector(1)]);
   const broken = { ...vector(2), values: Float32Array.of(1, 2) };
   await expect(store.upsert([vector(3), { ...vector(1), values: Float32Array.of(9) }, broken])).rejects.toThrow();

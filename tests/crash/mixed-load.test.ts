@@ -167,7 +167,7 @@ async function compareBytes(platform: TestPlatform): Promise<void> {
   await until("bytes without a record are gone", () => bytesOnDisk(platform).sort().join() === named(), PATIENCE_MS);
 }
 
-test(`[TB66, DB24, ST80, RM33, AN5] a server killed under mixed load has all that it acknowledged, and nothing by halves (seed ${SEED}, ${ROUNDS} rounds)`, async () => {
+test(`[TB66, DB24, ST80, RM33, AN5] a server killed under mixed load has everything it acknowledged, and nothing incomplete (seed ${SEED}, ${ROUNDS} rounds)`, async () => {
   const platform = await testPlatform({ config: CONFIG });
   await platform.service.post(tally, { id: "all", sum: 0 });
   await platform.service.post("/api/d1/main", { query: "CREATE TABLE t (id TEXT PRIMARY KEY, value TEXT)" });

@@ -37,7 +37,7 @@ async function call(path: string, body?: JsonValue, headers: Record<string, stri
 const service = (path: string, body?: JsonValue) => call(path, body, { "x-platform-service-key": SERVICE_KEY });
 const signUp = (email: string) => call("/api/auth/signup", { email, password: "correct horse battery" });
 
-test("[HT15] a token outlives a clock that is set back a little, a session one that is set back a lot", async () => {
+test("[HT15] a token survives a clock set back a little, a session one set back a lot", async () => {
   const { body } = await signUp("a@example.com");
   const me = (token: unknown) => call("/api/auth/me", undefined, { authorization: `Bearer ${token}` });
   clock.advance(-4 * MINUTE_MS);
@@ -50,7 +50,7 @@ test("[HT15] a token outlives a clock that is set back a little, a session one t
   expect((await me(refreshed.body["accessToken"])).status).toBe(200);
 });
 
-test("[HT15] a rate limit's window is never longer than it says", async () => {
+test("[HT15] a rate limit's window is never longer than declared, also when the clock is set back", async () => {
   expect((await signUp("a@example.com")).status).toBe(201);
   expect((await signUp("b@example.com")).status).toBe(429);
   clock.advance(-HOUR_MS);
@@ -60,7 +60,7 @@ test("[HT15] a rate limit's window is never longer than it says", async () => {
   expect((await signUp("c@example.com")).status).toBe(201);
 });
 
-test("[HT15] a connection's messages are not held back by those of the future", () => {
+test("[HT15] messages are not delayed when the clock is set back", () => {
   const rate = new TokenBucket({ perSecond: 2, atOnce: 2 }, clock.now());
   const takeThree = () => [1, 2, 3].map(() => rate.take(1, clock.now()));
   expect(takeThree()).toEqual([true, true, false]);
@@ -70,7 +70,7 @@ test("[HT15] a connection's messages are not held back by those of the future", 
   expect(takeThree()).toEqual([true, true, false]);
 });
 
-test("[HT15] records keep their order, and pages go on where they were", async () => {
+test("[HT15] records keep their order, and cursors continue, when the clock is set back", async () => {
   const notes = "/api/db/shared/tables/notes";
   const insert = async (n: number) => (await service(notes, { n })).body;
   const first = [await insert(1), await insert(2)];
@@ -82,7 +82,7 @@ test("[HT15] records keep their order, and pages go on where they were", async (
   expect(next.body).toMatchObject({ items: [{ n: 2 }, later] });
 });
 
-test("[HT15] what expires does so at its time, later by the jump", async () => {
+test("[HT15] expirations are late by the jump when the clock is set back", async () => {
   const get = async () => (await service("/api/kv/cache", { action: "get", key: "k" })).body["value"];
   await service("/api/kv/cache", { action: "set", key: "k", value: 1, ttl: 60 });
   clock.advance(-HOUR_MS);

@@ -128,14 +128,14 @@ test("[DB50] the WAL of another database is refused, and both files stay as they
   }
 });
 
-test("[DB50] a WAL that is no WAL is left out", async () => {
+test("[DB50] a file that is not a WAL is ignored", async () => {
   const dataDirectory = copyOf(stopped);
   writeFileSync(join(dataDirectory, "databases/shared.db-wal"), Buffer.alloc(20_000, 7));
   const { hasStarted } = await attemptStart({ configFile: platform.configFile, dataDirectory });
   expect(hasStarted).toBe(true);
 });
 
-test("[DB51] a damaged instance is 500 for itself alone, and the log names the file", async () => {
+test("[DB51] a damaged instance is 500, others are not affected, and the log names the file", async () => {
   const lines = (tenant: string) => platform.service.get(`/api/db/tenants/${tenant}/tables/lines`);
   // Opened and closed: nothing of it is left in the WAL of the killed server.
   expect((await lines("one")).body["total"]).toBe(2);

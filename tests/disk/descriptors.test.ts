@@ -31,7 +31,7 @@ describe.if(process.platform !== "win32")("a process that may open few files", (
     expect(await platform.stop()).toBe(0);
   });
 
-  test("[DB104] makes and reads more instances than it can keep open", async () => {
+  test("[DB104] creates and reads more instances than it can keep open", async () => {
     const numbers = Array.from({ length: INSTANCES }, (_, n) => n);
     for (const ask of [line, lines]) {
       for (let first = 0; first < INSTANCES; first += AT_ONCE) {
@@ -44,7 +44,7 @@ describe.if(process.platform !== "win32")("a process that may open few files", (
     expect(platform.stderr()).not.toContain("EMFILE");
   });
 
-  test("[DB103] without a descriptor left, open files are written and read, and all is well once there are some", async () => {
+  test("[DB103] with no file descriptor left, open files are written and read, and everything works again once there are some", async () => {
     const { hostname, port } = new URL(platform.url);
     expect((await set("before")).status).toBe(200);
     const idle: Socket[] = [];

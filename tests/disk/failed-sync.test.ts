@@ -42,7 +42,7 @@ describe.if(library !== null)("a disk that fails to sync", () => {
   });
   afterAll(() => platform.stop());
 
-  test("[DB7] what it held answers 503 in every way until the restart, and everything else goes on", async () => {
+  test("[DB7] a database whose sync failed answers 503 to everything until the restart, and others go on", async () => {
     writeFileSync(trigger, "");
     const line = "/api/db/tenants/one/tables/lines";
     const writes = [

@@ -215,7 +215,7 @@ describe.if(disk !== null)("a disk that is full", () => {
     expect(platform.stderr().split("shared.db").length - 1).toBe(1);
   });
 
-  test("[DB53, DQ16] what has not been opened yet: SQL is read, an instance waits for room", async () => {
+  test("[DB53, DQ16] of files not opened yet, SQL databases are readable, and instances wait for room", async () => {
     await platform.restart();
     disk?.fill();
     const cold = {
@@ -232,7 +232,7 @@ describe.if(disk !== null)("a disk that is full", () => {
     });
   });
 
-  test("[DB53] a server that cannot start for want of room names the file, and starts once there is some", async () => {
+  test("[DB53] a server that cannot start on a full disk names the file, and starts once there is room", async () => {
     await platform.kill("SIGTERM");
     disk?.fill();
     const refusal = await platform.restart().then(

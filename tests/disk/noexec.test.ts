@@ -30,14 +30,14 @@ test.if(isMounted)(
   },
 );
 
-test.if(isMounted)("[VZ101] where neither allows it, the message names both and says what to do", () => {
+test.if(isMounted)("[VZ101] if neither directory allows it, the message names both and says what to do", () => {
   expect(() => placeExtension({ ...vectorExtension(), directory, fallback: directory })).toThrow(
     /neither .+ nor .+ noexec .+ TMPDIR/,
   );
   expect(readdirSync(directory).filter((name) => name.startsWith("platform-vec"))).toEqual([]);
 });
 
-test("[VZ101] where the data directory allows it, the copy is made once and stays there", () => {
+test("[VZ101] if the data directory allows it, the copy is made once and stays there", () => {
   const own = temporaryDirectory();
   for (let start = 0; start < 2; start += 1) {
     const placed = placeExtension({ ...vectorExtension(), directory: own, fallback: "/nowhere" });

@@ -41,7 +41,7 @@ describe.if(isRestricted)("without the right to write", () => {
     return { ...outcome, dataDirectory };
   }
 
-  test("[DB54] a directory that is nobody's to write is told by name, and so is one that cannot be made", async () => {
+  test("[DB54] a directory that is not writable, or cannot be created, is named", async () => {
     const readOnly = await start((directory) => chmodSync(directory, NO_WRITE));
     expect([readOnly.hasStarted, readOnly.exitCode]).toEqual([false, 1]);
     expect(readOnly.stderr).toContain(
@@ -68,7 +68,7 @@ describe.if(isRestricted)("without the right to write", () => {
     expect(stderr).toContain(`Cannot open the database ${dataDirectory}/${file}: writing to it is not permitted`);
   });
 
-  test("[DB54] so is a directory of databases, and the one of uploads", async () => {
+  test("[DB54] the directories of databases and uploads are named too", async () => {
     const databases = await start((directory) => chmodSync(join(directory, "kv"), NO_WRITE));
     expect(databases.hasStarted).toBe(false);
     expect(databases.stderr).toContain(
@@ -79,7 +79,7 @@ describe.if(isRestricted)("without the right to write", () => {
     expect(uploads.stderr).toContain(`permission denied, access '${uploads.dataDirectory}/storage/objects/incoming'`);
   });
 
-  test("[DB54] with every right it starts", async () => {
+  test("[DB54] with all permissions it starts", async () => {
     expect((await start(() => {})).hasStarted).toBe(true);
   });
 });

@@ -25,7 +25,7 @@ const from = (address = `10.0.0.${++lastByte}`) => ({
     platform.post<Tokens>("/api/auth/signin", { email, password }, { headers: { "x-forwarded-for": address } }),
 });
 
-test("[AU38] after so many failures for an email, it is 429 with Retry-After, from everywhere, also when right", async () => {
+test("[AU38] after the allowed failures for an email, every attempt is 429 with Retry-After, from any address, even with the right password", async () => {
   const { user } = await signUp(platform);
   const email = String(user.email);
   for (let count = 0; count < 4; count++) expect((await from().signIn(email, "wrong wrong")).status).toBe(401);
@@ -36,7 +36,7 @@ test("[AU38] after so many failures for an email, it is 429 with Retry-After, fr
   expect((await from().signIn(String(other.user.email), PASSWORD)).status).toBe(200);
 });
 
-test("[AU38] guesses sent all at once are not more guesses", async () => {
+test("[AU38] concurrent guesses are limited like successive ones", async () => {
   const { user } = await signUp(platform);
   const email = String(user.email);
   const answers = await Promise.all(Array.from({ length: 24 }, (_, n) => from().signIn(email, `wrong guess ${n}`)));
@@ -44,7 +44,7 @@ test("[AU38] guesses sent all at once are not more guesses", async () => {
   expect(statuses).toEqual([...Array(4).fill(401), ...Array(20).fill(429)]);
 });
 
-test("[AU38] right passwords are no failures, however many come at once", async () => {
+test("[AU38] right passwords do not count, however many arrive at once", async () => {
   const { user } = await signUp(platform);
   const client = from();
   const answers = await Promise.all(Array.from({ length: 12 }, () => client.signIn(String(user.email), PASSWORD)));
@@ -66,7 +66,7 @@ test("[AU38] an unknown email is limited like a known one", async () => {
   expect((await from().signIn(email, "wrong wrong")).status).toBe(429);
 });
 
-test("[AU38] confirming a password is guessing too", async () => {
+test("[AU38] confirming a password counts as an attempt", async () => {
   const { accessToken } = await signUp(platform);
   const caller = platform.as(accessToken);
   const change = (currentPassword: string) =>
@@ -84,7 +84,7 @@ test("[AU39] a service key is not limited", async () => {
   expect((await from().signIn(email, PASSWORD)).status).toBe(200);
 });
 
-test("[AU40] 30 sign-ups a minute from one address, anonymous ones among them", async () => {
+test("[AU40] 30 sign-ups a minute from one address, anonymous ones included", async () => {
   const statuses: number[] = [];
   for (let count = 0; count < 31; count++) statuses.push((await defaults.post("/api/auth/signin/anonymous")).status);
   expect(statuses).toEqual([...Array(30).fill(201), 429]);
@@ -93,7 +93,7 @@ test("[AU40] 30 sign-ups a minute from one address, anonymous ones among them", 
   expect(asService.status).toBe(201);
 });
 
-test("[AU41] ways of signing in that the config does not switch on are 404", async () => {
+test("[AU41] ways of signing in that the config does not enable are 404", async () => {
   const email = nextEmail();
   const calls: [string, { [field: string]: string }][] = [
     ["signin/magic-link", { email }],
@@ -117,7 +117,7 @@ test("[AU38] the addresses of one IPv6 network count as one", async () => {
   expect((await from("2001:db8:1:3::1").signIn(String(user.email), PASSWORD)).status).toBe(200);
 });
 
-test("[AU107] a flood of sign-ups of one address is not what others wait behind", async () => {
+test("[AU107] a flood of sign-ups from one address does not delay others", async () => {
   const { user } = await signUp(platform);
   const headers = { "x-forwarded-for": "10.9.9.9" };
   let floodCount = 0;

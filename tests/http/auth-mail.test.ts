@@ -79,7 +79,7 @@ describe("resetting a password", () => {
     expect((await post("reset-password", { token, newPassword: "another password" })).status).toBe(400);
   });
 
-  test("[AU17] of several reset mails, the first one used ends the others", async () => {
+  test("[AU17] the first reset link used ends the others", async () => {
     const { user } = await signUp(platform);
     const email = String(user.email);
     await post("request-password-reset", { email });
@@ -90,7 +90,7 @@ describe("resetting a password", () => {
     expect((await post("reset-password", { token: first, newPassword: "the attacker's" })).status).toBe(400);
   });
 
-  test("[AU21] two resets with one token at once: one of them counts", async () => {
+  test("[AU21] of two concurrent resets with one token, one succeeds", async () => {
     const { user } = await signUp(platform);
     const email = String(user.email);
     await post("request-password-reset", { email });
@@ -103,7 +103,7 @@ describe("resetting a password", () => {
     expect((await signIn(email, `new password ${statuses.indexOf(200)}`)).status).toBe(200);
   });
 
-  test("[AU23] asking for a reset says nothing about who has an account", async () => {
+  test("[AU23] the answer to a reset request does not reveal whether an account exists", async () => {
     const { user } = await signUp(platform);
     const mails = outbox(platform).length;
     const known = await post("request-password-reset", { email: String(user.email) });
@@ -121,7 +121,7 @@ describe("resetting a password", () => {
 });
 
 describe("signing in by mail", () => {
-  test("[AU18] a magic link signs in, once; an unknown address becomes a verified user", async () => {
+  test("[AU18] a magic link signs in once; an unknown address becomes a verified user", async () => {
     const email = nextEmail();
     expect((await post("signin/magic-link", { email: email.toUpperCase() })).body as unknown).toEqual({ ok: true });
     const token = mailedToken(platform, email);
@@ -135,7 +135,7 @@ describe("signing in by mail", () => {
     expect(again.body.user.id).toBe(signedIn.body.user.id);
   });
 
-  test("[AU21] a magic link opened twice at once signs in once", async () => {
+  test("[AU21] a magic link opened twice concurrently signs in once", async () => {
     const email = nextEmail();
     await post("signin/magic-link", { email });
     const token = mailedToken(platform, email);
@@ -143,7 +143,7 @@ describe("signing in by mail", () => {
     expect(answers.map((answer) => answer.status).sort()).toEqual([200, 400, 400, 400, 400, 400]);
   });
 
-  test("[AU19] a mailed code signs in, once, and for its own address only", async () => {
+  test("[AU19] a mailed code signs in once, for its own address only", async () => {
     const [email, other] = [nextEmail(), nextEmail()];
     await post("signin/email-otp", { email });
     await post("signin/email-otp", { email: other });
@@ -158,7 +158,7 @@ describe("signing in by mail", () => {
     expect((await post("verify-email-otp", { email, code })).status).toBe(400);
   });
 
-  test("[AU19] five wrong codes end the code, also when they are sent at once", async () => {
+  test("[AU19] five wrong guesses invalidate the code, also when sent at once", async () => {
     const email = nextEmail();
     await post("signin/email-otp", { email });
     const code = lastMail(platform, email).code ?? "";
@@ -173,7 +173,7 @@ describe("signing in by mail", () => {
     expect((await post("verify-email-otp", { email, code: fresh })).status).toBe(400);
   });
 
-  test("[AU24] who registered somebody else's address loses it when its owner comes", async () => {
+  test("[AU24] whoever registered another person's address loses it when the owner proves it", async () => {
     const email = nextEmail();
     const squatter = await signUp(platform, email);
     await post("signin/magic-link", { email });
@@ -184,7 +184,7 @@ describe("signing in by mail", () => {
     expect((await signIn(email, PASSWORD)).status).toBe(401);
   });
 
-  test("[AU18] a verified user who takes a link keeps password and sessions", async () => {
+  test("[AU18] a verified user who opens a magic link keeps password and sessions", async () => {
     const { user, accessToken } = await signUp(platform);
     const email = String(user.email);
     await platform.as(accessToken).post("/api/auth/request-email-verification");
@@ -195,7 +195,7 @@ describe("signing in by mail", () => {
     expect((await platform.as(accessToken).get("/api/auth/me")).status).toBe(200);
   });
 
-  test("[AU18] a disabled account learns of it with the right link or code only", async () => {
+  test("[AU18] only the right link or code reveals that an account is disabled", async () => {
     const { user } = await signUp(platform);
     const email = String(user.email);
     await post("signin/magic-link", { email });
@@ -241,7 +241,7 @@ describe("changing the address", () => {
     expect((await post("verify-email-change", { token })).status).toBe(400);
   });
 
-  test("[AU20] an address that somebody took meanwhile is 409, and nothing changes", async () => {
+  test("[AU20] an address that another user has taken meanwhile is 409, and nothing changes", async () => {
     const { user, accessToken } = await signUp(platform);
     const newEmail = nextEmail();
     await platform.as(accessToken).post("/api/auth/change-email", { newEmail, password: PASSWORD });
@@ -252,7 +252,7 @@ describe("changing the address", () => {
 });
 
 describe("links", () => {
-  test("[AU21] a token of one purpose is none of another", async () => {
+  test("[AU21] a token is valid for its own purpose only", async () => {
     const { user, accessToken } = await signUp(platform);
     const email = String(user.email);
     await platform.as(accessToken).post("/api/auth/request-email-verification");
@@ -263,7 +263,7 @@ describe("links", () => {
     expect((await post("verify-email", { token })).status).toBe(200);
   });
 
-  test("[AU42] nothing that was mailed lies in the data directory's database", async () => {
+  test("[AU42] no mailed token is stored readable in the database", async () => {
     const [email, other] = [nextEmail(), nextEmail()];
     await post("signin/magic-link", { email });
     await post("signin/email-otp", { email: other });
@@ -308,7 +308,7 @@ describe("links", () => {
     expect(outbox(platform)).toHaveLength(mails);
   });
 
-  test("[AU22] the redirectUrl of a code is checked as well, and leads nowhere", async () => {
+  test("[AU22] the redirectUrl of a code is checked too, and not used", async () => {
     const email = nextEmail();
     const evil = await post("signin/email-otp", { email, redirectUrl: "https://evil.example/" });
     expect([evil.status, Object.keys(evil.body.data ?? {})]).toEqual([400, ["redirectUrl"]]);
@@ -329,7 +329,7 @@ describe("links", () => {
     }
   });
 
-  test("[AU23] mails to one address have a limit, known or not", async () => {
+  test("[AU23] mails to one address are limited, whether or not it has an account", async () => {
     const [known, unknown] = [String((await signUp(platform)).user.email), nextEmail()];
     for (const email of [known, unknown]) {
       const statuses: number[] = [];

@@ -55,7 +55,7 @@ const wrongCode = (secret: string): string => {
   return ["000000", "111111", "222222", "333333"].find((code) => !right.has(code)) ?? "";
 };
 
-test("[AU26] a factor counts once it is verified, and is listed", async () => {
+test("[AU26] a factor is active once verified, and is listed", async () => {
   const { user, accessToken } = await signUp(platform);
   const caller = platform.as(accessToken);
   await steadyStep();
@@ -94,7 +94,7 @@ test("[AU26] a new enrolment replaces one that was never verified, recovery code
   expect((await recover(mfaTicket, second.recoveryCodes[0] ?? "")).status).toBe(200);
 });
 
-test("[AU27] the ticket and a code open a session, once", async () => {
+test("[AU27] a ticket and a code open one session", async () => {
   const { email, factor } = await enrolled();
   const { mfaTicket } = await ticketFor(email);
   const signedIn = await verify(mfaTicket, totpCode(factor.secret));
@@ -104,7 +104,7 @@ test("[AU27] the ticket and a code open a session, once", async () => {
   expect((await platform.as(mfaTicket).get("/api/auth/me")).status).toBe(401);
 });
 
-test("[AU27] five wrong attempts end the ticket, also when they are sent at once", async () => {
+test("[AU27] five wrong attempts invalidate the ticket, also when sent at once", async () => {
   const { email, factor } = await enrolled();
   const { mfaTicket } = await ticketFor(email);
   const attempts = Array.from({ length: 5 }, (_, n) =>
@@ -117,7 +117,7 @@ test("[AU27] five wrong attempts end the ticket, also when they are sent at once
   expect((await verify(fresh.mfaTicket, totpCode(factor.secret))).status).toBe(200);
 });
 
-test("[AU27] fresh tickets do not make guessing free: 20 wrong codes of a user, and it is 429", async () => {
+test("[AU27] new tickets give no further guesses: after 20 wrong codes of a user, 429", async () => {
   const { email, factor } = await enrolled();
   for (let round = 0; round < 4; round++) {
     const { mfaTicket } = await ticketFor(email);
@@ -127,7 +127,7 @@ test("[AU27] fresh tickets do not make guessing free: 20 wrong codes of a user, 
   expect((await verify(mfaTicket, totpCode(factor.secret))).status).toBe(429);
 });
 
-test("[AU28] a code is good once: not for a second ticket, nor for the one that enrolled with it", async () => {
+test("[AU28] a code is valid once: not for a second ticket, nor after enrolling with it", async () => {
   const { email, factor } = await enrolled();
   const [one, two] = [await ticketFor(email), await ticketFor(email)];
   expect((await verify(one.mfaTicket, totpCode(factor.secret, -1))).status).toBe(400);
@@ -137,7 +137,7 @@ test("[AU28] a code is good once: not for a second ticket, nor for the one that 
   expect((await verify(two.mfaTicket, totpCode(factor.secret, 1))).status).toBe(200);
 });
 
-test("[AU28] a code sent many times at once, for one ticket or several, opens one session", async () => {
+test("[AU28] a code sent many times concurrently, for one ticket or several, opens one session", async () => {
   const { email, factor } = await enrolled();
   const tickets = [await ticketFor(email), await ticketFor(email), await ticketFor(email)];
   const code = totpCode(factor.secret);
@@ -146,14 +146,14 @@ test("[AU28] a code sent many times at once, for one ticket or several, opens on
   expect(statuses.toSorted()).toEqual([200, 400, 400, 400, 400, 400]);
 });
 
-test("[AU28] codes count one step to either side, and no further", async () => {
+test("[AU28] codes of the previous and the next step are accepted, and no others", async () => {
   const { email, factor } = await enrolled();
   const { mfaTicket } = await ticketFor(email);
   for (const step of [-2, 2]) expect((await verify(mfaTicket, totpCode(factor.secret, step))).status).toBe(400);
   expect((await verify(mfaTicket, totpCode(factor.secret, 1))).status).toBe(200);
 });
 
-test("[AU29] a recovery code opens one session, also when it is sent many times at once", async () => {
+test("[AU29] a recovery code opens one session, also when sent many times at once", async () => {
   const { email, factor } = await enrolled();
   const [code = "", another = ""] = factor.recoveryCodes;
   const tickets = [await ticketFor(email), await ticketFor(email), await ticketFor(email)];
@@ -164,14 +164,14 @@ test("[AU29] a recovery code opens one session, also when it is sent many times 
   expect((await recover(mfaTicket, ` ${another.toUpperCase().replaceAll("-", " ")} `)).status).toBe(200);
 });
 
-test("[AU29] nobody's recovery code is another's", async () => {
+test("[AU29] a recovery code works for its own user only", async () => {
   const [one, two] = [await enrolled(), await enrolled()];
   const { mfaTicket } = await ticketFor(one.email);
   expect((await recover(mfaTicket, two.factor.recoveryCodes[0] ?? "")).status).toBe(400);
   expect((await verify(mfaTicket, totpCode(two.factor.secret))).status).toBe(400);
 });
 
-test("[AU30] magic link and mailed code ask for the factor as well", async () => {
+test("[AU30] magic links and mailed codes require the factor too", async () => {
   const { email, factor, caller } = await enrolled();
   await caller.post("/api/auth/request-email-verification");
   await platform.post("/api/auth/verify-email", { token: mailedToken(platform, email) });
@@ -187,7 +187,7 @@ test("[AU30] magic link and mailed code ask for the factor as well", async () =>
   expect((await verify(byCode.body.mfaTicket, totpCode(factor.secret))).status).toBe(200);
 });
 
-test("[AU30] a password reset does not take the factor away", async () => {
+test("[AU30] a password reset does not remove the factor", async () => {
   const { email } = await enrolled();
   await platform.post("/api/auth/request-password-reset", { email });
   const reset = { token: mailedToken(platform, email), newPassword: "a new password" };
@@ -208,7 +208,7 @@ test("[AU30] a ticket ends when the user is disabled or every session is revoked
   expect((await verify(second.mfaTicket, totpCode(factor.secret))).status).toBe(400);
 });
 
-test("[AU31] removing the factor wants one of its codes, or the password", async () => {
+test("[AU31] removing the factor requires one of its codes, or the password", async () => {
   const { email, caller, factor } = await enrolled();
   const remove = (body?: { [field: string]: string }) => caller.delete<ErrorAnswer>("/api/auth/mfa/totp", body);
   expect((await remove({})).status).toBe(400);
@@ -222,7 +222,7 @@ test("[AU31] removing the factor wants one of its codes, or the password", async
   expect((await remove({ password: PASSWORD })).status).toBe(404);
 });
 
-test("[AU26] enrolling is for signed-in users", async () => {
+test("[AU26] enrolling requires a signed-in user", async () => {
   expect((await platform.post("/api/auth/mfa/totp/enroll")).status).toBe(401);
   expect((await platform.service.post("/api/auth/mfa/totp/enroll")).status).toBe(401);
   expect((await platform.get("/api/auth/mfa/factors")).status).toBe(401);

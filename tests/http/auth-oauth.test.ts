@@ -75,7 +75,7 @@ const verified = async (): Promise<Tokens> => {
   return tokens;
 };
 
-test("[AU32] the way there carries state, nonce and a PKCE challenge; the way back brings tokens in the fragment", async () => {
+test("[AU32] the redirect has state, nonce and a PKCE challenge; the way back has the tokens in its fragment", async () => {
   const { location } = await begin();
   const query = new URL(location).searchParams;
   expect(location).toStartWith(`${provider.issuer}/authorize?`);
@@ -97,7 +97,7 @@ test("[AU32] the way there carries state, nonce and a PKCE challenge; the way ba
   expect((await platform.post("/api/auth/refresh", { refreshToken })).status).toBe(200);
 });
 
-test("[AU32] the same subject is the same user, whatever its email has become", async () => {
+test("[AU32] the same subject is the same user, also with another email", async () => {
   const user = nextUser();
   const first = await meOf(await signIn(user));
   const second = await meOf(await signIn({ ...user, email: nextEmail(), email_verified: false }));
@@ -105,13 +105,13 @@ test("[AU32] the same subject is the same user, whatever its email has become", 
   expect(second.email).toBe(first.email);
 });
 
-test("[AU32] claims that are not in the ID token are asked for", async () => {
+test("[AU32] claims missing from the ID token are requested", async () => {
   provider.lies = { bare: true };
   const user = nextUser();
   expect(await meOf(await signIn(user))).toMatchObject({ email: user.email, emailVerified: true });
 });
 
-test("[AU33] a state is good once, for its provider only, and never one that was made up", async () => {
+test("[AU33] a state is valid once, for its provider only; a made-up one is refused", async () => {
   const { location, cookie } = await begin();
   const back = provider.approve(location, nextUser());
   const wrongProvider = back.replace("/club/callback", "/other/callback");
@@ -128,14 +128,14 @@ test("[AU33] a state is good once, for its provider only, and never one that was
   expect(provider.granted).toBe(granted);
 });
 
-test("[AU33] a state that arrives twice at once signs in once", async () => {
+test("[AU33] a state that arrives twice concurrently signs in once", async () => {
   const { location, cookie } = await begin();
   const back = provider.approve(location, nextUser());
   const answers = await Promise.all(Array.from({ length: 4 }, () => arrive(back, { ...BROWSER, cookie })));
   expect(answers.map((answer) => answer.status).sort()).toEqual([302, 400, 400, 400]);
 });
 
-test("[AU33] a code stolen from one sign-in does not fit another: PKCE", async () => {
+test("[AU33] a code stolen from one sign-in is refused in another, by PKCE", async () => {
   const victim = await begin();
   const stolen = new URL(provider.approve(victim.location, nextUser())).searchParams.get("code") ?? "";
   const attacker = await begin();
@@ -163,7 +163,7 @@ test.each([
   expect(before.body.users.map((one) => one.email)).not.toContain(user.email ?? "");
 });
 
-test("[AU34] an unverified email at the provider opens no account of ours", async () => {
+test("[AU34] an unverified email at the provider opens no existing account", async () => {
   const { user, accessToken } = await verified();
   const response = await signIn({ ...nextUser(String(user.email)), email_verified: false });
   expect(response.status).toBe(409);
@@ -171,12 +171,12 @@ test("[AU34] an unverified email at the provider opens no account of ours", asyn
   expect(identities.body).toEqual({ identities: [] });
 });
 
-test("[AU34] a verified email at the provider opens no account whose email is unverified here", async () => {
+test("[AU34] a verified email at the provider does not open an account whose email is unverified here", async () => {
   const { user } = await signUp(platform);
   expect((await signIn(nextUser(String(user.email)))).status).toBe(409);
 });
 
-test("[AU34] verified on both sides, it links to the account", async () => {
+test("[AU34] an email verified on both sides links to the account", async () => {
   const { user, accessToken } = await verified();
   const identity = nextUser(String(user.email).toUpperCase());
   expect((await meOf(await signIn(identity))).id).toBe(user.id);
@@ -184,12 +184,12 @@ test("[AU34] verified on both sides, it links to the account", async () => {
   expect(identities).toMatchObject([{ provider: "club", email: user.email }]);
 });
 
-test("[AU34] an unverified email that nobody has makes an unverified account", async () => {
+test("[AU34] an unverified email without an account creates an unverified account", async () => {
   const user = { ...nextUser(), email_verified: false };
   expect(await meOf(await signIn(user))).toMatchObject({ email: user.email, emailVerified: false });
 });
 
-test("[AU35] a sign-in that another browser began is refused in this one", async () => {
+test("[AU35] a sign-in begun in another browser is refused", async () => {
   const attacker = await begin();
   const back = provider.approve(attacker.location, nextUser());
   expect((await arrive(back, BROWSER)).status).toBe(400);
@@ -209,7 +209,7 @@ test("[AU35] sign-ins begun in two tabs are both finished, in either order", asy
   }
 });
 
-test("[AU35] what sends no Sec-Fetch-Site is no browser, and needs no cookie", async () => {
+test("[AU35] a client without Sec-Fetch-Site is not treated as a browser, and needs no cookie", async () => {
   const { location } = await begin();
   expect((await arrive(provider.approve(location, nextUser()))).status).toBe(302);
 });
@@ -253,7 +253,7 @@ test("[AU32] an undeclared provider is 404; a disabled user 403", async () => {
   ]);
 });
 
-test("[AU30] OAuth asks for the factor as well", async () => {
+test("[AU30] OAuth requires the factor too", async () => {
   const user = nextUser();
   const first = await signIn(user);
   const factor = await enrol(platform.as(fragmentOf(first).get("access_token") ?? ""));
@@ -265,7 +265,7 @@ test("[AU30] OAuth asks for the factor as well", async () => {
   expect(answer.status).toBe(200);
 });
 
-test("[AU36] an identity is forgotten by its own user; the last way in stays", async () => {
+test("[AU36] users remove their own identities; the last way to sign in stays", async () => {
   const user = nextUser();
   const caller = platform.as(fragmentOf(await signIn(user)).get("access_token") ?? "");
   const { identities } = (await caller.get<{ identities: { id: string }[] }>("/api/auth/identities")).body;

@@ -68,7 +68,7 @@ test("[AU37] a passkey is registered, listed, signs in, and is removed", async (
   expect((await authenticate(authenticator.authenticate(await authOptions()))).status).toBe(400);
 });
 
-test("[AU30] a passkey that has verified its user needs no second factor; one that has not is a first factor", async () => {
+test("[AU30] a passkey with user verification needs no second factor; one without is a first factor", async () => {
   const verifying = await withPasskey();
   await enrol(verifying.caller);
   const signedIn = await authenticate(verifying.authenticator.authenticate(await authOptions()));
@@ -80,7 +80,7 @@ test("[AU30] a passkey that has verified its user needs no second factor; one th
   expect(Object.keys(half.body)).not.toContain("accessToken");
 });
 
-test("[AU37] a challenge is good once, also when it arrives twice at once, and never one that was made up", async () => {
+test("[AU37] a challenge is valid once, also when it arrives twice at once; a made-up one is refused", async () => {
   const { authenticator } = await withPasskey();
   const response = authenticator.authenticate(await authOptions());
   const answers = await Promise.all([authenticate(response), authenticate(response), authenticate(response)]);
@@ -89,7 +89,7 @@ test("[AU37] a challenge is good once, also when it arrives twice at once, and n
   expect((await authenticate(authenticator.authenticate({ challenge: "bWFkZSB1cA" }))).status).toBe(400);
 });
 
-test("[AU37] a challenge to register is one user's, and none to sign in with", async () => {
+test("[AU37] a registration challenge is valid for its own user only, and not for signing in", async () => {
   const one = await signUp(platform);
   const two = await signUp(platform);
   const options = await registerOptions(platform.as(one.accessToken));
@@ -122,7 +122,7 @@ test("[AU37] another origin, another site, another key, a changed signature or a
   }
 });
 
-test("[AU37] a disabled user is 403; options to register are for signed-in users", async () => {
+test("[AU37] a disabled user is 403; registration options require a signed-in user", async () => {
   const { user, authenticator } = await withPasskey();
   await platform.service.patch(`/api/auth/admin/users/${user.id}`, { disabled: true });
   expect((await authenticate(authenticator.authenticate(await authOptions()))).status).toBe(403);

@@ -32,7 +32,7 @@ interface Document {
   paths: Record<string, Record<string, { responses: Record<string, unknown> }>>;
 }
 
-test("[AU44] a key with scopes is 403 at every endpoint that is no administration, whatever its scopes", async () => {
+test("[AU44] a key with scopes is 403 at every endpoint for users, whatever its scopes", async () => {
   const { body } = await platform.get<Document>("/swagger/json");
   const endpoints = Object.entries(body.paths)
     .filter(([path]) => path.startsWith("/api/auth/") && !path.startsWith("/api/auth/admin/"))
@@ -57,7 +57,7 @@ test("[AU44] a key with scopes is 403 at every endpoint that is no administratio
   }
 });
 
-test("[AU44] a key without scopes, and the root key, sign users up and in", async () => {
+test("[AU44] a key without scopes, and the root key, may sign users up and in", async () => {
   for (const client of [platform.withKey(keys.whole), platform.service]) {
     const body = { email: nextEmail(), password: PASSWORD };
     expect((await client.post("/api/auth/signup", body)).status).toBe(201);

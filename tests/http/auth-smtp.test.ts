@@ -73,7 +73,7 @@ const decoded = (source: string) =>
     .replaceAll(/=\r?\n/g, "")
     .replaceAll(/=([0-9A-F]{2})/g, (_, hex: string) => String.fromCharCode(Number.parseInt(hex, 16)));
 
-test("[AU25] with smtp, mails are sent by the server, from the configured sender, signed in as configured", async () => {
+test("[AU25] with smtp, the server sends mails from the configured sender with the configured credentials", async () => {
   const email = nextEmail();
   expect((await platform.post("/api/auth/signin/magic-link", { email })).status).toBe(200);
   const mail = await mailTo(email);
@@ -84,7 +84,7 @@ test("[AU25] with smtp, mails are sent by the server, from the configured sender
   expect((await platform.post("/api/auth/verify-magic-link", { token })).status).toBe(200);
 });
 
-test("[AU25] the answer does not wait for the mail server, and a mail that it puts off is sent again", async () => {
+test("[AU25] the answer does not wait for the mail server, and a mail that it defers is retried", async () => {
   refusals = 1;
   const email = nextEmail();
   expect((await platform.post("/api/auth/signin/email-otp", { email })).status).toBe(200);

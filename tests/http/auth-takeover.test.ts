@@ -89,7 +89,7 @@ async function signInAtProvider(user: OidcUser): Promise<{ status: number; acces
   return { status: back.status, accessToken, id: me.body.user.id };
 }
 
-describe("who registered somebody else's address", () => {
+describe("somebody else's address", () => {
   test.each([...OWNERS])(
     "[AU24] loses passkey, password, sessions and factor in the making to a %s",
     async (_, come) => {
@@ -117,7 +117,7 @@ describe("who registered somebody else's address", () => {
     },
   );
 
-  test.each([...OWNERS])("[AU24] loses an identity whose email was never verified to a %s", async (_, come) => {
+  test.each([...OWNERS])("[AU24] a %s removes an identity whose email was never verified", async (_, come) => {
     const email = nextEmail();
     const user = { sub: `squatter of ${email}`, email, email_verified: false };
     const squatter = await signInAtProvider(user);
@@ -128,7 +128,7 @@ describe("who registered somebody else's address", () => {
     expect((await platform.as(squatter.accessToken ?? "").get("/api/auth/me")).status).toBe(401);
   });
 
-  test.each([...OWNERS])("[AU24] leaves a verified factor, which is asked for after a %s", async (_, come) => {
+  test.each([...OWNERS])("[AU24] keeps a verified factor, which is required after a %s", async (_, come) => {
     const email = nextEmail();
     const { accessToken, user } = await signUp(platform, email);
     const { secret }: Enrolment = await enrol(platform.as(accessToken));
@@ -191,7 +191,7 @@ describe("a change of address that is under way", () => {
 });
 
 describe("a password that was set", () => {
-  test("[AU7] leaves the refresh token of before no grace", async () => {
+  test("[AU7] ends the previous refresh token at once", async () => {
     const tokens = await signUp(platform);
     const body = { currentPassword: PASSWORD, newPassword: NEW_PASSWORD };
     const changed = await platform.as(tokens.accessToken).post<Tokens>("/api/auth/change-password", body);
@@ -208,7 +208,7 @@ describe("a password that was set", () => {
   });
 });
 
-test("[AU37] no more than 50 passkeys, however many options were given out before", async () => {
+test("[AU37] at most 50 passkeys, however many registrations were begun before", async () => {
   const { accessToken } = await signUp(platform);
   const caller = platform.as(accessToken);
   const responses: JsonObject[] = [];

@@ -70,7 +70,7 @@ test("[AU15] RS256 tokens are refused, and so are HS256 ones keyed with a public
   expect(await me(forge({ alg: "HS256" }, valid(), pem))).toEqual([401, "Invalid token"]);
 });
 
-test("[AU15] another secret, an empty one, and keys brought along in the header are refused", async () => {
+test("[AU15] a token signed with another or an empty secret, or with a key from its own header, is refused", async () => {
   const own = "an-attackers-secret-of-32-bytes-or-more";
   expect(await me(forge({ alg: "HS256" }, valid(), own))).toEqual([401, "Invalid token"]);
   expect(await me(forge({ alg: "HS256" }, valid(), ""))).toEqual([401, "Invalid token"]);
@@ -106,7 +106,7 @@ test("[AU15] a changed payload, header or signature is refused", async () => {
   }
 });
 
-test("[AU15] the signature is looked at first, then the expiry, then the session", async () => {
+test("[AU15] the signature is checked first, then the expiry, then the session", async () => {
   const expired = { ...valid(), exp: 1_000 };
   expect(await me(forge({ alg: "HS256" }, expired, "another secret"))).toEqual([401, "Invalid token"]);
   expect(await me(forge({ alg: "HS256" }, expired))).toEqual([401, "Token expired"]);
@@ -116,12 +116,12 @@ test("[AU15] the signature is looked at first, then the expiry, then the session
   expect(await me(forge({ alg: "HS256" }, endless))).toEqual([401, "Invalid token"]);
 });
 
-test("[AU15] a token of the future is refused", async () => {
+test("[AU15] a token issued in the future is refused", async () => {
   expect((await me(forge({ alg: "HS256" }, { ...valid(), iat: 9_999_999_000 })))[0]).toBe(401);
   expect((await me(forge({ alg: "HS256" }, { ...valid(), nbf: 9_999_999_000 })))[0]).toBe(401);
 });
 
-test("[AU15] a session opens nobody but its own user, whatever the token says", async () => {
+test("[AU15] a session is valid for its own user only, whatever the token says", async () => {
   const other = await signUp(platform);
   expect(await me(await signToken({ ...claims, sub: other.user.id }))).toEqual([401, "Invalid token"]);
   // The role is the user's present one, not the token's.
@@ -131,14 +131,14 @@ test("[AU15] a session opens nobody but its own user, whatever the token says", 
   expect(raised.body.user["role"]).toBe("user");
 });
 
-test("[AU15] a bad token is 401 also where anybody may read", async () => {
+test("[AU15] a bad token is 401, even where everyone may read", async () => {
   expect((await platform.get("/api/db/shared/tables/open")).status).toBe(200);
   expect((await platform.as("x.y.z").get("/api/db/shared/tables/open")).status).toBe(401);
   const basic = await platform.get("/api/auth/me", { headers: { authorization: "Basic dXNlcjpwYXNz" } });
   expect(basic.status).toBe(401);
 });
 
-test("[AU15] a refresh token is no access token, and the other way round", async () => {
+test("[AU15] a refresh token is not accepted as an access token, nor the reverse", async () => {
   expect((await me(tokens.refreshToken))[0]).toBe(401);
   const answer = await platform.post("/api/auth/refresh", { refreshToken: tokens.accessToken });
   expect(answer.status).toBe(401);

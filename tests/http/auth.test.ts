@@ -56,7 +56,7 @@ describe("signing up and in", () => {
     expect((await signIn(String(user.email), PASSWORD)).status).toBe(200);
   });
 
-  test("[AU1] two sign-ups with one email at once make one account", async () => {
+  test("[AU1] two concurrent sign-ups with one email create one account", async () => {
     const email = nextEmail();
     const body = { email, password: PASSWORD };
     const answers = await Promise.all(Array.from({ length: 6 }, () => platform.post("/api/auth/signup", body)));
@@ -97,7 +97,7 @@ describe("signing up and in", () => {
     expect((await signUp(platform, email)).user.email).toBe(email);
   });
 
-  test("[AU2] names that every object has are unknown fields like others", async () => {
+  test("[AU2] names that every object inherits are unknown fields", async () => {
     const email = nextEmail();
     const names = ["constructor", "toString", "__proto__", "hasOwnProperty"];
     const rest = names.map((name) => `${JSON.stringify(name)}:1`).join(",");
@@ -114,7 +114,7 @@ describe("signing up and in", () => {
     expect((await signIn(email, PASSWORD)).status).toBe(401);
   });
 
-  test("[AU45] halves of surrogate pairs are 400 wherever a text is read", async () => {
+  test("[AU45] unpaired surrogates are 400 in every text", async () => {
     const half = "x\ud800x";
     const { user, accessToken } = await signUp(platform);
     const email = String(user.email);
@@ -133,7 +133,7 @@ describe("signing up and in", () => {
     }
   });
 
-  test("[AU45] characters are counted as people count them", async () => {
+  test("[AU45] characters are counted as users see them", async () => {
     const own = platform.as((await signUp(platform)).accessToken);
     expect((await own.patch("/api/auth/me", { displayName: "🦊".repeat(256) })).status).toBe(200);
     const long = await own.patch<ErrorAnswer>("/api/auth/me", { displayName: "🦊".repeat(257) });
@@ -257,7 +257,7 @@ describe("signing up and in", () => {
 });
 
 describe("sessions", () => {
-  test("[AU7] a refresh token changes each time, and the old one gives the same new one for a while", async () => {
+  test("[AU7] each refresh replaces the token, and the old one gives the same new one for a while", async () => {
     const first = await signUp(platform);
     const second = await refresh(first.refreshToken);
     expect(second.status).toBe(200);
@@ -268,14 +268,14 @@ describe("sessions", () => {
     expect((await platform.as(otherTab.body.accessToken).get("/api/auth/me")).status).toBe(200);
   });
 
-  test("[AU7] tabs that refresh at once all end up with a token that works", async () => {
+  test("[AU7] tabs that refresh at the same time all get a working token", async () => {
     const first = await signUp(platform);
     const answers = await Promise.all(Array.from({ length: 8 }, () => refresh(first.refreshToken)));
     expect(answers.map((answer) => answer.status)).toEqual(Array(8).fill(200));
     for (const answer of answers) expect((await refresh(answer.body.refreshToken)).status).toBe(200);
   });
 
-  test("[AU8] a made-up refresh token is 401 and ends nobody's session", async () => {
+  test("[AU8] a made-up refresh token is 401 and ends no session", async () => {
     const { refreshToken, accessToken } = await signUp(platform);
     const [session, generation, mac = ""] = refreshToken.split(".");
     const forged = [
@@ -291,7 +291,7 @@ describe("sessions", () => {
     expect((await refresh(refreshToken)).status).toBe(200);
   });
 
-  test("[AU9] signing out ends the session at once, by refresh token or by bearer", async () => {
+  test("[AU9] signing out with a refresh token or an access token ends the session at once", async () => {
     const { user } = await signUp(platform);
     const one = (await signIn(String(user.email), PASSWORD)).body;
     const two = (await signIn(String(user.email), PASSWORD)).body;
@@ -307,7 +307,7 @@ describe("sessions", () => {
     expect((await platform.post("/api/auth/signout")).status).toBe(401);
   });
 
-  test("[AU10] sessions are listed and ended one by one, one's own only", async () => {
+  test("[AU10] users list and end their own sessions only, one at a time", async () => {
     const { user, accessToken } = await signUp(platform);
     const other = await signIn(String(user.email), PASSWORD);
     const caller = platform.as(accessToken);
@@ -331,7 +331,7 @@ describe("sessions", () => {
     expect((await caller.get("/api/auth/me")).status).toBe(200);
   });
 
-  test("[AU11] a changed password ends every other session, and the old one opens nothing", async () => {
+  test("[AU11] a changed password ends every other session, and the old password no longer works", async () => {
     const { user, accessToken } = await signUp(platform);
     const other = await signIn(String(user.email), PASSWORD);
     const caller = platform.as(accessToken);
@@ -350,7 +350,7 @@ describe("sessions", () => {
     expect((await signIn(String(user.email), "a new password")).status).toBe(200);
   });
 
-  test("[AU13] a role counts at once, claims with the next token", async () => {
+  test("[AU13] a role takes effect at once, claims with the next token", async () => {
     const { user, accessToken, refreshToken } = await signUp(platform);
     const caller = platform.as(accessToken);
     const path = "/api/db/shared/tables/notes";
@@ -366,7 +366,7 @@ describe("sessions", () => {
     expect((await platform.as(renewed.body.accessToken).post(path, { text: "a" })).status).toBe(201);
   });
 
-  test("[AU14] sessions and revocations outlive a killed server", async () => {
+  test("[AU14] sessions and revocations survive a killed server", async () => {
     const kept = await signUp(platform);
     const ended = await signUp(platform);
     await platform.post("/api/auth/signout", { refreshToken: ended.refreshToken });

@@ -50,7 +50,7 @@ test("[HT112] a body to /api/auth over 64 KiB is 413, without waiting for it, it
   for (const { socket } of [declared, chunked]) socket.destroy();
 });
 
-test("[HT112] endpoints whose bodies are small by nature have bounds of their own", async () => {
+test("[HT112] endpoints with small bodies have their own bounds", async () => {
   const text = (bytes: number) => ({ surprise: "x".repeat(bytes) });
   const { service } = platform;
   const cases = [
@@ -76,7 +76,7 @@ test("[HT112] endpoints whose bodies are small by nature have bounds of their ow
   }
 });
 
-test("[HT113] bodies without an end take 64 MiB of an address together; others are served, and it is free when they are gone", async () => {
+test("[HT113] unfinished bodies of one address have 64 MiB together; others are served, and the bytes are free again afterwards", async () => {
   const body = Buffer.alloc(9 * MIB, 32);
   const path = "/api/db/shared/tables/notes";
   const unfinished = Array.from({ length: 30 }, () => begin(path, [`Content-Length: ${10 * MIB}`], body));

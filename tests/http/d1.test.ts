@@ -46,7 +46,7 @@ test("[DQ1] statements answer with their rows and what they did", async () => {
   expect((await sql("VACUUM")).status).toBe(200);
 });
 
-test("[DQ2] values keep what they are, in and out", async () => {
+test("[DQ2] values keep their types, in and out", async () => {
   const [types] = await rows("SELECT typeof(?) a, typeof(?) b, typeof(?) c, typeof(?) d, typeof(?) e", [
     ...[1, 2 ** 40, 1.5, true, null],
   ]);
@@ -81,7 +81,7 @@ test("[DQ3] what SQLite refuses is 400 with its message", async () => {
   expect((await platform.service.post("/api/d1/main", { query: "SELECT 1", params: "x" })).status).toBe(400);
 });
 
-test("[DQ4] of several statements none runs", async () => {
+test("[DQ4] several statements are refused, and none runs", async () => {
   expect((await sql("INSERT INTO other VALUES (1); DROP TABLE other")).status).toBe(400);
   expect(await rows("SELECT count(*) AS n FROM other")).toEqual([{ n: 0 }]);
 });
@@ -112,7 +112,7 @@ test("[DQ5] nothing leads out of the file, and pragmas only read", async () => {
   expect((await rows("SELECT name FROM pragma_table_info('posts')")).length).toBe(3);
 });
 
-test("[DQ101] words in names and texts are no offence", async () => {
+test("[DQ101] keywords in names and texts are allowed", async () => {
   expect((await sql("CREATE TABLE words (attach TEXT, pragma_note TEXT, load_extension TEXT)")).status).toBe(200);
   expect((await sql("CREATE TABLE pragma_words (begin_at)")).status).toBe(200);
   expect((await sql("INSERT INTO words VALUES ('ATTACH ''x'' AS y', 'pragma_database_list', 'x')")).status).toBe(200);
@@ -137,7 +137,7 @@ test("[DQ6] a write that fails in the middle leaves nothing, and one that was an
   expect(left).toEqual([5, ...Array.from({ length: 20 }, (_, n) => 100 + n)]);
 });
 
-test("[DQ8] a query that does not end holds up nothing else", async () => {
+test("[DQ8] a query that does not end delays nothing else", async () => {
   await sql("CREATE TABLE t (a)", [], "slow");
   const abort = new AbortController();
   const long = platform.service
@@ -158,7 +158,7 @@ test("[DQ8] a query that does not end holds up nothing else", async () => {
   await long;
 });
 
-test("[DQ15] a read whose client goes away leaves its place to others", async () => {
+test("[DQ15] a read whose client disconnects releases its place", async () => {
   const abort = new AbortController();
   const init = { method: "POST", headers: { "content-type": "application/json" }, signal: abort.signal };
   const body = JSON.stringify({ query: ENDLESS });
@@ -172,7 +172,7 @@ test("[DQ15] a read whose client goes away leaves its place to others", async ()
   expect(await rows("SELECT 1 AS one", [], "slow")).toEqual([{ one: 1 }]);
 });
 
-test("[DQ10] rows without end are 413, and the statement has changed nothing", async () => {
+test("[DQ10] too many rows are 413, and the statement has changed nothing", async () => {
   const euros = "SELECT replace(hex(zeroblob(5000)), '0', '€') AS a FROM json_each(?)";
   const list = (length: number): string => JSON.stringify(Array.from({ length }, () => 0));
   // 30,000 bytes of UTF-8 a row, 10,000 UTF-16 units.
@@ -185,7 +185,7 @@ test("[DQ10] rows without end are 413, and the statement has changed nothing", a
   expect(await rows("SELECT count(*) AS n FROM filled")).toEqual([{ n: 0 }]);
 });
 
-test("[DQ11] only service keys with the right come in", async () => {
+test("[DQ11] a service key with the scope is required", async () => {
   const body = { query: "SELECT 1" };
   expect((await platform.post("/api/d1/main", body)).status).toBe(401);
   expect((await platform.withKey("wrong").post("/api/d1/main", body)).status).toBe(401);
@@ -202,7 +202,7 @@ test("[DQ14] foreign keys are enforced", async () => {
   expect(await rows("SELECT * FROM children")).toEqual([]);
 });
 
-test("[DQ12] a killed server leaves no query behind", async () => {
+test("[DQ12] a killed server leaves no query running", async () => {
   const processes = (): { id: number; parent: number }[] => {
     const list = Bun.spawnSync(["ps", "-eo", "pid=,ppid="]).stdout.toString().trim().split("\n");
     return list.map((line) => {
@@ -227,14 +227,14 @@ test("[DQ12] a killed server leaves no query behind", async () => {
   await platform.restart();
 });
 
-test("[DQ100] a member that a query does not have is 400 and named, and nothing has run", async () => {
+test("[DQ100] an unknown member of a query is 400 and named, and nothing runs", async () => {
   const body = { query: "CREATE TABLE strict (a)", params: [], bindings: [1] };
   const answer = await platform.service.post<ErrorAnswer>("/api/d1/main", body);
   expect([answer.status, answer.body.data?.["bindings"]?.code]).toEqual([400, "unknown_field"]);
   expect(await rows("SELECT name FROM sqlite_schema WHERE name = 'strict'")).toEqual([]);
 });
 
-test("[DQ105] a large body is judged as a small one is, and runs where its statement belongs", async () => {
+test("[DQ105] a large body is checked like a small one, and runs where its statement belongs", async () => {
   const large = "é".repeat(100_000);
   const post = async (body: string, type = "application/json") => {
     const headers = { "content-type": type };

@@ -46,7 +46,7 @@ test("editors look after the catalogue, everybody reads and searches it", async 
   expect(wrong.body).toMatchObject({ code: 400, data: { rating: { code: "invalid_value" } } });
 });
 
-test("a review belongs to who wrote it, and there is one of a film by each", async () => {
+test("a review belongs to its author, and each user writes one per film", async () => {
   const film = await addFilm("Stalker");
   const review = await ann.post<{ id: string }>(reviews, {
     film,
@@ -73,7 +73,7 @@ test("anonymous visitors read, and write nothing", async () => {
   expect((await door.post(reviews, { film, stars: 3 })).status).toBe(403);
 });
 
-test("a film's reviews go with it, and new ones are broadcast", async () => {
+test("a film's reviews are deleted with it, and new ones are broadcast", async () => {
   const film = await addFilm("Playtime");
   const socket = await openSocket(`${platform.wsUrl}/api/realtime`);
   socket.send({ type: "auth", token: ben.token });
@@ -87,7 +87,7 @@ test("a film's reviews go with it, and new ones are broadcast", async () => {
   expect((await platform.get(`${reviews}/${body.id}`)).status).toBe(404);
 });
 
-test("a club is its founder's, and of those who are invited", async () => {
+test("a club belongs to its founder and the invited members", async () => {
   const club = `${ann.id}-noir`;
   const tables = `/api/db/clubs/${club}/tables`;
   expect((await ben.post(`${tables}/messages`, { text: "squatting" })).status).toBe(403);
@@ -118,7 +118,7 @@ test("posters are public, avatars are their owner's", async () => {
   expect((await platform.fetch(`/api/storage/avatars/${ann.id}/me.jpg`)).status).toBe(401);
 });
 
-test("who sits in the lounge proposes, votes and sees the same second", async () => {
+test("members of the lounge propose, vote and see the same position", async () => {
   const film = await addFilm("Rear Window");
   const sit = async (person: SignedIn) => {
     const socket = await openSocket(`${platform.wsUrl}/api/room?namespace=lounge&id=tonight`);

@@ -52,7 +52,7 @@ test("[US204] users of the first release count as having signed in: an invitatio
   expect(invited).toMatchObject({ status: 409, body: { data: { email: { code: "not_unique" } } } });
 });
 
-test("[DB31] a session, a password, a TOTP secret and a recovery code of the first release go on counting", async () => {
+test("[DB31] sessions, passwords, TOTP secrets and recovery codes of the first release remain valid", async () => {
   const { ann } = made;
   const refreshed = await platform.post("/api/auth/refresh", { refreshToken: ann.refreshToken });
   expect(refreshed.status).toBe(200);
@@ -67,7 +67,7 @@ test("[DB31] a session, a password, a TOTP secret and a recovery code of the fir
   expect((await platform.post("/api/auth/mfa/recovery", recovery)).status).toBe(200);
 });
 
-test("[DB31] [DB164] every file has its version afterwards, and a higher one keeps the server from opening it", async () => {
+test("[DB31] [DB164] every file has its version afterwards, and a higher one is refused", async () => {
   await platform.stop();
   for (const [path, { steps }] of Object.entries(FILES)) {
     const sqlite = new Database(join(dataDirectory, path));

@@ -119,7 +119,7 @@ test("[HT3] a body over its limit is 413, whether or not its length was declared
   }
 });
 
-test("[HT3] what JSON can say and nothing here can hold is 400, and named", async () => {
+test("[HT3] JSON values that cannot be stored are 400, and named", async () => {
   const set = (value: string) => send(`{"action":"set","key":"odd","value":${value}}`);
   expect((await set('"kept"')).status).toBe(200);
   for (const [value, field] of [
@@ -204,7 +204,7 @@ test("[HT7] path parameters are decoded once, and what cannot be decoded is 400"
   }
 });
 
-test("[HT7] malformed headers and queries are the client's fault", async () => {
+test("[HT7] malformed headers and queries are 400", async () => {
   const wrong: [string, number][] = [];
   const headers: Record<string, string>[] = [
     { authorization: "" },
@@ -267,7 +267,7 @@ async function sendBytes(text: string): Promise<{ status: number; body: string }
   return { status: Number(answer.split(" ")[1]), body: answer.slice(answer.indexOf("\r\n\r\n") + 4) };
 }
 
-test("[HT7] a request without a host, or with one that is none, finds its path", async () => {
+test("[HT7] a request without a valid host is answered by its path", async () => {
   const key = `X-Platform-Service-Key: ${platform.serviceKey}\r\n`;
   for (const [version, host] of [
     ["1.0", ""] as const,
@@ -304,7 +304,7 @@ test("[HT8] by default any origin may read answers, errors included", async () =
   expect([...without.headers.keys()].filter((name) => name.startsWith("access-control"))).toEqual([]);
 });
 
-test("[HT8] with a list only its origins may, by name where there are credentials", async () => {
+test("[HT8] with a list only its origins may, by name where credentials are allowed", async () => {
   const address = { "x-forwarded-for": "192.0.2.1" };
   const listed = await strict.service.fetch("/api/config", { headers: { ...address, origin: ORIGIN } });
   expect(listed.headers.get("access-control-allow-origin")).toBe(ORIGIN);
@@ -368,7 +368,7 @@ test("[HT10] [HT11] each address has its requests; then 429 until the window end
   expect(statuses).toEqual([401, 401, 401, 429, 429]);
 });
 
-test("[HT10] an IPv6 client has the requests of its /64, whichever of its addresses it uses", async () => {
+test("[HT10] all addresses of an IPv6 /64 share its requests", async () => {
   const from = (forwarded: string) => strict.fetch("/api/config", { headers: { "x-forwarded-for": forwarded } });
   for (const host of [":1", "2:3:4:5", "ffff:ffff:ffff:ffff"]) {
     expect((await from(`2001:db8:7:8:${host}`)).status).toBe(200);

@@ -53,7 +53,7 @@ test("[HT100] an integer that a double cannot hold is refused wherever data is s
   }
 });
 
-test("[HT100] what a double holds comes back as it was sent", async () => {
+test("[HT100] integers that a double holds come back as they were sent", async () => {
   const numbers = "[9007199254740992,-9007199254740991,0.1,1e+300,5e-324,1000000000000000000]";
   const made = await send("POST", "/api/db/shared/tables/things", `{"id":"kept","n":0.1,"doc":${numbers}}`);
   expect(made.status).toBe(201);

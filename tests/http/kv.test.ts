@@ -27,7 +27,7 @@ const get = async (key: string, namespace?: string) => (await kv({ action: "get"
 const list = async (query: { [member: string]: JsonValue }, namespace = "lists") =>
   (await kv<{ keys: string[]; cursor: string | null }>({ action: "list", ...query }, namespace)).body;
 
-test("[KV1] any JSON value comes back as it went in", async () => {
+test("[KV1] any JSON value comes back as it was stored", async () => {
   const values = [null, true, 0, -1.5, 1e21, "", "text \u0000 é \u{1f600}", [], {}, { a: [1, { b: null }] }, [[[]]]];
   for (const value of values) {
     const answer = await set("any", value);
@@ -45,7 +45,7 @@ test("[KV2] missing keys are null, and deleting one is fine", async () => {
   }
 });
 
-test("[KV3] a key is unseen once its time to live has passed, and a set without one ends it", async () => {
+test("[KV3] a key is missing once its time to live has passed; a set without one removes the time to live", async () => {
   await set("kept", 1, 1);
   await set("kept", 2);
   await set("long", 3, 3_600);
@@ -65,7 +65,7 @@ test("[KV3] a key is unseen once its time to live has passed, and a set without 
   }
 });
 
-test("[KV4] [KV5] lists are by prefix, in byte order, and their pages are all of it once each", async () => {
+test("[KV4] [KV5] lists are by prefix, in byte order, and their pages have each key once", async () => {
   const keys = ["a", "a/", "a/1", "a/2", "a/\u{10ffff}", "a/\u{10ffff}x", "a0", "B", "b", "é", "\ue000", "\u{1f600}"];
   for (const key of [...keys].reverse()) await set(key, 1, undefined, "lists");
   const byBytes = [...keys].sort((a, b) => Buffer.compare(Buffer.from(a), Buffer.from(b)));
@@ -86,7 +86,7 @@ test("[KV4] [KV5] lists are by prefix, in byte order, and their pages are all of
   }
 });
 
-test("[KV5] limits have a default and a most; a cursor survives its key", async () => {
+test("[KV5] limits have a default and a maximum; a cursor survives its key", async () => {
   const keys = Array.from({ length: 1_010 }, (_, index) => `n${String(index).padStart(4, "0")}`);
   for (let from = 0; from < keys.length; from += 101) {
     await Promise.all(keys.slice(from, from + 101).map((key) => set(key, key, undefined, "other")));
@@ -127,7 +127,7 @@ test("[KV6] keys, values and actions have their bounds", async () => {
   expect((await kv([])).status).toBe(400);
 });
 
-test("[KV7] only service keys with the right come in", async () => {
+test("[KV7] a service key with the scope is required", async () => {
   const body = { action: "get", key: "a" };
   const write = { action: "set", key: "a", value: 1 };
   expect((await platform.post("/api/kv/cache", body)).status).toBe(401);
@@ -150,7 +150,7 @@ test("[KV8] namespaces do not see each other", async () => {
   expect(await get("mine", "lists")).toBeNull();
 });
 
-test("[KV9] what was answered is there after a killed process", async () => {
+test("[KV9] answered writes survive a killed process", async () => {
   const keys = Array.from({ length: 50 }, (_, index) => `durable${index}`);
   await Promise.all(keys.map((key) => set(key, key)));
   await kv({ action: "delete", key: "durable0" });
@@ -160,7 +160,7 @@ test("[KV9] what was answered is there after a killed process", async () => {
   expect(values).toEqual([null, ...keys.slice(1)]);
 });
 
-test("[KV100] a member that the action does not take is 400 and named, and nothing happens", async () => {
+test("[KV100] an unknown member of an action is 400 and named, and nothing happens", async () => {
   await set("strict", { any: { member: 1 } });
   const bodies: [string, JsonValue][] = [
     ["value", { action: "get", key: "strict", value: 1 }],

@@ -67,7 +67,7 @@ beforeAll(async () => {
 });
 afterAll(() => platform.stop());
 
-test("[TB206] an asynchronous rule is asked again when what it looked up has changed meanwhile", async () => {
+test("[TB206] an asynchronous rule is asked again if its lookups have changed meanwhile", async () => {
   await ann.post(path("flags"), { id: "gate", on: true });
   await ann.post(path("guarded"), { id: "g", n: 1 });
   const [guarded, gate] = await Promise.all([

@@ -78,7 +78,7 @@ test("[HT110] every endpoint of the document refuses a query parameter that it d
   expect(operations().length).toBeGreaterThan(80);
 });
 
-test("[HT110] every parameter that the document names is one that the endpoint knows", async () => {
+test("[HT110] every parameter that the document names is accepted by the endpoint", async () => {
   const refused: string[] = [];
   for (const { path, method, operation } of operations()) {
     for (const { name } of operation.parameters.filter((one) => one.in === "query" && one.name !== "*")) {
@@ -89,7 +89,7 @@ test("[HT110] every parameter that the document names is one that the endpoint k
   expect(refused).toEqual([]);
 });
 
-test("[HT110] credentials and rights are judged before an unknown parameter", async () => {
+test("[HT110] credentials and rights are checked before unknown parameters", async () => {
   const users = "/api/auth/admin/users?surprise=1";
   expect((await platform.get(users)).status).toBe(401);
   expect((await platform.get("/api/auth/me?surprise=1")).status).toBe(401);
@@ -108,7 +108,7 @@ test("[HT110] several unknown parameters are named together, a thousand in a sho
   expect((await platform.get("/api/health?__proto__=1")).status).toBe(400);
 });
 
-test("[HT111] the way back from an OAuth provider takes what the provider adds", async () => {
+test("[HT111] the OAuth callback accepts parameters that the provider adds", async () => {
   const answer = await platform.get<ErrorAnswer>(
     "/api/auth/oauth/github/callback?state=wrong&code=1&iss=x&scope=a&session_state=b",
   );

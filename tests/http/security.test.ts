@@ -24,7 +24,7 @@ beforeAll(async () => {
 });
 afterAll(() => platform.stop());
 
-test("[HT20] every answer says what it is, and what may lead elsewhere keeps its address to itself", async () => {
+test("[HT20] every answer has nosniff, and pages, files and redirects send no referrer", async () => {
   await upload(ann, "files", "a.txt", "hello", { type: "text/plain" });
   const answers = await Promise.all([
     ...[
@@ -56,7 +56,7 @@ test("[HT20] every answer says what it is, and what may lead elsewhere keeps its
   }
 });
 
-test("[HT20] the page lets in nothing from elsewhere, and no script but its own", async () => {
+test("[HT20] the page loads nothing from other origins, and runs its own script only", async () => {
   const page = await platform.fetch("/swagger");
   const policy = page.headers.get("content-security-policy") ?? "";
   expect(page.headers.get("x-frame-options")).toBe("DENY");
@@ -100,7 +100,7 @@ for (const [what, headers, body] of FRAMES) {
   });
 }
 
-test("[HT21] headers without end are 431, another protocol 400 or 505, and the server goes on", async () => {
+test("[HT21] endless headers are 431, another protocol 400 or 505, and the server goes on", async () => {
   const head = "GET /api/health HTTP/1.1\r\nHost: x\r\n";
   const odd: [string, RegExp][] = [
     [`${head}X-A: ${"a".repeat(100_000)}\r\n\r\n`, /^HTTP\/1\.1 431/],
@@ -189,7 +189,7 @@ test("[HT24] cookies, query parameters and forms carry no credentials", async ()
   expect([signedIn.status, signedIn.headers.get("set-cookie")]).toEqual([200, null]);
 });
 
-test("[AU15] nobody signs in into a session that somebody else has chosen", async () => {
+test("[AU15] nobody can choose the session that another user signs in to", async () => {
   const sessionOf = (token: string): unknown =>
     JSON.parse(Buffer.from(token.split(".")[1] ?? "", "base64url").toString()).sid;
   const chosen = String(sessionOf(ann.token));
@@ -235,7 +235,7 @@ test("[HT25] no spelling of a path leads to the server's files", async () => {
   }
 });
 
-test("[TB69] no value keeps a pattern busy: it is asked about 10,000 characters at most", async () => {
+test("[TB69] a pattern is matched against at most 10,000 characters", async () => {
   const post = (body: Record<string, string>) => platform.post(T, body);
   const answer = await post({ square: `${" ".repeat(10_000)}x` });
   expect(answer).toMatchObject({ status: 400, body: { data: { square: { code: "too_long" } } } });

@@ -112,7 +112,7 @@ describe.each(PLACES)("files in %s", (_, open) => {
     Buffer.from(await (await read(key)).arrayBuffer()).equals(content);
   const fileCount = (): number => place.files(platform).length;
 
-  test("[ST82] a file is stored once, there, and read back whole", async () => {
+  test("[ST82] a file is stored in the object store only, and read back whole", async () => {
     for (const [key, size] of [
       ["whole/empty", 0],
       ["whole/byte", 1],
@@ -162,7 +162,7 @@ describe.each(PLACES)("files in %s", (_, open) => {
     }
   });
 
-  test("[ST3] over the limit nothing is stored, and exactly the limit is", async () => {
+  test("[ST3] a file over the limit is not stored, one of exactly the limit is", async () => {
     const before = fileCount();
     expect((await upload(user, "small", "fits", "x".repeat(1000))).status).toBe(201);
     expect((await upload(user, "small", "over", "x".repeat(1001))).status).toBe(413);
@@ -182,7 +182,7 @@ describe.each(PLACES)("files in %s", (_, open) => {
     expect((await read("broken")).status).toBe(404);
   });
 
-  test("[ST5] a reader during overwrites gets one of the files, whole, and old bytes are removed", async () => {
+  test("[ST5] a reader during overwrites gets one of the files, complete, and old bytes are removed", async () => {
     const versions = Array.from({ length: 20 }, (_, index) => String.fromCharCode(97 + index).repeat(300_000));
     await upload(user, "files", "overwritten", versions[0] ?? "");
     const before = fileCount();
@@ -293,7 +293,7 @@ describe.each(PLACES)("files in %s", (_, open) => {
     await until("the thumbnail is gone", () => bytesOnDisk(platform, "thumbs").length === 0);
   });
 
-  test("[ST81] the server's own access to a bucket", async () => {
+  test("[ST81] app.storage puts, reads, lists and deletes files", async () => {
     const call = async (method: string, ...args: JsonValue[]): Promise<JsonValue> => {
       const row = { method, arguments: args };
       const answer = await platform.service.post<{ outcome: JsonValue }>("/api/db/shared/tables/calls", row);

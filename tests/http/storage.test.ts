@@ -169,7 +169,7 @@ test("[ST20] the headers of a download and of HEAD", async () => {
   expect(await text("empty")).toMatchObject({ status: 200, text: "" });
 });
 
-test("[ST21] ranges", async () => {
+test("[ST21] a range is answered with 206, an impossible one with 416", async () => {
   await upload(user, "files", "st21", "0123456789");
   const range = async (value: string, more: Record<string, string> = {}) => {
     const answer = await text("st21", { headers: { range: value, ...more } });

@@ -160,14 +160,14 @@ test("[TB36] a batch is all or nothing, and names what failed", async () => {
   expect((await platform.service.get(`${P}/b2`)).status).toBe(200);
 });
 
-test("[TB37] 500 operations are fine, 501 are not", async () => {
+test("[TB37] a batch has at most 500 operations", async () => {
   const inserts = Array.from({ length: 500 }, (_, index) => ({ name: `many ${index}` }));
   expect((await batch({ inserts })).body.inserted.length).toBe(500);
   expect((await batch({ inserts, deletes: ["b2"] })).status).toBe(400);
   expect((await batch({})).body).toMatchObject({ inserted: [], updated: [], deleted: [] });
 });
 
-test("[TB38] upserts in a batch", async () => {
+test("[TB38] a batch upserts", async () => {
   await upsert({ id: "ub", name: "Before", n: 7 });
   const { status, body } = await batch(
     { inserts: [{ id: "ub", name: "After" }, { id: "ub2", name: "New" }, { name: "No id" }] },

@@ -64,7 +64,7 @@ test("[TB70] a write that is refused or changes nothing creates no file", async 
   expect(readdirSync(join(platform.dataDirectory, "databases", "picky"))).toContain("one.db");
 });
 
-test("[TB60] create and open decide", async () => {
+test("[TB60] create and open rules decide about instances", async () => {
   expect((await ann.post(path("other"), { name: "x" })).status).toBe(403);
   expect((await platform.post(path("club-1"), { name: "x" })).status).toBe(401);
   expect((await platform.get(path("club-1"))).status).toBe(401);
@@ -110,7 +110,7 @@ test("[TB61] ids with paths are refused", async () => {
   expect(files).toEqual([]);
 });
 
-test("[TB62] thousands of instances, few open files", async () => {
+test("[TB62] thousands of instances need few open files", async () => {
   const count = 1_000;
   for (let start = 0; start < count; start += 50) {
     const answers = await Promise.all(

@@ -251,7 +251,7 @@ describe("filters", () => {
     ).toEqual(["i14"]);
   });
 
-  test("[TB13] null in filters", async () => {
+  test("[TB13] filters compare with null", async () => {
     const nulls = await found([["rank", "==", null]]);
     expect(nulls.length).toBe(7);
     expect((await found([["rank", "!=", null]])).length).toBe(18);
@@ -261,7 +261,7 @@ describe("filters", () => {
     expect(await found([["rank", "not in", [null, 1]]])).not.toContain(nulls[0]);
   });
 
-  test("[TB14] contains, and empty lists", async () => {
+  test("[TB14] contains matches substrings, and empty lists match nothing", async () => {
     expect(await found([["name", "contains", "ITEM"]])).toEqual([]);
     expect((await found([["name", "contains", ""]])).length).toBe(25);
     expect((await found([["meta.tags", "contains", "t1"]])).length).toBe(8);

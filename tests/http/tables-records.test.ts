@@ -304,7 +304,7 @@ test("[TB27] an unknown member of an operator is refused", async () => {
   }
 });
 
-test("[TB28] DELETE", async () => {
+test("[TB28] DELETE removes a record, and is 404 for a missing one", async () => {
   await insert("things", { id: "gone", title: "Gone" });
   expect(await platform.service.delete(`${P}/gone`)).toMatchObject({ status: 200, body: { ok: true } });
   expect((await platform.service.delete(`${P}/gone`)).status).toBe(404);
@@ -352,7 +352,7 @@ test("[TB11] the total follows cascades and failed writes", async () => {
   expect([await total("owned"), await total("leaves")]).toEqual([owned, leaves]);
 });
 
-test("[TB30] check and onUpdate", async () => {
+test("[TB30] check refuses invalid records, and onUpdate sets its value with each update", async () => {
   expect(await problem({ title: "Check", total: -1 })).toEqual({ status: 400, codes: { total: "check_failed" } });
   expect(await problem({ title: "Check", subtotal: -1 })).toEqual({ status: 400, codes: { subtotal: "check_failed" } });
   expect(await problem({ title: "Check", tax: 100 })).toEqual({ status: 400, codes: { tax: "check_failed" } });

@@ -340,7 +340,7 @@ test("[TB56] bad credentials are refused where anyone may read", async () => {
   expect(await status(get({ authorization: `Bearer ${ann.token}x` }))).toBe(401);
 });
 
-test("[TB50] roles and claims", async () => {
+test("[TB50] rules see roles and claims", async () => {
   expect(await status(ann.get(path("roles")))).toBe(403);
   expect(await status(editor.get(path("roles")))).toBe(200);
   const red = await signIn(platform, { claims: { team: "red" } });

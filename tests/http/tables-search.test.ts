@@ -46,7 +46,7 @@ const search = async (q: string, query: Record<string, string | number> = {}, ta
 };
 const ids = async (...args: Parameters<typeof search>) => (await search(...args)).items.map((item) => item["id"]);
 
-test("[TB41] all words, the last as a prefix, best first", async () => {
+test("[TB41] a search finds all words, the last one as a prefix, best matches first", async () => {
   expect((await ids("quick brown")).sort()).toEqual(["b1", "b3", "b5"]);
   expect((await ids("quick brown"))[0]).toBe("b5");
   expect((await ids("fo")).sort()).toEqual(["b1", "b2", "b3"]);

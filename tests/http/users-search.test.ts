@@ -53,7 +53,7 @@ test("[US101] `q` finds by the beginning of email or name: first by email, then 
   expect(emails((await find({ q: "carl@example.com" })).body)).toEqual(["carl"]);
 });
 
-test("[US101] pages of a search leave nobody out and name nobody twice, also among a thousand of one name", async () => {
+test("[US101] pages of a search contain each user once, also among a thousand of one name", async () => {
   for (const [q, count, limit] of [
     ["anna", 4, 1],
     ["twin", 993, 100],
@@ -89,7 +89,7 @@ test("[US101] a wrong search is 400, and names the parameter", async () => {
   }
 });
 
-test("[US102] one user looks the same in detail, PATCH and POST, and has the same names in lists", async () => {
+test("[US102] a user has the same members in detail, PATCH and POST, and the same names in lists", async () => {
   const fields = { email: "new@example.com", password: "correct horse battery", displayName: "New" };
   const { body: created } = await platform.service.post<{ user: Entry }>(BASE, fields);
   const { body: detail } = await platform.service.get<Entry & { name: string }>(`${BASE}/${created.user.id}`);

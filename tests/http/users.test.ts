@@ -42,7 +42,7 @@ const importUsers = (users: JsonObject[]) =>
   platform.service.post<ErrorAnswer & { results: { id: string; success: boolean }[] }>(IMPORT, { users });
 
 describe("administration", () => {
-  test("[US1] every endpoint wants the service key: 401 without or with a wrong one, 403 outside its scopes", async () => {
+  test("[US1] every endpoint requires a service key: 401 without or with a wrong one, 403 outside its scopes", async () => {
     const { user, accessToken } = await signUp(platform);
     const calls: [string, string][] = [
       ["GET", BASE],
@@ -299,7 +299,7 @@ describe("import", () => {
     }
   });
 
-  test("[US12] one bad user, and nobody is imported; the problems are named", async () => {
+  test("[US12] one invalid user prevents the import, and the problems are named", async () => {
     const good = { email: nextEmail(), password: PASSWORD };
     const known = await create();
     const attempts: [JsonObject[], number, string][] = [
@@ -344,7 +344,7 @@ describe("import", () => {
     expect((await importUsers([])).body.results).toEqual([]);
   });
 
-  test("[US13] while an import hashes, others are answered", async () => {
+  test("[US13] other requests are answered while an import hashes passwords", async () => {
     const users = Array.from({ length: 60 }, () => ({ email: nextEmail(), password: PASSWORD }));
     let isDone = false;
     const running = importUsers(users).finally(() => {
@@ -360,7 +360,7 @@ describe("import", () => {
     expect(answered).toBeGreaterThan(users.length);
   });
 
-  test("[US14] what only looks like a token does not open the administration", async () => {
+  test("[US14] a malformed token does not open the administration", async () => {
     const head = Buffer.from(JSON.stringify({ alg: "HS256" })).toString("base64url");
     const claims = Buffer.from(JSON.stringify({ sub: "x", sid: "x", role: "admin", exp: 9_999_999_999 })).toString(
       "base64url",

@@ -110,7 +110,7 @@ test("[VZ2] [VZ3] [VZ4] searches of real embeddings give what a comparison with 
   }
 });
 
-test("[VZ3] products are exact, and so is their order, where the lengths would swallow the difference", async () => {
+test("[VZ3] products and their order are exact, also for vectors of very different lengths", async () => {
   const vectors = { five: 5, nine: 9, minus: -1, almost: 8.5, zero: 0 };
   await upsert(
     "exact",
@@ -176,7 +176,7 @@ test("[VZ1] [VZ3] [VZ8] scores are the metric's own, and an upsert replaces all 
   }
 });
 
-test("[VZ7] [VZ8] deletes, reads by id, and what an index says of itself", async () => {
+test("[VZ7] [VZ8] deletes, reads by id, and the description of an index", async () => {
   const ids = ["one", "two", 'q"uo\\te', "é\u{1f600}"];
   await upsert("small", ...ids.map((id, number) => ({ id, values: [1, number + 0.1], metadata: { number } })));
   expect((await ask("small", { action: "describe" })).body).toEqual({
@@ -198,7 +198,7 @@ test("[VZ7] [VZ8] deletes, reads by id, and what an index says of itself", async
   expect(await search("small", [1, 0])).toEqual({ matches: [], count: 0 });
 });
 
-test("[VZ5] filters tell types apart, and know absent, nested and oddly named members", async () => {
+test("[VZ5] filters distinguish types, and handle absent, nested and oddly named members", async () => {
   const items: [string, JsonObject][] = [
     ["number", { v: 1 }],
     ["text", { v: "1" }],
@@ -227,7 +227,7 @@ test("[VZ5] filters tell types apart, and know absent, nested and oddly named me
   await ask("small", { action: "delete", ids: items.map(([id]) => id) });
 });
 
-test("[VZ6] [VZ9] what cannot be is refused by name", async () => {
+test("[VZ6] [VZ9] invalid values are refused by name", async () => {
   const vector = [1, 0];
   const refused: [string, JsonObject][] = [
     ["action", {}],
@@ -276,7 +276,7 @@ test("[VZ6] [VZ9] what cannot be is refused by name", async () => {
   expect((await ask("small", { action: "describe" })).body["vectorCount"]).toBe(0);
 });
 
-test("[VZ10] only service keys with the right come in", async () => {
+test("[VZ10] a service key with the scope is required", async () => {
   const read = { action: "describe" };
   const write = { action: "delete", ids: ["none"] };
   expect((await platform.post("/api/vectorize/small", read)).status).toBe(401);
@@ -289,7 +289,7 @@ test("[VZ10] only service keys with the right come in", async () => {
   expect((await platform.withKey(READER).post("/api/vectorize/plane", {})).status).toBe(403);
 });
 
-test("[VZ11] many searches at once are all answered, and others with them", async () => {
+test("[VZ11] many concurrent searches are all answered, and other requests with them", async () => {
   const searches = embeddings.slice(0, 64).map(async ({ word, values }) => {
     const { matches } = await search("cosine", values, { topK: 1 });
     expect(matches[0]!.id).toBe(word);
@@ -298,7 +298,7 @@ test("[VZ11] many searches at once are all answered, and others with them", asyn
   await Promise.all(searches);
 });
 
-test("[VZ14] after many deletions searches are as right as before, and the room is used again", async () => {
+test("[VZ14] after many deletions searches are still exact, and the space is used again", async () => {
   const vectors = Array.from({ length: 6_000 }, (_, number) => ({ id: `${number}`, values: [number, 0] }));
   const gone = vectors.filter((_, number) => number % 8 !== 0).map(({ id }) => id);
   const wanted = vectors.filter((_, number) => number % 8 === 0).map(({ id }) => id);
@@ -319,7 +319,7 @@ test("[VZ14] after many deletions searches are as right as before, and the room 
   }
 });
 
-test("[VZ13] vectors are there after a killed process", async () => {
+test("[VZ13] vectors survive a killed process", async () => {
   await upsert("small", { id: "kept", values: [1, 0.25], metadata: { a: [1] } });
   await platform.kill("SIGKILL");
   await platform.restart();
@@ -334,7 +334,7 @@ test("[VZ12] another dimension or metric for stored vectors stops the start", as
   await platform.restart({ config: CONFIG });
 });
 
-test("[VZ100] a member that the action or a vector does not have is 400 and named, and nothing is written", async () => {
+test("[VZ100] an unknown member of an action or a vector is 400 and named, and nothing is written", async () => {
   const vector = [1, 0];
   const bodies: [string, JsonValue][] = [
     ["namespace", { action: "search", vector, namespace: "x" }],
@@ -385,7 +385,7 @@ test("[VZ103] a filter of huge names or values is 400 and costs no search", asyn
   expect((await search("small", [1, 0], { filter: many })).matches.map(({ id }) => id)).toContain("quoted");
 });
 
-test("[VZ106] many vectors with many dimensions come whole", async () => {
+test("[VZ106] large upserts and answers are complete", async () => {
   const vectors = Array.from({ length: 1_000 }, (_, number) => ({
     id: `wide${number}`,
     values: Array.from({ length: WIDE_DIMENSIONS }, (__, at) => ((number * 7 + at) % 97) + 0.5),

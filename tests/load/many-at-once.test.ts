@@ -65,7 +65,7 @@ test(`[HT33] ${REQUESTS} requests at once are all answered, each with its own an
   expect((await platform.get<ListAnswer>(notes, { query: { limit: 1 } })).body.total).toBe((REQUESTS * 3) / 4);
 });
 
-test(`[HT33] ${connections} WebSockets at once: each hears of a change, and leaves nothing behind`, async () => {
+test(`[HT33] ${connections} WebSockets at once: each receives a change, and none leaves anything behind`, async () => {
   const { body } = await platform.post("/api/auth/signin/anonymous");
   const hello = [
     { type: "auth", token: String(body["accessToken"]) },
@@ -110,7 +110,7 @@ const residentMib = ({ process: { pid } }: TestPlatform): number =>
   Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, "utf8"))?.[1] ?? 0) / 1024;
 
 describe.if(isLinux)("readers", () => {
-  test(`[HT34] ${READERS} downloads whose readers stop take no memory to speak of, and hold up nobody`, async () => {
+  test(`[HT34] ${READERS} downloads whose readers stop take little memory, and delay nobody`, async () => {
     expect((await upload(platform.service, "files", "large", randomBytes(FILE_BYTES))).status).toBe(201);
     const url = new URL(platform.url);
     const before = residentMib(platform);

@@ -56,7 +56,7 @@ test("[AU106] rules see whether the address is verified: tables, files, realtime
   for (const socket of [realtime, room, again]) await socket.close();
 });
 
-test("[AU106] an imported address is verified where the import says so", async () => {
+test("[AU106] an imported address is verified if the import says so", async () => {
   const email = "imported@example.com";
   const imported = await platform.service.post<{ results: { id: string }[] }>("/api/admin/auth/users/import", {
     users: [

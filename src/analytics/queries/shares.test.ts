@@ -17,7 +17,7 @@ test("[AN11] percentages add up to 100 and keep the order of the counts", () => 
   );
 });
 
-test("[AN11] shares of those named are of all, also of those left out", () => {
+test("[AN11] percentages are of all, also of names that are left out", () => {
   const endpoint = (route: string, requests: number) => ({
     method: "GET",
     route,

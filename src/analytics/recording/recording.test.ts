@@ -76,7 +76,7 @@ test("[AN5] when many are waiting they are written at once, and the sender waits
   expect(written.events.flat()).toHaveLength(WAITING_EVENTS_SOFT_MAX + 1);
 });
 
-test("[AN5] many are written in steps of bounded size", async () => {
+test("[AN5] many events are written in steps of bounded size", async () => {
   const { written, recording } = world();
   await recording.accept(Array.from({ length: 2 * WRITE_STEP_ROWS + 1 }, () => event("a")));
   await recording.flush();

@@ -51,7 +51,7 @@ const CONFIG = { clientId: "client", clientSecret: "secret" };
 const [state, nonce, verifier] = ["s".repeat(43), "n".repeat(43), "v".repeat(43)] as const;
 const callback = (query: string) => new URL(`https://api.example.com/callback?${query}`);
 
-test("[AU32] providers without OpenID Connect: state and PKCE go out, the profile comes from their API", async () => {
+test("[AU32] providers without OpenID Connect: state and PKCE are sent, and the profile is read from their API", async () => {
   const client = createPlainClient(CONFIG, plain);
   const url = await client.authorizationUrl({
     state,
@@ -86,7 +86,7 @@ test("[AU33] providers without OpenID Connect: another state, verifier or code i
   expect(await attempt(`code=right&state=${state}`)).toBe("accepted");
 });
 
-test("[AU34] an email that the provider has not verified is not taken for one that is", () => {
+test("[AU34] an email that the provider has not verified counts as unverified", () => {
   const user = { id: 7, login: "octo" };
   expect(readGithub([user, [{ email: "a@example.com", primary: true, verified: false }]])).toMatchObject({
     email: null,
@@ -100,6 +100,6 @@ test("[AU34] an email that the provider has not verified is not taken for one th
   expect(readDiscord([null])).toBeNull();
 });
 
-test.each([...KNOWN_PROVIDERS])("[AU32] %s is known by its name", (name) => {
+test.each([...KNOWN_PROVIDERS])("[AU32] %s is configured by its name", (name) => {
   expect(createProviderClient(name, CONFIG, () => 0)).toBeDefined();
 });

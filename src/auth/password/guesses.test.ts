@@ -11,7 +11,7 @@ const right = async (): Promise<Guess<string>> => ({ isRight: true, value: "in" 
 const statusOf = (attempt: Promise<unknown>): Promise<unknown> =>
   attempt.catch((cause: unknown) => (cause instanceof AppError ? cause.status : cause));
 
-test("[AU38] failures count, successes do not, and each key for itself", async () => {
+test("[AU38] failures count, successes do not, each key separately", async () => {
   const guesses = createGuesses(testClock());
   for (let count = 0; count < 10; count++) expect(await guesses.attempt(key("a"), right)).toBe("in");
   for (let count = 0; count < 3; count++) expect(await statusOf(guesses.attempt(key("a"), wrong))).toBe(401);
@@ -47,7 +47,7 @@ test("[AU38] guesses under way count as failures until they are judged", async (
   expect((await Promise.all(attempts)).sort()).toEqual([401, 401, 401, ...Array(6).fill(429)]);
 });
 
-test("[AU38] a guess that breaks is none, and lets the next one go", async () => {
+test("[AU38] a check that fails with an error does not count, and the next one runs", async () => {
   const guesses = createGuesses(testClock());
   const broken = () => Promise.reject(new Error("the disk failed"));
   for (let count = 0; count < 5; count++) await statusOf(guesses.attempt(key("a"), broken));

@@ -23,7 +23,7 @@ function world(limits: { waitingMax?: number; waitingPerSharerMax?: number } = {
   return { add, step, began, refused };
 }
 
-test("[AU107] one who waits with many takes turns with one who waits with one", async () => {
+test("[AU107] a caller with many waiting hashes takes turns with a caller with one", async () => {
   const { add, step, began } = world();
   for (let index = 0; index < 30; index++) add("flood", `flood ${index}`);
   add("ann");
@@ -32,7 +32,7 @@ test("[AU107] one who waits with many takes turns with one who waits with one", 
   expect(began).toEqual(["flood 0", "flood 1", "ann", "bob", "flood 2", "flood 3", "flood 4"]);
 });
 
-test("[AU107] what one may have waiting is bounded; over the bound of all, who has most gives way", async () => {
+test("[AU107] a caller's waiting hashes are bounded; over the total bound, the caller with the most loses one", async () => {
   const { add, step, began, refused } = world({ waitingMax: 10, waitingPerSharerMax: 8 });
   for (let index = 0; index < 12; index++) add("flood", `flood ${index}`);
   await step();

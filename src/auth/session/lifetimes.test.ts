@@ -34,7 +34,7 @@ const signUp = async (platform: TimedPlatform): Promise<Tokens> => {
 const refresh = (platform: TimedPlatform, refreshToken: string) =>
   platform.post<Tokens>("/api/auth/refresh", { refreshToken });
 
-test("[AU7] a replaced refresh token is good for 30 s; used later, it ends the session", async () => {
+test("[AU7] a replaced refresh token is valid for 30 s; used later, it ends the session", async () => {
   const platform = await platformAt();
   const first = await signUp(platform);
   const second = await refresh(platform, first.refreshToken);
@@ -48,7 +48,7 @@ test("[AU7] a replaced refresh token is good for 30 s; used later, it ends the s
   expect((await refresh(platform, second.body.refreshToken)).status).toBe(401);
 });
 
-test("[AU7] each of several replaced tokens has 30 s of its own", async () => {
+test("[AU7] each of several replaced tokens is valid for its own 30 s", async () => {
   const platform = await platformAt();
   const first = await signUp(platform);
   platform.clock.advance(20 * SECOND_MS);
@@ -115,7 +115,7 @@ const FLOWS = [
   ["email change", 24 * HOUR_MS],
 ] as const;
 
-test.each(FLOWS)("[AU21] the token of a %s lives for its time, and not a moment longer", async (flow, lifetimeMs) => {
+test.each(FLOWS)("[AU21] the token of a %s expires on time", async (flow, lifetimeMs) => {
   const platform = await platformAt({ magicLink: true, session: { accessTokenTtl: 100_000 } });
   for (const [ageMs, status] of [
     [lifetimeMs - 1, 200],
@@ -157,7 +157,7 @@ test("[AU19] a mailed code lives for 5 minutes", async () => {
   }
 });
 
-test("[AU27] a ticket lives for 5 minutes", async () => {
+test("[AU27] a ticket expires after 5 minutes", async () => {
   const platform = await platformAt({ mfa: { totp: true } });
   const { user, accessToken } = await signUp(platform);
   const caller = platform.as(accessToken);
@@ -185,7 +185,7 @@ test("[AU38] after the window, failures are forgotten", async () => {
   expect((await signIn(PASSWORD)).status).toBe(200);
 });
 
-test("[AU3] a refused password is answered 300 ms after its check began, whatever the account has; a right one at once", async () => {
+test("[AU3] a refused password is answered 300 ms after its check began, whatever hash the account has; a right one at once", async () => {
   const platform = await platformAt();
   const { user } = await signUp(platform);
   const importing = await createHttpClient(() => platform.url, { "x-platform-service-key": SERVICE_KEY }).post(
@@ -223,7 +223,7 @@ test("[AU3] a refused password is answered 300 ms after its check began, whateve
   }
 });
 
-test("[AU43] a session that expires is swept within 10 s, and its socket closed", async () => {
+test("[AU43] an expired session is removed within 10 s, and its socket closed", async () => {
   const platform = await platformAt({ session: { refreshTokenTtl: 60 } });
   const { accessToken, refreshToken } = await signUp(platform);
   const socket = await openSocket(`${platform.url.replace("http", "ws")}/api/realtime`);

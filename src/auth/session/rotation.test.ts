@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 import { REFRESH_GRACE_MS, REFRESH_ROTATIONS_KEPT } from "../limits.ts";
 import { rotate } from "./rotation.ts";
 
-test("[AU7] the present generation is replaced, the ones before it have their grace, older ones are reused", () => {
+test("[AU7] the current generation is replaced, recent ones are still accepted, older ones count as reused", () => {
   const session = { generation: 3, rotations: [100_000, 90_000, 60_000] };
   expect(rotate(session, 3, 110_000)).toEqual({
     kind: "rotated",
@@ -16,11 +16,11 @@ test("[AU7] the present generation is replaced, the ones before it have their gr
   expect(rotate(session, 2, 100_000 + REFRESH_GRACE_MS + 1)).toEqual({ kind: "reused" });
 });
 
-test("[AU7] a generation that is yet to come counts as reused", () => {
+test("[AU7] a generation of the future counts as reused", () => {
   expect(rotate({ generation: 3, rotations: [] }, 4, 0)).toEqual({ kind: "reused" });
 });
 
-test("[AU7] what is remembered of a session that is refreshed without end is bounded", () => {
+test("[AU7] the memory of a session that is refreshed constantly is bounded", () => {
   let session = { generation: 0, rotations: [] as number[] };
   for (let now = 0; now < 500; now++) {
     const rotation = rotate(session, session.generation, now);

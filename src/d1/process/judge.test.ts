@@ -76,7 +76,7 @@ const writes = [
   "CREATE UNIQUE INDEX IF NOT EXISTS [main].i ON t (a)",
 ];
 
-test("[DQ101] names are names, and every statement runs where it belongs, as SQLite reads it", () => {
+test("[DQ101] a name is never taken for a keyword, and every statement runs where SQLite's own reading puts it", () => {
   for (const sql of reads) {
     expect([sql, run(writer, sql)]).toEqual([sql, null]);
     expect([sql, run(reader, sql)]).toEqual([sql, expect.objectContaining({ results: expect.any(Array) })]);
@@ -158,7 +158,7 @@ test("[DQ5] what would leave the file or outlive the request is refused, however
   expect(readdirSync(directory).sort()).toEqual(files);
 });
 
-test("[DQ5] refused things stay so inside of views, triggers and indexes, which run later", () => {
+test("[DQ5] what is refused is also refused inside views, triggers and indexes, which run later", () => {
   for (const sql of [
     "CREATE VIEW files AS SELECT file FROM pragma_database_list",
     "CREATE VIRTUAL TABLE f USING fts5(name, file, content='pragma_database_list')",
@@ -181,7 +181,7 @@ test("[DQ17] a connection that has something attached, open or temporary is clos
   }
 });
 
-test("[DQ5] what is no statement is refused with SQLite's word for it", () => {
+test("[DQ5] a text that is not a statement is refused with SQLite's message", () => {
   for (const sql of [
     "SELEC 1",
     "'select' 1",

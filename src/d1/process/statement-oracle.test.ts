@@ -36,7 +36,7 @@ function columnOf(sql: string): string | null {
 
 const kinds = (sql: string): string[] => tokenizeSql(sql).map(({ kind }) => kind);
 
-test("[DQ5] every character divides words, belongs to them or is refused as in SQLite", () => {
+test("[DQ5] every character separates words, belongs to them or is refused as in SQLite", () => {
   const differing: string[] = [];
   for (let code = 1; code <= 0xffff; code++) {
     if (code >= 0xd800 && code <= 0xdfff) continue;
@@ -115,7 +115,7 @@ const BLANKS = [
   ...[" ", " ", " ", " ", " ", " ", " ", " "],
 ];
 
-test("[DQ5] whatever is accepted, SQLite attaches, writes elsewhere and leaves open nothing by it", () => {
+test("[DQ5] no accepted statement attaches a file, writes elsewhere or leaves a transaction open", () => {
   const { chance, below, pick } = random(testSeed(20_261_121));
   const path = join(directory, "a.db");
   const connections = { reader: openConnection(path, "reader"), writer: openConnection(path, "writer") };

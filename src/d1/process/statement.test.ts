@@ -3,7 +3,7 @@ import { bindings, parseStatement } from "./statement.ts";
 
 const TRIGGER = "CREATE TRIGGER g AFTER INSERT ON t BEGIN INSERT INTO x VALUES (1); SELECT CASE WHEN 1 THEN 2 END; END";
 
-test("[DQ4] one statement is cut out, with its semicolons and comments left aside", () => {
+test("[DQ4] one statement is found, without its semicolons and comments", () => {
   expect(parseStatement(" ; -- a\n SELECT ';' ; ; /* b */").sql).toBe("SELECT ';'");
   expect(parseStatement(`${TRIGGER} ;`).sql).toBe(TRIGGER);
   for (const explain of ["EXPLAIN", "explain /* ; */ query plan"]) {
@@ -30,7 +30,7 @@ test("[DQ4] several statements and none are refused", () => {
   }
 });
 
-test("[DQ4] long texts are cut as short ones are", () => {
+test("[DQ4] long texts are split like short ones", () => {
   const long = `SELECT '${"''".repeat(400_000)}'`;
   expect(parseStatement(long).sql).toBe(long);
   expect(parseStatement(`SELECT 1 /*${"*".repeat(900_000)}`).sql).toBe("SELECT 1");

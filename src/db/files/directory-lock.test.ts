@@ -25,7 +25,7 @@ test("[DB30] a directory has one holder, in this process and in another, and is 
   lockDirectory(directory).release();
 });
 
-test("[DB30] the lock dies with its process, also when that is killed", async () => {
+test("[DB30] the lock ends with its process, also if that is killed", async () => {
   const holder = Bun.spawn([process.execPath, "-e", HOLDER_SOURCE, directory], { stdout: "pipe", stderr: "inherit" });
   const { value } = await holder.stdout.getReader().read();
   expect(new TextDecoder().decode(value)).toBe("locked\n");
@@ -35,7 +35,7 @@ test("[DB30] the lock dies with its process, also when that is killed", async ()
   lockDirectory(directory).release();
 });
 
-test("[DB30] a directory that is not there is an error that names the lock's path", () => {
+test("[DB30] a missing directory is an error that names the lock's path", () => {
   const missing = join(directory, "nowhere");
   expect(() => lockDirectory(missing)).toThrow(join(missing, "platform.lock"));
 });

@@ -55,7 +55,7 @@ function insert(instanceId: string, id: string): Promise<void> {
 
 const idsOf = (instanceId: string) => use(instanceId).query("SELECT id FROM items ORDER BY id").values().flat();
 
-test("[DB26] an instance that was never written to does not exist, and asking makes nothing", async () => {
+test("[DB26] an instance that was never written to does not exist, and reading does not create it", async () => {
   expect(instances.exists("red")).toBe(false);
   expect(instances.get("red", { create: false })).toBeNull();
   expect(fs.existsSync(directory)).toBe(false);
@@ -67,7 +67,7 @@ test("[DB26] an instance that was never written to does not exist, and asking ma
   expect(instances.get("red", { create: false })).not.toBeNull();
 });
 
-test("[DB55] a write that fails or changes nothing makes no file, and leaves nothing for the next one", async () => {
+test("[DB55] a write that fails or changes nothing creates no file, and does not affect the next one", async () => {
   const failing = use("red").write((tx) => {
     tx.query("INSERT INTO items VALUES ('a')").run();
     tx.change({ table: "items", id: "a", before: null, after: { id: "a" } });
@@ -82,14 +82,14 @@ test("[DB55] a write that fails or changes nothing makes no file, and leaves not
   expect(announced).toEqual(["red: a,b"]);
 });
 
-test("[DB26] each instance has its own records, and its changes carry its name", async () => {
+test("[DB26] each instance has its own records, and its changes have its name", async () => {
   await Promise.all([insert("red", "a"), insert("blue", "b")]);
   expect([idsOf("red"), idsOf("blue")]).toEqual([["a"], ["b"]]);
   expect(announced.sort()).toEqual(["blue: b", "red: a"]);
   expect(use("red").rowCount("items")).toBe(1);
 });
 
-test("[DB27] beyond openMax the files used longest ago are closed; a handle opens its file again", async () => {
+test("[DB27] beyond openMax the files used longest ago are closed; a handle reopens its file", async () => {
   const kept = use("club 0");
   for (let n = 0; n < 30; n += 1) await insert(`club ${n}`, `item ${n}`);
   for (let turn = 0; turn < 500 && instances.size > OPEN_MAX; turn++) await Bun.sleep(10);
@@ -99,7 +99,7 @@ test("[DB27] beyond openMax the files used longest ago are closed; a handle open
   for (let n = 0; n < 30; n += 1) expect(idsOf(`club ${n}`)).toEqual([`item ${n}`]);
 });
 
-test("[DB27] a file that is used all the time stays open", async () => {
+test("[DB27] a file in constant use stays open", async () => {
   await insert("busy", "a");
   const { sqlite } = use("busy");
   for (let n = 0; n < 40; n += 1) {
@@ -148,7 +148,7 @@ test("[DB28] when more files have work under way than may be open, writes wait f
   for (const name of names) expect(idsOf(name)).toEqual(["x"]);
 });
 
-test("[DB105] all who wait for one file go on when it is opened, also when no further file is closed", async () => {
+test("[DB105] all callers that wait for one file continue when it is opened, also if no other file is closed", async () => {
   const held: (() => void)[] = [];
   syncFile = (descriptor, done) => {
     held.push(() => fs.fdatasync(descriptor, done));
@@ -164,7 +164,7 @@ test("[DB105] all who wait for one file go on when it is opened, also when no fu
   expect(idsOf("wanted")).toHaveLength(300);
 }, 60_000);
 
-test("[DB105] a file that is used again while it is about to be closed keeps nobody waiting", async () => {
+test("[DB105] using a file that is about to be closed delays nobody", async () => {
   const names = Array.from({ length: 40 }, (_, n) => `club ${n}`);
   for (const name of names) await insert(name, "x");
   const stop = Date.now() + 1_000;
@@ -190,7 +190,7 @@ test("[DB29] a file that another instance wrote under a name of the same letters
   await expect(insert("red", "b")).rejects.toMatchObject({ status: 409 });
 });
 
-test("[DB27] closing leaves one file an instance, with everything in it", async () => {
+test("[DB27] closing leaves one file per instance, with everything in it", async () => {
   await Promise.all(Array.from({ length: 12 }, (_, n) => insert(`club ${n}`, "x")));
   await instances.close();
   expect(fs.readdirSync(directory).sort()).toEqual(Array.from({ length: 12 }, (_, n) => `club ${n}.db`).sort());

@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { createAnswerRoom } from "./answer-room.ts";
 
-test("[DB180] large answers wait until there is room for them, those of who holds least come first", async () => {
+test("[DB180] large answers wait for room; the caller that holds least comes first", async () => {
   const room = createAnswerRoom();
   const large = 30 * 1024 * 1024;
   const reserve = (callerName: string) => room.reserve(callerName, large);
@@ -21,7 +21,7 @@ test("[DB180] large answers wait until there is room for them, those of who hold
   expect(order).toEqual(["three", "second of one"]);
 });
 
-test("[DB180] a caller's second large answer leaves room for those of others", async () => {
+test("[DB180] a caller's second large answer leaves room for other callers", async () => {
   const room = createAnswerRoom();
   const large = 20 * 1024 * 1024;
   const [first, second] = [room.reserve("one", large), room.reserve("one", large)];

@@ -13,7 +13,7 @@ test("[DB121] callers take turns, however many jobs one of them has waiting", ()
   expect(queue.size).toBe(0);
 });
 
-test("[DB121] the caller with the fewest running jobs comes first, and one that has its share waits", () => {
+test("[DB121] the caller with the fewest running jobs comes first, and one at its share waits", () => {
   const queue = new FairQueue<ReturnType<typeof job>>(10);
   queue.add(job("busy", "x"));
   queue.add(job("idle", "y"));
@@ -33,7 +33,7 @@ test("[DB121] a full queue refuses the newest job of the caller with the most pl
   expect(queue.size).toBe(4);
 });
 
-test("[DB121] a job that was taken back leaves its place", () => {
+test("[DB121] a withdrawn job releases its place", () => {
   const queue = new FairQueue<ReturnType<typeof job>>(2);
   const [first, second] = [job("a", "a1"), job("a", "a2")];
   queue.add(first);

@@ -85,7 +85,7 @@ for (const tokenize of ["unicode61", "porter unicode61"]) {
   });
 }
 
-test("[DB141] a text is marked up to its first 100 hits and 64 KiB, and is there whole", () => {
+test("[DB141] a text is marked up to its first 100 hits and 64 KiB, and returned whole", () => {
   const many = "a ".repeat(50_000);
   for (const request of [words("unicode61", `"a"`), substrings("a")]) {
     expect(ours(request, many)).toBe("[a] ".repeat(100) + "a ".repeat(49_900));
@@ -101,7 +101,7 @@ test("[DB141] a text is marked up to its first 100 hits and 64 KiB, and is there
   }
 });
 
-test("[DB141] what cannot hold a hit has none, and marks that a text holds itself stay", () => {
+test("[DB141] a field without a hit is not marked, and marks that the text itself contains stay", () => {
   for (const text of [null, 5, "", "  ", new Uint8Array(3)]) {
     expect(ours(words("unicode61", `"a"`), text)).toBeNull();
     expect(ours(substrings("a"), text)).toBeNull();
@@ -110,13 +110,13 @@ test("[DB141] what cannot hold a hit has none, and marks that a text holds itsel
   expect(ours(words("unicode61", `"a"`), "b\0a c a")).toBe("b\0[a] c [a]");
 });
 
-test("[DB142] substrings are marked whatever their case and characters; those that overlap are one", () => {
+test("[DB142] substrings are marked whatever their case and characters; overlapping ones are merged", () => {
   expect(ours(substrings("%", "ü"), "50% Über")).toBe("50[%] [Ü]ber");
   expect(ours(substrings("abc", "cde"), "xABCDEx")).toBe("x[ABCDE]x");
   expect(ours(substrings("a.c"), "abc a.c")).toBe("abc [a.c]");
 });
 
-test("[DB142] the text is escaped round the marks and inside of them", () => {
+test("[DB142] the text outside and inside the marks is escaped", () => {
   const request = { ...words("unicode61", `"b.c"`), isEscaped: true, pre: "<mark>", post: "</mark>" };
   expect(ours(request, `<a> & "b'c"`)).toBe("&lt;a&gt; &amp; &quot;<mark>b&#39;c</mark>&quot;");
 });

@@ -55,7 +55,7 @@ function busyChildren(): number {
   return children().filter((pid) => readFileSync(`/proc/${pid}/stat`, "utf8").split(" ")[2] === "R").length;
 }
 
-test("[DB16] a long read gives rows as arrays in column order, with the types that went in", async () => {
+test("[DB16] a long read returns rows as arrays in column order, with their stored types", async () => {
   expect(await file.read("SELECT * FROM items ORDER BY id", [])).toEqual([
     ["a", 1, 1.5, new Uint8Array([1, 2])],
     ["b", 2, null, null],
@@ -67,13 +67,13 @@ test("[DB16] a long read gives rows as arrays in column order, with the types th
   ]);
 });
 
-test("[DB16] a long read sees what was answered before, and cannot write", async () => {
+test("[DB16] a long read sees every write answered before, and cannot write", async () => {
   await file.write((tx) => tx.query("INSERT INTO items (id) VALUES ('c')").run());
   expect(await file.read("SELECT count(*) FROM items", [])).toEqual([[3]]);
   await expect(file.read("DELETE FROM items", [])).rejects.toThrow("readonly");
 });
 
-test("[DB17] a read over its time is 408, and has really ended", async () => {
+test("[DB17] a read over its time limit is 408, and has really ended", async () => {
   const reading = file.read(ENDLESS, [], { timeoutMs: 1_500 }).catch((error: unknown) => error);
   if (process.platform === "linux") while (busyChildren() === 0) await Bun.sleep(5);
   expect(await reading).toMatchObject({ status: 408 });
@@ -81,7 +81,7 @@ test("[DB17] a read over its time is 408, and has really ended", async () => {
   expect(await file.read("SELECT 1", [])).toEqual([[1]]);
 });
 
-test("[DB17] a read whose signal fires ends, with the signal's reason", async () => {
+test("[DB17] a read whose signal is aborted ends with the signal's reason", async () => {
   const abort = new AbortController();
   const reading = file.read(ENDLESS, [], { signal: abort.signal });
   setTimeout(() => abort.abort(new Error("the client has gone")), 50);
@@ -89,7 +89,7 @@ test("[DB17] a read whose signal fires ends, with the signal's reason", async ()
   await expect(file.read("SELECT 1", [], { signal: abort.signal })).rejects.toThrow("the client has gone");
 });
 
-test("[DB18] long reads hold up neither writes nor quick reads nor each other", async () => {
+test("[DB18] long reads delay neither writes nor quick reads nor each other", async () => {
   const abort = new AbortController();
   let isOver = false;
   const long = file.read(ENDLESS, [], { signal: abort.signal }).catch((error: unknown) => {
@@ -114,7 +114,7 @@ test("[DB18] a read that waits for a process longer than its time is 503, and th
   expect(new Set((await Promise.all(patient)).flat(2))).toEqual(new Set([1]));
 });
 
-test("[DB19] an error of SQL is a QueryError, and a result beyond the bound is refused", async () => {
+test("[DB19] an SQL error is a QueryError, and a result beyond the bound is refused", async () => {
   const error = await file.read("SELECT * FROM nowhere", []).catch((cause: unknown) => cause);
   expect(error).toBeInstanceOf(QueryError);
   expect((error as QueryError).message).toBe("no such table: nowhere");
@@ -122,7 +122,7 @@ test("[DB19] an error of SQL is a QueryError, and a result beyond the bound is r
   await expect(file.read("SELECT length(hex(zeroblob(900000000)))", [])).rejects.toThrow("too big");
 });
 
-test("[DB20] closing a file waits for its reads, and stopping leaves no process and no file behind", async () => {
+test("[DB20] closing a file waits for its reads, and a stop leaves no process and no file", async () => {
   const reading = file.read(
     "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c LIMIT 3000000) SELECT count(*) FROM c",
     [],
@@ -152,7 +152,7 @@ test("[DB120] one caller's long reads leave processes to the others", async () =
   expect(await Promise.all(held)).toMatchObject(held.map(() => ({ status: 499 })));
 });
 
-test("[DB121] where too many reads wait, the newest of the caller who has the most makes room", async () => {
+test("[DB121] when too many reads wait, the newest of the caller with the most is refused", async () => {
   const abort = new AbortController();
   const flood = { callerName: "flood", signal: abort.signal };
   const reads = Array.from({ length: WAITING_READS_MAX + 1 }, () =>
@@ -213,7 +213,7 @@ test("[DB124] a large result arrives in parts, and a page ends before the row th
   expect(first).toMatchObject({ rows: [0], isCut: true });
 });
 
-test("[DB143] the bytes of a page count its marked texts too", async () => {
+test("[DB143] the bytes of a page include its marked texts", async () => {
   const sql = "SELECT 'a ' || replace(hex(zeroblob(50)), '0', 'x') UNION ALL SELECT 'a'";
   const highlight = { columns: [0], pre: "<", post: ">", isEscaped: false, by: "substrings", terms: ["a"] } as const;
   const read = (bytesMax: number) => {

@@ -3,7 +3,7 @@ import { PAGES_MAX } from "../limits.ts";
 import { SERVER_CALLER } from "../server-caller.ts";
 import { PagePlaces } from "./page-places.ts";
 
-test("[DB127] a caller has at most half of the places for pages that are left, and the server all", () => {
+test("[DB127] a caller has at most half of the free places for pages, and the server all", () => {
   const places = new PagePlaces();
   const ends: (() => void)[] = [];
   let endedCount = 0;

@@ -70,13 +70,13 @@ test("[DB40] new tables, columns and indexes are added, and records stay", () =>
   expect(() => sqlite.run("INSERT INTO posts (id, likes) VALUES ('b', 'many')")).toThrow("cannot store TEXT");
 });
 
-test("[DB40] an index that is declared no longer is dropped", () => {
+test("[DB40] an index that is no longer declared is dropped", () => {
   migrate(table("posts", [column("title", { unique: true })], { indexes: [{ fields: ["title"], unique: false }] }));
   migrate(table("posts", [column("title")]));
   expect(indexes("posts")).toEqual([]);
 });
 
-test("[DB41] a file that knows the declaration is not looked at further", () => {
+test("[DB41] a file that already has the declaration is not examined further", () => {
   const posts = table("posts", [column("title")]);
   migrate(posts);
   sqlite.run("DROP TABLE posts");
@@ -84,7 +84,7 @@ test("[DB41] a file that knows the declaration is not looked at further", () => 
   expect(values("SELECT name FROM sqlite_master WHERE name = 'posts'")).toEqual([]);
 });
 
-test("[DB42] what would lose or reinterpret records is refused, and every reason is named", () => {
+test("[DB42] changes that would lose or reinterpret data are refused, and every reason is named", () => {
   migrate(table("posts", [column("title"), column("views", { type: "INTEGER" }), column("gone")]), table("old", []));
   sqlite.run("INSERT INTO posts VALUES ('a', null, 1, 'x'), ('b', null, 2, 'y')");
   sqlite.run("INSERT INTO old VALUES ('a')");
@@ -104,7 +104,7 @@ test("[DB42] what would lose or reinterpret records is refused, and every reason
   ]);
 });
 
-test("[DB42] a logical type that changes over the same SQL type is a retype", () => {
+test("[DB42] another declared type over the same SQL type is a change of type", () => {
   const flags = (kind: string) => ({
     ...table("posts", [column("flag", { type: "INTEGER" })]),
     columnKinds: { id: "text", flag: kind },
@@ -119,7 +119,7 @@ test("[DB42] a logical type that changes over the same SQL type is a retype", ()
   ]);
 });
 
-test("[DB160] a column or table that went is proposed as renamed where one like it came", () => {
+test("[DB160] a missing column or table is proposed as renamed if a similar one is new", () => {
   const integer = (name: string) => column(name, { type: "INTEGER" });
   migrate(table("posts", [column("title"), integer("views"), column("gone")]), table("old", [column("name")]));
   sqlite.run("INSERT INTO posts VALUES ('a', 'one', 1, 'x')");
@@ -137,7 +137,7 @@ test("[DB160] a column or table that went is proposed as renamed where one like 
   ]);
 });
 
-test("[DB161] a table without records may go, be renamed, and change in every way", () => {
+test("[DB161] a table without records may be dropped, renamed, and changed in every way", () => {
   migrate(
     table("old", [column("name")], { fts: { fields: ["name"], tokenize: "unicode61" } }),
     table("posts", [column("title", { unique: true }), column("views", { type: "INTEGER" })]),
@@ -153,7 +153,7 @@ test("[DB161] a table without records may go, be renamed, and change in every wa
   expect(() => sqlite.run("INSERT INTO posts (id) VALUES ('a')")).toThrow("NOT NULL");
 });
 
-test("[DB42] a new unique over duplicates is refused; nulls are no duplicates", () => {
+test("[DB42] a new unique field with duplicates is refused; nulls are not duplicates", () => {
   migrate(table("users", [column("email"), column("team")]));
   sqlite.run("INSERT INTO users VALUES ('a', 'x', null), ('b', 'x', null), ('c', 'y', null)");
   expect(problemsOf(table("users", [column("email", { unique: true }), column("team", { unique: true })]))).toEqual([
@@ -176,7 +176,7 @@ test("[DB42] a check or a reference that records break is refused", () => {
   ]);
 });
 
-test("[DB43] a required column with a default fills the records that exist", () => {
+test("[DB43] a new required column with a default is filled in existing records", () => {
   migrate(table("posts", [column("title")]));
   sqlite.run("INSERT INTO posts VALUES ('a', null), ('b', 'kept')");
   migrate(
@@ -192,7 +192,7 @@ test("[DB43] a required column with a default fills the records that exist", () 
   expect(() => sqlite.run("INSERT INTO posts (id, title) VALUES ('c', null)")).toThrow("NOT NULL");
 });
 
-test("[DB43] a new optional column is empty in the records that exist, whatever its default", () => {
+test("[DB43] a new optional column is null in existing records, whatever its default", () => {
   migrate(table("posts", []));
   sqlite.run("INSERT INTO posts VALUES ('a')");
   migrate(table("posts", [column("title", { default: "untitled" })]));
@@ -249,7 +249,7 @@ test("[DB45] migrations run once each, in order of version over all tables, befo
   expect(counts()).toEqual({ log: 3, posts: 1 });
 });
 
-test("[DB45] a migration may drop what is declared no longer: columns with all that hangs on them, and tables", () => {
+test("[DB45] a migration may drop columns, with everything that depends on them, and tables that are no longer declared", () => {
   const fts = { fields: ["title", "extra"], tokenize: "trigram" as const };
   migrate(
     table("users", []),
@@ -283,7 +283,7 @@ test("[DB45] a migration may drop what is declared no longer: columns with all t
   expect(values("SELECT name FROM sqlite_master WHERE name LIKE 'old%'")).toEqual([]);
 });
 
-test("[DB45] a table may get a new name", () => {
+test("[DB45] a table may be renamed", () => {
   migrate(table("posts", [column("title")], { fts: { fields: ["title"], tokenize: "unicode61" } }));
   sqlite.run("INSERT INTO posts VALUES ('a', 'words')");
   const articles = table("articles", [column("title")], {
@@ -358,7 +358,7 @@ test("[DB47] a migration that leaves values of another type than declared is ref
   expect(problem).toContain("shared.posts: cannot store TEXT value in INTEGER column");
 });
 
-test("[DB48] full-text search follows the table, and is made anew when its configuration changes", () => {
+test("[DB48] the full-text index follows the table, and is rebuilt when its configuration changes", () => {
   const search = (words: string) => values(`SELECT rowid FROM posts_fts WHERE posts_fts MATCH '${words}'`).flat();
   const columns = [column("title"), column("body")];
   migrate(table("posts", columns));
@@ -390,7 +390,7 @@ test("[DB48] an update of another column leaves the index alone", () => {
   expect((sqlite.query<{ n: number }, []>("SELECT total_changes() AS n").get()?.n ?? 0) - before).toBe(1);
 });
 
-test("[DB49] a table that was emptied by nobody is counted when it is first declared", () => {
+test("[DB49] the rows of a table are counted when it is first declared", () => {
   sqlite.run("CREATE TABLE posts (id TEXT PRIMARY KEY NOT NULL, title TEXT) STRICT");
   sqlite.run("INSERT INTO posts VALUES ('a', null), ('b', null)");
   migrate(table("posts", [column("title")]));

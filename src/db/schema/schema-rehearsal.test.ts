@@ -39,7 +39,7 @@ function rehearse(
   );
 }
 
-test("[DB163] a file with a WAL, one without, a damaged and a large one are tried, and stay as they are", () => {
+test("[DB163] files with and without a WAL, damaged and large ones are tried, and not changed", () => {
   const directory = temporaryDirectory();
   const folder = join(directory, "shared");
   mkdirSync(folder);

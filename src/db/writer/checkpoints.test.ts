@@ -37,7 +37,7 @@ function checkpoints() {
   return { state, subject, grow };
 }
 
-test("[DB13] past the bound the writer waits for a second checkpoint, and far past it at once", async () => {
+test("[DB13] beyond its bound the writer waits for a second checkpoint, and far beyond it at once", async () => {
   const { state, subject, grow } = checkpoints();
   grow(CHECKPOINT_BYTES);
   expect(subject.isRunning).toBe(false);
@@ -55,7 +55,7 @@ test("[DB13] past the bound the writer waits for a second checkpoint, and far pa
   expect([subject.isRunning, state.holds]).toEqual([false, 0]);
 });
 
-test("[DB14] a WAL that could not start over is waited for again a whole bound later", async () => {
+test("[DB14] after a WAL could not restart, the next wait comes a whole bound later", async () => {
   const { state, subject, grow } = checkpoints();
   grow(WAL_BYTES_MAX + 1);
   for (let n = 0; n < 2; n += 1) {
@@ -86,7 +86,7 @@ test("[DB15] a checkpoint that fails is reported, lets the writer go on, and is 
   expect(subject.isRunning).toBe(true);
 });
 
-test("[DB170] a WAL that has been moved as a whole starts over in the other process while the writer waits", async () => {
+test("[DB170] a fully checkpointed WAL restarts in the other process while the writer waits", async () => {
   const { state, subject, grow } = checkpoints();
   grow(CHECKPOINT_BYTES + 1);
   state.ends.shift()?.resolve();
@@ -97,7 +97,7 @@ test("[DB170] a WAL that has been moved as a whole starts over in the other proc
   expect([subject.isRunning, state.holds]).toEqual([false, 0]);
 });
 
-test("[DB170] a WAL that grew during its checkpoint does not start over, and neither does the one of a close", async () => {
+test("[DB170] a WAL that grew during its checkpoint does not restart, nor does one being closed", async () => {
   const { state, subject, grow } = checkpoints();
   grow(CHECKPOINT_BYTES + 1);
   grow(CHECKPOINT_BYTES + 2);

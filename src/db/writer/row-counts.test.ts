@@ -37,7 +37,7 @@ const insert = (ids: readonly string[], data: string) =>
     }
   });
 
-test("[DB126] the bytes of a small table are measured once, and kept by what changes", async () => {
+test("[DB126] the bytes of a small table are measured once, and updated by changes", async () => {
   expect(file.tableBytes("it ems")).toBe(0);
   await insert(["a", "b"], "x".repeat(100_000));
   expect(file.tableBytes("it ems")).toBeWithin(200_000, 200_200);
@@ -64,7 +64,7 @@ test("[DB126] the bytes of a small table are measured once, and kept by what cha
   expect(file.tableBytes("it ems")).toBeWithin(100_000, 100_200);
 });
 
-test("[DB126] a large table has no size, whatever was known of it", async () => {
+test("[DB126] the size of a large table is unknown, whatever was measured before", async () => {
   expect(file.tableBytes("it ems")).toBe(0);
   for (let start = 0; start <= SIZED_ROWS_MAX; start += 1_000) {
     await insert(

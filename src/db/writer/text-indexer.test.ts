@@ -68,7 +68,7 @@ async function indexed(): Promise<void> {
   expect(pending()).toEqual([]);
 }
 
-test("[DB144] what a write holds beyond 16 KiB of text is noted with it, and found soon after its commit", async () => {
+test("[DB144] text beyond 16 KiB of a write is recorded with it, and searchable soon after its commit", async () => {
   const writing = file.write((tx) => {
     insert(tx, "small", "apple");
     insert(tx, "large", `${LONG} apple`);
@@ -82,7 +82,7 @@ test("[DB144] what a write holds beyond 16 KiB of text is noted with it, and fou
   expect([pending(), found("apple")]).toEqual([[], ["another", "large", "next", "small"]]);
 });
 
-test("[DB145] changes and deletions of what waits leave nothing of it in the index", async () => {
+test("[DB145] texts that are changed or deleted while they wait leave nothing in the index", async () => {
   await file.write((tx) => {
     for (const id of ["a", "b", "c", "d"]) insert(tx, id, `${LONG} first${id}`);
   });
@@ -106,7 +106,7 @@ test("[DB145] changes and deletions of what waits leave nothing of it in the ind
   file.query("INSERT INTO notes_fts (notes_fts) VALUES ('integrity-check')").run();
 });
 
-test("[DB146] a write that is undone notes nothing", async () => {
+test("[DB146] a write that is undone records nothing", async () => {
   const undone = file.write((tx) => {
     insert(tx, "a", `${LONG} apple`);
     throw new Error("no");
@@ -115,7 +115,7 @@ test("[DB146] a write that is undone notes nothing", async () => {
   expect([pending(), found("apple")]).toEqual([[], []]);
 });
 
-test("[DB147] what waits when a file is closed is indexed when it is opened again", async () => {
+test("[DB147] texts that wait when a file is closed are indexed when it is opened again", async () => {
   await file.write((tx) => {
     for (let n = 0; n < 100; n++) insert(tx, `n${n}`, `${LONG} apple`);
   });
@@ -129,7 +129,7 @@ test("[DB147] what waits when a file is closed is indexed when it is opened agai
   expect(found("apple")).toHaveLength(100);
 });
 
-test("[DB148] writes go on between the slices, in the order in which they came", async () => {
+test("[DB148] writes run between the slices, in the order of arrival", async () => {
   await file.write((tx) => {
     for (let n = 0; n < 100; n++) insert(tx, `n${n}`, `${LONG} apple`);
   });
@@ -144,7 +144,7 @@ test("[DB148] writes go on between the slices, in the order in which they came",
   expect(found("apple")).toHaveLength(100);
 });
 
-test("[DB149] another tokenizer indexes a table that holds much when it is opened, or soon after", async () => {
+test("[DB149] after a change of tokenizer a large table is indexed when it is opened, or soon after", async () => {
   await file.write((tx) => {
     for (let n = 0; n < REBUILD_NOW_ROWS_MAX; n++) insert(tx, `n${n}`, "apple");
   });
@@ -162,7 +162,7 @@ test("[DB149] another tokenizer indexes a table that holds much when it is opene
   expect([pending(), found("ppl")]).toEqual([[], ["n1"]]);
 });
 
-test("[DB48] the index of a file from before, which reads the table's texts, is made anew", async () => {
+test("[DB48] an index of an earlier release, which reads the table's texts, is rebuilt", async () => {
   await file.write((tx) => insert(tx, "a", "apple"));
   await file.close();
   const sqlite = new Database(join(directory, "a.db"));

@@ -86,7 +86,7 @@ test("[DB1] writes of one turn share a transaction: together they cost one sync"
   expect(await Promise.all(writes)).toEqual(["a", "b", "c"]);
 });
 
-test("[DB2] a write that throws is undone alone; those beside it stand", async () => {
+test("[DB2] a write that throws is undone alone; others of its transaction stay", async () => {
   const file = open();
   const results = await Promise.allSettled([
     file.write((tx) => insert(tx, "a")),
@@ -104,7 +104,7 @@ test("[DB2] a write that throws is undone alone; those beside it stand", async (
   expect(announced.flat()).toEqual(["a", "c"]);
 });
 
-test("[DB2] a write that is alone in its transaction is undone too when it throws", async () => {
+test("[DB2] a write alone in its transaction is undone too if it throws", async () => {
   const file = open();
   const failing = file.write((tx) => {
     insert(tx, "a");
@@ -116,7 +116,7 @@ test("[DB2] a write that is alone in its transaction is undone too when it throw
   expect(idsOf(file)).toEqual(["b"]);
 });
 
-test("[DB3] nothing is answered and nothing announced before its sync", async () => {
+test("[DB3] nothing is answered or announced before its sync", async () => {
   const file = open();
   await file.write((tx) => insert(tx, "first"));
   announced.length = 0;
@@ -159,7 +159,7 @@ test("[DB3] commits during a sync wait for the next one, which covers them all",
   expect(answered).toEqual(["a", "b", "c"]);
 });
 
-test("[DB4] changes are announced in the order of commit, before the promises go on", async () => {
+test("[DB4] changes are announced in order of commit, before the promises resolve", async () => {
   const order: string[] = [];
   const file = engine.open(join(directory, "order.db"), {
     migrate: (sqlite) => sqlite.run(CREATE),
@@ -189,7 +189,7 @@ test("[DB220] a commit is noted when it can be seen, and before it is announced;
   expect(order).toEqual(["seen a", "change a"]);
 });
 
-test("[DB4] a listener that throws is reported and takes no answer away", async () => {
+test("[DB4] a listener that throws is reported and prevents no answer", async () => {
   const file = engine.open(join(directory, "listener.db"), {
     migrate: (sqlite) => sqlite.run(CREATE),
     onChange: () => {
@@ -200,7 +200,7 @@ test("[DB4] a listener that throws is reported and takes no answer away", async 
   expect(failures.map(String)).toEqual(["Error: listener broke"]);
 });
 
-test("[DB5] a nested savepoint is undone with its changes, and its error goes on", async () => {
+test("[DB5] a nested savepoint is undone with its changes, and its error is rethrown", async () => {
   const file = open();
   await file.write((tx) => {
     insert(tx, "a");
@@ -256,7 +256,7 @@ test.each([
   expect(idsOf(file)).toEqual(["behind", "later"]);
 });
 
-test("[DB101] a savepoint that cannot be undone takes its write with it, also where the write goes on", async () => {
+test("[DB101] a savepoint that cannot be undone fails its write, also if the write continues", async () => {
   const file = open();
   const write = file.write((tx) => {
     insert(tx, "kept");
@@ -316,7 +316,7 @@ test("[DB7] after a failed sync writes and every way to read are 503, and the re
   await expect(file.read("SELECT id FROM items", [])).rejects.toMatchObject({ status: 503 });
 });
 
-test("[DB7] a close after a failed sync leaves the WAL as it is, and the next start replays what is in it", async () => {
+test("[DB7] a close after a failed sync does not change the WAL, and the next start replays it", async () => {
   const file = open();
   await file.write((tx) => insert(tx, "before"));
   syncFile = (_, done) => setImmediate(() => done(new Error("EIO: the disk is gone")));
@@ -365,7 +365,7 @@ test("[DB8] a full disk is 507 for the writes of that transaction, and writes wo
   expect(idsOf(file)).toEqual(["after", "before"]);
 });
 
-test("[DB9] a flood is worked off in transactions of bounded size, and the loop goes on between them", async () => {
+test("[DB9] a flood of writes runs in transactions of bounded size, with turns of the event loop between them", async () => {
   const file = open();
   let turns = 0;
   const count = () => {
@@ -387,7 +387,7 @@ test("[DB9] writes beyond the queue's bound are 503 at once", async () => {
   expect(await file.write(() => "room again")).toBe("room again");
 });
 
-test("[DB10] row counts follow commits, not attempts, and are there after the file was closed", async () => {
+test("[DB10] row counts follow commits, not attempts, and survive closing the file", async () => {
   const file = open();
   await Promise.allSettled([
     file.write((tx) => insert(tx, "a")),
@@ -407,7 +407,7 @@ test("[DB10] row counts follow commits, not attempts, and are there after the fi
   expect(open().rowCount("items")).toBe(1);
 });
 
-test("[DB11] close waits for the writes under way, then refuses new ones", async () => {
+test("[DB11] close waits for writes under way, then refuses new ones", async () => {
   const file = open();
   const writes = ["a", "b"].map((id) => file.write((tx) => insert(tx, id)));
   const closed = file.close();
@@ -418,7 +418,7 @@ test("[DB11] close waits for the writes under way, then refuses new ones", async
   expect(idsOf(open())).toEqual(["a", "b"]);
 });
 
-test("[DB12] statements are kept, and one that fell out of the cache serves to the end of its turn", async () => {
+test("[DB12] statements are cached, and an evicted one is usable until the end of its turn", async () => {
   const file = engine.open(join(directory, "cache.db"), { statementsMax: 4 });
   const first = file.query("SELECT 1 AS n");
   expect(file.query("SELECT 1 AS n")).toBe(first);

@@ -5,7 +5,7 @@ import { systemClock } from "../../kernel/clock.ts";
 import { STALLED_CLIENT_TIMEOUT_MS } from "../limits.ts";
 import { answerBody } from "./answer-body.ts";
 
-test("[DQ103] a large answer is sent piece by piece, and its room given back", async () => {
+test("[DQ103] a large answer is sent piece by piece, and its room released", async () => {
   let releases = 0;
   const partsOf = () => Array.from({ length: 40 }, (_, n) => new Uint8Array(1024 * 1024).fill(n));
   const release = () => {
@@ -19,7 +19,7 @@ test("[DQ103] a large answer is sent piece by piece, and its room given back", a
   await server.stop();
 });
 
-test("[DQ103] a client that takes nothing of a large answer is cut off", async () => {
+test("[DQ103] a client that does not read a large answer is disconnected", async () => {
   const clock = testClock();
   const released = Promise.withResolvers<void>();
   const parts = Array.from({ length: 4 }, () => new Uint8Array(1024 * 1024));

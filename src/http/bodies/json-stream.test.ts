@@ -39,7 +39,7 @@ test("[HT90] a large answer is the same JSON, in pieces", async () => {
   expect(endCount).toBe(1);
 });
 
-test("[HT90] a client that is gone, or takes nothing more, ends its answer", async () => {
+test("[HT90] a client that disconnects, or stops reading, ends its answer", async () => {
   const clock = testClock();
   let endCount = 0;
   const onEnd = () => endCount++;

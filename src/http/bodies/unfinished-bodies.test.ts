@@ -14,7 +14,7 @@ const status = (work: () => void): number => {
   }
 };
 
-test("[HT113] one sender has 64 MiB of unfinished bodies; what is complete or given up counts no longer", () => {
+test("[HT113] one sender has 64 MiB of unfinished bodies; complete and abandoned ones no longer count", () => {
   const bodies = createUnfinishedBodies(BODY_MAX_BYTES);
   const held = Array.from({ length: 7 }, () => bodies.begin("one", () => {}));
   expect(held.slice(0, 6).map((body) => status(() => body.add(10 * MIB)))).toEqual(Array(6).fill(200));
@@ -25,7 +25,7 @@ test("[HT113] one sender has 64 MiB of unfinished bodies; what is complete or gi
   expect(status(() => bodies.begin("one", () => {}).add(10 * MIB))).toBe(200);
 });
 
-test("[HT113] over the bound of all, the newest body of who holds most gives up, not the one of somebody else", () => {
+test("[HT113] over the total bound, the newest body of the sender with the most is refused, not one of another sender", () => {
   const bodies = createUnfinishedBodies(BODY_MAX_BYTES);
   const givenUp: string[] = [];
   for (const name of ["a", "b", "c", "d"]) {

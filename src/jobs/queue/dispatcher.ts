@@ -115,7 +115,8 @@ export class Dispatcher {
     await endsWithin(ended, UNDER_WAY_MAX_MS, this.#deps.clock);
     for (const running of [...this.#running.values()]) this.#ended(running, { kind: "stopped" });
     await this.#steps;
-    if (this.#outcomes.length > 0) await this.#write([]);
+    // What cannot be written runs again after the next start.
+    if (this.#outcomes.length > 0) await this.#write([]).catch((cause: unknown) => this.#failed(cause));
   }
 
   async #recover(): Promise<void> {

@@ -1,6 +1,6 @@
 import { Database } from "bun:sqlite";
 import { afterEach, beforeEach, expect, test } from "bun:test";
-import { cpSync, existsSync, mkdtempSync, rmSync } from "node:fs";
+import fs, { cpSync, existsSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { settle, type TestClock, testClock } from "../../../tests/support/clock.ts";
@@ -465,4 +465,29 @@ test("[JB17] while jobs.db cannot be written nothing starts; what has ended is r
   await advanceUntil(isIn(second, DONE));
   expect(rowOf(first)).toMatchObject({ state: DONE, attempt: 1 });
   expect(dataOf()).toEqual([1, 2]);
+});
+
+test("[JB17] after a failed sync nothing is accepted or started, and the metrics have no jobs", async () => {
+  await close();
+  let isBroken = false;
+  open({
+    syncFile: (descriptor, done) => {
+      if (isBroken) done(Object.assign(new Error("EIO: the disk is gone"), { code: "EIO" }));
+      else fs.fdatasync(descriptor, done);
+    },
+  });
+  define("a");
+  await area.start();
+  await until(isIn(await area.queue.enqueue("a", 1), DONE));
+  expect(area.load.length).toBe(1);
+  isBroken = true;
+  const refusal = () =>
+    area.queue.enqueue("a", 2).then(
+      () => null,
+      ({ status }) => status,
+    );
+  expect([await refusal(), await refusal()]).toEqual([503, 503]);
+  await clock.advanceAsync(10_000);
+  expect(area.load).toEqual([]);
+  expect(dataOf().length).toBeLessThanOrEqual(2);
 });

@@ -23,13 +23,13 @@ test("[HT3] the depth of a text is that of its value", () => {
   }
 });
 
-test("[HT3] text without an end is judged as far as it goes", () => {
+test("[HT3] an endless text is checked as it arrives", () => {
   expect(isTextWithinDepth('"[[[[')).toBe(true);
   expect(isTextWithinDepth('{"a\\')).toBe(true);
   expect(isTextWithinDepth("[".repeat(5_000_000))).toBe(false);
 });
 
-test("[HT3] what JSON says and nothing can hold is found where it stands", () => {
+test("[HT3] JSON values that cannot be stored are found at their position", () => {
   const fault = (text: string) => {
     const found = jsonFault(JSON.parse(text));
     return found === null ? null : [found.path, found.message.slice(0, 11)];

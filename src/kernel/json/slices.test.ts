@@ -56,7 +56,7 @@ function jsonText(random: (below: number) => number, length: number, depth = 0):
   return isArray ? `${blank()}[${members.join(",")}]${blank()}` : `${blank()}{${members.join(",")}}${blank()}`;
 }
 
-test("[HT80] a long text in slices is what JSON.parse makes of it, at whatever place it is cut", () => {
+test("[HT80] a long text parsed in slices gives what JSON.parse gives, wherever it is cut", () => {
   const random = numbers(11);
   for (let round = 0; round < 30; round++) {
     const text = jsonText(random, 20_000 + random(300_000));
@@ -122,7 +122,7 @@ test("[HT80] commas, brackets and faults at the end of a slice", () => {
   }
 });
 
-test("[HT80] what nests too deep is refused where it does", () => {
+test("[HT80] a text that nests too deep is refused at that position", () => {
   for (const depth of [JSON_DEPTH_MAX, JSON_DEPTH_MAX + 1]) {
     const text = `${"[".repeat(depth)}"${"x".repeat(40_000)}"${"]".repeat(depth)}`;
     const outcome = inSlices(text);

@@ -3,7 +3,7 @@ import { jsonTextFault } from "./text.ts";
 
 const faultAt = (text: string) => jsonTextFault(text, JSON.parse(text))?.path ?? null;
 
-test("[HT100] an integer that a double does not hold exactly is found where it stands", () => {
+test("[HT100] an integer that a double cannot hold exactly is found at its position", () => {
   expect(faultAt("9007199254740993")).toBe("");
   expect(faultAt(" -9007199254740993 ")).toBe("");
   expect(faultAt('{"a":[1,{"b":9007199254740993}]}')).toBe("a.1.b");
@@ -12,7 +12,7 @@ test("[HT100] an integer that a double does not hold exactly is found where it s
   expect(faultAt("[9007199254740992,9007199254740994,\n\t9007199254740995]")).toBe("2");
 });
 
-test("[HT100] what a double holds, and what is no integer, passes", () => {
+test("[HT100] integers that a double holds, and other numbers, pass", () => {
   for (const text of [
     "9007199254740992",
     "[-9007199254740992, 1152921504606846976, 1000000000000000000000, 9007199254740994]",
@@ -24,7 +24,7 @@ test("[HT100] what a double holds, and what is no integer, passes", () => {
   }
 });
 
-test("[HT100] what a double is written as passes, so that an answer can be sent back", () => {
+test("[HT100] numbers as the server writes them pass, so that an answer can be sent back", () => {
   for (let power = 50; power < 1_000; power += 7) {
     for (const value of [2 ** power, 1.1 * 2 ** power, -(1 + 2 ** -40) * 2 ** power]) {
       const text = JSON.stringify({ value });
@@ -33,7 +33,7 @@ test("[HT100] what a double is written as passes, so that an answer can be sent 
   }
 });
 
-test("[HT100] random integers pass exactly where their double says the same", () => {
+test("[HT100] random integers pass if and only if their double is exact", () => {
   let refused = 0;
   for (let n = 0; n < 2_000; n++) {
     const bits = BigInt(50 + (n % 20));

@@ -25,7 +25,7 @@ const parser = createParser(
   }),
 );
 
-test("[HT120] a value that holds to its schema passes unchanged", () => {
+test("[HT120] a value that matches its schema passes unchanged", () => {
   const value = { name: "a", age: null, role: "user", even: 2, tags: ["x"], labels: { a: "b" }, free: { any: [1] } };
   expect(parser.parse(value)).toBe(value as never);
   expect(parser.problemsOf({ name: "\u{1f600}\u{1f600}\u{1f600}" })).toBeNull();

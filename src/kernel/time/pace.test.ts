@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { createPaces } from "./pace.ts";
 
-test("of all that wait, one goes on in a turn of the event loop, in their order", async () => {
+test("one waiting piece of work continues in each turn of the event loop, in order", async () => {
   const begin = createPaces();
   const order: string[] = [];
   let turn = 0;
@@ -26,7 +26,7 @@ test("of all that wait, one goes on in a turn of the event loop, in their order"
   expect(new Set(turns).size).toBe(turns.length);
 });
 
-test("a piece is due after four milliseconds, and begins anew when it goes on", async () => {
+test("a slice ends after four milliseconds, and a new one begins when the work goes on", async () => {
   let now = 0;
   const pace = createPaces(() => now)();
   now = 3;

@@ -51,7 +51,7 @@ for (const [name, open] of STORES) {
     expect(hash([await (await files.blob(fileId, sizeOf(content))).bytes()])).toBe(hash(content));
   });
 
-  test(`[ST82] ${name}: a discarded file is nowhere, small or large`, async () => {
+  test(`[ST82] ${name}: a discarded file leaves nothing, small or large`, async () => {
     const files = open();
     for (const sizeBytes of [3, 12 * 1024 * 1024]) {
       const incoming = await files.create(Bun.randomUUIDv7());
