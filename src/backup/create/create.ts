@@ -1,7 +1,9 @@
+import { Database } from "bun:sqlite";
 import { createWriteStream, existsSync, renameSync, rmSync, statSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import { pipeline } from "node:stream/promises";
 import { syncDirectorySync } from "../../disk/directory-names.ts";
+import { reopenJobs } from "../../jobs/reopening.ts";
 import type { Clock } from "../../kernel/clock.ts";
 import { VERSION } from "../../kernel/version.ts";
 import {
@@ -131,13 +133,23 @@ async function addOthers({ dataDirectory, archive, work, signal }: Filling, fact
   return { strangers, strangerCount };
 }
 
+interface DatabaseCopy {
+  /** In the archive. */
+  path: string;
+  source: string;
+  snapshotPath: string;
+  /** Changes the copy before it is added. */
+  prepare?: (copyPath: string) => void;
+}
+
 async function addDatabase(
   archive: ArchiveWriter,
   facts: FactsStore,
-  { path, source, snapshotPath }: { path: string; source: string; snapshotPath: string },
+  { path, source, snapshotPath, prepare }: DatabaseCopy,
 ): Promise<void> {
   try {
     await snapshotDatabase(source, snapshotPath);
+    prepare?.(snapshotPath);
   } catch (cause) {
     // An instance that was deleted meanwhile.
     if (!existsSync(source)) return rmSync(snapshotPath, { force: true });
@@ -150,12 +162,22 @@ async function addDatabase(
 
 /**
  * After all other databases: what their transactions have noted for later moves to jobs.db after the commit, so an earlier copy
- * could lack what the others no longer have. What both have is recognised by its id.
+ * could lack what the others no longer have. What both have is recognised by its id. Jobs that were done meanwhile wait in the
+ * copy: the other databases may have been copied before them. [BK202]
  */
-async function addJobs({ dataDirectory, archive, work }: Filling, facts: FactsStore): Promise<void> {
+async function addJobs({ dataDirectory, archive, work, time }: Filling, facts: FactsStore): Promise<void> {
   const source = join(dataDirectory, JOBS_FILE);
   if (!existsSync(source)) return;
-  await addDatabase(archive, facts, { path: JOBS_FILE, source, snapshotPath: work.pathOf("snapshot.db") });
+  const since = time.getTime();
+  const prepare = (copyPath: string): void => {
+    const copy = new Database(copyPath);
+    try {
+      reopenJobs(copy, since);
+    } finally {
+      copy.close();
+    }
+  };
+  await addDatabase(archive, facts, { path: JOBS_FILE, source, snapshotPath: work.pathOf("snapshot.db"), prepare });
 }
 
 async function addPresent(archive: ArchiveWriter, facts: FactsStore, file: { path: string; source: string }) {
