@@ -31,16 +31,17 @@ function copyWith(rows: readonly Row[]): Database {
 const states = (copy: Database): Record<string, number> =>
   Object.fromEntries(copy.query("SELECT id, state FROM jobs").values() as [string, number][]);
 
-test("[BK202] jobs that were done since the backup began wait again; earlier, failed and the server's own ones stay", () => {
+test("[BK202] jobs that were done since the backup began wait again; earlier and failed ones and mail stay", () => {
   const copy = copyWith([
     { id: "earlier", state: 3, finishedAt: 99 },
     { id: "meanwhile", state: 3, finishedAt: 100, key: "k" },
     { id: "failed", state: 4, finishedAt: 150 },
     { id: "mail", name: "platform.mail", state: 3, finishedAt: 150 },
+    { id: "account", name: "platform.afterSignup", state: 3, finishedAt: 150 },
     { id: "same key", state: 0, key: "k" },
   ]);
   reopenJobs(copy, 100);
-  expect(states(copy)).toEqual({ earlier: 3, meanwhile: 0, failed: 4, mail: 3, "same key": 0 });
+  expect(states(copy)).toEqual({ earlier: 3, meanwhile: 0, failed: 4, mail: 3, account: 0, "same key": 0 });
   expect(copy.query("SELECT key, finished_at FROM jobs WHERE id = 'meanwhile'").values()).toEqual([[null, null]]);
   const counts = copy.query("SELECT waiting, running, done, failed_total FROM job_counts WHERE name = 'charge'");
   expect(counts.values()).toEqual([[2, 0, 1, 7]]);

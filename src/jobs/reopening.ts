@@ -1,8 +1,8 @@
 import type { Database } from "bun:sqlite";
 import type { Millis } from "../kernel/clock.ts";
 
-/** The jobs that the server itself does elsewhere, such as mail, are not among them: what they did lasts. */
-const REOPENED = "state = 3 AND finished_at >= ?1 AND name NOT LIKE 'platform.%'";
+/** Without those whose work is not in the data directory: what they did lasts. */
+const REOPENED = `state = 3 AND finished_at >= ?1 AND name NOT IN ('platform.mail', 'platform.push', 'platform.backup')`;
 
 const STATEMENTS = [
   `CREATE TEMP TABLE reopened_groups AS
