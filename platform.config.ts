@@ -11,12 +11,6 @@ const isMember = (auth: Auth | null) => auth !== null && !auth.isAnonymous;
 /** The founder of a club owns it: the club's id begins with their user id, as in `0198…c7-noir`. */
 const isFounder = (auth: Auth | null, clubId: string) => auth !== null && clubId.startsWith(auth.id);
 
-/** Further members have the club's id in their custom claim `clubs`. */
-const isInvited = (auth: Auth | null, clubId: string) => {
-  const clubs = auth?.custom["clubs"];
-  return Array.isArray(clubs) && clubs.includes(clubId);
-};
-
 export default defineConfig({
   databases: {
     shared: {
@@ -84,7 +78,8 @@ export default defineConfig({
       instance: true,
       access: {
         create: (auth, clubId) => isMember(auth) && isFounder(auth, clubId),
-        open: (auth, clubId) => isFounder(auth, clubId) || isInvited(auth, clubId),
+        open: (auth, clubId, { table }) =>
+          isFounder(auth, clubId) || (auth !== null && table("members").exists([["userId", "==", auth.id]])),
       },
       tables: {
         members: {
@@ -95,9 +90,9 @@ export default defineConfig({
           },
           access: {
             read: true, // for everyone who may open the club
-            insert: (auth, member) => member.userId === auth?.id,
+            insert: (auth, _member, { instanceId }) => isFounder(auth, instanceId ?? ""), // the founder invites
             update: (auth, member, next) => member.userId === auth?.id && next.userId === member.userId,
-            delete: (auth, member) => member.userId === auth?.id,
+            delete: (auth, member, { instanceId }) => member.userId === auth?.id || isFounder(auth, instanceId ?? ""),
             upsert: "matching",
           },
         },

@@ -94,12 +94,17 @@ test("a club belongs to its founder and the invited members", async () => {
   const first = await ann.post<{ id: string }>(`${tables}/messages`, { text: "Welcome", authorId: ben.id });
   expect(first.body).toMatchObject({ text: "Welcome", authorId: ann.id });
   expect((await ben.get(`${tables}/messages`)).status).toBe(403);
-  const guest = await signIn(platform, { claims: { clubs: [club] } });
+  const guest = await signIn(platform);
+  expect((await guest.post(`${tables}/members`, { userId: guest.id, nickname: "Guest" })).status).toBe(403);
+  const invited = await ann.post<{ id: string }>(`${tables}/members`, { userId: guest.id, nickname: "Guest" });
+  expect(invited.status).toBe(201);
   expect((await guest.get<ListAnswer>(`${tables}/messages`)).body.items).toMatchObject([{ text: "Welcome" }]);
-  expect((await guest.post(`${tables}/members`, { userId: ann.id, nickname: "Ann?" })).status).toBe(403);
-  expect((await guest.post(`${tables}/members`, { userId: guest.id, nickname: "Guest" })).status).toBe(201);
+  expect((await guest.post(`${tables}/members`, { userId: ben.id, nickname: "Ben" })).status).toBe(403);
+  expect((await guest.patch(`${tables}/members/${invited.body.id}`, { nickname: "The guest" })).status).toBe(200);
   expect((await guest.patch(`${tables}/messages/${first.body.id}`, { text: "changed" })).status).toBe(403);
   expect((await guest.delete(`${tables}/messages/${first.body.id}`)).status).toBe(403);
+  expect((await ann.delete(`${tables}/members/${invited.body.id}`)).status).toBe(200);
+  expect((await guest.get(`${tables}/messages`)).status).toBe(403);
 });
 
 test("posters are public, avatars are their owner's", async () => {
