@@ -78,6 +78,7 @@ test("[TB410] count, sum, avg, min and max of all records, or of those that matc
     },
   ]);
   expect(await aggregate("tasks", {})).toEqual([{ "count()": RECORDS }]);
+  expect(await aggregate("tasks", { select: "", groupBy: "", sort: "" })).toEqual([{ "count()": RECORDS }]);
   const filter = JSON.stringify([["points", "<", 3]]);
   expect(await aggregate("tasks", { select: "sum(points),count()", filter })).toEqual([
     { "sum(points)": 3, "count()": 3 },

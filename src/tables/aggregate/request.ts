@@ -28,7 +28,8 @@ export interface AggregateRequest {
 /** Errors: 400 naming the parameter. [TB410]–[TB414] */
 export function parseAggregate(model: TableModel, values: AggregateValues): AggregateRequest {
   const groups = named("groupBy", values.groupBy, (name) => groupOf(model, name));
-  const selected = named("select", values.select ?? "count()", (name) => selectedOf(model, name));
+  const select = values.select === "" ? undefined : values.select;
+  const selected = named("select", select ?? "count()", (name) => selectedOf(model, name));
   const zone = values.timezone ?? "UTC";
   if (timeZone(zone) === null) {
     throw badField("timezone", "invalid_value", `timezone: "${zone}" is not a time zone, such as Europe/Berlin`);
