@@ -1,7 +1,7 @@
 // Runs before every `npm run`: installs the packages of package-lock.json, and Bun, where they are missing.
 // Plain Node without dependencies, since it runs before the installation; under 100 ms when there is nothing to install.
 import { spawnSync } from "node:child_process";
-import { readFileSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 
@@ -22,10 +22,13 @@ function packagesOf(path) {
 /** npm keeps a lock file of the installed packages beside them. Optional packages may be for other systems. */
 function isInstalled() {
   const installed = packagesOf("node_modules/.package-lock.json");
-  return Object.entries(packagesOf("package-lock.json")).every(
-    ([place, wanted]) =>
-      place === "" || (installed[place]?.version ?? (wanted.optional && wanted.version)) === wanted.version,
-  );
+  return Object.entries(packagesOf("package-lock.json")).every(([place, wanted]) => {
+    if (place === "") return true;
+    const found = installed[place];
+    if (found === undefined) return wanted.optional === true;
+    // The folder of a package may be gone although its entry is still there.
+    return found.version === wanted.version && existsSync(join(root, place, "package.json"));
+  });
 }
 
 /** Whether the command succeeded. Its output goes to standard error, as standard output belongs to the script that follows. */

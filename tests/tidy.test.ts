@@ -152,10 +152,10 @@ describe("sources", () => {
   });
 
   test("leave no open work, and disable no checker", () => {
-    const marks = /\b(?:TODO|FIXME|XXX|HACK)\b|@ts-(?:ignore|nocheck)/;
-    const own = "tests/tidy.test.ts";
-    const wrong = [...sources, ...tests, ...files("{scripts,bench,example,schema}/**/*.ts")].filter(
-      (path) => path !== own && marks.test(read(path)),
+    // Written so that it does not match itself.
+    const marks = /\b(?:TO[D]O|FIX[M]E|XX[X]|HAC[K])\b|@ts-(?:ignor[e]|nochec[k])/;
+    const wrong = [...sources, ...tests, ...files("{scripts,bench,example,schema}/**/*.ts")].filter((path) =>
+      marks.test(read(path)),
     );
     expect(wrong).toEqual([]);
   });

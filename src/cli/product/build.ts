@@ -86,7 +86,7 @@ function partsFor(
       throw new UsageError(`--runtime and --sqlite-vec are for another system than ${target}`);
     return { runtime: null, library: null };
   }
-  const { library: module, runtime: bun } = TARGETS[target];
+  const { sqliteVec: module, runtime: bun } = TARGETS[target];
   if (runtime === undefined)
     throw new UsageError(`${target} needs --runtime FILE: Bun ${Bun.version} from the npm package ${bun}`);
   if (library === undefined)

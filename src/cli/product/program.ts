@@ -25,7 +25,7 @@ export async function writeProgram(directory: string, target: Target, library: s
   const files: [name: string, file: string | null][] = [
     ["swagger-ui-dist/swagger-ui.css", style],
     ["swagger-ui-dist/swagger-ui-bundle.js", script],
-    [TARGETS[target].library, library ?? (await embeddedExtension())],
+    [TARGETS[target].sqliteVec, library ?? (await embeddedExtension())],
   ];
   const assets = new Map<string, string>();
   for (const [name, file] of files) {

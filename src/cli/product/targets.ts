@@ -4,31 +4,31 @@ export const TARGETS = {
     platform: "linux",
     arch: "x64",
     runtime: "@oven/bun-linux-x64",
-    library: "sqlite-vec-linux-x64/vec0.so",
+    sqliteVec: "sqlite-vec-linux-x64/vec0.so",
   },
   "bun-linux-arm64": {
     platform: "linux",
     arch: "arm64",
     runtime: "@oven/bun-linux-aarch64",
-    library: "sqlite-vec-linux-arm64/vec0.so",
+    sqliteVec: "sqlite-vec-linux-arm64/vec0.so",
   },
   "bun-darwin-arm64": {
     platform: "darwin",
     arch: "arm64",
     runtime: "@oven/bun-darwin-aarch64",
-    library: "sqlite-vec-darwin-arm64/vec0.dylib",
+    sqliteVec: "sqlite-vec-darwin-arm64/vec0.dylib",
   },
   "bun-darwin-x64": {
     platform: "darwin",
     arch: "x64",
     runtime: "@oven/bun-darwin-x64",
-    library: "sqlite-vec-darwin-x64/vec0.dylib",
+    sqliteVec: "sqlite-vec-darwin-x64/vec0.dylib",
   },
   "bun-windows-x64": {
     platform: "win32",
     arch: "x64",
     runtime: "@oven/bun-windows-x64",
-    library: "sqlite-vec-windows-x64/vec0.dll",
+    sqliteVec: "sqlite-vec-windows-x64/vec0.dll",
   },
 } as const;
 
