@@ -1,0 +1,16 @@
+#!/usr/bin/env bash
+# Central black-box tests against servers that speak HTTPS, with a certificate that all processes here trust. What speaks to a
+# server by plain TCP, or starts one by other means, is not among them.
+#
+#   bash .ci/tls.sh [MORE ARGUMENTS OF bun test]
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+directory=$(mktemp -d)
+trap 'rm -rf "$directory"' EXIT
+node_modules/.bin/bun tests/support/tls/everywhere.ts "$directory"
+export PLATFORM_TEST_TLS=$directory NODE_EXTRA_CA_CERTS=$directory/authority.pem
+node_modules/.bin/bun test --timeout 60000 \
+  tests/http/{access,analytics,auth,auth-tokens,broadcast,functions,kv,query-parameters,storage,storage-rights,storage-multipart,system,tables-lists,tables-records,tables-transactions,users}.test.ts \
+  tests/ws/{realtime,realtime-changes,rooms,rooms-players,functions}.test.ts \
+  tests/http/{site,proxies}.test.ts "$@"

@@ -1,0 +1,49 @@
+import { statSync } from "node:fs";
+import type { Clock } from "../kernel/clock.ts";
+import { FILES_LOOK_MS } from "./limits.ts";
+
+/**
+ * Calls `onChange` when one of the files has changed, and again until it returns true: another program may be writing. It looks
+ * every few seconds, because links of directories, which secrets of containers are, are replaced without an event.
+ */
+export class FileWatch {
+  readonly #paths: readonly string[];
+  readonly #clock: Clock;
+  readonly #onChange: () => boolean;
+  #seen: string;
+  #cancel: () => void = () => {};
+
+  constructor(paths: readonly string[], deps: { clock: Clock; onChange: () => boolean }) {
+    this.#paths = paths;
+    this.#clock = deps.clock;
+    this.#onChange = deps.onChange;
+    this.#seen = this.#fingerprint();
+  }
+
+  start(): void {
+    this.#cancel = this.#clock.after(FILES_LOOK_MS, () => {
+      this.look();
+      this.start();
+    });
+  }
+
+  /** Without waiting for its time. */
+  look(): void {
+    const now = this.#fingerprint();
+    if (now !== this.#seen && this.#onChange()) this.#seen = now;
+  }
+
+  stop(): void {
+    this.#cancel();
+  }
+
+  #fingerprint(): string {
+    return this.#paths.map(fingerprint).join("\n");
+  }
+}
+
+/** Changes with every write and with the file's owner; empty for a missing file. */
+function fingerprint(path: string): string {
+  const stats = statSync(path, { throwIfNoEntry: false });
+  return stats === undefined ? "" : `${stats.mtimeMs} ${stats.size} ${stats.ino} ${stats.uid}`;
+}
