@@ -1,0 +1,53 @@
+import type { AuditKind } from "../db/index.ts";
+import type { Clock } from "../kernel/clock.ts";
+import type { Logger } from "../kernel/logger.ts";
+import { startSweeping } from "../kernel/time/sweeping.ts";
+import {
+  CHANGES_MAX_BYTES,
+  SESSIONS_MAX_BYTES,
+  SWEEP_FIRST_MS,
+  SWEEP_INTERVAL_MS,
+  SWEEP_PAUSE_MS,
+  SWEEP_STEP_ROWS,
+} from "./limits.ts";
+import type { AuditStore } from "./store.ts";
+
+/** Removes entries that are too old or too many, in small steps. The returned function stops it. [AL8] */
+export function startRetention(deps: {
+  store: () => AuditStore | null;
+  retentionMs: number;
+  clock: Clock;
+  logger: Logger;
+  bounds?: { changes: number; sessions: number };
+}): () => Promise<void> {
+  const { store: opened, retentionMs, clock, logger } = deps;
+  const { changes, sessions } = deps.bounds ?? { changes: CHANGES_MAX_BYTES, sessions: SESSIONS_MAX_BYTES };
+  /** Bytes above the bounds, summed up once per sweep. */
+  let surplus: Map<AuditKind, number> | null = null;
+  return startSweeping({
+    clock,
+    firstMs: SWEEP_FIRST_MS,
+    intervalMs: SWEEP_INTERVAL_MS,
+    pauseMs: SWEEP_PAUSE_MS,
+    async sweep() {
+      const store = opened();
+      if (store === null) return false;
+      if ((await store.removeUntil(clock.now() - retentionMs, SWEEP_STEP_ROWS)) === SWEEP_STEP_ROWS) return true;
+      if (surplus === null) {
+        const bytes = await store.sizes();
+        surplus = new Map([
+          ["change", (bytes.get("change") ?? 0) - changes],
+          ["session", (bytes.get("session") ?? 0) - sessions],
+        ]);
+      }
+      for (const [kind, bytes] of surplus) {
+        if (bytes <= 0) continue;
+        surplus.set(kind, bytes - (await store.removeFirst(kind, SWEEP_STEP_ROWS)));
+        return true;
+      }
+      surplus = null;
+      return false;
+    },
+    onFailure: (cause) => logger.error("old entries of the audit log could not be removed", { cause }),
+  });
+}

@@ -1,0 +1,74 @@
+import { existsSync } from "node:fs";
+import { entriesOf } from "../audit/offline.ts";
+import { isIsoDateTime, parseIsoDateTime } from "../kernel/time/iso-datetime.ts";
+import { declareCommand } from "./command.ts";
+import { CommandError, UsageError } from "./errors.ts";
+import { AUDIT_PAGE_ENTRIES } from "./limits.ts";
+import { dataOption } from "./options.ts";
+import { printAnswer } from "./output.ts";
+
+const text = (description: string, valueHint: string) => ({ type: "string", description, valueHint }) as const;
+
+export const auditCommand = declareCommand({
+  meta: { name: "audit", description: "Prints the audit log as NDJSON, newest first" },
+  args: {
+    data: dataOption,
+    url: text("A running server; by default the data directory is read", "URL"),
+    key: text("The service key for --url; PLATFORM_SERVICE_KEY by default", "KEY"),
+    actor: text("Only what this key, user or kind of actor did", "NAME"),
+    action: text("Only this action, or those that begin so", "ACTION"),
+    target: text("Only this target, or what is below it", "PATH"),
+    after: text("Only from this moment on: ISO 8601, or milliseconds since 1970", "TIME"),
+  },
+  async run({ args }) {
+    const { url, key, actor, action, target, after } = args;
+    if (url !== undefined) {
+      await printRemote(url, key ?? process.env["PLATFORM_SERVICE_KEY"] ?? "", { actor, action, target, after });
+      return;
+    }
+    if (key !== undefined) throw new UsageError("--key is for --url");
+    if (!existsSync(args.data)) throw new CommandError(`There is no data directory at ${args.data}`);
+    const filter = { actor: actor ?? null, action: action ?? null, target: target ?? null, after: moment(after) };
+    for await (const entry of entriesOf(args.data, filter)) await printAnswer(JSON.stringify(entry));
+  },
+});
+
+async function printRemote(url: string, key: string, filter: Record<string, string | undefined>): Promise<void> {
+  const base = URL.parse(url);
+  if (base === null || !/^https?:$/.test(base.protocol)) {
+    throw new UsageError(`--url must be an http URL, got "${url}"`);
+  }
+  if (key === "") throw new UsageError("--url needs --key, or PLATFORM_SERVICE_KEY in the environment");
+  for (let cursor: string | null = ""; cursor !== null; ) {
+    const query = new URLSearchParams({ limit: String(AUDIT_PAGE_ENTRIES) });
+    for (const [name, value] of Object.entries(filter)) if (value !== undefined) query.set(name, value);
+    if (cursor !== "") query.set("cursor", cursor);
+    const page = await fetchPage(`${url.replace(/\/$/, "")}/api/admin/audit?${query}`, key);
+    for (const entry of page.entries) await printAnswer(JSON.stringify(entry));
+    cursor = page.cursor;
+  }
+}
+
+interface Page {
+  entries: unknown[];
+  cursor: string | null;
+}
+
+async function fetchPage(url: string, key: string): Promise<Page> {
+  const answer = await fetch(url, { headers: { "x-platform-service-key": key } }).catch((cause: unknown) => {
+    throw new CommandError(`${new URL(url).origin} does not answer: ${cause instanceof Error ? cause.message : cause}`);
+  });
+  const body = (await answer.json().catch(() => ({}))) as Partial<Page> & { message?: string };
+  if (!answer.ok || body.entries === undefined) {
+    throw new CommandError(`the server refused: ${answer.status} ${body.message ?? ""}`.trim());
+  }
+  return { entries: body.entries, cursor: body.cursor ?? null };
+}
+
+function moment(given: string | undefined): number | null {
+  if (given === undefined) return null;
+  if (/^\d{1,15}$/.test(given)) return Number(given);
+  const at = isIsoDateTime(given) ? parseIsoDateTime(given) : Number.NaN;
+  if (Number.isNaN(at)) throw new UsageError(`--after must be ISO 8601 or milliseconds since 1970, got "${given}"`);
+  return at;
+}
