@@ -1,0 +1,19 @@
+import { brotliCompressSync, constants, gzipSync, zstdCompressSync } from "node:zlib";
+import { type Encoding, writePack } from "../../src/http/packed/pack.ts";
+
+const ETAG_CHARACTERS = 22;
+
+const COMPRESSORS: Readonly<Record<Encoding, (content: Uint8Array) => Uint8Array>> = {
+  br: (content) => brotliCompressSync(content, { params: { [constants.BROTLI_PARAM_QUALITY]: 11 } }),
+  zstd: (content) => zstdCompressSync(content, { params: { [constants.ZSTD_c_compressionLevel]: 19 } }),
+  gzip: (content) => gzipSync(content, { level: 9 }),
+};
+
+/** Files as a server serves them (src/http/packed), compressed once. Those named `chunk-…` have a hash in their names. */
+export function packed(files: ReadonlyMap<string, Uint8Array>): Uint8Array {
+  const described = [...files].map(([name, content]) => {
+    const etag = new Bun.CryptoHasher("sha256").update(content).digest("base64url").slice(0, ETAG_CHARACTERS);
+    return [name, { content, etag, isImmutable: name.startsWith("chunk-") }] as const;
+  });
+  return writePack(new Map(described), (content, encoding) => COMPRESSORS[encoding](content));
+}

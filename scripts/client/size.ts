@@ -1,0 +1,70 @@
+import { join } from "node:path";
+import { gzipSync } from "node:zlib";
+import { bundleClient } from "./bundle.ts";
+import { MODULE, MODULE_ENTRY } from "./entries.ts";
+
+// One of the checks of `npm run check`: what a page loads of the client, minified and gzipped. `--parts` lists what takes it.
+
+const BYTES_PER_KB = 1000;
+const KB_DIGITS = 1;
+const BASE_MAX_BYTES = 17 * BYTES_PER_KB;
+const ALL_MAX_BYTES = 37 * BYTES_PER_KB;
+
+/** Loaded when a live query begins. */
+const LIVE = /^src\/client\/(?:live|socket)\//;
+
+export interface ClientSize {
+  what: string;
+  bytes: number;
+  maxBytes: number;
+}
+
+export interface MeasuredClient {
+  sizes: readonly ClientSize[];
+  /** What takes the space, by file. */
+  parts: readonly string[];
+}
+
+export async function measureClient(): Promise<MeasuredClient> {
+  const { files, metafile } = await bundleClient([MODULE_ENTRY], { root: MODULE, minify: true });
+  const outputs = new Map(Object.entries(metafile.outputs).map(([path, output]) => [join(".", path), output]));
+  const gzipped = (path: string): number => gzipSync(files.get(path) ?? "", { level: 9 }).length;
+  const total = (paths: Iterable<string>): number => [...paths].map(gzipped).reduce((sum, bytes) => sum + bytes, 0);
+
+  const base = new Set<string>();
+  /** A file of the bundle and all that it imports at once. */
+  const load = (path: string): void => {
+    if (base.has(path)) return;
+    base.add(path);
+    for (const { path: target, kind } of outputs.get(path)?.imports ?? []) {
+      if (kind !== "dynamic-import") load(join(".", target));
+    }
+  };
+  load("index.js");
+  for (const [path, { entryPoint }] of outputs) if (entryPoint !== undefined && LIVE.test(entryPoint)) load(path);
+
+  const parts = [...outputs].flatMap(([path, { inputs }]) => {
+    const largest = Object.entries(inputs).sort(([, one], [, other]) => other.bytesInOutput - one.bytesInOutput);
+    const title = `${path}: ${gzipped(path)} bytes gzipped${base.has(path) ? ", for tables, sign-in and live queries" : ""}`;
+    return [title, ...largest.map(([input, { bytesInOutput }]) => `  ${bytesInOutput} ${input}`)];
+  });
+  return {
+    sizes: [
+      { what: "tables, sign-in and live queries", bytes: total(base), maxBytes: BASE_MAX_BYTES },
+      { what: "everything", bytes: total(outputs.keys()), maxBytes: ALL_MAX_BYTES },
+    ],
+    parts,
+  };
+}
+
+const inKb = (bytes: number): string => `${(bytes / BYTES_PER_KB).toFixed(KB_DIGITS)} KB`;
+
+if (import.meta.main) {
+  const { sizes, parts } = await measureClient();
+  const isLarge = sizes.some(({ bytes, maxBytes }) => bytes > maxBytes);
+  for (const { what, bytes, maxBytes } of sizes) {
+    console.log(`note: the client takes ${inKb(bytes)} of ${inKb(maxBytes)} for ${what}`);
+  }
+  if (isLarge || process.argv.includes("--parts")) console.log(parts.join("\n"));
+  process.exit(isLarge ? 1 : 0);
+}

@@ -1,0 +1,110 @@
+import { createContext } from "../client.ts";
+import type { ClientContext } from "../context.ts";
+import { type Runtime, systemRuntime } from "../runtime.ts";
+import { socketOf } from "../socket/socket.ts";
+import type { Socket } from "../socket/types.ts";
+import { memoryStore } from "../store.ts";
+import { type AnyDatabase, createDatabase } from "../tables/database.ts";
+import { PlatformError } from "../transport/errors.ts";
+import { createSend } from "../transport/send.ts";
+import type { Method, RequestOptions, Transport } from "../transport/types.ts";
+
+/** The service key that an administrator has signed in with. */
+export interface SignedInKey {
+  name: string;
+  scopes: readonly string[];
+}
+
+/** A server's administration in a browser, with a session instead of a service key. */
+export interface Administrator {
+  /** The key of the session; null when there is none. */
+  current(): Promise<SignedInKey | null>;
+  /** With a service key, or the code of a link. Errors: `PlatformError`. */
+  signIn(credentials: { key: string } | { code: string }): Promise<SignedInKey>;
+  signOut(): Promise<void>;
+  /** Any endpoint, with the rights of the key, or of whom it acts as. */
+  request<T = unknown>(method: Method, path: string, options?: RequestOptions): Promise<T>;
+  /** The tables of a namespace, or of one instance. */
+  db(namespace: string, instanceId?: string): AnyDatabase;
+  /** The same server as a user sees it; null: as nobody. Needs the root key. */
+  as(userId: string | null): Administrator;
+  /** Realtime, with the rights of the key. */
+  readonly socket: Socket;
+  /** The address of a path, for links and pictures. */
+  url: Transport["url"];
+  close(): void;
+}
+
+const HEADERS = { "X-Platform-Admin": "1" };
+const SESSION = "/api/admin/session";
+const NOBODY = "anonymous";
+
+/** `url`: the origin of the page, as the session's cookie is sent nowhere else. */
+export function createAdministrator({
+  url,
+  runtime = systemRuntime,
+}: {
+  url: string;
+  runtime?: Runtime;
+}): Administrator {
+  return administratorOf({ url, runtime, headers: HEADERS });
+}
+
+function administratorOf(deps: { url: string; runtime: Runtime; headers: Record<string, string> }): Administrator {
+  const { runtime } = deps;
+  const own = createContext({ url: deps.url, store: memoryStore() }, runtime);
+  const { url } = own.transport;
+  const send = createSend({ base: url(""), runtime });
+  const request: Transport["request"] = async <T>(method: Method, path: string, options: RequestOptions = {}) => {
+    const idempotent = options.idempotent === true ? runtime.uuid() : options.idempotent;
+    // A type of the caller's choice: the answers of the server are not checked again.
+    return (await send(method, path, {
+      ...options,
+      idempotent,
+      headers: { ...options.headers, ...deps.headers },
+    })) as T;
+  };
+  let ticket: string | null = null;
+  const transport: Transport = {
+    request,
+    /** A connection keeps its ticket: the next one needs another. */
+    async token() {
+      if (ticket === null || socket.status !== "connected") {
+        ticket = (await request<{ ticket: string }>("POST", "/api/admin/socket-ticket")).ticket;
+      }
+      return ticket;
+    },
+    userId: () => null,
+    onAuth: () => () => {},
+    url,
+  };
+  const context: ClientContext = {
+    ...own,
+    transport,
+    deliver: ({ request: { method, path, query, body, idempotencyKey } }) =>
+      request(method, path, { query, body, idempotent: idempotencyKey ?? false }),
+    socket: async () => socket,
+  };
+  const socket = socketOf(context);
+  return {
+    async current() {
+      try {
+        return await request<SignedInKey>("GET", SESSION);
+      } catch (error) {
+        if (error instanceof PlatformError && error.status === 401) return null;
+        throw error;
+      }
+    },
+    async signIn(credentials) {
+      await request("POST", SESSION, { body: credentials, raw: true });
+      return request<SignedInKey>("GET", SESSION);
+    },
+    signOut: async () => void (await request("DELETE", SESSION, { raw: true })),
+    request,
+    db: (namespace, instanceId) => createDatabase(context, namespace, instanceId),
+    as: (userId) => administratorOf({ ...deps, headers: { ...HEADERS, "X-Platform-Act-As": userId ?? NOBODY } }),
+    socket,
+    url,
+    close: context.close,
+  };
+}

@@ -1,0 +1,231 @@
+import type { JsonObject, JsonValue } from "../../kernel/json/json.ts";
+
+/** A user in a list. */
+export interface UserEntry {
+  id: string;
+  /** null for anonymous users. */
+  email: string | null;
+  displayName: string | null;
+  role: string;
+  emailVerified: boolean;
+  isAnonymous: boolean;
+  disabled: boolean;
+  createdAt: string;
+}
+
+/** A user as administrators see one. */
+export interface AdminUser extends UserEntry {
+  avatarUrl: string | null;
+  emailVisibility: "public" | "private";
+  /** Written by the user. */
+  metadata: JsonObject;
+  /** Never sent to clients. */
+  appMetadata: JsonObject;
+  customClaims: JsonObject;
+}
+
+export interface NewUser {
+  email: string;
+  password: string;
+  displayName?: string | null;
+  /** `user` by default. */
+  role?: string;
+}
+
+export interface ImportedUser {
+  id?: string;
+  email: string;
+  /** Either this or `passwordHash`. */
+  password?: string;
+  /** bcrypt, or `pbkdf2:sha256:ITERATIONS:BASE64_SALT:BASE64_HASH`. */
+  passwordHash?: string;
+  displayName?: string | null;
+  avatarUrl?: string | null;
+  role?: string;
+  verified?: boolean;
+  metadata?: JsonObject;
+  appMetadata?: JsonObject;
+}
+
+/** Absent members stay; `metadata` and `appMetadata` are replaced as a whole. */
+export interface UserChanges {
+  displayName?: string | null;
+  avatarUrl?: string | null;
+  role?: string;
+  emailVisibility?: "public" | "private";
+  /** true ends every session. */
+  disabled?: boolean;
+  metadata?: JsonObject;
+  appMetadata?: JsonObject;
+}
+
+export interface AdminUsers {
+  /** null when there is no such user. */
+  get(id: string): Promise<AdminUser | null>;
+  /** In order of creation; with `q`, those whose address or name begins so. */
+  list(options?: { limit?: number; cursor?: string | null; q?: string }): Promise<{
+    items: UserEntry[];
+    /** For the next page; null on the last one. */
+    cursor: string | null;
+  }>;
+  /** Errors: `conflict` for a known address. */
+  create(user: NewUser): Promise<AdminUser>;
+  /** Mails a link at which the user sets a password. */
+  invite(invitation: { email: string; role?: string; metadata?: JsonObject; redirectUrl?: string }): Promise<AdminUser>;
+  /** Up to 1,000 users, all or none. Gives their ids in order. */
+  import(users: readonly ImportedUser[]): Promise<string[]>;
+  update(id: string, changes: UserChanges): Promise<AdminUser>;
+  delete(id: string): Promise<void>;
+  /** Replaces all custom claims, which the user's next token contains. */
+  setClaims(id: string, claims: JsonObject): Promise<void>;
+  /** Ends every session of the user. */
+  revokeSessions(id: string): Promise<void>;
+  /** Removes the second factors and recovery codes. */
+  removeFactors(id: string): Promise<void>;
+}
+
+export interface KeyValue {
+  /** null when missing or expired. */
+  get<T = JsonValue>(key: string): Promise<T | null>;
+  /** `ttl` in seconds; without it the key stays. */
+  set(key: string, value: JsonValue, options?: { ttl?: number }): Promise<void>;
+  delete(key: string): Promise<void>;
+  list(options?: {
+    prefix?: string;
+    limit?: number;
+    cursor?: string | null;
+  }): Promise<{ keys: string[]; cursor: string | null }>;
+}
+
+export interface Sql {
+  /** One statement; `?` are bound in order. */
+  query<Row = JsonObject>(
+    sql: string,
+    params?: readonly (string | number | boolean | null)[],
+  ): Promise<{ results: Row[]; meta: { changes: number; rows_read: number; duration: number } }>;
+}
+
+export interface Vector {
+  id: string;
+  values: readonly number[];
+  metadata?: JsonObject;
+}
+
+export interface VectorMatch {
+  id: string;
+  score: number;
+  metadata: JsonObject;
+  values?: number[];
+}
+
+export interface Vectors {
+  /** Gives how many were stored. */
+  upsert(vectors: readonly Vector[]): Promise<number>;
+  /** The nearest first. */
+  search(
+    vector: readonly number[],
+    options?: { topK?: number; filter?: JsonObject; returnValues?: boolean },
+  ): Promise<VectorMatch[]>;
+  get(ids: readonly string[]): Promise<Required<Vector>[]>;
+  /** Gives how many there were. */
+  delete(ids: readonly string[]): Promise<number>;
+  describe(): Promise<{ vectorCount: number; dimensions: number; metric: string }>;
+}
+
+/** A notification; with `silent` nothing is shown, and the app gets only `data`. */
+export interface PushMessage {
+  title?: string;
+  body?: string;
+  silent?: boolean;
+  image?: string;
+  sound?: string;
+  badge?: number;
+  data?: JsonObject;
+  collapseId?: string;
+  /** Seconds. */
+  ttl?: number;
+  /** Raw members of an FCM message. */
+  fcm?: JsonObject;
+}
+
+interface Counts {
+  sent: number;
+  failed: number;
+}
+
+export interface AdminPush {
+  /** Errors: `not_found` for a user without devices. */
+  send(userId: string, message: PushMessage): Promise<Counts>;
+  sendMany(userIds: readonly string[], message: PushMessage): Promise<Counts>;
+  sendToToken(token: string, message: PushMessage, options?: { platform?: "android" | "ios" | "web" }): Promise<Counts>;
+  /** Resolves when the message is queued. */
+  sendToTopic(topic: string, message: PushMessage): Promise<void>;
+  /** To all devices. Resolves when the message is queued. */
+  broadcast(message: PushMessage): Promise<void>;
+  devices(userId: string): Promise<{ id: string; token: string; platform: string; createdAt: string }[]>;
+  setMetadata(userId: string, deviceId: string, metadata: JsonObject): Promise<void>;
+  /** What was sent in the last day, newest first. */
+  logs(options?: { userId?: string; limit?: number }): Promise<PushLog[]>;
+}
+
+export interface PushLog {
+  id: string;
+  userId: string | null;
+  status: "sent" | "failed" | "removed";
+  platform: string;
+  title: string | null;
+  body: string | null;
+  timestamp: string | number;
+  error: string | null;
+}
+
+export type JobState = "waiting" | "running" | "done" | "failed";
+
+export interface JobRecord {
+  id: string;
+  name: string;
+  state: JobState;
+  /** The tries that have begun. */
+  attempt: number;
+  data: JsonValue;
+  /** Of the latest try that failed. */
+  error: string | null;
+  createdAt: string;
+  dueAt: string;
+  startedAt: string | null;
+  finishedAt: string | null;
+}
+
+export interface AdminJobs {
+  /** Newest first. */
+  list(options?: {
+    name?: string;
+    state?: JobState;
+    limit?: number;
+    cursor?: string | null;
+  }): Promise<{ items: JobRecord[]; cursor: string | null }>;
+  /** Errors: `conflict` for a job that has not failed. */
+  retry(id: string): Promise<void>;
+  cancel(id: string): Promise<void>;
+  /** Runs a waiting job now. */
+  runNow(id: string): Promise<void>;
+}
+
+export interface InstanceEntry {
+  id: string;
+  bytes: number;
+  createdAt: string;
+  /** The last write, or a little later. */
+  writtenAt: string;
+}
+
+export interface Instances {
+  /** In order of their ids. */
+  list(options?: {
+    prefix?: string;
+    limit?: number;
+    cursor?: string | null;
+  }): Promise<{ items: InstanceEntry[]; cursor: string | null }>;
+  /** With all of its records. */
+  delete(id: string): Promise<void>;
+}

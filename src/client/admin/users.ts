@@ -1,0 +1,42 @@
+import { PlatformError } from "../transport/errors.ts";
+import type { Transport } from "../transport/types.ts";
+import type { AdminUser, AdminUsers, UserEntry } from "./types.ts";
+
+const USERS = "/api/auth/admin/users";
+const IMPORTS = "/api/admin/auth/users";
+const pathOf = (id: string): string => `${USERS}/${encodeURIComponent(id)}`;
+
+export const createUsers = ({ request }: Transport): AdminUsers => ({
+  async get(id) {
+    try {
+      return await request<AdminUser>("GET", pathOf(id));
+    } catch (error) {
+      if (error instanceof PlatformError && error.status === 404) return null;
+      throw error;
+    }
+  },
+  async list(query) {
+    const answer = await request<{ users: UserEntry[]; cursor: string | null }>("GET", USERS, { query: { ...query } });
+    return { items: answer.users, cursor: answer.cursor };
+  },
+  create: async (body) => (await request<{ user: AdminUser }>("POST", USERS, { body })).user,
+  invite: async (body) => (await request<{ user: AdminUser }>("POST", `${USERS}/invite`, { body })).user,
+  async import(users) {
+    const path = `${IMPORTS}/import`;
+    const { results } = await request<{ results: { id: string }[] }>("POST", path, { body: { users } });
+    return results.map(({ id }) => id);
+  },
+  update: (id, body) => request<AdminUser>("PATCH", pathOf(id), { body }),
+  async delete(id) {
+    await request("DELETE", pathOf(id));
+  },
+  async setClaims(id, body) {
+    await request("PUT", `${pathOf(id)}/claims`, { body });
+  },
+  async revokeSessions(id) {
+    await request("POST", `${pathOf(id)}/revoke`);
+  },
+  async removeFactors(id) {
+    await request("DELETE", `${pathOf(id)}/mfa`);
+  },
+});

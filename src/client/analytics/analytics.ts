@@ -1,0 +1,109 @@
+import type { ClientContext } from "../context.ts";
+import { PlatformError } from "../transport/errors.ts";
+import { BODY_MAX_CHARACTERS, EVENTS_AT_ONCE_MAX, FLUSH_AFTER_MS, RECENT_MS, WAITING_MAX } from "./limits.ts";
+import type { Analytics, EventProperties } from "./types.ts";
+
+interface Waiting {
+  name: string;
+  properties: EventProperties | undefined;
+  at: number;
+  /** Who was signed in. */
+  userId: string | null;
+}
+
+/** Where the page goes away, or may go without notice, as on phones. */
+function onHide(work: () => void): () => void {
+  if (typeof document === "undefined") return () => {};
+  const hidden = () => {
+    if (document.visibilityState === "hidden") work();
+  };
+  document.addEventListener("visibilitychange", hidden);
+  addEventListener("pagehide", work);
+  return () => {
+    document.removeEventListener("visibilitychange", hidden);
+    removeEventListener("pagehide", work);
+  };
+}
+
+export function createAnalytics(context: ClientContext): Analytics {
+  const { transport, runtime } = context;
+  let waiting: Waiting[] = [];
+  let cancel: (() => void) | null = null;
+  let sending: Promise<void> | null = null;
+
+  const later = () => {
+    cancel ??= runtime.after(FLUSH_AFTER_MS, () => {
+      cancel = null;
+      void flush().catch(() => {});
+    });
+  };
+  /** The first events that fit into one request, all of one user. */
+  const take = (): Waiting[] => {
+    const userId = waiting[0]?.userId;
+    let characters = 0;
+    const count = waiting.findIndex((event, index) => {
+      characters += JSON.stringify(event).length;
+      return index === EVENTS_AT_ONCE_MAX || event.userId !== userId || (index > 0 && characters > BODY_MAX_CHARACTERS);
+    });
+    return waiting.splice(0, count === -1 ? waiting.length : count);
+  };
+  const send = async (events: readonly Waiting[]): Promise<void> => {
+    const body = {
+      events: events.map(({ name, properties, at }) => {
+        const isRecent = runtime.now() - at < RECENT_MS;
+        return { name, properties, timestamp: isRecent ? undefined : at };
+      }),
+    };
+    // Events of somebody who has signed out since are nobody's.
+    const isTheirs = events[0]?.userId === transport.userId();
+    await transport.request("POST", "/api/analytics/track", {
+      body,
+      auth: isTheirs,
+      // Goes on when the page has gone.
+      fetch: (url, init) => fetch(url, { ...init, keepalive: true }),
+    });
+  };
+  const sendAll = async (): Promise<void> => {
+    while (waiting.length > 0) {
+      const events = take();
+      try {
+        await send(events);
+      } catch (error) {
+        if (error instanceof PlatformError && error.status >= 400 && error.status < 429) {
+          // The server would refuse them again: those at fault are named by their places.
+          console.warn(`Events were not recorded: ${error.message}`, error.fields);
+          const faulty = new Set(Object.keys(error.fields).map((field) => Number(field.split(".")[1])));
+          const others = events.filter((_, index) => !faulty.has(index));
+          if (others.length < events.length) waiting = [...others, ...waiting];
+          continue;
+        }
+        waiting = [...events, ...waiting].slice(-WAITING_MAX);
+        later();
+        throw error;
+      }
+    }
+  };
+  const flush = (): Promise<void> => {
+    sending ??= sendAll().finally(() => {
+      sending = null;
+    });
+    return sending;
+  };
+  const stopListening = onHide(() => {
+    // All at once: nothing can be awaited any more.
+    while (waiting.length > 0) void send(take()).catch(() => {});
+  });
+  context.onClose(() => {
+    stopListening();
+    cancel?.();
+    void flush().catch(() => {});
+  });
+  return {
+    track(name, properties) {
+      waiting.push({ name, properties, at: runtime.now(), userId: transport.userId() });
+      if (waiting.length > WAITING_MAX) waiting.shift();
+      later();
+    },
+    flush,
+  };
+}

@@ -1,0 +1,76 @@
+import type { ClientContext } from "../context.ts";
+import type { SignInAnswer, SignIns } from "./sign-in.ts";
+import type { Passkey, SignInResult } from "./types.ts";
+
+type Json = Record<string, unknown>;
+
+const toBytes = (text: string) =>
+  Uint8Array.from(atob(text.replace(/-/g, "+").replace(/_/g, "/")), (character) => character.charCodeAt(0));
+
+const toText = (bytes: ArrayBuffer): string =>
+  btoa(String.fromCharCode(...new Uint8Array(bytes)))
+    .replace(/\+/g, "-")
+    .replace(/\//g, "_")
+    .replace(/=+$/, "");
+
+/** Credentials of options, whose ids are base64url. */
+const credentials = (list: unknown): PublicKeyCredentialDescriptor[] =>
+  ((list ?? []) as (PublicKeyCredentialDescriptor & { id: string })[]).map((one) => ({ ...one, id: toBytes(one.id) }));
+
+/** A response of an authenticator as the server takes it: bytes as base64url. `toJSON` is younger than passkeys are. */
+function toJson(credential: PublicKeyCredential): Json {
+  const { id, rawId, type, authenticatorAttachment, response } = credential;
+  const { clientDataJSON } = response;
+  const { attestationObject, authenticatorData, signature, userHandle } = response as Partial<
+    AuthenticatorAttestationResponse & AuthenticatorAssertionResponse
+  >;
+  const transports = (response as Partial<AuthenticatorAttestationResponse>).getTransports?.();
+  return {
+    id,
+    rawId: toText(rawId),
+    type,
+    authenticatorAttachment: authenticatorAttachment ?? undefined,
+    clientExtensionResults: credential.getClientExtensionResults(),
+    response: {
+      clientDataJSON: toText(clientDataJSON),
+      ...(attestationObject && { attestationObject: toText(attestationObject), transports }),
+      ...(authenticatorData && { authenticatorData: toText(authenticatorData) }),
+      ...(signature && { signature: toText(signature) }),
+      ...(userHandle && { userHandle: toText(userHandle) }),
+    },
+  };
+}
+
+/** What the browser gives; it rejects with `NotAllowedError` when the user declines. */
+async function asked(request: Promise<Credential | null>): Promise<Json> {
+  const credential = await request;
+  // `publicKey` was asked for.
+  if (credential !== null) return toJson(credential as PublicKeyCredential);
+  throw new DOMException("The browser gave no passkey", "NotAllowedError");
+}
+
+export const createPasskeys = ({ transport }: ClientContext, { post, complete }: SignIns) => ({
+  async register({ name }: { name?: string } = {}): Promise<Passkey> {
+    type Options = PublicKeyCredentialCreationOptions & { challenge: string; user: { id: string } };
+    const options = await transport.request<Options>("POST", "/api/auth/passkeys/register-options");
+    const publicKey = {
+      ...options,
+      challenge: toBytes(options.challenge),
+      user: { ...options.user, id: toBytes(options.user.id) },
+      excludeCredentials: credentials(options.excludeCredentials),
+    };
+    const body = { ...(await asked(navigator.credentials.create({ publicKey }))), name };
+    return (await transport.request<{ passkey: Passkey }>("POST", "/api/auth/passkeys/register", { body })).passkey;
+  },
+
+  async signIn(): Promise<SignInResult> {
+    const options = await post<PublicKeyCredentialRequestOptions & { challenge: string }>("passkeys/auth-options");
+    const publicKey = {
+      ...options,
+      challenge: toBytes(options.challenge),
+      allowCredentials: credentials(options.allowCredentials),
+    };
+    const credential = await asked(navigator.credentials.get({ publicKey }));
+    return complete(await post<SignInAnswer>("passkeys/authenticate", credential));
+  },
+});

@@ -1,0 +1,76 @@
+import type { TypesOf } from "../config/typed/declared.ts";
+import { createAuth } from "./auth/auth.ts";
+import { createSession } from "./auth/session.ts";
+import type { Auth } from "./auth/types.ts";
+import type { ClientContext, ClientOptions } from "./context.ts";
+import { createFeatures, type Features } from "./features.ts";
+import { createOffline } from "./offline/lazy.ts";
+import type { Offline } from "./offline/types.ts";
+import { type Runtime, systemRuntime } from "./runtime.ts";
+import { socketOf } from "./socket/socket.ts";
+import { defaultStore } from "./store.ts";
+import { createDatabase } from "./tables/database.ts";
+import { NO_LOCAL_WRITES } from "./tables/local-writes.ts";
+import { createSend } from "./transport/send.ts";
+import { createTransport } from "./transport/transport.ts";
+import type { Database } from "./types/table.ts";
+
+/** A client of one server. Its types are those of a config. */
+export interface Client<Config = unknown> extends Features<TypesOf<Config>> {
+  /** The tables of a namespace; with `instanceId`, those of one instance of it. */
+  db<Namespace extends keyof TypesOf<Config>["databases"] & string>(
+    namespace: Namespace,
+    instanceId?: string,
+  ): Database<TypesOf<Config>["databases"][Namespace]>;
+  readonly auth: Auth;
+  /** Of a client with the option `offline`. */
+  readonly offline: Offline;
+  /** Ends connections, timers and listeners. The session stays in the store. */
+  close(): void;
+}
+
+/**
+ * A client of the server at `url`, typed by a config: `createClient<typeof config>({ url })`. Without a type everything is any
+ * JSON. Errors: `TypeError` for a `url` that is none.
+ */
+export const createClient = <Config = unknown>(options: ClientOptions): Client<Config> =>
+  clientOf(createContext(options, systemRuntime));
+
+/** The client of a context. */
+export function clientOf<Config>(context: ClientContext): Client<Config> {
+  return {
+    ...createFeatures<TypesOf<Config>>(context),
+    // Only the types differ: the names of tables and fields are the config's.
+    db: (namespace, instanceId) => createDatabase(context, namespace, instanceId) as never,
+    auth: createAuth(context),
+    offline: createOffline(context),
+    close: () => context.close(),
+  };
+}
+
+/** The parts that all features share. `runtime` is an argument for tests. */
+export function createContext(options: ClientOptions, runtime: Runtime): ClientContext {
+  const address = new URL(options.url);
+  const base = address.origin + address.pathname.replace(/\/+$/, "");
+  const store = options.store ?? defaultStore();
+  const send = createSend({ base, runtime });
+  const session = createSession({ store, runtime, send, host: address.host });
+  const transport = createTransport({ base, runtime }, send, session);
+  const ends: (() => void)[] = [() => session.close()];
+  const context: ClientContext = {
+    options,
+    runtime,
+    store,
+    session,
+    transport,
+    writes: NO_LOCAL_WRITES,
+    deliver: ({ request: { method, path, query, body, idempotencyKey } }) =>
+      transport.request(method, path, { query, body, idempotent: idempotencyKey ?? false }),
+    socket: () => Promise.resolve(socketOf(context)),
+    onClose: (work) => void ends.push(work),
+    close() {
+      for (const end of ends.splice(0)) end();
+    },
+  };
+  return context;
+}

@@ -1,0 +1,79 @@
+import type { ConfigTypes } from "../config/typed/declared.ts";
+import type { JsonObject } from "../kernel/json/json.ts";
+import type { Analytics } from "./analytics/types.ts";
+import { createLazyBroadcast, createLazyPresence } from "./channels/channels.ts";
+import type { Broadcast, Presence } from "./channels/types.ts";
+import type { ClientContext } from "./context.ts";
+import { createFunctions } from "./functions/functions.ts";
+import type { FunctionsOf } from "./functions/types.ts";
+import type { Push } from "./push/types.ts";
+import { createRooms } from "./rooms/rooms.ts";
+import type { Rooms } from "./rooms/types.ts";
+import { createBucket } from "./storage/bucket.ts";
+import type { Bucket } from "./storage/types.ts";
+
+/** What a client has beside tables and accounts. The code of each is loaded when it is used. */
+export interface Features<Types extends ConfigTypes> {
+  /** The files of a bucket. */
+  storage(bucket: keyof Types["buckets"] & string): Bucket;
+  /** The rooms of one kind. */
+  rooms<Name extends keyof Types["rooms"] & string>(name: Name): Rooms<Types["rooms"][Name]>;
+  /** Who is on the channel `presence:NAME`. The same object each time. */
+  presence<State = JsonObject>(name: string): Presence<State>;
+  /** Messages on the channel `broadcast:NAME`. The same object each time. */
+  broadcast(name: string): Broadcast;
+  /** The config's `routes`, by Eden Treaty. */
+  readonly functions: FunctionsOf<Types["routes"]>;
+  readonly push: Push;
+  readonly analytics: Analytics;
+}
+
+/** One object for each name. */
+function byName<T>(make: (name: string) => T): (name: string) => T {
+  const made = new Map<string, T>();
+  return (name) => {
+    const present = made.get(name) ?? make(name);
+    made.set(name, present);
+    return present;
+  };
+}
+
+function lazyPush(context: ClientContext): Push {
+  let loading: Promise<Push> | null = null;
+  const load = () => {
+    loading ??= import("./push/push.ts").then(({ createPush }) => createPush(context));
+    return loading;
+  };
+  return {
+    register: async (...given) => (await load()).register(...given),
+    unregister: async () => (await load()).unregister(),
+    subscribe: async (topic) => (await load()).subscribe(topic),
+    unsubscribe: async (topic) => (await load()).unsubscribe(topic),
+  };
+}
+
+function lazyAnalytics(context: ClientContext): Analytics {
+  let loading: Promise<Analytics> | null = null;
+  const load = () => {
+    loading ??= import("./analytics/analytics.ts").then(({ createAnalytics }) => createAnalytics(context));
+    return loading;
+  };
+  return {
+    track: (...given) => void load().then((analytics) => analytics.track(...given)),
+    flush: async () => (await load()).flush(),
+  };
+}
+
+export function createFeatures<Types extends ConfigTypes>(context: ClientContext): Features<Types> {
+  const features = {
+    storage: byName((name) => createBucket(context, name)),
+    rooms: byName((name) => createRooms(context, name)),
+    presence: byName((name) => createLazyPresence(context, name)),
+    broadcast: byName((name) => createLazyBroadcast(context, name)),
+    functions: createFunctions(context),
+    push: lazyPush(context),
+    analytics: lazyAnalytics(context),
+  };
+  // Only the types differ: names, payloads and routes are the config's.
+  return features as unknown as Features<Types>;
+}

@@ -1,0 +1,80 @@
+import type { ClientContext } from "../context.ts";
+
+type Listener = (event: Event & { data?: unknown }) => void;
+
+/** Objects, arrays, numbers, booleans and null are read; other texts stay as they are. */
+function parsed(data: unknown): unknown {
+  if (typeof data !== "string" || data.startsWith('"')) return data;
+  try {
+    return JSON.parse(data);
+  } catch {
+    return data;
+  }
+}
+
+/** A WebSocket of a route, with the members of Eden's. */
+class RouteSocket {
+  readonly url: string;
+  readonly ws: WebSocket;
+  readonly #heard = new Map<Listener, Listener>();
+
+  constructor(ws: WebSocket) {
+    this.ws = ws;
+    this.url = ws.url;
+  }
+
+  /** Waits until the socket is open. */
+  send(data: unknown): this {
+    for (const one of Array.isArray(data) ? data : [data]) {
+      const text = typeof one === "object" ? JSON.stringify(one) : String(one);
+      if (this.ws.readyState === 0) this.ws.addEventListener("open", () => this.ws.send(text), { once: true });
+      else this.ws.send(text);
+    }
+    return this;
+  }
+
+  on(type: string, listener: Listener, options?: AddEventListenerOptions): this {
+    return this.addEventListener(type, listener, options);
+  }
+
+  off(type: string, listener: Listener): this {
+    return this.removeEventListener(type, listener);
+  }
+
+  subscribe(listener: Listener, options?: AddEventListenerOptions): this {
+    return this.addEventListener("message", listener, options);
+  }
+
+  addEventListener(type: string, listener: Listener, options?: AddEventListenerOptions): this {
+    const own: Listener = (event) => {
+      if (type !== "message") return listener(event);
+      listener({ ...event, type, data: parsed(event.data), rawData: event.data } as never);
+    };
+    this.#heard.set(listener, own);
+    this.ws.addEventListener(type, own as EventListener, options);
+    return this;
+  }
+
+  removeEventListener(type: string, listener: Listener): this {
+    this.ws.removeEventListener(type, (this.#heard.get(listener) ?? listener) as EventListener);
+    return this;
+  }
+
+  close(): this {
+    this.ws.close();
+    return this;
+  }
+}
+
+/** Pages cannot send headers with a WebSocket: the token is its protocol. */
+export async function openRouteSocket(
+  { transport, options }: ClientContext,
+  path: readonly string[],
+  given: unknown,
+): Promise<RouteSocket> {
+  const token = await transport.token();
+  const { query = {} } = (given ?? {}) as { query?: Record<string, string> };
+  const url = transport.url(`/api/functions/${path.join("/")}`, query).replace(/^http/, "ws");
+  const { webSocket: WebSocketClass = globalThis.WebSocket } = options;
+  return new RouteSocket(token === null ? new WebSocketClass(url) : new WebSocketClass(url, ["bearer", token]));
+}

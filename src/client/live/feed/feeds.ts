@@ -1,0 +1,184 @@
+import type { Runtime } from "../../runtime.ts";
+import type { ServerMessage, Socket } from "../../socket/types.ts";
+import { PlatformError } from "../../transport/errors.ts";
+import { createRetries, type Retries } from "../failures.ts";
+import { SUBSCRIBE_TIMEOUT_MS } from "../limits.ts";
+import type { Plan } from "../plan.ts";
+import { type Change, changesOf } from "./changes.ts";
+
+/** What uses a subscription. */
+export interface FeedMember {
+  /** It begins, or goes on. `isWhole`: nothing was missed since the last change; else the list has to be loaded. */
+  subscribed(isWhole: boolean): void;
+  /** In the order of their commits. */
+  changed(changes: readonly Change[]): void;
+  /** The connection is lost. */
+  lost(): void;
+  /** Refused, or ended. `denied` is tried again. */
+  refused(error: PlatformError): void;
+}
+
+interface Feed {
+  readonly id: string;
+  readonly subscription: Plan["subscription"];
+  readonly members: Set<FeedMember>;
+  readonly retries: Retries;
+  /** The server's name for it, which its changes carry; null: it is not in force. */
+  name: string | null;
+  /** The number of the last change that is known; null: none. */
+  seq: number | null;
+  /** Whether all that it was asked for since the connection was made goes on behind such a number. */
+  isResumed: boolean;
+  cancelTimeout: () => void;
+}
+
+const NOT_DENIED = new Set(["INVALID_FILTER", "INVALID_CHANNEL", "INVALID_MESSAGE", "TOO_MANY_SUBSCRIPTIONS"]);
+
+/** The subscriptions of a client, one for all equal ones. */
+export class Feeds {
+  readonly #socket: Socket;
+  readonly #runtime: Runtime;
+  readonly #byKey = new Map<string, Feed>();
+  readonly #byId = new Map<string, Feed>();
+  readonly #byName = new Map<string, Feed>();
+  #release: (() => void) | null = null;
+  #count = 0;
+
+  constructor(socket: Socket, runtime: Runtime) {
+    this.#socket = socket;
+    this.#runtime = runtime;
+    socket.on("subscribed", (message) => this.#subscribed(message));
+    socket.on("db_change", (message) => this.#changed(message));
+    socket.on("batch_changes", (message) => this.#changed(message));
+    socket.on("error", (message) => this.#failed(message));
+    socket.on("auth_refreshed", (message) => this.#ended(message));
+    socket.onConnected(() => {
+      for (const feed of this.#byKey.values()) this.#ask(feed);
+    });
+    socket.subscribe((status) => {
+      if (status !== "connected") this.#lost();
+    });
+  }
+
+  /** The function leaves it. */
+  join(subscription: Plan["subscription"], member: FeedMember): () => void {
+    const feed = this.#byKey.get(subscription.key) ?? this.#begin(subscription);
+    feed.members.add(member);
+    // What it missed is in the list that it loads now.
+    if (feed.name !== null) member.subscribed(false);
+    return () => {
+      if (feed.members.delete(member) && feed.members.size === 0) this.#end(feed);
+    };
+  }
+
+  /** Another user: nothing of what was sent before counts. */
+  forget(): void {
+    for (const feed of this.#byKey.values()) {
+      this.#unname(feed);
+      feed.seq = null;
+    }
+  }
+
+  #begin(subscription: Plan["subscription"]): Feed {
+    const feed: Feed = {
+      id: String(++this.#count),
+      subscription,
+      members: new Set(),
+      retries: createRetries(this.#runtime),
+      name: null,
+      seq: null,
+      isResumed: false,
+      cancelTimeout: () => {},
+    };
+    this.#byKey.set(subscription.key, feed);
+    this.#byId.set(feed.id, feed);
+    this.#release ??= this.#socket.hold();
+    if (this.#socket.status === "connected") this.#ask(feed);
+    return feed;
+  }
+
+  #end(feed: Feed): void {
+    this.#unname(feed);
+    feed.retries.stop();
+    this.#byKey.delete(feed.subscription.key);
+    this.#byId.delete(feed.id);
+    this.#socket.send({ type: "unsubscribe", id: feed.id });
+    if (this.#byKey.size > 0) return;
+    this.#release?.();
+    this.#release = null;
+  }
+
+  #unname(feed: Feed): void {
+    feed.cancelTimeout();
+    if (feed.name !== null) this.#byName.delete(feed.name);
+    feed.name = null;
+  }
+
+  #ask(feed: Feed): void {
+    this.#unname(feed);
+    const { channel, filters } = feed.subscription;
+    const since = feed.seq === null ? {} : { since: feed.seq };
+    feed.isResumed = feed.seq !== null;
+    this.#socket.send({ type: "subscribe", channel, id: feed.id, ...filters, ...since });
+    feed.cancelTimeout = this.#runtime.after(SUBSCRIBE_TIMEOUT_MS, () => {
+      // Should both be answered, the second answer drops what the first one had still to send: neither goes on from anything.
+      feed.seq = null;
+      if (this.#socket.status === "connected") this.#ask(feed);
+    });
+  }
+
+  #subscribed(message: ServerMessage): void {
+    const feed = this.#byId.get(String(message["id"]));
+    if (feed === undefined) return;
+    this.#unname(feed);
+    feed.retries.succeeded();
+    feed.name = String(message["feed"]);
+    this.#byName.set(feed.name, feed);
+    const isWhole = feed.isResumed && message["resync"] !== true;
+    feed.seq = Number(message["seq"]);
+    for (const member of [...feed.members]) member.subscribed(isWhole);
+  }
+
+  #changed(message: ServerMessage): void {
+    const feed = this.#byName.get(String(message["feed"]));
+    if (feed === undefined) return;
+    const { changes, seq } = changesOf(message);
+    feed.seq = seq;
+    for (const member of [...feed.members]) member.changed(changes);
+  }
+
+  #lost(): void {
+    for (const feed of this.#byKey.values()) {
+      this.#unname(feed);
+      feed.retries.stop();
+      for (const member of [...feed.members]) member.lost();
+    }
+  }
+
+  #failed({ id, code, message }: ServerMessage): void {
+    const feed = this.#byId.get(String(id));
+    // After RATE_LIMITED it is asked for again when its time is over.
+    if (feed !== undefined && code !== "RATE_LIMITED") this.#refuse(feed, String(code), String(message));
+  }
+
+  #ended({ revokedIds }: ServerMessage): void {
+    for (const id of Array.isArray(revokedIds) ? revokedIds : []) {
+      const feed = this.#byId.get(id);
+      if (feed !== undefined) this.#refuse(feed, "SUBSCRIBE_DENIED", "Access denied");
+    }
+  }
+
+  #refuse(feed: Feed, code: string, message: string): void {
+    this.#unname(feed);
+    feed.seq = null;
+    const isDenied = !NOT_DENIED.has(code);
+    const error = new PlatformError({
+      status: isDenied ? 403 : 400,
+      code: isDenied ? "forbidden" : "invalid",
+      message,
+    });
+    for (const member of [...feed.members]) member.refused(error);
+    // No message says that a right has come back.
+    if (isDenied || code === "TOO_MANY_SUBSCRIPTIONS") feed.retries.later(() => this.#ask(feed));
+  }
+}

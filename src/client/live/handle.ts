@@ -1,0 +1,79 @@
+import type { JsonObject } from "../../kernel/json/json.ts";
+import type { Runtime } from "../runtime.ts";
+import { IDLE_END_MS } from "./limits.ts";
+import type { LiveQuery } from "./types.ts";
+import type { View } from "./view.ts";
+
+interface Held {
+  view: View;
+  release: () => void;
+}
+
+export interface Holding {
+  /** What a new view goes on from. */
+  before: View | null;
+  /** Ends it when the client is closed. */
+  end: () => void;
+}
+
+interface HandleParts {
+  runtime: Runtime;
+  /** The view of the query. */
+  hold(holding: Holding): Held;
+  userCount(): number;
+}
+
+/** One `live()`. Equal queries have the same view. */
+export function openHandle({ runtime, hold, userCount }: HandleParts): LiveQuery<JsonObject> {
+  const listeners = new Map<object, () => void>();
+  let cancelEnd: () => void = () => {};
+
+  const end = () => {
+    cancelEnd();
+    for (const stop of listeners.values()) stop();
+    listeners.clear();
+    if (held === null) return;
+    held.release();
+    held = null;
+    seenBy = userCount();
+  };
+  let held: Held | null = hold({ before: null, end });
+  let { view } = held;
+  /** When it was held last. */
+  let seenBy = userCount();
+  const endLater = () => {
+    cancelEnd();
+    cancelEnd = runtime.after(IDLE_END_MS, end);
+  };
+  const begin = () => {
+    held = hold({ before: seenBy === userCount() ? view : null, end });
+    view = held.view;
+  };
+  endLater();
+  return {
+    get items() {
+      return view.items;
+    },
+    get status() {
+      return view.status;
+    },
+    get error() {
+      return view.error;
+    },
+    get hasMore() {
+      return view.hasMore;
+    },
+    isPending: (id) => view.isPending(id),
+    subscribe(listener) {
+      if (held === null) begin();
+      cancelEnd();
+      const key = {};
+      listeners.set(key, view.subscribe(listener));
+      return () => {
+        listeners.get(key)?.();
+        if (listeners.delete(key) && listeners.size === 0) endLater();
+      };
+    },
+    close: end,
+  };
+}

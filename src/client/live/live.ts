@@ -1,0 +1,140 @@
+import type { JsonObject } from "../../kernel/json/json.ts";
+import type { ClientContext } from "../context.ts";
+import { socketOf } from "../socket/socket.ts";
+import type { Socket } from "../socket/types.ts";
+import type { QueryDescription } from "../tables/description.ts";
+import type { LocalWrites, TableWrite } from "../tables/local-writes.ts";
+import { Feeds } from "./feed/feeds.ts";
+import { type Holding, openHandle } from "./handle.ts";
+import { createNotices } from "./notices.ts";
+import type { Overlay } from "./own/overlay.ts";
+import { type Plan, planOf, tableKey } from "./plan.ts";
+import type { LiveQuery } from "./types.ts";
+import { type Seen, View } from "./view.ts";
+
+/** What live queries start from while the server has not answered. */
+export interface SeenQueries {
+  /** null: it was never seen. */
+  read(key: string): Promise<Seen | null>;
+  /** The view has other records now. */
+  changed(view: View): void;
+}
+
+/** The live queries of one client. */
+export interface Live extends LocalWrites {
+  open(query: QueryDescription): LiveQuery<JsonObject>;
+  /** Live queries that work already take it too. */
+  useSeen(seen: SeenQueries): void;
+}
+
+interface Shared {
+  readonly view: View;
+  holders: number;
+}
+
+/** A write under way, and what shows it. */
+interface OwnWrite {
+  readonly write: TableWrite;
+  readonly overlays: Map<View, readonly Overlay[]>;
+}
+
+const lives = new WeakMap<ClientContext, Live>();
+
+/** The client's own. Its local writes are heard from the first call on. */
+export function liveOf(context: ClientContext): Live {
+  const known = lives.get(context);
+  if (known !== undefined) return known;
+  const live = createLive(context, socketOf(context));
+  lives.set(context, live);
+  context.writes = live;
+  return live;
+}
+
+function createLive(context: ClientContext, socket: Socket): Live {
+  const { runtime, transport } = context;
+  const feeds = new Feeds(socket, runtime);
+  const notices = createNotices(runtime);
+  const shared = new Map<string, Shared>();
+  const writes = new Set<OwnWrite>();
+  /** Of the live queries that have not ended. */
+  const ends = new Set<() => void>();
+  let seen: SeenQueries | null = null;
+  let userId = transport.userId();
+  /** Grows with each user: what one has seen is not shown to the next. */
+  let userCount = 0;
+
+  const viewDeps = { runtime, transport, socket, feeds, notices, loaded: (view: View) => seen?.changed(view) };
+
+  const show = ({ write, overlays }: OwnWrite, view: View) =>
+    overlays.set(
+      view,
+      write.operations.map((operation) => view.begin(operation)),
+    );
+  const isOf = (write: TableWrite, { query }: Plan) => tableKey(write) === tableKey(query);
+  const seedFrom = (view: View, from: SeenQueries) =>
+    void from.read(view.plan.key).then((found) => {
+      if (found !== null) view.seed(found);
+    });
+  const begin = (plan: Plan, before: View | null): Shared => {
+    const view = new View(plan, viewDeps);
+    const entry = { view, holders: 0 };
+    shared.set(plan.key, entry);
+    if (before !== null) view.seed(before.seen);
+    else if (seen !== null) seedFrom(view, seen);
+    for (const own of writes) if (isOf(own.write, plan)) show(own, view);
+    view.start();
+    return entry;
+  };
+  const hold = (plan: Plan, { before, end }: Holding) => {
+    const entry = shared.get(plan.key) ?? begin(plan, before);
+    entry.holders++;
+    ends.add(end);
+    const release = () => {
+      ends.delete(end);
+      if (--entry.holders > 0) return;
+      shared.delete(plan.key);
+      entry.view.end();
+      for (const { overlays } of writes) overlays.delete(entry.view);
+    };
+    return { view: entry.view, release };
+  };
+
+  const stopListening = transport.onAuth((user) => {
+    const wasVisitor = userId === null;
+    userId = user?.id ?? null;
+    userCount++;
+    feeds.forget();
+    for (const { view } of shared.values()) view.forget({ wasVisitor });
+  });
+  context.onClose(() => {
+    stopListening();
+    for (const end of [...ends]) end();
+  });
+
+  return {
+    needsIds: true,
+    open(query) {
+      const plan = planOf(query);
+      return openHandle({ runtime, hold: (held) => hold(plan, held), userCount: () => userCount });
+    },
+    begin(write) {
+      const own: OwnWrite = { write, overlays: new Map() };
+      writes.add(own);
+      for (const { view } of shared.values()) if (isOf(write, view.plan)) show(own, view);
+      const end = (each: (view: View, overlay: Overlay, index: number) => void) => {
+        writes.delete(own);
+        for (const [view, overlays] of own.overlays) {
+          for (const [index, overlay] of overlays.entries()) each(view, overlay, index);
+        }
+      };
+      return {
+        confirm: (records) => end((view, overlay, index) => view.confirm(overlay, records[index] ?? null)),
+        undo: () => end((view, overlay) => view.undo(overlay)),
+      };
+    },
+    useSeen(given) {
+      seen = given;
+      for (const { view } of shared.values()) seedFrom(view, given);
+    },
+  };
+}

@@ -1,0 +1,148 @@
+import type { JsonObject } from "../../../kernel/json/json.ts";
+import type { WriteOperation } from "../../tables/local-writes.ts";
+import type { RecordWindow } from "../feed/window.ts";
+import type { Plan } from "../plan.ts";
+import { idOf, isSame } from "../records.ts";
+import { Overlay } from "./overlay.ts";
+
+const MILLISECOND = 1;
+
+/** This client's writes over the records of one query: those under way, and those whose change has not come yet. */
+export class LocalState {
+  readonly #plan: Plan;
+  readonly #window: RecordWindow;
+  #overlays: Overlay[] = [];
+  /** What was shown of records with writes, so that they keep their identity. */
+  #shown = new Map<string, JsonObject>();
+
+  constructor(plan: Plan, window: RecordWindow) {
+    this.#plan = plan;
+    this.#window = window;
+  }
+
+  get isEmpty(): boolean {
+    return this.#overlays.length === 0;
+  }
+
+  /** Whether a write is done, and its change has not come. */
+  get isExpecting(): boolean {
+    return this.#overlays.some(({ result }) => result !== undefined);
+  }
+
+  isPending(id: string): boolean {
+    return this.#overlays.some((overlay) => overlay.id === id && overlay.result === undefined);
+  }
+
+  /** `now`: the time of this machine, which may be wrong. */
+  add(operation: WriteOperation, about: { newId: string; now: number }): Overlay {
+    const overlay = new Overlay(operation, { id: this.#idFor(operation, about.newId), now: this.#timeOf(about.now) });
+    this.#overlays.push(overlay);
+    return overlay;
+  }
+
+  /** The server's record; null for a deleted one. */
+  done(overlay: Overlay, result: JsonObject | null): void {
+    if (!this.#overlays.includes(overlay)) return;
+    const base = this.#window.get(overlay.id) ?? null;
+    const kept = result === null ? null : this.#plan.kept(result);
+    // A caller that may not read the record gets a part of it.
+    if (kept !== null && (Object.keys(kept).length < 2 || (base !== null && isPart(kept, base)))) {
+      this.drop(overlay);
+      return;
+    }
+    overlay.result = kept;
+    if (kept !== null) overlay.id = idOf(kept);
+    const expected = this.#expected(overlay);
+    const present = this.#window.get(overlay.id) ?? null;
+    if (isEqual(present, expected) || overlay.hasSeen(expected)) this.drop(overlay);
+  }
+
+  drop(overlay: Overlay): void {
+    this.#overlays = this.#overlays.filter((one) => one !== overlay);
+    if (!this.#overlays.some(({ id }) => id === overlay.id)) this.#shown.delete(overlay.id);
+  }
+
+  /** A list that was asked for after these writes were done has them. */
+  expecting(): readonly Overlay[] {
+    return this.#overlays.filter(({ result }) => result !== undefined);
+  }
+
+  clear(): void {
+    this.#overlays = [];
+    this.#shown.clear();
+  }
+
+  /**
+   * The server has sent a state of a record; null: it is not in the subscription. Gives the state to keep: the one that was
+   * shown already, where both are equal.
+   */
+  note(id: string, state: JsonObject | null): JsonObject | null {
+    if (this.isEmpty) return state;
+    const before = this.#window.get(id) ?? null;
+    let kept = state;
+    for (const overlay of this.#overlays) {
+      if (overlay.id !== id) continue;
+      overlay.note(state, before);
+      if (overlay.result === undefined || !isEqual(state, this.#expected(overlay))) continue;
+      kept = state === null ? null : (overlay.result ?? state);
+      this.drop(overlay);
+    }
+    return kept;
+  }
+
+  /** The records of the window with the writes. */
+  over(records: readonly JsonObject[]): JsonObject[] {
+    const shown = [...records];
+    for (const id of new Set(this.#overlays.map((overlay) => overlay.id))) {
+      const base = this.#window.get(id);
+      if (base !== undefined) shown.splice(shown.indexOf(base), 1);
+      const record = this.#recordOf(id, base ?? null);
+      if (record === null || !this.#plan.matches(record) || !this.#window.covers(record)) continue;
+      shown.splice(this.#window.placeOf(record, shown), 0, record);
+    }
+    return shown;
+  }
+
+  #recordOf(id: string, base: JsonObject | null): JsonObject | null {
+    let record = base;
+    for (const overlay of this.#overlays) if (overlay.id === id) record = overlay.apply(record);
+    if (record === null || record === base) return record;
+    const before = this.#shown.get(id);
+    const next = this.#plan.kept(record);
+    if (before !== undefined && isSame(before, next)) return before;
+    this.#shown.set(id, next);
+    return next;
+  }
+
+  /** The state that the subscription shows after the write; null: not this record. */
+  #expected({ result = null }: Overlay): JsonObject | null {
+    return result !== null && this.#plan.matches(result) && this.#window.covers(result) ? result : null;
+  }
+
+  #idFor(operation: WriteOperation, newId: string): string {
+    if (operation.type === "update" || operation.type === "delete") return operation.id;
+    const { id } = operation.record;
+    if (operation.type === "upsert" && operation.conflictTarget !== "id") {
+      const value = operation.record[operation.conflictTarget];
+      const stored = this.#window.records.find((record) => isSame(record[operation.conflictTarget], value));
+      if (stored !== undefined) return idOf(stored);
+    }
+    return typeof id === "string" ? id : newId;
+  }
+
+  /** Not before what is known already, so that a new record is the newest also where this machine's clock is late. */
+  #timeOf(now: number): string {
+    let latest = new Date(now).toISOString();
+    for (const { createdAt } of this.#window.records) {
+      if (typeof createdAt === "string" && createdAt > latest) latest = createdAt;
+    }
+    const time = Date.parse(latest);
+    return time > now ? new Date(time + MILLISECOND).toISOString() : latest;
+  }
+}
+
+const isEqual = (one: JsonObject | null, other: JsonObject | null): boolean =>
+  one === null || other === null ? one === other : isSame(one, other);
+
+const isPart = (part: JsonObject, whole: JsonObject): boolean =>
+  Object.keys(whole).some((name) => !Object.hasOwn(part, name));

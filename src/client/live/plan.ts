@@ -1,0 +1,121 @@
+import type { JsonObject } from "../../kernel/json/json.ts";
+import { type MatchCondition, type MatchFilter, matches } from "../../kernel/records/filter-match.ts";
+import { compareRecords, type OrderTerm } from "../../kernel/records/order.ts";
+import {
+  type Condition,
+  listParameters,
+  type QueryDescription,
+  type TableAddress,
+  tablePath,
+} from "../tables/description.ts";
+import { CONDITIONS_LENGTH_MAX, CONDITIONS_MAX, RECORDS_MAX, SPARE_MIN, SPARE_PARTS } from "./limits.ts";
+import { pick } from "./records.ts";
+
+/** How a query is kept up to date. */
+export interface Plan {
+  readonly query: QueryDescription;
+  /** Equal for equal queries. */
+  readonly key: string;
+  readonly path: string;
+  /** What the server is asked to send. Queries with the same subscription share it. */
+  readonly subscription: { readonly key: string; readonly channel: string; readonly filters: object };
+  readonly limit: number;
+  readonly spare: number;
+  /** The parameters of its lists, but for `limit` and `after`. */
+  readonly parameters: ReturnType<typeof listParameters>;
+  compare(left: JsonObject, right: JsonObject): number;
+  /** Whether a record that the subscription shows belongs to the query. */
+  belongs(record: JsonObject): boolean;
+  /** Whether a record matches all conditions of the query. */
+  matches(record: JsonObject): boolean;
+  /** The members of a record that are kept: those that are shown, compared or sorted by. */
+  kept(record: JsonObject): JsonObject;
+  /** The members that are shown. */
+  shown(record: JsonObject): JsonObject;
+}
+
+export const tableKey = ({ namespace, instance, table }: TableAddress): string =>
+  JSON.stringify([namespace, instance, table]);
+
+export function planOf(query: QueryDescription): Plan {
+  const { namespace, instance, table, conditions, or, sort } = query;
+  const limit = Math.min(query.limit ?? RECORDS_MAX, RECORDS_MAX);
+  const channel = ["realtime", namespace, ...(instance === null ? [] : [instance]), table].join(":");
+  const all = conditionsToSend(conditions, CONDITIONS_LENGTH_MAX);
+  const any = fitting(or) ? or : [];
+  const judged = {
+    all: filterOf(conditions.filter((condition) => !all.includes(condition))),
+    any: any.length === or.length ? [] : filterOf(or),
+  };
+  const whole: MatchFilter = { all: filterOf(conditions), any: filterOf(or) };
+  const terms = termsOf(sort);
+  const kept = query.fields === null ? null : keptFields(query, query.fields);
+  const shown = new Set(["id", ...(query.fields ?? [])]);
+  const key = JSON.stringify([channel, conditions, or, sort, limit, query.fields, query.expand]);
+  return {
+    query,
+    key,
+    path: tablePath(query),
+    subscription: { key: JSON.stringify([channel, all, any]), channel, filters: { filters: all, orFilters: any } },
+    limit,
+    spare: Math.max(SPARE_MIN, Math.ceil(limit / SPARE_PARTS)),
+    parameters: listParameters({ ...query, fields: kept === null ? null : [...kept] }),
+    compare: (left, right) => compareRecords(terms, left, right),
+    belongs: judged.all.length + judged.any.length === 0 ? () => true : (record) => matches(judged, record),
+    matches: (record) => matches(whole, record),
+    kept: kept === null ? (record) => record : (record) => pick(record, kept),
+    shown: kept === null || kept.size === shown.size ? (record) => record : picking(shown),
+  };
+}
+
+const lengthOf = (value: unknown): number => JSON.stringify(value).length;
+const fitting = (conditions: readonly Condition[]): boolean =>
+  conditions.length <= CONDITIONS_MAX && lengthOf(conditions) <= CONDITIONS_LENGTH_MAX;
+
+/** As many as a subscription takes, equality first, as it leaves out most. */
+function conditionsToSend(conditions: readonly Condition[], lengthMax: number): Condition[] {
+  const chosen: Condition[] = [];
+  let lengthLeft = lengthMax;
+  const byUse = conditions.toSorted((one, other) => Number(other[1] === "==") - Number(one[1] === "=="));
+  for (const condition of byUse) {
+    const length = lengthOf(condition);
+    if (chosen.length === CONDITIONS_MAX || length > lengthLeft) continue;
+    lengthLeft -= length;
+    chosen.push(condition);
+  }
+  return chosen;
+}
+
+/** Gives the same object for the same record. */
+function picking(names: ReadonlySet<string>): (record: JsonObject) => JsonObject {
+  const known = new WeakMap<JsonObject, JsonObject>();
+  return (record) => {
+    const picked = known.get(record) ?? pick(record, names);
+    known.set(record, picked);
+    return picked;
+  };
+}
+
+const pathOf = (name: string) => ({ keys: name.split(".") });
+
+/** The types of a query's builder, or the server, have checked that the values fit the operators. */
+const filterOf = (conditions: readonly Condition[]): MatchCondition[] =>
+  conditions.map(([field, operator, value]) => ({ field: pathOf(field), operator, value }) as MatchCondition);
+
+/** As the server completes a sort: a field counts once, and what follows the id has no effect. */
+function termsOf(sort: QueryDescription["sort"]): OrderTerm[] {
+  const terms: OrderTerm[] = [];
+  const seen = new Set<string>();
+  for (const [field, direction] of sort) {
+    if (seen.has(field)) continue;
+    seen.add(field);
+    terms.push({ field: pathOf(field), direction });
+    if (field === "id") return terms;
+  }
+  return [...terms, { field: pathOf("id"), direction: "asc" }];
+}
+
+function keptFields({ conditions, or, sort }: QueryDescription, fields: readonly string[]): Set<string> {
+  const used = [...conditions, ...or, ...sort].map(([field]) => field.split(".", 1)[0] ?? field);
+  return new Set(["id", ...fields, ...used]);
+}

@@ -1,0 +1,343 @@
+import type { JsonObject } from "../../kernel/json/json.ts";
+import type { ClientContext } from "../context.ts";
+import type { Expansions } from "../expand/expansions.ts";
+import type { Socket } from "../socket/types.ts";
+import type { WriteOperation } from "../tables/local-writes.ts";
+import type { PlatformError } from "../transport/errors.ts";
+import { createRetries, type Failure, failureOf } from "./failures.ts";
+import type { Change } from "./feed/changes.ts";
+import type { FeedMember, Feeds } from "./feed/feeds.ts";
+import { createLoading, type Loading } from "./feed/loading.ts";
+import { type Page, RecordWindow } from "./feed/window.ts";
+import { ECHO_TIMEOUT_MS, REREADS_MAX } from "./limits.ts";
+import type { Notices } from "./notices.ts";
+import { LocalState } from "./own/local-state.ts";
+import type { Overlay } from "./own/overlay.ts";
+import type { Plan } from "./plan.ts";
+import type { LiveStatus } from "./types.ts";
+
+export interface ViewDeps extends Pick<ClientContext, "runtime" | "transport"> {
+  socket: Socket;
+  feeds: Feeds;
+  notices: Notices;
+  /** It has other records of the server. */
+  loaded(view: View): void;
+}
+
+/** The records of a query as they were seen, with their `expand`. */
+export interface Seen {
+  readonly records: readonly JsonObject[];
+  readonly hasMore: boolean;
+}
+
+const NONE: readonly never[] = [];
+
+/** One query that is kept up to date, for all live queries that are equal. */
+export class View implements FeedMember {
+  readonly plan: Plan;
+  readonly #deps: ViewDeps;
+  readonly #window: RecordWindow;
+  readonly #local: LocalState;
+  readonly #loading: Loading;
+  /** Of a query with `expand`, once they are loaded. */
+  #expansions: Expansions | null = null;
+  readonly #listeners = new Set<() => void>();
+  /** Large records that are being read one by one. */
+  readonly #rereads = new Map<string, object>();
+  #leave: (() => void) | null = null;
+  #hasEnded = false;
+  #isSubscribed = false;
+  /** What is shown when the expansions are loaded. */
+  #seed: Seen | null = null;
+  #failure: Failure | null = null;
+  /** The items have been those of the server. */
+  #hasLoaded = false;
+  /** They are, and changes keep them so. */
+  #isCurrent = false;
+  #needsList = true;
+  /** Writes that were done when the list was asked for. */
+  #inList: readonly Overlay[] = [];
+  #cancelEcho: (() => void) | null = null;
+  #items: readonly JsonObject[] = NONE;
+  #isStale = false;
+
+  constructor(plan: Plan, deps: ViewDeps) {
+    this.plan = plan;
+    this.#deps = deps;
+    this.#window = new RecordWindow(plan);
+    this.#local = new LocalState(plan, this.#window);
+    this.#loading = createLoading(deps, plan, {
+      take: (page, about) => this.#take(page, about),
+      failed: (failure) => this.#fail(failure),
+      wanted: () => (this.#window.isShort ? this.#window.wanted : null),
+    });
+  }
+
+  // What it shows
+
+  get items(): readonly JsonObject[] {
+    if (!this.#isStale) return this.#items;
+    this.#isStale = false;
+    const next = this.status === "denied" ? NONE : this.#shown();
+    const isSame = next.length === this.#items.length && next.every((record, index) => record === this.#items[index]);
+    if (!isSame) this.#items = next;
+    return this.#items;
+  }
+
+  get hasMore(): boolean {
+    if (this.status === "denied") return false;
+    if (this.#local.isEmpty) return this.#window.hasMore;
+    return this.#window.hasMore || this.#local.over(this.#window.records).length > this.plan.limit;
+  }
+
+  get status(): LiveStatus {
+    const { socket } = this.#deps;
+    if (socket.error?.code === "invalid") return "error";
+    if (this.#failure !== null) return this.#failure.status;
+    if (this.#isCurrent) return "live";
+    return this.#hasLoaded || socket.status === "waiting" ? "offline" : "loading";
+  }
+
+  get error(): PlatformError | null {
+    const { error } = this.#deps.socket;
+    return error?.code === "invalid" ? error : (this.#failure?.error ?? null);
+  }
+
+  isPending(id: string): boolean {
+    return this.#local.isPending(id);
+  }
+
+  subscribe(listener: () => void): () => void {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  }
+
+  #shown(): readonly JsonObject[] {
+    const { plan } = this;
+    const own = this.#local.isEmpty ? null : this.#local.over(this.#window.records);
+    const records = (own ?? this.#window.records).slice(0, plan.limit);
+    if (plan.query.fields === null && this.#expansions === null) return records;
+    return this.#asShown(records);
+  }
+
+  #asShown(records: readonly JsonObject[]): JsonObject[] {
+    return records.map((record) => this.#shownRecord(record)).filter((record) => record !== null);
+  }
+
+  #shownRecord(record: JsonObject): JsonObject | null {
+    const isOwn = this.#window.get(String(record["id"])) !== record;
+    return this.#expansions === null ? this.plan.shown(record) : this.#expansions.shown(record, isOwn);
+  }
+
+  #changed(): void {
+    this.#isStale = true;
+    if (this.#listeners.size > 0) this.#deps.notices.add(this.#notify);
+  }
+
+  readonly #notify = (): void => {
+    for (const listener of [...this.#listeners]) listener();
+  };
+
+  // Its life
+
+  start(): void {
+    const join = () => {
+      if (!this.#hasEnded) this.#leave = this.#deps.feeds.join(this.plan.subscription, this);
+    };
+    if (this.plan.query.expand.length === 0) join();
+    else void this.#expand().then(join, () => this.#fail({ status: "offline", error: null }));
+  }
+
+  end(): void {
+    this.#hasEnded = true;
+    this.#leave?.();
+    this.#stop();
+    this.#expansions?.stop();
+  }
+
+  async #expand(): Promise<void> {
+    const { createExpansions } = await import("../expand/expansions.ts");
+    const { runtime, transport } = this.#deps;
+    const parts = { transport, plan: this.plan, retries: createRetries(runtime), changed: () => this.#changed() };
+    this.#expansions = createExpansions(parts);
+    if (this.#seed !== null) this.seed(this.#seed);
+  }
+
+  /** Another user may see other records. Those that a visitor saw stay until the user's are known. */
+  forget({ wasVisitor }: { wasVisitor: boolean }): void {
+    this.#stop();
+    this.#failure = null;
+    this.#local.clear();
+    if (!wasVisitor) {
+      this.#hasLoaded = false;
+      this.#window.clear();
+    }
+    this.#changed();
+  }
+
+  /** Shows what was seen last, until the server says more. */
+  seed({ records, hasMore }: Seen): void {
+    if (this.#hasLoaded || this.#window.records.length > 0) return;
+    if (this.plan.query.expand.length > 0 && this.#expansions === null) {
+      this.#seed = { records, hasMore };
+      return;
+    }
+    this.#window.replace({ records: this.#expansions?.learn(records) ?? records, cursor: null });
+    if (hasMore) this.#window.leaveOpen();
+    this.#changed();
+  }
+
+  /** The records of the server, to be seen at the next start. */
+  get seen(): Seen {
+    const records = this.#window.records.slice(0, this.plan.limit);
+    const seen = this.#expansions === null ? records : this.#asShown(records);
+    return { records: seen, hasMore: this.#window.hasMore };
+  }
+
+  #stop(): void {
+    this.#isSubscribed = false;
+    this.#isCurrent = false;
+    this.#needsList = true;
+    this.#loading.stop();
+    this.#rereads.clear();
+    this.#cancelEcho?.();
+    this.#cancelEcho = null;
+  }
+
+  // What the server says
+
+  subscribed(isWhole: boolean): void {
+    this.#isSubscribed = true;
+    if (!isWhole) this.#needsList = true;
+    this.#failure = null;
+    if (this.#needsList) {
+      this.#load();
+    } else {
+      this.#isCurrent = true;
+      this.#awaitEcho();
+      this.#changed();
+    }
+  }
+
+  changed(changes: readonly Change[]): void {
+    this.#loading.note(changes);
+    this.#apply(changes);
+    this.#loading.continue();
+  }
+
+  lost(): void {
+    this.#isSubscribed = false;
+    this.#isCurrent = false;
+    this.#cancelEcho?.();
+    this.#cancelEcho = null;
+    this.#changed();
+  }
+
+  refused(error: PlatformError): void {
+    this.#stop();
+    this.#fail(failureOf(error));
+  }
+
+  #load(): void {
+    this.#needsList = true;
+    this.#rereads.clear();
+    this.#inList = this.#local.expecting();
+    this.#loading.begin();
+  }
+
+  #take({ records, cursor }: Page, { isFirst, changes }: { isFirst: boolean; changes: readonly Change[] }): void {
+    const page = { records: this.#expansions?.learn(records) ?? records, cursor };
+    if (isFirst) this.#window.replace(page);
+    else this.#window.extend(page);
+    if (isFirst) for (const overlay of this.#inList) this.#local.drop(overlay);
+    this.#failure = null;
+    this.#needsList = false;
+    this.#hasLoaded = true;
+    this.#isCurrent = this.#isSubscribed;
+    this.#apply(changes);
+    // What was written while the list was under way may be missing in it.
+    this.#awaitEcho();
+    this.#changed();
+    this.#deps.loaded(this);
+  }
+
+  #fail(failure: Failure): void {
+    this.#failure = failure;
+    this.#isCurrent = false;
+    if (failure.status === "denied") {
+      this.#window.clear();
+      this.#hasLoaded = false;
+    }
+    this.#changed();
+  }
+
+  #apply(changes: readonly Change[]): void {
+    const rereads = changes.filter(({ kind }) => kind === "reread").length;
+    let hasChanged = false;
+    for (const change of changes) {
+      this.#rereads.delete(change.id);
+      if (change.kind !== "reread") hasChanged = this.#applyState(change.id, stateOf(this.plan, change)) || hasChanged;
+      else if (rereads <= REREADS_MAX) void this.#reread(change.id);
+    }
+    if (rereads > REREADS_MAX) this.#load();
+    if (!hasChanged) return;
+    this.#changed();
+    this.#deps.loaded(this);
+  }
+
+  #applyState(id: string, state: JsonObject | null): boolean {
+    const hadWrites = !this.#local.isEmpty;
+    const kept = this.#local.note(id, state);
+    const hasChanged = kept === null ? this.#window.remove(id) : this.#window.put(kept);
+    return hasChanged || hadWrites;
+  }
+
+  /** A change that arrives meanwhile is newer than what was asked for, or is followed by what makes it so. */
+  async #reread(id: string): Promise<void> {
+    const token = {};
+    this.#rereads.set(id, token);
+    const query = { fields: this.plan.parameters.fields };
+    const path = `${this.plan.path}/${encodeURIComponent(id)}`;
+    const read = this.#deps.transport.request<JsonObject>("GET", path, { query });
+    const record = await read.catch(({ status }) => (status === 404 || status === 403 ? null : undefined));
+    if (this.#rereads.get(id) !== token) return;
+    this.#rereads.delete(id);
+    if (record === undefined) this.#load();
+    else this.#apply([record === null ? { id, kind: "remove" } : { id, kind: "put", record }]);
+    this.#loading.continue();
+  }
+
+  // What this client writes
+
+  begin(operation: WriteOperation): Overlay {
+    const { runtime } = this.#deps;
+    const overlay = this.#local.add(operation, { newId: runtime.uuid(), now: runtime.now() });
+    this.#changed();
+    return overlay;
+  }
+
+  confirm(overlay: Overlay, result: JsonObject | null): void {
+    this.#local.done(overlay, result);
+    this.#awaitEcho();
+    this.#changed();
+  }
+
+  undo(overlay: Overlay): void {
+    this.#local.drop(overlay);
+    this.#changed();
+  }
+
+  /** A rule may hide what this client has written: then no change comes, and the list says so. */
+  #awaitEcho(): void {
+    if (!this.#isCurrent || !this.#local.isExpecting) return;
+    this.#cancelEcho ??= this.#deps.runtime.after(ECHO_TIMEOUT_MS, () => {
+      this.#cancelEcho = null;
+      if (this.#isCurrent && this.#local.isExpecting) this.#load();
+    });
+  }
+}
+
+/** The state of a record in the query; null: it is not in it. */
+function stateOf(plan: Plan, change: Exclude<Change, { kind: "reread" }>): JsonObject | null {
+  return change.kind === "put" && plan.belongs(change.record) ? plan.kept(change.record) : null;
+}

@@ -1,0 +1,40 @@
+import { withLease } from "../auth/lease.ts";
+import type { ClientContext } from "../context.ts";
+import { createRetries } from "../live/failures.ts";
+import { liveOf } from "../live/live.ts";
+import type { TableWrite } from "../tables/local-writes.ts";
+import type { PlatformError } from "../transport/errors.ts";
+import type { Offline, RefusedListener } from "./types.ts";
+
+/** `client.offline`. What it needs is loaded for clients that ask for it. */
+export function createOffline(context: ClientContext): Offline {
+  const listeners = new Set<RefusedListener>();
+  const unheard: [TableWrite, PlatformError][] = [];
+  const refused: RefusedListener = (write, error) => {
+    if (listeners.size === 0) unheard.push([write, error]);
+    for (const listener of [...listeners]) listener(write, error);
+  };
+  const { offline } = context.options;
+  if (offline !== undefined) {
+    const direct = context.deliver;
+    const start = async () => {
+      const [{ startOffline }, { openIndexedDb }] = await Promise.all([
+        import("./offline.ts"),
+        import("./indexed-db.ts"),
+      ]);
+      const storage = await openIndexedDb(offline.name);
+      const base = { live: liveOf(context), retries: createRetries(context.runtime), withLease };
+      return startOffline(context, { ...base, name: offline.name, storage, refused, direct });
+    };
+    // A browser may refuse its database, as private windows of some do: then writes go as they do without it.
+    const started = start().catch(() => direct);
+    context.deliver = async (write) => (await started)(write);
+  }
+  return {
+    onRefused(listener) {
+      listeners.add(listener);
+      for (const [write, error] of unheard.splice(0)) listener(write, error);
+      return () => listeners.delete(listener);
+    },
+  };
+}

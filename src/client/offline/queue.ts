@@ -1,0 +1,191 @@
+import type { JsonObject } from "../../kernel/json/json.ts";
+import type { ClientContext } from "../context.ts";
+import type { Retries } from "../live/failures.ts";
+import type { Live } from "../live/live.ts";
+import type { BegunWrite, TableWrite } from "../tables/local-writes.ts";
+import { PlatformError } from "../transport/errors.ts";
+import { UNKNOWN_AFTER_MS, WAITING_WRITES_MAX, WRITE_LENGTH_MAX } from "./limits.ts";
+import type { OfflineStorage, WaitingWrite } from "./storage.ts";
+import type { Outcome, Tabs } from "./tabs.ts";
+
+/** How a write ends here: for the caller that waits for it, or for what shows it after a reload. */
+interface Ending {
+  done(answer: unknown): void;
+  failed(error: PlatformError): void;
+}
+
+interface Parts {
+  context: ClientContext;
+  live: Live;
+  retries: Retries;
+  storage: OfflineStorage;
+  tabs: Tabs;
+  refused(write: TableWrite, error: PlatformError): void;
+}
+
+const PASSING = new Set([0, 408, 429, 502, 503, 504]);
+
+/** Writes in order, each kept until the server has answered it. */
+export class WriteQueue {
+  readonly #parts: Parts;
+  readonly #endings = new Map<number, Ending>();
+  /** Writes that are being stored, which their callers show. */
+  readonly #adding = new Set<string>();
+  #isSending = false;
+  #hasMore = false;
+  /** The number of the last write that has ended, here or in another tab. */
+  #endedUpTo = 0;
+  /** Grows when everything is forgotten, so that what was under way then changes nothing. */
+  #epoch = 0;
+
+  constructor(parts: Parts) {
+    this.#parts = parts;
+  }
+
+  /** Shows and sends what waits since an earlier page, or in another tab. */
+  async resume(): Promise<void> {
+    const epoch = this.#epoch;
+    const before = this.#endedUpTo;
+    for (const [serial, { write }] of await this.#parts.storage.waiting()) {
+      // Writes end in order: one that has ended while they were read is not shown again.
+      const isOver = serial <= this.#endedUpTo && this.#endedUpTo > before;
+      const isKnown = this.#endings.has(serial) || this.#adding.has(keyOf(write));
+      if (epoch === this.#epoch && !isOver && !isKnown) this.#endings.set(serial, this.#show(write));
+    }
+    this.send();
+  }
+
+  /** Resolves with the server's answer, whenever it comes. */
+  async add(write: TableWrite, userId: string): Promise<unknown> {
+    const { storage, tabs } = this.#parts;
+    if (this.#endings.size >= WAITING_WRITES_MAX || JSON.stringify(write).length > WRITE_LENGTH_MAX) {
+      const message = `At most ${WAITING_WRITES_MAX} writes of ${WRITE_LENGTH_MAX} characters each can wait for a connection`;
+      throw new PlatformError({ status: 0, code: "too_large", message });
+    }
+    const key = keyOf(write);
+    this.#adding.add(key);
+    const serial = await storage.add({ write, userId, sentAt: null }).finally(() => this.#adding.delete(key));
+    tabs.tell({ type: "added" });
+    return new Promise((done, failed) => {
+      this.#endings.set(serial, { done, failed });
+      this.send();
+    });
+  }
+
+  /** One of them has been answered, here or in another tab. */
+  ended({ serial, answer, error }: Outcome): void {
+    const ending = this.#endings.get(serial);
+    this.#endings.delete(serial);
+    this.#endedUpTo = Math.max(this.#endedUpTo, serial);
+    if (error === null) ending?.done(answer);
+    else ending?.failed(new PlatformError(error));
+  }
+
+  /** Sends what waits; the same when it is called while something is sent. */
+  send(): void {
+    this.#hasMore = true;
+    if (this.#isSending) return;
+    this.#isSending = true;
+    void this.#sendAll().finally(() => {
+      this.#isSending = false;
+    });
+  }
+
+  forget(): void {
+    this.#epoch++;
+    this.#parts.retries.stop();
+    const error = new PlatformError({ status: 0, code: "unauthenticated", message: "The user has signed out" });
+    for (const ending of this.#endings.values()) ending.failed(error);
+    this.#endings.clear();
+  }
+
+  stop(): void {
+    this.#epoch++;
+    this.#parts.retries.stop();
+  }
+
+  async #sendAll(): Promise<void> {
+    const epoch = this.#epoch;
+    while (this.#hasMore && epoch === this.#epoch) {
+      this.#hasMore = false;
+      try {
+        // One tab at a time, and each write by itself, so that no tab keeps the others waiting.
+        while (epoch === this.#epoch && (await this.#parts.tabs.inTurn(() => this.#sendFirst(epoch))));
+        this.#parts.retries.succeeded();
+      } catch {
+        this.#parts.retries.later(() => this.send());
+      }
+    }
+  }
+
+  /** false: nothing waits. Errors: what passes. */
+  async #sendFirst(epoch: number): Promise<boolean> {
+    const { context, storage, tabs } = this.#parts;
+    const [first] = await storage.waiting();
+    const userId = context.transport.userId();
+    if (first === undefined || userId === null || epoch !== this.#epoch) return false;
+    const [serial, waiting] = first;
+    const { write } = waiting;
+
+    const [answer, error] = await this.#attempt(serial, waiting);
+    if (epoch !== this.#epoch) return false;
+    await storage.remove(serial);
+    const outcome = { type: "ended" as const, serial, answer, error: error === null ? null : factsOf(error) };
+    tabs.tell(outcome);
+    this.ended(outcome);
+    if (error !== null) this.#parts.refused(write, error);
+    return true;
+  }
+
+  /** Errors: what passes, after which the write still waits. */
+  async #attempt(serial: number, waiting: WaitingWrite): Promise<[unknown, PlatformError | null]> {
+    const { context, storage } = this.#parts;
+    const { write, sentAt } = waiting;
+    const { request } = write;
+    const now = context.runtime.now();
+    if (sentAt === null) await storage.put(serial, { ...waiting, sentAt: now });
+    else if (request.idempotencyKey !== null && now - sentAt > UNKNOWN_AFTER_MS) {
+      const message = "The answer of this write was lost, and it is too old to be sent again";
+      return [null, new PlatformError({ status: 0, code: "unknown", message })];
+    }
+    try {
+      const { method, path, query, body, idempotencyKey } = request;
+      const options = { query, body, idempotent: idempotencyKey ?? false };
+      return [await context.transport.request(method, path, options), null];
+    } catch (error) {
+      if (!(error instanceof PlatformError)) throw error;
+      // It may have been done by a try whose answer was lost: browsers try again by themselves too.
+      if (request.method === "DELETE" && error.status === 404) return [undefined, null];
+      if (PASSING.has(error.status)) throw error;
+      return [null, error];
+    }
+  }
+
+  #show(write: TableWrite): Ending {
+    const begun: BegunWrite = this.#parts.live.begin(write);
+    return {
+      done: (answer) => begun.confirm(recordsOf(write, answer)),
+      failed: (error) => begun.undo(error),
+    };
+  }
+}
+
+/** Different for two writes, but for two equal deletions. */
+const keyOf = ({ request }: TableWrite): string => JSON.stringify(request);
+
+const factsOf = ({ status, code, message, fields, requestId, retryAfter }: PlatformError) => ({
+  status,
+  code,
+  message,
+  fields,
+  requestId,
+  retryAfter,
+});
+
+/** The records of an answer, in the order of the operations; null for a deleted one. */
+function recordsOf({ operations, request }: TableWrite, answer: unknown): (JsonObject | null)[] {
+  // Answers of the server, which are not checked again.
+  if (!request.path.endsWith("/batch")) return [request.method === "DELETE" ? null : (answer as JsonObject)];
+  const { inserted, updated } = answer as { inserted: JsonObject[]; updated: JsonObject[] };
+  return [...inserted, ...updated, ...operations.filter(({ type }) => type === "delete").map(() => null)];
+}

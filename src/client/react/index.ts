@@ -1,0 +1,7 @@
+"use client";
+// Everything that a page can import from "platform/react".
+export { type LiveResult, type RecordResult, useLive, useRecord } from "./live.ts";
+export { type PresenceResult, usePresence } from "./presence.ts";
+export { type AuthResult, PlatformProvider, useAuth, useClient } from "./provider.ts";
+export { type RoomResult, useRoom } from "./room.ts";
+export { type UploadResult, useUpload } from "./upload.ts";

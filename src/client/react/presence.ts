@@ -1,0 +1,43 @@
+import { useEffect, useMemo, useState, useSyncExternalStore } from "react";
+import type { JsonObject } from "../../kernel/json/json.ts";
+import type { ChannelStatus, Presence, PresentUser } from "../channels/types.ts";
+import { PlatformError } from "../transport/errors.ts";
+import { keepEqual } from "./snapshots.ts";
+
+export interface PresenceResult<State> {
+  users: readonly PresentUser<State>[];
+  status: ChannelStatus;
+  /** Why the channel is denied, or why this client is not shown on it. */
+  error: PlatformError | null;
+}
+
+const NOBODY: PresenceResult<never> = { users: [], status: "loading", error: null };
+
+/**
+ * Who is on a channel: `usePresence(client.presence("lobby"), { mood })`. With a state this client is shown too, until the
+ * component is gone. On a server there is nobody.
+ */
+export function usePresence<State = JsonObject>(presence: Presence<State>, state?: State): PresenceResult<State> {
+  const [refusal, setRefusal] = useState<PlatformError | null>(null);
+  const store = useMemo(() => {
+    const keep = keepEqual<PresenceResult<State>>();
+    const read = () => keep({ users: presence.users, status: presence.status, error: presence.error });
+    return { read, subscribe: (listener: () => void) => presence.subscribe(listener) };
+  }, [presence]);
+  const result = useSyncExternalStore(store.subscribe, store.read, () => NOBODY);
+  const text = state === undefined ? null : JSON.stringify(state);
+  const isShown = text !== null;
+  useEffect(() => {
+    if (text === null) return;
+    presence.track(JSON.parse(text)).then(
+      () => setRefusal(null),
+      // A lost connection is told by the status.
+      (error: unknown) => setRefusal(error instanceof PlatformError && error.status !== 0 ? error : null),
+    );
+  }, [presence, text]);
+  useEffect(() => {
+    if (!isShown) return;
+    return () => void presence.untrack().catch(() => {});
+  }, [presence, isShown]);
+  return refusal === null ? result : { ...result, error: result.error ?? refusal };
+}

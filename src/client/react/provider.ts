@@ -1,0 +1,60 @@
+import { createContext, createElement, type ReactNode, useCallback, useContext, useSyncExternalStore } from "react";
+import type { Auth, User } from "../auth/types.ts";
+import type { Client } from "../client.ts";
+
+interface Provided {
+  client: { readonly auth: Auth };
+  /** Who was signed in when the page was rendered on the server. */
+  renderedUser: User | null;
+}
+
+const Context = createContext<Provided | null>(null);
+
+interface PlatformProviderProps {
+  /** Made once, outside of components; on a server one for each request. */
+  client: { readonly auth: Auth };
+  /**
+   * What `client.auth.user` was when the server rendered the page, on both sides, so that the first render of the browser is the
+   * server's. Default: nobody.
+   */
+  user?: User | null;
+  children?: ReactNode;
+}
+
+/** Gives the client to the hooks below it. */
+export function PlatformProvider({ client, user = null, children }: PlatformProviderProps): ReactNode {
+  // Without a memo: a provider renders when its owner does, which gives it other children anyway.
+  return createElement(Context.Provider, { value: { client, renderedUser: user } }, children);
+}
+
+function useProvided(): Provided {
+  const provided = useContext(Context);
+  if (provided === null) throw new Error("There is no <PlatformProvider> around this component");
+  return provided;
+}
+
+/** The client of the provider. Errors: `Error` without one. */
+export function useClient<Config = unknown>(): Client<Config> {
+  // The provider has the whole client, whose type is the caller's.
+  return useProvided().client as Client<Config>;
+}
+
+export interface AuthResult {
+  /** The signed-in user; null when nobody is. */
+  user: User | null;
+  /** `client.auth`, to sign in and out. */
+  auth: Auth;
+}
+
+/** Who is signed in, on the server and in the first render of a browser too. Errors: `Error` without a provider. */
+export function useAuth(): AuthResult {
+  const { client, renderedUser } = useProvided();
+  const { auth } = client;
+  const subscribe = useCallback((listener: () => void) => auth.subscribe(listener), [auth]);
+  const user = useSyncExternalStore(
+    subscribe,
+    () => auth.user,
+    () => renderedUser,
+  );
+  return { user, auth };
+}

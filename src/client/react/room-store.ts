@@ -1,0 +1,102 @@
+import type { Room, RoomPlayer, RoomStatus, Rooms } from "../rooms/types.ts";
+import { systemRuntime } from "../runtime.ts";
+import { PlatformError } from "../transport/errors.ts";
+import { JOIN_AGAIN_MS, LEAVE_AFTER_MS } from "./limits.ts";
+
+export interface RoomSnapshot {
+  /** `joining`: for the first time, also while the server cannot be reached. `refused`: see `error`. */
+  status: RoomStatus | "joining" | "refused";
+  error: PlatformError | null;
+  shared: Room["shared"];
+  mine: Room["mine"];
+  players: readonly RoomPlayer[];
+}
+
+export const JOINING: RoomSnapshot = { status: "joining", error: null, shared: {}, mine: {}, players: [] };
+
+/** A room that is joined while somebody subscribes. */
+export interface RoomStore<Actions> {
+  subscribe(listener: () => void): () => void;
+  read(): RoomSnapshot;
+  act: Room<Actions>["act"];
+  on: Room<Actions>["on"];
+  /** Joins again after it was left or refused. */
+  join(): void;
+}
+
+export function createRoomStore<Actions>(rooms: Rooms<Actions>, id: string): RoomStore<Actions> {
+  const listeners = new Set<() => void>();
+  const heard = new Set<{ messageType: string; listener: (data: never) => void; stop: () => void }>();
+  let joining: Promise<Room<Actions>> | null = null;
+  let room: Room<Actions> | null = null;
+  let snapshot = JOINING;
+  let cancel: () => void = () => {};
+
+  const changed = (next: RoomSnapshot) => {
+    snapshot = next;
+    for (const listener of [...listeners]) listener();
+  };
+  const show = (joined: Room<Actions>) => {
+    const { status, error, shared, mine, players } = joined;
+    changed({ status, error, shared, mine, players });
+  };
+  const join = (): Promise<Room<Actions>> => {
+    cancel();
+    const own = rooms.join(id);
+    joining = own;
+    own.then(
+      (joined) => {
+        if (joining !== own) return joined.leave();
+        room = joined;
+        joined.subscribe(() => room === joined && show(joined));
+        for (const entry of heard) entry.stop = joined.on(entry.messageType, entry.listener);
+        show(joined);
+      },
+      (error: unknown) => {
+        if (joining !== own) return;
+        joining = null;
+        const isLost = error instanceof PlatformError && error.code === "network";
+        // Only mistakes of a program are no such error.
+        const because = error instanceof PlatformError ? error : null;
+        changed({ ...JOINING, status: isLost ? "joining" : "refused", error: because });
+        if (isLost) cancel = systemRuntime.after(JOIN_AGAIN_MS, () => void join());
+      },
+    );
+    return own;
+  };
+  const leave = () => {
+    joining = null;
+    room?.leave();
+    room = null;
+    snapshot = JOINING;
+  };
+  return {
+    subscribe(listener) {
+      cancel();
+      listeners.add(listener);
+      if (joining === null) join().catch(() => {});
+      return () => {
+        listeners.delete(listener);
+        if (listeners.size > 0) return;
+        cancel();
+        cancel = systemRuntime.after(LEAVE_AFTER_MS, leave);
+      };
+    },
+    read: () => snapshot,
+    act: async (...given) => (await (joining ?? join())).act(...given),
+    on(messageType, listener) {
+      const entry = { messageType, listener, stop: room?.on(messageType, listener) ?? (() => {}) };
+      heard.add(entry);
+      return () => {
+        heard.delete(entry);
+        entry.stop();
+      };
+    },
+    join() {
+      if (room !== null && room.status !== "left") return;
+      leave();
+      changed(JOINING);
+      join().catch(() => {});
+    },
+  };
+}

@@ -1,0 +1,69 @@
+import type { JsonObject } from "../../kernel/json/json.ts";
+import type { ServerMessage, Socket } from "../socket/types.ts";
+import { followDelta } from "./state.ts";
+import type { RoomPlayer } from "./types.ts";
+
+/** What the server has of a room, as far as this client is sent it. */
+export interface Replica {
+  readonly shared: JsonObject;
+  readonly mine: JsonObject;
+  readonly players: readonly RoomPlayer[];
+  stop(): void;
+}
+
+/** Follows the messages of a room. `resync` asks for the whole state. */
+export function createReplica(
+  socket: Socket,
+  { onSync, onChange, resync }: { onSync(): void; onChange(): void; resync(): void },
+): Replica {
+  const versions = { shared: 0, player: 0 };
+  let shared: JsonObject = {};
+  let mine: JsonObject = {};
+  let players: readonly RoomPlayer[] = [];
+  /** Whether the delta follows what is known. */
+  const isNext = (name: "shared" | "player", { version }: ServerMessage) => {
+    const isFollowing = version === versions[name] + 1;
+    if (isFollowing) versions[name]++;
+    // The server sends every delta in order: one that is missing is a fault, and the whole state mends it.
+    else if (Number(version) > versions[name]) resync();
+    return isFollowing;
+  };
+  // The messages have the form that the protocol declares.
+  const ends = [
+    socket.on("sync", (message) => {
+      shared = message["sharedState"] as JsonObject;
+      mine = message["playerState"] as JsonObject;
+      versions.shared = Number(message["sharedVersion"]);
+      versions.player = Number(message["playerVersion"]);
+      onSync();
+    }),
+    socket.on("shared_delta", (message) => {
+      if (!isNext("shared", message)) return;
+      shared = followDelta(shared, message["delta"] as JsonObject);
+      onChange();
+    }),
+    socket.on("player_delta", (message) => {
+      if (!isNext("player", message)) return;
+      mine = followDelta(mine, message["delta"] as JsonObject);
+      onChange();
+    }),
+    socket.on("players", (message) => {
+      players = message["players"] as RoomPlayer[];
+      onChange();
+    }),
+  ];
+  return {
+    get shared() {
+      return shared;
+    },
+    get mine() {
+      return mine;
+    },
+    get players() {
+      return players;
+    },
+    stop() {
+      for (const end of ends) end();
+    },
+  };
+}

@@ -1,0 +1,171 @@
+import type { JsonValue } from "../../kernel/json/json.ts";
+import { lostError, socketError } from "../channels/errors.ts";
+import type { ClientContext } from "../context.ts";
+import { createSocket } from "../socket/socket.ts";
+import type { Socket } from "../socket/types.ts";
+import { PlatformError } from "../transport/errors.ts";
+import { createActs } from "./acts.ts";
+import { JOIN_TIMEOUT_MS } from "./limits.ts";
+import { createReplica } from "./replica.ts";
+import type { Room, RoomStatus } from "./types.ts";
+
+/** Errors of the room itself, and not of one of its messages. */
+const ENDING = new Set(["JOIN_DENIED", "ROOM_FULL", "SESSION_REVOKED", "AUTH_FAILED"]);
+
+/** Resolves with the first state. */
+export async function joinRoom(context: ClientContext, name: string, id: string): Promise<Room> {
+  const connection = ownConnection(context, `/api/room?${new URLSearchParams({ namespace: name, id })}`);
+  const { runtime, transport } = context;
+  const ends: (() => void)[] = [];
+  let room: Room | null = null;
+  try {
+    return await new Promise<Room>((resolve, reject) => {
+      const onJoined = () => resolve(opened);
+      const opened = openRoom(context, { id, ...connection, onJoined, onLeft: reject });
+      room = opened;
+      // Pages are not told why a WebSocket was refused: this says so.
+      const explain = async () => {
+        await transport.request("GET", "/api/room/metadata", { query: { namespace: name, id } }).catch((error) => {
+          if (error instanceof PlatformError && isMistake(error)) reject(error);
+        });
+      };
+      ends.push(
+        connection.socket.subscribe((status) => {
+          if (status === "waiting") void explain();
+        }),
+        runtime.after(JOIN_TIMEOUT_MS, () => reject(lostError("The room cannot be reached"))),
+      );
+    });
+  } catch (error) {
+    // The compiler does not see that the function above has run.
+    (room as Room | null)?.leave();
+    throw error;
+  } finally {
+    for (const end of ends) end();
+  }
+}
+
+const isMistake = ({ status }: PlatformError): boolean => status === 400 || status === 404;
+
+const rooms = new WeakMap<ClientContext["transport"], Set<() => void>>();
+
+/** A connection for one room, which ends with the room, or with the client. */
+function ownConnection(context: ClientContext, path: string): { socket: Socket; close(): void } {
+  const open = rooms.get(context.transport) ?? new Set();
+  if (!rooms.has(context.transport)) {
+    rooms.set(context.transport, open);
+    context.onClose(() => {
+      for (const close of open) close();
+    });
+  }
+  const ends: (() => void)[] = [];
+  const close = () => {
+    open.delete(close);
+    for (const end of ends.splice(0)) end();
+  };
+  open.add(close);
+  return { socket: createSocket({ ...context, onClose: (work) => ends.push(work) }, path), close };
+}
+
+interface Opened {
+  id: string;
+  socket: Socket;
+  /** Closes the connection. */
+  close(): void;
+  onJoined(): void;
+  onLeft(error: PlatformError): void;
+}
+
+function openRoom(context: ClientContext, { id, socket, close, onJoined, onLeft }: Opened): Room {
+  const listeners = new Set<() => void>();
+  const messageListeners = new Set<{ messageType: string; listener: (data: never) => void }>();
+  let status: RoomStatus = "offline";
+  let error: PlatformError | null = null;
+  const acts = createActs(context, socket, () => status);
+
+  const tell = () => {
+    for (const listener of [...listeners]) listener();
+  };
+  const join = () => socket.send({ type: "join", players: true });
+  const onSync = () => {
+    status = "joined";
+    onJoined();
+    acts.joined();
+    tell();
+  };
+  const replica = createReplica(socket, { onSync, onChange: tell, resync: join });
+  const left = (because: PlatformError | null) => {
+    if (status === "left") return;
+    status = "left";
+    error = because;
+    replica.stop();
+    for (const end of ends) end();
+    close();
+    acts.end(because ?? lostError("The room was left"));
+    onLeft(because ?? lostError("The room was left"));
+    tell();
+  };
+  const ends = [
+    socket.on("message", (message) => {
+      for (const { messageType, listener } of [...messageListeners]) {
+        // The type of the data is the caller's.
+        if (messageType === message["messageType"]) listener(message["data"] as never);
+      }
+    }),
+    socket.on("kicked", () => left(socketError({ type: "error", code: "JOIN_DENIED", message: "You were removed" }))),
+    socket.on("error", (message) => {
+      if (ENDING.has(String(message["code"]))) left(socketError(message));
+    }),
+    socket.subscribe((next) => {
+      if (socket.error !== null) return left(socket.error);
+      if (next === "closed") return left(null);
+      if (next === "connected" || status !== "joined") return;
+      status = "offline";
+      acts.lost();
+      tell();
+    }),
+    context.transport.onAuth(() => left(socketError({ type: "error", code: "AUTH_FAILED", message: "Another user" }))),
+  ];
+  ends.push(socket.hold(), socket.onConnected(join));
+
+  return {
+    id,
+    get status() {
+      return status;
+    },
+    get error() {
+      return error;
+    },
+    get shared() {
+      return replica.shared;
+    },
+    get mine() {
+      return replica.mine;
+    },
+    get players() {
+      return replica.players;
+    },
+    ...listening(listeners, messageListeners),
+    act: (type, ...[payload]) => acts.act(type, payload as JsonValue | undefined) as Promise<never>,
+    leave: () => left(null),
+  };
+}
+
+/** Each call adds an entry of its own: the same listener may be given twice. */
+function listening(
+  listeners: Set<() => void>,
+  messageListeners: Set<{ messageType: string; listener: (data: never) => void }>,
+): Pick<Room, "subscribe" | "on"> {
+  return {
+    subscribe(listener) {
+      const own = () => listener();
+      listeners.add(own);
+      return () => void listeners.delete(own);
+    },
+    on(messageType, listener) {
+      const entry = { messageType, listener };
+      messageListeners.add(entry);
+      return () => void messageListeners.delete(entry);
+    },
+  };
+}

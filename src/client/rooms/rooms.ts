@@ -1,0 +1,8 @@
+import type { ClientContext } from "../context.ts";
+import type { Rooms } from "./types.ts";
+
+/** What a page without rooms loads of them. */
+export const createRooms = (context: ClientContext, name: string): Rooms => ({
+  name,
+  join: async (id) => (await import("./room.ts")).joinRoom(context, name, id),
+});

@@ -1,0 +1,163 @@
+import { VERSION } from "../../kernel/version.ts";
+import type { ClientContext } from "../context.ts";
+import type { PlatformError } from "../transport/errors.ts";
+import { type Connection, connect } from "./connection.ts";
+import { IDLE_CLOSE_MS, RECONNECT_MAX_MS, RECONNECT_MS } from "./limits.ts";
+import type { ServerMessage, Socket, SocketStatus } from "./types.ts";
+import { onWake } from "./wake.ts";
+
+const sockets = new WeakMap<object, Socket>();
+
+/** The client's own. Opens nothing yet. */
+export function socketOf(context: ClientContext): Socket {
+  const known = sockets.get(context) ?? new SharedSocket(context, "/api/realtime");
+  sockets.set(context, known);
+  return known;
+}
+
+type Listener<Value> = (value: Value) => void;
+
+/** A connection that comes back by itself. Opens nothing yet. It ends with the context. */
+export function createSocket(context: ClientContext, path: string): Socket {
+  return new SharedSocket(context, path);
+}
+
+class SharedSocket implements Socket {
+  status: SocketStatus = "closed";
+  error: PlatformError | null = null;
+  readonly #context: ClientContext;
+  readonly #path: string;
+  readonly #byType = new Map<string, Set<Listener<ServerMessage>>>();
+  readonly #statusListeners = new Set<Listener<SocketStatus>>();
+  readonly #connectedListeners = new Set<() => void>();
+  #connection: Connection | null = null;
+  #holds = 0;
+  /** Tries since the last connection. */
+  #losses = 0;
+  #cancelRetry: () => void = () => {};
+  /** Of the end of what nothing holds. */
+  #cancelEnd: () => void = () => {};
+  #stopWaking: () => void = () => {};
+
+  constructor(context: ClientContext, path: string) {
+    this.#context = context;
+    this.#path = path;
+    const stopListening = context.transport.onAuth(() => {
+      if (this.status !== "closed") this.#restart();
+    });
+    context.onClose(() => {
+      stopListening();
+      this.#holds = 0;
+      this.#shut();
+    });
+  }
+
+  subscribe(listener: Listener<SocketStatus>): () => void {
+    return added(this.#statusListeners, listener);
+  }
+
+  hold(): () => void {
+    let isHeld = true;
+    this.#holds++;
+    this.#cancelEnd();
+    if (this.status === "closed") this.#begin();
+    return () => {
+      if (!isHeld) return;
+      isHeld = false;
+      if (--this.#holds > 0 || this.status === "closed") return;
+      this.#cancelEnd = this.#context.runtime.after(IDLE_CLOSE_MS, () => this.#shut());
+    };
+  }
+
+  send(message: ServerMessage): void {
+    if (this.status === "connected") this.#connection?.send(message);
+  }
+
+  on(type: string, listener: Listener<ServerMessage>): () => void {
+    const listeners = this.#byType.get(type) ?? new Set();
+    this.#byType.set(type, listeners);
+    return added(listeners, listener);
+  }
+
+  onConnected(listener: () => void): () => void {
+    if (this.status === "connected") listener();
+    return added(this.#connectedListeners, listener);
+  }
+
+  #become(status: SocketStatus, error: PlatformError | null = null): void {
+    if (this.status === status && this.error === error) return;
+    this.status = status;
+    this.error = error;
+    for (const listener of [...this.#statusListeners]) listener(status);
+  }
+
+  #begin(): void {
+    this.#stopWaking = onWake({
+      isBack: () => (this.#connection === null ? this.#restart() : this.#connection.probe()),
+      isLost: () => this.#connection?.probe(),
+    });
+    this.#become("connecting");
+    this.#open();
+  }
+
+  #open(): void {
+    this.#cancelRetry();
+    const own = connect(
+      { ...this.#context, version: VERSION, path: this.#path },
+      {
+        onMessage: (message) => {
+          for (const listener of [...(this.#byType.get(message.type) ?? [])]) listener(message);
+        },
+        onOpen: () => {
+          this.#losses = 0;
+          this.#become("connected");
+          // A listener may end the connection.
+          for (const listener of [...this.#connectedListeners]) if (this.#connection === own) listener();
+        },
+        onClosed: (error) => this.#lost(error),
+      },
+    );
+    this.#connection = own;
+  }
+
+  #lost(error: PlatformError | null): void {
+    const { runtime } = this.#context;
+    this.#connection = null;
+    if (this.#holds === 0) {
+      this.#shut();
+      return;
+    }
+    const longMs = Math.min(RECONNECT_MAX_MS, RECONNECT_MS * 2 ** this.#losses++);
+    // By chance, so that clients which a restart has cut off do not come back together.
+    this.#cancelRetry = runtime.after(longMs / 2 + (runtime.random() * longMs) / 2, () => this.#open());
+    this.#become("waiting", error);
+  }
+
+  /** Connects again at once: as another user, or because the network is back. */
+  #restart(): void {
+    if (this.#holds === 0) {
+      this.#shut();
+      return;
+    }
+    this.#connection?.close();
+    this.#losses = 0;
+    this.#become("waiting");
+    this.#open();
+  }
+
+  #shut(): void {
+    this.#cancelRetry();
+    this.#cancelEnd();
+    this.#stopWaking();
+    this.#stopWaking = () => {};
+    this.#connection?.close();
+    this.#connection = null;
+    this.#losses = 0;
+    this.#become("closed");
+  }
+}
+
+function added<T>(listeners: Set<T>, listener: T): () => void {
+  listeners.add(listener);
+  return () => listeners.delete(listener);
+}

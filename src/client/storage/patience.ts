@@ -1,0 +1,55 @@
+import type { ClientContext } from "../context.ts";
+import { pause } from "../runtime.ts";
+import { PlatformError } from "../transport/errors.ts";
+import { FAILURES_MAX, FIRST_WAIT_MS, LONGEST_WAIT_MS } from "./limits.ts";
+
+/** Statuses after which the same request may succeed; 0: no answer came. */
+const PASSING = new Set([0, 408, 429, 502, 503, 504]);
+
+export const isPassing = (error: unknown): error is PlatformError =>
+  error instanceof PlatformError && PASSING.has(error.status);
+
+/** Resolves when the browser says that it is online, or after `ms`. */
+async function untilOnline({ runtime }: ClientContext, ms: number, signal: AbortSignal): Promise<void> {
+  const back = new AbortController();
+  const wake = () => back.abort();
+  const end = () => back.abort();
+  globalThis.addEventListener?.("online", wake);
+  signal.addEventListener("abort", end);
+  await pause(runtime, ms, back.signal).catch(() => {});
+  globalThis.removeEventListener?.("online", wake);
+  signal.removeEventListener("abort", end);
+}
+
+/** What the requests of one upload share: a success of one means that the others may go on trying. */
+export interface Patience {
+  /** Runs `work` until it succeeds. Errors: what does not pass; the last error after ten failures in a row; the signal's reason. */
+  run<T>(work: () => Promise<T>): Promise<T>;
+}
+
+export function createPatience(context: ClientContext, signal: AbortSignal): Patience {
+  let successes = 0;
+  return {
+    async run(work) {
+      let seen = successes;
+      for (let failures = 0; ; ) {
+        signal.throwIfAborted();
+        try {
+          const result = await work();
+          successes++;
+          return result;
+        } catch (error) {
+          signal.throwIfAborted();
+          if (!isPassing(error)) throw error;
+          if (successes > seen) failures = 0;
+          seen = successes;
+          // Without a network nothing is tried in vain.
+          if (globalThis.navigator?.onLine !== false && ++failures >= FAILURES_MAX) throw error;
+          const longMs = Math.min(LONGEST_WAIT_MS, FIRST_WAIT_MS * 2 ** failures);
+          const waitMs = longMs / 2 + (context.runtime.random() * longMs) / 2;
+          await untilOnline(context, Math.max(waitMs, (error.retryAfter ?? 0) * 1000), signal);
+        }
+      }
+    },
+  };
+}

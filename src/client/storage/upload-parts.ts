@@ -1,0 +1,143 @@
+import type { ClientContext } from "../context.ts";
+import { PlatformError } from "../transport/errors.ts";
+import { COMPLETE_TIMEOUT_MS, PART_BYTES, PARTS_AT_ONCE, PARTS_MAX } from "./limits.ts";
+import { createPatience } from "./patience.ts";
+import { sendingOf } from "./sending.ts";
+import type { UploadTask } from "./task.ts";
+import type { FileEntry } from "./types.ts";
+import { createUnfinishedUploads, type Unfinished } from "./unfinished.ts";
+
+interface Part {
+  partNumber: number;
+  etag: string;
+  size: number;
+}
+
+/** What an upload is known by after a reload; null for bytes, which have no name and date. */
+function identityOf({ transport }: ClientContext, { bucket, key, file }: UploadTask): string | null {
+  if (!(file instanceof File)) return null;
+  return JSON.stringify([transport.userId(), bucket, key, file.name, file.size, file.lastModified]);
+}
+
+/** Uploads a file in parts, and goes on where an earlier call stopped. */
+export async function uploadInParts(context: ClientContext, task: UploadTask): Promise<FileEntry> {
+  const { transport, runtime } = context;
+  const { bucket, key, file, contentType, metadata, signal } = task;
+  const unfinished = createUnfinishedUploads(context);
+  const of = identityOf(context, task);
+  const patience = createPatience(context, signal);
+
+  const begin = async (): Promise<Unfinished> => {
+    const body = { key, contentType, metadata };
+    const create = () =>
+      transport.request<{ uploadId: string }>("POST", `${bucket}/multipart/create`, { body, signal });
+    const { uploadId } = await patience.run(create);
+    const partBytes = Math.max(PART_BYTES, Math.ceil(file.size / PARTS_MAX));
+    const upload = { of: of ?? "", uploadId, partBytes, beganAt: runtime.now() };
+    if (of !== null) await unfinished.add(upload);
+    return upload;
+  };
+  /** The parts that the server has; null: it does not know the upload any more. */
+  const stored = async ({ uploadId }: Unfinished): Promise<Part[] | null> => {
+    const path = `${bucket}/uploads/${encodeURIComponent(uploadId)}/parts`;
+    const list = () => transport.request<{ parts: Part[] }>("GET", path, { query: { key }, signal });
+    return orNull(patience.run(list).then(({ parts }) => parts));
+  };
+  const finish = async (upload: Unfinished, parts: readonly Part[]): Promise<FileEntry> => {
+    const { uploadId } = upload;
+    const sent = await sendParts(context, task, upload, parts);
+    const body = { uploadId, key, parts: sent.map(({ partNumber, etag }) => ({ partNumber, etag })) };
+    // Answered again where the answer was lost.
+    const complete = () => {
+      const options = { body, signal, timeoutMs: COMPLETE_TIMEOUT_MS };
+      return transport.request<FileEntry>("POST", `${bucket}/multipart/complete`, options);
+    };
+    const entry = await patience.run(complete);
+    if (of !== null) await unfinished.remove(of);
+    return entry;
+  };
+
+  const known = of === null ? null : await unfinished.find(of);
+  if (known !== null) {
+    const parts = await stored(known);
+    // It may be removed, or completed by another tab, while parts of it are sent.
+    const entry = parts === null ? null : await orNull(finish(known, parts));
+    if (entry !== null) return entry;
+    if (of !== null) await unfinished.remove(of);
+  }
+  const upload = await begin();
+  try {
+    return await finish(upload, []);
+  } catch (error) {
+    // Nothing can go on with it: its parts need not stay for a day.
+    const abort = () =>
+      transport.request("POST", `${bucket}/multipart/abort`, { body: { uploadId: upload.uploadId, key } });
+    if (of === null) void abort().catch(() => {});
+    throw error;
+  }
+}
+
+/** null where the server answers that there is no such upload. */
+async function orNull<T>(work: Promise<T>): Promise<T | null> {
+  try {
+    return await work;
+  } catch (error) {
+    if (error instanceof PlatformError && error.status === 404) return null;
+    throw error;
+  }
+}
+
+/** Sends what is missing, four parts at a time. Gives all parts by number. The first failure ends the others. */
+async function sendParts(
+  context: ClientContext,
+  { bucket, key, file, onLoaded, signal }: UploadTask,
+  { uploadId, partBytes }: Unfinished,
+  stored: readonly Part[],
+): Promise<Part[]> {
+  const count = Math.ceil(file.size / partBytes);
+  const bytesOf = (partNumber: number) => file.slice((partNumber - 1) * partBytes, partNumber * partBytes);
+  const parts = stored.filter(({ partNumber, size }) => partNumber <= count && size === bytesOf(partNumber).size);
+  const present = new Set(parts.map(({ partNumber }) => partNumber));
+  const missing = Array.from({ length: count }, (_, index) => index + 1).filter((number) => !present.has(number));
+  const ending = new AbortController();
+  const end = () => ending.abort(signal.reason);
+  signal.addEventListener("abort", end);
+  const patience = createPatience(context, ending.signal);
+  const sending = new Map<number, number>();
+  const report = () => {
+    const done = parts.reduce((sum, { size }) => sum + size, 0);
+    onLoaded([...sending.values()].reduce((sum, bytes) => sum + bytes, done));
+  };
+
+  const send = async (partNumber: number): Promise<void> => {
+    const body = bytesOf(partNumber);
+    const progress = (bytes: number) => {
+      sending.set(partNumber, bytes);
+      report();
+    };
+    const { etag } = await patience.run(() =>
+      context.transport.request<Part>("POST", `${bucket}/multipart/upload-part`, {
+        query: { uploadId, key, partNumber },
+        body,
+        signal: ending.signal,
+        ...sendingOf(context, body.size, progress),
+      }),
+    );
+    sending.delete(partNumber);
+    parts.push({ partNumber, etag, size: body.size });
+    report();
+  };
+  const work = async (): Promise<void> => {
+    for (let next = missing.shift(); next !== undefined; next = missing.shift()) await send(next);
+  };
+  report();
+  try {
+    await Promise.all(Array.from({ length: PARTS_AT_ONCE }, work));
+  } catch (error) {
+    ending.abort(error);
+    throw error;
+  } finally {
+    signal.removeEventListener("abort", end);
+  }
+  return parts.sort((a, b) => a.partNumber - b.partNumber);
+}

@@ -1,0 +1,53 @@
+import type { ClientContext } from "../context.ts";
+import { SINGLE_MAX_BYTES } from "./limits.ts";
+import { createPatience } from "./patience.ts";
+import { sendingOf } from "./sending.ts";
+import type { UploadTask } from "./task.ts";
+import type { FileEntry, Uploadable, UploadOptions } from "./types.ts";
+import { uploadInParts } from "./upload-parts.ts";
+
+/** As that of `Bucket`. */
+export async function upload(
+  context: ClientContext,
+  bucket: string,
+  key: string,
+  given: Uploadable,
+  { contentType, metadata, onProgress, signal = new AbortController().signal }: UploadOptions = {},
+): Promise<FileEntry> {
+  signal.throwIfAborted();
+  const file = given instanceof Blob ? given : new Blob([given]);
+  const total = file.size;
+  let shown = -1;
+  const onLoaded = (bytes: number) => {
+    // What a lost connection takes back is not shown.
+    if (bytes <= shown) return;
+    shown = bytes;
+    onProgress?.({ loaded: bytes, total });
+  };
+  const type = contentType ?? (file.type || "application/octet-stream");
+  const task = { bucket, key, file, contentType: type, metadata, onLoaded, signal };
+  onLoaded(0);
+  const entry = await (total > SINGLE_MAX_BYTES ? uploadInParts(context, task) : uploadAtOnce(context, task));
+  onLoaded(total);
+  return entry;
+}
+
+async function uploadAtOnce(context: ClientContext, task: UploadTask): Promise<FileEntry> {
+  const { bucket, key, file, contentType, metadata, onLoaded, signal } = task;
+  const form = new FormData();
+  form.append("key", key);
+  if (metadata !== undefined) form.append("metadata", JSON.stringify(metadata));
+  form.append("file", file.type === contentType ? file : new Blob([file], { type: contentType }), "file");
+  // The same at each try, so that one whose answer was lost is not stored again.
+  const headers = { "Idempotency-Key": context.runtime.uuid() };
+  const { size, uploaded } = await createPatience(context, signal).run(() => {
+    const sending = sendingOf(context, file.size, onLoaded);
+    return context.transport.request<FileEntry>("POST", `${bucket}/upload`, {
+      body: form,
+      headers,
+      signal,
+      ...sending,
+    });
+  });
+  return { key, size, uploaded };
+}

@@ -1,0 +1,46 @@
+import type { JsonObject } from "../../kernel/json/json.ts";
+import type { Method, QueryParameters } from "../transport/types.ts";
+import type { TableAddress } from "./description.ts";
+
+/** One record of a write. `changes` may have the operators of `increment` and `deleteField`. */
+export type WriteOperation =
+  | { readonly type: "insert"; readonly record: JsonObject }
+  | { readonly type: "update"; readonly id: string; readonly changes: JsonObject }
+  | { readonly type: "upsert"; readonly record: JsonObject; readonly conflictTarget: string }
+  | { readonly type: "delete"; readonly id: string };
+
+/** What sends a write. It is plain data, which can be kept and sent later. */
+export interface WriteRequest {
+  readonly method: Method;
+  readonly path: string;
+  readonly query?: QueryParameters;
+  readonly body?: JsonObject;
+  /** The same each time that this write is sent; sent when somebody is signed in. null: the endpoint takes none. */
+  readonly idempotencyKey: string | null;
+}
+
+/** A write whose records are known before it is done: insert, update, upsert, delete and batch. */
+export interface TableWrite extends TableAddress {
+  readonly operations: readonly WriteOperation[];
+  readonly request: WriteRequest;
+}
+
+/** What was begun ends with one of them. */
+export interface BegunWrite {
+  /** The server's records, in the order of the operations; null for a deleted one. */
+  confirm(records: readonly (JsonObject | null)[]): void;
+  undo(error: unknown): void;
+}
+
+/** Hears of the writes of this client before they are sent. Live queries show them at once. */
+export interface LocalWrites {
+  /** true: new records get their ids here, so that they can be shown before the server has them. */
+  readonly needsIds: boolean;
+  begin(write: TableWrite): BegunWrite;
+}
+
+/** Nothing is shown before it is done. */
+export const NO_LOCAL_WRITES: LocalWrites = {
+  needsIds: false,
+  begin: () => ({ confirm: () => {}, undo: () => {} }),
+};

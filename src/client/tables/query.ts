@@ -1,0 +1,99 @@
+import type { JsonObject } from "../../kernel/json/json.ts";
+import type { ClientContext } from "../context.ts";
+import { liveOf } from "../live/live.ts";
+import type { LiveQuery } from "../live/types.ts";
+import type { Cancellable, Found, ListOptions, Page, SearchOptions, WriteCounts } from "../types/query.ts";
+import { type Condition, filterParameters, listParameters, type QueryDescription, tablePath } from "./description.ts";
+import type { Aggregate } from "./wide-queries.ts";
+
+type Item = JsonObject;
+
+/** What most pages do not ask for is loaded when it is used. */
+const wide = () => import("./wide-queries.ts");
+
+/** `Query` of any table: the types of `client.db` say what each table has. */
+export class TableQuery {
+  readonly description: QueryDescription;
+  readonly #context: ClientContext;
+
+  constructor(context: ClientContext, description: QueryDescription) {
+    this.#context = context;
+    this.description = description;
+  }
+
+  #with(change: Partial<QueryDescription>): TableQuery {
+    return new TableQuery(this.#context, { ...this.description, ...change });
+  }
+
+  where(...condition: Condition): TableQuery {
+    return this.#with({ conditions: [...this.description.conditions, condition] });
+  }
+
+  orWhere(...condition: Condition): TableQuery {
+    return this.#with({ or: [...this.description.or, condition] });
+  }
+
+  sort(field: string, direction: "asc" | "desc" = "asc"): TableQuery {
+    return this.#with({ sort: [...this.description.sort, [field, direction]] });
+  }
+
+  limit(count: number): TableQuery {
+    return this.#with({ limit: count });
+  }
+
+  fields(...names: readonly string[]): TableQuery {
+    return this.#with({ fields: names });
+  }
+
+  expand(...paths: readonly string[]): TableQuery {
+    return this.#with({ expand: [...this.description.expand, ...paths] });
+  }
+
+  /** A read below the address of the table. */
+  #read<T>(path: string, query: Record<string, string | number | boolean | undefined | null>, options?: Cancellable) {
+    const { transport } = this.#context;
+    return transport.request<T>("GET", tablePath(this.description) + path, { query, signal: options?.signal });
+  }
+
+  list({ signal, ...paging }: ListOptions & Cancellable = {}): Promise<Page<Item>> {
+    return this.#read("", { ...listParameters(this.description), ...paging }, { ...(signal && { signal }) });
+  }
+
+  async first(options?: Cancellable): Promise<Item | null> {
+    const { items } = await this.limit(1).list({ ...options, total: false });
+    return items[0] ?? null;
+  }
+
+  async count(options?: Cancellable): Promise<number> {
+    return (await this.#read<{ total: number }>("/count", filterParameters(this.description), options)).total;
+  }
+
+  async search(text: string, options?: SearchOptions): Promise<Omit<Page<Found<Item>>, "cursor">> {
+    return (await wide()).search(this.#context.transport, this.description, text, options);
+  }
+
+  async aggregate(options: Aggregate): Promise<Item[]> {
+    return (await wide()).aggregate(this.#context.transport, this.description, options);
+  }
+
+  async *pages(options?: Cancellable): AsyncIterableIterator<Item[]> {
+    let page = await this.list({ ...options, total: false });
+    while (page.items.length > 0) {
+      yield page.items;
+      if (page.cursor === null) return;
+      page = await this.list({ ...options, after: page.cursor });
+    }
+  }
+
+  live(): LiveQuery<Item> {
+    return liveOf(this.#context).open(this.description);
+  }
+
+  async update(changes: JsonObject): Promise<WriteCounts> {
+    return (await wide()).writeAll(this.#context.transport, this.description, { action: "update", data: changes });
+  }
+
+  async delete(): Promise<WriteCounts> {
+    return (await wide()).writeAll(this.#context.transport, this.description, { action: "delete" });
+  }
+}

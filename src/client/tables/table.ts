@@ -1,0 +1,99 @@
+import type { JsonObject } from "../../kernel/json/json.ts";
+import type { ClientContext } from "../context.ts";
+import { PlatformError } from "../transport/errors.ts";
+import type { Cancellable } from "../types/query.ts";
+import { type Condition, everything, type TableAddress, tablePath } from "./description.ts";
+import { TableQuery } from "./query.ts";
+import { newRecordId } from "./record-id.ts";
+import { performWrite } from "./writes.ts";
+
+interface GetOptions extends Cancellable {
+  fields?: readonly string[];
+  expand?: readonly string[];
+}
+interface ConditionOptions {
+  if?: readonly Condition[];
+}
+interface Batch {
+  inserts?: readonly JsonObject[];
+  updates?: readonly { id: string; data: JsonObject }[];
+  deletes?: readonly string[];
+}
+interface BatchResult {
+  inserted: JsonObject[];
+  updated: JsonObject[];
+  deleted: { id: string }[];
+}
+
+/** A query of all records, whose `update` and `delete` are those of one record. */
+export type AnyTable = Omit<TableQuery, "update" | "delete"> & ReturnType<typeof recordsOf>;
+
+export const createTable = (context: ClientContext, address: TableAddress): AnyTable =>
+  Object.assign(new TableQuery(context, everything(address)), recordsOf(context, address));
+
+const asItself = (record: JsonObject) => [record];
+
+/** What a table does with single records. */
+function recordsOf(context: ClientContext, address: TableAddress) {
+  const path = tablePath(address);
+  const at = (id: string) => `${path}/${encodeURIComponent(id)}`;
+  const identified = (record: JsonObject): JsonObject =>
+    context.writes.needsIds && record["id"] == null ? { ...record, id: newRecordId(context.runtime) } : record;
+
+  return {
+    async get(id: string, { fields = [], expand = [], signal }: GetOptions = {}): Promise<JsonObject | null> {
+      const query = { fields: fields.join() || null, expand: expand.join() || null };
+      try {
+        return await context.transport.request("GET", at(id), { query, signal });
+      } catch (error) {
+        if (error instanceof PlatformError && error.status === 404) return null;
+        throw error;
+      }
+    },
+
+    insert(given: JsonObject): Promise<JsonObject> {
+      const record = identified(given);
+      const operations = [{ type: "insert", record }] as const;
+      const request = { method: "POST", path, body: record } as const;
+      return performWrite(context, { address, operations, request, recordsOf: asItself });
+    },
+
+    update(id: string, changes: JsonObject, options: ConditionOptions = {}): Promise<JsonObject> {
+      const operations = [{ type: "update", id, changes }] as const;
+      const request = { method: "PATCH", path: at(id), query: parametersOf(options), body: changes } as const;
+      return performWrite(context, { address, operations, request, recordsOf: asItself });
+    },
+
+    upsert(record: JsonObject, { conflictTarget = "id" }: { conflictTarget?: string } = {}): Promise<JsonObject> {
+      const operations = [{ type: "upsert", record, conflictTarget }] as const;
+      const request = { method: "POST", path, query: { upsert: true, conflictTarget }, body: record } as const;
+      return performWrite(context, { address, operations, request, recordsOf: asItself });
+    },
+
+    async delete(id: string, options: ConditionOptions = {}): Promise<void> {
+      const operations = [{ type: "delete", id }] as const;
+      const request = { method: "DELETE", path: at(id), query: parametersOf(options) } as const;
+      await performWrite(context, { address, operations, request, recordsOf: () => [null] });
+    },
+
+    batch(given: Batch, { upsert = false }: { upsert?: boolean } = {}): Promise<BatchResult> {
+      const { updates = [], deletes = [] } = given;
+      const inserts = (given.inserts ?? []).map(identified);
+      const operations = [
+        ...inserts.map((record) =>
+          upsert ? ({ type: "upsert", record, conflictTarget: "id" } as const) : ({ type: "insert", record } as const),
+        ),
+        ...updates.map(({ id, data }) => ({ type: "update", id, changes: data }) as const),
+        ...deletes.map((id) => ({ type: "delete", id }) as const),
+      ];
+      const query = upsert ? { upsert } : {};
+      const body = { inserts, updates: [...updates], deletes: [...deletes] };
+      const request = { method: "POST", path: `${path}/batch`, query, body } as const;
+      const inOrder = ({ inserted, updated }: BatchResult) => [...inserted, ...updated, ...deletes.map(() => null)];
+      return performWrite(context, { address, operations, request, recordsOf: inOrder });
+    },
+  };
+}
+
+const parametersOf = (options: ConditionOptions) =>
+  options.if === undefined ? {} : { if: JSON.stringify(options.if) };

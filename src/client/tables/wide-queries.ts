@@ -1,0 +1,61 @@
+import type { JsonObject, JsonValue } from "../../kernel/json/json.ts";
+import { PlatformError } from "../transport/errors.ts";
+import type { Transport } from "../transport/types.ts";
+import type { Cancellable, Found, Page, SearchOptions, WriteCounts } from "../types/query.ts";
+import { filterParameters, listParameters, type QueryDescription, tablePath } from "./description.ts";
+
+/** What the options of an aggregate are when names of fields are any text. */
+export interface Aggregate extends Cancellable {
+  select: readonly string[];
+  groupBy?: readonly string[];
+  sort?: readonly (string | readonly [string, "asc" | "desc"])[];
+  limit?: number;
+  timezone?: string;
+}
+
+export async function search(
+  transport: Transport,
+  query: QueryDescription,
+  text: string,
+  { signal, ...marks }: SearchOptions = {},
+): Promise<Omit<Page<Found<JsonObject>>, "cursor">> {
+  const parameters = { ...listParameters(query), ...marks, q: text };
+  const path = `${tablePath(query)}/search`;
+  const found = await transport.request<Page<Found<JsonObject>>>("GET", path, { query: parameters, signal });
+  const { items, total } = found;
+  return { items, total, hasMore: (marks.offset ?? 0) + items.length < (total ?? 0) };
+}
+
+export async function aggregate(
+  transport: Transport,
+  query: QueryDescription,
+  { select, groupBy = [], sort = [], limit, timezone, signal }: Aggregate,
+): Promise<JsonObject[]> {
+  const parameters = {
+    ...filterParameters(query),
+    select: select.join(),
+    groupBy: groupBy.join() || null,
+    sort: sort.map((key) => (typeof key === "string" ? key : key.join(":"))).join() || null,
+    limit,
+    timezone,
+  };
+  const path = `${tablePath(query)}/aggregate`;
+  return (await transport.request<{ groups: JsonObject[] }>("GET", path, { query: parameters, signal })).groups;
+}
+
+export function writeAll(
+  transport: Transport,
+  query: QueryDescription,
+  action: { action: string; data?: JsonValue },
+): Promise<WriteCounts> {
+  const { conditions, or, sort, limit, fields, expand } = query;
+  if (sort.length + expand.length > 0 || limit !== null || fields !== null) {
+    throw new PlatformError({
+      status: 0,
+      code: "invalid",
+      message: "update and delete take a query's conditions only: it has a sort, limit, fields or expand",
+    });
+  }
+  const body = { ...action, filter: conditions, orFilter: or };
+  return transport.request("POST", `${tablePath(query)}/batch-by-filter`, { body, idempotent: true });
+}

@@ -1,0 +1,95 @@
+/** What went wrong, for programs. `network`: no answer came; all others are the server's, or follow from its status. */
+export type ErrorCode =
+  | "network"
+  | "timeout"
+  | "unauthenticated"
+  | "forbidden"
+  | "not_found"
+  | "conflict"
+  | "precondition_failed"
+  | "invalid"
+  | "too_large"
+  | "rate_limited"
+  | "unavailable"
+  /** A write that waited offline: its answer was lost, and it is too old to be sent again. */
+  | "unknown"
+  | "internal";
+
+/** A fault of one field. `code` is the server's, such as `required` or `not_unique`. */
+export interface FieldProblem {
+  code: string;
+  message: string;
+}
+
+export interface ErrorFacts {
+  status: number;
+  code: ErrorCode;
+  message: string;
+  fields?: Readonly<Record<string, FieldProblem>> | undefined;
+  requestId?: string | null;
+  retryAfter?: number | null;
+  cause?: unknown;
+}
+
+/** Every failure of a request. One that the caller's own `signal` has ended rejects with the signal's reason instead. */
+export class PlatformError extends Error {
+  /** The HTTP status; 0 where no answer came. */
+  readonly status: number;
+  readonly code: ErrorCode;
+  /** The fields at fault by their paths; empty where none is. */
+  readonly fields: Readonly<Record<string, FieldProblem>>;
+  /** `X-Request-Id` of the answer, by which the server's log has the cause; null without an answer. */
+  readonly requestId: string | null;
+  /** Seconds after which the server asks to be tried again; null where it does not say. */
+  readonly retryAfter: number | null;
+
+  constructor({ status, code, message, fields = {}, requestId = null, retryAfter = null, cause }: ErrorFacts) {
+    super(message, cause === undefined ? undefined : { cause });
+    this.name = "PlatformError";
+    this.status = status;
+    this.code = code;
+    this.fields = fields;
+    this.requestId = requestId;
+    this.retryAfter = retryAfter;
+  }
+}
+
+const CODES: Readonly<Record<number, ErrorCode>> = {
+  401: "unauthenticated",
+  403: "forbidden",
+  404: "not_found",
+  408: "timeout",
+  409: "conflict",
+  412: "precondition_failed",
+  413: "too_large",
+  429: "rate_limited",
+  502: "unavailable",
+  503: "unavailable",
+  504: "unavailable",
+  507: "unavailable",
+};
+
+/** The code of a status of 400 or more. */
+export const codeOf = (status: number): ErrorCode => CODES[status] ?? (status < 500 ? "invalid" : "internal");
+
+/** The error that an answer of 400 or more describes. A body that is not the server's, such as a proxy's page, is left out. */
+export async function errorOf(response: Response): Promise<PlatformError> {
+  const { status, headers } = response;
+  const body = (await response.json().catch(() => null)) as { message?: string; data?: Record<string, FieldProblem> };
+  const seconds = Number.parseFloat(headers.get("Retry-After") ?? "");
+  return new PlatformError({
+    status,
+    code: codeOf(status),
+    message: body?.message ?? `HTTP ${status}`,
+    fields: body?.data,
+    requestId: headers.get("X-Request-Id"),
+    retryAfter: Number.isFinite(seconds) ? seconds : null,
+  });
+}
+
+/** The error of a request that nothing answered. */
+export const networkError = (url: string, cause: unknown): PlatformError =>
+  new PlatformError({ status: 0, code: "network", message: `Cannot reach ${url}`, cause });
+
+export const timeoutError = (url: string, timeoutMs: number): PlatformError =>
+  new PlatformError({ status: 0, code: "timeout", message: `${url} did not answer within ${timeoutMs} ms` });

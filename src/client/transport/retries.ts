@@ -1,0 +1,35 @@
+import { RETRIES_MAX, RETRY_AFTER_MAX_MS, RETRY_BACKOFF_MS } from "../limits.ts";
+import { pause, type Runtime } from "../runtime.ts";
+import { PlatformError } from "./errors.ts";
+
+const REPEATED_STATUSES = new Set([0, 429, 502, 503]);
+
+/** Whether the same request may have another outcome soon. A timeout is not: the server was asked for long enough. */
+function isPassing({ status, code, fields }: PlatformError): boolean {
+  if (code === "timeout") return false;
+  if (status !== 409) return REPEATED_STATUSES.has(status);
+  return Object.values(fields).some((field) => field.code === "idempotency_in_progress");
+}
+
+/** The wait before try `count` + 1, in milliseconds; null where it would be too long. */
+function waitBefore(count: number, { retryAfter }: PlatformError, runtime: Runtime): number | null {
+  const backoffMs = RETRY_BACKOFF_MS * 2 ** count;
+  const askedMs = (retryAfter ?? 0) * 1000;
+  if (askedMs > RETRY_AFTER_MAX_MS) return null;
+  // By chance, so that clients which a restart has cut off do not come back together.
+  return Math.max(askedMs, backoffMs / 2) + (runtime.random() * backoffMs) / 2;
+}
+
+/** Runs `work` up to four times, while it fails by what passes. Errors: the last one; the signal's reason. */
+export async function withRetries<T>(work: () => Promise<T>, runtime: Runtime, signal?: AbortSignal): Promise<T> {
+  for (let count = 0; ; count++) {
+    try {
+      return await work();
+    } catch (error) {
+      if (!(error instanceof PlatformError) || !isPassing(error) || count === RETRIES_MAX) throw error;
+      const waitMs = waitBefore(count, error, runtime);
+      if (waitMs === null) throw error;
+      await pause(runtime, waitMs, signal);
+    }
+  }
+}

@@ -1,0 +1,46 @@
+import { REQUEST_TIMEOUT_MS } from "../limits.ts";
+import type { Runtime } from "../runtime.ts";
+import { attempt } from "./attempt.ts";
+import { withRetries } from "./retries.ts";
+import type { Method, QueryParameters, RequestOptions } from "./types.ts";
+
+export interface ServerAddress {
+  /** Without a slash at its end. */
+  base: string;
+  runtime: Runtime;
+}
+
+/** Sends requests without looking at who is signed in. */
+export type Send = (method: Method, path: string, options: RequestOptions) => Promise<unknown>;
+
+export function urlOf(base: string, path: string, query: QueryParameters = {}): string {
+  const given = Object.entries(query).flatMap(([name, value]) => (value == null ? [] : [[name, String(value)]]));
+  return base + path + (given.length === 0 ? "" : `?${new URLSearchParams(given)}`);
+}
+
+/** What `fetch` takes as it is. */
+const isBody = (body: unknown): body is BodyInit =>
+  typeof body === "string" ||
+  body instanceof Blob ||
+  body instanceof FormData ||
+  body instanceof ArrayBuffer ||
+  ArrayBuffer.isView(body);
+
+export const createSend =
+  ({ base, runtime }: ServerAddress): Send =>
+  (method, path, options) => {
+    const { query, body, signal, idempotent, raw: isRaw = false, timeoutMs = REQUEST_TIMEOUT_MS } = options;
+    // Looked up at each request: tests and service workers replace it.
+    const { fetch: fetchOnce = (address, init) => fetch(address, init) } = options;
+    const isJson = body !== undefined && !isBody(body);
+    const headers = {
+      ...(isJson ? { "Content-Type": "application/json" } : {}),
+      ...(typeof idempotent === "string" ? { "Idempotency-Key": idempotent } : {}),
+      ...options.headers,
+    };
+    // Made once: the server compares a repeated write with the first one byte for byte.
+    const init = { method, headers, body: isJson ? JSON.stringify(body) : (body ?? null) };
+    const request = { url: urlOf(base, path, query), init, signal, timeoutMs, isRaw, fetch: fetchOnce };
+    const once = () => attempt(request, runtime);
+    return method === "GET" || typeof idempotent === "string" ? withRetries(once, runtime, signal) : once();
+  };

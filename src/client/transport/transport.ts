@@ -1,0 +1,39 @@
+import type { Session } from "../auth/session.ts";
+import { PlatformError } from "./errors.ts";
+import { type Send, type ServerAddress, urlOf } from "./send.ts";
+import type { Method, RequestOptions, Transport } from "./types.ts";
+
+/** Other 401s are about what the request says, such as a wrong password, or about how long ago the user signed in. */
+const isTokenRefused = (error: unknown): boolean =>
+  error instanceof PlatformError && error.status === 401 && /^(?:Invalid token|Token expired)$/.test(error.message);
+
+export function createTransport({ base, runtime }: ServerAddress, send: Send, session: Session): Transport {
+  return {
+    async request<T>(method: Method, path: string, options: RequestOptions = {}): Promise<T> {
+      const { auth: isAuthorized = true, idempotent = false, headers } = options;
+      // A type of the caller's choice: the answers of the server are not checked again.
+      if (!isAuthorized) return (await send(method, path, options)) as T;
+      const key = idempotent === true ? runtime.uuid() : idempotent;
+      const sendWith = async (token: string | null) => {
+        // The server keeps no answers for anonymous callers.
+        if (token === null) return (await send(method, path, { ...options, idempotent: false })) as T;
+        const authorized = { ...headers, Authorization: `Bearer ${token}` };
+        return (await send(method, path, { ...options, headers: authorized, idempotent: key })) as T;
+      };
+      const token = await session.token();
+      const user = session.user();
+      try {
+        return await sendWith(token);
+      } catch (error) {
+        if (token === null || !isTokenRefused(error) || !(await session.replaceRefused(token))) throw error;
+        // What one user began is not done as another one, who may have signed in in another tab.
+        if (session.user()?.id !== user?.id) throw error;
+        return await sendWith(await session.token());
+      }
+    },
+    token: () => session.token(),
+    userId: () => session.user()?.id ?? null,
+    onAuth: (listener) => session.onUser(listener),
+    url: (path, query) => urlOf(base, path, query),
+  };
+}

@@ -1,0 +1,79 @@
+import type { RecordOf } from "../../config/typed/records.ts";
+
+/** By its name, as `F extends { references: … }` fails for inferred schemas before TypeScript 6: see `config/typed/records.ts`. */
+type Member<F, Name extends string> = Name extends keyof F ? F[Name] : never;
+
+/** The table that a field refers to; never where it refers to none. */
+type TargetOf<Field> =
+  Member<Field, "references"> extends infer Reference
+    ? Reference extends string
+      ? Reference
+      : Extract<Member<Reference, "table">, string>
+    : never;
+
+type OutgoingOf<Schema> = {
+  [Name in keyof Schema & string]: [TargetOf<Schema[Name]>] extends [never] ? never : Name;
+}[keyof Schema & string];
+
+type IncomingOf<Tables, Name> = {
+  [Table in keyof Tables & string]: {
+    [Field in keyof Tables[Table] & string]: [TargetOf<Tables[Table][Field]>] extends [never]
+      ? never
+      : TargetOf<Tables[Table][Field]> extends Name
+        ? `${Table}(${Field})`
+        : never;
+  }[keyof Tables[Table] & string];
+}[keyof Tables & string];
+
+/** A step of a path: a field with `references`, or `table(field)` for the records that refer here. */
+type StepOf<Tables, Name> = Name extends keyof Tables
+  ? string extends keyof Tables[Name]
+    ? string
+    : unknown extends Tables[Name]
+      ? string
+      : OutgoingOf<Tables[Name]> | IncomingOf<Tables, Name>
+  : string;
+
+/** The table to which a step leads. */
+type EndOf<Tables, Name, Step> = Step extends `${infer Table}(${string})`
+  ? Table
+  : Name extends keyof Tables
+    ? Step extends keyof Tables[Name]
+      ? TargetOf<Tables[Name][Step]>
+      : never
+    : never;
+
+/** The path itself if it is one; else what could stand there. */
+export type CheckedPath<
+  Tables,
+  Name,
+  Path extends string,
+  Before extends string = "",
+> = Path extends `${infer Step}.${infer Rest}`
+  ? Step extends StepOf<Tables, Name>
+    ? CheckedPath<Tables, EndOf<Tables, Name, Step>, Rest, `${Before}${Step}.`>
+    : `${Before}${StepOf<Tables, Name>}`
+  : Path extends StepOf<Tables, Name>
+    ? `${Before}${Path}`
+    : `${Before}${StepOf<Tables, Name>}`;
+
+type FirstOf<Path> = Path extends `${infer Step}.${string}` ? Step : Path;
+type RestOf<Path, Step extends string> = Path extends `${Step}.${infer Rest}` ? Rest : never;
+
+type Related<Tables, Name, Path> = WithRelated<
+  Tables,
+  Name,
+  Name extends keyof Tables ? RecordOf<Tables[Name]> : RecordOf<unknown>,
+  Path
+>;
+
+type Expanded<Tables, Name, Path> = {
+  [Step in FirstOf<Path> & string]: Step extends `${infer Table}(${string})`
+    ? { items: Related<Tables, Table, RestOf<Path, Step>>[]; hasMore: boolean }
+    : Related<Tables, EndOf<Tables, Name, Step>, RestOf<Path, Step>> | null;
+};
+
+/** A record with what its `expand` has for these paths; the record itself without any. */
+export type WithRelated<Tables, Name, Row, Path> = [Path] extends [never]
+  ? Row
+  : Row & { expand: Expanded<Tables, Name, Path> };

@@ -1,0 +1,137 @@
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { type AdminClient, createAdminClient } from "../../src/client/admin/index.ts";
+import { createClient, memoryStore, type PlatformError } from "../../src/client/index.ts";
+import { type TestPlatform, testPlatform } from "../support/platform.ts";
+import { until } from "../support/until.ts";
+import type config from "./admin-config.ts";
+
+let platform: TestPlatform;
+let admin: AdminClient<typeof config>;
+beforeAll(async () => {
+  platform = await testPlatform({ config: await Bun.file(new URL("admin-config.ts", import.meta.url)).text() });
+  admin = createAdminClient<typeof config>({ url: platform.url, serviceKey: platform.serviceKey });
+});
+afterAll(() => platform.stop());
+
+const codeOf = (work: Promise<unknown>) =>
+  work.then(
+    () => null,
+    (error: PlatformError) => error.code,
+  );
+
+test("[TC110] tables, files and routes are those of the client, past all rules", async () => {
+  const notes = admin.db("shared").table("notes");
+  const note = await notes.insert({ text: "hello" });
+  expect(await notes.where("text", "==", "hello").first()).toEqual(note);
+  await notes.update(note.id, { text: "changed" });
+  expect((await notes.get(note.id))?.text).toBe("changed");
+  expect((await admin.db("shared").transaction([{ table: "notes", action: "delete", id: note.id }])).length).toBe(1);
+  await admin.db("clubs", "c1").table("messages").insert({ text: "hi" });
+  await admin.storage("files").upload("a", "bytes");
+  expect(await (await admin.storage("files").download("a")).text()).toBe("bytes");
+  expect((await admin.functions.key.get()).data).toEqual({ name: "root" });
+  // @ts-expect-error: no such table
+  admin.db("shared").table("nothing");
+});
+
+test("[TC111] users are made, invited, imported, listed, changed and deleted", async () => {
+  const ann = await admin.users.create({ email: "ann@example.com", password: "correct horse battery" });
+  expect(await admin.users.get(ann.id)).toMatchObject({ email: "ann@example.com", role: "user" });
+  expect(await admin.users.get("nobody")).toBeNull();
+  expect(await codeOf(admin.users.create({ email: "ann@example.com", password: "correct horse" }))).toBe("conflict");
+  expect((await admin.users.update(ann.id, { role: "editor", appMetadata: { a: 1 } })).role).toBe("editor");
+  await admin.users.setClaims(ann.id, { plan: "pro" });
+  expect((await admin.users.get(ann.id))?.customClaims).toEqual({ plan: "pro" });
+  const bob = await admin.users.invite({ email: "bob@example.com" });
+  const [eve] = await admin.users.import([{ email: "eve@example.com", password: "correct horse battery" }]);
+  const { items } = await admin.users.list({ q: "e" });
+  expect(items.map(({ id }) => id)).toEqual([eve ?? ""]);
+  const client = createClient({ url: platform.url, store: memoryStore() });
+  await client.auth.signIn({ email: "ann@example.com", password: "correct horse battery" });
+  await admin.users.removeFactors(ann.id);
+  await admin.users.revokeSessions(ann.id);
+  expect(await codeOf(client.auth.sessions.list())).toBe("unauthenticated");
+  await admin.users.delete(bob.id);
+  expect(await codeOf(admin.users.delete(bob.id))).toBe("not_found");
+  client.close();
+});
+
+test("[TC111] key-value, SQL and vectors", async () => {
+  const kv = admin.kv("cache");
+  await kv.set("a", { n: 1 }, { ttl: 60 });
+  expect(await kv.get<{ n: number }>("a")).toEqual({ n: 1 });
+  expect(await kv.list({ prefix: "a" })).toEqual({ keys: ["a"], cursor: null });
+  await kv.delete("a");
+  expect(await kv.get("a")).toBeNull();
+  const sql = admin.sql("main");
+  await sql.query("CREATE TABLE t (a INTEGER)");
+  expect((await sql.query("INSERT INTO t VALUES (?), (?)", [1, 2])).meta.changes).toBe(2);
+  expect((await sql.query<{ a: number }>("SELECT a FROM t ORDER BY a")).results).toEqual([{ a: 1 }, { a: 2 }]);
+  const vectors = admin.vectors("texts");
+  expect(await vectors.upsert([{ id: "x", values: [1, 0], metadata: { n: 1 } }])).toBe(1);
+  expect((await vectors.search([1, 0], { topK: 1 }))[0]).toMatchObject({ id: "x", metadata: { n: 1 } });
+  expect((await vectors.get(["x"]))[0]?.id).toBe("x");
+  expect((await vectors.describe()).vectorCount).toBe(1);
+  expect(await vectors.delete(["x"])).toBe(1);
+});
+
+test("[TC111] push, broadcasts, jobs and instances", async () => {
+  const client = createClient({ url: platform.url, store: memoryStore() });
+  await client.auth.signInAnonymously();
+  const userId = client.auth.user?.id ?? "";
+  await client.push.register({ token: "t", platform: "android" }, { deviceId: "phone" });
+  await admin.push.setMetadata(userId, "phone", { app: "1" });
+  expect((await admin.push.devices(userId)).map(({ token }) => token)).toEqual(["t"]);
+  expect(await codeOf(admin.push.send(userId, { title: "a", body: "b" }))).toBe("unavailable");
+  expect(await codeOf(admin.push.sendMany([userId], { title: "a", body: "b" }))).toBe("unavailable");
+  expect(await codeOf(admin.push.sendToToken("t", { title: "a", body: "b" }))).toBe("unavailable");
+  expect(await codeOf(admin.push.sendToTopic("all", { title: "a", body: "b" }))).toBe("unavailable");
+  expect(await codeOf(admin.push.broadcast({ title: "a", body: "b" }))).toBe("unavailable");
+  expect(await admin.push.logs({ limit: 5 })).toEqual([]);
+  const heard: unknown[] = [];
+  client.broadcast("news").on("said", (payload) => heard.push(payload));
+  await until("it listens", () => client.broadcast("news").status === "live");
+  await admin.broadcast("news").send("said", { text: "hi" });
+  await until("it is heard", () => heard.length === 1);
+  await admin.functions.work.post({});
+  await until("the job has failed", async () => (await admin.jobs.list({ state: "failed" })).items.length === 1);
+  const [job] = (await admin.jobs.list({ name: "work" })).items;
+  expect(job).toMatchObject({ name: "work", data: { n: 1 }, attempt: 1 });
+  await admin.jobs.retry(job?.id ?? "");
+  expect(await codeOf(admin.jobs.cancel("none"))).toBe("not_found");
+  expect(await codeOf(admin.jobs.runNow("none"))).toBe("not_found");
+  await admin.db("clubs", "c2").table("messages").insert({ text: "hi" });
+  const clubs = admin.instances("clubs");
+  expect((await clubs.list({ prefix: "c2" })).items.map(({ id }) => id)).toEqual(["c2"]);
+  await clubs.delete("c2");
+  expect((await clubs.list({ prefix: "c2" })).items).toEqual([]);
+  client.close();
+});
+
+test("[TC112] what the scopes of a key do not allow is forbidden, a wrong key unauthenticated", async () => {
+  const limited = createAdminClient<typeof config>({ url: platform.url, serviceKey: "limited-key-0123456789abcdef" });
+  await limited.kv("cache").get("a");
+  expect(await codeOf(limited.kv("cache").set("a", 1))).toBe("forbidden");
+  expect(await codeOf(limited.users.list())).toBe("forbidden");
+  const wrong = createAdminClient({ url: platform.url, serviceKey: "wrong" });
+  expect(await codeOf(wrong.kv("cache").get("a"))).toBe("unauthenticated");
+});
+
+test("[TC113] in a browser or an app it throws, and says why", () => {
+  const globals = globalThis as { document?: unknown };
+  globals.document = {};
+  try {
+    expect(() => createAdminClient({ url: platform.url, serviceKey: "x" })).toThrow(/could read the service key/);
+  } finally {
+    delete globals.document;
+  }
+  const { navigator } = globalThis;
+  for (const fake of [{ userAgent: "Mozilla/5.0" }, { product: "ReactNative" }]) {
+    Object.defineProperty(globalThis, "navigator", { value: fake, configurable: true });
+    try {
+      expect(() => createAdminClient({ url: platform.url, serviceKey: "x" })).toThrow(/service key/);
+    } finally {
+      Object.defineProperty(globalThis, "navigator", { value: navigator, configurable: true });
+    }
+  }
+});

@@ -1,0 +1,97 @@
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { createClient, memoryStore } from "../../src/client/index.ts";
+import { type CuttingProxy, cuttingProxy } from "../support/cutting-proxy.ts";
+import { type TestPlatform, testPlatform } from "../support/platform.ts";
+import { until } from "../support/until.ts";
+import type config from "./functions-config.ts";
+
+let platform: TestPlatform;
+let proxy: CuttingProxy;
+beforeAll(async () => {
+  platform = await testPlatform({ config: await Bun.file(new URL("functions-config.ts", import.meta.url)).text() });
+  proxy = await cuttingProxy(() => platform.url);
+});
+afterAll(async () => {
+  await proxy.stop();
+  await platform.stop();
+});
+
+async function signedIn(url = platform.url, store = memoryStore()) {
+  const client = createClient<typeof config>({ url, store });
+  if (client.auth.user === null) await client.auth.signInAnonymously();
+  return client;
+}
+
+test("[TC100] routes are called with body, parameters, query and the client's token", async () => {
+  const client = await signedIn();
+  const done = await client.functions.checkout.post({ orderId: "o1" });
+  expect([done.status, done.data, done.error]).toEqual([200, { accepted: "o1", by: client.auth.user?.id ?? "" }, null]);
+  const order = await client.functions.orders({ id: "a/b" }).get({ query: { q: "x&y" } });
+  expect(order.data).toEqual({ id: "a/b", q: "x&y", at: "2026-01-02T03:04:05.000Z" });
+  const root = await client.functions.get();
+  expect(root.data).toBe("root");
+  const file = await client.functions.upload.post({ file: new File(["12345"], "a.txt") });
+  expect(file.data).toEqual({ size: 5 });
+  client.close();
+});
+
+test("[TC100] a stream is read as it comes", async () => {
+  const client = await signedIn();
+  const { data } = await client.functions.stream.get();
+  const seen: unknown[] = [];
+  for await (const piece of data ?? []) seen.push(piece);
+  expect(seen.join("")).toBe("onetwo");
+  client.close();
+});
+
+test("[TC101] refusals are the error of the answer; without a server too", async () => {
+  const client = await signedIn(proxy.url);
+  const refused = await client.functions.refuse.post();
+  expect([refused.data, refused.status]).toEqual([null, 409]);
+  expect(refused.error?.value).toMatchObject({ code: 409, message: "Paid already" });
+  // @ts-expect-error: another body
+  const wrong = await client.functions.checkout.post({ order: 1 });
+  expect(wrong.error?.value).toMatchObject({ data: { orderId: { code: "required" } } });
+  const nobody = createClient<typeof config>({ url: platform.url, store: memoryStore() });
+  expect((await nobody.functions.checkout.post({ orderId: "1" })).status).toBe(401);
+  proxy.refuse(true);
+  const lost = await client.functions.checkout.post({ orderId: "1" });
+  proxy.refuse(false);
+  expect([lost.data, lost.error?.value]).toEqual([null, expect.objectContaining({ code: "network" })]);
+  client.close();
+  nobody.close();
+});
+
+test("[TC101] a token that the server refuses is refreshed, and the route is called again", async () => {
+  const store = memoryStore();
+  const first = await signedIn(platform.url, store);
+  first.close();
+  const key = `platform.session@${new URL(platform.url).host}`;
+  const session = JSON.parse((await store.get(key)) ?? "{}");
+  const [head, body] = session.accessToken.split(".");
+  // Signed by nobody: the server answers 401, and the refresh token is still good.
+  await store.set(key, JSON.stringify({ ...session, accessToken: `${head}.${body}.AAAA` }));
+  const client = await signedIn(platform.url, store);
+  expect((await client.functions.checkout.post({ orderId: "again" })).data?.accepted).toBe("again");
+  client.close();
+});
+
+test("[TC102] a WebSocket of a route carries the token; what is sent early waits until it is open", async () => {
+  const client = await signedIn();
+  const socket = client.functions.chat({ room: "x" }).subscribe();
+  const heard: unknown[] = [];
+  socket.subscribe(({ data }) => heard.push(data));
+  socket.send({ text: "hello" }).send({ text: "again" });
+  await until("both are answered", () => heard.length === 2);
+  expect(heard).toEqual([
+    { from: client.auth.user?.id, room: "x", text: "hello" },
+    { from: client.auth.user?.id, room: "x", text: "again" },
+  ]);
+  let isClosed = false;
+  socket.on("close", () => {
+    isClosed = true;
+  });
+  socket.close();
+  await until("it is closed", () => isClosed);
+  client.close();
+});

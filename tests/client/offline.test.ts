@@ -1,0 +1,305 @@
+import { afterAll, beforeAll, beforeEach, expect, test } from "bun:test";
+import { withLease } from "../../src/client/auth/lease.ts";
+import { type Client, clientOf, createContext } from "../../src/client/client.ts";
+import { createRetries } from "../../src/client/live/failures.ts";
+import { liveOf } from "../../src/client/live/live.ts";
+import type { LiveQuery } from "../../src/client/live/types.ts";
+import {
+  SEEN_LENGTH_MAX,
+  SEEN_QUERIES_MAX,
+  UNKNOWN_AFTER_MS,
+  WAITING_WRITES_MAX,
+} from "../../src/client/offline/limits.ts";
+import { startOffline } from "../../src/client/offline/offline.ts";
+import { keepQueries } from "../../src/client/offline/seen.ts";
+import type { OfflineStorage } from "../../src/client/offline/storage.ts";
+import { memoryStore, type Store } from "../../src/client/store.ts";
+import type { JsonObject } from "../../src/kernel/json/json.ts";
+import { type CuttingProxy, cuttingProxy } from "../support/cutting-proxy.ts";
+import { type TestPlatform, testPlatform } from "../support/platform.ts";
+import { until } from "../support/until.ts";
+import { memoryStorage } from "./offline-storage.ts";
+import { errorOf } from "./support.ts";
+import { fastRuntime } from "./wire.ts";
+
+const SPEED = 20;
+
+let platform: TestPlatform;
+let network: CuttingProxy;
+beforeAll(async () => {
+  platform = await testPlatform({
+    config: `{
+      auth: { anonymous: true },
+      databases: { shared: { tables: { notes: {
+        schema: { title: { type: "string" }, count: { type: "integer", default: 0 } },
+        access: { read: true, insert: (auth, note) => note.title !== "refused", update: true, delete: true },
+      } } } },
+    }`,
+  });
+  network = await cuttingProxy(() => platform.url);
+});
+afterAll(async () => {
+  await network.stop();
+  await platform.stop();
+});
+
+/** A browser: its pages share what is stored. */
+interface Browser {
+  store: Store;
+  storage: OfflineStorage & { readonly size: number };
+  name: string;
+  /** Added to the time of its pages. */
+  laterMs: number;
+}
+let browser: Browser;
+let count = 0;
+beforeEach(() => {
+  network.refuse(false);
+  browser = { store: memoryStore(), storage: memoryStorage(), name: `test${++count}`, laterMs: 0 };
+});
+
+interface Page {
+  client: Client;
+  refused: { type: string; code: string }[];
+  live: LiveQuery<JsonObject>;
+  titles(): unknown[];
+  close(): void;
+}
+
+async function openPage({ isSignedIn = true }: { isSignedIn?: boolean } = {}): Promise<Page> {
+  const runtime = { ...fastRuntime(SPEED), now: () => Date.now() + browser.laterMs };
+  const context = createContext({ url: network.url, store: browser.store }, runtime);
+  const client = clientOf(context);
+  if (isSignedIn && context.transport.userId() === null) await client.auth.signInAnonymously();
+  const refused: Page["refused"] = [];
+  context.deliver = await startOffline(context, {
+    live: liveOf(context),
+    retries: createRetries(runtime),
+    withLease,
+    name: browser.name,
+    storage: browser.storage,
+    direct: context.deliver,
+    refused: (write, { code }) => refused.push({ type: write.operations[0]?.type ?? "none", code }),
+  });
+  // Any table: its types are those of JSON.
+  const live = notesOf(client).where("title", "!=", "hidden").live() as unknown as LiveQuery<JsonObject>;
+  live.subscribe(() => {});
+  const titles = () => live.items.map((item) => item["title"]);
+  return { client, refused, live, titles, close: () => client.close() };
+}
+
+const notesOf = (client: Client) => client.db("shared").table("notes");
+const path = "/api/db/shared/tables/notes";
+const stored = async () => {
+  const { body } = await platform.get<{ items: JsonObject[] }>(path, { query: { sort: "title", limit: 1000 } });
+  return body.items.map((item) => item["title"]);
+};
+const clear = async () => {
+  const filter = [["id", "!=", ""]];
+  expect((await platform.service.post(`${path}/batch-by-filter`, { action: "delete", filter })).status).toBe(200);
+};
+const isLive = ({ live }: Page) => until("the query is live", () => live.status === "live");
+const isOffline = ({ live }: Page) => until("the query is offline", () => live.status === "offline");
+const nothingWaits = () => until("nothing waits", async () => (await browser.storage.waiting()).length === 0);
+
+test("[TC60] live queries start from what was seen", async () => {
+  await clear();
+  const first = await openPage();
+  await isLive(first);
+  await notesOf(first.client).insert({ title: "seen" });
+  await until("it is stored", async () =>
+    JSON.stringify(await browser.storage.seen(await onlyKey())).includes('"seen"'),
+  );
+  first.close();
+  network.refuse(true);
+  const second = await openPage();
+  await until("it is there", () => second.titles().length === 1);
+  await isOffline(second);
+  expect(second.titles()).toEqual(["seen"]);
+  network.refuse(false);
+  await isLive(second);
+  expect(second.titles()).toEqual(["seen"]);
+  second.close();
+});
+const onlyKey = async () => (await browser.storage.seenKeys())[0] ?? "";
+
+test("[TC60] the last queries are kept, and no more; very large ones are not", async () => {
+  const queries = keepQueries(browser.storage, fastRuntime(SPEED), { isKept: () => true });
+  const viewOf = (key: string, text: string) => ({
+    plan: { key },
+    seen: { records: [{ id: "a", text }], hasMore: false },
+  });
+  for (let index = 0; index < SEEN_QUERIES_MAX + 10; index++) {
+    queries.changed(viewOf(`query ${index}`, "short") as never);
+    await until("it is stored", async () => (await queries.read(`query ${index}`)) !== null);
+  }
+  queries.changed(viewOf("large", "x".repeat(SEEN_LENGTH_MAX)) as never);
+  queries.changed(viewOf("last", "short") as never);
+  await until("it is stored", async () => (await queries.read("last")) !== null);
+  await until("old ones are gone", async () => (await browser.storage.seenKeys()).length === SEEN_QUERIES_MAX);
+  expect([await queries.read("query 10"), await queries.read("large")]).toEqual([null, null]);
+  expect((await queries.read("query 20"))?.records).toEqual([{ id: "a", text: "short" }]);
+});
+
+test("[TC61] writes without a connection wait in order, survive a reload, and are sent", async () => {
+  await clear();
+  const first = await openPage();
+  await isLive(first);
+  network.refuse(true);
+  await isOffline(first);
+  const notes = notesOf(first.client);
+  const waiting = [
+    notes.insert({ id: "one", title: "one" }),
+    notes.update("one", { title: "two" }),
+    notes.insert({ id: "gone", title: "gone" }),
+    notes.delete("gone"),
+    notes.batch({ inserts: [{ id: "three", title: "three" }], updates: [{ id: "one", data: { count: 7 } }] }),
+  ];
+  expect(first.titles().toSorted()).toEqual(["three", "two"]);
+  expect(first.live.isPending("one")).toBe(true);
+  await until("all are stored", async () => (await browser.storage.waiting()).length === 5);
+  first.close();
+  const second = await openPage();
+  await until("they are shown", () => String(second.titles().toSorted()) === "three,two");
+  expect(second.live.isPending("one")).toBe(true);
+  expect(await stored()).toEqual([]);
+  network.refuse(false);
+  await nothingWaits();
+  await until("they are done", () => !second.live.isPending("one") && !second.live.isPending("three"));
+  expect(await stored()).toEqual(["three", "two"]);
+  await isLive(second);
+  expect(second.titles().toSorted()).toEqual(["three", "two"]);
+  expect(second.refused).toEqual([]);
+  second.close();
+  for (const write of waiting) void write.catch(() => {});
+});
+
+test("[TC61] a promise resolves when its write is done, and no more than some wait", async () => {
+  await clear();
+  const page = await openPage();
+  await isLive(page);
+  network.refuse(true);
+  const notes = notesOf(page.client);
+  const inserting = notes.insert({ title: "later" });
+  const others = Array.from({ length: WAITING_WRITES_MAX - 1 }, () =>
+    notes.update("nothing", { count: 1 }).catch(() => {}),
+  );
+  await until("all wait", async () => (await browser.storage.waiting()).length === WAITING_WRITES_MAX);
+  expect(await errorOf(notes.insert({ title: "too many" }))).toMatchObject({ code: "too_large" });
+  expect(page.titles()).toEqual(["later"]);
+  for (const [serial] of (await browser.storage.waiting()).slice(1)) await browser.storage.remove(serial);
+  network.refuse(false);
+  expect(await inserting).toMatchObject({ title: "later", count: 0 });
+  void others;
+  page.close();
+});
+
+test("[TC62] a refused write is undone and reported, and the others are sent", async () => {
+  await clear();
+  const first = await openPage();
+  await isLive(first);
+  network.refuse(true);
+  await isOffline(first);
+  const notes = notesOf(first.client);
+  const refusals = [notes.insert({ title: "refused" }), notes.insert({ title: "fine" })].map((write) =>
+    write.catch((error) => error.code),
+  );
+  await until("both are stored", async () => (await browser.storage.waiting()).length === 2);
+  first.close();
+  const second = await openPage();
+  await until("both are shown", () => second.titles().length === 2);
+  network.refuse(false);
+  await nothingWaits();
+  await until("it is reported", () => second.refused.length === 1);
+  expect(second.refused).toEqual([{ type: "insert", code: "forbidden" }]);
+  await until("it is undone", () => String(second.titles()) === "fine");
+  expect(await stored()).toEqual(["fine"]);
+  expect(await errorOf(notesOf(second.client).insert({ title: "refused" }))).toMatchObject({ code: "forbidden" });
+  expect(second.refused.length).toBe(2);
+  second.close();
+  void refusals;
+});
+
+test("[TC63] a write whose answer was lost is done once", async () => {
+  await clear();
+  const page = await openPage();
+  await isLive(page);
+  const notes = notesOf(page.client);
+  const { id } = await notes.insert({ title: "counted", count: 0 });
+  for (let round = 0; round < 3; round++) {
+    network.loseAnswers(2);
+    await notes.update(String(id), { count: { $op: "increment", value: 1 } as never });
+  }
+  expect((await notes.get(String(id)))?.["count"]).toBe(3);
+  network.loseAnswers(1);
+  await notes.delete(String(id));
+  expect([page.refused, await stored()]).toEqual([[], []]);
+  page.close();
+});
+
+test("[TC63] one that is too old is reported as unknown, and not sent again", async () => {
+  await clear();
+  const first = await openPage();
+  await isLive(first);
+  const sending = notesOf(first.client)
+    .insert({ title: "lost", count: 1 })
+    .catch(() => {});
+  network.refuse(true);
+  await until("it was sent", async () => (await browser.storage.waiting())[0]?.[1].sentAt != null);
+  first.close();
+  const before = await stored();
+  browser.laterMs = UNKNOWN_AFTER_MS + 60_000;
+  const second = await openPage();
+  await until("it is reported", () => second.refused.length === 1);
+  expect(second.refused).toEqual([{ type: "insert", code: "unknown" }]);
+  network.refuse(false);
+  browser.laterMs = 0;
+  await nothingWaits();
+  expect(await stored()).toEqual(before);
+  second.close();
+  void sending;
+});
+
+test("[TC64] tabs show each other's writes, and each is sent once", async () => {
+  await clear();
+  const [one, other] = [await openPage(), await openPage()];
+  await isLive(one);
+  await isLive(other);
+  network.refuse(true);
+  await isOffline(one);
+  await isOffline(other);
+  const inserting = notesOf(one.client).insert({ title: "by one" });
+  await until("the other shows it", () => String(other.titles()) === "by one");
+  const another = notesOf(other.client).insert({ title: "by the other" });
+  await until("both show both", () => one.titles().length === 2 && other.titles().length === 2);
+  network.refuse(false);
+  const done = await Promise.all([inserting, another]);
+  for (const page of [one, other]) {
+    await isLive(page);
+    await until("they are done", () => done.every(({ id }) => !page.live.isPending(String(id))));
+    expect(page.titles().toSorted()).toEqual(["by one", "by the other"]);
+    page.close();
+  }
+  expect(await stored()).toEqual(["by one", "by the other"]);
+});
+
+test("[TC65] signing out leaves nothing, and a visitor's write does not wait", async () => {
+  await clear();
+  const page = await openPage();
+  await isLive(page);
+  await notesOf(page.client).insert({ title: "own" });
+  await until("it is stored", async () => (await browser.storage.seenKeys()).length > 0);
+  network.refuse(true);
+  await isOffline(page);
+  const waiting = errorOf(notesOf(page.client).insert({ title: "waits" }));
+  await until("it waits", async () => (await browser.storage.waiting()).length === 1);
+  await page.client.auth.signOut();
+  expect(await waiting).toMatchObject({ code: "unauthenticated" });
+  await until("nothing is left", () => browser.storage.size === 0);
+  expect(page.titles()).toEqual([]);
+  expect(await errorOf(notesOf(page.client).insert({ title: "of a visitor" }))).toMatchObject({ code: "network" });
+  expect(browser.storage.size).toBe(0);
+  network.refuse(false);
+  page.close();
+  expect(await stored()).toEqual(["own"]);
+});

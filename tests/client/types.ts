@@ -1,0 +1,124 @@
+// What TypeScript makes of a client: checked by `tsc`, never run. [TC2]
+
+import { createClient, deleteField, type InsertOf, increment, type RecordOf } from "../../src/client/index.ts";
+import type { JsonValue } from "../../src/kernel/json/json.ts";
+import type config from "./club-config.ts";
+
+type Equal<A, B> = (<T>() => T extends A ? 1 : 2) extends <T>() => T extends B ? 1 : 2 ? true : false;
+const holds = <T extends true>(): T | undefined => undefined;
+
+const client = createClient<typeof config>({ url: "http://127.0.0.1:8787" });
+const films = client.db("shared").table("films");
+
+export type Film = RecordOf<typeof config, "shared", "films">;
+holds<Equal<Film["genre"], "Comedy" | "Drama" | "War" | null>>();
+holds<Equal<Film["title"], string>>();
+
+export async function reads() {
+  const { items } = await films
+    .where("year", ">", 1990)
+    .where("genre", "in", ["Drama", null])
+    .sort("year", "desc")
+    .list();
+  holds<Equal<(typeof items)[number], Film>>();
+  const one = await films.where("extra.city", "==", "Oslo").orWhere("title", "startsWith", "A").first();
+  holds<Equal<typeof one, Film | null>>();
+  // @ts-expect-error: no such field
+  films.where("titel", "==", "A");
+  // @ts-expect-error: a number is not searched for text
+  films.where("year", "contains", "19");
+  // @ts-expect-error: not one of the genres
+  films.where("genre", "==", "Western");
+  // @ts-expect-error: no such table
+  client.db("shared").table("film");
+  // @ts-expect-error: no such namespace
+  client.db("share");
+
+  const few = await films.fields("title", "year").list();
+  holds<Equal<(typeof few.items)[number], { id: string; title: string; year: number | null }>>();
+  // @ts-expect-error: not one of the fields
+  few.items[0]?.genre;
+}
+
+export async function expands() {
+  const { items } = await films.expand("directorId", "reviews(filmId).authorId").list();
+  const [film] = items;
+  if (film === undefined) return;
+  holds<Equal<typeof film.title, string>>();
+  const director: string | undefined = film.expand.directorId?.name;
+  const author: string | undefined = film.expand["reviews(filmId)"].items[0]?.expand.authorId?.name;
+  // @ts-expect-error: not expanded
+  film.expand["people(id)"];
+  // @ts-expect-error: no such reference
+  films.expand("title");
+  // @ts-expect-error: no such reference of reviews
+  films.expand("reviews(filmId).text");
+  const one = await films.get("1", { fields: ["title"], expand: ["directorId"] });
+  const name: string | undefined = one?.expand.directorId?.name;
+  // @ts-expect-error: not one of the fields
+  one?.year;
+  return [director, author, name];
+}
+
+export async function writes() {
+  const insert: InsertOf<typeof config, "shared", "films"> = { title: "A" };
+  const film = await films.insert(insert);
+  holds<Equal<typeof film, Film>>();
+  await films.insert({ id: "1", title: "A", genre: "War", extra: { a: [1] }, year: null });
+  // @ts-expect-error: title is required
+  await films.insert({ year: 1999 });
+  // @ts-expect-error: the server sets createdAt
+  await films.insert({ title: "A", createdAt: "2020-01-01" });
+  // @ts-expect-error: a text is not a number
+  await films.insert({ title: "A", year: "1999" });
+  await films.update("1", { year: increment(1), rating: null, extra: deleteField() }, { if: [["year", "==", 1999]] });
+  await films.update("1", film);
+  // @ts-expect-error: title is required
+  await films.update("1", { title: null });
+  // @ts-expect-error: title is required
+  await films.update("1", { title: deleteField() });
+  // @ts-expect-error: a text cannot be incremented
+  await films.update("1", { title: increment(1) });
+  await films.upsert({ title: "A" }, { conflictTarget: "title" });
+  // @ts-expect-error: nothing says which record it is
+  await films.upsert({ title: "A" });
+  await films.where("year", "<", 1950).update({ rating: 1 });
+
+  const [made, gone] = await client.db("shared").transaction([
+    { table: "people", action: "insert", data: { name: "Ann" } },
+    { table: "films", action: "delete", id: "1" },
+  ]);
+  holds<Equal<typeof made.name, string>>();
+  holds<Equal<typeof gone, { id: string }>>();
+  // @ts-expect-error: not a field of people
+  await client.db("shared").transaction([{ table: "people", action: "insert", data: { title: "A" } }]);
+}
+
+export async function aggregates() {
+  const groups = await films.aggregate({ select: ["count()", "avg(rating)"], groupBy: ["genre", "released:year"] });
+  const [group] = groups;
+  holds<
+    Equal<
+      NonNullable<typeof group>,
+      { "count()": number; "avg(rating)": number | null; genre: Film["genre"]; "released:year": string | null }
+    >
+  >();
+  // @ts-expect-error: a text has no sum
+  await films.aggregate({ select: ["sum(title)"] });
+}
+
+export async function untyped() {
+  const any = createClient({ url: "http://127.0.0.1:8787" });
+  const { items } = await any.db("shared").table("films").where("title", "==", "A").sort("year").list();
+  const title: JsonValue | undefined = items[0]?.["title"];
+  await any.db("shared").table("films").insert({ title: "A" });
+  const drafts = await client.db("shared").table("drafts").where("anything.at.all", "==", 1).list();
+  const text: JsonValue | undefined = drafts.items[0]?.["text"];
+  return [title, text];
+}
+
+export async function signIns() {
+  const result = await client.auth.signIn({ email: "a@example.com", password: "secret" });
+  if (result.mfa === undefined) return result.user.email;
+  return (await result.mfa.verify("123456")).user.email;
+}
