@@ -1,0 +1,52 @@
+import { useQuery } from "@tanstack/react-query";
+import { server } from "./server.ts";
+
+export type FieldType = "string" | "text" | "integer" | "number" | "boolean" | "datetime" | "json";
+
+export interface Field {
+  type: FieldType;
+  required: boolean;
+  unique: boolean;
+  generated: boolean;
+  min?: number;
+  max?: number;
+  enum?: readonly (string | number)[];
+  default?: unknown;
+  references?: { table: string; column: string; onDelete: string };
+  onUpdate?: string;
+}
+
+export interface TableSchema {
+  schemaless: boolean;
+  fields: Readonly<Record<string, Field>>;
+  fts: { fields: readonly string[] } | null;
+  indexes: readonly { fields: readonly string[]; unique: boolean }[];
+}
+
+/** What the config declares, as far as the key's scopes name it. */
+export interface Resources {
+  namespaces: Readonly<Record<string, { instance: boolean; tables: Readonly<Record<string, TableSchema>> }>>;
+  /** Source texts by namespace, table and action. */
+  rules: Readonly<Record<string, Readonly<Record<string, Readonly<Record<string, string>>>>>>;
+  buckets: readonly { name: string; external: boolean }[];
+  kv: readonly string[];
+  d1: readonly string[];
+  vectorize: readonly { name: string; dimensions: number; metric: string }[];
+  rooms: readonly string[];
+  jobs: readonly string[];
+  cron: readonly { name: string; schedule: string; timezone: string | null }[];
+  serviceKeys: readonly {
+    name: string;
+    scopes: readonly string[] | null;
+    expiresAt: string | null;
+    ips: readonly string[] | null;
+  }[];
+}
+
+/** It is that of the running config, so it is loaded once. */
+export const useResources = () =>
+  useQuery({
+    queryKey: ["resources"],
+    staleTime: Number.POSITIVE_INFINITY,
+    queryFn: () => server.request<Resources>("GET", "/api/admin/resources"),
+  });

@@ -1,0 +1,29 @@
+import { MutationCache, QueryCache, QueryClient } from "@tanstack/react-query";
+import { createAdministrator } from "../../../client/admin/administrator.ts";
+import { STALE_MS } from "../limits.ts";
+import { PlatformError } from "./failure.ts";
+
+/** The server that serves this page. */
+export const server = createAdministrator({ url: location.origin });
+
+const RETRIES = 2;
+
+export const SESSION_KEY = ["session"];
+
+/** Somebody may have ended the session meanwhile; who views as nobody is refused as well. */
+function refused(error: unknown): void {
+  if (error instanceof PlatformError && error.status === 401) void queries.invalidateQueries({ queryKey: SESSION_KEY });
+}
+
+/** The client has tried again by itself where that makes sense. */
+export const queries: QueryClient = new QueryClient({
+  queryCache: new QueryCache({ onError: refused }),
+  mutationCache: new MutationCache({ onError: refused }),
+  defaultOptions: {
+    queries: {
+      staleTime: STALE_MS,
+      retry: (count, error) => count < RETRIES && error instanceof PlatformError && error.status === 0,
+      refetchOnWindowFocus: true,
+    },
+  },
+});

@@ -1,0 +1,18 @@
+/** How long what has been loaded is shown without loading it again. */
+export const STALE_MS = 10_000;
+/** Pixels. Browsers lay out no higher element than so many rows: those beyond are reached by a filter. */
+export const COLUMN_MIN_WIDTH = 60;
+export const SHOWN_ROWS_MAX = 400_000;
+/** Time between two loads of a table in which records come and go. */
+export const RELOAD_EVERY_MS = 1_000;
+/** How long a record flashes that has changed. */
+export const FLASH_MS = 1_200;
+/** How long a deletion can be undone. */
+export const UNDO_MS = 10_000;
+/** Writes of one batch, by the server. */
+export const BATCH_MAX = 500;
+/** Time between two looks at the server's health. */
+export const HEALTH_EVERY_MS = 5_000;
+/** Time between two looks at jobs, and at the log. */
+export const JOBS_EVERY_MS = 3_000;
+export const LOGS_EVERY_MS = 2_000;

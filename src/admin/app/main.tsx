@@ -1,0 +1,46 @@
+import "@mantine/core/styles.css";
+import "@mantine/notifications/styles.css";
+import "@mantine/spotlight/styles.css";
+import "./app.css";
+import { Center, Loader, MantineProvider } from "@mantine/core";
+import { Notifications } from "@mantine/notifications";
+import { QueryClientProvider } from "@tanstack/react-query";
+import { RouterProvider } from "@tanstack/react-router";
+import { StrictMode } from "react";
+import { createRoot } from "react-dom/client";
+import { queries } from "./api/server.ts";
+import { RightsProvider, useSession } from "./api/session.tsx";
+import { Failure } from "./parts/states.tsx";
+import { router } from "./router.tsx";
+import { SignInPage } from "./shell/sign-in.tsx";
+import { theme } from "./theme.ts";
+
+function App() {
+  const session = useSession();
+  if (session.data === undefined) {
+    return (
+      <Center mih="100dvh" p="md">
+        {session.error === null ? <Loader /> : <Failure error={session.error} onRetry={() => void session.refetch()} />}
+      </Center>
+    );
+  }
+  if (session.data === null) return <SignInPage />;
+  return (
+    <RightsProvider signedIn={session.data}>
+      <RouterProvider router={router} />
+    </RightsProvider>
+  );
+}
+
+const container = document.getElementById("root");
+if (container === null) throw new Error("the page has no element for the app");
+createRoot(container).render(
+  <StrictMode>
+    <MantineProvider theme={theme} defaultColorScheme="auto">
+      <Notifications position="bottom-right" />
+      <QueryClientProvider client={queries}>
+        <App />
+      </QueryClientProvider>
+    </MantineProvider>
+  </StrictMode>,
+);

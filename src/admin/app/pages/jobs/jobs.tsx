@@ -1,0 +1,172 @@
+import { Badge, Button, Code, Group, SegmentedControl, Table, Text } from "@mantine/core";
+import { notifications } from "@mantine/notifications";
+import { useInfiniteQuery, useMutation } from "@tanstack/react-query";
+import { Fragment, useState } from "react";
+import { messageOf } from "../../api/failure.ts";
+import { queries, server } from "../../api/server.ts";
+import { useRights } from "../../api/session.tsx";
+import { JOBS_EVERY_MS } from "../../limits.ts";
+import { usePageState } from "../../parts/address.ts";
+import { Page } from "../../parts/page.tsx";
+import { Empty, Failure, Loading } from "../../parts/states.tsx";
+import { Ago } from "../../parts/time.tsx";
+import { Wide } from "../../parts/wide.tsx";
+
+type JobState = "waiting" | "running" | "done" | "failed";
+
+interface Job {
+  id: string;
+  name: string;
+  state: JobState;
+  attempt: number;
+  data: unknown;
+  error: string | null;
+  createdAt: string;
+  dueAt: string;
+  finishedAt: string | null;
+}
+
+interface JobPage {
+  jobs: Job[];
+  cursor: string | null;
+}
+
+const PAGE = 50;
+const COLOURS: Readonly<Record<JobState, string>> = {
+  waiting: "blue",
+  running: "yellow",
+  done: "green",
+  failed: "red",
+};
+const STATES = ["all", "waiting", "running", "failed", "done"];
+
+/** Background work: jobs of the config, mail, webhooks and schedules, the newest first. */
+export default function JobsPage() {
+  const { state: address, change } = usePageState<{ state: JobState }>();
+  const { state = "all" } = address;
+  const pages = useInfiniteQuery({
+    queryKey: ["jobs", state],
+    refetchInterval: JOBS_EVERY_MS,
+    initialPageParam: null as string | null,
+    getNextPageParam: ({ cursor }: JobPage) => cursor,
+    queryFn: ({ pageParam }) =>
+      server.request<JobPage>("GET", "/api/admin/jobs", {
+        query: { limit: PAGE, cursor: pageParam, state: state === "all" ? null : state },
+      }),
+  });
+  const jobs = pages.data?.pages.flatMap((page) => page.jobs) ?? [];
+  return (
+    <Page title="Jobs">
+      <SegmentedControl
+        aria-label="State"
+        w="fit-content"
+        data={STATES}
+        value={state}
+        // The options are states.
+        onChange={(next) => change({ state: next === "all" ? undefined : (next as JobState) })}
+      />
+      {pages.error === null ? null : <Failure error={pages.error} onRetry={() => void pages.refetch()} />}
+      {pages.isPending ? <Loading /> : null}
+      {!pages.isPending && jobs.length === 0 && pages.error === null ? (
+        <Empty title={state === "all" ? "No jobs yet" : `No ${state} jobs`}>
+          Jobs are declared under <code>jobs</code> and <code>cron</code>; mail and webhooks are jobs too.
+        </Empty>
+      ) : (
+        <Wide minWidth={720}>
+          <Table>
+            <Table.Thead>
+              <Table.Tr>
+                <Table.Th>Job</Table.Th>
+                <Table.Th>State</Table.Th>
+                <Table.Th ta="right">Tries</Table.Th>
+                <Table.Th>Enqueued</Table.Th>
+                <Table.Th>Due or done</Table.Th>
+                <Table.Th aria-label="Actions" />
+              </Table.Tr>
+            </Table.Thead>
+            <Table.Tbody>
+              {jobs.map((job) => (
+                <JobLines key={job.id} job={job} />
+              ))}
+            </Table.Tbody>
+          </Table>
+        </Wide>
+      )}
+      {pages.hasNextPage ? (
+        <Button variant="default" onClick={() => void pages.fetchNextPage()} loading={pages.isFetchingNextPage}>
+          More
+        </Button>
+      ) : null}
+    </Page>
+  );
+}
+
+function JobLines({ job }: { job: Job }) {
+  const [isOpen, setIsOpen] = useState(false);
+  const { id, name, state, attempt, data, error, createdAt, dueAt, finishedAt } = job;
+  return (
+    <Fragment>
+      <Table.Tr>
+        <Table.Td>
+          <Button variant="subtle" size="compact-sm" aria-expanded={isOpen} onClick={() => setIsOpen(!isOpen)}>
+            {name}
+          </Button>
+        </Table.Td>
+        <Table.Td>
+          <Badge color={COLOURS[state]} variant="light">
+            {state}
+          </Badge>
+        </Table.Td>
+        <Table.Td ta="right" className="number">
+          {attempt}
+        </Table.Td>
+        <Table.Td>
+          <Ago time={createdAt} />
+        </Table.Td>
+        <Table.Td>
+          <Ago time={finishedAt ?? dueAt} />
+        </Table.Td>
+        <Table.Td>
+          <JobActions job={job} />
+        </Table.Td>
+      </Table.Tr>
+      {isOpen ? (
+        <Table.Tr>
+          <Table.Td colSpan={6}>
+            <Text size="xs" c="dimmed" ff="monospace" mb={4}>
+              {id}
+            </Text>
+            {error === null ? null : (
+              <Text size="sm" c="red" mb={4}>
+                {error}
+              </Text>
+            )}
+            <Code block>{JSON.stringify(data, null, 2)}</Code>
+          </Table.Td>
+        </Table.Tr>
+      ) : null}
+    </Fragment>
+  );
+}
+
+function JobActions({ job: { id, name, state } }: { job: Job }) {
+  const { may } = useRights();
+  const act = useMutation({
+    mutationFn: (action: string) => server.request("POST", `/api/admin/jobs/${encodeURIComponent(id)}/${action}`),
+    onSettled: () => queries.invalidateQueries({ queryKey: ["jobs"] }),
+    onError: (error) => notifications.show({ color: "red", title: "This did not work", message: messageOf(error) }),
+  });
+  if (!may("jobs", "*", name, "write")) return null;
+  const button = (label: string, action: string) => (
+    <Button key={action} size="compact-sm" variant="default" loading={act.isPending} onClick={() => act.mutate(action)}>
+      {label}
+    </Button>
+  );
+  return (
+    <Group gap={6} justify="flex-end" wrap="nowrap">
+      {state === "failed" ? button("Retry", "retry") : null}
+      {state === "waiting" ? button("Run", "run-now") : null}
+      {state === "waiting" || state === "running" ? button("Cancel", "cancel") : null}
+    </Group>
+  );
+}

@@ -1,0 +1,256 @@
+import {
+  Alert,
+  Button,
+  Drawer,
+  Group,
+  JsonInput,
+  NumberInput,
+  Select,
+  Stack,
+  Table,
+  Text,
+  TextInput,
+  UnstyledButton,
+} from "@mantine/core";
+import { notifications } from "@mantine/notifications";
+import { IconPlus, IconSearch } from "@tabler/icons-react";
+import { useInfiniteQuery, useMutation, useQuery } from "@tanstack/react-query";
+import { type SyntheticEvent, useState } from "react";
+import { messageOf } from "../../api/failure.ts";
+import { useResources } from "../../api/resources.ts";
+import { queries, server } from "../../api/server.ts";
+import { useRights } from "../../api/session.tsx";
+import { usePageState } from "../../parts/address.ts";
+import { Confirm } from "../../parts/confirm.tsx";
+import { Page } from "../../parts/page.tsx";
+import { Empty, Failure, Loadable, Loading } from "../../parts/states.tsx";
+
+interface KeyPage {
+  keys: string[];
+  cursor: string | null;
+}
+
+interface KeyState {
+  namespace: string;
+  prefix: string;
+  /** The open key; empty: a new one. */
+  key: string;
+}
+
+const PAGE = 100;
+
+const act = <T,>(namespace: string, body: object): Promise<T> =>
+  server.request<T>("POST", `/api/kv/${encodeURIComponent(namespace)}`, { body });
+
+/** The keys of a namespace by prefix, and the value of each. */
+export default function KeyValuePage() {
+  const resources = useResources();
+  return (
+    <Page title="Key-value">
+      <Loadable query={resources}>
+        {({ kv }) =>
+          kv.length === 0 ? (
+            <Empty title="No namespaces are declared">
+              Declare some under <code>kv</code> in platform.config.ts.
+            </Empty>
+          ) : (
+            <Namespaces names={kv} />
+          )
+        }
+      </Loadable>
+    </Page>
+  );
+}
+
+function Namespaces({ names }: { names: readonly string[] }) {
+  const { may } = useRights();
+  const { state, change } = usePageState<KeyState>();
+  const { namespace = names[0] ?? "", prefix = "", key } = state;
+  const isWritable = may("kv", "namespace", namespace, "write");
+  return (
+    <>
+      <Group gap="xs">
+        <Select
+          aria-label="Namespace"
+          data={[...names]}
+          value={namespace}
+          allowDeselect={false}
+          onChange={(next) => change({ namespace: next ?? namespace, key: undefined })}
+        />
+        <TextInput
+          aria-label="Search"
+          placeholder="Beginning of the key"
+          leftSection={<IconSearch size={16} aria-hidden />}
+          w={260}
+          defaultValue={prefix}
+          onChange={(event) => change({ prefix: event.currentTarget.value || undefined }, { replace: true })}
+        />
+        {isWritable ? (
+          <Button leftSection={<IconPlus size={16} aria-hidden />} onClick={() => change({ key: "" })}>
+            Insert
+          </Button>
+        ) : null}
+      </Group>
+      <Keys namespace={namespace} prefix={prefix} open={(next) => change({ key: next })} />
+      {key === undefined ? null : (
+        <Drawer
+          opened
+          onClose={() => change({ key: undefined })}
+          position="right"
+          size="lg"
+          title={key === "" ? `New key in ${namespace}` : key}
+        >
+          <Entry namespace={namespace} name={key} isReadOnly={!isWritable} onClose={() => change({ key: undefined })} />
+        </Drawer>
+      )}
+    </>
+  );
+}
+
+function Keys({ namespace, prefix, open }: { namespace: string; prefix: string; open(key: string): void }) {
+  const pages = useInfiniteQuery({
+    queryKey: ["kv", namespace, "keys", prefix],
+    initialPageParam: null as string | null,
+    getNextPageParam: ({ cursor }: KeyPage) => cursor,
+    queryFn: ({ pageParam }) => act<KeyPage>(namespace, { action: "list", prefix, limit: PAGE, cursor: pageParam }),
+  });
+  const keys = pages.data?.pages.flatMap((page) => page.keys) ?? [];
+  if (pages.error !== null) return <Failure error={pages.error} onRetry={() => void pages.refetch()} />;
+  if (pages.isPending) return <Loading />;
+  if (keys.length === 0) {
+    return (
+      <Empty title={prefix === "" ? "No keys yet" : "No key begins so"}>
+        Code of yours writes keys, or insert one here.
+      </Empty>
+    );
+  }
+  return (
+    <>
+      <Table highlightOnHover aria-label="Keys">
+        <Table.Thead>
+          <Table.Tr>
+            <Table.Th>Key</Table.Th>
+          </Table.Tr>
+        </Table.Thead>
+        <Table.Tbody>
+          {keys.map((key) => (
+            <Table.Tr key={key}>
+              <Table.Td>
+                <UnstyledButton onClick={() => open(key)} maw="100%">
+                  <Text size="sm" ff="monospace" truncate>
+                    {key}
+                  </Text>
+                </UnstyledButton>
+              </Table.Td>
+            </Table.Tr>
+          ))}
+        </Table.Tbody>
+      </Table>
+      {pages.hasNextPage ? (
+        <Button variant="default" onClick={() => void pages.fetchNextPage()} loading={pages.isFetchingNextPage}>
+          More
+        </Button>
+      ) : null}
+    </>
+  );
+}
+
+interface EntryProps {
+  namespace: string;
+  /** Empty: a new key. */
+  name: string;
+  isReadOnly: boolean;
+  onClose(): void;
+}
+
+function Entry(props: EntryProps) {
+  const { namespace, name } = props;
+  const entry = useQuery({
+    queryKey: ["kv", namespace, "value", name],
+    enabled: name !== "",
+    queryFn: () => act<{ value: unknown }>(namespace, { action: "get", key: name }),
+  });
+  if (name === "") return <EntryForm {...props} text="" />;
+  return (
+    <Loadable query={entry}>{({ value }) => <EntryForm {...props} text={JSON.stringify(value, null, 2)} />}</Loadable>
+  );
+}
+
+function EntryForm({ namespace, name, text, isReadOnly, onClose }: EntryProps & { text: string }) {
+  const [key, setKey] = useState(name);
+  const [value, setValue] = useState(text);
+  const [ttl, setTtl] = useState<number | string>("");
+  const [problem, setProblem] = useState<string | null>(null);
+  const done = (): void => {
+    void queries.invalidateQueries({ queryKey: ["kv", namespace] });
+    onClose();
+  };
+  const save = useMutation({
+    mutationFn: (parsed: unknown) =>
+      act(namespace, { action: "set", key, value: parsed, ttl: typeof ttl === "number" ? ttl : null }),
+    onSuccess: done,
+  });
+  const remove = useMutation({
+    mutationFn: () => act(namespace, { action: "delete", key: name }),
+    onSuccess: done,
+    onError: (error) => notifications.show({ color: "red", title: "Not deleted", message: messageOf(error) }),
+  });
+  const submit = (event: SyntheticEvent): void => {
+    event.preventDefault();
+    try {
+      save.mutate(JSON.parse(value));
+      setProblem(null);
+    } catch {
+      setProblem("This is no JSON");
+    }
+  };
+  return (
+    <form onSubmit={submit}>
+      <Stack gap="sm">
+        {name === "" ? (
+          <TextInput label="Key" required value={key} onChange={(event) => setKey(event.currentTarget.value)} />
+        ) : null}
+        <JsonInput
+          validationError="This is no JSON"
+          label="Value"
+          autosize
+          minRows={6}
+          maxRows={24}
+          value={value}
+          readOnly={isReadOnly}
+          error={problem}
+          onChange={setValue}
+        />
+        {isReadOnly ? null : (
+          <NumberInput
+            label="Expires after"
+            description="Seconds; empty: never"
+            min={1}
+            value={ttl}
+            onChange={setTtl}
+          />
+        )}
+        {save.error === null ? null : (
+          <Alert color="red" role="alert">
+            {messageOf(save.error)}
+          </Alert>
+        )}
+        {isReadOnly ? null : (
+          <Group justify="space-between">
+            <Group gap="xs">
+              <Button type="submit" loading={save.isPending}>
+                Save
+              </Button>
+              <Button variant="default" onClick={onClose}>
+                Cancel
+              </Button>
+            </Group>
+            {name === "" ? null : (
+              <Confirm action="Delete" question={`Delete the key ${name}?`} onConfirm={() => remove.mutate()} />
+            )}
+          </Group>
+        )}
+      </Stack>
+    </form>
+  );
+}

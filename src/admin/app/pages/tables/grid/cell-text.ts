@@ -1,0 +1,30 @@
+import type { Field } from "../../../api/resources.ts";
+import { timeText } from "../../../parts/format.ts";
+
+const SHOWN_CHARACTERS = 300;
+
+/** A value in one line, as a cell shows it. */
+export function cellText(value: unknown, field: Pick<Field, "type"> | undefined): string {
+  if (value === null || value === undefined) return "";
+  if (field?.type === "datetime" && typeof value === "string") return timeText(value);
+  const text = typeof value === "object" ? JSON.stringify(value) : String(value);
+  return text.length > SHOWN_CHARACTERS ? `${text.slice(0, SHOWN_CHARACTERS)}…` : text;
+}
+
+/** A value as it is typed in an editor. */
+export function editText(value: unknown, { type }: Pick<Field, "type">): string {
+  if (value === null || value === undefined) return "";
+  return type === "json" ? JSON.stringify(value, null, 2) : String(value);
+}
+
+/** What was typed, as a value of the field. An empty text is null where the field is no text. Errors: `SyntaxError` of JSON. */
+export function parsed(text: string, field: Pick<Field, "type" | "required">): unknown {
+  const { type, required } = field;
+  if (type === "string" || type === "text") return text === "" && !required ? null : text;
+  if (text.trim() === "") return null;
+  if (type === "json") return JSON.parse(text);
+  if (type === "boolean") return text === "true";
+  // What is no number stays a text: the server says what is wrong with it.
+  if (type === "integer" || type === "number") return Number.isNaN(Number(text)) ? text : Number(text);
+  return text;
+}

@@ -1,0 +1,86 @@
+import { useQueries, useQuery } from "@tanstack/react-query";
+import { useCallback, useMemo } from "react";
+import { queries } from "../../api/server.ts";
+import { SHOWN_ROWS_MAX } from "../../limits.ts";
+import { useServer, useViewAs } from "../../shell/view-as.tsx";
+import { keyOf, pathOf, type TableAddress } from "./address.ts";
+import type { Condition } from "./filter-model.ts";
+
+export type Row = { readonly id: string } & Readonly<Record<string, unknown>>;
+
+/** What the grid shows. */
+export interface Listing {
+  filter: readonly Condition[];
+  /** `field:asc` or `field:desc`; null: by id. */
+  sort: string | null;
+  /** Words to search for; empty: a list. */
+  search: string;
+}
+
+interface Page {
+  items: Row[];
+  total: number | null;
+  highlights?: Readonly<Record<string, unknown>>;
+}
+
+export const PAGE_ROWS = 100;
+
+export const listKey = (address: TableAddress): readonly unknown[] => [...keyOf(address), "rows"];
+
+/** The rows of a table, loaded a page at a time as they are shown. */
+export function useRows(address: TableAddress, listing: Listing, pages: readonly number[]) {
+  const server = useServer();
+  const as = useViewAs();
+  const { filter, sort, search } = listing;
+  const key = useMemo(() => [...listKey(address), as, { filter, sort, search }], [address, as, filter, sort, search]);
+  const load = useCallback(
+    (page: number, signal: AbortSignal): Promise<Page> => {
+      const common = { ...(filter.length === 0 ? {} : { filter: JSON.stringify(filter) }), limit: PAGE_ROWS };
+      if (search !== "") {
+        const query = { ...common, q: search, offset: page * PAGE_ROWS };
+        return server.request<Page>("GET", `${pathOf(address)}/search`, { query, signal });
+      }
+      const query = { ...common, page: page + 1, ...(sort === null ? {} : { sort }) };
+      return server.request<Page>("GET", pathOf(address), { query, signal });
+    },
+    [server, address, filter, sort, search],
+  );
+  const first = useQuery({ queryKey: [...key, 0], queryFn: ({ signal }) => load(0, signal) });
+  const others = useQueries({
+    queries: pages
+      .filter((page) => page > 0)
+      .map((page) => ({
+        queryKey: [...key, page],
+        queryFn: ({ signal }: { signal: AbortSignal }) => load(page, signal),
+      })),
+  });
+  const total = first.data?.total ?? null;
+  const rowAt = (index: number): Row | undefined => {
+    const page = Math.floor(index / PAGE_ROWS);
+    const data = page === 0 ? first.data : queries.getQueryData<Page>([...key, page]);
+    return data?.items[index % PAGE_ROWS];
+  };
+  const failed = first.error ?? others.find(({ error }) => error !== null)?.error ?? null;
+  return {
+    total,
+    rowAt,
+    error: failed,
+    isLoading: first.data === undefined && first.error === null,
+    isFetching: first.isFetching || others.some(({ isFetching }) => isFetching),
+    count: Math.min(total ?? first.data?.items.length ?? 0, SHOWN_ROWS_MAX),
+    refetch: () => void queries.invalidateQueries({ queryKey: listKey(address) }),
+  };
+}
+
+/** Puts a record that the server has answered into every loaded page. */
+export function showRecord(address: TableAddress, record: Row): void {
+  queries.setQueriesData<Page>({ queryKey: listKey(address) }, (page) =>
+    page?.items.some(({ id }) => id === record.id) === true
+      ? { ...page, items: page.items.map((item) => (item.id === record.id ? { ...item, ...record } : item)) }
+      : page,
+  );
+}
+
+/** Loads what is shown again. */
+export const reloadRows = (address: TableAddress): void =>
+  void queries.invalidateQueries({ queryKey: listKey(address) });

@@ -1,0 +1,86 @@
+import { Anchor, Badge, Card, Group, SimpleGrid, Stack, Table, Text, Title } from "@mantine/core";
+import { useQuery } from "@tanstack/react-query";
+import { Link } from "@tanstack/react-router";
+import { type Resources, useResources } from "../../api/resources.ts";
+import { numberText } from "../../parts/format.ts";
+import { Page } from "../../parts/page.tsx";
+import { Empty, Loadable } from "../../parts/states.tsx";
+import { useServer, useViewAs } from "../../shell/view-as.tsx";
+import { pageOf, pathOf, type TableAddress } from "./address.ts";
+
+/** Every namespace with its tables. */
+export default function TablesPage() {
+  const schema = useResources();
+  return (
+    <Page title="Tables">
+      <Loadable query={schema}>
+        {({ namespaces }) =>
+          Object.keys(namespaces).length === 0 ? (
+            <Empty title="No tables are declared">
+              Declare some under <code>databases</code> in platform.config.ts.
+            </Empty>
+          ) : (
+            <SimpleGrid cols={{ base: 1, md: 2 }}>
+              {Object.entries(namespaces).map(([name, namespace]) => (
+                <NamespaceCard key={name} name={name} namespace={namespace} />
+              ))}
+            </SimpleGrid>
+          )
+        }
+      </Loadable>
+    </Page>
+  );
+}
+
+function NamespaceCard({ name, namespace }: { name: string; namespace: Resources["namespaces"][string] }) {
+  const names = Object.keys(namespace.tables);
+  return (
+    <Card withBorder component="section" aria-label={name}>
+      <Stack gap="xs">
+        <Group justify="space-between">
+          <Title order={2} size="h5">
+            {name}
+          </Title>
+          {namespace.instance ? <Badge variant="light">One file per instance</Badge> : null}
+        </Group>
+        {namespace.instance ? (
+          <Text size="sm">
+            <Anchor component={Link} underline="always" to={`/tables/${encodeURIComponent(name)}`}>
+              Instances
+            </Anchor>{" "}
+            with {names.join(", ")}
+          </Text>
+        ) : (
+          <Table>
+            <Table.Tbody>
+              {names.map((table) => (
+                <TableLine key={table} address={{ namespace: name, instance: null, table }} />
+              ))}
+            </Table.Tbody>
+          </Table>
+        )}
+      </Stack>
+    </Card>
+  );
+}
+
+function TableLine({ address }: { address: TableAddress }) {
+  const server = useServer();
+  const as = useViewAs();
+  const count = useQuery({
+    queryKey: ["count", address, as],
+    queryFn: () => server.request<{ total: number }>("GET", `${pathOf(address)}/count`),
+  });
+  return (
+    <Table.Tr>
+      <Table.Td>
+        <Anchor component={Link} to={pageOf(address)}>
+          {address.table}
+        </Anchor>
+      </Table.Td>
+      <Table.Td ta="right" className="number" c="dimmed">
+        {count.data === undefined ? (count.error === null ? "" : "not readable") : numberText(count.data.total)}
+      </Table.Td>
+    </Table.Tr>
+  );
+}

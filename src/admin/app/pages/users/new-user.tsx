@@ -1,0 +1,89 @@
+import { Alert, Button, Group, Modal, PasswordInput, SegmentedControl, Stack, TextInput } from "@mantine/core";
+import { useMutation } from "@tanstack/react-query";
+import { useNavigate } from "@tanstack/react-router";
+import { type SyntheticEvent, useState } from "react";
+import { messageOf, PlatformError } from "../../api/failure.ts";
+import { queries, server } from "../../api/server.ts";
+
+interface Created {
+  user: { id: string };
+}
+
+/** A new user: with a password, or invited by mail to choose one. */
+export function NewUser({ onClose }: { onClose(): void }) {
+  const [way, setWay] = useState("password");
+  const [email, setEmail] = useState("");
+  const [password, setPassword] = useState("");
+  const [role, setRole] = useState("user");
+  const navigate = useNavigate();
+  const isInvited = way === "invite";
+  const create = useMutation({
+    mutationFn: () =>
+      isInvited
+        ? server.request<Created>("POST", "/api/auth/admin/users/invite", { body: { email, role } })
+        : server.request<Created>("POST", "/api/auth/admin/users", { body: { email, password, role } }),
+    onSuccess({ user }) {
+      void queries.invalidateQueries({ queryKey: ["users"] });
+      onClose();
+      void navigate({ to: `/users/${user.id}` });
+    },
+  });
+  const fields = create.error instanceof PlatformError ? create.error.fields : {};
+  const submit = (event: SyntheticEvent): void => {
+    event.preventDefault();
+    create.mutate();
+  };
+  return (
+    <Modal opened onClose={onClose} title="New user">
+      <form onSubmit={submit}>
+        <Stack gap="sm">
+          <SegmentedControl
+            value={way}
+            onChange={setWay}
+            data={[
+              { value: "password", label: "With a password" },
+              { value: "invite", label: "Invite by mail" },
+            ]}
+          />
+          <TextInput
+            label="Email"
+            type="email"
+            required
+            value={email}
+            error={fields["email"]?.message}
+            onChange={(event) => setEmail(event.currentTarget.value)}
+          />
+          {isInvited ? null : (
+            <PasswordInput
+              label="Password"
+              required
+              autoComplete="new-password"
+              value={password}
+              error={fields["password"]?.message}
+              onChange={(event) => setPassword(event.currentTarget.value)}
+            />
+          )}
+          <TextInput
+            label="Role"
+            value={role}
+            error={fields["role"]?.message}
+            onChange={(event) => setRole(event.currentTarget.value)}
+          />
+          {create.error === null || Object.keys(fields).length > 0 ? null : (
+            <Alert color="red" role="alert">
+              {messageOf(create.error)}
+            </Alert>
+          )}
+          <Group gap="xs">
+            <Button type="submit" loading={create.isPending}>
+              Save
+            </Button>
+            <Button variant="default" onClick={onClose}>
+              Cancel
+            </Button>
+          </Group>
+        </Stack>
+      </form>
+    </Modal>
+  );
+}

@@ -1,0 +1,132 @@
+import { Anchor, Badge, Button, Table, Text, TextInput } from "@mantine/core";
+import { IconSearch } from "@tabler/icons-react";
+import { useInfiniteQuery } from "@tanstack/react-query";
+import { Link } from "@tanstack/react-router";
+import { useState } from "react";
+import { server } from "../../api/server.ts";
+import { useRights } from "../../api/session.tsx";
+import { usePageState } from "../../parts/address.ts";
+import { Page } from "../../parts/page.tsx";
+import { Empty, Failure, Loading } from "../../parts/states.tsx";
+import { Ago } from "../../parts/time.tsx";
+import { Wide } from "../../parts/wide.tsx";
+import { NewUser } from "./new-user.tsx";
+
+interface ListedUser {
+  id: string;
+  email: string | null;
+  displayName: string | null;
+  role: string;
+  isAnonymous: boolean;
+  disabled: boolean;
+  createdAt: string;
+}
+
+interface UserPage {
+  users: ListedUser[];
+  cursor: string | null;
+}
+
+const PAGE = 50;
+
+/** Everybody with an account, found by the beginning of an address or name. */
+export default function UsersPage() {
+  const { may } = useRights();
+  const { state, change } = usePageState<{ q: string }>();
+  const { q = "" } = state;
+  const [isNew, setIsNew] = useState(false);
+  const pages = useInfiniteQuery({
+    queryKey: ["users", "list", q],
+    initialPageParam: null as string | null,
+    getNextPageParam: ({ cursor }: UserPage) => cursor,
+    queryFn: ({ pageParam }) =>
+      server.request<UserPage>("GET", "/api/auth/admin/users", {
+        query: { limit: PAGE, cursor: pageParam, q: q === "" ? null : q },
+      }),
+  });
+  const users = pages.data?.pages.flatMap((page) => page.users) ?? [];
+  return (
+    <Page
+      title="Users"
+      actions={may("auth", "admin", "*", "write") ? <Button onClick={() => setIsNew(true)}>Insert</Button> : null}
+    >
+      <TextInput
+        aria-label="Search"
+        placeholder="Email, name or id"
+        leftSection={<IconSearch size={16} aria-hidden />}
+        maw={320}
+        defaultValue={q}
+        onChange={(event) => change({ q: event.currentTarget.value || undefined }, { replace: true })}
+      />
+      {pages.error === null ? null : <Failure error={pages.error} onRetry={() => void pages.refetch()} />}
+      {pages.isPending ? <Loading /> : null}
+      {!pages.isPending && users.length === 0 && pages.error === null ? (
+        <Empty title={q === "" ? "No users yet" : "Nobody has this name"}>
+          {q === ""
+            ? "Users sign up, or are inserted and invited here."
+            : "Search for the beginning of an address or a name."}
+        </Empty>
+      ) : (
+        <Wide minWidth={640}>
+          <Table highlightOnHover>
+            <Table.Thead>
+              <Table.Tr>
+                <Table.Th>Email</Table.Th>
+                <Table.Th>Name</Table.Th>
+                <Table.Th>Role</Table.Th>
+                <Table.Th>State</Table.Th>
+                <Table.Th>Since</Table.Th>
+              </Table.Tr>
+            </Table.Thead>
+            <Table.Tbody>
+              {users.map((user) => (
+                <UserLine key={user.id} user={user} />
+              ))}
+            </Table.Tbody>
+          </Table>
+        </Wide>
+      )}
+      {pages.hasNextPage ? (
+        <Button variant="default" onClick={() => void pages.fetchNextPage()} loading={pages.isFetchingNextPage}>
+          More
+        </Button>
+      ) : null}
+      {isNew ? <NewUser onClose={() => setIsNew(false)} /> : null}
+    </Page>
+  );
+}
+
+function UserLine({ user }: { user: ListedUser }) {
+  const { id, email, displayName, role, isAnonymous, disabled, createdAt } = user;
+  return (
+    <Table.Tr>
+      <Table.Td maw={320}>
+        <Anchor component={Link} to={`/users/${encodeURIComponent(id)}`}>
+          <Text size="sm" truncate>
+            {email ?? id}
+          </Text>
+        </Anchor>
+      </Table.Td>
+      <Table.Td maw={240}>
+        <Text size="sm" truncate>
+          {displayName ?? ""}
+        </Text>
+      </Table.Td>
+      <Table.Td>{role}</Table.Td>
+      <Table.Td>
+        {disabled ? (
+          <Badge color="red" variant="light">
+            disabled
+          </Badge>
+        ) : isAnonymous ? (
+          <Badge color="gray" variant="light">
+            anonymous
+          </Badge>
+        ) : null}
+      </Table.Td>
+      <Table.Td>
+        <Ago time={createdAt} />
+      </Table.Td>
+    </Table.Tr>
+  );
+}

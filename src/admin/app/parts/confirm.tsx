@@ -1,0 +1,33 @@
+import { Button, Group, Modal, Text } from "@mantine/core";
+import { useDisclosure } from "@mantine/hooks";
+
+/** Something that cannot be undone: a button that asks once. */
+export function Confirm({ action, question, onConfirm }: { action: string; question: string; onConfirm(): void }) {
+  const [isOpen, { open, close }] = useDisclosure(false);
+  return (
+    <>
+      <Button color="red" variant="light" onClick={open}>
+        {action}
+      </Button>
+      <Modal opened={isOpen} onClose={close} title={action}>
+        <Text size="sm" mb="md">
+          {question}
+        </Text>
+        <Group gap="xs">
+          <Button
+            color="red"
+            onClick={() => {
+              close();
+              onConfirm();
+            }}
+          >
+            {action}
+          </Button>
+          <Button variant="default" onClick={close}>
+            Cancel
+          </Button>
+        </Group>
+      </Modal>
+    </>
+  );
+}

@@ -1,0 +1,76 @@
+import { Alert, Button, Center, Skeleton, Stack, Text, Title } from "@mantine/core";
+import type { ReactNode } from "react";
+import { messageOf, PlatformError } from "../api/failure.ts";
+
+/** What failed, in the words of the server, with a way to try again. */
+export function Failure({ error, onRetry }: { error: unknown; onRetry?: () => void }) {
+  const requestId = error instanceof PlatformError ? error.requestId : null;
+  return (
+    <Alert color="red" variant="light" role="alert" title="This did not work">
+      <Stack gap="xs" align="flex-start">
+        <Text size="sm">{messageOf(error)}</Text>
+        {requestId === null ? null : (
+          <Text size="xs" c="dimmed">
+            Request {requestId}
+          </Text>
+        )}
+        {onRetry === undefined ? null : (
+          <Button size="xs" variant="default" onClick={onRetry}>
+            Retry
+          </Button>
+        )}
+      </Stack>
+    </Alert>
+  );
+}
+
+/** A list without entries says what would fill it. */
+export function Empty({ title, children }: { title: string; children?: ReactNode }) {
+  return (
+    <Center py={48}>
+      <Stack gap={4} align="center" maw={440}>
+        <Title order={2} size="h5">
+          {title}
+        </Title>
+        <Text size="sm" c="dimmed" ta="center" component="div">
+          {children}
+        </Text>
+      </Stack>
+    </Center>
+  );
+}
+
+/** Keeps the place of a list that is being loaded. */
+export function Loading({ rows = 6 }: { rows?: number }) {
+  return (
+    <Stack gap={8} aria-busy="true" aria-label="Loading">
+      {Array.from({ length: rows }, (_, index) => (
+        // biome-ignore lint/suspicious/noArrayIndexKey: they are all the same
+        <Skeleton key={index} height={28} radius="sm" />
+      ))}
+    </Stack>
+  );
+}
+
+interface Loaded<T> {
+  data: T | undefined;
+  error: unknown;
+  refetch(): unknown;
+}
+
+/** The content of a query once it is there. What was loaded before stays while it is loaded again. */
+export function Loadable<T>({
+  query,
+  children,
+  rows,
+}: {
+  query: Loaded<T>;
+  children: (data: T) => ReactNode;
+  rows?: number;
+}) {
+  if (query.data !== undefined) return <>{children(query.data)}</>;
+  if (query.error !== null && query.error !== undefined) {
+    return <Failure error={query.error} onRetry={() => void query.refetch()} />;
+  }
+  return <Loading {...(rows === undefined ? {} : { rows })} />;
+}

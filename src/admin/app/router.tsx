@@ -1,0 +1,42 @@
+import { createRootRoute, createRoute, createRouter, lazyRouteComponent } from "@tanstack/react-router";
+import { Failure } from "./parts/states.tsx";
+import { Layout } from "./shell/layout.tsx";
+
+/** The state of pages is in the address; each page reads the parameters that it knows. */
+export interface PageSearch {
+  /** Whose view it is. */
+  as?: string;
+  [parameter: string]: unknown;
+}
+
+const root = createRootRoute({
+  component: Layout,
+  validateSearch: (search: Record<string, unknown>): PageSearch => search,
+  errorComponent: ({ error }) => <Failure error={error} onRetry={() => location.reload()} />,
+});
+
+const page = <Path extends string>(path: Path, load: () => Promise<{ default: () => React.ReactNode }>) =>
+  createRoute({ getParentRoute: () => root, path, component: lazyRouteComponent(load) });
+
+const routeTree = root.addChildren([
+  page("/", () => import("./pages/overview/overview.tsx")),
+  page("/tables", () => import("./pages/tables/tables.tsx")),
+  page("/tables/$namespace", () => import("./pages/tables/namespace.tsx")),
+  page("/tables/$namespace/$instance/$table", () => import("./pages/tables/table.tsx")),
+  page("/users", () => import("./pages/users/users.tsx")),
+  page("/users/$id", () => import("./pages/users/user.tsx")),
+  page("/key-value", () => import("./pages/key-value/key-value.tsx")),
+  page("/jobs", () => import("./pages/jobs/jobs.tsx")),
+  page("/analytics", () => import("./pages/analytics/analytics.tsx")),
+  page("/logs", () => import("./pages/logs/logs.tsx")),
+  page("/audit", () => import("./pages/audit/audit.tsx")),
+  page("/settings", () => import("./pages/settings/settings.tsx")),
+]);
+
+export const router = createRouter({ routeTree, basepath: "/admin", defaultPreload: "intent" });
+
+declare module "@tanstack/react-router" {
+  interface Register {
+    router: typeof router;
+  }
+}

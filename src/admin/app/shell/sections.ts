@@ -1,0 +1,42 @@
+import {
+  IconBriefcase,
+  IconChartBar,
+  IconHome,
+  IconKey,
+  IconListDetails,
+  IconSettings,
+  IconShieldCheck,
+  IconTable,
+  IconUsers,
+} from "@tabler/icons-react";
+import { useRights } from "../api/session.tsx";
+
+type Right = readonly [area: string, kind: string, name: string, action: string];
+
+/** A page of the navigation. */
+export interface Section {
+  name: string;
+  path: string;
+  icon: typeof IconHome;
+  /** Shown where the key has one of these. */
+  rights: readonly Right[];
+}
+
+/** In the order of the navigation. */
+export const SECTIONS: readonly Section[] = [
+  { name: "Overview", path: "/", icon: IconHome, rights: [["*", "*", "*", "*"]] },
+  { name: "Tables", path: "/tables", icon: IconTable, rights: [["db", "*", "*", "read"]] },
+  { name: "Users", path: "/users", icon: IconUsers, rights: [["auth", "admin", "*", "read"]] },
+  { name: "Key-value", path: "/key-value", icon: IconKey, rights: [["kv", "namespace", "*", "read"]] },
+  { name: "Jobs", path: "/jobs", icon: IconBriefcase, rights: [["jobs", "*", "*", "read"]] },
+  { name: "Analytics", path: "/analytics", icon: IconChartBar, rights: [["analytics", "*", "*", "read"]] },
+  { name: "Logs", path: "/logs", icon: IconListDetails, rights: [["system", "*", "*", "read"]] },
+  { name: "Audit", path: "/audit", icon: IconShieldCheck, rights: [["audit", "*", "*", "read"]] },
+  { name: "Settings", path: "/settings", icon: IconSettings, rights: [["system", "*", "*", "read"]] },
+];
+
+/** The pages that the key of the session may use. */
+export function useSections(): readonly Section[] {
+  const { may } = useRights();
+  return SECTIONS.filter(({ rights }) => rights.some((right) => may(...right)));
+}

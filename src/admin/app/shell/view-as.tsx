@@ -1,0 +1,118 @@
+import { Button, Combobox, Group, Text, TextInput, useCombobox } from "@mantine/core";
+import { IconEye, IconX } from "@tabler/icons-react";
+import { useQuery } from "@tanstack/react-query";
+import { useNavigate, useSearch } from "@tanstack/react-router";
+import { useMemo, useState } from "react";
+import { server } from "../api/server.ts";
+import { useRights } from "../api/session.tsx";
+
+const NOBODY = "anonymous";
+const FOUND_MAX = 6;
+
+/** Whose view the pages show: a user's id, `anonymous`, or null for the key's own. It is in the address. */
+export const useViewAs = (): string | null =>
+  useSearch({ strict: false, select: ({ as }: { as?: string }) => as ?? null });
+
+/** The server as the chosen user sees it, or as the key does. */
+export function useServer() {
+  const as = useViewAs();
+  return useMemo(() => (as === null ? server : server.as(as === NOBODY ? null : as)), [as]);
+}
+
+interface FoundUser {
+  id: string;
+  email: string | null;
+}
+
+/** Chooses whose view it is. Only the root key may. */
+export function ViewAs() {
+  const { isRoot } = useRights();
+  const as = useViewAs();
+  if (!isRoot) return null;
+  return as === null ? <Choose /> : <Chosen as={as} />;
+}
+
+function useChoose() {
+  const navigate = useNavigate();
+  return (as: string | undefined) =>
+    void navigate({
+      to: ".",
+      search: (({ as: _, ...rest }: { as?: string }) => (as === undefined ? rest : { ...rest, as })) as never,
+    });
+}
+
+function Choose() {
+  const choose = useChoose();
+  const combobox = useCombobox({ onDropdownClose: () => setQuery("") });
+  const [query, setQuery] = useState("");
+  const users = useQuery({
+    queryKey: ["users", "view as", query],
+    enabled: combobox.dropdownOpened,
+    queryFn: () =>
+      server.request<{ users: FoundUser[] }>("GET", "/api/auth/admin/users", {
+        query: { limit: FOUND_MAX, ...(query === "" ? {} : { q: query }) },
+      }),
+  });
+  return (
+    <Combobox store={combobox} width={300} position="bottom-end" onOptionSubmit={(as) => choose(as)}>
+      <Combobox.Target withAriaAttributes={false}>
+        <Button
+          variant="default"
+          leftSection={<IconEye size={16} aria-hidden />}
+          onClick={() => combobox.toggleDropdown()}
+          visibleFrom="xs"
+        >
+          View as
+        </Button>
+      </Combobox.Target>
+      <Combobox.Dropdown>
+        <TextInput
+          aria-label="View as"
+          placeholder="Email, name or id"
+          size="xs"
+          m={4}
+          value={query}
+          onChange={(event) => setQuery(event.currentTarget.value)}
+        />
+        <Combobox.Options>
+          <Combobox.Option value={NOBODY}>Nobody (not signed in)</Combobox.Option>
+          {users.data?.users.map(({ id, email }) => (
+            <Combobox.Option key={id} value={id}>
+              <Text size="sm">{email ?? "anonymous user"}</Text>
+              <Text size="xs" c="dimmed" ff="monospace">
+                {id}
+              </Text>
+            </Combobox.Option>
+          ))}
+        </Combobox.Options>
+      </Combobox.Dropdown>
+    </Combobox>
+  );
+}
+
+function Chosen({ as }: { as: string }) {
+  const choose = useChoose();
+  const user = useQuery({
+    queryKey: ["users", as, "name"],
+    enabled: as !== NOBODY,
+    queryFn: () => server.request<FoundUser>("GET", `/api/auth/admin/users/${encodeURIComponent(as)}`),
+  });
+  const name = as === NOBODY ? "nobody" : (user.data?.email ?? as);
+  return (
+    <Button
+      color="orange"
+      variant="light"
+      maw={260}
+      rightSection={<IconX size={14} aria-hidden />}
+      onClick={() => choose(undefined)}
+      aria-label={`View as ${name}: end`}
+    >
+      <Group gap={6} wrap="nowrap">
+        <IconEye size={16} aria-hidden />
+        <Text size="sm" truncate>
+          {name}
+        </Text>
+      </Group>
+    </Button>
+  );
+}

@@ -1,0 +1,62 @@
+import type { ServiceKeys } from "../access/keys/service-keys.ts";
+import type { AdministratorSessions } from "../access/principals.ts";
+import type { DatabaseFile } from "../db/types.ts";
+import type { Endpoint } from "../http/endpoint.ts";
+import type { Clock } from "../kernel/clock.ts";
+import { unauthorized } from "../kernel/errors.ts";
+import type { Ids } from "../kernel/ids.ts";
+import type { Logger } from "../kernel/logger.ts";
+import { pageEndpoints } from "./pages/endpoints.ts";
+import { createSessionCookie } from "./session/cookie.ts";
+import { sessionEndpoints } from "./session/endpoints.ts";
+import { AUDIT_TARGET, createSessions } from "./session/sessions.ts";
+import { createSignIn } from "./session/sign-in.ts";
+import { createTickets, ticketEndpoint } from "./session/tickets.ts";
+
+export interface AdminArea {
+  endpoints: readonly Endpoint[];
+  /** null where the config has `admin: false`. */
+  sessions: AdministratorSessions | null;
+}
+
+/** What the dashboard needs beside the endpoints of other areas. Rules: SPEC.md. */
+export function createAdminArea(deps: {
+  isEnabled: boolean;
+  file: DatabaseFile;
+  dataDirectory: string;
+  secret: string;
+  serviceKeys: ServiceKeys;
+  publicUrl: () => string;
+  audit: { failed(target: string, about: object): void };
+  clock: Clock;
+  ids: Ids;
+  logger: Logger;
+}): AdminArea {
+  if (!deps.isEnabled) return { endpoints: [], sessions: null };
+  const cookie = createSessionCookie(deps.secret);
+  const sessions = createSessions(deps);
+  const tickets = createTickets(deps);
+  const isSecure = ({ url }: Request): boolean => url.startsWith("https:") || deps.publicUrl().startsWith("https:");
+  return {
+    endpoints: [
+      ...sessionEndpoints({
+        signIn: createSignIn({ ...deps, failed: (way) => deps.audit.failed(AUDIT_TARGET, { way }) }),
+        sessions,
+        cookie,
+        isSecure,
+      }),
+      ticketEndpoint(tickets),
+      ...pageEndpoints(),
+    ],
+    sessions: {
+      ofTicket: tickets.take,
+      isPresent: sessions.isPresent,
+      identify(headers, address) {
+        const token = cookie.read(headers);
+        const key = token === null ? null : sessions.use(token, address);
+        if (key === null) throw unauthorized("The administrator's session has ended; sign in again");
+        return key;
+      },
+    },
+  };
+}

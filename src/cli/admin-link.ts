@@ -1,0 +1,24 @@
+import { existsSync } from "node:fs";
+import { addressOf, linkAt } from "../admin/session/links.ts";
+import { systemIds } from "../kernel/ids.ts";
+import { declareCommand } from "./command.ts";
+import { CommandError, UsageError } from "./errors.ts";
+import { dataOption } from "./options.ts";
+import { printAnswer } from "./output.ts";
+
+const PORT_DEFAULT_URL = "http://127.0.0.1:8787";
+
+export const adminLinkCommand = declareCommand({
+  meta: { name: "admin-link", description: "Prints a link that signs in to the dashboard, once and for ten minutes" },
+  args: {
+    data: dataOption,
+    url: { type: "string", description: "Where you reach the server; by default where it listens", valueHint: "URL" },
+  },
+  async run({ args }) {
+    if (!existsSync(args.data)) throw new CommandError(`There is no data directory at ${args.data}`);
+    const address = args.url ?? addressOf(args.data) ?? PORT_DEFAULT_URL;
+    if (!URL.canParse(address)) throw new UsageError(`--url must be a URL, got "${address}"`);
+    await printAnswer(linkAt(address.replace(/\/$/, ""), args.data, { ids: systemIds }));
+    return 0;
+  },
+});

@@ -1,0 +1,121 @@
+import { type Static, Type } from "typebox";
+import type { Principal } from "../access/principal.ts";
+import type { PlatformConfig } from "../config/types.ts";
+import { type Endpoint, endpoint } from "../http/endpoint.ts";
+import { nullable } from "../kernel/schema/types.ts";
+import { describeSchema, SchemaDescription } from "./schema.ts";
+
+const Names = Type.Array(Type.String());
+
+const Resources = Type.Object(
+  {
+    namespaces: SchemaDescription.properties.namespaces,
+    rules: Type.Record(Type.String(), Type.Record(Type.String(), Type.Record(Type.String(), Type.String())), {
+      description:
+        "The access rules of tables as source text, by namespace, table and action; only for `system:*:*:read`",
+    }),
+    buckets: Type.Array(Type.Object({ name: Type.String(), external: Type.Boolean() })),
+    kv: Names,
+    d1: Names,
+    vectorize: Type.Array(Type.Object({ name: Type.String(), dimensions: Type.Integer(), metric: Type.String() })),
+    rooms: Names,
+    jobs: Names,
+    cron: Type.Array(Type.Object({ name: Type.String(), schedule: Type.String(), timezone: nullable(Type.String()) })),
+    serviceKeys: Type.Array(
+      Type.Object({
+        name: Type.String(),
+        scopes: nullable(Names),
+        expiresAt: nullable(Type.String()),
+        ips: nullable(Names),
+      }),
+      { description: "Without the keys themselves; only for `system:*:*:read`" },
+    ),
+  },
+  { description: "What the config declares, as far as the key's scopes name it" },
+);
+type Resources = Static<typeof Resources>;
+
+/** What this key may know of the config. Every member is copied by name, so that no secret gets into the answer by accident. */
+function describe(config: PlatformConfig, may: (...right: [string, string, string, string]) => boolean): Resources {
+  const maySystem = may("system", "*", "*", "read");
+  const mayAny = (area: string, kind: string, name: string, actions: readonly string[]): boolean =>
+    actions.some((action) => may(area, kind, name, action));
+  const named = (section: object | undefined, isShown: (name: string) => boolean): string[] =>
+    Object.keys(section ?? {}).filter(isShown);
+  const tables = (namespace: string, table: string): boolean =>
+    mayAny("db", namespace, table, ["read", "insert", "update", "delete"]);
+  const jobs = (name: string): boolean => mayAny("jobs", "*", name, ["read", "write"]);
+  return {
+    namespaces: shownTables(config, tables),
+    rules: maySystem ? rulesOf(config.databases ?? {}) : {},
+    buckets: Object.entries(config.storage?.buckets ?? {})
+      .filter(([name]) => mayAny("storage", "bucket", name, ["read", "write", "delete"]))
+      .map(([name, bucket]) => ({ name, external: bucket.backend !== undefined })),
+    kv: named(config.kv, (name) => mayAny("kv", "namespace", name, ["read", "write"])),
+    d1: named(config.d1, (name) => may("d1", "database", name, "*")),
+    vectorize: Object.entries(config.vectorize ?? {})
+      .filter(([name]) => mayAny("vectorize", "index", name, ["read", "write"]))
+      .map(([name, { dimensions, metric = "cosine" }]) => ({ name, dimensions, metric })),
+    rooms: maySystem ? Object.keys(config.rooms ?? {}) : [],
+    jobs: named(config.jobs, jobs),
+    cron: Object.entries(config.cron ?? {})
+      .filter(([name]) => jobs(name))
+      .map(([name, { schedule, timezone = null }]) => ({ name, schedule, timezone })),
+    serviceKeys: maySystem ? keysOf(config.serviceKeys ?? {}) : [],
+  };
+}
+
+function shownTables(
+  { databases = {} }: PlatformConfig,
+  isShown: (namespace: string, table: string) => boolean,
+): Resources["namespaces"] {
+  const shown: Resources["namespaces"] = {};
+  for (const [name, { instance, tables }] of Object.entries(describeSchema(databases).namespaces)) {
+    const own = Object.entries(tables).filter(([table]) => isShown(name, table));
+    if (own.length > 0) shown[name] = { instance, tables: Object.fromEntries(own) };
+  }
+  return shown;
+}
+
+function rulesOf(databases: NonNullable<PlatformConfig["databases"]>): Resources["rules"] {
+  return Object.fromEntries(
+    Object.entries(databases).map(([name, { tables }]) => [
+      name,
+      Object.fromEntries(
+        Object.entries(tables).map(([table, { access = {} }]) => [
+          table,
+          Object.fromEntries(Object.entries(access).map(([action, rule]) => [action, String(rule)])),
+        ]),
+      ),
+    ]),
+  );
+}
+
+const keysOf = (keys: NonNullable<PlatformConfig["serviceKeys"]>): Resources["serviceKeys"] =>
+  Object.entries(keys).map(([name, { scopes, expiresAt, ips }]) => ({
+    name,
+    scopes: scopes === undefined ? null : [...scopes],
+    expiresAt: expiresAt ?? null,
+    ips: ips === undefined ? null : [...ips],
+  }));
+
+export const resourcesEndpoint = (config: PlatformConfig): Endpoint =>
+  endpoint(
+    "GET /api/admin/resources",
+    {
+      tag: "Administration",
+      summary: "List what the config declares: tables, buckets, namespaces, indexes, rooms and jobs",
+      description: "Only what a scope of the key names, whatever the action.",
+      caller: "serviceKey",
+      answers: { 200: Resources },
+    },
+    ({ principal, query }) => {
+      query();
+      return describe(config, mayOf(principal));
+    },
+  );
+
+const mayOf =
+  (principal: Principal) =>
+  (...right: [string, string, string, string]): boolean =>
+    principal.kind === "server" || (principal.kind === "serviceKey" && principal.scopes.allows(...right));

@@ -1,0 +1,188 @@
+import { afterAll, beforeAll, expect } from "bun:test";
+import { readFileSync } from "node:fs";
+import { fileURLToPath } from "node:url";
+import type { Page } from "playwright-core";
+import { testBrowser } from "../support/browser.ts";
+import { SERVICE_KEY, type TestPlatform, testPlatform, until } from "../support/index.ts";
+
+const READER = "reader-key-0123456789abcdefghijklmnopqrstuv";
+const CONFIG = `{
+  databases: { shared: { tables: { notes: { schema: { text: { type: "string" }, stars: { type: "integer" } }, access: { read: true } } } } },
+  kv: { cache: {} },
+  jobs: { mend: { retries: 0, run() { globalThis.runs = (globalThis.runs ?? 0) + 1; if (globalThis.runs < 2) throw new Error("the first try fails"); } } },
+  cron: { nightly: { schedule: "0 3 * * *", timezone: "Europe/Berlin", run() {} } },
+  routes: (api) => api.post("/mend", ({ app }) => app.jobs.enqueue("mend", {}), { access: true }),
+  serviceKeys: { reader: { key: "${READER}", scopes: ["auth:admin:*:read"] } },
+}`;
+const AXE = readFileSync(fileURLToPath(import.meta.resolve("axe-core/axe.min.js")), "utf8");
+
+const { browserTest, openProfile } = testBrowser();
+let platform: TestPlatform;
+beforeAll(async () => {
+  platform = await testPlatform({ config: CONFIG });
+  for (let n = 0; n < 3; n++)
+    await platform.service.post("/api/db/shared/tables/notes", { text: `note ${n}`, stars: n });
+});
+afterAll(() => platform.stop());
+
+async function signedIn(path: string, key = SERVICE_KEY, options: Parameters<typeof openProfile>[0] = {}) {
+  // axe is brought in by the test: the page's own policy allows no such script.
+  const profile = await openProfile({ bypassCSP: true, ...options });
+  const response = await profile.context.request.post(`${platform.url}/api/admin/session`, { data: { key } });
+  expect(response.status()).toBe(204);
+  await profile.page.goto(platform.url + path);
+  return profile;
+}
+const createUser = async (email: string, displayName = "Ada"): Promise<string> => {
+  const body = { email, displayName, password: "correct horse battery" };
+  return (await platform.service.post<{ user: { id: string } }>("/api/auth/admin/users", body)).body.user.id;
+};
+const userOf = async (id: string) => (await platform.service.get(`/api/auth/admin/users/${id}`)).body;
+
+browserTest("[AD26] users are found, inserted, edited, disabled and deleted", async () => {
+  const id = await createUser("ada@example.com");
+  const { page, problems } = await signedIn("/admin/users");
+  await page.getByRole("textbox", { name: "Search" }).fill("ada@");
+  await page.getByRole("link", { name: "ada@example.com" }).click();
+  await page.getByRole("heading", { level: 1, name: "ada@example.com" }).waitFor();
+  await page.getByLabel("Role").fill("editor");
+  await page.getByRole("region", { name: "Profile" }).getByRole("button", { name: "Save" }).click();
+  await until("the role is set", async () => (await userOf(id))["role"] === "editor");
+  await page.getByRole("textbox", { name: "Claims" }).fill('{ "team": "red" }');
+  await page.getByRole("region", { name: "Claims" }).getByRole("button", { name: "Save" }).click();
+  await until(
+    "the claims are set",
+    async () => JSON.stringify((await userOf(id))["customClaims"]) === '{"team":"red"}',
+  );
+  await page.getByRole("button", { name: "Disable" }).click();
+  await page.getByRole("button", { name: "Enable" }).waitFor();
+  expect((await userOf(id))["disabled"]).toBe(true);
+  await page.getByRole("button", { name: "Delete" }).click();
+  await page.getByRole("dialog").getByRole("button", { name: "Delete" }).click();
+  await page.getByRole("heading", { level: 1, name: "Users" }).waitFor();
+  expect((await platform.service.get(`/api/auth/admin/users/${id}`)).status).toBe(404);
+
+  await page.getByRole("button", { name: "Insert" }).click();
+  const dialog = page.getByRole("dialog");
+  await dialog.getByLabel("Email").fill("grace@example.com");
+  await dialog.getByRole("textbox", { name: "Password" }).fill("short");
+  await dialog.getByRole("button", { name: "Save" }).click();
+  await dialog.getByText(/at least/).waitFor();
+  await dialog.getByRole("textbox", { name: "Password" }).fill("correct horse battery");
+  await dialog.getByRole("button", { name: "Save" }).click();
+  await page.getByRole("heading", { level: 1, name: "grace@example.com" }).waitFor();
+  expect(problems.filter((problem) => !problem.includes("400"))).toEqual([]);
+});
+
+browserTest("[AD21] [AD26] a key that may only read sees no button that changes, and no other page", async () => {
+  const id = await createUser("linus@example.com", "Linus");
+  const { page } = await signedIn(`/admin/users/${id}`, READER);
+  await page.getByRole("heading", { level: 1, name: "linus@example.com" }).waitFor();
+  for (const name of ["Save", "Disable", "Delete", "End sessions", "View as"]) {
+    expect({ name, count: await page.getByRole("button", { name }).count() }).toEqual({ name, count: 0 });
+  }
+  expect(await page.getByRole("navigation").getByRole("link").allTextContents()).toEqual(["Overview", "Users"]);
+});
+
+browserTest("[AD27] a job that failed shows its error, and is run again", async () => {
+  expect((await platform.post("/api/functions/mend")).status).toBe(200);
+  const { page } = await signedIn("/admin/jobs?state=failed");
+  await page.getByRole("button", { name: "mend" }).click();
+  await page.getByText("the first try fails").waitFor();
+  await page.getByRole("button", { name: "Retry" }).click();
+  await page.getByText("No failed jobs").waitFor();
+});
+
+browserTest("[AD28] logs are narrowed by level and words, and the audit shows who did what", async () => {
+  const { page } = await signedIn("/admin/logs");
+  await page.getByRole("heading", { level: 1, name: "Logs" }).waitFor();
+  await page.getByRole("textbox", { name: "Search" }).fill("no line has these words");
+  await page.getByText("No lines").waitFor();
+  await platform.service.post("/api/db/shared/tables/notes", { text: "for the audit" });
+  await page.goto(`${platform.url}/admin/audit?target=db/shared/notes`);
+  await page
+    .getByRole("button", { name: /insert/ })
+    .first()
+    .click();
+  await page.getByText("for the audit").waitFor();
+});
+
+browserTest("[AD29] settings show keys with their scopes, schedules, and the sources of rules", async () => {
+  const { page } = await signedIn("/admin/settings");
+  await page.getByText("auth:admin:*:read").waitFor();
+  await page.getByText("0 3 * * *").waitFor();
+  expect(await page.getByRole("region", { name: "Rules" }).textContent()).toContain("shared / notes");
+  expect(await page.content()).not.toContain(READER);
+});
+
+browserTest("[AD31] keys are found by prefix, inserted, changed and deleted", async () => {
+  const { page } = await signedIn("/admin/key-value");
+  await page.getByRole("button", { name: "Insert" }).click();
+  const dialog = page.getByRole("dialog");
+  await dialog.getByLabel("Key").fill("weather/berlin");
+  await dialog.getByLabel("Value").fill("{ degrees: 21 }");
+  await dialog.getByRole("button", { name: "Save" }).click();
+  await dialog.getByText("This is no JSON").waitFor();
+  await dialog.getByLabel("Value").fill('{ "degrees": 21 }');
+  await dialog.getByRole("button", { name: "Save" }).click();
+  await page.getByRole("button", { name: "weather/berlin" }).click();
+  await dialog.getByLabel("Value").fill('{ "degrees": 22 }');
+  await dialog.getByRole("button", { name: "Save" }).click();
+  const value = async () =>
+    (await platform.service.post("/api/kv/cache", { action: "get", key: "weather/berlin" })).body["value"];
+  await until("the value is set", async () => JSON.stringify(await value()) === '{"degrees":22}');
+  await page.getByRole("textbox", { name: "Search" }).fill("nothing");
+  await page.getByText("No key begins so").waitFor();
+  await page.getByRole("textbox", { name: "Search" }).fill("wea");
+  await page.getByRole("button", { name: "weather/berlin" }).click();
+  await dialog.getByRole("button", { name: "Delete" }).click();
+  await page.getByText("Delete the key weather/berlin?").waitFor();
+  await page.getByRole("dialog", { name: "Delete" }).getByRole("button", { name: "Delete" }).click();
+  await page.getByText("No key begins so").waitFor();
+  expect(await value()).toBeNull();
+});
+
+browserTest("[AD32] analytics shows requests by endpoint and table", async () => {
+  await platform.service.get("/api/db/shared/tables/notes");
+  const { page } = await signedIn("/admin/analytics?range=1h");
+  await until("the request is counted", async () => {
+    await page.reload();
+    await page.getByRole("region", { name: "Endpoints" }).getByRole("row").nth(1).waitFor();
+    return (await page.getByRole("region", { name: "Endpoints" }).textContent())?.includes("notes") === true;
+  });
+});
+
+const PAGES = [
+  ...["", "/tables", "/tables/shared/-/notes", "/users", "/key-value", "/jobs", "/analytics", "/logs", "/audit"],
+  "/settings",
+];
+
+interface Violation {
+  id: string;
+  nodes: { html: string }[];
+}
+
+async function violationsOf(page: Page): Promise<object[]> {
+  await page.evaluate(AXE);
+  const { violations } = await page.evaluate<{ violations: Violation[] }>(
+    `axe.run(document, { runOnly: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"] })`,
+  );
+  return violations.map(({ id, nodes }) => ({ id, at: nodes.slice(0, 3).map(({ html }) => html.slice(0, 200)) }));
+}
+
+for (const colorScheme of ["light", "dark"] as const) {
+  for (const width of [1440, 360]) {
+    browserTest(`[AD30] every page is accessible and fits: ${colorScheme}, ${width} px`, async () => {
+      const { page } = await signedIn("/admin", SERVICE_KEY, { colorScheme, viewport: { width, height: 800 } });
+      for (const path of PAGES) {
+        await page.goto(`${platform.url}/admin${path}`);
+        await page.getByRole("heading", { level: 1 }).waitFor();
+        await page.waitForLoadState("networkidle");
+        expect({ path, violations: await violationsOf(page) }).toEqual({ path, violations: [] });
+        expect(await page.getByRole("main").count()).toBe(1);
+        const overflow = await page.evaluate<number>("document.documentElement.scrollWidth - innerWidth");
+        expect({ path, overflow: Math.max(0, overflow) }).toEqual({ path, overflow: 0 });
+      }
+    });
+  }
+}

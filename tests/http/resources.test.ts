@@ -1,0 +1,78 @@
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { type TestPlatform, testPlatform } from "../support/index.ts";
+
+const key = (name: string) => `${name}-key-0123456789abcdefghijklmnopqrstuv`;
+const SECRET = "a-secret-of-the-config-0123456789";
+const scoped = (name: string, scopes: string[]) =>
+  `${name}: { key: "${key(name)}", scopes: ${JSON.stringify(scopes)} }`;
+
+let platform: TestPlatform;
+beforeAll(async () => {
+  platform = await testPlatform({
+    config: `{
+      databases: {
+        shared: { tables: { notes: { schema: { text: { type: "string" } }, access: { read: (auth) => auth !== null } }, other: {} } },
+        spaces: { instance: true, tables: { tasks: {} } },
+      },
+      storage: { buckets: { photos: {}, far: { backend: { s3: { endpoint: "https://s3.example.com", bucket: "b", accessKeyId: "id", secretAccessKey: "${SECRET}" } } } } },
+      kv: { cache: {} }, d1: { reports: {} }, vectorize: { texts: { dimensions: 3 } }, rooms: { game: {} },
+      jobs: { mend: { run() {} } }, cron: { nightly: { schedule: "0 3 * * *", run() {} } },
+      auth: { captcha: { provider: "turnstile", siteKey: "site", secretKey: "${SECRET}" } },
+      serviceKeys: {
+        ${scoped("writer", ["db:shared:notes:insert"])},
+        ${scoped("files", ["storage:bucket:photos:read"])},
+        ${scoped("system", ["system:*:*:read"])},
+        ${scoped("nothing", [])},
+      },
+    }`,
+  });
+});
+afterAll(() => platform.stop());
+
+const PATH = "/api/admin/resources";
+const NOTHING = {
+  ...{
+    namespaces: {},
+    rules: {},
+    buckets: [],
+    kv: [],
+    d1: [],
+    vectorize: [],
+    rooms: [],
+    jobs: [],
+    cron: [],
+    serviceKeys: [],
+  },
+};
+
+test("[SY300] the root key sees everything that is declared, and no secret of it", async () => {
+  const { body } = await platform.service.get(PATH);
+  expect(body).toMatchObject({
+    namespaces: {
+      shared: { instance: false, tables: { notes: { fields: { text: { type: "string" } } }, other: {} } },
+      spaces: { instance: true, tables: { tasks: { schemaless: true } } },
+    },
+    buckets: [
+      { name: "photos", external: false },
+      { name: "far", external: true },
+    ],
+    ...{ kv: ["cache"], d1: ["reports"], rooms: ["game"], jobs: ["mend"] },
+    vectorize: [{ name: "texts", dimensions: 3, metric: "cosine" }],
+    cron: [{ name: "nightly", schedule: "0 3 * * *", timezone: null }],
+  });
+  expect(JSON.stringify(body["rules"])).toContain("auth !== null");
+  expect(body["serviceKeys"]).toContainEqual({ name: "nothing", scopes: [], expiresAt: null, ips: null });
+  for (const secret of [SECRET, key("writer"), key("files"), platform.serviceKey]) {
+    expect(JSON.stringify(body)).not.toContain(secret);
+  }
+});
+
+test("[SY300] a key with scopes sees what they name, whatever the action, and nothing else", async () => {
+  const seen = async (name: string) => (await platform.withKey(key(name)).get(PATH)).body;
+  const notes = { shared: { instance: false, tables: { notes: expect.anything() } } };
+  expect(await seen("writer")).toEqual({ ...NOTHING, namespaces: notes });
+  expect(await seen("files")).toEqual({ ...NOTHING, buckets: [{ name: "photos", external: false }] });
+  expect(await seen("nothing")).toEqual(NOTHING);
+  expect(await seen("system")).toMatchObject({ namespaces: {}, rooms: ["game"], buckets: [] });
+  expect((await platform.get(PATH)).status).toBe(401);
+});
