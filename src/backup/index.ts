@@ -6,7 +6,7 @@ import type { Clock, Millis } from "../kernel/clock.ts";
 import type { Ids } from "../kernel/ids.ts";
 import type { Logger } from "../kernel/logger.ts";
 import { openDestination } from "./schedule/destinations.ts";
-import { type BackupJob, newestBackup } from "./schedule/job.ts";
+import { type BackupJob, presentBackups } from "./schedule/job.ts";
 import { createJobProcess, type RunBackupJob } from "./schedule/job-process.ts";
 import { claimDestination } from "./schedule/ownership.ts";
 
@@ -20,6 +20,10 @@ export interface BackupsLoad {
   /** Time and size of the last successful backup, also of an earlier start; 0 before the first. */
   lastBackupAt: Millis;
   lastBackupBytes: number;
+  /** When a scheduled backup was last verified, also of an earlier start; 0: never. */
+  lastBackupVerifiedAt: Millis;
+  /** Whether the last scheduled backup has failed, or is known from its name to have failed its verification. */
+  hasLastFailed: boolean;
 }
 
 export interface BackupsArea {
@@ -48,7 +52,14 @@ export interface BackupsAreaDeps {
  */
 export function createBackupsArea(deps: BackupsAreaDeps): BackupsArea {
   const { config, clock, logger } = deps;
-  const load: BackupsLoad = { backupsMade: 0, backupsFailed: 0, lastBackupAt: 0, lastBackupBytes: 0 };
+  const load: BackupsLoad = {
+    backupsMade: 0,
+    backupsFailed: 0,
+    lastBackupAt: 0,
+    lastBackupBytes: 0,
+    lastBackupVerifiedAt: 0,
+    hasLastFailed: false,
+  };
   if (config === undefined || deps.isDrill) return { load };
   const run = deps.run ?? createJobProcess(clock);
   const job = jobOf(config, deps);
@@ -58,8 +69,10 @@ export function createBackupsArea(deps: BackupsAreaDeps): BackupsArea {
     try {
       const { rotationProblem, ...made } = await run(job, signal);
       load.backupsMade++;
+      load.hasLastFailed = false;
       load.lastBackupAt = clock.now();
       load.lastBackupBytes = made.sizeBytes;
+      load.lastBackupVerifiedAt = made.verifiedAt ?? load.lastBackupVerifiedAt;
       logger.info("a scheduled backup was made", { ...made, durationMs: clock.now() - startedAt });
       if (rotationProblem !== null) {
         logger.error("older backups could not be deleted; the next backup retries", { reason: rotationProblem });
@@ -67,6 +80,7 @@ export function createBackupsArea(deps: BackupsAreaDeps): BackupsArea {
     } catch (cause) {
       if (!signal.aborted) {
         load.backupsFailed++;
+        load.hasLastFailed = true;
         logger.error("a scheduled backup failed; the next one tries again", { reason: reasonOf(cause) });
       }
       throw cause;
@@ -82,15 +96,21 @@ export function createBackupsArea(deps: BackupsAreaDeps): BackupsArea {
     timeout: null,
     run: ({ signal }) => make(signal),
   });
-  void readNewest(job, load);
+  void readPresent(job, load);
   if (deps.takeOver) void takeOverDestination(job, deps);
   return { load };
 }
 
 /** An alert on the age of the last backup must not fire after each start. A failing destination is reported by the next backup. */
-async function readNewest(job: BackupJob, load: BackupsLoad): Promise<void> {
-  const newest = await newestBackup(job).catch(() => null);
-  if (newest === null || newest.at <= load.lastBackupAt) return;
+async function readPresent(job: BackupJob, load: BackupsLoad): Promise<void> {
+  const present = await presentBackups(job).catch(() => null);
+  if (present === null) return;
+  const { newest, verifiedAt, hasLastFailed } = present;
+  load.lastBackupVerifiedAt = Math.max(load.lastBackupVerifiedAt, verifiedAt ?? 0);
+  // A backup of this start is newer.
+  if (load.backupsMade + load.backupsFailed > 0) return;
+  load.hasLastFailed = hasLastFailed;
+  if (newest === null) return;
   load.lastBackupAt = newest.at;
   load.lastBackupBytes = newest.sizeBytes;
 }
@@ -106,12 +126,13 @@ async function takeOverDestination(job: BackupJob, { clock, logger }: BackupsAre
 }
 
 /** Relative paths are relative to the working directory. */
-function jobOf({ keep, to }: BackupsConfig, deps: BackupsAreaDeps): BackupJob {
+function jobOf({ keep, to, verify = false }: BackupsConfig, deps: BackupsAreaDeps): BackupJob {
   const dataDirectory = resolve(deps.dataDirectory);
   return {
     dataDirectory,
     owner: { id: ownerIdOf(dataDirectory, deps.ids), directory: dataDirectory },
     keep,
+    verify,
     to: "folder" in to ? { folder: resolve(to.folder) } : to,
   };
 }

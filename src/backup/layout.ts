@@ -6,6 +6,7 @@ export const RESTORE_FOLDER = "restore.partial";
 export const UPLOAD_FOLDER = "backup.partial";
 export const SYSTEM_FILE = "system.db";
 export const JOBS_FILE = "jobs.db";
+export const AUDIT_FILE = "audit.db";
 export const SECRETS_FILE = "secrets.json";
 
 /** The folders of a data directory with files to back up. */
@@ -16,7 +17,7 @@ const INSTANCE = "[A-Za-z0-9_-]{1,128}";
 const UUID = "[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}";
 
 const DATABASE = new RegExp(
-  `^(?:(?:system|rooms|analytics|jobs)\\.db|(?:databases|kv|d1|vectorize)/${NAME}\\.db|databases/${NAME}/${INSTANCE}\\.db)$`,
+  `^(?:(?:system|rooms|analytics|jobs|audit)\\.db|(?:databases|kv|d1|vectorize)/${NAME}\\.db|databases/${NAME}/${INSTANCE}\\.db)$`,
 );
 const OBJECT = new RegExp(`^storage/(?:objects|parts)/([0-9a-f]{2})/${UUID}$`);
 const PLAIN = new RegExp(`^(?:${SECRETS_FILE.replace(".", "\\.")}|webhooks\\.json|outbox/${UUID}\\.json)$`);
@@ -29,7 +30,11 @@ const PASSING = new RegExp(
     "^owner-id(?:\\.\\d+\\.new)?$",
     "\\.db-(?:wal|shm|journal)$",
     "\\.db\\.new$",
+    // What an upgrade has copied before.
+    "\\.db\\.v\\d+(?:\\.new(?:-wal|-shm|-journal)?)?$",
     "^(?:secrets|webhooks)\\.json\\.\\d+\\.new$",
+    // A restored copy gets certificates, and has links, of its own.
+    "^(?:tls|admin-links)(?:/|$)",
     "^vectorize/vec0\\.(?:so|dylib|dll)(?:\\.\\d+)?$",
     "^storage/(?:objects|parts)/incoming(?:/|$)",
     "^storage/thumbs(?:/|$)",
@@ -54,6 +59,12 @@ export const isKept = (path: string): boolean => ["database", "object", "plain"]
 
 export const STORAGE_FOLDERS = ["objects", "parts"] as const;
 export type StorageFolder = (typeof STORAGE_FOLDERS)[number];
+
+/** The tables of system.db that name the contents of a folder. */
+export const STORED_TABLES: Readonly<Record<StorageFolder, string>> = {
+  objects: "storage_objects",
+  parts: "storage_parts",
+};
 
 export const objectPath = (folder: StorageFolder, fileId: string): string =>
   `storage/${folder}/${fileId.slice(-2)}/${fileId}`;

@@ -22,6 +22,9 @@ export const MANIFEST_LINE_MAX_BYTES = 1024;
 /** File names in a message; further ones are counted. */
 export const NAMES_SHOWN_MAX = 5;
 
+/** Damages of one database that a verification names. */
+export const DAMAGES_SHOWN_MAX = 5;
+
 /** The output of a scheduled backup: its result, or its error. */
 export const CHILD_OUTPUT_MAX_BYTES = 16 * 1024;
 /** Between SIGTERM and SIGKILL for a running backup. */

@@ -11,9 +11,9 @@ export interface WorkFolder {
 }
 
 /** Creates the folder, after removing the remains of a killed process. Errors: it is in use. */
-export function claimWorkFolder(path: string): WorkFolder {
+export function claimWorkFolder(path: string, { work = "backup" } = {}): WorkFolder {
   sweepWorkFolder(path);
-  if (existsSync(path)) throw new BackupError(`Another backup is running in ${path}`);
+  if (existsSync(path)) throw new BackupError(`Another ${work} is running in ${path}`);
   mkdirSync(path, { mode: 0o700 });
   const lock = lockDirectory(path);
   return {

@@ -15,7 +15,7 @@ import {
 } from "../archive/archive.ts";
 import { createFactsStore, type FactsStore } from "../archive/facts-store.ts";
 import { requireWhole } from "../interrupted.ts";
-import { JOBS_FILE, SYSTEM_FILE } from "../layout.ts";
+import { AUDIT_FILE, JOBS_FILE, SYSTEM_FILE } from "../layout.ts";
 import { NAMES_SHOWN_MAX } from "../limits.ts";
 import { isMissing, scanFiles } from "../scan.ts";
 import { type ArchiveHeader, BackupError, type BackupSummary, type FileFacts } from "../types.ts";
@@ -97,6 +97,7 @@ async function fill(filling: Filling): Promise<Content> {
     const strangers = await addOthers(filling, facts);
     const elsewhereCount = await addSystem({ dataDirectory, work, archive, facts, factsPath, signal });
     await addJobs(filling, facts);
+    await addAudit(filling, facts);
     const manifestPath = work.pathOf("manifest");
     await writeManifest(manifestPath, facts.all());
     await archive.addFile(MANIFEST_ENTRY, manifestPath);
@@ -126,7 +127,7 @@ async function addOthers({ dataDirectory, archive, work, signal }: Filling, fact
     const source = join(dataDirectory, path);
     if (kind === "plain") await addPresent(archive, facts, { path, source });
     if (kind === "stranger" && strangerCount++ < NAMES_SHOWN_MAX) strangers.push(path);
-    if (kind === "database" && path !== SYSTEM_FILE && path !== JOBS_FILE) {
+    if (kind === "database" && path !== SYSTEM_FILE && path !== JOBS_FILE && path !== AUDIT_FILE) {
       await addDatabase(archive, facts, { path, source, snapshotPath });
     }
   }
@@ -158,6 +159,13 @@ async function addDatabase(
   }
   facts.add(await archive.addFile(path, snapshotPath));
   rmSync(snapshotPath);
+}
+
+/** After the databases whose entries it takes: what an earlier copy lacked, the others could have deleted already. [AL2] */
+async function addAudit({ archive, work, dataDirectory }: Filling, facts: FactsStore): Promise<void> {
+  const source = join(dataDirectory, AUDIT_FILE);
+  if (!existsSync(source)) return;
+  await addDatabase(archive, facts, { path: AUDIT_FILE, source, snapshotPath: work.pathOf("snapshot.db") });
 }
 
 /**

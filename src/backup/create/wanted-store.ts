@@ -1,5 +1,5 @@
 import { Database } from "bun:sqlite";
-import { STORAGE_FOLDERS, type StorageFolder } from "../layout.ts";
+import { STORAGE_FOLDERS, STORED_TABLES, type StorageFolder } from "../layout.ts";
 import { LOCK_TIMEOUT_MS } from "../limits.ts";
 import { openScratch } from "../scratch.ts";
 
@@ -28,7 +28,6 @@ export interface WantedStore {
 const WANTED = `CREATE TABLE wanted (folder TEXT NOT NULL, fileId TEXT NOT NULL, state TEXT,
   PRIMARY KEY (folder, fileId)) STRICT, WITHOUT ROWID;
   CREATE INDEX wanted_state ON wanted (state)`;
-const TABLES: Readonly<Record<StorageFolder, string>> = { objects: "storage_objects", parts: "storage_parts" };
 
 export function createWantedStore(path: string): WantedStore {
   const sqlite = openScratch(path, WANTED);
@@ -44,9 +43,9 @@ export function createWantedStore(path: string): WantedStore {
       sqlite.run("ATTACH ? AS snapshot", [snapshotPath]);
       sqlite.run("ATTACH ? AS facts", [factsPath]);
       for (const folder of STORAGE_FOLDERS) {
-        if (!hasTable(sqlite, TABLES[folder])) continue;
+        if (!hasTable(sqlite, STORED_TABLES[folder])) continue;
         sqlite.run(
-          `INSERT OR IGNORE INTO wanted (folder, fileId) SELECT '${folder}', fileId FROM snapshot.${TABLES[folder]}
+          `INSERT OR IGNORE INTO wanted (folder, fileId) SELECT '${folder}', fileId FROM snapshot.${STORED_TABLES[folder]}
            WHERE 'storage/${folder}/' || substr(fileId, -2) || '/' || fileId NOT IN (SELECT path FROM facts.file)`,
         );
       }
@@ -78,7 +77,7 @@ export function openLiveRecords(systemPath: string): LiveRecords {
   sqlite.run(`PRAGMA busy_timeout = ${LOCK_TIMEOUT_MS}`);
   return {
     isNamed: ({ folder, fileId }) =>
-      sqlite.query(`SELECT 1 FROM ${TABLES[folder]} WHERE fileId = ?`).get(fileId) !== null,
+      sqlite.query(`SELECT 1 FROM ${STORED_TABLES[folder]} WHERE fileId = ?`).get(fileId) !== null,
     close: () => sqlite.close(),
   };
 }

@@ -1,7 +1,8 @@
-import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { S3Client } from "bun";
 import type { BackupsConfig, ObjectStore } from "../../config/types.ts";
+import { syncDirectorySync } from "../../disk/directory-names.ts";
 import { replaceSmallFile } from "../../disk/small-file.ts";
 import { UPLOAD_FOLDER } from "../layout.ts";
 import { BACKUPS_LISTED_MAX, S3_PART_BYTES, S3_PARTS_AT_ONCE, S3_RETRIES } from "../limits.ts";
@@ -12,14 +13,16 @@ import { isRemains } from "./names.ts";
 
 /** The file that names the owner of a destination. Its dot keeps it out of the way of `ls | tail -1`. */
 export const MARKER = ".platform-owner.json";
+/** Says when a backup was last verified. */
+export const VERIFIED_NOTE = ".platform-verified.json";
 
 /** Where scheduled backups are stored. Errors of its methods: BackupError, or those of the file system. */
 export interface Destination {
   /** For messages. */
   readonly name: string;
-  /** null: nobody owns it yet. */
-  readMarker(): Promise<string | null>;
-  writeMarker(text: string): Promise<void>;
+  /** A small text beside the backups: MARKER or VERIFIED_NOTE. null: there is none. */
+  readNote(name: string): Promise<string | null>;
+  writeNote(name: string, text: string): Promise<void>;
   /** Returns the folder to write the archive to. Called before each backup. */
   prepare(): string;
   /** Stores a complete archive. */
@@ -38,28 +41,31 @@ export function openDestination(to: BackupsConfig["to"], dataDirectory: string):
 }
 
 function createFolder(folder: string): Destination {
-  const markerFile = join(folder, MARKER);
   return {
     name: `The folder ${folder}`,
-    async readMarker() {
+    async readNote(name) {
       try {
-        return readFileSync(markerFile, "utf8");
+        return readFileSync(join(folder, name), "utf8");
       } catch (cause) {
         if (isMissing(cause)) return null;
         throw cause;
       }
     },
-    async writeMarker(text) {
+    async writeNote(name, text) {
       mkdirSync(folder, { recursive: true });
-      replaceSmallFile(markerFile, text);
+      replaceSmallFile(join(folder, name), text);
     },
     prepare() {
       mkdirSync(folder, { recursive: true });
       for (const name of readdirSync(folder).filter(isRemains)) sweepWorkFolder(join(folder, name));
       return folder;
     },
-    // The archive is written to its final place.
-    async accept() {},
+    // The archive is written to its final place, unless it gets another name.
+    async accept(path, name) {
+      if (path === join(folder, name)) return;
+      renameSync(path, join(folder, name));
+      syncDirectorySync(folder);
+    },
     names: async () => (existsSync(folder) ? readdirSync(folder) : []),
     sizeOf: async (name) => statSync(join(folder, name)).size,
     remove: async (name) => rmSync(join(folder, name)),
@@ -75,9 +81,9 @@ function createObjectStore(store: ObjectStore, folder: string): Destination {
   const clean = () => rmSync(folder, { recursive: true, force: true });
   return {
     name: `The object store ${endpoint}, bucket "${bucket}", prefix "${prefix}",`,
-    readMarker: () => explained(textOf(client.file(prefix + MARKER))),
-    async writeMarker(text) {
-      await explained(client.write(prefix + MARKER, text, { retry: S3_RETRIES, type: "application/json" }));
+    readNote: (name) => explained(textOf(client.file(prefix + name))),
+    async writeNote(name, text) {
+      await explained(client.write(prefix + name, text, { retry: S3_RETRIES, type: "application/json" }));
     },
     prepare() {
       clean();

@@ -1,4 +1,5 @@
 import type { Clock } from "../../kernel/clock.ts";
+import { ownCommand } from "../../kernel/process/own-command.ts";
 import { CHILD_OUTPUT_MAX_BYTES, CHILD_STOP_TIMEOUT_MS } from "../limits.ts";
 import { BackupError } from "../types.ts";
 import type { BackupJob, BackupResult } from "./job.ts";
@@ -29,12 +30,6 @@ export function createJobProcess(clock: Clock): RunBackupJob {
     // Written by the job command.
     return JSON.parse(output) as BackupResult;
   };
-}
-
-/** From source Bun with the main file, otherwise the executable. */
-function ownCommand(): string[] {
-  if (Bun.isStandaloneExecutable) return [process.execPath];
-  return [process.execPath, Bun.fileURLToPath(new URL("../../main.ts", import.meta.url))];
 }
 
 /** Sends SIGTERM first, so that the process can remove its files. */

@@ -1,10 +1,13 @@
+import { rmSync } from "node:fs";
 import { join } from "node:path";
 import type { BackupsConfig } from "../../config/types.ts";
 import type { Owner } from "../../disk/owner-marker.ts";
 import type { Clock, Millis } from "../../kernel/clock.ts";
 import { createBackup } from "../create/create.ts";
-import { type Destination, openDestination } from "./destinations.ts";
-import { backupName, isBackupName, outdated, timeOfName } from "./names.ts";
+import { BackupError } from "../types.ts";
+import { type TryOpening, verifyBackup } from "../verify/verify.ts";
+import { type Destination, openDestination, VERIFIED_NOTE } from "./destinations.ts";
+import { backupName, failedName, isBackupName, isFailedName, outdated, timeOfName } from "./names.ts";
 import { claimDestination, requireOwned } from "./ownership.ts";
 
 /** The input of a scheduled backup, as JSON on the standard input of its process. */
@@ -12,6 +15,8 @@ export interface BackupJob {
   dataDirectory: string;
   owner: Owner;
   keep: number;
+  /** Whether the backup is verified before it counts. */
+  verify: boolean;
   to: BackupsConfig["to"];
 }
 
@@ -21,16 +26,21 @@ export interface BackupResult {
   fileCount: number;
   contentBytes: number;
   sizeBytes: number;
+  /** When it was verified; null: it was not. */
+  verifiedAt: Millis | null;
   /** Older backups that were deleted. */
   deleted: string[];
   /** Why older backups could not be deleted; null if they could. */
   rotationProblem: string | null;
 }
 
-/** Makes one backup at its destination, and deletes those that are outdated by it. Errors: as createBackup's. */
+/**
+ * Makes one backup at its destination, and deletes those that are outdated by it. One that does not hold is kept aside, and
+ * deletes no other than the previous one of its kind. Errors: as createBackup's and verifyBackup's.
+ */
 export async function runBackupJob(
-  { dataDirectory, owner, keep, to }: BackupJob,
-  { clock, signal }: { clock: Clock; signal: AbortSignal },
+  { dataDirectory, owner, keep, verify, to }: BackupJob,
+  { clock, signal, tryOpening }: { clock: Clock; signal: AbortSignal; tryOpening: TryOpening },
 ): Promise<BackupResult> {
   const destination = openDestination(to, dataDirectory);
   await claimDestination(destination, { owner, clock, takeOver: false });
@@ -38,22 +48,81 @@ export async function runBackupJob(
   try {
     const file = join(destination.prepare(), name);
     const { fileCount, contentBytes, sizeBytes } = await createBackup({ dataDirectory, file, clock, signal });
+    if (verify) await verifyOrSetAside(destination, { file, name, owner, tryOpening, signal });
     await destination.accept(file, name);
-    return { name, fileCount, contentBytes, sizeBytes, ...(await rotate(destination, owner, keep)) };
+    const verifiedAt = verify ? clock.now() : null;
+    if (verifiedAt !== null) await destination.writeNote(VERIFIED_NOTE, JSON.stringify({ name, at: verifiedAt }));
+    return { name, fileCount, contentBytes, sizeBytes, verifiedAt, ...(await rotate(destination, owner, keep)) };
   } finally {
     destination.clean();
   }
 }
 
-/** The newest backup at the destination, by its name; null: none. Errors: those of the destination. */
-export async function newestBackup({
-  to,
-  dataDirectory,
-}: BackupJob): Promise<{ at: Millis; sizeBytes: number } | null> {
+interface Candidate {
+  file: string;
+  name: string;
+  owner: Owner;
+  tryOpening: TryOpening;
+  signal: AbortSignal;
+}
+
+/**
+ * A backup that does not hold may still be all there is, so it is kept under another name: only one, as every further backup of
+ * a damaged database fails as well. Of a cancelled one nothing is left. Errors: those of verifyBackup.
+ */
+async function verifyOrSetAside(
+  destination: Destination,
+  { file, name, owner, tryOpening, signal }: Candidate,
+): Promise<void> {
+  try {
+    await verifyBackup({ file, tryOpening, signal });
+  } catch (cause) {
+    if (signal.aborted) {
+      rmSync(file, { force: true });
+      throw cause;
+    }
+    await requireOwned(destination, owner);
+    await destination.accept(file, failedName(name));
+    for (const other of (await destination.names()).filter(isFailedName)) {
+      if (other !== failedName(name)) await destination.remove(other);
+    }
+    const reason = cause instanceof Error ? cause.message : String(cause);
+    throw new BackupError(
+      `The backup was made and is kept as ${failedName(name)}, but could not be verified: ${reason}`,
+    );
+  }
+}
+
+export interface PresentBackups {
+  /** The newest backup, by its name; null: none. */
+  newest: { at: Millis; sizeBytes: number } | null;
+  /** When a backup was last verified; null: never. */
+  verifiedAt: Millis | null;
+  /** Whether a backup that could not be verified is newer than all others. */
+  hasLastFailed: boolean;
+}
+
+/** What earlier backups left at the destination. Errors: those of the destination. */
+export async function presentBackups({ to, dataDirectory }: BackupJob): Promise<PresentBackups> {
   const destination = openDestination(to, dataDirectory);
-  const newest = (await destination.names()).filter(isBackupName).sort().at(-1);
+  const names = await destination.names();
+  const newest = names.filter(isBackupName).sort().at(-1);
   const at = newest === undefined ? null : timeOfName(newest);
-  return newest === undefined || at === null ? null : { at, sizeBytes: await destination.sizeOf(newest) };
+  const failed = names.filter(isFailedName).sort().at(-1);
+  return {
+    newest: newest === undefined || at === null ? null : { at, sizeBytes: await destination.sizeOf(newest) },
+    verifiedAt: names.includes(VERIFIED_NOTE) ? parseVerified(await destination.readNote(VERIFIED_NOTE)) : null,
+    hasLastFailed: failed !== undefined && (newest === undefined || failed > newest),
+  };
+}
+
+function parseVerified(note: string | null): Millis | null {
+  try {
+    const { at } = JSON.parse(note ?? "{}");
+    return Number.isSafeInteger(at) ? at : null;
+  } catch {
+    return null;
+  }
 }
 
 /** Never rejects: the new backup has succeeded, whatever happens to older ones. */

@@ -1,7 +1,8 @@
 const NAME = /^platform-\d{4}-\d\d-\d\dT\d\d-\d\d-\d\dZ\.tar\.zst$/;
 const TIME = /^platform-(\d{4}-\d\d-\d\d)T(\d\d-\d\d-\d\d)Z\.tar\.zst$/;
-/** The work folder that a killed backup leaves. */
-const REMAINS = /^(platform-.*\.tar\.zst)\.partial$/;
+/** The work folders that a killed backup or verification leaves. */
+const REMAINS = /^(platform-.*\.tar\.zst)\.(?:partial|verify)$/;
+const FAILED = ".failed";
 
 /** `platform-2026-01-31T02-00-00Z.tar.zst`: names sort by time. */
 export const backupName = (time: Date): string =>
@@ -15,6 +16,12 @@ export function timeOfName(name: string): number | null {
 }
 
 export const isBackupName = (name: string): boolean => NAME.test(name);
+
+/** The name under which a backup that could not be verified is kept. */
+export const failedName = (name: string): string => name + FAILED;
+
+export const isFailedName = (name: string): boolean =>
+  name.endsWith(FAILED) && isBackupName(name.slice(0, -FAILED.length));
 
 export const isRemains = (name: string): boolean => isBackupName(REMAINS.exec(name)?.[1] ?? "");
 

@@ -1,7 +1,7 @@
 import { describeOwner, markerText, type Owner, parseMarker } from "../../disk/owner-marker.ts";
 import type { Clock } from "../../kernel/clock.ts";
 import { BackupError } from "../types.ts";
-import type { Destination } from "./destinations.ts";
+import { type Destination, MARKER } from "./destinations.ts";
 
 /**
  * Marks the destination as belonging to this data directory. Two servers with one destination would overwrite and, by `keep`,
@@ -12,10 +12,10 @@ export async function claimDestination(
   destination: Destination,
   { owner, clock, takeOver }: { owner: Owner; clock: Clock; takeOver: boolean },
 ): Promise<void> {
-  const present = parseMarker(await destination.readMarker());
+  const present = parseMarker(await destination.readNote(MARKER));
   if (present?.owner === owner.id) return;
   if (present === null || takeOver) {
-    await destination.writeMarker(markerText(owner, clock));
+    await destination.writeNote(MARKER, markerText(owner, clock));
     // If two servers claim it concurrently, the later marker is valid.
     await requireOwned(destination, owner);
     return;
@@ -25,7 +25,7 @@ export async function claimDestination(
 
 /** Errors: BackupError if the destination belongs to another data directory. */
 export async function requireOwned(destination: Destination, owner: Owner): Promise<void> {
-  const marker = parseMarker(await destination.readMarker());
+  const marker = parseMarker(await destination.readNote(MARKER));
   if (marker?.owner === owner.id) return;
   throw taken(destination, marker === null ? "no data directory any more" : describeOwner(marker));
 }

@@ -8,6 +8,7 @@ import { createStorageEngine } from "../../db/index.ts";
 import { createJobsArea } from "../../jobs/index.ts";
 import { systemIds } from "../../kernel/ids.ts";
 import type { Logger } from "../../kernel/logger.ts";
+import { Foreground } from "../../kernel/observing/foreground.ts";
 import { DAY_MS, HOUR_MS } from "../../kernel/time/duration.ts";
 import { createBackupsArea } from "../index.ts";
 import { restoreBackup } from "../restore/restore.ts";
@@ -61,6 +62,7 @@ function schedule(
   const jobsDirectory = temporaryDirectory();
   const jobs = createJobsArea({
     engine,
+    foreground: new Foreground(),
     dataDirectory: jobsDirectory,
     secrets: { jwtSecret: "s".repeat(32) },
     isDrill,
@@ -112,6 +114,7 @@ const RESULT: BackupResult = {
   fileCount: 1,
   contentBytes: 1,
   sizeBytes: 7,
+  verifiedAt: null,
   deleted: [],
   rotationProblem: null,
 };

@@ -3,6 +3,9 @@ import { closeSync, existsSync, rmSync } from "node:fs";
 import type { Clock } from "../../kernel/clock.ts";
 import { isDiskFull } from "../../kernel/errors.ts";
 import type { Ids } from "../../kernel/ids.ts";
+import { inPhase } from "../../kernel/observing/request-trace.ts";
+import { FileAudit } from "../audit/file-audit.ts";
+import type { AuditSink } from "../audit/types.ts";
 import {
   BUSY_TIMEOUT_MS,
   CACHE_KIB,
@@ -35,7 +38,8 @@ import { RowCounts } from "../writer/row-counts.ts";
 import { StatementCache } from "../writer/statement-cache.ts";
 import { TextIndexer } from "../writer/text-indexer.ts";
 import { createWalSync, type SyncFile, type WalSync } from "../writer/wal-sync.ts";
-import { Writer } from "../writer/writer.ts";
+import { Writer, type WriterOptions } from "../writer/writer.ts";
+import { closeAsItIs } from "./close-as-it-is.ts";
 import type { DirectorySync } from "./directory-sync.ts";
 import { assertOpenable, markFile, newFileId } from "./file-identity.ts";
 import { writeNewFile } from "./new-file.ts";
@@ -53,6 +57,10 @@ export interface FileDependencies {
   onClose: () => void;
   directories: DirectorySync;
   syncFile: SyncFile | undefined;
+  /** Takes the audit entries of all files; absent: nothing is audited. */
+  audit: AuditSink | undefined;
+  /** Called after each sync that succeeded. */
+  onSync: (durationMs: number) => void;
 }
 
 interface Opened {
@@ -139,22 +147,6 @@ function configure(sqlite: Database, options: OpenOptions, ids: Ids): void {
   for (const extension of options.extensions ?? []) sqlite.loadExtension(extension);
 }
 
-/**
- * Closes without moving the WAL: moving it would make a write permanent that was answered with a failure. SQLite moves the
- * WAL when the last connection is closed, unless that connection is read-only.
- */
-function closeAsItIs(path: string, sqlite: Database): void {
-  let last: Database | null = null;
-  try {
-    last = new Database(path, { readonly: true });
-    last.query("SELECT count(*) FROM sqlite_schema").get();
-  } catch {
-    // For example, no descriptor is left. Then the WAL is moved, although the write was answered with a failure.
-  }
-  sqlite.close();
-  last?.close();
-}
-
 /** An open file: its connection, its writer, and the ways to read it. */
 export class OpenFile implements OpenedFile {
   readonly path: string;
@@ -165,6 +157,7 @@ export class OpenFile implements OpenedFile {
   readonly #writer: Writer;
   readonly #checkpoints: Checkpoints;
   readonly #indexer: TextIndexer;
+  readonly #audit: FileAudit | undefined;
   readonly #closeSync: () => void;
   readonly #newFileDescriptor: number | null;
   readonly #extensions: readonly string[];
@@ -188,8 +181,13 @@ export class OpenFile implements OpenedFile {
     this.#counts = new RowCounts(this.sqlite, this.#statements);
     this.#closeSync = () => sync.close();
     const onFailure = (cause: unknown) => dependencies.onFailure(path, cause);
+    const { audit } = dependencies;
+    if (audit !== undefined) {
+      this.#audit = new FileAudit(this.sqlite, this.#statements, { sink: audit, ids: dependencies.ids });
+    }
     this.#writer = new Writer({
       path,
+      audit: this.#auditOf(audit?.placeOf(path)),
       sqlite: this.sqlite,
       statements: this.#statements,
       counts: this.#counts,
@@ -200,6 +198,7 @@ export class OpenFile implements OpenedFile {
       onCommit: options.onCommit,
       outbox: options.outbox,
       onFailure,
+      onSync: dependencies.onSync,
       onFinal: () => this.#indexer.stopNow(),
       onPendingText: () => this.#indexer.wake(),
       afterCommit: () => this.#afterCommit(),
@@ -234,6 +233,12 @@ export class OpenFile implements OpenedFile {
     if (options.outbox !== undefined && hasOutboxRows(this.sqlite)) options.outbox.onWaiting();
   }
 
+  #auditOf(place: string | undefined): WriterOptions["audit"] {
+    const { clock } = this.#dependencies;
+    if (this.#audit === undefined || place === undefined) return undefined;
+    return { log: this.#audit, place, now: () => clock.now() };
+  }
+
   get isClosed(): boolean {
     return this.#isClosed;
   }
@@ -244,6 +249,11 @@ export class OpenFile implements OpenedFile {
     this.#checkpoints.watch();
   }
 
+  /** Whether a sync has failed, after which the file answers nothing until a restart. */
+  get isFailed(): boolean {
+    return this.#writer.failure !== null;
+  }
+
   get waitingWrites(): number {
     return this.#writer.waiting;
   }
@@ -251,9 +261,9 @@ export class OpenFile implements OpenedFile {
   /** True: nothing waits or runs on this file, so that it can be closed without effect on any caller. */
   get isIdle(): boolean {
     // A failed file stays open until the server restarts.
-    return (
-      this.#writer.failure === null && this.#writer.isIdle && this.#readsUnderWay === 0 && !this.#checkpoints.isRunning
-    );
+    if (this.#writer.failure !== null || !this.#writer.isIdle) return false;
+    // What the audit log takes from a file that is closed, it takes when the file is opened again.
+    return this.#readsUnderWay === 0 && !this.#checkpoints.isRunning && this.#audit?.isWaiting !== true;
   }
 
   assertReadable(): void {
@@ -282,7 +292,11 @@ export class OpenFile implements OpenedFile {
   }
 
   write<T>(work: (tx: Transaction) => Sync<T>): Promise<T> {
-    return this.#writer.write(work);
+    return inPhase("database", () => this.#writer.write(work));
+  }
+
+  commit<T>(work: (tx: Transaction) => Sync<T>): Promise<T> {
+    return this.#writer.write(work, { needsSync: false });
   }
 
   async read(sql: string, params: readonly SqlValue[], options: ReadOptions = {}): Promise<unknown[][]> {
@@ -362,6 +376,7 @@ export class OpenFile implements OpenedFile {
     this.#indexer.stopNow();
     this.#writer.close();
     this.#reads.end();
+    this.#audit?.close({ isFailed: this.#writer.failure !== null });
     this.#statements.close();
     this.#closeSync();
     if (this.#writer.failure === null) {

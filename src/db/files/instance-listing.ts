@@ -1,6 +1,7 @@
 import type { Stats } from "node:fs";
 import { opendir, realpath, rm, stat } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
+import { tablesLayout } from "../../../schema/migrations/index.ts";
 import { syncDirectory } from "../../disk/directory-names.ts";
 import { isoTime } from "../../kernel/time/iso-datetime.ts";
 
@@ -92,6 +93,8 @@ export async function isOwnName(path: string): Promise<boolean> {
  * that name.
  */
 export async function removeDatabase(path: string): Promise<void> {
-  for (const suffix of ["-wal", "-shm", ""]) await rm(path + suffix, { force: true });
+  // What upgrades have copied goes first: nothing of a deleted instance may stay. [DB300]
+  const copies = tablesLayout.steps.map((_, version) => `.v${version}`);
+  for (const suffix of [...copies, "-wal", "-shm", ""]) await rm(path + suffix, { force: true });
   await syncDirectory(dirname(path));
 }
