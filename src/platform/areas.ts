@@ -1,12 +1,15 @@
 import { join } from "node:path";
 import { roomsLayout } from "../../schema/migrations/index.ts";
+import { createServiceKeys, type ServiceKeys } from "../access/keys/service-keys.ts";
 import { SERVER } from "../access/principal.ts";
 import { createPrincipals, type Principals } from "../access/principals.ts";
-import { createServiceKeys, type ServiceKeys } from "../access/service-keys.ts";
 import { createTokenVerifier } from "../access/tokens.ts";
+import { type AdminArea, createAdminArea } from "../admin/index.ts";
 import { type AnalyticsArea, createAnalyticsArea } from "../analytics/index.ts";
+import { type AuditArea, createAuditArea } from "../audit/index.ts";
 import { type AuthArea, createAuthArea } from "../auth/index.ts";
 import { type BackupsArea, createBackupsArea } from "../backup/index.ts";
+import { type ClientFilesArea, createClientFilesArea } from "../client-files/index.ts";
 import type { AppAccess } from "../config/app/index.ts";
 import type { PlatformConfig } from "../config/types.ts";
 import { createSqlArea, type SqlArea } from "../d1/index.ts";
@@ -22,6 +25,7 @@ import { createSockets, type Sockets } from "../sockets/index.ts";
 import { createStorageArea, type StorageArea } from "../storage/index.ts";
 import { createSystemArea, type SystemArea } from "../system/index.ts";
 import { createTablesArea, type TablesArea } from "../tables/index.ts";
+import type { TlsArea } from "../tls/index.ts";
 import { createTriggersArea, type TriggersArea } from "../triggers/index.ts";
 import { adminUser, createUsersArea, type UsersArea } from "../users/index.ts";
 import { createVectorArea, type VectorArea } from "../vectorize/index.ts";
@@ -32,9 +36,11 @@ import { createUserAccess } from "./user-access.ts";
 
 /** What is open, by its name. */
 export interface Areas {
+  audit: AuditArea;
   jobs: JobsArea;
   auth: AuthArea;
   access: { serviceKeys: ServiceKeys; principals: Principals };
+  admin: AdminArea;
   sockets: Sockets;
   users: UsersArea;
   tables: TablesArea;
@@ -48,7 +54,10 @@ export interface Areas {
   push: PushArea;
   backups: BackupsArea;
   triggers: TriggersArea;
+  /** null without `server.tls`. */
+  tls: Stoppable & { readonly area: TlsArea | null };
   system: SystemArea;
+  clientFiles: ClientFilesArea;
   /** null without `routes`. */
   functions: Stoppable & { readonly area: FunctionsArea | null };
 }
@@ -79,6 +88,7 @@ const stopping = <Area extends Stoppable>(phase: Phase, open: Opening<Area>): De
 
 /** Every area, in the order in which they open: how, and the phase of a stop in which it ends. */
 const AREAS: { readonly [Name in keyof Areas]: Definition<Areas[Name]> } = {
+  audit: stopping("records", ({ config, base }) => createAuditArea({ ...base, days: config.audit?.days })),
   jobs: stopping("requests", ({ config, base, app }) =>
     createJobsArea({ ...base, jobs: config.jobs ?? {}, cron: config.cron ?? {}, app: () => app }),
   ),
@@ -94,14 +104,33 @@ const AREAS: { readonly [Name in keyof Areas]: Definition<Areas[Name]> } = {
         isWatched: (event) => areas.triggers.accounts.isWatched(event),
         note: (tx, { event, account, by }) => areas.triggers.accounts.note(tx, { event, by, user: adminUser(account) }),
       },
+      onWrongGuess: ({ userId, email, way }) =>
+        base.audit.failed(userId === null ? "users" : `users/${userId}`, { email, way }),
       lookups: () => areas.tables.lookups,
     }),
   ),
-  access: lasting(({ config, base: { secrets, clock }, areas: { auth } }) => {
-    const serviceKeys = createServiceKeys({ rootKey: secrets.serviceKey, declared: config.serviceKeys ?? {}, clock });
-    const tokens = createTokenVerifier({ secret: secrets.jwtSecret, clock });
-    return { serviceKeys, principals: createPrincipals({ serviceKeys, tokens, sessions: auth.sessions }) };
+  access: lasting(({ config, base: { secrets, clock }, areas }) => {
+    const secret = secrets.jwtSecret;
+    const declared = config.serviceKeys ?? {};
+    const serviceKeys = createServiceKeys({ rootKey: secrets.serviceKey, secret, declared, clock });
+    const principals = createPrincipals({
+      serviceKeys,
+      tokens: createTokenVerifier({ secret, clock }),
+      sessions: areas.auth.sessions,
+      administrators: () => areas.admin.sessions,
+      account: areas.auth.accounts.get,
+    });
+    return { serviceKeys, principals };
   }),
+  admin: lasting(({ config, base, areas }) =>
+    createAdminArea({
+      ...base,
+      isEnabled: config.admin !== false,
+      file: base.systemFile,
+      secret: base.secrets.jwtSecret,
+      serviceKeys: areas.access.serviceKeys,
+    }),
+  ),
   sockets: lasting(({ base, areas }) =>
     createSockets({
       ...base,
@@ -136,7 +165,9 @@ const AREAS: { readonly [Name in keyof Areas]: Definition<Areas[Name]> } = {
   kv: stopping("resources", ({ config, base }) =>
     createKeyValueArea({ ...base, namespaces: Object.keys(config.kv ?? {}) }),
   ),
-  d1: stopping("resources", ({ config, base }) => createSqlArea({ ...base, databases: Object.keys(config.d1 ?? {}) })),
+  d1: stopping("resources", ({ config, base }) =>
+    createSqlArea({ ...base, audit: (change) => base.audit.record(change), databases: Object.keys(config.d1 ?? {}) }),
+  ),
   vectorize: stopping("resources", ({ config, base }) => {
     const declared = Object.entries(config.vectorize ?? {});
     const indexes = declared.map(([name, index]) => ({ metric: "cosine" as const, ...index, name }));
@@ -183,16 +214,24 @@ const AREAS: { readonly [Name in keyof Areas]: Definition<Areas[Name]> } = {
   analytics: stopping("records", ({ config, base }) =>
     createAnalyticsArea({
       ...base,
+      config,
       requestLog: config.analytics?.requestLog !== false,
+      slowMs: config.analytics?.slowMs,
       trackLimit: config.rateLimits?.events ?? RATE_LIMITS.events,
     }),
   ),
   push: stopping("requests", ({ config, base, areas }) =>
     createPushArea({ ...base, queue: areas.jobs.queue, config: config.push ?? {}, file: base.systemFile }),
   ),
-  backups: lasting(({ config, base, areas }) =>
-    createBackupsArea({ ...base, config: config.backups, schedules: areas.jobs.schedules }),
-  ),
+  backups: lasting(({ config, base, areas }) => {
+    const area = createBackupsArea({ ...base, config: config.backups, schedules: areas.jobs.schedules });
+    base.health.add("backup", () => {
+      const { lastBackupAt, lastBackupVerifiedAt, hasLastFailed } = area.load;
+      const timeOf = (at: number): string | null => (at === 0 ? null : new Date(at).toISOString());
+      return { ok: !hasLastFailed, lastAt: timeOf(lastBackupAt), verifiedAt: timeOf(lastBackupVerifiedAt) };
+    });
+    return area;
+  }),
   triggers: stopping("records", ({ config, base, areas, app }) => {
     const { define } = areas.jobs.queue;
     const finalFailure = (message: string) => new FinalFailure(message);
@@ -208,34 +247,47 @@ const AREAS: { readonly [Name in keyof Areas]: Definition<Areas[Name]> } = {
       app: () => app,
     });
   }),
-  system: lasting(
-    ({ config, base: { isDrill, clock, engine }, areas: { realtime, rooms, analytics, backups, jobs } }) =>
-      createSystemArea({
-        config,
-        isDrill,
-        clock,
-        load: () => ({
-          ...engine.load,
-          ...backups.load,
-          jobs: jobs.load,
-          realtimeSockets: realtime.openSockets,
-          roomSockets: rooms.openSockets,
-          rooms: rooms.liveRooms,
-          droppedRequests: analytics.droppedRequests,
-        }),
+  tls: stopping("requests", async ({ config, base }) => {
+    const { tls, publicUrl } = config.server ?? {};
+    // Loaded here: a server without it pays nothing.
+    const area =
+      tls === undefined ? null : (await import("../tls/index.ts")).createTlsArea({ ...base, config: tls, publicUrl });
+    return { area, stop: (): void | Promise<void> => area?.stop() };
+  }),
+  clientFiles: lasting(() => createClientFilesArea()),
+  system: stopping("realtime", ({ config, base: { isDrill, clock, engine, health, logs, dataDirectory }, areas }) => {
+    const { realtime, rooms, analytics, backups, jobs } = areas;
+    return createSystemArea({
+      config,
+      isDrill,
+      clock,
+      health,
+      logs,
+      sockets: areas.sockets,
+      watched: { dataDirectory, engine, jobs: () => jobs.load },
+      load: () => ({
+        ...engine.load,
+        ...backups.load,
+        jobs: jobs.load,
+        realtimeSockets: realtime.openSockets,
+        roomSockets: rooms.openSockets,
+        rooms: rooms.liveRooms,
+        droppedRequests: analytics.droppedRequests,
       }),
-  ),
+    });
+  }),
   functions: stopping("hooks", async ({ config, base, areas, app }) => {
     if (config.routes === undefined) return { area: null, stop() {} };
     // Loaded here: most configs have no routes.
     const { createFunctionsArea } = await import("../functions/index.ts");
-    const sockets = areas.sockets.server;
+    const { server: sockets, meter } = areas.sockets;
     const area = await createFunctionsArea({
       ...base,
       routes: config.routes,
       app,
       lookups: areas.tables.lookups,
       sockets,
+      meter,
       sessions: areas.auth.sessions,
     });
     return { area, stop: area.stop };

@@ -1,10 +1,14 @@
+import { AuditOutbox } from "../audit/index.ts";
 import type { PlatformConfig } from "../config/types.ts";
 import { createStorageEngine, openSystemFile, socketsMax } from "../db/index.ts";
 import { DRILL_HEADERS } from "../http/cors.ts";
-import { createListener } from "../http/listener.ts";
+import { createListener } from "../http/listening/listener.ts";
 import { type Clock, systemClock } from "../kernel/clock.ts";
 import { type Ids, systemIds } from "../kernel/ids.ts";
 import { type Logger, silentLogger } from "../kernel/logger.ts";
+import { Foreground } from "../kernel/observing/foreground.ts";
+import { HealthChecks } from "../kernel/observing/health.ts";
+import { LogLines } from "../kernel/observing/log-lines.ts";
 import { roomBacklogMaxBytes, roomMessageMaxBytes } from "../rooms/index.ts";
 import { Outboxes, watchedNamespaces } from "../triggers/index.ts";
 import type { Stopping } from "./stopping.ts";
@@ -25,16 +29,32 @@ export type Base = ReturnType<typeof openBase>;
 
 /** What every area may use. */
 export function openBase(config: PlatformConfig, options: PlatformOptions, stopping: Stopping) {
-  const { clock = systemClock, ids = systemIds, logger = silentLogger, dataDirectory, secrets } = options;
+  const { clock = systemClock, ids = systemIds, dataDirectory, secrets } = options;
+  /** The last lines of the log, for administrators. */
+  const logs = new LogLines({ clock, next: options.logger ?? silentLogger });
+  const { logger } = logs;
   const { isDrill = false, takeOver = false } = options;
+  /** Areas add their checks here; `GET /api/health` and `platform doctor` report them. */
+  const health = new HealthChecks({
+    clock,
+    onFailure: (check, cause) => logger.error("a health check failed", { check, cause }),
+  });
+  const audit = new AuditOutbox({ clock, dataDirectory });
   const engine = createStorageEngine({
     clock,
     ids,
+    audit,
     onFailure: (path, cause) => logger.error("a database file has a problem", { path, cause }),
   });
   stopping.add("databases", "databases", engine);
+  const isTls = config.server?.tls !== undefined;
   const listener = createListener({
-    trustProxy: config.server?.trustProxy === true,
+    clock,
+    isTls,
+    proxies: {
+      trustProxy: config.server?.trustProxy ?? false,
+      clientAddressHeader: config.server?.clientAddressHeader,
+    },
     socketsMax: socketsMax(engine.descriptorLimit),
     messageMaxBytes: roomMessageMaxBytes(config.rooms ?? {}),
     waitingMaxBytes: roomBacklogMaxBytes(config.rooms ?? {}),
@@ -53,7 +73,12 @@ export function openBase(config: PlatformConfig, options: PlatformOptions, stopp
     secrets,
     isDrill,
     takeOver,
+    health,
+    logs,
+    audit,
+    foreground: new Foreground(),
     engine,
+    isTls,
     listener,
     outboxes,
     systemFile,

@@ -1,6 +1,7 @@
 import type { AnyElysia } from "elysia";
 import type { AppAccess } from "../config/app/index.ts";
 import type { PlatformConfig } from "../config/types.ts";
+import { TLS_HOST_DEFAULT } from "../http/listening/listener.ts";
 import { systemClock } from "../kernel/clock.ts";
 import { silentLogger } from "../kernel/logger.ts";
 import { type Areas, openAreas } from "./areas.ts";
@@ -14,8 +15,8 @@ export interface Platform {
   readonly server: AnyElysia;
   /** Answers a request without a network in between. */
   fetch(request: Request): Promise<Response>;
-  /** Port 0 picks a free one. Defaults: 127.0.0.1, 8787. Errors: the port is not available; it listens already, or was stopped. */
-  listen(options?: { host?: string; port?: number }): Promise<{ url: string; port: number }>;
+  /** Port 0 picks a free one. Defaults: 127.0.0.1, 8787; with TLS 0.0.0.0, 443. Errors: the port is not available; it listens already, or was stopped. */
+  listen(options?: { host?: string | undefined; port?: number | undefined }): Promise<{ url: string; port: number }>;
   /**
    * Accepts no new requests, gives those under way up to 5 s, closes sockets with 1001, saves, and checkpoints. It stops all
    * areas, whatever one of them throws. Errors: an AggregateError of what they threw, when all of them have stopped.
@@ -42,18 +43,23 @@ function serve(
   config: PlatformConfig,
   { base, areas, app, stopping }: { base: Base; areas: Areas; app: AppAccess; stopping: Stopping },
 ): Platform {
-  const { http, server } = serveAreas(config, base, areas);
+  const { http, server, native } = serveAreas(config, base, areas);
   let stopped: Promise<void> | null = null;
   return {
     app,
     server,
-    fetch: async (request) => server.fetch(request),
+    fetch: async (request) => server.fetch(base.listener.complete(request)),
     async listen({ host, port } = {}) {
       const failure = (cause: unknown) => http.failure(cause, new Request("http://localhost/"));
-      return base.listener.listen(server, { host, port, failure });
+      const { area } = areas.tls;
+      const tls = area === null ? null : await area.open();
+      const listening = base.listener.listen(server, { host, port, tls, routes: native, failure });
+      area?.begin({ host: host ?? TLS_HOST_DEFAULT, port: listening.port, renew: base.listener.renew });
+      return listening;
     },
     stop() {
       if (stopped === null) {
+        base.health.stopping();
         base.listener.refuse();
         stopped = stopping.stop();
       }

@@ -3,12 +3,15 @@ import { ownProduct } from "../config/loading/product.ts";
 import type { PlatformConfig } from "../config/types.ts";
 import { createCors, DRILL_HEADERS } from "../http/cors.ts";
 import type { Endpoint } from "../http/endpoint.ts";
+import { createAccessLog } from "../http/exchange/access-log.ts";
 import { type AnswerListener, createHttp, type Http } from "../http/http.ts";
 import { BODY_MAX_BYTES } from "../http/limits.ts";
+import type { NativeRoutes } from "../http/listening/requests.ts";
 import { mountEndpoints } from "../http/mount.ts";
 import { createApiDocument } from "../http/openapi/document.ts";
 import { documentationEndpoints } from "../http/openapi/pages.ts";
 import { createGlobalLimiter, RATE_LIMITS } from "../http/rate-limit.ts";
+import { hstsHeaders } from "../http/security-headers.ts";
 import { createServer } from "../http/server.ts";
 import type { MaybePromise } from "../kernel/maybe-promise.ts";
 import { createSite } from "../site/index.ts";
@@ -18,27 +21,35 @@ import type { Base } from "./base.ts";
 const isServed = (area: object): area is { endpoints: readonly Endpoint[] } => "endpoints" in area;
 
 /** The endpoints of all areas as one server, with what belongs to none of them. */
-export function serveAreas(config: PlatformConfig, base: Base, areas: Areas): { http: Http; server: AnyElysia } {
+export function serveAreas(
+  config: PlatformConfig,
+  base: Base,
+  areas: Areas,
+): { http: Http; server: AnyElysia; native: NativeRoutes } {
   const { clock, logger, isDrill, listener } = base;
-  const cors = createCors(config.cors, isDrill ? DRILL_HEADERS : {});
-  const http = createHttp({
+  const cors = createCors(config.cors, { ...(isDrill ? DRILL_HEADERS : {}), ...hstsHeaders(config.server?.hsts) });
+  const accessLog = createAccessLog({ logger, addressOf: (request) => http.parts.addressOf(request) });
+  const onAnswer = both(both(areas.system.onAnswer, base.foreground.note), areas.analytics.onAnswer);
+  const http: Http = createHttp({
     clock,
     logger,
     cors,
     principals: areas.access.principals,
     addressOf: listener.addressOf,
     holdOpen: listener.holdOpen,
-    onAnswer: both(areas.system.onAnswer, areas.analytics.onAnswer),
+    onAnswer: config.server?.accessLog === true ? both(onAnswer, accessLog) : onAnswer,
     bodyMaxBytes: config.server?.maxBodySize ?? BODY_MAX_BYTES,
     globalLimit: createGlobalLimiter(config.rateLimits?.global ?? RATE_LIMITS.global, clock),
   });
   const endpoints = Object.values(areas).flatMap((area: object) => (isServed(area) ? area.endpoints : []));
   const routes = mountEndpoints(http, endpoints);
   const packed = ownProduct()?.site ?? null;
-  const site = createSite(config.site, { http: http.parts, clock, hasDocs: config.api?.docs !== false, packed });
-  const server = createServer(http, cors, site).use(routes);
+  const welcome = { hasDocs: config.api?.docs !== false, hasDashboard: config.admin !== false };
+  const site = createSite(config.site, { http: http.parts, clock, welcome, packed });
+  const server = createServer(http, cors, { site, isTls: base.isTls }).use(routes);
   const { area: functions } = areas.functions;
-  if (functions !== null) mountFunctions(server, functions.serve(http.parts, cors));
+  const served = functions?.serve(http.parts, cors) ?? null;
+  if (served !== null) mountFunctions(server, served.answer);
   if (config.api?.docs !== false) {
     const tables = { schemaEndpoint: config.api?.schemaEndpoint ?? false, describe: areas.tables.describe };
     server.use(
@@ -49,7 +60,7 @@ export function serveAreas(config: PlatformConfig, base: Base, areas: Areas): { 
     );
   }
   server.compile();
-  return { http, server };
+  return { http, server, native: served?.native ?? {} };
 }
 
 /** Everything below `/api/functions`, whatever its method: what is there answers for itself. */

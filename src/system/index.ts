@@ -2,11 +2,20 @@ import type { PlatformConfig } from "../config/types.ts";
 import type { Endpoint } from "../http/endpoint.ts";
 import type { AnswerListener } from "../http/http.ts";
 import type { Clock } from "../kernel/clock.ts";
+import type { HealthChecks } from "../kernel/observing/health.ts";
+import type { LogLines } from "../kernel/observing/log-lines.ts";
 import { SECOND_MS } from "../kernel/time/duration.ts";
 import { VERSION } from "../kernel/version.ts";
+import type { Sockets } from "../sockets/index.ts";
+import { createPendingPlaces } from "../sockets/pending-places.ts";
 import { systemEndpoints } from "./endpoints.ts";
+import { addChecks, type Watched } from "./health/checks.ts";
+import { TAIL_PENDING_MAX } from "./limits.ts";
+import { logEndpoints } from "./logs/endpoints.ts";
+import { createTail } from "./logs/tail.ts";
 import { createMetrics, type ServerLoad } from "./metrics.ts";
 import { describePublicConfig } from "./public-config.ts";
+import { resourcesEndpoint } from "./resources.ts";
 import { describeSchema } from "./schema.ts";
 
 export type { ServerLoad } from "./metrics.ts";
@@ -15,6 +24,8 @@ export interface SystemArea {
   readonly endpoints: readonly Endpoint[];
   /** Counts each answer for the metrics. */
   readonly onAnswer: AnswerListener;
+  /** Closes the connections that follow the log. */
+  stop(): void;
 }
 
 /** Health, schema, public configuration and metrics. The rules are in SPEC.md. */
@@ -22,22 +33,38 @@ export function createSystemArea(deps: {
   config: PlatformConfig;
   isDrill: boolean;
   clock: Clock;
+  health: HealthChecks;
+  logs: LogLines;
+  sockets: Pick<Sockets, "serve">;
+  watched: Watched;
   load: () => ServerLoad;
 }): SystemArea {
-  const { config, clock, isDrill } = deps;
+  const { config, clock, isDrill, health } = deps;
+  addChecks(health, clock, deps.watched);
   const startedAt = clock.now();
   const metrics = createMetrics({ clock, startedAt, load: deps.load });
+  const tail = deps.sockets.serve(createTail(deps.logs));
+  const places = createPendingPlaces(clock, TAIL_PENDING_MAX);
+  const logs = logEndpoints({ lines: deps.logs, connections: tail, places });
   const endpoints = systemEndpoints({
     metrics: metrics.text,
     schemaJson: JSON.stringify(describeSchema(config.databases ?? {})),
     configJson: JSON.stringify(describePublicConfig(config)),
     schemaEndpoint: config.api?.schemaEndpoint ?? false,
-    health: () => ({
-      status: "ok" as const,
-      version: VERSION,
-      uptime: Math.floor((clock.now() - startedAt) / SECOND_MS),
-      ...(isDrill ? { drill: true } : {}),
-    }),
+    async health() {
+      const { status, checks } = await health.report();
+      return {
+        status,
+        checks,
+        version: VERSION,
+        uptime: Math.floor((clock.now() - startedAt) / SECOND_MS),
+        drill: isDrill,
+      };
+    },
   });
-  return { endpoints, onAnswer: metrics.record };
+  return {
+    endpoints: [...endpoints, resourcesEndpoint(config), ...logs],
+    onAnswer: metrics.record,
+    stop: () => tail.stop(),
+  };
 }

@@ -21,6 +21,7 @@ export interface ServerLoad {
   /** Milliseconds since 1970; 0 before the first successful backup. */
   lastBackupAt: number;
   lastBackupBytes: number;
+  lastBackupVerifiedAt: number;
   /** By the jobs' names. */
   jobs: readonly {
     name: string;
@@ -67,6 +68,11 @@ function loadText(load: ServerLoad): string {
       "platform_backup_last_timestamp_seconds",
       "Time of the last successful scheduled backup.",
       load.lastBackupAt / SECOND_MS,
+    ),
+    gauge(
+      "platform_backup_verified_timestamp_seconds",
+      "When a scheduled backup was last verified; 0: never.",
+      load.lastBackupVerifiedAt / SECOND_MS,
     ),
     gauge("platform_backup_last_size_bytes", "Size of the last successful scheduled backup.", load.lastBackupBytes),
     jobsText(load.jobs),

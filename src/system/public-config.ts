@@ -18,14 +18,17 @@ export const PublicConfig = Type.Object(
       passkeys: Flag,
     }),
     captcha: nullable(Type.Object({ siteKey: Type.String() })),
+    push: nullable(
+      Type.Object({ publicKey: Type.String({ description: "The VAPID key with which browsers subscribe" }) }),
+    ),
     version: Type.String(),
   },
-  { description: "The enabled sign-in methods, and the CAPTCHA site key" },
+  { description: "The enabled sign-in methods, the CAPTCHA site key and the public key of Web Push" },
 );
 export type PublicConfig = Static<typeof PublicConfig>;
 
 /** Every member is copied by name: what the config gains later stays private until it is added here. */
-export function describePublicConfig({ auth = {} }: PlatformConfig): PublicConfig {
+export function describePublicConfig({ auth = {}, push }: PlatformConfig): PublicConfig {
   return {
     auth: {
       emailPassword: auth.emailPassword !== false,
@@ -37,6 +40,7 @@ export function describePublicConfig({ auth = {} }: PlatformConfig): PublicConfi
       passkeys: auth.passkeys !== undefined,
     },
     captcha: auth.captcha === undefined ? null : { siteKey: auth.captcha.siteKey },
+    push: push?.webPush === undefined ? null : { publicKey: push.webPush.publicKey },
     version: VERSION,
   };
 }

@@ -1,0 +1,56 @@
+import { constants, Database } from "bun:sqlite";
+import { statSync } from "node:fs";
+import { join } from "node:path";
+import { pathToFileURL } from "node:url";
+import * as layouts from "../../../schema/migrations/index.ts";
+import { scanFiles } from "../../backup/scan.ts";
+import { type Finding, finding, type Patient } from "./finding.ts";
+
+/** The number of steps that this executable knows, by the beginning of a path. */
+const KNOWN_VERSIONS: readonly (readonly [begins: string, steps: number])[] = [
+  ["system.db", layouts.systemLayout.steps.length],
+  ["analytics.db", layouts.analyticsLayout.steps.length],
+  ["audit.db", layouts.auditLayout.steps.length],
+  ["jobs.db", layouts.jobsLayout.steps.length],
+  ["rooms.db", layouts.roomsLayout.steps.length],
+  ["databases/", layouts.tablesLayout.steps.length],
+  ["kv/", layouts.kvLayout.steps.length],
+  ["vectorize/", layouts.vectorizeLayout.steps.length],
+];
+
+/** `PRAGMA integrity_check` of every database, on a connection that changes nothing, and its version. */
+export function checkDatabases({ dataDirectory }: Patient): Finding {
+  const problems: string[] = [];
+  let [count, bytes, walBytes] = [0, 0, 0];
+  for (const { path, kind } of scanFiles(dataDirectory)) {
+    if (kind !== "database") continue;
+    const file = join(dataDirectory, path);
+    const sizeOf = (name: string): number => statSync(name, { throwIfNoEntry: false })?.size ?? 0;
+    count += 1;
+    bytes += sizeOf(file);
+    walBytes += sizeOf(`${file}-wal`);
+    try {
+      problems.push(...problemsOf(file, path));
+    } catch (cause) {
+      problems.push(`${path}: ${cause instanceof Error ? cause.message : cause}`);
+    }
+  }
+  return finding(problems, { count, bytes, walBytes });
+}
+
+function problemsOf(file: string, path: string): string[] {
+  using sqlite = new Database(pathToFileURL(file).href, constants.SQLITE_OPEN_READONLY | constants.SQLITE_OPEN_URI);
+  const problems: string[] = [];
+  const known = KNOWN_VERSIONS.find(([begins]) => path.startsWith(begins))?.[1];
+  const version = Number(sqlite.query("PRAGMA user_version").values()[0]?.[0] ?? 0);
+  if (known !== undefined && version > known) {
+    problems.push(`${path} has version ${version}, and this executable knows versions up to ${known}`);
+  }
+  const found = sqlite
+    .query("PRAGMA integrity_check(5)")
+    .values()
+    .map(([text]) => String(text));
+  // Tables of extensions, which this connection does not load, cannot be looked at.
+  const damages = found.filter((text) => text !== "ok" && !text.startsWith("unable to validate the inverted index"));
+  return [...problems, ...damages.map((text) => `${path}: ${text}`)];
+}

@@ -1,0 +1,49 @@
+import { constants, Database } from "bun:sqlite";
+import { existsSync, statSync } from "node:fs";
+import { join } from "node:path";
+import { pathToFileURL } from "node:url";
+import { objectPath, SYSTEM_FILE } from "../../backup/layout.ts";
+import { scanFiles } from "../../backup/scan.ts";
+import { ORPHAN_AGE_MS } from "../limits.ts";
+import { type Finding, finding, type Patient } from "./finding.ts";
+
+/** Contents without a file that names them, and files whose content is missing. */
+export function checkStorage({ dataDirectory }: Patient): Finding {
+  const path = join(dataDirectory, SYSTEM_FILE);
+  using system = new Database(pathToFileURL(path).href, constants.SQLITE_OPEN_READONLY | constants.SQLITE_OPEN_URI);
+  const problems: string[] = [];
+  let [contents, orphans] = [0, 0];
+  const named = system.query<unknown, [string, string]>(
+    `SELECT 1 FROM storage_objects WHERE "fileId" = ? UNION ALL SELECT 1 FROM storage_parts WHERE "fileId" = ?`,
+  );
+  // Young ones may be uploads that are under way.
+  const oldUntil = Date.now() - ORPHAN_AGE_MS;
+  for (const { path: found, kind } of scanFiles(dataDirectory, "storage")) {
+    if (kind !== "object") continue;
+    contents += 1;
+    const id = found.slice(found.lastIndexOf("/") + 1);
+    const isOld = (statSync(join(dataDirectory, found), { throwIfNoEntry: false })?.mtimeMs ?? oldUntil) < oldUntil;
+    if (!isOld || named.get(id, id) !== null) continue;
+    orphans += 1;
+    problems.push(`${found} belongs to no file; the server removes such contents while it runs`);
+  }
+  return finding([...problems, ...missing(system, dataDirectory)], { contents, orphans });
+}
+
+interface Stored {
+  bucket: string;
+  key: string;
+  fileId: string;
+}
+
+/** Only of buckets with contents here: those of others are in an object store. */
+function missing(system: Database, dataDirectory: string): string[] {
+  const lost = new Map<string, string[]>();
+  const present = new Set<string>();
+  const all = system.query<Stored, []>(`SELECT "bucket", "key", "fileId" FROM storage_objects`);
+  for (const { bucket, key, fileId } of all.iterate()) {
+    if (existsSync(join(dataDirectory, objectPath("objects", fileId)))) present.add(bucket);
+    else lost.set(bucket, [...(lost.get(bucket) ?? []).slice(0, 100), `the content of ${bucket}/${key} is missing`]);
+  }
+  return [...lost].flatMap(([bucket, problems]) => (present.has(bucket) ? problems : []));
+}

@@ -1,0 +1,110 @@
+import { Database } from "bun:sqlite";
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { chmodSync, mkdirSync, readdirSync, rmSync, utimesSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { type TestPlatform, testPlatform } from "../support/index.ts";
+import { runCommand } from "./backup-support.ts";
+
+const CONFIG = `{
+  databases: {
+    shared: { tables: { notes: { schema: { text: { type: "string" } }, fts: ["text"], indexes: [{ fields: ["text"] }] } } },
+    team: { instance: true, access: { open: true }, tables: { notes: {} } },
+  },
+  storage: { buckets: { photos: {} } },
+  kv: { cache: {} },
+  vectorize: { docs: { dimensions: 3 } },
+}`;
+
+interface Report {
+  status: string;
+  server: string;
+  checks: Record<string, { ok: boolean; problems: string[] } & Record<string, unknown>>;
+}
+
+let platform: TestPlatform;
+beforeAll(async () => {
+  platform = await testPlatform({ config: CONFIG });
+  await platform.service.post("/api/db/shared/tables/notes/batch", {
+    inserts: Array.from({ length: 400 }, (_, at) => ({ id: `n${at}`, text: `text ${at} `.repeat(20) })),
+  });
+  await platform.service.post("/api/db/team/one/tables/notes", { a: 1 });
+  await platform.service.post("/api/kv/cache", { action: "set", key: "a", value: 1 });
+  for (const key of ["a.txt", "b.txt"]) {
+    const form = new FormData();
+    form.set("file", new File(["hello"], key));
+    form.set("key", key);
+    const headers = { "x-platform-service-key": platform.serviceKey };
+    await fetch(`${platform.url}/api/storage/photos/upload`, { method: "POST", body: form, headers });
+  }
+});
+afterAll(() => platform.stop());
+
+const doctor = async (): Promise<{ code: number; report: Report }> => {
+  const { code, stdout, stderr } = await runCommand(["doctor", "--data", platform.dataDirectory, "--json"]);
+  if (stdout === "") throw new Error(stderr);
+  return { code, report: JSON.parse(stdout) as Report };
+};
+
+test("[CL210] a healthy directory is 0, beside a running server and a stopped one", async () => {
+  const { code, report } = await doctor();
+  expect(report).toMatchObject({ status: "ok", server: "running" });
+  expect(code).toBe(0);
+  const { files, storage, disk } = report.checks;
+  expect(Number(files?.["count"])).toBeGreaterThanOrEqual(4);
+  expect([storage?.["contents"], storage?.["orphans"]]).toEqual([2, 0]);
+  expect(Number(disk?.["freeBytes"])).toBeGreaterThan(0);
+  await platform.kill("SIGTERM");
+  const stopped = await doctor();
+  expect([stopped.code, stopped.report.status, stopped.report.server]).toEqual([0, "ok", "stopped"]);
+  const text = await runCommand(["doctor", "--data", platform.dataDirectory]);
+  expect([text.code, text.stdout]).toEqual([0, expect.stringContaining("is healthy; its server is stopped")]);
+  await platform.restart();
+});
+
+test("[CL210] after SIGKILL it looks at the write-ahead logs too, and changes nothing", async () => {
+  await platform.service.post("/api/db/shared/tables/notes", { id: "late" });
+  await platform.kill("SIGKILL");
+  expect((await doctor()).report).toMatchObject({ status: "ok", server: "stopped" });
+  await platform.restart();
+  expect((await platform.service.get("/api/db/shared/tables/notes/late")).status).toBe(200);
+});
+
+test("[CL211] damage, newer files, open permissions, orphans and missing contents are named, with exit code 1", async () => {
+  await platform.kill("SIGTERM");
+  const data = platform.dataDirectory;
+  {
+    using newer = new Database(join(data, "kv", "cache.db"));
+    newer.run("PRAGMA user_version = 99");
+  }
+  const shared = join(data, "databases", "shared.db");
+  const bytes = new Uint8Array(await Bun.file(shared).arrayBuffer());
+  bytes.fill(0xff, 5 * 4_096, 9 * 4_096);
+  await Bun.write(shared, bytes);
+  chmodSync(data, 0o755);
+  const orphan = join(data, "storage", "objects", "ab", "0f0f0f0f-0000-4000-8000-0000000000ab");
+  mkdirSync(join(data, "storage", "objects", "ab"), { recursive: true });
+  writeFileSync(orphan, "left over");
+  const twoDaysAgo = (Date.now() - 48 * 3_600_000) / 1_000;
+  utimesSync(orphan, twoDaysAgo, twoDaysAgo);
+  const folders = readdirSync(join(data, "storage", "objects")).filter(
+    (name) => /^[0-9a-f]{2}$/.test(name) && name !== "ab",
+  );
+  const folder = join(data, "storage", "objects", folders[0] ?? "");
+  rmSync(join(folder, readdirSync(folder)[0] ?? ""));
+  const { code, report } = await doctor();
+  expect([code, report.status]).toEqual([1, "unhealthy"]);
+  const { files, permissions, storage, disk } = report.checks;
+  expect(files?.problems.join("\n")).toMatch(/kv\/cache\.db has version 99/);
+  expect(files?.problems.join("\n")).toMatch(/databases\/shared\.db: /);
+  expect(permissions?.problems.join("\n")).toContain("chmod 700");
+  expect(storage?.problems.join("\n")).toMatch(/0f0f0f0f-0000-4000-8000-0000000000ab belongs to no file/);
+  expect(storage?.problems.join("\n")).toMatch(/the content of photos\/[ab]\.txt is missing/);
+  expect(disk?.ok).toBe(true);
+  const text = await runCommand(["doctor", "--data", data]);
+  expect([text.code, text.stdout]).toEqual([1, expect.stringContaining("PROBLEM permissions")]);
+});
+
+test("[CL211] what is no data directory is named", async () => {
+  const { code, stderr } = await runCommand(["doctor", "--data", "./nowhere"]);
+  expect([code, stderr]).toEqual([1, expect.stringContaining("is not a data directory")]);
+});
