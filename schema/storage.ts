@@ -60,6 +60,37 @@ export const storageParts = sqliteTable(
   (table) => [primaryKey({ columns: [table.uploadId, table.partNumber] })],
 );
 
+/** What was stored by uploads that a client may repeat, because it may not have got the answer. Kept for a day. */
+export const storageReceipts = sqliteTable(
+  "storage_receipts",
+  {
+    /** `upload:` and the id of a multipart upload, or `key:` and the hash of a caller and its idempotency key. */
+    id: text().primaryKey().notNull(),
+    bucket: text().notNull(),
+    key: text().notNull(),
+    /** The id of a user; null: a service key. */
+    ownerId: text(),
+    size: integer().notNull(),
+    uploaded: integer().notNull(),
+  },
+  (table) => [
+    index("storage_receipts_uploaded").on(table.uploaded),
+    index("storage_receipts_owner").on(table.ownerId, table.uploaded),
+  ],
+);
+
+/** What buckets with a quota hold. */
+export const storageUsage = sqliteTable(
+  "storage_usage",
+  {
+    bucket: text().notNull(),
+    /** The id of a user; empty: everybody together. */
+    ownerId: text().notNull(),
+    bytes: integer().notNull(),
+  },
+  (table) => [primaryKey({ columns: [table.bucket, table.ownerId] })],
+);
+
 /** Signed upload URLs that have not been used. */
 export const storageGrants = sqliteTable(
   "storage_grants",

@@ -1,5 +1,7 @@
 import analytics1 from "./analytics/0001_analytics.sql" with { type: "text" };
 import analytics2 from "./analytics/0002_since.sql" with { type: "text" };
+import analytics3 from "./analytics/0003_targets.sql" with { type: "text" };
+import audit1 from "./audit/0001_audit.sql" with { type: "text" };
 import jobs1 from "./jobs/0001_jobs.sql" with { type: "text" };
 import kv1 from "./kv/0001_entries.sql" with { type: "text" };
 import rooms1 from "./rooms/0001_rooms.sql" with { type: "text" };
@@ -13,6 +15,9 @@ import system6 from "./system/0006_sessions.sql" with { type: "text" };
 import system7 from "./system/0007_versions.sql" with { type: "text" };
 import system8 from "./system/0008_signed_in.sql" with { type: "text" };
 import system9 from "./system/0009_identity_verified.sql" with { type: "text" };
+import system10 from "./system/0010_receipts.sql" with { type: "text" };
+import system11 from "./system/0011_admin.sql" with { type: "text" };
+import system12 from "./system/0012_usage.sql" with { type: "text" };
 import tables1 from "./tables/0001_server.sql" with { type: "text" };
 import vectorize1 from "./vectorize/0001_index.sql" with { type: "text" };
 import vectorize2 from "./vectorize/0002_chunks.sql" with { type: "text" };
@@ -32,9 +37,11 @@ const RUN_AGAIN = "SELECT 0";
 
 export const analyticsLayout: FileLayout = {
   name: "analytics",
-  steps: [analytics1, analytics2],
+  steps: [analytics1, analytics2, analytics3],
   unversioned: "SELECT 2 * EXISTS (SELECT 1 FROM pragma_table_info('summarized') WHERE name = 'since')",
 };
+
+export const auditLayout: FileLayout = { name: "audit", steps: [audit1], unversioned: "SELECT 0" };
 
 export const jobsLayout: FileLayout = { name: "jobs", steps: [jobs1], unversioned: "SELECT 0" };
 
@@ -44,7 +51,20 @@ export const roomsLayout: FileLayout = { name: "rooms", steps: [rooms1, rooms2],
 
 export const systemLayout: FileLayout = {
   name: "system",
-  steps: [system1, system2, system3, system4, system5, system6, system7, system8, system9],
+  steps: [
+    system1,
+    system2,
+    system3,
+    system4,
+    system5,
+    system6,
+    system7,
+    system8,
+    system9,
+    system10,
+    system11,
+    system12,
+  ],
   unversioned: "SELECT count(*) FROM _migrations",
 };
 

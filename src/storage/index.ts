@@ -1,9 +1,9 @@
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import type { Accounts } from "../access/accounts.ts";
+import type { ServiceKeys } from "../access/keys/service-keys.ts";
 import type { Lookups } from "../access/lookups/lookups.ts";
 import type { Principal } from "../access/principal.ts";
-import type { ServiceKeys } from "../access/service-keys.ts";
 import type { BucketAccessor } from "../config/app/index.ts";
 import type { BucketConfig, StorageConfig } from "../config/types.ts";
 import type { OpenedFile } from "../db/index.ts";
@@ -23,6 +23,7 @@ import { type SweptPlace, startSweeps } from "./files/sweep.ts";
 import { FILE_MAX_BYTES } from "./limits.ts";
 import { createEndedUploads } from "./multipart/ended-uploads.ts";
 import { createUploads } from "./multipart/multipart-uploads.ts";
+import { openQuotas } from "./quotas/quotas.ts";
 import { createGates } from "./rights/gates.ts";
 import { createStorageService } from "./service.ts";
 import { createUrlSigner } from "./signing/signed-urls.ts";
@@ -73,7 +74,7 @@ export async function createStorageArea(deps: StorageAreaDeps): Promise<StorageA
   const local = createLocalFiles(join(directory, "objects"));
   const staging = createLocalFiles(join(directory, "parts"));
   const thumbs = createThumbs({ directory: join(directory, "thumbs"), config: deps.thumbs, ids });
-  const store = createStorageStore(deps.file, deps.notes);
+  const store = createStorageStore(deps.file, deps.notes, await openQuotas(deps.file, deps.buckets));
   const stores = await openObjectStores({ ...deps, knows: store.hasFile });
   const buckets = new Map(
     Object.entries(deps.buckets).map(([name, config]): [string, Bucket] => {

@@ -36,6 +36,10 @@ export const UPLOAD_TTL_MS = DAY_MS;
 /** Unfinished uploads of one owner in one bucket. */
 export const UNFINISHED_UPLOADS_MAX = 1_000;
 
+/** How long the receipt of an upload that may be repeated is kept, and how many of one user, or of all service keys. */
+export const RECEIPT_TTL_MS = DAY_MS;
+export const RECEIPTS_PER_OWNER_MAX = 2_000;
+
 /** Bytes of a form beside its file: headers of parts, the other fields, boundaries. */
 export const FORM_OVERHEAD_MAX_BYTES = 1024 * 1024;
 export const FORM_PARTS_MAX = 32;

@@ -34,8 +34,10 @@ export interface NewFile {
   uploadedBy: string | null;
   /** Fills the file. Where it throws, nothing is stored. */
   receive(incoming: IncomingFile): Promise<ReceivedFile>;
+  /** Its bytes count for the quota already, as parts of an upload: only the write, which removes those, asks for room. */
+  isCounted?: boolean;
   /** Runs in the write that makes the file visible. */
-  within?(storage: StorageWrite): void;
+  within?(storage: StorageWrite, made: StoredObject): void;
 }
 
 export interface StorageService {
@@ -104,20 +106,21 @@ export function createStorageService({ store, gates, life, clock, paces }: Stora
       return { bucket, object };
     },
 
-    put: ({ gate, uploadedBy, receive, within }) =>
+    put: ({ gate, uploadedBy, receive, within, isCounted = false }) =>
       life.withNew(gate.bucket.files, async (incoming, fileId) => {
         const { key, contentType, customMetadata, size } = await receive(incoming);
         const address = { bucket: gate.bucket.name, key };
         const facts = (present: StoredObject | null): FileFacts => factsOfNew({ key, size, contentType }, present);
         // Asked before the sync as well: a refused upload costs no sync.
         if (gate.verdict === null) gate.enforce(await gate.ask(facts(store.find(address))));
+        if (!isCounted) store.requireRoom({ ...address, size, uploadedBy });
         await incoming.finish();
         const [object, replaced] = await guardedWrite(store, gate, address, {
           facts,
           write(storage, present): [StoredObject, string | null] {
-            within?.(storage);
             const content = { fileId, size, contentType, customMetadata };
             const made = { ...address, ...content, uploadedBy, uploaded: clock.now(), revision: 1 };
+            within?.(storage, made);
             storage.upload(made, gate.actor);
             return [made, present?.fileId ?? null];
           },
@@ -150,7 +153,7 @@ export function createStorageService({ store, gates, life, clock, paces }: Stora
             const object = existing(storage.find({ bucket, key }), gate, key);
             const customMetadata = mergeMetadata(object.customMetadata, wanted);
             const changed = { ...object, customMetadata, revision: object.revision + 1 };
-            storage.put(changed);
+            storage.put(changed, gate.actor);
             return changed;
           },
         },
@@ -206,7 +209,9 @@ const missing = (key: string): AppError => notFound(`There is no file "${key}"`)
 export const ownerOf = (principal: Principal): string | null => (principal.kind === "user" ? principal.auth.id : null);
 
 /** The file as answers show it. */
-export function storedFile(object: StoredObject): StoredFile {
+export function storedFile(
+  object: Pick<StoredObject, "key" | "size" | "contentType" | "customMetadata" | "uploaded">,
+): StoredFile {
   const { key, size, contentType, customMetadata, uploaded } = object;
   return {
     key,

@@ -4,6 +4,9 @@ import type { Readable } from "../db/query.ts";
 import type { JsonObject } from "../kernel/json/json.ts";
 import type { Metadata } from "./content.ts";
 import { factsOf } from "./facts.ts";
+import { RECEIPTS_PER_OWNER_MAX } from "./limits.ts";
+import { quotaWrites } from "./quotas/quota-writes.ts";
+import type { Quotas } from "./quotas/quotas.ts";
 import { deleteExpiredGrants, deleteGrant, type GrantRecord, grantById, insertGrant } from "./statements/grants.ts";
 import {
   deleteObject,
@@ -15,6 +18,14 @@ import {
   ownerOfBytes,
   putObject,
 } from "./statements/objects.ts";
+import {
+  deleteReceiptsOf,
+  deleteReceiptsUntil,
+  insertReceipt,
+  nthReceipt,
+  type ReceiptRecord,
+  receiptById,
+} from "./statements/receipts.ts";
 import {
   countUploads,
   deleteParts,
@@ -30,6 +41,7 @@ import {
   uploadById,
   uploadsUntil,
 } from "./statements/uploads.ts";
+import { heldAt } from "./statements/usage.ts";
 import type {
   FileEvent,
   FileNotes,
@@ -46,6 +58,7 @@ export type SlimObject = Pick<StoredObject, "key" | "size" | "uploaded">;
 
 interface StorageReads {
   find(address: ObjectAddress): StoredObject | null;
+  findReceipt(id: string): ReceiptRecord | null;
   findUpload(id: string): Upload | null;
   parts(uploadId: string): UploadPart[];
   /** Bytes of all parts but this one; 0: of all. */
@@ -59,7 +72,7 @@ export interface StorageWrite extends StorageReads {
   /** What changes with every change of a file, without its metadata, which may be large. */
   version(address: ObjectAddress): ObjectVersion | null;
   /** Changes the metadata of a file. */
-  put(object: StoredObject): void;
+  put(object: StoredObject, by: Actor): void;
   /** Stores a file, in place of the one at its address. */
   upload(object: StoredObject, by: Actor): void;
   remove(address: ObjectAddress, by: Actor): void;
@@ -75,6 +88,8 @@ export interface StorageWrite extends StorageReads {
   /** The bytes of one part; null: there is no such part. */
   partFile(uploadId: string, partNumber: number): string | null;
   putPart(uploadId: string, part: UploadPart): void;
+  /** Beyond the bound the owner's oldest receipts are removed. */
+  insertReceipt(receipt: ReceiptRecord): void;
   insertGrant(grant: UploadGrant): void;
   /** false: it has been used. */
   consumeGrant(id: string): boolean;
@@ -87,6 +102,8 @@ interface ListRange {
 }
 
 export interface StorageStore extends StorageReads {
+  /** Errors: 413 where a file would exceed a quota of its bucket. The write that stores it asks again. */
+  requireRoom(object: Pick<StoredObject, "bucket" | "key" | "size" | "uploadedBy">): void;
   /** In order of key (UTF-8 bytes): those after `after` that are not before `from`. */
   list(bucket: string, range: ListRange): StoredObject[];
   /** The same, with what a list shows and nothing else: metadata may be large. */
@@ -97,12 +114,18 @@ export interface StorageStore extends StorageReads {
   expiredUploads(createdUntil: number, limit: number): string[];
   /** Resolves to the number of removed grants. */
   removeExpiredGrants(now: number, limit: number): Promise<number>;
+  /** Resolves to the number of removed receipts. */
+  removeReceipts(until: number, limit: number): Promise<number>;
   /** Durable when it resolves. */
   write<T>(work: (storage: StorageWrite) => T): Promise<T>;
 }
 
-export function createStorageStore(file: OpenedFile, notes: FileNotes): StorageStore {
+export function createStorageStore(file: OpenedFile, notes: FileNotes, quotas: Quotas): StorageStore {
+  const deps: WriteDeps = { notes, quotas };
   return {
+    requireRoom({ uploadedBy: ownerId, size, ...address }) {
+      quotas.of(address.bucket)?.require(file, heldAt.get(file, address), { ownerId, size });
+    },
     ...readsOf(file),
     list: (bucket, range) => objectsInOrder.all(file, { bucket, ...range }).map(withMetadata),
     listSlim: (bucket, range) => listedInOrder.all(file, { bucket, ...range }),
@@ -113,9 +136,10 @@ export function createStorageStore(file: OpenedFile, notes: FileNotes): StorageS
     hasFile: (fileId) => ownerOfBytes.get(file, { fileId }) !== null,
     expiredUploads: (createdAt, limit) => uploadsUntil.all(file, { createdAt, limit }).map(({ id }) => id),
     removeExpiredGrants: (now, limit) => file.write((tx) => deleteExpiredGrants.run(tx, { now, limit })),
+    removeReceipts: (until, limit) => file.write((tx) => deleteReceiptsUntil.run(tx, { until, limit })),
     // What `work` returns here is no promise: every caller's type says so, but a generic one cannot be shown to be.
     write: <T>(work: (storage: StorageWrite) => T) =>
-      file.write<unknown>((tx) => work(writesOf(tx, notes)) as undefined) as Promise<T>,
+      file.write<unknown>((tx) => work(writesOf(tx, deps)) as undefined) as Promise<T>,
   };
 }
 
@@ -125,6 +149,7 @@ function readsOf(from: Readable): StorageReads {
       const row = objectAt.get(from, address);
       return row === null ? null : withMetadata(row);
     },
+    findReceipt: (id) => receiptById.get(from, { id }),
     findUpload: (id) => uploadById.get(from, { id }),
     parts: (uploadId) => partsOf.all(from, { uploadId }),
     partsSize: (uploadId, partNumber) => sizeOfOthers.get(from, { uploadId, partNumber })?.size ?? 0,
@@ -132,7 +157,12 @@ function readsOf(from: Readable): StorageReads {
   };
 }
 
-function writesOf(tx: Transaction, notes: FileNotes): StorageWrite {
+interface WriteDeps {
+  notes: FileNotes;
+  quotas: Quotas;
+}
+
+function writesOf(tx: Transaction, { notes, quotas }: WriteDeps): StorageWrite {
   const reads = readsOf(tx);
   /** Runs `change`, and notes it if something watches such events of the bucket. */
   const noted = (event: FileEvent, address: ObjectAddress, by: Actor, change: () => StoredObject | null): void => {
@@ -143,20 +173,35 @@ function writesOf(tx: Transaction, notes: FileNotes): StorageWrite {
     const [was, is] = [before, after].map((object) => (object === null ? null : factsOf(object)));
     notes.note(tx, { bucket: address.bucket, event, by, before: was ?? null, after: is ?? null });
   };
+  /** Before the change. */
+  const audit = (action: string, { bucket, key }: ObjectAddress, by: Actor, after: StoredObject | null): void => {
+    tx.causedBy(by);
+    tx.audit(() => {
+      const present = reads.find({ bucket, key });
+      const [was, is] = [present, after].map((object) => (object === null ? null : factsOf(object)));
+      return { action, target: `storage/${bucket}/${key}`, before: was, after: is };
+    });
+  };
+  const counted = quotaWrites(tx, quotas, reads.findUpload);
   return {
     ...reads,
     version: (address) => objectVersion.get(tx, address),
-    put(object) {
+    put(object, by) {
+      audit("file.metadata", object, by, object);
       putObject.run(tx, object);
     },
     upload(object, by) {
+      audit("file.upload", object, by, object);
       noted("upload", object, by, () => {
+        counted.store(object);
         putObject.run(tx, object);
         return object;
       });
     },
     remove(address, by) {
+      audit("file.delete", address, by, null);
       noted("delete", address, by, () => {
+        counted.remove(address);
         deleteObject.run(tx, address);
         return null;
       });
@@ -166,6 +211,7 @@ function writesOf(tx: Transaction, notes: FileNotes): StorageWrite {
     },
     uploadCount: (bucket, ownerId) => countUploads.get(tx, { bucket, ownerId })?.count ?? 0,
     endUpload(id) {
+      counted.releaseParts(id, () => reads.partsSize(id, 0));
       endUpload.run(tx, { id });
     },
     removeUpload(id) {
@@ -174,12 +220,21 @@ function writesOf(tx: Transaction, notes: FileNotes): StorageWrite {
     takeParts(uploadId, limit) {
       const taken = firstParts.all(tx, { uploadId, limit });
       const last = taken.at(-1);
+      // Those of an upload that has expired; one that has ended holds nothing.
+      counted.releaseParts(uploadId, () => taken.reduce((sum, { size }) => sum + size, 0));
       if (last !== undefined) deleteParts.run(tx, { uploadId, until: last.partNumber });
       return taken;
     },
     partFile: (uploadId, partNumber) => partFile.get(tx, { uploadId, partNumber })?.fileId ?? null,
     putPart(uploadId, part) {
+      counted.putPart(uploadId, part);
       putPart.run(tx, { uploadId, ...part });
+    },
+    insertReceipt(receipt) {
+      insertReceipt.run(tx, receipt);
+      const { ownerId } = receipt;
+      const oldest = nthReceipt.get(tx, { ownerId, nth: RECEIPTS_PER_OWNER_MAX });
+      if (oldest !== null) deleteReceiptsOf.run(tx, { ownerId, before: oldest.uploaded + 1 });
     },
     insertGrant({ holder, ...grant }) {
       insertGrant.run(tx, { ...grant, auth: recordOf(holder) });

@@ -4,6 +4,7 @@ import type { Paces } from "../../kernel/time/pace.ts";
 import {
   EXPIRY_INTERVAL_MS,
   EXPIRY_STEP,
+  RECEIPT_TTL_MS,
   SWEEP_INTERVAL_MS,
   SWEEP_PAUSE_MS,
   SWEEP_STEP_FILES,
@@ -105,6 +106,8 @@ export function startSweeps(deps: SweepDeps): () => Promise<void> {
       ids = store.expiredUploads(until, EXPIRY_STEP);
     }
     while (!isStopped && (await store.removeExpiredGrants(clock.now(), EXPIRY_STEP)) === EXPIRY_STEP) await pause();
+    const old = clock.now() - RECEIPT_TTL_MS;
+    while (!isStopped && (await store.removeReceipts(old, EXPIRY_STEP)) === EXPIRY_STEP) await pause();
   };
 
   const repeat = (name: string, work: () => Promise<void>, intervalMs: number): void => {

@@ -3,9 +3,12 @@ import type { Principal } from "../../access/principal.ts";
 import { badField, badRequest } from "../../kernel/errors.ts";
 import type { StorageWrite } from "../store.ts";
 import type { FileStore, Gate, IncomingFile, StoredObject, UploadPart } from "../types.ts";
+import { leaveReceipt, receiptOfParts } from "../uploads/receipts.ts";
 import { tooBig } from "../uploads/receive.ts";
 import { sizeOf, type UploadContext, unknownUpload } from "./upload-context.ts";
 import { type CompletedUpload, requireAscending, type WantedPart } from "./upload-requests.ts";
+
+export type Completed = Pick<StoredObject, "key" | "size" | "uploaded">;
 
 /** Joins the parts to a file and ends the upload. Errors: 400, 403, 404, 409, 413, 507. */
 export async function completeUpload(
@@ -13,11 +16,19 @@ export async function completeUpload(
   principal: Principal,
   gate: Gate,
   { uploadId, key, parts: wanted }: Static<typeof CompletedUpload>,
-): Promise<StoredObject> {
+): Promise<Completed> {
   const { store, service, ended, staging } = context;
   const pace = context.paces();
   await pace.next();
   requireAscending(wanted);
+  const receipt = (): Completed | null => {
+    const found = store.findReceipt(receiptOfParts(uploadId));
+    if (found === null || found.bucket !== gate.bucket.name || found.key !== key) return null;
+    return principal.kind !== "user" || found.ownerId === principal.auth.id ? found : null;
+  };
+  // Completed before: the client did not get the answer. [ST210]
+  const before = receipt();
+  if (before !== null) return before;
   const upload = context.owned(store.findUpload(uploadId), principal, gate.bucket.name, key);
   await pace.next();
   const stamp = store.partsStamp(upload.id);
@@ -27,9 +38,10 @@ export async function completeUpload(
   const size = sizeOf(parts);
   if (size > gate.bucket.maxFileBytes) throw tooBig({ maxBytes: gate.bucket.maxFileBytes });
   await context.ask(gate, upload, size);
-  const object = await service.put({
+  const done = service.put({
     gate,
     uploadedBy: upload.ownerId,
+    isCounted: true,
     async receive(incoming) {
       for (const part of parts) {
         await copy(staging, part, incoming);
@@ -39,10 +51,21 @@ export async function completeUpload(
       const { key, contentType, customMetadata } = upload;
       return { key, contentType, customMetadata, size };
     },
-    within: (storage) => finishUpload(storage, upload.id, { parts, stamp }),
+    within(storage, made) {
+      leaveReceipt(storage, { id: receiptOfParts(upload.id), bucket: upload.bucket, ownerId: upload.ownerId }, made);
+      finishUpload(storage, upload.id, { parts, stamp });
+    },
   });
-  ended.clear(upload.id);
-  return object;
+  try {
+    const object = await done;
+    ended.clear(upload.id);
+    return object;
+  } catch (cause) {
+    // The same request, sent twice: the other one was first.
+    const first = receipt();
+    if (first === null) throw cause;
+    return first;
+  }
 }
 
 /** The stored parts that the request names. Errors: 400 for a missing part or a wrong etag. */

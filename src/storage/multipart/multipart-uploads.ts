@@ -4,8 +4,8 @@ import { conflict } from "../../kernel/errors.ts";
 import { parseContentType, parseMetadata } from "../content.ts";
 import { UNFINISHED_UPLOADS_MAX } from "../limits.ts";
 import { ownerOf } from "../service.ts";
-import type { Gate, StoredObject, Upload } from "../types.ts";
-import { completeUpload } from "./complete-upload.ts";
+import type { Gate, Upload } from "../types.ts";
+import { type Completed, completeUpload } from "./complete-upload.ts";
 import { putPart } from "./put-part.ts";
 import { createUploadContext, sizeOf, type UploadContext, type UploadDeps } from "./upload-context.ts";
 import type { CompletedUpload, NamedPart, NamedUpload, NewUpload } from "./upload-requests.ts";
@@ -25,7 +25,7 @@ export interface Uploads {
     query: () => NamedPart,
     request: Request,
   ): Promise<{ partNumber: number; etag: string }>;
-  complete(principal: Principal, bucket: string, body: Body<typeof CompletedUpload>): Promise<StoredObject>;
+  complete(principal: Principal, bucket: string, body: Body<typeof CompletedUpload>): Promise<Completed>;
   abort(principal: Principal, bucket: string, body: Body<typeof NamedUpload>): Promise<void>;
   parts(
     principal: Principal,

@@ -7,6 +7,7 @@ import type { Clock } from "../../kernel/clock.ts";
 import { forbidden, notFound, unauthorized } from "../../kernel/errors.ts";
 import type { Logger } from "../../kernel/logger.ts";
 import { chain, isPromise, type MaybePromise } from "../../kernel/maybe-promise.ts";
+import { inPhase } from "../../kernel/observing/request-trace.ts";
 import { within } from "../../kernel/time/deadline.ts";
 import { factsOf } from "../facts.ts";
 import { readOnly } from "../files/owned-files.ts";
@@ -82,7 +83,7 @@ export function createGates(deps: {
           return false;
         };
         try {
-          const verdict = rule(authOf(principal), file, call.context(null));
+          const verdict = inPhase("rules", () => rule(authOf(principal), file, call.context(null)));
           if (!isPromise(verdict)) return verdict === true;
           return within(deps.clock, RULE_TIMEOUT_MS, verdict).then((value) => value === true, denied);
         } catch (cause) {

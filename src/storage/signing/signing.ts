@@ -1,7 +1,8 @@
 import type { Static, TSchema } from "typebox";
 import type { Accounts } from "../../access/accounts.ts";
+import { authOfAccount } from "../../access/acting.ts";
+import type { ServiceKeys } from "../../access/keys/service-keys.ts";
 import { type Principal, SERVER } from "../../access/principal.ts";
-import type { ServiceKeys } from "../../access/service-keys.ts";
 import type { Clock } from "../../kernel/clock.ts";
 import { unauthorized } from "../../kernel/errors.ts";
 import type { Ids } from "../../kernel/ids.ts";
@@ -72,8 +73,7 @@ export function createPresentHolder(deps: { account: Accounts["get"]; serviceKey
   const user = (userId: string): Principal | null => {
     const account = deps.account(userId);
     if (account === null || account.disabled) return null;
-    const { id, role, email, emailVerified, isAnonymous, customClaims: custom } = account;
-    return { kind: "user", auth: { id, role, email, emailVerified, isAnonymous, custom }, sessionId: "" };
+    return { kind: "user", auth: authOfAccount(account), sessionId: "" };
   };
   return {
     present(holder) {

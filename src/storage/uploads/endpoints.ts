@@ -1,6 +1,7 @@
 import { Type } from "typebox";
 import { type Endpoint, endpoint } from "../../http/endpoint.ts";
-import { created } from "../../http/reply.ts";
+import { IDEMPOTENCY_KEY, REPLAYED } from "../../http/exchange/idempotency-key.ts";
+import { created, Reply } from "../../http/reply.ts";
 import { unauthorized } from "../../kernel/errors.ts";
 import type { EndpointDeps } from "../endpoint-deps.ts";
 import { Key } from "../keys.ts";
@@ -15,7 +16,7 @@ const Form = Type.Object({
 });
 
 export function uploadEndpoints(
-  deps: Pick<EndpointDeps, "gates" | "service" | "signing" | "clock">,
+  deps: Pick<EndpointDeps, "store" | "gates" | "service" | "signing" | "clock">,
 ): readonly Endpoint[] {
   const upload = endpoint(
     "POST /api/storage/:bucket/upload",
@@ -24,14 +25,15 @@ export function uploadEndpoints(
       summary: "Upload a file",
       caller: "caller",
       path: IN_BUCKET,
+      headers: [IDEMPOTENCY_KEY],
       rawBody: { contentType: "multipart/form-data", schema: Form },
       answers: { 201: StoredFile },
-      errors: [404, 408, 409, 503],
+      errors: [404, 408, 409, 422, 503],
     },
     async ({ principal, params, request, query, holdOpen }) => {
       holdOpen();
-      const object = await receiveForm(deps, principal, params.bucket, { request, checkForm: query });
-      return created(storedFile(object));
+      const { file, isReplay } = await receiveForm(deps, principal, params.bucket, { request, checkForm: query });
+      return isReplay ? new Reply(201, storedFile(file), REPLAYED) : created(storedFile(file));
     },
   );
   const signed = endpoint(

@@ -1,47 +1,74 @@
 import type { Principal } from "../../access/principal.ts";
+import { IDEMPOTENCY_KEY_HEADER } from "../../http/exchange/idempotency-key.ts";
 import type { Clock } from "../../kernel/clock.ts";
 import { badField, badRequest } from "../../kernel/errors.ts";
 import { parseContentType, parseMetadataText } from "../content.ts";
 import { parseKey } from "../keys.ts";
 import { FORM_OVERHEAD_MAX_BYTES } from "../limits.ts";
 import type { Gates } from "../rights/gates.ts";
-import { ownerOf, type StorageService } from "../service.ts";
+import { ownerOf, type ReceivedFile, type StorageService } from "../service.ts";
 import { type Signing, usedUp } from "../signing/signing.ts";
+import type { StorageStore } from "../store.ts";
 import type { StoredObject } from "../types.ts";
 import { parseBoundary, readUploadForm } from "./form.ts";
+import { leaveReceipt, receiptOfKey, requireSameFile, StoredBefore } from "./receipts.ts";
 import { bodyChunks, createReceiver, requireDeclaredLength } from "./receive.ts";
 
 interface Deps {
+  store: Pick<StorageStore, "findReceipt">;
   gates: Gates;
   service: StorageService;
   signing: Signing;
   clock: Clock;
 }
 
-/** A form with `file`, `key` and `metadata` in any order. Errors: 400, 401, 403, 404, 413, 415, 507. */
+/** What an upload has stored. */
+export interface Uploaded {
+  file: Pick<StoredObject, "key" | "size" | "contentType" | "customMetadata" | "uploaded">;
+  /** An earlier request with the same idempotency key has stored it. */
+  isReplay: boolean;
+}
+
+/** A form with `file`, `key` and `metadata` in any order. Errors: 400, 401, 403, 404, 413, 415, 422, 507. */
 export async function receiveForm(
-  { gates, service, clock }: Deps,
+  { store, gates, service, clock }: Deps,
   principal: Principal,
   bucket: string,
   { request, checkForm }: { request: Request; checkForm: () => void },
-): Promise<StoredObject> {
+): Promise<Uploaded> {
   const gate = await gates.enter(principal, bucket, "write");
   checkForm();
+  const onceKey = request.headers.get(IDEMPOTENCY_KEY_HEADER);
+  const ownerId = ownerOf(principal);
+  const once = onceKey === null ? null : { id: receiptOfKey(principal, bucket, onceKey), bucket, ownerId };
   const boundary = parseBoundary(request.headers.get("content-type"));
   const limit = { maxBytes: gate.bucket.maxFileBytes };
   requireDeclaredLength(request, limit, FORM_OVERHEAD_MAX_BYTES);
-  return service.put({
-    gate,
-    uploadedBy: ownerOf(principal),
-    async receive(incoming) {
-      const receiver = createReceiver(incoming, limit);
-      const form = await readUploadForm(bodyChunks(request, clock), boundary, receiver.take);
-      if (form.file === null) throw badField("file", "required", "file is required");
-      const { contentType } = form.file;
-      const customMetadata = parseMetadataText(form.metadata);
-      return { key: parseKey(form.key), contentType, customMetadata, size: receiver.byteCount };
-    },
-  });
+  let received: ReceivedFile | null = null;
+  try {
+    const file = await service.put({
+      gate,
+      uploadedBy: ownerId,
+      async receive(incoming) {
+        const receiver = createReceiver(incoming, limit);
+        const form = await readUploadForm(bodyChunks(request, clock), boundary, receiver.take);
+        if (form.file === null) throw badField("file", "required", "file is required");
+        const { contentType } = form.file;
+        const customMetadata = parseMetadataText(form.metadata);
+        received = { key: parseKey(form.key), contentType, customMetadata, size: receiver.byteCount };
+        // Before the rule is asked: it may allow new files only, and the file is there.
+        const before = once === null ? null : store.findReceipt(once.id);
+        if (before !== null) throw new StoredBefore(before);
+        return received;
+      },
+      within: (storage, made) => once !== null && leaveReceipt(storage, once, made),
+    });
+    return { file, isReplay: false };
+  } catch (cause) {
+    if (!(cause instanceof StoredBefore) || received === null) throw cause;
+    requireSameFile(cause.receipt, received);
+    return { file: { ...(received as ReceivedFile), uploaded: cause.receipt.uploaded }, isReplay: true };
+  }
 }
 
 /** The bytes that are PUT to a signed upload URL. The write that stores the file uses the grant up. */

@@ -1,0 +1,52 @@
+import { createHash } from "node:crypto";
+import type { Principal } from "../../access/principal.ts";
+import { callerKeyOf } from "../../http/exchange/idempotency-key.ts";
+import { AppError } from "../../kernel/errors.ts";
+import type { ReceiptRecord } from "../statements/receipts.ts";
+import type { StorageWrite } from "../store.ts";
+
+// What an upload stored, for a client that repeats it because it did not get the answer. [ST210] [ST211]
+
+/** Thrown in place of the second of two equal uploads; nothing of it is stored. */
+export class StoredBefore extends Error {
+  readonly receipt: ReceiptRecord;
+  constructor(receipt: ReceiptRecord) {
+    super("The upload has been stored before");
+    this.receipt = receipt;
+  }
+}
+
+/** What a receipt is found by, and whose it is. */
+export interface ReceiptName {
+  id: string;
+  bucket: string;
+  ownerId: string | null;
+}
+
+export const receiptOfParts = (uploadId: string): string => `upload:${uploadId}`;
+
+/** Errors: 400 for a key of another form. */
+export function receiptOfKey(principal: Principal, bucket: string, key: string): string {
+  const { caller } = callerKeyOf(principal, key);
+  return `key:${createHash("sha256").update(`${caller}\0${bucket}\0${key}`).digest("base64url")}`;
+}
+
+/** Errors: 422 where the key was used for another file. */
+export function requireSameFile(receipt: ReceiptRecord, { key, size }: { key: string; size: number }): void {
+  if (receipt.key !== key || receipt.size !== size) {
+    throw new AppError(422, "The idempotency key was used for another file");
+  }
+}
+
+/** To be called in the write that stores the file. Errors: `StoredBefore`. */
+export function leaveReceipt(
+  storage: StorageWrite,
+  name: ReceiptName,
+  file: { key: string; size: number; uploaded: number },
+): void {
+  const present = storage.findReceipt(name.id);
+  if (present !== null) throw new StoredBefore(present);
+  const { id, bucket, ownerId } = name;
+  const { key, size, uploaded } = file;
+  storage.insertReceipt({ id, bucket, ownerId, key, size, uploaded });
+}
