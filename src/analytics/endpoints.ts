@@ -4,8 +4,8 @@ import type { RateLimiter } from "../http/rate-limit.ts";
 import { JsonText } from "../http/reply.ts";
 import { clientNetwork } from "../kernel/client-network.ts";
 import { TRACK_BODY_MAX_BYTES } from "./limits.ts";
-import { EVENT_PARAMETERS, REQUEST_PARAMETERS } from "./queries/query-parameters.ts";
-import { EventReport, RequestReport, Tracked } from "./schemas.ts";
+import { EVENT_PARAMETERS, REQUEST_PARAMETERS, SLOW_PARAMETERS } from "./queries/query-parameters.ts";
+import { EventReport, RequestReport, SlowRequestPage, Tracked } from "./schemas.ts";
 import type { AnalyticsService } from "./service.ts";
 import { TrackBody } from "./track.ts";
 
@@ -68,5 +68,22 @@ export function analyticsEndpoints(service: AnalyticsService, trackLimit: RateLi
       return new JsonText(await service.events(context.query(), context));
     },
   );
-  return [track, query, events];
+  const slow = endpoint(
+    "GET /api/admin/slow-requests",
+    {
+      tag,
+      summary: "List slow requests",
+      description:
+        "Requests of the last 7 days that took `analytics.slowMs` (500) or longer, with what they waited for, newest first.",
+      caller: "serviceKey",
+      query: SLOW_PARAMETERS,
+      answers: { 200: SlowRequestPage },
+      errors: [400, 408, 503],
+    },
+    async (context) => {
+      requireServiceKey(context.principal, READ);
+      return service.slowRequests(context.query(), context);
+    },
+  );
+  return [track, query, events, slow];
 }

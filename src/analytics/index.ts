@@ -8,13 +8,16 @@ import { createRateLimiter } from "../http/rate-limit.ts";
 import type { Clock } from "../kernel/clock.ts";
 import type { Logger } from "../kernel/logger.ts";
 import { analyticsEndpoints } from "./endpoints.ts";
-import { CACHE_KIB } from "./limits.ts";
+import { CACHE_KIB, SLOW_MS } from "./limits.ts";
 import { createEventQueries } from "./queries/event-queries.ts";
 import { readRequestReport } from "./queries/request-queries.ts";
 import { createRecording } from "./recording/recording.ts";
+import { createTargets } from "./recording/targets.ts";
 import { startRetention } from "./retention/retention.ts";
-import { eventSummaries, requestSummaries } from "./retention/summaries.ts";
+import { eventSummaries, latencySummaries, requestSummaries } from "./retention/summaries.ts";
 import { createAnalyticsService } from "./service.ts";
+import { createSlowRecorder } from "./slow/slow-recorder.ts";
+import { createSlowRequests } from "./slow/slow-requests.ts";
 import { createAnalyticsStore } from "./store.ts";
 
 export interface AnalyticsArea {
@@ -31,6 +34,10 @@ export interface AnalyticsArea {
 export function createAnalyticsArea(deps: {
   /** Whether requests are recorded. */
   requestLog: boolean;
+  /** Default SLOW_MS. */
+  slowMs: number | undefined;
+  /** For what requests are about. */
+  config: Parameters<typeof createTargets>[0];
   trackLimit: RateLimit;
   engine: StorageEngine;
   dataDirectory: string;
@@ -40,16 +47,20 @@ export function createAnalyticsArea(deps: {
   const { engine, clock, logger } = deps;
   const path = join(deps.dataDirectory, "analytics.db");
   const file = engine.open(path, { migrate: layOut(analyticsLayout), cacheKiB: CACHE_KIB });
-  const recording = createRecording({ store: createAnalyticsStore(file), clock, logger });
+  const targets = createTargets(deps.config);
+  const slowRequests = createSlowRequests(file);
+  const slow = createSlowRecorder({ fromMs: deps.slowMs ?? SLOW_MS, targets, insert: slowRequests.insert, clock });
+  const recording = createRecording({ store: createAnalyticsStore(file), targets, slow, clock, logger });
   const service = createAnalyticsService({
     accept: recording.accept,
     flush: recording.flush,
     clock,
     eventQueries: createEventQueries(file),
+    slow: slowRequests,
     readReport: (query, caller) => readRequestReport(file, query, caller),
   });
-  const summaries = [eventSummaries(file), requestSummaries(file)];
-  const stopRetention = startRetention({ summaries, clock, logger });
+  const summaries = [eventSummaries(file), requestSummaries(file), latencySummaries(file)];
+  const stopRetention = startRetention({ summaries, slowRequests, clock, logger });
   const trackLimit = createRateLimiter(deps.trackLimit, clock);
 
   return {

@@ -1,4 +1,7 @@
-import { DAY_MS, HOUR_MS, MINUTE_MS } from "../kernel/time/duration.ts";
+import { DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS } from "../kernel/time/duration.ts";
+
+/** Seconds of a histogram. */
+export const MINUTE_S = MINUTE_MS / SECOND_MS;
 
 /** Events of one track request. */
 export const TRACK_EVENTS_MAX = 100;
@@ -18,6 +21,8 @@ export const LIST_LIMIT_DEFAULT = 50;
 export const LIST_LIMIT_MAX = 1_000;
 /** Entries of `topItems`. */
 export const TOP_ITEMS_MAX = 50;
+/** Entries of `targets`. */
+export const TARGETS_MAX = 1_000;
 /** Points of a time series: 90 days by the minute, plus partial points at both ends. */
 export const SERIES_POINTS_MAX = 130_000;
 
@@ -53,6 +58,18 @@ export const SWEEP_STEP_ROWS = 1_000;
 export const SUMMARY_TIMEOUT_MS = 10 * MINUTE_MS;
 /** Event names kept in the summary of one day, the most frequent ones; the totals include all names. */
 export const SUMMARY_NAMES_MAX = 10_000;
+
+/** 35 minutes; what takes longer counts as this in the histograms. */
+export const LATENCY_MAX_US = 2 ** 31 - 1;
+/** Default of `analytics.slowMs`: requests that take at least so long are kept whole. */
+export const SLOW_MS = 500;
+/** How long slow requests are kept, and how many: the newest ones. With their paths they take some 15 MB at most. */
+export const SLOW_RETENTION_MS = 7 * DAY_MS;
+export const SLOW_REQUESTS_MAX = 10_000;
+/** Slow requests that wait to be written; above it they are not kept. */
+export const WAITING_SLOW_MAX = 1_000;
+/** Characters of a path that are kept. */
+export const SLOW_PATH_LENGTH_MAX = 1_024;
 
 /** Page cache of the file in the server's process, which only writes to it. */
 export const CACHE_KIB = 2_048;

@@ -14,12 +14,17 @@ export const Tracked = Type.Object(
   { description: "The number of events stored" },
 );
 
+const Percentiles = { p50: Latency, p95: Latency, p99: Latency };
+const Errors4xx = Type.Integer({ minimum: 0, description: "Answers with a 4xx status" });
+
 const Share = Type.Object({
   label: Type.String(),
   count: Count,
   percentage: Percent,
   avgLatency: Latency,
+  ...Percentiles,
   errorRate: Percent,
+  errors4xx: Errors4xx,
 });
 /** One entry of `breakdown` or `topItems`. */
 export type Share = Static<typeof Share>;
@@ -28,10 +33,32 @@ const Point = Type.Object({
   timestamp: Timestamp,
   requests: Count,
   errors: Count,
+  errors4xx: Errors4xx,
   avgLatency: Latency,
+  ...Percentiles,
   uniqueUsers: Count,
 });
-const Summary = Type.Object({ totalRequests: Count, totalErrors: Count, avgLatency: Latency, uniqueUsers: Count });
+const Summary = Type.Object({
+  totalRequests: Count,
+  totalErrors: Count,
+  errors4xx: Errors4xx,
+  avgLatency: Latency,
+  ...Percentiles,
+  uniqueUsers: Count,
+});
+
+const Target = Type.Object({
+  method: Type.String(),
+  route: Type.String({ description: "The pattern of the path" }),
+  target: nullable(Type.String({ description: "A table, bucket, room type or other resource of the config" })),
+  requests: Count,
+  errors4xx: Errors4xx,
+  errors5xx: Count,
+  avgLatency: Latency,
+  ...Percentiles,
+});
+/** One entry of `targets`. */
+export type Target = Static<typeof Target>;
 
 export const RequestReport = Type.Object(
   {
@@ -39,8 +66,9 @@ export const RequestReport = Type.Object(
     summary: Type.Optional(Summary),
     breakdown: Type.Optional(Type.Array(Share, { description: "By category" })),
     topItems: Type.Optional(Type.Array(Share, { description: "By endpoint" })),
+    targets: Type.Optional(Type.Array(Target, { description: "With `metric=targets`" })),
   },
-  { description: "`overview` has all members, every other metric has one" },
+  { description: "`overview` has all members but `targets`, every other metric has one" },
 );
 
 const Event = Type.Object({
@@ -71,3 +99,34 @@ const EventRanks = Type.Object({ topEvents: Type.Array(EventRank) });
 export const EventReport = Type.Union([EventPage, EventCounts, EventSeries, EventRanks], {
   description: "The answer of `list`, `count`, `timeSeries` or `topEvents`",
 });
+
+const Milliseconds = Type.Number({ minimum: 0, description: "Milliseconds" });
+export const SlowRequestPage = Type.Object(
+  {
+    requests: Type.Array(
+      Type.Object({
+        at: Type.String({ format: "date-time", description: "When it was answered" }),
+        requestId: Type.String(),
+        method: Type.String(),
+        path: Type.String({ description: "Without the query; of own routes the pattern" }),
+        target: nullable(Type.String()),
+        status: Type.Integer(),
+        principal: Type.Object({
+          kind: Type.Enum(["anonymous", "user", "serviceKey", "server"]),
+          name: nullable(Type.String({ description: "The user's id or the key's name" })),
+        }),
+        ms: Milliseconds,
+        phases: Type.Object({
+          rules: Milliseconds,
+          database: Milliseconds,
+          hooks: Milliseconds,
+          answer: Type.Number({ minimum: 0, description: "The rest" }),
+        }),
+        rows: Type.Integer({ minimum: 0, description: "Records that it has read or changed" }),
+      }),
+    ),
+    cursor: nullable(Type.String({ description: "null on the last page" })),
+  },
+  { description: "The newest first" },
+);
+export type SlowRequestPage = Static<typeof SlowRequestPage>;

@@ -4,16 +4,22 @@ import type { Clock } from "../kernel/clock.ts";
 import { unreachable } from "../kernel/errors.ts";
 import type { MaybePromise } from "../kernel/maybe-promise.ts";
 import { createTurns } from "../kernel/time/turns.ts";
-import { TOP_ITEMS_MAX } from "./limits.ts";
+import { LIST_LIMIT_DEFAULT, TARGETS_MAX, TOP_ITEMS_MAX } from "./limits.ts";
 import type { EventQueries } from "./queries/event-queries.ts";
 import {
+  decodeCursor,
   type EventParameters,
+  encodeCursor,
   parseEventQuery,
   parseRequestQuery,
   type RequestParameters,
+  type SlowParameters,
 } from "./queries/query-parameters.ts";
 import type { RequestFigures } from "./queries/request-queries.ts";
-import { averageMs, sharesByCategory, sharesByEndpoint } from "./queries/shares.ts";
+import { averageMs, latenciesOf, sharesByCategory, sharesByEndpoint, targetsOf } from "./queries/shares.ts";
+import { percentilesOf } from "./recording/latency-buckets.ts";
+import type { SlowRequestPage } from "./schemas.ts";
+import type { SlowRequests } from "./slow/slow-requests.ts";
 import { prepareEvents, type TrackBody } from "./track.ts";
 import type { EventQuery, RequestQuery, TrackedEvent } from "./types.ts";
 
@@ -25,6 +31,8 @@ export interface AnalyticsService {
   requests(parameters: RequestParameters, caller: ReadCaller): Promise<string>;
   /** A report on events, including every event tracked so far. Errors: 400, 408 after 30 s, 503. */
   events(parameters: EventParameters, caller: ReadCaller): Promise<string>;
+  /** Slow requests of the last 7 days, newest first, including every request answered so far. Errors: 400, 408, 503. */
+  slowRequests(parameters: SlowParameters, caller: ReadCaller): Promise<SlowRequestPage>;
 }
 
 export function createAnalyticsService(deps: {
@@ -33,9 +41,10 @@ export function createAnalyticsService(deps: {
   flush: () => Promise<void>;
   readReport: (query: RequestQuery, caller: ReadCaller) => Promise<RequestFigures>;
   eventQueries: EventQueries;
+  slow: Pick<SlowRequests, "page">;
   clock: Clock;
 }): AnalyticsService {
-  const { accept, flush, readReport, eventQueries, clock } = deps;
+  const { accept, flush, readReport, eventQueries, slow, clock } = deps;
   const turns = createTurns();
   return {
     async track(body, principal) {
@@ -53,6 +62,13 @@ export function createAnalyticsService(deps: {
       await flush();
       return eventsJson(eventQueries, query, caller);
     },
+    async slowRequests({ limit = LIST_LIMIT_DEFAULT, cursor }, caller) {
+      const before = cursor === undefined ? null : decodeCursor(cursor).id;
+      await flush();
+      const now = clock.now();
+      const { requests, next } = await slow.page({ limit, before, now }, caller);
+      return { requests, cursor: next === null ? null : encodeCursor({ timestamp: 0, id: next }) };
+    },
   };
 }
 
@@ -69,14 +85,18 @@ function reportJson(metric: RequestQuery["metric"], report: RequestFigures): str
       return `{${breakdown()}}`;
     case "topEndpoints":
       return `{${topItems()}}`;
+    case "targets":
+      return JSON.stringify({ targets: targetsOf(report.endpoints, TARGETS_MAX) });
     default:
       return unreachable(metric);
   }
 }
 
-function summaryOf({ totals }: RequestFigures) {
-  const { requests, errors, uniqueUsers } = totals;
-  return { totalRequests: requests, totalErrors: errors, avgLatency: averageMs(totals), uniqueUsers };
+function summaryOf({ totals, endpoints }: RequestFigures) {
+  const { requests, errors, errors4xx, uniqueUsers } = totals;
+  const percentiles = percentilesOf(latenciesOf(endpoints));
+  const counts = { totalRequests: requests, totalErrors: errors, errors4xx };
+  return { ...counts, avgLatency: averageMs(totals), ...percentiles, uniqueUsers };
 }
 
 async function eventsJson(queries: EventQueries, query: EventQuery, caller: ReadCaller): Promise<string> {

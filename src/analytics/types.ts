@@ -1,4 +1,5 @@
 import type { RouteArea } from "../http/route-area.ts";
+import type { Latencies } from "./recording/latency-buckets.ts";
 
 /** A validated event. */
 export interface TrackedEvent {
@@ -19,12 +20,26 @@ export interface RequestRow {
   /** The pattern of the path. */
   route: string;
   category: RouteArea;
+  /** Empty: none. */
+  target: string;
   status: number;
   /** Empty: not signed in. */
   userId: string;
   requests: number;
   /** The total of these requests. */
   durationUs: number;
+}
+
+/** The requests of one minute in one bucket of an endpoint's histogram. */
+export interface LatencyRow {
+  /** Minutes since 1970. */
+  minute: number;
+  method: string;
+  route: string;
+  category: RouteArea;
+  target: string;
+  bucket: number;
+  requests: number;
 }
 
 /** `startMs` is inclusive, `endMs` exclusive. Points of a series are multiples of `stepMs` in UTC. */
@@ -35,7 +50,7 @@ export interface TimeRange {
 }
 
 export interface RequestQuery {
-  metric: "overview" | "timeSeries" | "breakdown" | "topEndpoints";
+  metric: "overview" | "timeSeries" | "breakdown" | "topEndpoints" | "targets";
   range: TimeRange;
   /** null: all. */
   categories: readonly RouteArea[] | null;
@@ -61,12 +76,19 @@ export interface EventPlace {
 /** Sums of requests as stored. */
 export interface RequestSums {
   requests: number;
+  /** Answers with a 5xx status. */
   errors: number;
+  errors4xx: number;
   durationUs: number;
 }
 
+/** The sums of a method, a route and a target. */
 export interface EndpointSums extends RequestSums {
   method: string;
   route: string;
   category: string;
+  /** Empty: none. */
+  target: string;
+  /** Their number may be smaller than that of the requests: rows from before there were histograms have none. */
+  latencies: Latencies;
 }

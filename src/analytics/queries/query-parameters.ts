@@ -32,7 +32,7 @@ const CATEGORIES = `One or more of ${ROUTE_AREAS.join(", ")}, separated by comma
 
 export const REQUEST_PARAMETERS = {
   metric: Type.Optional(
-    Type.Enum(["overview", "timeSeries", "breakdown", "topEndpoints"], {
+    Type.Enum(["overview", "timeSeries", "breakdown", "topEndpoints", "targets"], {
       default: "overview",
       description: "The part of the report",
     }),
@@ -60,6 +60,12 @@ export const EVENT_PARAMETERS = {
   cursor: text("The `cursor` of the previous page of `list`"),
 };
 
+export const SLOW_PARAMETERS = {
+  limit: Type.Optional(Type.Integer({ minimum: 1, maximum: LIST_LIMIT_MAX, default: LIST_LIMIT_DEFAULT })),
+  cursor: text("The `cursor` of the previous page"),
+};
+
+export type SlowParameters = Static<TObject<typeof SLOW_PARAMETERS>>;
 export type RequestParameters = Static<TObject<typeof REQUEST_PARAMETERS>>;
 export type EventParameters = Static<TObject<typeof EVENT_PARAMETERS>>;
 
@@ -83,7 +89,8 @@ export function parseEventQuery(parameters: EventParameters, now: number): Event
 export const encodeCursor = ({ timestamp, id }: EventPlace): string =>
   Buffer.from(`${timestamp}.${id}`).toString("base64url");
 
-function decodeCursor(cursor: string): EventPlace {
+/** Errors: 400. */
+export function decodeCursor(cursor: string): EventPlace {
   const [, timestamp, id] = /^(-?\d{1,15})\.(\d{1,15})$/.exec(Buffer.from(cursor, "base64url").toString()) ?? [];
   if (timestamp === undefined) throw badField("cursor", "invalid_value", "cursor must come from a previous page");
   return { timestamp: Number(timestamp), id: Number(id) };

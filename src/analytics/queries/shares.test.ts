@@ -25,6 +25,9 @@ test("[AN11] percentages are of all, also of names that are left out", () => {
     requests,
     errors: 0,
     durationUs: 0,
+    errors4xx: 0,
+    target: "",
+    latencies: new Map(),
   });
   const shares = sharesByEndpoint([endpoint("/a", 1), endpoint("/c", 6), endpoint("/b", 1)], 2);
   expect(shares.map(({ label, percentage }) => [label, percentage])).toEqual([

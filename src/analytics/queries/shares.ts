@@ -1,36 +1,69 @@
-import type { Share } from "../schemas.ts";
+import { addLatencies, type Latencies, percentilesOf } from "../recording/latency-buckets.ts";
+import type { Share, Target } from "../schemas.ts";
 import type { EndpointSums, RequestSums } from "../types.ts";
 
 /** Percentages are computed in hundredths of a percent. */
 const HUNDREDTHS = 10_000;
 
+type Sums = RequestSums & { latencies: Latencies };
+
 /** One share per category, ordered by requests, most first. Percentages add up to 100. */
-export function sharesByCategory(endpoints: readonly EndpointSums[]): Share[] {
-  const sums = new Map<string, RequestSums>();
-  for (const { category, requests, errors, durationUs } of endpoints) {
-    const sum = sums.get(category) ?? { requests: 0, errors: 0, durationUs: 0 };
-    sum.requests += requests;
-    sum.errors += errors;
-    sum.durationUs += durationUs;
-    sums.set(category, sum);
-  }
-  return shares([...sums].map(([label, sum]) => ({ label, ...sum })));
-}
+export const sharesByCategory = (endpoints: readonly EndpointSums[]): Share[] =>
+  shares(summedBy(endpoints, ({ category }) => category));
 
 /** One share per endpoint (`GET /api/kv/:namespace`), at most `limit`. Percentages relate to all requests in the range. */
-export function sharesByEndpoint(endpoints: readonly EndpointSums[], limit: number): Share[] {
-  return shares(endpoints.map((sum) => ({ label: `${sum.method} ${sum.route}`, ...sum }))).slice(0, limit);
+export const sharesByEndpoint = (endpoints: readonly EndpointSums[], limit: number): Share[] =>
+  shares(summedBy(endpoints, ({ method, route }) => `${method} ${route}`)).slice(0, limit);
+
+/** One entry per method, route and target, ordered by requests, most first. */
+export function targetsOf(endpoints: readonly EndpointSums[], limit: number): Target[] {
+  const keyOf = ({ method, route, target }: EndpointSums): string => `${route} ${target} ${method}`;
+  const sorted = endpoints.toSorted((a, b) => b.requests - a.requests || (keyOf(a) < keyOf(b) ? -1 : 1));
+  return sorted.slice(0, limit).map((sum) => ({
+    method: sum.method,
+    route: sum.route,
+    target: sum.target === "" ? null : sum.target,
+    requests: sum.requests,
+    errors4xx: sum.errors4xx,
+    errors5xx: sum.errors,
+    avgLatency: averageMs(sum),
+    ...percentilesOf(sum.latencies),
+  }));
 }
 
-function shares(labelled: readonly (RequestSums & { label: string })[]): Share[] {
-  const sorted = labelled.toSorted((a, b) => b.requests - a.requests || (a.label < b.label ? -1 : 1));
-  const percentages = percentagesOf(sorted.map(({ requests }) => requests));
-  return sorted.map((sum, index) => ({
-    label: sum.label,
+/** The histogram of all endpoints together. */
+export function latenciesOf(endpoints: readonly EndpointSums[]): Latencies {
+  const all: Latencies = new Map();
+  for (const { latencies } of endpoints) addLatencies(all, latencies);
+  return all;
+}
+
+function summedBy(endpoints: readonly EndpointSums[], labelOf: (sums: EndpointSums) => string): Map<string, Sums> {
+  const sums = new Map<string, Sums>();
+  for (const endpoint of endpoints) {
+    const label = labelOf(endpoint);
+    const sum = sums.get(label) ?? { requests: 0, errors: 0, errors4xx: 0, durationUs: 0, latencies: new Map() };
+    sum.requests += endpoint.requests;
+    sum.errors += endpoint.errors;
+    sum.errors4xx += endpoint.errors4xx;
+    sum.durationUs += endpoint.durationUs;
+    addLatencies(sum.latencies, endpoint.latencies);
+    sums.set(label, sum);
+  }
+  return sums;
+}
+
+function shares(labelled: ReadonlyMap<string, Sums>): Share[] {
+  const sorted = [...labelled].toSorted(([a, one], [b, other]) => other.requests - one.requests || (a < b ? -1 : 1));
+  const percentages = percentagesOf(sorted.map(([, { requests }]) => requests));
+  return sorted.map(([label, sum], index) => ({
+    label,
     count: sum.requests,
     percentage: percentages[index] ?? 0,
     avgLatency: averageMs(sum),
+    ...percentilesOf(sum.latencies),
     errorRate: sum.requests === 0 ? 0 : round((sum.errors / sum.requests) * 100),
+    errors4xx: sum.errors4xx,
   }));
 }
 

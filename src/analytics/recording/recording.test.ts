@@ -14,13 +14,17 @@ import {
   WRITE_STEP_ROWS,
 } from "../limits.ts";
 import type { AnalyticsStore } from "../store.ts";
-import type { RequestRow, TrackedEvent } from "../types.ts";
+import type { LatencyRow, RequestRow, TrackedEvent } from "../types.ts";
+import { bucketOf } from "./latency-buckets.ts";
 import { createRecording } from "./recording.ts";
+import { createTargets } from "./targets.ts";
+
+const targets = createTargets({ databases: { shared: { tables: { posts: {} } } }, kv: { cache: {} } });
 
 /** A recording with a store that can be made to fail and that keeps what it is given. */
 function world() {
   const clock = testClock();
-  const written = { events: [] as TrackedEvent[][], requests: [] as RequestRow[][] };
+  const written = { events: [] as TrackedEvent[][], requests: [] as RequestRow[][], latencies: [] as LatencyRow[] };
   const logged: string[] = [];
   const log = (message: string): void => void logged.push(message);
   const logger: Logger = { info: log, warn: log, error: log };
@@ -34,14 +38,27 @@ function world() {
       if (state.isBroken) throw new Error("no space left");
       written.requests.push([...rows]);
     },
+    async insertLatencies(rows) {
+      if (state.isBroken) throw new Error("no space left");
+      written.latencies.push(...rows);
+    },
   };
-  const recording = createRecording({ store, clock, logger });
+  const recording = createRecording({
+    store,
+    targets,
+    slow: { fromMs: 500, record() {}, async write() {} },
+    clock,
+    logger,
+  });
   const answer = (
     route: string | null,
-    options: { status?: number; principal?: Principal; durationMs?: number } = {},
+    options: { status?: number; principal?: Principal; durationMs?: number; params?: Record<string, string> } = {},
   ) =>
     recording.onAnswer({
       request: new Request("http://localhost/"),
+      requestId: "r1",
+      params: {},
+      trace: null,
       route,
       status: 200,
       durationMs: 1,
@@ -148,7 +165,15 @@ test("[AN9] requests of one second with the same endpoint, status and user share
   answer("/api/kv/:namespace");
   answer("/api/kv/:namespace");
   await recording.flush();
-  const row = { second, method: "GET", route: "/api/kv/:namespace", category: "kv", status: 200, userId: "" };
+  const row = {
+    second,
+    method: "GET",
+    route: "/api/kv/:namespace",
+    category: "kv",
+    target: "",
+    status: 200,
+    userId: "",
+  };
   expect(written.requests.flat()).toEqual([
     { ...row, requests: 2, durationUs: 3500 },
     { ...row, status: 404, requests: 1, durationUs: 1000 },
@@ -180,4 +205,41 @@ test("[AN9] requests above the bound, or that could not be written, are counted 
   expect(logged.slice(2)).toEqual(["requests are missing from the request log"]);
   await recording.stop();
   expect(clock.waiting).toBe(0);
+});
+
+test("[AN101] targets are counted apart, and names that the config does not declare have none", async () => {
+  const { written, recording, answer } = world();
+  const table = "/api/db/:namespace/tables/:table";
+  answer(table, { params: { namespace: "shared", table: "posts" } });
+  answer("/api/db/:namespace/:instance/tables/:table", {
+    params: { namespace: "shared", instance: "a", table: "posts" },
+  });
+  for (const invented of ["a", "b", "c"]) answer(table, { params: { namespace: "shared", table: invented } });
+  answer("/api/kv/:namespace", { params: { namespace: "cache" } });
+  answer("/api/functions/hello/:name", { params: {} });
+  await recording.flush();
+  expect(written.requests.flat().map(({ route, target, requests }) => [route, target, requests])).toEqual([
+    [table, "shared.posts", 1],
+    ["/api/db/:namespace/:instance/tables/:table", "shared.posts", 1],
+    [table, "", 3],
+    ["/api/kv/:namespace", "cache", 1],
+    ["/api/functions/hello/:name", "hello", 1],
+  ]);
+});
+
+test("[AN102] a histogram is of one minute and endpoint, whatever users and statuses its requests have", async () => {
+  const { clock, written, recording, answer } = world();
+  const minute = Math.floor(clock.now() / 60_000);
+  answer("/api/config", { durationMs: 2 });
+  answer("/api/config", { durationMs: 2, status: 404, principal: userOf("ann") });
+  answer("/api/config", { durationMs: 900 });
+  clock.advance(60_000);
+  answer("/api/config", { durationMs: 2 });
+  await recording.flush();
+  await recording.flush();
+  expect(written.latencies.map((row) => [row.minute, row.bucket, row.requests])).toEqual([
+    [minute, bucketOf(2_000), 2],
+    [minute, bucketOf(900_000), 1],
+    [minute + 1, bucketOf(2_000), 1],
+  ]);
 });

@@ -2,12 +2,21 @@ import type { AnswerListener } from "../../http/http.ts";
 import type { Clock } from "../../kernel/clock.ts";
 import type { Logger } from "../../kernel/logger.ts";
 import type { MaybePromise } from "../../kernel/maybe-promise.ts";
-import { DROP_REPORT_INTERVAL_MS, WAITING_EVENTS_SOFT_MAX, WRITE_STEP_LENGTH, WRITE_STEP_ROWS } from "../limits.ts";
+import { createWriteBehind } from "../../kernel/time/write-behind.ts";
+import {
+  DROP_REPORT_INTERVAL_MS,
+  WAITING_EVENTS_SOFT_MAX,
+  WRITE_DELAY_MS,
+  WRITE_RETRY_MS,
+  WRITE_STEP_LENGTH,
+  WRITE_STEP_ROWS,
+} from "../limits.ts";
+import type { SlowRecorder } from "../slow/slow-recorder.ts";
 import type { AnalyticsStore } from "../store.ts";
 import type { TrackedEvent } from "../types.ts";
 import { createRequestLog } from "./request-log.ts";
+import type { TargetOf } from "./targets.ts";
 import { createWaitingEvents } from "./waiting-events.ts";
-import { createWriteBehind } from "./write-behind.ts";
 
 /** Collects events and requests in memory, within bounds, and writes many of them together. */
 export interface Recording {
@@ -22,10 +31,16 @@ export interface Recording {
   stop(): Promise<void>;
 }
 
-export function createRecording(deps: { store: AnalyticsStore; clock: Clock; logger: Logger }): Recording {
-  const { store, clock, logger } = deps;
+export function createRecording(deps: {
+  store: AnalyticsStore;
+  targets: (route: string | null) => TargetOf | null;
+  slow: SlowRecorder;
+  clock: Clock;
+  logger: Logger;
+}): Recording {
+  const { store, slow, clock, logger } = deps;
   const events = createWaitingEvents();
-  const requestLog = createRequestLog({ clock, onRow: () => writing.wake() });
+  const requestLog = createRequestLog({ clock, targets: deps.targets, onRow: () => writing.wake() });
   let reportedDrops = 0;
   let mayReport = true;
   let cancelReport = (): void => {};
@@ -49,16 +64,18 @@ export function createRecording(deps: { store: AnalyticsStore; clock: Clock; log
     await Promise.all(steps);
   };
   const writeRequests = async (): Promise<void> => {
-    const steps = inSteps(requestLog.take(), () => 0).map(async (step) => {
+    const { requests, latencies } = requestLog.take();
+    const steps = inSteps(requests, () => 0).map(async (step) => {
       try {
         await store.insertRequests(step);
         isFailing = false;
       } catch (cause) {
-        requestLog.drop(step.reduce((sum, { requests }) => sum + requests, 0));
+        requestLog.drop(step.reduce((sum, row) => sum + row.requests, 0));
         noteFailure(cause);
       }
     });
-    await Promise.all(steps);
+    const others = [...inSteps(latencies, () => 0).map((step) => store.insertLatencies(step)), slow.write()];
+    await Promise.all([...steps, ...others.map((written) => written.catch(noteFailure))]);
     reportDrops();
   };
   /** Not after every write: failures come in series. */
@@ -75,6 +92,8 @@ export function createRecording(deps: { store: AnalyticsStore; clock: Clock; log
   };
   const writing = createWriteBehind({
     clock,
+    delayMs: WRITE_DELAY_MS,
+    retryMs: WRITE_RETRY_MS,
     async writeAll() {
       await Promise.all([writeEvents(), writeRequests()]);
       return events.count > 0;
@@ -88,7 +107,10 @@ export function createRecording(deps: { store: AnalyticsStore; clock: Clock; log
       writing.wake();
       return undefined;
     },
-    onAnswer: requestLog.record,
+    onAnswer(answered) {
+      requestLog.record(answered);
+      if (answered.durationMs >= slow.fromMs) slow.record(answered);
+    },
     get droppedRequests() {
       return requestLog.dropped;
     },

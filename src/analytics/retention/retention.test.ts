@@ -11,6 +11,7 @@ import { DAY_MS } from "../../kernel/time/duration.ts";
 import {
   RETENTION_MS,
   RETENTION_SLACK_MS,
+  SLOW_REQUESTS_MAX,
   SUMMARY_NAMES_MAX,
   SWEEP_FIRST_MS,
   SWEEP_INTERVAL_MS,
@@ -18,8 +19,11 @@ import {
   SWEEP_STEP_ROWS,
 } from "../limits.ts";
 import { createEventQueries } from "../queries/event-queries.ts";
+import { readRequestReport } from "../queries/request-queries.ts";
+import { bucketOf, percentilesOf } from "../recording/latency-buckets.ts";
+import { createSlowRequests } from "../slow/slow-requests.ts";
 import { startRetention } from "./retention.ts";
-import { eventSummaries, requestSummaries } from "./summaries.ts";
+import { eventSummaries, latencySummaries, requestSummaries } from "./summaries.ts";
 
 const DAY = Date.UTC(2026, 0, 1);
 
@@ -53,8 +57,8 @@ test("[AN19] a day is summarised when it is 90 days old, and its rows are remove
   addEvents(DAY + DAY_MS, 5);
   file.sqlite.run(`INSERT INTO requests VALUES (${DAY / 1000}, 1, 200, '', 7, 1000)`);
   const clock = testClock(DAY + DAY_MS + RETENTION_MS + RETENTION_SLACK_MS - SWEEP_FIRST_MS - 1);
-  const summaries = [eventSummaries(file), requestSummaries(file)];
-  const stop = startRetention({ summaries, clock, logger: silentLogger });
+  const summaries = [eventSummaries(file), requestSummaries(file), latencySummaries(file)];
+  const stop = startRetention({ summaries, slowRequests: createSlowRequests(file), clock, logger: silentLogger });
   /** Waits until the running step has ended, which is when the next one is scheduled. */
   const step = async (ms: number) => {
     clock.advance(ms);
@@ -129,4 +133,52 @@ test("[AN100] rows of a day that already has a summary are counted, first as row
   expect(count("events") + count("requests")).toBe(0);
   const total = file.sqlite.query("SELECT requests, users FROM request_days WHERE category = ''").get();
   expect(total).toEqual({ requests: 4, users: 2 });
+});
+
+test("[AN103] a day's histograms become one when it is summarised, and count once before, meanwhile and after", async () => {
+  file.sqlite.run("INSERT INTO endpoints (id, method, route, category) VALUES (1, 'GET', '/a', 'a')");
+  const firstMinute = DAY / 60_000;
+  file.sqlite.run(`INSERT INTO requests VALUES (${DAY / 1_000}, 1, 404, 'ann', 100, 10)`);
+  for (let minute = 0; minute < 10; minute++) {
+    file.sqlite.run("INSERT INTO latencies VALUES (?, 1, ?, 10)", [
+      firstMinute + minute,
+      bucketOf(1_000 * (minute + 1)),
+    ]);
+  }
+  const range = { startMs: DAY, endMs: DAY + DAY_MS, stepMs: DAY_MS };
+  const report = async () => {
+    const query = { metric: "overview" as const, range, categories: null };
+    const { endpoints, timeSeriesJson } = await readRequestReport(file, query, SERVER_CALLER);
+    const [point] = JSON.parse(timeSeriesJson) as { p50: number; p95: number; p99: number; errors4xx: number }[];
+    const { p50, p95, p99 } = percentilesOf(endpoints[0]?.latencies ?? new Map());
+    // SQL and this code compute the same.
+    expect(point).toMatchObject({ p50, p95, p99, errors4xx: endpoints[0]?.errors4xx ?? -1 });
+    return { p50, p95, p99, errors4xx: point?.errors4xx };
+  };
+  const before = await report();
+  expect(before.errors4xx).toBe(100);
+  expect(Math.abs(before.p50 - 5)).toBeLessThan(5 / 16);
+  expect(Math.abs(before.p99 - 10)).toBeLessThan(10 / 16);
+  const [requests, latencies] = [requestSummaries(file), latencySummaries(file)];
+  for (const one of [requests, latencies]) await one.sumUp(DAY, new AbortController().signal);
+  expect(await report()).toEqual(before);
+  while ((await latencies.removeSummed(3)) === 3) expect(await report()).toEqual(before);
+  await requests.removeSummed(10);
+  expect([count("latencies"), count("latency_days")]).toEqual([0, 10]);
+  expect(await report()).toEqual(before);
+});
+
+test("[AN113] slow requests are kept for 7 days, and the newest 10,000 of them", async () => {
+  const slow = createSlowRequests(file);
+  const insert = `INSERT INTO slow_requests (at, request) WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ?2)
+    SELECT ?1, '{}' FROM n`;
+  const now = DAY + 7 * DAY_MS;
+  file.sqlite.query(insert).run(DAY - 1, 5);
+  file.sqlite.query(insert).run(DAY, SLOW_REQUESTS_MAX + 7);
+  const shown = await slow.page({ limit: 20_000, before: null, now }, SERVER_CALLER);
+  expect(shown.requests).toHaveLength(SLOW_REQUESTS_MAX + 7);
+  while (await slow.sweep(now)) expect(count("slow_requests")).toBeGreaterThan(0);
+  expect(count("slow_requests")).toBe(SLOW_REQUESTS_MAX);
+  for (let isMore = true; isMore; ) isMore = await slow.sweep(now + 1);
+  expect(count("slow_requests")).toBe(0);
 });

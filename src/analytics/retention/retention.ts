@@ -10,6 +10,7 @@ import {
   SWEEP_PAUSE_MS,
   SWEEP_STEP_ROWS,
 } from "../limits.ts";
+import type { SlowRequests } from "../slow/slow-requests.ts";
 import type { Summaries } from "./summaries.ts";
 
 /**
@@ -18,10 +19,11 @@ import type { Summaries } from "./summaries.ts";
  */
 export function startRetention(deps: {
   summaries: readonly Summaries[];
+  slowRequests: Pick<SlowRequests, "sweep">;
   clock: Clock;
   logger: Logger;
 }): () => Promise<void> {
-  const { summaries, clock, logger } = deps;
+  const { summaries, slowRequests, clock, logger } = deps;
   /** Whether another step is due immediately. */
   const stepOf = async (summary: Summaries, stopping: AbortSignal): Promise<boolean> => {
     if ((await summary.removeSummed(SWEEP_STEP_ROWS)) === SWEEP_STEP_ROWS) return true;
@@ -38,7 +40,7 @@ export function startRetention(deps: {
     intervalMs: SWEEP_INTERVAL_MS,
     pauseMs: SWEEP_PAUSE_MS,
     async sweep(stopping) {
-      let isMore = false;
+      let isMore = await slowRequests.sweep(clock.now());
       for (const summary of summaries) if (!stopping.aborted && (await stepOf(summary, stopping))) isMore = true;
       return isMore;
     },

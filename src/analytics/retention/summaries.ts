@@ -1,5 +1,5 @@
 import type { DatabaseFile } from "../../db/index.ts";
-import { DAY_MS, SECOND_MS } from "../../kernel/time/duration.ts";
+import { DAY_MS, MINUTE_MS, SECOND_MS } from "../../kernel/time/duration.ts";
 import { SUMMARY_NAMES_MAX, SUMMARY_TIMEOUT_MS } from "../limits.ts";
 
 /** Turns the rows of a day into a summary of that day. */
@@ -16,7 +16,7 @@ export interface Summaries {
 }
 
 interface Source {
-  kind: "events" | "requests";
+  kind: "events" | "requests" | "latencies";
   oldest: string;
   /** Milliseconds in one unit of the rows' time. */
   unitMs: number;
@@ -46,7 +46,7 @@ const EVENTS: Source = {
 };
 
 const REQUEST_SUMS = `sum(requests), sum(iif(status >= 500, requests, 0)), sum(duration_us),
-  count(DISTINCT nullif(user_id, ''))`;
+  count(DISTINCT nullif(user_id, '')), sum(iif(status >= 400 AND status < 500, requests, 0))`;
 const REQUESTS_OF_DAY = "second >= ?1 AND second < ?2";
 
 const REQUESTS: Source = {
@@ -59,18 +59,33 @@ const REQUESTS: Source = {
     UNION ALL SELECT category, endpoint, ${REQUEST_SUMS} FROM requests JOIN endpoints ON endpoints.id = endpoint
       WHERE ${REQUESTS_OF_DAY} GROUP BY endpoint`,
   sumsParams: [],
-  insert: `INSERT INTO request_days (day, category, endpoint, requests, errors, duration_us, users)
-    VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)
+  insert: `INSERT INTO request_days (day, category, endpoint, requests, errors, duration_us, users, errors_4xx)
+    VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)
     ON CONFLICT DO UPDATE SET requests = requests + excluded.requests, errors = errors + excluded.errors,
-      duration_us = duration_us + excluded.duration_us, users = users + excluded.users`,
+      duration_us = duration_us + excluded.duration_us, users = users + excluded.users,
+      errors_4xx = errors_4xx + excluded.errors_4xx`,
   remove: `DELETE FROM requests WHERE (second, endpoint, status, user_id) IN (
     SELECT second, endpoint, status, user_id FROM requests WHERE second >= ?1 AND second < ?2 ORDER BY second LIMIT ?3)`,
+};
+
+const LATENCIES: Source = {
+  kind: "latencies",
+  oldest: "SELECT min(minute) AS oldest FROM latencies",
+  unitMs: MINUTE_MS,
+  sums: `SELECT endpoint, bucket, sum(requests) FROM latencies WHERE minute >= ?1 AND minute < ?2
+    GROUP BY endpoint, bucket`,
+  sumsParams: [],
+  insert: `INSERT INTO latency_days (day, endpoint, bucket, requests) VALUES (?1, ?2, ?3, ?4)
+    ON CONFLICT DO UPDATE SET requests = requests + excluded.requests`,
+  remove: `DELETE FROM latencies WHERE (minute, endpoint, bucket) IN (
+    SELECT minute, endpoint, bucket FROM latencies WHERE minute >= ?1 AND minute < ?2 ORDER BY minute LIMIT ?3)`,
 };
 
 const SUMMED = "SELECT since, until FROM summarized WHERE kind = ?1";
 const SET_SUMMED = "UPDATE summarized SET since = ?2, until = ?3 WHERE kind = ?1";
 
 export const eventSummaries = (file: DatabaseFile): Summaries => createSummaries(file, EVENTS);
+export const latencySummaries = (file: DatabaseFile): Summaries => createSummaries(file, LATENCIES);
 export const requestSummaries = (file: DatabaseFile): Summaries => createSummaries(file, REQUESTS);
 
 function createSummaries(file: DatabaseFile, source: Source): Summaries {
