@@ -1,3 +1,5 @@
+import type { MeterLimits } from "../sockets/meters.ts";
+
 /** Default of a route's `timeout`. */
 export const TIMEOUT_SECONDS = 60;
 /** Handlers that run at once, those included whose answer was 503 because they take too long: a route that never ends would otherwise fill the memory. */
@@ -12,3 +14,9 @@ export const FORM_FIELDS_MAX = 1_000;
 export const FAULTS_MAX = 100;
 /** A handler that may take longer keeps its connection open by itself: the server closes idle ones. */
 export const HELD_OPEN_FROM_SECONDS = 100;
+/** What one WebSocket may send: as those of realtime. */
+export const METER_LIMITS: MeterLimits = {
+  messagesPerSecond: 100,
+  charsPerSecond: 256 * 1024,
+  charsAtOnce: 2 * 1024 * 1024,
+};

@@ -2,6 +2,8 @@ import { DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS } from "../kernel/time/duration.t
 
 /** Bytes of a job's data as JSON. */
 export const DATA_MAX_BYTES = 1024 * 1024;
+/** Data of so many characters and more is parsed over several turns of the event loop. */
+export const SLICED_DATA_MIN_LENGTH = 256 * 1024;
 /** Characters of an id, a key and a group. */
 export const KEY_LENGTH_MAX = 512;
 /** A hundred years: a longer delay is a mistake. */
@@ -13,6 +15,12 @@ export const ERROR_LENGTH_MAX = 2_000;
 export const UNWRITTEN_MAX = 20_000;
 /** Jobs that one write adds, and jobs that one step of the dispatcher starts, so that other writes run in between. */
 export const JOBS_PER_WRITE_MAX = 100;
+
+/**
+ * From the beginning of one step of the dispatcher to the next while requests come: at the default concurrency some 2,000 small jobs of a
+ * name run in a second then. Without requests there is no pause.
+ */
+export const STEP_PAUSE_MS = 2;
 
 /** The delay before the second try is at least this; it doubles with each further try. */
 export const BACKOFF_FIRST_MS = SECOND_MS;

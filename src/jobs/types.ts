@@ -29,8 +29,8 @@ export interface JobDefinition {
   timeout: number | null;
   /** Jobs of this name that run at once. */
   concurrency: number;
-  /** The delay after a failed try; null: the job has failed. Default: doubles from 1 s to 1 h, with jitter. */
-  backoff?(failure: { attempt: number; createdAt: Millis }): Millis | null;
+  /** The delay after a failed try; null: the job has failed. `random` is for jitter. Default: doubles from 1 s to 1 h, with jitter. */
+  backoff?(failure: { attempt: number; createdAt: Millis; random: number }): Millis | null;
 }
 
 export interface EnqueueOptions {
@@ -60,6 +60,7 @@ export interface PassedJob {
   /** null: at once. */
   dueAt: Millis | null;
   data: string;
+  secret: Uint8Array | null;
 }
 
 export interface NameCounts {
@@ -81,11 +82,8 @@ export interface Queue {
    * Errors: 400 for an option, 413 for data over DATA_MAX_BYTES, 503 too many waiting to be written, 507 no space left.
    */
   enqueue(name: string, data: JsonValue, options?: EnqueueOptions): Promise<string>;
-  /**
-   * Takes as long as `enqueue`, and adds nothing: for an answer whose time must not tell whether there is a job. Errors: as
-   * those of `enqueue`.
-   */
-  pretend(name: string, data: JsonValue, options?: EnqueueOptions): Promise<void>;
+  /** Makes a job that an outbox keeps until it is passed on (`JobsArea.pass`). Errors: 400 for an option, 413 for data. */
+  prepare(name: string, data: JsonValue, options?: EnqueueOptions): PassedJob;
   /** Jobs of a name that wait or run. */
   unfinished(name: string): number;
 }

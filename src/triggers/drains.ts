@@ -1,7 +1,9 @@
 import { type DatabaseFile, deleteOutboxRows, readOutboxRows, type StoredOutboxRow } from "../db/index.ts";
-import type { Clock } from "../kernel/clock.ts";
+import { type Clock, systemClock } from "../kernel/clock.ts";
 import type { Logger } from "../kernel/logger.ts";
+import { type Foreground, Pacing } from "../kernel/observing/foreground.ts";
 import {
+  DRAIN_BUSY_PAUSE_MS,
   DRAIN_BYTES_MAX,
   DRAIN_PAUSE_MS,
   DRAIN_RETRY_MAX_MS,
@@ -15,6 +17,7 @@ export interface DrainsDeps {
   pass: PassJobs;
   /** null: the file does not exist any more. */
   fileOf(place: Place): DatabaseFile | null;
+  foreground: Foreground;
   clock: Clock;
   logger: Logger;
 }
@@ -22,7 +25,7 @@ export interface DrainsDeps {
 /**
  * Passes the rows of outboxes to the queue, then deletes them. A row that was passed and not deleted, because the server died
  * in between, is passed again; the queue knows its id. Rows are read inside a write, which resolves when everything that it
- * has read is on disk: no run may begin for a change that the disk could still lose. [TG5] [TG6]
+ * has read is on disk: no run may begin for a change that the disk could still lose. [TG8] [TG10]
  */
 export class Drains {
   readonly #deps: DrainsDeps;
@@ -33,9 +36,11 @@ export class Drains {
   /** End the pauses of running drains. */
   readonly #pauses = new Set<() => void>();
   #isStopped = false;
+  readonly #pacing: Pacing;
 
   constructor(deps: DrainsDeps) {
     this.#deps = deps;
+    this.#pacing = new Pacing(deps.foreground, DRAIN_BUSY_PAUSE_MS);
   }
 
   /** Call when rows may wait in a file. */
@@ -96,8 +101,8 @@ export class Drains {
     this.#retries.set(key, cancel);
   }
 
-  /** Ends at once when the drains are stopped. */
-  #pause(): Promise<void> {
+  /** Ends at once when the drains are stopped. `after` is a timer. */
+  #pause(after: (end: () => void) => () => void): Promise<void> {
     if (this.#isStopped) return Promise.resolve();
     return new Promise((resolve) => {
       const end = (): void => {
@@ -105,7 +110,7 @@ export class Drains {
         this.#pauses.delete(end);
         resolve();
       };
-      const cancel = this.#deps.clock.after(DRAIN_PAUSE_MS, end);
+      const cancel = after(end);
       this.#pauses.add(end);
     });
   }
@@ -115,6 +120,7 @@ export class Drains {
     let passed: number | null = null;
     for (;;) {
       running.isWanted = false;
+      this.#pacing.step();
       const file = fileOf(place);
       if (file === null) return;
       const rows: StoredOutboxRow[] = await file.write((tx) => {
@@ -128,13 +134,15 @@ export class Drains {
       }
       if (this.#isStopped) return;
       await pass(rows.flatMap(jobsOf));
-      if (rows.length < DRAIN_ROWS_MAX) await this.#pause();
+      // In real time, as that of the other pause: no test waits for it.
+      if (rows.length < DRAIN_ROWS_MAX) await this.#pause((end) => systemClock.after(DRAIN_PAUSE_MS, end));
+      else if (this.#pacing.leftMs > 0) await this.#pause((end) => this.#pacing.after(end));
     }
   }
 }
 
-function jobsOf({ id, names, group, key, dueAt, data }: StoredOutboxRow): PassedJob[] {
-  return names.map((name, index) => ({ id: index === 0 ? id : `${id}.${index}`, name, group, key, dueAt, data }));
+function jobsOf({ id, names, seq: _, ...job }: StoredOutboxRow): PassedJob[] {
+  return names.map((name, index) => ({ ...job, id: index === 0 ? id : `${id}.${index}`, name }));
 }
 
 const keyOf = (place: Place): string =>

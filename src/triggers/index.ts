@@ -1,4 +1,4 @@
-import { existsSync } from "node:fs";
+import { existsSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import type { AppAccess } from "../config/app/index.ts";
 import type { PlatformConfig, Subject } from "../config/types.ts";
@@ -6,6 +6,7 @@ import type { DatabaseFile, OpenedFile } from "../db/index.ts";
 import type { Clock } from "../kernel/clock.ts";
 import type { Ids } from "../kernel/ids.ts";
 import type { Logger } from "../kernel/logger.ts";
+import type { Foreground } from "../kernel/observing/foreground.ts";
 import { Drains } from "./drains.ts";
 import type { Outboxes } from "./outboxes.ts";
 import { hookDefinition, type RunDefinition, triggerDefinition } from "./runs.ts";
@@ -22,7 +23,7 @@ export interface TriggersArea {
   stop(): Promise<void>;
 }
 
-type WatchConfig = Pick<PlatformConfig, "triggers" | "webhooks" | "databases" | "auth">;
+type WatchConfig = Pick<PlatformConfig, "triggers" | "webhooks" | "databases" | "auth" | "jobs">;
 
 /** The namespaces with tables that a trigger or webhook watches. */
 export function watchedNamespaces({ triggers, webhooks }: WatchConfig): ReadonlySet<string> {
@@ -46,6 +47,7 @@ export function createTriggersArea(deps: {
   /** null: the file does not exist. */
   tableFile(namespace: string, instanceId: string | null): DatabaseFile | null;
   app: () => AppAccess;
+  foreground: Foreground;
   clock: Clock;
   ids: Ids;
   logger: Logger;
@@ -55,6 +57,7 @@ export function createTriggersArea(deps: {
   const drains = new Drains({
     pass,
     fileOf: (place) => (place.kind === "system" ? systemFile : deps.tableFile(place.namespace, place.instanceId)),
+    foreground: deps.foreground,
     clock,
     logger,
   });
@@ -137,10 +140,22 @@ function watchesOf(config: WatchConfig): Watch[] {
   return [...ofTriggers, ...ofWebhooks, ...ofHooks];
 }
 
-/** Dynamic namespaces with files. */
-function dynamicNamespaces({ databases = {} }: WatchConfig, dataDirectory: string) {
+/**
+ * Dynamic namespaces with files that may have rows: those that are watched, all where transactions may enqueue jobs, and those
+ * where entries for the audit log may be left: there is a log, or a crash has left write-ahead logs.
+ */
+function dynamicNamespaces(config: WatchConfig, dataDirectory: string) {
+  const { databases = {}, jobs = {} } = config;
+  const watched = watchedNamespaces(config);
+  const hasAudit = existsSync(join(dataDirectory, "audit.db"));
+  const mayEnqueue = Object.keys(jobs).length > 0;
   return Object.entries(databases)
     .filter(([, { instance }]) => instance === true)
     .map(([name]) => ({ name, directory: join(dataDirectory, "databases", name) }))
-    .filter(({ directory }) => existsSync(directory));
+    .filter(
+      ({ name, directory }) =>
+        existsSync(directory) && (mayEnqueue || watched.has(name) || hasAudit || hasLeftWal(directory)),
+    );
 }
+
+const hasLeftWal = (directory: string): boolean => readdirSync(directory).some((name) => name.endsWith("-wal"));

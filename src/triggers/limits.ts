@@ -5,6 +5,11 @@ export const DRAIN_ROWS_MAX = 250;
 export const DRAIN_BYTES_MAX = 512 * 1024;
 /** Pause after a step that has found fewer rows: those of the writes that follow share the next one, and its syncs. */
 export const DRAIN_PAUSE_MS = 25;
+/**
+ * From the beginning of one full step to the next while requests come, of all files together: the queue runs fewer small jobs in that time, and
+ * rows wait in their files as safely as there.
+ */
+export const DRAIN_BUSY_PAUSE_MS = 100;
 /** Files whose outboxes are emptied at the same time. */
 export const DRAINS_MAX = 4;
 /** Delay after a failure to empty an outbox, for instance while the disk is full; it doubles up to the second number. */

@@ -30,6 +30,7 @@ export interface PassedJob {
   dueAt: Millis | null;
   /** JSON. */
   data: string;
+  secret: Uint8Array | null;
 }
 
 /** Adds all jobs in their order, and resolves when they are on disk. A job whose id is known is not added again. */

@@ -146,7 +146,7 @@ export function noteHappening(
     depth: tx.cause.depth,
   };
   const data = JSON.stringify(occurrence);
-  const row = { key: null, dueAt: null, data };
+  const row = { key: null, dueAt: null, data, secret: null };
   const namesOf = (isOrdered: boolean) => matched.filter((one) => one.isOrdered === isOrdered).map(({ name }) => name);
   const [ordered, others] = [namesOf(true), namesOf(false)];
   const group = groupOf([source, instanceId ?? "", subjectId].join("/"));

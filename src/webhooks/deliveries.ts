@@ -2,7 +2,14 @@ import type { WebhookConfig } from "../config/types.ts";
 import type { Clock, Millis } from "../kernel/clock.ts";
 import { isJsonObject, type JsonValue } from "../kernel/json/json.ts";
 import type { Endings } from "./endings.ts";
-import { DELIVERIES_MAX, RETRIED_FOR_MS, RETRY_FIRST_MS, RETRY_MAX_MS, RUN_TIMEOUT_SECONDS } from "./limits.ts";
+import {
+  DELIVERIES_MAX,
+  RETRIED_FOR_MS,
+  RETRY_FIRST_MS,
+  RETRY_JITTER,
+  RETRY_MAX_MS,
+  RUN_TIMEOUT_SECONDS,
+} from "./limits.ts";
 import { type Reply, send } from "./sending.ts";
 
 /** One try, as the queue calls it. */
@@ -22,7 +29,7 @@ export interface DeliveryDefinition {
   /** Seconds. */
   timeout: number;
   concurrency: number;
-  backoff(failure: { attempt: number; createdAt: Millis }): Millis | null;
+  backoff(failure: { attempt: number; createdAt: Millis; random: number }): Millis | null;
 }
 
 const GONE = 410;
@@ -43,7 +50,7 @@ export function deliveryDefinition(
     retries: Number.MAX_SAFE_INTEGER,
     timeout: RUN_TIMEOUT_SECONDS,
     concurrency: DELIVERIES_MAX,
-    backoff: ({ attempt, createdAt }) => retryDelay(attempt, { createdAt, now: clock.now() }),
+    backoff: ({ attempt, createdAt, random }) => retryDelay(attempt, { createdAt, now: clock.now(), random }),
     async run({ id, data, attempt, lastError, signal }) {
       // A first try after an earlier failure: somebody has retried the delivery.
       if (attempt === 1 && lastError !== null) endings.resume(name);
@@ -59,10 +66,17 @@ export function deliveryDefinition(
   };
 }
 
-/** Doubles from RETRY_FIRST_MS to RETRY_MAX_MS; the last try is at the end of RETRIED_FOR_MS. null: that time is over. */
-export function retryDelay(attempt: number, { createdAt, now }: { createdAt: Millis; now: Millis }): Millis | null {
+/**
+ * Doubles from RETRY_FIRST_MS to RETRY_MAX_MS, less a random part of RETRY_JITTER, so that a receiver that comes back does not get all
+ * deliveries at once. The last try is at the end of RETRIED_FOR_MS. null: that time is over. `random`: at least 0 and less than 1.
+ */
+export function retryDelay(
+  attempt: number,
+  { createdAt, now, random }: { createdAt: Millis; now: Millis; random: number },
+): Millis | null {
   const leftMs = createdAt + RETRIED_FOR_MS - now;
-  return leftMs <= 0 ? null : Math.min(RETRY_FIRST_MS * 2 ** (attempt - 1), RETRY_MAX_MS, leftMs);
+  const delayMs = Math.min(RETRY_FIRST_MS * 2 ** (attempt - 1), RETRY_MAX_MS) * (1 - RETRY_JITTER * random);
+  return leftMs <= 0 ? null : Math.min(Math.ceil(delayMs), leftMs);
 }
 
 /** The same bytes in each try. */

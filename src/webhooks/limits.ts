@@ -10,5 +10,7 @@ export const DELIVERIES_MAX = 10;
 /** The delay after the first failed try; it doubles with each further one up to the second number. */
 export const RETRY_FIRST_MS = 5 * SECOND_MS;
 export const RETRY_MAX_MS = 4 * HOUR_MS;
+/** The part of a delay that is random. */
+export const RETRY_JITTER = 0.2;
 /** A delivery is tried again for this long, the last time at its end. */
 export const RETRIED_FOR_MS = 3 * DAY_MS;

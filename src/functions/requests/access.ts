@@ -4,6 +4,7 @@ import type { RouteAccess, RouteAccessContext } from "../../config/types.ts";
 import { AppError, forbidden, unauthorized } from "../../kernel/errors.ts";
 import type { Logger } from "../../kernel/logger.ts";
 import { chain, isPromise, type MaybePromise } from "../../kernel/maybe-promise.ts";
+import { inPhase } from "../../kernel/observing/request-trace.ts";
 
 type Rule = Exclude<RouteAccess, true>;
 
@@ -35,7 +36,7 @@ export function createAccess(
   };
   const ask = (rule: Rule, principal: Principal, context: RouteAccessContext): MaybePromise<unknown> => {
     try {
-      const answer: MaybePromise<unknown> = rule(authOf(principal), context);
+      const answer: MaybePromise<unknown> = inPhase("rules", () => rule(authOf(principal), context));
       return isPromise(answer) ? answer.catch(failed) : answer;
     } catch (cause) {
       return failed(cause);

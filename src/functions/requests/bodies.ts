@@ -22,25 +22,27 @@ export function createBodies(http: HttpParts): (request: Request, call: Call) =>
     if (declared === null && headers.get("transfer-encoding") === null) return request;
     const length = declared === null ? Number.POSITIVE_INFINITY : Number(declared);
     if (declared !== null && length > bodyMaxBytes) throw over(bodyMaxBytes);
-    if (length <= SMALL_BODY_MAX_BYTES) return readBy(request, SMALL);
+    if (length <= SMALL_BODY_MAX_BYTES) return readBy(request, smallJson);
     const sender = senderOf(call.principal, call);
     const bounded = boundedCopy(request, http, sender);
     const json = isJson(headers) ? () => readJson(request, jsonRules(http, sender)) : undefined;
-    return readBy(bounded, json === undefined ? FORM : { json, ...FORM });
+    return readBy(bounded, json);
   };
 }
 
-/** Own methods instead of those of `Request`, for Elysia and for handlers. */
-const readBy = (request: Request, methods: { json?: () => unknown; formData?: () => unknown }): Request =>
-  Object.assign(request, methods);
+/** Own methods instead of those of `Request`, for Elysia and for handlers. `Object.assign` would cost more than reading the body. */
+function readBy(request: Request, json: (() => Promise<unknown>) | undefined): Request {
+  const own = request as { json: () => Promise<unknown>; formData: () => Promise<unknown> };
+  if (json !== undefined) own.json = json;
+  own.formData = checkedForm;
+  return request;
+}
 
 const over = (maxBytes: number): AppError => tooLarge(`The body must be at most ${maxBytes} bytes`);
 
 const isJson = (headers: Headers): boolean =>
   /^application\/(?:[\w.-]+\+)?json\s*(?:;|$)/i.test(headers.get("content-type") ?? "");
 
-const FORM = { formData: checkedForm };
-const SMALL = { json: smallJson, formData: checkedForm };
 const UTF8 = new TextDecoder("utf-8", { fatal: true });
 
 /** Whose memory a large body counts as; null for a service key. */

@@ -3,11 +3,28 @@ import type { HttpParts } from "../../http/http.ts";
 import { NOSNIFF } from "../../http/security-headers.ts";
 import { AppError } from "../../kernel/errors.ts";
 import { isPromise } from "../../kernel/maybe-promise.ts";
+import { RequestTrace } from "../../kernel/observing/request-trace.ts";
+
+/** The pattern stands for the path: parameters of own routes may be secrets, as in a link to unsubscribe. */
+const NO_PARAMS: Readonly<Record<string, string>> = {};
+
+const CALL = Symbol("call");
+type Known = Request & { [CALL]?: Call };
+
+/** The call that a request belongs to. A member of the request: a `WeakMap` costs more at a hundred thousand requests a second. */
+export const callOf = (request: Request): Call | undefined => (request as Known)[CALL];
+
+/** Makes `request` one of the call's, besides the one that came. Returns it. */
+export function belongsTo(call: Call, request: Request): Request {
+  (request as Known)[CALL] = call;
+  return request;
+}
 
 /** One request to a route of the config. */
 export class Call {
   readonly request: Request;
   readonly requestId: string;
+  readonly trace: RequestTrace;
   principal: Principal = ANONYMOUS;
   /** Why its caller is refused. A path that has no route is 404 before that. */
   refusal: unknown = null;
@@ -15,6 +32,8 @@ export class Call {
   route: string | null = null;
   isUpgraded = false;
   isHeld = false;
+  /** The answer has the headers that every answer has. */
+  #isComplete = false;
   readonly #http: HttpParts;
   readonly #startedAt: number;
 
@@ -22,7 +41,9 @@ export class Call {
     this.#http = http;
     this.request = request;
     this.requestId = http.nextRequestId();
+    belongsTo(this, request);
     this.#startedAt = performance.now();
+    this.trace = new RequestTrace({ requestId: this.requestId, address: () => this.address }, this.#startedAt);
   }
 
   /** Of the answer that makes a WebSocket of it. */
@@ -54,7 +75,15 @@ export class Call {
     return this.refusal instanceof AppError && this.refusal.status === 429;
   }
 
+  /** The headers of its answer, as long as that has no others; null: it has. Only for an answer that is made at once. */
+  commonHeaders(): Headers | null {
+    const headers = this.#http.commonHeaders(this.request, this.requestId);
+    this.#isComplete = headers !== null;
+    return headers;
+  }
+
   failure(cause: unknown): Response {
+    this.#isComplete = true;
     return this.#http.failure(cause, this.request, this.requestId);
   }
 
@@ -67,18 +96,22 @@ export class Call {
   finish(response: Response): Response {
     if (this.isHeld) this.#http.holdOpen(this.request, false);
     const { request, route, principal } = this;
-    // Of a hook that answers by itself, or of no route.
-    if (route === null && !response.headers.has("x-request-id")) this.#complete(response);
+    if (!this.#isComplete) this.#complete(response);
     const status = this.isUpgraded ? 101 : response.status;
     const durationMs = performance.now() - this.#startedAt;
-    this.#http.onAnswer?.({ request, route, status, durationMs, principal });
+    const { requestId, trace } = this;
+    this.#http.onAnswer?.({ request, requestId, route, params: NO_PARAMS, status, durationMs, principal, trace });
     return response;
   }
 
+  /** Adds the headers that every answer has, as far as the config's code has not set them. */
   #complete({ headers }: Response): void {
-    const common: Record<string, string> = { ...NOSNIFF, "x-request-id": this.requestId };
+    const common: Record<string, string> = { ...NOSNIFF };
     this.#http.decorate(common, this.request);
-    for (const [name, value] of Object.entries(common)) headers.set(name, value);
+    for (const [name, value] of Object.entries(common)) {
+      if (!headers.has(name)) headers.set(name, value);
+    }
+    headers.set("x-request-id", this.requestId);
   }
 
   #know(principal: Principal): void {

@@ -16,18 +16,18 @@ import {
   notFound,
 } from "../../kernel/errors.ts";
 import { FAULTS_MAX } from "../limits.ts";
-import type { Call } from "./call.ts";
+import { type Call, callOf } from "./call.ts";
 import type { Serving } from "./performing.ts";
 
 /**
  * What Elysia calls with every error that no `onError` of the config has answered: the body of the answer. A request that no route
  * took comes here as well.
  */
-export function createOnFailure(calls: WeakMap<Request, Call>, serving: () => Serving | null) {
+export function createOnFailure(serving: () => Serving | null) {
   return (context: Context): unknown => {
     const { request, set } = context;
     const { error } = context as Context & { error: unknown };
-    const call = calls.get(request);
+    const call = callOf(request);
     const server = serving();
     if (call === undefined || server === null) throw error;
     if (call.route === null && error instanceof NotFoundError) return unroutedAnswer(call, server);

@@ -10,7 +10,7 @@ import { HELD_OPEN_FROM_SECONDS, TIMEOUT_SECONDS } from "../limits.ts";
 import { checkEncoding, type Handle, type RouteOptions } from "../routes/guarded.ts";
 import { createAccess } from "./access.ts";
 import type { createBodies } from "./bodies.ts";
-import type { Call } from "./call.ts";
+import { belongsTo, type Call, callOf } from "./call.ts";
 import type { Running } from "./running.ts";
 
 /** What there is as soon as the server serves. */
@@ -21,7 +21,6 @@ export interface Serving {
 }
 
 export interface PerformingDeps {
-  calls: WeakMap<Request, Call>;
   running: Running;
   logger: Logger;
   /** For the context of rules. */
@@ -31,7 +30,7 @@ export interface PerformingDeps {
 
 /** What is around every route: who calls is known and may do so, before Elysia looks at cookies, query or body. */
 export function createPerforming(deps: PerformingDeps) {
-  const { calls, running, serving } = deps;
+  const { running, serving } = deps;
   return (route: RouteOptions, handle: Handle): Handle => {
     const mayCall = createAccess(route.pattern, route.access, deps);
     const seconds = route.timeout ?? TIMEOUT_SECONDS;
@@ -39,23 +38,20 @@ export function createPerforming(deps: PerformingDeps) {
     const perform = (context: Context, call: Call, { boundedBody }: Serving): MaybePromise<Response> => {
       running.checkRoom();
       const bounded = boundedBody(context.request, call);
-      if (bounded !== context.request) {
-        calls.set(bounded, call);
-        context.request = bounded;
-      }
+      if (bounded !== context.request) context.request = belongsTo(call, bounded);
       if (seconds >= HELD_OPEN_FROM_SECONDS) call.hold();
       const answer = handle(context);
       return isPromise(answer) ? running.within(answer, seconds, (cause) => call.failure(cause)) : answer;
     };
 
     return (context) => {
-      const call = calls.get(context.request);
+      const call = callOf(context.request);
       const server = serving();
       // After a hook that replaces the request, nothing is known about its caller.
       if (call === undefined || server === null) throw new Error("a request came without its caller");
       const fail = (cause: unknown): Response => call.failure(cause);
       try {
-        introduce(context, call, route, server.http);
+        introduce(context, call, route);
         if (call.refusal !== null) throw call.refusal;
         checkEncoding(context.params);
         const asked = mayCall(call.principal, () => ({ request: call.request, params: context.params }));
@@ -68,8 +64,8 @@ export function createPerforming(deps: PerformingDeps) {
   };
 }
 
-/** Tells the handler who calls, and the answer what every answer has. */
-function introduce(context: Context, call: Call, { pattern }: RouteOptions, http: HttpParts): void {
+/** Tells the handler who calls. */
+function introduce(context: Context, call: Call, { pattern }: RouteOptions): void {
   call.route = pattern;
   const { principal } = call;
   const known = context as unknown as RouteContext;
@@ -77,10 +73,6 @@ function introduce(context: Context, call: Call, { pattern }: RouteOptions, http
   if (principal.kind === "serviceKey") known.serviceKey = { name: principal.name };
   known.requestId = call.requestId;
   Object.defineProperty(context, "address", lazyAddress(call));
-  // Elysia makes an object of its own for each request.
-  const headers = context.set.headers as Record<string, string>;
-  headers["x-request-id"] = call.requestId;
-  http.decorate(headers, call.request);
 }
 
 /** Few handlers ask for it, and it costs more than all else here. */

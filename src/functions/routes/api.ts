@@ -2,9 +2,9 @@ import { type AnyElysia, type Context, Elysia } from "elysia";
 import type { AppAccess } from "../../config/app/index.ts";
 import { MARKERS } from "../../config/sections/functions/markers.ts";
 import type { FunctionsApi, RouteContext, Routes } from "../../config/types.ts";
-import { NOSNIFF } from "../../http/security-headers.ts";
+import { hostnameOptions } from "../../http/listening/requests.ts";
 import { ADAPTER } from "./adapter.ts";
-import { guardRoutes, type Handle, type RouteOptions } from "./guarded.ts";
+import { guardRoutes, type Handle, type KnownRoutes, type RouteOptions } from "./guarded.ts";
 
 export const PREFIX = "/api/functions";
 
@@ -15,14 +15,13 @@ export const PREFIX = "/api/functions";
 export async function createApi(deps: {
   routes: Routes;
   app: AppAccess;
+  isTls: boolean;
   around(route: RouteOptions, handle: Handle): Handle;
   onFailure(context: Context): unknown;
-}): Promise<{ api: AnyElysia; known: ReadonlyMap<string, RouteOptions> }> {
+}): Promise<{ api: AnyElysia; known: KnownRoutes }> {
   const context: RouteContext = { auth: null, serviceKey: null, app: deps.app, requestId: "", address: "" };
-  const api = new Elysia({ adapter: ADAPTER, prefix: PREFIX, handler: { standardHostname: false } })
+  const api = new Elysia({ adapter: ADAPTER, prefix: PREFIX, handler: hostnameOptions(deps) })
     .decorate(context)
-    // A default header makes Elysia send the headers that are set, also from handlers that set none.
-    .headers(NOSNIFF)
     .macro(MARKERS);
   const known = guardRoutes(api, deps.around, deps.onFailure);
   // Its types say more than an instance that was made here can prove: which macros there are.

@@ -2,7 +2,7 @@ import { swagger } from "@elysiajs/swagger";
 import { type AnyElysia, Elysia } from "elysia";
 import type { Described } from "../../http/openapi/document.ts";
 import { errorAnswer } from "../../http/openapi/errors.ts";
-import type { RouteOptions } from "./guarded.ts";
+import type { KnownRoutes, RouteOptions } from "./guarded.ts";
 
 const TAG = "Functions";
 const ERRORS = [400, 413, 429, 500, 503];
@@ -18,7 +18,7 @@ interface Operation {
 }
 
 /** The routes in OpenAPI's form, written by Elysia's plugin from a copy of them that does nothing. */
-export async function describeRoutes(api: AnyElysia, known: ReadonlyMap<string, RouteOptions>): Promise<Described> {
+export async function describeRoutes(api: AnyElysia, known: KnownRoutes): Promise<Described> {
   const copy = new Elysia({ normalize: false }).model(modelsOf(api));
   for (const { method, path, hooks } of api.routes) {
     if (method === "WS" || method === "ALL" || hooks.detail?.hide === true) continue;

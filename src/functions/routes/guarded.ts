@@ -15,6 +15,9 @@ export interface RouteOptions {
   timeout: number | null;
 }
 
+/** Routes by `METHOD pattern`, each with what answers its requests: Elysia's compiled route, and what is around it. */
+export type KnownRoutes = ReadonlyMap<string, RouteOptions & { handle: Handle }>;
+
 /** A compiled route of Elysia: it parses, validates and calls the handler. */
 export type Handle = (context: Context) => MaybePromise<Response>;
 
@@ -58,12 +61,8 @@ const marked = (hooks: Hooks, name: symbol): unknown[] =>
  * same method, also those of plugins that are loaded later. Its own hooks would be too late: cookies are judged before the first
  * of them, and the body before those that see the parameters. The result has the routes by `METHOD pattern`, also later ones.
  */
-export function guardRoutes(
-  api: AnyElysia,
-  around: Around,
-  onFailure: (context: Context) => unknown,
-): ReadonlyMap<string, RouteOptions> {
-  const known = new Map<string, RouteOptions>();
+export function guardRoutes(api: AnyElysia, around: Around, onFailure: (context: Context) => unknown): KnownRoutes {
+  const known = new Map<string, RouteOptions & { handle: Handle }>();
   const registering = api as unknown as Registering;
   const { http } = registering.router;
   const add = registering.add.bind(registering);
@@ -89,13 +88,12 @@ export function guardRoutes(
     const [timeout = null] = marked(record.hooks, TIMEOUT).slice(-1) as number[];
     const access = marked(record.hooks, ACCESS) as RouteAccess[];
     const route = { method, pattern: record.path, access, timeout };
-    known.set(`${method} ${record.path}`, route);
     guarded.know(route);
     const { transform = [], error = [] } = record.hooks;
     record.hooks.transform = transform.filter(({ fn }) => !(ACCESS in (fn as object) || TIMEOUT in (fn as object)));
     // After those of the config, which may answer errors of their routes as they like.
     record.hooks.error = [...error.filter(({ fn }) => fn !== onFailure), { fn: onFailure, scope: "local" }];
-    guarded.record(record);
+    known.set(`${method} ${record.path}`, { ...route, handle: guarded.record(record) });
   };
   return known;
 }
@@ -138,7 +136,7 @@ function createLateGuard(around: Around) {
       };
     },
     /** Elysia replaces what it calls for a path without parameters by the compiled route, at the first request. */
-    record(record: { composed: Handle | null }): void {
+    record(record: { composed: Handle | null }): Handle {
       let compiled = record.composed;
       const guarded = guard((context) => {
         if (compiled === null) throw new Error("a route has no handler");
@@ -152,6 +150,7 @@ function createLateGuard(around: Around) {
           compiled = value;
         },
       });
+      return guarded;
     },
   };
 }

@@ -1,8 +1,13 @@
 import type { SessionEvents } from "../../access/sessions.ts";
 import { CLOSE } from "../../sockets/close-codes.ts";
+import type { Meter, MeterSocket } from "../../sockets/meters.ts";
 import type { Socket, SocketHandler, SocketServer } from "../../sockets/server/socket-server.ts";
-import type { Call } from "../requests/call.ts";
+import { SessionIndex } from "../../sockets/session-index.ts";
+import { METER_LIMITS } from "../limits.ts";
+import { type Call, callOf } from "../requests/call.ts";
 import { FunctionSocket, topicOf } from "./function-socket.ts";
+
+const OVER_RATE = JSON.stringify({ code: 429, message: "Too many messages; this one is dropped" });
 
 /** What Elysia hands to an upgrade: the behaviour of one WebSocket. */
 interface ElysiaSocketData {
@@ -28,32 +33,37 @@ export interface FunctionSockets {
 /** WebSockets of routes, on the server that all WebSockets share. */
 export function createFunctionSockets(deps: {
   sockets: SocketServer;
+  meter: MeterSocket;
   sessions: SessionEvents;
-  calls: WeakMap<Request, Call>;
 }): FunctionSockets {
-  const { sockets, calls } = deps;
-  const bySession = new Map<string, Set<Socket>>();
+  const { sockets } = deps;
+  const index = new SessionIndex<Socket>();
   const unlisten = deps.sessions.onEnd((sessionId) => {
-    for (const socket of bySession.get(sessionId) ?? []) socket.close(CLOSE.sessionEnded, "The session has ended");
+    for (const socket of index.ofSession(sessionId)) socket.close(CLOSE.sessionEnded, "The session has ended");
   });
 
-  const handlerOf = (call: Call, data: ElysiaSocketData): SocketHandler => {
-    const sessionId = call.principal.kind === "user" ? call.principal.sessionId : null;
+  const handlerOf = (call: Call, data: ElysiaSocketData, meter: Meter): SocketHandler => {
+    const { principal } = call;
     let opened: { raw: Socket; socket: FunctionSocket } | null = null;
     return {
       open(raw) {
         opened = { raw, socket: new FunctionSocket(raw, sockets, data) };
-        if (sessionId !== null) addTo(bySession, sessionId, raw);
+        index.add(raw, principal);
         data.open?.(opened.socket);
       },
       message(_raw, message) {
-        if (opened !== null) data.message?.(opened.socket, message);
+        if (opened === null) return;
+        const { socket } = opened;
+        // Not awaited: a handler may wait for a later message.
+        const isTaken = meter.take(message.length, () => void data.message?.(socket, message));
+        if (!isTaken) socket.send(OVER_RATE);
       },
       drain() {
         if (opened !== null) data.drain?.(opened.socket);
       },
       close(raw, code, reason) {
-        if (sessionId !== null) removeFrom(bySession, sessionId, raw);
+        meter.end();
+        index.delete(raw, principal);
         if (opened !== null) data.close?.(opened.socket, code, reason);
       },
       tooSlow() {
@@ -65,29 +75,24 @@ export function createFunctionSockets(deps: {
   return {
     server: {
       upgrade(request, { data, headers }) {
-        const call = calls.get(request);
+        const call = callOf(request);
         if (call === undefined) return false;
-        sockets.upgrade(call.request, handlerOf(call, data), { ...headers, ...call.protocolHeaders });
+        const meter = deps.meter(call.address, METER_LIMITS);
+        try {
+          sockets.upgrade(call.request, handlerOf(call, data, meter), { ...headers, ...call.protocolHeaders });
+        } catch (cause) {
+          meter.end();
+          throw cause;
+        }
         call.isUpgraded = true;
         return true;
       },
       publish: (topic, message) => sockets.publish(topicOf(topic), message),
       requestIP(request) {
-        const call = calls.get(request);
+        const call = callOf(request);
         return call === undefined ? null : { address: call.address };
       },
     },
     stop: unlisten,
   };
-}
-
-function addTo(sockets: Map<string, Set<Socket>>, sessionId: string, socket: Socket): void {
-  const ofSession = sockets.get(sessionId) ?? new Set();
-  sockets.set(sessionId, ofSession.add(socket));
-}
-
-function removeFrom(sockets: Map<string, Set<Socket>>, sessionId: string, socket: Socket): void {
-  const ofSession = sockets.get(sessionId);
-  ofSession?.delete(socket);
-  if (ofSession?.size === 0) sockets.delete(sessionId);
 }

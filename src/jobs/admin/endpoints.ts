@@ -52,34 +52,37 @@ export function jobEndpoints(service: JobsService): readonly Endpoint[] {
   return [list, ...changes(service)];
 }
 
-function changes(service: JobsService): readonly Endpoint[] {
-  const declared = (summary: string, description: string) => ({
-    tag: TAG,
-    summary,
-    description,
-    caller: "serviceKey" as const,
-    path: { id: "The id of a job" },
-    answers: { 200: Ok },
-    errors: [404, 409],
-  });
-  return [
+const CHANGES = [
+  {
+    action: "retry",
+    summary: "Run a failed job again",
+    description: "It has all of its tries again. 409 for a job that has not failed.",
+  },
+  {
+    action: "cancel",
+    summary: "Cancel a job",
+    description: "Its state becomes `failed`. The signal of a running job is aborted, and it is not tried again.",
+  },
+  {
+    action: "run-now",
+    summary: "Run a waiting job now",
+    description: "A job behind others of its group still runs after them.",
+  },
+] as const;
+
+const changes = (service: JobsService): Endpoint[] =>
+  CHANGES.map(({ action, summary, description }) =>
     endpoint(
-      "POST /api/admin/jobs/:id/retry",
-      declared("Run a failed job again", "It has all of its tries again. 409 for a job that has not failed."),
-      ({ principal, params, query }) => service.change(principal, params.id, "retry", query).then(() => OK),
+      `POST /api/admin/jobs/:id/${action}`,
+      {
+        tag: TAG,
+        summary,
+        description,
+        caller: "serviceKey",
+        path: { id: "The id of a job" },
+        answers: { 200: Ok },
+        errors: [404, 409],
+      },
+      ({ principal, params, query }) => service.change(principal, params.id, action, query).then(() => OK),
     ),
-    endpoint(
-      "POST /api/admin/jobs/:id/cancel",
-      declared(
-        "Cancel a job",
-        "Its state becomes `failed`. The signal of a running job is aborted, and it is not tried again.",
-      ),
-      ({ principal, params, query }) => service.change(principal, params.id, "cancel", query).then(() => OK),
-    ),
-    endpoint(
-      "POST /api/admin/jobs/:id/run-now",
-      declared("Run a waiting job now", "A job behind others of its group still runs after them."),
-      ({ principal, params, query }) => service.change(principal, params.id, "run-now", query).then(() => OK),
-    ),
-  ];
-}
+  );

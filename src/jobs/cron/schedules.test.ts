@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { settle, type TestClock, testClock } from "../../../tests/support/clock.ts";
 import { createStorageEngine, type StorageEngine } from "../../db/index.ts";
 import { systemIds } from "../../kernel/ids.ts";
+import { Foreground } from "../../kernel/observing/foreground.ts";
 import { DAY_MS, HOUR_MS, MINUTE_MS } from "../../kernel/time/duration.ts";
 import { createJobsArea, type JobsArea } from "../index.ts";
 
@@ -24,6 +25,7 @@ async function start(
   engine = createStorageEngine({ clock });
   area = createJobsArea({
     engine,
+    foreground: new Foreground(),
     dataDirectory: directory,
     secrets: { jwtSecret: "s".repeat(32) },
     isDrill,

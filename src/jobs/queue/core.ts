@@ -6,6 +6,7 @@ import type { Clock } from "../../kernel/clock.ts";
 import type { Ids } from "../../kernel/ids.ts";
 import type { JsonValue } from "../../kernel/json/json.ts";
 import type { Logger } from "../../kernel/logger.ts";
+import type { Foreground } from "../../kernel/observing/foreground.ts";
 import { CACHE_KIB } from "../limits.ts";
 import type { EnqueueOptions, PassedJob, Queue } from "../types.ts";
 import { Dispatcher } from "./dispatcher.ts";
@@ -23,6 +24,7 @@ export interface QueueCoreDeps {
   secrets: { jwtSecret: string };
   /** true: jobs are accepted, and none runs. */
   isDrill: boolean;
+  foreground: Foreground;
   clock: Clock;
   ids: Ids;
   logger: Logger;
@@ -60,15 +62,15 @@ export function createQueueCore(deps: QueueCoreDeps): QueueCore {
     return store;
   };
   const existing = (): JobStore | null => store ?? (existsSync(path) ? open() : null);
-  const dispatcher = new Dispatcher({ store: open, sealing, clock, ids, logger });
+  const dispatcher = new Dispatcher({ store: open, sealing, foreground: deps.foreground, clock, ids, logger });
   const enqueue = createEnqueuing(open, dispatcher.onDue);
-  const entryOf = (kind: NewJob["kind"], name: string, data: JsonValue, options: EnqueueOptions = {}): NewJob => {
+  const entryOf = (name: string, data: JsonValue, options: EnqueueOptions = {}): NewJob => {
     const createdAt = clock.now();
     const id = requireKey("id", options.id) ?? ids.uuid();
     const secret = options.secret === undefined ? null : sealing.seal(id, options.secret);
     const key = requireKey("key", options.key);
     const group = requireKey("group", options.group);
-    return { id, name, data: dataText(data), secret, key, group, createdAt, dueAt: dueTime(options, createdAt), kind };
+    return { id, name, data: dataText(data), secret, key, group, createdAt, dueAt: dueTime(options, createdAt) };
   };
   const run = (): void => {
     if (isDrill || starting !== null) return;
@@ -81,9 +83,12 @@ export function createQueueCore(deps: QueueCoreDeps): QueueCore {
   return {
     queue: {
       define: (name, definition) => dispatcher.define(name, definition),
-      enqueue: async (name, data, options) => enqueue(entryOf("job", name, data, options)),
+      enqueue: async (name, data, options) => enqueue(entryOf(name, data, options)),
       unfinished: (name) => existing()?.unfinished(name) ?? 0,
-      pretend: async (name, data, options) => void (await enqueue(entryOf("pretence", name, data, options))),
+      prepare(name, data, options) {
+        const { createdAt: _, ...job } = entryOf(name, data, options);
+        return job;
+      },
     },
     pass: createPassing({ store: open, onDue: dispatcher.onDue, clock }),
     dispatcher,

@@ -1,21 +1,23 @@
 import type { Transaction } from "../../db/index.ts";
 import type { Clock, Millis } from "../../kernel/clock.ts";
 import type { Ids } from "../../kernel/ids.ts";
-import type { JsonValue } from "../../kernel/json/json.ts";
 import { UNDER_WAY_MAX_MS } from "../../kernel/limits.ts";
 import type { Logger } from "../../kernel/logger.ts";
+import { chain } from "../../kernel/maybe-promise.ts";
+import { type Foreground, Pacing } from "../../kernel/observing/foreground.ts";
 import { nextTurn } from "../../kernel/time/next-turn.ts";
 import { endsWithin } from "../../kernel/time/stop.ts";
-import { JOBS_PER_WRITE_MAX, SLEEP_MAX_MS, WRITE_RETRY_MS } from "../limits.ts";
+import { JOBS_PER_WRITE_MAX, SLEEP_MAX_MS, STEP_PAUSE_MS, WRITE_RETRY_MS } from "../limits.ts";
+import { backoffOf } from "../tries/backoff.ts";
+import { createDataParser } from "../tries/job-data.ts";
+import { jobLogger } from "../tries/job-logger.ts";
+import { interruptedOutcome, outcomeOf } from "../tries/outcomes.ts";
+import { startTry, type Try, type TryResult } from "../tries/trying.ts";
 import type { JobDefinition } from "../types.ts";
-import { backoffOf } from "./backoff.ts";
 import type { CountDeltas } from "./counts.ts";
 import { dataText } from "./entry.ts";
-import { jobLogger } from "./job-logger.ts";
-import { interruptedOutcome, outcomeOf } from "./outcomes.ts";
 import type { JobSealing } from "./sealing.ts";
 import type { ClaimedJob, JobStore, Outcome } from "./store.ts";
-import { startTry, type Try, type TryResult } from "./trying.ts";
 
 interface Name {
   readonly name: string;
@@ -34,6 +36,7 @@ interface Running {
 export interface DispatcherDeps {
   store: () => JobStore;
   sealing: JobSealing;
+  foreground: Foreground;
   clock: Clock;
   ids: Ids;
   logger: Logger;
@@ -41,8 +44,8 @@ export interface DispatcherDeps {
 
 /**
  * Starts due jobs and records how their tries end. A step is one transaction: it writes the ends of tries, and marks due jobs as
- * running. Their runs start when it is committed; its sync runs beside them, since a SIGKILL does not undo a commit.
- * Between steps there is one timer, for the earliest due job.
+ * running. Their runs start when it is committed. It is not synced: a SIGKILL does not undo a commit, and what a failure of power
+ * undoes runs again. Between steps there is one timer, for the earliest due job, or for a pause that requests need.
  */
 export class Dispatcher {
   readonly #deps: DispatcherDeps;
@@ -57,9 +60,12 @@ export class Dispatcher {
   #isFailing = false;
   #cancelTimer = () => {};
   #steps: Promise<unknown> = Promise.resolve();
+  readonly #pacing: Pacing;
+  readonly #dataOf = createDataParser();
 
   constructor(deps: DispatcherDeps) {
     this.#deps = deps;
+    this.#pacing = new Pacing(deps.foreground, STEP_PAUSE_MS);
   }
 
   define(name: string, definition: JobDefinition): void {
@@ -144,7 +150,7 @@ export class Dispatcher {
     const isStopping = this.#state === "stopping";
     const earliest = isStopping ? Number.POSITIVE_INFINITY : this.#earliest();
     const delayMs = this.#outcomes.length > 0 ? 0 : earliest - this.#deps.clock.now();
-    if (delayMs <= 0) this.#step();
+    if (delayMs <= 0) this.#stepSoon();
     else if (delayMs < Number.POSITIVE_INFINITY) {
       this.#cancelTimer = this.#deps.clock.after(Math.min(delayMs, SLEEP_MAX_MS), () => this.#wake());
     }
@@ -158,8 +164,14 @@ export class Dispatcher {
     return earliest;
   }
 
+  #stepSoon(): void {
+    if (this.#state === "stopping" || this.#pacing.leftMs === 0) this.#step();
+    else this.#cancelTimer = this.#pacing.after(() => this.#wake());
+  }
+
   #step(): void {
     this.#isStepQueued = true;
+    this.#pacing.step();
     const claimed: ClaimedJob[] = [];
     const written = this.#write(claimed).then(
       () => {
@@ -176,7 +188,9 @@ export class Dispatcher {
     let recorded: Outcome[] = [];
     let committed: Promise<void> | null = null;
     try {
-      await store().write((tx, deltas) => {
+      // Who cancels a job waits for the disk.
+      const write = this.#whenRecorded.size > 0 ? "write" : "commit";
+      await store()[write]((tx, deltas) => {
         // The transaction commits at the end of this turn.
         committed = nextTurn().then(() => this.#committed(claimed));
         recorded = this.#outcomes.splice(0);
@@ -271,7 +285,10 @@ export class Dispatcher {
           run: (given) => {
             const secret = job.secret === null ? null : sealing.unseal(id, job.secret);
             if (job.secret !== null && secret === null) throw new Error("it was encrypted with another secret");
-            return name.definition.run(Object.assign(given, { secret }));
+            return chain(this.#dataOf(job.data), (data) => {
+              given.signal.throwIfAborted();
+              return name.definition.run(Object.assign(given, { secret, data }));
+            });
           },
         },
         {
@@ -280,8 +297,7 @@ export class Dispatcher {
           log,
           secret: null,
           lastError: job.lastError,
-          // Written by dataText.
-          data: JSON.parse(job.data) as JsonValue,
+          data: null,
           save: async (data) => {
             const text = dataText(data);
             await store().write((tx) => store().save(tx, seq, text));

@@ -17,8 +17,6 @@ export interface NewJob {
   group: string | null;
   createdAt: Millis;
   dueAt: Millis;
-  /** `pretence`: the row is removed in the transaction that adds it. */
-  kind: "job" | "pretence";
 }
 
 /** Data as JSON. Errors: 413 over DATA_MAX_BYTES. */

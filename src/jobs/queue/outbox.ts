@@ -17,6 +17,7 @@ export function createPreparing({ form, clock, ids }: { form: JobForm; clock: Cl
     key: requireKey("key", key),
     dueAt: delay === undefined && at === undefined ? null : dueTime({ delay, at }, clock.now()),
     data: dataText(form(name, data)),
+    secret: null,
   });
 }
 
@@ -27,7 +28,7 @@ export function createPassing(deps: { store: () => JobStore; onDue: OnDue; clock
     const createdAt = clock.now();
     await store().write((tx, deltas) => {
       for (const { dueAt, ...job } of jobs) {
-        store().insert(tx, deltas, { ...job, dueAt: dueAt ?? createdAt, secret: null, createdAt, kind: "job" }, onDue);
+        store().insert(tx, deltas, { ...job, dueAt: dueAt ?? createdAt, createdAt }, onDue);
       }
       return null;
     });

@@ -8,10 +8,11 @@ import { createStorageEngine, type StorageEngine } from "../../db/index.ts";
 import { systemIds } from "../../kernel/ids.ts";
 import type { JsonValue } from "../../kernel/json/json.ts";
 import { silentLogger } from "../../kernel/logger.ts";
+import { Foreground } from "../../kernel/observing/foreground.ts";
 import { DAY_MS, HOUR_MS } from "../../kernel/time/duration.ts";
 import { createJobsArea, FinalFailure, type JobDefinition, type JobRun, type JobsArea } from "../index.ts";
 import { FINISHED_MAX, SLEEP_MAX_MS, SWEEP_INTERVAL_MS } from "../limits.ts";
-import { backoffOf } from "./backoff.ts";
+import { backoffOf } from "../tries/backoff.ts";
 
 const GIVE_UP_MS = 10_000;
 let directory = "";
@@ -25,6 +26,7 @@ function open(options: { isDrill?: boolean; syncFile?: Parameters<typeof createS
   engine = createStorageEngine(syncFile === undefined ? { clock } : { clock, syncFile });
   area = createJobsArea({
     engine,
+    foreground: new Foreground(),
     dataDirectory: directory,
     secrets: { jwtSecret: "s".repeat(32) },
     isDrill,

@@ -33,12 +33,12 @@ export type Outcome = { job: Pick<ClaimedJob, "seq" | "name" | "group"> } & (
 export type OnDue = (name: string, dueAt: Millis) => void;
 
 const BY_KEY = "SELECT id FROM jobs WHERE name = ?1 AND key = ?2 AND key IS NOT NULL AND state < 3";
-const BY_ID = "SELECT 1 FROM jobs WHERE id = ?1";
 // Without its name SQLite takes the index of lists, and reads every waiting job of the name.
 const FIRST_OF_GROUP = `SELECT seq, state, due_at AS dueAt FROM jobs INDEXED BY jobs_by_group
   WHERE name = ?1 AND group_key = ?2 AND group_key IS NOT NULL AND state < 3 ORDER BY seq LIMIT 1`;
+// `RETURNING` would cost more than both statements of an insert together.
 const INSERT = `INSERT INTO jobs (id, name, state, attempt, created_at, due_at, key, group_key, secret, data)
-  VALUES (?1, ?2, ?3, 0, ?4, ?5, ?6, ?7, ?8, ?9)`;
+  VALUES (?1, ?2, ?3, 0, ?4, ?5, ?6, ?7, ?8, ?9) ON CONFLICT (id) DO NOTHING`;
 const DUE = `SELECT seq, id, name, group_key AS "group", created_at AS createdAt, attempt + 1 AS attempt,
   error AS lastError, data, secret
   FROM jobs WHERE name = ?1 AND state = 0 AND due_at <= ?2 ORDER BY due_at, seq LIMIT ?3`;
@@ -57,7 +57,6 @@ const COUNTS = `SELECT name, waiting, running, done, failed, failed_total AS fai
 const UNFINISHED = "SELECT waiting + running AS count FROM job_counts WHERE name = ?1";
 const OUTDATED = `SELECT seq, name FROM jobs WHERE state = ?1 AND state > 2 AND finished_at <= ?2
   ORDER BY finished_at LIMIT ?3`;
-const REMOVE_NEW = "DELETE FROM jobs WHERE id = ?1";
 const REMOVE = "DELETE FROM jobs WHERE seq = ?1 AND state = ?2";
 
 /** jobs.db. Methods with a transaction change it; `deltas` collects what they do to the counts. */
@@ -70,12 +69,12 @@ export class JobStore {
 
   /** Runs `work` in a transaction, with the counts updated at its end. */
   write<T>(work: (tx: Transaction, deltas: CountDeltas) => Sync<T>): Promise<T> {
-    return this.file.write<T>((tx) => {
-      const deltas = new CountDeltas();
-      const result = work(tx, deltas);
-      deltas.write(tx);
-      return result;
-    });
+    return this.file.write(withCounts(work));
+  }
+
+  /** The same, without waiting for the disk: for what becomes of a job's tries. After a failure of power it may run again. */
+  commit<T>(work: (tx: Transaction, deltas: CountDeltas) => Sync<T>): Promise<T> {
+    return this.file.commit(withCounts(work));
   }
 
   /** Returns the id of the job: an earlier one's if it has the same id, or the same key and is not finished. */
@@ -83,13 +82,9 @@ export class JobStore {
     const { id, name, key, group } = job;
     const earlier = key === null ? null : tx.query<{ id: string }>(BY_KEY).get(name, key);
     if (earlier !== null) return earlier.id;
-    if (tx.query(BY_ID).get(id) !== null) return id;
     const state = group !== null && this.#firstOfGroup(tx, name, group) !== null ? BEHIND : WAITING;
-    tx.query(INSERT).run(id, name, state, job.createdAt, job.dueAt, key, group, job.secret, job.data);
-    if (job.kind === "pretence") {
-      tx.query(REMOVE_NEW).run(id);
-      return id;
-    }
+    const values = [id, name, state, job.createdAt, job.dueAt, key, group, job.secret, job.data] as const;
+    if (tx.query(INSERT).run(...values).changes === 0) return id;
     deltas.move(name, null, state);
     if (state === WAITING) onDue(name, job.dueAt);
     return id;
@@ -187,3 +182,13 @@ export class JobStore {
     return tx.query<{ seq: number; state: number; dueAt: number }>(FIRST_OF_GROUP).get(name, group);
   }
 }
+
+/** `work`, with the counts updated at its end. */
+const withCounts =
+  <T>(work: (tx: Transaction, deltas: CountDeltas) => Sync<T>) =>
+  (tx: Transaction): Sync<T> => {
+    const deltas = new CountDeltas();
+    const result = work(tx, deltas);
+    deltas.write(tx);
+    return result;
+  };

@@ -1,8 +1,8 @@
 import type { Millis } from "../../kernel/clock.ts";
 import { ERROR_LENGTH_MAX } from "../limits.ts";
+import type { ClaimedJob, Outcome } from "../queue/store.ts";
 import { FinalFailure, type JobDefinition } from "../types.ts";
 import { backoffOf } from "./backoff.ts";
-import type { ClaimedJob, Outcome } from "./store.ts";
 import type { TryResult } from "./trying.ts";
 
 const INTERRUPTED = "The server ended while the job was running";
@@ -39,7 +39,7 @@ function failedTry(job: ClaimedJob, error: string, definition: JobDefinition, { 
       ? null
       : definition.backoff === undefined
         ? backoffOf(attempt, random)
-        : definition.backoff({ attempt, createdAt });
+        : definition.backoff({ attempt, createdAt, random });
   return delayMs === null
     ? { job, to: "failed", at: now, error }
     : { job, to: "retry", dueAt: now + Math.max(0, delayMs), error };
