@@ -1,28 +1,14 @@
+import type { User } from "../config/app/users.ts";
 import type { Actor, Transaction } from "../db/index.ts";
 import type { Millis } from "../kernel/clock.ts";
 import type { JsonObject } from "../kernel/json/json.ts";
 
 /** A stored user, without secrets. */
-export interface Account {
+export interface Account extends Omit<User, "createdAt"> {
   /** Order of creation; lists use it as their cursor. */
   seq: number;
-  id: string;
-  /** null for anonymous users. */
-  email: string | null;
-  emailVerified: boolean;
-  emailVisibility: "public" | "private";
-  displayName: string | null;
-  avatarUrl: string | null;
-  role: string;
-  isAnonymous: boolean;
-  disabled: boolean;
   /** Whether the user has ever had a session. */
   hasSignedIn: boolean;
-  /** Written by the user. */
-  metadata: JsonObject;
-  /** Written by administrators; never sent to clients. */
-  appMetadata: JsonObject;
-  customClaims: JsonObject;
   createdAt: Millis;
   updatedAt: Millis;
 }
@@ -107,13 +93,13 @@ export interface Accounts {
   /** Creates all or none. Errors: 409 naming `users.N.email` or `users.N.id`. */
   import(accounts: readonly NewAccount[], by: Actor): Promise<string[]>;
   /** Absent members stay unchanged. Disabling a user ends all of that user's sessions. Errors: 404. */
-  update(id: string, changes: AccountChanges): Promise<Account>;
+  update(id: string, changes: AccountChanges, by: Actor): Promise<Account>;
   /** Errors: 404. */
   remove(id: string, by: Actor): Promise<void>;
   /** Ends all sessions of the user. Errors: 404. */
-  revoke(id: string): Promise<void>;
+  revoke(id: string, by: Actor): Promise<void>;
   /** Removes all MFA factors and recovery codes. Errors: 404. */
-  removeFactors(id: string): Promise<void>;
+  removeFactors(id: string, by: Actor): Promise<void>;
   /** Why this hash cannot be used to check a password, as in "must be …"; null if it can. */
   passwordHashProblem(text: string): string | null;
 }

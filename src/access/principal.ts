@@ -1,15 +1,24 @@
 import type { Auth } from "../config/types.ts";
 import { type Actor, SERVER_ACTOR, SERVER_CALLER } from "../db/index.ts";
 import { clientNetwork } from "../kernel/client-network.ts";
-import type { Scopes } from "./scopes.ts";
+import type { AuditActor } from "../kernel/observing/request-trace.ts";
+import type { Scopes } from "./keys/scopes.ts";
 
 /** The caller of a request, read once from its headers. Every service takes it as an argument. */
 export type Principal =
-  | { kind: "anonymous" }
-  | { kind: "user"; auth: Auth; sessionId: string }
-  | { kind: "serviceKey"; name: string; scopes: Scopes }
+  | { kind: "anonymous"; actedBy?: ActedBy }
+  | { kind: "user"; auth: Auth; sessionId: string; actedBy?: ActedBy }
+  /** `session`: the administrator's session that the key was signed in with; absent for the key itself. */
+  | { kind: "serviceKey"; name: string; scopes: Scopes; session?: string }
   /** The server itself: hooks, rooms and embedding code. Rules do not apply to it; validation and limits do. */
   | { kind: "server" };
+
+/** Who acts as a user, or as nobody: the root key, or an administrator's session of it. */
+export interface ActedBy {
+  key: string;
+  /** As in the principal of a service key. */
+  session?: string | undefined;
+}
 
 export const ANONYMOUS: Principal = { kind: "anonymous" };
 export const SERVER: Principal = { kind: "server" };
@@ -49,3 +58,18 @@ export function actorOf(principal: Principal): Actor {
       return null;
   }
 }
+
+/** As whom the audit log names the caller; null for those whose changes are not audited: users, visitors, the server. */
+export function auditActorOf(principal: Principal): AuditActor | null {
+  if (principal.kind === "server") return null;
+  if (principal.kind === "serviceKey") return keyActor(principal.name, principal.session);
+  const { actedBy } = principal;
+  if (actedBy === undefined) return null;
+  const as = principal.kind === "user" ? principal.auth.id : "anonymous";
+  return { ...keyActor(actedBy.key, actedBy.session), as };
+}
+
+const keyActor = (name: string, session: string | undefined): AuditActor => ({
+  kind: session === undefined ? "serviceKey" : "admin",
+  name,
+});

@@ -1,27 +1,53 @@
-import { unauthorized } from "../kernel/errors.ts";
+import { AppError, unauthorized } from "../kernel/errors.ts";
 import { chain, type MaybePromise } from "../kernel/maybe-promise.ts";
+import type { Account } from "./accounts.ts";
+import { ACT_AS_HEADER, actAs } from "./acting.ts";
+import type { ServiceKeyPrincipal, ServiceKeys } from "./keys/service-keys.ts";
 import { ANONYMOUS, type Principal } from "./principal.ts";
-import type { ServiceKeys } from "./service-keys.ts";
 import type { SessionLookup } from "./sessions.ts";
 import type { AccessClaims, TokenVerifier } from "./tokens.ts";
 
-export const SERVICE_KEY_HEADER = "x-platform-service-key";
+const SERVICE_KEY_HEADER = "x-platform-service-key";
+/** No page of another site can send it: without it, the cookie of an administrator's session counts for nothing. */
+export const ADMIN_HEADER = "x-platform-admin";
+
+/** Whether the request shows a service key, or an administrator's session. */
+export const showsKey = (headers: Headers): boolean => headers.has(SERVICE_KEY_HEADER) || headers.has(ADMIN_HEADER);
+
+/** The sessions of administrators. */
+export interface AdministratorSessions {
+  /** The key of the session that these headers show. Errors: 401 without one; 403 from an address outside the key's `ips`. */
+  identify(headers: Headers, address: () => string): ServiceKeyPrincipal;
+  /** Uses a ticket up. null: it is no ticket. Errors: 401 for one that has been used, or is too old. */
+  ofTicket(ticket: string): ServiceKeyPrincipal | null;
+  /** Whether the session with this id goes on. */
+  isPresent(session: string): boolean;
+}
 
 export interface Principals {
   /**
-   * The caller that these headers identify. A service key takes precedence over a token [AC8]. Errors: 401 `Invalid service
-   * key`, `Invalid token`, `Token expired`; 403 for a key used from an address outside its `ips`. `address` is called only
-   * for keys with `ips`.
+   * The caller that these headers identify. A service key takes precedence over an administrator's session, and both over a
+   * token [AC8]. Errors: 401 `Invalid service key`, `Invalid token`, `Token expired`, a session that has ended; 403 for a key
+   * used from an address outside its `ips`; those of `actAs`. `address` is called only for keys with `ips`.
    */
   ofHeaders(headers: Headers, address: () => string): MaybePromise<Principal>;
+  /** Whether they show a service key, or an administrator's session, that is valid. */
+  isKeyHolder(headers: Headers, address: () => string): boolean;
   /** The same for an access token alone, as WebSocket messages carry it. */
   ofToken(token: string): MaybePromise<Principal & { kind: "user" }>;
+  /** The key of a ticket, which counts once. null: it is no ticket. Errors: 401. */
+  ofTicket(ticket: string): ServiceKeyPrincipal | null;
+  /** Whether the key, and the session that it was signed in with, still count. */
+  isPresent(principal: ServiceKeyPrincipal): boolean;
 }
 
 export function createPrincipals(deps: {
   serviceKeys: ServiceKeys;
   tokens: TokenVerifier;
   sessions: SessionLookup;
+  /** null: there is no dashboard. */
+  administrators: () => AdministratorSessions | null;
+  account: (id: string) => Account | null;
 }): Principals {
   const present = (claims: AccessClaims): Principal & { kind: "user" } => {
     const session = deps.sessions.find(claims.sessionId, claims.userId);
@@ -35,15 +61,48 @@ export function createPrincipals(deps: {
   };
   const ofToken = (token: string) => chain(deps.tokens.verify(token), present);
 
+  /** null: they show neither. */
+  const keyHolderOf = (headers: Headers, address: () => string): ServiceKeyPrincipal | null => {
+    const key = headers.get(SERVICE_KEY_HEADER);
+    if (key !== null) return deps.serviceKeys.identify(key, address);
+    if (headers.get(ADMIN_HEADER) !== "1") return null;
+    return deps.administrators()?.identify(headers, address) ?? null;
+  };
+  const callerOf = (headers: Headers, address: () => string): MaybePromise<Principal> => {
+    const keyHolder = keyHolderOf(headers, address);
+    if (keyHolder !== null) return keyHolder;
+    const authorization = headers.get("authorization");
+    if (authorization === null) return ANONYMOUS;
+    if (!/^bearer /i.test(authorization)) throw unauthorized("Invalid token");
+    return ofToken(authorization.slice("bearer ".length).trim());
+  };
+
+  const isPresent: Principals["isPresent"] = ({ name, session }) => {
+    if (deps.serviceKeys.named(name) === null) return false;
+    return session === undefined || deps.administrators()?.isPresent(session) === true;
+  };
+
   return {
     ofToken,
+    isPresent,
+    ofTicket(ticket) {
+      const keyHolder = deps.administrators()?.ofTicket(ticket) ?? null;
+      // Its session may have ended while it waited.
+      if (keyHolder !== null && !isPresent(keyHolder)) throw unauthorized("The session has ended");
+      return keyHolder;
+    },
+    isKeyHolder(headers, address) {
+      try {
+        return keyHolderOf(headers, address) !== null;
+      } catch (cause) {
+        if (cause instanceof AppError) return false;
+        throw cause;
+      }
+    },
     ofHeaders(headers, address) {
-      const key = headers.get(SERVICE_KEY_HEADER);
-      if (key !== null) return deps.serviceKeys.identify(key, address);
-      const authorization = headers.get("authorization");
-      if (authorization === null) return ANONYMOUS;
-      if (!/^bearer /i.test(authorization)) throw unauthorized("Invalid token");
-      return ofToken(authorization.slice("bearer ".length).trim());
+      const caller = callerOf(headers, address);
+      const target = headers.get(ACT_AS_HEADER);
+      return target === null ? caller : chain(caller, (principal) => actAs(principal, target, deps.account));
     },
   };
 }

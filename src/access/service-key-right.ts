@@ -1,6 +1,6 @@
 import { AppError, forbidden } from "../kernel/errors.ts";
+import { EVERY_SCOPE } from "./keys/scopes.ts";
 import type { Principal } from "./principal.ts";
-import { EVERY_SCOPE } from "./scopes.ts";
 
 type Right = readonly [area: string, kind: string, name: string, action: string];
 

@@ -25,6 +25,22 @@ export type ReadAccess =
   | { kind: "filter"; filter: RecordFilter }
   | { kind: "record"; allows(record: TableRecord): MaybePromise<boolean> };
 
+export interface AccessOptions {
+  before?: ReadAccess | null;
+  watch?: LookupWatch;
+  sight?: Sight;
+}
+
+/**
+ * `about`: the one record that is asked about; null: any of the table. `isKnown`: whether it has been learned for records of
+ * the table already.
+ */
+export interface Sight {
+  about: string | null;
+  isKnown: boolean;
+  watch(): LookupWatch;
+}
+
 /** The rights of tables, for other areas (realtime): they evaluate the same rules by the same code. */
 export interface TableDoor {
   /** null: no such namespace or table. */
@@ -33,14 +49,11 @@ export interface TableDoor {
   isInstanceId(id: string): boolean;
   /**
    * Errors: 401, 403, 404, the same as a list of the table. Evaluates the instance's `open` rule too. `before` is the
-   * previous result, which is returned again if the rule's filter is unchanged. `watch` learns what the rules look at, and
-   * for an access of kind `record` also what each call of `allows` looks at.
+   * previous result, which is returned again if the rule's filter is unchanged. `watch` learns what the rules look at.
+   * `sight`, for an access of kind `record`: learns what the rule looks at for the record `about`, or for some of the table
+   * (null), unless that is known, and with each call of `allows`.
    */
-  readAccess(
-    principal: Principal,
-    address: TableAddress,
-    options?: { before?: ReadAccess | null; watch?: LookupWatch },
-  ): MaybePromise<ReadAccess>;
+  readAccess(principal: Principal, address: TableAddress, options?: AccessOptions): MaybePromise<ReadAccess>;
   /** Records must match all of `all` and, if given, one of `any`; null or absent: no condition. Errors: 400 naming the tuple. */
   parseFilter(address: TableAddress, filters: { all?: unknown; any?: unknown }): RecordFilter;
 }

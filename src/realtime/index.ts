@@ -74,6 +74,7 @@ export function createRealtimeArea(deps: {
     rights,
     standing: sockets.rights,
     onAnswer: (connection, subscription, access) => subscribing.follow(connection, subscription, access),
+    clock,
     logger,
   });
   const topicRights = createTopicRights({

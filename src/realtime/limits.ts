@@ -37,6 +37,8 @@ export const EVENTS_DATA_MAX_BYTES = 4 * 1024 * 1024;
 export const SUBSCRIPTIONS_PER_CONNECTION_MAX = 200;
 /** Characters of the id that a client gives a subscription. */
 export const SUBSCRIPTION_ID_LENGTH_MAX = 128;
+/** Characters of the `requestId` of a message that wants an answer. */
+export const REQUEST_ID_LENGTH_MAX = 128;
 /** Random bytes of a feed's name, so that all are different. */
 export const FEED_NAME_BYTES = 9;
 export const TRACKED_PER_CONNECTION_MAX = 100;
@@ -62,6 +64,10 @@ export const SEEN_VIEWS_MAX = 20_000;
 /** Changes that may wait for one audience whose rule is slow. Beyond it, its sockets are closed as too slow. */
 export const AUDIENCE_WAITING_MAX = 50_000;
 export const AUDIENCE_WAITING_MAX_BYTES = 32 * 1024 * 1024;
+/** From one `subscribed` with `resync`, sent for what a rule looks up with each record, to the next one of the same subscription. */
+export const SIGHT_RESYNC_MS = SECOND_MS;
+/** Subscriptions to a table that get one within that time. With more, it is as many times longer. */
+export const SIGHT_RESYNC_SUBSCRIPTIONS = 1_000;
 /** Subscriptions that adopt one answer of a rule together: as many more are a user's own, and take further turns. */
 export const ASKER_MEMBERS_MAX = 64;
 /** Time that deliveries take in one turn of the event loop. */

@@ -10,6 +10,7 @@ import { denied, type Failure, failure, unknownChannel } from "./failures.ts";
 import {
   EVENT_LENGTH_MAX,
   PRESENCE_STATE_MAX_BYTES,
+  REQUEST_ID_LENGTH_MAX,
   SUBSCRIPTION_ID_LENGTH_MAX,
   TRACKED_PER_CONNECTION_MAX,
 } from "./limits.ts";
@@ -35,9 +36,12 @@ const Subscribe = { channel: Channel, id: Id, filters: Filters, orFilters: Filte
 /** An absent member keeps the filters in force, null clears them. A subscription with an id needs no channel. */
 const UpdateFilters = { channel: optional(Channel), id: Id, filters: Filters, orFilters: Filters };
 const Unsubscribe = { channel: optional(Channel), id: Id };
-const Track = { channel: OwnChannel, state: AnyObject };
-const Untrack = { channel: OwnChannel };
+/** Asks for an answer: `done`, or an error that repeats it. */
+const RequestId = optional(Type.String({ minLength: 1, maxLength: REQUEST_ID_LENGTH_MAX }));
+const Track = { channel: OwnChannel, requestId: RequestId, state: AnyObject };
+const Untrack = { channel: OwnChannel, requestId: RequestId };
 const Broadcast = {
+  requestId: RequestId,
   channel: OwnChannel,
   event: Type.String({ minLength: 1, maxLength: EVENT_LENGTH_MAX }),
   data: Type.Unsafe<JsonObject>(AnyObject),
@@ -64,14 +68,14 @@ export function createMessages(deps: MessageDeps): readonly MessageType<Realtime
     ),
     declare("update_filters", UpdateFilters, (connection, message) => subscribing.updateFilters(connection, message)),
     declare("unsubscribe", Unsubscribe, (connection, message) => unsubscribe(subscribing, connection, message)),
-    declare("track", Track, (connection, { channel, state }, principal) =>
-      onChannel(connection, channel, (name) => track(deps, connection, principal, { channel: name, state })),
+    declare("track", Track, (connection, { state, ...about }, principal) =>
+      onChannel(connection, about, (name) => track(deps, connection, principal, { channel: name, state })),
     ),
-    declare("untrack", Untrack, (connection, { channel }) =>
-      onChannel(connection, channel, (name) => untrack(deps, connection, name)),
+    declare("untrack", Untrack, (connection, about) =>
+      onChannel(connection, about, (name) => untrack(deps, connection, name)),
     ),
-    declare("broadcast", Broadcast, (connection, { channel, event, data, excludeSelf = true }, principal) =>
-      onChannel(connection, channel, (name) => {
+    declare("broadcast", Broadcast, (connection, { event, data, excludeSelf = true, ...about }, principal) =>
+      onChannel(connection, about, (name) => {
         if (parseChannel(name, tables)?.kind !== "broadcast") return unknownChannel(name);
         return chain(rights.broadcast(principal, name, event), (isAllowed) => {
           if (!isAllowed) return denied("ACCESS_DENIED");
@@ -100,14 +104,20 @@ function unsubscribe(
   return typeof channel === "string" ? null : failure("INVALID_MESSAGE", "channel or id is required");
 }
 
-/** Calls `work` with the channel that the message names, or with the connection's own. */
+/** Calls `work` with the channel that the message names, or with the connection's own; answers one that has a `requestId`. */
 function onChannel(
   connection: RealtimeConnection,
-  named: string | null | undefined,
+  { channel, requestId }: { channel?: string | null; requestId?: string | null },
   work: (name: string) => MaybePromise<Failure | null>,
 ): MaybePromise<Failure | null> {
-  const name = named ?? connection.state.defaultChannel;
-  return name === null ? failure("INVALID_MESSAGE", "channel is required") : work(name);
+  const name = channel ?? connection.state.defaultChannel;
+  if (name === null) return failure("INVALID_MESSAGE", "channel is required");
+  if (typeof requestId !== "string") return work(name);
+  return chain(work(name), (failed) => {
+    const done: ServerMessage = { type: "done", requestId };
+    if (failed === null) connection.send(done);
+    return failed;
+  });
 }
 
 function track(
@@ -133,7 +143,7 @@ function track(
   };
   const about = { kind: "presence" as const, name: channel };
   return chain(topicRights.ask(connection, principal, about), (isAllowed) => {
-    if (!isAllowed) return denied("ACCESS_DENIED");
+    if (!isAllowed || principal.kind === "serviceKey") return denied("ACCESS_DENIED");
     const refused = connection.isClosed || principal.kind !== "user" ? null : begin(principal);
     topicRights.follow(connection, about);
     return refused;

@@ -1,4 +1,5 @@
 import type { ReadAccess, RecordFilter } from "../access/table-door.ts";
+import type { Millis } from "../kernel/clock.ts";
 import type { Connection, Visiting } from "../sockets/connection.ts";
 import type { StandingRight } from "../sockets/rights/standing-right.ts";
 import type { Audience } from "./changes/audience.ts";
@@ -80,7 +81,7 @@ export interface Feed {
  * ASKER_MEMBERS_MAX; further ones have another asker.
  */
 export interface Asker {
-  /** What its rule sees of the user, as JSON. */
+  /** What its rule sees of the user, as JSON, and the channel's record where the rule looks at records. */
   readonly auth: string;
   readonly principal: Visiting;
   readonly channel: TableChannel;
@@ -88,7 +89,11 @@ export interface Asker {
   right: StandingRight;
   /** The last answer: an equal filter is not compiled again. */
   access: ReadAccess;
-  /** Another number with each answer of a rule that looks at records: the views of the answers before it have ended. */
+  /** Another number for each view by a rule that looks at records. */
   serial: number;
+  /** When `serial` was given. */
+  viewedAt: Millis;
+  /** Ends the wait for the next view; null: none is due. */
+  cancelView: (() => void) | null;
   readonly members: Map<TableSubscription, RealtimeConnection>;
 }

@@ -3,7 +3,7 @@ import { VERSION } from "../kernel/version.ts";
 import { CLOSE } from "../sockets/close-codes.ts";
 import type { Visiting } from "../sockets/connection.ts";
 import type { Protocol } from "../sockets/protocol.ts";
-import { CHANNEL_LENGTH_MAX, SUBSCRIPTION_ID_LENGTH_MAX } from "./limits.ts";
+import { CHANNEL_LENGTH_MAX, REQUEST_ID_LENGTH_MAX, SUBSCRIPTION_ID_LENGTH_MAX } from "./limits.ts";
 import { createMessages, type MessageDeps } from "./messages.ts";
 import type { RealtimeConnection, RealtimeState } from "./model.ts";
 import { Revoked, userIdOf } from "./revoked.ts";
@@ -40,7 +40,9 @@ export function createProtocol(deps: MessageDeps): Protocol<RealtimeState, Error
     errorText({ code, message }, about, { state }) {
       if (code === "AUTH_FAILED") return JSON.stringify({ type: "auth_error", message });
       const channel = about === null ? undefined : channelOf(about, state.defaultChannel);
-      return JSON.stringify({ type: "error", code, message, channel, id: about === null ? undefined : idOf(about) });
+      const id = idOf(about?.["id"], SUBSCRIPTION_ID_LENGTH_MAX);
+      const requestId = idOf(about?.["requestId"], REQUEST_ID_LENGTH_MAX);
+      return JSON.stringify({ type: "error", code, message, channel, id, requestId });
     },
     authenticated: (connection, principal) =>
       send(connection, { type: "auth_success", userId: userIdOf(principal), version: VERSION }),
@@ -65,9 +67,9 @@ export function createProtocol(deps: MessageDeps): Protocol<RealtimeState, Error
   };
 }
 
-/** The subscription's id that a message names, for the error that answers it; undefined: none. */
-const idOf = ({ id }: JsonObject): string | undefined =>
-  typeof id === "string" && id.length <= SUBSCRIPTION_ID_LENGTH_MAX ? id : undefined;
+/** An id that a message has, for the error that answers it; undefined: none. */
+const idOf = (id: unknown, lengthMax: number): string | undefined =>
+  typeof id === "string" && id.length <= lengthMax ? id : undefined;
 
 /** The channel that a message is about, for the error that answers it; undefined: none. */
 function channelOf({ type, channel }: JsonObject, ownChannel: string | null): string | undefined {

@@ -1,7 +1,8 @@
+import type { ServiceKeyPrincipal } from "../access/keys/service-keys.ts";
 import { RULE_TIMEOUT_MS } from "../access/limits.ts";
 import type { Lookups, LookupWatch } from "../access/lookups/lookups.ts";
 import { authOf } from "../access/principal.ts";
-import type { ReadAccess, TableDoor } from "../access/table-door.ts";
+import type { AccessOptions, ReadAccess, TableDoor } from "../access/table-door.ts";
 import type { RealtimeConfig, RuleContext } from "../config/types.ts";
 import type { Clock } from "../kernel/clock.ts";
 import { AppError } from "../kernel/errors.ts";
@@ -16,11 +17,7 @@ export const LISTENING = "";
 
 export interface Rights {
   /** null: denied. `options`: as for `TableDoor.readAccess`. */
-  readTable(
-    principal: Visiting,
-    channel: TableChannel,
-    options?: { before?: ReadAccess | null; watch?: LookupWatch },
-  ): MaybePromise<ReadAccess | null>;
+  readTable(principal: Visiting, channel: TableChannel, options?: AccessOptions): MaybePromise<ReadAccess | null>;
   /** `watch` learns what the rule looks at. */
   presence(principal: Visiting, channel: string, watch?: LookupWatch): MaybePromise<boolean>;
   broadcast(principal: Visiting, channel: string, event: string, watch?: LookupWatch): MaybePromise<boolean>;
@@ -28,7 +25,7 @@ export interface Rights {
 
 /**
  * Evaluates rules. One that throws or takes too long denies. Broadcast and presence are for users: absent rules allow any, and
- * a connection without a user is denied. [RT16, RT40, RT220]
+ * a connection without a user is denied. For service keys scopes decide. [RT16, RT40, RT220, RT250]
  */
 export function createRights(deps: {
   access: NonNullable<RealtimeConfig["access"]>;
@@ -71,12 +68,14 @@ export function createRights(deps: {
       }
     },
     presence(principal, channel, watch) {
+      if (principal.kind === "serviceKey") return mayAsKey(principal, "read");
       const rule = deps.access.presence ?? true;
       const auth = authOf(principal);
       if (auth === null) return false;
       return typeof rule === "boolean" ? rule : ask("presence", () => rule(auth, channel, contextOf(watch)));
     },
     broadcast(principal, channel, event, watch) {
+      if (principal.kind === "serviceKey") return mayAsKey(principal, event === LISTENING ? "read" : "broadcast");
       const rule = deps.access.broadcast ?? true;
       const auth = authOf(principal);
       if (auth === null) return false;
@@ -85,6 +84,9 @@ export function createRights(deps: {
     },
   };
 }
+
+const mayAsKey = ({ scopes }: ServiceKeyPrincipal, action: "read" | "broadcast"): boolean =>
+  scopes.allows("realtime", "*", "*", action);
 
 /** A rule that never answers denies the change that it was called with, and is logged once. [RT40] */
 function boundedAccess(

@@ -7,6 +7,7 @@ export type ServerMessage =
   | { type: "auth_refreshed"; userId: string | null; revokedChannels: string[]; revokedIds?: string[] }
   | ({ type: "subscribed"; serverFilter: boolean; seq?: number; resync?: true } & Subscribed)
   | ({ type: "filters_updated"; serverFilter: boolean } & Subscribed)
+  | { type: "done"; requestId: string }
   | { type: "unsubscribed"; id: string; channel?: string }
   | { type: "presence_leave"; channel: string; userId: string; connectionId: string; reason: LeaveReason }
   | { type: "pong" };

@@ -12,6 +12,7 @@ import { createAuthentication, presentUser } from "./authentication.ts";
 import type { Clients } from "./clients.ts";
 import { CLOSE } from "./close-codes.ts";
 import { Connection, type ConnectionEvents, type ConnectionLimits } from "./connection.ts";
+import { createKeyWatch, endSession } from "./key-watch.ts";
 import type { MessageTurns } from "./messages/message-turns.ts";
 import { createReceiving } from "./messages/receiving.ts";
 import type { PendingPlaces, Release } from "./pending-places.ts";
@@ -53,7 +54,7 @@ export interface Opening<State> {
 
 export interface AreaSocketsDeps {
   server: SocketServer;
-  principals: Pick<Principals, "ofToken">;
+  principals: Pick<Principals, "ofToken" | "ofTicket" | "isPresent">;
   sessions: SessionLookup & SessionEvents & UserEvents;
   clients: Clients;
   turns: MessageTurns;
@@ -71,9 +72,10 @@ export function createAreaSockets<State, Code extends string>(
   const connections = new Set<Connection<State>>();
   const index = new SessionIndex<Connection<State>>();
   const answers = createAnswers(protocol, deps.logger);
-  const authenticate = createAuthentication({ protocol, answers, index, clients, principals: deps.principals });
+  const authenticate = createAuthentication({ ...deps, protocol, answers, index, onKey: () => keyWatch.begin() });
   const receive = createReceiving({ ...deps, protocol, answers, authenticate });
   const unwatch = watchSessions({ ...deps, protocol, answers, index });
+  const keyWatch = createKeyWatch({ ...deps, connections: index.ofKeys, answers });
   let isRefusing = false;
 
   const events: ConnectionEvents<State> = {
@@ -145,6 +147,7 @@ export function createAreaSockets<State, Code extends string>(
     stop() {
       refuse();
       unwatch();
+      keyWatch.stop();
       for (const connection of [...connections]) connection.end(CLOSE.goingAway, "The server is stopping");
     },
   };
@@ -179,13 +182,7 @@ function watchSessions<State, Code extends string>(deps: {
     for (const connection of index.ofUser(userId)) follow(connection);
   });
   const unlistenEnds = sessions.onEnd((sessionId) => {
-    for (const connection of index.ofSession(sessionId)) {
-      answers.failAndClose(
-        connection,
-        { code: "SESSION_REVOKED", message: "The session has ended" },
-        CLOSE.sessionEnded,
-      );
-    }
+    for (const connection of index.ofSession(sessionId)) endSession(answers, connection);
   });
   return () => {
     unlistenChanges();

@@ -26,13 +26,22 @@ export function presentUser(sessions: SessionLookup, principal: SignedIn): Signe
   return isSame ? principal : { ...principal, auth: { ...auth, role, email, emailVerified, isAnonymous } };
 }
 
+/** Whether a connection of the one may become one of the other: only nobody becomes somebody else. */
+function isSuccessor(before: Visiting, principal: Visiting): boolean {
+  if (before.kind === "anonymous") return true;
+  if (before.kind === "user") return principal.kind === "user" && principal.auth.id === before.auth.id;
+  return principal.kind === "serviceKey" && principal.name === before.name;
+}
+
 /** What an `auth` message does: the first one, and those that refresh. */
 export function createAuthentication<State, Code extends string>(deps: {
   protocol: Protocol<State, Code>;
   answers: Answers<State, Code>;
   index: SessionIndex<Connection<State>>;
-  principals: Pick<Principals, "ofToken">;
+  principals: Pick<Principals, "ofToken" | "ofTicket">;
   clients: Pick<Clients, "enterAnonymously" | "leaveAnonymously">;
+  /** A connection has authenticated as a service key. */
+  onKey: () => void;
 }): (connection: Connection<State>, message: JsonObject) => MaybePromise<void> {
   const { protocol, answers, index, principals, clients } = deps;
   const parser = messageParser("auth", { token: Type.String() }, protocol.envelope);
@@ -45,17 +54,18 @@ export function createAuthentication<State, Code extends string>(deps: {
   const accept = (connection: Connection<State>, principal: Visiting, about: JsonObject): MaybePromise<void> => {
     if (connection.isClosed) return;
     const before = connection.principal;
-    if (before?.kind === "user" && (principal.kind !== "user" || before.auth.id !== principal.auth.id)) {
+    if (before !== null && !isSuccessor(before, principal)) {
       return refuse(connection, "The token belongs to another user", about);
     }
     // Its pending place is given back below, so that what needs no credentials has a bound of its own.
     if (before === null && principal.kind === "anonymous" && !clients.enterAnonymously(connection.client)) {
       return refuse(connection, "Too many anonymous connections of one address", about);
     }
-    if (before?.kind === "anonymous" && principal.kind === "user") clients.leaveAnonymously(connection.client);
+    if (before?.kind === "anonymous" && principal.kind !== "anonymous") clients.leaveAnonymously(connection.client);
     if (before !== null) index.delete(connection, before);
     index.add(connection, principal);
     connection.principal = principal;
+    if (principal.kind === "serviceKey") deps.onKey();
     if (before !== null) return protocol.refreshed(connection, principal);
     connection.pending?.release();
     connection.pending?.cancelTimeout?.();
@@ -83,6 +93,8 @@ export function createAuthentication<State, Code extends string>(deps: {
     }
     const token = String(message["token"]);
     try {
+      const keyHolder = protocol.allowsAnonymous ? principals.ofTicket(token) : null;
+      if (keyHolder !== null) return accept(connection, keyHolder, message);
       const principal = principals.ofToken(token);
       if (!isPromise(principal)) return accept(connection, principal, message);
       // Verified now; the session may have ended meanwhile, when this connection was not known as one of its own.

@@ -7,8 +7,8 @@ import type { Release } from "./pending-places.ts";
 import type { Socket, SocketHandler, SocketServer } from "./server/socket-server.ts";
 
 export type SignedIn = Extract<Principal, { kind: "user" }>;
-/** Who authenticated: a user, or a visitor who said that there is none. */
-export type Visiting = Extract<Principal, { kind: "user" | "anonymous" }>;
+/** Who authenticated: a user, a visitor who said that there is none, or a service key by a ticket. */
+export type Visiting = Exclude<Principal, { kind: "server" }>;
 
 /** What one connection may do. */
 export interface ConnectionLimits {
@@ -56,7 +56,7 @@ export class Connection<State> implements SocketHandler {
   readonly client: string;
   readonly state: State;
   readonly limits: ConnectionLimits;
-  /** The user as of now, or nobody; null before authentication. */
+  /** The caller as of now; null before authentication. */
   principal: Visiting | null = null;
   pending: Pending | null;
   readonly #events: ConnectionEvents<State>;

@@ -7,6 +7,7 @@ import { createTurns } from "../kernel/time/turns.ts";
 import { type AreaSockets, createAreaSockets } from "./area-sockets.ts";
 import { createClients } from "./clients.ts";
 import { MessageTurns } from "./messages/message-turns.ts";
+import { createMeters, type MeterSocket } from "./meters.ts";
 import type { Protocol } from "./protocol.ts";
 import { StandingRights } from "./rights/standing-rights.ts";
 import type { SocketServer } from "./server/socket-server.ts";
@@ -17,13 +18,15 @@ export interface Sockets {
   serve<State, Code extends string>(protocol: Protocol<State, Code>): AreaSockets<State>;
   /** Rights that last as long as what they were granted to. */
   readonly rights: StandingRights;
+  /** For WebSockets without a protocol of the server. */
+  readonly meter: MeterSocket;
   /** Publishes to native topics of the sockets. */
   readonly server: SocketServer;
 }
 
 export interface SocketsDeps {
   server: SocketServer;
-  principals: Pick<Principals, "ofToken">;
+  principals: Pick<Principals, "ofToken" | "ofTicket" | "isPresent">;
   sessions: SessionLookup & SessionEvents & UserEvents;
   clock: Clock;
   ids: Ids;
@@ -37,6 +40,7 @@ export function createSockets(deps: SocketsDeps): Sockets {
   return {
     server: deps.server,
     rights: new StandingRights(deps),
+    meter: createMeters({ clients, turns, clock: deps.clock }),
     serve: (protocol) => createAreaSockets(protocol, { ...deps, clients, turns, slices }),
   };
 }

@@ -44,6 +44,9 @@ export const BACKPRESSURE_MAX_BYTES = 16 * 1024 * 1024;
  */
 export const IDLE_TIMEOUT_SECONDS = 40;
 
+/** Time between two looks at whether the keys of connections still count. */
+export const KEYS_CHECKED_EVERY_MS = SECOND_MS;
+
 /** What waits to be sent to all sockets together. */
 export const BACKLOGS_MAX_BYTES = 192 * 1024 * 1024;
 /** Above the bound, sockets are cut off until this is left, so that the next message does not exceed it again. */

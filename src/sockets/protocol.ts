@@ -47,7 +47,7 @@ export interface Protocol<State, Code extends string> {
   readonly envelope: TProperties;
   /** The text of an error. `about`: the message that it answers; null where it answers none, or one that was not parsed. */
   errorText(failure: Failure<Code | CommonErrorCode>, about: JsonObject | null, connection: Connection<State>): string;
-  /** Whether a connection may authenticate without a user. */
+  /** Whether a connection may authenticate without a user: as nobody, or with a service key's ticket. */
   readonly allowsAnonymous: boolean;
   /** Answers the first `auth` that is accepted. */
   authenticated(connection: Connection<State>, principal: Visiting): void;

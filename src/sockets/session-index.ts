@@ -1,18 +1,21 @@
-import type { Visiting } from "./connection.ts";
+import type { Principal } from "../access/principal.ts";
 
-/** Finds authenticated connections by their session and their user. Those without a user have neither. */
+/** Finds authenticated connections: of users by their session and their user, and those of service keys. */
 export class SessionIndex<Connection> {
   readonly #bySession = new Map<string, Set<Connection>>();
   readonly #byUser = new Map<string, Set<Connection>>();
+  readonly ofKeys = new Set<Connection>();
 
-  add(connection: Connection, principal: Visiting): void {
-    if (principal.kind === "anonymous") return;
+  add(connection: Connection, principal: Principal): void {
+    if (principal.kind === "serviceKey") this.ofKeys.add(connection);
+    if (principal.kind !== "user") return;
     addTo(this.#bySession, principal.sessionId, connection);
     addTo(this.#byUser, principal.auth.id, connection);
   }
 
-  delete(connection: Connection, principal: Visiting): void {
-    if (principal.kind === "anonymous") return;
+  delete(connection: Connection, principal: Principal): void {
+    this.ofKeys.delete(connection);
+    if (principal.kind !== "user") return;
     deleteFrom(this.#bySession, principal.sessionId, connection);
     deleteFrom(this.#byUser, principal.auth.id, connection);
   }

@@ -107,6 +107,32 @@ test("[FN14] messages that its schema refuses, and errors of its handlers, are t
   await ofPlugin.close();
 });
 
+test("[FN19] messages over the rate are dropped and answered 429, and the connection stays open", async () => {
+  const [flooding, other] = [await open("/echo", user.token), await open("/echo", user.token)];
+  await Promise.all([flooding.next(), other.next()]);
+  for (let n = 0; n < 300; n++) flooding.send({ n });
+  const answers: { code?: number; message: unknown }[] = [];
+  while (answers.length < 300) answers.push((await flooding.next()) as never);
+  const dropped = answers.filter(({ code }) => code === 429).length;
+  expect(dropped).toBeGreaterThan(0);
+  expect(300 - dropped).toBeGreaterThanOrEqual(100);
+  other.send({ still: "served" });
+  expect(await other.next()).toEqual({ message: { still: "served" } });
+  await Promise.all([flooding.close(), other.close()]);
+});
+
+test("[FN19] long messages are metered by their length", async () => {
+  const socket = await open("/echo", user.token);
+  await socket.next();
+  const text = "x".repeat(900_000);
+  for (let n = 0; n < 4; n++) socket.send({ text });
+  const codes: (number | undefined)[] = [];
+  while (codes.length < 4) codes.push(((await socket.next()) as { code?: number }).code);
+  expect(codes).toContain(429);
+  expect(codes).toContain(undefined);
+  await socket.close();
+});
+
 test("[FN14] it ends with its session", async () => {
   const other = await signIn(platform);
   const socket = await open("/echo", other.token);

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { connect as connectTcp } from "node:net";
 import { VERSION } from "../../src/kernel/version.ts";
 import { type SignedIn, signIn, signToken, type TestPlatform, testPlatform } from "../support/index.ts";
+import { connectTo } from "../support/tls/connect.ts";
 import { connect, connectAnonymously, settled, subscribe } from "./realtime-support.ts";
 
 const CONFIG = `{
@@ -224,7 +224,7 @@ describe("connection", () => {
   test("[SK15] a client that does not read is closed, and the others get everything", async () => {
     const reader = await connect(platform, user);
     await subscribe(reader, "broadcast:flood");
-    const slow = connectTcp(Number(new URL(platform.url).port), "127.0.0.1");
+    const slow = connectTo(platform.url);
     const upgrade = ["GET /api/realtime HTTP/1.1", "Host: localhost", "Upgrade: websocket", "Connection: Upgrade"];
     const key = ["Sec-WebSocket-Version: 13", "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ=="];
     slow.write(`${[...upgrade, ...key].join("\r\n")}\r\n\r\n`);

@@ -2,7 +2,8 @@ import { afterEach, expect, test } from "bun:test";
 import type { JsonObject } from "../../src/kernel/json/json.ts";
 import { type SignedIn, signIn, type TestPlatform, testPlatform } from "../support/index.ts";
 import { encodeFrame, OPCODE, openRawSocket } from "../support/raw-socket.ts";
-import { CONFIG, roomVisits, until } from "../support/room-visits.ts";
+import { CONFIG, roomVisits } from "../support/room-visits.ts";
+import { until } from "../support/until.ts";
 
 let platform: TestPlatform;
 const { enter, act, flush, untilInMemory, closeAll } = roomVisits(() => platform);
@@ -52,7 +53,7 @@ test("[RM27] a timer wakes a hibernating room", async () => {
   const socket = await fill(ann, "alarm");
   await act(socket, "alarm", { ms: 800 });
   await socket.close();
-  await until(async () => (await metadataOf("alarm"))["ticks"] === 1);
+  await until("the alarm has ticked", async () => (await metadataOf("alarm"))["ticks"] === 1);
   await untilInMemory(0);
   const back = await enter(ann, "alarm");
   // Asleep after the leave, awake for the timer, asleep again.
@@ -64,7 +65,7 @@ test("[RM35] an idle room is removed from memory with its connections open, and 
   const one = await fill(ann, "idle");
   const two = await enter(bob, "idle");
   // That it has left memory shows in the next action only.
-  await until(async () => {
+  await until("the room has left memory", async () => {
     await Bun.sleep(2 * 200);
     await act(two, "nothing");
     return one.pending.some(({ type }) => type === "sync");
@@ -102,7 +103,7 @@ test("[RM37] an expired room is created anew", async () => {
   const [ann] = await start("stateTtl: 300,");
   const socket = await fill(ann, "old");
   await socket.close();
-  await until(async () => Object.keys(await metadataOf("old")).length === 0);
+  await until("the old room is removed", async () => Object.keys(await metadataOf("old")).length === 0);
   expect((await enter(ann, "old")).sync).toMatchObject({
     sharedState: { count: 0, log: ["join"] },
     playerState: {},
@@ -121,7 +122,7 @@ test("[RM37] a room with a connected player keeps its state, however long ago it
   const sync = await socket.nextOf<JsonObject>("sync");
   expect(sync["sharedState"]).not.toMatchObject({ count: 0 });
   await socket.close();
-  await until(async () => Object.keys(await metadataOf("kept")).length === 0);
+  await until("the kept room is removed", async () => Object.keys(await metadataOf("kept")).length === 0);
   expect((await enter(ann, "kept")).sync).toMatchObject({ sharedState: { count: 0, log: ["join"] } });
 });
 
@@ -132,7 +133,10 @@ test("[RM36] a server that is told to stop answers what is under way, and ignore
   one.send({ type: "send", actionType: "slowly", payload: { ms: 2_000 }, requestId: "slow" });
   await flush(one);
   const restarted = platform.restart();
-  await until(async () => (await fetch(`${platform.url}/api/health`).catch(() => null)) === null);
+  await until(
+    "the server has stopped",
+    async () => (await fetch(`${platform.url}/api/health`).catch(() => null)) === null,
+  );
   two.send({ type: "send", actionType: "add", payload: { by: 1 }, requestId: "new" });
   expect(await one.nextOf("action_result")).toMatchObject({ requestId: "slow", result: "done" });
   expect((await one.closed).code).toBe(1001);
@@ -156,13 +160,13 @@ test("[RM41] rooms of an undeclared namespace delay no timers, and are restored 
   const socket = await enter(ann, "awake", "other");
   await act(socket, "alarm", { ms: 1_800 });
   await socket.close();
-  await until(async () => (await metadataOf("awake", "other"))["ticks"] === 1);
+  await until("the room that is awake has ticked", async () => (await metadataOf("awake", "other"))["ticks"] === 1);
   await untilInMemory(0);
   const back = await enter(ann, "awake", "other");
   expect(await act(back, "server")).toMatchObject({ result: { destroyed: 2 } });
   await platform.restart({ config: CONFIG });
   // Overdue: it wakes, and goes to sleep again.
-  await until(async () => (await metadataOf("sleeper0"))["ticks"] === 1);
+  await until("the sleeping room has ticked", async () => (await metadataOf("sleeper0"))["ticks"] === 1);
   await untilInMemory(0);
   const sleeper = await enter(ann, "sleeper0");
   expect(sleeper.sync).toMatchObject({ sharedState: { log: ["join", "leave", "join"] } });
@@ -189,6 +193,6 @@ test("[RM11] a slow reader of the largest state is closed with 1013", async () =
   const quick = await enter(bob, "one", "big");
   for (let index = 0; index < 50; index++) await act(quick, "flood");
   slow.resume();
-  await until(() => slow.closeCode !== null || slow.isClosed);
+  await until("the slow client is closed", () => slow.closeCode !== null || slow.isClosed);
   expect(slow.closeCode).toBe(1013);
 });

@@ -1,7 +1,8 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import type { JsonObject } from "../../src/kernel/json/json.ts";
 import { type SignedIn, signIn, signToken, type TestPlatform, testPlatform } from "../support/index.ts";
-import { CONFIG, roomVisits, until } from "../support/room-visits.ts";
+import { CONFIG, roomVisits } from "../support/room-visits.ts";
+import { until } from "../support/until.ts";
 
 let platform: TestPlatform;
 let ann: SignedIn;
@@ -147,7 +148,7 @@ test("[RM8] messages over the rate are dropped, and the connection stays open", 
   expect(done.slice(0, 5)).toEqual(["r0", "r1", "r2", "r3", "r4"]);
   expect(dropped.length).toBe(count - done.length);
   expect(dropped.length).toBeGreaterThan(0);
-  await until(async () => (await act(socket, "hit"))["type"] === "action_result");
+  await until("the room takes the action", async () => (await act(socket, "hit"))["type"] === "action_result");
 });
 
 test("[RM9] an error has the requestId of its message, and the connection stays open", async () => {
@@ -253,7 +254,7 @@ test("[RM14] a room is full with its players, those with kept places included", 
   inside[0]?.terminate();
   expect((await enter(users[1]!, "full")).sync).toMatchObject({ type: "sync" });
   let answer: JsonObject = {};
-  await until(async () => {
+  await until("a place in the room is free", async () => {
     late.send({ type: "join" });
     answer = await late.next();
     return answer["type"] !== "error";

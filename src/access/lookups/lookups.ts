@@ -27,6 +27,9 @@ export interface LookedAt extends RuleAddress {
   values: readonly JsonValue[];
 }
 
+/** As the `instanceId` of a place: in each instance of the namespace. No instance has this id. */
+export const ANY_INSTANCE = "*";
+
 /** Receives what rules look at, before they have their answer. The same place may come more than once. */
 export interface LookupWatch {
   lookedAt(place: LookedAt): void;

@@ -1,7 +1,7 @@
 import type { Change } from "../../db/index.ts";
 import type { JsonObject, JsonValue } from "../../kernel/json/json.ts";
 import { WATCHED_PLACES_MAX } from "./limits.ts";
-import type { LookedAt, LookupWatch, RuleAddress } from "./lookups.ts";
+import { ANY_INSTANCE, type LookedAt, type LookupWatch, type RuleAddress } from "./lookups.ts";
 
 /** The watchers of one list of fields of a table, by the JSON of their values. */
 interface WatchedFields<Watcher> {
@@ -84,38 +84,33 @@ export class LookupWatches<Watcher> {
     };
   }
 
-  /** The watchers that these changes of one commit concern. */
-  touched(address: RuleAddress, groups: readonly (readonly Change[])[]): Set<Watcher> {
-    const touched = new Set<Watcher>();
-    const file = this.#files.get(fileOf(address));
-    if (file === undefined) return touched;
-    for (const changes of groups) {
-      for (const { table, before, after } of changes) {
-        const watched = file.get(table);
-        if (watched === undefined) continue;
-        for (const { fields, byValues } of watched.values()) {
-          const was = before === null ? null : valuesOf(fields, before);
-          const is = after === null ? null : valuesOf(fields, after);
-          if (was !== null) addAll(touched, byValues.get(was));
-          if (is !== null && is !== was) addAll(touched, byValues.get(is));
-        }
-      }
+  /** Calls `visit` with the watchers that these changes of one commit concern: with some of them more than once. */
+  touched(address: RuleAddress, groups: readonly (readonly Change[])[], visit: (watcher: Watcher) => void): void {
+    for (const file of this.#filesOf(address)) {
+      for (const changes of groups) for (const change of changes) visitTouched(file, change, visit);
     }
-    return touched;
   }
 
-  /** The watchers of a file that was deleted or replaced as a whole. */
-  touchedFile(address: RuleAddress): Set<Watcher> {
-    const touched = new Set<Watcher>();
-    for (const table of this.#files.get(fileOf(address))?.values() ?? []) {
-      for (const { byValues } of table.values()) for (const entries of byValues.values()) addAll(touched, entries);
+  /** The same for a file that was deleted or replaced as a whole. */
+  touchedFile(address: RuleAddress, visit: (watcher: Watcher) => void): void {
+    for (const file of this.#filesOf(address)) {
+      for (const table of file.values()) {
+        for (const { byValues } of table.values()) for (const entries of byValues.values()) visitAll(entries, visit);
+      }
     }
-    return touched;
   }
 
   /** Whether nothing of this file is watched, so that its changes need no look. */
   isUnwatched(address: RuleAddress): boolean {
-    return this.#files.size === 0 || !this.#files.has(fileOf(address));
+    return this.#files.size === 0 || this.#filesOf(address).length === 0;
+  }
+
+  /** What is watched of this file, and of each instance of its namespace. */
+  #filesOf(address: RuleAddress): WatchedFile<Watcher>[] {
+    const own = this.#files.get(fileOf(address));
+    const any =
+      address.instanceId === null ? undefined : this.#files.get(fileOf({ ...address, instanceId: ANY_INSTANCE }));
+    return [own, any].filter((file) => file !== undefined);
   }
 
   #fieldsOf(file: string, table: string, fields: readonly string[]): WatchedFields<Watcher> {
@@ -145,6 +140,19 @@ function inserted<K, V>(map: Map<K, V>, key: K, make: () => V): V {
   return value;
 }
 
-function addAll<Watcher>(watchers: Set<Watcher>, entries: Iterable<Entry<Watcher>> | undefined): void {
-  if (entries !== undefined) for (const { watcher } of entries) watchers.add(watcher);
+function visitTouched<Watcher>(
+  file: WatchedFile<Watcher>,
+  { table, before, after }: Change,
+  visit: (watcher: Watcher) => void,
+): void {
+  for (const { fields, byValues } of file.get(table)?.values() ?? []) {
+    const was = before === null ? null : valuesOf(fields, before);
+    const is = after === null ? null : valuesOf(fields, after);
+    if (was !== null) visitAll(byValues.get(was), visit);
+    if (is !== null && is !== was) visitAll(byValues.get(is), visit);
+  }
+}
+
+function visitAll<Watcher>(entries: Iterable<Entry<Watcher>> | undefined, visit: (watcher: Watcher) => void): void {
+  if (entries !== undefined) for (const { watcher } of entries) visit(watcher);
 }

@@ -9,6 +9,7 @@ interface TableAskers {
   readonly unwatched: Set<Asker>;
   /** Those whose answers may not be of now. */
   readonly pending: Set<Asker>;
+  subscriptionCount: number;
 }
 
 /** The askers of each table. */
@@ -21,6 +22,10 @@ export interface AskedTables {
   classify(asker: Asker): void;
   /** Those whose answers may not be of now. The same set while the table has askers. */
   pendingOf(address: TableAddress): Set<Asker>;
+  /** The subscriptions of its askers. */
+  subscriptionCount(address: TableAddress): number;
+  /** A subscription of one of them has begun (1), or ended (-1). */
+  count(address: TableAddress, change: 1 | -1): void;
   delete(asker: Asker): void;
 }
 
@@ -28,7 +33,12 @@ export function createAskedTables(): AskedTables {
   const tables = new Map<string, TableAskers>();
   const tableOf = (address: TableAddress): TableAskers => {
     const key = keyOf(address);
-    const known = tables.get(key) ?? { byAuth: new Map(), unwatched: new Set(), pending: new Set() };
+    const known = tables.get(key) ?? {
+      byAuth: new Map(),
+      unwatched: new Set(),
+      pending: new Set(),
+      subscriptionCount: 0,
+    };
     tables.set(key, known);
     return known;
   };
@@ -45,6 +55,11 @@ export function createAskedTables(): AskedTables {
       else if (!equal.includes(asker)) equal.push(asker);
       if (isFilter(asker.access) && !asker.right.hasLooked) unwatched.add(asker);
       else unwatched.delete(asker);
+    },
+    subscriptionCount: (address) => tables.get(keyOf(address))?.subscriptionCount ?? 0,
+    count(address, change) {
+      const askers = tables.get(keyOf(address));
+      if (askers !== undefined) askers.subscriptionCount += change;
     },
     pendingOf: (address) => tableOf(address).pending,
     delete(asker) {

@@ -1,5 +1,7 @@
+import { sightWatch } from "../../access/lookups/sight.ts";
 import { authOf } from "../../access/principal.ts";
-import type { ReadAccess, TableAddress } from "../../access/table-door.ts";
+import type { ReadAccess, Sight, TableAddress } from "../../access/table-door.ts";
+import type { Clock, Millis } from "../../kernel/clock.ts";
 import type { Logger } from "../../kernel/logger.ts";
 import { chain, type MaybePromise } from "../../kernel/maybe-promise.ts";
 import type { Visiting } from "../../sockets/connection.ts";
@@ -7,6 +9,7 @@ import type { StandingRight } from "../../sockets/rights/standing-right.ts";
 import type { StandingRights } from "../../sockets/rights/standing-rights.ts";
 import type { Audience } from "../changes/audience.ts";
 import type { Held } from "../changes/feeds.ts";
+import { SIGHT_RESYNC_MS, SIGHT_RESYNC_SUBSCRIPTIONS } from "../limits.ts";
 import type { Asker, RealtimeConnection, TableChannel, TableSubscription } from "../model.ts";
 import type { Rights } from "../rights.ts";
 import { type AskedTables, createAskedTables, isFilter } from "./asked-tables.ts";
@@ -43,6 +46,7 @@ export function createAskers(deps: {
   standing: StandingRights;
   /** What the rule returns now; null: it denies. */
   onAnswer(connection: RealtimeConnection, subscription: TableSubscription, access: ReadAccess | null): void;
+  clock: Clock;
   logger: Logger;
 }): Askers {
   const { rights, standing } = deps;
@@ -52,7 +56,8 @@ export function createAskers(deps: {
   return {
     ask(principal, channel, before = null) {
       const right = standing.begin();
-      return chain(rights.readTable(principal, channel, { before, watch: right.watch }), (access) => {
+      const options = { before, watch: right.watch, sight: { ...sightOf(principal, channel, right), isKnown: false } };
+      return chain(rights.readTable(principal, channel, options), (access) => {
         if (access !== null) return { access, right };
         right.end();
         return null;
@@ -63,7 +68,9 @@ export function createAskers(deps: {
         right.end();
         return null;
       }
-      const auth = JSON.stringify(authOf(principal));
+      // With a rule that looks at records, what it looks at depends on the channel's record.
+      const facts = access.kind === "record" ? [authOf(principal), channel.docId] : [authOf(principal)];
+      const auth = JSON.stringify(facts);
       const known = current?.auth === auth ? current : tables.withRoom(channel.address, auth);
       if (known !== null && !known.right.isStale && isEqual(known.access, access)) {
         right.end();
@@ -71,18 +78,23 @@ export function createAskers(deps: {
       }
       // It answers otherwise now: the others are asked again.
       known?.right.touch();
-      const asker: Asker = { auth, principal, channel, right, access, serial: 0, members: new Map() };
+      const view = { access, serial: 0, viewedAt: Number.NEGATIVE_INFINITY, cancelView: null };
+      const asker: Asker = { auth, principal, channel, right, ...view, members: new Map() };
       own(asker, right);
       settle(asker, access);
+      // The first change of what it looks up is told at once.
+      asker.viewedAt = Number.NEGATIVE_INFINITY;
       if (known !== null) void standing.review([known.right]);
       return asker;
     },
     add(asker, connection, subscription) {
+      if (!asker.members.has(subscription)) tables.count(asker.channel.address, 1);
       asker.members.set(subscription, connection);
     },
     remove(asker, subscription) {
-      asker.members.delete(subscription);
+      if (asker.members.delete(subscription)) tables.count(asker.channel.address, -1);
       if (asker.members.size > 0) return;
+      asker.cancelView?.();
       asker.right.end();
       tables.delete(asker);
     },
@@ -106,9 +118,30 @@ export function createAskers(deps: {
 /** How an asker gets a right, and applies its answers. */
 function createOwning(deps: Parameters<typeof createAskers>[0], tables: AskedTables) {
   let serial = 0;
+  /** How long another view of records has to wait, so that one client is not told to load its list again and again. [RT227] */
+  const waitOf = (asker: Asker): Millis => {
+    if (asker.viewedAt === Number.NEGATIVE_INFINITY) return 0;
+    const crowd = Math.max(1, tables.subscriptionCount(asker.channel.address) / SIGHT_RESYNC_SUBSCRIPTIONS);
+    return Math.max(0, asker.viewedAt + SIGHT_RESYNC_MS * crowd - deps.clock.now());
+  };
+  const viewSoon = (asker: Asker): void => {
+    if (asker.members.size === 0 || asker.cancelView !== null) return;
+    const ask = (): void => {
+      asker.cancelView = null;
+      deps.standing.askSoon(asker.right);
+    };
+    const wait = waitOf(asker);
+    if (wait === 0) ask();
+    else asker.cancelView = deps.clock.after(wait, ask);
+  };
   const settle = (asker: Asker, access: ReadAccess | null): void => {
     asker.access = access ?? asker.access;
-    if (access?.kind === "record") asker.serial = ++serial;
+    if (access?.kind === "record" && waitOf(asker) === 0) {
+      asker.serial = ++serial;
+      asker.viewedAt = deps.clock.now();
+      asker.cancelView?.();
+      asker.cancelView = null;
+    } else if (access?.kind === "record") viewSoon(asker);
     if (access !== null) tables.classify(asker);
     for (const [subscription, connection] of [...asker.members]) {
       // Nearly always: nothing has changed.
@@ -123,22 +156,32 @@ function createOwning(deps: Parameters<typeof createAskers>[0], tables: AskedTab
   };
   const own = (asker: Asker, right: StandingRight): void => {
     asker.right = right;
+    const sight = sightOf(asker.principal, asker.channel, right);
     // Found once: a commit may touch thousands in one turn.
     const pending = tables.pendingOf(asker.channel.address);
     right.owner = {
       ask(watch) {
         // Its last subscription may have ended meanwhile.
         if (asker.members.size === 0) return;
-        const options = { before: asker.access, watch };
+        const options = {
+          before: asker.access,
+          watch,
+          sight: { ...sight, isKnown: asker.access.kind === "record" },
+        };
         return chain(deps.rights.readTable(asker.principal, asker.channel, options), (access) => settle(asker, access));
       },
       touched: () => void pending.add(asker),
-      // The changes of its table wait for it: `review`.
-      hold: () => () => {},
+      sightTouched: () => viewSoon(asker),
     };
     if (right.isStale) pending.add(asker);
   };
   return { settle, own };
+}
+
+/** Learns what the rule looks at with the record of the channel, or with each record of the table. */
+function sightOf(principal: Visiting, { address, docId }: TableChannel, right: StandingRight): Omit<Sight, "isKnown"> {
+  if (docId !== null) return { about: docId, watch: () => right.sight };
+  return { about: null, watch: () => sightWatch(right.sight, address, authOf(principal)?.id ?? null) };
 }
 
 /** Whether both show the same records to the same user. */

@@ -8,8 +8,22 @@ export interface RightOwner {
   ask(watch: LookupWatch): MaybePromise<void>;
   /** A commit has changed what the rule looked at. It has not been announced yet. */
   touched(): void;
-  /** The rule is not answered at once: holds back what is delivered by this right, until the function returned is called. */
-  hold(): () => void;
+  /**
+   * A commit that is announced has changed what the rule looks at with each record (`StandingRight.sight`), or a file of it was
+   * deleted. The answer of the rule is as good as before. Absent: nothing uses `sight`.
+   */
+  sightTouched?(): void;
+  /**
+   * The rule is not answered at once: holds back what is delivered by this right, until the function returned is called.
+   * Absent: what is delivered waits for `StandingRights.review`.
+   */
+  hold?(): () => void;
+}
+
+/** Begins to watch for a right. */
+export interface RightWatches {
+  rule(right: StandingRight): EndingWatch;
+  sight(right: StandingRight): EndingWatch;
 }
 
 /** What one answer of a rule rests on. Nothing is kept for a rule that looks at nothing. */
@@ -54,18 +68,25 @@ export class StandingRight {
   /** The question after `asking`, for those who need an answer that is not older than a later commit. */
   next: Promise<void> | null = null;
   #release: (() => void) | null = null;
-  readonly #watch: (right: StandingRight) => EndingWatch;
+  readonly #watches: RightWatches;
   #looked: Looked;
+  #sight: Looked | null = null;
   #isEnded = false;
 
-  constructor(watch: (right: StandingRight) => EndingWatch) {
-    this.#watch = watch;
+  constructor(watches: RightWatches) {
+    this.#watches = watches;
     this.#looked = this.#newLooked();
   }
 
-  /** Of the latest question. */
+  /** In the latest question, or with a record. */
   get hasLooked(): boolean {
-    return this.#looked.hasLooked;
+    return this.#looked.hasLooked || this.#sight?.hasLooked === true;
+  }
+
+  /** For what the rule looks at with each record. It is kept until the right ends. */
+  get sight(): LookupWatch {
+    this.#sight ??= new Looked(() => this.#watches.sight(this));
+    return this.#sight;
   }
 
   get isEnded(): boolean {
@@ -85,13 +106,13 @@ export class StandingRight {
   }
 
   touch(): void {
-    if (this.#isEnded) return;
+    if (this.#isEnded || this.isStale) return;
     this.isStale = true;
     this.owner?.touched();
   }
 
   hold(): void {
-    this.#release ??= this.owner?.hold() ?? null;
+    this.#release ??= this.owner?.hold?.() ?? null;
   }
 
   release(): void {
@@ -103,10 +124,11 @@ export class StandingRight {
     this.#isEnded = true;
     this.isStale = false;
     this.#looked.end();
+    this.#sight?.end();
     this.release();
   }
 
   #newLooked(): Looked {
-    return new Looked(() => this.#watch(this));
+    return new Looked(() => this.#watches.rule(this));
   }
 }

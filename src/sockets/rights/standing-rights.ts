@@ -21,6 +21,7 @@ interface Barrier {
  */
 export class StandingRights {
   readonly #watches = new LookupWatches<StandingRight>();
+  readonly #sights = new LookupWatches<StandingRight>();
   readonly #queue = new Set<StandingRight>();
   readonly #clock: Clock;
   readonly #logger: Logger;
@@ -40,28 +41,40 @@ export class StandingRights {
 
   /** A right that is about to be asked for. Give its `watch` to the rule, then set its owner, or end it. */
   begin(): StandingRight {
-    return new StandingRight((right) => this.#watches.watch(right));
+    return new StandingRight({
+      rule: (right) => this.#watches.watch(right),
+      sight: (right) => this.#sights.watch(right),
+    });
   }
 
   /** Marks the rights that this commit concerns. Call it as soon as the commit can be seen by rules. */
   committed(address: RuleAddress, groups: readonly (readonly Change[])[]): void {
     if (this.#watches.isUnwatched(address)) return;
-    for (const right of this.#watches.touched(address, groups)) right.touch();
+    this.#watches.touched(address, groups, (right) => right.touch());
   }
 
   /** The commit is on disk and is about to be delivered. Asks the marked rights that it concerns. */
   announced(address: RuleAddress, groups: readonly (readonly Change[])[]): void {
-    if (this.#watches.isUnwatched(address)) return;
-    const marked: StandingRight[] = [];
-    for (const right of this.#watches.touched(address, groups)) if (right.isStale) marked.push(right);
-    this.#reviewNow(marked);
+    if (!this.#watches.isUnwatched(address)) {
+      const held: StandingRight[] = [];
+      this.#watches.touched(address, groups, (right) => {
+        if (right.isStale) this.#reviewSoon(right, held);
+      });
+      this.#reviewNow(held);
+    }
+    if (this.#sights.isUnwatched(address)) return;
+    this.#sights.touched(address, groups, (right) => right.owner?.sightTouched?.());
   }
 
   /** The file was deleted. */
   deleted(address: RuleAddress): void {
-    const touched = this.#watches.touchedFile(address);
-    for (const right of touched) right.touch();
-    this.#reviewNow(touched);
+    const held: StandingRight[] = [];
+    this.#watches.touchedFile(address, (right) => {
+      right.touch();
+      this.#reviewSoon(right, held);
+    });
+    this.#reviewNow(held);
+    this.#sights.touchedFile(address, (right) => right.owner?.sightTouched?.());
   }
 
   /** Asks those that are marked. Resolves when they have answers that are not older than this call; null: they have. */
@@ -70,9 +83,7 @@ export class StandingRights {
     for (const right of rights) {
       if (right.isEnded || (!right.isStale && right.asking === null)) continue;
       waiting.push(right);
-      if (this.#queue.has(right)) continue;
-      this.#queue.add(right);
-      this.#queued++;
+      this.#enqueue(right);
     }
     if (waiting.length === 0) return null;
     const at = this.#queued;
@@ -96,9 +107,30 @@ export class StandingRights {
     return right.next;
   }
 
-  #reviewNow(rights: Iterable<StandingRight>): void {
-    if (this.review(rights) === null) return;
-    for (const right of rights) if (right.isStale || right.asking !== null) right.hold();
+  /** Marks the right, and asks it in one of the next turns. */
+  askSoon(right: StandingRight): void {
+    right.touch();
+    if (!right.isStale) return;
+    this.#enqueue(right);
+    this.#nextTurn();
+  }
+
+  #enqueue(right: StandingRight): void {
+    if (this.#queue.has(right)) return;
+    this.#queue.add(right);
+    this.#queued++;
+  }
+
+  /** Few steps, as a commit may concern all connections: `held` gets those only whose deliveries have to be held. */
+  #reviewSoon(right: StandingRight, held: StandingRight[]): void {
+    if (right.isEnded) return;
+    this.#enqueue(right);
+    if (right.owner?.hold !== undefined) held.push(right);
+  }
+
+  #reviewNow(held: readonly StandingRight[]): void {
+    this.#askSome();
+    for (const right of held) if (right.isStale || right.asking !== null) right.hold();
   }
 
   #awaited(rights: readonly StandingRight[]): Promise<void> | null {

@@ -38,9 +38,9 @@ const UPGRADED = new Response(null, { status: 101 });
 export interface SocketServerOwner extends SocketServer {
   readonly handlers: WebSocketHandler<SocketHandler>;
   /** Stops accepting, and leaves what is there; resolves when nothing is, and after UNDER_WAY_MAX_MS. */
-  refuse(server: Server<SocketHandler>): Promise<void>;
+  refuse(): Promise<void>;
   /** Closes sockets with 1001 and lets answers finish; `answered` is what `refuse` gave. */
-  stop(server: Server<SocketHandler>, answered: Promise<void>): Promise<void>;
+  stop(answered: Promise<void>): Promise<void>;
 }
 
 interface SocketLimits {
@@ -53,8 +53,15 @@ interface SocketLimits {
   upgradeHeaders?: Readonly<Record<string, string>>;
 }
 
+/** The servers of the port: more than one after a renewal of the certificate. None before it listens. */
+export interface ListeningServers {
+  /** The one that received the request. */
+  of(request: Request): Server<SocketHandler> | null;
+  all(): readonly Server<SocketHandler>[];
+}
+
 export function createSocketServer(
-  server: () => Server<SocketHandler> | null,
+  servers: ListeningServers,
   {
     socketsMax = Number.POSITIVE_INFINITY,
     messageMaxBytes = FRAME_MAX_BYTES,
@@ -70,12 +77,12 @@ export function createSocketServer(
     upgrade(request, handler, headers) {
       if (open.size >= socketsMax) throw new AppError(503, `Too many WebSockets are open (at most ${socketsMax})`);
       const sent = headers === undefined ? upgradeHeaders : { ...upgradeHeaders, ...headers };
-      if (server()?.upgrade(request, { data: handler, headers: sent }) !== true)
+      if (servers.of(request)?.upgrade(request, { data: handler, headers: sent }) !== true)
         throw badRequest("A WebSocket upgrade is wanted here");
       return UPGRADED;
     },
     publish(topic, message) {
-      server()?.publish(topic, message);
+      for (const server of servers.all()) server.publish(topic, message);
     },
     waitingBytes: backlogs.look,
     drop: backlogs.drop,
@@ -100,14 +107,14 @@ export function createSocketServer(
         socket.data.drain?.(socket);
       },
     },
-    async refuse(stopping) {
+    async refuse() {
       const timeout = new Promise((resolve) => setTimeout(resolve, UNDER_WAY_MAX_MS).unref());
-      await Promise.race([stopping.stop(false), timeout]);
+      await Promise.race([Promise.all(servers.all().map((server) => server.stop(false))), timeout]);
     },
-    async stop(stopping, answered) {
+    async stop(answered) {
       for (const socket of open) socket.close(CLOSE.goingAway, "The server is stopping");
       await answered;
-      await stopping.stop(true);
+      await Promise.all(servers.all().map((server) => server.stop(true)));
     },
   };
 }
