@@ -52,6 +52,8 @@ export const PAGE_BYTES_MAX = 8 * 1024 * 1024;
 export const QUICK_STEPS_MAX = 2_000;
 /** Parsed list requests that are cached per table; applications repeat a few. */
 export const PARSED_REQUESTS_MAX = 256;
+/** Shapes of rules' filters for which the statements of one list request are kept. */
+export const RULE_SHAPES_MAX = 8;
 /** Characters of a query string that is cached. */
 export const PARSED_TEXT_LENGTH_MAX = 1_024;
 /** Records that a batch by filter passes to a read rule, where the rule checks each record. */
@@ -65,6 +67,8 @@ export const EXPAND_DEPTH_MAX = 3;
 export const EXPANDED_PER_RECORD_MAX = 100;
 /** Records that one path of `expand` adds to an answer: what is done with them holds the event loop for a few milliseconds. */
 export const EXPANDED_RECORDS_MAX = 10_000;
+/** Values of a reference that are joined with their table; more are looked up as a list. */
+export const JOINED_VALUES_MAX = 128;
 /** Bytes of all expanded records of an answer as JSON, about; like those of a page. */
 export const EXPANDED_BYTES_MAX = 8 * 1024 * 1024;
 
@@ -167,8 +171,6 @@ export const LOOKUP_PLANS_MAX = 256;
 
 /** How long an answer is kept for its key. */
 export const ANSWER_KEPT_MS = 24 * 60 * 60 * 1_000;
-/** Characters of an `Idempotency-Key`. */
-export const IDEMPOTENCY_KEY_LENGTH_MAX = 128;
 /** Bytes of an answer that is kept whole. Of a larger one the ids of its records are kept. */
 export const ANSWER_KEPT_BYTES_MAX = 1024 * 1024;
 /** Bytes of the answers that one file keeps whole for one caller; beyond it ids are kept, up to twice these bytes. */
@@ -188,3 +190,8 @@ export const ANSWERS_SWEEP_PAUSE_MS = 20;
 export const SWEPT_BYTES = 1024 * 1024;
 /** Records of a replayed answer that are checked in one turn of the event loop. */
 export const REPLAYED_PER_TURN = 20;
+
+/** First and last records, each so many, for which a subscription's rule shows what it looks up. */
+export const SAMPLED_RECORDS = 4;
+/** A longer one is left out. */
+export const SAMPLED_RECORD_MAX_BYTES = 16 * 1024;

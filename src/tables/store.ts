@@ -2,6 +2,7 @@ import type { TableRecord } from "../config/types.ts";
 import { quoteIdentifier, type SqlValue, type Transaction } from "../db/index.ts";
 import type { JsonValue } from "../kernel/json/json.ts";
 import { createRelatedStore, type RelatedStore } from "./expand/related-store.ts";
+import { SAMPLED_RECORD_MAX_BYTES, SAMPLED_RECORDS } from "./limits.ts";
 import { type Codec, createCodec, type Row } from "./model/codec.ts";
 import { type Column, DOCUMENT_COLUMN, type TableModel } from "./model/model.ts";
 import { refuse } from "./model/validation.ts";
@@ -23,6 +24,8 @@ export interface TableStore extends Pages {
   getBy(queries: Queries, column: Column, value: JsonValue): TableRecord | null;
   /** The first `limit` matches by id. Every record may be examined: for the server's own code. */
   matching(queries: Queries, matches: Matches, limit: number): TableRecord[];
+  /** Some of the first and last records by id, without those that are long. */
+  sample(queries: Queries): TableRecord[];
   readonly referring: ReferringStore;
   readonly related: RelatedStore;
   /** Errors: 400 for a record over the table's maximum size. */
@@ -45,6 +48,11 @@ export function createTableStore(model: TableModel): TableStore {
   const byId = `SELECT ${selectList} FROM ${table} WHERE "id" = ?`;
   const insertSql = `INSERT INTO ${table} (${selectList}) VALUES (${columns.map(() => "?").join(", ")})`;
   const deleteSql = `DELETE FROM ${table} WHERE "id" = ?`;
+  const octets = columns.map(({ sql }) => `ifnull(octet_length(${sql}), 0)`).join(" + ");
+  const sampled = ["ASC", "DESC"].map(
+    (order) =>
+      `SELECT ${selectList} FROM (SELECT * FROM ${table} ORDER BY "id" ${order} LIMIT ${SAMPLED_RECORDS}) WHERE ${octets} <= ${SAMPLED_RECORD_MAX_BYTES}`,
+  );
   const decode = (row: unknown): TableRecord | null =>
     row === null || row === undefined ? null : codec.fromRow(row as Row);
 
@@ -63,6 +71,7 @@ export function createTableStore(model: TableModel): TableStore {
       const { sql, params } = firstOf(model, matches, limit);
       return codec.fromRows(queries.query<Row>(sql).all(...params));
     },
+    sample: (queries) => sampled.flatMap((sql) => codec.fromRows(queries.query<Row>(sql).all())),
     referring: createReferringStore(model, codec),
     related: createRelatedStore(model, codec),
     insert(tx, record, texts) {

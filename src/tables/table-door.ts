@@ -1,11 +1,14 @@
+import type { LookupWatch } from "../access/lookups/lookups.ts";
 import type { ReadAccess, RecordFilter, TableDoor } from "../access/table-door.ts";
-import { chain } from "../kernel/maybe-promise.ts";
+import type { TableRecord } from "../config/types.ts";
+import type { DatabaseFile } from "../db/index.ts";
+import { chain, type MaybePromise } from "../kernel/maybe-promise.ts";
+import { matches } from "../kernel/records/filter-match.ts";
 import { isInstanceId } from "./instance-id.ts";
 import { CHANNEL_CONDITIONS_MAX } from "./limits.ts";
 import type { TableLookups } from "./lookups/session.ts";
-import type { Namespace } from "./namespaces.ts";
+import type { Namespace, Table } from "./namespaces.ts";
 import { type ParsedFilter, parseConditions } from "./query/filter.ts";
-import { matches } from "./query/filter-match.ts";
 import type { Sources } from "./query/sources.ts";
 import { type Asker, denied, type Grant, type RecordRights } from "./rules/access.ts";
 import type { InstanceRights } from "./rules/instance-access.ts";
@@ -29,26 +32,35 @@ export function createTableDoor(deps: {
       const found = deps.namespaces.get(namespace);
       return found === undefined ? null : found.kind === "dynamic";
     },
-    readAccess(principal, address, { before = null, watch } = {}) {
+    readAccess(principal, address, { before = null, watch, sight } = {}) {
       const { namespace, table } = deps.sources.find(address);
-      const asker = (): Asker => {
-        const session = deps.lookups.begin({ for: "subscription", ...(watch === undefined ? {} : { watch }) });
+      const asker = (by: LookupWatch | undefined): Asker => {
+        const session = deps.lookups.begin({ for: "subscription", ...(by === undefined ? {} : { watch: by }) });
         return { principal, rules: session.scope(address) };
       };
-      const asking = asker();
-      const mayOpen = namespace.kind === "static" ? null : deps.instances.open(asking, namespace, address.instanceId);
-      const accessOf = (grant: Grant): ReadAccess => {
+      const asking = asker(watch);
+      const open = (): MaybePromise<DatabaseFile | null> =>
+        namespace.kind === "static" ? namespace.file : deps.instances.open(asking, namespace, address.instanceId);
+      const recordAccess = (grant: Grant, file: DatabaseFile | null): ReadAccess => {
+        const seeing = sight?.watch();
+        // Each record at its own time: what was looked up for the one before it may have changed.
+        const allows = (record: TableRecord) => deps.rights.coversRead(grant, asker(seeing), table.model, record);
+        if (sight?.isKnown === false && file !== null) {
+          for (const record of sample(table, file, sight.about)) void allows(record);
+        }
+        return { kind: "record", allows };
+      };
+      const accessOf = (grant: Grant, file: DatabaseFile | null): ReadAccess => {
         if (grant.kind === "none") throw denied(principal);
         if (grant.kind === "all") return { kind: "all", saidBy: grant.saidBy };
         if (grant.kind === "filter") return { kind: "filter", filter: recordFilter(grant.filter) };
-        // Each record at its own time: what was looked up for the one before it may have changed.
-        return { kind: "record", allows: (record) => deps.rights.coversRead(grant, asker(), table.model, record) };
+        return recordAccess(grant, file);
       };
       const known = before === null ? null : (grants.get(before) ?? null);
-      return chain(mayOpen, () =>
-        chain(deps.rights.grant(asking, table.model, "read", known), (grant): ReadAccess => {
+      return chain(open(), (file) =>
+        chain(deps.rights.grant(asking, table.model, "read", { before: known }), (grant): ReadAccess => {
           if (before !== null && grant === known) return before;
-          const access = accessOf(grant);
+          const access = accessOf(grant, file);
           // A copy, because the rule may reuse its array for the next caller.
           grants.set(access, grant.kind === "filter" ? { ...grant, answer: structuredClone(grant.answer) } : grant);
           return access;
@@ -63,6 +75,13 @@ export function createTableDoor(deps: {
       });
     },
   };
+}
+
+/** The records for which a rule shows what it looks up. */
+function sample({ store }: Table, file: DatabaseFile, about: string | null): TableRecord[] {
+  if (about === null) return store.sample(file);
+  const record = store.get(file, about);
+  return record === null ? [] : [record];
 }
 
 function recordFilter(filter: ParsedFilter): RecordFilter {

@@ -1,6 +1,6 @@
 import { type TSchema, Type } from "typebox";
+import { IDEMPOTENCY_KEY } from "../../http/exchange/idempotency-key.ts";
 import { nullable } from "../../kernel/schema/types.ts";
-import { IDEMPOTENCY_KEY } from "../idempotency/key.ts";
 import { BATCH_BY_FILTER_RECORDS_MAX, BATCH_OPERATIONS_MAX, TRANSACTION_OPERATIONS_MAX } from "../limits.ts";
 import {
   AggregateQuery,

@@ -3,10 +3,10 @@ import type { DatabaseFile, ReadCaller } from "../../db/index.ts";
 import { tooLarge } from "../../kernel/errors.ts";
 import type { JsonValue } from "../../kernel/json/json.ts";
 import { chain, isPromise, type MaybePromise } from "../../kernel/maybe-promise.ts";
+import { compareText } from "../../kernel/records/text-match.ts";
 import { EXPANDED_PER_RECORD_MAX, RULE_RECORDS_MAX } from "../limits.ts";
 import type { ReferenceEdge, TableModel } from "../model/model.ts";
 import type { Table } from "../namespaces.ts";
-import { compareText } from "../query/filter-match.ts";
 import type { Asker, Grant, RecordRights } from "../rules/access.ts";
 import type { Referred, RelatedPage, RelatedRecord } from "./related-store.ts";
 

@@ -1,12 +1,12 @@
 import type { TableRecord } from "../../config/types.ts";
-import { type DatabaseFile, quoteIdentifier, type ReadCaller } from "../../db/index.ts";
+import { type DatabaseFile, quoteIdentifier, type ReadCaller, type SqlValue } from "../../db/index.ts";
 import type { JsonValue } from "../../kernel/json/json.ts";
 import { chain, type MaybePromise } from "../../kernel/maybe-promise.ts";
-import { EXPANDED_PER_RECORD_MAX, EXPANDED_RECORDS_MAX, QUICK_STEPS_MAX } from "../limits.ts";
+import { EXPANDED_PER_RECORD_MAX, EXPANDED_RECORDS_MAX, JOINED_VALUES_MAX, QUICK_STEPS_MAX } from "../limits.ts";
 import type { Codec, Row } from "../model/codec.ts";
 import type { Column, TableModel } from "../model/model.ts";
 import { NO_FILTER, type ParsedFilter } from "../query/filter.ts";
-import { columnIn, filterToSql, type SqlCondition, scalar } from "../query/filter-sql.ts";
+import { columnIn, filterToSql, type SqlCondition, scalar, slotCount } from "../query/filter-sql.ts";
 import { pageBounds } from "../query/pages.ts";
 import { isHeavy, isLight, isQuick, type ReadCost, scanCost } from "../query/read-cost.ts";
 
@@ -105,10 +105,15 @@ export function createRelatedStore(model: TableModel, codec: Codec): RelatedStor
     return Number(count) <= QUICK_STEPS_MAX && Number(sum) <= QUICK_STEPS_BYTES;
   };
 
+  const joined = createJoins(model);
+
   return {
     byValue(file, values, { column, rule, caller }) {
       const { where, cost, isRuleHeavy } = whereOf(model, columnIn(column.sql, values), rule);
-      const statement = { sql: `SELECT ${model.selectList} FROM ${table} WHERE ${where.sql}`, params: where.params };
+      const statement =
+        values.length <= JOINED_VALUES_MAX
+          ? joined(values, column, rule)
+          : { sql: `SELECT ${model.selectList} FROM ${table} WHERE ${where.sql}`, params: where.params };
       const isHere = (values.length <= QUICK_VALUES && isLight(cost) && !isRuleHeavy) || isTableQuick(file, cost);
       return read(file, statement, isHere, caller);
     },
@@ -143,6 +148,31 @@ function whereOf(model: TableModel, found: SqlCondition, rule: ParsedFilter | nu
 /** No table has these names: names do not begin with `_platform`. */
 const REFERRED = "_platform_referred";
 const RECORD = "_platform_record";
+
+/**
+ * The records whose unique column has one of few values, joined with them, which takes SQLite half the time of a list, for
+ * which it makes an index. NULL, which pads them, finds nothing.
+ */
+function createJoins(model: TableModel) {
+  const joins = new Map<string, string>();
+  return (values: readonly JsonValue[], column: Column, rule: ParsedFilter | null): SqlCondition => {
+    const slots = slotCount(values.length);
+    const params: SqlValue[] = values.map(scalar);
+    while (params.length < slots) params.push(null);
+    const key = `${column.name} ${slots}`;
+    const join = joins.get(key) ?? joinSql(model, column, slots);
+    joins.set(key, join);
+    const filter = rule === null ? null : filterToSql(rule, `${model.sql}.`);
+    if (filter === null) return { sql: join, params };
+    return { sql: `${join} AND (${filter.sql})`, params: [...params, ...filter.params] };
+  };
+}
+
+function joinSql(model: TableModel, column: Column, slots: number): string {
+  const list = model.columns.map(({ sql }) => `${model.sql}.${sql}`).join(", ");
+  const values = `VALUES ${Array(slots).fill("(?)").join(", ")}`;
+  return `SELECT ${list} FROM (${values}) AS ${REFERRED} CROSS JOIN ${model.sql} WHERE ${model.sql}.${column.sql} = ${REFERRED}.column1`;
+}
 
 /**
  * The inner query ends after the records of one value, whatever their number, and CROSS JOIN keeps the order of the

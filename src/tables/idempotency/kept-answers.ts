@@ -1,4 +1,5 @@
 import type { DatabaseFile, Transaction } from "../../db/index.ts";
+import type { CallerKey } from "../../http/exchange/idempotency-key.ts";
 import { AppError } from "../../kernel/errors.ts";
 import {
   ANSWER_KEPT_MS,
@@ -9,7 +10,6 @@ import {
   SWEPT_BYTES,
   SWEPT_PER_WRITE,
 } from "../limits.ts";
-import type { CallerKey } from "./key.ts";
 
 // The answers that a file keeps for the keys of its writes. The tables are created by the first of them.
 

@@ -1,4 +1,5 @@
 import type { Principal } from "../../access/principal.ts";
+import { type CallerKey, callerKeyOf, IDEMPOTENCY_KEY_HEADER, REPLAYED } from "../../http/exchange/idempotency-key.ts";
 import type { BodyHash } from "../../http/exchange/request-context.ts";
 import { Reply } from "../../http/reply.ts";
 import type { Clock } from "../../kernel/clock.ts";
@@ -11,7 +12,6 @@ import type { InstanceRights } from "../rules/instance-access.ts";
 import type { KeepAnswer } from "../write/writes.ts";
 import { type Answer, type AnswerShape, keptText } from "./answers.ts";
 import { findAnswer, isExpired, keepAnswer, storedKey } from "./kept-answers.ts";
-import { type CallerKey, callerKeyOf, IDEMPOTENCY_KEY_HEADER } from "./key.ts";
 import { type ReplayPlace, replayed } from "./replay.ts";
 
 /** What a request with a key is compared by, and whose it is. */
@@ -93,7 +93,7 @@ export function createOnce(deps: {
       await hash.read;
       if (Buffer.compare(hash.digest(), found.request) !== 0) throw anotherRequest();
       const { status, body } = await replayed(rights, place, found, shape);
-      return new Reply(status, body, { "idempotent-replay": "true" });
+      return new Reply(status, body, REPLAYED);
     }
     underWay.add(name);
     try {

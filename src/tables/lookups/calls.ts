@@ -19,6 +19,8 @@ export interface RuleCall {
 
 /** How one request's rules about one namespace and instance are called. */
 export interface RuleScope {
+  /** Whether what the rules look at is noted, also where their answer is of no use. */
+  readonly isWatched: boolean;
   call(): RuleCall;
   /** The same for other work, which shares no results and no bounds with this request. */
   afresh(): RuleScope;

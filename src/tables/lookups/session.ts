@@ -80,6 +80,7 @@ export class LookupSession implements LookupCall {
 
   scope(about: RuleAddress): RuleScope {
     return {
+      isWatched: this.#watch !== null,
       call: () => this.call(about),
       afresh: () => new LookupSession(this.#deps, { isRequest: true, watch: null }).scope(about),
       check: () => this.check(),
@@ -212,6 +213,8 @@ export class LookupSession implements LookupCall {
         tx.change(change);
       },
       enqueue: (row) => tx.enqueue(row),
+      audit: (about) => tx.audit(about),
+      auditBy: (actor, change) => tx.auditBy(actor, change),
       causedBy: (actor) => tx.causedBy(actor),
       get cause() {
         return tx.cause;

@@ -1,13 +1,13 @@
 import type { Filter, Lookup, TableRecord } from "../../config/types.ts";
 import type { Transaction } from "../../db/index.ts";
-import { quoteIdentifier, type SqlValue } from "../../db/index.ts";
+import { quoteIdentifier } from "../../db/index.ts";
 import { BoundedMap } from "../../kernel/bounded-map.ts";
 import type { JsonValue } from "../../kernel/json/json.ts";
+import { compareText } from "../../kernel/records/text-match.ts";
 import { FILTER_CONDITIONS_MAX, LOOKUP_EXAMINED_MAX, LOOKUP_LIMIT_MAX, LOOKUP_PLANS_MAX } from "../limits.ts";
 import type { TableModel } from "../model/model.ts";
 import type { Table } from "../namespaces.ts";
 import { type Condition, NO_FILTER, parseConditions } from "../query/filter.ts";
-import { compareText } from "../query/filter-match.ts";
 import { filterToSql } from "../query/filter-sql.ts";
 import { type LookupPlan, lookedAt, missingIndex, planLookup, shapeOf } from "./plan.ts";
 
@@ -155,6 +155,12 @@ interface Point {
   byId: string;
 }
 
+/**
+ * At least `limit`, rounded up so that few statements serve all limits. In the text, because with a bound limit SQLite
+ * prepares the statement again for each execution.
+ */
+const limitSql = (limit: number): string => ` LIMIT ${2 ** Math.ceil(Math.log2(limit))}`;
+
 /** The first matches by id. Where there are no more than asked for, their order is made here. */
 function pointRead(
   queries: NonNullable<Queries>,
@@ -163,9 +169,9 @@ function pointRead(
   { value, limit }: { value: string; limit: number },
 ): TableRecord[] {
   // Rows of the table's own columns.
-  const rows = (sql: string, count: number) => store.codec.fromRows(queries.query(sql).all(value, count) as never);
-  const found = rows(some, limit + 1);
-  if (found.length > limit) return rows(byId, limit);
+  const rows = (sql: string) => store.codec.fromRows(queries.query(sql).all(value) as never);
+  const found = rows(some + limitSql(limit + 1));
+  if (found.length > limit) return rows(byId + limitSql(limit)).slice(0, limit);
   return found.length < 2 ? found : found.sort((a, b) => compareText(String(a["id"]), String(b["id"])));
 }
 
@@ -185,8 +191,8 @@ function pointsOf(model: TableModel): ReadonlyMap<string, Point> {
     made.set(field, {
       field,
       exists: `SELECT 1 ${where} LIMIT 1`,
-      some: `SELECT ${model.selectList} ${where} LIMIT ?`,
-      byId: `SELECT ${model.selectList} ${where} ORDER BY "id" LIMIT ?`,
+      some: `SELECT ${model.selectList} ${where}`,
+      byId: `SELECT ${model.selectList} ${where} ORDER BY "id"`,
     });
   }
   points.set(model, made);
@@ -218,16 +224,20 @@ function read(
   const where = (those: readonly Condition[]) => filterToSql({ ...NO_FILTER, all: those }, `${model.sql}.`);
   if (!plan.isExact) {
     const entering = where(conditions.filter(({ field, operator }) => isEntering(plan, field.name, operator)));
-    const count = `SELECT count(*) AS "count" FROM (SELECT 1 FROM ${from} WHERE ${entering?.sql ?? "1"} LIMIT ?)`;
-    const params: SqlValue[] = [...(entering?.params ?? []), LOOKUP_EXAMINED_MAX + 1];
-    const examined = queries.query<{ count: number }>(count).get(...params)?.count ?? 0;
+    const count = `SELECT count(*) AS "count" FROM (SELECT 1 FROM ${from} WHERE ${entering?.sql ?? "1"} LIMIT ${LOOKUP_EXAMINED_MAX + 1})`;
+    const examined = queries.query<{ count: number }>(count).get(...(entering?.params ?? []))?.count ?? 0;
     if (examined > LOOKUP_EXAMINED_MAX) throw new LookupMistake(tooMany(model, conditions, plan));
     if (examined === 0) return [];
   }
   const all = where(conditions);
-  const sql = `SELECT ${model.selectList} FROM ${from} WHERE ${all?.sql ?? "1"} ORDER BY ${model.sql}."id" LIMIT ?`;
+  const sql = `SELECT ${model.selectList} FROM ${from} WHERE ${all?.sql ?? "1"} ORDER BY ${model.sql}."id"${limitSql(limit)}`;
   // Rows of the table's own columns.
-  return store.codec.fromRows(queries.query(sql).all(...(all?.params ?? []), limit) as never);
+  return store.codec.fromRows(
+    queries
+      .query(sql)
+      .all(...(all?.params ?? []))
+      .slice(0, limit) as never,
+  );
 }
 
 const isEntering = ({ entering }: LookupPlan, name: string, operator: string): boolean =>

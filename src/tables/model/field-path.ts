@@ -1,11 +1,9 @@
-import type { TableRecord } from "../../config/types.ts";
-import type { JsonValue } from "../../kernel/json/json.ts";
-import { isJsonObject } from "../../kernel/json/json.ts";
+import type { ValuePath } from "../../kernel/records/value-path.ts";
 import { PATH_LENGTH_MAX } from "../limits.ts";
 import { type Column, DOCUMENT_COLUMN, type TableModel } from "./model.ts";
 
 /** A field of a filter or sort: a column, or a path into a JSON column. */
-export interface FieldPath {
+export interface FieldPath extends ValuePath {
   /** The name in the request. */
   name: string;
   column: Column;
@@ -13,8 +11,6 @@ export interface FieldPath {
   isJson: boolean;
   /** SQLite's path into the column, such as `$."address"."city"`; `$` for the whole value. */
   jsonPath: string;
-  /** The path in a record. */
-  keys: readonly string[];
 }
 
 /** null for an unknown field. No part of `name` becomes SQL: columns come from the schema, and a path is a bound value. */
@@ -41,14 +37,3 @@ export function resolveField(model: TableModel, name: string): FieldPath | null 
 const isKey = (key: string): boolean => key !== "" && !/["\\\p{Cc}]/u.test(key) && key.isWellFormed();
 
 const jsonPathOf = (keys: readonly string[]): string => ["$", ...keys.map((key) => `"${key}"`)].join(".");
-
-/** The value in a record; undefined where a key of the path is missing. */
-export function valueAt(record: TableRecord, field: FieldPath): JsonValue | undefined {
-  let value: JsonValue | undefined = record;
-  for (const key of field.keys) {
-    // Own keys only: objects inherit `constructor`.
-    if (!isJsonObject(value) || !Object.hasOwn(value, key)) return undefined;
-    value = value[key];
-  }
-  return value;
-}

@@ -1,8 +1,8 @@
 import type { SqlValue } from "../../db/index.ts";
 import type { JsonValue } from "../../kernel/json/json.ts";
+import { endOfPrefix, lowerAscii } from "../../kernel/records/text-match.ts";
 import type { FieldPath } from "../model/field-path.ts";
 import type { Condition, ParsedFilter } from "./filter.ts";
-import { endOfPrefix, lowerAscii } from "./text-match.ts";
 
 type TextOperator = "icontains" | "startsWith" | "istartsWith";
 
@@ -120,7 +120,7 @@ export function columnIn(column: string, values: readonly JsonValue[]): SqlCondi
 }
 
 /** Lists are padded to a power of two with their last value, so that eleven statements serve all lengths. */
-const slotCount = (length: number): number => 2 ** Math.ceil(Math.log2(length));
+export const slotCount = (length: number): number => 2 ** Math.ceil(Math.log2(length));
 const marks = (length: number): string => Array(slotCount(length)).fill("?").join(",");
 const padded = (values: readonly SqlValue[]): SqlValue[] => [
   ...values,

@@ -1,6 +1,7 @@
 import type { TableRecord } from "../../config/types.ts";
 import type { DatabaseFile, PageBounds, ReadCaller, SqlValue } from "../../db/index.ts";
 import { isPromise, type MaybePromise } from "../../kernel/maybe-promise.ts";
+import { countRows } from "../../kernel/observing/request-trace.ts";
 import { PAGE_BYTES_MAX, QUICK_STEPS_MAX } from "../limits.ts";
 import type { Codec, Row } from "../model/codec.ts";
 import { DOCUMENT_COLUMN, type TableModel } from "../model/model.ts";
@@ -99,9 +100,15 @@ export function createPages(model: TableModel, codec: Codec): Pages {
       else if (total?.sql)
         counted = matching ?? (bytes === null ? longCount(file, total.sql, caller) : number(file, total.sql));
       const found = quick === null ? longPage(file, statement, caller) : { records: quick, isCut: false };
-      if (!isPromise(found) && !isPromise(counted)) return { ...found, total: counted };
+      if (!isPromise(found) && !isPromise(counted)) {
+        countRows(found.records.length);
+        return { ...found, total: counted };
+      }
       // In parallel: on a large table, the page and the count run in two processes.
-      return Promise.all([found, counted]).then(([read, number]) => ({ ...read, total: number }));
+      return Promise.all([found, counted]).then(([read, number]) => {
+        countRows(read.records.length);
+        return { ...read, total: number };
+      });
     },
     count(file, matches, caller) {
       const rows = file.rowCount(name);

@@ -4,10 +4,11 @@ import type { TableRecord } from "../../config/types.ts";
 import type { DatabaseFile, ReadCaller } from "../../db/index.ts";
 import { type AppError, badRequest, forbidden, notFound, tooLarge, unauthorized } from "../../kernel/errors.ts";
 import { chain, isPromise, type MaybePromise } from "../../kernel/maybe-promise.ts";
+import { countRows, inPhase } from "../../kernel/observing/request-trace.ts";
 import type { Asked, CountValues, GetValues, ListValues } from "../api/requests.ts";
 import type { Expanding } from "../expand/expand.ts";
 import { parseExpand } from "../expand/paths.ts";
-import { RULE_RECORDS_MAX } from "../limits.ts";
+import { RULE_RECORDS_MAX, RULE_SHAPES_MAX } from "../limits.ts";
 import type { RuleScope } from "../lookups/calls.ts";
 import type { TableModel } from "../model/model.ts";
 import type { Table } from "../namespaces.ts";
@@ -20,6 +21,7 @@ import { type ListRequest, parseFields, parseFilters, pick } from "./list-query.
 import type { Matches, PreparedList } from "./list-sql.ts";
 import type { Page } from "./pages.ts";
 import { isHeavy, scanCost } from "./read-cost.ts";
+import { ruleShape, withValues } from "./rule-shape.ts";
 import { beyond, parseSort } from "./sort.ts";
 
 export const tooManyToAsk = (): AppError =>
@@ -95,11 +97,13 @@ export function createReads(deps: { rights: RecordRights; expanding: Expanding }
       );
     };
     const pending: Promise<boolean>[] = [];
-    for (const record of records) {
-      const answer = rights.coversRead(granted, { principal, rules }, table.model, record);
-      if (answer === false) refuse();
-      if (isPromise(answer)) pending.push(answer);
-    }
+    inPhase("rules", () => {
+      for (const record of records) {
+        const answer = rights.coversRead(granted, { principal, rules }, table.model, record);
+        if (answer === false) refuse();
+        if (isPromise(answer)) pending.push(answer);
+      }
+    });
     if (pending.length === 0) return;
     return Promise.all(pending).then((answers) => {
       if (answers.includes(false)) refuse();
@@ -113,6 +117,7 @@ export function createReads(deps: { rights: RecordRights; expanding: Expanding }
       const fields = parseFields(model, query.fields);
       const expand = parseExpand(model, query.expand);
       const record = source.file === null ? null : store.get(source.file, id);
+      countRows(record === null ? 0 : 1);
       if (record === null) {
         // The rule would have seen the record: anonymous callers do not learn whether it exists. [TB53]
         if (granted.kind === "record" && principal.kind === "anonymous") throw denied(principal);
@@ -150,15 +155,11 @@ export function createReads(deps: { rights: RecordRights; expanding: Expanding }
       });
     });
 
-  /** Statements of requests without a rule's filter, which are the same for all callers. */
-  const prepared = new WeakMap<ListRequest, PreparedList>();
+  const prepared = createPreparing();
   const find = (source: Source, request: ListRequest, granted: Grant, caller: ReadCaller | undefined) => {
     const { table, file } = source;
     if (file === null) return { records: [], total: isTotalWanted(request, granted) ? 0 : null, isCut: false };
-    if (granted.kind !== "all") return table.store.list(file, prepare(table, request, granted), caller);
-    const known = prepared.get(request) ?? prepare(table, request, granted);
-    prepared.set(request, known);
-    return table.store.list(file, known, caller);
+    return table.store.list(file, prepared(table, request, granted), caller);
   };
 
   const count: Reads["count"] = (principal, source, asked, caller) =>
@@ -229,6 +230,33 @@ export async function firstById(
   const order = { sort: parseSort(model, null), reverse: false };
   const page = { ...order, behind: null, limit, offset: 0, walk: null, isTotalWanted: false };
   return store.list(file, store.prepareList({ matches, ...page }), caller);
+}
+
+/**
+ * Prepares the statements of lists once for equal requests: without a rule's filter for all callers, and with one by its
+ * shape, as only its values differ from caller to caller.
+ */
+function createPreparing(): (table: Table, request: ListRequest, grant: Grant) => PreparedList {
+  const unfiltered = new WeakMap<ListRequest, PreparedList>();
+  const filtered = new WeakMap<ListRequest, Map<string, PreparedList>>();
+  return (table, request, grant) => {
+    if (grant.kind === "all") {
+      const known = unfiltered.get(request) ?? prepare(table, request, grant);
+      unfiltered.set(request, known);
+      return known;
+    }
+    const shape = grant.kind === "filter" ? ruleShape(grant.filter) : null;
+    if (grant.kind !== "filter" || shape === null) return prepare(table, request, grant);
+    const byShape = filtered.get(request) ?? new Map<string, PreparedList>();
+    filtered.set(request, byShape);
+    let known = byShape.get(shape.key);
+    if (known === undefined) {
+      if (byShape.size >= RULE_SHAPES_MAX) byShape.clear();
+      known = prepare(table, request, { ...grant, filter: shape.template() });
+      byShape.set(shape.key, known);
+    }
+    return withValues(known, shape.values);
+  };
 }
 
 function prepare({ model, store }: Table, request: ListRequest, grant: Grant): PreparedList {

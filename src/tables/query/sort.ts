@@ -1,8 +1,10 @@
 import type { TableRecord } from "../../config/types.ts";
 import type { SqlValue } from "../../db/index.ts";
 import { badField } from "../../kernel/errors.ts";
+import { orderValue } from "../../kernel/records/order.ts";
+import { valueAt } from "../../kernel/records/value-path.ts";
 import { SORT_TERMS_MAX } from "../limits.ts";
-import { type FieldPath, resolveField, valueAt } from "../model/field-path.ts";
+import { type FieldPath, resolveField } from "../model/field-path.ts";
 import type { TableModel } from "../model/model.ts";
 import { join, type SqlCondition } from "./filter-sql.ts";
 
@@ -67,11 +69,7 @@ export function orderBy(sort: Sort, options: { reverse: boolean; alias?: string 
 
 /** The values of a record that determine its position, as SQLite compares them. */
 export function sortValues(sort: Sort, record: TableRecord): SqlValue[] {
-  return sort.terms.map(({ field }) => {
-    const value = valueAt(record, field) ?? null;
-    if (typeof value === "boolean") return Number(value);
-    return typeof value === "object" && value !== null ? JSON.stringify(value) : value;
-  });
+  return sort.terms.map(({ field }) => orderValue(valueAt(record, field)));
 }
 
 /** The records after a position in an order. */

@@ -1,5 +1,6 @@
 import type { TableRecord } from "../../config/types.ts";
 import type { Transaction } from "../../db/index.ts";
+import type { RuleCall } from "../lookups/calls.ts";
 import type { ReferenceEdge, TableModel } from "../model/model.ts";
 import { refuse } from "../model/validation.ts";
 import type { Table } from "../namespaces.ts";
@@ -36,11 +37,15 @@ interface ReferringChange {
 
 export function createReferences(deps: { tableOf(model: TableModel): Table; rights: RecordRights }): References {
   const { tableOf, rights } = deps;
-  const readGrant = (asker: Asker, model: TableModel) => rights.grant(asker, model, "read");
+  const readGrant = (asker: Asker, model: TableModel, call: RuleCall) => rights.grant(asker, model, "read", { call });
 
   /** The read rule's filter for this caller as a condition; null where it hides no record. */
   const visibility = (context: WriteContext, { model }: Table): SqlCondition | null => {
-    const grant = context.decisions.ask(readGrant, [context, model], model.name);
+    if (typeof model.config.access?.read !== "function") return null;
+    const call = context.rules.call();
+    // Of each reference its own, since operations before it may have changed what the rule looks up.
+    const about = `${model.name} ${context.grantsAsked++}`;
+    const grant = context.decisions.ask(readGrant, [context, model, call], about, { call });
     return grant.kind === "filter" ? filterToSql(grant.filter, `${model.sql}.`) : null;
   };
 

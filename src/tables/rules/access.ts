@@ -7,12 +7,13 @@ import type { Clock } from "../../kernel/clock.ts";
 import { type AppError, forbidden, unauthorized } from "../../kernel/errors.ts";
 import type { Logger } from "../../kernel/logger.ts";
 import { chain, isPromise, type MaybePromise } from "../../kernel/maybe-promise.ts";
+import { awaiting, inPhase } from "../../kernel/observing/request-trace.ts";
+import { matches } from "../../kernel/records/filter-match.ts";
 import { within } from "../../kernel/time/deadline.ts";
 import { FILTER_CONDITIONS_MAX } from "../limits.ts";
-import type { RuleScope } from "../lookups/calls.ts";
+import type { RuleCall, RuleScope } from "../lookups/calls.ts";
 import type { TableModel } from "../model/model.ts";
 import { NO_FILTER, type ParsedFilter, parseConditions } from "../query/filter.ts";
-import { matches } from "../query/filter-match.ts";
 import { copied } from "../write/changes.ts";
 import { argumentsOf, callable, createFailureLog, type RecordRule, recordRule, type TableAction } from "./calling.ts";
 import { type Decisions, Suspended } from "./decisions.ts";
@@ -45,9 +46,15 @@ export interface Asker {
 export interface RecordRights {
   /**
    * The grant of the action's rule, determined before the request's form is checked. `before`: an earlier grant, which is
-   * returned again when the rule gives the same result. Errors: 503 when the request's rules have looked too much up.
+   * returned again when the rule gives the same result. `call`: with which the rule is called, for `Decisions.ask`. Errors: 503
+   * when the request's rules have looked too much up.
    */
-  grant(asker: Asker, model: TableModel, action: TableAction, before?: Grant | null): MaybePromise<Grant>;
+  grant(
+    asker: Asker,
+    model: TableModel,
+    action: TableAction,
+    options?: { before?: Grant | null; call?: RuleCall | null },
+  ): MaybePromise<Grant>;
   /** Whether the grant covers this record. Inside a transaction only: may throw `Suspended`. Errors: as `grant`. */
   covers(grant: Grant, asker: Asker & { decisions: Decisions }, model: TableModel, about: RecordPair): boolean;
   /** The same outside a transaction. */
@@ -99,10 +106,11 @@ function createAnswers(deps: { clock: Clock; logger: Logger }) {
     model: TableModel,
     by: RecordRule,
     { principal, rules }: Asker,
-    before: Grant | null,
+    { before, call: given }: { before: Grant | null; call: RuleCall | null },
   ): MaybePromise<Grant> => {
-    const probe = createProbe<TableRecord>({});
-    const call = by.takesContext ? rules.call() : null;
+    // Once it reads the record its answer is of no use, and what it looks up only where that is noted.
+    const probe = createProbe<TableRecord>(rules.isWatched ? {} : null);
+    const call = by.takesContext ? (given ?? rules.call()) : null;
     const grant = (answer: unknown): Grant => {
       rules.check();
       if (probe.isSeen) return { kind: "record", by };
@@ -114,7 +122,7 @@ function createAnswers(deps: { clock: Clock; logger: Logger }) {
     };
     try {
       const args = argumentsOf(by, call, [authOf(principal), probe.standIn, probe.standIn]);
-      const answer = callable(by)(...args);
+      const answer = inPhase("rules", () => callable(by)(...args));
       if (!isPromise(answer)) return grant(answer);
       if (!probe.isSeen) return inTime(answer).then(grant, afterFailure);
       // The result for the stand-in is ignored.
@@ -134,7 +142,7 @@ function createAnswers(deps: { clock: Clock; logger: Logger }) {
     try {
       const call = by.takesContext ? rules.call() : null;
       const answer = callable(by)(...argumentsOf(by, call, [authOf(principal), record, record]));
-      return isPromise(answer) ? inTime(answer).catch(deny) : answer;
+      return isPromise(answer) ? inTime(awaiting("rules", answer)).catch(deny) : answer;
     } catch (cause) {
       return deny(cause);
     }
@@ -147,7 +155,7 @@ export function createRecordRights(deps: { clock: Clock; logger: Logger }): Reco
   const { failed, inTime, grantOf, answerAbout, probed, answerOf } = createAnswers(deps);
 
   return {
-    grant(asker, model, action, before = null) {
+    grant(asker, model, action, { before = null, call = null } = {}) {
       const { principal } = asker;
       if (principal.kind === "server") return ALL;
       if (principal.kind === "serviceKey") {
@@ -158,7 +166,7 @@ export function createRecordRights(deps: { clock: Clock; logger: Logger }): Reco
       const by = recordRule(action, rule);
       // A rule with the records as its parameters, and without the context after them, reads the record.
       if (rule.length > 1 && !by.takesContext) return { kind: "record", by };
-      if (by.takesContext) return probed(model, by, asker, before);
+      if (by.takesContext) return probed(model, by, asker, { before, call });
       const deny = (cause: unknown): false => {
         failed(model, cause);
         return false;
@@ -167,7 +175,7 @@ export function createRecordRights(deps: { clock: Clock; logger: Logger }): Reco
         // Called without the records, which it does not declare.
         const answer = (rule as (auth: Auth | null) => unknown)(authOf(principal));
         if (!isPromise(answer)) return grantOf(model, answer, { before });
-        return inTime(answer)
+        return inTime(awaiting("rules", answer))
           .catch(deny)
           .then((settled) => grantOf(model, settled, { before }));
       } catch (cause) {
@@ -183,7 +191,7 @@ export function createRecordRights(deps: { clock: Clock; logger: Logger }): Reco
       const args = argumentsOf(by, call, [authOf(principal), copied(record), copied(next ?? record)]);
       let isCovered = false;
       try {
-        isCovered = answerAbout(model, decisions.ask(callable(by), args, [record, next], call), record);
+        isCovered = answerAbout(model, decisions.ask(callable(by), args, [record, next], { call }), record);
       } catch (cause) {
         if (cause instanceof Suspended) throw cause;
         failed(model, cause);

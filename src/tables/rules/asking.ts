@@ -1,5 +1,6 @@
 import type { TableRecord } from "../../config/types.ts";
 import type { JsonObject } from "../../kernel/json/json.ts";
+import type { RuleCall } from "../lookups/calls.ts";
 import type { TableModel } from "../model/model.ts";
 import { isOperator, refuse } from "../model/validation.ts";
 import type { Table } from "../namespaces.ts";
@@ -44,16 +45,19 @@ export interface Asking {
 
 export function createAsking(rights: RecordRights): Asking {
   const covers: Asking["covers"] = (context, grant, table, about) => rights.covers(grant, context, table.model, about);
-  const grantNow = (asker: Asker, model: TableModel, action: ChangeAction) => rights.grant(asker, model, action);
+  const grantNow = (asker: Asker, model: TableModel, action: ChangeAction, call: RuleCall) =>
+    rights.grant(asker, model, action, { call });
   return {
     covers,
     present(context, grants, { model }, actions) {
       if (actions.some((action) => grants[action].kind !== "none")) return grants;
       const present = { ...grants };
       for (const action of actions) {
-        // The same number when the write is repeated, as its operations come in the same order.
+        // The same number when the write is repeated, once all operations before it have their answers. An answer for another
+        // operation is not used where it looked up something else.
         const about = `${model.name} ${action} ${context.grantsAsked++}`;
-        present[action] = context.decisions.ask(grantNow, [context, model, action], about);
+        const call = context.rules.call();
+        present[action] = context.decisions.ask(grantNow, [context, model, action, call], about, { call });
       }
       if (actions.every((action) => present[action].kind === "none")) throw denied(context.principal);
       return present;

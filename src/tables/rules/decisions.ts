@@ -1,6 +1,7 @@
 import { RULE_TIMEOUT_MS } from "../../access/limits.ts";
 import type { Clock } from "../../kernel/clock.ts";
 import { isPromise, type MaybePromise } from "../../kernel/maybe-promise.ts";
+import { inPhase } from "../../kernel/observing/request-trace.ts";
 import { within } from "../../kernel/time/deadline.ts";
 import type { RuleCall } from "../lookups/calls.ts";
 
@@ -49,13 +50,13 @@ export class Decisions {
 
   /**
    * The answer. Throws what the function threw; `DeadlineError` where its promise does not settle in time; `Suspended`
-   * for a promise. Inside a transaction only. `call`: the one whose context is among `args`.
+   * for a promise. Inside a transaction only. `call`: the one whose context is among `args`; `phase`: what its time counts as.
    */
   ask<Args extends readonly unknown[], T>(
     question: (...args: Args) => MaybePromise<T>,
     args: Args,
     about: unknown,
-    call: RuleCall | null = null,
+    { call = null, phase = "rules" }: { call?: RuleCall | null; phase?: "rules" | "hooks" } = {},
   ): T {
     let known = this.#answers.get(question);
     // Records are compared by their JSON. Most rules return no promise and are never called twice.
@@ -72,7 +73,7 @@ export class Decisions {
       // for the same again.
       call?.replay(now);
     }
-    const value = question(...args);
+    const value = inPhase(phase, () => question(...args));
     if (!isPromise(value)) return value;
     if (known === undefined) {
       known = new Map();

@@ -5,6 +5,7 @@ import type { Clock } from "../../kernel/clock.ts";
 import { badRequest } from "../../kernel/errors.ts";
 import type { Logger } from "../../kernel/logger.ts";
 import { chain, isPromise, type MaybePromise } from "../../kernel/maybe-promise.ts";
+import { inPhase } from "../../kernel/observing/request-trace.ts";
 import { within } from "../../kernel/time/deadline.ts";
 import { isInstanceId } from "../instance-id.ts";
 import type { Namespace } from "../namespaces.ts";
@@ -40,7 +41,7 @@ export function createInstanceRights(deps: { clock: Clock; logger: Logger }): In
     };
     const ask = (): MaybePromise<boolean> => {
       try {
-        const answer = rule(authOf(principal), instanceId, rules.call().context);
+        const answer = inPhase("rules", () => rule(authOf(principal), instanceId, rules.call().context));
         if (!isPromise(answer)) return answer === true;
         return within(deps.clock, RULE_TIMEOUT_MS, answer).then((settled) => settled === true, failed);
       } catch (cause) {

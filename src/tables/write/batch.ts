@@ -2,6 +2,7 @@ import type { BatchResult } from "../../config/app/index.ts";
 import type { TableRecord } from "../../config/types.ts";
 import type { DatabaseFile, ReadCaller } from "../../db/index.ts";
 import { AppError, badField, badRequest, Refusal } from "../../kernel/errors.ts";
+import { matches } from "../../kernel/records/filter-match.ts";
 import type { BatchBody, ByFilterBody } from "../api/requests.ts";
 import {
   BATCH_BY_FILTER_RECORDS_MAX,
@@ -10,10 +11,8 @@ import {
   OR_CONDITIONS_MAX,
   RULE_RECORDS_MAX,
 } from "../limits.ts";
-
 import type { Table } from "../namespaces.ts";
 import { type ParsedFilter, parseConditions } from "../query/filter.ts";
-import { matches } from "../query/filter-match.ts";
 import { firstById, matchesOf, tooManyToAsk } from "../query/reads.ts";
 import { CascadeTooLarge } from "../references/cascade-cost.ts";
 import { type CascadeSteps, mayDeleteInSteps } from "../references/cascade-steps.ts";

@@ -44,7 +44,10 @@ export function createHookCalls(deps: { app: () => AppAccess; logger: Logger }):
       const copies = records.map(copied) as unknown as typeof records;
       try {
         const context = hookContext(deps.app(), ruleCall);
-        return decisions.ask(work, [authOf(principal), ...copies, context], records, ruleCall);
+        return decisions.ask(work, [authOf(principal), ...copies, context], records, {
+          call: ruleCall,
+          phase: "hooks",
+        });
       } catch (cause) {
         if (cause instanceof Suspended || cause instanceof AppError) throw cause;
         rules.check();

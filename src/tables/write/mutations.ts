@@ -65,6 +65,20 @@ export function createMutations(deps: { rights: RecordRights; writes: RecordWrit
   ): boolean =>
     together([() => covers(context, grants.read, table, { record }), mayChangeIt]).every((isAllowed) => isAllowed);
 
+  /**
+   * The changed fields. An increment that leaves a field's bounds is refused before there is a record to ask the update rule
+   * about: to whoever may not read the record, as if the rule denied, because the bounds would tell the stored value. [TB113]
+   */
+  const resolved = (context: WriteContext, grants: WriteGrants, table: Table, patch: Patch, record: TableRecord) => {
+    try {
+      return resolvePatch(table.validator, patch, record);
+    } catch (cause) {
+      const isAllowed = grants.update.kind === "all" && grants.update.again === null;
+      if (isAllowed || covers(context, grants.read, table, { record })) throw cause;
+      throw denied(context.principal);
+    }
+  };
+
   return {
     insert(context, granted, table, body, index) {
       refuseOperators(body);
@@ -78,7 +92,7 @@ export function createMutations(deps: { rights: RecordRights; writes: RecordWrit
       const grants = present(context, granted, table, ["update"]);
       const record = find(context, grants, table, { id, known }, grants.update);
       const filter = filterOf(condition);
-      const changes = resolvePatch(table.validator, patch, record);
+      const changes = resolved(context, grants, table, patch, record);
       const next = applyChanges(table.model, record, changes, patch.deletions);
       const mayUpdate = () => covers(context, grants.update, table, { record, next });
       const isAllowed = filter === null ? mayUpdate : () => mayAsk(context, grants, table, record, mayUpdate);

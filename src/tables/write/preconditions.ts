@@ -1,12 +1,12 @@
 import type { TableRecord } from "../../config/types.ts";
 import { AppError, tooLarge } from "../../kernel/errors.ts";
 import type { JsonValue } from "../../kernel/json/json.ts";
+import { matches } from "../../kernel/records/filter-match.ts";
+import { valueAt } from "../../kernel/records/value-path.ts";
 import { ANY_CASE_COST, CONDITION_COST_MAX, FILTER_CONDITIONS_MAX } from "../limits.ts";
-import { valueAt } from "../model/field-path.ts";
 import type { TableModel } from "../model/model.ts";
 import { markPlaced } from "../problems.ts";
 import { type Condition, NO_FILTER, type ParsedFilter, parseConditions, parseFilterText } from "../query/filter.ts";
-import { matches } from "../query/filter-match.ts";
 import { roughBytes } from "./stored-bytes.ts";
 import type { WriteContext } from "./write-context.ts";
 

@@ -1,0 +1,93 @@
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import type { JsonObject } from "../../src/kernel/json/json.ts";
+import { type SignedIn, signIn, type TestPlatform, testPlatform } from "../support/index.ts";
+
+let platform: TestPlatform;
+let ann: SignedIn;
+
+const CONFIG = `
+  const isMember = (auth, table) => auth !== null && table("members").get(auth.id) !== null;
+  const mine = (auth, table) => isMember(auth, table) ? [["isOpen", "==", true]] : false;
+  export default { databases: { shared: { tables: {
+    members: { schema: {}, access: { insert: true, delete: true, read: true } },
+    projects: {
+      schema: { isOpen: { type: "boolean" } },
+      access: { read: async (auth, _project, { table }) => mine(auth, table) || [["isOpen", "==", false]] },
+    },
+    tasks: { schema: { projectId: { type: "string", references: "projects" } }, access: { read: true, insert: true } },
+    accounts: {
+      schema: { balance: { type: "integer", max: 1000 }, ownerId: { type: "string" } },
+      access: {
+        read: (auth, account) => account.ownerId === auth?.id,
+        update: (auth, account) => account.ownerId === auth?.id,
+      },
+    },
+    counters: {
+      schema: { n: { type: "integer", max: 10 } },
+      access: { update: true },
+    },
+  } } } };`;
+
+beforeAll(async () => {
+  platform = await testPlatform({ config: CONFIG });
+  ann = await signIn(platform);
+});
+afterAll(() => platform.stop());
+
+const tables = "/api/db/shared/tables";
+const insert = async (table: string, record: JsonObject): Promise<void> => {
+  expect((await platform.service.post(`${tables}/${table}`, record)).status).toBe(201);
+};
+const increment = (value: number) => ({ balance: { $op: "increment", value } });
+
+test("[TB113] an increment beyond a field's bounds tells nothing of a record that may be neither read nor changed", async () => {
+  await insert("accounts", { id: "hers", balance: 700, ownerId: "somebody" });
+  await insert("accounts", { id: "own", balance: 700, ownerId: ann.id });
+  const patch = (id: string, value: number) => ann.patch(`${tables}/accounts/${id}`, increment(value));
+  const [within, beyond] = [await patch("hers", 300), await patch("hers", 301)];
+  expect([within.status, beyond.status]).toEqual([403, 403]);
+  expect(beyond.body).toEqual(within.body);
+  expect((await patch("own", 301)).status).toBe(400);
+  expect((await patch("own", 300)).body["balance"]).toBe(1000);
+  for (const [path, bodyOf] of [
+    ["/accounts/batch", (value: number) => ({ updates: [{ id: "hers", data: increment(value) }] })],
+    [
+      "/transaction",
+      (value: number) => ({
+        operations: [{ table: "accounts", action: "update", id: "hers", data: increment(value) }],
+      }),
+    ],
+  ] as const) {
+    const url = path === "/transaction" ? "/api/db/shared/transaction" : tables + path;
+    const answers = [await ann.post(url, bodyOf(300)), await ann.post(url, bodyOf(301))];
+    expect(answers.map(({ status }) => status)).toEqual([403, 403]);
+    expect(answers[1]?.body).toEqual(answers[0]?.body ?? {});
+  }
+});
+
+test("[TB113] who may change every record is told that an increment leaves the bounds", async () => {
+  await insert("counters", { id: "c", n: 10 });
+  const { status, body } = await ann.patch(`${tables}/counters/c`, { n: { $op: "increment", value: 1 } });
+  expect([status, Object.keys((body["data"] ?? {}) as object)]).toEqual([400, ["n"]]);
+});
+
+test("[TB68] each reference of a transaction is decided by what the operations before it did, also by an awaited rule", async () => {
+  await insert("projects", { id: "open", isOpen: true });
+  const task = (id: string) => ({ table: "tasks", action: "insert", data: { id, projectId: "open" } });
+  const member = { table: "members", action: "insert", data: { id: ann.id } };
+  const leave = { table: "members", action: "delete", id: ann.id };
+  const transact = (...operations: JsonObject[]) => ann.post("/api/db/shared/transaction", { operations });
+  const refused = await transact(task("t0"), member);
+  expect([refused.status, Object.keys((refused.body["data"] ?? {}) as object)]).toEqual([
+    400,
+    ["operations.0.data.projectId"],
+  ]);
+  expect((await transact(member, task("t1"))).status).toBe(200);
+  const left = await transact(task("t2"), leave, task("t3"));
+  expect([left.status, Object.keys((left.body["data"] ?? {}) as object)]).toEqual([
+    400,
+    ["operations.2.data.projectId"],
+  ]);
+  expect((await transact(task("t4"), leave)).status).toBe(200);
+  expect((await transact(task("t5"))).status).toBe(400);
+});
