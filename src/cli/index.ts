@@ -6,7 +6,9 @@ import { ConfigError } from "../config/problems.ts";
 import { SecretsError } from "../config/secrets/secrets.ts";
 import { closestName } from "../kernel/closest-name.ts";
 import { VERSION } from "../kernel/version.ts";
+import { CERTIFICATE_JOB_COMMAND } from "../tls/job/command.ts";
 import { CommandError, UsageError } from "./errors.ts";
+import { environmentArguments } from "./options.ts";
 import { OutputClosed, printAnswer, printNote } from "./output.ts";
 import { REHEARSAL_JOB_COMMAND } from "./rehearsal/protocol.ts";
 
@@ -21,14 +23,22 @@ const COMMANDS: Readonly<Record<string, LoadCommand>> = {
   dev: async () => (await import("./serve/dev.ts")).devCommand,
   init: async () => (await import("./starter/init.ts")).initCommand,
   keys: async () => (await import("./keys.ts")).keysCommand,
+  "admin-link": async () => (await import("./admin-link.ts")).adminLinkCommand,
   check: async () => (await import("./check.ts")).checkCommand,
+  client: async () => (await import("./client.ts")).clientCommand,
   build: async () => (await import("./product/build.ts")).buildCommand,
   import: async () => (await import("./transfer/import.ts")).importCommand,
   export: async () => (await import("./transfer/export.ts")).exportCommand,
+  doctor: async () => (await import("./doctor/doctor.ts")).doctorCommand,
+  audit: async () => (await import("./audit.ts")).auditCommand,
   backup: async () => (await import("./backup/backup.ts")).backupCommand,
+  health: async () => (await import("./health.ts")).healthCommand,
+  certificate: async () => (await import("./certificate/certificate.ts")).certificateCommand,
   restore: async () => (await import("./backup/restore.ts")).restoreCommand,
+  "verify-backup": async () => (await import("./backup/verify-backup.ts")).verifyBackupCommand,
   [REHEARSAL_JOB_COMMAND]: async () => (await import("./rehearsal/job.ts")).rehearsalJobCommand,
-  [BACKUP_JOB_COMMAND]: async () => (await import("./backup/backup-job.ts")).backupJobCommand,
+  [CERTIFICATE_JOB_COMMAND]: async () => (await import("./certificate/job.ts")).certificateJobCommand,
+  [BACKUP_JOB_COMMAND]: async () => (await import("./backup/scheduled-backup.ts")).backupJobCommand,
 };
 
 /** Those that make or watch a config file: an executable that contains its config has no use for them. */
@@ -86,8 +96,11 @@ async function dispatch([name, ...rest]: readonly string[]): Promise<number> {
   const command = product === null ? await load() : withoutConfigOption(await load());
   if (asksForHelp(rest)) return printUsage(command);
   // The commands declare their arguments as plain objects; citty also accepts promises and functions.
-  checkArguments(rest, (command.args ?? {}) as ArgsDef);
-  const { result } = await runCommand(command, { rawArgs: [...rest] });
+  const declared = (command.args ?? {}) as ArgsDef;
+  const given = checkArguments(rest, declared);
+  const { result } = await runCommand(command, {
+    rawArgs: [...environmentArguments(declared, given, process.env), ...rest],
+  });
   return typeof result === "number" ? result : 0;
 }
 
@@ -112,8 +125,11 @@ function asksForHelp(args: readonly string[]): boolean {
   return own.includes("--help") || own.includes("-h");
 }
 
-/** citty ignores unknown options; a mistyped one must not start a server on the default directory. */
-function checkArguments(args: readonly string[], declared: ArgsDef): void {
+/**
+ * The values of the given options. citty ignores unknown options; a mistyped one must not start a server on the default
+ * directory.
+ */
+function checkArguments(args: readonly string[], declared: ArgsDef): Record<string, unknown> {
   const entries = Object.entries(declared);
   const options = entries.filter(([, argument]) => argument.type !== "positional");
   const positionalsMax = entries.length - options.length;
@@ -134,6 +150,7 @@ function checkArguments(args: readonly string[], declared: ArgsDef): void {
   if (empty !== undefined) throw new UsageError(`--${empty[0]} must not be empty`);
   const surplus = parsed.positionals[positionalsMax];
   if (surplus !== undefined) throw new UsageError(`unexpected argument "${surplus}"`);
+  return parsed.values;
 }
 
 /** Node's message, without its advice on arguments that begin with a hyphen, and with the closest option. */

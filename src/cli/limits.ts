@@ -8,6 +8,9 @@ export const SETTLE_MS = 100;
 /** `dev`: after it a server that does not stop is killed. A server ends its stop by itself before. */
 export const DEV_STOP_MAX_MS = STOP_MAX_MS + 1_000;
 
+/** `health`: a server that takes longer to answer does not serve. */
+export const HEALTH_TIMEOUT_MS = 4_000;
+
 /** Operations of one batch request of an import. */
 export const BATCH_RECORDS_MAX = 500;
 /** Below the smallest body limit that servers usually have; a single record may be larger. */
@@ -27,3 +30,10 @@ export const LOGGED_INSTANCES_MAX = 20;
 /** Groups of files with the same problems that `platform check` names, and files that it names of each group. */
 export const REPORTED_GROUPS_MAX = 20;
 export const REPORTED_FILES_MAX = 10;
+
+/** Entries that `audit --url` asks for at once. */
+export const AUDIT_PAGE_ENTRIES = 200;
+/** Problems of one check that `doctor` names one by one. */
+export const PROBLEMS_SHOWN_MAX = 50;
+/** A content that no file names is left over when it is older: younger ones may be uploads under way. */
+export const ORPHAN_AGE_MS = 24 * 60 * 60 * 1_000;

@@ -1,11 +1,29 @@
-import { configureSync, getAnsiColorFormatter, getConfig, getLogger, jsonLinesFormatter } from "@logtape/logtape";
+import {
+  configureSync,
+  type FormattedValues,
+  getAnsiColorFormatter,
+  getConfig,
+  getLogger,
+  getTextFormatter,
+  jsonLinesFormatter,
+  type TextFormatter,
+} from "@logtape/logtape";
 import type { Logger } from "../kernel/logger.ts";
+import { UsageError } from "./errors.ts";
 
 const LINE_BREAK = /\n$/;
 
-/** Readable lines on a terminal, JSON lines otherwise. On standard error, as standard output is for answers. */
-export function createLogger(): Logger {
-  if (getConfig() === null) configureLogs(process.stderr.isTTY === true);
+export type LogForm = "json" | "pretty";
+
+/** undefined for undefined. Errors: UsageError. */
+export function parseLogForm(text: string | undefined): LogForm | undefined {
+  if (text === undefined || text === "json" || text === "pretty") return text;
+  throw new UsageError(`--log must be json or pretty, got "${text}"`);
+}
+
+/** By default readable lines on a terminal, JSON lines otherwise. On standard error, as standard output is for answers. */
+export function createLogger(form: LogForm = process.stderr.isTTY === true ? "pretty" : "json"): Logger {
+  if (getConfig() === null) configureLogs(form);
   const logger = getLogger("platform");
   return {
     info: (message, facts) => logger.info(message, facts),
@@ -14,13 +32,8 @@ export function createLogger(): Logger {
   };
 }
 
-function configureLogs(isTerminal: boolean): void {
-  const readable = getAnsiColorFormatter({
-    timestamp: "time",
-    format: ({ timestamp, level, message, record }) =>
-      `${timestamp} ${level} ${message}${readableFacts(record.properties)}`,
-  });
-  const format = isTerminal ? readable : jsonLinesFormatter;
+function configureLogs(form: LogForm): void {
+  const format = form === "pretty" ? readableFormat() : jsonLinesFormatter;
   configureSync({
     sinks: { stderr: (record) => void process.stderr.write(`${format(record).replace(LINE_BREAK, "")}\n`) },
     loggers: [
@@ -28,6 +41,16 @@ function configureLogs(isTerminal: boolean): void {
       { category: ["logtape", "meta"], lowestLevel: "error", sinks: ["stderr"] },
     ],
   });
+}
+
+/** Colours are for terminals: a file or the journal would keep their escapes. */
+function readableFormat(): TextFormatter {
+  const options = {
+    timestamp: "time",
+    format: ({ timestamp, level, message, record }: FormattedValues): string =>
+      `${timestamp} ${level} ${message}${readableFacts(record.properties)}`,
+  } as const;
+  return process.stderr.isTTY === true ? getAnsiColorFormatter(options) : getTextFormatter(options);
 }
 
 function readableFacts(facts: Record<string, unknown>): string {

@@ -1,11 +1,16 @@
+import type { ArgsDef } from "citty";
 import { PORT_MAX } from "../config/limits.ts";
 import { UsageError } from "./errors.ts";
 
 export const CONFIG_DEFAULT = "./platform.config.ts";
 export const DATA_DEFAULT = "./data";
 
+/** The member of an option that names the variable of the environment which replaces it. The command line beats it. */
+const ENVIRONMENT = "environment";
+
 export const configOption = {
   type: "string",
+  [ENVIRONMENT]: "PLATFORM_CONFIG",
   description: "The config file",
   default: CONFIG_DEFAULT,
   valueHint: "FILE",
@@ -13,13 +18,29 @@ export const configOption = {
 
 export const dataOption = {
   type: "string",
+  [ENVIRONMENT]: "PLATFORM_DATA",
   description: "The directory with all data",
   default: DATA_DEFAULT,
   valueHint: "DIR",
 } as const;
 
-export function parsePort(text: string): number {
+/** undefined for undefined. Errors: UsageError. */
+export function parsePort(text: string | undefined): number | undefined {
+  if (text === undefined) return undefined;
   const port = Number(text);
   if (/^\d{1,5}$/.test(text) && port <= PORT_MAX) return port;
   throw new UsageError(`--port must be a whole number from 0 to ${PORT_MAX}, got "${text}"`);
+}
+
+/** Arguments for the options that are not given, and whose variable is set. An empty variable counts as unset. */
+export function environmentArguments(
+  declared: ArgsDef,
+  given: Readonly<Record<string, unknown>>,
+  environment: Readonly<Record<string, string | undefined>>,
+): string[] {
+  return Object.entries(declared).flatMap(([name, option]) => {
+    const variable = ENVIRONMENT in option ? String(option[ENVIRONMENT]) : "";
+    const value = environment[variable] ?? "";
+    return given[name] !== undefined || value === "" ? [] : [`--${name}=${value}`];
+  });
 }

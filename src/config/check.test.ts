@@ -402,6 +402,75 @@ const CASES: [rule: string, what: string, config: unknown, path: string, words: 
     "from 1 to 8192, got 8193",
   ],
   ["[CF13]", "no dimensions", { vectorize: { v: {} } }, "vectorize.v.dimensions", "is required"],
+  ["[CF300]", "no proxies", { server: { trustProxy: 0 } }, "server.trustProxy", "from 1 to 20"],
+  [
+    "[CF300]",
+    "a name of a proxy",
+    { server: { trustProxy: ["proxy"] } },
+    "server.trustProxy.0",
+    "an address or a range",
+  ],
+  [
+    "[CF300]",
+    "a short address",
+    { server: { trustProxy: ["10.1/8"] } },
+    "server.trustProxy.0",
+    "an address or a range",
+  ],
+  [
+    "[CF300]",
+    "too many bits",
+    { server: { trustProxy: ["10.0.0.0/33"] } },
+    "server.trustProxy.0",
+    "such as 10.0.0.0/8",
+  ],
+  [
+    "[CF300]",
+    "501 ranges",
+    { server: { trustProxy: Array(501).fill("::1") } },
+    "server.trustProxy",
+    "at most 500 entries, got 501",
+  ],
+  [
+    "[CF300]",
+    "a header that anybody can send",
+    { server: { clientAddressHeader: "X-Real-IP" } },
+    "server.clientAddressHeader",
+    "needs trustProxy",
+  ],
+  [
+    "[CF300]",
+    "no name of a header",
+    { server: { trustProxy: true, clientAddressHeader: "X Real" } },
+    "server.clientAddressHeader",
+    "the name of a header",
+  ],
+  ["[CF301]", "no certificate", { server: { tls: {} } }, "server.tls", "either domains, or cert and key"],
+  ["[CF301]", "a key alone", { server: { tls: { key: "k.pem" } } }, "server.tls", "either domains, or cert and key"],
+  [
+    "[CF301]",
+    "both kinds",
+    { server: { tls: { domains: ["a.example"], cert: "c.pem", key: "k.pem" } } },
+    "server.tls.cert",
+    "does not go with domains",
+  ],
+  [
+    "[CF301]",
+    "files with challenges",
+    { server: { tls: { cert: "c.pem", key: "k.pem", challengePort: 80 } } },
+    "server.tls.challengePort",
+    "does not go with cert",
+  ],
+  ["[CF301]", "a wildcard", { server: { tls: { domains: ["*.a.example"] } } }, "server.tls.domains.0", "a wildcard"],
+  ["[CF301]", "an address", { server: { tls: { domains: ["192.0.2.1"] } } }, "server.tls.domains.0", "a host name"],
+  ["[CF301]", "a URL", { server: { tls: { domains: ["https://a.example"] } } }, "server.tls.domains.0", "a host name"],
+  [
+    "[CF301]",
+    "a name twice",
+    { server: { tls: { domains: ["a.example", "a.example"] } } },
+    "server.tls.domains",
+    '"a.example" twice',
+  ],
   ["[CF13]", "a body size", { server: { maxBodySize: 0 } }, "server.maxBodySize", "1 or more"],
   [
     "[CF13]",
@@ -827,7 +896,20 @@ describe("configWarnings", () => {
 });
 
 const EVERYTHING = {
-  server: { publicUrl: "https://api.example.com/base", trustProxy: true, maxBodySize: 1024 },
+  server: {
+    publicUrl: "https://api.example.com/base",
+    trustProxy: ["10.0.0.0/8", "2001:db8::/32", "127.0.0.1"],
+    clientAddressHeader: "X-Real-IP",
+    tls: {
+      domains: ["api.example.com"],
+      email: "a@example.com",
+      directory: "https://ca.example/dir",
+      challengePort: 80,
+    },
+    hsts: true,
+    accessLog: true,
+    maxBodySize: 1024,
+  },
   cors: { origin: ["https://app.example.com", "http://localhost:5173"], credentials: true, maxAge: 0 },
   databases: {
     shared: {
@@ -934,7 +1016,8 @@ const EVERYTHING = {
     },
     webPush: { subject: "mailto:a@example.com", ...vapidKeys },
   },
-  analytics: { requestLog: false },
+  analytics: { requestLog: false, slowMs: 250 },
+  audit: { days: 30 },
   rateLimits: { global: { requests: 1, window: 1 }, signin: { requests: 5, window: 1 } },
   serviceKeys: {
     ci: {

@@ -1,5 +1,5 @@
-import type { AnyNamespaces } from "./typed/access.ts";
-import type { AnyNames, DefinedConfig, TypedConfig } from "./typed/config.ts";
+import type { DefinedConfig, TypedConfig } from "./typed/config.ts";
+import type { AnyNames, AnyNamespaces } from "./typed/declared.ts";
 
 /**
  * The default export of a `platform.config.ts`. It checks types only; values are checked when the config is loaded. `typeof` its

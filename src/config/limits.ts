@@ -17,6 +17,14 @@ export const KEEP_MAX = 10_000;
 /** What `minLength` of passwords may be: hashing reads no more bytes. */
 export const PASSWORD_LENGTH_MAX = 1_024;
 export const PORT_MAX = 65_535;
+/** Proxies, one behind another, whose entries of `X-Forwarded-For` are looked at. */
+export const PROXY_HOPS_MAX = 20;
+/** Entries of a `trustProxy` list: a content delivery network names some dozens. */
+export const PROXY_RANGES_MAX = 500;
+/** Characters of a host name. */
+export const DOMAIN_LENGTH_MAX = 253;
+/** Names of one certificate: as many as Let's Encrypt allows. */
+export const DOMAINS_MAX = 100;
 /** The longest duration of a config. Added to the present time it still is a valid date. */
 export const DURATION_MAX_SECONDS = 100 * 365 * 24 * 60 * 60;
 /** What `retries`, `timeout` and `concurrency` of jobs may be. */

@@ -28,6 +28,7 @@ export type {
 } from "./sections/functions/sources.ts";
 export type { TriggerConfig, TriggerRun } from "./sections/functions/triggers.ts";
 export type { WebhookConfig } from "./sections/functions/webhooks.ts";
+export type { AcmeConfig, CertificateFiles } from "./sections/network/tls.ts";
 export type { PlatformConfig } from "./sections/platform.ts";
 export type { PushConfig } from "./sections/push.ts";
 export type { RealtimeConfig } from "./sections/realtime.ts";

@@ -7,6 +7,8 @@ const EXPOSED_HEADERS = "X-Request-Id, ETag, Content-Range, Retry-After, Idempot
 export interface Cors {
   /** Adds the headers that a browser of this origin needs; requests without `Origin` get at most `Vary`. */
   decorate(headers: Record<string, string>, request: Request): void;
+  /** Whether `decorate` adds anything. */
+  isConcerned(request: Request): boolean;
   /** The answer to a preflight. */
   preflight(request: Request, allow: string): Record<string, string>;
 }
@@ -21,7 +23,9 @@ export function createCors(config: PlatformConfig["cors"] = {}, always: Readonly
   const isByOrigin = !anyOrigin || config.credentials === true;
   const origins = new Set(typeof allowed === "string" ? [allowed] : allowed);
 
-  const exposed = [EXPOSED_HEADERS, ...Object.keys(always)].join(", ");
+  // Scripts read headers of ours only.
+  const shown = Object.keys(always).filter((name) => name.startsWith("x-"));
+  const exposed = [EXPOSED_HEADERS, ...shown].join(", ");
   const isMarked = Object.keys(always).length > 0;
 
   const decorate = (headers: Record<string, string>, request: Request): void => {
@@ -39,6 +43,7 @@ export function createCors(config: PlatformConfig["cors"] = {}, always: Readonly
 
   return {
     decorate,
+    isConcerned: ({ headers }) => isMarked || isByOrigin || headers.has("origin"),
     preflight(request, allow) {
       const headers: Record<string, string> = { allow };
       decorate(headers, request);

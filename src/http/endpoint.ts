@@ -45,6 +45,8 @@ export interface Declaration<Name extends string, C extends Caller, Query extend
   summary: string;
   description?: string;
   caller: C;
+  /** The query parameter with which an `open` endpoint looks at credentials after all, as a `public` one does. */
+  credentialsWith?: string;
   /** What each parameter of the path is. */
   path?: Readonly<Record<Name, string>>;
   /** The query parameters: strings, whole numbers, booleans, or unions of constants. Any other parameter is 400. */

@@ -1,6 +1,6 @@
+import { InvalidServiceKey } from "../access/keys/service-keys.ts";
 import { ANONYMOUS, type Principal } from "../access/principal.ts";
-import { type Principals, SERVICE_KEY_HEADER } from "../access/principals.ts";
-import { InvalidServiceKey } from "../access/service-keys.ts";
+import { type Principals, showsKey } from "../access/principals.ts";
 import { clientNetwork } from "../kernel/client-network.ts";
 import type { Clock } from "../kernel/clock.ts";
 import { AppError, type ErrorBody, insufficientStorage, isDiskFull } from "../kernel/errors.ts";
@@ -10,6 +10,7 @@ import { createTurns, type Turns } from "../kernel/time/turns.ts";
 import { createUnfinishedBodies, type UnfinishedBodies } from "./bodies/unfinished-bodies.ts";
 import type { Cors } from "./cors.ts";
 import type { AnyDeclaration, Endpoint } from "./endpoint.ts";
+import { type CommonHeaders, createCommonHeaders } from "./exchange/common-headers.ts";
 import { partsOf } from "./exchange/endpoint-parts.ts";
 import { Exchange, type ExchangeRoute } from "./exchange/exchange.ts";
 import type { AnswerListener } from "./exchange/request-context.ts";
@@ -63,6 +64,8 @@ export interface HttpParts {
   /** The same as a value, without the headers that every answer has. */
   failureReply(cause: unknown, request: Request, requestId: string): Reply;
   decorate: Cors["decorate"];
+  /** See `CommonHeaders`: without a content type. */
+  commonHeaders: CommonHeaders;
   addressOf(request: Request): string;
   /** See `Listener.holdOpen`. */
   holdOpen(request: Request, isHeld: boolean): void;
@@ -73,6 +76,7 @@ export interface HttpParts {
   onAnswer: AnswerListener | undefined;
 }
 
+const JSON_TYPE = { "content-type": "application/json" } as const;
 const NO_PARAMS: Readonly<Record<string, string>> = {};
 
 export function createHttp(deps: HttpDeps): Http {
@@ -117,8 +121,11 @@ export function createHttp(deps: HttpDeps): Http {
     failure,
     nextRequestId,
     refusal(cause, request) {
-      const response = failure(cause, request);
-      onAnswer?.({ request, route: null, status: response.status, durationMs: 0, principal: ANONYMOUS });
+      const requestId = nextRequestId();
+      const response = failure(cause, request, requestId);
+      const { status } = response;
+      const nothing = { params: NO_PARAMS, principal: ANONYMOUS, trace: null };
+      onAnswer?.({ ...nothing, request, requestId, route: null, status, durationMs: 0 });
       return response;
     },
     inPlaceOf,
@@ -129,6 +136,7 @@ export function createHttp(deps: HttpDeps): Http {
       failure,
       failureReply,
       decorate: deps.cors.decorate,
+      commonHeaders: createCommonHeaders(deps.cors),
       addressOf,
       holdOpen: (request, isHeld) => deps.holdOpen(originals.get(request) ?? request, isHeld),
       inPlaceOf,
@@ -143,7 +151,12 @@ export function createHttp(deps: HttpDeps): Http {
 /** The principal of a request, after its limits. Errors: 401, 403, 429. */
 function createIdentify(
   { principals, globalLimit }: HttpDeps,
-  { caller, limit, wrongKeyStatus = 401 }: Pick<AnyDeclaration, "caller" | "limit" | "wrongKeyStatus">,
+  {
+    caller,
+    credentialsWith,
+    limit,
+    wrongKeyStatus = 401,
+  }: Pick<AnyDeclaration, "caller" | "credentialsWith" | "limit" | "wrongKeyStatus">,
 ): HttpParts["identify"] {
   const limitAddress = (address: () => string): void => {
     globalLimit(address);
@@ -151,9 +164,12 @@ function createIdentify(
   };
   return (request, address) => {
     // Valid service keys are not limited, so the key is checked first; an invalid one counts like any request.
-    const hasKey = request.headers.has(SERVICE_KEY_HEADER);
+    const hasKey = showsKey(request.headers);
     if (!hasKey) limitAddress(address);
-    if (caller === "open") return ANONYMOUS;
+    if (caller === "open" && !(credentialsWith !== undefined && hasParameter(request, credentialsWith))) {
+      if (hasKey && !principals.isKeyHolder(request.headers, address)) limitAddress(address);
+      return ANONYMOUS;
+    }
     try {
       return principals.ofHeaders(request.headers, address);
     } catch (cause) {
@@ -162,6 +178,12 @@ function createIdentify(
       throw cause;
     }
   };
+}
+
+function hasParameter(request: Pick<Request, "headers"> & { url?: string }, name: string): boolean {
+  const { url = "" } = request;
+  const start = url.indexOf("?");
+  return start >= 0 && new URLSearchParams(url.slice(start + 1)).has(name);
 }
 
 type Respond = (request: Request, requestId: string, value: unknown) => Response;
@@ -183,33 +205,47 @@ function createFailureReply(logger: Logger): HttpParts["failureReply"] {
 
 /** Adds the headers that every answer has, and serialises values that are not a `Response`. */
 function createRespond(cors: Cors): Respond {
+  const commonHeaders = createCommonHeaders(cors, JSON_TYPE);
+  const headersOf = (request: Request, requestId: string, own: Reply["headers"]) => {
+    const common = own === undefined ? commonHeaders(request, requestId) : null;
+    if (common !== null) return common;
+    const headers: Record<string, string> = { ...JSON_TYPE, ...NOSNIFF, "x-request-id": requestId };
+    cors.decorate(headers, request);
+    return Object.assign(headers, own);
+  };
   return (request, requestId, value) => {
     if (value instanceof Response) {
       const headers: Record<string, string> = { ...SHOWN_HEADERS, "x-request-id": requestId };
       cors.decorate(headers, request);
-      for (const [name, text] of Object.entries(headers)) value.headers.set(name, text);
+      for (const [name, text] of Object.entries(headers)) {
+        // A file may vary with the encodings that a client takes as well.
+        if (name === "vary") value.headers.append(name, text);
+        else value.headers.set(name, text);
+      }
       return value;
     }
     const reply = value instanceof Reply ? value : null;
     const body = reply === null ? value : reply.body;
-    const headers: Record<string, string> = {
-      "content-type": "application/json",
-      "x-request-id": requestId,
-      "x-content-type-options": NOSNIFF["x-content-type-options"],
-    };
-    cors.decorate(headers, request);
-    if (reply?.headers !== undefined) Object.assign(headers, reply.headers);
-    const init = { status: reply?.status ?? 200, headers };
+    const init = { status: reply?.status ?? 200, headers: headersOf(request, requestId, reply?.headers) };
     if (body instanceof JsonText) return new Response(body.text, init);
     return body instanceof ReadableStream ? new Response(body, init) : Response.json(body, init);
   };
 }
 
+/** The last two digits of a request id. */
+const ENDINGS = Array.from({ length: 36 ** 2 }, (_, index) => index.toString(36).padStart(2, "0"));
+
 /** Request ids: a random prefix per process, which makes them unique across processes, and a counter, which is cheap. */
 function createRequestIds(): () => string {
   const prefix = Buffer.from(crypto.getRandomValues(new Uint8Array(6))).toString("hex");
   let count = 0;
-  return () => `${prefix}-${(count++).toString(36)}`;
+  let beginning = "";
+  return () => {
+    const index = count % ENDINGS.length;
+    if (index === 0) beginning = `${prefix}-${Math.floor(count / ENDINGS.length).toString(36)}`;
+    count += 1;
+    return beginning + (ENDINGS[index] ?? "");
+  };
 }
 
 const pathOf = (request: Request): string => new URL(request.url).pathname;

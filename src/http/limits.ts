@@ -1,3 +1,5 @@
+import { SECOND_MS } from "../kernel/time/duration.ts";
+
 /** Default of `server.maxBodySize`: bytes of a JSON body. */
 export const BODY_MAX_BYTES = 10 * 1024 * 1024;
 /** Bodies under `/api/auth`: an email, a password, tokens, 16 KB of metadata; and others that hold no more than names. */
@@ -60,7 +62,24 @@ if (UNFINISHED_PER_ADDRESS_MAX_BYTES < 2 * BODY_MAX_BYTES) {
   throw new Error("one address must be able to send more than one of the largest bodies at once");
 }
 
+/** Characters of an `Idempotency-Key`. */
+export const IDEMPOTENCY_KEY_LENGTH_MAX = 128;
+
 /** JSON that another process made is sent in the parts in which it came, from this size on. */
 export const PIECES_FROM_BYTES = 1024 * 1024;
 /** A client that reads nothing of such an answer for this time is cut off: its answer is in memory until then. */
 export const STALLED_CLIENT_TIMEOUT_MS = 20_000;
+
+/** Entries of `X-Forwarded-For` that are looked at, from its end, where proxies are known by their addresses. */
+export const FORWARDED_ENTRIES_MAX = 20;
+/** What `server.hsts: true` means: a year. */
+export const HSTS_SECONDS = 365 * 24 * 60 * 60;
+
+/**
+ * After a renewal the old server goes on listening for so long: longer than a connection may be idle, so that no connection is
+ * closed while a client sends a request on it.
+ */
+export const RETIREMENT_MS = (IDLE_TIMEOUT_SECONDS + 5) * SECOND_MS;
+/** Old servers that still listen, and old servers with connections: if more certificates come, the oldest one ends. */
+export const RETIRED_LISTENING_MAX = 4;
+export const RETIRED_MAX = 16;

@@ -19,13 +19,20 @@ export const ROUTE_AREAS = [
 export type RouteArea = (typeof ROUTE_AREAS)[number];
 
 /** Areas whose paths do not begin with their name. */
-const BY_FIRST_WORD: Readonly<Record<string, RouteArea>> = { room: "rooms", admin: "auth" };
+const BY_FIRST_WORD: Readonly<Record<string, RouteArea>> = { room: "rooms" };
+/** By the word after `/api/admin`; others are of `auth`. */
+const BY_ADMIN_WORD: Readonly<Record<string, RouteArea>> = {
+  jobs: "jobs",
+  "slow-requests": "analytics",
+  audit: "system",
+  logs: "system",
+};
 
 /** The area of a route's pattern; `route` null: no route matched. */
 export function areaOf(route: string | null): RouteArea {
   if (route === null) return "other";
   const [, first, word = "", next] = route.split("/");
   if (first !== "api") return "system";
-  if (word === "admin" && next === "jobs") return "jobs";
+  if (word === "admin") return BY_ADMIN_WORD[next ?? ""] ?? "auth";
   return BY_FIRST_WORD[word] ?? ROUTE_AREAS.find((area) => area === word) ?? "system";
 }

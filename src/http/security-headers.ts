@@ -1,3 +1,5 @@
+import { HSTS_SECONDS } from "./limits.ts";
+
 /** Sent with every answer: browsers must not guess another content type. [HT20] */
 export const NOSNIFF = { "x-content-type-options": "nosniff" } as const;
 
@@ -26,4 +28,10 @@ export function pageHeaders(inlineScript: string): Record<string, string> {
     "content-security-policy": policy.join("; "),
     "x-frame-options": "DENY",
   };
+}
+
+/** `Strict-Transport-Security` for so many seconds; true: a year; false or none: no header. [HT302] */
+export function hstsHeaders(hsts: boolean | number = false): Record<string, string> {
+  if (hsts === false) return {};
+  return { "strict-transport-security": `max-age=${hsts === true ? HSTS_SECONDS : hsts}` };
 }

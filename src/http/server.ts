@@ -2,6 +2,7 @@ import { type AnyElysia, Elysia } from "elysia";
 import type { Cors } from "./cors.ts";
 import { createUnrouted } from "./exchange/unrouted.ts";
 import type { Http } from "./http.ts";
+import { hostnameOptions } from "./listening/requests.ts";
 
 /** Files at `/`. */
 export interface Site {
@@ -15,8 +16,12 @@ export interface Site {
  * The Elysia instance to which areas add their routes. It answers what no route does: 404, 405 with `Allow`, preflights, and
  * HEAD where there is a GET.
  */
-export function createServer(http: Http, cors: Cors, site: Site | null = null): AnyElysia {
-  const server = new Elysia({ normalize: false, handler: { standardHostname: false } });
+export function createServer(
+  http: Http,
+  cors: Cors,
+  { site = null, isTls = false }: { site?: Site | null; isTls?: boolean } = {},
+): AnyElysia {
+  const server = new Elysia({ normalize: false, handler: hostnameOptions({ isTls }) });
 
   const unrouted = createUnrouted(http, cors, () => server.routes, site);
   const answerUnrouted = async (request: Request): Promise<Response> => {

@@ -17,7 +17,9 @@ export type FieldCode =
   | "condition_failed"
   | "idempotency_in_progress"
   | "access_denied"
-  | "conflict";
+  | "conflict"
+  // For what may be kept as a whole, under `quota`.
+  | "quota_exceeded";
 
 export interface FieldProblem {
   code: FieldCode;
@@ -94,6 +96,9 @@ export const forbidden = (message = "Access denied"): AppError => new AppError(4
 export const notFound = (message: string): AppError => new AppError(404, message);
 export const conflict = (message: string, data?: FieldProblems): AppError => new AppError(409, message, { data });
 export const tooLarge = (message: string): AppError => new AppError(413, message);
+/** More than somebody may keep. The message says how much is used and allowed. */
+export const quotaExceeded = (message: string): AppError =>
+  new AppError(413, message, { data: { quota: { code: "quota_exceeded", message } } });
 /** Ends the work of a request whose connection is closed. Nobody receives it; 499 is the status that nginx logs. */
 export const clientGone = (): AppError => new AppError(499, "The client closed the connection");
 export const unsupportedMediaType = (message: string): AppError => new AppError(415, message);

@@ -20,3 +20,18 @@ export const STOP_MAX_MS = 8 * SECOND_MS;
 export const UNDER_WAY_MAX_MS = 5 * SECOND_MS;
 /** Time that a step gets whose own limit has passed before it begins. */
 export const STEP_MIN_MS = 100;
+
+/** A report of the server's health is shared by all who ask within this time: everybody may ask, as often as they like. */
+export const HEALTH_KEPT_MS = 1_000;
+
+/** Levels of a value that is shown, as in the audit log. */
+export const SHOWN_DEPTH_MAX = 20;
+/** Names of members of which is remembered whether they are those of secrets. */
+export const SHOWN_NAMES_MAX = 2_000;
+
+/** Lines of the log that are kept in memory, and their characters together: fewer lines are kept where they are long. */
+export const LOG_LINES_MAX = 10_000;
+export const LOG_LINES_MAX_CHARACTERS = 8 * 1024 * 1024;
+export const LOG_MESSAGE_LENGTH_MAX = 4_096;
+/** Bytes of the facts of a line. */
+export const LOG_FACTS_MAX_BYTES = 8 * 1024;

@@ -50,11 +50,11 @@ const modulesOf = (entry: string, sources: ProductSources): BunPlugin => ({
     const { program, provided, site } = sources;
     const namespace = "product";
     if (site !== null) build.onResolve({ filter: /^platform:site$/ }, () => ({ path: site.file, namespace: "asset" }));
-    build.onResolve({ filter: /^platform:/ }, ({ path }) => ({ path, namespace }));
     build.onResolve({ filter: oneOf(program.assets.keys()) }, ({ path }) => ({
       path: program.assets.get(path) ?? path,
       namespace: "asset",
     }));
+    build.onResolve({ filter: /^platform:/ }, ({ path }) => ({ path, namespace }));
     build.onResolve({ filter: oneOf(Object.keys(provided)) }, ({ path, importer }) =>
       importer === program.path ? undefined : { path: `platform:module/${path}`, namespace },
     );

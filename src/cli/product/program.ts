@@ -3,6 +3,8 @@ import { join } from "node:path";
 import { zstdDecompressSync } from "node:zlib";
 import style from "swagger-ui-dist/swagger-ui.css" with { type: "file" };
 import script from "swagger-ui-dist/swagger-ui-bundle.js" with { type: "file" };
+import { pathOfPages } from "../../admin/pages/source.ts";
+import { pathOfPart } from "../../client-files/index.ts";
 import { embeddedExtension } from "../../vectorize/extension/files.ts";
 import { CommandError } from "../errors.ts";
 import { TARGETS, type Target } from "./targets.ts";
@@ -26,12 +28,15 @@ export async function writeProgram(directory: string, target: Target, library: s
     ["swagger-ui-dist/swagger-ui.css", style],
     ["swagger-ui-dist/swagger-ui-bundle.js", script],
     [TARGETS[target].sqliteVec, library ?? (await embeddedExtension())],
+    ["platform:client-module", await pathOfPart("module")],
+    ["platform:client-package", await pathOfPart("package")],
+    ["platform:dashboard", await pathOfPages()],
   ];
   const assets = new Map<string, string>();
   for (const [name, file] of files) {
     if (file === null) continue;
     // The bundler reads no file of another executable.
-    const copy = join(directory, name.replaceAll("/", "-"));
+    const copy = join(directory, name.replaceAll(/[/:]/g, "-"));
     writeFileSync(copy, readFileSync(file));
     assets.set(name, copy);
   }

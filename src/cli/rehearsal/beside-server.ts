@@ -5,10 +5,10 @@ import { Readable } from "node:stream";
 import type { PlatformConfig } from "../../config/types.ts";
 import type { RehearsalJob } from "../../db/index.ts";
 import type { Logger } from "../../kernel/logger.ts";
+import { ownCommand } from "../../kernel/process/own-command.ts";
 import { declaredNamespaces } from "../../tables/model/declarations.ts";
 import { plural } from "../amounts.ts";
 import { LOGGED_INSTANCES_MAX, SERVER_COPY_MAX_BYTES } from "../limits.ts";
-import { ownCommand } from "../own-command.ts";
 import { REHEARSAL_JOB_COMMAND, type RehearsalLine } from "./protocol.ts";
 
 /** The directory of `NAME.db` and `NAME/INSTANCE.db`. */

@@ -1,11 +1,12 @@
 import { existsSync, type FSWatcher, statSync, watch } from "node:fs";
 import { dirname } from "node:path";
 import { importedFiles } from "../../config/loading/imported-files.ts";
+import { ownCommand } from "../../kernel/process/own-command.ts";
 import { declareCommand } from "../command.ts";
 import { DEV_STOP_MAX_MS, SETTLE_MS } from "../limits.ts";
+import { parseLogForm } from "../logs.ts";
 import { parsePort } from "../options.ts";
 import { printNote } from "../output.ts";
-import { ownCommand } from "../own-command.ts";
 import { serveOptions } from "./serve-options.ts";
 import { STOP_MESSAGE, stopSignal } from "./signals.ts";
 
@@ -14,8 +15,10 @@ export const devCommand = declareCommand({
   args: serveOptions,
   async run({ args }) {
     parsePort(args.port);
-    const { config, data, host, port } = args;
-    const command = [...ownCommand(), "start", "--config", config, "--data", data, "--host", host, "--port", port];
+    parseLogForm(args.log);
+    const { config, data, host, port, log } = args;
+    const given = Object.entries({ config, data, host, port, log }).filter(([, value]) => value !== undefined);
+    const command = [...ownCommand(), "start", ...given.map(([name, value]) => `--${name}=${value}`)];
     const stopped = stopSignal();
     let isStopping = false;
     void stopped.then(() => {

@@ -1,4 +1,4 @@
-import { HOST_DEFAULT, PORT_DEFAULT } from "../../http/listener.ts";
+import { HOST_DEFAULT, PORT_DEFAULT, TLS_HOST_DEFAULT, TLS_PORT_DEFAULT } from "../../http/listening/listener.ts";
 import { UsageError } from "../errors.ts";
 import { configOption, dataOption } from "../options.ts";
 
@@ -6,12 +6,23 @@ import { configOption, dataOption } from "../options.ts";
 export const serveOptions = {
   config: configOption,
   data: dataOption,
-  host: { type: "string", description: "The address to listen on", default: HOST_DEFAULT, valueHint: "HOST" },
+  host: {
+    type: "string",
+    environment: "PLATFORM_HOST",
+    description: `The address to listen on; ${HOST_DEFAULT} by default, with server.tls ${TLS_HOST_DEFAULT}`,
+    valueHint: "HOST",
+  },
   port: {
     type: "string",
-    description: "The port to listen on; 0 picks a free one",
-    default: String(PORT_DEFAULT),
+    environment: "PLATFORM_PORT",
+    description: `The port to listen on; ${PORT_DEFAULT} by default, with server.tls ${TLS_PORT_DEFAULT}; 0 picks a free one`,
     valueHint: "PORT",
+  },
+  log: {
+    type: "string",
+    environment: "PLATFORM_LOG",
+    description: "The form of the log: json or pretty; pretty by default on a terminal, otherwise json",
+    valueHint: "FORM",
   },
 } as const;
 

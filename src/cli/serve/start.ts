@@ -1,7 +1,9 @@
+import { linkAt, noteAddress } from "../../admin/session/links.ts";
 import { loadConfig } from "../../config/loading/load.ts";
 import type { PlatformConfig } from "../../config/types.ts";
 import * as platformModule from "../../index.ts";
 import { systemClock } from "../../kernel/clock.ts";
+import { systemIds } from "../../kernel/ids.ts";
 import { STOP_MAX_MS } from "../../kernel/limits.ts";
 import { endsWithin } from "../../kernel/time/stop.ts";
 import type { OpenPlatform } from "../../platform/open.ts";
@@ -9,7 +11,7 @@ import { plural } from "../amounts.ts";
 import { declareCommand } from "../command.ts";
 import { CommandError } from "../errors.ts";
 import { WARNINGS_LOGGED_MAX } from "../limits.ts";
-import { createLogger } from "../logs.ts";
+import { createLogger, parseLogForm } from "../logs.ts";
 import { parsePort } from "../options.ts";
 import { OutputClosed, printAnswer, printNote } from "../output.ts";
 import { drillOf, serveOptions, startOptions } from "./serve-options.ts";
@@ -20,7 +22,7 @@ export const startCommand = declareCommand({
   args: { ...serveOptions, ...startOptions },
   async run({ args }) {
     const port = parsePort(args.port);
-    const logger = createLogger();
+    const logger = createLogger(parseLogForm(args.log));
     // An error that a hook does not handle must not end the server.
     process.on("unhandledRejection", (cause) => logger.error("Unhandled promise rejection", { cause }));
     process.on("uncaughtException", (cause) => logger.error("Uncaught exception", { cause }));
@@ -51,11 +53,13 @@ export const startCommand = declareCommand({
         },
       });
       const { url } = await platform.listen({ host: args.host, port });
-      await printAnswer(`platform listening on ${url}${keyLine}`).catch((cause: unknown) => {
-        // A closed output must not end a server.
-        if (!(cause instanceof OutputClosed)) throw cause;
-        logger.warn("Standard output is closed");
-      });
+      await printAnswer(`platform listening on ${url}${keyLine}${dashboardLine(config, args.data, url)}`).catch(
+        (cause: unknown) => {
+          // A closed output must not end a server.
+          if (!(cause instanceof OutputClosed)) throw cause;
+          logger.warn("Standard output is closed");
+        },
+      );
       endRehearsal = rehearseBesideServer(config, args.data, logger);
       await stopped;
     } catch (cause) {
@@ -70,6 +74,15 @@ export const startCommand = declareCommand({
     return 0;
   },
 });
+
+/** On a terminal, a link that signs in to the dashboard. */
+function dashboardLine(config: PlatformConfig, dataDirectory: string, url: string): string {
+  if (config.admin === false) return "";
+  const address = (config.server?.publicUrl ?? url).replace(/\/$/, "");
+  noteAddress(dataDirectory, address);
+  if (!process.stdout.isTTY) return "";
+  return `\ndashboard: ${linkAt(address, dataDirectory, { ids: systemIds })}\n           good once, for ten minutes`;
+}
 
 /** The error names the first file that does not fit the config; whoever develops it wants to know of all. */
 async function reportData(config: PlatformConfig, dataDirectory: string): Promise<void> {

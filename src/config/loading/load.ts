@@ -9,6 +9,7 @@ import { ConfigError, type ConfigProblem } from "../problems.ts";
 import type { PlatformConfig } from "../types.ts";
 import { ownProduct, provideToProduct } from "./product.ts";
 import { type PlatformModule, providedModules, provideModules } from "./provided-modules.ts";
+import { siteWarnings } from "./site-warnings.ts";
 import { configWarnings } from "./warnings.ts";
 
 export interface LoadedConfig {
@@ -32,7 +33,9 @@ export async function loadConfig(
   const loading = product === null ? importConfig(source, platformModule) : product.loadConfig();
   const checked = checkedConfig(await defaultExport(loading, source, timeoutMs), source);
   const config = product === null ? withDirectories(checked, source) : checked;
-  return { config, warnings: configWarnings(config) };
+  // The files of a product's site are inside: they were looked at when it was built.
+  const ofSite = product === null && config.site !== undefined ? siteWarnings(config.site.directory) : [];
+  return { config, warnings: [...configWarnings(config), ...ofSite] };
 }
 
 /** Paths of the config count from its file. Errors: `ConfigError` for a directory that does not exist. */

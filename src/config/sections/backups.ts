@@ -16,6 +16,8 @@ export const Backups = Type.Object({
   schedule: cronExpression(),
   /** The number of newest backups to keep; older ones are deleted after each success. */
   keep: whole({ min: 1, max: KEEP_MAX }),
+  /** Whether each backup is restored into a scratch folder and checked before it counts. Default: false. */
+  verify: Type.Optional(Type.Boolean()),
   /** A folder on this machine, best on another disk, or an object store. No other server may write its backups there. */
   to: Type.Unsafe<{ folder: string } | { s3: ObjectStore }>(place),
 });

@@ -13,7 +13,7 @@ import { Webhooks } from "./functions/webhooks.ts";
 import { Push, type PushConfig } from "./push.ts";
 import { Realtime, type RealtimeConfig } from "./realtime.ts";
 import { Rooms, type RoomsConfig } from "./rooms.ts";
-import { Analytics, Api, Cors, RateLimits, Server } from "./server.ts";
+import { Analytics, Api, Audit, Cors, RateLimits, Server } from "./server.ts";
 import { ServiceKeys } from "./service-keys.ts";
 import { Storage, type StorageConfig } from "./storage.ts";
 import { Databases } from "./tables/databases.ts";
@@ -34,6 +34,7 @@ const Sections = Type.Object({
   jobs: Type.Optional(Type.Unsafe<JobsConfig>(Jobs)),
   cron: Type.Optional(Type.Unsafe<CronConfig>(Cron)),
   analytics: Type.Optional(Analytics),
+  audit: Type.Optional(Audit),
   /** None by default. */
   backups: Type.Optional(Type.Unsafe<BackupsConfig>(Backups)),
   triggers: Type.Optional(Triggers),
@@ -41,6 +42,8 @@ const Sections = Type.Object({
   rateLimits: Type.Optional(RateLimits),
   serviceKeys: Type.Optional(ServiceKeys),
   api: Type.Optional(Api),
+  /** false: no dashboard, and no sign-in with a service key in a browser. true by default. */
+  admin: Type.Optional(Type.Boolean()),
   /** Endpoints of your own under `/api/functions`. */
   routes: Type.Optional(RoutesSection),
   /** Files of a web page at `/`. */

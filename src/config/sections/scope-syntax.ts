@@ -7,10 +7,11 @@ const ACTIONS: Readonly<Record<string, readonly string[]>> = {
   d1: [],
   vectorize: ["read", "write"],
   push: ["send", "read", "write"],
-  realtime: ["broadcast"],
+  realtime: ["broadcast", "read"],
   analytics: ["read", "write"],
   jobs: ["read", "write"],
   system: ["read"],
+  audit: ["read"],
   functions: ["call"],
 };
 

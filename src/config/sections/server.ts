@@ -1,6 +1,8 @@
 import { type Static, Type } from "typebox";
 import { describe } from "../shape/report.ts";
-import { list, refined, seconds, textWith, url, whole } from "../shape/schema.ts";
+import { list, refined, related, seconds, textWith, url, whole } from "../shape/schema.ts";
+import { headerName, trustProxy } from "./network/proxies.ts";
+import { type AcmeConfig, type CertificateFiles, Tls } from "./network/tls.ts";
 
 const publicUrl = refined(url("https", "http"), (value, report) => {
   const { search, hash, username, password } = new URL(value);
@@ -8,13 +10,30 @@ const publicUrl = refined(url("https", "http"), (value, report) => {
   if (!isPlain) report.say("must not have a query, a fragment or credentials");
 });
 
-export const Server = Type.Object({
+const ServerMembers = Type.Object({
   /** The address that links in mail and signed URLs begin with. */
   publicUrl: Type.Optional(publicUrl),
-  /** true: the client's address is taken from `X-Forwarded-For`. false by default. */
-  trustProxy: Type.Optional(Type.Boolean()),
+  /**
+   * The proxies in front of the server, for the client's address. A number: how many there are; true: 1. A list: their
+   * addresses and ranges. false by default: the address is that of the connection.
+   */
+  trustProxy: Type.Optional(trustProxy),
+  /** The header in which a trusted proxy sends the client's address, such as `CF-Connecting-IP`. `X-Forwarded-For` by default. */
+  clientAddressHeader: Type.Optional(headerName()),
+  /** HTTPS, with certificates that the server gets by itself or that are in files. None by default. */
+  tls: Type.Optional(Type.Unsafe<AcmeConfig | CertificateFiles>(Tls)),
+  /** `Strict-Transport-Security` with every answer, for so many seconds; true: for a year. false by default. */
+  hsts: Type.Optional(Type.Union([Type.Boolean(), seconds()])),
+  /** true: a line of the log for every request. false by default. */
+  accessLog: Type.Optional(Type.Boolean()),
   /** Bytes of a JSON body; 10 MiB by default. */
   maxBodySize: Type.Optional(whole({ min: 1, unit: "bytes" })),
+});
+
+export const Server = related(ServerMembers, (server, report) => {
+  if (server["clientAddressHeader"] === undefined) return;
+  if (server["trustProxy"] !== undefined && server["trustProxy"] !== false) return;
+  report.at("clientAddressHeader").say("needs trustProxy, as anybody can send a header");
 });
 
 const origin = () =>
@@ -34,6 +53,13 @@ export const Cors = Type.Object({
 export const Analytics = Type.Object({
   /** true by default. */
   requestLog: Type.Optional(Type.Boolean()),
+  /** Requests that take at least so many milliseconds are kept whole for 7 days; 500 by default. */
+  slowMs: Type.Optional(whole({ min: 1, unit: "milliseconds" })),
+});
+
+export const Audit = Type.Object({
+  /** For how many days entries are kept; 365 by default. */
+  days: Type.Optional(whole({ min: 1, max: 36_500, unit: "days" })),
 });
 
 export const Api = Type.Object({

@@ -3,7 +3,7 @@ import type { MaybePromise } from "../../kernel/maybe-promise.ts";
 import type { RuleContext } from "../context.ts";
 import type { Auth } from "../identity.ts";
 import { THUMB_MEGAPIXELS_MAX, THUMB_PIXELS_MAX, THUMBS_AT_ONCE_MAX } from "../limits.ts";
-import { list, named, rule, secretText, text, textWith, url, whole } from "../shape/schema.ts";
+import { list, named, refined, rule, secretText, text, textWith, url, whole } from "../shape/schema.ts";
 
 /** A file as bucket rules see it; only stored files have the last three members. */
 export interface FileFacts {
@@ -41,9 +41,23 @@ const thumb = textWith((value) => {
   return isRight ? null : `must be WIDTHxHEIGHT in pixels up to ${THUMB_PIXELS_MAX}, as in 200x200, got "${value}"`;
 });
 
+const quota = refined(
+  Type.Object({
+    /** Of all files in the bucket. */
+    total: Type.Optional(whole({ min: 1, unit: "bytes" })),
+    /** Of the files that one user has uploaded. */
+    perUser: Type.Optional(whole({ min: 1, unit: "bytes" })),
+  }),
+  ({ total, perUser }, report) => {
+    if (total === undefined && perUser === undefined) report.say("must have total or perUser");
+  },
+);
+
 const Bucket = Type.Object({
   /** Bytes; 100 MiB by default. It applies to every kind of upload. */
   maxFileSize: Type.Optional(whole({ min: 1, unit: "bytes" })),
+  /** Bytes that may be kept, with the parts of unfinished uploads. No quota by default. */
+  quota: Type.Optional(quota),
   access: Type.Optional(
     Type.Object({
       read: Type.Optional(bucketRule()),

@@ -8,18 +8,10 @@ import type {
   TransactionTable,
 } from "../app/index.ts";
 import type { HookContext, Lookup, RuleContext } from "../context.ts";
+import type { AnyTables } from "./declared.ts";
 import type { RecordOf } from "./records.ts";
 
 // `app` and the contexts of rules and hooks, typed from a config. Each is the untyped one where the config does not say.
-
-/** The schemas of tables by their names; `unknown` for a table without one. */
-export interface AnyTables {
-  [table: string]: unknown;
-}
-/** Tables by the names of their namespaces. */
-export interface AnyNamespaces {
-  [namespace: string]: AnyTables;
-}
 
 interface TypedLookups<Tables> {
   table<Name extends keyof Tables & string>(name: Name): Lookup<RecordOf<Tables[Name]>>;

@@ -5,14 +5,17 @@ import type { AuthConfig, SignUpFacts } from "../sections/auth.ts";
 import type { FunctionsApi } from "../sections/functions/routes.ts";
 import type { PlatformConfig } from "../sections/platform.ts";
 import type { RealtimeConfig } from "../sections/realtime.ts";
+import type { Player, Room } from "../sections/room-handlers.ts";
 import type { RoomConfig } from "../sections/rooms.ts";
 import type { BucketConfig, FileFacts, StorageConfig } from "../sections/storage.ts";
 import type { NamespaceConfig } from "../sections/tables/databases.ts";
 import type { TableAccess, TableConfig } from "../sections/tables/tables.ts";
-import type { AnyNamespaces, AppOf, HookContextOf, RuleContextOf } from "./access.ts";
+import type { AppOf, HookContextOf, RuleContextOf } from "./access.ts";
+import type { AnyNames, ConfigTypes } from "./declared.ts";
 import type { FilterOf } from "./filters.ts";
 import type { TypedCron, TypedJob } from "./jobs.ts";
-import type { RecordOf, SchemaShape, WrittenOf } from "./records.ts";
+import type { RecordOf, WrittenOf } from "./records.ts";
+import type { SchemaShape } from "./schema-shape.ts";
 import type { TypedTrigger, TypedWebhook } from "./triggers.ts";
 
 /** What a rule of a table gives. */
@@ -82,7 +85,9 @@ interface TypedStorage<Buckets, Namespaces> extends Omit<StorageConfig, "buckets
   buckets: { [Bucket in keyof Buckets]: TypedBucket<Namespaces> };
 }
 
-interface TypedRoom<Namespaces> extends Omit<RoomConfig, "access"> {
+/** `Actions`: the handlers as they are written. The parameter of each says what clients send: it is not checked at run time. */
+interface TypedRoom<Actions, Namespaces> extends Omit<RoomConfig, "access" | "actions"> {
+  actions?: Actions & AnyActions;
   access?: {
     join?: boolean | ((auth: Auth, roomId: string, context: FreeContext<Namespaces>) => MaybePromise<boolean>);
     action?: (
@@ -93,6 +98,14 @@ interface TypedRoom<Namespaces> extends Omit<RoomConfig, "access"> {
       context: FreeContext<Namespaces>,
     ) => MaybePromise<boolean>;
   };
+}
+
+interface TypedActions {
+  // A method, so that a handler may declare what its payload is.
+  handle(room: Room, player: Player, payload: JsonValue): MaybePromise<OrNothing<JsonValue>>;
+}
+interface AnyActions {
+  [action: string]: TypedActions["handle"];
 }
 
 interface TypedRealtime<Namespaces> extends Omit<RealtimeConfig, "access"> {
@@ -135,7 +148,7 @@ export interface TypedConfig<
 > extends Omit<PlatformConfig, TypedSections> {
   databases?: { [Namespace in keyof Namespaces]: TypedNamespace<Namespaces[Namespace], Namespaces, Jobs> };
   storage?: TypedStorage<Buckets, Namespaces>;
-  rooms?: { [Room in keyof Rooms]: TypedRoom<Namespaces> };
+  rooms?: { [Room in keyof Rooms]: TypedRoom<Rooms[Room], Namespaces> };
   /** As that of `PlatformConfig`. */
   routes?: (api: FunctionsApi<AppOf<NoInfer<Namespaces>>>) => MaybePromise<Api>;
   realtime?: TypedRealtime<Namespaces>;
@@ -146,27 +159,7 @@ export interface TypedConfig<
   webhooks?: { [Name in keyof Webhooks]: TypedWebhook<Webhooks[Name], Namespaces, Buckets> };
 }
 
-/** Names of buckets or rooms. */
-export interface AnyNames {
-  [name: string]: unknown;
-}
-
-/** What a config declares, for code that is typed from it, such as a client. */
-export interface ConfigTypes {
-  /** The schema of each table by namespace and table; `RecordOf` gives the type of its records. */
-  databases: AnyNamespaces;
-  buckets: AnyNames;
-  rooms: AnyNames;
-  /** The Elysia instance that `routes` returns, or a promise of it; `unknown` without routes. */
-  routes?: unknown;
-}
-
 /** A config that knows its types. `Types` is there for the compiler only. */
 export interface DefinedConfig<Types extends ConfigTypes = ConfigTypes> extends PlatformConfig {
   readonly "~types"?: Types;
 }
-
-/** The types of a config: `TypesOf<typeof config>`. */
-export type TypesOf<Config> = Config extends { readonly "~types"?: infer Types extends ConfigTypes }
-  ? Types
-  : ConfigTypes;

@@ -1,6 +1,5 @@
 import type { JsonValue } from "../../kernel/json/json.ts";
 import type { TableRecord } from "../records.ts";
-import type { Field } from "../sections/tables/fields.ts";
 
 interface ValueByType {
   string: string;
@@ -11,8 +10,6 @@ interface ValueByType {
   datetime: string;
   json: JsonValue;
 }
-
-export type SchemaShape = { readonly [field: string]: Field | false };
 
 /**
  * A member by its name. `F extends { type: … }` does not work: before TypeScript 6 the inferred schema counts as a fresh

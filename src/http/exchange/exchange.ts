@@ -1,9 +1,10 @@
-import { ANONYMOUS, callerNameOf, type Principal } from "../../access/principal.ts";
+import { ANONYMOUS, auditActorOf, callerNameOf, type Principal } from "../../access/principal.ts";
 import { refuseScopedKey, requireAnyServiceKey } from "../../access/service-key-right.ts";
 import { clientNetwork } from "../../kernel/client-network.ts";
 import type { Clock } from "../../kernel/clock.ts";
-import { badRequest, unauthorized } from "../../kernel/errors.ts";
+import { badRequest, forbidden, unauthorized } from "../../kernel/errors.ts";
 import { isPromise, type MaybePromise } from "../../kernel/maybe-promise.ts";
+import { type Requester, RequestTrace, traced } from "../../kernel/observing/request-trace.ts";
 import type { Turns } from "../../kernel/time/turns.ts";
 import {
   type BodyDigest,
@@ -42,7 +43,7 @@ export interface ExchangeRoute {
  * One request and its answer. Handlers destructure what they need (`({ params, query }) => …`), so functions are created by
  * getters: most requests need one or two of them.
  */
-export class Exchange implements RequestBasics {
+export class Exchange implements RequestBasics, Requester {
   readonly request: Request;
   readonly params: Readonly<Record<string, string>>;
   readonly requestId: string;
@@ -50,6 +51,7 @@ export class Exchange implements RequestBasics {
   readonly #route: ExchangeRoute;
   readonly #pattern: string;
   readonly #startedAt: number;
+  readonly #trace: RequestTrace;
   #query: Query | null = null;
   #large: LargeAnswer | null = null;
   #digest: BodyDigest | null = null;
@@ -64,10 +66,16 @@ export class Exchange implements RequestBasics {
     this.params = asked.params;
     this.requestId = asked.requestId;
     this.#pattern = asked.pattern;
-    this.#startedAt = route.onAnswer === undefined ? 0 : performance.now();
+    this.#startedAt = performance.now();
+    this.#trace = new RequestTrace(this, this.#startedAt);
   }
 
   answer(): MaybePromise<Response> {
+    return traced(this.#trace, answerOf, this);
+  }
+
+  /** `answer`, in the trace of this request. */
+  answerInTrace(): MaybePromise<Response> {
     try {
       checkEncoding(this.params);
       const identified = this.#route.identify(this.request, this.address);
@@ -163,9 +171,10 @@ export class Exchange implements RequestBasics {
 
   #run(principal: Principal): MaybePromise<unknown> {
     this.principal = principal;
+    this.#trace.actor = auditActorOf(principal);
     const { caller, handle, missingKeyStatus, refusesScopedKeys } = this.#route.endpoint;
     if (refusesScopedKeys) refuseScopedKey(principal);
-    if (caller === "user" && principal.kind !== "user") throw unauthorized();
+    if (caller === "user") requireUser(principal, this.request.method);
     if (caller === "serviceKey") requireAnyServiceKey(principal, missingKeyStatus);
     // The declaration's types say what its handler takes; `EndpointParts` is made from the same declaration.
     return handle(this as never);
@@ -183,9 +192,11 @@ export class Exchange implements RequestBasics {
 
   #answered(response: Response): Response {
     this.#hold(false);
-    const { request, principal } = this;
+    const { request, params, requestId, principal } = this;
+    const { status } = response;
     const durationMs = performance.now() - this.#startedAt;
-    this.#route.onAnswer?.({ request, route: this.#pattern, status: response.status, durationMs, principal });
+    const [route, trace] = [this.#pattern, this.#trace];
+    this.#route.onAnswer?.({ request, requestId, route, params, status, durationMs, principal, trace });
     return response;
   }
 
@@ -193,6 +204,15 @@ export class Exchange implements RequestBasics {
     if (this.#isHeld !== isHeld) this.#route.holdOpen(this.request, isHeld);
     this.#isHeld = isHeld;
   }
+}
+
+const answerOf = (exchange: Exchange): MaybePromise<Response> => exchange.answerInTrace();
+
+/** Errors: 401 without a user; 403 for what only the user may do, where somebody acts as them. [AD9] */
+function requireUser(principal: Principal, method: string): void {
+  if (principal.kind !== "user") throw unauthorized();
+  if (principal.actedBy === undefined || method === "GET" || method === "HEAD") return;
+  throw forbidden("Acting as a user does not cover what changes their account");
 }
 
 /** Elysia's router gives null for a parameter that it cannot decode, contrary to its types. Errors: 400. */

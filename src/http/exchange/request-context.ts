@@ -1,5 +1,6 @@
 import type { Principal } from "../../access/principal.ts";
 import type { ReadCaller } from "../../db/index.ts";
+import type { RequestTrace } from "../../kernel/observing/request-trace.ts";
 
 /** A SHA-256 of a request's body. */
 export interface BodyHash {
@@ -32,14 +33,21 @@ export interface RequestBasics extends ReadCaller {
   digestBody(options: { isUnread: boolean; prefix: string }): BodyHash;
 }
 
-/**
- * Called after every answer; feeds the request log and the metrics. `route` is the pattern of the path
- * (`/api/kv/:namespace`), null where no route matched; `durationMs` is the time from the handler's start to its answer.
- */
-export type AnswerListener = (answer: {
+/** An answered request. */
+export interface Answered {
   request: Request;
+  requestId: string;
+  /** The pattern of the path (`/api/kv/:namespace`); null where no route matched. */
   route: string | null;
+  /** The parameters of the path, as they were sent. */
+  params: Readonly<Record<string, string>>;
   status: number;
+  /** From the start of the handler to its answer. */
   durationMs: number;
   principal: Principal;
-}) => void;
+  /** null: nothing was measured, as the answer took no handler. */
+  trace: RequestTrace | null;
+}
+
+/** Called after every answer; feeds the request log and the metrics. */
+export type AnswerListener = (answer: Answered) => void;

@@ -1,7 +1,8 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { connect, type Socket } from "node:net";
 import { type AnyElysia, Elysia } from "elysia";
-import { createSocketServer } from "../sockets/server/socket-server.ts";
+import { systemClock } from "../../kernel/clock.ts";
+import { createSocketServer } from "../../sockets/server/socket-server.ts";
 import { createListener, type Listener } from "./listener.ts";
 
 /** Bun looks at its timeouts every four seconds. */
@@ -19,7 +20,9 @@ const closedSockets: number[] = [];
 
 beforeAll(() => {
   listener = createListener({
-    trustProxy: false,
+    clock: systemClock,
+    isTls: false,
+    proxies: { trustProxy: false },
     idleTimeoutSeconds: IDLE_SECONDS,
     socketIdleSeconds: SOCKET_IDLE_SECONDS,
   });
@@ -132,7 +135,7 @@ test.concurrent("[HT32] a WebSocket that answers no ping is closed; a silent one
 });
 
 test("[HT32] without other settings a silent WebSocket is pinged before a proxy's 60 seconds are over", () => {
-  const { handlers } = createSocketServer(() => null);
+  const { handlers } = createSocketServer({ of: () => null, all: () => [] });
   // Bun pings 16 s before, in steps of 4 s.
   expect(handlers.idleTimeout).toBe(40);
   expect(handlers.sendPings).toBe(true);

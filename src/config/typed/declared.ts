@@ -1,0 +1,31 @@
+// What a config declares, by types alone: clients are typed from it, so nothing here needs a type of the server.
+
+/** The schemas of tables by their names; `unknown` for a table without one. */
+export interface AnyTables {
+  [table: string]: unknown;
+}
+/** Tables by the names of their namespaces. */
+export interface AnyNamespaces {
+  [namespace: string]: AnyTables;
+}
+
+/** Names of buckets or rooms. */
+export interface AnyNames {
+  [name: string]: unknown;
+}
+
+/** What a config declares, for code that is typed from it, such as a client. */
+export interface ConfigTypes {
+  /** The schema of each table by namespace and table; `RecordOf` gives the type of its records. */
+  databases: AnyNamespaces;
+  buckets: AnyNames;
+  /** The actions of each room by its name: functions, whose last parameter and result are what clients send and get. */
+  rooms: AnyNames;
+  /** The Elysia instance that `routes` returns, or a promise of it; `unknown` without routes. */
+  routes?: unknown;
+}
+
+/** The types of a config: `TypesOf<typeof config>`. */
+export type TypesOf<Config> = Config extends { readonly "~types"?: infer Types extends ConfigTypes }
+  ? Types
+  : ConfigTypes;

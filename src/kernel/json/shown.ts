@@ -1,0 +1,97 @@
+import { SHOWN_DEPTH_MAX, SHOWN_NAMES_MAX } from "../limits.ts";
+
+/** Members whose names contain one of these are secrets, whatever their values are. */
+const SECRET_NAME = /pass(?:word|wd|phrase)|secret|token|api_?key|private_?key|credential|authorization/i;
+const HIDDEN = "[hidden]";
+const CUT = "…";
+/** UTF-8 has at most three bytes for a UTF-16 unit, and an escape in JSON six characters. */
+const BYTES_PER_UNIT = 3;
+const UNITS_PER_ESCAPE = 6;
+
+/** Names repeat: those of columns above all. */
+const known = new Map<string, boolean>();
+
+/** Whether what has this name is never shown. */
+export function isSecretName(name: string): boolean {
+  const before = known.get(name);
+  if (before !== undefined) return before;
+  const isSecret = SECRET_NAME.test(name);
+  if (known.size >= SHOWN_NAMES_MAX) known.clear();
+  known.set(name, isSecret);
+  return isSecret;
+}
+
+/** A value that is JSON text already. */
+export class SerialisedJson {
+  readonly text: string;
+  constructor(text: string) {
+    this.text = text;
+  }
+}
+
+/**
+ * A value as JSON for people who look into what happened: at most `bytesMax` bytes, of which what comes later is cut first, and
+ * without secrets. Its cost is bounded too, however large the value is. null for undefined and null.
+ */
+export function shownJson(value: unknown, bytesMax: number): string | null {
+  if (value === undefined || value === null) return null;
+  if (value instanceof SerialisedJson) return shownText(value.text, bytesMax);
+  if (isPlain(value, bytesMax)) return JSON.stringify(value);
+  for (let charactersMax = bytesMax; ; charactersMax = Math.floor(charactersMax / 2)) {
+    const text = JSON.stringify(shown(value, { left: charactersMax }, 0));
+    if (text.length * BYTES_PER_UNIT <= bytesMax || Buffer.byteLength(text) <= bytesMax) return text;
+  }
+}
+
+/** Long texts are not parsed: their beginning is shown as a string. */
+function shownText(text: string, bytesMax: number): string | null {
+  if (text.length * BYTES_PER_UNIT <= bytesMax && !SECRET_NAME.test(text)) return text === "null" ? null : text;
+  if (text.length <= bytesMax) return shownJson(JSON.parse(text), bytesMax);
+  const start = text.slice(0, Math.floor(bytesMax / (UNITS_PER_ESCAPE * BYTES_PER_UNIT)));
+  return JSON.stringify(SECRET_NAME.test(start) ? HIDDEN : `${start}${CUT}`);
+}
+
+/** Whether it is an object of short values without a secret, as most records are: then nothing has to be copied. */
+function isPlain(value: unknown, bytesMax: number): boolean {
+  if (typeof value !== "object" || value === null || Array.isArray(value)) return false;
+  let units = 2;
+  for (const name in value) {
+    const member: unknown = (value as Record<string, unknown>)[name];
+    if (isSecretName(name) || (typeof member === "object" && member !== null)) return false;
+    units += name.length + 30 + (typeof member === "string" ? member.length : 0);
+  }
+  return units * UNITS_PER_ESCAPE <= bytesMax;
+}
+
+function shown(value: unknown, budget: { left: number }, depth: number): unknown {
+  if (typeof value === "string") {
+    const isWhole = value.length <= budget.left;
+    const text = isWhole ? value : `${value.slice(0, Math.max(0, budget.left))}${CUT}`;
+    budget.left -= value.length;
+    return text;
+  }
+  budget.left -= 8;
+  if (typeof value !== "object" || value === null) return value;
+  if (depth >= SHOWN_DEPTH_MAX) return CUT;
+  if (Array.isArray(value)) {
+    const items: unknown[] = [];
+    for (const item of value) {
+      if (budget.left <= 0) {
+        items.push(CUT);
+        break;
+      }
+      items.push(shown(item, budget, depth + 1));
+    }
+    return items;
+  }
+  const members: Record<string, unknown> = {};
+  for (const [name, member] of Object.entries(value)) {
+    if (budget.left <= 0) {
+      members[CUT] = CUT;
+      break;
+    }
+    budget.left -= name.length;
+    members[name] = isSecretName(name) && member !== null ? HIDDEN : shown(member, budget, depth + 1);
+  }
+  return members;
+}

@@ -1,0 +1,89 @@
+import type { Clock, Millis } from "../clock.ts";
+import { shownJson } from "../json/shown.ts";
+import { LOG_FACTS_MAX_BYTES, LOG_LINES_MAX, LOG_LINES_MAX_CHARACTERS, LOG_MESSAGE_LENGTH_MAX } from "../limits.ts";
+import type { Logger } from "../logger.ts";
+
+export const LOG_LEVELS = ["info", "warn", "error"] as const;
+export type LogLevel = (typeof LOG_LEVELS)[number];
+
+/** A line of the server's log. */
+export interface LogLine {
+  /** Counts from the start. */
+  seq: number;
+  at: Millis;
+  level: LogLevel;
+  message: string;
+  /** JSON, cut and without secrets; null: none. */
+  facts: string | null;
+}
+
+type Listener = (line: LogLine) => void;
+
+/** The last lines of the log, in memory: their number and their characters are bounded. */
+export class LogLines {
+  /** Writes to the log, and keeps the line. */
+  readonly logger: Logger;
+  readonly #clock: Clock;
+  #lines: LogLine[] = [];
+  /** Index of the oldest line that is kept. */
+  #head = 0;
+  #characters = 0;
+  #seq = 0;
+  readonly #listeners = new Set<Listener>();
+
+  constructor({ clock, next }: { clock: Clock; next: Logger }) {
+    this.#clock = clock;
+    const at = (level: LogLevel) => (message: string, facts?: Record<string, unknown>) => {
+      next[level](message, facts);
+      this.#add(level, message, facts);
+    };
+    this.logger = { info: at("info"), warn: at("warn"), error: at("error") };
+  }
+
+  /** Oldest first. */
+  kept(): readonly LogLine[] {
+    return this.#lines.slice(this.#head);
+  }
+
+  /** Calls `listener` with each line from now on. The function returned ends it. */
+  follow(listener: Listener): () => void {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  }
+
+  #add(level: LogLevel, message: string, facts: Record<string, unknown> | undefined): void {
+    const line: LogLine = {
+      seq: ++this.#seq,
+      at: this.#clock.now(),
+      level,
+      message: message.slice(0, LOG_MESSAGE_LENGTH_MAX),
+      facts: facts === undefined ? null : shownJson(plainOf(facts), LOG_FACTS_MAX_BYTES),
+    };
+    this.#lines.push(line);
+    this.#characters += sizeOf(line);
+    while (this.#lines.length - this.#head > LOG_LINES_MAX || this.#characters > LOG_LINES_MAX_CHARACTERS) {
+      const oldest = this.#lines[this.#head++];
+      if (oldest !== undefined) this.#characters -= sizeOf(oldest);
+    }
+    if (this.#head >= LOG_LINES_MAX) {
+      this.#lines = this.#lines.slice(this.#head);
+      this.#head = 0;
+    }
+    for (const listener of this.#listeners) listener(line);
+  }
+}
+
+const sizeOf = ({ message, facts }: LogLine): number => 100 + message.length + (facts?.length ?? 0);
+
+/** Errors as what is known of them; they have no enumerable members. */
+function plainOf(facts: Record<string, unknown>): Record<string, unknown> {
+  return Object.fromEntries(
+    Object.entries(facts).map(([name, fact]) => [name, fact instanceof Error ? errorOf(fact, 0) : fact]),
+  );
+}
+
+function errorOf(error: Error, depth: number): object {
+  const { name, message, stack, cause } = error;
+  const known = { name, message, stack };
+  return cause instanceof Error && depth < 3 ? { ...known, cause: errorOf(cause, depth + 1) } : known;
+}

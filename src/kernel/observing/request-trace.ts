@@ -1,0 +1,139 @@
+import { AsyncLocalStorage } from "node:async_hooks";
+import { isPromise } from "../maybe-promise.ts";
+
+/**
+ * What a request waits for. Where several are under way, the first of this order counts: a write that waits for a rule is
+ * `rules`, and what a hook reads is `hooks`.
+ */
+const PHASES = ["hooks", "rules", "database"] as const;
+export type Phase = (typeof PHASES)[number];
+
+/** Milliseconds of each phase; `answer` is the rest. */
+export interface PhaseTimes {
+  rules: number;
+  database: number;
+  hooks: number;
+  answer: number;
+}
+
+/** Who asks, and under which id. */
+export interface Requester {
+  readonly requestId: string;
+  /** The client's address. */
+  readonly address: () => string;
+}
+
+/** Who is named in the audit log. */
+export interface AuditActor {
+  kind: "serviceKey" | "admin" | "user" | "anonymous";
+  /** The name of the key, or the user's id; null for nobody. */
+  name: string | null;
+  /** Whom the actor acted as: a user's id, or `anonymous`. */
+  as?: string;
+}
+
+/** What is measured of a request while it is handled. */
+export class RequestTrace {
+  readonly requester: Requester;
+  /** Records that the request has read or changed. */
+  rows = 0;
+  /** Whose changes by this request are audited; null: nobody's. */
+  actor: AuditActor | null = null;
+  readonly #startedAt: number;
+  /** How many of each phase are under way; null: none was yet, as for most requests. */
+  #active: number[] | null = null;
+  #spent: number[] = [];
+  #since = 0;
+
+  constructor(requester: Requester, startedAt: number) {
+    this.requester = requester;
+    this.#startedAt = startedAt;
+  }
+
+  enter(phase: Phase, at: number = performance.now()): void {
+    this.#count(phase, 1, at);
+  }
+
+  leave(phase: Phase, at: number = performance.now()): void {
+    this.#count(phase, -1, at);
+  }
+
+  /** The phases until `endedAt`, which is in the time of `performance.now()`. */
+  times(endedAt: number): PhaseTimes {
+    const spent = [...this.#spent];
+    const current = this.#current();
+    if (current >= 0) spent[current] = (spent[current] ?? 0) + endedAt - this.#since;
+    const [hooks = 0, rules = 0, database = 0] = spent;
+    const answer = Math.max(0, endedAt - this.#startedAt - hooks - rules - database);
+    return { rules: rounded(rules), database: rounded(database), hooks: rounded(hooks), answer: rounded(answer) };
+  }
+
+  #count(phase: Phase, by: 1 | -1, now: number): void {
+    const current = this.#current();
+    if (current >= 0) this.#spent[current] = (this.#spent[current] ?? 0) + now - this.#since;
+    this.#since = now;
+    this.#active ??= PHASES.map(() => 0);
+    const index = PHASES.indexOf(phase);
+    this.#active[index] = (this.#active[index] ?? 0) + by;
+  }
+
+  /** The index of the phase that counts; -1: none. */
+  #current(): number {
+    return this.#active === null ? -1 : this.#active.findIndex((count) => count > 0);
+  }
+}
+
+const rounded = (ms: number): number => Math.round(ms * 1000) / 1000;
+
+/**
+ * The request in which code runs. It is ambient, because what is slow lies far below the handler that has the request: a rule
+ * that a write asks, a read that waits for a process.
+ */
+const traces = new AsyncLocalStorage<RequestTrace | undefined>();
+
+/** Runs `work`, and all that it starts, in a request; undefined: in none. */
+export const traced = <Args extends readonly unknown[], T>(
+  trace: RequestTrace | undefined,
+  work: (...args: Args) => T,
+  ...args: Args
+): T => traces.run(trace, work, ...args);
+
+/** undefined: the code runs for no request, as jobs do. */
+export const currentTrace = (): RequestTrace | undefined => traces.getStore();
+
+/** Counts the time of `work` in a phase, until its promise settles. The promise stays the same one. */
+export function inPhase<T>(phase: Phase, work: () => T): T {
+  const trace = traces.getStore();
+  if (trace === undefined) return work();
+  trace.enter(phase);
+  let result: T;
+  try {
+    result = work();
+  } catch (cause) {
+    trace.leave(phase);
+    throw cause;
+  }
+  if (isPromise(result)) leaveWith(trace, phase, result);
+  else trace.leave(phase);
+  return result;
+}
+
+/** Counts the time until `promise` settles, for work that costs nothing as long as it is synchronous. */
+export function awaiting<T>(phase: Phase, promise: Promise<T>): Promise<T> {
+  const trace = traces.getStore();
+  if (trace === undefined) return promise;
+  trace.enter(phase);
+  leaveWith(trace, phase, promise);
+  return promise;
+}
+
+function leaveWith(trace: RequestTrace, phase: Phase, promise: PromiseLike<unknown>): void {
+  const leave = (): void => trace.leave(phase);
+  promise.then(leave, leave);
+}
+
+/** Counts records that the current request has read or changed. */
+export function countRows(rows: number): void {
+  const trace = traces.getStore();
+  if (trace !== undefined) trace.rows += rows;
+}
