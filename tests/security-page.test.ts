@@ -9,9 +9,11 @@ const read = (path: string): string => readFileSync(join(root, path), "utf8");
 
 /** What every `test` is called, those of `test.each([…])(…)` too; of a template, its text. */
 const names = [...new Bun.Glob("{src,tests}/**/*.test.ts").scanSync({ cwd: root })].flatMap((path) =>
-  [...read(path).matchAll(/(?:\btest(?:\.\w+)*|\]\))\(\s*(?:"((?:[^"\\]|\\.)*)"|`((?:[^`\\]|\\.)*)`)/g)].map(
-    ([, plain, template]) => plain ?? template ?? "",
-  ),
+  [
+    ...read(path).matchAll(
+      /(?:\b(?:test|browserTest)(?:\.\w+)*(?:\([^()]*\))?|\]\))\(\s*(?:"((?:[^"\\]|\\.)*)"|`((?:[^`\\]|\\.)*)`)/g,
+    ),
+  ].map(([, plain, template]) => plain ?? template ?? ""),
 );
 
 test("every test that docs/security.md names exists", () => {

@@ -36,6 +36,8 @@ const importsOf = (path: string): string[] =>
 const isProgram = (path: string): boolean =>
   path === "src/main.ts" || path === "src/db/processes/program.ts" || path.endsWith("-job.ts");
 
+const DASHBOARD = "the dashboard";
+
 describe("layers: main -> cli -> platform -> areas -> {http, access, jobs, sockets} -> db -> config -> disk -> kernel", () => {
   const LAYERS: readonly (readonly string[])[] = [
     ["schema"],
@@ -52,13 +54,18 @@ describe("layers: main -> cli -> platform -> areas -> {http, access, jobs, socke
   const named = new Set(LAYERS.flat());
 
   /** The folder of src, or the file where it lies in src itself; `schema` for what the server stores for itself. */
-  const placeOf = (path: string): string => (path.startsWith("schema/") ? "schema" : (path.split("/")[1] ?? ""));
+  const placeOf = (path: string): string => {
+    if (path.startsWith("src/admin/app/")) return DASHBOARD;
+    return path.startsWith("schema/") ? "schema" : (path.split("/")[1] ?? "");
+  };
   const levelOf = (place: string): number =>
     LAYERS.findIndex((layer) => layer.includes(named.has(place) ? place : "areas"));
 
   const mayImport = (from: string, to: string): boolean => {
     const [here, there] = [placeOf(from), placeOf(to)];
     if (here === there) return true;
+    // The dashboard runs in browsers: it knows the client, and nothing of the server.
+    if (here === DASHBOARD || there === DASHBOARD) return here === DASHBOARD && there === "client";
     if (!named.has(here) && !named.has(there)) return false; // two areas
     const [level, below] = [levelOf(here), levelOf(there)];
     // Routes ask who it is that asks; the top layer is three files that know one another.
@@ -81,6 +88,46 @@ describe("layers: main -> cli -> platform -> areas -> {http, access, jobs, socke
         .map((target) => `${path} -> ${target}`),
     );
     expect(wrong).toEqual([]);
+  });
+
+  /** What the client may take along from the server: each of them imports types, or one another, and touches no environment. */
+  const PURE: readonly string[] = [
+    "src/kernel/json/json.ts",
+    "src/kernel/limits.ts",
+    "src/kernel/records/filter-match.ts",
+    "src/kernel/records/order.ts",
+    "src/kernel/records/text-match.ts",
+    "src/kernel/records/value-path.ts",
+    "src/kernel/text/includes-text.ts",
+    "src/kernel/time/duration.ts",
+    "src/kernel/version.ts",
+  ];
+
+  /** What is part of the package that clients install. React is the page's own. */
+  const PACKAGES: readonly string[] = ["@elysiajs/eden/treaty2", "react", "react/jsx-runtime"];
+
+  test("[TC1] the client imports nothing of the server but types and pure modules", () => {
+    const client = sources.filter((path) => path.startsWith("src/client/"));
+    const valuesOf = (path: string): string[] =>
+      [...codeOf(path).matchAll(/(?:\bfrom|\bimport)\s*\(?\s*"([^"]+)"/g)].map(([, target = ""]) =>
+        target.startsWith(".") ? relative(root, resolve(root, dirname(path), target)) : target,
+      );
+    const wrong = [...client, ...PURE].flatMap((path) =>
+      valuesOf(path)
+        // Its version, which is the server's.
+        .filter((target) => !target.startsWith("src/client/") && target !== "package.json" && !PURE.includes(target))
+        .filter((target) => !PACKAGES.includes(target))
+        .map((target) => `${path} -> ${target}`),
+    );
+    expect(wrong).toEqual([]);
+    // Types come from these alone: whatever else the server has would bring the types of Bun along.
+    const foreign = client.flatMap((path) =>
+      importsOf(path)
+        .filter((target) => !/^src\/(?:client|kernel|config\/typed)\/|^src\/config\/records\.ts$/.test(target))
+        .filter((target) => !PURE.includes(target))
+        .map((target) => `${path} -> ${target}`),
+    );
+    expect(foreign).toEqual([]);
   });
 
   test("services know no HTTP library, and SQL stays out of endpoints and services", () => {
@@ -109,18 +156,19 @@ describe("sources", () => {
    * for real time; a nonce and a request's id must be nobody's to choose.
    */
   const BANNED: readonly { call: RegExp; but: RegExp }[] = [
-    { call: /\bDate\.now\(/, but: /^src\/(?:kernel\/clock\.ts|cli\/)/ },
+    { call: /\bDate\.now\(/, but: /^src\/(?:kernel\/clock\.ts|client\/runtime\.ts|admin\/app\/|cli\/)/ },
     { call: /\bnew Date(?:\(\)|;|\))/, but: /^src\/(?:kernel\/clock\.ts|cli\/)/ },
     {
       call: /\bset(?:Timeout|Interval)\(/,
-      but: /^src\/(?:kernel\/clock\.ts|sockets\/server\/socket-server\.ts|cli\/)/,
+      but: /^src\/(?:kernel\/clock\.ts|client\/runtime\.ts|admin\/app\/|sockets\/server\/socket-server\.ts|cli\/)/,
     },
-    { call: /\bMath\.random\(/, but: /^$/ },
+    // A client's waits are spread by chance, and React Native may have no `crypto`.
+    { call: /\bMath\.random\(/, but: /^src\/client\/runtime\.ts$/ },
     {
       call: /\b(?:randomUUID|randomUUIDv7|getRandomValues|randomBytes)\(/,
-      but: /^src\/(?:kernel\/ids|http\/http|auth\/(?:password\/passwords|sealing))\.ts$/,
+      but: /^src\/(?:kernel\/ids|client\/runtime|admin\/app\/[\w/-]+|http\/http|auth\/(?:password\/passwords|sealing))\.ts$/,
     },
-    { call: /\bconsole\.\w+\(/, but: /^src\/(?:cli\/|main\.ts$)/ },
+    { call: /\bconsole\.\w+\(/, but: /^src\/(?:cli\/|client\/analytics\/|main\.ts$)/ },
     { call: /\bprocess\.exit\(/, but: /^src\/(?:cli\/|main\.ts$)/ },
     { call: /\b(?:eval|new Function)\(/, but: /^$/ },
   ];
@@ -133,7 +181,7 @@ describe("sources", () => {
 
   test("do nothing when they are imported", () => {
     const DECLARATION =
-      /^(?:import|export|const|let|function|async function|class|abstract class|type|interface|declare|assert\(|\/[/*]|[\s})\]>]|$)/;
+      /^(?:import|export|const|let|function|async function|class|abstract class|type|interface|declare|assert\(|\/[/*]|[\s})\]>]|"use client";$|$)/;
     const AT_ONCE =
       /^(?:export )?(?:const|let) .*(?:\bawait\b|\bnew (?:Database|Worker)\(|\b(?:open|read|write|mkdir)\w*Sync\()/;
     // A file of limits may refuse to load when they contradict one another: `if (…) { throw …`.

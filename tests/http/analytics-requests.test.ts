@@ -3,6 +3,9 @@ import { afterAll, beforeAll, expect, test } from "bun:test";
 import { join } from "node:path";
 import { type ErrorAnswer, type SignedIn, signIn, type TestPlatform, testPlatform } from "../support/index.ts";
 
+/** Rows that were written without histograms. */
+const NONE = { p50: 0, p95: 0, p99: 0, errors4xx: 0 };
+
 const HOUR_MS = 3_600_000;
 const CONFIG = `{
   databases: { shared: { tables: { posts: { access: { read: true } } } } },
@@ -14,18 +17,26 @@ interface Share {
   count: number;
   percentage: number;
   avgLatency: number;
+  p50: number;
+  p95: number;
+  p99: number;
   errorRate: number;
+  errors4xx: number;
 }
 interface Point {
   timestamp: number;
   requests: number;
   errors: number;
   avgLatency: number;
+  p50: number;
+  p95: number;
+  p99: number;
+  errors4xx: number;
   uniqueUsers: number;
 }
 interface Overview {
   timeSeries: Point[];
-  summary: { totalRequests: number; totalErrors: number; avgLatency: number; uniqueUsers: number };
+  summary: Omit<Point, "timestamp" | "requests" | "errors"> & { totalRequests: number; totalErrors: number };
   breakdown: Share[];
   topItems: Share[];
 }
@@ -134,19 +145,19 @@ test("[AN10] [AN11] [AN12] [AN16] counts, errors, latency and users, each once",
   const overview = await query(range);
   expect(overview).toEqual({
     timeSeries: [
-      { timestamp: start, requests: 4, errors: 1, avgLatency: 3.25, uniqueUsers: 2 },
-      { timestamp: start + HOUR_MS, requests: 0, errors: 0, avgLatency: 0, uniqueUsers: 0 },
-      { timestamp: start + 2 * HOUR_MS, requests: 2, errors: 0, avgLatency: 0.5, uniqueUsers: 1 },
+      { timestamp: start, requests: 4, errors: 1, avgLatency: 3.25, ...NONE, errors4xx: 1, uniqueUsers: 2 },
+      { timestamp: start + HOUR_MS, requests: 0, errors: 0, avgLatency: 0, ...NONE, uniqueUsers: 0 },
+      { timestamp: start + 2 * HOUR_MS, requests: 2, errors: 0, avgLatency: 0.5, ...NONE, uniqueUsers: 1 },
     ],
-    summary: { totalRequests: 6, totalErrors: 1, avgLatency: 2.33, uniqueUsers: 2 },
+    summary: { totalRequests: 6, totalErrors: 1, avgLatency: 2.33, ...NONE, errors4xx: 1, uniqueUsers: 2 },
     breakdown: [
-      { label: "db", count: 5, percentage: 83.33, avgLatency: 2.7, errorRate: 20 },
-      { label: "kv", count: 1, percentage: 16.67, avgLatency: 0.5, errorRate: 0 },
+      { label: "db", count: 5, percentage: 83.33, avgLatency: 2.7, ...NONE, errors4xx: 1, errorRate: 20 },
+      { label: "kv", count: 1, percentage: 16.67, avgLatency: 0.5, ...NONE, errorRate: 0 },
     ],
     topItems: [
-      { label: "GET /api/db/:one", count: 4, percentage: 66.67, avgLatency: 3.13, errorRate: 25 },
-      { label: "POST /api/db/:two", count: 1, percentage: 16.67, avgLatency: 1, errorRate: 0 },
-      { label: "POST /api/kv/:three", count: 1, percentage: 16.66, avgLatency: 0.5, errorRate: 0 },
+      { label: "GET /api/db/:one", count: 4, percentage: 66.67, avgLatency: 3.13, ...NONE, errorRate: 25 },
+      { label: "POST /api/db/:two", count: 1, percentage: 16.67, avgLatency: 1, ...NONE, errors4xx: 1, errorRate: 0 },
+      { label: "POST /api/kv/:three", count: 1, percentage: 16.66, avgLatency: 0.5, ...NONE, errorRate: 0 },
     ],
   });
   expect(await query({ ...range, metric: "timeSeries" })).toEqual({ timeSeries: overview.timeSeries } as never);
@@ -154,7 +165,7 @@ test("[AN10] [AN11] [AN12] [AN16] counts, errors, latency and users, each once",
   expect(await query({ ...range, metric: "topEndpoints" })).toEqual({ topItems: overview.topItems } as never);
 
   const cut = await query({ start: start + 1000, end: start + 3_599_000 });
-  expect(cut.summary).toEqual({ totalRequests: 0, totalErrors: 0, avgLatency: 0, uniqueUsers: 0 });
+  expect(cut.summary).toEqual({ totalRequests: 0, totalErrors: 0, avgLatency: 0, ...NONE, uniqueUsers: 0 });
   expect([cut.breakdown, cut.topItems, cut.timeSeries.length]).toEqual([[], [], 1]);
 });
 

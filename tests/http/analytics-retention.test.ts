@@ -4,6 +4,9 @@ import { join } from "node:path";
 import type { JsonObject } from "../../src/kernel/json/json.ts";
 import { type TestPlatform, testPlatform } from "../support/index.ts";
 
+/** Rows that were written without histograms. */
+const NONE = { p50: 0, p95: 0, p99: 0, errors4xx: 0 };
+
 const DAY_MS = 24 * 3_600_000;
 const today = Math.floor(Date.now() / DAY_MS) * DAY_MS;
 const oldDay = today - 120 * DAY_MS;
@@ -108,11 +111,11 @@ test("[AN20] events: each day counts once, from its summary or its rows", async 
 
 test("[AN20] requests: each day counts once, from its summary or its rows", async () => {
   const overview = await get("query", { ...range, groupBy: "day" });
-  expect(overview["summary"]).toEqual({ totalRequests: 15, totalErrors: 3, avgLatency: 2, uniqueUsers: 6 });
-  const share = { percentage: 80, avgLatency: 1, errorRate: 25 };
+  expect(overview["summary"]).toEqual({ totalRequests: 15, totalErrors: 3, avgLatency: 2, ...NONE, uniqueUsers: 6 });
+  const share = { percentage: 80, avgLatency: 1, ...NONE, errorRate: 25 };
   expect(overview["breakdown"]).toEqual([
     { ...share, label: "db", count: 12 },
-    { label: "kv", count: 3, percentage: 20, avgLatency: 6, errorRate: 0 },
+    { label: "kv", count: 3, percentage: 20, avgLatency: 6, ...NONE, errorRate: 0 },
   ]);
   expect((overview["topItems"] as JsonObject[])[0]).toEqual({ ...share, label: "GET /api/db/:one", count: 12 });
   const series = overview["timeSeries"] as never[];
@@ -122,10 +125,11 @@ test("[AN20] requests: each day counts once, from its summary or its rows", asyn
       requests: 5,
       errors: 1,
       avgLatency: 2,
+      ...NONE,
       uniqueUsers: 2,
     })) as never,
   );
   const filtered = await get("query", { ...range, category: "kv", groupBy: "day" });
-  expect(filtered["summary"]).toEqual({ totalRequests: 3, totalErrors: 0, avgLatency: 6, uniqueUsers: 3 });
+  expect(filtered["summary"]).toEqual({ totalRequests: 3, totalErrors: 0, avgLatency: 6, ...NONE, uniqueUsers: 3 });
   expect(filtered["topItems"]).toHaveLength(1);
 });

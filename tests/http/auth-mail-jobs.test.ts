@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
-import { readdirSync, readFileSync } from "node:fs";
+import { mkdirSync, readdirSync, readFileSync, rmdirSync } from "node:fs";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { SMTPServer } from "smtp-server";
@@ -96,6 +96,39 @@ test("[AU261] a reset for an unknown address leaves no job", async () => {
   }
   await until("the user has the mail", () => sourceTo(String(user.email)) !== undefined);
   expect(await jobTo("nobody@example.com")).toBe(undefined);
+});
+
+test("[AU264] an account and its mail are one commit: a SIGKILL before the queue has the mail loses neither", async () => {
+  status = 250;
+  const verified = config((smtp.server.address() as AddressInfo).port).replace(
+    "auth: {",
+    "auth: { requireVerifiedEmail: true,",
+  );
+  const own = await testPlatform({ config: verified });
+  try {
+    // The queue's file is made for the first job: a directory in its place keeps it from being opened.
+    const path = join(own.dataDirectory, "jobs.db");
+    mkdirSync(path);
+    const addresses = ["signed-up", "invited", "linked"].map((name) => `${name}@crash.example`);
+    const [signedUp = "", invited = "", linked = ""] = addresses;
+    const fields = { email: signedUp, password: "a long enough password" };
+    expect((await own.post("/api/auth/signup", fields)).status).toBe(201);
+    expect((await own.service.post("/api/auth/admin/users/invite", { email: invited })).status).toBe(201);
+    expect((await own.post("/api/auth/signin/magic-link", { email: linked })).status).toBe(200);
+    expect((await own.post("/api/auth/request-password-reset", { email: signedUp })).status).toBe(200);
+    await own.kill("SIGKILL");
+    const stored = ["system.db", "system.db-wal"].map((name) => readFileSync(join(own.dataDirectory, name), "latin1"));
+    expect(stored.join("")).toContain("platform.mail");
+    expect(stored.join("")).not.toContain("token=");
+    rmdirSync(path);
+    await own.restart();
+    await until("all mails are sent", () => addresses.every((to) => sourceTo(to) !== undefined));
+    await until("the second one too", () => received.filter(({ to }) => to === signedUp).length === 2);
+    const link = /token=(?:3D)?([\w-]+)/.exec(sourceTo(signedUp) ?? "")?.[1] ?? "";
+    expect((await own.post("/api/auth/verify-email", { token: link })).status).toBe(200);
+  } finally {
+    await own.stop();
+  }
 });
 
 test("[AU263] app.mail.send sends a mail as a job, and refuses what is no mail by field", async () => {

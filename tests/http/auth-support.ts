@@ -2,7 +2,8 @@ import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { Secret, TOTP } from "otpauth";
 import type { JsonObject } from "../../src/kernel/json/json.ts";
-import type { HttpClient, TestPlatform } from "../support/index.ts";
+import type { HttpClient } from "../support/http-client.ts";
+import type { TestPlatform } from "../support/platform.ts";
 
 export const PASSWORD = "correct horse battery";
 

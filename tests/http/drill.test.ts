@@ -4,7 +4,10 @@ import type { AddressInfo, Server } from "node:net";
 import { connect, createServer } from "node:net";
 import { join } from "node:path";
 import { signIn, type TestPlatform, testPlatform } from "../support/index.ts";
+import { until } from "../support/until.ts";
 import { fcmConfig, logsOf, pushWorld, register, TITLED } from "./push-support.ts";
+
+const WEBHOOK_SECRET = `whsec_${Buffer.alloc(32, 7).toString("base64")}`;
 
 /** Counts the connections to the mail server. */
 let mailServer: Server;
@@ -102,3 +105,51 @@ test("[CL100] PLATFORM_DRILL has the effect of --drill and accepts 1, true, 0 an
   expect(await Promise.all(["1", "true", "0", ""].map(startWith))).toEqual(["1", "1", null, null]);
   expect(String(await startWith("on").catch((cause: unknown) => cause))).toContain("ended with 2");
 }, 30_000);
+
+test("[CL100] [TG14] [JB16] nothing outside is called, nothing runs, and what waits goes out once it is no drill", async () => {
+  const called: string[] = [];
+  const outside = Bun.serve({
+    port: 0,
+    fetch(request) {
+      called.push(`${request.method} ${new URL(request.url).pathname}`);
+      return new Response(null, { status: 204 });
+    },
+  });
+  const open = "{ read: true, insert: true, update: true, delete: true }";
+  const store = `{ endpoint: "${outside.url.origin}", bucket: "b", accessKeyId: "id", secretAccessKey: "s" }`;
+  const config = `{
+    databases: { shared: { tables: { notes: { access: ${open} }, ran: { schema: { what: { type: "string" } } } } } },
+    webhooks: { hook: { on: { table: "shared.notes" }, url: "${outside.url.origin}/hook", secret: "${WEBHOOK_SECRET}" } },
+    triggers: { noted: { on: { table: "shared.notes" },
+      run: ({ app }) => app.db("shared").table("ran").insert({ what: "trigger" }) } },
+    backups: { schedule: "* * * * *", keep: 1, verify: true, to: { s3: ${store} } },
+  }`;
+  const drill = await testPlatform({ config, args: ["--drill"] });
+  expect((await drill.post("/api/db/shared/tables/notes", { text: "x" })).status).toBe(201);
+  const jobs = async () =>
+    (await drill.service.get<{ jobs: { name: string; state: string; attempt: number }[] }>("/api/admin/jobs")).body
+      .jobs;
+  await until("both wait", async () => (await jobs()).length === 2);
+  expect((await jobs()).map(({ state, attempt }) => [state, attempt])).toEqual([
+    ["waiting", 0],
+    ["waiting", 0],
+  ]);
+  // A new start passes over what waits, too.
+  await drill.restart();
+  expect((await jobs()).map(({ name }) => name).sort()).toEqual(["trigger:noted", "webhook:hook"]);
+  expect((await drill.service.get("/api/db/shared/tables/ran")).body).toMatchObject({ items: [], total: 0 });
+  expect(called).toEqual([]);
+  await drill.kill("SIGTERM");
+
+  const without = await testPlatform({
+    config: config.replace(/backups: .*/, ""),
+    args: ["--data", drill.dataDirectory],
+  });
+  await until("the webhook is called", () => called.length > 0);
+  expect(called).toEqual(["POST /hook"]);
+  const ran = () => without.service.get<{ total: number }>("/api/db/shared/tables/ran");
+  await until("the trigger has run", async () => (await ran()).body.total === 1);
+  await without.stop();
+  await drill.stop();
+  await outside.stop(true);
+}, 60_000);

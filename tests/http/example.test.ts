@@ -22,7 +22,10 @@ let ben: SignedIn;
 let editor: SignedIn;
 
 beforeAll(async () => {
-  platform = await testPlatform({ config: readFileSync(join(import.meta.dir, "../../platform.config.ts"), "utf8") });
+  platform = await testPlatform({
+    config: readFileSync(join(import.meta.dir, "../../platform.config.ts"), "utf8"),
+    files: { "example/web/public/index.html": "<h1>Film club</h1>" },
+  });
   [ann, ben, editor] = await Promise.all([signIn(platform), signIn(platform), signIn(platform, { role: "editor" })]);
 });
 afterAll(() => platform.stop());
@@ -105,6 +108,29 @@ test("a club belongs to its founder and the invited members", async () => {
   expect((await guest.delete(`${tables}/messages/${first.body.id}`)).status).toBe(403);
   expect((await ann.delete(`${tables}/members/${invited.body.id}`)).status).toBe(200);
   expect((await guest.get(`${tables}/messages`)).status).toBe(403);
+});
+
+test("a watch list is its owner's, and members ask to be let into a club", async () => {
+  const film = await addFilm("Brazil");
+  const list = "/api/db/shared/tables/watchlist";
+  const entry = await ann.post<{ id: string }>(list, { film, ownerId: ben.id });
+  expect(entry.body).toMatchObject({ film, ownerId: ann.id });
+  expect((await ann.post(list, { film })).status).toBe(409);
+  expect((await ben.get<ListAnswer>(list)).body.items).toEqual([]);
+  expect((await platform.get(list)).status).toBe(401);
+  expect((await ben.delete(`${list}/${entry.body.id}`)).status).toBe(404);
+
+  const clubs = "/api/db/shared/tables/clubs";
+  const club = { id: `${ann.id}-musicals`, name: "Musicals" };
+  expect((await ben.post(clubs, club)).status).toBe(403);
+  expect((await ann.post(clubs, club)).body).toMatchObject({ ownerId: ann.id });
+  const requests = "/api/db/shared/tables/requests";
+  const request = await ben.post<{ id: string }>(requests, { club: club.id, nickname: "Ben", userId: ann.id });
+  expect(request.body).toMatchObject({ userId: ben.id });
+  const guest = await signIn(platform);
+  expect((await guest.delete(`${requests}/${request.body.id}`)).status).toBe(403);
+  expect((await ann.delete(`${requests}/${request.body.id}`)).status).toBe(200);
+  expect((await guest.delete(`${clubs}/${club.id}`)).status).toBe(403);
 });
 
 test("posters are public, avatars are their owner's", async () => {

@@ -67,6 +67,32 @@ test("[DB31] sessions, passwords, TOTP secrets and recovery codes of the first r
   expect((await platform.post("/api/auth/mfa/recovery", recovery)).status).toBe(200);
 });
 
+/** What a file has, table by table, but for tables of extensions. */
+function contentOf(path: string): Record<string, unknown> {
+  using sqlite = new Database(path, { readonly: true });
+  const tables = sqlite
+    .query<{ name: string }, []>(
+      "SELECT name FROM sqlite_schema WHERE type = 'table' AND sql NOT LIKE 'CREATE VIRTUAL%'",
+    )
+    .all();
+  return Object.fromEntries(tables.map(({ name }) => [name, sqlite.query(`SELECT * FROM "${name}"`).values()]));
+}
+
+test("[DB300] every file that was upgraded has a copy beside it, as the first release left it", () => {
+  const original = temporaryDirectory();
+  Bun.spawnSync(["tar", "xzf", join(FIXTURE, "data.tar.gz"), "-C", original]);
+  let copied = 0;
+  for (const path of Object.keys(FILES)) {
+    const [copy, ...others] = [...new Bun.Glob(`${path}.v*`).scanSync(dataDirectory)];
+    if (copy === undefined) continue;
+    copied++;
+    expect(others).toEqual([]);
+    expect(contentOf(join(dataDirectory, copy))).toEqual(contentOf(join(original, path)));
+  }
+  // Those that have got tables or columns since.
+  expect(copied).toBe(Object.keys(FILES).length);
+});
+
 test("[DB31] [DB164] every file has its version afterwards, and a higher one is refused", async () => {
   await platform.stop();
   for (const [path, { steps }] of Object.entries(FILES)) {

@@ -421,3 +421,22 @@ test("[FN18] a server whose routes cannot be made does not start", async () => {
   await expect(start('(api) => api.use(import("./missing.ts"))')).rejects.toThrow("missing.ts");
   await expect(start('"/checkout"')).rejects.toThrow("routes: must be a function");
 });
+
+test("[FN8] a refused value is in no error that the config's code sees", async () => {
+  const own = await testPlatform({
+    config: `
+import { defineConfig } from "platform";
+import { t } from "elysia";
+export default defineConfig({ routes: (api) => api.onError(({ error, code }) => code === "VALIDATION" ? { message: error.message, first: error.all[0].path } : undefined)
+  .post("/typed", ({ body }) => body, { access: true, body: t.Object({ n: t.Number(), own: t.Optional(t.Number({ error: "mine" })) }) }) });`,
+  });
+  try {
+    const message = '{"type":"validation","on":"body"}';
+    const ask = (body: Record<string, string | number>) => own.post(`${BASE}/typed`, body);
+    expect((await ask({ n: "a secret value" })).body).toEqual({ message, first: "/n" } as never);
+    expect((await ask({ n: 1, other: "a secret value" })).body).toEqual({ message, first: "/other" } as never);
+    expect((await ask({ n: 1, own: "a secret value" })).body).toEqual({ message: "mine", first: "/own" } as never);
+  } finally {
+    await own.stop();
+  }
+});

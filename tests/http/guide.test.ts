@@ -7,6 +7,9 @@ import { blocksOf, GUIDE, runExample } from "../support/guide.ts";
 /** Pages that are lists of pages, or of what other pages show. */
 const WITHOUT_EXAMPLE = new Set(["README.md", "security.md"]);
 
+/** A server that runs from its sources builds the client's npm package when it is asked for it. */
+const EXAMPLE_TIMEOUT_MS = 180_000;
+
 /** A page whose commands only the executable has. */
 const NEEDS_EXECUTABLE = new Set(["one-file.md"]);
 const isExecutable = (process.env["PLATFORM_EXECUTABLE"] ?? "") !== "";
@@ -20,5 +23,6 @@ for (const page of pages) {
       expect(blocksOf(page).filter(({ role }) => role === "answer").length).toBeGreaterThan(0);
       for (const { printed, expected } of await runExample(page)) expect(printed).toEqual(expected);
     },
+    EXAMPLE_TIMEOUT_MS,
   );
 }

@@ -9,6 +9,8 @@ const CONFIG = `{
     schema: { kind: { type: "string", required: true } },
     access: { read: true, insert: true },
   } } } },
+  jobs: { leaks: { run: () => { (globalThis.leaked ??= []).push(new Uint8Array(96 * 1024 * 1024).fill(1)); } } },
+  routes: (api) => api.post("/leak", async ({ app }) => ({ id: await app.jobs.enqueue("leaks", null) }), { access: true }),
   triggers: {
     kills: { on: { table: "shared.orders" }, filter: [["kind", "==", "kills"]], retries: 1,
       run: () => { process.kill(process.pid, "SIGKILL"); return new Promise(() => {}); } },
@@ -55,5 +57,29 @@ test("[TG16] a run that blocks the event loop delays the server, which goes on a
   await insert(platform, "blocks");
   await until("the run is done", async () => (await jobOf(platform, "blocks"))?.state === "done");
   expect((await platform.get("/api/health")).status).toBe(200);
+  await platform.stop();
+});
+
+async function residentBytes(platform: TestPlatform): Promise<number> {
+  const metrics = await (await platform.service.fetch("/metrics")).text();
+  return Number(/^process_resident_memory_bytes (\S+)/m.exec(metrics)?.[1]);
+}
+
+test("[TG16] code that leaks memory takes it from the server until its end, which the metrics show; nothing acknowledged is lost", async () => {
+  const platform = await testPlatform({ config: CONFIG });
+  const before = await residentBytes(platform);
+  const runs = async () => {
+    const { body } = await platform.service.get<{ jobs: Job[] }>("/api/admin/jobs?name=leaks&state=done");
+    return body.jobs.length;
+  };
+  for (let n = 0; n < 3; n++) expect((await platform.post("/api/functions/leak")).status).toBe(200);
+  await until("they have run", async () => (await runs()) === 3);
+  expect((await residentBytes(platform)) - before).toBeGreaterThan(200 * 1024 * 1024);
+  expect((await platform.get("/api/health")).status).toBe(200);
+  // As the system ends a process that takes too much.
+  await platform.kill("SIGKILL");
+  await platform.restart();
+  expect(await runs()).toBe(3);
+  expect((await residentBytes(platform)) - before).toBeLessThan(200 * 1024 * 1024);
   await platform.stop();
 });

@@ -368,6 +368,19 @@ test("[HT10] [HT11] each address has its requests; then 429 until the window end
   expect(statuses).toEqual([401, 401, 401, 429, 429]);
 });
 
+test("[HT10] a header of administrators or keys without a valid one is no way around the limit", async () => {
+  const invented = [{ "x-platform-service-key": "wrong" }, { "x-platform-admin": "1" }, { "x-platform-admin": "x" }];
+  for (const [index, headers] of invented.entries()) {
+    const ask = (path: string) =>
+      strict.fetch(path, { headers: { ...headers, "x-forwarded-for": `203.0.113.${70 + index}` } });
+    const statuses: number[] = [];
+    for (const path of ["/api/config", "/nothing", "/api/config", "/api/config", "/api/health"]) {
+      statuses.push((await ask(path)).status);
+    }
+    expect(statuses.slice(-1)).toEqual([429]);
+  }
+});
+
 test("[HT10] all addresses of an IPv6 /64 share its requests", async () => {
   const from = (forwarded: string) => strict.fetch("/api/config", { headers: { "x-forwarded-for": forwarded } });
   for (const host of [":1", "2:3:4:5", "ffff:ffff:ffff:ffff"]) {

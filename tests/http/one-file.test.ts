@@ -148,6 +148,8 @@ describe("platform build", () => {
     ]);
     expect((await fetch(`${server.url}/swagger`)).status).toBe(200);
     expect((await fetch(`${server.url}/swagger/ui.css`)).status).toBe(200);
+    expect(await (await fetch(`${server.url}/client/index.js`)).text()).toContain("createClient");
+    expect((await fetch(`${server.url}/client/platform.tgz`)).headers.get("content-type")).toBe("application/gzip");
 
     const backup = join(alone, "backup.tar");
     expect(run([films, "backup", backup], { cwd: alone }).code).toBe(0);

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { mkdirSync, renameSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
-import { connect } from "node:net";
 import { dirname, join } from "node:path";
 import { type TestPlatform, testPlatform, until } from "../support/index.ts";
+import { connectTo } from "../support/tls/connect.ts";
 
 const HTML = { headers: { accept: "text/html,*/*" } };
 const APP = "console.log(1);".repeat(100);
@@ -43,10 +43,10 @@ const get = async (path: string, headers: Record<string, string> = {}) => {
 
 /** As it is, without the corrections that clients make to a path. */
 function rawGet(path: string): Promise<string> {
-  const { hostname, port } = new URL(platform.url);
+  const { hostname } = new URL(platform.url);
   const { promise, resolve, reject } = Promise.withResolvers<string>();
   let text = "";
-  const socket = connect(Number(port), hostname, () =>
+  const socket = connectTo(platform.url, () =>
     socket.write(`GET ${path} HTTP/1.1\r\nHost: ${hostname}\r\nConnection: close\r\n\r\n`),
   );
   socket.on("data", (chunk) => (text += chunk.toString()));
@@ -268,9 +268,13 @@ test("[SI12] without a site / says what runs here", async () => {
     const { status, headers, body } = await own.get<{ text: string }>("/");
     expect([status, headers.get("content-type")]).toEqual([200, "text/html; charset=utf-8"]);
     expect(body.text).toContain('href="/swagger"');
+    expect(body.text).toContain('href="/admin"');
+    expect(body.text).toContain(`npm install ${own.url}/client/platform.tgz`);
     expect((await own.get("/index.html")).status).toBe(404);
-    await own.restart({ config: { api: { docs: false } } });
-    expect((await own.get<{ text: string }>("/")).body.text).not.toContain("swagger");
+    await own.restart({ config: { api: { docs: false }, admin: false } });
+    const plain = (await own.get<{ text: string }>("/")).body.text;
+    expect(plain).not.toContain("swagger");
+    expect(plain).not.toContain("/admin");
   } finally {
     await own.stop();
   }

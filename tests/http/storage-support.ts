@@ -1,7 +1,7 @@
 import { readdirSync } from "node:fs";
-import { connect } from "node:net";
 import { join } from "node:path";
 import type { HttpClient, TestPlatform } from "../support/index.ts";
+import { connectTo } from "../support/tls/connect.ts";
 
 export interface StoredFile {
   key: string;
@@ -58,7 +58,7 @@ export async function until(what: string, probe: () => boolean | Promise<boolean
 export function sendRaw(platform: TestPlatform, text: string, endAfterMs: number): Promise<string> {
   return new Promise((resolve) => {
     let received = "";
-    const socket = connect(Number(new URL(platform.url).port), "127.0.0.1", () => socket.write(text));
+    const socket = connectTo(platform.url, () => socket.write(text));
     socket.on("data", (bytes) => {
       received += bytes.toString();
     });
@@ -76,7 +76,7 @@ export function sendInPieces(
 ): Promise<string> {
   return new Promise((resolve) => {
     let received = "";
-    const socket = connect(Number(new URL(platform.url).port), "127.0.0.1", async () => {
+    const socket = connectTo(platform.url, async () => {
       socket.setNoDelay(true);
       for (const piece of pieces) {
         socket.write(piece);

@@ -70,6 +70,7 @@ test("[SY2] the public config has the sign-in methods and no secret", async () =
       passkeys: false,
     },
     captcha: { siteKey: "site-key" },
+    push: null,
     version: expect.stringMatching(/^\d+\.\d+\.\d+/),
   });
   for (const client of [platform.as("nonsense"), platform.withKey("nonsense"), platform.service]) {

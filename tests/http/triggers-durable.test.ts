@@ -197,14 +197,34 @@ test("[TG15] what waits for a trigger that has left the config runs when the tri
   }
 });
 
+test("[TG9] without triggers, webhooks and jobs rows wait in files that nobody opens", async () => {
+  const other = await testPlatform({ config: CONFIG });
+  try {
+    const namedAs = { name: "trigger:spaces", keepsWal: false };
+    for (const id of ["a", "b"]) await other.post(`/api/db/spaces/${id}/tables/items`, { id: `in-${id}` });
+    for (const id of ["in-a", "in-b"]) await ran(id, 1, other);
+    await other.kill("SIGTERM");
+    for (const id of ["a", "b"]) await leaveRow(other, `spaces/${id}.db`, { ...namedAs, id: `late-${id}` });
+    await other.restart({ config: PLAIN });
+    await other.get("/api/db/spaces/b/tables/items");
+    await until("the row of the opened file is in the queue", () => waitingJobs(other).length > 0);
+    await other.kill("SIGTERM");
+    expect(waitingIds(other)).toEqual(["row-late-b"]);
+    await other.restart({ config: CONFIG });
+    for (const id of ["late-a", "late-b"]) await ran(id, 1, other);
+  } finally {
+    await other.stop();
+  }
+});
+
+const waitingIds = (of: TestPlatform): string[] => waiting(of).map(({ id }) => id);
+const waitingJobs = (of: TestPlatform): string[] => waiting(of).map(({ name }) => name);
+
 /** The jobs of jobs.db that wait. */
-function waitingJobs(of: TestPlatform): string[] {
+function waiting(of: TestPlatform): { id: string; name: string }[] {
   using sqlite = new Database(join(of.dataDirectory, "jobs.db"), { readonly: true });
   sqlite.run("PRAGMA busy_timeout = 5000");
-  return sqlite
-    .query<{ name: string }, []>("SELECT name FROM jobs WHERE state = 0")
-    .all()
-    .map(({ name }) => name);
+  return sqlite.query<{ id: string; name: string }, []>("SELECT id, name FROM jobs WHERE state = 0").all();
 }
 
 test("[TG14] in a drill what changes set off waits, and nothing runs", async () => {

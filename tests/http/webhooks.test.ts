@@ -149,9 +149,9 @@ test("[WH4] [WH6] other statuses, redirects and silence are tried again with the
   answers.set("/retried", () => failing.shift()?.() ?? new Response("fine", { status: 299 }));
   await platform.post(P("retried"), { id: "r" });
   await arrived("/retried", 1);
-  expect(await nextTry("retried", 1)).toBe(5_000);
+  expect(await nextTry("retried", 1)).toBeWithin(0.8 * 5_000, 5_000 + 1);
   await arrived("/retried", 2);
-  expect(await nextTry("retried", 2)).toBe(10_000);
+  expect(await nextTry("retried", 2)).toBeWithin(0.8 * 10_000, 10_000 + 1);
   await arrived("/retried", 3);
   // A later delivery is sent while the third try hangs.
   await platform.post(P("retried"), { id: "later" });
@@ -258,7 +258,7 @@ test("[WH5] after three days the next failure is the last one", async () => {
   }
   // The time counts from when the queue has the delivery, some steps before it arrives.
   expect(clock.now() - startedAt).toBeWithin(72 * HOUR_MS - 60_000, 72 * HOUR_MS + 1);
-  expect(Math.max(...delays)).toBe(4 * HOUR_MS);
+  expect(Math.max(...delays)).toBeWithin(3.2 * HOUR_MS, 4 * HOUR_MS + 1);
   expect((await jobs("long")).find(({ state }) => state === "failed")?.error).toBe("The receiver answered 503");
 });
 

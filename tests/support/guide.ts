@@ -1,5 +1,6 @@
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
+import { compiler } from "../../scripts/typescript.ts";
 import { platformCommand, SERVICE_KEY, type TestPlatform, temporaryDirectory, testPlatform } from "./platform.ts";
 
 // Runs the example of a page of the guide. Its parts are fenced blocks, in order:
@@ -7,6 +8,8 @@ import { platformCommand, SERVICE_KEY, type TestPlatform, temporaryDirectory, te
 //   ```ts platform.config.ts   a config: starts a server with it, or restarts it with the new one
 //   ```sh run                  commands; variables stay set for the blocks that follow
 //   ```js run                  a script for Bun or Node 22
+//   ```ts run                  a program, which TypeScript checks first: it may import the config's types
+//   ```tsx web/app.tsx         a file beside the config
 //   ```json answer             what the block before printed last, as JSON; "…" stands for any value
 //   ```text answer             the same, as text
 //
@@ -15,11 +18,12 @@ import { platformCommand, SERVICE_KEY, type TestPlatform, temporaryDirectory, te
 
 export const GUIDE = resolve(import.meta.dir, "../../docs");
 const ADDRESS = /(http|ws):\/\/127\.0\.0\.1:8787/g;
-const BLOCK = /^```(?<language>\w+) (?<role>platform\.config\.ts|run|answer)\n(?<text>[\s\S]*?)^```$/gm;
+const BLOCK = /^```(?<language>\w+) (?<role>run|answer|[\w./-]+\.\w+)\n(?<text>[\s\S]*?)^```$/gm;
 
 interface Block {
   language: string;
-  role: "platform.config.ts" | "run" | "answer";
+  /** `run`, `answer`, or the path of a file. */
+  role: string;
   text: string;
 }
 
@@ -49,6 +53,9 @@ export async function runExample(page: string): Promise<Answered[]> {
       } else if (role === "run") {
         if (platform === null) throw new Error(`docs/${page} has no config before its first command`);
         printed = await run(directory, language, text, platform);
+      } else if (role !== "answer") {
+        if (platform === null) throw new Error(`docs/${page} has no config before its first file`);
+        writeBeside(platform, role, text);
       } else {
         answered.push({ shown: text, ...compared(language, text, printed) });
       }
@@ -67,14 +74,50 @@ async function restart(directory: string, platform: TestPlatform, config: string
   writeFileSync(variables, readFileSync(variables, "utf8").replaceAll(url, platform.url));
 }
 
+function writeBeside(platform: TestPlatform, path: string, text: string): string {
+  const file = join(dirname(platform.configFile), path);
+  mkdirSync(dirname(file), { recursive: true });
+  writeFileSync(file, withAddress(text, platform));
+  return file;
+}
+
+const withAddress = (text: string, platform: TestPlatform): string =>
+  text.replace(ADDRESS, (_, scheme: string) => platform.url.replace("http", scheme));
+
+/** Strict, and with nothing installed but what the example installs. */
+export const TYPESCRIPT_OPTIONS = {
+  target: "ESNext",
+  module: "Preserve",
+  moduleResolution: "bundler",
+  lib: ["ESNext", "DOM", "DOM.Iterable"],
+  jsx: "react-jsx",
+  types: [],
+  noEmit: true,
+  allowImportingTsExtensions: true,
+  strict: true,
+  skipLibCheck: true,
+};
+
+/** Errors: what TypeScript says of a program. */
+function checkTypes(file: string): void {
+  const config = join(dirname(file), "tsconfig.guide.json");
+  writeFileSync(config, JSON.stringify({ compilerOptions: TYPESCRIPT_OPTIONS, files: [file] }));
+  const { exitCode, stdout } = Bun.spawnSync([...compiler(), "-p", config]);
+  if (exitCode !== 0) throw new Error(`TypeScript refuses an example:\n${stdout}`);
+}
+
 async function run(directory: string, language: string, text: string, platform: TestPlatform): Promise<string> {
-  const script = text.replace(ADDRESS, (_, scheme: string) => platform.url.replace("http", scheme));
-  const file = join(directory, `example.${language === "sh" ? "sh" : "mjs"}`);
+  const script = withAddress(text, platform);
+  const isTyped = language === "ts";
+  const file = isTyped
+    ? writeBeside(platform, "example.ts", text)
+    : join(directory, `example.${language === "sh" ? "sh" : "mjs"}`);
+  if (isTyped) checkTypes(file);
   const variables = join(directory, "variables");
   writeFileSync(variables, "", { flag: "a" });
   // Assigned variables are exported and kept, so that the next block has them.
   const shell = `set -ea\n. "${variables}"\n${script}\nexport -p > "${variables}"\n`;
-  writeFileSync(file, language === "sh" ? shell : script);
+  if (!isTyped) writeFileSync(file, language === "sh" ? shell : script);
   const load = `set -a; . "${variables}"; exec "$0" "$1"`;
   const command = language === "sh" ? ["bash", file] : ["bash", "-c", load, process.execPath, file];
   const programs = join(directory, "programs");
@@ -90,7 +133,11 @@ async function run(directory: string, language: string, text: string, platform: 
     stdout: "pipe",
     stderr: "pipe",
   });
-  const [output, errors, code] = await Promise.all([child.stdout.text(), child.stderr.text(), child.exited]);
+  const [output, errors, code] = await Promise.all([
+    new Response(child.stdout).text(),
+    new Response(child.stderr).text(),
+    child.exited,
+  ]);
   if (code !== 0) throw new Error(`The example ended with ${code}:\n${script}\n${output}\n${errors}`);
   return output;
 }

@@ -55,14 +55,19 @@ async function readAnswer<T>(response: Response): Promise<Answer<T>> {
   return { status: response.status, headers: response.headers, body: body as T };
 }
 
-/** `baseUrl` is asked at each request: a restarted platform listens elsewhere. */
-export function createHttpClient(baseUrl: () => string, credentials: Record<string, string> = {}): HttpClient {
+/** `baseUrl` is asked at each request: a restarted platform listens elsewhere. `ca`: a certificate authority to trust. */
+export function createHttpClient(
+  baseUrl: () => string,
+  credentials: Record<string, string> = {},
+  ca: string | null = null,
+): HttpClient {
+  const trust = ca === null ? {} : { tls: { ca } };
   const send = (path: string, init: RequestInit = {}) => {
     const headers = new Headers(credentials);
     new Headers(init.headers).forEach((value, name) => {
       headers.set(name, value);
     });
-    return fetch(`${baseUrl()}${path}`, { redirect: "manual", ...init, headers });
+    return fetch(`${baseUrl()}${path}`, { redirect: "manual", ...trust, ...init, headers });
   };
   const call = async <T>(method: string, path: string, body?: JsonValue, options: RequestOptions = {}) => {
     const json = body === undefined ? {} : { "content-type": "application/json" };

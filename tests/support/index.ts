@@ -1,3 +1,4 @@
+export { type Administrator, createAdministrator } from "./administrator.ts";
 export { settle, type TestClock, testClock } from "./clock.ts";
 export type { Answer, ErrorAnswer, HttpClient, ListAnswer, RequestOptions } from "./http-client.ts";
 export {

@@ -35,6 +35,8 @@ export interface OidcProvider {
   lies: Lies;
   /** What the user's browser does there: logs in, and is sent back. Gives the address it is sent to. */
   approve(authorizationUrl: string, user: OidcUser): string;
+  /** The page of the provider, for a browser that is really sent there; 404 by default. */
+  page: (authorizationUrl: string) => Response;
   /** Calls of the token endpoint that were granted. */
   readonly granted: number;
   stop(): void;
@@ -50,6 +52,7 @@ export async function startOidcProvider(): Promise<OidcProvider> {
   const accessTokens = new Map<string, OidcUser>();
   let granted = 0;
   let lies: Lies = {};
+  let page = (_url: string) => new Response(null, { status: 404 });
 
   const token = async (request: Request): Promise<Response> => {
     const form = new URLSearchParams(await request.text());
@@ -101,6 +104,7 @@ export async function startOidcProvider(): Promise<OidcProvider> {
           ...{ id_token_signing_alg_values_supported: ["RS256"], code_challenge_methods_supported: ["S256"] },
         }),
       "/keys": () => Response.json({ keys: [jwk] }),
+      "/authorize": (request) => page(request.url),
       "/token": { POST: token },
       "/userinfo": (request) => {
         const bearer = request.headers.get("authorization")?.replace(/^Bearer /, "") ?? "";
@@ -118,6 +122,12 @@ export async function startOidcProvider(): Promise<OidcProvider> {
     },
     set lies(next) {
       lies = next;
+    },
+    get page() {
+      return page;
+    },
+    set page(next) {
+      page = next;
     },
     get granted() {
       return granted;

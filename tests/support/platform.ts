@@ -13,7 +13,9 @@ const MAIN = resolve(import.meta.dir, "../../src/main.ts");
 const START_TIMEOUT_MS = 20_000;
 const STOP_TIMEOUT_MS = 15_000;
 const OUTPUT_KEPT_CHARACTERS = 256 * 1024;
-const READY = /^platform listening on (http:\/\/\S+)/m;
+const READY = /^platform listening on (https?:\/\/\S+)/m;
+/** A directory with a certificate: every server under test then listens with it (tests/support/tls/everywhere.ts). */
+const TLS_DIRECTORY = process.env["PLATFORM_TEST_TLS"] ?? "";
 
 export interface TestPlatformOptions {
   /**
@@ -29,6 +31,8 @@ export interface TestPlatformOptions {
   args?: readonly string[];
   /** File descriptors that it may have open; where the system has `ulimit`. */
   descriptorLimit?: number;
+  /** The certificate authority that signs for `server.tls`, in PEM. */
+  ca?: string;
   /** The command; `start` by default. */
   command?: "start" | "dev";
 }
@@ -87,6 +91,18 @@ export function configSource(config: TestPlatformOptions["config"]): string {
   const text = typeof config === "string" ? config.trim() : JSON.stringify(config);
   if (!text.startsWith("{")) return text;
   return `import { defineConfig, Refusal } from "platform";\n\nexport default defineConfig(${text});\n`;
+}
+
+/** A config beside the one of the test, which adds a certificate to it. */
+function withTls(directory: string): string {
+  const file = join(directory, "tls.config.ts");
+  const [cert, key] = ["cert.pem", "key.pem"].map((name) => JSON.stringify(join(TLS_DIRECTORY, name)));
+  writeFileSync(
+    file,
+    `import config from "./platform.config.ts";
+export default { ...config, server: { ...config.server, tls: { cert: ${cert}, key: ${key} } } };\n`,
+  );
+  return file;
 }
 
 /** Collects what a process prints, keeping the end of it. */
@@ -161,16 +177,18 @@ export async function testPlatform(options: TestPlatformOptions): Promise<TestPl
   const command = [
     ...(descriptorLimit === undefined ? [] : ["sh", "-c", `ulimit -n ${descriptorLimit}; exec "$@"`, "sh"]),
     ...[...platformCommand(), options.command ?? "start"],
-    ...["--config", configFile, "--data", dataDirectory, "--port", "0"],
+    ...["--config", TLS_DIRECTORY === "" ? configFile : withTls(directory), "--data", dataDirectory, "--port", "0"],
+    ...(TLS_DIRECTORY === "" ? [] : ["--host", "127.0.0.1"]),
     ...(options.args ?? []),
   ];
   const environment = testEnvironment(options.env);
   let running = await spawn(command, environment, directory);
 
   const baseUrl = () => running.url;
-  const withKey = (key: string) => createHttpClient(baseUrl, { "x-platform-service-key": key });
+  const { ca = null } = options;
+  const withKey = (key: string) => createHttpClient(baseUrl, { "x-platform-service-key": key }, ca);
   return {
-    ...createHttpClient(baseUrl),
+    ...createHttpClient(baseUrl, {}, ca),
     get url() {
       return running.url;
     },
@@ -184,7 +202,7 @@ export async function testPlatform(options: TestPlatformOptions): Promise<TestPl
     dataDirectory,
     configFile,
     service: withKey(SERVICE_KEY),
-    as: (token) => createHttpClient(baseUrl, { authorization: `Bearer ${token}` }),
+    as: (token) => createHttpClient(baseUrl, { authorization: `Bearer ${token}` }, ca),
     withKey,
     stdout: () => running.stdout(),
     stderr: () => running.stderr(),

@@ -1,5 +1,6 @@
 import type { JsonObject, JsonValue } from "../../src/kernel/json/json.ts";
 import { openSocket, type SignedIn, type TestPlatform, type TestSocket } from "./index.ts";
+import { until } from "./until.ts";
 
 /** A config whose handlers do one thing each; shared by the tests of rooms. */
 export const CONFIG = `{
@@ -120,18 +121,6 @@ export interface RoomVisits {
   closeAll(): Promise<void>;
 }
 
-const POLL_MS = 10;
-const POLL_TIMEOUT_MS = 15_000;
-
-/** Resolves when `check` returns true; rejects when it does not in time. */
-export async function until(check: () => boolean | Promise<boolean>): Promise<void> {
-  const deadline = Date.now() + POLL_TIMEOUT_MS;
-  while (!(await check())) {
-    if (Date.now() > deadline) throw new Error("it did not come true in time");
-    await Bun.sleep(POLL_MS);
-  }
-}
-
 export function roomVisits(platform: () => TestPlatform): RoomVisits {
   const opened: TestSocket[] = [];
   let requestId = 0;
@@ -176,7 +165,7 @@ export function roomVisits(platform: () => TestPlatform): RoomVisits {
       return messages;
     },
     async untilInMemory(count) {
-      await until(async () => {
+      await until(`${count} rooms are in memory`, async () => {
         const text = await (await platform().service.fetch("/metrics")).text();
         return text.includes(`platform_rooms_in_memory ${count}\n`);
       });

@@ -105,6 +105,9 @@ export async function roomsWorld(config: RoomsConfig): Promise<RoomsWorld> {
   };
   // A token is USER or USER/SESSION; anything that begins with "bad" is none.
   const principals: Principals = {
+    isKeyHolder: () => false,
+    isPresent: () => false,
+    ofTicket: () => null,
     ofHeaders: () => ANONYMOUS,
     ofToken(token) {
       const [id = "", sessionId = `session of ${id}`] = token.split("/");

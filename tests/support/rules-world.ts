@@ -1,5 +1,5 @@
 import type { JsonObject, JsonValue } from "../../src/kernel/json/json.ts";
-import type { HttpClient } from "./http-client.ts";
+import { createHttpClient, type HttpClient } from "./http-client.ts";
 import { type TestPlatform, testPlatform } from "./platform.ts";
 import { type Random, random } from "./random.ts";
 import {
@@ -184,9 +184,19 @@ export async function rulesWorld(seed: number, tableCount: number): Promise<Rule
   const keyHolder = (name: string, key: string, scopes: readonly Action[]): Caller => ({
     ...{ name, key, scopes, client: platform.withKey(key), auth: null, token: null },
   });
+  const nobody: Caller = { name: "nobody", client: platform, auth: null, key: null, scopes: null, token: null };
+  const actedBy = { "x-platform-service-key": platform.serviceKey };
+  /** The same caller, whom the root key acts as. */
+  const acting = (caller: Caller): Caller => ({
+    ...caller,
+    name: `root-as-${caller.name}`,
+    client: createHttpClient(() => platform.url, { ...actedBy, "x-platform-act-as": caller.auth?.id ?? "anonymous" }),
+    token: null,
+  });
   const callers: Caller[] = [
-    { name: "nobody", client: platform, auth: null, key: null, scopes: null, token: null },
+    nobody,
     ...people,
+    ...[nobody, ...people].map(acting),
     keyHolder("root", platform.serviceKey, ACTIONS),
     ...keys.map(([name, scopes]) => keyHolder(name, secretOf(name), scopes)),
   ];

@@ -36,11 +36,21 @@ interface Waiter {
   fail(why: string): void;
 }
 
-/** Connects, and rejects when the server refuses the upgrade. `url` begins with `ws://`. */
-export async function openSocket(url: string, headers: Record<string, string> = {}): Promise<TestSocket> {
+/** Bun's, also where the types of browsers are known, whose class takes no headers. */
+type BunWebSocketClass = new (
+  url: string,
+  options: { headers: Record<string, string>; tls: { rejectUnauthorized?: boolean } },
+) => WebSocket & { terminate(): void };
+
+/** Connects, and rejects when the server refuses the upgrade. `url` begins with `ws://` or `wss://`. */
+export async function openSocket(
+  url: string,
+  headers: Record<string, string> = {},
+  tls: { rejectUnauthorized?: boolean } = {},
+): Promise<TestSocket> {
   const pending: JsonObject[] = [];
   const waiters: Waiter[] = [];
-  const socket = new WebSocket(url, { headers });
+  const socket = new (WebSocket as unknown as BunWebSocketClass)(url, { headers, tls });
   const closing = Promise.withResolvers<Closed>();
   const opening = Promise.withResolvers<void>();
   let closed: Closed | null = null;
