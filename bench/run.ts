@@ -5,6 +5,7 @@ import { analytics } from "./sections/analytics.ts";
 import { keyValue, realtime, rooms, vectors } from "./sections/areas.ts";
 import { authentication } from "./sections/auth.ts";
 import { backups } from "./sections/backup.ts";
+import { client } from "./sections/client.ts";
 import { functions } from "./sections/functions.ts";
 import { largeTables } from "./sections/large-tables.ts";
 import { processSection } from "./sections/process.ts";
@@ -41,6 +42,7 @@ const SECTIONS: readonly Section[] = [
   routes,
   analytics,
   backups,
+  client,
   stalls,
 ];
 const RESULTS = resolve(import.meta.dir, "RESULTS.md");

@@ -1,6 +1,8 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { signIn, type TestPlatform, testPlatform } from "../../tests/support/index.ts";
+import { hello, openInGroups } from "../support/openings.ts";
+import { quantile } from "../support/statistics.ts";
 
 const SUBSCRIBERS = 1_000;
 const IDLE_CONNECTIONS = 10_000;
@@ -9,8 +11,6 @@ const LATENCY_CHANGES = 500;
 const THROUGHPUT_CHANGES = 640;
 const THROUGHPUT_ROUNDS = 3;
 const POSTS_IN_FLIGHT = 32;
-/** Below the number of connections of one address that may be unauthenticated at once. */
-const OPENED_AT_ONCE = 40;
 const CHANNEL = "realtime:shared:ticks";
 const CONFIG = `{
   databases: { shared: { tables: { ticks: { schema: { n: { type: "integer" }, note: { type: "string" } },
@@ -42,26 +42,24 @@ class Audience {
     return this.#lastText;
   }
 
-  async open(url: string, count: number, hello: readonly string[]): Promise<void> {
-    for (let opened = 0; opened < count; opened += OPENED_AT_ONCE) {
-      const group = Math.min(OPENED_AT_ONCE, count - opened);
-      await Promise.all(Array.from({ length: group }, () => this.#openOne(url, hello)));
-    }
+  /** `first`: what each sends first, and has answered. */
+  open(url: string, count: number, first: readonly string[]): Promise<void> {
+    return openInGroups(count, () => this.#openOne(url, first));
   }
 
-  #openOne(url: string, hello: readonly string[]): Promise<void> {
+  #openOne(url: string, first: readonly string[]): Promise<void> {
     const { promise, resolve, reject } = Promise.withResolvers<void>();
     const socket = new WebSocket(url);
     this.#sockets.push(socket);
     let answers = 0;
     socket.onerror = () => reject(new Error(`cannot connect to ${url}`));
     socket.onopen = () => {
-      for (const message of hello) socket.send(message);
-      if (hello.length === 0) resolve();
+      for (const message of first) socket.send(message);
+      if (first.length === 0) resolve();
     };
     socket.onmessage = (event) => {
-      if (answers < hello.length) {
-        if (++answers === hello.length) resolve();
+      if (answers < first.length) {
+        if (++answers === first.length) resolve();
         return;
       }
       this.#lastText = event.data as string; // text frames only
@@ -84,8 +82,6 @@ class Audience {
   }
 }
 
-const quantile = (values: readonly number[], q: number): number =>
-  values.toSorted((a, b) => a - b)[Math.min(values.length - 1, Math.floor(values.length * q))] ?? 0;
 const median = (values: readonly number[]): number => quantile(values, 0.5);
 
 async function post(url: string, body: string): Promise<void> {
@@ -116,11 +112,6 @@ async function latencies(audience: Audience, url: string, body: string): Promise
   }
   return measured;
 }
-
-const hello = (token: string, ...channels: string[]): string[] => [
-  JSON.stringify({ type: "auth", token }),
-  ...channels.map((channel) => JSON.stringify({ type: "subscribe", channel })),
-];
 
 async function measureDelivery(): Promise<Omit<RealtimeFigures, "idleMemoryMiB">> {
   const platform = await testPlatform({ config: CONFIG });

@@ -1,5 +1,6 @@
 import { readFileSync } from "node:fs";
 import { signIn, type TestPlatform, testPlatform } from "../../tests/support/index.ts";
+import { quantile } from "../support/statistics.ts";
 
 const ROOMS = 100;
 const PLAYERS_PER_ROOM = 10;
@@ -120,10 +121,6 @@ async function open(platform: TestPlatform, rooms: readonly string[], tokens: re
   }
   return players;
 }
-
-const quantile = (values: readonly number[], q: number): number =>
-  values.toSorted((one, other) => one - other)[Math.min(values.length - 1, Math.floor(values.length * q))] ??
-  Number.NaN;
 
 async function measureActions(actionsPerPlayer: number): Promise<ActionFigures> {
   const platform = await testPlatform({ config: CONFIG });

@@ -1,4 +1,6 @@
 import { type TestPlatform, testPlatform } from "../../tests/support/index.ts";
+import { hello, openInGroups } from "../support/openings.ts";
+import { quantile } from "../support/statistics.ts";
 
 const SUBSCRIBERS = 10_000;
 const PROJECTS = 1_000;
@@ -6,8 +8,6 @@ const SECONDS = 20;
 const CHANGES_PER_SECOND = 100;
 const MEMBERSHIP_CHANGES_PER_SECOND = 10;
 const BATCH = 500;
-/** Below the number of connections of one address that may be unauthenticated at once. */
-const OPENED_AT_ONCE = 40;
 const WAIT_MS = 30_000;
 const CHANNEL = "realtime:shared:tasks";
 const CONFIG = `{
@@ -73,10 +73,10 @@ class Crowd {
       }));
       const { status } = await this.#platform.service.post("/api/db/org/tables/members/batch", { inserts });
       if (status !== 200) throw new Error(`members: ${status}`);
-      for (let index = 0; index < users.length; index += OPENED_AT_ONCE) {
-        const group = users.slice(index, index + OPENED_AT_ONCE);
-        await Promise.all(group.map((user, at) => this.#subscribe(user, from + index + at)));
-      }
+      await openInGroups(users.length, async (index) => {
+        const user = users[index];
+        if (user !== undefined) await this.#subscribe(user, from + index);
+      });
     }
   }
 
@@ -109,8 +109,7 @@ class Crowd {
     this.subscribers.push(one);
     socket.onerror = () => reject(new Error("cannot connect"));
     socket.onopen = () => {
-      socket.send(JSON.stringify({ type: "auth", token }));
-      socket.send(JSON.stringify({ type: "subscribe", channel: CHANNEL }));
+      for (const message of hello(token, CHANNEL)) socket.send(message);
     };
     socket.onmessage = (event) => this.#take(one, event.data as string, resolve); // text frames only
     return promise;
@@ -130,9 +129,6 @@ class Crowd {
     }
   }
 }
-
-const quantile = (values: readonly number[], q: number): number =>
-  values.toSorted((a, b) => a - b)[Math.min(values.length - 1, Math.floor(values.length * q))] ?? Number.NaN;
 
 /** Tasks of all projects are written, and members change their projects, at steady rates. Returns what it expects to arrive. */
 async function write(platform: TestPlatform, crowd: Crowd): Promise<void> {

@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { getLoadablePath } from "sqlite-vec";
 import { EMBEDDING_DIMENSIONS, type Embedding, loadEmbeddings } from "../../tests/support/embeddings.ts";
 import { type TestPlatform, temporaryDirectory, testPlatform } from "../../tests/support/index.ts";
+import { quantile } from "../support/statistics.ts";
 
 const VECTORS = 50_000;
 const UPSERT_VECTORS = 1_000;
@@ -30,8 +31,6 @@ const CONFIG = {
   },
 };
 
-const quantile = (numbers: readonly number[], part: number): number =>
-  numbers.toSorted((a, b) => a - b)[Math.floor(numbers.length * part)] ?? Number.NaN;
 const bytesOf = (values: readonly number[]): Uint8Array => new Uint8Array(Float32Array.from(values).buffer);
 
 /** sqlite-vec without anything around it. */

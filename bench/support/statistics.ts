@@ -6,6 +6,10 @@ export function median(values: readonly number[]): number {
   return middle;
 }
 
+/** The value below which the part `q` of the values is; NaN of no values. */
+export const quantile = (values: readonly number[], q: number): number =>
+  values.toSorted((a, b) => a - b)[Math.min(values.length - 1, Math.floor(values.length * q))] ?? Number.NaN;
+
 export const perSecond = (value: number, unit = "requests"): string =>
   `${Math.round(value).toLocaleString("en")} ${unit}/s`;
 
