@@ -1,6 +1,6 @@
 import { type Auth, defineConfig, Refusal } from "platform";
 
-// A film club, which `npm start` serves. Its 3,201 films are imported at the first start.
+// A film club, which `npm start` serves. Its 3,201 films are imported at the first start, and its pages are in example/web.
 
 /** Editors maintain the catalogue. Roles are set through the administration endpoints. */
 const isEditor = (auth: Auth | null) => auth?.role === "editor" || auth?.role === "admin";
@@ -33,6 +33,7 @@ export default defineConfig({
             imdbRating: { type: "number", min: 0, max: 10 },
             imdbVotes: { type: "integer", min: 0 },
             rottenTomatoes: { type: "integer", min: 0, max: 100 }, // percent
+            poster: { type: "string", max: 200 }, // its key in the bucket
           },
           fts: ["title", "director"],
           indexes: [
@@ -68,6 +69,60 @@ export default defineConfig({
             beforeInsert: (auth, review) => (auth === null ? review : { ...review, ownerId: auth.id }),
             afterInsert: (review, app) =>
               app.broadcast("broadcast:reviews", "new", { film: review.film, stars: review.stars }),
+          },
+        },
+
+        // What each member wants to see.
+        watchlist: {
+          schema: {
+            film: { type: "string", required: true, references: { table: "films", onDelete: "cascade" } },
+            ownerId: { type: "string" }, // set by the hook below
+          },
+          indexes: [{ fields: ["ownerId", "film"], unique: true }],
+          access: {
+            read: (auth) => auth !== null && [["ownerId", "==", auth.id]],
+            insert: isMember,
+            delete: (auth, entry) => entry.ownerId === auth?.id,
+            upsert: "matching",
+          },
+          hooks: {
+            beforeInsert: (auth, entry) => (auth === null ? entry : { ...entry, ownerId: auth.id }),
+          },
+        },
+
+        // The names of the clubs, for everybody to see. What is in a club is in a file of its own.
+        clubs: {
+          schema: {
+            name: { type: "string", required: true, min: 1, max: 40 },
+            ownerId: { type: "string" }, // set by the hook below
+          },
+          access: {
+            read: true,
+            insert: (auth, club) => isMember(auth) && isFounder(auth, club.id),
+            delete: (auth, club) => isFounder(auth, club.id),
+            upsert: "matching",
+          },
+          hooks: {
+            beforeInsert: (auth, club) => (auth === null ? club : { ...club, ownerId: auth.id }),
+          },
+        },
+
+        // Members who ask to be let into a club, until its founder has answered.
+        requests: {
+          schema: {
+            club: { type: "string", required: true, references: { table: "clubs", onDelete: "cascade" } },
+            userId: { type: "string" }, // set by the hook below
+            nickname: { type: "string", required: true, min: 1, max: 40 },
+          },
+          indexes: [{ fields: ["club", "userId"], unique: true }],
+          access: {
+            read: isMember,
+            insert: isMember,
+            delete: (auth, request) => request.userId === auth?.id || isFounder(auth, request.club),
+            upsert: "matching",
+          },
+          hooks: {
+            beforeInsert: (auth, request) => (auth === null ? request : { ...request, userId: auth.id }),
           },
         },
       },
@@ -122,7 +177,8 @@ export default defineConfig({
   storage: {
     buckets: {
       posters: {
-        maxFileSize: 5 * 1024 * 1024,
+        maxFileSize: 25 * 1024 * 1024,
+        thumbs: ["400x600"],
         access: { read: true, write: isEditor, delete: isEditor },
       },
       // Keys begin with the owner's id: `0198…c7/me.jpg`.
@@ -193,6 +249,9 @@ export default defineConfig({
       },
     },
   },
+
+  // `npm start` builds the pages; see example/web.
+  site: { directory: "./example/web/public", spa: true },
 
   api: { schemaEndpoint: true },
 });

@@ -3,6 +3,7 @@ import { relative, resolve } from "node:path";
 import { parseArgs } from "node:util";
 import { constants, zstdCompressSync } from "node:zlib";
 import type { BunPlugin } from "bun";
+import { PARTS } from "./client/build.ts";
 import { queryTexts } from "./query-texts.ts";
 
 // `npm run build`: the whole program as one executable, dist/platform. `--target bun-linux-arm64` builds for another
@@ -41,7 +42,10 @@ const filesOutside: BunPlugin = {
   name: "files-outside",
   setup(build) {
     build.onResolve(
-      { filter: /^(?:swagger-ui-dist|sqlite-vec-[\w-]+)\/.*\.(?:css|js|so|dylib|dll)$|^platform:program$/ },
+      {
+        filter:
+          /^(?:swagger-ui-dist|sqlite-vec-[\w-]+)\/.*\.(?:css|js|so|dylib|dll)$|^platform:(?:program|client-module|client-package|dashboard)$/,
+      },
       ({ path }) => ({
         path,
         external: true,
@@ -61,13 +65,24 @@ const bundled = await Bun.build({
 const program = await bundled.outputs[0]?.arrayBuffer();
 if (program === undefined) throw new Error("src/main.ts gave no bundle");
 
-const embeddedProgram: BunPlugin = {
-  name: "embedded-program",
+/** What the program imports as `platform:…`: files that exist in the executable only. */
+const embedded: Readonly<Record<string, Uint8Array>> = {
+  "platform:program": zstdCompressSync(program, { params: { [constants.ZSTD_c_compressionLevel]: 19 } }),
+  "platform:client-module": await PARTS.module(),
+  "platform:client-package": await PARTS.package(),
+  "platform:dashboard": await PARTS.dashboard(),
+};
+
+const embeddedFiles: BunPlugin = {
+  name: "embedded-files",
   setup(build) {
-    build.onResolve({ filter: /^platform:program$/ }, () => ({ path: "program.js.zst", namespace: "program" }));
-    build.onLoad({ filter: /./, namespace: "program" }, () => ({
+    build.onResolve({ filter: /^platform:/ }, ({ path }) => ({
+      path: path.slice("platform:".length),
+      namespace: "embedded",
+    }));
+    build.onLoad({ filter: /./, namespace: "embedded" }, ({ path }) => ({
       loader: "file",
-      contents: zstdCompressSync(program, { params: { [constants.ZSTD_c_compressionLevel]: 19 } }),
+      contents: embedded[`platform:${path}`] ?? "",
     }));
   },
 };
@@ -90,7 +105,7 @@ const built = await Bun.build({
   minify: true,
   bytecode: values.bytecode,
   define,
-  plugins: [queryTexts, embeddedProgram],
+  plugins: [queryTexts, embeddedFiles],
   throw: false,
 });
 for (const log of built.logs) console.error(String(log));

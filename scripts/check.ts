@@ -9,8 +9,14 @@ const bin = (name: string): string => `node_modules/.bin/${name}`;
 const CHECKS: Readonly<Record<string, readonly string[]>> = {
   "format and lint": [bin("biome"), "check", "--error-on-warnings", "."],
   types: [...compiler(), "--noEmit", "-p", "."],
+  // The client knows browsers and nothing of Bun; its tests know both.
+  "types of the client": [...compiler(), "--noEmit", "-p", "src/client"],
+  "types of the client's tests": [...compiler(), "--noEmit", "-p", "tests/client"],
+  "types of the dashboard": [...compiler(), "--noEmit", "-p", "src/admin/app"],
+  "types of the film club's pages": [...compiler(), "--noEmit", "-p", "example/web"],
   tidy: [process.execPath, "test", "--only-failures", "tests/tidy.test.ts"],
   "unused code": [bin("knip"), "--no-progress"],
+  "client size": [process.execPath, "scripts/client/size.ts"],
   dependencies: [process.execPath, "scripts/dependencies.ts"],
 };
 

@@ -16,7 +16,7 @@ const ENTRY = join(SOURCES, "config/public.ts");
 export const DECLARATIONS_FILE = join(SOURCES, "cli/starter/platform-declarations.txt");
 
 /** Says the same as the types of Node and Bun, so that these may be installed as well. */
-const ENVIRONMENT = `
+export const ENVIRONMENT = `
 // Where a config reads its secrets from. The types of Node and Bun, where they are installed, say the same.
 declare namespace NodeJS {
   interface ProcessEnv {
@@ -47,7 +47,26 @@ const WHOLE =
   ts.NodeBuilderFlags.NoTruncation | ts.NodeBuilderFlags.InTypeAlias | ts.NodeBuilderFlags.MultilineObjectLiterals;
 
 export function generateDeclarations(): string {
-  const program = ts.createProgram([ENTRY], {
+  const { imports, declarations, exported } = flatDeclarations();
+  const lines = [imports, ...declarations, `export { ${exported.join(", ")} };`].join("\n\n").split("\n");
+  const indented = lines.map((line) => (line === "" ? "" : `  ${line}`)).join("\n");
+  return `// Written by "platform init": what a config imports from "platform".\n\ndeclare module "platform" {\n${indented}\n}\n${ENVIRONMENT}`;
+}
+
+export interface FlatDeclarations {
+  imports: string;
+  /** Without `export` and `declare`, in the order of the files. */
+  declarations: readonly string[];
+  /** What a config imports from "platform". */
+  exported: readonly string[];
+}
+
+/**
+ * What a config imports from "platform" and all that it needs, in one scope. `more`: further types, of these files by their
+ * paths.
+ */
+export function flatDeclarations(more: ReadonlyMap<string, ReadonlySet<string>> = new Map()): FlatDeclarations {
+  const program = ts.createProgram([ENTRY, ...more.keys()], {
     target: ts.ScriptTarget.ESNext,
     module: ts.ModuleKind.Preserve,
     allowImportingTsExtensions: true,
@@ -61,12 +80,10 @@ export function generateDeclarations(): string {
   const checker = program.getTypeChecker();
   const own = program.getSourceFiles().filter(({ fileName }) => fileName.startsWith(SOURCES));
   const found = own.flatMap((file) => declarationsOf(file, program, checker));
-  const exported = new Set(exportedNames(program, checker));
-  const needed = reachable(found, exported);
-  const body = found.filter(({ name }) => needed.has(name)).map(({ text }) => text);
-  const lines = [importsOf(own), ...body, `export { ${[...exported].sort().join(", ")} };`].join("\n\n").split("\n");
-  const indented = lines.map((line) => (line === "" ? "" : `  ${line}`)).join("\n");
-  return `// Written by "platform init": what a config imports from "platform".\n\ndeclare module "platform" {\n${indented}\n}\n${ENVIRONMENT}`;
+  const exported = exportedNames(program, checker).sort();
+  const needed = reachable(found, new Set([...exported, ...[...more.values()].flatMap((names) => [...names])]));
+  const declarations = found.filter(({ name }) => needed.has(name)).map(({ text }) => text);
+  return { imports: importsOf(own), declarations, exported };
 }
 
 /** Packages whose types a config may have installed. Without them what is declared by their types is `any`. */

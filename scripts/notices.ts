@@ -5,6 +5,8 @@
  */
 import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
+import { bundleClient } from "./client/bundle.ts";
+import { PACKAGE_ENTRIES, SOURCES } from "./client/entries.ts";
 import { queryTexts } from "./query-texts.ts";
 
 const ROOT = resolve(import.meta.dir, "..");
@@ -28,8 +30,9 @@ The source of a package is published under its name and version in the npm regis
 /** The folders of the packages in the bundle, by name. */
 async function bundledPackages(): Promise<string[]> {
   const programs = [...new Bun.Glob("src/**/*-job.ts").scanSync({ cwd: ROOT })];
+  const client = await bundleClient(Object.values(PACKAGE_ENTRIES), { root: SOURCES, minify: false });
   const { metafile } = await Bun.build({
-    external: ["platform:program"],
+    external: ["platform:*"],
     entrypoints: ["src/main.ts", ...programs].map((path) => join(ROOT, path)),
     root: join(ROOT, "src"),
     target: "bun",
@@ -38,7 +41,8 @@ async function bundledPackages(): Promise<string[]> {
     metafile: true,
   });
   if (metafile === undefined) throw new Error("the build does not tell what it takes in");
-  const folders = Object.keys(metafile.inputs).flatMap((path) => {
+  const inputs = [...Object.keys(metafile.inputs), ...Object.keys(client.metafile.inputs)];
+  const folders = inputs.flatMap((path) => {
     const [, folder] = /(node_modules\/.*?)$/.exec(path) ?? [];
     const inner = folder?.lastIndexOf("node_modules/") ?? -1;
     const [name] = /^(?:@[^/]+\/)?[^/]+/.exec(folder?.slice(inner + "node_modules/".length) ?? "") ?? [];
@@ -70,6 +74,10 @@ function runtimeNotice(): string {
   const body = text.replace(/^---\n[\s\S]*?\n---\n/, "").trim();
   return `${RULE}\nBun ${Bun.version}, the runtime\nhttps://github.com/oven-sh/bun\n${RULE}\n\n${body}\n`;
 }
+
+/** The notices of installed packages, by their names. */
+export const noticesOf = (packages: readonly string[]): string =>
+  packages.map((name) => noticeOf(`node_modules/${name}`)).join("\n");
 
 export async function generateNotices(): Promise<string> {
   const packages = (await bundledPackages()).map(noticeOf);

@@ -1,6 +1,7 @@
 import { existsSync, mkdirSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { filmOf, MOVIES_FILE, type MovieRow } from "../example/films.ts";
+import { PAGES_BUILD } from "../example/web/build.ts";
 import { runCommandLine } from "../src/cli/index.ts";
 
 // `npm start`: the film club of platform.config.ts on http://127.0.0.1:8787, with its films imported at the first start.
@@ -12,6 +13,12 @@ const data = join(root, "data");
 const own = ["--config", join(root, "platform.config.ts"), "--data", data];
 const asked = process.argv.slice(2);
 const isOwn = (argument: string) => !/^--(config|data)(=|$)/.test(argument);
+
+/** The pages of the film club, for `site` of its config. */
+async function buildPages(): Promise<void> {
+  const { success, logs } = await Bun.build(PAGES_BUILD);
+  if (!success) throw new AggregateError(logs, "The pages of the film club cannot be built");
+}
 
 const filmsFile = join(data, "films.ndjson");
 
@@ -44,6 +51,7 @@ function stopWithShell(): void {
 
 if (process.env["npm_lifecycle_event"] === "start") stopWithShell();
 if (asked.every(isOwn)) {
+  await buildPages();
   const isFirstStart = !existsSync(join(data, "databases", "shared.db")) || existsSync(filmsFile);
   const code = isFirstStart ? await importFilms() : 0;
   // In this process: a signal then arrives once, from a terminal and from a supervisor.

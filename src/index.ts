@@ -1,5 +1,6 @@
 import type { AppOf } from "./config/typed/access.ts";
-import type { ConfigTypes, DefinedConfig } from "./config/typed/config.ts";
+import type { DefinedConfig } from "./config/typed/config.ts";
+import type { ConfigTypes } from "./config/typed/declared.ts";
 import type { PlatformConfig } from "./config/types.ts";
 import type { Logger } from "./kernel/logger.ts";
 import type { OpenPlatform } from "./platform/open.ts";

@@ -1,5 +1,5 @@
 import type { Account, AccountEvents, AccountNotes } from "../access/accounts.ts";
-import type { Actor } from "../db/index.ts";
+import type { Actor, AuditedChange } from "../db/index.ts";
 import type { DatabaseFile, Sync, Transaction } from "../db/types.ts";
 import type { Clock, Millis } from "../kernel/clock.ts";
 import { AppError } from "../kernel/errors.ts";
@@ -26,7 +26,10 @@ export interface AccountWrite {
   /** `by` is the new user by default: somebody who signs up. */
   insert(user: NewUser, by?: Actor): SecretAccount;
   /** Changes the user, who exists, and the state that the user's sessions have in memory. */
-  update(userId: string, changes: UserChanges): SecretAccount;
+  /** `by`: for the audit log, where somebody else than the user does it. */
+  update(userId: string, changes: UserChanges, by?: Actor): SecretAccount;
+  /** For the audit log, if `by` is the audited caller of the request. */
+  audit(by: Actor, change: AuditedChange): void;
   /** `by` is the user by default. */
   delete(userId: string, by?: Actor): void;
   /** Call for each account that was inserted in another way than by `insert`. */
@@ -62,27 +65,14 @@ export function createAccountFile(deps: {
   notes: AccountNotes;
 }): AccountFile {
   const deletions = new Set<(userId: string) => void>();
-
-  const announceDeletion = (userId: string): void => {
-    for (const listener of deletions) {
-      try {
-        listener(userId);
-      } catch (cause) {
-        deps.logger.error("A listener of deleted users failed", { cause, userId });
-      }
-    }
-  };
-
-  const note = (tx: Transaction, event: "signup" | "delete", userId: string, by: Actor): void => {
-    const account = deps.notes.isWatched(event) ? userById.get(tx, { id: userId }) : null;
-    if (account !== null) deps.notes.note(tx, { event, account, by });
-  };
+  const note = noteWith(deps.notes);
 
   const begin = (tx: Transaction, effects: Effect[]): AccountWrite => {
     const now = deps.clock.now();
     const ended = (sessionIds: readonly string[]): void => {
       if (sessionIds.length > 0) effects.push((sessions) => sessions.end(sessionIds));
     };
+    const audit = auditIn(tx);
     const endSessions = (userId: string, except: string | null): void => {
       const rows =
         except === null
@@ -98,23 +88,34 @@ export function createAccountFile(deps: {
         const account = insertUser.get(tx, userValues(user, now));
         if (account === null) throw new Error("INSERT RETURNING gave no row");
         note(tx, "signup", user.id, by);
+        audit(by, { action: "user.create", target: `users/${user.id}`, after: shown(account) });
         return account;
       },
-      created: (userId, by) => note(tx, "signup", userId, by),
-      update(userId, changes) {
+      audit,
+      created(userId, by) {
+        note(tx, "signup", userId, by);
+        audit(by, { action: "user.create", target: `users/${userId}` });
+      },
+      update(userId, changes, by) {
         const present = userById.get(tx, { id: userId });
         if (present === null) throw new Error(`user ${userId} vanished within a transaction`);
-        const given = Object.entries(changes).filter(([, value]) => value !== undefined);
-        const account: SecretAccount = { ...present, ...Object.fromEntries(given), updatedAt: now };
+        const account: SecretAccount = { ...present, ...definedOf(changes), updatedAt: now };
         updateUser.run(tx, account);
+        if (by !== undefined) audit(by, updated(changes, present, account));
         effects.push((sessions) => sessions.update(userId, stateOf(account)));
         return account;
       },
       delete(userId, by = { user: userId }) {
         note(tx, "delete", userId, by);
+        const present = userById.get(tx, { id: userId });
+        audit(by, {
+          action: "user.delete",
+          target: `users/${userId}`,
+          before: present === null ? null : shown(present),
+        });
         endSessions(userId, null);
         deleteUser.run(tx, { id: userId });
-        effects.push(() => announceDeletion(userId));
+        effects.push(() => announce(deletions, userId, deps.logger));
       },
       extended(sessionId, expiresAt) {
         effects.push((sessions) => sessions.extend(sessionId, expiresAt));
@@ -158,3 +159,42 @@ export function createAccountFile(deps: {
 }
 
 export const accountDisabled = (): AppError => new AppError(403, "Account is disabled");
+
+function announce(deletions: ReadonlySet<(userId: string) => void>, userId: string, logger: Logger): void {
+  for (const listener of deletions) {
+    try {
+      listener(userId);
+    } catch (cause) {
+      logger.error("A listener of deleted users failed", { cause, userId });
+    }
+  }
+}
+
+const auditIn = (tx: Transaction) => (by: Actor, change: AuditedChange) => {
+  tx.causedBy(by);
+  tx.audit(() => change);
+};
+
+const noteWith =
+  (notes: AccountNotes) =>
+  (tx: Transaction, event: "signup" | "delete", userId: string, by: Actor): void => {
+    const account = notes.isWatched(event) ? userById.get(tx, { id: userId }) : null;
+    if (account !== null) notes.note(tx, { event, account, by });
+  };
+
+const definedOf = (changes: UserChanges): Partial<SecretAccount> =>
+  Object.fromEntries(Object.entries(changes).filter(([, value]) => value !== undefined));
+
+/** An account in the audit log. */
+function shown(present: SecretAccount | null): object | null {
+  if (present === null) return null;
+  const { passwordHash: _, seq: _seq, ...account } = present;
+  return account;
+}
+
+function updated(changes: UserChanges, before: SecretAccount, after: SecretAccount): AuditedChange {
+  const { disabled, customClaims } = changes;
+  const isClaims = customClaims !== undefined ? "user.claims" : "user.update";
+  const action = disabled === undefined || disabled === null ? isClaims : disabled ? "user.disable" : "user.enable";
+  return { action, target: `users/${before.id}`, before: shown(before), after: shown(after) };
+}

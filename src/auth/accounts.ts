@@ -63,11 +63,11 @@ export function createAccounts(deps: AuthDeps & Pick<Invitations, "invite">): Ac
       return ids;
     },
 
-    async update(id, changes) {
+    async update(id, changes, by) {
       return file.write((write) => {
         requireUser(write.tx, id);
         if (changes.disabled === true) write.endSessions(id, { except: null });
-        return withoutHash(write.update(id, changes));
+        return withoutHash(write.update(id, changes, by));
       });
     },
 
@@ -78,16 +78,18 @@ export function createAccounts(deps: AuthDeps & Pick<Invitations, "invite">): Ac
       });
     },
 
-    async revoke(id) {
+    async revoke(id, by) {
       await file.write((write) => {
         requireUser(write.tx, id);
+        write.audit(by, { action: "user.revoke", target: `users/${id}` });
         write.endSessions(id, { except: null });
       });
     },
 
-    async removeFactors(id) {
+    async removeFactors(id, by) {
       await file.write((write) => {
         requireUser(write.tx, id);
+        write.audit(by, { action: "factor.delete", target: `users/${id}` });
         deleteFactors.run(write.tx, { userId: id });
       });
     },

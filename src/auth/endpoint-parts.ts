@@ -1,3 +1,5 @@
+import { newPassword } from "../access/account-fields.ts";
+import { PASSWORD_MIN_CHARACTERS } from "../access/limits.ts";
 import type { Principal } from "../access/principal.ts";
 import type { AuthConfig } from "../config/types.ts";
 import type { RequestBasics } from "../http/exchange/request-context.ts";
@@ -42,3 +44,7 @@ export const redirectOf = ({ config }: EndpointDeps, text: string | null | undef
 export function requireEnabled(isEnabled: boolean, what: string): void {
   if (!isEnabled) throw notFound(`${what} is not enabled`);
 }
+
+/** A password that a user chooses, of the length that the config asks for. */
+export const chosenPassword = ({ config }: EndpointDeps) =>
+  newPassword(config.password?.minLength ?? PASSWORD_MIN_CHARACTERS);

@@ -32,7 +32,7 @@ import { createOAuthService } from "./oauth/service.ts";
 import { passkeyEndpoints } from "./passkeys/endpoints.ts";
 import { createPasskeyService } from "./passkeys/service.ts";
 import { passwordEndpoints } from "./password/endpoints.ts";
-import { createGuesses } from "./password/guesses.ts";
+import { createGuesses, type GuessAbout } from "./password/guesses.ts";
 import { createPasswords } from "./password/passwords.ts";
 import { createPasswordService } from "./password/service.ts";
 import { createSealing } from "./sealing.ts";
@@ -53,6 +53,8 @@ export interface AuthAreaDeps {
   /** The system database, migrated. */
   file: DatabaseFile;
   notes: AccountNotes;
+  /** Called for each wrong guess at a password or code. */
+  onWrongGuess: (about: GuessAbout) => void;
   /** Signs access tokens; what is kept encrypted or hashed depends on it too. */
   secret: string;
   /** true: mails wait in the outbox. */
@@ -155,7 +157,7 @@ async function createAuthDeps(deps: AuthAreaDeps): Promise<AuthDeps> {
     config,
     tokens: await createTokens({ secret: deps.secret, sealing, clock, accessTtlSeconds }),
     passwords: createPasswords(clock),
-    guesses: createGuesses(clock),
+    guesses: createGuesses(clock, deps.onWrongGuess),
     signInLimit: deps.rateLimits?.signin ?? RATE_LIMITS.signin,
   };
 }

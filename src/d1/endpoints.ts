@@ -6,6 +6,8 @@ import type { Clock } from "../kernel/clock.ts";
 import { notFound } from "../kernel/errors.ts";
 import { QueryBody, queryOf } from "./query-request.ts";
 import type { SqlService } from "./service.ts";
+import { startOfQuery } from "./service.ts";
+import type { RecordChange } from "./types.ts";
 
 const Answer = Type.Object(
   {
@@ -19,7 +21,10 @@ const Answer = Type.Object(
   { description: "The rows, and what the statement did" },
 );
 
-export function sqlEndpoints(services: ReadonlyMap<string, SqlService>, clock: Clock): readonly Endpoint[] {
+export function sqlEndpoints(
+  services: ReadonlyMap<string, SqlService>,
+  { clock, audit }: { clock: Clock; audit: RecordChange },
+): readonly Endpoint[] {
   const query = endpoint(
     "POST /api/d1/:database",
     {
@@ -40,10 +45,17 @@ export function sqlEndpoints(services: ReadonlyMap<string, SqlService>, clock: C
       requireServiceKey(principal, ["d1", "database", database, "*"]);
       const caller = { callerName, signal };
       const large = await largeBody();
-      const answer =
-        large === null ? await service.query(queryOf(await body()), caller) : await service.queryBody(large, caller);
+      const query = large === null ? queryOf(await body()) : null;
+      // Before the blocks are given away. Values of parameters are not in the log: they may be secrets.
+      const sql = query === null ? startOfQuery(large ?? []) : query.sql;
+      const answer = query === null ? await service.queryBody(large ?? [], caller) : await service.query(query, caller);
+      // The file is the user's own: the entry is not in the statement's transaction, but on disk before the answer. [AL3]
+      if (!isRead(sql)) await audit({ action: "sql.query", target: `d1/${database}`, after: { sql } });
       return new Response(answerBody(answer, clock), { headers: { "content-type": "application/json" } });
     },
   );
   return [query];
 }
+
+/** Statements that most likely only read: the others are in the audit log. */
+const isRead = (sql: string): boolean => /^\s*(?:select|values|explain)\b/i.test(sql);

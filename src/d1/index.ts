@@ -13,6 +13,7 @@ import { sqlEndpoints } from "./endpoints.ts";
 import { READERS_MAX_PER_DATABASE } from "./limits.ts";
 import { createQueries } from "./queries.ts";
 import { createSqlAccessor, createSqlService, type SqlService } from "./service.ts";
+import type { RecordChange } from "./types.ts";
 
 export interface SqlArea {
   endpoints: readonly Endpoint[];
@@ -24,6 +25,7 @@ export interface SqlArea {
 
 /** Declared SQL databases, one file each: `<data>/d1/NAME.db`. Rules: SPEC.md. */
 export function createSqlArea(deps: {
+  audit: RecordChange;
   /** The names under `d1` in the config. */
   databases: readonly string[];
   dataDirectory: string;
@@ -45,7 +47,7 @@ export function createSqlArea(deps: {
     services.set(name, createSqlService({ path, readers, writer, logger }));
   }
   return {
-    endpoints: sqlEndpoints(services, clock),
+    endpoints: sqlEndpoints(services, { clock, audit: deps.audit }),
     accessor(name) {
       const service = services.get(name);
       if (service === undefined) throw notFound(`There is no database "${name}"`);

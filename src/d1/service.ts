@@ -93,7 +93,8 @@ function likelyRole(query: Query): ProcessRole {
   return WRITING.test(query.kind === "parsed" ? query.query.sql : startOfQuery(query.blocks)) ? "writer" : "reader";
 }
 
-function startOfQuery([first]: readonly Uint8Array[]): string {
+/** The first characters of the statement in the bytes of a body. */
+export function startOfQuery([first]: readonly Uint8Array[]): string {
   const text = Buffer.from(first?.subarray(0, BODY_START_BYTES) ?? []).toString("latin1");
   return /^\s*\{\s*"query"\s*:\s*"(.*)/s.exec(text)?.[1] ?? "";
 }

@@ -1,12 +1,13 @@
 import { resolve } from "node:path";
 import type { Clock } from "../kernel/clock.ts";
 import { type Ids, systemIds } from "../kernel/ids.ts";
+import type { AuditSink } from "./audit/types.ts";
 import { OpenFile } from "./files/database-file.ts";
 import { DescriptorReserve, descriptorLimit } from "./files/descriptors.ts";
 import { createDirectorySync } from "./files/directory-sync.ts";
 import { QUERY_PROCESSES_MAX } from "./limits.ts";
 import { LongReads } from "./reads/long-reads.ts";
-import type { EngineLoad, OpenOptions, StorageEngine } from "./types.ts";
+import type { EngineLoad, LastSync, OpenOptions, StorageEngine } from "./types.ts";
 import { FileWork } from "./writer/file-work.ts";
 import type { SyncFile } from "./writer/wal-sync.ts";
 
@@ -22,6 +23,8 @@ export interface StorageEngineOptions {
   syncFile?: SyncFile;
   /** Default: the limit of the process. */
   descriptorLimit?: number;
+  /** Takes the entries of writes that are audited. Absent: none is. */
+  audit?: AuditSink;
 }
 
 /** All open files of a server, and the processes that they share. No file is accessed before the first `open`. */
@@ -35,6 +38,7 @@ class Engine implements StorageEngine {
   readonly #directories = createDirectorySync();
   /** A separate process, because a file's writer waits for it. */
   readonly #indexer: FileWork;
+  lastSync: LastSync = { at: null, durationMs: null };
   #lastSlice: Promise<unknown> = Promise.resolve();
   readonly #files = new Map<string, OpenFile>();
 
@@ -58,9 +62,17 @@ class Engine implements StorageEngine {
 
   get load(): EngineLoad {
     let waitingWrites = 0;
-    for (const file of this.#files.values()) waitingWrites += file.waitingWrites;
+    let failedFiles = 0;
+    for (const file of this.#files.values()) {
+      waitingWrites += file.waitingWrites;
+      if (file.isFailed) failedFiles += 1;
+    }
     const { running: runningReads, waiting: waitingReads } = this.#queries;
-    return { openFiles: this.openFiles, waitingWrites, runningReads, waitingReads };
+    return { openFiles: this.openFiles, waitingWrites, runningReads, waitingReads, failedFiles };
+  }
+
+  paths(): string[] {
+    return [...this.#files.keys()];
   }
 
   open(path: string, options: OpenOptions): OpenFile {
@@ -88,6 +100,10 @@ class Engine implements StorageEngine {
       onClose: () => this.#files.delete(absolute),
       directories: this.#directories,
       syncFile: this.#options.syncFile,
+      audit: this.#options.audit,
+      onSync: (durationMs) => {
+        this.lastSync = { at: this.#options.clock.now(), durationMs };
+      },
     });
   }
 

@@ -1,9 +1,20 @@
+export { entryText, originOf, startOfAction, startOfTarget } from "./audit/entry-text.ts";
+export { auditRowsOf } from "./audit/file-audit.ts";
+export type {
+  AuditEntry,
+  AuditedChange,
+  AuditKind,
+  AuditRow,
+  AuditSink,
+  AuditSource,
+  AuditText,
+} from "./audit/types.ts";
 export { createStorageEngine } from "./engine.ts";
 export { instanceBounds, socketsMax } from "./files/descriptors.ts";
 export { DirectoryInUse, lockDirectory } from "./files/directory-lock.ts";
 export { createInstanceFiles, type InstanceFiles } from "./files/instance-files.ts";
 export { quoteIdentifier } from "./identifiers.ts";
-export { layOut } from "./migrations.ts";
+export { layOut, requireKnownVersion } from "./migrations.ts";
 export { mayHaveOutboxRows } from "./outbox/look.ts";
 export { deleteOutboxRows, readOutboxRows } from "./outbox/rows.ts";
 export { type Actor, type OutboxRow, SERVER_ACTOR, type StoredOutboxRow } from "./outbox/types.ts";
@@ -22,6 +33,7 @@ export { openSystemFile } from "./system.ts";
 export type {
   Change,
   DatabaseFile,
+  LastSync,
   OpenedFile,
   OutboxOptions,
   ReadCaller,

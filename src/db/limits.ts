@@ -113,3 +113,10 @@ export const ANSWER_PART_BYTES = 256 * 1024;
 export const WAITING_FOR_ROOM_MAX = 10_000;
 /** Delay before files over the bound are closed, if they were busy before. */
 export const SWEEP_DELAY_MS = 100;
+
+/** Characters of audit entries in one row of a file; a longer entry has a row of its own. */
+export const AUDIT_ROW_CHARACTERS = 256 * 1024;
+/** Bytes of what an audit entry shows of a value before and after its change. */
+export const AUDIT_VALUE_BYTES = 16 * 1024;
+/** Changes of one write with an audit entry each; more have one entry together, with their numbers. */
+export const AUDITED_SINGLY_MAX = 100;

@@ -1,6 +1,9 @@
 import { Database } from "bun:sqlite";
 import { afterEach, beforeEach, expect, test } from "bun:test";
+import { mkdirSync, readdirSync } from "node:fs";
+import { join } from "node:path";
 import type { FileLayout } from "../../schema/migrations/index.ts";
+import { temporaryDirectory } from "../../tests/support/index.ts";
 import { layOut } from "./migrations.ts";
 
 let sqlite: Database;
@@ -61,4 +64,35 @@ test("[DB164] a file of a newer executable is refused by its name and version, a
     ":memory: has version 2 of the things tables, and this executable knows versions up to 1",
   );
   expect([values("SELECT * FROM a"), version()]).toEqual([[[1, 2]], 2]);
+});
+
+test("[DB300] a file with tables is copied before its steps, with what its WAL has; a new file is not", () => {
+  const folder = temporaryDirectory();
+  const path = join(folder, "a.db");
+  const file = new Database(path);
+  file.run("PRAGMA journal_mode = WAL");
+  layOut(layout(FIRST))(file);
+  expect(readdirSync(folder).filter((name) => name.includes(".v"))).toEqual([]);
+  file.run("INSERT INTO a VALUES (7)");
+  layOut(layout(FIRST, SECOND), { m: 2 })(file);
+  using copy = new Database(`${path}.v1`, { readonly: true });
+  expect([copy.query("SELECT * FROM a").values(), copy.query("PRAGMA user_version").values()]).toEqual([[[7]], [[1]]]);
+  expect(file.query("SELECT n FROM a ORDER BY n").values()).toEqual([[1], [7]]);
+  // Up to date: nothing is copied.
+  layOut(layout(FIRST, SECOND), { m: 2 })(file);
+  file.close();
+  expect(readdirSync(folder).sort()).toEqual(["a.db", "a.db.v1"]);
+});
+
+test("[DB300] a file that cannot be copied is not upgraded", () => {
+  const path = join(temporaryDirectory(), "a.db");
+  const file = new Database(path);
+  layOut(layout(FIRST))(file);
+  // A folder is in the way of the copy.
+  mkdirSync(join(`${path}.v1`, "in the way"), { recursive: true });
+  expect(() => layOut(layout(FIRST, SECOND), { m: 2 })(file)).toThrow("could not be copied");
+  expect([file.query("PRAGMA user_version").values(), file.query("SELECT * FROM a").values()]).toEqual([[[1]], []]);
+  expect(readdirSync(join(path, ".."))).toEqual(expect.arrayContaining(["a.db", "a.db.v1"]));
+  expect(readdirSync(join(path, ".."))).toHaveLength(2);
+  file.close();
 });

@@ -1,5 +1,6 @@
 import type { Database } from "bun:sqlite";
 import type { FileLayout } from "../../schema/migrations/index.ts";
+import { copyBeforeUpgrade } from "./files/upgrade-copy.ts";
 
 /** Values of the `{{name}}` placeholders in a layout's steps. They come from the config, never from a request. */
 type StepValues = Readonly<Record<string, string | number>>;
@@ -11,15 +12,18 @@ export function layOut(layout: FileLayout, values: StepValues = {}): (sqlite: Da
 
 /**
  * Upgrades the server's tables in a file: runs the missing steps in order, each in one transaction with the new version
- * (`PRAGMA user_version`). A file that is up to date costs one query. Foreign keys are off meanwhile, because a step that
- * rebuilds a table would delete the rows that refer to it; they are checked before each commit. [DB31]
+ * (`PRAGMA user_version`). A file with tables is copied before (`NAME.db.vVERSION`). A file that is up to date costs one query.
+ * Foreign keys are off meanwhile, because a step that rebuilds a table would delete the rows that refer to it; they are checked
+ * before each commit. [DB31] [DB300]
  * Errors: a step fails; the file has a version that is newer than this executable supports.
  */
 function migrateFile(sqlite: Database, layout: FileLayout, values: StepValues): void {
   const version = readVersion(sqlite);
   assertKnown(sqlite, layout, version);
   if (version === layout.steps.length) return;
-  const present = version === 0 ? unversioned(sqlite, layout) : version;
+  const isNew = isEmpty(sqlite);
+  const present = version === 0 && !isNew ? readNumber(sqlite, layout.unversioned) : version;
+  if (!isNew) copyBeforeUpgrade(sqlite, present);
   sqlite.run("PRAGMA foreign_keys = OFF");
   try {
     sqlite.run(`PRAGMA user_version = ${present}`);
@@ -37,11 +41,8 @@ export function isUpToDate(sqlite: Database, layout: FileLayout): boolean {
   return readVersion(sqlite) === layout.steps.length;
 }
 
-/** The version of a file without one: the file is new, or was created before files had versions. */
-function unversioned(sqlite: Database, layout: FileLayout): number {
-  const isEmpty = readNumber(sqlite, "SELECT NOT EXISTS (SELECT 1 FROM sqlite_schema)") === 1;
-  return isEmpty ? 0 : readNumber(sqlite, layout.unversioned);
-}
+const isEmpty = (sqlite: Database): boolean =>
+  readNumber(sqlite, "SELECT NOT EXISTS (SELECT 1 FROM sqlite_schema)") === 1;
 
 const readVersion = (sqlite: Database): number => readNumber(sqlite, "PRAGMA user_version");
 
@@ -51,6 +52,11 @@ function readNumber(sqlite: Database, sql: string): number {
   const [value = 0] = Object.values(statement.get() ?? {});
   statement.finalize();
   return value;
+}
+
+/** Errors: the file has a version that is newer than this executable supports. */
+export function requireKnownVersion(sqlite: Database, layout: FileLayout): void {
+  assertKnown(sqlite, layout, readVersion(sqlite));
 }
 
 function assertKnown(sqlite: Database, { name, steps }: FileLayout, version: number): void {

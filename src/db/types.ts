@@ -1,6 +1,8 @@
 import type { Database, Statement as SqliteStatement } from "bun:sqlite";
 import type { Clock } from "../kernel/clock.ts";
 import type { JsonObject } from "../kernel/json/json.ts";
+import type { AuditActor } from "../kernel/observing/request-trace.ts";
+import type { AuditedChange } from "./audit/types.ts";
 import type { Actor, Cause, OutboxRow } from "./outbox/types.ts";
 import type { HighlightRequest, PageBounds, SqlValue } from "./reads/requests.ts";
 
@@ -48,6 +50,13 @@ export interface Transaction {
    * `OpenOptions.outbox` must be set.
    */
   enqueue(row: OutboxRow): void;
+  /**
+   * Writes down a change for the audit log, in this transaction, where `causedBy` names the audited caller of the current request;
+   * `about` is called only then, at once. Records that `change` announces are written down by themselves.
+   */
+  audit(about: () => AuditedChange): void;
+  /** The same whoever the caller is: for sign-ins and factors. */
+  auditBy(actor: AuditActor, change: AuditedChange): void;
   /** Names the caller whose request makes this write. Default: the server. */
   causedBy(actor: Actor): void;
   readonly cause: Cause;
@@ -162,6 +171,11 @@ export interface OpenOptions {
 
 /** A file as returned to the code that opened it. Only that code may close it. */
 export interface OpenedFile extends DatabaseFile {
+  /**
+   * As `write`, but resolves when the transaction is committed, and asks for no sync: a kill of the process does not undo it, but a
+   * failure of power may, until a later write has been synced. For what can be done again.
+   */
+  commit<T>(work: (tx: Transaction) => Sync<T>): Promise<T>;
   /** A reading statement outside the cache, valid until the file is closed. For statements that every request runs. */
   prepare<R = Row>(sql: string): PreparedRead<R>;
   /** True: nothing waits or runs on this file, so that it can be closed without effect on any caller. */
@@ -182,6 +196,15 @@ export interface EngineLoad {
   /** Statements that run in other processes, and statements that wait for a process. */
   runningReads: number;
   waitingReads: number;
+  /** Files that answer nothing until a restart, because a sync has failed. */
+  failedFiles: number;
+}
+
+/** The last sync of any file. */
+export interface LastSync {
+  /** Milliseconds since 1970; null: there was none since the start. */
+  at: number | null;
+  durationMs: number | null;
 }
 
 export interface StorageEngine {
@@ -194,4 +217,7 @@ export interface StorageEngine {
   stop(): Promise<void>;
   readonly openFiles: number;
   readonly load: EngineLoad;
+  readonly lastSync: LastSync;
+  /** The open files. */
+  paths(): string[];
 }

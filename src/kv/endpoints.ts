@@ -1,5 +1,7 @@
 import { Type } from "typebox";
+import { actorOf } from "../access/principal.ts";
 import { requireOneRight, requireServiceKey } from "../access/service-key-right.ts";
+import type { Actor } from "../db/index.ts";
 import { type Endpoint, endpoint } from "../http/endpoint.ts";
 import { JsonText, OK } from "../http/reply.ts";
 import { notFound, unreachable } from "../kernel/errors.ts";
@@ -34,7 +36,7 @@ export function keyValueEndpoints(services: ReadonlyMap<string, KeyValueService>
       requireOneRight(principal, [right(namespace, "read"), right(namespace, "write")]);
       const action = await body();
       requireServiceKey(principal, right(namespace, isRead(action) ? "read" : "write"));
-      return perform(service, action);
+      return perform(service, action, actorOf(principal));
     },
   );
   return [actions];
@@ -43,15 +45,15 @@ export function keyValueEndpoints(services: ReadonlyMap<string, KeyValueService>
 const right = (namespace: string, action: "read" | "write") => ["kv", "namespace", namespace, action] as const;
 const isRead = ({ action }: Action): boolean => action === "get" || action === "list";
 
-async function perform(service: KeyValueService, action: Action): Promise<unknown> {
+async function perform(service: KeyValueService, action: Action, by: Actor): Promise<unknown> {
   switch (action.action) {
     case "get":
       return new JsonText(`{"value":${service.get(action.key)}}`);
     case "set":
-      await service.set(action.key, action.value, action.ttl ?? null);
+      await service.set(action.key, action.value, { ttlSeconds: action.ttl ?? null, by });
       return OK;
     case "delete":
-      await service.delete(action.key);
+      await service.delete(action.key, by);
       return OK;
     case "list":
       return service.list(action);

@@ -37,7 +37,7 @@ export function createKeyValueArea(deps: {
   if (deps.namespaces.length > 0) mkdirSync(directory, { recursive: true });
   for (const namespace of deps.namespaces) {
     const path = join(directory, `${namespace}.db`);
-    const store = createEntryStore(engine.open(path, { migrate: layOut(kvLayout), cacheKiB: CACHE_KIB }));
+    const store = createEntryStore(engine.open(path, { migrate: layOut(kvLayout), cacheKiB: CACHE_KIB }), namespace);
     stores.push(store);
     services.set(namespace, createKeyValueService({ store, clock }));
   }

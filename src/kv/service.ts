@@ -1,4 +1,5 @@
 import type { KeyValueAccessor } from "../config/app/index.ts";
+import { type Actor, SERVER_ACTOR } from "../db/index.ts";
 import type { Clock } from "../kernel/clock.ts";
 import { tooLarge } from "../kernel/errors.ts";
 import { jsonCopy } from "../kernel/json/copy.ts";
@@ -21,9 +22,9 @@ export interface KeyValueService {
   /** The value's JSON text; `"null"` when missing or expired. */
   get(key: string): string;
   /** Replaces value and time to live. Errors: 413 over 1 MiB of JSON. Durable when it resolves. */
-  set(key: string, value: JsonValue, ttlSeconds: number | null): Promise<void>;
+  set(key: string, value: JsonValue, options: { ttlSeconds: number | null; by: Actor }): Promise<void>;
   /** Also for a key that does not exist. */
-  delete(key: string): Promise<void>;
+  delete(key: string, by: Actor): Promise<void>;
   /** Errors: 400 for a cursor that no page returned. */
   list(listing: KeyListing): KeyPage;
 }
@@ -32,7 +33,7 @@ export function createKeyValueService(deps: { store: EntryStore; clock: Clock })
   const { store, clock } = deps;
   return {
     get: (key) => store.get(key, clock.now()) ?? "null",
-    set(key, value, ttlSeconds) {
+    set(key, value, { ttlSeconds, by }) {
       const text = JSON.stringify(value);
       // UTF-8 has at most three bytes for a UTF-16 unit: small values need no count.
       if (text.length * 3 > VALUE_MAX_BYTES) {
@@ -41,9 +42,10 @@ export function createKeyValueService(deps: { store: EntryStore; clock: Clock })
           throw tooLarge(`value must be at most ${VALUE_MAX_BYTES} bytes of JSON, got ${sizeBytes}`);
         }
       }
-      return store.set(key, text, ttlSeconds === null ? null : clock.now() + ttlSeconds * SECOND_MS);
+      const expiresAt = ttlSeconds === null ? null : clock.now() + ttlSeconds * SECOND_MS;
+      return store.set(key, text, { expiresAt, by });
     },
-    delete: (key) => store.delete(key),
+    delete: (key, by) => store.delete(key, by),
     list({ prefix, limit, cursor }) {
       const after = cursor === undefined || cursor === null ? null : decodeCursor(cursor);
       const most = Math.min(limit ?? LIST_LIMIT_DEFAULT, LIST_LIMIT_MAX);
@@ -64,11 +66,11 @@ export function createKeyValueAccessor(service: KeyValueService): KeyValueAccess
     async set(key, value, options = {}) {
       const action = jsonCopy({ action: "set", key, value, ...options });
       actions.parse(action);
-      await service.set(key, action["value"] ?? null, options.ttl ?? null);
+      await service.set(key, action["value"] ?? null, { ttlSeconds: options.ttl ?? null, by: SERVER_ACTOR });
     },
     async delete(key) {
       actions.parse({ action: "delete", key });
-      await service.delete(key);
+      await service.delete(key, SERVER_ACTOR);
     },
     async list(options = {}) {
       actions.parse(jsonCopy({ action: "list", ...options }));

@@ -1,4 +1,5 @@
-import type { OpenedFile, Transaction } from "../db/index.ts";
+import type { Actor, OpenedFile, Transaction } from "../db/index.ts";
+import { isSecretName, SerialisedJson } from "../kernel/json/shown.ts";
 import { encodeCursor, endOfPrefix } from "./keys.ts";
 
 /** Keys after `after` that begin with `prefix`; `after` null: from the first. */
@@ -15,6 +16,7 @@ export interface KeyPage {
 }
 
 const GET = "SELECT value FROM entries WHERE key = ?1 AND (expires_at IS NULL OR expires_at > ?2)";
+const STORED = "SELECT value FROM entries WHERE key = ?1";
 const SET = "INSERT OR REPLACE INTO entries (key, value, expires_at) VALUES (?1, ?2, ?3)";
 const DELETE = "DELETE FROM entries WHERE key = ?1";
 const LIST = `SELECT key FROM entries
@@ -30,8 +32,8 @@ export interface EntryStore {
   /** The value's JSON text; null when missing or expired. */
   get(key: string, now: number): string | null;
   /** `expiresAt` null: never. Durable when it resolves. */
-  set(key: string, value: string, expiresAt: number | null): Promise<void>;
-  delete(key: string): Promise<void>;
+  set(key: string, value: string, options: { expiresAt: number | null; by: Actor }): Promise<void>;
+  delete(key: string, by: Actor): Promise<void>;
   list(query: KeyQuery, now: number): KeyPage;
   hasExpired(now: number): boolean;
   /** Removes at most `limit` expired entries; resolves to how many. */
@@ -39,20 +41,37 @@ export interface EntryStore {
 }
 
 /** One namespace's file: `kv/NAME.db`. */
-export function createEntryStore(file: OpenedFile): EntryStore {
+export function createEntryStore(file: OpenedFile, namespace: string): EntryStore {
   const get = file.prepare<{ value: string }>(GET);
   const list = file.prepare<{ key: string }>(LIST);
   const hasExpired = file.prepare<unknown>(HAS_EXPIRED);
   const run = (tx: Transaction, sql: string, ...params: (string | number | null)[]): number =>
     tx.query(sql).run(...params).changes;
+  /** Before the change. Values under the name of a secret are not shown. */
+  const audit = (tx: Transaction, change: { by: Actor; action: string; key: string; value: string | null }): void => {
+    const { by, action, key, value } = change;
+    tx.causedBy(by);
+    tx.audit(() => {
+      const present = tx.query<{ value: string }>(STORED).get(key)?.value ?? null;
+      const shown = (text: string | null) =>
+        text === null ? null : isSecretName(key) ? "[hidden]" : new SerialisedJson(text);
+      return { action, target: `kv/${namespace}/${key}`, before: shown(present), after: shown(value) };
+    });
+  };
 
   return {
     get: (key, now) => get.get(key, now)?.value ?? null,
-    async set(key, value, expiresAt) {
-      await file.write((tx) => run(tx, SET, key, value, expiresAt));
+    async set(key, value, { expiresAt, by }) {
+      await file.write((tx) => {
+        audit(tx, { by, action: "kv.set", key, value });
+        return run(tx, SET, key, value, expiresAt);
+      });
     },
-    async delete(key) {
-      await file.write((tx) => run(tx, DELETE, key));
+    async delete(key, by) {
+      await file.write((tx) => {
+        audit(tx, { by, action: "kv.delete", key, value: null });
+        return run(tx, DELETE, key);
+      });
     },
     list({ prefix, limit, after }, now) {
       const end = endOfPrefix(prefix) ?? AFTER_EVERY_TEXT;

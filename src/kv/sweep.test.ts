@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { kvLayout } from "../../schema/migrations/index.ts";
 import { testClock } from "../../tests/support/clock.ts";
-import { createStorageEngine, layOut, type StorageEngine } from "../db/index.ts";
+import { createStorageEngine, layOut, SERVER_ACTOR, type StorageEngine } from "../db/index.ts";
 import { systemClock } from "../kernel/clock.ts";
 import { silentLogger } from "../kernel/logger.ts";
 import { SWEEP_INTERVAL_MS, SWEEP_PAUSE_MS, SWEEP_STEP_KEYS } from "./limits.ts";
@@ -25,11 +25,12 @@ afterEach(async () => {
 
 test("[KV10] expired keys leave the file step by step, and only they", async () => {
   const file = engine.open(join(directory, "a.db"), { migrate: layOut(kvLayout) });
-  const store = createEntryStore(file);
+  const store = createEntryStore(file, "a");
+  const set = (key: string, expiresAt: number | null) => store.set(key, "1", { expiresAt, by: SERVER_ACTOR });
   const clock = testClock(1_000_000);
   const expiredCount = SWEEP_STEP_KEYS + 20;
-  const sets = Array.from({ length: expiredCount }, (_, index) => store.set(`old${index}`, "1", clock.now() + 1_000));
-  await Promise.all([...sets, store.set("kept", "1", null), store.set("later", "1", clock.now() + 3_600_000)]);
+  const sets = Array.from({ length: expiredCount }, (_, index) => set(`old${index}`, clock.now() + 1_000));
+  await Promise.all([...sets, set("kept", null), set("later", clock.now() + 3_600_000)]);
   const rowCount = () => file.sqlite.query<{ count: number }, []>("SELECT count(*) AS count FROM entries").get()?.count;
 
   const stop = startSweep({ stores: [store], clock, logger: silentLogger });

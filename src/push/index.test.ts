@@ -9,6 +9,7 @@ import { createJobsArea } from "../jobs/index.ts";
 import { systemClock } from "../kernel/clock.ts";
 import { systemIds } from "../kernel/ids.ts";
 import { silentLogger } from "../kernel/logger.ts";
+import { Foreground } from "../kernel/observing/foreground.ts";
 import { createPushArea, type PushArea } from "./index.ts";
 import { LOG_RETENTION_MS, LOGS_MAX, SENDS_AT_ONCE_MAX, SWEEP_INTERVAL_MS, SWEEP_STEP_ROWS } from "./limits.ts";
 import { createPushStore, type NewLogEntry, type PushStore } from "./store.ts";
@@ -32,6 +33,7 @@ beforeEach(async () => {
   const config = { fcm: { projectId, serviceAccount, endpoint, tokenEndpoint } };
   const jobs = createJobsArea({
     engine,
+    foreground: new Foreground(),
     dataDirectory: directory,
     secrets: { jwtSecret: "s".repeat(32) },
     isDrill: false,

@@ -1,7 +1,7 @@
 import { chooseRange, matchesEtag, rangeStillValid } from "../http/exchange/range.ts";
 import { AppError } from "../kernel/errors.ts";
 import { representationOf } from "./encodings.ts";
-import type { SiteFile, SiteFiles } from "./files.ts";
+import { fileAt, type SiteFile, type SiteFiles } from "./files.ts";
 import { IMMUTABLE_SECONDS } from "./limits.ts";
 import { NOT_FOUND_PAGE, PAGE_HEADERS } from "./pages.ts";
 import { hasHash, type SitePath } from "./paths.ts";
@@ -25,8 +25,8 @@ export function pageAt(
   if (found === null) return null;
   if (found !== "directory") return endsWithSlash ? null : { path, file: found, lacksSlash: false };
   const index = join(path, "index.html");
-  const file = files.find(index);
-  return file === null || file === "directory" ? null : { path: index, file, lacksSlash: !endsWithSlash };
+  const file = fileAt(files, index);
+  return file === null ? null : { path: index, file, lacksSlash: !endsWithSlash };
 }
 
 /** The answer to GET and HEAD. null: there is nothing, and the client wants no page. Errors: 416. */
@@ -44,12 +44,12 @@ const join = (directory: string, name: string): string => (directory === "" ? na
 function withoutFile(options: SiteOptions, request: Request): Response | null {
   const { files, isSinglePage } = options;
   if (isSinglePage && isNavigation(request.headers)) {
-    const index = files.find("index.html");
-    if (index !== null && index !== "directory") return fileAnswer(options, "index.html", index, request);
+    const index = fileAt(files, "index.html");
+    if (index !== null) return fileAnswer(options, "index.html", index, request);
   }
   if (!acceptsHtml(request.headers)) return null;
-  const own = files.find("404.html");
-  if (own === null || own === "directory") {
+  const own = fileAt(files, "404.html");
+  if (own === null) {
     const headers = { ...PAGE_HEADERS, ...options.headers };
     return new Response(request.method === "HEAD" ? null : NOT_FOUND_PAGE, { status: 404, headers });
   }

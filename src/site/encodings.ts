@@ -1,4 +1,4 @@
-import type { SiteFile, SiteFiles } from "./files.ts";
+import { fileAt, type SiteFile, type SiteFiles } from "./files.ts";
 
 /** A file as it is sent: compressed, or as it is. */
 export interface Representation {
@@ -21,8 +21,8 @@ export function representationOf(
   let chosen: Representation = { file, encoding: null };
   let varies = false;
   for (const { encoding, ending } of SIBLINGS) {
-    const sibling = files.find(path + ending);
-    if (sibling === null || sibling === "directory") continue;
+    const sibling = fileAt(files, path + ending);
+    if (sibling === null) continue;
     varies = true;
     if (chosen.encoding === null && accepts(accepted, encoding)) chosen = { file: sibling, encoding };
   }

@@ -9,6 +9,12 @@ export interface SiteFile {
   blob(): Blob;
 }
 
+/** null also for a directory. */
+export function fileAt(files: SiteFiles, path: string): SiteFile | null {
+  const found = files.find(path);
+  return found === "directory" ? null : found;
+}
+
 /** Where the files of a site come from. */
 export interface SiteFiles {
   /** `path` has no slash at its beginning or end, and no `..`; empty: the whole site. null: there is nothing. */

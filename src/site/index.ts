@@ -10,20 +10,21 @@ import { answerFrom, pageAt, type SiteOptions } from "./answers.ts";
 import { directoryFiles } from "./directory.ts";
 import type { SiteFiles } from "./files.ts";
 import { packedFiles } from "./packed.ts";
-import { PAGE_HEADERS, welcomePage } from "./pages.ts";
+import { PAGE_HEADERS, type Welcome, welcomePage } from "./pages.ts";
 import { type SitePath, sitePath } from "./paths.ts";
 
 /** `packed`: the files in the executable, in place of a directory. Errors: the directory does not exist. */
 export function createSite(
   config: SiteConfig | undefined,
-  { http, clock, hasDocs, packed }: { http: HttpParts; clock: Clock; hasDocs: boolean; packed: PackedSite | null },
+  { http, clock, welcome, packed }: { http: HttpParts; clock: Clock; welcome: Welcome; packed: PackedSite | null },
 ): Site {
   if (config === undefined) {
-    const page = welcomePage({ hasDocs });
     return createAnswering(http, {
       has: ({ path }) => path === "",
-      answer: ({ path }, { method }) =>
-        path === "" ? new Response(method === "HEAD" ? null : page, { headers: PAGE_HEADERS }) : null,
+      answer({ path }, { method }, { origin }) {
+        if (path !== "") return null;
+        return new Response(method === "HEAD" ? null : welcomePage({ ...welcome, origin }), { headers: PAGE_HEADERS });
+      },
     });
   }
   const files = packed === null ? filesBelow(config.directory, clock) : packedFiles(packed);
@@ -63,14 +64,17 @@ function createAnswering(http: HttpParts, content: Content): Site {
       http.countRequest(request, () => http.addressOf(request));
       const response = content.answer(path, request, url);
       if (response === null) return null;
-      const common: Record<string, string> = { ...SHOWN_HEADERS, ...NOSNIFF, "x-request-id": http.nextRequestId() };
+      const requestId = http.nextRequestId();
+      const common: Record<string, string> = { ...SHOWN_HEADERS, ...NOSNIFF, "x-request-id": requestId };
       http.decorate(common, request);
       for (const [name, value] of Object.entries(common)) {
         if (name === "vary") response.headers.append(name, value);
         else if (!response.headers.has(name)) response.headers.set(name, value);
       }
       const durationMs = performance.now() - startedAt;
-      http.onAnswer?.({ request, route: SITE_ROUTE, status: response.status, durationMs, principal: ANONYMOUS });
+      const { status } = response;
+      const caller = { params: {}, principal: ANONYMOUS, trace: null };
+      http.onAnswer?.({ ...caller, request, requestId, route: SITE_ROUTE, status, durationMs });
       return response;
     },
   };

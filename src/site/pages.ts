@@ -1,7 +1,8 @@
 import { pageHeaders } from "../http/security-headers.ts";
 import { VERSION } from "../kernel/version.ts";
 
-const STYLE = "body{font:1rem/1.5 system-ui,sans-serif;max-width:40rem;margin:4rem auto;padding:0 1rem}";
+const STYLE =
+  "body{font:1rem/1.5 system-ui,sans-serif;max-width:40rem;margin:4rem auto;padding:0 1rem}pre{overflow:auto;padding:1rem;background:#8881;border-radius:.5rem}:root{color-scheme:light dark}";
 
 const page = (title: string, body: string): string => `<!doctype html>
 <html lang="en">
@@ -23,14 +24,32 @@ export const PAGE_HEADERS = pageHeaders("");
 
 export const NOT_FOUND_PAGE = page("Not found", "<h1>Not found</h1>\n    <p>There is no page at this address.</p>");
 
-/** What `/` shows without a site. */
-export function welcomePage({ hasDocs }: { hasDocs: boolean }): string {
-  const links = hasDocs ? '<p><a href="/swagger">The API of this server</a></p>' : "";
+/** What the server has beside its API. */
+export interface Welcome {
+  hasDocs: boolean;
+  hasDashboard: boolean;
+}
+
+/** What `/` shows without a site: how to begin. `origin`: the address by which the browser asked. */
+export function welcomePage({ hasDocs, hasDashboard, origin }: Welcome & { origin: string }): string {
+  const address = Bun.escapeHTML(origin);
+  const api = hasDocs ? ', described at <a href="/swagger">/swagger</a>' : "";
+  const dashboard = hasDashboard
+    ? `<p>Its data is in the <a href="/admin">dashboard</a>: <code>platform admin-link</code> prints a link that signs in.</p>
+    `
+    : "";
   return page(
     "Platform",
     `<h1>Platform ${VERSION}</h1>
-    <p>This server answers requests below <code>/api</code>. It has no site: <code>site: { directory: "./public" }</code> in its config serves
-    files here.</p>
-    ${links}`,
+    <p>This server answers requests below <code>/api</code>${api}.</p>
+    ${dashboard}<p>Install its typed client beside the config, or in the project of a front end:</p>
+    <pre>npm install ${address}/client/platform.tgz</pre>
+    <pre>import { createClient } from "platform/client";
+import type config from "./platform.config.ts";
+
+const client = createClient&lt;typeof config&gt;({ url: "${address}" });</pre>
+    <p>A page without a build imports it from <a href="/client/index.js">/client/index.js</a>. The guide, <code>docs/README.md</code>, begins with a
+    tutorial.</p>
+    <p><code>site: { directory: "./public" }</code> in the config serves files at this address.</p>`,
   );
 }

@@ -1,7 +1,7 @@
+import { SERVER_PATHS } from "../config/server-paths.ts";
 import { PATH_LENGTH_MAX } from "./limits.ts";
 
-/** The first segments of paths that are the server's own. */
-const RESERVED = new Set(["api", "admin", "swagger", "client", "metrics"]);
+const RESERVED: ReadonlySet<string> = new Set(SERVER_PATHS);
 
 /** What a request asks the site for. */
 export interface SitePath {

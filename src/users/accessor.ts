@@ -84,11 +84,11 @@ export function createUsersAccessor({ accounts, users, passwordMinLength }: Acce
     async update(id, changes) {
       const given = changesParser.parse(jsonCopy({ ...changes }));
       requireMetadataSize({ metadata: given.metadata, appMetadata: given.appMetadata });
-      return users.update(id, given);
+      return users.update(id, given, SERVER_ACTOR);
     },
     delete: async (id) => users.remove(id, SERVER_ACTOR),
-    setClaims: async (id, claims) => users.setClaims(id, jsonCopy({ ...claims })),
-    revokeSessions: async (id) => users.revoke(id),
+    setClaims: async (id, claims) => users.setClaims(id, jsonCopy({ ...claims }), SERVER_ACTOR),
+    revokeSessions: async (id) => users.revoke(id, SERVER_ACTOR),
     async auth(id) {
       const account = accounts.get(id);
       if (account === null || account.disabled) return null;

@@ -166,7 +166,7 @@ function oneUser(deps: EndpointDeps): readonly Endpoint[] {
       requireRight(principal, "write");
       const changes = await body();
       requireMetadataSize({ metadata: changes.metadata, appMetadata: changes.appMetadata });
-      return users.update(params.id, changes);
+      return users.update(params.id, changes, actorOf(principal));
     },
   );
   const remove = action(deps, "DELETE /api/auth/admin/users/:id", "Delete a user", users.remove);
@@ -188,7 +188,7 @@ function actions(deps: EndpointDeps): readonly Endpoint[] {
     async ({ principal, params, body }) => {
       requireRight(principal, "write");
       // A parsed body is JSON.
-      await users.setClaims(params.id, (await body()) as JsonObject);
+      await users.setClaims(params.id, (await body()) as JsonObject, actorOf(principal));
       return OK;
     },
   );

@@ -23,15 +23,15 @@ export interface UsersService {
   /** Errors: see `Accounts.invite`; 413 for metadata over 16 KB. */
   invite(invitation: Invitation, by: Actor): Promise<ReturnType<typeof createdUser>>;
   /** Errors: 404. */
-  update(id: string, changes: AccountChanges): Promise<ReturnType<typeof adminUser>>;
+  update(id: string, changes: AccountChanges, by: Actor): Promise<ReturnType<typeof adminUser>>;
   /** Errors: 404. */
   remove(id: string, by: Actor): Promise<void>;
   /** Replaces all claims. Errors: 404, 413 over 4 KB. */
-  setClaims(id: string, claims: JsonObject): Promise<void>;
+  setClaims(id: string, claims: JsonObject, by: Actor): Promise<void>;
   /** Errors: 404. */
-  revoke(id: string): Promise<void>;
+  revoke(id: string, by: Actor): Promise<void>;
   /** Errors: 404. */
-  removeFactors(id: string): Promise<void>;
+  removeFactors(id: string, by: Actor): Promise<void>;
   /** All or none. Errors: 400, 409 naming `users.N.field`. */
   import(users: readonly ImportedUser[], by: Actor): Promise<{ results: { id: string; success: true }[] }>;
 }
@@ -67,16 +67,16 @@ export function createUsersService({ accounts }: { accounts: Accounts }): UsersS
       requireMetadataSize({ metadata: invitation.metadata });
       return createdUser(await accounts.invite(invitation, by));
     },
-    async update(id, changes) {
-      return adminUser(await accounts.update(id, changes));
+    async update(id, changes, by) {
+      return adminUser(await accounts.update(id, changes, by));
     },
     remove: (id, by) => accounts.remove(id, by),
-    async setClaims(id, claims) {
+    async setClaims(id, claims, by) {
       requireJsonSize("claims", claims, CLAIMS_MAX_BYTES);
-      await accounts.update(id, { customClaims: claims });
+      await accounts.update(id, { customClaims: claims }, by);
     },
-    revoke: (id) => accounts.revoke(id),
-    removeFactors: (id) => accounts.removeFactors(id),
+    revoke: (id, by) => accounts.revoke(id, by),
+    removeFactors: (id, by) => accounts.removeFactors(id, by),
     async import(users, by) {
       const ids = await accounts.import(await readImport(users, accounts.passwordHashProblem), by);
       return { results: ids.map((id) => ({ id, success: true })) };

@@ -1,9 +1,16 @@
 import { type Static, Type } from "typebox";
-import { Email, emailOf, newPassword } from "../../access/account-fields.ts";
-import { PASSWORD_MIN_CHARACTERS } from "../../access/limits.ts";
+import { Email, emailOf } from "../../access/account-fields.ts";
 import { type Endpoint, endpoint } from "../../http/endpoint.ts";
 import { OK } from "../../http/reply.ts";
-import { callerOf, clientOf, type EndpointDeps, ofUsers, redirectOf, requireEnabled } from "../endpoint-parts.ts";
+import {
+  callerOf,
+  chosenPassword,
+  clientOf,
+  type EndpointDeps,
+  ofUsers,
+  redirectOf,
+  requireEnabled,
+} from "../endpoint-parts.ts";
 import type { PasswordService } from "../password/service.ts";
 import { CaptchaToken, Ok, RedirectUrl, Secret, SignedIn, Token } from "../schemas.ts";
 import type { AddressService } from "./address-service.ts";
@@ -108,7 +115,7 @@ function passwordReset(deps: EmailEndpointDeps): readonly Endpoint[] {
       caller: "public",
       body: Type.Object({
         token: MailToken,
-        newPassword: newPassword(deps.config.password?.minLength ?? PASSWORD_MIN_CHARACTERS),
+        newPassword: chosenPassword(deps),
         keepPasskeys: Type.Optional(Type.Boolean({ default: false, description: "true: the passkeys stay" })),
       }),
       answers: { 200: Ok },

@@ -6,7 +6,7 @@ import { SECRET_BYTES } from "../limits.ts";
 import { deleteSecret, findSecret, type OneTimeSecret, putSecret, type SecretPurpose } from "../statements/secrets.ts";
 import { type SecretAccount, userById } from "../statements/users.ts";
 import type { AuthDeps } from "../types.ts";
-import type { Mailer } from "./mailer.ts";
+import type { Mailer, Posted } from "./mailer.ts";
 import type { MailKind } from "./templates.ts";
 
 export interface MailDeps extends AuthDeps {
@@ -37,8 +37,8 @@ interface MailedToken extends LinkToken {
 
 /** Tokens that are mailed as links. Each is valid once, also when two requests race. */
 export interface MailTokens {
-  /** Stores a new token, and gives the link to be mailed when the write is on disk. */
-  create(write: AccountWrite, token: LinkToken): string;
+  /** Stores a new token, and writes the mail with its link down. */
+  mail(write: AccountWrite, token: MailedToken): Posted;
   /** Errors: 429 for too many mails to the address. */
   issue(token: MailedToken): Promise<void>;
   /** Deletes the secret, and gives it. Errors: 400. */
@@ -51,7 +51,10 @@ export const invalidMailToken = () => badField("token", "invalid_value", "token 
 
 export function createMailTokens(deps: MailDeps): MailTokens {
   const { file, sealing } = deps;
-  const create: MailTokens["create"] = (write, { purpose, page, ttlMs, userId, email, redirect, payload }) => {
+  const linkOf = (
+    write: AccountWrite,
+    { purpose, page, ttlMs, userId, email, redirect, payload }: LinkToken,
+  ): string => {
     const token = deps.ids.secret(SECRET_BYTES);
     const hash = sealing.digest(purpose, token);
     putSecret.run(write.tx, { hash, purpose, userId, payload: { ...payload, email }, expiresAt: write.now + ttlMs });
@@ -60,13 +63,17 @@ export function createMailTokens(deps: MailDeps): MailTokens {
     link.searchParams.set("token", token);
     return link.href;
   };
+  const mail: MailTokens["mail"] = (write, token) => {
+    const { kind, email, ttlMs, isMailed } = token;
+    const values = { email, link: linkOf(write, token) };
+    return deps.mailer.post(write.tx, { kind, values, ttlMs, delivery: isMailed ? "mail" : "none" });
+  };
   return {
-    create,
-    async issue({ kind, isMailed, ...token }) {
+    mail,
+    async issue(token) {
       deps.mailLimit.hit(token.email);
-      const link = await file.write((write) => create(write, token));
-      const { email, ttlMs } = token;
-      await deps.mailer.send({ kind, values: { email, link }, ttlMs, delivery: isMailed ? "mail" : "none" });
+      const posted = await file.write((write) => mail(write, token));
+      await posted();
     },
     use(write, purpose, token) {
       const hash = sealing.digest(purpose, token);

@@ -2,10 +2,11 @@ import { expect, test } from "bun:test";
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { temporaryDirectory, testClock } from "../../../tests/support/index.ts";
-import { createStorageEngine } from "../../db/index.ts";
+import { createStorageEngine, type OutboxRow } from "../../db/index.ts";
 import { createJobsArea } from "../../jobs/index.ts";
 import { systemIds } from "../../kernel/ids.ts";
 import { type Logger, silentLogger } from "../../kernel/logger.ts";
+import { Foreground } from "../../kernel/observing/foreground.ts";
 import { MINUTE_MS, SECOND_MS } from "../../kernel/time/duration.ts";
 import { createMailer } from "./mailer.ts";
 
@@ -21,7 +22,7 @@ function mailer(logger: Logger = silentLogger) {
   const app = () => {
     throw new Error("not used");
   };
-  const jobs = createJobsArea({ ...base, engine, secrets, jobs: {}, cron: {}, app });
+  const jobs = createJobsArea({ ...base, engine, foreground: new Foreground(), secrets, jobs: {}, cron: {}, app });
   const config = { smtp: { host: "127.0.0.1", port: 1 } };
   const made = createMailer({ ...base, config, queue: jobs.queue });
   const stop = async () => {
@@ -29,7 +30,14 @@ function mailer(logger: Logger = silentLogger) {
     made.stop();
     await engine.stop();
   };
-  return { clock, dataDirectory, jobs, mailer: made, stop };
+  /** Writes a mail down, and passes it to the queue, as the outbox of a file does. */
+  const post = async (delivery: "mail" | "none"): Promise<void> => {
+    const rows: OutboxRow[] = [];
+    const posted = made.post({ enqueue: (row) => void rows.push(row) }, { ...MAIL, delivery });
+    await jobs.pass(rows.flatMap(({ names, ...row }) => names.map((name) => ({ ...row, name }))));
+    await posted();
+  };
+  return { clock, dataDirectory, jobs, post, stop };
 }
 const MAIL = {
   kind: "magicLink",
@@ -48,9 +56,9 @@ async function until(isSo: () => boolean): Promise<void> {
 test("[AU262] a mail whose link or code has expired is not sent any more", async () => {
   const reasons: string[] = [];
   const note = (_: string, facts: Record<string, unknown> = {}) => void reasons.push(String(facts["cause"]));
-  const { clock, jobs, mailer: made, stop } = mailer({ info() {}, warn: note, error: note });
+  const { clock, jobs, post, stop } = mailer({ info() {}, warn: note, error: note });
   await jobs.start();
-  await made.send({ ...MAIL, delivery: "mail" });
+  await post("mail");
   await until(() => reasons.length === 1);
   expect(reasons[0]).toContain("ECONNREFUSED");
   for (let elapsedMs = 0; elapsedMs < MAIL.ttlMs; elapsedMs += SECOND_MS) {
@@ -65,9 +73,9 @@ test("[AU262] a mail whose link or code has expired is not sent any more", async
 });
 
 test("[AU261] a mail that nobody gets is the same durable write, and leaves no job", async () => {
-  const { dataDirectory, jobs, mailer: made, stop } = mailer();
+  const { dataDirectory, jobs, post, stop } = mailer();
   await jobs.start();
-  await made.send({ ...MAIL, delivery: "none" });
+  await post("none");
   expect(existsSync(join(dataDirectory, "jobs.db"))).toBe(true);
   expect(jobs.load).toEqual([]);
   await stop();

@@ -1,4 +1,5 @@
 import type { AuthConfig } from "../../config/types.ts";
+import type { Transaction } from "../../db/index.ts";
 import { FinalFailure, type Queue } from "../../jobs/index.ts";
 import type { Millis } from "../../kernel/clock.ts";
 import { endsWithin } from "../../kernel/time/stop.ts";
@@ -19,9 +20,15 @@ interface AccountMail {
   delivery: "mail" | "none";
 }
 
+/** Call when the write of a mail is on disk. Without a mail server it resolves when the mail is in the outbox. */
+export type Posted = () => Promise<void>;
+
 export interface Mailer {
-  /** Resolves when the mail is on disk, not when it is sent. [AU25] [AU261] */
-  send(mail: AccountMail): Promise<void>;
+  /**
+   * Writes a mail down in the transaction that it is about: it is sent if and only if that is committed. Without effect before
+   * that, except in a drill. [AU25] [AU261] [AU270]
+   */
+  post(tx: Pick<Transaction, "enqueue">, mail: AccountMail): Posted;
   /** A mail of the config's code, to a valid address. */
   sendText(to: string, content: MailText): Promise<void>;
   stop(): void;
@@ -71,30 +78,40 @@ export function createMailer(deps: MailerDeps): Mailer {
     },
   });
 
-  /** Enqueues a mail. Without a mail server, resolves when it is in the outbox, where tests look for it. */
-  const post = async (visible: VisibleMail, hidden: SecretMail, delivery: "mail" | "none"): Promise<void> => {
-    const id = deps.ids.uuid();
-    if (isDrill) return delivery === "mail" ? deliver(id, visible, hidden) : undefined;
-    const data = { kind: visible.kind, to: visible.to, expiresAt: visible.expiresAt };
-    const options = { id, secret: JSON.stringify(hidden) };
-    if (delivery === "none") return queue.pretend(MAIL_JOB_NAME, data, options);
+  /** Without a mail server, resolves when the mail is in the outbox, where tests look for it. */
+  const untilInOutbox = async (id: string, enqueued: () => Promise<unknown>): Promise<void> => {
     const inOutbox = Promise.withResolvers<void>();
     if (!isSent) written.set(id, inOutbox.resolve);
     try {
-      await queue.enqueue(MAIL_JOB_NAME, data, options);
+      await enqueued();
       if (!isSent) await endsWithin(inOutbox.promise, OUTBOX_WAIT_MS, clock);
     } finally {
       written.delete(id);
     }
   };
+  const jobOf = ({ kind, to, expiresAt }: VisibleMail, hidden: SecretMail) => {
+    const id = deps.ids.uuid();
+    return { id, data: { kind, to, expiresAt }, options: { id, secret: JSON.stringify(hidden) } };
+  };
 
   return {
-    send({ kind, values, ttlMs, delivery }) {
+    post(tx, { kind, values, ttlMs, delivery }) {
       const content = renderMail(kind, values, config.templates ?? {});
       const { email: to, ...secrets } = values;
-      return post({ kind, to, expiresAt: clock.now() + ttlMs }, { content, secrets }, delivery);
+      const visible = { kind, to, expiresAt: clock.now() + ttlMs };
+      const { id, data, options } = jobOf(visible, { content, secrets });
+      const isMailed = delivery === "mail";
+      if (isDrill) return async () => (isMailed ? deliver(id, visible, { content, secrets }) : undefined);
+      const { name, ...job } = queue.prepare(MAIL_JOB_NAME, data, options);
+      tx.enqueue({ ...job, names: isMailed ? [name] : [] });
+      return async () => (isMailed ? untilInOutbox(id, async () => {}) : undefined);
     },
-    sendText: (to, content) => post({ kind: "app", to, expiresAt: null }, { content, secrets: {} }, "mail"),
+    async sendText(to, content) {
+      const visible: VisibleMail = { kind: "app", to, expiresAt: null };
+      const { id, data, options } = jobOf(visible, { content, secrets: {} });
+      if (isDrill) return deliver(id, visible, { content, secrets: {} });
+      return untilInOutbox(id, () => queue.enqueue(MAIL_JOB_NAME, data, options));
+    },
     stop: transport.stop,
   };
 }

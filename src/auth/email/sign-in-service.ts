@@ -60,7 +60,9 @@ export function createMailSignInService(
       deps.mailLimit.hit(email);
       const mayMail = await isMailed("emailOtp", email);
       const code = String(randomInt(10 ** EMAIL_CODE_DIGITS)).padStart(EMAIL_CODE_DIGITS, "0");
-      await file.write((write) => {
+      const values = { email, code };
+      const delivery = mayMail ? "mail" : "none";
+      const posted = await file.write((write) => {
         putSecret.run(write.tx, {
           hash: sealing.digest("email-otp", email),
           purpose: "email-otp",
@@ -68,10 +70,9 @@ export function createMailSignInService(
           payload: { code: codeHash(email, code).toString("base64") },
           expiresAt: write.now + EMAIL_CODE_TTL_MS,
         });
+        return deps.mailer.post(write.tx, { kind: "emailOtp", values, ttlMs: EMAIL_CODE_TTL_MS, delivery });
       });
-      const values = { email, code };
-      const delivery = mayMail ? "mail" : "none";
-      await deps.mailer.send({ kind: "emailOtp", values, ttlMs: EMAIL_CODE_TTL_MS, delivery });
+      await posted();
     },
 
     async verifyCode(email, code, client) {
@@ -98,7 +99,11 @@ export function createMailSignInService(
         });
         return result instanceof AppError ? { isRight: false, error: result } : { isRight: true, value: result };
       };
-      const signIn = await deps.guesses.attempt(signIns.guessKeys(email, client), guess);
+      const signIn = await deps.guesses.attempt(signIns.guessKeys(email, client), guess, {
+        userId: null,
+        email,
+        way: "code",
+      });
       return signIns.answer(signIn ?? (await become("emailOtp", email, client)));
     },
   };

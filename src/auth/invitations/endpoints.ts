@@ -1,15 +1,14 @@
 import { Type } from "typebox";
-import { DisplayName, newPassword } from "../../access/account-fields.ts";
-import { PASSWORD_MIN_CHARACTERS } from "../../access/limits.ts";
+import { DisplayName } from "../../access/account-fields.ts";
 import { type Endpoint, endpoint } from "../../http/endpoint.ts";
 import { optional } from "../../kernel/schema/types.ts";
-import { clientOf, type EndpointDeps, ofUsers } from "../endpoint-parts.ts";
+import { chosenPassword, clientOf, type EndpointDeps, ofUsers } from "../endpoint-parts.ts";
 import { SignedIn, Token } from "../schemas.ts";
 import type { Invitations } from "./service.ts";
 
 export function invitationEndpoints(deps: EndpointDeps, invitations: Invitations): readonly Endpoint[] {
   const { config } = deps;
-  const password = newPassword(config.password?.minLength ?? PASSWORD_MIN_CHARACTERS);
+  const password = chosenPassword(deps);
   const accept = endpoint(
     "POST /api/auth/accept-invite",
     {

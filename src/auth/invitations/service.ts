@@ -50,19 +50,21 @@ export function createInvitations(deps: MailDeps, tokens: MailTokens, signIns: S
       const { email } = invitation;
       const redirect = redirectField(invitation.redirectUrl ?? undefined, deps.config.redirectUrls ?? []);
       deps.mailLimit.hit(email);
-      const { account, link } = await file.write((write) => {
+      const { account, posted } = await file.write((write) => {
         const account = invited(write, invitation, by);
-        const link = tokens.create(write, {
+        const posted = tokens.mail(write, {
           purpose: "invite",
+          kind: "invite",
           page: "accept-invite",
           ttlMs: INVITATION_TTL_MS,
           userId: account.id,
           email,
+          isMailed: true,
           redirect,
         });
-        return { account, link };
+        return { account, posted };
       });
-      await deps.mailer.send({ kind: "invite", values: { email, link }, ttlMs: INVITATION_TTL_MS, delivery: "mail" });
+      await posted();
       return account;
     },
 

@@ -136,7 +136,8 @@ function createMfaSignIn(deps: AuthDeps, checks: Checks, signIns: SignIns): MfaS
       });
       return "sessionId" in result ? { isRight: true, value: result } : { isRight: false, error: result };
     };
-    return signIns.tokens(await guesses.attempt(checks.guessKeys(userId, client, kind), guess));
+    const about = { userId, email: null, way: kind === "code" ? ("code" as const) : ("recovery code" as const) };
+    return signIns.tokens(await guesses.attempt(checks.guessKeys(userId, client, kind), guess, about));
   };
 }
 
@@ -177,7 +178,9 @@ function createFactorService(deps: AuthDeps, checks: Checks, issuer: () => strin
           if (!factorsOfUser.all(write.tx, { userId: caller.userId }).some((factor) => factor.id === factorId)) {
             throw notFound(`There is no factor "${factorId}"`);
           }
-          return judgeCode(checks, write, budget, { userId: caller.userId, code, factorId });
+          const fault = judgeCode(checks, write, budget, { userId: caller.userId, code, factorId });
+          if (fault === null) noteFactor(write, caller.userId, "factor.add");
+          return fault;
         });
         return error === null ? { isRight: true, value: null } : { isRight: false, error };
       });
@@ -224,6 +227,7 @@ function createFactorRemoval({ file, guesses }: AuthDeps, checks: Checks): MfaSe
           if (fault !== null) return fault;
         }
         deleteFactors.run(write.tx, { userId: caller.userId });
+        noteFactor(write, caller.userId, "factor.delete");
         return null;
       });
       return error === null ? { isRight: true, value: null } : { isRight: false, error };
@@ -231,3 +235,7 @@ function createFactorRemoval({ file, guesses }: AuthDeps, checks: Checks): MfaSe
     await guesses.attempt(checks.guessKeys(caller.userId, client, "code"), removed);
   };
 }
+
+/** What users do with their own factors is in the audit log. */
+const noteFactor = ({ tx }: AccountWrite, userId: string, action: "factor.add" | "factor.delete"): void =>
+  tx.auditBy({ kind: "user", name: userId }, { action, target: `users/${userId}`, after: { type: "totp" } });

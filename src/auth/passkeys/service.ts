@@ -12,6 +12,7 @@ import type { AuthConfig } from "../../config/types.ts";
 import { badField, badRequest, conflict, notFound, unauthorized } from "../../kernel/errors.ts";
 import { isJsonObject, type JsonObject } from "../../kernel/json/json.ts";
 import { isoTime } from "../../kernel/time/iso-datetime.ts";
+import type { AccountWrite } from "../account-file.ts";
 import { PASSKEY_CHALLENGE_TTL_MS, PASSKEYS_PER_USER_MAX } from "../limits.ts";
 import type { SignIns } from "../session/sign-in.ts";
 import {
@@ -86,6 +87,7 @@ export function createPasskeyService(deps: AuthDeps, signIns: SignIns, config: P
           throw notFound(`There is no passkey "${id}"`);
         requireOtherWayIn(write.tx, account, deps.config, id);
         deletePasskey.run(write.tx, { id });
+        notePasskey(write, caller.userId, "factor.delete");
       });
     },
   };
@@ -199,6 +201,7 @@ function createRegistration(
         // Concurrent registrations may all have received options.
         refuseSurplus(passkeysOfUser.all(write.tx, { userId: caller.userId }));
         insertPasskey.run(write.tx, passkey);
+        notePasskey(write, caller.userId, "factor.add");
       });
       return view(passkey);
     },
@@ -259,3 +262,6 @@ function createAuthentication(
     },
   };
 }
+
+const notePasskey = ({ tx }: AccountWrite, userId: string, action: "factor.add" | "factor.delete"): void =>
+  tx.auditBy({ kind: "user", name: userId }, { action, target: `users/${userId}`, after: { type: "passkey" } });

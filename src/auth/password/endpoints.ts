@@ -1,8 +1,15 @@
 import { Type } from "typebox";
-import { Email, emailOf, newPassword } from "../../access/account-fields.ts";
-import { PASSWORD_MIN_CHARACTERS } from "../../access/limits.ts";
+import { Email, emailOf } from "../../access/account-fields.ts";
 import { type Endpoint, endpoint } from "../../http/endpoint.ts";
-import { callerOf, clientOf, type EndpointDeps, ofUsers, redirectOf, requireEnabled } from "../endpoint-parts.ts";
+import {
+  callerOf,
+  chosenPassword,
+  clientOf,
+  type EndpointDeps,
+  ofUsers,
+  redirectOf,
+  requireEnabled,
+} from "../endpoint-parts.ts";
 import { RedirectUrl, Secret, SignedIn, tokensAnswer } from "../schemas.ts";
 import type { PasswordService } from "./service.ts";
 
@@ -10,7 +17,6 @@ export function passwordEndpoints(deps: EndpointDeps, service: PasswordService):
   return [signIn(deps, service), changePassword(deps, service)];
 }
 
-const minLengthOf = ({ config }: EndpointDeps): number => config.password?.minLength ?? PASSWORD_MIN_CHARACTERS;
 const isEnabled = ({ config }: EndpointDeps): boolean => config.emailPassword !== false;
 
 const signIn = (deps: EndpointDeps, service: PasswordService): Endpoint =>
@@ -41,7 +47,7 @@ const changePassword = (deps: EndpointDeps, service: PasswordService): Endpoint 
       ...ofUsers(deps.authLimit),
       summary: "Change your password; every other session ends",
       caller: "user",
-      body: Type.Object({ currentPassword: Secret, newPassword: newPassword(minLengthOf(deps)) }),
+      body: Type.Object({ currentPassword: Secret, newPassword: chosenPassword(deps) }),
       answers: { 200: tokensAnswer("New tokens of this session") },
     },
     async (context) => {

@@ -25,10 +25,19 @@ export interface Guesses {
    * guesses count as failed until they are judged, and further ones wait for them: a thousand sent together are no more
    * guesses than a thousand sent one by one. Errors: 429 with `Retry-After`; the guess's own.
    */
-  attempt<T>(keys: readonly GuessKey[], guess: () => Promise<Guess<T>>): Promise<T>;
+  attempt<T>(keys: readonly GuessKey[], guess: () => Promise<Guess<T>>, about?: GuessAbout): Promise<T>;
 }
 
-export function createGuesses(clock: Clock): Guesses {
+/** For the audit log: whose password or code was guessed. */
+export interface GuessAbout {
+  userId: string | null;
+  /** The address that was given; null where none was. */
+  email: string | null;
+  way: "password" | "code" | "recovery code";
+}
+
+/** `onWrong` is called for each wrong guess. */
+export function createGuesses(clock: Clock, onWrong: (about: GuessAbout) => void = () => {}): Guesses {
   const counts = new BoundedMap<string, Count>(GUESS_KEYS_MAX);
   const waiting: (() => void)[] = [];
 
@@ -59,7 +68,7 @@ export function createGuesses(clock: Clock): Guesses {
   };
 
   return {
-    async attempt<T>(keys: readonly GuessKey[], guess: () => Promise<Guess<T>>): Promise<T> {
+    async attempt<T>(keys: readonly GuessKey[], guess: () => Promise<Guess<T>>, about?: GuessAbout): Promise<T> {
       while (!mayGo(keys)) {
         if (waiting.length >= GUESSES_WAITING_MAX) refuse(SECOND_MS);
         await new Promise<void>((resolve) => waiting.push(resolve));
@@ -70,6 +79,7 @@ export function createGuesses(clock: Clock): Guesses {
         const result = await guess();
         if (result.isRight) return result.value;
         for (const count of mine) count.failures++;
+        if (about !== undefined) onWrong(about);
         throw result.error;
       } finally {
         for (const count of mine) count.underWay--;

@@ -26,13 +26,15 @@ export function createPasswordService(deps: AuthDeps, signIns: SignIns): Passwor
   /** The account that `password` opens. The time is the same whether there is one or not, and whatever hash it has. */
   const prove = async (email: string, password: string, client: Client, error: AppError): Promise<SecretAccount> => {
     let refusedAt = 0;
+    const about = { userId: null as string | null, email, way: "password" as const };
     const guess = async (): Promise<Guess<SecretAccount>> => {
       const account = userByEmail.get(file.sql, { email: email });
+      about.userId = account?.id ?? null;
       const { isRight, beganAt } = await passwords.verify(password, account?.passwordHash ?? null, sharerOf(client));
       refusedAt = beganAt + REFUSAL_MS;
       return isRight && account !== null ? { isRight, value: account } : { isRight: false, error };
     };
-    return guesses.attempt(signIns.guessKeys(email, client), guess).catch(async (cause: unknown) => {
+    return guesses.attempt(signIns.guessKeys(email, client), guess, about).catch(async (cause: unknown) => {
       // Judged already, so that it holds up no other guess.
       if (cause === error) await pause(clock, Math.min(REFUSAL_MS, Math.max(0, refusedAt - clock.now())));
       throw cause;

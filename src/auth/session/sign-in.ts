@@ -109,6 +109,8 @@ export function createSignIns(deps: AuthDeps, verification: Verification): SignI
       ip: client.address,
       userAgent: client.userAgent?.slice(0, USER_AGENT_MAX_CHARACTERS) ?? null,
     });
+    const actor = { kind: "user" as const, name: account.id };
+    write.tx.auditBy(actor, { action: "signin", target: `users/${account.id}` });
     return { account, sessionId, generation: 0, tokenVersion: 0 };
   };
 

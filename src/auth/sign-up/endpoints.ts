@@ -1,16 +1,16 @@
 import { Type } from "typebox";
-import {
-  DisplayName,
-  Email,
-  emailOf,
-  Metadata,
-  newPassword,
-  requireMetadataSize,
-} from "../../access/account-fields.ts";
-import { PASSWORD_MIN_CHARACTERS } from "../../access/limits.ts";
+import { DisplayName, Email, emailOf, Metadata, requireMetadataSize } from "../../access/account-fields.ts";
 import { type Endpoint, endpoint } from "../../http/endpoint.ts";
 import { created } from "../../http/reply.ts";
-import { callerOf, clientOf, type EndpointDeps, ofUsers, redirectOf, requireEnabled } from "../endpoint-parts.ts";
+import {
+  callerOf,
+  chosenPassword,
+  clientOf,
+  type EndpointDeps,
+  ofUsers,
+  redirectOf,
+  requireEnabled,
+} from "../endpoint-parts.ts";
 import { CaptchaToken, RedirectUrl, tokensAnswer, tokensOrPending } from "../schemas.ts";
 import type { SignUps } from "./service.ts";
 
@@ -18,7 +18,6 @@ export function signUpEndpoints(deps: EndpointDeps, service: SignUps): readonly 
   return [signUp(deps, service), signInAnonymously(deps, service), linkEmail(deps, service)];
 }
 
-const minLengthOf = ({ config }: EndpointDeps): number => config.password?.minLength ?? PASSWORD_MIN_CHARACTERS;
 const isEnabled = ({ config }: EndpointDeps): boolean => config.emailPassword !== false;
 
 const signUp = (deps: EndpointDeps, service: SignUps): Endpoint =>
@@ -30,7 +29,7 @@ const signUp = (deps: EndpointDeps, service: SignUps): Endpoint =>
       caller: "public",
       body: Type.Object({
         email: Email,
-        password: newPassword(minLengthOf(deps)),
+        password: chosenPassword(deps),
         displayName: DisplayName,
         metadata: Metadata,
         redirectUrl: RedirectUrl,
@@ -81,7 +80,7 @@ const linkEmail = (deps: EndpointDeps, service: SignUps): Endpoint =>
       summary: "Turn your anonymous user into an account with an email address and a password",
       caller: "user",
       description: "With `auth.requireVerifiedEmail` the user stays anonymous until the address is verified.",
-      body: Type.Object({ email: Email, password: newPassword(minLengthOf(deps)), redirectUrl: RedirectUrl }),
+      body: Type.Object({ email: Email, password: chosenPassword(deps), redirectUrl: RedirectUrl }),
       answers: { 200: tokensOrPending("The same user, with new tokens or yet to verify the address") },
       errors: [404, 409],
     },

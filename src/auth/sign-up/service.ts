@@ -2,6 +2,7 @@ import { badRequest, unauthorized } from "../../kernel/errors.ts";
 import type { JsonObject } from "../../kernel/json/json.ts";
 import type { AccountWrite } from "../account-file.ts";
 import type { MailDeps, MailTokens } from "../email/mail-tokens.ts";
+import type { Posted } from "../email/mailer.ts";
 import { VERIFICATION_TTL_MS } from "../limits.ts";
 import { emailTaken, type OpenSession, type SignIns } from "../session/sign-in.ts";
 import { deleteSecretsFor } from "../statements/secrets.ts";
@@ -52,13 +53,12 @@ interface SignUpDeps extends MailDeps {
 
 interface Pending {
   account: SecretAccount;
-  email: string;
-  link: string;
+  posted: Posted;
 }
 
-/** Called when the write is on disk: then the mail goes. */
-async function answerPending(verification: Verification, { account, email, link }: Pending): Promise<PendingAnswer> {
-  await verification.mail(email, link);
+/** Called when the write is on disk. */
+async function answerPending({ account, posted }: Pending): Promise<PendingAnswer> {
+  await posted();
   return { user: ownUser(account), verificationRequired: true };
 }
 
@@ -88,9 +88,9 @@ export function createSignUps(deps: SignUpDeps, signIns: SignIns): SignUps {
       }
       const pending = await file.write((write) => {
         const account = insert(write);
-        return { account, email, link: verification.link(write, { id: account.id, email }, redirect) };
+        return { account, posted: verification.mail(write, { id: account.id, email }, redirect) };
       });
-      return answerPending(verification, pending);
+      return answerPending(pending);
     },
 
     async signInAnonymously(client) {
@@ -139,18 +139,20 @@ function createLinking(deps: SignUpDeps, signIns: SignIns): SignUps["linkEmail"]
       const current = linked(write, caller, email);
       // The last address that was asked for counts.
       deleteSecretsFor.run(write.tx, { userId: current.id, purpose: "verify-email" });
-      const link = deps.mailTokens.create(write, {
+      const posted = deps.mailTokens.mail(write, {
         purpose: "verify-email",
+        kind: "verification",
         page: "verify-email",
         ttlMs: VERIFICATION_TTL_MS,
         userId: current.id,
         email,
+        isMailed: true,
         redirect,
         // The user gets neither address nor password before the address is proved: rules trust `auth.email` then.
         payload: { passwordHash },
       });
-      return { account: current, email, link };
+      return { account: current, posted };
     });
-    return answerPending(verification, pending);
+    return answerPending(pending);
   };
 }

@@ -51,6 +51,7 @@ const row = (id: string, data = `"${id}"`): OutboxRow => ({
   key: null,
   dueAt: 5,
   data,
+  secret: null,
 });
 
 const rowsOf = (file: DatabaseFile, bounds = { rowsMax: 100, bytesMax: 1_000 }) =>
@@ -109,6 +110,26 @@ test("[DB261] onWritten sees the changes and the cause of each write, and its er
     [["refused"], { by: { server: true }, depth: 0 }],
   ]);
   expect(file.query("SELECT id FROM items ORDER BY id").all()).toEqual([{ id: "a" }, { id: "unannounced" }]);
+});
+
+test("[DB267] a row keeps its secret, also in a table that an earlier version has made", async () => {
+  const file = open();
+  await file.write((tx) =>
+    tx
+      .query(
+        `CREATE TABLE "_platform_outbox" ("seq" INTEGER PRIMARY KEY, "id" TEXT NOT NULL, "names" TEXT NOT NULL, "group" TEXT,
+          "key" TEXT, "dueAt" INTEGER, "data" TEXT NOT NULL) STRICT`,
+      )
+      .run(),
+  );
+  await file.write((tx) => tx.enqueue(row("plain")));
+  const secret = new Uint8Array([1, 2, 3]);
+  expect((await rowsOf(file)).map((one) => one.secret)).toEqual([null]);
+  await file.write((tx) => tx.enqueue({ ...row("secret"), secret }));
+  expect((await rowsOf(file)).map(({ id, secret: kept }) => [id, kept])).toEqual([
+    ["plain", null],
+    ["secret", secret],
+  ]);
 });
 
 test("[DB262] rows are said to wait when they are on disk, and when their file is opened", async () => {

@@ -7,26 +7,36 @@ import type { OutboxRow, StoredOutboxRow } from "./types.ts";
 export const OUTBOX_TABLE = "_platform_outbox";
 
 const CREATE = `CREATE TABLE IF NOT EXISTS "${OUTBOX_TABLE}" ("seq" INTEGER PRIMARY KEY, "id" TEXT NOT NULL,
-  "names" TEXT NOT NULL, "group" TEXT, "key" TEXT, "dueAt" INTEGER, "data" TEXT NOT NULL) STRICT`;
+  "names" TEXT NOT NULL, "group" TEXT, "key" TEXT, "dueAt" INTEGER, "data" TEXT NOT NULL, "secret" BLOB) STRICT`;
+/** For tables that an earlier version has made. */
+const ADD_SECRET = `ALTER TABLE "${OUTBOX_TABLE}" ADD COLUMN "secret" BLOB`;
 const INSERT = `INSERT INTO "${OUTBOX_TABLE}" ("id", "names", "group", "key", "dueAt", "data") VALUES (?, ?, ?, ?, ?, ?)`;
+const INSERT_SECRET = `INSERT INTO "${OUTBOX_TABLE}" ("id", "names", "group", "key", "dueAt", "data", "secret")
+  VALUES (?, ?, ?, ?, ?, ?, ?)`;
 /** The first rows, and the bytes of each before its data is read. */
 const SIZES = `SELECT "seq", octet_length("data") AS "bytes" FROM "${OUTBOX_TABLE}" ORDER BY "seq" LIMIT ?`;
 const FIRST = `SELECT * FROM "${OUTBOX_TABLE}" WHERE "seq" <= ? ORDER BY "seq"`;
 const DELETE = `DELETE FROM "${OUTBOX_TABLE}" WHERE "seq" <= ?`;
 const EXISTS = `SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = '${OUTBOX_TABLE}'`;
 
-type Row = Omit<StoredOutboxRow, "names"> & { names: string };
+type Row = Omit<StoredOutboxRow, "names" | "secret"> & { names: string; secret?: Uint8Array | null };
 
 /** Runs inside a transaction, which also creates the table for the first row. */
 export function insertOutboxRow(sqlite: Database, statements: StatementCache, row: OutboxRow): void {
-  const { id, names, group, key, dueAt, data } = row;
+  const { id, names, group, key, dueAt, data, secret } = row;
   const values = [id, JSON.stringify(names), group, key, dueAt, data] as const;
+  const insert = (): void => {
+    if (secret === null) statements.query(INSERT).run(...values);
+    else statements.query(INSERT_SECRET).run(...values, secret);
+  };
   try {
-    statements.query(INSERT).run(...values);
+    insert();
   } catch (error) {
-    if (!(error instanceof Error) || !error.message.startsWith("no such table")) throw error;
-    sqlite.run(CREATE);
-    statements.query(INSERT).run(...values);
+    const message = error instanceof Error ? error.message : "";
+    if (message.startsWith("no such table")) sqlite.run(CREATE);
+    else if (message.includes("no column named secret")) sqlite.run(ADD_SECRET);
+    else throw error;
+    insert();
   }
 }
 
@@ -54,7 +64,7 @@ export function readOutboxRows(
   if (last === null) return [];
   // `insertOutboxRow` has written the names.
   const rows = tx.query<Row>(FIRST).all(last);
-  return rows.map((row) => ({ ...row, names: JSON.parse(row.names) as string[] }));
+  return rows.map((row) => ({ ...row, names: JSON.parse(row.names) as string[], secret: row.secret ?? null }));
 }
 
 /** Deletes the rows up to and including this one. */

@@ -22,6 +22,8 @@ export interface OutboxRow {
   dueAt: number | null;
   /** JSON. */
   data: string;
+  /** Encrypted by the queue, as of a job; null: it has none. */
+  secret: Uint8Array | null;
 }
 
 export interface StoredOutboxRow extends OutboxRow {

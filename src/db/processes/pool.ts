@@ -1,5 +1,6 @@
 import type { Clock } from "../../kernel/clock.ts";
 import { AppError } from "../../kernel/errors.ts";
+import { inPhase } from "../../kernel/observing/request-trace.ts";
 import { nextTurn } from "../../kernel/time/next-turn.ts";
 import { describeExit, startChild } from "./child.ts";
 import { FairQueue } from "./fair-queue.ts";
@@ -77,6 +78,10 @@ export class ProcessPool {
     if (this.#isStopped) return Promise.reject(stopping());
     const fired = job.signals.find(({ signal }) => signal.aborted);
     if (fired !== undefined) return Promise.reject(fired.reason());
+    return inPhase("database", () => this.#run(job));
+  }
+
+  #run(job: Job): Promise<unknown> {
     return new Promise((resolve, reject) => {
       const { caller, places } = job;
       const entry: Entry = { job, caller, places, resolve, reject, unwatch: () => {}, isRepeated: false };

@@ -1,4 +1,7 @@
 import type { Database } from "bun:sqlite";
+import type { AuditActor } from "../../kernel/observing/request-trace.ts";
+import type { AuditedChange } from "../audit/types.ts";
+import { WriteAudits } from "../audit/write-audits.ts";
 import { INDEXED_NOW_LENGTH_MAX } from "../limits.ts";
 import { insertOutboxRow } from "../outbox/rows.ts";
 import { type Actor, type Cause, type OutboxRow, SERVER_ACTOR } from "../outbox/types.ts";
@@ -13,6 +16,7 @@ export class WriteTransaction implements Transaction {
   readonly #statements: StatementCache;
   readonly #onPendingText: () => void;
   readonly #causeDepth: number;
+  readonly audits: WriteAudits;
   #causedBy: Actor = SERVER_ACTOR;
   #enqueuedCount = 0;
   #textLength = 0;
@@ -21,11 +25,18 @@ export class WriteTransaction implements Transaction {
   #undoError: { cause: unknown } | null = null;
   #isOver = false;
 
-  constructor(sqlite: Database, statements: StatementCache, onPendingText: () => void, causeDepth = 0) {
+  constructor(
+    sqlite: Database,
+    statements: StatementCache,
+    onPendingText: () => void,
+    causeDepth = 0,
+    audits: WriteAudits = new WriteAudits(undefined, null),
+  ) {
     this.#sqlite = sqlite;
     this.#statements = statements;
     this.#onPendingText = onPendingText;
     this.#causeDepth = causeDepth;
+    this.audits = audits;
   }
 
   query<R = Row>(sql: string): Statement<R> {
@@ -61,6 +72,16 @@ export class WriteTransaction implements Transaction {
     this.#causedBy = actor;
   }
 
+  audit(about: () => AuditedChange): void {
+    this.#assertOpen();
+    this.audits.note(this.#causedBy, about);
+  }
+
+  auditBy(actor: AuditActor, change: AuditedChange): void {
+    this.#assertOpen();
+    this.audits.noteBy(actor, change);
+  }
+
   get cause(): Cause {
     return { by: this.#causedBy, depth: this.#causeDepth };
   }
@@ -69,6 +90,7 @@ export class WriteTransaction implements Transaction {
     this.#assertOpen();
     const changesBefore = this.changes.length;
     const enqueuedBefore = this.#enqueuedCount;
+    const auditsBefore = this.audits.count;
     const name = `"nested${this.#depth}"`;
     this.#statements.query(`SAVEPOINT ${name}`).run();
     this.#depth += 1;
@@ -81,6 +103,7 @@ export class WriteTransaction implements Transaction {
     } catch (error) {
       this.changes.length = changesBefore;
       this.#enqueuedCount = enqueuedBefore;
+      this.audits.cutTo(auditsBefore);
       // Some errors (no space, a failing disk) end the whole transaction. Then there is no savepoint to roll back to.
       if (this.#sqlite.inTransaction) this.#undo(name);
       throw error;

@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { tablesLayout } from "../../../schema/migrations/index.ts";
 import { systemClock } from "../../kernel/clock.ts";
 import { AppError } from "../../kernel/errors.ts";
+import { nextTurn } from "../../kernel/time/next-turn.ts";
 import { createStorageEngine } from "../engine.ts";
 import { WAITING_WRITES_MAX } from "../limits.ts";
 import type { Change, OpenedFile, StorageEngine, Transaction } from "../types.ts";
@@ -75,6 +76,24 @@ function holdSyncs(): { count: () => number; release: (error?: Error) => void } 
     },
   };
 }
+
+test("[DB266] a commit asks for no sync, and keeps its place behind writes that wait for theirs", async () => {
+  const file = open();
+  await file.write((tx) => insert(tx, "first"));
+  const syncs = holdSyncs();
+  expect(await file.commit((tx) => insert(tx, "second"))).toBe("second");
+  expect([syncs.count(), idsOf(file)]).toEqual([0, ["first", "second"]]);
+  const order: string[] = [];
+  const written = file.write((tx) => insert(tx, "third")).then((id) => order.push(id));
+  await nextTurn();
+  const committed = file.commit((tx) => insert(tx, "fourth")).then((id) => order.push(id));
+  await nextTurn();
+  expect([syncs.count(), order]).toEqual([1, []]);
+  syncs.release();
+  await Promise.all([written, committed]);
+  expect([syncs.count(), order]).toEqual([1, ["third", "fourth"]]);
+  expect(announced).toEqual([["first"], ["second"], ["third"], ["fourth"]]);
+});
 
 test("[DB1] writes of one turn share a transaction: together they cost one sync", async () => {
   const file = open();

@@ -1,6 +1,10 @@
 import type { Database } from "bun:sqlite";
-import type { Clock } from "../../kernel/clock.ts";
+import type { Clock, Millis } from "../../kernel/clock.ts";
 import { AppError, isDiskFull } from "../../kernel/errors.ts";
+import { currentTrace, traced } from "../../kernel/observing/request-trace.ts";
+import type { FileAudit } from "../audit/file-audit.ts";
+import type { AuditText } from "../audit/types.ts";
+import { WriteAudits } from "../audit/write-audits.ts";
 import { asWriteError, isFailedSync, isFileError, isShortage } from "../files/sqlite-errors.ts";
 import {
   SYNC_RETRIES_MAX,
@@ -11,42 +15,15 @@ import {
 } from "../limits.ts";
 import type { ReadTransaction } from "../reads/read-transaction.ts";
 import type { Change, ChangeListener, OutboxOptions, Sync, Transaction } from "../types.ts";
+import { type Commit, type DoneWrite, NOT_RUN, type Outcome, type PendingWrite } from "./pending-write.ts";
 import type { RowCounts } from "./row-counts.ts";
 import type { StatementCache } from "./statement-cache.ts";
 import type { WalSync } from "./wal-sync.ts";
 import { assertSynchronous, WriteTransaction } from "./write-transaction.ts";
 
-interface PendingWrite {
-  work: (tx: Transaction) => unknown;
-  resolve: (result: unknown) => void;
-  reject: (error: unknown) => void;
-  /** How many runs of triggers led to this write, one by another. */
-  causeDepth: number;
-}
-
-type Outcome =
-  | { ok: true; result: unknown; changes: readonly Change[]; hasEnqueued: boolean }
-  | { ok: false; error: unknown };
-
-interface DoneWrite {
-  write: PendingWrite;
-  outcome: Outcome;
-}
-
 const FAILED_MESSAGE =
   "The disk failed to keep a write: this database answers nothing until the server has been restarted. " +
   "Check the disk first; writes that were answered with success before are on it";
-
-/** The outcome of a write that has not run yet. If the transaction fails, such a write fails with it, like a successful one. */
-const NOT_RUN: Outcome = { ok: true, result: undefined, changes: [], hasEnqueued: false };
-
-/** A committed transaction that waits for its sync. */
-interface Commit {
-  writes: readonly DoneWrite[];
-  groups: readonly (readonly Change[])[];
-  /** False: all its writes failed, so that there is nothing to sync. */
-  needsSync: boolean;
-}
 
 export interface WriterOptions {
   path: string;
@@ -60,10 +37,14 @@ export interface WriterOptions {
   /** Called with what a transaction changed as soon as it is committed, and before its sync: readers can see it. */
   onCommit: ChangeListener | undefined;
   outbox: OutboxOptions | undefined;
+  /** Absent: the writes of this file are not audited. */
+  audit?: { log: FileAudit; place: string; now: () => Millis } | undefined;
   /** Called for a failed sync, or a listener that threw. */
   onFailure: (cause: unknown) => void;
   /** Called when a write has texts to be indexed after its commit. */
   onPendingText: () => void;
+  /** Called after each sync that succeeded. */
+  onSync?: (durationMs: number) => void;
   /** Called once, when the file fails permanently: see `failure`. */
   onFinal: () => void;
   /** Called after each transaction that wrote, to check the length of the WAL. */
@@ -108,7 +89,7 @@ export class Writer {
     return this.#queue.length - this.#head;
   }
 
-  write<T>(work: (tx: Transaction) => Sync<T>): Promise<T> {
+  write<T>(work: (tx: Transaction) => Sync<T>, { needsSync = true } = {}): Promise<T> {
     if (this.#failure !== null) return Promise.reject(this.#failure);
     if (this.#isClosed) return Promise.reject(new Error(`write to the closed database ${this.#options.path}`));
     if (this.waiting >= WAITING_WRITES_MAX) {
@@ -116,8 +97,10 @@ export class Writer {
     }
     return new Promise<T>((resolve, reject) => {
       // The queue has writes of every type; `resolve` gets the result of its own `work`.
+      const trace = currentTrace();
       const causeDepth = this.#options.outbox?.causeDepth() ?? 0;
-      this.#queue.push({ work, resolve: resolve as (result: unknown) => void, reject, causeDepth });
+      const settle = resolve as (result: unknown) => void;
+      this.#queue.push({ work, resolve: settle, reject, causeDepth, needsSync, trace });
       this.#schedule();
     });
   }
@@ -171,8 +154,10 @@ export class Writer {
       statements.query("BEGIN IMMEDIATE").run();
       this.#runWrites(done);
       const groups = done.flatMap(({ outcome }) => (outcome.ok && outcome.changes.length > 0 ? [outcome.changes] : []));
-      const needsSync = done.some(({ outcome }) => outcome.ok);
-      if (needsSync) {
+      const successful = done.filter(({ outcome }) => outcome.ok);
+      let auditSeq = 0;
+      if (successful.length > 0) {
+        auditSeq = this.#insertAudits(done);
         const deltas = counts.write(groups);
         statements.query("COMMIT").run();
         counts.apply(deltas);
@@ -180,11 +165,21 @@ export class Writer {
       } else if (sqlite.inTransaction) {
         statements.query("ROLLBACK").run();
       }
-      this.#unsynced.push({ writes: done, groups, needsSync });
+      const needsSync = auditSeq > 0 || successful.some(({ write }) => write.needsSync);
+      this.#unsynced.push({ writes: done, groups, auditSeq, needsSync });
       if (groups.length > 0) this.#noteCommit(groups);
     } catch (error) {
       this.#abandon(done, error);
     }
+  }
+
+  /** The number of the last row; 0: nothing was audited. */
+  #insertAudits(done: readonly DoneWrite[]): number {
+    const { audit, clock } = this.#options;
+    if (audit === undefined) return 0;
+    const entries: AuditText[] = [];
+    for (const { outcome } of done) if (outcome.ok && outcome.audits.length > 0) entries.push(...outcome.audits);
+    return entries.length === 0 ? 0 : audit.log.insert(entries, clock.now());
   }
 
   #noteCommit(groups: readonly (readonly Change[])[]): void {
@@ -237,14 +232,18 @@ export class Writer {
   }
 
   #call(write: PendingWrite): Outcome {
-    const { sqlite, statements, onPendingText, outbox } = this.#options;
-    const tx = new WriteTransaction(sqlite, statements, onPendingText, write.causeDepth);
+    const { sqlite, statements, onPendingText, outbox, audit } = this.#options;
+    const audits = new WriteAudits(write.trace, audit ?? null);
+    const tx = new WriteTransaction(sqlite, statements, onPendingText, write.causeDepth, audits);
     try {
-      const result = write.work(tx);
+      // What it asks rules counts for its own request, whichever one has begun the transaction.
+      const result = traced(write.trace, write.work, tx);
       assertSynchronous(result);
       if (tx.changes.length > 0) outbox?.onWritten?.(tx, tx.changes);
+      if (write.trace !== undefined) write.trace.rows += tx.changes.length;
       tx.assertUndone();
-      return { ok: true, result, changes: tx.changes, hasEnqueued: tx.enqueuedCount > 0 };
+      audits.noteChanges(tx.cause.by, tx.changes);
+      return { ok: true, result, changes: tx.changes, hasEnqueued: tx.enqueuedCount > 0, audits: audits.entries() };
     } catch (error) {
       return { ok: false, error };
     } finally {
@@ -279,7 +278,7 @@ export class Writer {
       this.#head += writes.length;
     }
     this.#trimQueue();
-    this.#unsynced.push({ writes, groups: [], needsSync: false });
+    this.#unsynced.push({ writes, groups: [], auditSeq: 0, needsSync: false });
     // If the transaction cannot be undone, reads on this connection would see its changes.
     if (isFailedSync(cause) || sqlite.inTransaction) this.#fail(cause, []);
   }
@@ -297,7 +296,8 @@ export class Writer {
   }
 
   #sync(commits: readonly Commit[], retriesLeft: number): void {
-    const { sync, clock } = this.#options;
+    const { sync, clock, onSync } = this.#options;
+    const startedAt = clock.now();
     sync.run((error) => {
       if (error !== null && retriesLeft > 0 && isShortage(error)) {
         clock.after(SYNC_RETRY_MS, () => this.#sync(commits, retriesLeft - 1));
@@ -310,6 +310,7 @@ export class Writer {
       } else if (this.#failure !== null) {
         this.#fail(this.#failure, commits);
       } else {
+        onSync?.(clock.now() - startedAt);
         this.#settle(commits);
       }
       this.#syncNext();
@@ -334,6 +335,8 @@ export class Writer {
     }
     const hasEnqueued = commits.some(({ writes }) => writes.some(({ outcome }) => outcome.ok && outcome.hasEnqueued));
     if (hasEnqueued) this.#options.outbox?.onWaiting();
+    const auditSeq = Math.max(...commits.map((commit) => commit.auditSeq));
+    if (auditSeq > 0) this.#options.audit?.log.settled(auditSeq);
   }
 
   /**

@@ -1,22 +1,11 @@
 import { afterEach, beforeEach, expect, test } from "bun:test";
 import { settle, type TestClock, testClock } from "../../../tests/support/clock.ts";
+import { PUSH_MESSAGE } from "../../../tests/support/push-message.ts";
 import { CALL_TIMEOUT_MS, CALLS_AT_ONCE_MAX, RETRY_AFTER_MAX_MS, RETRY_DELAYS_MS } from "../limits.ts";
 import { retryAfterMs } from "../providers/provider-answer.ts";
-import type { CallResult, Message, Provider, Target } from "../types.ts";
+import type { CallResult, Provider, Target } from "../types.ts";
 import { createDeliveries, type Deliveries } from "./deliveries.ts";
 
-const message: Message = {
-  title: "Hello",
-  body: "You",
-  image: null,
-  sound: null,
-  badge: null,
-  data: {},
-  silent: false,
-  collapseId: null,
-  ttl: null,
-  fcm: {},
-};
 const target: Target = { userId: "u", token: "phone", platform: "android" };
 const busy = (retryAfter: number | null): CallResult => ({ kind: "busy", error: "busy", retryAfterMs: retryAfter });
 
@@ -53,7 +42,7 @@ beforeEach(() => {
 afterEach(() => expect(clock.waiting).toBe(0));
 
 test("[PU17] after two more attempts, each after its pause, the message has failed", async () => {
-  const delivered = deliveries.deliver(target, message);
+  const delivered = deliveries.deliver(target, PUSH_MESSAGE);
   for (const delayMs of RETRY_DELAYS_MS) {
     await provider.answer(busy(null));
     await clock.advanceAsync(delayMs - 1);
@@ -67,7 +56,7 @@ test("[PU17] after two more attempts, each after its pause, the message has fail
 });
 
 test("[PU17] the pause is Retry-After, but at most ten seconds", async () => {
-  const delivered = deliveries.deliver(target, message);
+  const delivered = deliveries.deliver(target, PUSH_MESSAGE);
   await provider.answer(busy(3_000));
   await clock.advanceAsync(2_999);
   expect(provider.calls.length).toBe(1);
@@ -88,10 +77,10 @@ test("[PU17] Retry-After is a number of seconds or a date", () => {
 });
 
 test("[PU17] other failures are not retried", async () => {
-  const delivered = deliveries.deliver(target, message);
+  const delivered = deliveries.deliver(target, PUSH_MESSAGE);
   await provider.answer({ kind: "failed", error: "refused" });
   expect(await delivered).toEqual({ target, status: "failed", error: "refused" });
-  const thrown = deliveries.deliver(target, message);
+  const thrown = deliveries.deliver(target, PUSH_MESSAGE);
   await settle();
   provider.calls[1]?.reject(new Error("connection lost"));
   expect(await thrown).toEqual({ target, status: "failed", error: "connection lost" });
@@ -99,7 +88,9 @@ test("[PU17] other failures are not retried", async () => {
 });
 
 test("[PU18] at most fifty calls run concurrently; the others follow in order", async () => {
-  const all = Promise.all(Array.from({ length: CALLS_AT_ONCE_MAX + 5 }, () => deliveries.deliver(target, message)));
+  const all = Promise.all(
+    Array.from({ length: CALLS_AT_ONCE_MAX + 5 }, () => deliveries.deliver(target, PUSH_MESSAGE)),
+  );
   await settle();
   expect(provider.calls.length).toBe(CALLS_AT_ONCE_MAX);
   await provider.answer({ kind: "sent" });
@@ -114,7 +105,7 @@ test("[PU18] at most fifty calls run concurrently; the others follow in order", 
 });
 
 test("[PU18] a call without an answer has failed after ten seconds, and the next one starts", async () => {
-  const all = Array.from({ length: CALLS_AT_ONCE_MAX + 1 }, () => deliveries.deliver(target, message));
+  const all = Array.from({ length: CALLS_AT_ONCE_MAX + 1 }, () => deliveries.deliver(target, PUSH_MESSAGE));
   await settle();
   await clock.advanceAsync(CALL_TIMEOUT_MS - 1);
   expect(provider.calls.length).toBe(CALLS_AT_ONCE_MAX);
@@ -125,13 +116,13 @@ test("[PU18] a call without an answer has failed after ten seconds, and the next
 });
 
 test("[PU30] at a stop pauses end, no calls are started, and running calls can be ended", async () => {
-  const pausing = deliveries.deliver(target, message);
+  const pausing = deliveries.deliver(target, PUSH_MESSAGE);
   await provider.answer(busy(null));
-  const open = deliveries.deliver(target, message);
+  const open = deliveries.deliver(target, PUSH_MESSAGE);
   await settle();
   stopping.abort();
   expect(await pausing).toMatchObject({ status: "failed", error: "The server stopped before this was sent" });
-  expect(await deliveries.deliver(target, message)).toMatchObject({ status: "failed" });
+  expect(await deliveries.deliver(target, PUSH_MESSAGE)).toMatchObject({ status: "failed" });
   deliveries.giveUp(new Error("over"));
   expect(await open).toEqual({ target, status: "failed", error: "over" });
   expect(provider.calls.length).toBe(2);
@@ -139,12 +130,12 @@ test("[PU30] at a stop pauses end, no calls are started, and running calls can b
 
 test("[PU27] a message to a device of an unconfigured provider fails with the reason", async () => {
   const subscription = { ...target, platform: "web" as const, token: `{"endpoint":"https://push.example/a"}` };
-  expect(await deliveries.deliver(subscription, message)).toMatchObject({
+  expect(await deliveries.deliver(subscription, PUSH_MESSAGE)).toMatchObject({
     status: "failed",
     error: "Web Push is not configured",
   });
   expect(deliveries.isConfigured).toBe(true);
   const none = createDeliveries({ fcm: null, webPush: null, clock, stopping: stopping.signal });
   expect(none.isConfigured).toBe(false);
-  expect(await none.deliver(target, message)).toMatchObject({ error: "FCM is not configured" });
+  expect(await none.deliver(target, PUSH_MESSAGE)).toMatchObject({ error: "FCM is not configured" });
 });

@@ -1,25 +1,14 @@
 import { expect, test } from "bun:test";
 import { settle, testClock } from "../../../tests/support/clock.ts";
+import { PUSH_MESSAGE } from "../../../tests/support/push-message.ts";
 import { systemIds } from "../../kernel/ids.ts";
 import { silentLogger } from "../../kernel/logger.ts";
 import { CALL_TIMEOUT_MS, OUTAGE_MAX_MS, TOPIC_CALLS_AT_ONCE_MAX } from "../limits.ts";
 import type { NewLogEntry } from "../store.ts";
-import type { CallResult, Message, Provider, Target } from "../types.ts";
+import type { CallResult, Provider, Target } from "../types.ts";
 import { createDeliveries } from "./deliveries.ts";
 import { createFanOut, type NextTarget } from "./fan-out.ts";
 
-const message: Message = {
-  title: "Hello",
-  body: "You",
-  image: null,
-  sound: null,
-  badge: null,
-  data: {},
-  silent: false,
-  collapseId: null,
-  ttl: null,
-  fcm: {},
-};
 const OPTIONS = { atOnce: TOPIC_CALLS_AT_ONCE_MAX, isPatient: true };
 const refused = (): never => {
   throw Object.assign(new Error("Unable to connect"), { code: "ConnectionRefused" });
@@ -71,7 +60,7 @@ test("[PU100] during an outage of three seconds messages wait; none is lost", as
       if (++calls === 5) isOut = true;
       return isOut ? outage() : { kind: "sent" };
     });
-    const { done } = fanOut(targets(["service"], 2_000), message, OPTIONS);
+    const { done } = fanOut(targets(["service"], 2_000), PUSH_MESSAGE, OPTIONS);
     await advance(3_000);
     expect(sentTo.length).toBe(4);
     isOut = false;
@@ -85,18 +74,18 @@ test("[PU100] during an outage of three seconds messages wait; none is lost", as
 
 test("[PU100] an unavailable service delays neither other services nor the next message, and fails after five minutes", async () => {
   const { sentTo, fanOut, targets, advance } = world((site) => (site === "dead" ? refused() : { kind: "sent" }));
-  const first = fanOut(targets(["dead", "living"], 1_000), message, OPTIONS);
+  const first = fanOut(targets(["dead", "living"], 1_000), PUSH_MESSAGE, OPTIONS);
   await first.tried;
   expect(sentTo.length).toBe(500);
   await advance(OUTAGE_MAX_MS + 60_000, 1_000);
   expect(await first.done).toEqual({ sent: 500, failed: 500 });
-  const second = fanOut(targets(["dead", "living"], 100), message, OPTIONS);
+  const second = fanOut(targets(["dead", "living"], 100), PUSH_MESSAGE, OPTIONS);
   expect(await second.done).toEqual({ sent: 50, failed: 50 });
 });
 
 test("[PU100] at a stop messages that wait for a service have failed and are logged", async () => {
   const { stopping, rows, fanOut, targets } = world(refused);
-  const { done } = fanOut(targets(["dead"], 100), message, OPTIONS);
+  const { done } = fanOut(targets(["dead"], 100), PUSH_MESSAGE, OPTIONS);
   await settle();
   stopping.abort();
   expect(await done).toEqual({ sent: 0, failed: 100 });
@@ -113,7 +102,7 @@ test("[PU101] reading devices is retried; if it fails, the results so far are lo
     count++;
     return all();
   };
-  const first = fanOut(moody, message, OPTIONS);
+  const first = fanOut(moody, PUSH_MESSAGE, OPTIONS);
   await advance(5_000);
   expect(await first.done).toEqual({ sent: 500, failed: 0 });
 
@@ -124,7 +113,7 @@ test("[PU101] reading devices is retried; if it fails, the results so far are lo
     given++;
     return rest();
   };
-  const second = fanOut(broken, message, OPTIONS);
+  const second = fanOut(broken, PUSH_MESSAGE, OPTIONS);
   const failure = second.tried.catch((cause: unknown) => String(cause));
   await advance(10_000);
   expect(await failure).toContain("the file is broken");

@@ -1,20 +1,8 @@
 import { expect, test } from "bun:test";
+import { PUSH_MESSAGE } from "../../../tests/support/push-message.ts";
 import type { TopicRange, TopicTarget } from "../store.ts";
-import type { Message } from "../types.ts";
 import { createTopicProgress, type TopicSend } from "./topic-progress.ts";
 
-const message: Message = {
-  title: "Hello",
-  body: "You",
-  image: null,
-  sound: null,
-  badge: null,
-  data: {},
-  silent: false,
-  collapseId: null,
-  ttl: null,
-  fcm: {},
-};
 const device = (seq: number): TopicTarget => ({ seq, userId: "u", token: `t${seq}`, platform: "android" });
 
 /** Devices 1 to `count` without those in `removed`. */
@@ -28,7 +16,7 @@ const storeOf = (count: number, removed: ReadonlySet<number> = new Set()) => {
     countOfTopic: (range: TopicRange) => inRange(range).length,
   };
 };
-const START: TopicSend = { topic: "all", after: 0, until: 500, message, open: [] };
+const START: TopicSend = { topic: "all", after: 0, until: 500, message: PUSH_MESSAGE, open: [] };
 
 test("[PU200] a later try continues with the devices that had no result, and those that come after", () => {
   let isEnding = false;

@@ -1,23 +1,12 @@
 import { expect, test } from "bun:test";
+import { PUSH_MESSAGE } from "../../../tests/support/push-message.ts";
 import type { Message, Target } from "../types.ts";
 import { fcmMessage, webPushTopic } from "./fcm-message.ts";
 
 const NOW_MS = Date.UTC(2026, 0, 1);
 const target = (platform: Target["platform"]): Target => ({ userId: "u", token: "the-token", platform });
-const plain: Message = {
-  title: "Hello",
-  body: "You have mail",
-  image: null,
-  sound: null,
-  badge: null,
-  data: {},
-  silent: false,
-  collapseId: null,
-  ttl: null,
-  fcm: {},
-};
 const full: Message = {
-  ...plain,
+  ...PUSH_MESSAGE,
   image: "https://a.example/i.png",
   sound: "ding.caf",
   badge: 3,
@@ -51,7 +40,7 @@ test("[PU20] an iOS device gets sound, badge and picture by APNs, and when the m
       fcm_options: { image: "https://a.example/i.png" },
     },
   });
-  const now = fcmMessage(target("ios"), { ...plain, ttl: 0 }, NOW_MS);
+  const now = fcmMessage(target("ios"), { ...PUSH_MESSAGE, ttl: 0 }, NOW_MS);
   expect(now["apns"]).toMatchObject({ headers: { "apns-expiration": "0" }, payload: { aps: {} } });
 });
 
@@ -63,7 +52,7 @@ test("[PU20] a browser gets urgency, time to live and topic as headers", () => {
 });
 
 test("[PU20] absent members are not sent", () => {
-  expect(fcmMessage(target("android"), plain, NOW_MS)).toEqual({
+  expect(fcmMessage(target("android"), PUSH_MESSAGE, NOW_MS)).toEqual({
     token: "the-token",
     notification: { title: "Hello", body: "You have mail" },
     android: { priority: "high" },

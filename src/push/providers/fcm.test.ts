@@ -1,23 +1,11 @@
 import { afterEach, beforeEach, expect, test } from "bun:test";
 import { type TestClock, testClock } from "../../../tests/support/clock.ts";
 import { type FcmServer, startFcmServer } from "../../../tests/support/fcm-server.ts";
+import { PUSH_MESSAGE } from "../../../tests/support/push-message.ts";
 import { ACCESS_TOKEN_MARGIN_MS } from "../limits.ts";
-import type { Message, Provider } from "../types.ts";
+import type { Provider } from "../types.ts";
 import { loadServiceAccount } from "./credentials.ts";
 import { createFcm } from "./fcm.ts";
-
-const message: Message = {
-  title: "Hello",
-  body: "You",
-  image: null,
-  sound: null,
-  badge: null,
-  data: {},
-  silent: false,
-  collapseId: null,
-  ttl: null,
-  fcm: {},
-};
 
 let fcm: FcmServer;
 let clock: TestClock;
@@ -33,7 +21,7 @@ beforeEach(async () => {
 afterEach(() => fcm.stop());
 
 const send = (token: string, to: Provider = provider) =>
-  to.send({ userId: "u", token, platform: "android" }, message, new AbortController().signal);
+  to.send({ userId: "u", token, platform: "android" }, PUSH_MESSAGE, new AbortController().signal);
 
 test("[PU19] one request for an access token serves all concurrent and later messages", async () => {
   const results = await Promise.all(Array.from({ length: 20 }, (_, index) => send(`phone-${index}`)));

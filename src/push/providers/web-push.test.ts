@@ -3,6 +3,7 @@ import { createPublicKey, verify } from "node:crypto";
 import { decodeJwt, decodeProtectedHeader } from "jose";
 import library from "web-push";
 import { testClock } from "../../../tests/support/clock.ts";
+import { PUSH_MESSAGE } from "../../../tests/support/push-message.ts";
 import { createSubscriber, startWebPushService, type WebPushService } from "../../../tests/support/web-push-service.ts";
 import { systemClock } from "../../kernel/clock.ts";
 import type { Message, Provider, Target } from "../types.ts";
@@ -10,16 +11,11 @@ import { createWebPush } from "./web-push.ts";
 import { isSubscription } from "./web-push-request.ts";
 
 const message: Message = {
-  title: "Hello",
+  ...PUSH_MESSAGE,
   body: "Grüße 🎬",
-  image: null,
-  sound: null,
-  badge: null,
   data: { id: "7" },
-  silent: false,
   collapseId: "mail",
   ttl: 60,
-  fcm: {},
 };
 const keys = library.generateVAPIDKeys();
 const vapidDetails = { subject: "mailto:push@example.com", ...keys };
