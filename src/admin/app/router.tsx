@@ -25,6 +25,7 @@ const routeTree = root.addChildren([
   page("/tables/$namespace/$instance/$table", () => import("./pages/tables/table.tsx")),
   page("/users", () => import("./pages/users/users.tsx")),
   page("/users/$id", () => import("./pages/users/user.tsx")),
+  page("/files", () => import("./pages/files/files.tsx")),
   page("/key-value", () => import("./pages/key-value/key-value.tsx")),
   page("/jobs", () => import("./pages/jobs/jobs.tsx")),
   page("/analytics", () => import("./pages/analytics/analytics.tsx")),

@@ -11,8 +11,8 @@ import type { Transport } from "../transport/types.ts";
 import type { Database } from "../types/table.ts";
 import { type AdminBroadcast, createAdminBroadcast, createInstances, createJobs } from "./operations.ts";
 import { createAdminPush } from "./push.ts";
-import { createKeyValue, createSql, createVectors } from "./stores.ts";
-import type { AdminJobs, AdminPush, AdminUsers, Instances, KeyValue, Sql, Vectors } from "./types.ts";
+import { createBuckets, createKeyValue, createSql, createVectors } from "./stores.ts";
+import type { AdminBuckets, AdminJobs, AdminPush, AdminUsers, Instances, KeyValue, Sql, Vectors } from "./types.ts";
 import { createUsers } from "./users.ts";
 
 export interface AdminOptions {
@@ -33,6 +33,8 @@ export interface AdminClient<Config = unknown> extends Pick<Features<TypesOf<Con
   kv(namespace: string): KeyValue;
   sql(database: string): Sql;
   vectors(index: string): Vectors;
+  /** Limits, quotas and unfinished uploads of buckets; their files are `storage`. */
+  readonly buckets: AdminBuckets;
   readonly push: AdminPush;
   broadcast(name: string): AdminBroadcast;
   readonly jobs: AdminJobs;
@@ -69,6 +71,7 @@ export function createAdminClient<Config = unknown>({ url, serviceKey }: AdminOp
     kv: (namespace) => createKeyValue(transport, namespace),
     sql: (database) => createSql(transport, database),
     vectors: (index) => createVectors(transport, index),
+    buckets: createBuckets(transport),
     push: createAdminPush(transport),
     broadcast: (name) => createAdminBroadcast(transport, name),
     jobs: createJobs(transport),

@@ -105,6 +105,45 @@ export interface Sql {
   ): Promise<{ results: Row[]; meta: { changes: number; rows_read: number; duration: number } }>;
 }
 
+/** What the config says of a bucket, and what is used of its quota. All sizes are bytes. */
+export interface BucketDescription {
+  name: string;
+  /** Its files are in an object store. */
+  external: boolean;
+  /** In a drill. */
+  readOnly: boolean;
+  inline: boolean;
+  maxFileSize: number;
+  /** Such as `200x200`. */
+  thumbs: string[];
+  /** null: not limited. */
+  quota: { total: number | null; perUser: number | null; used: number } | null;
+}
+
+export interface UnfinishedUpload {
+  uploadId: string;
+  key: string;
+  contentType: string;
+  /** A user; null: a service key. */
+  ownerId: string | null;
+  /** Those that have arrived, and their bytes. */
+  parts: number;
+  size: number;
+  createdAt: string;
+  expiresAt: string;
+}
+
+export interface AdminBuckets {
+  describe(bucket: string): Promise<BucketDescription>;
+  /** Newest first. */
+  uploads(
+    bucket: string,
+    options?: { limit?: number; cursor?: string | null },
+  ): Promise<{ items: UnfinishedUpload[]; cursor: string | null }>;
+  /** Ends an unfinished upload and removes its parts. Errors: `not_found`. */
+  abort(bucket: string, upload: Pick<UnfinishedUpload, "uploadId" | "key">): Promise<void>;
+}
+
 export interface Vector {
   id: string;
   values: readonly number[];

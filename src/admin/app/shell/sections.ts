@@ -1,6 +1,7 @@
 import {
   IconBriefcase,
   IconChartBar,
+  IconFolder,
   IconHome,
   IconKey,
   IconListDetails,
@@ -27,6 +28,15 @@ export const SECTIONS: readonly Section[] = [
   { name: "Overview", path: "/", icon: IconHome, rights: [["*", "*", "*", "*"]] },
   { name: "Tables", path: "/tables", icon: IconTable, rights: [["db", "*", "*", "read"]] },
   { name: "Users", path: "/users", icon: IconUsers, rights: [["auth", "admin", "*", "read"]] },
+  {
+    name: "Files",
+    path: "/files",
+    icon: IconFolder,
+    rights: [
+      ["storage", "bucket", "*", "read"],
+      ["storage", "bucket", "*", "write"],
+    ],
+  },
   { name: "Key-value", path: "/key-value", icon: IconKey, rights: [["kv", "namespace", "*", "read"]] },
   { name: "Jobs", path: "/jobs", icon: IconBriefcase, rights: [["jobs", "*", "*", "read"]] },
   { name: "Analytics", path: "/analytics", icon: IconChartBar, rights: [["analytics", "*", "*", "read"]] },
