@@ -10,9 +10,7 @@ import { type AnyDatabase, createDatabase } from "../tables/database.ts";
 import { PlatformError } from "../transport/errors.ts";
 import { createSend } from "../transport/send.ts";
 import type { Method, RequestOptions, Transport } from "../transport/types.ts";
-import { createAdminPush } from "./push.ts";
-import { createBuckets, createVectors } from "./stores.ts";
-import type { AdminBuckets, AdminPush, Vectors } from "./types.ts";
+import { type Administration, createAdministration } from "./administration.ts";
 
 /** The service key that an administrator has signed in with. */
 export interface SignedInKey {
@@ -21,7 +19,7 @@ export interface SignedInKey {
 }
 
 /** A server's administration in a browser, with a session instead of a service key. */
-export interface Administrator {
+export interface Administrator extends Administration {
   /** The key of the session; null when there is none. */
   current(): Promise<SignedInKey | null>;
   /** With a service key, or the code of a link. Errors: `PlatformError`. */
@@ -33,9 +31,6 @@ export interface Administrator {
   db(namespace: string, instanceId?: string): AnyDatabase;
   /** The files of a bucket. Uploads that were broken off go on after a reload, where there is a `store`. */
   storage(bucket: string): Bucket;
-  readonly buckets: AdminBuckets;
-  readonly push: AdminPush;
-  vectors(index: string): Vectors;
   /** The same server as a user sees it; null: as nobody. Needs the root key. */
   as(userId: string | null): Administrator;
   /** Realtime, with the rights of the key. */
@@ -113,6 +108,7 @@ function administratorOf(deps: AdministratorDeps): Administrator {
   };
   const socket = socketOf(context);
   return {
+    ...createAdministration(transport),
     async current() {
       try {
         return await request<SignedInKey>("GET", SESSION);
@@ -129,9 +125,6 @@ function administratorOf(deps: AdministratorDeps): Administrator {
     request,
     db: (namespace, instanceId) => createDatabase(context, namespace, instanceId),
     storage: (bucket) => createBucket(context, bucket),
-    buckets: createBuckets(transport),
-    push: createAdminPush(transport),
-    vectors: (index) => createVectors(transport, index),
     as: (userId) =>
       administratorOf({ ...deps, userId, headers: { ...HEADERS, "X-Platform-Act-As": userId ?? NOBODY } }),
     socket,

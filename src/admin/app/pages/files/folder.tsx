@@ -1,36 +1,33 @@
 import { Button, Group, Text } from "@mantine/core";
-import { useInfiniteQuery } from "@tanstack/react-query";
-import { useMemo, useState } from "react";
+import { useState } from "react";
 import type { FolderPage } from "../../../../client/storage/types.ts";
 import { queries } from "../../api/server.ts";
 import { DELETED_AT_ONCE_MAX, FILES_PAGE } from "../../limits.ts";
-import { Empty, Failure, Loading } from "../../parts/states.tsx";
+import { Paged, type PagedList, usePaged } from "../../parts/paged.tsx";
+import { Empty } from "../../parts/states.tsx";
 import { deleteSoon, type Sending, useHidden } from "../../parts/undo.tsx";
 import { useServer, useViewAs } from "../../shell/view-as.tsx";
 import { hiddenName, type Layout, nameOf } from "./address.ts";
 import { FileList } from "./list.tsx";
 import { Pictures } from "./pictures.tsx";
 
-/** The files and folders of a folder, page by page, without those that are about to be deleted. */
-function useFolder(bucket: string, prefix: string) {
+type Entry = { folder: string } | { file: FolderPage["items"][number] };
+
+/** The files and folders whose keys begin so, without those that are about to be deleted. */
+function useFolder(bucket: string, prefix: string): PagedList<Entry> {
   const server = useServer();
   const as = useViewAs();
   const hidden = useHidden();
-  const pages = useInfiniteQuery({
+  const list = usePaged<Entry>({
     queryKey: ["files", bucket, "folder", as, prefix],
-    initialPageParam: null as string | null,
-    getNextPageParam: ({ cursor }: FolderPage) => cursor,
-    queryFn: ({ pageParam, signal }) =>
-      server.storage(bucket).browse({ prefix, limit: FILES_PAGE, cursor: pageParam, signal }),
+    async load(cursor) {
+      const page = await server.storage(bucket).browse({ prefix, limit: FILES_PAGE, cursor });
+      const items = [...page.folders.map((folder) => ({ folder })), ...page.items.map((file) => ({ file }))];
+      return { items, cursor: page.cursor };
+    },
   });
-  const { folders, files } = useMemo(() => {
-    const loaded = pages.data?.pages ?? [];
-    return {
-      folders: loaded.flatMap((page) => page.folders),
-      files: loaded.flatMap(({ items }) => items).filter(({ key }) => !hidden.has(hiddenName(bucket, key))),
-    };
-  }, [pages.data, hidden, bucket]);
-  return { pages, folders, files };
+  const isShown = (entry: Entry): boolean => "folder" in entry || !hidden.has(hiddenName(bucket, entry.file.key));
+  return { ...list, items: list.items?.filter(isShown) ?? null };
 }
 
 /** Deletes files ten seconds later, as whoever the page shows. */
@@ -71,28 +68,25 @@ interface FolderProps {
 }
 
 export function Folder({ bucket, prefix, q, layout, isWritable, isDeletable }: FolderProps) {
-  const { pages, folders, files } = useFolder(bucket, prefix + q);
+  const list = useFolder(bucket, prefix + q);
   const [chosen, setChosen] = useState<ReadonlySet<string>>(new Set());
   const remove = useDeleteFiles(bucket);
-  if (pages.error !== null) return <Failure error={pages.error} onRetry={() => void pages.refetch()} />;
-  if (pages.isPending) return <Loading />;
   const Entries = layout === "list" ? FileList : Pictures;
-  const isEmpty = folders.length + files.length === 0;
   return (
     <>
-      {isEmpty && !pages.hasNextPage ? (
-        <EmptyFolder prefix={prefix} q={q} isWritable={isWritable} />
-      ) : (
-        <Entries
-          {...{ bucket, folders, files, chosen }}
-          onChoose={isDeletable ? (keys) => setChosen(new Set(keys)) : null}
-        />
-      )}
-      {pages.hasNextPage ? (
-        <Button variant="default" onClick={() => void pages.fetchNextPage()} loading={pages.isFetchingNextPage}>
-          More
-        </Button>
-      ) : null}
+      <Paged
+        list={list}
+        empty={list.more === null ? <EmptyFolder prefix={prefix} q={q} isWritable={isWritable} /> : null}
+      >
+        {(entries) => (
+          <Entries
+            {...{ bucket, chosen }}
+            folders={entries.flatMap((entry) => ("folder" in entry ? entry.folder : []))}
+            files={entries.flatMap((entry) => ("file" in entry ? entry.file : []))}
+            onChoose={isDeletable ? setChosen : null}
+          />
+        )}
+      </Paged>
       {chosen.size === 0 ? null : (
         <Group className="files-chosen" role="region" aria-label="Chosen files" gap="sm">
           <Text size="sm">{chosen.size === 1 ? "One file chosen" : `${chosen.size} files chosen`}</Text>

@@ -1,15 +1,14 @@
 import { Button, Drawer, Group, Stack, Text } from "@mantine/core";
 import { notifications } from "@mantine/notifications";
-import { useInfiniteQuery, useMutation } from "@tanstack/react-query";
+import { useMutation } from "@tanstack/react-query";
 import type { UnfinishedUpload } from "../../../../client/admin/types.ts";
 import { messageOf } from "../../api/failure.ts";
 import { queries, server } from "../../api/server.ts";
 import { bytesText } from "../../parts/format.ts";
 import { Name, plainName } from "../../parts/name.tsx";
-import { Empty, Failure, Loading } from "../../parts/states.tsx";
+import { Paged, usePaged } from "../../parts/paged.tsx";
+import { Empty } from "../../parts/states.tsx";
 import { Ago } from "../../parts/time.tsx";
-
-type Page = Awaited<ReturnType<typeof server.buckets.uploads>>;
 
 interface UnfinishedProps {
   bucket: string;
@@ -19,13 +18,10 @@ interface UnfinishedProps {
 
 /** Uploads in parts that have begun and not ended; their parts take room until then. */
 export function UnfinishedUploads({ bucket, isWritable, onClose }: UnfinishedProps) {
-  const pages = useInfiniteQuery({
+  const list = usePaged({
     queryKey: ["files", bucket, "unfinished"],
-    initialPageParam: null as string | null,
-    getNextPageParam: ({ cursor }: Page) => cursor,
-    queryFn: ({ pageParam }) => server.buckets.uploads(bucket, { cursor: pageParam }),
+    load: (cursor) => server.buckets.uploads(bucket, { cursor }),
   });
-  const uploads = pages.data?.pages.flatMap(({ items }) => items) ?? [];
   return (
     <Drawer
       opened
@@ -36,21 +32,20 @@ export function UnfinishedUploads({ bucket, isWritable, onClose }: UnfinishedPro
       closeButtonProps={{ "aria-label": "Close" }}
     >
       <Stack gap="md">
-        {pages.error === null ? null : <Failure error={pages.error} onRetry={() => void pages.refetch()} />}
-        {pages.isPending ? <Loading /> : null}
-        {pages.data !== undefined && uploads.length === 0 && !pages.hasNextPage ? (
-          <Empty title="No unfinished uploads">
-            Large files are sent in parts. An upload that is broken off is here for 24 hours, so that it can go on.
-          </Empty>
-        ) : null}
-        {uploads.map((upload) => (
-          <Line key={upload.uploadId} bucket={bucket} upload={upload} isWritable={isWritable} />
-        ))}
-        {pages.hasNextPage ? (
-          <Button variant="default" onClick={() => void pages.fetchNextPage()} loading={pages.isFetchingNextPage}>
-            More
-          </Button>
-        ) : null}
+        <Paged
+          list={list}
+          empty={
+            <Empty title="No unfinished uploads">
+              Large files are sent in parts. An upload that is broken off is here for 24 hours, so that it can go on.
+            </Empty>
+          }
+        >
+          {(uploads) =>
+            uploads.map((upload) => (
+              <Line key={upload.uploadId} bucket={bucket} upload={upload} isWritable={isWritable} />
+            ))
+          }
+        </Paged>
       </Stack>
     </Drawer>
   );
