@@ -75,6 +75,18 @@ test("[TC111] key-value, SQL and vectors", async () => {
   expect(await vectors.delete(["x"])).toBe(1);
 });
 
+test("[TC321] buckets, and their unfinished uploads", async () => {
+  expect(await admin.buckets.describe("files")).toMatchObject({ name: "files", quota: null });
+  const begun = { key: "large.bin" };
+  const created = await platform.service.post<{ uploadId: string }>("/api/storage/files/multipart/create", begun);
+  const { uploadId } = created.body;
+  const { items, cursor } = await admin.buckets.uploads("files");
+  expect([items, cursor]).toMatchObject([[{ uploadId, key: "large.bin", ownerId: null, parts: 0 }], null]);
+  await admin.buckets.abort("files", items[0] ?? { uploadId: "", key: "" });
+  expect((await admin.buckets.uploads("files")).items).toEqual([]);
+  expect(await codeOf(admin.buckets.abort("files", { uploadId, key: "large.bin" }))).toBe("not_found");
+});
+
 test("[TC111] push, broadcasts, jobs and instances", async () => {
   const client = createClient({ url: platform.url, store: memoryStore() });
   await client.auth.signInAnonymously();

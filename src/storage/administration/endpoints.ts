@@ -98,7 +98,12 @@ export function administrationEndpoints(
         const page = await listUploads(deps, bucket.name, { limit: Math.min(limit, UPLOADS_LISTED_MAX), cursor });
         return {
           uploads: page.uploads.map(({ id, key, contentType, ownerId, createdAt, parts, size }) => ({
-            ...{ uploadId: id, key, contentType, ownerId, parts, size },
+            uploadId: id,
+            key,
+            contentType,
+            ownerId,
+            parts,
+            size,
             createdAt: isoTime(createdAt),
             expiresAt: isoTime(createdAt + UPLOAD_TTL_MS),
           })),

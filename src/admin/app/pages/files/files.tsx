@@ -7,13 +7,13 @@ import { Page } from "../../parts/page.tsx";
 import { Empty, Loadable } from "../../parts/states.tsx";
 import { useViewAs } from "../../shell/view-as.tsx";
 import type { FilesState } from "./address.ts";
-import { OpenFile } from "./file.tsx";
+import { OpenFile } from "./file/file.tsx";
 import { Folder, useDeleteFiles } from "./folder.tsx";
 import { Quota } from "./quota.tsx";
 import { Toolbar } from "./toolbar.tsx";
-import { UnfinishedUploads } from "./unfinished.tsx";
-import { DropPlace, NewFolder, UploadButton, useUploading } from "./upload-button.tsx";
-import { UploadList } from "./upload-list.tsx";
+import { UnfinishedUploads } from "./upload/unfinished.tsx";
+import { DropPlace, NewFolder, UploadButton, useUploading } from "./upload/upload-button.tsx";
+import { UploadList } from "./upload/upload-list.tsx";
 
 /** The files of buckets, as the key or a chosen user sees them. */
 export default function FilesPage() {

@@ -64,6 +64,7 @@ export function Pictures({ bucket, folders, files, chosen, onChoose }: Entries) 
           {onChoose === null ? null : (
             <Checkbox
               className="file-card-choose"
+              size="md"
               aria-label={`Choose ${plainName(nameOf(key))}`}
               checked={chosen.has(key)}
               onChange={() => onChoose(toggled(chosen, key))}

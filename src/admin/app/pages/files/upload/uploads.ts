@@ -1,10 +1,10 @@
 import { notifications } from "@mantine/notifications";
 import pLimit from "p-limit";
 import { useSyncExternalStore } from "react";
-import type { Administrator } from "../../../../client/admin/administrator.ts";
-import { messageOf } from "../../api/failure.ts";
-import { queries } from "../../api/server.ts";
-import { UPLOADS_AT_ONCE } from "../../limits.ts";
+import type { Administrator } from "../../../../../client/admin/administrator.ts";
+import { messageOf } from "../../../api/failure.ts";
+import { queries } from "../../../api/server.ts";
+import { UPLOADS_AT_ONCE } from "../../../limits.ts";
 
 /** A file that is sent, was sent, or could not be. */
 export interface Upload {
@@ -74,8 +74,15 @@ async function send(id: number): Promise<void> {
   }
 }
 
+/** The browser asks before it leaves a page that sends files. */
+function warn(event: BeforeUnloadEvent): void {
+  if (!shown.every(isOver)) event.preventDefault();
+}
+
 /** Sends these files as `server` acts, some at a time. */
 export function startUploads(server: Administrator, bucket: string, files: readonly ChosenFile[]): void {
+  // The same listener is added once.
+  addEventListener("beforeunload", warn);
   for (const { key, file } of files) {
     const id = ++lastId;
     const ending = new AbortController();
@@ -103,7 +110,3 @@ export function clearUploads(): void {
   for (const upload of shown) if (isOver(upload)) tasks.delete(upload.id);
   changed();
 }
-
-addEventListener("beforeunload", (event) => {
-  if (!shown.every(isOver)) event.preventDefault();
-});

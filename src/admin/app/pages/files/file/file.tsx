@@ -1,12 +1,12 @@
 import { Button, Drawer, Group, Stack, Table, Text } from "@mantine/core";
 import { IconDownload } from "@tabler/icons-react";
 import { useQuery } from "@tanstack/react-query";
-import { bytesText, numberText, timeText } from "../../parts/format.ts";
-import { Name } from "../../parts/name.tsx";
-import { Empty, Loadable } from "../../parts/states.tsx";
-import { useServer, useViewAs } from "../../shell/view-as.tsx";
-import { nameOf } from "./address.ts";
-import { useAddresses } from "./addresses.ts";
+import { bytesText, numberText, timeText } from "../../../parts/format.ts";
+import { Name } from "../../../parts/name.tsx";
+import { Empty, Loadable } from "../../../parts/states.tsx";
+import { useServer, useViewAs } from "../../../shell/view-as.tsx";
+import { nameOf } from "../address.ts";
+import { useAddresses } from "../addresses.ts";
 import { Metadata } from "./metadata.tsx";
 import { Preview } from "./preview.tsx";
 import { SignedLink } from "./signed-link.tsx";

@@ -2,10 +2,10 @@ import { ActionIcon, Alert, Button, Group, Stack, Text, TextInput, Title } from 
 import { IconPlus, IconTrash } from "@tabler/icons-react";
 import { useMutation } from "@tanstack/react-query";
 import { type SyntheticEvent, useState } from "react";
-import type { FileMetadata } from "../../../../client/storage/types.ts";
-import { messageOf } from "../../api/failure.ts";
-import { queries } from "../../api/server.ts";
-import { useServer } from "../../shell/view-as.tsx";
+import type { FileMetadata } from "../../../../../client/storage/types.ts";
+import { messageOf } from "../../../api/failure.ts";
+import { queries } from "../../../api/server.ts";
+import { useServer, useViewAs } from "../../../shell/view-as.tsx";
 
 interface Entry {
   id: number;
@@ -19,6 +19,7 @@ const entriesOf = (metadata: FileMetadata["metadata"]): Entry[] =>
 /** The texts that are stored beside a file. */
 export function Metadata({ bucket, file, isWritable }: { bucket: string; file: FileMetadata; isWritable: boolean }) {
   const server = useServer();
+  const as = useViewAs();
   const [entries, setEntries] = useState(() => entriesOf(file.metadata));
   const save = useMutation({
     mutationFn() {
@@ -28,7 +29,7 @@ export function Metadata({ bucket, file, isWritable }: { bucket: string; file: F
       const changes = Object.fromEntries([...changed, ...gone.map((name): [string, null] => [name, null])]);
       return server.storage(bucket).setMetadata(file.key, changes);
     },
-    onSuccess: () => queries.invalidateQueries({ queryKey: ["files", bucket, "file"] }),
+    onSuccess: (saved) => queries.setQueryData(["files", bucket, "file", as, file.key], saved),
   });
   const edit = (id: number, changes: Partial<Entry>): void =>
     setEntries((before) => before.map((entry) => (entry.id === id ? { ...entry, ...changes } : entry)));

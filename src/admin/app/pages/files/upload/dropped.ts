@@ -1,11 +1,16 @@
-import { DROPPED_FILES_MAX } from "../../limits.ts";
+import { DROPPED_FILES_MAX } from "../../../limits.ts";
 import type { ChosenFile } from "./uploads.ts";
 
 /** The files that are dropped, those in folders with their paths, at most DROPPED_FILES_MAX. `prefix` begins their keys. */
 export async function droppedFiles(transfer: DataTransfer, prefix: string): Promise<ChosenFile[]> {
   // The list of items is empty as soon as this event has been handled.
-  const entries = [...transfer.items].flatMap((item) => item.webkitGetAsEntry() ?? []);
-  const found: ChosenFile[] = [];
+  const items = [...transfer.items].map((item) => ({ entry: item.webkitGetAsEntry(), file: item.getAsFile() }));
+  const entries = items.flatMap(({ entry }) => entry ?? []);
+  // What comes from another page is not in the file system.
+  const found: ChosenFile[] = chosenFiles(
+    items.flatMap(({ entry, file }) => (entry === null && file !== null ? file : [])),
+    prefix,
+  );
   for (const entry of entries) await collect(entry, prefix, found);
   return found;
 }

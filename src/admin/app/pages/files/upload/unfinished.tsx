@@ -1,14 +1,14 @@
 import { Button, Drawer, Group, Stack, Text } from "@mantine/core";
 import { notifications } from "@mantine/notifications";
 import { useMutation } from "@tanstack/react-query";
-import type { UnfinishedUpload } from "../../../../client/admin/types.ts";
-import { messageOf } from "../../api/failure.ts";
-import { queries, server } from "../../api/server.ts";
-import { bytesText } from "../../parts/format.ts";
-import { Name, plainName } from "../../parts/name.tsx";
-import { Paged, usePaged } from "../../parts/paged.tsx";
-import { Empty } from "../../parts/states.tsx";
-import { Ago } from "../../parts/time.tsx";
+import type { UnfinishedUpload } from "../../../../../client/admin/types.ts";
+import { messageOf } from "../../../api/failure.ts";
+import { queries, server } from "../../../api/server.ts";
+import { bytesText } from "../../../parts/format.ts";
+import { Name, plainName } from "../../../parts/name.tsx";
+import { Paged, usePaged } from "../../../parts/paged.tsx";
+import { Empty } from "../../../parts/states.tsx";
+import { Ago } from "../../../parts/time.tsx";
 
 interface UnfinishedProps {
   bucket: string;

@@ -3,8 +3,8 @@ import { useClipboard } from "@mantine/hooks";
 import { IconLink } from "@tabler/icons-react";
 import { useMutation } from "@tanstack/react-query";
 import { useState } from "react";
-import { messageOf } from "../../api/failure.ts";
-import { useServer } from "../../shell/view-as.tsx";
+import { messageOf } from "../../../api/failure.ts";
+import { useServer } from "../../../shell/view-as.tsx";
 
 const HOUR_SECONDS = 3_600;
 const LIFETIMES = [
