@@ -99,7 +99,13 @@ test("[TC111] push, broadcasts, jobs and instances", async () => {
   expect(await codeOf(admin.push.sendToToken("t", { title: "a", body: "b" }))).toBe("unavailable");
   expect(await codeOf(admin.push.sendToTopic("all", { title: "a", body: "b" }))).toBe("unavailable");
   expect(await codeOf(admin.push.broadcast({ title: "a", body: "b" }))).toBe("unavailable");
-  expect(await admin.push.logs({ limit: 5 })).toEqual([]);
+  expect(await admin.push.logs({ limit: 5 })).toEqual({ items: [], cursor: null });
+  expect(await admin.push.listDevices({ platform: "android", topic: "all" })).toMatchObject({
+    items: [{ id: "phone", userId, metadata: { app: "1" }, topics: ["all"] }],
+    cursor: null,
+  });
+  expect((await admin.push.listDevices({ platform: "ios" })).items).toEqual([]);
+  expect(await admin.push.topics()).toEqual({ items: [{ topic: "all", devices: 1 }], cursor: null });
   const heard: unknown[] = [];
   client.broadcast("news").on("said", (payload) => heard.push(payload));
   await until("it listens", () => client.broadcast("news").status === "live");

@@ -27,6 +27,7 @@ const routeTree = root.addChildren([
   page("/users/$id", () => import("./pages/users/user.tsx")),
   page("/files", () => import("./pages/files/files.tsx")),
   page("/key-value", () => import("./pages/key-value/key-value.tsx")),
+  page("/push", () => import("./pages/push/push.tsx")),
   page("/jobs", () => import("./pages/jobs/jobs.tsx")),
   page("/analytics", () => import("./pages/analytics/analytics.tsx")),
   page("/logs", () => import("./pages/logs/logs.tsx")),

@@ -1,3 +1,5 @@
+import "./name.css";
+
 /** Characters that change the direction of what follows, or are not seen. */
 const UNSEEN = /[\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]/g;
 

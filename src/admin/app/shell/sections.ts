@@ -1,4 +1,5 @@
 import {
+  IconBell,
   IconBriefcase,
   IconChartBar,
   IconFolder,
@@ -38,6 +39,15 @@ export const SECTIONS: readonly Section[] = [
     ],
   },
   { name: "Key-value", path: "/key-value", icon: IconKey, rights: [["kv", "namespace", "*", "read"]] },
+  {
+    name: "Push",
+    path: "/push",
+    icon: IconBell,
+    rights: [
+      ["push", "*", "*", "read"],
+      ["push", "*", "*", "send"],
+    ],
+  },
   { name: "Jobs", path: "/jobs", icon: IconBriefcase, rights: [["jobs", "*", "*", "read"]] },
   { name: "Analytics", path: "/analytics", icon: IconChartBar, rights: [["analytics", "*", "*", "read"]] },
   { name: "Logs", path: "/logs", icon: IconListDetails, rights: [["system", "*", "*", "read"]] },

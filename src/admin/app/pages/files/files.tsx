@@ -15,6 +15,8 @@ import { UnfinishedUploads } from "./upload/unfinished.tsx";
 import { DropPlace, NewFolder, UploadButton, useUploading } from "./upload/upload-button.tsx";
 import { UploadList } from "./upload/upload-list.tsx";
 
+type Names = [bucket: string, prefix: string, q: string];
+
 /** The files of buckets, as the key or a chosen user sees them. */
 export default function FilesPage() {
   const resources = useResources();
@@ -39,7 +41,9 @@ function Buckets({ names, first }: { names: readonly string[]; first: string }) 
   const { may } = useRights();
   const as = useViewAs();
   const { state, change } = usePageState<FilesState>();
-  const { bucket = first, prefix = "", q = "", layout = "list", file, uploads = false } = state;
+  const { layout = "list", file, uploads = false } = state;
+  // In an address that somebody has written, `?prefix=2026` is a number.
+  const [bucket, prefix, q] = [state.bucket ?? first, state.prefix ?? "", state.q ?? ""].map(String) as Names;
   // The rules decide what users may: the server says so.
   const isWritable = as !== null || may("storage", "bucket", bucket, "write");
   const isDeletable = as !== null || may("storage", "bucket", bucket, "delete");

@@ -62,7 +62,7 @@ export function FileList({ folders, files, chosen, onChoose }: Entries) {
             <Table.Td>
               <Group gap="xs" wrap="nowrap">
                 <IconFolder size={18} aria-hidden className="file-icon" {...FOLDER} />
-                <PageLink change={{ prefix: folder, q: undefined }} className="file-name">
+                <PageLink change={{ prefix: folder, q: undefined }} className="name-link">
                   <Name>{nameOf(folder)}</Name>
                 </PageLink>
               </Group>
@@ -90,7 +90,7 @@ export function FileList({ folders, files, chosen, onChoose }: Entries) {
               <Table.Td>
                 <Group gap="xs" wrap="nowrap">
                   <Icon size={18} stroke={1.6} aria-hidden className="file-icon" />
-                  <PageLink change={{ file: key }} className="file-name">
+                  <PageLink change={{ file: key }} className="name-link">
                     <Name>{nameOf(key)}</Name>
                   </PageLink>
                 </Group>

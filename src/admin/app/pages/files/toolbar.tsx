@@ -39,14 +39,14 @@ export function Toolbar({ buckets, bucket, prefix, q, layout, change }: ToolbarP
         <Breadcrumbs component="nav" aria-label="Folders" className="files-path">
           {[{ name: bucket, prefix: "" }, ...foldersOf(prefix)].map((folder) =>
             folder.prefix === prefix ? (
-              <span key={folder.prefix} aria-current="location" className="file-name">
+              <span key={folder.prefix} aria-current="location" className="name-link">
                 <Name>{folder.name}</Name>
               </span>
             ) : (
               <PageLink
                 key={folder.prefix}
                 change={{ prefix: folder.prefix || undefined, q: undefined }}
-                className="file-name"
+                className="name-link"
               >
                 <Name>{folder.name}</Name>
               </PageLink>

@@ -36,7 +36,7 @@ export function OpenFile(props: FileProps) {
       onClose={onClose}
       position="right"
       size="lg"
-      title={<Name className="file-title">{nameOf(file)}</Name>}
+      title={<Name className="breaking">{nameOf(file)}</Name>}
       closeButtonProps={{ "aria-label": "Close" }}
     >
       <Loadable query={metadata}>
@@ -96,6 +96,6 @@ export function OpenFile(props: FileProps) {
 const Fact = ({ name, children }: { name: string; children: React.ReactNode }) => (
   <Table.Tr>
     <Table.Th w={96}>{name}</Table.Th>
-    <Table.Td className="file-key">{children}</Table.Td>
+    <Table.Td className="breaking">{children}</Table.Td>
   </Table.Tr>
 );

@@ -38,7 +38,7 @@ export function useUploading(bucket: string) {
   const dialog =
     asked === null ? null : (
       <Modal opened onClose={() => setAsked(null)} title="Replace files?">
-        <Text size="sm" mb="md" className="file-key">
+        <Text size="sm" mb="md" className="breaking">
           {asked.present.size === 1
             ? `${plainName(nameOf([...asked.present][0] ?? ""))} is there already.`
             : `${asked.present.size} of the files are there already.`}
