@@ -58,6 +58,7 @@ export function createTablesArea(deps: {
   onDelete: InstanceDeletionListener;
   onCommit: TablesChangeListener;
   outbox: TablesOutbox;
+  systemFile: DatabaseFile;
   /** Makes the jobs of `tx.enqueue`. */
   prepareJob: PrepareJob;
 }): TablesArea {
