@@ -966,7 +966,9 @@ const EVERYTHING = {
       },
     },
     "team-files": {
-      ...{ instance: true, access: { create: true, open: () => true }, tables: { notes: {} } },
+      instance: true,
+      access: { create: true, open: () => true },
+      tables: { notes: {} },
       quota: { perInstance: 65_536, instancesPerUser: 1 },
     },
   },

@@ -90,7 +90,10 @@ export function openNamespaces(deps: {
       const isCounted = instancesPerUser !== undefined || counted.has(name);
       const creators = () =>
         createCreators({
-          ...{ namespace: name, instancesPerUser, file: deps.systemFile, logger: deps.logger },
+          namespace: name,
+          instancesPerUser,
+          file: deps.systemFile,
+          logger: deps.logger,
           pathOf: (instanceId) => join(directory, `${instanceId}.db`),
         });
       const instances = createInstanceFiles(deps.engine, {
