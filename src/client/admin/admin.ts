@@ -9,10 +9,11 @@ import { PlatformError } from "../transport/errors.ts";
 import { createSend, urlOf } from "../transport/send.ts";
 import type { Transport } from "../transport/types.ts";
 import type { Database } from "../types/table.ts";
+import { createBackups } from "./backups.ts";
 import { type AdminBroadcast, createAdminBroadcast, createInstances, createJobs } from "./operations.ts";
 import { createAdminPush } from "./push.ts";
 import { createKeyValue, createSql, createVectors } from "./stores.ts";
-import type { AdminJobs, AdminPush, AdminUsers, Instances, KeyValue, Sql, Vectors } from "./types.ts";
+import type { AdminBackups, AdminJobs, AdminPush, AdminUsers, Instances, KeyValue, Sql, Vectors } from "./types.ts";
 import { createUsers } from "./users.ts";
 
 export interface AdminOptions {
@@ -36,6 +37,7 @@ export interface AdminClient<Config = unknown> extends Pick<Features<TypesOf<Con
   readonly push: AdminPush;
   broadcast(name: string): AdminBroadcast;
   readonly jobs: AdminJobs;
+  readonly backups: AdminBackups;
   instances(namespace: string): Instances;
 }
 
@@ -72,6 +74,7 @@ export function createAdminClient<Config = unknown>({ url, serviceKey }: AdminOp
     push: createAdminPush(transport),
     broadcast: (name) => createAdminBroadcast(transport, name),
     jobs: createJobs(transport),
+    backups: createBackups(transport, systemRuntime),
     instances: (namespace) => createInstances(transport, namespace),
   };
 }
