@@ -1,8 +1,9 @@
 import { afterAll, beforeAll, expect } from "bun:test";
 import { join } from "node:path";
 import type { Page } from "playwright-core";
-import { testDashboard } from "../support/dashboard.ts";
-import { signIn, type TestPlatform, testPlatform, until } from "../support/index.ts";
+import { testBrowser } from "../support/browser.ts";
+import { expectGoodPages, openDashboard } from "../support/dashboard.ts";
+import { SERVICE_KEY, signIn, type TestPlatform, testPlatform, until } from "../support/index.ts";
 
 const READER = "reader-key-0123456789abcdefghijklmnopqrstuv";
 const CONFIG = `{
@@ -23,7 +24,9 @@ const GIF = Uint8Array.from(atob("R0lGODlhAQABAIAAAP8AAP///yH5BAAAAAAALAAAAAABAA
 );
 
 let platform: TestPlatform;
-const { browserTest, signedIn, pagesTest } = testDashboard(() => platform);
+const browser = testBrowser();
+const { browserTest } = browser;
+const signedIn = (path: string, key = SERVICE_KEY) => openDashboard(browser, platform, path, { key });
 
 async function put(bucket: string, key: string, content: BlobPart, type = "text/plain", client = platform.service) {
   const form = new FormData();
@@ -351,12 +354,17 @@ browserTest(
   },
 );
 
-pagesTest([
-  "/admin/files",
-  "/admin/files?bucket=empty",
-  "/admin/files?bucket=posters&prefix=films%2F42%2F&layout=pictures",
-  "/admin/files?bucket=posters&file=readme.txt",
-  "/admin/files?bucket=posters&file=films%2F42%2Fposter.gif",
-  "/admin/files?bucket=posters&uploads=true",
-  "/admin/files?bucket=nothing",
-]);
+browserTest(
+  "[AD30] the page Files is accessible and fits",
+  () =>
+    expectGoodPages(browser, platform, [
+      "/admin/files",
+      "/admin/files?bucket=empty",
+      "/admin/files?bucket=posters&prefix=films%2F42%2F&layout=pictures",
+      "/admin/files?bucket=posters&file=readme.txt",
+      "/admin/files?bucket=posters&file=films%2F42%2Fposter.gif",
+      "/admin/files?bucket=posters&uploads=true",
+      "/admin/files?bucket=nothing",
+    ]),
+  200_000,
+);
