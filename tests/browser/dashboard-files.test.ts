@@ -1,8 +1,9 @@
 import { afterAll, beforeAll, expect } from "bun:test";
 import { join } from "node:path";
 import type { Page } from "playwright-core";
-import { testDashboard } from "../support/dashboard.ts";
-import { signIn, type TestPlatform, testPlatform, until } from "../support/index.ts";
+import { testBrowser } from "../support/browser.ts";
+import { expectGoodPages, openDashboard } from "../support/dashboard.ts";
+import { SERVICE_KEY, signIn, type TestPlatform, testPlatform, until } from "../support/index.ts";
 
 const READER = "reader-key-0123456789abcdefghijklmnopqrstuv";
 const CONFIG = `{
@@ -18,12 +19,16 @@ const CONFIG = `{
   },
 }`;
 const MANY = 230;
+/** Of tests that open many pages. */
+const LONG_MS = 200_000;
 const GIF = Uint8Array.from(atob("R0lGODlhAQABAIAAAP8AAP///yH5BAAAAAAALAAAAAABAAEAAAICRAEAOw=="), (c) =>
   c.charCodeAt(0),
 );
 
 let platform: TestPlatform;
-const { browserTest, signedIn, pagesTest } = testDashboard(() => platform);
+const browser = testBrowser();
+const { browserTest } = browser;
+const signedIn = (path: string, key = SERVICE_KEY) => openDashboard(browser, platform, path, { key });
 
 async function put(bucket: string, key: string, content: BlobPart, type = "text/plain", client = platform.service) {
   const form = new FormData();
@@ -115,51 +120,59 @@ browserTest("[AD34] pictures, films, sounds and texts are shown; of a long text 
   await page.getByText("There is no such file").waitFor();
 });
 
-browserTest("[AD35] files of attackers run nothing in the dashboard, and no name pretends to be another", async () => {
-  const script = 'try { parent.ran = true; top.ran = true; } catch {} window.ran = true; fetch("/api/admin/session");';
-  const html = `<!doctype html><script>${script}</script><img src=x onerror="${script.replaceAll('"', "'")}">`;
-  const svg = `<svg xmlns="http://www.w3.org/2000/svg" width="9" height="9" onload="window.ran = true"><script>${script}</script></svg>`;
-  const names = [
-    "<img src=x onerror=ran=1>.html",
-    "javascript:ran=1",
-    "a & b ' \" ?x=1#y.html",
-    "\u202egnp.exe",
-    "%2e%2e%2f.html",
-  ];
-  for (const bucket of ["posters", "open"]) {
-    for (const name of names) await put(bucket, `evil/${name}`, html, "text/html");
-    await put(bucket, "evil/picture.svg", svg, "image/svg+xml");
-    await put(bucket, "evil/page.pdf", html, "application/pdf");
-    await put(bucket, "evil/as-picture.gif", html, "image/gif");
-    await put(bucket, "evil/film.mp4", html, "video/mp4");
-    await put(bucket, "evil/page.xhtml", html, "application/xhtml+xml");
-  }
-  for (const bucket of ["posters", "open"]) {
-    const { page, context } = await signedIn(`/admin/files?bucket=${bucket}&prefix=evil%2F&layout=pictures`);
-    const opened: string[] = [];
-    context.on("page", (other) => opened.push(other.url()));
-    // Chromium for tests has no viewer of PDFs: it is enough that the frame has a blob of that type.
-    await page.addInitScript("Object.defineProperty(navigator, 'pdfViewerEnabled', { value: true })");
-    await page.getByRole("link", { name: /picture.svg/ }).waitFor();
-    await page.waitForLoadState("networkidle");
-    for (const key of await keysOf(bucket, "evil/")) {
-      await page.goto(`${platform.url}/admin/files?bucket=${bucket}&prefix=evil%2F&file=${encodeURIComponent(key)}`);
-      await page.getByRole("dialog").getByRole("link", { name: "Download" }).waitFor();
-      await page.waitForLoadState("networkidle");
-      expect({ key, ran: await page.evaluate("window.ran ?? null") }).toEqual({ key, ran: null });
-      expect(page.url()).toContain("/admin/files");
-      // It is saved, not opened, also where the bucket shows every type.
-      const link = page.getByRole("dialog").getByRole("link", { name: "Download" });
-      expect(await link.getAttribute("download")).not.toBeNull();
-      const frames = page.locator("iframe");
-      expect({ key, frames: await frames.count() }).toEqual({ key, frames: key.endsWith(".pdf") ? 1 : 0 });
-      for (const frame of await frames.all()) expect(await frame.getAttribute("src")).toStartWith("blob:");
+browserTest(
+  "[AD35] files of attackers run nothing in the dashboard, and no name pretends to be another",
+  async () => {
+    const script =
+      'try { parent.ran = true; top.ran = true; } catch {} window.ran = true; fetch("/api/admin/session");';
+    const html = `<!doctype html><script>${script}</script><img src=x onerror="${script.replaceAll('"', "'")}">`;
+    const svg = `<svg xmlns="http://www.w3.org/2000/svg" width="9" height="9" onload="window.ran = true"><script>${script}</script></svg>`;
+    const names = [
+      "<img src=x onerror=ran=1>.html",
+      "javascript:ran=1",
+      "a & b ' \" ?x=1#y.html",
+      "\u202egnp.exe",
+      "%2e%2e%2f.html",
+    ];
+    for (const bucket of ["posters", "open"]) {
+      for (const name of names) await put(bucket, `evil/${name}`, html, "text/html");
+      await put(bucket, "evil/picture.svg", svg, "image/svg+xml");
+      await put(bucket, "evil/page.pdf", html, "application/pdf");
+      await put(bucket, "evil/as-picture.gif", html, "image/gif");
+      await put(bucket, "evil/film.mp4", html, "video/mp4");
+      await put(bucket, "evil/page.xhtml", html, "application/xhtml+xml");
     }
-    expect(opened).toEqual([]);
-    await page.goto(`${platform.url}/admin/files?bucket=${bucket}&prefix=evil%2F`);
-    await file(page, "\ufffdgnp.exe").waitFor();
-  }
-});
+    for (const bucket of ["posters", "open"]) {
+      const { page, context } = await signedIn("/admin/files?bucket=empty");
+      const opened: string[] = [];
+      context.on("page", (other) => opened.push(other.url()));
+      // Chromium for tests has no viewer of PDFs: it is enough that the frame has a blob of that type.
+      await page.addInitScript("Object.defineProperty(navigator, 'pdfViewerEnabled', { value: true })");
+      await page.goto(`${platform.url}/admin/files?bucket=${bucket}&prefix=evil%2F&layout=pictures`);
+      const files = page.locator("li a");
+      await files.first().waitFor();
+      const names = await files.allTextContents();
+      expect(names.some((name) => name.startsWith("\ufffdgnp.exe"))).toBe(true);
+      for (const [index, name] of names.entries()) {
+        await files.nth(index).click();
+        const link = page.getByRole("dialog").getByRole("link", { name: "Download" });
+        await link.waitFor();
+        await page.waitForLoadState("networkidle");
+        expect({ name, ran: await page.evaluate("window.ran ?? null") }).toEqual({ name, ran: null });
+        expect(page.url()).toContain("/admin/files");
+        // It is saved, not opened, also where the bucket shows every type.
+        expect(await link.getAttribute("download")).not.toBeNull();
+        const frames = page.locator("iframe");
+        expect({ name, frames: await frames.count() }).toEqual({ name, frames: name.startsWith("page.pdf") ? 1 : 0 });
+        for (const frame of await frames.all()) expect(await frame.getAttribute("src")).toStartWith("blob:");
+        await page.keyboard.press("Escape");
+        await link.waitFor({ state: "detached" });
+      }
+      expect(opened).toEqual([]);
+    }
+  },
+  LONG_MS,
+);
 
 browserTest("[AD36] files are uploaded by the button and by dropping, with progress; replacing asks", async () => {
   const { page } = await signedIn("/admin/files?bucket=posters&prefix=new%2F");
@@ -351,12 +364,17 @@ browserTest(
   },
 );
 
-pagesTest([
-  "/admin/files",
-  "/admin/files?bucket=empty",
-  "/admin/files?bucket=posters&prefix=films%2F42%2F&layout=pictures",
-  "/admin/files?bucket=posters&file=readme.txt",
-  "/admin/files?bucket=posters&file=films%2F42%2Fposter.gif",
-  "/admin/files?bucket=posters&uploads=true",
-  "/admin/files?bucket=nothing",
-]);
+browserTest(
+  "[AD30] the page Files is accessible and fits",
+  () =>
+    expectGoodPages(browser, platform, [
+      "/admin/files",
+      "/admin/files?bucket=empty",
+      "/admin/files?bucket=posters&prefix=films%2F42%2F&layout=pictures",
+      "/admin/files?bucket=posters&file=readme.txt",
+      "/admin/files?bucket=posters&file=films%2F42%2Fposter.gif",
+      "/admin/files?bucket=posters&uploads=true",
+      "/admin/files?bucket=nothing",
+    ]),
+  LONG_MS,
+);

@@ -1,7 +1,7 @@
 import { useQuery } from "@tanstack/react-query";
 import type { Administrator } from "../../../../client/admin/administrator.ts";
-import { ADDRESS_STALE_MS, SIGNED_AT_ONCE_MAX } from "../../limits.ts";
 import { useServer, useViewAs } from "../../shell/view-as.tsx";
+import { ADDRESS_STALE_MS, SIGNED_AT_ONCE_MAX } from "./limits.ts";
 
 /**
  * A picture, a film or a download carries no header that says who asks, so that its address is signed for the viewer. It is put on

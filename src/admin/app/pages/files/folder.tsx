@@ -2,12 +2,12 @@ import { Button, Group, Text } from "@mantine/core";
 import { useState } from "react";
 import type { FolderPage } from "../../../../client/storage/types.ts";
 import { queries } from "../../api/server.ts";
-import { DELETED_AT_ONCE_MAX, FILES_PAGE } from "../../limits.ts";
 import { Paged, type PagedList, usePaged } from "../../parts/paged.tsx";
 import { Empty } from "../../parts/states.tsx";
 import { deleteSoon, type Sending, useHidden } from "../../parts/undo.tsx";
 import { useServer, useViewAs } from "../../shell/view-as.tsx";
 import { hiddenName, type Layout, nameOf } from "./address.ts";
+import { DELETED_AT_ONCE_MAX, FILES_PAGE } from "./limits.ts";
 import { FileList } from "./list.tsx";
 import { Pictures } from "./pictures.tsx";
 

@@ -1,13 +1,13 @@
 import { Checkbox, SimpleGrid, Stack, Text } from "@mantine/core";
 import { IconFolder } from "@tabler/icons-react";
 import { useState } from "react";
-import { PICTURE_SHOWN_MAX_BYTES, PICTURE_WIDTH } from "../../limits.ts";
 import { bytesText } from "../../parts/format.ts";
 import { Name, plainName } from "../../parts/name.tsx";
 import { PageLink } from "../../parts/page-link.tsx";
 import { nameOf } from "./address.ts";
 import { useAddresses } from "./addresses.ts";
 import { iconOf, kindOf } from "./kinds.ts";
+import { PICTURE_SHOWN_MAX_BYTES, PICTURE_WIDTH } from "./limits.ts";
 import { type Entries, toggled } from "./list.tsx";
 import { useBucket } from "./quota.tsx";
 

@@ -2,12 +2,12 @@ import { Center, Code, Image, Stack, Text } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { useEffect, useState } from "react";
 import type { FileMetadata } from "../../../../../client/storage/types.ts";
-import { PDF_SHOWN_MAX_BYTES, TEXT_SHOWN_BYTES } from "../../../limits.ts";
 import { bytesText } from "../../../parts/format.ts";
 import { Loadable, Loading } from "../../../parts/states.tsx";
 import { useServer, useViewAs } from "../../../shell/view-as.tsx";
 import { nameOf } from "../address.ts";
 import { kindOf } from "../kinds.ts";
+import { PDF_SHOWN_MAX_BYTES, TEXT_SHOWN_BYTES } from "../limits.ts";
 
 interface PreviewProps {
   bucket: string;

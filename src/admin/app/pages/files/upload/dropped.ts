@@ -1,4 +1,4 @@
-import { DROPPED_FILES_MAX } from "../../../limits.ts";
+import { DROPPED_FILES_MAX } from "../limits.ts";
 import type { ChosenFile } from "./uploads.ts";
 
 /** The files that are dropped, those in folders with their paths, at most DROPPED_FILES_MAX. `prefix` begins their keys. */

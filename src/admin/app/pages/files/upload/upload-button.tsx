@@ -3,10 +3,10 @@ import { notifications } from "@mantine/notifications";
 import { IconFolderPlus, IconUpload } from "@tabler/icons-react";
 import { type DragEvent, type ReactNode, type SyntheticEvent, useState } from "react";
 import { messageOf } from "../../../api/failure.ts";
-import { SIGNED_AT_ONCE_MAX } from "../../../limits.ts";
 import { plainName } from "../../../parts/name.tsx";
 import { useServer } from "../../../shell/view-as.tsx";
 import { nameOf } from "../address.ts";
+import { SIGNED_AT_ONCE_MAX } from "../limits.ts";
 import { chosenFiles, droppedFiles } from "./dropped.ts";
 import { type ChosenFile, startUploads } from "./uploads.ts";
 

@@ -4,7 +4,7 @@ import { useSyncExternalStore } from "react";
 import type { Administrator } from "../../../../../client/admin/administrator.ts";
 import { messageOf } from "../../../api/failure.ts";
 import { queries } from "../../../api/server.ts";
-import { UPLOADS_AT_ONCE } from "../../../limits.ts";
+import { UPLOADS_AT_ONCE } from "../limits.ts";
 
 /** A file that is sent, was sent, or could not be. */
 export interface Upload {
