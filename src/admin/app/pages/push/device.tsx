@@ -135,6 +135,7 @@ function DeviceMetadata({ device, isWritable }: { device: PushDevice; isWritable
       <Stack gap="xs">
         <JsonInput
           label="Metadata"
+          validationError="This is no JSON"
           autosize
           minRows={3}
           maxRows={12}

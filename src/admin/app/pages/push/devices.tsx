@@ -115,11 +115,7 @@ function DeviceLine({ device: { id, userId, token, platform, topics, registeredA
           {userId}
         </Text>
       </Table.Td>
-      <Table.Td>
-        <Badge variant="light" color="gray">
-          {platform}
-        </Badge>
-      </Table.Td>
+      <Table.Td>{platform}</Table.Td>
       <Table.Td>
         <Group gap={4} wrap="nowrap">
           {topics.slice(0, TOPICS_SHOWN).map((topic) => (

@@ -34,6 +34,47 @@ async function send({ kind, name, platform }: ReturnType<typeof parse>, message:
     : `Sent to ${sent}, failed for ${failed}; the log says why.`;
 }
 
+interface RecipientFieldsProps {
+  recipient: ReturnType<typeof parse>;
+  edit(next: Partial<ReturnType<typeof parse>>): void;
+  fields: PlatformError["fields"];
+}
+
+/** Whom the message is for. */
+function RecipientFields({ recipient, edit, fields }: RecipientFieldsProps) {
+  return (
+    <>
+      <Select
+        label="To"
+        data={KINDS}
+        value={recipient.kind}
+        allowDeselect={false}
+        onChange={(kind) => edit({ kind: kind ?? "user", name: "" })}
+      />
+      {recipient.kind === "user" ? (
+        <UserSelect label="User" user={recipient.name} onChange={(name) => edit({ name })} />
+      ) : (
+        <TextInput
+          label={recipient.kind === "topic" ? "Topic" : "Token"}
+          required
+          value={recipient.name}
+          error={fields["topic"]?.message ?? fields["token"]?.message}
+          onChange={(event) => edit({ name: event.currentTarget.value })}
+        />
+      )}
+      {recipient.kind === "token" ? (
+        <Select
+          label="Platform"
+          data={[...PLATFORMS]}
+          value={recipient.platform}
+          allowDeselect={false}
+          onChange={(platform) => edit({ platform: platform ?? "web" })}
+        />
+      ) : null}
+    </>
+  );
+}
+
 /** A message to a user, a device or a topic. */
 export function Send({ to, change }: { to: Recipient; change: Change }) {
   const [recipient, setRecipient] = useState(() => parse(to));
@@ -70,33 +111,7 @@ export function Send({ to, change }: { to: Recipient; change: Change }) {
     >
       <form onSubmit={submit}>
         <Stack gap="sm">
-          <Select
-            label="To"
-            data={KINDS}
-            value={recipient.kind}
-            allowDeselect={false}
-            onChange={(kind) => edit({ kind: kind ?? "user", name: "" })}
-          />
-          {recipient.kind === "user" ? (
-            <UserSelect label="User" user={recipient.name} onChange={(name) => edit({ name })} />
-          ) : (
-            <TextInput
-              label={recipient.kind === "topic" ? "Topic" : "Token"}
-              required
-              value={recipient.name}
-              error={fields["topic"]?.message ?? fields["token"]?.message}
-              onChange={(event) => edit({ name: event.currentTarget.value })}
-            />
-          )}
-          {recipient.kind === "token" ? (
-            <Select
-              label="Platform"
-              data={[...PLATFORMS]}
-              value={recipient.platform}
-              allowDeselect={false}
-              onChange={(platform) => edit({ platform: platform ?? "web" })}
-            />
-          ) : null}
+          <RecipientFields {...{ recipient, edit, fields }} />
           <TextInput label="Title" value={title} onChange={(event) => setTitle(event.currentTarget.value)} />
           <Textarea
             label="Text"
@@ -107,6 +122,7 @@ export function Send({ to, change }: { to: Recipient; change: Change }) {
           />
           <JsonInput
             label="Data"
+            validationError="This is no JSON"
             description="An object for the app; may be empty"
             autosize
             minRows={2}
