@@ -16,3 +16,9 @@ export const HEALTH_EVERY_MS = 5_000;
 /** Time between two looks at jobs, and at the log. */
 export const JOBS_EVERY_MS = 3_000;
 export const LOGS_EVERY_MS = 2_000;
+/** Statements that the SQL page remembers of a database, and characters of one that it remembers or has in its address. */
+export const SQL_HISTORY_MAX = 100;
+export const SQL_HISTORY_CHARACTERS_MAX = 10_000;
+export const SQL_ADDRESS_CHARACTERS_MAX = 4_000;
+/** Columns of tables and views that completion knows. */
+export const SQL_COLUMNS_MAX = 5_000;

@@ -26,6 +26,7 @@ const routeTree = root.addChildren([
   page("/users", () => import("./pages/users/users.tsx")),
   page("/users/$id", () => import("./pages/users/user.tsx")),
   page("/key-value", () => import("./pages/key-value/key-value.tsx")),
+  page("/sql", () => import("./pages/sql/sql.tsx")),
   page("/jobs", () => import("./pages/jobs/jobs.tsx")),
   page("/analytics", () => import("./pages/analytics/analytics.tsx")),
   page("/logs", () => import("./pages/logs/logs.tsx")),

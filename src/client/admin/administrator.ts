@@ -8,6 +8,8 @@ import { type AnyDatabase, createDatabase } from "../tables/database.ts";
 import { PlatformError } from "../transport/errors.ts";
 import { createSend } from "../transport/send.ts";
 import type { Method, RequestOptions, Transport } from "../transport/types.ts";
+import { createSql } from "./stores.ts";
+import type { Sql } from "./types.ts";
 
 /** The service key that an administrator has signed in with. */
 export interface SignedInKey {
@@ -26,6 +28,7 @@ export interface Administrator {
   request<T = unknown>(method: Method, path: string, options?: RequestOptions): Promise<T>;
   /** The tables of a namespace, or of one instance. */
   db(namespace: string, instanceId?: string): AnyDatabase;
+  sql(database: string): Sql;
   /** The same server as a user sees it; null: as nobody. Needs the root key. */
   as(userId: string | null): Administrator;
   /** Realtime, with the rights of the key. */
@@ -102,6 +105,7 @@ function administratorOf(deps: { url: string; runtime: Runtime; headers: Record<
     signOut: async () => void (await request("DELETE", SESSION, { raw: true })),
     request,
     db: (namespace, instanceId) => createDatabase(context, namespace, instanceId),
+    sql: (database) => createSql(transport, database),
     as: (userId) => administratorOf({ ...deps, headers: { ...HEADERS, "X-Platform-Act-As": userId ?? NOBODY } }),
     socket,
     url,

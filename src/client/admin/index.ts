@@ -5,4 +5,5 @@ export type { InsertOf, RecordOf } from "../types/records.ts";
 export { type AdminClient, type AdminOptions, createAdminClient } from "./admin.ts";
 export { type Administrator, createAdministrator, type SignedInKey } from "./administrator.ts";
 export type { AdminBroadcast } from "./operations.ts";
+export { type SqlStatement, sqlErrorPlace, sqlStatements } from "./sql-script.ts";
 export type * from "./types.ts";
