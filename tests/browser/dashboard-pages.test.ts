@@ -153,7 +153,18 @@ browserTest("[AD32] analytics shows requests by endpoint and table", async () =>
 });
 
 const PAGES = [
-  ...["", "/tables", "/tables/shared/-/notes", "/users", "/key-value", "/sql", "/jobs", "/analytics", "/logs", "/audit"],
+  ...[
+    "",
+    "/tables",
+    "/tables/shared/-/notes",
+    "/users",
+    "/key-value",
+    "/sql",
+    "/jobs",
+    "/analytics",
+    "/logs",
+    "/audit",
+  ],
   "/settings",
 ];
 

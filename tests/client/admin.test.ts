@@ -135,3 +135,21 @@ test("[TC113] in a browser or an app it throws, and says why", () => {
     }
   }
 });
+
+test("[TC111] the audit log and analytics", async () => {
+  const name = `audited-${crypto.randomUUID()}@example.com`;
+  const { id } = await admin.users.create({ email: name, password: "correct horse battery" });
+  const { items, cursor } = await admin.audit.list({ action: "user.create", target: `users/${id}`, limit: 1 });
+  expect(items).toMatchObject([{ actor: { kind: "serviceKey", name: "root" }, target: `users/${id}` }]);
+  expect(cursor).toBeNull();
+  const { summary, timeSeries } = await admin.analytics.requests({ range: "1h", groupBy: "minute" });
+  expect(summary.totalRequests).toBeGreaterThan(0);
+  expect(timeSeries.reduce((sum, { requests }) => sum + requests, 0)).toBe(summary.totalRequests);
+  const targets = await admin.analytics.targets({ range: "1h" });
+  expect(targets.map(({ route }) => route)).toContain("/api/auth/admin/users");
+  expect((await admin.analytics.slowRequests({ limit: 1 })).items.length).toBeLessThanOrEqual(1);
+  await platform.post("/api/analytics/track", { events: [{ name: "seen", properties: { film: "Heat" } }] });
+  expect((await admin.analytics.events({ event: "seen" })).items[0]?.properties).toEqual({ film: "Heat" });
+  expect(await admin.analytics.topEvents()).toEqual([{ eventName: "seen", count: 1, uniqueUsers: 0 }]);
+  expect((await admin.analytics.eventSeries({ range: "1h" })).at(-1)?.count).toBe(1);
+});

@@ -8,8 +8,7 @@ import { type AnyDatabase, createDatabase } from "../tables/database.ts";
 import { PlatformError } from "../transport/errors.ts";
 import { createSend } from "../transport/send.ts";
 import type { Method, RequestOptions, Transport } from "../transport/types.ts";
-import { createSql } from "./stores.ts";
-import type { Sql } from "./types.ts";
+import { type Administration, createAdministration } from "./administration.ts";
 
 /** The service key that an administrator has signed in with. */
 export interface SignedInKey {
@@ -18,7 +17,7 @@ export interface SignedInKey {
 }
 
 /** A server's administration in a browser, with a session instead of a service key. */
-export interface Administrator {
+export interface Administrator extends Administration {
   /** The key of the session; null when there is none. */
   current(): Promise<SignedInKey | null>;
   /** With a service key, or the code of a link. Errors: `PlatformError`. */
@@ -28,7 +27,6 @@ export interface Administrator {
   request<T = unknown>(method: Method, path: string, options?: RequestOptions): Promise<T>;
   /** The tables of a namespace, or of one instance. */
   db(namespace: string, instanceId?: string): AnyDatabase;
-  sql(database: string): Sql;
   /** The same server as a user sees it; null: as nobody. Needs the root key. */
   as(userId: string | null): Administrator;
   /** Realtime, with the rights of the key. */
@@ -90,6 +88,7 @@ function administratorOf(deps: { url: string; runtime: Runtime; headers: Record<
   };
   const socket = socketOf(context);
   return {
+    ...createAdministration(transport),
     async current() {
       try {
         return await request<SignedInKey>("GET", SESSION);
@@ -105,7 +104,6 @@ function administratorOf(deps: { url: string; runtime: Runtime; headers: Record<
     signOut: async () => void (await request("DELETE", SESSION, { raw: true })),
     request,
     db: (namespace, instanceId) => createDatabase(context, namespace, instanceId),
-    sql: (database) => createSql(transport, database),
     as: (userId) => administratorOf({ ...deps, headers: { ...HEADERS, "X-Platform-Act-As": userId ?? NOBODY } }),
     socket,
     url,

@@ -1,63 +1,33 @@
-import { Button, SegmentedControl, SimpleGrid, Stack, Table, Text, Title } from "@mantine/core";
-import { useInfiniteQuery, useQuery } from "@tanstack/react-query";
+import { SegmentedControl, SimpleGrid, Stack, Table, Text, Title } from "@mantine/core";
+import { useQuery } from "@tanstack/react-query";
+import type { ReportRange, RequestTarget, SlowRequest } from "../../../../client/admin/index.ts";
 import { server } from "../../api/server.ts";
 import { usePageState } from "../../parts/address.ts";
 import { millisText, numberText } from "../../parts/format.ts";
 import { Page } from "../../parts/page.tsx";
-import { Empty, Failure, Loadable, Loading } from "../../parts/states.tsx";
+import { Paged, usePaged } from "../../parts/paged.tsx";
+import { Empty, Loadable } from "../../parts/states.tsx";
 import { Ago } from "../../parts/time.tsx";
 import { Wide } from "../../parts/wide.tsx";
 
-interface Latencies {
-  p50: number;
-  p95: number;
-  p99: number;
-}
-
-interface Summary extends Latencies {
-  totalRequests: number;
-  totalErrors: number;
-  errors4xx: number;
-  uniqueUsers: number;
-}
-
-interface Target extends Latencies {
-  method: string;
-  route: string;
-  target: string | null;
-  requests: number;
-  errors4xx: number;
-  errors5xx: number;
-}
-
-interface SlowRequest {
-  at: string;
-  requestId: string;
-  method: string;
-  path: string;
-  status: number;
-  ms: number;
-  phases: { rules: number; database: number; hooks: number; answer: number };
-  rows: number;
-}
-
-interface SlowPage {
-  requests: SlowRequest[];
-  cursor: string | null;
-}
-
-const RANGES = ["1h", "6h", "24h", "7d", "30d"];
+const RANGES = ["1h", "6h", "24h", "7d", "30d"] as const;
+type Range = NonNullable<ReportRange["range"]>;
 const SLOW_PAGE = 25;
 
 /** Requests by endpoint and table, with how long they took, and each slow one with what it waited for. */
 export default function AnalyticsPage() {
-  const { state, change } = usePageState<{ range: string }>();
+  const { state, change } = usePageState<{ range: Range }>();
   const { range = "24h" } = state;
   return (
     <Page
       title="Analytics"
       actions={
-        <SegmentedControl aria-label="Range" data={RANGES} value={range} onChange={(next) => change({ range: next })} />
+        <SegmentedControl
+          aria-label="Range"
+          data={[...RANGES]}
+          value={range}
+          onChange={(next) => change({ range: RANGES.find((one) => one === next) })}
+        />
       }
     >
       <Figures range={range} />
@@ -67,15 +37,11 @@ export default function AnalyticsPage() {
   );
 }
 
-function useReport<T>(metric: string, range: string) {
-  return useQuery({
-    queryKey: ["analytics", metric, range],
-    queryFn: () => server.request<T>("GET", "/api/analytics/query", { query: { metric, range } }),
+function Figures({ range }: { range: Range }) {
+  const report = useQuery({
+    queryKey: ["analytics", "requests", range],
+    queryFn: () => server.analytics.requests({ range }),
   });
-}
-
-function Figures({ range }: { range: string }) {
-  const report = useReport<{ summary: Summary }>("overview", range);
   return (
     <Loadable query={report} rows={2}>
       {({ summary }) => (
@@ -105,15 +71,18 @@ function Figure({ name, text }: { name: string; text: string }) {
   );
 }
 
-function Targets({ range }: { range: string }) {
-  const report = useReport<{ targets: Target[] }>("targets", range);
+function Targets({ range }: { range: Range }) {
+  const report = useQuery({
+    queryKey: ["analytics", "targets", range],
+    queryFn: () => server.analytics.targets({ range }),
+  });
   return (
     <section aria-label="Endpoints">
       <Title order={2} size="h5" mb="xs">
         Endpoints
       </Title>
       <Loadable query={report}>
-        {({ targets }) =>
+        {(targets) =>
           targets.length === 0 ? (
             <Empty title="No requests">None has been recorded in this time.</Empty>
           ) : (
@@ -148,7 +117,7 @@ function Targets({ range }: { range: string }) {
 function TargetLine({
   target: { method, route, target, requests, errors4xx, errors5xx, p50, p95, p99 },
 }: {
-  target: Target;
+  target: RequestTarget;
 }) {
   return (
     <Table.Tr>
@@ -173,51 +142,46 @@ const Amount = ({ text }: { text: string }) => (
 );
 
 function SlowRequests() {
-  const pages = useInfiniteQuery({
+  const list = usePaged({
     queryKey: ["analytics", "slow"],
-    initialPageParam: null as string | null,
-    getNextPageParam: ({ cursor }: SlowPage) => cursor,
-    queryFn: ({ pageParam }) =>
-      server.request<SlowPage>("GET", "/api/admin/slow-requests", { query: { limit: SLOW_PAGE, cursor: pageParam } }),
+    load: (cursor) => server.analytics.slowRequests({ limit: SLOW_PAGE, cursor }),
   });
-  const requests = pages.data?.pages.flatMap((page) => page.requests) ?? [];
   return (
     <section aria-label="Slow requests">
       <Title order={2} size="h5" mb="xs">
         Slow requests
       </Title>
-      {pages.error === null ? null : <Failure error={pages.error} onRetry={() => void pages.refetch()} />}
-      {pages.isPending ? <Loading rows={3} /> : null}
-      {!pages.isPending && pages.error === null && requests.length === 0 ? (
-        <Empty title="None was slow">Requests that take longer than half a second are kept here for a week.</Empty>
-      ) : (
-        <Wide minWidth={820}>
-          <Table verticalSpacing={4}>
-            <Table.Thead>
-              <Table.Tr>
-                <Table.Th>Request</Table.Th>
-                <Table.Th>When</Table.Th>
-                <Table.Th ta="right">Took</Table.Th>
-                <Table.Th ta="right">Rules</Table.Th>
-                <Table.Th ta="right">Database</Table.Th>
-                <Table.Th ta="right">Hooks</Table.Th>
-                <Table.Th ta="right">Answer</Table.Th>
-                <Table.Th ta="right">Records</Table.Th>
-              </Table.Tr>
-            </Table.Thead>
-            <Table.Tbody>
-              {requests.map((request) => (
-                <SlowLine key={request.requestId} request={request} />
-              ))}
-            </Table.Tbody>
-          </Table>
-        </Wide>
-      )}
-      {pages.hasNextPage ? (
-        <Button variant="default" onClick={() => void pages.fetchNextPage()} loading={pages.isFetchingNextPage}>
-          More
-        </Button>
-      ) : null}
+      <Paged
+        list={list}
+        rows={3}
+        empty={
+          <Empty title="None was slow">Requests that take longer than half a second are kept here for a week.</Empty>
+        }
+      >
+        {(requests) => (
+          <Wide minWidth={820}>
+            <Table verticalSpacing={4}>
+              <Table.Thead>
+                <Table.Tr>
+                  <Table.Th>Request</Table.Th>
+                  <Table.Th>When</Table.Th>
+                  <Table.Th ta="right">Took</Table.Th>
+                  <Table.Th ta="right">Rules</Table.Th>
+                  <Table.Th ta="right">Database</Table.Th>
+                  <Table.Th ta="right">Hooks</Table.Th>
+                  <Table.Th ta="right">Answer</Table.Th>
+                  <Table.Th ta="right">Records</Table.Th>
+                </Table.Tr>
+              </Table.Thead>
+              <Table.Tbody>
+                {requests.map((request) => (
+                  <SlowLine key={request.requestId} request={request} />
+                ))}
+              </Table.Tbody>
+            </Table>
+          </Wide>
+        )}
+      </Paged>
     </section>
   );
 }
