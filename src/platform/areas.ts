@@ -159,6 +159,7 @@ const AREAS: { readonly [Name in keyof Areas]: Definition<Areas[Name]> } = {
         areas.realtime.endInstance(address);
       },
       prepareJob: (name, data, options) => areas.jobs.prepare(name, data, options),
+      account: areas.auth.accounts.get,
       outbox: (address) => base.outboxes.optionsOf({ kind: "tables", ...address }),
     }),
   ),

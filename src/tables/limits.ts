@@ -195,3 +195,10 @@ export const REPLAYED_PER_TURN = 20;
 export const SAMPLED_RECORDS = 4;
 /** A longer one is left out. */
 export const SAMPLED_RECORD_MAX_BYTES = 16 * 1024;
+
+// Trials of rules
+
+/** Lookups that the answer of a trial lists; it counts all. */
+export const TRACED_LOOKUPS_MAX = 200;
+/** Characters of a lookup's filter, and of an error, in the answer of a trial. */
+export const TRACED_FILTER_CHARACTERS = 1_000;
