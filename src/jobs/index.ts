@@ -47,7 +47,7 @@ export function createJobsArea(
   defineJobs(core.queue, deps.jobs, app);
   defineCron(schedules, deps.cron, app);
   const form = createJobForm(deps.jobs);
-  const records = createJobRecords({ core, clock });
+  const records = createJobRecords({ core, clock, isDrill: deps.isDrill });
 
   return {
     endpoints: jobEndpoints(createJobsService({ core, records })),

@@ -102,6 +102,9 @@ export const SEARCH_TIMEOUT_MS = 10_000;
 
 /** Instances of a list where the request does not say. */
 export const INSTANCES_LISTED_DEFAULT = 100;
+/** Counted instances of a user whose files are looked at together, and users for whom that has been done. */
+export const CREATORS_CHECKED_AT_ONCE = 64;
+export const CREATORS_CHECKED_MAX = 10_000;
 /** Instances of a list; a larger `limit` counts as this. */
 export const INSTANCES_LISTED_MAX = 1_000;
 

@@ -1,11 +1,15 @@
 import { isWord, type SqlToken, splitStatements, tokenizeSql, withoutExplain } from "../../kernel/sql/tokens.ts";
 
-/** A statement of a script. `from` and `to` are its place in the script. */
-export interface SqlStatement {
-  /** Without the semicolon behind it. */
-  text: string;
+/** A part of a script, in characters. */
+export interface SqlPlace {
   from: number;
   to: number;
+}
+
+/** A statement of a script, and its place in it. */
+export interface SqlStatement extends SqlPlace {
+  /** Without the semicolon behind it. */
+  text: string;
   /** By its first word: what is explained reads. The server decides for itself. */
   kind: "read" | "write";
   isExplained: boolean;
@@ -26,11 +30,7 @@ export function sqlStatements(script: string): readonly SqlStatement[] {
  * Where in a script SQLite found the error of a statement, as far as its message names it by a word that the statement has once;
  * null otherwise.
  */
-export function sqlErrorPlace(
-  script: string,
-  { from, to }: Pick<SqlStatement, "from" | "to">,
-  message: string,
-): { from: number; to: number } | null {
+export function sqlErrorPlace(script: string, { from, to }: SqlPlace, message: string): SqlPlace | null {
   const named = /near "(.+)": syntax error|unrecognized token: "(.+)"|: (?:[^\s:]+\.)?([^\s:]+)$/s.exec(message);
   const word = (named?.[1] ?? named?.[2] ?? named?.[3])?.toLowerCase();
   if (word === undefined) return null;

@@ -186,6 +186,8 @@ export interface JobRecord {
   id: string;
   name: string;
   state: JobState;
+  /** `drill`: it waits because the server is a drill, in which no job runs. */
+  waitingFor: "drill" | null;
   /** The tries that have begun. */
   attempt: number;
   data: JsonValue;

@@ -1,7 +1,7 @@
 import { StateEffect, StateField } from "@codemirror/state";
 import { Decoration, type DecorationSet, EditorView } from "@codemirror/view";
 import { useQuery } from "@tanstack/react-query";
-import { type SqlStatement, sqlErrorPlace } from "../../../../client/admin/sql-script.ts";
+import { type SqlPlace, type SqlStatement, sqlErrorPlace } from "../../../../client/admin/sql-script.ts";
 import type { Sql } from "../../../../client/admin/types.ts";
 import { messageOf } from "../../api/failure.ts";
 import { server } from "../../api/server.ts";
@@ -68,11 +68,6 @@ export async function runStatements(
 /** What a message of the server is about, in the text that was run; the whole statement where it names nothing. */
 export const placeOf = (script: string, { statement, error }: Outcome & { kind: "failed" }): SqlPlace =>
   sqlErrorPlace(script, statement, messageOf(error)) ?? statement;
-
-export interface SqlPlace {
-  from: number;
-  to: number;
-}
 
 const mark = StateEffect.define<SqlPlace | null>();
 
