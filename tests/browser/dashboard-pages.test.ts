@@ -160,6 +160,7 @@ const PAGES = [
     "/users",
     "/key-value",
     "/sql",
+    "/rooms",
     "/jobs",
     "/analytics",
     "/logs",

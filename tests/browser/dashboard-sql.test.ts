@@ -1,16 +1,14 @@
 import { afterAll, beforeAll, expect } from "bun:test";
-import { readFileSync } from "node:fs";
-import { fileURLToPath } from "node:url";
 import type { Page } from "playwright-core";
 import { testBrowser } from "../support/browser.ts";
-import { SERVICE_KEY, type TestPlatform, testPlatform, until } from "../support/index.ts";
+import { expectAccessible, LOOKS, openDashboard } from "../support/dashboard.ts";
+import { type TestPlatform, testPlatform, until } from "../support/index.ts";
 
 const ONE_DATABASE = "one-database-key-0123456789abcdefghijklmnop";
 const CONFIG = `{
   d1: { reports: {}, archive: {} },
   serviceKeys: { one: { key: "${ONE_DATABASE}", scopes: ["d1:database:archive:*"] } },
 }`;
-const AXE = readFileSync(fileURLToPath(import.meta.resolve("axe-core/axe.min.js")), "utf8");
 const FILMS = 20_000;
 
 const { browserTest, openProfile } = testBrowser();
@@ -19,21 +17,14 @@ const sql = (query: string, database = "reports") =>
   platform.service.post<{ results: Record<string, unknown>[] }>(`/api/d1/${database}`, { query });
 beforeAll(async () => {
   platform = await testPlatform({ config: CONFIG });
-  // From sources the pages are built when they are asked for.
-  await platform.get("/admin");
   await sql("CREATE TABLE films (id INTEGER PRIMARY KEY, title TEXT, year INTEGER)");
   const numbers = `WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ${FILMS})`;
   await sql(`${numbers} INSERT INTO films SELECT i, 'Film ' || i, 1920 + i % 100 FROM n`);
 });
 afterAll(() => platform.stop());
 
-async function signedIn(path: string, key = SERVICE_KEY, options: Parameters<typeof openProfile>[0] = {}) {
-  const profile = await openProfile(options);
-  const response = await profile.context.request.post(`${platform.url}/api/admin/session`, { data: { key } });
-  expect(response.status()).toBe(204);
-  await profile.page.goto(platform.url + path);
-  return profile;
-}
+const open = (path: string, options?: Parameters<typeof openDashboard>[3]) =>
+  openDashboard(platform, openProfile, path, options);
 const editorOf = (page: Page) => page.getByRole("textbox", { name: "Statements" });
 async function write(page: Page, text: string): Promise<void> {
   await editorOf(page).click();
@@ -46,7 +37,7 @@ const grid = (page: Page) => page.getByRole("grid", { name: "Result" });
 const cell = (page: Page, text: string) => page.getByRole("gridcell", { name: text, exact: true });
 
 browserTest("[AD43] a statement runs with Ctrl+Enter, and its rows are a grid of any size", async () => {
-  const { page, problems } = await signedIn("/admin/sql");
+  const { page, problems } = await open("/admin/sql");
   await page.getByRole("heading", { level: 1, name: "SQL" }).waitFor();
   expect(await page.title()).toBe("SQL");
   await write(page, "SELECT id, title, NULL AS missing FROM films ORDER BY id");
@@ -69,7 +60,7 @@ browserTest("[AD43] a statement runs with Ctrl+Enter, and its rows are a grid of
 browserTest(
   "[AD43] several statements run in order up to the first that is refused, whose place is marked",
   async () => {
-    const { page } = await signedIn("/admin/sql");
+    const { page } = await open("/admin/sql");
     await write(
       page,
       "CREATE TABLE notes (text TEXT);\nINSERT INTO notes VALUES (';'), ('b');\nSELECT txt FROM notes;\nDROP TABLE notes",
@@ -94,7 +85,7 @@ browserTest(
 );
 
 browserTest("[AD43] tables and columns are completed, also those that were just made", async () => {
-  const { page } = await signedIn("/admin/sql");
+  const { page } = await open("/admin/sql");
   await page.getByRole("region", { name: "Tables of the database" }).getByText("films").waitFor();
   await editorOf(page).click();
   await page.keyboard.type("SELECT * FROM fil");
@@ -111,7 +102,7 @@ browserTest("[AD43] tables and columns are completed, also those that were just 
 });
 
 browserTest("[AD44] the plan of a statement is a tree, and runs nothing", async () => {
-  const { page } = await signedIn("/admin/sql");
+  const { page } = await open("/admin/sql");
   await write(page, "DELETE FROM films WHERE title IN (SELECT title FROM films WHERE id = 3)");
   await page.getByRole("button", { name: "Plan" }).click();
   const plan = page.getByRole("region", { name: "Plan" });
@@ -123,7 +114,7 @@ browserTest("[AD44] the plan of a statement is a tree, and runs nothing", async 
 
 browserTest("[AD44] a link fills the editor and runs nothing; the history is kept for each database", async () => {
   const query = "DELETE FROM films WHERE id = 1";
-  const { page } = await signedIn(`/admin/sql?database=reports&query=${encodeURIComponent(query)}`);
+  const { page } = await open(`/admin/sql?database=reports&query=${encodeURIComponent(query)}`);
   await editorOf(page).getByText(query).waitFor();
   await page.getByText("One write").waitFor();
   await page.getByText("No results yet").waitFor();
@@ -146,7 +137,7 @@ browserTest("[AD44] a link fills the editor and runs nothing; the history is kep
 });
 
 browserTest("[AD44] a read that takes long is ended by Cancel", async () => {
-  const { page } = await signedIn("/admin/sql");
+  const { page } = await open("/admin/sql");
   await write(page, "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT count(*) FROM n");
   await run(page);
   await page.getByRole("button", { name: "Cancel" }).click();
@@ -155,7 +146,7 @@ browserTest("[AD44] a read that takes long is ended by Cancel", async () => {
 });
 
 browserTest("[AD43] a key sees the databases of its scopes, and is refused at others", async () => {
-  const { page } = await signedIn("/admin/sql", ONE_DATABASE);
+  const { page } = await open("/admin/sql", { key: ONE_DATABASE });
   await page.getByRole("combobox", { name: "Database" }).click();
   expect(await page.getByRole("option").allTextContents()).toEqual(["archive"]);
   await page.getByText(/No tables yet/).waitFor();
@@ -165,36 +156,24 @@ browserTest("[AD43] a key sees the databases of its scopes, and is refused at ot
   await page.getByRole("alert").getByText("Access denied").first().waitFor();
 });
 
-for (const colorScheme of ["light", "dark"] as const) {
-  for (const width of [1440, 360]) {
-    browserTest(`[AD30] the SQL page is accessible and fits: ${colorScheme}, ${width} px`, async () => {
-      const viewport = { width, height: 800 };
-      const { page } = await signedIn("/admin/sql", SERVICE_KEY, { bypassCSP: true, colorScheme, viewport });
-      const clean = async () => {
-        await page.evaluate(AXE);
-        const { violations } = await page.evaluate<{ violations: { id: string; nodes: { html: string }[] }[] }>(
-          `axe.run(document, { runOnly: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"] })`,
-        );
-        expect(violations.map(({ id, nodes }) => [id, nodes[0]?.html])).toEqual([]);
-        expect(await page.getByRole("main").count()).toBe(1);
-        expect(await page.evaluate("document.documentElement.scrollWidth <= innerWidth")).toBe(true);
-      };
-      await write(
-        page,
-        "-- words, 'texts' and numbers\nSELECT title, 1.5 AS n FROM films LIMIT 50; DELETE FROM films WHERE id < 0; SELECT 'x' FROM nowhere",
-      );
-      await clean();
-      await run(page);
-      await page.getByRole("alert").waitFor();
-      await clean();
-      await page.getByRole("tab").first().click();
-      await grid(page).waitFor();
-      await clean();
-      await page.getByRole("button", { name: "Plan" }).click();
-      await page.getByRole("alert").waitFor();
-      await page.getByRole("tab").first().click();
-      await page.getByText("SCAN films").waitFor();
-      await clean();
-    });
-  }
+for (const { name, options } of LOOKS) {
+  browserTest(`[AD30] the SQL page is accessible and fits: ${name}`, async () => {
+    const { page } = await open("/admin/sql", options);
+    await write(
+      page,
+      "-- words, 'texts' and numbers\nSELECT title, 1.5 AS n FROM films LIMIT 50; DELETE FROM films WHERE id < 0; SELECT 'x' FROM nowhere",
+    );
+    await expectAccessible(page);
+    await run(page);
+    await page.getByRole("alert").waitFor();
+    await expectAccessible(page);
+    await page.getByRole("tab").first().click();
+    await grid(page).waitFor();
+    await expectAccessible(page);
+    await page.getByRole("button", { name: "Plan" }).click();
+    await page.getByRole("alert").waitFor();
+    await page.getByRole("tab").first().click();
+    await page.getByText("SCAN films").waitFor();
+    await expectAccessible(page);
+  });
 }

@@ -4,23 +4,25 @@ import { memo, useEffect, useRef, useState } from "react";
 
 /** Members that are shown before one asks for more of them. */
 const MEMBERS_SHOWN = 100;
-/** Levels that are open at first, unless they have more members than these. */
-const LEVELS_OPEN = 2;
+/** Branches with more members are closed at first. */
 const MEMBERS_OPEN = 40;
 const TEXT_CHARACTERS = 500;
 
-/** A value as a tree, whose branches open and close. Where it is given another value, what has changed flashes. */
-export function JsonTree({ label, value }: { label: string; value: object }) {
+/**
+ * A value as a tree, whose branches open and close; `openLevels` of them are open at first. Where it is given another value, what has
+ * changed flashes.
+ */
+export function JsonTree({ label, value, openLevels = 1 }: { label: string; value: object; openLevels?: number }) {
   const isEmpty = Object.keys(value).length === 0;
   return (
     <div className="json-tree" role="group" aria-label={label}>
       {isEmpty ? <span className="json-bracket">{Array.isArray(value) ? "[ ]" : "{ }"}</span> : null}
-      {isEmpty ? null : <Members value={value} level={1} />}
+      {isEmpty ? null : <Members value={value} openLevels={openLevels} />}
     </div>
   );
 }
 
-const Members = memo(function Members({ value, level }: { value: object; level: number }) {
+const Members = memo(function Members({ value, openLevels }: { value: object; openLevels: number }) {
   const [shown, setShown] = useState(MEMBERS_SHOWN);
   const entries = Object.entries(value);
   const known = useRef<ReadonlySet<string> | null>(null);
@@ -33,7 +35,7 @@ const Members = memo(function Members({ value, level }: { value: object; level: 
     <ul>
       {entries.slice(0, shown).map(([name, member]) => (
         <li key={name}>
-          <Member name={name} value={member} level={level} isNew={before !== null && !before.has(name)} />
+          <Member name={name} value={member} openLevels={openLevels} isNew={before !== null && !before.has(name)} />
         </li>
       ))}
       {rest <= 0 ? null : (
@@ -47,9 +49,15 @@ const Members = memo(function Members({ value, level }: { value: object; level: 
   );
 });
 
-function Member({ name, value, level, isNew }: { name: string; value: unknown; level: number; isNew: boolean }) {
+interface MemberProps<Value = unknown> {
+  name: string;
+  value: Value;
+  openLevels: number;
+}
+
+function Member({ name, value, openLevels, isNew }: MemberProps & { isNew: boolean }) {
   if (typeof value === "object" && value !== null && Object.keys(value).length > 0) {
-    return <Branch name={name} value={value} level={level} />;
+    return <Branch name={name} value={value} openLevels={openLevels} />;
   }
   return (
     <span className="json-line">
@@ -58,9 +66,9 @@ function Member({ name, value, level, isNew }: { name: string; value: unknown; l
   );
 }
 
-function Branch({ name, value, level }: { name: string; value: object; level: number }) {
+function Branch({ name, value, openLevels }: MemberProps<object>) {
   const count = Object.keys(value).length;
-  const [isOpen, setIsOpen] = useState(level < LEVELS_OPEN && count <= MEMBERS_OPEN);
+  const [isOpen, setIsOpen] = useState(openLevels > 0 && count <= MEMBERS_OPEN);
   return (
     <>
       <button type="button" className="json-branch" aria-expanded={isOpen} onClick={() => setIsOpen(!isOpen)}>
@@ -68,7 +76,7 @@ function Branch({ name, value, level }: { name: string; value: object; level: nu
         <span className="json-name">{name}</span>{" "}
         <span className="json-bracket">{Array.isArray(value) ? `[${count}]` : `{${count}}`}</span>
       </button>
-      {isOpen ? <Members value={value} level={level + 1} /> : null}
+      {isOpen ? <Members value={value} openLevels={openLevels - 1} /> : null}
     </>
   );
 }

@@ -47,7 +47,7 @@ function Player({
 }) {
   const { may } = useRights();
   const id = (
-    <Text size="sm" ff="monospace" truncate title={userId}>
+    <Text size="sm" ff="monospace" lh="24px" truncate title={userId}>
       {userId}
     </Text>
   );
@@ -73,7 +73,7 @@ function Player({
         </Group>
         {onKick === null ? null : (
           <Button
-            size="compact-xs"
+            size="compact-sm"
             variant="default"
             aria-label={`Kick ${userId}`}
             onClick={() => onKick(userId)}
@@ -84,7 +84,7 @@ function Player({
         )}
       </Group>
       {state === null || Object.keys(state).length === 0 ? null : (
-        <JsonTree label={`State of ${userId}`} value={state} />
+        <JsonTree label={`State of ${userId}`} value={state} openLevels={0} />
       )}
     </Box>
   );
