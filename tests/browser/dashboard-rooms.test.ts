@@ -32,7 +32,7 @@ let ann: SignedIn;
 let bob: SignedIn;
 const { enter, act, closeAll } = roomVisits(() => platform);
 const open = (path: string, options?: Parameters<typeof openDashboard>[3]) =>
-  openDashboard(platform, openProfile, path, options);
+  openDashboard({ openProfile }, platform, path, options);
 beforeAll(async () => {
   platform = await testPlatform({ config: CONFIG });
   [ann, bob] = await Promise.all([signIn(platform), signIn(platform)]);

@@ -24,7 +24,7 @@ beforeAll(async () => {
 afterAll(() => platform.stop());
 
 const open = (path: string, options?: Parameters<typeof openDashboard>[3]) =>
-  openDashboard(platform, openProfile, path, options);
+  openDashboard({ openProfile }, platform, path, options);
 const editorOf = (page: Page) => page.getByRole("textbox", { name: "Statements" });
 async function write(page: Page, text: string): Promise<void> {
   await editorOf(page).click();
