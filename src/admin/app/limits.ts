@@ -20,9 +20,8 @@ export const SQL_HISTORY_CHARACTERS_MAX = 10_000;
 export const SQL_ADDRESS_CHARACTERS_MAX = 4_000;
 /** Columns of tables and views that completion knows. */
 export const SQL_COLUMNS_MAX = 5_000;
-/** Time between two looks at rooms, and at realtime. */
+/** Time between two looks at rooms. */
 export const ROOMS_EVERY_MS = 700;
-export const REALTIME_EVERY_MS = 1_000;
 /** Rooms, and channels, that are listed: a search finds the others. */
 export const LISTED_MAX = 200;
 /** Players of a room who are listed before one asks for all. */

@@ -8,5 +8,5 @@ export { type Administrator, createAdministrator, type SignedInKey } from "./adm
 export type * from "./history-types.ts";
 export type * from "./live-types.ts";
 export type { AdminBroadcast } from "./operations.ts";
-export { type SqlPlace, type SqlStatement, sqlErrorPlace, sqlStatements } from "./sql-script.ts";
+export { type SqlPlace, type SqlStatement, sqlErrorPlace, sqlStatements } from "./sql/script.ts";
 export type * from "./types.ts";

@@ -1,7 +1,7 @@
 import { StateEffect, StateField } from "@codemirror/state";
 import { Decoration, type DecorationSet, EditorView } from "@codemirror/view";
 import { useQuery } from "@tanstack/react-query";
-import { type SqlPlace, type SqlStatement, sqlErrorPlace } from "../../../../client/admin/sql-script.ts";
+import { type SqlPlace, type SqlStatement, sqlErrorPlace } from "../../../../client/admin/sql/script.ts";
 import type { Sql } from "../../../../client/admin/types.ts";
 import { messageOf } from "../../api/failure.ts";
 import { server } from "../../api/server.ts";

@@ -1,4 +1,4 @@
-import { isWord, type SqlToken, splitStatements, tokenizeSql, withoutExplain } from "../../kernel/sql/tokens.ts";
+import { isWord, type SqlToken, splitStatements, tokenizeSql, withoutExplain } from "../../../kernel/sql/tokens.ts";
 
 /** A part of a script, in characters. */
 export interface SqlPlace {

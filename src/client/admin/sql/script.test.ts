@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { sqlErrorPlace, sqlStatements } from "./sql-script.ts";
+import { sqlErrorPlace, sqlStatements } from "./script.ts";
 
 const kinds = (script: string) => sqlStatements(script).map(({ kind }) => kind);
 
