@@ -88,7 +88,7 @@ browserTest("[AD40] topics have counts, and lead to their devices", async () => 
 
 browserTest("[AD40] a test message goes to a user, a device and a topic, and the log has each", async () => {
   const { page } = await signedIn("/admin/push");
-  await page.getByRole("button", { name: "Send" }).click();
+  await page.getByRole("button", { name: "Send", exact: true }).click();
   const dialog = page.getByRole("dialog");
   const send = async (title: string) => {
     await dialog.getByLabel("Title").fill(title);
@@ -104,7 +104,7 @@ browserTest("[AD40] a test message goes to a user, a device and a topic, and the
   await send("To a device");
   await dialog.getByText("Sent to one device.").waitFor();
   await page.goto(`${world.platform.url}/admin/push?view=topics`);
-  await page.getByRole("row", { name: /^news/ }).getByRole("button", { name: "Send" }).click();
+  await page.getByRole("row", { name: /^news/ }).getByRole("button", { name: "Send", exact: true }).click();
   await send("To a topic");
   await dialog.getByText("The message is queued").waitFor();
   await page.goto(`${world.platform.url}/admin/push?view=log`);
@@ -128,7 +128,7 @@ browserTest(
     const sender = await signedIn("/admin/push", SENDER);
     await sender.page.getByRole("button", { name: "Send", exact: true }).click();
     await sender.page.getByRole("dialog").getByRole("textbox", { name: "User" }).fill(ann.id);
-    await sender.page.getByRole("dialog").getByRole("button", { name: "Send" }).click();
+    await sender.page.getByRole("dialog").getByRole("button", { name: "Send", exact: true }).click();
     await sender.page.getByText("Sent to 2 devices.").waitFor();
     expect(await sender.page.getByRole("tab", { includeHidden: true }).count()).toBe(0);
   },

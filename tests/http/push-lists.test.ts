@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
-import { type SignedIn, signIn } from "../support/index.ts";
+import { type Answer, type SignedIn, signIn } from "../support/index.ts";
 import { type PushWorld, pushWorld, register, TITLED } from "./push-support.ts";
 
 const READER = "reader-key-0123456789abcdefghijklmnopqrstuv";
@@ -28,7 +28,7 @@ type Page = Record<string, unknown> & { cursor: string | null };
 async function all(path: string, list: string, query: Record<string, string | number> = {}) {
   const found: Record<string, unknown>[] = [];
   for (let cursor: string | null = ""; cursor !== null; ) {
-    const answer = await world.platform.service.get<Page>(path, {
+    const answer: Answer<Page> = await world.platform.service.get<Page>(path, {
       query: { ...query, ...(cursor === "" ? {} : { cursor }) },
     });
     expect(answer.status).toBe(200);

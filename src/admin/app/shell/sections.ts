@@ -2,6 +2,8 @@ import {
   IconBell,
   IconBriefcase,
   IconChartBar,
+  IconDatabase,
+  IconDoor,
   IconFolder,
   IconHome,
   IconKey,
@@ -39,6 +41,8 @@ export const SECTIONS: readonly Section[] = [
     ],
   },
   { name: "Key-value", path: "/key-value", icon: IconKey, rights: [["kv", "namespace", "*", "read"]] },
+  { name: "SQL", path: "/sql", icon: IconDatabase, rights: [["d1", "database", "*", "*"]] },
+  { name: "Rooms", path: "/rooms", icon: IconDoor, rights: [["rooms", "*", "*", "read"]] },
   {
     name: "Push",
     path: "/push",
