@@ -223,9 +223,9 @@ browserTest("[AD36] [TC322] an upload in parts goes on after a reload, as whoeve
   const { page } = await signedIn(address);
   let partCount = 0;
   let isOpen = false;
-  await page.route("**/multipart/upload-part?*", (route) => {
+  await page.route("**/multipart/upload-part?*", async (route) => {
     partCount++;
-    if (isOpen || partCount === 1) return route.continue();
+    if (isOpen || partCount === 1) await route.continue();
   });
   const choose = async () => {
     const chooser = page.waitForEvent("filechooser");
