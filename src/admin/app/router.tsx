@@ -28,6 +28,7 @@ const routeTree = root.addChildren([
   page("/files", () => import("./pages/files/files.tsx")),
   page("/key-value", () => import("./pages/key-value/key-value.tsx")),
   page("/sql", () => import("./pages/sql/sql.tsx")),
+  page("/vectors", () => import("./pages/vectors/vectors.tsx")),
   page("/rooms", () => import("./pages/rooms/rooms.tsx")),
   page("/rooms/$namespace/$id", () => import("./pages/rooms/room.tsx")),
   page("/push", () => import("./pages/push/push.tsx")),

@@ -167,6 +167,11 @@ export interface Vectors {
     options?: { topK?: number; filter?: JsonObject; returnValues?: boolean },
   ): Promise<VectorMatch[]>;
   get(ids: readonly string[]): Promise<Required<Vector>[]>;
+  /** By id, without values. */
+  list(options?: { prefix?: string; limit?: number; cursor?: string | null }): Promise<{
+    items: { id: string; metadata: JsonObject }[];
+    cursor: string | null;
+  }>;
   /** Gives how many there were. */
   delete(ids: readonly string[]): Promise<number>;
   describe(): Promise<{ vectorCount: number; dimensions: number; metric: string }>;
