@@ -83,7 +83,8 @@ test("[AL11] entries of vectors survive SIGKILL with their changes, each once", 
 });
 
 test("[AL12] jobs that administrators retry, run and cancel", async () => {
-  const enqueue = async (name: string) => (await platform.post<{ id: string }>(`/api/functions/enqueue/${name}`, {})).body.id;
+  const enqueue = async (name: string) =>
+    (await platform.post<{ id: string }>(`/api/functions/enqueue/${name}`, {})).body.id;
   const stateOf = async (id: string) => {
     const { jobs } = (await platform.service.get<{ jobs: { id: string; state: string }[] }>("/api/admin/jobs")).body;
     return jobs.find((job) => job.id === id)?.state;
