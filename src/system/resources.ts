@@ -1,5 +1,6 @@
 import { type Static, Type } from "typebox";
 import type { Principal } from "../access/principal.ts";
+import { configWarnings } from "../config/loading/warnings.ts";
 import type { BucketConfig, NamespaceConfig, PlatformConfig } from "../config/types.ts";
 import { type Endpoint, endpoint } from "../http/endpoint.ts";
 import { nullable } from "../kernel/schema/types.ts";
@@ -38,13 +39,20 @@ const Resources = Type.Object(
       }),
       { description: "Without the keys themselves; only for `system:*:*:read`" },
     ),
+    warnings: Type.Array(Type.Object({ path: Type.String(), message: Type.String() }), {
+      description: "What `platform check` warns of; only for `system:*:*:read`",
+    }),
   },
   { description: "What the config declares, as far as the key's scopes name it" },
 );
 type Resources = Static<typeof Resources>;
 
 /** What this key may know of the config. Every member is copied by name, so that no secret gets into the answer by accident. */
-function describe(config: PlatformConfig, may: (...right: [string, string, string, string]) => boolean): Resources {
+function describe(
+  config: PlatformConfig,
+  warnings: () => Resources["warnings"],
+  may: (...right: [string, string, string, string]) => boolean,
+): Resources {
   const maySystem = may("system", "*", "*", "read");
   const mayAny = (area: string, kind: string, name: string, actions: readonly string[]): boolean =>
     actions.some((action) => may(area, kind, name, action));
@@ -70,12 +78,13 @@ function describe(config: PlatformConfig, may: (...right: [string, string, strin
     vectorize: Object.entries(config.vectorize ?? {})
       .filter(([name]) => mayAny("vectorize", "index", name, ["read", "write"]))
       .map(([name, { dimensions, metric = "cosine" }]) => ({ name, dimensions, metric })),
-    rooms: maySystem ? Object.keys(config.rooms ?? {}) : [],
+    rooms: named(config.rooms, (name) => maySystem || mayAny("rooms", "*", name, ["read", "write"])),
     jobs: named(config.jobs, jobs),
     cron: Object.entries(config.cron ?? {})
       .filter(([name]) => jobs(name))
       .map(([name, { schedule, timezone = null }]) => ({ name, schedule, timezone })),
     serviceKeys: maySystem ? keysOf(config.serviceKeys ?? {}) : [],
+    warnings: maySystem ? warnings() : [],
   };
 }
 
@@ -129,8 +138,14 @@ const keysOf = (keys: NonNullable<PlatformConfig["serviceKeys"]>): Resources["se
     ips: ips === undefined ? null : [...ips],
   }));
 
-export const resourcesEndpoint = (config: PlatformConfig): Endpoint =>
-  endpoint(
+export function resourcesEndpoint(config: PlatformConfig): Endpoint {
+  /** They ask rules of the config: once. */
+  let known: Resources["warnings"] | null = null;
+  const warnings = () => {
+    known ??= configWarnings(config).map(({ path, message }) => ({ path, message }));
+    return known;
+  };
+  return endpoint(
     "GET /api/admin/resources",
     {
       tag: "Administration",
@@ -141,9 +156,10 @@ export const resourcesEndpoint = (config: PlatformConfig): Endpoint =>
     },
     ({ principal, query }) => {
       query();
-      return describe(config, mayOf(principal));
+      return describe(config, warnings, mayOf(principal));
     },
   );
+}
 
 const mayOf =
   (principal: Principal) =>

@@ -46,6 +46,8 @@ export interface Resources {
     expiresAt: string | null;
     ips: readonly string[] | null;
   }[];
+  /** Of the config, as `platform check` prints them. */
+  warnings: readonly { path: string; message: string }[];
 }
 
 /** It is that of the running config, so it is loaded once. */
