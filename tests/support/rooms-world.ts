@@ -157,6 +157,7 @@ export async function roomsWorld(config: RoomsConfig): Promise<RoomsWorld> {
       clock: own.clock,
       // No handler of these tests uses it.
       app: () => ({}) as AppAccess,
+      audit: async () => {},
       lookups: createTableLookups({ namespaces: new Map(), logger }),
     });
     const served = new Elysia();
