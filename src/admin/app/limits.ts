@@ -16,3 +16,5 @@ export const HEALTH_EVERY_MS = 5_000;
 /** Time between two looks at jobs, and at the log. */
 export const JOBS_EVERY_MS = 3_000;
 export const LOGS_EVERY_MS = 2_000;
+/** Time between the last key in a search and its request. */
+export const SEARCH_DELAY_MS = 150;

@@ -5,8 +5,13 @@ import { SHOWN_ROWS_MAX } from "../../limits.ts";
 import { useServer, useViewAs } from "../../shell/view-as.tsx";
 import { keyOf, pathOf, type TableAddress } from "./address.ts";
 import type { Condition } from "./filter-model.ts";
+import { MARKS } from "./grid/marked.tsx";
 
-export type Row = { readonly id: string } & Readonly<Record<string, unknown>>;
+export type Row = {
+  readonly id: string;
+  /** Of a search: texts with what was found between `MARKS`. */
+  readonly highlights?: Readonly<Record<string, string>>;
+} & Readonly<Record<string, unknown>>;
 
 /** What the grid shows. */
 export interface Listing {
@@ -20,10 +25,10 @@ export interface Listing {
 interface Page {
   items: Row[];
   total: number | null;
-  highlights?: Readonly<Record<string, unknown>>;
 }
 
 export const PAGE_ROWS = 100;
+const HIGHLIGHT = { highlightPre: MARKS.pre, highlightPost: MARKS.post };
 
 export const listKey = (address: TableAddress): readonly unknown[] => [...keyOf(address), "rows"];
 
@@ -37,7 +42,7 @@ export function useRows(address: TableAddress, listing: Listing, pages: readonly
     (page: number, signal: AbortSignal): Promise<Page> => {
       const common = { ...(filter.length === 0 ? {} : { filter: JSON.stringify(filter) }), limit: PAGE_ROWS };
       if (search !== "") {
-        const query = { ...common, q: search, offset: page * PAGE_ROWS };
+        const query = { ...common, q: search, offset: page * PAGE_ROWS, ...HIGHLIGHT };
         return server.request<Page>("GET", `${pathOf(address)}/search`, { query, signal });
       }
       const query = { ...common, page: page + 1, ...(sort === null ? {} : { sort }) };
@@ -76,7 +81,10 @@ export function useRows(address: TableAddress, listing: Listing, pages: readonly
 export function showRecord(address: TableAddress, record: Row): void {
   queries.setQueriesData<Page>({ queryKey: listKey(address) }, (page) =>
     page?.items.some(({ id }) => id === record.id) === true
-      ? { ...page, items: page.items.map((item) => (item.id === record.id ? { ...item, ...record } : item)) }
+      ? {
+          ...page,
+          items: page.items.map((item) => (item.id === record.id ? { ...item, ...record, highlights: {} } : item)),
+        }
       : page,
   );
 }

@@ -1,0 +1,293 @@
+import { afterAll, beforeAll, expect } from "bun:test";
+import { readFileSync } from "node:fs";
+import { fileURLToPath } from "node:url";
+import type { Page } from "playwright-core";
+import { filmOf, MOVIES_FILE, type MovieRow } from "../../example/films.ts";
+import { testBrowser } from "../support/browser.ts";
+import { SERVICE_KEY, type SignedIn, signIn, type TestPlatform, testPlatform, until } from "../support/index.ts";
+
+const READER = "reader-key-0123456789abcdefghijklmnopqrstuv";
+const CONFIG = `{
+  databases: {
+    shared: {
+      tables: {
+        films: {
+          schema: {
+            title: { type: "string", required: true, max: 200 }, director: { type: "string" },
+            imdbRating: { type: "number", min: 0, max: 10 }, released: { type: "datetime" },
+          },
+          fts: ["title", "director"],
+          indexes: [{ fields: ["imdbRating"] }, { fields: ["director", "released"] }],
+          access: { read: true, update: (auth, film, next, { table }) => auth !== null && table("members").get(auth.id)?.role === "editor" && next.title !== "" },
+        },
+        members: { schema: { role: { type: "string" } } },
+        reviews: {
+          schema: {
+            film: { type: "string", required: true, references: { table: "films", onDelete: "cascade" } },
+            stars: { type: "integer", min: 1, max: 5 }, owner: { type: "string" }, tags: { type: "json" },
+          },
+          access: { read: (auth) => auth !== null && [["owner", "==", auth.id]] },
+        },
+        plain: { schema: { text: { type: "string" } } },
+      },
+    },
+  },
+  serviceKeys: { reader: { key: "${READER}", scopes: ["db:shared:films:read"] } },
+}`;
+const T = "/api/db/shared/tables";
+const AXE = readFileSync(fileURLToPath(import.meta.resolve("axe-core/axe.min.js")), "utf8");
+const page = (table: string, query = "") => `/admin/tables/shared/-/${table}${query}`;
+
+const { browserTest, openProfile } = testBrowser();
+let platform: TestPlatform;
+let ann: SignedIn;
+beforeAll(async () => {
+  platform = await testPlatform({ config: CONFIG });
+  const rows = (await Bun.file(MOVIES_FILE).json()) as MovieRow[];
+  const films = rows.map((row, index) => {
+    const { id, title, director, imdbRating, releaseDate } = filmOf(row, index + 1);
+    return { id, title, director, imdbRating, released: releaseDate };
+  });
+  for (let at = 0; at < films.length; at += 500) {
+    await platform.service.post(`${T}/films/batch`, { inserts: films.slice(at, at + 500) as never });
+  }
+  ann = await signIn(platform, { email: "ann@example.com" });
+  await platform.service.post(`${T}/members`, { id: ann.id, role: "guest" });
+  await platform.service.post(`${T}/reviews`, {
+    id: "r1",
+    film: "film-0001",
+    stars: 4,
+    owner: ann.id,
+    tags: ["quiet"],
+  });
+  await platform.service.post(`${T}/reviews`, { id: "r2", film: "film-0002", stars: 2, owner: "somebody else" });
+});
+afterAll(() => platform.stop());
+
+/** A browser in which an administrator is signed in. */
+async function signedIn(path: string, key = SERVICE_KEY, options: Parameters<typeof openProfile>[0] = {}) {
+  // axe is brought in by the test: the page's own policy allows no such script.
+  const profile = await openProfile({ bypassCSP: true, ...options });
+  const response = await profile.context.request.post(`${platform.url}/api/admin/session`, { data: { key } });
+  expect(response.status()).toBe(204);
+  await profile.page.goto(platform.url + path);
+  return profile;
+}
+const cell = (on: Page, text: string) => on.getByRole("gridcell", { name: text, exact: true });
+const region = (on: Page, name: string) => on.getByRole("region", { name, exact: true });
+const menuItem = async (on: Page, column: string, item: string) => {
+  await on.getByRole("columnheader", { name: column }).hover();
+  await on.getByRole("button", { name: `Column ${column}`, exact: true }).click();
+  await on.getByRole("menuitem", { name: item, exact: true }).click();
+};
+const headers = async (on: Page) =>
+  (await on.getByRole("columnheader").allTextContents()).filter((text) => text !== "");
+
+browserTest("[AD55] a record's rules are tried as a user: which decides, and what it looked up", async () => {
+  const { page: on, problems } = await signedIn(page("films", "?record=film-0001"));
+  await on.getByRole("tab", { name: "Rules" }).click();
+  await region(on, "Read").getByText("Allowed").waitFor();
+  await region(on, "Update").getByText("Denied, 401").waitFor();
+  await region(on, "Delete").getByText("There is no rule for delete").waitFor();
+  await on.getByRole("combobox", { name: "Try as" }).click();
+  await on.getByRole("option", { name: "ann@example.com" }).click();
+  await region(on, "Update").getByText("Denied, 403").waitFor();
+  expect(await region(on, "Update").textContent()).toContain(`get ${ann.id}`);
+  expect(await region(on, "Update").textContent()).toContain('next.title !== ""');
+  await platform.service.patch(`${T}/members/${ann.id}`, { role: "editor" });
+  await on.getByRole("button", { name: "Run" }).click();
+  await region(on, "Update").getByText("Allowed").waitFor();
+  await on.getByRole("textbox", { name: "Changes of the update" }).fill('{ "title": "" }');
+  await on.getByRole("button", { name: "Run" }).click();
+  await region(on, "Update").getByText("Denied, 403").waitFor();
+  await on.getByRole("textbox", { name: "Changes of the update" }).fill('{ "imdbRating": 11 }');
+  await on.getByRole("button", { name: "Run" }).click();
+  await on.getByText(/imdbRating must be at most 10/).waitFor();
+  expect((await platform.service.get(`${T}/films/film-0001`)).body["imdbRating"]).toBe(6.1);
+  // The address shows the same to whom it is sent.
+  const other = await on.context().newPage();
+  await other.goto(on.url());
+  await region(other, "Update").getByText("Allowed").waitFor();
+  expect(problems.filter((problem) => !problem.includes("400"))).toEqual([]);
+});
+
+browserTest(
+  "[AD55] whoever views as a user sees why a record is hidden; other keys than root try nothing",
+  async () => {
+    const { page: on } = await signedIn(page("reviews", `?as=${ann.id}&record=r2`));
+    await on.getByRole("alert").getByText("There is no record").waitFor();
+    await on.getByRole("tab", { name: "Rules" }).click();
+    await region(on, "Read").getByText("Denied, 404").waitFor();
+    await region(on, "Read").getByText(`[["owner","==","${ann.id}"]]`).waitFor();
+    const scoped = await signedIn(page("films", "?record=film-0001&panel=rules"), READER);
+    await scoped.page.getByRole("tab", { name: "JSON" }).waitFor();
+    expect(await scoped.page.getByRole("tab").allTextContents()).toEqual(["Records", "Schema", "Fields", "JSON"]);
+    for (const name of ["Save", "Duplicate", "Delete"]) {
+      expect(await scoped.page.getByRole("button", { name }).count()).toBe(0);
+    }
+  },
+);
+
+browserTest(
+  "[AD56] the schema of a table: fields, indexes, references that are followed, rules and sizes",
+  async () => {
+    const { page: on, problems } = await signedIn(page("films"));
+    await on.getByRole("tab", { name: "Schema" }).click();
+    await region(on, "Size").getByText("3,201").waitFor();
+    const fields = await region(on, "Fields").textContent();
+    for (const text of ["title", "required", "at most 200 characters", "searched", "datetime"])
+      expect(fields).toContain(text);
+    const indexes = await region(on, "Indexes").textContent();
+    for (const text of ["imdbRating", "director, released", "full-text search"]) expect(indexes).toContain(text);
+    expect(await region(on, "Rules").textContent()).toContain('table("members")');
+    await region(on, "Referred to by").getByRole("link", { name: "reviews.film" }).click();
+    await on.getByRole("heading", { level: 1, name: "reviews" }).waitFor();
+    await region(on, "Fields").getByRole("link", { name: "films" }).click();
+    await on.getByRole("heading", { level: 1, name: "films" }).waitFor();
+    expect(problems).toEqual([]);
+    // A key without the right to the config's rules does not see them.
+    const scoped = await signedIn(page("films", "?tab=schema"), READER);
+    await region(scoped.page, "Size").getByText("3,201").waitFor();
+    expect(await region(scoped.page, "Rules").count()).toBe(0);
+    expect(await scoped.page.content()).not.toContain("members");
+  },
+);
+
+browserTest("[AD57] a reference is picked by a search, in a form and in a cell, and followed", async () => {
+  const { page: on } = await signedIn(page("reviews", "?record=new"));
+  const dialog = on.getByRole("dialog");
+  await dialog.getByRole("textbox", { name: "film" }).fill("the land g");
+  await on.getByRole("option", { name: /The Land Girls/ }).click();
+  expect(await dialog.getByRole("textbox", { name: "film" }).inputValue()).toBe("film-0001");
+  await dialog.getByRole("textbox", { name: "stars" }).fill("3");
+  await dialog.getByRole("button", { name: "Insert" }).click();
+  await on.getByText("3 records").waitFor();
+  await cell(on, "film-0002").dblclick();
+  // Not how it begins, but a word in it.
+  await on.getByRole("textbox", { name: "film" }).fill("casablanca");
+  await on
+    .getByRole("option", { name: /Casablanca/ })
+    .first()
+    .waitFor();
+  await on.keyboard.press("ArrowDown");
+  await on.keyboard.press("Enter");
+  const filmOfReview = async () => (await platform.service.get(`${T}/reviews/r2`)).body["film"];
+  await until("it is saved", async () => (await filmOfReview()) === "film-0214");
+  await cell(on, "film-0214").focus();
+  await on.keyboard.press("Alt+Enter");
+  await on.getByRole("heading", { level: 1, name: "films" }).waitFor();
+  expect(await on.getByRole("dialog").getByRole("textbox", { name: "title" }).inputValue()).toBe("Casablanca");
+});
+
+browserTest("[AD57] a record is duplicated under a new id", async () => {
+  const { page: on } = await signedIn(page("films", "?record=film-0007"));
+  await on.getByRole("dialog").getByRole("button", { name: "Duplicate" }).click();
+  const title = on.getByRole("dialog").getByRole("textbox", { name: "title" });
+  await on.getByRole("dialog").getByText("New record in films").waitFor();
+  expect(await title.inputValue()).toBe("Following");
+  await title.fill("Following again");
+  await on.getByRole("dialog").getByRole("button", { name: "Insert" }).click();
+  await until("it is inserted", async () => {
+    const query = { filter: '[["title","==","Following again"]]' };
+    const { items } = (await platform.service.get<{ items: Record<string, unknown>[] }>(`${T}/films`, { query })).body;
+    return items.length === 1 && items[0]?.["director"] === "Christopher Nolan" && items[0]["id"] !== "film-0007";
+  });
+  await platform.service.post(`${T}/films/batch-by-filter`, {
+    action: "delete",
+    filter: [["title", "==", "Following again"]],
+  } as never);
+});
+
+browserTest("[AD57] a search marks what it found, and texts with tags stay texts", async () => {
+  await platform.service.post(`${T}/films`, { id: "tagged", title: "<mark>Zanzibar</mark> & <b>more</b>" });
+  const { page: on } = await signedIn(page("films", "?q=zanzi"));
+  const found = cell(on, "<mark>Zanzibar</mark> & <b>more</b>");
+  await found.waitFor();
+  expect(await found.locator("mark").allTextContents()).toEqual(["Zanzibar"]);
+  await platform.service.delete(`${T}/films/tagged`);
+});
+
+browserTest("[AD58] the summary of a column follows the filter, and is in the address", async () => {
+  const { page: on } = await signedIn(page("films"));
+  await cell(on, "The Land Girls").waitFor();
+  await menuItem(on, "imdbRating", "Summary");
+  const summary = region(on, "Summary of imdbRating");
+  await summary.getByText("3,201").waitFor();
+  const expected = async (filter: string) => {
+    const query = { select: "count(),sum(imdbRating),avg(imdbRating),min(imdbRating),max(imdbRating)", filter };
+    const { groups } = (
+      await platform.service.get<{ groups: Record<string, number>[] }>(`${T}/films/aggregate`, { query })
+    ).body;
+    return Object.values(groups[0] ?? {}).map((value) => new Intl.NumberFormat("en").format(value));
+  };
+  for (const value of await expected("[]")) expect(await summary.textContent()).toContain(value);
+  const filter = '[["imdbRating",">=",9]]';
+  await on.goto(`${on.url()}&filter=${encodeURIComponent(filter)}`);
+  const [count = "", ...values] = await expected(filter);
+  await summary.getByText(count, { exact: true }).waitFor();
+  for (const value of values) expect(await summary.textContent()).toContain(value);
+  await summary.getByRole("button", { name: "Close the summary" }).click();
+  await summary.waitFor({ state: "detached" });
+  expect(on.url()).not.toContain("summary");
+});
+
+browserTest("[AD59] columns are pinned, moved and hidden, which this browser keeps for the table", async () => {
+  const { page: on } = await signedIn(page("films"));
+  await cell(on, "The Land Girls").waitFor();
+  expect(await headers(on)).toEqual(["id", "title", "director", "imdbRating", "released", "createdAt", "updatedAt"]);
+  await menuItem(on, "released", "Move left");
+  await menuItem(on, "director", "Hide");
+  await menuItem(on, "imdbRating", "Pin");
+  const chosen = ["id", "imdbRating", "title", "released", "createdAt", "updatedAt"];
+  expect(await headers(on)).toEqual(chosen);
+  await on.reload();
+  await cell(on, "The Land Girls").waitFor();
+  expect(await headers(on)).toEqual(chosen);
+  await menuItem(on, "imdbRating", "Move left");
+  expect((await headers(on)).slice(0, 2)).toEqual(["imdbRating", "id"]);
+  await on.goto(`${platform.url}${page("plain")}`);
+  await on.goto(`${platform.url}${page("films")}`);
+  await cell(on, "The Land Girls").waitFor();
+  await on.getByRole("button", { name: "Columns" }).click();
+  await on.getByRole("button", { name: "As declared" }).click();
+  expect((await headers(on)).slice(0, 3)).toEqual(["id", "title", "director"]);
+});
+
+browserTest(
+  "[AD30] [AD55] [AD56] axe finds nothing, at 360 pixels nothing is wider than the screen, in both themes",
+  async () => {
+    const paths = [
+      page("films", "?summary=imdbRating&q=land"),
+      page("films", "?tab=schema"),
+      page("films", `?record=film-0001&panel=rules&tryAs=${ann.id}`),
+      page("reviews", "?record=r1"),
+    ];
+    for (const colorScheme of ["light", "dark"] as const) {
+      for (const width of [1280, 360]) {
+        const { page: on } = await signedIn("/admin", SERVICE_KEY, { colorScheme, viewport: { width, height: 740 } });
+        for (const path of paths) {
+          await on.goto(platform.url + path);
+          const isRules = path.includes("panel=rules");
+          if (path.includes("tab=schema")) await region(on, "Size").getByText("kB").first().waitFor();
+          else if (isRules) await region(on, "Delete").waitFor();
+          else
+            await cell(on, path.includes("reviews") ? "r1" : "film-0001")
+              .first()
+              .waitFor({ state: "attached" });
+          await on.waitForFunction("document.getAnimations().every((one) => one.playState !== 'running')");
+          await on.evaluate(AXE);
+          const { violations } = (await on.evaluate(
+            "axe.run(document, { runOnly: ['wcag2a', 'wcag2aa', 'wcag21aa', 'wcag22aa'] })",
+          )) as { violations: { id: string; nodes: { html: string; failureSummary: string }[] }[] };
+          const found = violations.map(({ id, nodes }) => ({
+            id,
+            nodes: nodes.slice(0, 3).map((node) => node.html.slice(0, 300) + node.failureSummary),
+          }));
+          expect({ path, colorScheme, width, found }).toEqual({ path, colorScheme, width, found: [] });
+          expect(await on.evaluate("document.documentElement.scrollWidth <= innerWidth")).toBe(true);
+        }
+      }
+    }
+  },
+  120_000,
+);
