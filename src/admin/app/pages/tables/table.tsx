@@ -21,6 +21,7 @@ import { type Row, showRecord, useRows } from "./rows.ts";
 import { SchemaTab } from "./schema.tsx";
 import { Summary } from "./summary.tsx";
 import { Toolbar } from "./toolbar.tsx";
+import { Transfer } from "./transfer/transfer.tsx";
 
 /** In the address of the page. */
 interface TableState extends RecordState {
@@ -117,6 +118,7 @@ function TableOf({ address, schema }: { address: TableAddress; schema: TableSche
           listing={listing}
           summary={state.summary}
           isReadOnly={!rightTo("update")}
+          mayInsert={rightTo("insert")}
           change={change}
           onPages={setPages}
           selected={selected}
@@ -147,6 +149,7 @@ interface RecordsProps {
   listing: { filter: readonly Condition[]; sort: string | null; search: string };
   summary: string | undefined;
   isReadOnly: boolean;
+  mayInsert: boolean;
   change: ReturnType<typeof usePageState<TableState>>["change"];
   onPages(pages: readonly number[]): void;
   selected: ReadonlySet<string>;
@@ -182,12 +185,14 @@ function Records({ address, schema, rows, listing, summary, change, ...props }: 
         onFilter={(next) => change({ filter: next.length === 0 ? undefined : [...next] })}
         onSearch={(words) => change({ q: words === "" ? undefined : words }, { replace: true })}
         onResetColumns={forget}
-      />
+      >
+        <Transfer address={address} schema={schema} listing={listing} mayImport={props.mayInsert} />
+      </Toolbar>
       {rows.error === null ? null : <Failure error={rows.error} onRetry={rows.refetch} />}
       {rows.isLoading ? <Loading rows={12} /> : null}
       {isEmpty ? (
         <Empty title={isNarrowed ? "Nothing matches" : "No records yet"}>
-          {isNarrowed ? "Remove a condition to see more." : "Insert one, or import a file with platform import."}
+          {isNarrowed ? "Remove a condition to see more." : "Insert one, or import a file."}
         </Empty>
       ) : null}
       {rows.count === 0 ? null : (
