@@ -62,6 +62,7 @@ export function createTablesArea(deps: {
   onDelete: InstanceDeletionListener;
   onCommit: TablesChangeListener;
   outbox: TablesOutbox;
+  systemFile: DatabaseFile;
   /** Makes the jobs of `tx.enqueue`. */
   prepareJob: PrepareJob;
   /** For trials of rules; null: there is no such user. */

@@ -108,6 +108,23 @@ test("[TC111] push, broadcasts, jobs and instances", async () => {
   client.close();
 });
 
+test("[TC120] backups are made, listed, verified and downloaded", async () => {
+  const { backups } = admin;
+  const made = await backups.create();
+  const name = made.backup ?? "";
+  expect(made).toMatchObject({ action: "create", state: "done", error: null });
+  const { items, keep } = await backups.list().then((list) => ({ ...list, items: list.backups }));
+  expect([items.map((backup) => [backup.name, backup.verifiedAt]), keep]).toEqual([[[name, null]], 3]);
+  expect(await backups.verify(name)).toMatchObject({ action: "verify", state: "done", backup: name });
+  const bytes = await new Response(await backups.download(name)).arrayBuffer();
+  expect(bytes.byteLength).toBe(items[0]?.size ?? 0);
+  const linked = await fetch(await backups.link(name));
+  expect((await linked.arrayBuffer()).byteLength).toBe(bytes.byteLength);
+  expect(await codeOf(backups.verify("nothing"))).toBe("not_found");
+  const [first, second] = await Promise.allSettled([backups.create(), backups.create()]);
+  expect([first?.status, second?.status].sort()).toEqual(["fulfilled", "rejected"]);
+});
+
 test("[TC112] what the scopes of a key do not allow is forbidden, a wrong key unauthenticated", async () => {
   const limited = createAdminClient<typeof config>({ url: platform.url, serviceKey: "limited-key-0123456789abcdef" });
   await limited.kv("cache").get("a");
@@ -134,4 +151,22 @@ test("[TC113] in a browser or an app it throws, and says why", () => {
       Object.defineProperty(globalThis, "navigator", { value: navigator, configurable: true });
     }
   }
+});
+
+test("[TC111] the audit log and analytics", async () => {
+  const name = `audited-${crypto.randomUUID()}@example.com`;
+  const { id } = await admin.users.create({ email: name, password: "correct horse battery" });
+  const { items, cursor } = await admin.audit.list({ action: "user.create", target: `users/${id}`, limit: 1 });
+  expect(items).toMatchObject([{ actor: { kind: "serviceKey", name: "root" }, target: `users/${id}` }]);
+  expect(cursor).toBeNull();
+  const { summary, timeSeries } = await admin.analytics.requests({ range: "1h", groupBy: "minute" });
+  expect(summary.totalRequests).toBeGreaterThan(0);
+  expect(timeSeries.reduce((sum, { requests }) => sum + requests, 0)).toBe(summary.totalRequests);
+  const targets = await admin.analytics.targets({ range: "1h" });
+  expect(targets.map(({ route }) => route)).toContain("/api/auth/admin/users");
+  expect((await admin.analytics.slowRequests({ limit: 1 })).items.length).toBeLessThanOrEqual(1);
+  await platform.post("/api/analytics/track", { events: [{ name: "seen", properties: { film: "Heat" } }] });
+  expect((await admin.analytics.events({ event: "seen" })).items[0]?.properties).toEqual({ film: "Heat" });
+  expect(await admin.analytics.topEvents()).toEqual([{ eventName: "seen", count: 1, uniqueUsers: 0 }]);
+  expect((await admin.analytics.eventSeries({ range: "1h" })).at(-1)?.count).toBe(1);
 });

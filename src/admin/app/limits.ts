@@ -11,8 +11,6 @@ export const FLASH_MS = 1_200;
 export const UNDO_MS = 10_000;
 /** Writes of one batch, by the server. */
 export const BATCH_MAX = 500;
-/** Time between two looks at the server's health. */
-export const HEALTH_EVERY_MS = 5_000;
 /** Time between two looks at jobs, and at the log. */
 export const JOBS_EVERY_MS = 3_000;
 export const LOGS_EVERY_MS = 2_000;
@@ -31,3 +29,9 @@ export const CSV_CHUNK_CHARACTERS = 256 * 1024;
 export const IMPORT_BATCH_CHARACTERS = 1024 * 1024;
 /** Records per page of an export: the most that a list gives. */
 export const EXPORT_PAGE_RECORDS = 1_000;
+/** Time between two looks at the figures of the overview. */
+export const FIGURES_EVERY_MS = 5_000;
+/** Looks at the server that the charts of the overview keep: an hour of them. */
+export const SAMPLES_MAX = 720;
+/** Rows of a chart's numbers. */
+export const CHART_TABLE_ROWS_MAX = 120;

@@ -9,11 +9,7 @@ import { PlatformError } from "../transport/errors.ts";
 import { createSend, urlOf } from "../transport/send.ts";
 import type { Transport } from "../transport/types.ts";
 import type { Database } from "../types/table.ts";
-import { type AdminBroadcast, createAdminBroadcast, createInstances, createJobs } from "./operations.ts";
-import { createAdminPush } from "./push.ts";
-import { createKeyValue, createSql, createVectors } from "./stores.ts";
-import type { AdminJobs, AdminPush, AdminUsers, Instances, KeyValue, Sql, Vectors } from "./types.ts";
-import { createUsers } from "./users.ts";
+import { type Administration, createAdministration } from "./administration.ts";
 
 export interface AdminOptions {
   /** The address of the server. */
@@ -23,20 +19,14 @@ export interface AdminOptions {
 }
 
 /** A client with the rights of a service key: no rule is asked. Errors of all: `PlatformError`. */
-export interface AdminClient<Config = unknown> extends Pick<Features<TypesOf<Config>>, "storage" | "functions"> {
+export interface AdminClient<Config = unknown>
+  extends Administration,
+    Pick<Features<TypesOf<Config>>, "storage" | "functions"> {
   /** The tables of a namespace; with `instanceId`, those of one instance of it. They cannot be live. */
   db<Namespace extends keyof TypesOf<Config>["databases"] & string>(
     namespace: Namespace,
     instanceId?: string,
   ): Database<TypesOf<Config>["databases"][Namespace]>;
-  readonly users: AdminUsers;
-  kv(namespace: string): KeyValue;
-  sql(database: string): Sql;
-  vectors(index: string): Vectors;
-  readonly push: AdminPush;
-  broadcast(name: string): AdminBroadcast;
-  readonly jobs: AdminJobs;
-  instances(namespace: string): Instances;
 }
 
 /** Whether people can look into this program: every visitor of a page, or who has the app, would have the key. */
@@ -61,18 +51,11 @@ export function createAdminClient<Config = unknown>({ url, serviceKey }: AdminOp
   const { transport } = context;
   const { storage, functions } = createFeatures<TypesOf<Config>>(context);
   return {
+    ...createAdministration(transport),
     storage,
     functions,
     // Only the types differ: the names of tables and fields are the config's.
     db: (namespace, instanceId) => createDatabase(context, namespace, instanceId) as never,
-    users: createUsers(transport),
-    kv: (namespace) => createKeyValue(transport, namespace),
-    sql: (database) => createSql(transport, database),
-    vectors: (index) => createVectors(transport, index),
-    push: createAdminPush(transport),
-    broadcast: (name) => createAdminBroadcast(transport, name),
-    jobs: createJobs(transport),
-    instances: (namespace) => createInstances(transport, namespace),
   };
 }
 

@@ -8,6 +8,7 @@ import { type AnyDatabase, createDatabase } from "../tables/database.ts";
 import { PlatformError } from "../transport/errors.ts";
 import { createSend } from "../transport/send.ts";
 import type { Method, RequestOptions, Transport } from "../transport/types.ts";
+import { type Administration, createAdministration } from "./administration.ts";
 
 /** The service key that an administrator has signed in with. */
 export interface SignedInKey {
@@ -16,7 +17,7 @@ export interface SignedInKey {
 }
 
 /** A server's administration in a browser, with a session instead of a service key. */
-export interface Administrator {
+export interface Administrator extends Administration {
   /** The key of the session; null when there is none. */
   current(): Promise<SignedInKey | null>;
   /** With a service key, or the code of a link. Errors: `PlatformError`. */
@@ -87,6 +88,7 @@ function administratorOf(deps: { url: string; runtime: Runtime; headers: Record<
   };
   const socket = socketOf(context);
   return {
+    ...createAdministration(transport),
     async current() {
       try {
         return await request<SignedInKey>("GET", SESSION);

@@ -3,6 +3,8 @@ export { deleteField, increment } from "../tables/operators.ts";
 export { type ErrorCode, type FieldProblem, PlatformError } from "../transport/errors.ts";
 export type { InsertOf, RecordOf } from "../types/records.ts";
 export { type AdminClient, type AdminOptions, createAdminClient } from "./admin.ts";
+export type { Administration } from "./administration.ts";
 export { type Administrator, createAdministrator, type SignedInKey } from "./administrator.ts";
+export type * from "./history-types.ts";
 export type { AdminBroadcast } from "./operations.ts";
 export type * from "./types.ts";

@@ -1,245 +1,44 @@
-import { Button, SegmentedControl, SimpleGrid, Stack, Table, Text, Title } from "@mantine/core";
-import { useInfiniteQuery, useQuery } from "@tanstack/react-query";
-import { server } from "../../api/server.ts";
+import { SegmentedControl, Tabs } from "@mantine/core";
 import { usePageState } from "../../parts/address.ts";
-import { millisText, numberText } from "../../parts/format.ts";
 import { Page } from "../../parts/page.tsx";
-import { Empty, Failure, Loadable, Loading } from "../../parts/states.tsx";
-import { Ago } from "../../parts/time.tsx";
-import { Wide } from "../../parts/wide.tsx";
+import { type EventState, Events } from "./events.tsx";
+import { RANGES, type Range } from "./ranges.ts";
+import { Requests } from "./requests.tsx";
 
-interface Latencies {
-  p50: number;
-  p95: number;
-  p99: number;
-}
+type View = "requests" | "events";
 
-interface Summary extends Latencies {
-  totalRequests: number;
-  totalErrors: number;
-  errors4xx: number;
-  uniqueUsers: number;
-}
-
-interface Target extends Latencies {
-  method: string;
-  route: string;
-  target: string | null;
-  requests: number;
-  errors4xx: number;
-  errors5xx: number;
-}
-
-interface SlowRequest {
-  at: string;
-  requestId: string;
-  method: string;
-  path: string;
-  status: number;
-  ms: number;
-  phases: { rules: number; database: number; hooks: number; answer: number };
-  rows: number;
-}
-
-interface SlowPage {
-  requests: SlowRequest[];
-  cursor: string | null;
-}
-
-const RANGES = ["1h", "6h", "24h", "7d", "30d"];
-const SLOW_PAGE = 25;
-
-/** Requests by endpoint and table, with how long they took, and each slow one with what it waited for. */
+/** Requests by endpoint and table with how long they took, and the events that apps track. */
 export default function AnalyticsPage() {
-  const { state, change } = usePageState<{ range: string }>();
-  const { range = "24h" } = state;
+  const { state, change } = usePageState<{ range: Range; view: View } & EventState>();
+  const { range = "24h", view = "requests" } = state;
   return (
     <Page
       title="Analytics"
       actions={
-        <SegmentedControl aria-label="Range" data={RANGES} value={range} onChange={(next) => change({ range: next })} />
+        <SegmentedControl
+          aria-label="Range"
+          data={[...RANGES]}
+          value={range}
+          onChange={(next) => change({ range: RANGES.find((one) => one === next) })}
+        />
       }
     >
-      <Figures range={range} />
-      <Targets range={range} />
-      <SlowRequests />
+      <Tabs
+        value={view}
+        onChange={(next) => change({ view: next === "events" ? "events" : undefined })}
+        keepMounted={false}
+      >
+        <Tabs.List mb="md">
+          <Tabs.Tab value="requests">Requests</Tabs.Tab>
+          <Tabs.Tab value="events">Events</Tabs.Tab>
+        </Tabs.List>
+        <Tabs.Panel value="requests">
+          <Requests range={range} />
+        </Tabs.Panel>
+        <Tabs.Panel value="events">
+          <Events range={range} />
+        </Tabs.Panel>
+      </Tabs>
     </Page>
-  );
-}
-
-function useReport<T>(metric: string, range: string) {
-  return useQuery({
-    queryKey: ["analytics", metric, range],
-    queryFn: () => server.request<T>("GET", "/api/analytics/query", { query: { metric, range } }),
-  });
-}
-
-function Figures({ range }: { range: string }) {
-  const report = useReport<{ summary: Summary }>("overview", range);
-  return (
-    <Loadable query={report} rows={2}>
-      {({ summary }) => (
-        <SimpleGrid cols={{ base: 2, sm: 3, lg: 6 }}>
-          <Figure name="Requests" text={numberText(summary.totalRequests)} />
-          <Figure name="Users" text={numberText(summary.uniqueUsers)} />
-          <Figure name="Refused (4xx)" text={numberText(summary.errors4xx)} />
-          <Figure name="Failed (5xx)" text={numberText(summary.totalErrors)} />
-          <Figure name="Median" text={millisText(summary.p50)} />
-          <Figure name="99 of 100 within" text={millisText(summary.p99)} />
-        </SimpleGrid>
-      )}
-    </Loadable>
-  );
-}
-
-function Figure({ name, text }: { name: string; text: string }) {
-  return (
-    <Stack gap={0}>
-      <Text size="sm" c="dimmed">
-        {name}
-      </Text>
-      <Text size="xl" fw={600} className="number">
-        {text}
-      </Text>
-    </Stack>
-  );
-}
-
-function Targets({ range }: { range: string }) {
-  const report = useReport<{ targets: Target[] }>("targets", range);
-  return (
-    <section aria-label="Endpoints">
-      <Title order={2} size="h5" mb="xs">
-        Endpoints
-      </Title>
-      <Loadable query={report}>
-        {({ targets }) =>
-          targets.length === 0 ? (
-            <Empty title="No requests">None has been recorded in this time.</Empty>
-          ) : (
-            <Wide minWidth={820}>
-              <Table verticalSpacing={4} highlightOnHover>
-                <Table.Thead>
-                  <Table.Tr>
-                    <Table.Th>Endpoint</Table.Th>
-                    <Table.Th>Target</Table.Th>
-                    <Table.Th ta="right">Requests</Table.Th>
-                    <Table.Th ta="right">4xx</Table.Th>
-                    <Table.Th ta="right">5xx</Table.Th>
-                    <Table.Th ta="right">p50</Table.Th>
-                    <Table.Th ta="right">p95</Table.Th>
-                    <Table.Th ta="right">p99</Table.Th>
-                  </Table.Tr>
-                </Table.Thead>
-                <Table.Tbody>
-                  {targets.map((target) => (
-                    <TargetLine key={`${target.method} ${target.route} ${target.target}`} target={target} />
-                  ))}
-                </Table.Tbody>
-              </Table>
-            </Wide>
-          )
-        }
-      </Loadable>
-    </section>
-  );
-}
-
-function TargetLine({
-  target: { method, route, target, requests, errors4xx, errors5xx, p50, p95, p99 },
-}: {
-  target: Target;
-}) {
-  return (
-    <Table.Tr>
-      <Table.Td ff="monospace">
-        {method} {route}
-      </Table.Td>
-      <Table.Td>{target}</Table.Td>
-      <Amount text={numberText(requests)} />
-      <Amount text={numberText(errors4xx)} />
-      <Amount text={numberText(errors5xx)} />
-      <Amount text={millisText(p50)} />
-      <Amount text={millisText(p95)} />
-      <Amount text={millisText(p99)} />
-    </Table.Tr>
-  );
-}
-
-const Amount = ({ text }: { text: string }) => (
-  <Table.Td ta="right" className="number">
-    {text}
-  </Table.Td>
-);
-
-function SlowRequests() {
-  const pages = useInfiniteQuery({
-    queryKey: ["analytics", "slow"],
-    initialPageParam: null as string | null,
-    getNextPageParam: ({ cursor }: SlowPage) => cursor,
-    queryFn: ({ pageParam }) =>
-      server.request<SlowPage>("GET", "/api/admin/slow-requests", { query: { limit: SLOW_PAGE, cursor: pageParam } }),
-  });
-  const requests = pages.data?.pages.flatMap((page) => page.requests) ?? [];
-  return (
-    <section aria-label="Slow requests">
-      <Title order={2} size="h5" mb="xs">
-        Slow requests
-      </Title>
-      {pages.error === null ? null : <Failure error={pages.error} onRetry={() => void pages.refetch()} />}
-      {pages.isPending ? <Loading rows={3} /> : null}
-      {!pages.isPending && pages.error === null && requests.length === 0 ? (
-        <Empty title="None was slow">Requests that take longer than half a second are kept here for a week.</Empty>
-      ) : (
-        <Wide minWidth={820}>
-          <Table verticalSpacing={4}>
-            <Table.Thead>
-              <Table.Tr>
-                <Table.Th>Request</Table.Th>
-                <Table.Th>When</Table.Th>
-                <Table.Th ta="right">Took</Table.Th>
-                <Table.Th ta="right">Rules</Table.Th>
-                <Table.Th ta="right">Database</Table.Th>
-                <Table.Th ta="right">Hooks</Table.Th>
-                <Table.Th ta="right">Answer</Table.Th>
-                <Table.Th ta="right">Records</Table.Th>
-              </Table.Tr>
-            </Table.Thead>
-            <Table.Tbody>
-              {requests.map((request) => (
-                <SlowLine key={request.requestId} request={request} />
-              ))}
-            </Table.Tbody>
-          </Table>
-        </Wide>
-      )}
-      {pages.hasNextPage ? (
-        <Button variant="default" onClick={() => void pages.fetchNextPage()} loading={pages.isFetchingNextPage}>
-          More
-        </Button>
-      ) : null}
-    </section>
-  );
-}
-
-function SlowLine({ request: { at, method, path, status, ms, phases, rows } }: { request: SlowRequest }) {
-  const { rules, database, hooks, answer } = phases;
-  return (
-    <Table.Tr>
-      <Table.Td maw={360}>
-        <Text size="sm" ff="monospace" truncate title={path}>
-          {status} {method} {path}
-        </Text>
-      </Table.Td>
-      <Table.Td>
-        <Ago time={at} />
-      </Table.Td>
-      <Amount text={millisText(ms)} />
-      <Amount text={millisText(rules)} />
-      <Amount text={millisText(database)} />
-      <Amount text={millisText(hooks)} />
-      <Amount text={millisText(answer)} />
-      <Amount text={numberText(rows)} />
-    </Table.Tr>
   );
 }

@@ -1,28 +1,13 @@
 import { Button, Code, Group, Table, Text, TextInput } from "@mantine/core";
-import { useInfiniteQuery } from "@tanstack/react-query";
 import { Fragment, useState } from "react";
+import type { AuditEntry } from "../../../../client/admin/index.ts";
 import { server } from "../../api/server.ts";
 import { usePageState } from "../../parts/address.ts";
 import { timeText } from "../../parts/format.ts";
 import { Page } from "../../parts/page.tsx";
-import { Empty, Failure, Loading } from "../../parts/states.tsx";
+import { Paged, usePaged } from "../../parts/paged.tsx";
+import { Empty } from "../../parts/states.tsx";
 import { Wide } from "../../parts/wide.tsx";
-
-interface Entry {
-  at: string;
-  actor: { kind: string; name: string | null; as?: string };
-  address: string | null;
-  action: string;
-  target: string;
-  before: unknown;
-  after: unknown;
-  requestId: string | null;
-}
-
-interface EntryPage {
-  entries: Entry[];
-  cursor: string | null;
-}
 
 interface AuditState {
   actor: string;
@@ -42,16 +27,10 @@ export default function AuditPage() {
   const { state, change } = usePageState<AuditState>();
   const { actor = "", action = "", target = "" } = state;
   const given = { actor, action, target };
-  const pages = useInfiniteQuery({
+  const list = usePaged({
     queryKey: ["audit", given],
-    initialPageParam: null as string | null,
-    getNextPageParam: ({ cursor }: EntryPage) => cursor,
-    queryFn: ({ pageParam }) =>
-      server.request<EntryPage>("GET", "/api/admin/audit", {
-        query: { limit: PAGE, cursor: pageParam, actor: actor || null, action: action || null, target: target || null },
-      }),
+    load: (cursor) => server.audit.list({ limit: PAGE, cursor, ...state }),
   });
-  const entries = pages.data?.pages.flatMap((page) => page.entries) ?? [];
   return (
     <Page title="Audit">
       <Group gap="xs">
@@ -66,41 +45,39 @@ export default function AuditPage() {
           />
         ))}
       </Group>
-      {pages.error === null ? null : <Failure error={pages.error} onRetry={() => void pages.refetch()} />}
-      {pages.isPending ? <Loading /> : null}
-      {!pages.isPending && entries.length === 0 && pages.error === null ? (
-        <Empty title="No entries">
-          What keys and administrators change, and every sign-in, is kept here for a year.
-        </Empty>
-      ) : (
-        <Wide minWidth={760}>
-          <Table>
-            <Table.Thead>
-              <Table.Tr>
-                <Table.Th>Time</Table.Th>
-                <Table.Th>Actor</Table.Th>
-                <Table.Th>Action</Table.Th>
-                <Table.Th>Target</Table.Th>
-              </Table.Tr>
-            </Table.Thead>
-            <Table.Tbody>
-              {entries.map((entry) => (
-                <EntryLines key={`${entry.at} ${entry.action} ${entry.target} ${entry.requestId}`} entry={entry} />
-              ))}
-            </Table.Tbody>
-          </Table>
-        </Wide>
-      )}
-      {pages.hasNextPage ? (
-        <Button variant="default" onClick={() => void pages.fetchNextPage()} loading={pages.isFetchingNextPage}>
-          More
-        </Button>
-      ) : null}
+      <Paged
+        list={list}
+        empty={
+          <Empty title="No entries">
+            What keys and administrators change, and every sign-in, is kept here for a year.
+          </Empty>
+        }
+      >
+        {(entries) => (
+          <Wide minWidth={760}>
+            <Table>
+              <Table.Thead>
+                <Table.Tr>
+                  <Table.Th>Time</Table.Th>
+                  <Table.Th>Actor</Table.Th>
+                  <Table.Th>Action</Table.Th>
+                  <Table.Th>Target</Table.Th>
+                </Table.Tr>
+              </Table.Thead>
+              <Table.Tbody>
+                {entries.map((entry) => (
+                  <EntryLines key={`${entry.at} ${entry.action} ${entry.target} ${entry.requestId}`} entry={entry} />
+                ))}
+              </Table.Tbody>
+            </Table>
+          </Wide>
+        )}
+      </Paged>
     </Page>
   );
 }
 
-function EntryLines({ entry }: { entry: Entry }) {
+function EntryLines({ entry }: { entry: AuditEntry }) {
   const [isOpen, setIsOpen] = useState(false);
   const { at, actor, address, action, target, before, after, requestId } = entry;
   return (

@@ -1,35 +1,18 @@
 import { Badge, Button, Code, Group, SegmentedControl, Table, Text } from "@mantine/core";
 import { notifications } from "@mantine/notifications";
-import { useInfiniteQuery, useMutation } from "@tanstack/react-query";
+import { useMutation } from "@tanstack/react-query";
 import { Fragment, useState } from "react";
+import type { JobRecord, JobState } from "../../../../client/admin/index.ts";
 import { messageOf } from "../../api/failure.ts";
 import { queries, server } from "../../api/server.ts";
 import { useRights } from "../../api/session.tsx";
 import { JOBS_EVERY_MS } from "../../limits.ts";
 import { usePageState } from "../../parts/address.ts";
 import { Page } from "../../parts/page.tsx";
-import { Empty, Failure, Loading } from "../../parts/states.tsx";
+import { Paged, usePaged } from "../../parts/paged.tsx";
+import { Empty } from "../../parts/states.tsx";
 import { Ago } from "../../parts/time.tsx";
 import { Wide } from "../../parts/wide.tsx";
-
-type JobState = "waiting" | "running" | "done" | "failed";
-
-interface Job {
-  id: string;
-  name: string;
-  state: JobState;
-  attempt: number;
-  data: unknown;
-  error: string | null;
-  createdAt: string;
-  dueAt: string;
-  finishedAt: string | null;
-}
-
-interface JobPage {
-  jobs: Job[];
-  cursor: string | null;
-}
 
 const PAGE = 50;
 const COLOURS: Readonly<Record<JobState, string>> = {
@@ -44,17 +27,11 @@ const STATES = ["all", "waiting", "running", "failed", "done"];
 export default function JobsPage() {
   const { state: address, change } = usePageState<{ state: JobState }>();
   const { state = "all" } = address;
-  const pages = useInfiniteQuery({
+  const list = usePaged({
     queryKey: ["jobs", state],
     refetchInterval: JOBS_EVERY_MS,
-    initialPageParam: null as string | null,
-    getNextPageParam: ({ cursor }: JobPage) => cursor,
-    queryFn: ({ pageParam }) =>
-      server.request<JobPage>("GET", "/api/admin/jobs", {
-        query: { limit: PAGE, cursor: pageParam, state: state === "all" ? null : state },
-      }),
+    load: (cursor) => server.jobs.list({ limit: PAGE, cursor, ...(state === "all" ? {} : { state }) }),
   });
-  const jobs = pages.data?.pages.flatMap((page) => page.jobs) ?? [];
   return (
     <Page title="Jobs">
       <SegmentedControl
@@ -65,45 +42,43 @@ export default function JobsPage() {
         // The options are states.
         onChange={(next) => change({ state: next === "all" ? undefined : (next as JobState) })}
       />
-      {pages.error === null ? null : <Failure error={pages.error} onRetry={() => void pages.refetch()} />}
-      {pages.isPending ? <Loading /> : null}
-      {!pages.isPending && jobs.length === 0 && pages.error === null ? (
-        <Empty title={state === "all" ? "No jobs yet" : `No ${state} jobs`}>
-          Jobs are declared under <code>jobs</code> and <code>cron</code>; mail and webhooks are jobs too.
-        </Empty>
-      ) : (
-        <Wide minWidth={720}>
-          <Table>
-            <Table.Thead>
-              <Table.Tr>
-                <Table.Th>Job</Table.Th>
-                <Table.Th>State</Table.Th>
-                <Table.Th ta="right">Tries</Table.Th>
-                <Table.Th>Enqueued</Table.Th>
-                <Table.Th>Due or done</Table.Th>
-                <Table.Th aria-label="Actions" />
-              </Table.Tr>
-            </Table.Thead>
-            <Table.Tbody>
-              {jobs.map((job) => (
-                <JobLines key={job.id} job={job} />
-              ))}
-            </Table.Tbody>
-          </Table>
-        </Wide>
-      )}
-      {pages.hasNextPage ? (
-        <Button variant="default" onClick={() => void pages.fetchNextPage()} loading={pages.isFetchingNextPage}>
-          More
-        </Button>
-      ) : null}
+      <Paged
+        list={list}
+        empty={
+          <Empty title={state === "all" ? "No jobs yet" : `No ${state} jobs`}>
+            Jobs are declared under <code>jobs</code> and <code>cron</code>; mail and webhooks are jobs too.
+          </Empty>
+        }
+      >
+        {(jobs) => (
+          <Wide minWidth={720}>
+            <Table>
+              <Table.Thead>
+                <Table.Tr>
+                  <Table.Th>Job</Table.Th>
+                  <Table.Th>State</Table.Th>
+                  <Table.Th ta="right">Tries</Table.Th>
+                  <Table.Th>Enqueued</Table.Th>
+                  <Table.Th>Due or done</Table.Th>
+                  <Table.Th aria-label="Actions" />
+                </Table.Tr>
+              </Table.Thead>
+              <Table.Tbody>
+                {jobs.map((job) => (
+                  <JobLines key={job.id} job={job} />
+                ))}
+              </Table.Tbody>
+            </Table>
+          </Wide>
+        )}
+      </Paged>
     </Page>
   );
 }
 
-function JobLines({ job }: { job: Job }) {
+function JobLines({ job }: { job: JobRecord }) {
   const [isOpen, setIsOpen] = useState(false);
-  const { id, name, state, attempt, data, error, createdAt, dueAt, finishedAt } = job;
+  const { id, name, state, waitingFor, attempt, data, error, createdAt, dueAt, finishedAt } = job;
   return (
     <Fragment>
       <Table.Tr>
@@ -114,7 +89,7 @@ function JobLines({ job }: { job: Job }) {
         </Table.Td>
         <Table.Td>
           <Badge color={COLOURS[state]} variant="light">
-            {state}
+            {waitingFor === "drill" ? "waits for the drill to end" : state}
           </Badge>
         </Table.Td>
         <Table.Td ta="right" className="number">
@@ -149,7 +124,7 @@ function JobLines({ job }: { job: Job }) {
   );
 }
 
-function JobActions({ job: { id, name, state } }: { job: Job }) {
+function JobActions({ job: { id, name, state } }: { job: JobRecord }) {
   const { may } = useRights();
   const act = useMutation({
     mutationFn: (action: string) => server.request("POST", `/api/admin/jobs/${encodeURIComponent(id)}/${action}`),

@@ -1,6 +1,5 @@
-import { Anchor, Button, Group, Table, Text, TextInput } from "@mantine/core";
+import { Anchor, Group, Table, Text, TextInput } from "@mantine/core";
 import { IconSearch } from "@tabler/icons-react";
-import { useInfiniteQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { useState } from "react";
 import { useResources } from "../../api/resources.ts";
@@ -8,21 +7,11 @@ import { server } from "../../api/server.ts";
 import { usePathParameters } from "../../parts/address.ts";
 import { bytesText } from "../../parts/format.ts";
 import { Page } from "../../parts/page.tsx";
-import { Empty, Failure, Loading } from "../../parts/states.tsx";
+import { Paged, usePaged } from "../../parts/paged.tsx";
+import { Empty } from "../../parts/states.tsx";
 import { Ago } from "../../parts/time.tsx";
 import { Wide } from "../../parts/wide.tsx";
 import { pageOf } from "./address.ts";
-
-interface Instance {
-  id: string;
-  bytes: number;
-  writtenAt: string;
-}
-
-interface InstancePage {
-  instances: Instance[];
-  cursor: string | null;
-}
 
 const PAGE = 100;
 
@@ -32,16 +21,10 @@ export default function NamespacePage() {
   const [prefix, setPrefix] = useState("");
   const schema = useResources();
   const tables = Object.keys(schema.data?.namespaces[namespace]?.tables ?? {});
-  const pages = useInfiniteQuery({
+  const list = usePaged({
     queryKey: ["instances", namespace, prefix],
-    initialPageParam: null as string | null,
-    getNextPageParam: ({ cursor }: InstancePage) => cursor,
-    queryFn: ({ pageParam }) =>
-      server.request<InstancePage>("GET", `/api/admin/instances/${encodeURIComponent(namespace)}`, {
-        query: { limit: PAGE, after: pageParam, ...(prefix === "" ? {} : { prefix }) },
-      }),
+    load: (cursor) => server.instances(namespace).list({ limit: PAGE, cursor, ...(prefix === "" ? {} : { prefix }) }),
   });
-  const instances = pages.data?.pages.flatMap((page) => page.instances) ?? [];
   return (
     <Page title={namespace} hint={`One file per instance, each with ${tables.join(", ")}`}>
       <TextInput
@@ -52,55 +35,53 @@ export default function NamespacePage() {
         value={prefix}
         onChange={(event) => setPrefix(event.currentTarget.value)}
       />
-      {pages.error === null ? null : <Failure error={pages.error} onRetry={() => void pages.refetch()} />}
-      {pages.isPending ? <Loading /> : null}
-      {!pages.isPending && instances.length === 0 && pages.error === null ? (
-        <Empty title="No instances">An instance begins with its first record.</Empty>
-      ) : (
-        <Wide minWidth={520}>
-          <Table>
-            <Table.Thead>
-              <Table.Tr>
-                <Table.Th>Instance</Table.Th>
-                <Table.Th>Tables</Table.Th>
-                <Table.Th ta="right">Size</Table.Th>
-                <Table.Th>Changed</Table.Th>
-              </Table.Tr>
-            </Table.Thead>
-            <Table.Tbody>
-              {instances.map(({ id, bytes, writtenAt }) => (
-                <Table.Tr key={id}>
-                  <Table.Td>
-                    <Text size="sm" ff="monospace">
-                      {id}
-                    </Text>
-                  </Table.Td>
-                  <Table.Td>
-                    <Group gap="sm">
-                      {tables.map((table) => (
-                        <Anchor key={table} size="sm" component={Link} to={pageOf({ namespace, instance: id, table })}>
-                          {table}
-                        </Anchor>
-                      ))}
-                    </Group>
-                  </Table.Td>
-                  <Table.Td ta="right" className="number">
-                    {bytesText(bytes)}
-                  </Table.Td>
-                  <Table.Td>
-                    <Ago time={writtenAt} />
-                  </Table.Td>
+      <Paged list={list} empty={<Empty title="No instances">An instance begins with its first record.</Empty>}>
+        {(instances) => (
+          <Wide minWidth={520}>
+            <Table>
+              <Table.Thead>
+                <Table.Tr>
+                  <Table.Th>Instance</Table.Th>
+                  <Table.Th>Tables</Table.Th>
+                  <Table.Th ta="right">Size</Table.Th>
+                  <Table.Th>Changed</Table.Th>
                 </Table.Tr>
-              ))}
-            </Table.Tbody>
-          </Table>
-        </Wide>
-      )}
-      {pages.hasNextPage ? (
-        <Button variant="default" onClick={() => void pages.fetchNextPage()} loading={pages.isFetchingNextPage}>
-          More
-        </Button>
-      ) : null}
+              </Table.Thead>
+              <Table.Tbody>
+                {instances.map(({ id, bytes, writtenAt }) => (
+                  <Table.Tr key={id}>
+                    <Table.Td>
+                      <Text size="sm" ff="monospace">
+                        {id}
+                      </Text>
+                    </Table.Td>
+                    <Table.Td>
+                      <Group gap="sm">
+                        {tables.map((table) => (
+                          <Anchor
+                            key={table}
+                            size="sm"
+                            component={Link}
+                            to={pageOf({ namespace, instance: id, table })}
+                          >
+                            {table}
+                          </Anchor>
+                        ))}
+                      </Group>
+                    </Table.Td>
+                    <Table.Td ta="right" className="number">
+                      {bytesText(bytes)}
+                    </Table.Td>
+                    <Table.Td>
+                      <Ago time={writtenAt} />
+                    </Table.Td>
+                  </Table.Tr>
+                ))}
+              </Table.Tbody>
+            </Table>
+          </Wide>
+        )}
+      </Paged>
     </Page>
   );
 }

@@ -1,31 +1,17 @@
 import { Anchor, Badge, Button, Table, Text, TextInput } from "@mantine/core";
 import { IconSearch } from "@tabler/icons-react";
-import { useInfiniteQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { useState } from "react";
+import type { UserEntry } from "../../../../client/admin/index.ts";
 import { server } from "../../api/server.ts";
 import { useRights } from "../../api/session.tsx";
 import { usePageState } from "../../parts/address.ts";
 import { Page } from "../../parts/page.tsx";
-import { Empty, Failure, Loading } from "../../parts/states.tsx";
+import { Paged, usePaged } from "../../parts/paged.tsx";
+import { Empty } from "../../parts/states.tsx";
 import { Ago } from "../../parts/time.tsx";
 import { Wide } from "../../parts/wide.tsx";
 import { NewUser } from "./new-user.tsx";
-
-interface ListedUser {
-  id: string;
-  email: string | null;
-  displayName: string | null;
-  role: string;
-  isAnonymous: boolean;
-  disabled: boolean;
-  createdAt: string;
-}
-
-interface UserPage {
-  users: ListedUser[];
-  cursor: string | null;
-}
 
 const PAGE = 50;
 
@@ -35,16 +21,10 @@ export default function UsersPage() {
   const { state, change } = usePageState<{ q: string }>();
   const { q = "" } = state;
   const [isNew, setIsNew] = useState(false);
-  const pages = useInfiniteQuery({
+  const list = usePaged({
     queryKey: ["users", "list", q],
-    initialPageParam: null as string | null,
-    getNextPageParam: ({ cursor }: UserPage) => cursor,
-    queryFn: ({ pageParam }) =>
-      server.request<UserPage>("GET", "/api/auth/admin/users", {
-        query: { limit: PAGE, cursor: pageParam, q: q === "" ? null : q },
-      }),
+    load: (cursor) => server.users.list({ limit: PAGE, cursor, ...(q === "" ? {} : { q }) }),
   });
-  const users = pages.data?.pages.flatMap((page) => page.users) ?? [];
   return (
     <Page
       title="Users"
@@ -58,45 +38,43 @@ export default function UsersPage() {
         defaultValue={q}
         onChange={(event) => change({ q: event.currentTarget.value || undefined }, { replace: true })}
       />
-      {pages.error === null ? null : <Failure error={pages.error} onRetry={() => void pages.refetch()} />}
-      {pages.isPending ? <Loading /> : null}
-      {!pages.isPending && users.length === 0 && pages.error === null ? (
-        <Empty title={q === "" ? "No users yet" : "Nobody has this name"}>
-          {q === ""
-            ? "Users sign up, or are inserted and invited here."
-            : "Search for the beginning of an address or a name."}
-        </Empty>
-      ) : (
-        <Wide minWidth={640}>
-          <Table highlightOnHover>
-            <Table.Thead>
-              <Table.Tr>
-                <Table.Th>Email</Table.Th>
-                <Table.Th>Name</Table.Th>
-                <Table.Th>Role</Table.Th>
-                <Table.Th>State</Table.Th>
-                <Table.Th>Since</Table.Th>
-              </Table.Tr>
-            </Table.Thead>
-            <Table.Tbody>
-              {users.map((user) => (
-                <UserLine key={user.id} user={user} />
-              ))}
-            </Table.Tbody>
-          </Table>
-        </Wide>
-      )}
-      {pages.hasNextPage ? (
-        <Button variant="default" onClick={() => void pages.fetchNextPage()} loading={pages.isFetchingNextPage}>
-          More
-        </Button>
-      ) : null}
+      <Paged
+        list={list}
+        empty={
+          <Empty title={q === "" ? "No users yet" : "Nobody has this name"}>
+            {q === ""
+              ? "Users sign up, or are inserted and invited here."
+              : "Search for the beginning of an address or a name."}
+          </Empty>
+        }
+      >
+        {(users) => (
+          <Wide minWidth={640}>
+            <Table highlightOnHover>
+              <Table.Thead>
+                <Table.Tr>
+                  <Table.Th>Email</Table.Th>
+                  <Table.Th>Name</Table.Th>
+                  <Table.Th>Role</Table.Th>
+                  <Table.Th>State</Table.Th>
+                  <Table.Th>Since</Table.Th>
+                </Table.Tr>
+              </Table.Thead>
+              <Table.Tbody>
+                {users.map((user) => (
+                  <UserLine key={user.id} user={user} />
+                ))}
+              </Table.Tbody>
+            </Table>
+          </Wide>
+        )}
+      </Paged>
       {isNew ? <NewUser onClose={() => setIsNew(false)} /> : null}
     </Page>
   );
 }
 
-function UserLine({ user }: { user: ListedUser }) {
+function UserLine({ user }: { user: UserEntry }) {
   const { id, email, displayName, role, isAnonymous, disabled, createdAt } = user;
   return (
     <Table.Tr>

@@ -1,0 +1,40 @@
+import { systemRuntime } from "../runtime.ts";
+import type { Transport } from "../transport/types.ts";
+import { createBackups } from "./backups.ts";
+import { createAnalytics, createAudit } from "./history.ts";
+import type { AdminAnalytics, AdminAudit } from "./history-types.ts";
+import { type AdminBroadcast, createAdminBroadcast, createInstances, createJobs } from "./operations.ts";
+import { createAdminPush } from "./push.ts";
+import { createKeyValue, createSql, createVectors } from "./stores.ts";
+import type { AdminBackups, AdminJobs, AdminPush, AdminUsers, Instances, KeyValue, Sql, Vectors } from "./types.ts";
+import { createUsers } from "./users.ts";
+
+/** What a service key may do beside tables and files: the same in scripts and in the dashboard. Errors of all: `PlatformError`. */
+export interface Administration {
+  readonly users: AdminUsers;
+  kv(namespace: string): KeyValue;
+  sql(database: string): Sql;
+  vectors(index: string): Vectors;
+  readonly push: AdminPush;
+  broadcast(name: string): AdminBroadcast;
+  readonly jobs: AdminJobs;
+  instances(namespace: string): Instances;
+  /** What keys and administrators have changed, and who has signed in. */
+  readonly audit: AdminAudit;
+  readonly analytics: AdminAnalytics;
+  readonly backups: AdminBackups;
+}
+
+export const createAdministration = (transport: Transport): Administration => ({
+  users: createUsers(transport),
+  kv: (namespace) => createKeyValue(transport, namespace),
+  sql: (database) => createSql(transport, database),
+  vectors: (index) => createVectors(transport, index),
+  push: createAdminPush(transport),
+  broadcast: (name) => createAdminBroadcast(transport, name),
+  jobs: createJobs(transport),
+  instances: (namespace) => createInstances(transport, namespace),
+  audit: createAudit(transport),
+  analytics: createAnalytics(transport),
+  backups: createBackups(transport, systemRuntime),
+});
