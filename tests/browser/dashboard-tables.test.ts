@@ -253,6 +253,127 @@ browserTest("[AD59] columns are pinned, moved and hidden, which this browser kee
   expect((await headers(on)).slice(0, 3)).toEqual(["id", "title", "director"]);
 });
 
+/** Chooses a file in the dialog of imports. */
+async function chooseFile(on: Page, name: string, text: string): Promise<void> {
+  await on.getByRole("button", { name: "Import and export" }).click();
+  await on.getByRole("menuitem", { name: "Import a file" }).click();
+  await on.locator("input[type=file]").setInputFiles({ name, mimeType: "text/plain", buffer: Buffer.from(text) });
+}
+
+browserTest("[AD60] a CSV file is shown before it is imported, and what is refused names its line", async () => {
+  const { page: on } = await signedIn(page("plain"));
+  const rows = Array.from(
+    { length: 1200 },
+    (_, index) => `p${String(index).padStart(4, "0")},"text, ${index}\nof two lines"`,
+  );
+  await chooseFile(on, "plain.csv", `id,text\n${rows.join("\n")}\n`);
+  const dialog = on.getByRole("dialog");
+  await region(on, "Preview").getByText("p0009").waitFor();
+  expect(await region(on, "Preview").getByText("p0010").count()).toBe(0);
+  await dialog.getByRole("button", { name: "Import", exact: true }).click();
+  await dialog.getByText("1,200 records imported into plain").waitFor();
+  await dialog.getByRole("button", { name: "Close" }).last().click();
+  await on.getByText("1,200 records").waitFor();
+  expect((await platform.service.get(`${T}/plain/p1199`)).body["text"]).toBe("text, 1199\nof two lines");
+
+  // The same ids again: nothing of a refused batch is there.
+  await chooseFile(on, "more.csv", `id,text\nnew,1\np0001,2\n`);
+  await dialog.getByRole("button", { name: "Import", exact: true }).click();
+  await dialog
+    .getByRole("alert")
+    .getByText(/line 3/)
+    .waitFor();
+  await dialog.getByText("0 records of the file are in plain.").waitFor();
+  expect((await platform.service.get(`${T}/plain/new`)).status).toBe(404);
+  await dialog.getByRole("checkbox", { name: "Update records whose id exists" }).check();
+  await dialog.getByRole("button", { name: "Import", exact: true }).click();
+  await dialog.getByText("2 records imported into plain").waitFor();
+  expect((await platform.service.get(`${T}/plain/p0001`)).body["text"]).toBe("2");
+});
+
+browserTest("[AD60] NDJSON and JSON are imported, and mistakes in a file are said before", async () => {
+  const { page: on } = await signedIn(page("reviews"));
+  const dialog = on.getByRole("dialog");
+  await chooseFile(on, "a.ndjson", `{"id":"n1","film":"film-0003","tags":{"a":[1]}}\n\n{"id":"n2","film":"film-0004"}`);
+  await dialog.getByRole("button", { name: "Import", exact: true }).click();
+  await dialog.getByText("2 records imported into reviews").waitFor();
+  expect((await platform.service.get(`${T}/reviews/n1`)).body["tags"]).toEqual({ a: [1] });
+  await dialog.locator("input[type=file]").waitFor({ state: "attached" });
+  const choose = (name: string, text: string) =>
+    on.locator("input[type=file]").setInputFiles({ name, mimeType: "text/plain", buffer: Buffer.from(text) });
+  await choose("b.json", `[{"id":"j1","film":"film-0003"}, 7]`);
+  await dialog.getByText("element 2: must be a JSON object").waitFor();
+  await choose("c.ndjson", `{"id":"c1","film":"film-0003"}\n{"id":`);
+  await dialog.getByText(/line 2: is not valid JSON/).waitFor();
+  await choose("d.csv", "id,film,colour\nd1,film-0003,red\n");
+  await dialog.getByText("The table has no field colour").waitFor();
+  await dialog.getByRole("button", { name: "Import", exact: true }).click();
+  await dialog
+    .getByRole("alert")
+    .getByText(/line 2: .*colour/)
+    .waitFor();
+  await choose("e.csv", 'id,film\n"d1,film-0003\n');
+  await dialog
+    .getByRole("alert")
+    .getByText(/line 1/)
+    .waitFor();
+  await choose("f.csv", "id,film\nd1\n");
+  await dialog.getByText("line 2: has 1 cell, but the first line names 2 fields").waitFor();
+  await choose("g.json", `[{"id":"j1","film":"film-0003","stars":5}]`);
+  await dialog.getByRole("button", { name: "Import", exact: true }).click();
+  await dialog.getByText("1 record imported into reviews").waitFor();
+  await platform.service.post(`${T}/reviews/batch`, { deletes: ["n1", "n2", "j1"] });
+});
+
+browserTest("[AD60] what filter and search leave is exported, and imported again as it was", async () => {
+  const { page: on, problems } = await signedIn(
+    page("films", `?filter=${encodeURIComponent('[["imdbRating",">=",9]]')}&sort=title:desc`),
+  );
+  await on.getByRole("row").nth(1).waitFor();
+  const exported = async (item: string) => {
+    await on.getByRole("button", { name: "Import and export" }).click();
+    const [download] = await Promise.all([
+      on.waitForEvent("download"),
+      on.getByRole("menuitem", { name: item }).click(),
+    ]);
+    return { name: download.suggestedFilename(), text: await Bun.file((await download.path()) ?? "").text() };
+  };
+  const query = { filter: '[["imdbRating",">=",9]]', sort: "title:desc", limit: 100 };
+  const { items } = (await platform.service.get<{ items: { id: string; title: string }[] }>(`${T}/films`, { query }))
+    .body;
+  const ndjson = await exported("Export as NDJSON");
+  expect(ndjson.name).toBe("films.ndjson");
+  expect(
+    ndjson.text
+      .trim()
+      .split("\n")
+      .map((line) => JSON.parse(line)),
+  ).toEqual(items);
+  const csv = await exported("Export as CSV");
+  expect(csv.name).toBe("films.csv");
+  expect(csv.text.split("\r\n")[0]).toBe("id,title,director,imdbRating,released,createdAt,updatedAt");
+  await chooseFile(on, "films.csv", csv.text);
+  await on.getByRole("checkbox", { name: "Update records whose id exists" }).check();
+  await on.getByRole("dialog").getByRole("button", { name: "Import", exact: true }).click();
+  await on.getByText(`${items.length} records imported into films`).waitFor();
+  const again = (await platform.service.get<{ items: { id: string }[] }>(`${T}/films`, { query })).body.items;
+  const withoutTime = (records: object[]) => records.map((record) => ({ ...record, updatedAt: null }));
+  expect(withoutTime(again)).toEqual(withoutTime(items));
+  await on.goto(`${platform.url}${page("films", "?q=casablanca")}`);
+  await cell(on, "Casablanca").waitFor();
+  const found = await exported("Export as NDJSON");
+  expect(found.text).toContain('"title":"Casablanca"');
+  expect(found.text).not.toContain("highlights");
+  // More than one page.
+  await on.goto(`${platform.url}${page("films")}`);
+  await cell(on, "The Land Girls").waitFor();
+  expect((await exported("Export as NDJSON")).text.trim().split("\n").length).toBe(3201);
+  expect(problems).toEqual([]);
+  const scoped = await signedIn(page("films"), READER);
+  await scoped.page.getByRole("button", { name: "Import and export" }).click();
+  expect(await scoped.page.getByRole("menuitem").allTextContents()).toEqual(["Export as CSV", "Export as NDJSON"]);
+});
+
 browserTest(
   "[AD30] [AD55] [AD56] axe finds nothing, at 360 pixels nothing is wider than the screen, in both themes",
   async () => {

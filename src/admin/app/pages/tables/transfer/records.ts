@@ -154,7 +154,9 @@ function csvRecord(
   place: string,
 ): JsonObject {
   if (cells.length !== columns.length) {
-    throw new FileMistake(`${place}: has ${cells.length} cells, but the first line names ${columns.length} fields`);
+    throw new FileMistake(
+      `${place}: has ${cells.length === 1 ? "1 cell" : `${cells.length} cells`}, but the first line names ${columns.length} fields`,
+    );
   }
   const record: JsonObject = {};
   for (const [index, name] of columns.entries()) {
