@@ -1,5 +1,6 @@
 import { useQueries, useQuery } from "@tanstack/react-query";
-import { useCallback, useMemo } from "react";
+import { useCallback } from "react";
+import type { Administrator } from "../../../../client/admin/administrator.ts";
 import { queries } from "../../api/server.ts";
 import { SHOWN_ROWS_MAX } from "../../limits.ts";
 import { useServer, useViewAs } from "../../shell/view-as.tsx";
@@ -32,37 +33,60 @@ const HIGHLIGHT = { highlightPre: MARKS.pre, highlightPost: MARKS.post };
 
 export const listKey = (address: TableAddress): readonly unknown[] => [...keyOf(address), "rows"];
 
+const pageKey = (address: TableAddress, as: string | null, listing: Listing, page: number): readonly unknown[] => [
+  ...listKey(address),
+  as,
+  listing,
+  page,
+];
+
+function loadPage(
+  server: Administrator,
+  address: TableAddress,
+  { filter, sort, search }: Listing,
+  page: number,
+  signal: AbortSignal,
+): Promise<Page> {
+  const common = { ...(filter.length === 0 ? {} : { filter: JSON.stringify(filter) }), limit: PAGE_ROWS };
+  if (search !== "") {
+    const query = { ...common, q: search, offset: page * PAGE_ROWS, ...HIGHLIGHT };
+    return server.request<Page>("GET", `${pathOf(address)}/search`, { query, signal });
+  }
+  const query = { ...common, page: page + 1, ...(sort === null ? {} : { sort }) };
+  return server.request<Page>("GET", pathOf(address), { query, signal });
+}
+
+const WHOLE_TABLE: Listing = { filter: [], sort: null, search: "" };
+
+/** Loads the first rows of a table that is about to be opened. */
+export const prefetchRows = (server: Administrator, as: string | null, address: TableAddress): void =>
+  void queries.prefetchQuery({
+    queryKey: pageKey(address, as, WHOLE_TABLE, 0),
+    queryFn: ({ signal }) => loadPage(server, address, WHOLE_TABLE, 0, signal),
+  });
+
 /** The rows of a table, loaded a page at a time as they are shown. */
 export function useRows(address: TableAddress, listing: Listing, pages: readonly number[]) {
   const server = useServer();
   const as = useViewAs();
-  const { filter, sort, search } = listing;
-  const key = useMemo(() => [...listKey(address), as, { filter, sort, search }], [address, as, filter, sort, search]);
   const load = useCallback(
-    (page: number, signal: AbortSignal): Promise<Page> => {
-      const common = { ...(filter.length === 0 ? {} : { filter: JSON.stringify(filter) }), limit: PAGE_ROWS };
-      if (search !== "") {
-        const query = { ...common, q: search, offset: page * PAGE_ROWS, ...HIGHLIGHT };
-        return server.request<Page>("GET", `${pathOf(address)}/search`, { query, signal });
-      }
-      const query = { ...common, page: page + 1, ...(sort === null ? {} : { sort }) };
-      return server.request<Page>("GET", pathOf(address), { query, signal });
-    },
-    [server, address, filter, sort, search],
+    (page: number, signal: AbortSignal) => loadPage(server, address, listing, page, signal),
+    [server, address, listing],
   );
-  const first = useQuery({ queryKey: [...key, 0], queryFn: ({ signal }) => load(0, signal) });
+  const keyAt = (page: number) => pageKey(address, as, listing, page);
+  const first = useQuery({ queryKey: keyAt(0), queryFn: ({ signal }) => load(0, signal) });
   const others = useQueries({
     queries: pages
       .filter((page) => page > 0)
       .map((page) => ({
-        queryKey: [...key, page],
+        queryKey: keyAt(page),
         queryFn: ({ signal }: { signal: AbortSignal }) => load(page, signal),
       })),
   });
   const total = first.data?.total ?? null;
   const rowAt = (index: number): Row | undefined => {
     const page = Math.floor(index / PAGE_ROWS);
-    const data = page === 0 ? first.data : queries.getQueryData<Page>([...key, page]);
+    const data = page === 0 ? first.data : queries.getQueryData<Page>(keyAt(page));
     return data?.items[index % PAGE_ROWS];
   };
   const failed = first.error ?? others.find(({ error }) => error !== null)?.error ?? null;

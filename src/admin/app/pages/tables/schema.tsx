@@ -8,7 +8,7 @@ import { useRights } from "../../api/session.tsx";
 import { bytesText, numberText } from "../../parts/format.ts";
 import { Failure } from "../../parts/states.tsx";
 import { Wide } from "../../parts/wide.tsx";
-import { keyOf, pageOf, type TableAddress } from "./address.ts";
+import { keyOf, pageOf, segments, type TableAddress } from "./address.ts";
 
 interface TableSize {
   rows: number;
@@ -60,13 +60,9 @@ function Sizes({ address }: { address: TableAddress }) {
   const size = useQuery({
     queryKey: [...keyOf(address), "size"],
     queryFn: () =>
-      server.request<TableSize>(
-        "GET",
-        `/api/admin/tables/${[namespace, table].map(encodeURIComponent).join("/")}/size`,
-        {
-          query: { instanceId: instance },
-        },
-      ),
+      server.request<TableSize>("GET", `/api/admin/tables/${segments(namespace, table)}/size`, {
+        query: { instanceId: instance },
+      }),
   });
   if (size.error !== null) return <Failure error={size.error} onRetry={() => void size.refetch()} />;
   const { data } = size;

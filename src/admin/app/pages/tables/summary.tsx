@@ -60,7 +60,7 @@ export function Summary({
             found.error === null ? (
               <Loader size={16} />
             ) : (
-              <Text size="sm" c="red">
+              <Text size="sm" c="var(--mantine-color-error)">
                 {messageOf(found.error)}
               </Text>
             )

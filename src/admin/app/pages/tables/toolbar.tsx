@@ -1,13 +1,12 @@
-import { ActionIcon, Button, Checkbox, Group, Menu, Text, TextInput, Tooltip } from "@mantine/core";
-import { useDebouncedCallback } from "@mantine/hooks";
-import { IconColumns, IconSearch } from "@tabler/icons-react";
+import { ActionIcon, Button, Checkbox, Group, Menu, Text, Tooltip } from "@mantine/core";
+import { IconColumns } from "@tabler/icons-react";
 import type { ReactNode } from "react";
 import type { TableSchema } from "../../api/resources.ts";
-import { SEARCH_DELAY_MS } from "../../limits.ts";
 import { numberText } from "../../parts/format.ts";
 import { Conditions, FilterButton } from "./filter.tsx";
 import type { Condition } from "./filter-model.ts";
 import type { Columns } from "./grid/columns.ts";
+import { SearchInput } from "./search-input.tsx";
 
 /** What narrows the list, and which columns it shows. */
 export function Toolbar({
@@ -44,20 +43,6 @@ export function Toolbar({
         </Text>
       )}
     </Group>
-  );
-}
-
-function SearchInput({ text, onChange }: { text: string; onChange(text: string): void }) {
-  const later = useDebouncedCallback(onChange, SEARCH_DELAY_MS);
-  return (
-    <TextInput
-      aria-label="Search"
-      placeholder="Search"
-      leftSection={<IconSearch size={16} aria-hidden />}
-      defaultValue={text}
-      onChange={(event) => later(event.currentTarget.value)}
-      w={{ base: "100%", xs: 220 }}
-    />
   );
 }
 

@@ -29,7 +29,9 @@ const isOwn = (name: string, field: Field): boolean => field.generated || name =
 export function RecordForm({ address, schema, stored, copied, isReadOnly, ...actions }: FormProps) {
   const { onDuplicate, onDelete, onClose } = actions;
   const server = useServer();
-  const fields = Object.entries(schema.fields);
+  const fields = Object.entries(schema.fields).filter(
+    ([name, field]) => stored !== null || name === "id" || !isOwn(name, field),
+  );
   const [texts, setTexts] = useState<Record<string, string>>(() =>
     Object.fromEntries(
       fields.map(([name, field]) => {
@@ -77,6 +79,7 @@ export function RecordForm({ address, schema, stored, copied, isReadOnly, ...act
             field={field}
             address={address}
             text={texts[name] ?? ""}
+            stored={editText(stored?.[name], field)}
             problem={unread[name] ?? problems[name]?.message ?? null}
             // An id may be chosen for a new record.
             isReadOnly={isReadOnly || (isOwn(name, field) && !(stored === null && name === "id"))}

@@ -8,18 +8,21 @@ interface FieldInputProps {
   field: Field;
   address: TableAddress;
   text: string;
+  /** As it is in the record; empty for a new one. */
+  stored: string;
   problem: string | null;
   isReadOnly: boolean;
   onChange(text: string): void;
 }
 
 /** The input for a field of a form. */
-export function FieldInput({ name, field, address, text, problem, isReadOnly, onChange }: FieldInputProps) {
+export function FieldInput({ name, field, address, text, stored, problem, isReadOnly, onChange }: FieldInputProps) {
   const common = {
     label: name,
     error: problem,
     readOnly: isReadOnly,
     withAsterisk: field.required && !field.generated,
+    styles: { label: { overflowWrap: "anywhere" as const } },
   };
   const options = field.type === "boolean" ? ["true", "false"] : field.enum?.map(String);
   if (options !== undefined && !isReadOnly) {
@@ -65,11 +68,23 @@ export function FieldInput({ name, field, address, text, problem, isReadOnly, on
         {...common}
         address={address}
         references={references}
-        description={text === "" ? undefined : <ReferenceLink address={address} references={references} value={text} />}
+        description={
+          text === "" || text !== stored ? undefined : (
+            <ReferenceLink address={address} references={references} value={text} />
+          )
+        }
         value={text}
         onChange={onChange}
       />
     );
   }
-  return <TextInput {...common} value={text} onChange={(event) => onChange(event.currentTarget.value)} />;
+  const placeholder = field.generated && !isReadOnly ? "Set by the server" : undefined;
+  return (
+    <TextInput
+      {...common}
+      placeholder={placeholder}
+      value={text}
+      onChange={(event) => onChange(event.currentTarget.value)}
+    />
+  );
 }

@@ -185,7 +185,7 @@ function Preview({ file, schema }: { file: File; schema: TableSchema }) {
                   {shown.map((name) => (
                     <Table.Th
                       key={name}
-                      {...(unknown.includes(name) ? { c: "red" } : {})}
+                      {...(unknown.includes(name) ? { c: "var(--mantine-color-error)" } : {})}
                       style={{ overflowWrap: "anywhere" }}
                     >
                       {name}
