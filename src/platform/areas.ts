@@ -182,6 +182,7 @@ const AREAS: { readonly [Name in keyof Areas]: Definition<Areas[Name]> } = {
       sessions: areas.auth.sessions,
       file: base.engine.open(join(base.dataDirectory, "rooms.db"), { migrate: layOut(roomsLayout) }),
       lookups: areas.tables.lookups,
+      audit: (change) => base.audit.record(change),
       app: () => app,
     }),
   ),

@@ -78,7 +78,7 @@ function describe(
     vectorize: Object.entries(config.vectorize ?? {})
       .filter(([name]) => mayAny("vectorize", "index", name, ["read", "write"]))
       .map(([name, { dimensions, metric = "cosine" }]) => ({ name, dimensions, metric })),
-    rooms: maySystem ? Object.keys(config.rooms ?? {}) : [],
+    rooms: named(config.rooms, (name) => maySystem || mayAny("rooms", "*", name, ["read", "write"])),
     jobs: named(config.jobs, jobs),
     cron: Object.entries(config.cron ?? {})
       .filter(([name]) => jobs(name))

@@ -1,3 +1,4 @@
+import { expect } from "bun:test";
 import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import type { BrowserContextOptions, Page } from "playwright-core";
@@ -13,6 +14,8 @@ export async function openDashboard(
   path: string,
   { key = SERVICE_KEY, ...options }: BrowserContextOptions & { key?: string } = {},
 ): Promise<Profile> {
+  // From sources the pages are built when they are asked for, which takes longer than a browser waits.
+  await fetch(`${platform.url}/admin`);
   const profile = await openProfile(options);
   const response = await profile.context.request.post(`${platform.url}/api/admin/session`, { data: { key } });
   if (response.status() !== 204) throw new Error(`The key does not sign in: ${await response.text()}`);
@@ -44,3 +47,18 @@ export async function inEveryView(look: (options: BrowserContextOptions) => Prom
     for (const width of [1440, 360]) await look({ bypassCSP: true, colorScheme, viewport: { width, height: 800 } });
   }
 }
+
+/** Fails where axe finds something, the page has not one `main`, or is wider than the window. */
+export async function expectAccessible(page: Page): Promise<void> {
+  expect(await violationsOf(page)).toEqual([]);
+  expect(await page.getByRole("main").count()).toBe(1);
+  expect(await overflowOf(page)).toBe(0);
+}
+
+/** The colours and viewports in which every page is looked at. */
+export const LOOKS = (["light", "dark"] as const).flatMap((colorScheme) =>
+  [1440, 360].map((width) => ({
+    name: `${colorScheme}, ${width} px`,
+    options: { bypassCSP: true, colorScheme, viewport: { width, height: 800 } },
+  })),
+);

@@ -156,6 +156,7 @@ export async function roomsWorld(config: RoomsConfig): Promise<RoomsWorld> {
       clock: own.clock,
       // No handler of these tests uses it.
       app: () => ({}) as AppAccess,
+      audit: async () => {},
       lookups: createTableLookups({ namespaces: new Map(), logger }),
     });
     return { area, clock: own, server: mountEndpoints(http, area.endpoints), clients: new Set<{ lose(): void }>() };

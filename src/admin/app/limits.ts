@@ -14,21 +14,18 @@ export const BATCH_MAX = 500;
 /** Time between two looks at jobs, and at the log. */
 export const JOBS_EVERY_MS = 3_000;
 export const LOGS_EVERY_MS = 2_000;
-/** Time between the last key in a search and its request. */
-export const SEARCH_DELAY_MS = 150;
-/** Records that are shown before a file is imported, and how many of their fields. */
-export const PREVIEW_RECORDS = 10;
-export const PREVIEW_COLUMNS_MAX = 50;
-/** A JSON array is read as a whole. */
-export const IMPORT_JSON_MAX_BYTES = 64 * 1024 * 1024;
-/** Characters of a line, or a row of CSV, of a file that is imported. */
-export const IMPORT_LINE_MAX_CHARACTERS = 16 * 1024 * 1024;
-/** Rows of CSV are parsed in pieces of this length. */
-export const CSV_CHUNK_CHARACTERS = 256 * 1024;
-/** Characters of one batch of an import: below the smallest body limit that servers usually have. */
-export const IMPORT_BATCH_CHARACTERS = 1024 * 1024;
-/** Records per page of an export: the most that a list gives. */
-export const EXPORT_PAGE_RECORDS = 1_000;
+/** Statements that the SQL page remembers of a database, and characters of one that it remembers or has in its address. */
+export const SQL_HISTORY_MAX = 100;
+export const SQL_HISTORY_CHARACTERS_MAX = 10_000;
+export const SQL_ADDRESS_CHARACTERS_MAX = 4_000;
+/** Columns of tables and views that completion knows. */
+export const SQL_COLUMNS_MAX = 5_000;
+/** Time between two looks at rooms. */
+export const ROOMS_EVERY_MS = 700;
+/** Rooms, and channels, that are listed: a search finds the others. */
+export const LISTED_MAX = 200;
+/** Players of a room who are listed before one asks for all. */
+export const PLAYERS_SHOWN = 50;
 /** Time between two looks at the figures of the overview. */
 export const FIGURES_EVERY_MS = 5_000;
 /** Looks at the server that the charts of the overview keep: an hour of them. */

@@ -98,10 +98,11 @@ export interface KeyValue {
 }
 
 export interface Sql {
-  /** One statement; `?` are bound in order. */
+  /** One statement; `?` are bound in order. `signal` ends a read. */
   query<Row = JsonObject>(
     sql: string,
     params?: readonly (string | number | boolean | null)[],
+    options?: { signal?: AbortSignal },
   ): Promise<{ results: Row[]; meta: { changes: number; rows_read: number; duration: number } }>;
 }
 

@@ -3,7 +3,7 @@ import { useDebouncedValue } from "@mantine/hooks";
 import { keepPreviousData, useQuery } from "@tanstack/react-query";
 import { useState } from "react";
 import { server } from "../../../api/server.ts";
-import { SEARCH_DELAY_MS } from "../../../limits.ts";
+import { SEARCH_DELAY_MS } from "../limits.ts";
 
 export const NOBODY = "anonymous";
 const NOBODY_NAME = "Nobody (not signed in)";

@@ -3,8 +3,8 @@ import type { Administrator } from "../../../../../client/admin/administrator.ts
 import type { JsonObject } from "../../../../../kernel/json/json.ts";
 import { CSV_STYLE, formatCell } from "../../../../../kernel/transfer/csv-cells.ts";
 import type { TableSchema } from "../../../api/resources.ts";
-import { EXPORT_PAGE_RECORDS } from "../../../limits.ts";
 import { pathOf, type TableAddress } from "../address.ts";
+import { EXPORT_PAGE_RECORDS } from "../limits.ts";
 import type { Listing } from "../rows.ts";
 
 export type ExportFormat = "csv" | "ndjson";

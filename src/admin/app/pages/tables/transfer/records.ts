@@ -2,7 +2,7 @@ import { parse } from "csv-parse/browser/esm/sync";
 import type { JsonObject } from "../../../../../kernel/json/json.ts";
 import { type Cell, parseCell, parseText } from "../../../../../kernel/transfer/csv-cells.ts";
 import type { TableSchema } from "../../../api/resources.ts";
-import { CSV_CHUNK_CHARACTERS, IMPORT_JSON_MAX_BYTES, IMPORT_LINE_MAX_CHARACTERS } from "../../../limits.ts";
+import { CSV_CHUNK_CHARACTERS, IMPORT_JSON_MAX_BYTES, IMPORT_LINE_MAX_CHARACTERS } from "../limits.ts";
 
 /** A record of a file that is imported. */
 export interface SourceRecord {

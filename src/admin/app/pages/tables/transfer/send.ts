@@ -1,7 +1,8 @@
 import type { Administrator } from "../../../../../client/admin/administrator.ts";
 import { messageOf, PlatformError } from "../../../api/failure.ts";
-import { BATCH_MAX, IMPORT_BATCH_CHARACTERS } from "../../../limits.ts";
+import { BATCH_MAX } from "../../../limits.ts";
 import { pathOf, type TableAddress } from "../address.ts";
+import { IMPORT_BATCH_CHARACTERS } from "../limits.ts";
 import { FileMistake, type SourceRecord } from "./records.ts";
 
 export interface Progress {
