@@ -26,7 +26,7 @@ const sizeOf = (table: string, query = {}) => `/api/admin/tables/${table}/size?$
 const size = async (table: string, query = {}) =>
   (await platform.service.get<{ rows: number; bytes: number; fileBytes: number }>(sizeOf(table, query))).body;
 
-test("[TB470] has the records, about their bytes, and the bytes of the file, also of a large table", async () => {
+test("[TB466] has the records, about their bytes, and the bytes of the file, also of a large table", async () => {
   expect(await size("shared/notes")).toMatchObject({ rows: 0, bytes: 0 });
   const text = "x".repeat(100);
   await platform.service.post("/api/db/shared/tables/notes", { text });
@@ -47,7 +47,7 @@ test("[TB470] has the records, about their bytes, and the bytes of the file, als
   expect(many.bytes / many.rows).toBeLessThan(300);
 });
 
-test("[TB470] of an instance, which is not created", async () => {
+test("[TB466] of an instance, which is not created", async () => {
   expect(await size("teams/notes", { instanceId: "red" })).toEqual({ rows: 0, bytes: 0, fileBytes: 0 });
   expect(existsSync(join(platform.dataDirectory, "databases/teams/red.db"))).toBe(false);
   await platform.service.post("/api/db/teams/red/tables/notes", { text: "hello" });
@@ -63,7 +63,7 @@ test("[TB470] of an instance, which is not created", async () => {
   expect(await refused("shared/notes", { other: "1" })).toBe(400);
 });
 
-test("[TB470] is for service keys with the right to read the table", async () => {
+test("[TB466] is for service keys with the right to read the table", async () => {
   const user = await signIn(platform);
   const status = async (client: { get: TestPlatform["get"] }, path: string) => (await client.get(path)).status;
   const notes = sizeOf("shared/notes");
