@@ -5,7 +5,7 @@ import { queries } from "../../api/server.ts";
 import { SHOWN_ROWS_MAX } from "../../limits.ts";
 import { useServer, useViewAs } from "../../shell/view-as.tsx";
 import { keyOf, pathOf, type TableAddress } from "./address.ts";
-import type { Condition } from "./filter-model.ts";
+import { type Conditions, parametersOf } from "./filter-model.ts";
 import { MARKS } from "./grid/marked.tsx";
 
 export type Row = {
@@ -16,7 +16,7 @@ export type Row = {
 
 /** What the grid shows. */
 export interface Listing {
-  filter: readonly Condition[];
+  conditions: Conditions;
   /** `field:asc` or `field:desc`; null: by id. */
   sort: string | null;
   /** Words to search for; empty: a list. */
@@ -43,11 +43,11 @@ const pageKey = (address: TableAddress, as: string | null, listing: Listing, pag
 function loadPage(
   server: Administrator,
   address: TableAddress,
-  { filter, sort, search }: Listing,
+  { conditions, sort, search }: Listing,
   page: number,
   signal: AbortSignal,
 ): Promise<Page> {
-  const common = { ...(filter.length === 0 ? {} : { filter: JSON.stringify(filter) }), limit: PAGE_ROWS };
+  const common = { ...parametersOf(conditions), limit: PAGE_ROWS };
   if (search !== "") {
     const query = { ...common, q: search, offset: page * PAGE_ROWS, ...HIGHLIGHT };
     return server.request<Page>("GET", `${pathOf(address)}/search`, { query, signal });
@@ -56,7 +56,7 @@ function loadPage(
   return server.request<Page>("GET", pathOf(address), { query, signal });
 }
 
-const WHOLE_TABLE: Listing = { filter: [], sort: null, search: "" };
+const WHOLE_TABLE: Listing = { conditions: { all: [], any: [] }, sort: null, search: "" };
 
 /** Loads the first rows of a table that is about to be opened. */
 export const prefetchRows = (server: Administrator, as: string | null, address: TableAddress): void =>

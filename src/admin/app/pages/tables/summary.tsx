@@ -5,7 +5,7 @@ import type { TableSchema } from "../../api/resources.ts";
 import { numberText, timeText } from "../../parts/format.ts";
 import { useServer, useViewAs } from "../../shell/view-as.tsx";
 import { pathOf, type TableAddress } from "./address.ts";
-import type { Condition } from "./filter-model.ts";
+import { type Conditions, parametersOf } from "./filter-model.ts";
 import { listKey } from "./rows.ts";
 
 const NUMBERS = ["sum", "avg", "min", "max"] as const;
@@ -17,14 +17,14 @@ export function Summary({
   address,
   schema,
   column,
-  filter,
+  conditions,
   isSearch,
   onClose,
 }: {
   address: TableAddress;
   schema: TableSchema;
   column: string;
-  filter: readonly Condition[];
+  conditions: Conditions;
   /** A search narrows the list, and not the summary. */
   isSearch: boolean;
   onClose(): void;
@@ -35,11 +35,10 @@ export function Summary({
   const functions = type === "integer" || type === "number" ? NUMBERS : OTHERS;
   const found = useQuery({
     // Below the rows of the table: what changes them changes this.
-    queryKey: [...listKey(address), "summary", as, column, filter],
+    queryKey: [...listKey(address), "summary", as, column, conditions],
     queryFn: async ({ signal }) => {
       const select = ["count()", ...functions.map((name) => `${name}(${column})`)].join();
-      const narrowed = filter.length === 0 ? {} : { filter: JSON.stringify(filter) };
-      const query = { select, ...narrowed };
+      const query = { select, ...parametersOf(conditions) };
       type Groups = { groups: Record<string, unknown>[] };
       return (await server.request<Groups>("GET", `${pathOf(address)}/aggregate`, { query, signal })).groups[0] ?? {};
     },

@@ -11,13 +11,13 @@ import { Empty, Failure, Loadable, Loading } from "../../parts/states.tsx";
 import { useServer } from "../../shell/view-as.tsx";
 import { NO_INSTANCE, pathOf, type TableAddress } from "./address.ts";
 import { deleteSoon, useHidden } from "./deletions.tsx";
-import type { Condition } from "./filter-model.ts";
+import { type Condition, isNarrowed } from "./filter-model.ts";
 import { useColumns } from "./grid/columns.ts";
 import { Grid } from "./grid/grid.tsx";
 import { useLive } from "./live.ts";
 import { NEW_RECORD, RecordDrawer, type RecordState } from "./record/drawer.tsx";
 import { useReferenceTarget } from "./record/reference.tsx";
-import { type Row, showRecord, useRows } from "./rows.ts";
+import { type Listing, type Row, showRecord, useRows } from "./rows.ts";
 import { SchemaTab } from "./schema.tsx";
 import { Summary } from "./summary.tsx";
 import { Toolbar } from "./toolbar.tsx";
@@ -26,7 +26,8 @@ import { Transfer } from "./transfer/transfer.tsx";
 /** In the address of the page. */
 interface TableState extends RecordState {
   tab?: "schema";
-  filter?: Condition[];
+  filter?: readonly Condition[];
+  orFilter?: readonly Condition[];
   sort?: string;
   q?: string;
   /** The column whose summary is shown. */
@@ -58,10 +59,13 @@ function TableOf({ address, schema }: { address: TableAddress; schema: TableSche
   const server = useServer();
   const { may } = useRights();
   const { state, change } = usePageState<TableState>();
-  const { filter = NO_CONDITIONS, sort = null, q = "", record, tab } = state;
+  const { filter = NO_CONDITIONS, orFilter = NO_CONDITIONS, sort = null, q = "", record, tab } = state;
   const [pages, setPages] = useState<readonly number[]>([0]);
   const [selected, setSelected] = useState<ReadonlySet<string>>(new Set());
-  const listing = useMemo(() => ({ filter, sort, search: q }), [filter, sort, q]);
+  const listing = useMemo(
+    () => ({ conditions: { all: filter, any: orFilter }, sort, search: q }),
+    [filter, orFilter, sort, q],
+  );
   const rows = useRows(address, listing, pages);
   const rightTo = (action: string): boolean => may("db", address.namespace, address.table, action);
   const remove = (ids: readonly string[]): void => {
@@ -146,7 +150,7 @@ interface RecordsProps {
   address: TableAddress;
   schema: TableSchema;
   rows: ReturnType<typeof useRows>;
-  listing: { filter: readonly Condition[]; sort: string | null; search: string };
+  listing: Listing;
   summary: string | undefined;
   isReadOnly: boolean;
   mayInsert: boolean;
@@ -165,8 +169,8 @@ function Records({ address, schema, rows, listing, summary, change, ...props }: 
   const flashing = useLive(address);
   const hidden = useHidden();
   const targetOf = useReferenceTarget(address);
-  const { filter, sort, search } = listing;
-  const isNarrowed = filter.length > 0 || search !== "";
+  const { conditions, sort, search } = listing;
+  const isPart = isNarrowed(conditions) || search !== "";
   const isEmpty = !rows.isLoading && rows.error === null && rows.count === 0;
   const save = async (row: Row, field: string, value: unknown): Promise<void> => {
     const path = `${pathOf(address)}/${encodeURIComponent(row.id)}`;
@@ -179,10 +183,12 @@ function Records({ address, schema, rows, listing, summary, change, ...props }: 
       <Toolbar
         schema={schema}
         columns={columns}
-        filter={filter}
+        conditions={conditions}
         q={search}
         selectedCount={props.selected.size}
-        onFilter={(next) => change({ filter: next.length === 0 ? undefined : [...next] })}
+        onFilter={({ all, any }) =>
+          change({ filter: all.length === 0 ? undefined : all, orFilter: any.length === 0 ? undefined : any })
+        }
         onSearch={(words) => change({ q: words === "" ? undefined : words }, { replace: true })}
         onResetColumns={forget}
       >
@@ -191,8 +197,8 @@ function Records({ address, schema, rows, listing, summary, change, ...props }: 
       {rows.error === null ? null : <Failure error={rows.error} onRetry={rows.refetch} />}
       {rows.isLoading ? <Loading rows={12} /> : null}
       {isEmpty ? (
-        <Empty title={isNarrowed ? "Nothing matches" : "No records yet"}>
-          {isNarrowed ? "Remove a condition to see more." : "Insert one, or import a file."}
+        <Empty title={isPart ? "Nothing matches" : "No records yet"}>
+          {isPart ? "Remove a condition to see more." : "Insert one, or import a file."}
         </Empty>
       ) : null}
       {rows.count === 0 ? null : (
@@ -226,7 +232,7 @@ function Records({ address, schema, rows, listing, summary, change, ...props }: 
           address={address}
           schema={schema}
           column={summary}
-          filter={filter}
+          conditions={conditions}
           isSearch={search !== ""}
           onClose={() => change({ summary: undefined })}
         />

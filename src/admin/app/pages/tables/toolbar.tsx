@@ -3,8 +3,8 @@ import { IconColumns } from "@tabler/icons-react";
 import type { ReactNode } from "react";
 import type { TableSchema } from "../../api/resources.ts";
 import { numberText } from "../../parts/format.ts";
-import { Conditions, FilterButton } from "./filter.tsx";
-import type { Condition } from "./filter-model.ts";
+import { ConditionList, FilterButton } from "./filter.tsx";
+import type { Conditions } from "./filter-model.ts";
 import type { Columns } from "./grid/columns.ts";
 import { SearchInput } from "./search-input.tsx";
 
@@ -12,7 +12,7 @@ import { SearchInput } from "./search-input.tsx";
 export function Toolbar({
   schema,
   columns,
-  filter,
+  conditions,
   q,
   selectedCount,
   onFilter,
@@ -22,10 +22,10 @@ export function Toolbar({
 }: {
   schema: TableSchema;
   columns: Columns;
-  filter: readonly Condition[];
+  conditions: Conditions;
   q: string;
   selectedCount: number;
-  onFilter(filter: readonly Condition[]): void;
+  onFilter(conditions: Conditions): void;
   onSearch(words: string): void;
   onResetColumns(): void;
   children?: ReactNode;
@@ -33,10 +33,10 @@ export function Toolbar({
   return (
     <Group gap="xs">
       {schema.fts === null ? null : <SearchInput text={q} onChange={onSearch} />}
-      <FilterButton schema={schema} filter={filter} onChange={onFilter} />
+      <FilterButton schema={schema} conditions={conditions} onChange={onFilter} />
       <ColumnsMenu columns={columns} onReset={onResetColumns} />
       {children}
-      <Conditions filter={filter} onChange={onFilter} />
+      <ConditionList conditions={conditions} onChange={onFilter} />
       {selectedCount === 0 ? null : (
         <Text size="sm" c="dimmed">
           {numberText(selectedCount)} selected

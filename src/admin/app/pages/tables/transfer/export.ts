@@ -4,6 +4,7 @@ import type { JsonObject } from "../../../../../kernel/json/json.ts";
 import { CSV_STYLE, formatCell } from "../../../../../kernel/transfer/csv-cells.ts";
 import type { TableSchema } from "../../../api/resources.ts";
 import { pathOf, type TableAddress } from "../address.ts";
+import { parametersOf } from "../filter-model.ts";
 import { EXPORT_PAGE_RECORDS } from "../limits.ts";
 import type { Listing } from "../rows.ts";
 
@@ -54,11 +55,10 @@ function csv({ fields }: TableSchema) {
 async function* pagesOf(
   server: Administrator,
   address: TableAddress,
-  { filter, sort, search }: Listing,
+  { conditions, sort, search }: Listing,
   signal: AbortSignal,
 ): AsyncGenerator<Pick<Page, "items" | "total">> {
-  const narrowed = filter.length === 0 ? {} : { filter: JSON.stringify(filter) };
-  const common = { ...narrowed, limit: EXPORT_PAGE_RECORDS };
+  const common = { ...parametersOf(conditions), limit: EXPORT_PAGE_RECORDS };
   if (search !== "") {
     for (let offset = 0; ; offset += EXPORT_PAGE_RECORDS) {
       const query = { ...common, q: search, offset };
