@@ -234,6 +234,35 @@ browserTest("[AD58] the summary of a column follows the filter, and is in the ad
   expect(on.url()).not.toContain("summary");
 });
 
+browserTest("[AD61] conditions of which one must match narrow the list beside those that all must", async () => {
+  const all = encodeURIComponent('[["imdbRating",">=",8]]');
+  const { page: on } = await signedIn(page("films", `?filter=${all}&summary=imdbRating`));
+  const add = async (operator: string, value: string) => {
+    await on.getByRole("button", { name: "Filter" }).click();
+    await on.getByRole("combobox", { name: "Field" }).click();
+    await on.getByRole("option", { name: "director" }).click();
+    await on.getByRole("combobox", { name: "Operator" }).click();
+    await on.getByRole("option", { name: operator, exact: true }).click();
+    await on.getByLabel("Value").fill(value);
+    await on.getByText("One of several").click();
+    await on.getByRole("button", { name: "Apply" }).click();
+  };
+  await add("icontains", "kubrick");
+  await add("==", "Ridley Scott");
+  await on.getByText("and one of").waitFor();
+  const any = '[["director","icontains","kubrick"],["director","==","Ridley Scott"]]';
+  const query = { filter: '[["imdbRating",">=",8]]', orFilter: any };
+  const { total } = (await platform.service.get<{ total: number }>(`${T}/films/count`, { query })).body;
+  expect(total).toBeGreaterThan(2);
+  await on.getByText(`shared, ${total} records`).waitFor();
+  await region(on, "Summary of imdbRating").getByText(String(total), { exact: true }).waitFor();
+  await on.getByRole("button", { name: "Remove the condition director == Ridley Scott" }).click();
+  await on.getByText("director == Ridley Scott").waitFor({ state: "detached" });
+  expect(JSON.parse(new URL(on.url()).searchParams.get("orFilter") ?? "")).toEqual([
+    ["director", "icontains", "kubrick"],
+  ]);
+});
+
 browserTest("[AD59] columns are pinned, moved and hidden, which this browser keeps for the table", async () => {
   const { page: on } = await signedIn(page("films"));
   await cell(on, "The Land Girls").waitFor();
@@ -381,7 +410,7 @@ browserTest(
   "[AD30] [AD55] [AD56] axe finds nothing, at 360 pixels nothing is wider than the screen, in both themes",
   async () => {
     const paths = [
-      page("films", "?summary=imdbRating&q=land"),
+      page("films", `?summary=imdbRating&q=land&filter=${encodeURIComponent('[["imdbRating",">=",1]]')}`),
       page("films", "?tab=schema"),
       page("films", `?record=film-0001&panel=rules&tryAs=${ann.id}`),
       page("reviews", "?record=r1"),

@@ -132,7 +132,8 @@ function ConditionPill({ condition, onRemove }: { condition: Condition; onRemove
     <Pill
       withRemoveButton
       maw="100%"
-      removeButtonProps={{ "aria-label": `Remove the condition ${text}`, tabIndex: 0 }}
+      // The component hides it from those who cannot use a mouse.
+      removeButtonProps={{ "aria-label": `Remove the condition ${text}`, "aria-hidden": false, tabIndex: 0 }}
       onRemove={onRemove}
     >
       {text}
