@@ -29,6 +29,7 @@ const CONFIG = `{
           access: { read: (auth) => auth !== null && [["owner", "==", auth.id]] },
         },
         plain: { schema: { text: { type: "string" } } },
+        loose: {},
       },
     },
   },
@@ -176,6 +177,7 @@ browserTest("[AD57] a reference is picked by a search, in a form and in a cell, 
   await on.keyboard.press("Enter");
   const filmOfReview = async () => (await platform.service.get(`${T}/reviews/r2`)).body["film"];
   await until("it is saved", async () => (await filmOfReview()) === "film-0214");
+  await on.getByRole("textbox", { name: "film" }).waitFor({ state: "detached" });
   await cell(on, "film-0214").focus();
   await on.keyboard.press("Alt+Enter");
   await on.getByRole("heading", { level: 1, name: "films" }).waitFor();
@@ -262,6 +264,35 @@ browserTest("[AD61] conditions of which one must match narrow the list beside th
     ["director", "icontains", "kubrick"],
   ]);
 });
+
+browserTest(
+  "[AD62] a table without a schema shows the fields that its records have, and edits them as JSON",
+  async () => {
+    await platform.service.post(`${T}/loose`, { id: "l1", name: "first", tags: ["a"], count: 3 });
+    const { page: on, problems } = await signedIn(page("loose"));
+    await cell(on, '["a"]').waitFor();
+    expect(await headers(on)).toEqual(["id", "name", "tags", "count", "createdAt", "updatedAt"]);
+    await cell(on, "3").dblclick();
+    await on.getByRole("textbox", { name: "count" }).fill("4");
+    await on.keyboard.press("Enter");
+    await cell(on, "4").waitFor();
+    await cell(on, "l1").click();
+    const dialog = on.getByRole("dialog");
+    await dialog.getByRole("textbox", { name: "Fields" }).fill('{ "name": "second", "place": { "x": 1 }, "count": 4 }');
+    await dialog.getByRole("button", { name: "Save" }).click();
+    await cell(on, '{"x":1}').waitFor();
+    const { name, place, count, tags } = (await platform.service.get(`${T}/loose/l1`)).body;
+    expect({ name, place, count, tags }).toEqual({ name: "second", place: { x: 1 }, count: 4, tags: undefined });
+    await on.getByRole("button", { name: "Insert" }).click();
+    await dialog.getByRole("textbox", { name: "Fields" }).fill("[1]");
+    await dialog.getByRole("button", { name: "Insert" }).click();
+    await dialog.getByText("The fields are a JSON object").waitFor();
+    await dialog.getByRole("textbox", { name: "Fields" }).fill('{ "name": "third" }');
+    await dialog.getByRole("button", { name: "Insert" }).click();
+    await cell(on, "third").waitFor();
+    expect(problems).toEqual([]);
+  },
+);
 
 browserTest("[AD59] columns are pinned, moved and hidden, which this browser keeps for the table", async () => {
   const { page: on } = await signedIn(page("films"));

@@ -45,6 +45,7 @@ export function FilterButton({ schema, conditions, onChange }: FilterProps) {
           <Stack gap="xs">
             <Select
               label="Field"
+              openOnFocus={false}
               data={names}
               value={name}
               onChange={(next) => setName(next ?? name)}

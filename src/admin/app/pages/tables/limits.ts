@@ -13,3 +13,5 @@ export const CSV_CHUNK_CHARACTERS = 256 * 1024;
 export const IMPORT_BATCH_CHARACTERS = 1024 * 1024;
 /** Records per page of an export: the most that a list gives. */
 export const EXPORT_PAGE_RECORDS = 1_000;
+/** Fields of records without a schema that are shown as columns. */
+export const FOUND_FIELDS_MAX = 50;

@@ -56,6 +56,7 @@ function loadPage(
   return server.request<Page>("GET", pathOf(address), { query, signal });
 }
 
+const NO_ROWS: readonly Row[] = [];
 const WHOLE_TABLE: Listing = { conditions: { all: [], any: [] }, sort: null, search: "" };
 
 /** Loads the first rows of a table that is about to be opened. */
@@ -92,6 +93,7 @@ export function useRows(address: TableAddress, listing: Listing, pages: readonly
   const failed = first.error ?? others.find(({ error }) => error !== null)?.error ?? null;
   return {
     total,
+    first: first.data?.items ?? NO_ROWS,
     rowAt,
     error: failed,
     isLoading: first.data === undefined && first.error === null,

@@ -19,6 +19,7 @@ import { NEW_RECORD, RecordDrawer, type RecordState } from "./record/drawer.tsx"
 import { useReferenceTarget } from "./record/reference.tsx";
 import { type Listing, type Row, showRecord, useRows } from "./rows.ts";
 import { SchemaTab } from "./schema.tsx";
+import { withFoundFields } from "./schemaless.ts";
 import { Summary } from "./summary.tsx";
 import { Toolbar } from "./toolbar.tsx";
 import { Transfer } from "./transfer/transfer.tsx";
@@ -162,7 +163,8 @@ interface RecordsProps {
 }
 
 /** The grid, with what narrows and sums it up. */
-function Records({ address, schema, rows, listing, summary, change, ...props }: RecordsProps) {
+function Records({ address, schema: declared, rows, listing, summary, change, ...props }: RecordsProps) {
+  const schema = useMemo(() => withFoundFields(declared, rows.first), [declared, rows.first]);
   const server = useServer();
   const navigate = useNavigate();
   const { table: columns, forget } = useColumns(address, schema);
@@ -178,6 +180,8 @@ function Records({ address, schema, rows, listing, summary, change, ...props }: 
   };
   const onSort = useCallback((next: string | null) => change({ sort: next ?? undefined }), [change]);
   const onSummary = useCallback((column: string) => change({ summary: column }), [change]);
+  // Sums are made of declared fields.
+  const hasSummary = useCallback((column: string) => declared.fields[column] !== undefined, [declared]);
   return (
     <>
       <Toolbar
@@ -212,6 +216,7 @@ function Records({ address, schema, rows, listing, summary, change, ...props }: 
           sort={sort}
           onSort={onSort}
           onSummary={onSummary}
+          hasSummary={hasSummary}
           selected={props.selected}
           onSelect={props.onSelect}
           flashing={flashing}
@@ -227,7 +232,7 @@ function Records({ address, schema, rows, listing, summary, change, ...props }: 
           }}
         />
       )}
-      {summary === undefined || schema.fields[summary] === undefined ? null : (
+      {summary === undefined || declared.fields[summary] === undefined ? null : (
         <Summary
           address={address}
           schema={schema}

@@ -34,6 +34,7 @@ export interface GridProps {
   sort: string | null;
   onSort(sort: string | null): void;
   onSummary(column: string): void;
+  hasSummary(column: string): boolean;
   selected: ReadonlySet<string>;
   onSelect(selected: ReadonlySet<string>): void;
   flashing: ReadonlySet<string>;
@@ -101,7 +102,14 @@ export function Grid(props: GridProps) {
       style={templateOf(columns)}
       {...handlers}
     >
-      <Head columns={columns} table={table} sort={props.sort} onSort={props.onSort} onSummary={props.onSummary} />
+      <Head
+        columns={columns}
+        table={table}
+        sort={props.sort}
+        onSort={props.onSort}
+        onSummary={props.onSummary}
+        hasSummary={props.hasSummary}
+      />
       <div className="grid-body" role="rowgroup" style={{ height: rows.getTotalSize() }}>
         {rows.getVirtualItems().map(({ index }) => {
           const row = rowAt(index);

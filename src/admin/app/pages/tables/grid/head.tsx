@@ -20,10 +20,11 @@ interface HeadProps {
   sort: string | null;
   onSort(sort: string | null): void;
   onSummary(column: string): void;
+  hasSummary(column: string): boolean;
 }
 
 /** The titles of columns, with what can be done with each. */
-export const Head = memo(function Head({ columns, table, sort, onSort, onSummary }: HeadProps) {
+export const Head = memo(function Head({ columns, table, sort, onSort, ...summary }: HeadProps) {
   const [sortedBy, direction] = sort?.split(":") ?? [];
   const headers = new Map(table.getLeafHeaders().map((header) => [header.column.id, header]));
   return (
@@ -64,7 +65,7 @@ export const Head = memo(function Head({ columns, table, sort, onSort, onSummary
               isSortable={isSortable}
               isMovable={{ left: canMove(columns, index, -1), right: canMove(columns, index, 1) }}
               onSort={onSort}
-              onSummary={onSummary}
+              {...summary}
             />
             <span className="grid-resize" aria-hidden onPointerDown={headers.get(column.id)?.getResizeHandler()} />
           </div>
@@ -81,7 +82,8 @@ function ColumnMenu({
   isMovable,
   onSort,
   onSummary,
-}: Pick<HeadProps, "table" | "onSort" | "onSummary"> & {
+  hasSummary,
+}: Pick<HeadProps, "table" | "onSort" | "onSummary" | "hasSummary"> & {
   column: GridColumn;
   isSortable: boolean;
   isMovable: { left: boolean; right: boolean };
@@ -103,9 +105,11 @@ function ColumnMenu({
             <Menu.Item leftSection={<IconArrowDown size={14} aria-hidden />} onClick={() => onSort(`${id}:desc`)}>
               Sort descending
             </Menu.Item>
-            <Menu.Item leftSection={<IconSum size={14} aria-hidden />} onClick={() => onSummary(id)}>
-              Summary
-            </Menu.Item>
+            {hasSummary(id) ? (
+              <Menu.Item leftSection={<IconSum size={14} aria-hidden />} onClick={() => onSummary(id)}>
+                Summary
+              </Menu.Item>
+            ) : null}
             <Menu.Divider />
           </>
         ) : null}

@@ -7,6 +7,8 @@ import { Loadable } from "../../../parts/states.tsx";
 import { useServer, useViewAs } from "../../../shell/view-as.tsx";
 import { keyOf, pathOf, type TableAddress } from "../address.ts";
 import type { Row } from "../rows.ts";
+import type { RecordActions } from "./actions.tsx";
+import { DocumentForm } from "./document-form.tsx";
 import { RecordForm } from "./form.tsx";
 import { RuleTester } from "./rules.tsx";
 
@@ -21,15 +23,11 @@ export interface RecordState {
   tryAs?: string;
 }
 
-interface DrawerProps {
+interface DrawerProps extends RecordActions {
   address: TableAddress;
   schema: TableSchema;
   id: string;
   isReadOnly: boolean;
-  /** Absent where the key may insert nothing. */
-  onDuplicate?: ((id: string) => void) | undefined;
-  onDelete?: ((id: string) => void) | undefined;
-  onClose(): void;
 }
 
 export const NEW_RECORD = "new";
@@ -41,6 +39,7 @@ export function RecordDrawer(props: DrawerProps) {
   const { state, change } = usePageState<RecordState>();
   const isNew = id === NEW_RECORD;
   const source = useRecord(address, isNew ? state.from : id);
+  const Form = props.schema.schemaless ? DocumentForm : RecordForm;
   const title = isNew ? `New record in ${address.table}` : id;
   const panel = state.panel === "rules" && !isRoot ? undefined : state.panel;
   return (
@@ -53,9 +52,9 @@ export function RecordDrawer(props: DrawerProps) {
       closeButtonProps={{ "aria-label": "Close" }}
       styles={{ title: { overflowWrap: "anywhere" } }}
     >
-      {isNew && state.from === undefined ? <RecordForm {...props} stored={null} /> : null}
+      {isNew && state.from === undefined ? <Form {...props} stored={null} /> : null}
       {isNew && state.from !== undefined ? (
-        <Loadable query={source}>{(copied) => <RecordForm {...props} stored={null} copied={copied} />}</Loadable>
+        <Loadable query={source}>{(copied) => <Form {...props} stored={null} copied={copied} />}</Loadable>
       ) : null}
       {isNew ? null : (
         <Tabs
@@ -73,7 +72,7 @@ export function RecordDrawer(props: DrawerProps) {
           </Tabs.List>
           <Tabs.Panel value="fields">
             <Loadable query={source}>
-              {(stored) => <RecordForm {...props} stored={stored} key={String(stored["updatedAt"])} />}
+              {(stored) => <Form {...props} stored={stored} key={String(stored["updatedAt"])} />}
             </Loadable>
           </Tabs.Panel>
           <Tabs.Panel value="json">

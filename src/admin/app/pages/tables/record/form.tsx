@@ -1,15 +1,15 @@
-import { Alert, Button, Group, Stack } from "@mantine/core";
-import { useMutation } from "@tanstack/react-query";
+import { Alert, Stack } from "@mantine/core";
 import { type SyntheticEvent, useState } from "react";
 import { messageOf, PlatformError } from "../../../api/failure.ts";
 import type { Field, TableSchema } from "../../../api/resources.ts";
-import { useServer } from "../../../shell/view-as.tsx";
-import { pathOf, type TableAddress } from "../address.ts";
+import type { TableAddress } from "../address.ts";
 import { editText, parsed } from "../grid/cell-text.ts";
-import { type Row, reloadRows, showRecord } from "../rows.ts";
+import type { Row } from "../rows.ts";
+import { FormButtons, type RecordActions } from "./actions.tsx";
 import { FieldInput } from "./input.tsx";
+import { useSave } from "./save.ts";
 
-interface FormProps {
+interface FormProps extends RecordActions {
   address: TableAddress;
   schema: TableSchema;
   /** null: a new one. */
@@ -17,9 +17,6 @@ interface FormProps {
   /** The record that a new one begins as. */
   copied?: Row;
   isReadOnly: boolean;
-  onDuplicate?: ((id: string) => void) | undefined;
-  onDelete?: ((id: string) => void) | undefined;
-  onClose(): void;
 }
 
 /** The server fills it in, or it says which record it is: of a copy it is another. */
@@ -27,8 +24,6 @@ const isOwn = (name: string, field: Field): boolean => field.generated || name =
 
 /** All fields of a record, of which those that were changed are sent. */
 export function RecordForm({ address, schema, stored, copied, isReadOnly, ...actions }: FormProps) {
-  const { onDuplicate, onDelete, onClose } = actions;
-  const server = useServer();
   const fields = Object.entries(schema.fields).filter(
     ([name, field]) => stored !== null || name === "id" || !isOwn(name, field),
   );
@@ -40,17 +35,7 @@ export function RecordForm({ address, schema, stored, copied, isReadOnly, ...act
       }),
     ),
   );
-  const save = useMutation({
-    mutationFn: (body: Record<string, unknown>) =>
-      stored === null
-        ? server.request<Row>("POST", pathOf(address), { body, idempotent: true })
-        : server.request<Row>("PATCH", `${pathOf(address)}/${encodeURIComponent(stored.id)}`, { body }),
-    onSuccess(record) {
-      showRecord(address, record);
-      reloadRows(address);
-      onClose();
-    },
-  });
+  const save = useSave(address, stored, actions.onClose);
   const problems = save.error instanceof PlatformError ? save.error.fields : {};
   const [unread, setUnread] = useState<Record<string, string>>({});
   const submit = (event: SyntheticEvent): void => {
@@ -91,39 +76,7 @@ export function RecordForm({ address, schema, stored, copied, isReadOnly, ...act
             {messageOf(save.error)}
           </Alert>
         )}
-        <Group justify="space-between" mt="sm">
-          {isReadOnly ? null : (
-            <Group gap="xs">
-              <Button type="submit" loading={save.isPending}>
-                {stored === null ? "Insert" : "Save"}
-              </Button>
-              <Button variant="default" onClick={onClose}>
-                Cancel
-              </Button>
-            </Group>
-          )}
-          {stored === null ? null : (
-            <Group gap="xs">
-              {onDuplicate === undefined ? null : (
-                <Button variant="default" onClick={() => onDuplicate(stored.id)}>
-                  Duplicate
-                </Button>
-              )}
-              {onDelete === undefined ? null : (
-                <Button
-                  color="red"
-                  variant="light"
-                  onClick={() => {
-                    onDelete(stored.id);
-                    onClose();
-                  }}
-                >
-                  Delete
-                </Button>
-              )}
-            </Group>
-          )}
-        </Group>
+        <FormButtons {...actions} stored={stored} isReadOnly={isReadOnly} isSaving={save.isPending} />
       </Stack>
     </form>
   );
