@@ -1,7 +1,7 @@
 import { createContext } from "../client.ts";
 import type { ClientContext } from "../context.ts";
 import { type Runtime, systemRuntime } from "../runtime.ts";
-import { socketOf } from "../socket/socket.ts";
+import { createSocket, socketOf } from "../socket/socket.ts";
 import type { Socket } from "../socket/types.ts";
 import { memoryStore } from "../store.ts";
 import { type AnyDatabase, createDatabase } from "../tables/database.ts";
@@ -31,6 +31,8 @@ export interface Administrator extends Administration {
   as(userId: string | null): Administrator;
   /** Realtime, with the rights of the key. */
   readonly socket: Socket;
+  /** Another WebSocket of the server that takes tickets, such as `/api/admin/logs/live`. Nothing is opened before it is held. */
+  openSocket(path: string): Socket;
   /** The address of a path, for links and pictures. */
   url: Transport["url"];
   close(): void;
@@ -65,16 +67,19 @@ function administratorOf(deps: { url: string; runtime: Runtime; headers: Record<
       headers: { ...options.headers, ...deps.headers },
     })) as T;
   };
-  let ticket: string | null = null;
-  const transport: Transport = {
-    request,
-    /** A connection keeps its ticket: the next one needs another. */
-    async token() {
-      if (ticket === null || socket.status !== "connected") {
+  /** A connection keeps its ticket: the next one needs another. */
+  const ticketsFor = (connection: () => Socket): Transport["token"] => {
+    let ticket: string | null = null;
+    return async () => {
+      if (ticket === null || connection().status !== "connected") {
         ticket = (await request<{ ticket: string }>("POST", "/api/admin/socket-ticket")).ticket;
       }
       return ticket;
-    },
+    };
+  };
+  const transport: Transport = {
+    request,
+    token: ticketsFor(() => socket),
     userId: () => null,
     onAuth: () => () => {},
     url,
@@ -106,6 +111,10 @@ function administratorOf(deps: { url: string; runtime: Runtime; headers: Record<
     db: (namespace, instanceId) => createDatabase(context, namespace, instanceId),
     as: (userId) => administratorOf({ ...deps, headers: { ...HEADERS, "X-Platform-Act-As": userId ?? NOBODY } }),
     socket,
+    openSocket(path) {
+      const opened: Socket = createSocket({ ...context, transport: { ...transport, token: ticketsFor(() => opened) } }, path);
+      return opened;
+    },
     url,
     close: context.close,
   };
