@@ -1,4 +1,3 @@
-import { swagger } from "@elysiajs/swagger";
 import { type AnyElysia, Elysia } from "elysia";
 import type { Principal } from "../../access/principal.ts";
 import { maySeeSchema, type SchemaEndpoint } from "../../access/schema-right.ts";
@@ -69,6 +68,8 @@ async function writeDocument(
   { routes, endpoints, tables, functions }: Parameters<typeof createApiDocument>[0],
   hasTables: boolean,
 ): Promise<string> {
+  // Loaded when the document is first asked for: a start without it is faster.
+  const { swagger } = await import("@elysiajs/swagger");
   const declared = hasTables ? tables?.describe() : undefined;
   const ofConfig = hasTables ? await functions?.() : undefined;
   const server = new Elysia().use(routes).use(
