@@ -1,5 +1,13 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
-import { openSocket, type SignedIn, signIn, type TestPlatform, type TestSocket, testPlatform, until } from "../support/index.ts";
+import {
+  openSocket,
+  type SignedIn,
+  signIn,
+  type TestPlatform,
+  type TestSocket,
+  testPlatform,
+  until,
+} from "../support/index.ts";
 
 const [READER, BROADCASTER] = [
   "reader-key-0123456789abcdefghijklmnopqrstuv",
@@ -80,7 +88,12 @@ test("[RT341] channels are listed with their subscribers, messages and rates, th
   const { channels, total, subscriptions } = await overview();
   expect([total, subscriptions]).toEqual([4, 6]);
   expect(channels.map(({ subscribers }) => subscribers)).toEqual([2, 2, 1, 1]);
-  expect(await channelOf("broadcast:news")).toMatchObject({ kind: "broadcast", subscribers: 2, messages: 20, entries: null });
+  expect(await channelOf("broadcast:news")).toMatchObject({
+    kind: "broadcast",
+    subscribers: 2,
+    messages: 20,
+    entries: null,
+  });
   expect((await channelOf("broadcast:news"))?.perSecond).toBeGreaterThan(0);
   expect(await channelOf("broadcast:quiet")).toMatchObject({ messages: 0, perSecond: 0 });
   expect(await channelOf("presence:lobby")).toMatchObject({ kind: "presence", entries: 1, messages: 1 });
@@ -105,7 +118,10 @@ test("[RT340] the overview needs a service key with its scope, and says what is 
   expect((await platform.withKey(BROADCASTER).get(PATH)).status).toBe(403);
   expect((await platform.withKey(READER).get(PATH)).status).toBe(200);
   for (const query of ["limit=0", "limit=501", "sort=name", `prefix=${"x".repeat(513)}`, "unknown=1"]) {
-    expect({ query, status: (await platform.withKey(READER).get(`${PATH}?${query}`)).status }).toEqual({ query, status: 400 });
+    expect({ query, status: (await platform.withKey(READER).get(`${PATH}?${query}`)).status }).toEqual({
+      query,
+      status: 400,
+    });
   }
 });
 
@@ -118,6 +134,9 @@ test("[RT341] ten thousand subscriptions are listed, and the largest found", asy
     }),
   );
   await until("all have begun", async () => (await overview()).subscriptions === 10_000);
-  expect(await overview({ limit: 2 })).toMatchObject({ total: 9_951, channels: [{ name: "broadcast:all", subscribers: 50 }, {}] });
+  expect(await overview({ limit: 2 })).toMatchObject({
+    total: 9_951,
+    channels: [{ name: "broadcast:all", subscribers: 50 }, {}],
+  });
   for (const socket of sockets) socket.terminate();
 });

@@ -29,6 +29,7 @@ const routeTree = root.addChildren([
   page("/sql", () => import("./pages/sql/sql.tsx")),
   page("/rooms", () => import("./pages/rooms/rooms.tsx")),
   page("/rooms/$namespace/$id", () => import("./pages/rooms/room.tsx")),
+  page("/realtime", () => import("./pages/realtime/realtime.tsx")),
   page("/jobs", () => import("./pages/jobs/jobs.tsx")),
   page("/analytics", () => import("./pages/analytics/analytics.tsx")),
   page("/logs", () => import("./pages/logs/logs.tsx")),

@@ -112,7 +112,10 @@ function administratorOf(deps: { url: string; runtime: Runtime; headers: Record<
     as: (userId) => administratorOf({ ...deps, headers: { ...HEADERS, "X-Platform-Act-As": userId ?? NOBODY } }),
     socket,
     openSocket(path) {
-      const opened: Socket = createSocket({ ...context, transport: { ...transport, token: ticketsFor(() => opened) } }, path);
+      const opened: Socket = createSocket(
+        { ...context, transport: { ...transport, token: ticketsFor(() => opened) } },
+        path,
+      );
       return opened;
     },
     url,

@@ -47,9 +47,7 @@ export default function LogsPage() {
         />
         <Button
           variant="default"
-          leftSection={
-            isPaused ? <IconPlayerPlay size={16} aria-hidden /> : <IconPlayerPause size={16} aria-hidden />
-          }
+          leftSection={isPaused ? <IconPlayerPlay size={16} aria-hidden /> : <IconPlayerPause size={16} aria-hidden />}
           onClick={() => setPaused(isPaused ? null : (present ?? []))}
         >
           {isPaused ? "Resume" : "Pause"}
@@ -72,7 +70,9 @@ export default function LogsPage() {
         ) : null
       ) : lines.length === 0 ? (
         <Empty title="No lines">
-          {q === "" ? "Nothing of this level has been logged since the start." : "No line since the start has these words."}
+          {q === ""
+            ? "Nothing of this level has been logged since the start."
+            : "No line since the start has these words."}
         </Empty>
       ) : (
         <Lines lines={lines} />

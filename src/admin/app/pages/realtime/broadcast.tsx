@@ -2,10 +2,11 @@ import { Alert, Button, Group, Modal, Stack, Text, TextInput } from "@mantine/co
 import { notifications } from "@mantine/notifications";
 import { useMutation } from "@tanstack/react-query";
 import { type SyntheticEvent, useState } from "react";
-import type { JsonObject } from "../../../../kernel/json/json.ts";
 import { messageOf } from "../../api/failure.ts";
 import { server } from "../../api/server.ts";
 import { CodeEditor, jsonCode } from "../../parts/code/code-editor.tsx";
+
+type Payload = Parameters<ReturnType<typeof server.broadcast>["send"]>[1];
 
 const PREFIX = "broadcast:";
 
@@ -16,7 +17,7 @@ export function BroadcastForm({ channel: first, onClose }: { channel: string; on
   const [payload, setPayload] = useState("{}");
   const [problem, setProblem] = useState<string | null>(null);
   const send = useMutation({
-    mutationFn: (parsed: JsonObject) => server.broadcast(channel).send(event, parsed),
+    mutationFn: (parsed: Payload) => server.broadcast(channel).send(event, parsed),
     onSuccess: () => {
       notifications.show({ message: `Sent on ${PREFIX}${channel}` });
       onClose();
@@ -27,7 +28,7 @@ export function BroadcastForm({ channel: first, onClose }: { channel: string; on
     try {
       setProblem(null);
       // The server says what is wrong with anything but an object.
-      send.mutate(JSON.parse(payload) as JsonObject);
+      send.mutate(JSON.parse(payload) as Payload);
     } catch {
       setProblem("The payload is no JSON");
     }

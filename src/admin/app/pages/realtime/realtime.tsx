@@ -1,4 +1,15 @@
-import { Badge, Button, Group, Paper, SegmentedControl, SimpleGrid, Table, Text, TextInput, UnstyledButton } from "@mantine/core";
+import {
+  Badge,
+  Button,
+  Group,
+  Paper,
+  SegmentedControl,
+  SimpleGrid,
+  Table,
+  Text,
+  TextInput,
+  UnstyledButton,
+} from "@mantine/core";
 import { useDisclosure } from "@mantine/hooks";
 import { IconBroadcast, IconSearch } from "@tabler/icons-react";
 import { keepPreviousData, useQuery } from "@tanstack/react-query";
@@ -53,7 +64,7 @@ export default function RealtimePage() {
               <Figure name="Connections" value={connections.total} />
               <Figure name="Users" value={connections.users} />
               <Figure name="Subscriptions" value={subscriptions} />
-              <Figure name="Channels" value={total} />
+              <Figure name={q === "" ? "Channels" : "Channels found"} value={total} />
             </SimpleGrid>
             <Group gap="xs">
               <TextInput
@@ -120,7 +131,11 @@ function Figure({ name, value }: { name: string; value: number }) {
   );
 }
 
-const COLOURS: Readonly<Record<ChannelEntry["kind"], string>> = { table: "blue", presence: "green", broadcast: "orange" };
+const COLOURS: Readonly<Record<ChannelEntry["kind"], string>> = {
+  table: "blue",
+  presence: "green",
+  broadcast: "orange",
+};
 
 function Channels({ channels, onOpen }: { channels: readonly ChannelEntry[]; onOpen(name: string): void }) {
   return (
@@ -139,13 +154,13 @@ function Channels({ channels, onOpen }: { channels: readonly ChannelEntry[]; onO
           {channels.map(({ name, kind, subscribers, messages, perSecond, entries }) => (
             <Table.Tr key={name}>
               <Table.Td maw={420}>
-                <UnstyledButton onClick={() => onOpen(name)} maw="100%" mih={24} title={name}>
-                  <Text size="sm" ff="monospace" c="var(--mantine-color-anchor)" truncate>
+                <UnstyledButton onClick={() => onOpen(name)} display="block" maw="100%" title={name}>
+                  <Text size="sm" ff="monospace" lh="24px" c="var(--mantine-color-anchor)" truncate>
                     {name}
                   </Text>
                 </UnstyledButton>
               </Table.Td>
-              <Table.Td>
+              <Table.Td style={{ whiteSpace: "nowrap" }}>
                 <Badge variant="light" color={COLOURS[kind]}>
                   {kind}
                 </Badge>

@@ -1,3 +1,4 @@
+import "./realtime.css";
 import { Alert, Badge, Button, Drawer, Group, Stack, Text } from "@mantine/core";
 import { IconPlayerPause, IconPlayerPlay } from "@tabler/icons-react";
 import { useState } from "react";
@@ -9,7 +10,12 @@ import { JsonTree } from "../../parts/json-tree.tsx";
 import { Empty } from "../../parts/states.tsx";
 import { type Heard, useTail } from "./messages.ts";
 
-const times = new Intl.DateTimeFormat("en-GB", { timeStyle: "medium", fractionalSecondDigits: 3 } as never);
+const times = new Intl.DateTimeFormat("en-GB", {
+  hour: "2-digit",
+  minute: "2-digit",
+  second: "2-digit",
+  fractionalSecondDigits: 3,
+});
 
 /** The messages of one channel, as they come. */
 export function TailDrawer({
