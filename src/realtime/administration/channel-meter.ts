@@ -43,7 +43,10 @@ export function createChannelMeter(clock: Clock): ChannelMeter {
   let subscriptions = 0;
 
   const metered = ([name, { kind, subscribers, messages, rate }]: readonly [string, Counted]): MeteredChannel => ({
-    ...{ name, kind, subscribers, messages },
+    name,
+    kind,
+    subscribers,
+    messages,
     perSecond: Math.round(rate.perSecond(clock.now()) * 100) / 100,
   });
   return {
