@@ -11,8 +11,9 @@ export const FLASH_MS = 1_200;
 export const UNDO_MS = 10_000;
 /** Writes of one batch, by the server. */
 export const BATCH_MAX = 500;
-/** Time between two looks at jobs. */
+/** Time between two looks at jobs, and at the log of push. */
 export const JOBS_EVERY_MS = 3_000;
+export const LOGS_EVERY_MS = 2_000;
 /** Lines of the log that are read at first, and that are kept. */
 export const LOG_LINES_READ = 300;
 export const LOG_LINES_MAX = 500;
