@@ -58,7 +58,7 @@ export function BroadcastForm({ channel: first, onClose }: { channel: string; on
             data-autofocus
           />
           <div>
-            <Text size="sm" fw={500} mb={2}>
+            <Text size="sm" fw={600} mb={2}>
               Payload
             </Text>
             <CodeEditor

@@ -4,9 +4,9 @@ import { IconPlayerPause, IconPlayerPlay } from "@tabler/icons-react";
 import { useState } from "react";
 import { server } from "../../api/server.ts";
 import { TAIL_LINE_CHARACTERS } from "../../limits.ts";
+import { JsonTree } from "../../parts/code/json-tree.tsx";
 import { ConnectionBadge } from "../../parts/connection.tsx";
 import { numberText } from "../../parts/format.ts";
-import { JsonTree } from "../../parts/json-tree.tsx";
 import { Empty } from "../../parts/states.tsx";
 import { type Heard, useTail } from "./messages.ts";
 
