@@ -31,6 +31,7 @@ const routeTree = root.addChildren([
   page("/vectors", () => import("./pages/vectors/vectors.tsx")),
   page("/rooms", () => import("./pages/rooms/rooms.tsx")),
   page("/rooms/$namespace/$id", () => import("./pages/rooms/room.tsx")),
+  page("/realtime", () => import("./pages/realtime/realtime.tsx")),
   page("/push", () => import("./pages/push/push.tsx")),
   page("/jobs", () => import("./pages/jobs/jobs.tsx")),
   page("/analytics", () => import("./pages/analytics/analytics.tsx")),

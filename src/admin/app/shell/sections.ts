@@ -1,6 +1,7 @@
 import {
   IconBell,
   IconBriefcase,
+  IconBroadcast,
   IconChartBar,
   IconDatabase,
   IconDoor,
@@ -53,6 +54,7 @@ export const SECTIONS: readonly Section[] = [
     ],
   },
   { name: "Rooms", path: "/rooms", icon: IconDoor, rights: [["rooms", "*", "*", "read"]] },
+  { name: "Realtime", path: "/realtime", icon: IconBroadcast, rights: [["realtime", "*", "*", "read"]] },
   {
     name: "Push",
     path: "/push",
