@@ -56,6 +56,8 @@ export const SESSIONS_IN_MEMORY_MAX = 200_000;
  * It bounds what a list holds, and what the end of all sessions takes.
  */
 export const SESSIONS_PER_USER_MAX = 1_000;
+/** Of a user, to administrators. */
+export const SESSIONS_SHOWN_MAX = 100;
 /** Sessions that one sign-in ends to make room. */
 export const SESSIONS_ENDED_AT_ONCE_MAX = 200;
 export const USER_AGENT_MAX_CHARACTERS = 512;

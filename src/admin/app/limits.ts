@@ -20,3 +20,5 @@ export const FIGURES_EVERY_MS = 5_000;
 export const SAMPLES_MAX = 720;
 /** Rows of a chart's numbers. */
 export const CHART_TABLE_ROWS_MAX = 120;
+/** Fields that are searched for the records of a user. */
+export const MENTIONS_MAX = 40;

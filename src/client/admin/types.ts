@@ -59,6 +59,22 @@ export interface UserChanges {
   appMetadata?: JsonObject;
 }
 
+/** What a user is signed in with, and can sign in with. */
+export interface SignInMeans {
+  /** Live ones, newest first, at most 100. */
+  sessions: {
+    id: string;
+    createdAt: string;
+    lastUsedAt: string;
+    expiresAt: string;
+    ip: string | null;
+    userAgent: string | null;
+  }[];
+  factors: { id: string; type: "totp"; verified: boolean; createdAt: string }[];
+  identities: { id: string; provider: string; email: string | null; createdAt: string; lastSignInAt: string }[];
+  passkeys: { id: string; name: string | null; deviceType: string; createdAt: string; lastUsedAt: string | null }[];
+}
+
 export interface AdminUsers {
   /** null when there is no such user. */
   get(id: string): Promise<AdminUser | null>;
@@ -82,6 +98,10 @@ export interface AdminUsers {
   revokeSessions(id: string): Promise<void>;
   /** Removes the second factors and recovery codes. */
   removeFactors(id: string): Promise<void>;
+  /** Errors: `not_found`. */
+  signInMeans(id: string): Promise<SignInMeans>;
+  /** Ends a session, or removes an identity or a passkey, also the last way to sign in. Errors: `not_found`. */
+  removeSignInMeans(id: string, kind: "session" | "identity" | "passkey", removedId: string): Promise<void>;
 }
 
 export interface KeyValue {

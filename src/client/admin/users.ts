@@ -1,9 +1,10 @@
 import { PlatformError } from "../transport/errors.ts";
 import type { Transport } from "../transport/types.ts";
-import type { AdminUser, AdminUsers, UserEntry } from "./types.ts";
+import type { AdminUser, AdminUsers, SignInMeans, UserEntry } from "./types.ts";
 
 const USERS = "/api/auth/admin/users";
 const IMPORTS = "/api/admin/auth/users";
+const PARTS = { session: "sessions", identity: "identities", passkey: "passkeys" };
 const pathOf = (id: string): string => `${USERS}/${encodeURIComponent(id)}`;
 
 export const createUsers = ({ request }: Transport): AdminUsers => ({
@@ -38,5 +39,9 @@ export const createUsers = ({ request }: Transport): AdminUsers => ({
   },
   async removeFactors(id) {
     await request("DELETE", `${pathOf(id)}/mfa`);
+  },
+  signInMeans: (id) => request<SignInMeans>("GET", `${pathOf(id)}/means`),
+  async removeSignInMeans(id, kind, removedId) {
+    await request("DELETE", `${pathOf(id)}/${PARTS[kind]}/${encodeURIComponent(removedId)}`);
   },
 });
