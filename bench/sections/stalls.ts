@@ -3,6 +3,7 @@ import { fileStalls } from "../stalls/files.ts";
 import { httpStalls } from "../stalls/http.ts";
 import { type Measured, measure } from "../stalls/measure.ts";
 import { nativeStalls } from "../stalls/native.ts";
+import { productStalls } from "../stalls/products.ts";
 import { socketStalls } from "../stalls/sockets.ts";
 import { tableStalls } from "../stalls/tables.ts";
 import { startPlatform } from "../support/processes.ts";
@@ -12,7 +13,7 @@ import { milliseconds } from "../support/statistics.ts";
 const HEALTH_P99_MAX_MS = 50;
 const MEMORY_MAX_BYTES = 512e6;
 
-const AREAS: readonly StallArea[] = [tableStalls, fileStalls, nativeStalls, httpStalls, socketStalls];
+const AREAS: readonly StallArea[] = [tableStalls, fileStalls, nativeStalls, httpStalls, socketStalls, productStalls];
 
 const statuses = (counts: Record<string, number>): string =>
   Object.entries(counts)

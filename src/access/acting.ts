@@ -18,14 +18,15 @@ export function authOfAccount(account: Account): Auth {
  * caller, 404 for a user who does not exist.
  */
 export function actAs(caller: Principal, target: string, account: (id: string) => Account | null): Principal {
-  const actedBy = actorOf(caller);
+  const actedBy = requireActing(caller);
   if (target === NOBODY) return { kind: "anonymous", actedBy };
   const user = account(target);
   if (user === null) throw notFound(`X-Platform-Act-As: there is no user "${target}"`);
   return { kind: "user", auth: authOfAccount(user), sessionId: "", actedBy };
 }
 
-function actorOf(caller: Principal): ActedBy {
+/** Only the root key's holder may act as others. Errors: 401, 403. */
+export function requireActing(caller: Principal): ActedBy {
   if (caller.kind === "anonymous") throw unauthorized();
   // By its name: a declared key without scopes is not the root key.
   if (caller.kind !== "serviceKey" || caller.name !== ROOT_KEY_NAME) throw forbidden();

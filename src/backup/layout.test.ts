@@ -24,7 +24,7 @@ test("[BK3] files that the server recreates are omitted, and unknown files are n
   const passing = [
     ...["platform.lock", "system.db-wal", "databases/clubs/a.db-shm", "databases/clubs/a.db.new", "vectorize/vec0.so"],
     ...["storage/thumbs/ab", `storage/objects/incoming/${ID}`, "secrets.json.12.new", "restore.partial/system.db"],
-    ...["admin-links/address", "admin-links/ab12", "tls/certificate.pem"],
+    ...["admin-links/address", "admin-links/ab12", "tls/certificate.pem", "backups/platform-x.tar.zst"],
     ...["owner-id", "owner-id.12.new", "system.db.v11", "databases/clubs/a.db.v1", "kv/cache.db.v1.new-wal"],
   ];
   for (const path of passing) expect([path, kindOf(path)]).toEqual([path, "passing"]);

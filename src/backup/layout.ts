@@ -4,6 +4,8 @@
 export const RESTORE_FOLDER = "restore.partial";
 /** Scheduled backups to an object store are written here first. */
 export const UPLOAD_FOLDER = "backup.partial";
+/** Backups are stored here where the config names no place. */
+export const BACKUPS_FOLDER = "backups";
 export const SYSTEM_FILE = "system.db";
 export const JOBS_FILE = "jobs.db";
 export const AUDIT_FILE = "audit.db";
@@ -38,7 +40,7 @@ const PASSING = new RegExp(
     "^vectorize/vec0\\.(?:so|dylib|dll)(?:\\.\\d+)?$",
     "^storage/(?:objects|parts)/incoming(?:/|$)",
     "^storage/thumbs(?:/|$)",
-    `^(?:${RESTORE_FOLDER}|${UPLOAD_FOLDER})(?:/|$)`.replaceAll(".partial", "\\.partial"),
+    `^(?:${RESTORE_FOLDER}|${UPLOAD_FOLDER}|${BACKUPS_FOLDER})(?:/|$)`.replaceAll(".partial", "\\.partial"),
   ].join("|"),
 );
 

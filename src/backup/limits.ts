@@ -29,9 +29,22 @@ export const DAMAGES_SHOWN_MAX = 5;
 export const CHILD_OUTPUT_MAX_BYTES = 16 * 1024;
 /** Between SIGTERM and SIGKILL for a running backup. */
 export const CHILD_STOP_TIMEOUT_MS = 10 * SECOND_MS;
-/** File names that a rotation examines. */
+/** Files at a destination that are looked at. */
 export const BACKUPS_LISTED_MAX = 100_000;
 
 export const S3_PART_BYTES = 8 * 1024 * 1024;
 export const S3_PARTS_AT_ONCE = 2;
 export const S3_RETRIES = 3;
+
+/** Backups in the data directory, where the config names no place, of which the oldest is deleted for another one. */
+export const LOCAL_KEEP = 3;
+/** The newest backups that an answer lists. */
+export const BACKUPS_SHOWN_MAX = 1000;
+/** Backups and verifications since the start, of which the newest can be asked for. */
+export const RUNS_KEPT_MAX = 20;
+/** Links to backups that have not been used. */
+export const LINKS_MAX = 100;
+/** From the answer with a link to the request that uses it. */
+export const LINK_TTL_MS = 60 * SECOND_MS;
+/** Random bytes of a link. */
+export const LINK_BYTES = 32;

@@ -43,6 +43,8 @@ export interface Transaction {
    * are marked as pending, and another process indexes them after the commit.
    */
   indexText(table: string, id: string, length: number): void;
+  /** The records announced so far by this write. */
+  readonly changes: readonly Change[];
   /** Announces a changed record, for the row count and the change listener. Dropped if this write is undone. */
   change(change: Change): void;
   /**

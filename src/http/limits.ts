@@ -83,3 +83,6 @@ export const RETIREMENT_MS = (IDLE_TIMEOUT_SECONDS + 5) * SECOND_MS;
 /** Old servers that still listen, and old servers with connections: if more certificates come, the oldest one ends. */
 export const RETIRED_LISTENING_MAX = 4;
 export const RETIRED_MAX = 16;
+
+/** A body from an object store up to this size is read whole before it is answered, so that a failure is a status. */
+export const REMOTE_WHOLE_MAX_BYTES = 256 * 1024;

@@ -26,6 +26,7 @@ const BY_ADMIN_WORD: Readonly<Record<string, RouteArea>> = {
   "slow-requests": "analytics",
   audit: "system",
   logs: "system",
+  backups: "system",
 };
 
 /** The area of a route's pattern; `route` null: no route matched. */

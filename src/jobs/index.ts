@@ -12,7 +12,7 @@ import { type JobsLoad, loadOf } from "./queue/load.ts";
 import { createPreparing, type PrepareJob } from "./queue/outbox.ts";
 import type { PassedJob, Queue } from "./types.ts";
 
-export type { Schedules } from "./cron/schedules.ts";
+export { SCHEDULE_KEY, type Schedules } from "./cron/schedules.ts";
 export type { JobsLoad } from "./queue/load.ts";
 export type { JobDefinition, JobRun, Queue } from "./types.ts";
 export { FinalFailure } from "./types.ts";
@@ -47,7 +47,7 @@ export function createJobsArea(
   defineJobs(core.queue, deps.jobs, app);
   defineCron(schedules, deps.cron, app);
   const form = createJobForm(deps.jobs);
-  const records = createJobRecords({ core, clock });
+  const records = createJobRecords({ core, clock, isDrill: deps.isDrill });
 
   return {
     endpoints: jobEndpoints(createJobsService({ core, records })),

@@ -159,6 +159,7 @@ const AREAS: { readonly [Name in keyof Areas]: Definition<Areas[Name]> } = {
         areas.realtime.endInstance(address);
       },
       prepareJob: (name, data, options) => areas.jobs.prepare(name, data, options),
+      account: areas.auth.accounts.get,
       outbox: (address) => base.outboxes.optionsOf({ kind: "tables", ...address }),
     }),
   ),
@@ -223,8 +224,9 @@ const AREAS: { readonly [Name in keyof Areas]: Definition<Areas[Name]> } = {
   push: stopping("requests", ({ config, base, areas }) =>
     createPushArea({ ...base, queue: areas.jobs.queue, config: config.push ?? {}, file: base.systemFile }),
   ),
-  backups: lasting(({ config, base, areas }) => {
-    const area = createBackupsArea({ ...base, config: config.backups, schedules: areas.jobs.schedules });
+  backups: stopping("requests", ({ config, base, areas }) => {
+    const { schedules, queue } = areas.jobs;
+    const area = createBackupsArea({ ...base, config: config.backups, schedules, queue });
     base.health.add("backup", () => {
       const { lastBackupAt, lastBackupVerifiedAt, hasLastFailed } = area.load;
       const timeOf = (at: number): string | null => (at === 0 ? null : new Date(at).toISOString());

@@ -86,5 +86,3 @@ export const S3_PART_BYTES = 5 * 1024 * 1024;
 export const S3_RETRIES = 2;
 /** Keys of one page of an object store's list. */
 export const S3_LIST_KEYS = 1000;
-/** A body from an object store up to this size is read whole before it is answered, so that a failure is a status. */
-export const REMOTE_WHOLE_MAX_BYTES = 256 * 1024;

@@ -71,7 +71,7 @@ function loadText(load: ServerLoad): string {
     ),
     gauge(
       "platform_backup_verified_timestamp_seconds",
-      "When a scheduled backup was last verified; 0: never.",
+      "When a backup was last verified; 0: never.",
       load.lastBackupVerifiedAt / SECOND_MS,
     ),
     gauge("platform_backup_last_size_bytes", "Size of the last successful scheduled backup.", load.lastBackupBytes),

@@ -1,12 +1,13 @@
 import { type Static, Type } from "typebox";
 import type { Principal } from "../access/principal.ts";
 import { configWarnings } from "../config/loading/warnings.ts";
-import type { PlatformConfig } from "../config/types.ts";
+import type { BucketConfig, NamespaceConfig, PlatformConfig } from "../config/types.ts";
 import { type Endpoint, endpoint } from "../http/endpoint.ts";
 import { nullable } from "../kernel/schema/types.ts";
 import { describeSchema, SchemaDescription } from "./schema.ts";
 
 const Names = Type.Array(Type.String());
+const Amount = nullable(Type.Integer());
 
 const Resources = Type.Object(
   {
@@ -16,6 +17,13 @@ const Resources = Type.Object(
         "The access rules of tables as source text, by namespace, table and action; only for `system:*:*:read`",
     }),
     buckets: Type.Array(Type.Object({ name: Type.String(), external: Type.Boolean() })),
+    quotas: Type.Object(
+      {
+        buckets: Type.Record(Type.String(), Type.Object({ total: Amount, perUser: Amount })),
+        namespaces: Type.Record(Type.String(), Type.Object({ perInstance: Amount, instancesPerUser: Amount })),
+      },
+      { description: "Of the buckets and namespaces above that have one: bytes, and instances; null: as many as fit" },
+    ),
     kv: Names,
     d1: Names,
     vectorize: Type.Array(Type.Object({ name: Type.String(), dimensions: Type.Integer(), metric: Type.String() })),
@@ -53,12 +61,18 @@ function describe(
   const tables = (namespace: string, table: string): boolean =>
     mayAny("db", namespace, table, ["read", "insert", "update", "delete"]);
   const jobs = (name: string): boolean => mayAny("jobs", "*", name, ["read", "write"]);
+  const namespaces = shownTables(config, tables);
+  const buckets = Object.entries(config.storage?.buckets ?? {}).filter(([name]) =>
+    mayAny("storage", "bucket", name, ["read", "write", "delete"]),
+  );
   return {
-    namespaces: shownTables(config, tables),
+    namespaces,
+    quotas: quotasOf(
+      buckets,
+      Object.entries(config.databases ?? {}).filter(([name]) => Object.hasOwn(namespaces, name)),
+    ),
     rules: maySystem ? rulesOf(config.databases ?? {}) : {},
-    buckets: Object.entries(config.storage?.buckets ?? {})
-      .filter(([name]) => mayAny("storage", "bucket", name, ["read", "write", "delete"]))
-      .map(([name, bucket]) => ({ name, external: bucket.backend !== undefined })),
+    buckets: buckets.map(([name, bucket]) => ({ name, external: bucket.backend !== undefined })),
     kv: named(config.kv, (name) => mayAny("kv", "namespace", name, ["read", "write"])),
     d1: named(config.d1, (name) => may("d1", "database", name, "*")),
     vectorize: Object.entries(config.vectorize ?? {})
@@ -84,6 +98,22 @@ function shownTables(
     if (own.length > 0) shown[name] = { instance, tables: Object.fromEntries(own) };
   }
   return shown;
+}
+
+function quotasOf(
+  buckets: readonly [string, BucketConfig][],
+  namespaces: readonly [string, NamespaceConfig][],
+): Resources["quotas"] {
+  const quotas: Resources["quotas"] = { buckets: {}, namespaces: {} };
+  for (const [name, { quota }] of buckets) {
+    if (quota !== undefined) quotas.buckets[name] = { total: quota.total ?? null, perUser: quota.perUser ?? null };
+  }
+  for (const [name, { quota }] of namespaces) {
+    if (quota === undefined) continue;
+    const { perInstance = null, instancesPerUser = null } = quota;
+    quotas.namespaces[name] = { perInstance, instancesPerUser };
+  }
+  return quotas;
 }
 
 function rulesOf(databases: NonNullable<PlatformConfig["databases"]>): Resources["rules"] {

@@ -1,3 +1,4 @@
+import type { Account } from "../access/accounts.ts";
 import type { Lookups } from "../access/lookups/lookups.ts";
 import { type Principal, SERVER } from "../access/principal.ts";
 import type { TableDoor } from "../access/table-door.ts";
@@ -22,6 +23,8 @@ import {
 import { createSubjectFilters, type SubjectFilters } from "./query/subject-filters.ts";
 import { createTableService } from "./service.ts";
 import type { PrepareJob } from "./transaction/handle.ts";
+import { trialEndpoints } from "./trial/endpoints.ts";
+import { createTrials } from "./trial/trial.ts";
 
 export interface TablesArea {
   endpoints: readonly Endpoint[];
@@ -58,14 +61,22 @@ export function createTablesArea(deps: {
   onDelete: InstanceDeletionListener;
   onCommit: TablesChangeListener;
   outbox: TablesOutbox;
+  systemFile: DatabaseFile;
   /** Makes the jobs of `tx.enqueue`. */
   prepareJob: PrepareJob;
+  /** For trials of rules; null: there is no such user. */
+  account: (id: string) => Account | null;
 }): TablesArea {
   const namespaces = openNamespaces(deps);
   const service = createTableService({ ...deps, namespaces });
   const instances = (namespace: string) => instancesOf(namespaces, namespace);
   return {
-    endpoints: [...tableEndpoints(service), ...transactionEndpoints(service), ...instanceEndpoints(instances)],
+    endpoints: [
+      ...tableEndpoints(service),
+      ...transactionEndpoints(service),
+      ...instanceEndpoints(instances),
+      ...trialEndpoints(createTrials({ ...deps, namespaces }), deps.account),
+    ],
     describe: () => describeTables(namespaces, service),
     accessor: (principal, namespace, instanceId) =>
       createDatabaseAccessor(service, principal, namespace, instanceId ?? null),

@@ -102,6 +102,9 @@ export const SEARCH_TIMEOUT_MS = 10_000;
 
 /** Instances of a list where the request does not say. */
 export const INSTANCES_LISTED_DEFAULT = 100;
+/** Counted instances of a user whose files are looked at together, and users for whom that has been done. */
+export const CREATORS_CHECKED_AT_ONCE = 64;
+export const CREATORS_CHECKED_MAX = 10_000;
 /** Instances of a list; a larger `limit` counts as this. */
 export const INSTANCES_LISTED_MAX = 1_000;
 
@@ -195,3 +198,10 @@ export const REPLAYED_PER_TURN = 20;
 export const SAMPLED_RECORDS = 4;
 /** A longer one is left out. */
 export const SAMPLED_RECORD_MAX_BYTES = 16 * 1024;
+
+// Trials of rules
+
+/** Lookups that the answer of a trial lists; it counts all. */
+export const TRACED_LOOKUPS_MAX = 200;
+/** Characters of a lookup's filter, and of an error, in the answer of a trial. */
+export const TRACED_FILTER_CHARACTERS = 1_000;

@@ -108,6 +108,23 @@ test("[TC111] push, broadcasts, jobs and instances", async () => {
   client.close();
 });
 
+test("[TC120] backups are made, listed, verified and downloaded", async () => {
+  const { backups } = admin;
+  const made = await backups.create();
+  const name = made.backup ?? "";
+  expect(made).toMatchObject({ action: "create", state: "done", error: null });
+  const { items, keep } = await backups.list().then((list) => ({ ...list, items: list.backups }));
+  expect([items.map((backup) => [backup.name, backup.verifiedAt]), keep]).toEqual([[[name, null]], 3]);
+  expect(await backups.verify(name)).toMatchObject({ action: "verify", state: "done", backup: name });
+  const bytes = await new Response(await backups.download(name)).arrayBuffer();
+  expect(bytes.byteLength).toBe(items[0]?.size ?? 0);
+  const linked = await fetch(await backups.link(name));
+  expect((await linked.arrayBuffer()).byteLength).toBe(bytes.byteLength);
+  expect(await codeOf(backups.verify("nothing"))).toBe("not_found");
+  const [first, second] = await Promise.allSettled([backups.create(), backups.create()]);
+  expect([first?.status, second?.status].sort()).toEqual(["fulfilled", "rejected"]);
+});
+
 test("[TC112] what the scopes of a key do not allow is forbidden, a wrong key unauthenticated", async () => {
   const limited = createAdminClient<typeof config>({ url: platform.url, serviceKey: "limited-key-0123456789abcdef" });
   await limited.kv("cache").get("a");

@@ -166,7 +166,7 @@ async function scheduled(dataDirectory: string, place: string, clock: TestClock)
   const timed = await timedPlatform({ backups }, { dataDirectory, logger, clock });
   const make = async (): Promise<string> => {
     const before = logged.length;
-    const ends = () => logged.slice(before).find((line) => /a scheduled backup (was made|failed)/.test(line));
+    const ends = () => logged.slice(before).find((line) => /a backup (was made|failed)/.test(line));
     const jobCount = async () => (await ask<{ jobs: unknown[] }>(timed, "/api/admin/jobs")).jobs.length;
     const jobsBefore = await jobCount();
     await until("a backup has ended", async () => {

@@ -35,6 +35,7 @@ const NOTHING = {
     namespaces: {},
     rules: {},
     buckets: [],
+    quotas: { buckets: {}, namespaces: {} },
     kv: [],
     d1: [],
     vectorize: [],

@@ -271,6 +271,15 @@ test("[TB406] the expanded records of an answer have 8 MiB, repeated ones includ
   expect((await platform.post(`${path("large")}/batch`, { inserts: [] })).status).toBe(401);
 });
 
+test("[DB127] many large answers that expand large records at once are all answered", async () => {
+  const answers = await Promise.all(
+    Array.from({ length: 24 }, () =>
+      platform.get<ListAnswer>(path("large"), { query: { expand: "task.large(task)", limit: 2 } }),
+    ),
+  );
+  expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([200]));
+});
+
 test("[TB407] expand in lists and searches of the server's own code", async () => {
   const own = await testPlatform({
     config: `

@@ -1,22 +1,32 @@
-import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, statSync } from "node:fs";
+import { createWriteStream, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, statSync } from "node:fs";
+import { readdir, stat } from "node:fs/promises";
 import { join } from "node:path";
+import { Readable } from "node:stream";
+import { pipeline } from "node:stream/promises";
 import { S3Client } from "bun";
 import type { BackupsConfig, ObjectStore } from "../../config/types.ts";
 import { syncDirectorySync } from "../../disk/directory-names.ts";
 import { replaceSmallFile } from "../../disk/small-file.ts";
+import { openRemoteBody } from "../../http/bodies/remote-body.ts";
 import { UPLOAD_FOLDER } from "../layout.ts";
 import { BACKUPS_LISTED_MAX, S3_PART_BYTES, S3_PARTS_AT_ONCE, S3_RETRIES } from "../limits.ts";
 import { hasCode, isMissing } from "../scan.ts";
 import { BackupError } from "../types.ts";
 import { sweepWorkFolder } from "../work-folder.ts";
-import { isRemains } from "./names.ts";
+import { isOwnName, isRemains } from "./names.ts";
 
 /** The file that names the owner of a destination. Its dot keeps it out of the way of `ls | tail -1`. */
 export const MARKER = ".platform-owner.json";
 /** Says when a backup was last verified. */
 export const VERIFIED_NOTE = ".platform-verified.json";
 
-/** Where scheduled backups are stored. Errors of its methods: BackupError, or those of the file system. */
+/** A backup at its destination, also one that is kept as failed. */
+export interface StoredBackup {
+  name: string;
+  sizeBytes: number;
+}
+
+/** Where backups are stored. Errors of its methods: BackupError, or those of the file system. */
 export interface Destination {
   /** For messages. */
   readonly name: string;
@@ -27,10 +37,12 @@ export interface Destination {
   prepare(): string;
   /** Stores a complete archive. */
   accept(path: string, name: string): Promise<void>;
-  /** The names of all files, including those of others; none if the destination does not exist yet. */
-  names(): Promise<string[]>;
-  /** The bytes of one file. */
-  sizeOf(name: string): Promise<number>;
+  /** Oldest first, without the files of others; none if the destination does not exist yet. */
+  backups(): Promise<StoredBackup[]>;
+  /** The bytes from `start` up to `end`, of a backup of `size` bytes. */
+  body(name: string, range: { start: number; end: number; size: number }): Promise<Blob | ReadableStream<Uint8Array>>;
+  /** Resolves to the path of the backup on this machine, which `clean` may remove. */
+  fetch(name: string, signal: AbortSignal): Promise<string>;
   remove(name: string): Promise<void>;
   /** Removes temporary files. */
   clean(): void;
@@ -66,11 +78,33 @@ function createFolder(folder: string): Destination {
       renameSync(path, join(folder, name));
       syncDirectorySync(folder);
     },
-    names: async () => (existsSync(folder) ? readdirSync(folder) : []),
-    sizeOf: async (name) => statSync(join(folder, name)).size,
+    async backups() {
+      const found: StoredBackup[] = [];
+      for (const name of await namesIn(folder)) {
+        // It may have been deleted meanwhile.
+        const facts = await stat(join(folder, name)).catch(() => null);
+        if (facts?.isFile() === true) found.push({ name, sizeBytes: facts.size });
+      }
+      return found;
+    },
+    body: async (name, { start, end, size }) => {
+      const file = Bun.file(join(folder, name));
+      return start === 0 && end === size ? file : file.slice(start, end);
+    },
+    fetch: async (name) => join(folder, name),
     remove: async (name) => rmSync(join(folder, name)),
     clean() {},
   };
+}
+
+/** In order; none for a missing folder. */
+async function namesIn(folder: string): Promise<string[]> {
+  try {
+    return (await readdir(folder)).filter(isOwnName).sort();
+  } catch (cause) {
+    if (isMissing(cause)) return [];
+    throw cause;
+  }
 }
 
 /** The archive is complete before the first byte is uploaded, so an interrupted upload leaves no object. */
@@ -79,17 +113,18 @@ function createObjectStore(store: ObjectStore, folder: string): Destination {
   const access = { endpoint, bucket, accessKeyId, secretAccessKey };
   const client = new S3Client(region === undefined ? access : { ...access, region });
   const clean = () => rmSync(folder, { recursive: true, force: true });
+  const prepare = () => {
+    clean();
+    mkdirSync(folder, { mode: 0o700 });
+    return folder;
+  };
   return {
     name: `The object store ${endpoint}, bucket "${bucket}", prefix "${prefix}",`,
     readNote: (name) => explained(textOf(client.file(prefix + name))),
     async writeNote(name, text) {
       await explained(client.write(prefix + name, text, { retry: S3_RETRIES, type: "application/json" }));
     },
-    prepare() {
-      clean();
-      mkdirSync(folder, { mode: 0o700 });
-      return folder;
-    },
+    prepare,
     async accept(path, name) {
       const options = { partSize: S3_PART_BYTES, queueSize: S3_PARTS_AT_ONCE, retry: S3_RETRIES };
       await explained(client.write(prefix + name, Bun.file(path), { ...options, type: "application/zstd" }));
@@ -99,19 +134,35 @@ function createObjectStore(store: ObjectStore, folder: string): Destination {
         throw new BackupError(`The object store has ${size} bytes of ${prefix + name} instead of ${sizeBytes}`);
       }
     },
-    async names() {
-      const names: string[] = [];
+    async backups() {
+      const found: StoredBackup[] = [];
+      let listed = 0;
       let continuationToken: string | undefined;
       do {
         const page = await explained(
           client.list(continuationToken === undefined ? { prefix } : { prefix, continuationToken }),
         );
-        for (const { key } of page.contents ?? []) names.push(key.slice(prefix.length));
+        for (const { key, size = 0 } of page.contents ?? []) {
+          const name = key.slice(prefix.length);
+          listed++;
+          if (isOwnName(name)) found.push({ name, sizeBytes: size });
+        }
         continuationToken = page.isTruncated === true ? page.nextContinuationToken : undefined;
-      } while (continuationToken !== undefined && names.length < BACKUPS_LISTED_MAX);
-      return names;
+      } while (continuationToken !== undefined && listed < BACKUPS_LISTED_MAX);
+      return found.sort((one, other) => (one.name < other.name ? -1 : 1));
     },
-    sizeOf: async (name) => (await explained(client.stat(prefix + name))).size,
+    body(name, { start, end, size }) {
+      const file = client.file(prefix + name);
+      // As a stream: a response made of the file itself would send the client to the object store.
+      return openRemoteBody((start === 0 && end === size ? file : file.slice(start, end)).stream(), end - start);
+    },
+    async fetch(name, signal) {
+      const path = join(prepare(), name);
+      // Types of the platform's streams; Bun's are the same.
+      const source = Readable.fromWeb(client.file(prefix + name).stream() as never);
+      await explained(pipeline(source, createWriteStream(path, { mode: 0o600 }), { signal }));
+      return path;
+    },
     remove: (name) => explained(client.delete(prefix + name)),
     clean,
   };

@@ -2,16 +2,18 @@ import type { Clock } from "../../kernel/clock.ts";
 import { ownCommand } from "../../kernel/process/own-command.ts";
 import { CHILD_OUTPUT_MAX_BYTES, CHILD_STOP_TIMEOUT_MS } from "../limits.ts";
 import { BackupError } from "../types.ts";
+import type { VerifyJob } from "../verify/stored.ts";
 import type { BackupJob, BackupResult } from "./job.ts";
 
-/** The internal command that runs a job. */
+/** The internal command that runs jobs of both kinds. */
 export const BACKUP_JOB_COMMAND = "backup-job";
 
 /** Runs a job; an abort of `signal` cancels it. Errors: BackupError with the message of the job. */
-export type RunBackupJob = (job: BackupJob, signal: AbortSignal) => Promise<BackupResult>;
+type RunJob<Job, Result> = (job: Job, signal: AbortSignal) => Promise<Result>;
+export type RunBackupJob = RunJob<BackupJob, BackupResult>;
 
-/** Runs it in a process of its own, because copying a database blocks its thread. */
-export function createJobProcess(clock: Clock): RunBackupJob {
+/** Runs jobs in processes of their own, because copying a database blocks its thread. */
+export function createJobProcess<Job extends BackupJob | VerifyJob, Result>(clock: Clock): RunJob<Job, Result> {
   return async (job, signal) => {
     const child = Bun.spawn([...ownCommand(), BACKUP_JOB_COMMAND], {
       // It ends with the server, even if the server is killed.
@@ -28,7 +30,7 @@ export function createJobProcess(clock: Clock): RunBackupJob {
     stop.cancel();
     if (code !== 0) throw new BackupError(errors.trim().replace(/^platform: /, "") || `it ended with ${code}`);
     // Written by the job command.
-    return JSON.parse(output) as BackupResult;
+    return JSON.parse(output) as Result;
   };
 }
 

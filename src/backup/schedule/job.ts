@@ -6,11 +6,12 @@ import type { Clock, Millis } from "../../kernel/clock.ts";
 import { createBackup } from "../create/create.ts";
 import { BackupError } from "../types.ts";
 import { type TryOpening, verifyBackup } from "../verify/verify.ts";
-import { type Destination, openDestination, VERIFIED_NOTE } from "./destinations.ts";
+import { type Destination, openDestination } from "./destinations.ts";
 import { backupName, failedName, isBackupName, isFailedName, outdated, timeOfName } from "./names.ts";
 import { claimDestination, requireOwned } from "./ownership.ts";
+import { noteVerified, readVerified } from "./verified.ts";
 
-/** The input of a scheduled backup, as JSON on the standard input of its process. */
+/** The input of a backup, as JSON on the standard input of its process. */
 export interface BackupJob {
   dataDirectory: string;
   owner: Owner;
@@ -51,7 +52,7 @@ export async function runBackupJob(
     if (verify) await verifyOrSetAside(destination, { file, name, owner, tryOpening, signal });
     await destination.accept(file, name);
     const verifiedAt = verify ? clock.now() : null;
-    if (verifiedAt !== null) await destination.writeNote(VERIFIED_NOTE, JSON.stringify({ name, at: verifiedAt }));
+    if (verifiedAt !== null) await noteVerified(destination, name, verifiedAt);
     return { name, fileCount, contentBytes, sizeBytes, verifiedAt, ...(await rotate(destination, owner, keep)) };
   } finally {
     destination.clean();
@@ -83,8 +84,8 @@ async function verifyOrSetAside(
     }
     await requireOwned(destination, owner);
     await destination.accept(file, failedName(name));
-    for (const other of (await destination.names()).filter(isFailedName)) {
-      if (other !== failedName(name)) await destination.remove(other);
+    for (const { name: other } of await destination.backups()) {
+      if (isFailedName(other) && other !== failedName(name)) await destination.remove(other);
     }
     const reason = cause instanceof Error ? cause.message : String(cause);
     throw new BackupError(
@@ -103,26 +104,16 @@ export interface PresentBackups {
 }
 
 /** What earlier backups left at the destination. Errors: those of the destination. */
-export async function presentBackups({ to, dataDirectory }: BackupJob): Promise<PresentBackups> {
-  const destination = openDestination(to, dataDirectory);
-  const names = await destination.names();
-  const newest = names.filter(isBackupName).sort().at(-1);
-  const at = newest === undefined ? null : timeOfName(newest);
-  const failed = names.filter(isFailedName).sort().at(-1);
+export async function presentBackups(destination: Destination): Promise<PresentBackups> {
+  const present = await destination.backups();
+  const newest = present.findLast(({ name }) => isBackupName(name));
+  const at = newest === undefined ? null : timeOfName(newest.name);
+  const failed = present.findLast(({ name }) => isFailedName(name));
   return {
-    newest: newest === undefined || at === null ? null : { at, sizeBytes: await destination.sizeOf(newest) },
-    verifiedAt: names.includes(VERIFIED_NOTE) ? parseVerified(await destination.readNote(VERIFIED_NOTE)) : null,
-    hasLastFailed: failed !== undefined && (newest === undefined || failed > newest),
+    newest: newest === undefined || at === null ? null : { at, sizeBytes: newest.sizeBytes },
+    verifiedAt: (await readVerified(destination)).at,
+    hasLastFailed: failed !== undefined && (newest === undefined || failed.name > newest.name),
   };
-}
-
-function parseVerified(note: string | null): Millis | null {
-  try {
-    const { at } = JSON.parse(note ?? "{}");
-    return Number.isSafeInteger(at) ? at : null;
-  } catch {
-    return null;
-  }
 }
 
 /** Never rejects: the new backup has succeeded, whatever happens to older ones. */
@@ -135,7 +126,10 @@ async function rotate(
   try {
     // Another server may have taken the destination over while the backup was made.
     await requireOwned(destination, owner);
-    for (const name of outdated(await destination.names(), keep)) {
+    for (const name of outdated(
+      (await destination.backups()).map(({ name }) => name),
+      keep,
+    )) {
       await destination.remove(name);
       deleted.push(name);
     }

@@ -1,7 +1,7 @@
 const NAME = /^platform-\d{4}-\d\d-\d\dT\d\d-\d\d-\d\dZ\.tar\.zst$/;
 const TIME = /^platform-(\d{4}-\d\d-\d\d)T(\d\d-\d\d-\d\d)Z\.tar\.zst$/;
 /** The work folders that a killed backup or verification leaves. */
-const REMAINS = /^(platform-.*\.tar\.zst)\.(?:partial|verify)$/;
+const REMAINS = /^(platform-.*\.tar\.zst)(?:\.failed)?\.(?:partial|verify)$/;
 const FAILED = ".failed";
 
 /** `platform-2026-01-31T02-00-00Z.tar.zst`: names sort by time. */
@@ -24,6 +24,13 @@ export const isFailedName = (name: string): boolean =>
   name.endsWith(FAILED) && isBackupName(name.slice(0, -FAILED.length));
 
 export const isRemains = (name: string): boolean => isBackupName(REMAINS.exec(name)?.[1] ?? "");
+
+/** Whether a file is a backup, or one that is kept as failed. */
+export const isOwnName = (name: string): boolean => isBackupName(name) || isFailedName(name);
+
+/** The start of the backup with this name, also of one that is kept as failed; null for any other name. */
+export const timeOfOwn = (name: string): number | null =>
+  timeOfName(isFailedName(name) ? name.slice(0, -FAILED.length) : name);
 
 /** The backups beyond the newest `keep`, oldest first. Files with other names are not backups. */
 export function outdated(names: readonly string[], keep: number): string[] {

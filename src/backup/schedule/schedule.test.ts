@@ -78,6 +78,8 @@ function schedule(
   const area = createBackupsArea({
     config,
     schedules: jobs.schedules,
+    queue: jobs.queue,
+    audit: { record: async () => {} },
     isDrill,
     takeOver,
     dataDirectory: options.from ?? dataDirectory,

@@ -1,10 +1,12 @@
+import { systemRuntime } from "../runtime.ts";
 import type { Transport } from "../transport/types.ts";
+import { createBackups } from "./backups.ts";
 import { createAnalytics, createAudit } from "./history.ts";
 import type { AdminAnalytics, AdminAudit } from "./history-types.ts";
 import { type AdminBroadcast, createAdminBroadcast, createInstances, createJobs } from "./operations.ts";
 import { createAdminPush } from "./push.ts";
 import { createKeyValue, createSql, createVectors } from "./stores.ts";
-import type { AdminJobs, AdminPush, AdminUsers, Instances, KeyValue, Sql, Vectors } from "./types.ts";
+import type { AdminBackups, AdminJobs, AdminPush, AdminUsers, Instances, KeyValue, Sql, Vectors } from "./types.ts";
 import { createUsers } from "./users.ts";
 
 /** What a service key may do beside tables and files: the same in scripts and in the dashboard. Errors of all: `PlatformError`. */
@@ -20,6 +22,7 @@ export interface Administration {
   /** What keys and administrators have changed, and who has signed in. */
   readonly audit: AdminAudit;
   readonly analytics: AdminAnalytics;
+  readonly backups: AdminBackups;
 }
 
 export const createAdministration = (transport: Transport): Administration => ({
@@ -33,4 +36,5 @@ export const createAdministration = (transport: Transport): Administration => ({
   instances: (namespace) => createInstances(transport, namespace),
   audit: createAudit(transport),
   analytics: createAnalytics(transport),
+  backups: createBackups(transport, systemRuntime),
 });

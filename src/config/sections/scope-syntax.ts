@@ -13,6 +13,7 @@ const ACTIONS: Readonly<Record<string, readonly string[]>> = {
   system: ["read"],
   audit: ["read"],
   functions: ["call"],
+  backups: ["read", "write", "download"],
 };
 
 /** What is wrong with a scope, in words; null when it is well-formed. */

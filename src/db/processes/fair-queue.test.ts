@@ -23,6 +23,14 @@ test("[DB121] the caller with the fewest running jobs comes first, and one at it
   expect(queue.take({ running, mayRun: () => true })?.name).toBe("x");
 });
 
+test("[DB127] a job that may not run yet holds up none behind it", () => {
+  const queue = new FairQueue<ReturnType<typeof job>>(10);
+  for (const name of ["a1", "a2", "a3"]) queue.add(job("a", name));
+  const waitsFor = { running: () => 0, mayRun: ({ name }: { name: string }) => name !== "a1" };
+  expect([queue.take(waitsFor)?.name, queue.take(waitsFor)?.name, queue.take(waitsFor)]).toEqual(["a2", "a3", null]);
+  expect(queue.take(idle)?.name).toBe("a1");
+});
+
 test("[DB121] a full queue refuses the newest job of the caller with the most places, the newcomer's own included", () => {
   const queue = new FairQueue<ReturnType<typeof job>>(4);
   for (const name of ["a1", "a2", "a3"]) expect(queue.add(job("a", name))).toEqual([]);

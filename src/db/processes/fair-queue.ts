@@ -39,23 +39,27 @@ export class FairQueue<J extends Queued> {
     return refused;
   }
 
-  /** The job to run next: of the callers whose first job `mayRun`, the one with the fewest `running`. null: there is none. */
+  /**
+   * The job to run next: of the callers with a job that `mayRun`, the oldest such job of the one with the fewest `running`. A job
+   * that may not run yet holds up none behind it: what it waits for may be the end of one of them. null: there is none.
+   */
   take(options: { running: (caller: string) => number; mayRun: (job: J) => boolean }): J | null {
-    let next: string | null = null;
+    let next: J | null = null;
     let fewest = Number.POSITIVE_INFINITY;
-    for (const [caller, [first]] of this.#jobs) {
+    for (const [caller, jobs] of this.#jobs) {
       const running = options.running(caller);
-      if (running >= fewest || first === undefined || !options.mayRun(first)) continue;
-      next = caller;
+      const job = running < fewest ? jobs.find(options.mayRun) : undefined;
+      if (job === undefined) continue;
+      next = job;
       fewest = running;
     }
     if (next === null) return null;
-    const own = this.#jobs.get(next) ?? [];
-    const job = own.shift() ?? null;
-    this.#jobs.delete(next);
-    if (own.length > 0) this.#jobs.set(next, own);
-    if (job !== null) this.#count(job, -1);
-    return job;
+    this.remove(next);
+    const own = this.#jobs.get(next.caller);
+    // Its caller's next turn comes after the turns of the others.
+    this.#jobs.delete(next.caller);
+    if (own !== undefined) this.#jobs.set(next.caller, own);
+    return next;
   }
 
   remove(job: J): void {

@@ -29,6 +29,8 @@ export interface LongRead<R> extends Omit<QueryRequest, "op"> {
 export class LongReads {
   readonly #pool: ProcessPool;
   readonly #pages = new PagePlaces();
+  /** Requests with a large page in memory. Their further pages belong to the same answer and wait for no place. */
+  readonly #keeping = new WeakSet<ReadCaller>();
 
   constructor({ clock, processesMax }: { clock: Clock; processesMax: number }) {
     this.#pool = new ProcessPool({
@@ -74,9 +76,10 @@ export class LongReads {
       refusals: refusals("The query", timeoutMs),
       failed: queryError,
       resource: request.path,
-      mayStart: () => request.page === null || this.#pages.mayAdd(callerName),
+      mayStart: () => request.page === null || this.#keeping.has(caller) || this.#pages.mayAdd(callerName),
       onStart: () => {
-        if (request.page !== null) endPage = this.#pages.add(callerName, () => this.#pool.wake());
+        if (request.page === null || this.#keeping.has(caller)) return;
+        endPage = this.#pages.add(callerName, () => this.#pool.wake());
       },
       take,
       restart: () => {
@@ -88,8 +91,13 @@ export class LongReads {
       const last = (await this.#pool.run(job)) as QueryAnswer;
       take(last.rows);
       // A large page is in memory until its answer has been sent.
-      if (last.bytes > LARGE_PAGE_BYTES && caller.keepUntilSent !== undefined) caller.keepUntilSent(endPage);
-      else endPage();
+      if (last.bytes > LARGE_PAGE_BYTES && caller.keepUntilSent !== undefined) {
+        this.#keeping.add(caller);
+        caller.keepUntilSent(() => {
+          this.#keeping.delete(caller);
+          endPage();
+        });
+      } else endPage();
       return { rows, bytes: last.bytes, isCut: last.isCut };
     } catch (cause) {
       endPage();

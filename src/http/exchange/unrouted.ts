@@ -17,10 +17,12 @@ export function createUnrouted(
   routes: () => readonly { method: string; path: string }[],
   site: { has(path: string): boolean } | null = null,
 ): Unrouted {
+  let patterns: Pattern[] | null = null;
   const methodsAt = (path: string): string[] => {
-    const declared = routes()
-      .filter(({ path: pattern }) => isAt(pattern, path))
-      .map(({ method }) => method);
+    // All routes are mounted before the first request.
+    patterns ??= routes().map((route) => ({ method: route.method, segments: segmentsOf(route.path) }));
+    const given = segmentsOf(path);
+    const declared = patterns.filter(({ segments }) => isAt(segments, given)).map(({ method }) => method);
     if (declared.length === 0 && site?.has(path) === true) return methodsOf(["GET"]);
     return methodsOf(METHODS.filter((method) => declared.includes(method)));
   };
@@ -39,12 +41,16 @@ export function createUnrouted(
   };
 }
 
-/** Whether the router finds this pattern at the path. A slash at the end of either makes no difference. */
-function isAt(pattern: string, path: string): boolean {
-  const wanted = segmentsOf(pattern);
-  const given = segmentsOf(path);
+interface Pattern {
+  method: string;
+  segments: readonly string[];
+}
+
+/** Whether the router finds the pattern at the path. */
+function isAt(wanted: readonly string[], given: readonly string[]): boolean {
   if (wanted.at(-1) === "*" ? given.length < wanted.length : given.length !== wanted.length) return false;
   return wanted.every((segment, index) => segment === "*" || segment.startsWith(":") || segment === given[index]);
 }
 
+/** A slash at the end makes no difference. */
 const segmentsOf = (path: string): string[] => path.replace(/\/$/, "").split("/");

@@ -66,7 +66,15 @@ export interface JobRecords {
   runNow(row: JobRow): Promise<void>;
 }
 
-export function createJobRecords({ core, clock }: { core: QueueCore; clock: Clock }): JobRecords {
+export function createJobRecords({
+  core,
+  clock,
+  isDrill,
+}: {
+  core: QueueCore;
+  clock: Clock;
+  isDrill: boolean;
+}): JobRecords {
   const { onDue } = core.dispatcher;
   return {
     list(listing) {
@@ -82,7 +90,7 @@ export function createJobRecords({ core, clock }: { core: QueueCore; clock: Cloc
         const row = store.file.query<WholeRow>(WHOLE).get(seq);
         last = seq;
         if (row === null) continue;
-        const text = jobText(row);
+        const text = jobText(row, isDrill);
         bytes += text.length;
         jobs.push(text);
       }
@@ -146,9 +154,11 @@ function sequence(store: JobStore, { names, state, before, limit }: JobListing):
 }
 
 /** The data is JSON already. */
-function jobText(row: WholeRow): string {
-  const { id, name, state, attempt, data, error } = row;
-  const head = JSON.stringify({ id, name, state: stateName(state), attempt });
+function jobText(row: WholeRow, isDrill: boolean): string {
+  const { id, name, attempt, data, error } = row;
+  const state = stateName(row.state);
+  const waitingFor = isDrill && state === "waiting" ? "drill" : null;
+  const head = JSON.stringify({ id, name, state, waitingFor, attempt });
   const tail = JSON.stringify({
     error,
     createdAt: isoTime(row.created_at),

@@ -39,7 +39,7 @@ interface RunningSchedules extends Schedules {
 }
 
 /** While a job of a schedule waits or runs, it has this key, so that its next time adds nothing. */
-const KEY = "run";
+export const SCHEDULE_KEY = "run";
 
 export function createSchedules(deps: {
   core: QueueCore;
@@ -57,7 +57,7 @@ export function createSchedules(deps: {
       // The id makes the time count once, also when the clock is set back.
       const id = `${name}:${scheduledAt}`;
       const [given] = await Promise.all([
-        core.queue.enqueue(name, { scheduledAt }, { id, key: KEY }),
+        core.queue.enqueue(name, { scheduledAt }, { id, key: SCHEDULE_KEY }),
         core.open().write((tx) => noteTime(tx, name, at)),
       ]);
       if (given === id) return;

@@ -1,9 +1,9 @@
 import { describeOwner, markerText, type Owner, parseMarker } from "../../disk/owner-marker.ts";
+import { storeFailed } from "../../http/bodies/remote-body.ts";
 import type { Clock } from "../../kernel/clock.ts";
 import { AppError } from "../../kernel/errors.ts";
 import type { Logger } from "../../kernel/logger.ts";
 import type { FileStore, RemoteFiles } from "../types.ts";
-import { storeFailed } from "./remote-body.ts";
 
 /** The prefix belongs to another data directory. The message says what to do. */
 export class PrefixTaken extends Error {}

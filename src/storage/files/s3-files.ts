@@ -1,8 +1,8 @@
 import { S3Client } from "bun";
 import type { BucketConfig } from "../../config/types.ts";
+import { guarded, openRemoteBody, storeFailed } from "../../http/bodies/remote-body.ts";
 import { S3_LIST_KEYS, S3_PART_BYTES, S3_RETRIES } from "../limits.ts";
 import type { IncomingFile, RemoteFiles } from "../types.ts";
-import { guarded, openRemoteBody, storeFailed } from "./remote-body.ts";
 
 /** The object that names the owner of the prefix. */
 const MARKER = "platform-owner.json";

@@ -37,6 +37,10 @@ export const notByRecord = (principal: Principal): AppError =>
         "Access denied: the read rule checks each record, so records cannot be filtered, sorted, searched or counted. A read rule may return a filter instead",
       );
 
+/** For a record that the grant does not cover: behind a filter it does not exist for this caller. */
+export const unreadable = (principal: Principal, granted: Grant, model: TableModel, id: string): AppError =>
+  granted.kind === "filter" ? notFound(`There is no record "${id}" in ${model.name}`) : denied(principal);
+
 const tooLargePage = (): AppError =>
   tooLarge("The records of this page are larger than 8 MiB; request fewer, or use a cursor");
 
@@ -129,8 +133,7 @@ export function createReads(deps: { rights: RecordRights; expanding: Expanding }
           const shown = (one: TableRecord) => pick(one, fields);
           return chain(expanding.answers(principal, source, expand, [record], shown, caller), ([one = record]) => one);
         }
-        if (granted.kind === "filter") throw notFound(`There is no record "${id}" in ${model.name}`);
-        throw denied(principal);
+        throw unreadable(principal, granted, model, id);
       });
     });
 

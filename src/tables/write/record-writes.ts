@@ -42,12 +42,7 @@ export function createRecordWrites(deps: {
 
   return {
     prepare: (context, table, body, index) =>
-      validated(
-        table,
-        withDefaults(table.model, body, { id: context.newId(index), now: context.now }),
-        { isFinal: hook(table, "beforeInsert") === undefined },
-        timesOfOthers(context.principal, table.model, body),
-      ),
+      preparedRecord(context.principal, table, body, { id: context.newId(index), now: context.now }),
 
     insert(context, table, prepared) {
       const { tx, now } = context;
@@ -108,6 +103,20 @@ export function createRecordWrites(deps: {
     },
   };
 }
+
+/** What an insert writes. Required fields may be missing where a hook can add them. Errors: 400. */
+export const preparedRecord = (
+  principal: Principal,
+  table: Table,
+  body: JsonObject,
+  auto: { id: string; now: string },
+): TableRecord =>
+  validated(
+    table,
+    withDefaults(table.model, body, auto),
+    { isFinal: hook(table, "beforeInsert") === undefined },
+    timesOfOthers(principal, table.model, body),
+  );
 
 function constrained<T>(table: Table, work: () => T): T {
   try {

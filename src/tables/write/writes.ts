@@ -44,6 +44,22 @@ export interface Writes {
   ): Promise<T>;
 }
 
+/** `Writes.grants`, which needs no file. */
+export const createGranting =
+  (rights: RecordRights): Writes["grants"] =>
+  (asker, model, actions, { demand = "each", isBatch = false } = {}) => {
+    const asked = ["read" as const, ...actions].map((action) => rights.grant(asker, model, action));
+    const settled = asked.some(isPromise) ? Promise.all(asked) : (asked as Awaited<(typeof asked)[number]>[]);
+    return chain(settled, ([read = NONE, ...granted]) => {
+      const isDenied = granted.map((grant) => grant.kind === "none" && !(isBatch && mayAllow(grant)));
+      const isRefused = demand === "each" ? isDenied.includes(true) : !isDenied.includes(false);
+      if (isRefused && demand !== "none") throw denied(asker.principal);
+      const grants: WriteGrants = { read, insert: NONE, update: NONE, delete: NONE };
+      for (const [index, action] of actions.entries()) grants[action] = granted[index] ?? NONE;
+      return grants;
+    });
+  };
+
 export function createWrites(deps: { rights: RecordRights; clock: Clock; ids: Ids; afterHooks: AfterHooks }): Writes {
   const { rights, clock, ids, afterHooks } = deps;
   const turns = new RecordTurns(clock);
@@ -61,18 +77,7 @@ export function createWrites(deps: { rights: RecordRights; clock: Clock; ids: Id
   };
 
   return {
-    grants(asker, model, actions, { demand = "each", isBatch = false } = {}) {
-      const asked = ["read" as const, ...actions].map((action) => rights.grant(asker, model, action));
-      const settled = asked.some(isPromise) ? Promise.all(asked) : (asked as Awaited<(typeof asked)[number]>[]);
-      return chain(settled, ([read = NONE, ...granted]) => {
-        const isDenied = granted.map((grant) => grant.kind === "none" && !(isBatch && mayAllow(grant)));
-        const isRefused = demand === "each" ? isDenied.includes(true) : !isDenied.includes(false);
-        if (isRefused && demand !== "none") throw denied(asker.principal);
-        const grants: WriteGrants = { read, insert: NONE, update: NONE, delete: NONE };
-        for (const [index, action] of actions.entries()) grants[action] = granted[index] ?? NONE;
-        return grants;
-      });
-    },
+    grants: createGranting(rights),
 
     async run(file, { principal, rules }, work, { texts = NO_TEXTS, keep } = {}) {
       const actor = actorOf(principal);

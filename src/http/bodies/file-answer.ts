@@ -1,0 +1,59 @@
+import { AppError } from "../../kernel/errors.ts";
+import type { MaybePromise } from "../../kernel/maybe-promise.ts";
+import { chooseRange, matchesEtag, rangeStillValid } from "../exchange/range.ts";
+
+/** The bytes of an answer that a client may ask for in parts. */
+export interface AnsweredFile {
+  /** With its quotes. */
+  etag: string;
+  size: number;
+  lastModified: Date;
+  /** Further ones. `content-disposition` must be among them: Bun would name the file by its name on the disk. */
+  headers: Readonly<Record<string, string>>;
+  /** `end` is exclusive. Not called for an empty file. */
+  body(range: { start: number; end: number; size: number }): MaybePromise<Blob | ReadableStream<Uint8Array>>;
+}
+
+/** 200, 206 or 304 for GET and HEAD. Errors: 416; those of `body`, before anything is sent. */
+export async function answerFile(request: Request, file: AnsweredFile): Promise<Response> {
+  const { etag, size } = file;
+  const lastModified = file.lastModified.toUTCString();
+  const headers: Record<string, string> = {
+    ...file.headers,
+    etag,
+    "last-modified": lastModified,
+    "accept-ranges": "bytes",
+  };
+  if (matchesEtag(request.headers.get("if-none-match"), etag)) return new Response(null, { status: 304, headers });
+  if (request.method === "HEAD") return headAnswer({ ...headers, "content-length": String(size) });
+
+  const header = request.headers.get("range");
+  const isValid = header !== null && rangeStillValid(request.headers.get("if-range"), etag, lastModified);
+  const range = chooseRange(isValid ? header : null, size);
+  if (range.kind === "unsatisfiable") {
+    throw new AppError(416, `The range is not within the file's ${size} bytes`, {
+      headers: { "content-range": `bytes */${size}`, "accept-ranges": "bytes" },
+    });
+  }
+  const { start, end } = range.kind === "part" ? range : { start: 0, end: size };
+  headers["content-length"] = String(end - start);
+  if (range.kind === "part") headers["content-range"] = `bytes ${start}-${end - 1}/${size}`;
+  // Bun applies the header `Range` to a whole file by itself: one that is ignored is removed from the request.
+  if (range.kind === "whole" && header !== null) request.headers.delete("range");
+  const body = size === 0 ? null : await file.body({ start, end, size });
+  return new Response(body, { status: range.kind === "part" ? 206 : 200, headers });
+}
+
+/**
+ * The router sets the Content-Length of an answer to HEAD to that of its body, which is empty. These headers keep the declared
+ * length.
+ */
+function headAnswer(declared: Record<string, string>): Response {
+  const headers = new Headers(declared);
+  const set = headers.set.bind(headers);
+  const keepLength = (name: string, value: string): void => {
+    if (name.toLowerCase() !== "content-length") set(name, value);
+  };
+  Object.defineProperty(headers, "set", { value: keepLength });
+  return Object.defineProperty(new Response(null, { headers: declared }), "headers", { value: headers });
+}
