@@ -1,4 +1,4 @@
-import { Button, Group, SimpleGrid, Table, Text } from "@mantine/core";
+import { Button, Group, SimpleGrid, Stack, Table, Text } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import type { ReactNode } from "react";
 import type { AdminUser, SignInMeans } from "../../../../client/admin/index.ts";
@@ -9,17 +9,21 @@ import { Section } from "../../parts/section.tsx";
 import { Loadable } from "../../parts/states.tsx";
 import { Ago } from "../../parts/time.tsx";
 import { Wide } from "../../parts/wide.tsx";
+import { browserText } from "./browser-text.ts";
 import { useChange } from "./change.ts";
 
-/** What the user is signed in with, and can sign in with. */
-export function Means({ user }: { user: AdminUser }) {
+/** What the user is signed in with, and can sign in with; `children` are below the latter. */
+export function Means({ user, children }: { user: AdminUser; children: ReactNode }) {
   const means = useQuery({ queryKey: ["users", user.id, "means"], queryFn: () => server.users.signInMeans(user.id) });
   return (
     <Loadable query={means} rows={3}>
       {({ sessions, ...others }) => (
         <SimpleGrid cols={{ base: 1, md: 2 }}>
           <Sessions user={user} sessions={sessions} />
-          <WaysIn user={user} means={others} />
+          <Stack gap="md">
+            <WaysIn user={user} means={others} />
+            {children}
+          </Stack>
         </SimpleGrid>
       )}
     </Loadable>
@@ -63,7 +67,7 @@ function Sessions({ user, sessions }: { user: AdminUser; sessions: SignInMeans["
                 <Table.Tr key={id}>
                   <Table.Td maw={200}>
                     <Text size="sm" truncate title={userAgent ?? undefined}>
-                      {userAgent ?? "unknown"}
+                      {userAgent === null ? "unknown" : browserText(userAgent)}
                     </Text>
                     <Text size="xs" c="dimmed">
                       {ip ?? "unknown address"}

@@ -1,4 +1,4 @@
-import { Badge, Button, Code, Group, SimpleGrid, Stack, Text } from "@mantine/core";
+import { Badge, Button, Group, SimpleGrid, Stack, Text } from "@mantine/core";
 import { notifications } from "@mantine/notifications";
 import { useMutation, useQuery } from "@tanstack/react-query";
 import { Link, useNavigate } from "@tanstack/react-router";
@@ -9,6 +9,7 @@ import { useRights } from "../../api/session.tsx";
 import { usePathParameters } from "../../parts/address.ts";
 import { Confirm } from "../../parts/confirm.tsx";
 import { timeText } from "../../parts/format.ts";
+import { Json } from "../../parts/json.tsx";
 import { Page } from "../../parts/page.tsx";
 import { Section } from "../../parts/section.tsx";
 import { Empty, Loadable } from "../../parts/states.tsx";
@@ -53,12 +54,11 @@ export default function UserPage() {
               <Profile key={JSON.stringify([found.displayName, found.role])} user={found} />
               <Claims key={JSON.stringify(found.customClaims)} user={found} />
             </SimpleGrid>
-            <Means user={found} />
-            <SimpleGrid cols={{ base: 1, md: 2 }}>
+            <Means user={found}>
               <Records userId={found.id} />
               {may("push", "*", "*", "read") ? <Devices userId={found.id} /> : null}
               <Metadata user={found} />
-            </SimpleGrid>
+            </Means>
           </Page>
         )
       }
@@ -127,9 +127,7 @@ function Metadata({ user }: { user: AdminUser }) {
           {shown.map(([name, value]) => (
             <div key={name}>
               <Text size="sm">{name}</Text>
-              <Code block className="wrapped">
-                {JSON.stringify(value, null, 2)}
-              </Code>
+              <Json value={value} />
             </div>
           ))}
         </Stack>
