@@ -50,7 +50,7 @@ export function createJobsArea(
   const records = createJobRecords({ core, clock, isDrill: deps.isDrill });
 
   return {
-    endpoints: jobEndpoints(createJobsService({ core, records })),
+    endpoints: jobEndpoints(createJobsService({ core, records, schedules: () => schedules.view() })),
     queue: core.queue,
     pass: core.pass,
     schedules,

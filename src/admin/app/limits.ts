@@ -22,3 +22,9 @@ export const SAMPLES_MAX = 720;
 export const CHART_TABLE_ROWS_MAX = 120;
 /** Fields that are searched for the records of a user. */
 export const MENTIONS_MAX = 40;
+/** Time between two looks at backups. */
+export const BACKUPS_EVERY_MS = 3_000;
+/** Fields of a table that the diagram of the schema draws. */
+export const DIAGRAM_FIELDS_MAX = 14;
+/** Time between two looks at whether the server answers. */
+export const SERVER_EVERY_MS = 4_000;

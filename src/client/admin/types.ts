@@ -75,6 +75,23 @@ export interface SignInMeans {
   passkeys: { id: string; name: string | null; deviceType: string; createdAt: string; lastUsedAt: string | null }[];
 }
 
+/** A mail that waits in the outbox: no mail server is configured, or the server runs as a drill. */
+export interface OutboxEntry {
+  id: string;
+  /** Such as `invite`; `app` for mails of the config's code. */
+  kind: string;
+  from: string;
+  to: string;
+  subject: string;
+  sentAt: string;
+}
+
+/** `[hidden]` in place of its link and code. */
+export interface OutboxMail extends OutboxEntry {
+  text: string;
+  html: string | null;
+}
+
 export interface AdminUsers {
   /** null when there is no such user. */
   get(id: string): Promise<AdminUser | null>;
@@ -98,6 +115,13 @@ export interface AdminUsers {
   revokeSessions(id: string): Promise<void>;
   /** Removes the second factors and recovery codes. */
   removeFactors(id: string): Promise<void>;
+  /** Newest first. */
+  outbox(options?: {
+    limit?: number;
+    cursor?: string | null;
+  }): Promise<{ items: OutboxEntry[]; cursor: string | null }>;
+  /** Errors: `not_found`. */
+  outboxMail(id: string): Promise<OutboxMail>;
   /** Errors: `not_found`. */
   signInMeans(id: string): Promise<SignInMeans>;
   /** Ends a session, or removes an identity or a passkey, also the last way to sign in. Errors: `not_found`. */
@@ -218,6 +242,16 @@ export interface JobRecord {
   finishedAt: string | null;
 }
 
+export interface ScheduleRecord {
+  /** Of its jobs: `cron:NAME`. */
+  name: string;
+  schedule: string;
+  timezone: string;
+  /** The next 5 runs; none in a drill. */
+  next: string[];
+  lastAt: string | null;
+}
+
 export interface AdminJobs {
   /** Newest first. */
   list(options?: {
@@ -229,6 +263,7 @@ export interface AdminJobs {
   /** Errors: `conflict` for a job that has not failed. */
   retry(id: string): Promise<void>;
   cancel(id: string): Promise<void>;
+  schedules(): Promise<ScheduleRecord[]>;
   /** Runs a waiting job now. */
   runNow(id: string): Promise<void>;
 }

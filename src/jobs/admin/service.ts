@@ -1,6 +1,7 @@
 import type { Principal } from "../../access/principal.ts";
 import { requireAnyServiceKey } from "../../access/service-key-right.ts";
 import { badField, forbidden } from "../../kernel/errors.ts";
+import type { ScheduleView } from "../cron/schedules.ts";
 import { LIST_LIMIT_DEFAULT, LIST_LIMIT_MAX } from "../limits.ts";
 import type { QueueCore } from "../queue/core.ts";
 import { type JobState, RUNNING } from "../queue/states.ts";
@@ -17,13 +18,19 @@ export interface JobQuery {
 export interface JobsService {
   /** The page as JSON. Errors: 401, 403, 400 for a cursor that no page returned. */
   list(principal: Principal, query: () => JobQuery): string;
+  /** The schedules whose jobs the key may read. Errors: 401, 403. */
+  schedules(principal: Principal): ScheduleView[];
   /** `form` is called once the rights are known. Errors: 401, 403, 404, 409. */
   change(principal: Principal, id: string, action: "retry" | "cancel" | "run-now", form: () => unknown): Promise<void>;
 }
 
 const ANY = "*";
 
-export function createJobsService(deps: { core: QueueCore; records: JobRecords }): JobsService {
+export function createJobsService(deps: {
+  core: QueueCore;
+  records: JobRecords;
+  schedules: () => ScheduleView[];
+}): JobsService {
   const { core, records } = deps;
 
   const may = (principal: Principal, name: string, action: "read" | "write"): boolean =>
@@ -70,6 +77,10 @@ export function createJobsService(deps: { core: QueueCore; records: JobRecords }
         limit: Math.min(limit, LIST_LIMIT_MAX),
       });
       return `{"jobs":[${jobs.join(",")}],"cursor":${next === null ? "null" : JSON.stringify(encodeCursor(next))}}`;
+    },
+    schedules(principal) {
+      const names = readable(principal);
+      return deps.schedules().filter(({ name }) => names === null || names.includes(name));
     },
     async change(principal, id, action, form) {
       const row = writable(principal, id, form);
