@@ -13,14 +13,19 @@ let receiver: Bun.Server<undefined>;
 let platform: TestPlatform;
 beforeAll(async () => {
   receiver = Bun.serve({ port: 0, fetch: () => new Response("", { status: isWell ? 200 : 422 }) });
+  // One of its own, so that a page finds the server again after a restart.
+  const probe = Bun.serve({ port: 0, fetch: () => new Response() });
+  const args = ["--port", String(probe.port)];
+  await probe.stop(true);
   platform = await testPlatform({
+    args,
     config: `{
       databases: { shared: { tables: { orders: { schema: { total: { type: "integer" } } } } } },
       cron: { nightly: { schedule: "30 3 * * *", timezone: "Europe/Berlin", run() {} } },
       webhooks: { crm: { url: "http://127.0.0.1:${receiver.port}/of-the-crm", secret: "${SECRET}", on: { table: "shared.orders", events: ["insert"] } } },
       auth: { mail: { templates: { invite: {
         subject: "Come in", text: "Open {{link}}",
-        html: '<h1>Welcome to the club</h1><a href="{{link}}">{{link}}</a><img src="https://example.com/p.png"><script>document.body.textContent = "a script ran"</script>',
+        html: '<h1>Welcome to the club</h1><a href="{{link}}">{{link}}</a><img src="https://example.com/p.png"><script>document.body.dataset.ran = "yes"</script>',
       } } } },
       serviceKeys: { reader: { key: "${READER}", scopes: ["jobs:*:*:read"] } },
     }`,
@@ -64,7 +69,7 @@ browserTest(
     const frame = page.frameLocator("iframe[title='The mail as HTML']");
     await frame.getByRole("heading", { name: "Welcome to the club" }).waitFor();
     expect(await frame.locator("body").textContent()).toContain("[hidden]");
-    expect(await frame.locator("body").textContent()).not.toContain("a script ran");
+    expect(await frame.locator("body").getAttribute("data-ran")).toBeNull();
     await page.getByRole("tab", { name: "Text" }).click();
     await page.getByText("Open [hidden]").waitFor();
     // The address leads to the mail.

@@ -67,7 +67,13 @@ test("[SY300] the root key sees everything that is declared, and no secret of it
     cron: [{ name: "nightly", schedule: "0 3 * * *", timezone: null }],
   });
   expect(JSON.stringify(body["rules"])).toContain("auth !== null");
-  expect(body["serviceKeys"]).toContainEqual({ name: "nothing", scopes: [], expiresAt: null, ips: null, lastUsedAt: null });
+  expect(body["serviceKeys"]).toContainEqual({
+    name: "nothing",
+    scopes: [],
+    expiresAt: null,
+    ips: null,
+    lastUsedAt: null,
+  });
   for (const secret of [SECRET, key("writer"), key("files"), platform.serviceKey]) {
     expect(JSON.stringify(body)).not.toContain(secret);
   }

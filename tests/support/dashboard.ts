@@ -6,6 +6,8 @@ import { SERVICE_KEY, type TestPlatform } from "./platform.ts";
 
 const AXE = readFileSync(fileURLToPath(import.meta.resolve("axe-core/axe.min.js")), "utf8");
 
+const OPEN_TIMEOUT_MS = 60_000;
+
 /** A browser in which an administrator is signed in, at a page of the dashboard such as `/admin/users`. */
 export async function openDashboard(
   { openProfile }: Pick<TestBrowser, "openProfile">,
@@ -16,7 +18,8 @@ export async function openDashboard(
   const profile = await openProfile(options);
   const response = await profile.context.request.post(`${platform.url}/api/admin/session`, { data: { key } });
   if (response.status() !== 204) throw new Error(`The key does not sign in: ${await response.text()}`);
-  await profile.page.goto(platform.url + path);
+  // The first one builds the dashboard, where the server runs from its sources.
+  await profile.page.goto(platform.url + path, { timeout: OPEN_TIMEOUT_MS });
   return profile;
 }
 

@@ -4,12 +4,12 @@ import { useEffect, useRef } from "react";
 import { PlatformError } from "../api/failure.ts";
 import { queries, server } from "../api/server.ts";
 import { SERVER_EVERY_MS } from "../limits.ts";
+import { Failure } from "../parts/states.tsx";
 
 const KEY = ["server"];
 
-/** Above every page: that the server does not answer, and that it is a drill, which must not be mistaken for the server. */
-export function ServerNotes() {
-  const health = useQuery({
+const useServer = () =>
+  useQuery({
     queryKey: KEY,
     refetchInterval: SERVER_EVERY_MS,
     refetchIntervalInBackground: true,
@@ -21,13 +21,24 @@ export function ServerNotes() {
         throw error;
       }),
   });
-  const isDown = health.isError;
+
+/** Calls `onBack` when the server answers again after it did not. */
+function useReturn(isDown: boolean, onBack: () => void): void {
   const wasDown = useRef(false);
   useEffect(() => {
-    // What could not be loaded meanwhile is loaded now.
-    if (wasDown.current && !isDown) void queries.invalidateQueries({ predicate: ({ queryKey }) => queryKey !== KEY });
+    if (wasDown.current && !isDown) onBack();
     wasDown.current = isDown;
-  }, [isDown]);
+  }, [isDown, onBack]);
+}
+
+/** What could not be loaded meanwhile is loaded now. */
+const loadAgain = (): void => void queries.invalidateQueries({ predicate: ({ queryKey }) => queryKey !== KEY });
+const reload = (): void => location.reload();
+
+/** Above every page: that the server does not answer, and that it is a drill, which must not be mistaken for the server. */
+export function ServerNotes() {
+  const { data, isError: isDown } = useServer();
+  useReturn(isDown, loadAgain);
   return (
     <>
       {isDown ? (
@@ -35,7 +46,7 @@ export function ServerNotes() {
           What is shown here may be old. This page goes on by itself when the server is back.
         </Alert>
       ) : null}
-      {health.data?.drill === true ? (
+      {data?.drill === true ? (
         <Alert color="orange" variant="light" mb="md" title="This is a drill">
           A copy that sends no mail, push messages and webhooks, runs no jobs, and changes nothing outside its data
           directory.
@@ -43,4 +54,10 @@ export function ServerNotes() {
       ) : null}
     </>
   );
+}
+
+/** In place of a page that failed, such as one whose code could not be loaded while the server was away. */
+export function PageFailure({ error }: { error: unknown }) {
+  useReturn(useServer().isError, reload);
+  return <Failure error={error} onRetry={reload} />;
 }
