@@ -8,6 +8,7 @@ export type {
   AuditSink,
   AuditSource,
   AuditText,
+  RecordChange,
 } from "./audit/types.ts";
 export { createStorageEngine } from "./engine.ts";
 export { instanceBounds, socketsMax } from "./files/descriptors.ts";

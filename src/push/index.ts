@@ -2,13 +2,15 @@ import { ADDRCONFIG } from "node:dns";
 import { lookup } from "node:dns/promises";
 import type { PushAccessor } from "../config/app/index.ts";
 import type { PushConfig } from "../config/types.ts";
-import type { DatabaseFile } from "../db/index.ts";
+import type { DatabaseFile, RecordChange } from "../db/index.ts";
 import type { Endpoint } from "../http/endpoint.ts";
 import type { Queue } from "../jobs/index.ts";
 import type { Clock } from "../kernel/clock.ts";
 import type { Ids } from "../kernel/ids.ts";
 import type { Logger } from "../kernel/logger.ts";
+import { createPaces } from "../kernel/time/pace.ts";
 import { createPushAccessor } from "./accessor.ts";
+import { createPushLists } from "./administration/lists.ts";
 import { createDeliveries } from "./delivery/deliveries.ts";
 import { createFanOut } from "./delivery/fan-out.ts";
 import { createTopicQueue } from "./delivery/topic-queue.ts";
@@ -46,6 +48,8 @@ export async function createPushArea(deps: {
   clock: Clock;
   ids: Ids;
   logger: Logger;
+  /** Writes down what the current caller has done. */
+  audit: RecordChange;
 }): Promise<PushArea> {
   const { clock, ids, logger } = deps;
   const store = createPushStore(deps.file);
@@ -65,7 +69,11 @@ export async function createPushArea(deps: {
   const stopSweep = startSweep({ store, clock, logger });
 
   return {
-    endpoints: pushEndpoints(service),
+    endpoints: pushEndpoints(
+      service,
+      createPushLists({ store, file: deps.file, clock, paces: createPaces() }),
+      deps.audit,
+    ),
     accessor: createPushAccessor(service),
     async stop() {
       stopping.abort();

@@ -88,7 +88,7 @@ function describe(
     vectorize: Object.entries(config.vectorize ?? {})
       .filter(([name]) => mayAny("vectorize", "index", name, ["read", "write"]))
       .map(([name, { dimensions, metric = "cosine" }]) => ({ name, dimensions, metric })),
-    rooms: maySystem ? Object.keys(config.rooms ?? {}) : [],
+    rooms: named(config.rooms, (name) => maySystem || mayAny("rooms", "*", name, ["read", "write"])),
     jobs: named(config.jobs, jobs),
     webhooks: named(config.webhooks, (name) => jobs(`webhook:${name}`)),
     cron: Object.entries(config.cron ?? {})

@@ -145,7 +145,19 @@ browserTest("[AD32] analytics shows requests by endpoint and table", async () =>
 });
 
 const PAGES = [
-  ...["", "/tables", "/tables/shared/-/notes", "/users", "/key-value", "/jobs", "/analytics", "/logs", "/audit"],
+  ...[
+    "",
+    "/tables",
+    "/tables/shared/-/notes",
+    "/users",
+    "/key-value",
+    "/sql",
+    "/rooms",
+    "/jobs",
+    "/analytics",
+    "/logs",
+    "/audit",
+  ],
   "/settings",
 ];
 

@@ -75,6 +75,18 @@ test("[TC111] key-value, SQL and vectors", async () => {
   expect(await vectors.delete(["x"])).toBe(1);
 });
 
+test("[TC321] buckets, and their unfinished uploads", async () => {
+  expect(await admin.buckets.describe("files")).toMatchObject({ name: "files", quota: null });
+  const begun = { key: "large.bin" };
+  const created = await platform.service.post<{ uploadId: string }>("/api/storage/files/multipart/create", begun);
+  const { uploadId } = created.body;
+  const { items, cursor } = await admin.buckets.uploads("files");
+  expect([items, cursor]).toMatchObject([[{ uploadId, key: "large.bin", ownerId: null, parts: 0 }], null]);
+  await admin.buckets.abort("files", items[0] ?? { uploadId: "", key: "" });
+  expect((await admin.buckets.uploads("files")).items).toEqual([]);
+  expect(await codeOf(admin.buckets.abort("files", { uploadId, key: "large.bin" }))).toBe("not_found");
+});
+
 test("[TC111] push, broadcasts, jobs and instances", async () => {
   const client = createClient({ url: platform.url, store: memoryStore() });
   await client.auth.signInAnonymously();
@@ -87,7 +99,13 @@ test("[TC111] push, broadcasts, jobs and instances", async () => {
   expect(await codeOf(admin.push.sendToToken("t", { title: "a", body: "b" }))).toBe("unavailable");
   expect(await codeOf(admin.push.sendToTopic("all", { title: "a", body: "b" }))).toBe("unavailable");
   expect(await codeOf(admin.push.broadcast({ title: "a", body: "b" }))).toBe("unavailable");
-  expect(await admin.push.logs({ limit: 5 })).toEqual([]);
+  expect(await admin.push.logs({ limit: 5 })).toEqual({ items: [], cursor: null });
+  expect(await admin.push.listDevices({ platform: "android", topic: "all" })).toMatchObject({
+    items: [{ id: "phone", userId, metadata: { app: "1" }, topics: ["all"] }],
+    cursor: null,
+  });
+  expect((await admin.push.listDevices({ platform: "ios" })).items).toEqual([]);
+  expect(await admin.push.topics()).toEqual({ items: [{ topic: "all", devices: 1 }], cursor: null });
   const heard: unknown[] = [];
   client.broadcast("news").on("said", (payload) => heard.push(payload));
   await until("it listens", () => client.broadcast("news").status === "live");
@@ -123,6 +141,25 @@ test("[TC120] backups are made, listed, verified and downloaded", async () => {
   expect(await codeOf(backups.verify("nothing"))).toBe("not_found");
   const [first, second] = await Promise.allSettled([backups.create(), backups.create()]);
   expect([first?.status, second?.status].sort()).toEqual(["fulfilled", "rejected"]);
+});
+
+test("[TC341] live rooms are listed, shown and closed, and players kicked", async () => {
+  const client = createClient({ url: platform.url, store: memoryStore() });
+  await client.auth.signInAnonymously();
+  const userId = client.auth.user?.id ?? "";
+  const room = await client.rooms("game").join("sunday");
+  const { rooms, total } = await admin.rooms.list({ namespace: "game", prefix: "sun" });
+  expect([rooms[0]?.id, rooms[0]?.players, total]).toEqual(["sunday", 1, 1]);
+  expect(await admin.rooms.get("game", "sunday")).toMatchObject({
+    players: [{ userId }],
+    sharedState: { begun: true },
+  });
+  await admin.rooms.kick("game", "sunday", userId);
+  await until("the player has left", () => room.status === "left");
+  expect(await codeOf(admin.rooms.kick("game", "sunday", userId))).toBe("not_found");
+  await client.rooms("game").join("monday");
+  expect(await admin.rooms.close("game", "monday")).toBe(1);
+  client.close();
 });
 
 test("[TC112] what the scopes of a key do not allow is forbidden, a wrong key unauthenticated", async () => {

@@ -1,3 +1,4 @@
+import { expect } from "bun:test";
 import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import type { BrowserContextOptions, Page } from "playwright-core";
@@ -6,7 +7,8 @@ import { SERVICE_KEY, type TestPlatform } from "./platform.ts";
 
 const AXE = readFileSync(fileURLToPath(import.meta.resolve("axe-core/axe.min.js")), "utf8");
 
-const OPEN_TIMEOUT_MS = 60_000;
+/** A server that runs from its sources builds the pages when they are asked for first. */
+const FIRST_PAGE_TIMEOUT_MS = 40_000;
 
 /** A browser in which an administrator is signed in, at a page of the dashboard such as `/admin/users`. */
 export async function openDashboard(
@@ -15,11 +17,12 @@ export async function openDashboard(
   path: string,
   { key = SERVICE_KEY, ...options }: BrowserContextOptions & { key?: string } = {},
 ): Promise<Profile> {
+  // From sources the pages are built when they are asked for, which takes longer than a browser waits.
+  await fetch(`${platform.url}/admin`);
   const profile = await openProfile(options);
   const response = await profile.context.request.post(`${platform.url}/api/admin/session`, { data: { key } });
   if (response.status() !== 204) throw new Error(`The key does not sign in: ${await response.text()}`);
-  // The first one builds the dashboard, where the server runs from its sources.
-  await profile.page.goto(platform.url + path, { timeout: OPEN_TIMEOUT_MS });
+  await profile.page.goto(platform.url + path, { timeout: FIRST_PAGE_TIMEOUT_MS });
   return profile;
 }
 
@@ -47,3 +50,34 @@ export async function inEveryView(look: (options: BrowserContextOptions) => Prom
     for (const width of [1440, 360]) await look({ bypassCSP: true, colorScheme, viewport: { width, height: 800 } });
   }
 }
+
+/** Fails where axe finds something, the page has not one `main`, or is wider than the window. */
+export async function expectAccessible(page: Page): Promise<void> {
+  expect(await violationsOf(page)).toEqual([]);
+  expect(await page.getByRole("main").count()).toBe(1);
+  expect(await overflowOf(page)).toBe(0);
+}
+
+/** The colours and viewports in which every page is looked at. */
+export const LOOKS = (["light", "dark"] as const).flatMap((colorScheme) =>
+  [1440, 360].map((width) => ({
+    name: `${colorScheme}, ${width} px`,
+    options: { bypassCSP: true, colorScheme, viewport: { width, height: 800 } },
+  })),
+);
+
+/** Expects each of these pages to be accessible and to fit, in every view. [AD30] */
+export const expectGoodPages = (
+  browser: Pick<TestBrowser, "openProfile">,
+  platform: Pick<TestPlatform, "url">,
+  paths: readonly string[],
+): Promise<void> =>
+  inEveryView(async (options) => {
+    const { page } = await openDashboard(browser, platform, "/admin", options);
+    for (const path of paths) {
+      await page.goto(platform.url + path);
+      await page.getByRole("heading", { level: 1 }).waitFor();
+      await page.waitForLoadState("networkidle");
+      await expectAccessible(page);
+    }
+  });

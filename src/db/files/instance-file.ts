@@ -81,6 +81,10 @@ export class InstanceFile implements DatabaseFile {
     return this.#instances.use(this.#id).tableBytes(table);
   }
 
+  tableVersion(table: string): number | null {
+    return this.#instances.use(this.#id).tableVersion(table);
+  }
+
   close(): Promise<void> {
     return this.#instances.closeInstance(this.#instanceId);
   }

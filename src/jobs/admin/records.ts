@@ -1,3 +1,4 @@
+import type { Actor, AuditedChange, Transaction } from "../../db/index.ts";
 import type { Clock } from "../../kernel/clock.ts";
 import { conflict, notFound } from "../../kernel/errors.ts";
 import { isoTime } from "../../kernel/time/iso-datetime.ts";
@@ -59,11 +60,11 @@ export interface JobRecords {
   /** null: there is none. */
   find(id: string): JobRow | null;
   /** Errors: 404 if it is gone; 409 unless it has failed, and if another job has its key. */
-  retry(row: JobRow): Promise<void>;
+  retry(row: JobRow, by: Actor): Promise<void>;
   /** Errors: 404 if it is gone; 409 unless it waits. */
-  cancelWaiting(row: JobRow): Promise<void>;
+  cancelWaiting(row: JobRow, by: Actor): Promise<void>;
   /** Errors: 404 if it is gone; 409 unless it waits. */
-  runNow(row: JobRow): Promise<void>;
+  runNow(row: JobRow, by: Actor): Promise<void>;
 }
 
 export function createJobRecords({
@@ -97,7 +98,7 @@ export function createJobRecords({
       return { jobs, next: last !== null && last !== seqs.at(-1) ? last : null };
     },
     find: (id) => core.existing()?.file.query<JobRow>(BY_ID).get(id) ?? null,
-    async retry({ seq, name, id }) {
+    async retry({ seq, name, id }, by) {
       await core.open().write((tx, deltas) => {
         const { state, group, key } = keptOf(tx.query<Kept>(KEPT).get(seq), id);
         if (state !== FAILED) throw wrongState("retried", "failed", state);
@@ -106,33 +107,47 @@ export function createJobRecords({
         }
         const isBehind = group !== null && tx.query(IS_GROUP_BUSY).get(name, group) !== null;
         const now = clock.now();
+        audit(tx, by, auditedChange("retry", { name, id }));
         tx.query(RETRY).run(seq, isBehind ? BEHIND : WAITING, now);
         deltas.move(name, FAILED, WAITING);
         if (!isBehind) onDue(name, now);
         return null;
       });
     },
-    async cancelWaiting({ seq, name, id }) {
+    async cancelWaiting({ seq, name, id }, by) {
       await core.open().write((tx, deltas) => {
         const { state, group } = keptOf(tx.query<Kept>(KEPT).get(seq), id);
         if (state !== WAITING && state !== BEHIND) throw wrongState("cancelled", "waiting or running", state);
+        audit(tx, by, auditedChange("cancel", { name, id }));
         tx.query(CANCEL).run(seq, clock.now());
         deltas.move(name, WAITING, FAILED);
         core.open().promote(tx, name, group, onDue);
         return null;
       });
     },
-    async runNow({ seq, name, id }) {
+    async runNow({ seq, name, id }, by) {
       await core.open().write((tx) => {
         const { state } = keptOf(tx.query<Kept>(KEPT).get(seq), id);
         if (state !== WAITING && state !== BEHIND) throw wrongState("run now", "waiting", state);
         const now = clock.now();
+        audit(tx, by, auditedChange("run-now", { name, id }));
         tx.query(RUN_NOW).run(seq, now);
         if (state === WAITING) onDue(name, now);
         return null;
       });
     },
   };
+}
+
+/** What the audit log says of a change by an administrator. */
+export const auditedChange = (action: string, { name, id }: Pick<JobRow, "name" | "id">): AuditedChange => ({
+  action: `job.${action}`,
+  target: `jobs/${name}/${id}`,
+});
+
+function audit(tx: Transaction, by: Actor, change: AuditedChange): void {
+  tx.causedBy(by);
+  tx.audit(() => change);
 }
 
 function sequence(store: JobStore, { names, state, before, limit }: JobListing): number[] {
