@@ -1,6 +1,6 @@
 import { PlatformError } from "../transport/errors.ts";
 import type { Transport } from "../transport/types.ts";
-import type { AdminUser, AdminUsers, OutboxEntry, OutboxMail, SignInMeans, UserEntry } from "./types.ts";
+import type { AdminUser, AdminUsers, OutboxEntry, OutboxMail, SignInMeans, UserEntry } from "./user-types.ts";
 
 const USERS = "/api/auth/admin/users";
 const OUTBOX = "/api/auth/admin/outbox";

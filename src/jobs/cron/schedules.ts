@@ -132,7 +132,9 @@ export function createSchedules(deps: {
     view() {
       const store = core.existing();
       return added.map(({ name, schedule, timezone }) => ({
-        ...{ name, schedule, timezone },
+        name,
+        schedule,
+        timezone,
         next: deps.isDrill ? [] : nextRuns({ schedule, timezone }, clock.now()),
         last: store === null ? null : lastTime(store.file, name),
       }));

@@ -3,8 +3,8 @@ import { useState } from "react";
 import type { AdminUser } from "../../../../client/admin/index.ts";
 import { server } from "../../api/server.ts";
 import { useRights } from "../../api/session.tsx";
-import { FormCard } from "../../parts/form-card.tsx";
 import { useChange } from "./change.ts";
+import { FormCard } from "./form-card.tsx";
 
 export function Profile({ user }: { user: AdminUser }) {
   const { may } = useRights();

@@ -55,7 +55,11 @@ export function graphOf(tables: Tables): { nodes: TableNode[]; edges: Edge[] } {
     nodes: nodes.map(({ table, height, data }) => {
       const { x, y } = graph.node(table);
       return {
-        ...{ id: table, type: "table", data, width: NODE_WIDTH_PX, height },
+        id: table,
+        type: "table",
+        data,
+        width: NODE_WIDTH_PX,
+        height,
         position: { x: x - NODE_WIDTH_PX / 2, y: y - height / 2 },
         ariaLabel: `Table ${table}`,
       };

@@ -1,6 +1,6 @@
 import { Button, Stack } from "@mantine/core";
 import type { ReactNode, SyntheticEvent } from "react";
-import { Section } from "./section.tsx";
+import { Section } from "../../parts/section.tsx";
 
 /** A section of fields with Save; `save` null: they are read only. */
 export function FormCard({
