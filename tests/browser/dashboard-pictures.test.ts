@@ -14,6 +14,9 @@ const IMAGES = join(ROOT, "docs/images");
 const PICTURE_MAX_BYTES = 150_000;
 const START_TIMEOUT_MS = 60_000;
 const BATCH = 500;
+const DAYS = 30;
+const DAY_MS = 86_400_000;
+const EVENTS = ["film opened", "film rated", "review written", "lounge joined"];
 const FILMS = "/api/db/shared/tables/films";
 
 const browser = testBrowser();
@@ -40,11 +43,26 @@ beforeAll(async () => {
     const body = { email, displayName: name, password: "correct horse battery" };
     expect((await platform.service.post("/api/auth/admin/users", body)).status).toBe(201);
   }
+  await trackEvents();
 }, START_TIMEOUT_MS);
 afterAll(() => platform.stop());
 
+/** A month of events, more of them at its end and at weekends. */
+async function trackEvents(): Promise<void> {
+  const now = Date.now();
+  for (let day = 0; day < DAYS; day++) {
+    const count = 20 + (DAYS - day) + (day % 7 < 2 ? 18 : (day * 5) % 9);
+    const events = Array.from({ length: count }, (_, n) => ({
+      name: EVENTS[(n * n + day) % EVENTS.length] ?? "",
+      timestamp: now - day * DAY_MS - n * 1_000,
+      properties: { film: `film-${1_000 + ((n * 37 + day) % 900)}`, stars: 1 + ((n + day) % 5) },
+    }));
+    expect((await platform.service.post("/api/analytics/track", { events })).status).toBe(200);
+  }
+}
+
 const PICTURES = [
-  { name: "dashboard-overview", path: "/admin", ready: "canvas", scheme: "light" },
+  { name: "dashboard-analytics", path: "/admin/analytics?view=events&range=30d", ready: "canvas" },
   { name: "dashboard-tables", path: "/admin/tables/shared/-/films?sort=imdbRating%3Adesc", ready: "[role=gridcell]" },
   { name: "dashboard-schema", path: "/admin/settings?view=schema", ready: ".react-flow__node", scheme: "dark" },
 ] as const;

@@ -111,7 +111,7 @@ function optionsOf({
   return {
     width,
     height: CHART_HEIGHT_PX,
-    padding: [8, 8, 0, 0],
+    padding: [8, 20, 0, 0],
     legend: { show: false },
     cursor: { y: false, points: { size: 6 }, drag: { x: false, y: false } },
     scales: {
