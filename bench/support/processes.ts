@@ -46,9 +46,9 @@ export function startPlatform(executable: string, directory: string, config: str
   return startServer([executable, "start", "--config", configFile, "--data", data, "--port", "0"], directory);
 }
 
-/** The floor on the same database file. */
-export function startFloor(file: string, directory: string): Promise<Running> {
-  return startServer([process.execPath, FLOOR, file, directory], directory);
+/** The floor on the same database file; `program` is that of the tables by default. */
+export function startFloor(file: string, directory: string, program: string = FLOOR): Promise<Running> {
+  return startServer([process.execPath, program, file, directory], directory);
 }
 
 /** Resident memory of a process in bytes; `ps` reports KiB on Linux and macOS alike. */
