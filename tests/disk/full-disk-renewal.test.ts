@@ -35,11 +35,13 @@ test.if(disk !== null && hasAcme)(
     const { serial } = await peerOf(platform.url);
     const file = join(directory, "tls/certificate.pem");
     const stored = readFileSync(file, "utf8");
+    const orders = acme.orders();
     disk?.fill();
     const refused = await renew();
     expect(refused.code).toBe(1);
     expect(refused.stderr).toMatch(/no space|disk.*full|full/i);
     expect(refused.stderr.trim().split("\n")).toHaveLength(1);
+    expect(acme.orders()).toBe(orders);
     expect([readFileSync(file, "utf8"), (await peerOf(platform.url)).serial]).toEqual([stored, serial]);
     await platform.kill("SIGKILL");
     disk?.free();

@@ -10,10 +10,13 @@ export function createBucket(context: ClientContext, name: string): Bucket {
     url: (key, { thumb } = {}) => context.transport.url(filePath(path, key), { thumb }),
     upload: async (...given) => (await import("./loaded.ts")).upload(context, path, ...given),
     signedUrl: async (...given) => (await operations()).signedUrl(...given),
+    signedUrls: async (...given) => (await operations()).signedUrls(...given),
     download: async (...given) => (await operations()).download(...given),
     list: async (...given) => (await operations()).list(...given),
+    browse: async (...given) => (await operations()).browse(...given),
     metadata: async (key) => (await operations()).metadata(key),
     setMetadata: async (...given) => (await operations()).setMetadata(...given),
     delete: async (key) => (await operations()).delete(key),
+    deleteMany: async (keys) => (await operations()).deleteMany(keys),
   };
 }

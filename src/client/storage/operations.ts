@@ -1,7 +1,7 @@
 import type { ClientContext } from "../context.ts";
 import { networkError, PlatformError } from "../transport/errors.ts";
 import { filePath } from "./paths.ts";
-import type { Bucket, FileEntry, FileMetadata } from "./types.ts";
+import type { Bucket, FileEntry, FileMetadata, FolderPage } from "./types.ts";
 
 interface StoredFile extends FileEntry {
   httpMetadata: { contentType: string };
@@ -22,9 +22,19 @@ export function createOperations({ transport }: ClientContext, bucket: string): 
       const body = { key, ...options };
       return (await transport.request<{ url: string }>("POST", `${bucket}/signed-url`, { body })).url;
     },
-    async download(key, { thumb, signal } = {}) {
+    async signedUrls(keys, { expiresIn } = {}) {
+      const body = { keys, ...(expiresIn === undefined ? {} : { expiresIn: `${expiresIn}s` }) };
+      const { urls } = await transport.request<{ urls: { key: string; url: string }[] }>(
+        "POST",
+        `${bucket}/signed-urls`,
+        { body },
+      );
+      return urls.map(({ key, url }) => ({ key, url }));
+    },
+    async download(key, { thumb, signal, maxBytes } = {}) {
       const path = filePath(bucket, key);
-      const response = await transport.request<Response>("GET", path, { query: { thumb }, signal, raw: true });
+      const headers = maxBytes === undefined ? {} : { range: `bytes=0-${maxBytes - 1}` };
+      const response = await transport.request<Response>("GET", path, { query: { thumb }, headers, signal, raw: true });
       try {
         return await response.blob();
       } catch (cause) {
@@ -40,6 +50,15 @@ export function createOperations({ transport }: ClientContext, bucket: string): 
       );
       return { items: answer.objects, hasMore: answer.truncated, cursor: answer.cursor };
     },
+    async browse({ signal, ...query } = {}) {
+      const { objects, folders, truncated, cursor } = await transport.request<{
+        objects: FolderPage["items"];
+        folders: string[];
+        truncated: boolean;
+        cursor: string | null;
+      }>("GET", bucket, { query: { ...query, delimiter: "/" }, signal });
+      return { folders, items: objects, hasMore: truncated, cursor };
+    },
     async metadata(key) {
       try {
         return metadataOf(await transport.request<StoredFile>("GET", metadataPath(key)));
@@ -54,5 +73,6 @@ export function createOperations({ transport }: ClientContext, bucket: string): 
     async delete(key) {
       await transport.request("DELETE", filePath(bucket, key));
     },
+    deleteMany: (keys) => transport.request("POST", `${bucket}/delete-batch`, { body: { keys } }),
   };
 }
