@@ -1,7 +1,7 @@
 import { createContext } from "../client.ts";
 import type { ClientContext } from "../context.ts";
 import { type Runtime, systemRuntime } from "../runtime.ts";
-import { socketOf } from "../socket/socket.ts";
+import { createSocket, socketOf } from "../socket/socket.ts";
 import type { Socket } from "../socket/types.ts";
 import { createBucket } from "../storage/bucket.ts";
 import type { Bucket } from "../storage/types.ts";
@@ -35,6 +35,8 @@ export interface Administrator extends Administration {
   as(userId: string | null): Administrator;
   /** Realtime, with the rights of the key. */
   readonly socket: Socket;
+  /** Another WebSocket of the server that takes tickets, such as `/api/admin/logs/live`. Nothing is opened before it is held. */
+  openSocket(path: string): Socket;
   /** The address of a path, for links and pictures. */
   url: Transport["url"];
   close(): void;
@@ -84,16 +86,19 @@ function administratorOf(deps: AdministratorDeps): Administrator {
       headers: { ...options.headers, ...deps.headers },
     })) as T;
   };
-  let ticket: string | null = null;
-  const transport: Transport = {
-    request,
-    /** A connection keeps its ticket: the next one needs another. */
-    async token() {
-      if (ticket === null || socket.status !== "connected") {
+  /** A connection keeps its ticket: the next one needs another. */
+  const ticketsFor = (connection: () => Socket): Transport["token"] => {
+    let ticket: string | null = null;
+    return async () => {
+      if (ticket === null || connection().status !== "connected") {
         ticket = (await request<{ ticket: string }>("POST", "/api/admin/socket-ticket")).ticket;
       }
       return ticket;
-    },
+    };
+  };
+  const transport: Transport = {
+    request,
+    token: ticketsFor(() => socket),
     userId: () => deps.userId,
     onAuth: () => () => {},
     url,
@@ -128,6 +133,13 @@ function administratorOf(deps: AdministratorDeps): Administrator {
     as: (userId) =>
       administratorOf({ ...deps, userId, headers: { ...HEADERS, "X-Platform-Act-As": userId ?? NOBODY } }),
     socket,
+    openSocket(path) {
+      const opened: Socket = createSocket(
+        { ...context, transport: { ...transport, token: ticketsFor(() => opened) } },
+        path,
+      );
+      return opened;
+    },
     url,
     close: context.close,
   };
