@@ -15,7 +15,7 @@ import {
 import type { TableModel } from "../model/model.ts";
 import { decodeCursor } from "./cursor.ts";
 import { type ParsedFilter, parseFilterText } from "./filter.ts";
-import type { Kept } from "./pages/kept-lists.ts";
+import type { Kept } from "./pages/kept.ts";
 import { parseSort, type Sort } from "./sort.ts";
 
 export type Paging =
@@ -34,7 +34,7 @@ export interface ListRequest {
   fields: readonly string[] | null;
   /** null: nothing is expanded. */
   expand: readonly ExpandStep[] | null;
-  /** What `pages/kept-lists.ts` keeps: equal queries of a table are the same object. */
+  /** What `pages/kept-lists.ts` keeps; equal queries of a table are the same object. */
   kept: Kept | null;
 }
 

@@ -1,30 +1,10 @@
-import type { Database } from "bun:sqlite";
 import { LRUCache } from "lru-cache";
 import type { ListResult } from "../../../config/app/index.ts";
 import type { DatabaseFile } from "../../../db/index.ts";
 import { KEPT_LIST_LENGTH_MAX, KEPT_LISTS_LENGTH_MAX } from "../../limits.ts";
 import { exceeds } from "../../write/stored-bytes.ts";
 import type { ListRequest } from "../list-query.ts";
-
-/** A list as JSON. */
-export class ListText {
-  readonly text: string;
-  readonly records: number;
-
-  constructor(text: string, records: number) {
-    this.text = text;
-    this.records = records;
-  }
-}
-
-/** The last answer to a request. */
-export interface Kept {
-  /** The connection of its file: instances share a request. */
-  sqlite: Database;
-  /** Of the table, when the list was last read: `list` is of this version. */
-  version: number;
-  list: ListText | null;
-}
+import { type Kept, ListText } from "./kept.ts";
 
 /**
  * Answers to lists that are asked for again and again, as text, while their table has not changed. Only for callers that may
