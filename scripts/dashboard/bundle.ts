@@ -1,4 +1,5 @@
 import { join } from "node:path";
+import { PurgeCSS } from "purgecss";
 import { ROOT } from "../client/entries.ts";
 import { packed } from "../client/packing.ts";
 
@@ -21,6 +22,7 @@ export async function buildDashboard(): Promise<Uint8Array> {
   });
   const files = new Map<string, Uint8Array>();
   const styles: string[] = [];
+  const scripts: string[] = [];
   let script = "";
   for (const output of outputs) {
     if (output.path.endsWith(".css")) {
@@ -32,15 +34,32 @@ export async function buildDashboard(): Promise<Uint8Array> {
     }
     const name = output.path.replace(/^\.\//, "");
     files.set(name, new Uint8Array(await output.arrayBuffer()));
+    scripts.push(await output.text());
     if (output.kind === "entry-point") script = name;
   }
   // One for all pages: a chunk does not load a stylesheet.
-  const style = new TextEncoder().encode(styles.join("\n"));
+  const style = new TextEncoder().encode(await withoutUnused(styles.join("\n"), scripts));
   const styleName = `chunk-${hashOf(style)}.css`;
   files.set(styleName, style);
   const template = await Bun.file(join(APP, "index.html")).text();
   const page = template.replace("{{script}}", script).replace("{{style}}", styleName);
   return packed(new Map([["index.html", new TextEncoder().encode(page)], ...files]));
+}
+
+/**
+ * Without the rules of components that no script has: a third of the stylesheet. The component library names their classes by
+ * hashes, such as `m_77c9d27d`; other names may be put together by scripts, and stay.
+ */
+async function withoutUnused(style: string, scripts: readonly string[]): Promise<string> {
+  const attributes = new Set([...style.matchAll(/\[([\w-]+)/g)].flatMap(([, name]) => name ?? []));
+  const [purged] = await new PurgeCSS().purge({
+    content: scripts.map((raw) => ({ raw, extension: "js" })),
+    css: [{ raw: style }],
+    dynamicAttributes: [...attributes],
+    safelist: [/^(?!m_)/],
+  });
+  if (purged === undefined) throw new Error("the stylesheet of the dashboard could not be reduced");
+  return purged.css;
 }
 
 const hashOf = (content: Uint8Array): string =>
