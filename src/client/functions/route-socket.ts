@@ -1,16 +1,12 @@
 import type { ClientContext } from "../context.ts";
+import { readText } from "./content.ts";
 
 type Listener = (event: Event & { data?: unknown }) => void;
 
-/** Objects, arrays, numbers, booleans and null are read; other texts stay as they are. */
-function parsed(data: unknown): unknown {
-  if (typeof data !== "string" || data.startsWith('"')) return data;
-  try {
-    return JSON.parse(data);
-  } catch {
-    return data;
-  }
-}
+const parsed = (data: unknown): unknown => {
+  if (data === "null") return null;
+  return typeof data === "string" ? readText(data) : data;
+};
 
 /** A WebSocket of a route, with the members of Eden's. */
 class RouteSocket {
