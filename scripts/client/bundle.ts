@@ -10,7 +10,7 @@ export interface ClientBundle {
 /** Bundles entries of the client. What they load when it is used, and what they share, are chunks. */
 export async function bundleClient(
   entrypoints: readonly string[],
-  { root, minify }: { root: string; minify: boolean },
+  { root, minify, plugins = [] }: { root: string; minify: boolean; plugins?: Bun.BunPlugin[] },
 ): Promise<ClientBundle> {
   // Comments and hashes have paths that count from it.
   process.chdir(ROOT);
@@ -23,6 +23,7 @@ export async function bundleClient(
     // Preloading takes `import.meta`, which not every bundler understands, and a chunk here imports hardly another one.
     modulePreload: false,
     minify,
+    plugins,
     external: ["react"],
     define: { "process.env.NODE_ENV": '"production"' },
     naming: { entry: "[dir]/[name].js", chunk: "chunk-[hash].js" },

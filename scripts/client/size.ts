@@ -1,7 +1,6 @@
 import { join } from "node:path";
 import { gzipSync } from "node:zlib";
-import { bundleClient } from "./bundle.ts";
-import { MODULE, MODULE_ENTRY } from "./entries.ts";
+import { bundleModule } from "./module.ts";
 
 // One of the checks of `npm run check`: what a page loads of the client, minified and gzipped. `--parts` lists what takes it.
 
@@ -26,7 +25,7 @@ export interface MeasuredClient {
 }
 
 export async function measureClient(): Promise<MeasuredClient> {
-  const { files, metafile } = await bundleClient([MODULE_ENTRY], { root: MODULE, minify: true });
+  const { files, metafile } = await bundleModule();
   const outputs = new Map(Object.entries(metafile.outputs).map(([path, output]) => [join(".", path), output]));
   const gzipped = (path: string): number => gzipSync(files.get(path) ?? "", { level: 9 }).length;
   const total = (paths: Iterable<string>): number => [...paths].map(gzipped).reduce((sum, bytes) => sum + bytes, 0);

@@ -4,6 +4,7 @@ import type { Analytics } from "./analytics/types.ts";
 import { createLazyBroadcast, createLazyPresence } from "./channels/channels.ts";
 import type { Broadcast, Presence } from "./channels/types.ts";
 import type { ClientContext } from "./context.ts";
+import { deferred, once } from "./deferred.ts";
 import { createFunctions } from "./functions/functions.ts";
 import type { FunctionsOf } from "./functions/types.ts";
 import type { Push } from "./push/types.ts";
@@ -39,28 +40,20 @@ function byName<T>(make: (name: string) => T): (name: string) => T {
 }
 
 function lazyPush(context: ClientContext): Push {
-  let loading: Promise<Push> | null = null;
-  const load = () => {
-    loading ??= import("./push/push.ts").then(({ createPush }) => createPush(context));
-    return loading;
-  };
+  const later = deferred(once(async () => (await import("./push/push.ts")).createPush(context)));
   return {
-    register: async (...given) => (await load()).register(...given),
-    unregister: async () => (await load()).unregister(),
-    subscribe: async (topic) => (await load()).subscribe(topic),
-    unsubscribe: async (topic) => (await load()).unsubscribe(topic),
+    register: later("register"),
+    unregister: later("unregister"),
+    subscribe: later("subscribe"),
+    unsubscribe: later("unsubscribe"),
   };
 }
 
 function lazyAnalytics(context: ClientContext): Analytics {
-  let loading: Promise<Analytics> | null = null;
-  const load = () => {
-    loading ??= import("./analytics/analytics.ts").then(({ createAnalytics }) => createAnalytics(context));
-    return loading;
-  };
+  const load = once(async () => (await import("./analytics/analytics.ts")).createAnalytics(context));
   return {
     track: (...given) => void load().then((analytics) => analytics.track(...given)),
-    flush: async () => (await load()).flush(),
+    flush: deferred(load)("flush"),
   };
 }
 

@@ -48,7 +48,7 @@ export function createOAuth({ options: { url }, transport, runtime }: ClientCont
   }
 
   return {
-    async begin(provider: string, { redirectTo = location.href.split("#")[0] ?? "", popup = false }: Options) {
+    async begin(provider: string, { redirectTo = location.href.split("#")[0] ?? "", popup = false }: Options = {}) {
       const target = new URL(redirectTo, location.href).href;
       const address = transport.url(`/api/auth/oauth/${encodeURIComponent(provider)}`, { redirect_url: target });
       if (!popup) {

@@ -1,33 +1,20 @@
 import type { ClientContext } from "../context.ts";
+import { deferred, once, whenLoaded } from "../deferred.ts";
 import type { Broadcast, Presence } from "./types.ts";
 
-/** Runs `work` with what is being loaded. The function ends what it began, now or as soon as it has begun. */
-function whenLoaded<T>(loading: Promise<T>, work: (loaded: T) => () => void): () => void {
-  let isOver = false;
-  let end: () => void = () => {
-    isOver = true;
-  };
-  loading.then(
-    (loaded) => {
-      if (!isOver) end = work(loaded);
-    },
-    // Without a network the code may not load; the caller hears of it by what it awaits.
-    () => {},
-  );
-  return () => end();
-}
+type Loaded = typeof import("./loaded.ts");
+type Channel = Presence & Broadcast;
 
-/** What a page without presence loads of it. The code comes with the first use. */
-export function createLazyPresence(context: ClientContext, name: string): Presence {
-  let channel: Presence | null = null;
-  let loading: Promise<Presence> | null = null;
-  const load = () => {
-    loading ??= import("./loaded.ts").then(({ createPresence }) => {
-      channel = createPresence(context, name);
-      return channel;
-    });
-    return loading;
-  };
+const NOBODY: Presence["users"] = [];
+
+/** What a page loads of channels, the same for both kinds; the types show what each has. The code comes with the first use. */
+function createLazy(create: (loaded: Loaded) => Presence | Broadcast): Channel {
+  let channel: Channel | null = null;
+  const load = once(async () => {
+    channel = create(await import("./loaded.ts")) as Channel;
+    return channel;
+  });
+  const later = deferred(load);
   return {
     get status() {
       return channel?.status ?? "loading";
@@ -38,34 +25,16 @@ export function createLazyPresence(context: ClientContext, name: string): Presen
     get users() {
       return channel?.users ?? NOBODY;
     },
-    subscribe: (listener) => whenLoaded(load(), (loaded) => loaded.subscribe(listener)),
-    track: async (state) => (await load()).track(state),
-    untrack: async () => (await load()).untrack(),
-  };
-}
-
-const NOBODY: Presence["users"] = [];
-
-/** The same for broadcasts. */
-export function createLazyBroadcast(context: ClientContext, name: string): Broadcast {
-  let channel: Broadcast | null = null;
-  let loading: Promise<Broadcast> | null = null;
-  const load = () => {
-    loading ??= import("./loaded.ts").then(({ createBroadcast }) => {
-      channel = createBroadcast(context, name);
-      return channel;
-    });
-    return loading;
-  };
-  return {
-    get status() {
-      return channel?.status ?? "loading";
-    },
-    get error() {
-      return channel?.error ?? null;
-    },
-    send: async (...given) => (await load()).send(...given),
+    track: later("track"),
+    untrack: later("untrack"),
+    send: later("send"),
     on: (event, listener) => whenLoaded(load(), (loaded) => loaded.on(event, listener)),
     subscribe: (listener) => whenLoaded(load(), (loaded) => loaded.subscribe(listener)),
   };
 }
+
+export const createLazyPresence = (context: ClientContext, name: string): Presence =>
+  createLazy(({ createPresence }) => createPresence(context, name));
+
+export const createLazyBroadcast = (context: ClientContext, name: string): Broadcast =>
+  createLazy(({ createBroadcast }) => createBroadcast(context, name));

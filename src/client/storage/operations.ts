@@ -2,6 +2,7 @@ import type { ClientContext } from "../context.ts";
 import { networkError, PlatformError } from "../transport/errors.ts";
 import { filePath } from "./paths.ts";
 import type { Bucket, FileEntry, FileMetadata } from "./types.ts";
+import { upload } from "./upload.ts";
 
 interface StoredFile extends FileEntry {
   httpMetadata: { contentType: string };
@@ -14,10 +15,12 @@ const metadataOf = ({ httpMetadata, customMetadata, ...entry }: StoredFile): Fil
   metadata: customMetadata,
 });
 
-/** Everything but uploads and addresses. `bucket` is its path. */
-export function createOperations({ transport }: ClientContext, bucket: string): Omit<Bucket, "upload" | "url"> {
+/** Everything but addresses. `bucket` is its path. */
+export function createOperations(context: ClientContext, bucket: string): Omit<Bucket, "url"> {
+  const { transport } = context;
   const metadataPath = (key: string) => `${filePath(bucket, key)}/metadata`;
   return {
+    upload: (...given) => upload(context, bucket, ...given),
     async signedUrl(key, options) {
       const body = { key, ...options };
       return (await transport.request<{ url: string }>("POST", `${bucket}/signed-url`, { body })).url;
