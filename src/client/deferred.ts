@@ -10,15 +10,15 @@ export function once<T>(load: () => Promise<T>): () => Promise<T> {
   };
 }
 
-type Methods<T> = { [Name in keyof T]: T[Name] extends (...given: infer Given) => unknown ? Given : never };
-
-/** Methods of what `loaded` gives, by name: each loads it when it is called. */
-export const deferred =
-  <T>(loaded: () => Promise<T>) =>
-  <Name extends keyof T>(name: Name) =>
-    // A method of such an object gives a promise in any case, so that its type stays what it is.
-    (async (...given: Methods<T>[Name]) =>
-      ((await loaded())[name] as (...given: Methods<T>[Name]) => unknown)(...given)) as T[Name];
+/** Methods of what `load` gives, which is loaded when one of them is called. Each gives a promise. */
+export const deferred = <T, Name extends keyof T & string>(load: () => Promise<T>, ...names: Name[]): Pick<T, Name> =>
+  // A method of `T` by its name, with a promise of what it gives, as its type says already.
+  Object.fromEntries(
+    names.map((name) => [
+      name,
+      async (...given: unknown[]) => ((await load())[name] as (...given: unknown[]) => unknown)(...given),
+    ]),
+  ) as Pick<T, Name>;
 
 /** Runs `work` with what is being loaded. The function ends what it began, now or as soon as it has begun. */
 export function whenLoaded<T>(loading: Promise<T>, work: (loaded: T) => () => void): () => void {

@@ -39,32 +39,23 @@ function byName<T>(make: (name: string) => T): (name: string) => T {
   };
 }
 
-function lazyPush(context: ClientContext): Push {
-  const later = deferred(once(async () => (await import("./push/push.ts")).createPush(context)));
-  return {
-    register: later("register"),
-    unregister: later("unregister"),
-    subscribe: later("subscribe"),
-    unsubscribe: later("unsubscribe"),
-  };
-}
-
 function lazyAnalytics(context: ClientContext): Analytics {
   const load = once(async () => (await import("./analytics/analytics.ts")).createAnalytics(context));
   return {
     track: (...given) => void load().then((analytics) => analytics.track(...given)),
-    flush: deferred(load)("flush"),
+    ...deferred(load, "flush"),
   };
 }
 
 export function createFeatures<Types extends ConfigTypes>(context: ClientContext): Features<Types> {
+  const push = once(async () => (await import("./push/push.ts")).createPush(context));
   const features = {
     storage: byName((name) => createBucket(context, name)),
     rooms: byName((name) => createRooms(context, name)),
     presence: byName((name) => createLazyPresence(context, name)),
     broadcast: byName((name) => createLazyBroadcast(context, name)),
     functions: createFunctions(context),
-    push: lazyPush(context),
+    push: deferred(push, "register", "unregister", "subscribe", "unsubscribe"),
     analytics: lazyAnalytics(context),
   };
   // Only the types differ: names, payloads and routes are the config's.

@@ -10,11 +10,10 @@ export function createAuth(context: ClientContext): Auth {
   const signIns = createSignIns(transport, session);
   const { post, complete, completeSignUp } = signIns;
   const account = once(async () => (await import("./account.ts")).createAccount(context, signIns));
-  const later = deferred(account);
-  const part = <Name extends keyof Account>(name: Name) => deferred(async () => (await account())[name]);
-  const [magicLink, code, mfa, passkeys] = [part("magicLink"), part("code"), part("mfa"), part("passkeys")];
-  const [identities, sessions, passwordReset] = [part("identities"), part("sessions"), part("passwordReset")];
-  const [emailVerification, emailChange] = [part("emailVerification"), part("emailChange")];
+  const part = <Name extends keyof Account, Member extends keyof Account[Name] & string>(
+    name: Name,
+    ...members: Member[]
+  ) => deferred(async () => (await account())[name], ...members);
 
   return {
     get user() {
@@ -36,27 +35,16 @@ export function createAuth(context: ClientContext): Auth {
       // The session has ended here. Without a connection it goes on at the server, where nobody has its tokens.
       await post("signout", { refreshToken }).catch(() => {});
     },
-    link: later("link"),
-    magicLink: { request: magicLink("request"), use: magicLink("use") },
-    code: { request: code("request"), use: code("use") },
-    oauth: later("oauth"),
-    redirectResult: later("redirectResult"),
-    passkeys: {
-      register: passkeys("register"),
-      signIn: passkeys("signIn"),
-      list: passkeys("list"),
-      remove: passkeys("remove"),
-    },
-    mfa: { enroll: mfa("enroll"), verify: mfa("verify"), factors: mfa("factors"), remove: mfa("remove") },
-    identities: { list: identities("list"), remove: identities("remove") },
-    sessions: { list: sessions("list"), end: sessions("end") },
-    reload: later("reload"),
-    updateMe: later("updateMe"),
-    changePassword: later("changePassword"),
-    emailVerification: { request: emailVerification("request"), use: emailVerification("use") },
-    emailChange: { request: emailChange("request"), use: emailChange("use") },
-    passwordReset: { request: passwordReset("request"), use: passwordReset("use") },
-    acceptInvite: later("acceptInvite"),
-    deleteMe: later("deleteMe"),
+    ...deferred(account, "link", "oauth", "redirectResult", "reload", "updateMe", "changePassword"),
+    ...deferred(account, "acceptInvite", "deleteMe"),
+    magicLink: part("magicLink", "request", "use"),
+    code: part("code", "request", "use"),
+    passkeys: part("passkeys", "register", "signIn", "list", "remove"),
+    mfa: part("mfa", "enroll", "verify", "factors", "remove"),
+    identities: part("identities", "list", "remove"),
+    sessions: part("sessions", "list", "end"),
+    emailVerification: part("emailVerification", "request", "use"),
+    emailChange: part("emailChange", "request", "use"),
+    passwordReset: part("passwordReset", "request", "use"),
   };
 }

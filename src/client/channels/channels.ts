@@ -14,7 +14,6 @@ function createLazy(create: (loaded: Loaded) => Presence | Broadcast): Channel {
     channel = create(await import("./loaded.ts")) as Channel;
     return channel;
   });
-  const later = deferred(load);
   return {
     get status() {
       return channel?.status ?? "loading";
@@ -25,9 +24,7 @@ function createLazy(create: (loaded: Loaded) => Presence | Broadcast): Channel {
     get users() {
       return channel?.users ?? NOBODY;
     },
-    track: later("track"),
-    untrack: later("untrack"),
-    send: later("send"),
+    ...deferred(load, "track", "untrack", "send"),
     on: (event, listener) => whenLoaded(load(), (loaded) => loaded.on(event, listener)),
     subscribe: (listener) => whenLoaded(load(), (loaded) => loaded.subscribe(listener)),
   };

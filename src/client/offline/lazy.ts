@@ -1,7 +1,4 @@
-import { withLease } from "../auth/lease.ts";
 import type { ClientContext } from "../context.ts";
-import { createRetries } from "../live/failures.ts";
-import { liveOf } from "../live/live.ts";
 import type { TableWrite } from "../tables/local-writes.ts";
 import type { PlatformError } from "../transport/errors.ts";
 import type { Offline, RefusedListener } from "./types.ts";
@@ -18,13 +15,8 @@ export function createOffline(context: ClientContext): Offline {
   if (offline !== undefined) {
     const direct = context.deliver;
     const start = async () => {
-      const [{ startOffline }, { openIndexedDb }] = await Promise.all([
-        import("./offline.ts"),
-        import("./indexed-db.ts"),
-      ]);
-      const storage = await openIndexedDb(offline.name);
-      const base = { live: liveOf(context), retries: createRetries(context.runtime), withLease };
-      return startOffline(context, { ...base, name: offline.name, storage, refused, direct });
+      const { startOffline, openIndexedDb } = await import("./offline.ts");
+      return startOffline(context, { name: offline.name, storage: await openIndexedDb(offline.name), refused, direct });
     };
     // A browser may refuse its database, as private windows of some do: then writes go as they do without it.
     const started = start().catch(() => direct);

@@ -5,12 +5,9 @@ import type { Store } from "../store.ts";
 /** `cookieStore()` of a page, whose code is loaded when a page asks for it. */
 export function cookieStore(header?: undefined, options?: CookieOptions): Store {
   const load = once(async () => (await import("../cookies.ts")).cookieStore(header, options));
-  const later = deferred(load);
   void load().catch(() => {});
   return {
-    get: later("get"),
-    set: later("set"),
-    remove: later("remove"),
+    ...deferred(load, "get", "set", "remove"),
     subscribe: (listener) => whenLoaded(load(), (store) => store.subscribe?.(listener) ?? (() => {})),
   };
 }

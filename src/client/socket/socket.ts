@@ -1,5 +1,6 @@
 import { VERSION } from "../../kernel/version.ts";
 import type { ClientContext } from "../context.ts";
+import { jittered } from "../runtime.ts";
 import type { PlatformError } from "../transport/errors.ts";
 import { type Connection, connect } from "./connection.ts";
 import { IDLE_CLOSE_MS, RECONNECT_MAX_MS, RECONNECT_MS } from "./limits.ts";
@@ -129,7 +130,7 @@ class SharedSocket implements Socket {
     }
     const longMs = Math.min(RECONNECT_MAX_MS, RECONNECT_MS * 2 ** this.#losses++);
     // By chance, so that clients which a restart has cut off do not come back together.
-    this.#cancelRetry = runtime.after(longMs / 2 + (runtime.random() * longMs) / 2, () => this.#open());
+    this.#cancelRetry = runtime.after(jittered(runtime, longMs), () => this.#open());
     this.#become("waiting", error);
   }
 
