@@ -1,15 +1,16 @@
 import type { ClientContext } from "../context.ts";
+import { createListeners } from "../listeners.ts";
 import type { TableWrite } from "../tables/local-writes.ts";
 import type { PlatformError } from "../transport/errors.ts";
 import type { Offline, RefusedListener } from "./types.ts";
 
 /** `client.offline`. What it needs is loaded for clients that ask for it. */
 export function createOffline(context: ClientContext): Offline {
-  const listeners = new Set<RefusedListener>();
+  const listeners = createListeners<Parameters<RefusedListener>>();
   const unheard: [TableWrite, PlatformError][] = [];
   const refused: RefusedListener = (write, error) => {
     if (listeners.size === 0) unheard.push([write, error]);
-    for (const listener of [...listeners]) listener(write, error);
+    listeners.tell(write, error);
   };
   const { offline } = context.options;
   if (offline !== undefined) {
@@ -24,9 +25,8 @@ export function createOffline(context: ClientContext): Offline {
   }
   return {
     onRefused(listener) {
-      listeners.add(listener);
       for (const [write, error] of unheard.splice(0)) listener(write, error);
-      return () => listeners.delete(listener);
+      return listeners.add(listener);
     },
   };
 }

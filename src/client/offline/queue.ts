@@ -1,4 +1,3 @@
-import type { JsonObject } from "../../kernel/json/json.ts";
 import type { ClientContext } from "../context.ts";
 import type { Retries } from "../live/failures.ts";
 import type { Live } from "../live/live.ts";
