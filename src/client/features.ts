@@ -40,7 +40,7 @@ function byName<T>(make: (name: string) => T): (name: string) => T {
 }
 
 function lazyAnalytics(context: ClientContext): Analytics {
-  const load = once(async () => (await import("./analytics/analytics.ts")).createAnalytics(context));
+  const load = once(async () => (await import("./small-features.ts")).createAnalytics(context));
   return {
     track: (...given) => void load().then((analytics) => analytics.track(...given)),
     ...deferred(load, "flush"),
@@ -48,7 +48,7 @@ function lazyAnalytics(context: ClientContext): Analytics {
 }
 
 export function createFeatures<Types extends ConfigTypes>(context: ClientContext): Features<Types> {
-  const push = once(async () => (await import("./push/push.ts")).createPush(context));
+  const push = once(async () => (await import("./small-features.ts")).createPush(context));
   const features = {
     storage: byName((name) => createBucket(context, name)),
     rooms: byName((name) => createRooms(context, name)),

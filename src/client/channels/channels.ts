@@ -2,36 +2,54 @@ import type { ClientContext } from "../context.ts";
 import { deferred, once, whenLoaded } from "../deferred.ts";
 import type { Broadcast, Presence } from "./types.ts";
 
-type Loaded = typeof import("./loaded.ts");
-type Channel = Presence & Broadcast;
+interface Lazy<Channel> {
+  load(): Promise<Channel>;
+  /** null while it is not loaded. */
+  loaded(): Channel | null;
+}
 
 const NOBODY: Presence["users"] = [];
 
-/** What a page loads of channels, the same for both kinds; the types show what each has. The code comes with the first use. */
-function createLazy(create: (loaded: Loaded) => Presence | Broadcast): Channel {
+/** What a page without channels loads of one. The code comes with the first use. `own` has what only its kind has. */
+function createLazy<Channel extends Presence | Broadcast>(
+  create: (code: typeof import("./loaded.ts")) => Channel,
+  own: (lazy: Lazy<Channel>) => Omit<Channel, "status" | "error" | "subscribe">,
+): Channel {
   let channel: Channel | null = null;
   const load = once(async () => {
-    channel = create(await import("./loaded.ts")) as Channel;
+    channel = create(await import("./loaded.ts"));
     return channel;
   });
-  return {
+  const common: Pick<Channel, "status" | "error" | "subscribe"> = {
     get status() {
       return channel?.status ?? "loading";
     },
     get error() {
       return channel?.error ?? null;
     },
-    get users() {
-      return channel?.users ?? NOBODY;
-    },
-    ...deferred(load, "track", "untrack", "send"),
-    on: (event, listener) => whenLoaded(load(), (loaded) => loaded.on(event, listener)),
     subscribe: (listener) => whenLoaded(load(), (loaded) => loaded.subscribe(listener)),
   };
+  // Both together are all members of a channel; getters stay getters.
+  const members = Object.getOwnPropertyDescriptors(common);
+  return Object.defineProperties(own({ load, loaded: () => channel }), members) as Channel;
 }
 
 export const createLazyPresence = (context: ClientContext, name: string): Presence =>
-  createLazy(({ createPresence }) => createPresence(context, name));
+  createLazy<Presence>(
+    ({ createPresence }) => createPresence(context, name),
+    ({ load, loaded }) => ({
+      get users() {
+        return loaded()?.users ?? NOBODY;
+      },
+      ...deferred(load, "track", "untrack"),
+    }),
+  );
 
 export const createLazyBroadcast = (context: ClientContext, name: string): Broadcast =>
-  createLazy(({ createBroadcast }) => createBroadcast(context, name));
+  createLazy<Broadcast>(
+    ({ createBroadcast }) => createBroadcast(context, name),
+    ({ load }) => ({
+      on: (event, listener) => whenLoaded(load(), (loaded) => loaded.on(event, listener)),
+      ...deferred(load, "send"),
+    }),
+  );

@@ -3,7 +3,7 @@ import { codeOf, localError, PlatformError } from "../transport/errors.ts";
 
 /** The statuses that HTTP would answer with, by what the code of a message contains. */
 const STATUSES = [
-  [/^AUTH_|AUTHENTICATED$|REVOKED$/, 401],
+  [/^AUTH_FAILED|AUTHENTICATED$|REVOKED$/, 401],
   [/DENIED$/, 403],
   [/^NO_/, 404],
   [/FULL$|JOINED$|^TOO_MANY/, 409],
