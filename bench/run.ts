@@ -17,6 +17,7 @@ import { safeWrites } from "./sections/safe-writes.ts";
 import { stalls } from "./sections/stalls.ts";
 import { storage } from "./sections/storage.ts";
 import { tables } from "./sections/tables.ts";
+import { tls } from "./sections/tls.ts";
 import { executableToMeasure } from "./support/executable.ts";
 import { busyNote, sectionText, withSection } from "./support/report.ts";
 import type { Bench, Section } from "./support/section.ts";
@@ -32,6 +33,7 @@ const SECTIONS: readonly Section[] = [
   rules,
   processSection,
   authentication,
+  tls,
   storage,
   keyValue,
   vectors,

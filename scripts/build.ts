@@ -1,5 +1,5 @@
 import { statSync } from "node:fs";
-import { relative, resolve } from "node:path";
+import { basename, relative, resolve } from "node:path";
 import { parseArgs } from "node:util";
 import { constants, zstdCompressSync } from "node:zlib";
 import type { BunPlugin } from "bun";
@@ -54,16 +54,13 @@ const filesOutside: BunPlugin = {
   },
 };
 
-/** The program as one module, from which the executable builds others (src/cli/product). */
-const bundled = await Bun.build({
-  entrypoints,
-  target: "bun",
-  minify: true,
-  define,
-  plugins: [queryTexts, filesOutside],
-});
-const program = await bundled.outputs[0]?.arrayBuffer();
-if (program === undefined) throw new Error("src/main.ts gave no bundle");
+/** What executable and product have in common: what is imported by `import()` is a chunk of its own, which a start does not load. */
+const common = { entrypoints, target: "bun", splitting: true, minify: true, define } as const;
+
+/** The program's chunks by their names, from which the executable builds others (src/cli/product). */
+const bundled = await Bun.build({ ...common, plugins: [queryTexts, filesOutside] });
+const chunks = await Promise.all(bundled.outputs.map(async (chunk) => [basename(chunk.path), await chunk.text()]));
+const program = Buffer.from(JSON.stringify(Object.fromEntries(chunks)));
 
 /** What the program imports as `platform:…`: files that exist in the executable only. */
 const embedded: Readonly<Record<string, Uint8Array>> = {
@@ -90,7 +87,7 @@ const embeddedFiles: BunPlugin = {
 const outfile = resolve(values.outfile);
 const startedAt = performance.now();
 const built = await Bun.build({
-  entrypoints,
+  ...common,
   root: resolve(root, "src"),
   compile: {
     outfile,
@@ -102,9 +99,7 @@ const built = await Bun.build({
     ...(values.target === undefined ? {} : { target: values.target as Bun.Build.CompileTarget }),
   },
   format: "esm",
-  minify: true,
   bytecode: values.bytecode,
-  define,
   plugins: [queryTexts, embeddedFiles],
   throw: false,
 });

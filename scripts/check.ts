@@ -6,14 +6,21 @@ import { compiler } from "./typescript.ts";
 
 const bin = (name: string): string => `node_modules/.bin/${name}`;
 
+/** Types of a project. What did not change since the last check is not checked again. */
+const types = (project: string): string[] => {
+  const name = project === "." ? "all" : project.replaceAll("/", "-");
+  const buildInfo = `node_modules/.cache/check/${name}.tsbuildinfo`;
+  return [...compiler(), "--noEmit", "--incremental", "--tsBuildInfoFile", buildInfo, "-p", project];
+};
+
 const CHECKS: Readonly<Record<string, readonly string[]>> = {
   "format and lint": [bin("biome"), "check", "--error-on-warnings", "."],
-  types: [...compiler(), "--noEmit", "-p", "."],
+  types: types("."),
   // The client knows browsers and nothing of Bun; its tests know both.
-  "types of the client": [...compiler(), "--noEmit", "-p", "src/client"],
-  "types of the client's tests": [...compiler(), "--noEmit", "-p", "tests/client"],
-  "types of the dashboard": [...compiler(), "--noEmit", "-p", "src/admin/app"],
-  "types of the film club's pages": [...compiler(), "--noEmit", "-p", "example/web"],
+  "types of the client": types("src/client"),
+  "types of the client's tests": types("tests/client"),
+  "types of the dashboard": types("src/admin/app"),
+  "types of the film club's pages": types("example/web"),
   tidy: [process.execPath, "test", "--only-failures", "tests/tidy.test.ts"],
   "unused code": [bin("knip"), "--no-progress"],
   "client size": [process.execPath, "scripts/client/size.ts"],

@@ -98,6 +98,7 @@ describe("layers: main -> cli -> platform -> areas -> {http, access, jobs, socke
     "src/kernel/records/order.ts",
     "src/kernel/records/text-match.ts",
     "src/kernel/records/value-path.ts",
+    "src/kernel/sql/tokens.ts",
     "src/kernel/text/includes-text.ts",
     "src/kernel/time/duration.ts",
     "src/kernel/version.ts",

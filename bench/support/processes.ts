@@ -24,7 +24,7 @@ async function startServer(command: readonly string[], cwd: string): Promise<Run
     const { value, done } = await reader.read();
     if (done) throw new Error(`${command.join(" ")} did not start: ${output}`);
     output += decoder.decode(value, { stream: true });
-    const url = /listening on (http:\/\/\S+)/.exec(output)?.[1];
+    const url = /listening on (https?:\/\/[^\s/]+)/.exec(output)?.[1];
     if (url === undefined) continue;
     clearTimeout(timer);
     return {
@@ -44,6 +44,15 @@ export function startPlatform(executable: string, directory: string, config: str
   writeFileSync(configFile, config);
   const data = join(directory, "data");
   return startServer([executable, "start", "--config", configFile, "--data", data, "--port", "0"], directory);
+}
+
+/** The same with a config that exists. */
+export function startConfigured(
+  executable: string,
+  { cwd, config, data }: { cwd: string; config: string; data: string },
+): Promise<Running> {
+  const args = ["start", "--config", config, "--data", data, "--host", "127.0.0.1", "--port", "0"];
+  return startServer([executable, ...args], cwd);
 }
 
 /** The floor on the same database file. */

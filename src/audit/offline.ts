@@ -7,7 +7,7 @@ import { PAGE_LIMIT_MAX } from "./limits.ts";
 import { type AuditFilter, type AuditPlace, type AuditQuery, readPage, type ShownEntry, shownEntry } from "./store.ts";
 
 const AUDIT_FILE = "audit.db";
-const FOLDERS = ["", "databases", "kv"];
+const FOLDERS = ["", "databases", "kv", "vectorize"];
 
 /**
  * The entries of a data directory, newest first, beside a running or a stopped server: those that the log has, after those

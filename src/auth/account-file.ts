@@ -41,9 +41,11 @@ export interface AccountWrite {
   renewed(sessionId: string, tokenVersion: number): void;
   /**
    * Ends all sessions of the user but one, and what could be completed without them: sign-ins that wait for the second factor,
-   * changes of the address, and the invitation.
+   * changes of the address, and the invitation. `isAudited`: the log has it with the change that it belongs to. False by default.
    */
-  endSessions(userId: string, options: { except: string | null }): void;
+  endSessions(userId: string, options: { except: string | null; isAudited?: boolean }): void;
+  /** Ends these sessions of a user, of which the log has why. */
+  signOut(userId: string, sessionIds: readonly string[], reason: SignOutReason): void;
 }
 
 export interface AccountFile extends AccountEvents {
@@ -52,6 +54,12 @@ export interface AccountFile extends AccountEvents {
   /** The present user of a live session; null if the session has ended meanwhile. */
   current(write: AccountWrite, userId: string, sessionId: string): SecretAccount | null;
 }
+
+/**
+ * Why sessions ended: `asked` by the user; `reused`: a refresh token came twice, so that somebody may have copied it; `credentials`:
+ * the password, the address or another way in was changed.
+ */
+export type SignOutReason = "asked" | "reused" | "credentials";
 
 type Effect = (sessions: SessionCache) => void;
 
@@ -73,12 +81,9 @@ export function createAccountFile(deps: {
       if (sessionIds.length > 0) effects.push((sessions) => sessions.end(sessionIds));
     };
     const audit = auditIn(tx);
-    const endSessions = (userId: string, except: string | null): void => {
-      const rows =
-        except === null
-          ? deleteSessionsOfUser.all(tx, { userId })
-          : deleteOtherSessions.all(tx, { userId, id: except });
-      ended(rows.map(({ id }) => id));
+    const signOut = (userId: string, sessionIds: readonly string[], reason: SignOutReason): void => {
+      ended(sessionIds);
+      auditSignOut(tx, userId, sessionIds, reason);
     };
     return {
       tx,
@@ -113,7 +118,7 @@ export function createAccountFile(deps: {
           target: `users/${userId}`,
           before: present === null ? null : shown(present),
         });
-        endSessions(userId, null);
+        ended(deleteSessions(tx, userId, null));
         deleteUser.run(tx, { id: userId });
         effects.push(() => announce(deletions, userId, deps.logger));
       },
@@ -123,8 +128,11 @@ export function createAccountFile(deps: {
       renewed(sessionId, tokenVersion) {
         effects.push((sessions) => sessions.renew(sessionId, tokenVersion));
       },
-      endSessions(userId, { except }) {
-        endSessions(userId, except);
+      signOut,
+      endSessions(userId, { except, isAudited = false }) {
+        const sessionIds = deleteSessions(tx, userId, except);
+        if (isAudited) ended(sessionIds);
+        else signOut(userId, sessionIds, "credentials");
         for (const purpose of ["mfa-ticket", "email-change", "invite"] as const)
           deleteSecretsFor.run(tx, { userId, purpose });
       },
@@ -156,6 +164,19 @@ export function createAccountFile(deps: {
       return () => deletions.delete(listener);
     },
   };
+}
+
+/** Gives the ids of the deleted sessions. `except`: one that stays. */
+function deleteSessions(tx: Transaction, userId: string, except: string | null): string[] {
+  const rows =
+    except === null ? deleteSessionsOfUser.all(tx, { userId }) : deleteOtherSessions.all(tx, { userId, id: except });
+  return rows.map(({ id }) => id);
+}
+
+function auditSignOut(tx: Transaction, userId: string, sessionIds: readonly string[], reason: SignOutReason): void {
+  if (sessionIds.length === 0) return;
+  const after = { sessions: sessionIds.length, reason };
+  tx.auditBy({ kind: "user", name: userId }, { action: "signout", target: `users/${userId}`, after });
 }
 
 export const accountDisabled = (): AppError => new AppError(403, "Account is disabled");

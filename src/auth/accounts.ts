@@ -66,7 +66,7 @@ export function createAccounts(deps: AuthDeps & Pick<Invitations, "invite">): Ac
     async update(id, changes, by) {
       return file.write((write) => {
         requireUser(write.tx, id);
-        if (changes.disabled === true) write.endSessions(id, { except: null });
+        if (changes.disabled === true) write.endSessions(id, { except: null, isAudited: true });
         return withoutHash(write.update(id, changes, by));
       });
     },
@@ -82,7 +82,7 @@ export function createAccounts(deps: AuthDeps & Pick<Invitations, "invite">): Ac
       await file.write((write) => {
         requireUser(write.tx, id);
         write.audit(by, { action: "user.revoke", target: `users/${id}` });
-        write.endSessions(id, { except: null });
+        write.endSessions(id, { except: null, isAudited: true });
       });
     },
 

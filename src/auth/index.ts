@@ -138,6 +138,7 @@ export async function createAuthArea(deps: AuthAreaDeps): Promise<AuthArea> {
     async stop() {
       mailDeps.mailer.stop();
       await stopCleanup();
+      await auth.passwords.stop();
     },
   };
 }

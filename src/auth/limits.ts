@@ -31,6 +31,15 @@ export const ARGON2_PASSES = 2;
  * waits for a hash.
  */
 export const HASHES_AT_ONCE_MAX = Math.max(1, availableParallelism() - 1);
+/**
+ * Hashes at once beside them, in processes of lower priority, so that all cores are used and requests still come first: from
+ * so many waiting hashes on, because such a process takes about 40 MB.
+ */
+export const HASH_PROCESSES_MAX = availableParallelism() > 1 ? 1 : 0;
+export const HASHES_WAITING_FOR_PROCESS = 2;
+export const HASH_PROCESS_IDLE_MS = 30_000;
+/** How long one hash may take there; the slowest that is imported takes seconds. Then a thread computes it. */
+export const HASH_TIMEOUT_MS = 60_000;
 /** Hashes that wait for their turn; past that a sign-in is answered 503 rather than after a minute. */
 export const HASHES_WAITING_MAX = 1_000;
 /** Of these, what one client network may have waiting; they take turns, so that a flood waits for itself. */

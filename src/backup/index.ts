@@ -15,9 +15,10 @@ import { createVerification, type Verification } from "./admin/verification.ts";
 import { BACKUPS_FOLDER } from "./layout.ts";
 import { LOCAL_KEEP } from "./limits.ts";
 import { type Destination, openDestination } from "./schedule/destinations.ts";
-import { type BackupJob, type BackupResult, presentBackups } from "./schedule/job.ts";
+import type { BackupJob, BackupResult } from "./schedule/job.ts";
 import { createJobProcess, type RunBackupJob } from "./schedule/job-process.ts";
 import { claimDestination } from "./schedule/ownership.ts";
+import { presentBackups } from "./schedule/present.ts";
 import { reasonOf } from "./types.ts";
 
 /** The name of the jobs that make backups. */

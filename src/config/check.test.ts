@@ -76,6 +76,27 @@ const CASES: [rule: string, what: string, config: unknown, path: string, words: 
     `kv.${"x".repeat(65)}`,
     "at most 64 characters long, got 65",
   ],
+  [
+    "[CF302]",
+    "a quota without instances",
+    { databases: { a: { quota: { perInstance: 65_536 }, tables: {} } } },
+    "databases.a.quota",
+    "instance: true",
+  ],
+  [
+    "[CF302]",
+    "an empty quota",
+    { databases: { a: { instance: true, quota: {}, tables: {} } } },
+    "databases.a.quota",
+    "must have perInstance or instancesPerUser",
+  ],
+  [
+    "[CF302]",
+    "a quota that no instance keeps",
+    { databases: { a: { instance: true, quota: { perInstance: 4096 }, tables: {} } } },
+    "databases.a.quota.perInstance",
+    "65536 or more",
+  ],
   ["[CF3]", "an empty name", { kv: { "": {} } }, "kv.", "must be a name"],
   ["[CF4]", "_platform", schema({ _platform_x: { type: "json" } }), `${POSTS}.schema._platform_x`, "reserved"],
   ["[CF4]", "sqlite_", { databases: { a: { tables: { SQLITE_x: {} } } } }, "databases.a.tables.SQLITE_x", "reserved"],
@@ -944,7 +965,12 @@ const EVERYTHING = {
         free: {},
       },
     },
-    "team-files": { instance: true, access: { create: true, open: () => true }, tables: { notes: {} } },
+    "team-files": {
+      instance: true,
+      access: { create: true, open: () => true },
+      tables: { notes: {} },
+      quota: { perInstance: 65_536, instancesPerUser: 1 },
+    },
   },
   storage: {
     buckets: {

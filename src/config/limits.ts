@@ -4,6 +4,8 @@ export const NAME_LENGTH_MAX = 64;
 export const COLUMNS_MAX = 2_000;
 /** What `maxRecordSize` may be: as much as a body may have by default. */
 export const RECORD_SIZE_MAX_BYTES = 10 * 1024 * 1024;
+/** The least `quota.perInstance`: an instance without records has some pages for each table. */
+export const INSTANCE_QUOTA_MIN_BYTES = 64 * 1024;
 /** What `maxStateSize` of a room may be. */
 export const ROOM_STATE_MAX_BYTES = 10 * 1024 * 1024;
 /** sqlite-vec's own limit. */

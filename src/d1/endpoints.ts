@@ -1,5 +1,6 @@
 import { Type } from "typebox";
 import { requireServiceKey } from "../access/service-key-right.ts";
+import type { RecordChange } from "../db/index.ts";
 import { answerBody } from "../http/bodies/answer-body.ts";
 import { type Endpoint, endpoint } from "../http/endpoint.ts";
 import type { Clock } from "../kernel/clock.ts";
@@ -7,7 +8,6 @@ import { notFound } from "../kernel/errors.ts";
 import { QueryBody, queryOf } from "./query-request.ts";
 import type { SqlService } from "./service.ts";
 import { startOfQuery } from "./service.ts";
-import type { RecordChange } from "./types.ts";
 
 const Answer = Type.Object(
   {

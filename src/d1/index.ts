@@ -2,6 +2,7 @@ import type { Database } from "bun:sqlite";
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import type { SqlAccessor } from "../config/app/index.ts";
+import type { RecordChange } from "../db/index.ts";
 import { createAnswerRoom } from "../db/processes/answer-room.ts";
 import type { Endpoint } from "../http/endpoint.ts";
 import type { Clock } from "../kernel/clock.ts";
@@ -13,7 +14,6 @@ import { sqlEndpoints } from "./endpoints.ts";
 import { READERS_MAX_PER_DATABASE } from "./limits.ts";
 import { createQueries } from "./queries.ts";
 import { createSqlAccessor, createSqlService, type SqlService } from "./service.ts";
-import type { RecordChange } from "./types.ts";
 
 export interface SqlArea {
   endpoints: readonly Endpoint[];

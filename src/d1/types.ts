@@ -1,4 +1,4 @@
-import type { AnswerText, AuditedChange } from "../db/index.ts";
+import type { AnswerText } from "../db/index.ts";
 import type { FieldProblems } from "../kernel/errors.ts";
 
 /** The types of a parameter. A JSON boolean is bound as 1 or 0. */
@@ -40,6 +40,3 @@ export type ProgramRequest =
   | { kind: "parsed"; query: QueryRequest }
   /** The bytes of a body were sent before this request. */
   | { kind: "body" };
-
-/** Writes down for the audit log what the current request has changed, if its caller is audited. Resolves when it is on disk. */
-export type RecordChange = (change: AuditedChange) => Promise<void>;

@@ -8,11 +8,13 @@ export type {
   AuditSink,
   AuditSource,
   AuditText,
+  RecordChange,
 } from "./audit/types.ts";
 export { createStorageEngine } from "./engine.ts";
 export { instanceBounds, socketsMax } from "./files/descriptors.ts";
 export { DirectoryInUse, lockDirectory } from "./files/directory-lock.ts";
 export { createInstanceFiles, type InstanceFiles } from "./files/instance-files.ts";
+export type { InstanceCreations } from "./files/instance-quota.ts";
 export { quoteIdentifier } from "./identifiers.ts";
 export { layOut, requireKnownVersion } from "./migrations.ts";
 export { mayHaveOutboxRows } from "./outbox/look.ts";

@@ -43,6 +43,8 @@ export interface Transaction {
    * are marked as pending, and another process indexes them after the commit.
    */
   indexText(table: string, id: string, length: number): void;
+  /** The records announced so far by this write. */
+  readonly changes: readonly Change[];
   /** Announces a changed record, for the row count and the change listener. Dropped if this write is undone. */
   change(change: Change): void;
   /**
@@ -132,6 +134,11 @@ export interface DatabaseFile {
   rowCount(table: string): number;
   /** Approximate size of the table's records in bytes; null for more than SIZED_ROWS_MAX records. */
   tableBytes(table: string): number | null;
+  /**
+   * Grows with each commit that changes the table by `change()`: what was read at the same version is unchanged. Numbers of
+   * different opens of a file cannot be compared. null: inside a write, whose changes may be undone.
+   */
+  tableVersion(table: string): number | null;
   /** Waits for running writes, runs a checkpoint and closes. */
   close(): Promise<void>;
 }

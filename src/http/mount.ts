@@ -1,28 +1,23 @@
-import { type AnyElysia, Elysia } from "elysia";
+import type { Elysia } from "elysia";
 import { AppError, notFound } from "../kernel/errors.ts";
 import type { MaybePromise } from "../kernel/maybe-promise.ts";
 import type { Endpoint } from "./endpoint.ts";
 import type { ElysiaContext, Http } from "./http.ts";
-import { operationOf } from "./openapi/operation.ts";
 import { groupWide, isWide, methodOf, pathAt, pathOf, restOfPath, type WideGroup } from "./wide-paths.ts";
 
 /** In the order in which `Allow` names them. */
 export const METHODS = ["GET", "POST", "PUT", "PATCH", "DELETE"] as const;
 
-/** The endpoints as routes of Elysia, each with its description. */
-export function mountEndpoints(http: Http, endpoints: readonly Endpoint[]): AnyElysia {
-  const routes = new Elysia();
+/** Adds the endpoints to `server` as routes of Elysia. What describes them is written when it is asked for (openapi/document.ts). */
+export function mountEndpoints(server: Elysia, http: Http, endpoints: readonly Endpoint[]): void {
   for (const endpoint of endpoints) {
     if (isWide(endpoint)) continue;
-    const { declaration, route } = endpoint;
-    const detail = declaration.isDocumented === false ? { hide: true } : operationOf(endpoint);
-    routes.route(methodOf(route), pathOf(route), http.endpoint(endpoint), { detail });
+    server.route(methodOf(endpoint.route), pathOf(endpoint.route), http.endpoint(endpoint));
   }
-  for (const group of groupWide(endpoints)) mountWide(http, routes, group);
-  return routes;
+  for (const group of groupWide(endpoints)) mountWide(server, http, group);
 }
 
-function mountWide(http: Http, routes: AnyElysia, group: WideGroup): void {
+function mountWide(server: Elysia, http: Http, group: WideGroup): void {
   const paths = [...group.wide, ...group.fixed];
   const all = paths.flatMap(({ endpoints }) => [...endpoints.values()]);
   const handlers = new Map(all.map((endpoint) => [endpoint, http.endpoint(endpoint)]));
@@ -47,9 +42,7 @@ function mountWide(http: Http, routes: AnyElysia, group: WideGroup): void {
   // A method that none of the group has is refused by what its path ends in.
   for (const method of METHODS) {
     // Elysia reads which members of its context a handler names, and parses the body for one that takes them all.
-    routes.route(method, group.pattern, ({ request, params, route }) => serve({ request, params, route }), {
-      detail: { hide: true },
-    });
+    server.route(method, group.pattern, ({ request, params, route }) => serve({ request, params, route }));
   }
 }
 

@@ -38,7 +38,8 @@ function serve(handlers: { [path: `/${string}`]: Endpoint["handle"] }) {
     addressOf: (request) => (received.has(request) ? "203.0.113.9" : "127.0.0.1"),
     holdOpen() {},
   });
-  const server = createServer(http, cors).use(mountEndpoints(http, Object.entries(handlers).map(declared)));
+  const server = createServer(http, cors);
+  mountEndpoints(server, http, Object.entries(handlers).map(declared));
   return {
     logged,
     async fetch(path: string, init?: RequestInit): Promise<Response> {

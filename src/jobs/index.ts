@@ -1,5 +1,6 @@
 import type { AppAccess, JobsAccessor } from "../config/app/index.ts";
 import type { CronConfig, JobsConfig } from "../config/types.ts";
+import type { RecordChange } from "../db/index.ts";
 import type { Endpoint } from "../http/endpoint.ts";
 import { jobEndpoints } from "./admin/endpoints.ts";
 import { createJobRecords } from "./admin/records.ts";
@@ -39,7 +40,13 @@ export interface JobsArea {
 
 /** Durable jobs in `<data>/jobs.db`, which is opened when it is first needed. Rules: SPEC.md. */
 export function createJobsArea(
-  deps: QueueCoreDeps & { jobs: JobsConfig; cron: CronConfig; app: () => AppAccess },
+  deps: QueueCoreDeps & {
+    jobs: JobsConfig;
+    cron: CronConfig;
+    app: () => AppAccess;
+    /** Writes down what the current caller has changed. */
+    audit: RecordChange;
+  },
 ): JobsArea {
   const { clock, app } = deps;
   const core = createQueueCore(deps);
@@ -47,10 +54,10 @@ export function createJobsArea(
   defineJobs(core.queue, deps.jobs, app);
   defineCron(schedules, deps.cron, app);
   const form = createJobForm(deps.jobs);
-  const records = createJobRecords({ core, clock });
+  const records = createJobRecords({ core, clock, isDrill: deps.isDrill });
 
   return {
-    endpoints: jobEndpoints(createJobsService({ core, records })),
+    endpoints: jobEndpoints(createJobsService({ core, records, audit: deps.audit })),
     queue: core.queue,
     pass: core.pass,
     schedules,

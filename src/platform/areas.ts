@@ -90,7 +90,13 @@ const stopping = <Area extends Stoppable>(phase: Phase, open: Opening<Area>): De
 const AREAS: { readonly [Name in keyof Areas]: Definition<Areas[Name]> } = {
   audit: stopping("records", ({ config, base }) => createAuditArea({ ...base, days: config.audit?.days })),
   jobs: stopping("requests", ({ config, base, app }) =>
-    createJobsArea({ ...base, jobs: config.jobs ?? {}, cron: config.cron ?? {}, app: () => app }),
+    createJobsArea({
+      ...base,
+      jobs: config.jobs ?? {},
+      cron: config.cron ?? {},
+      app: () => app,
+      audit: (change) => base.audit.record(change),
+    }),
   ),
   auth: stopping("accounts", ({ config, base, areas }) =>
     createAuthArea({
@@ -159,6 +165,7 @@ const AREAS: { readonly [Name in keyof Areas]: Definition<Areas[Name]> } = {
         areas.realtime.endInstance(address);
       },
       prepareJob: (name, data, options) => areas.jobs.prepare(name, data, options),
+      audit: (change) => base.audit.record(change),
       account: areas.auth.accounts.get,
       outbox: (address) => base.outboxes.optionsOf({ kind: "tables", ...address }),
     }),
@@ -182,6 +189,7 @@ const AREAS: { readonly [Name in keyof Areas]: Definition<Areas[Name]> } = {
       sessions: areas.auth.sessions,
       file: base.engine.open(join(base.dataDirectory, "rooms.db"), { migrate: layOut(roomsLayout) }),
       lookups: areas.tables.lookups,
+      audit: (change) => base.audit.record(change),
       app: () => app,
     }),
   ),
@@ -222,7 +230,13 @@ const AREAS: { readonly [Name in keyof Areas]: Definition<Areas[Name]> } = {
     }),
   ),
   push: stopping("requests", ({ config, base, areas }) =>
-    createPushArea({ ...base, queue: areas.jobs.queue, config: config.push ?? {}, file: base.systemFile }),
+    createPushArea({
+      ...base,
+      queue: areas.jobs.queue,
+      config: config.push ?? {},
+      file: base.systemFile,
+      audit: (change) => base.audit.record(change),
+    }),
   ),
   backups: stopping("requests", ({ config, base, areas }) => {
     const { schedules, queue } = areas.jobs;

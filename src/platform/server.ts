@@ -42,22 +42,18 @@ export function serveAreas(
     globalLimit: createGlobalLimiter(config.rateLimits?.global ?? RATE_LIMITS.global, clock),
   });
   const endpoints = Object.values(areas).flatMap((area: object) => (isServed(area) ? area.endpoints : []));
-  const routes = mountEndpoints(http, endpoints);
   const packed = ownProduct()?.site ?? null;
   const welcome = { hasDocs: config.api?.docs !== false, hasDashboard: config.admin !== false };
   const site = createSite(config.site, { http: http.parts, clock, welcome, packed });
-  const server = createServer(http, cors, { site, isTls: base.isTls }).use(routes);
+  const server = createServer(http, cors, { site, isTls: base.isTls });
+  mountEndpoints(server, http, endpoints);
   const { area: functions } = areas.functions;
   const served = functions?.serve(http.parts, cors) ?? null;
   if (served !== null) mountFunctions(server, served.answer);
   if (config.api?.docs !== false) {
     const tables = { schemaEndpoint: config.api?.schemaEndpoint ?? false, describe: areas.tables.describe };
-    server.use(
-      mountEndpoints(
-        http,
-        documentationEndpoints(createApiDocument({ routes, endpoints, tables, functions: functions?.describe })),
-      ),
-    );
+    const document = createApiDocument({ endpoints, tables, functions: functions?.describe });
+    mountEndpoints(server, http, documentationEndpoints(document));
   }
   server.compile();
   return { http, server, native: served?.native ?? {} };

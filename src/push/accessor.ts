@@ -1,4 +1,5 @@
 import type { PushAccessor, PushMessage } from "../config/app/index.ts";
+import { SERVER_ACTOR } from "../db/index.ts";
 import { requireJsonSize } from "../kernel/fields.ts";
 import { jsonCopy } from "../kernel/json/copy.ts";
 import { createParser } from "../kernel/schema/parser.ts";
@@ -45,7 +46,7 @@ export function createPushAccessor(service: PushService): PushAccessor {
     async setMetadata(userId, deviceId, metadata) {
       const given = setMetadata.parse({ userId, deviceId, metadata: jsonCopy(metadata) });
       requireJsonSize("metadata", given.metadata, METADATA_MAX_BYTES);
-      await service.setMetadata(userId, deviceId, given.metadata);
+      await service.setMetadata(userId, deviceId, given.metadata, SERVER_ACTOR);
     },
   };
 }

@@ -42,12 +42,14 @@ beforeEach(async () => {
     logger: silentLogger,
     jobs: {},
     cron: {},
+    audit: async () => {},
     app: () => {
       throw new Error("not used");
     },
   });
   area = await createPushArea({
     config,
+    audit: async () => {},
     isDrill: false,
     queue: jobs.queue,
     file,

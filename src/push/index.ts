@@ -2,7 +2,7 @@ import { ADDRCONFIG } from "node:dns";
 import { lookup } from "node:dns/promises";
 import type { PushAccessor } from "../config/app/index.ts";
 import type { PushConfig } from "../config/types.ts";
-import type { DatabaseFile } from "../db/index.ts";
+import type { DatabaseFile, RecordChange } from "../db/index.ts";
 import type { Endpoint } from "../http/endpoint.ts";
 import type { Queue } from "../jobs/index.ts";
 import type { Clock } from "../kernel/clock.ts";
@@ -46,6 +46,8 @@ export async function createPushArea(deps: {
   clock: Clock;
   ids: Ids;
   logger: Logger;
+  /** Writes down what the current caller has done. */
+  audit: RecordChange;
 }): Promise<PushArea> {
   const { clock, ids, logger } = deps;
   const store = createPushStore(deps.file);
@@ -65,7 +67,7 @@ export async function createPushArea(deps: {
   const stopSweep = startSweep({ store, clock, logger });
 
   return {
-    endpoints: pushEndpoints(service),
+    endpoints: pushEndpoints(service, deps.audit),
     accessor: createPushAccessor(service),
     async stop() {
       stopping.abort();

@@ -1,4 +1,5 @@
 import type { PushPlatform } from "../config/app/index.ts";
+import type { Actor } from "../db/index.ts";
 import type { Clock } from "../kernel/clock.ts";
 import { AppError, notFound } from "../kernel/errors.ts";
 import type { JsonObject } from "../kernel/json/json.ts";
@@ -34,7 +35,7 @@ export interface PushService {
   /** In order of first registration. */
   devices(userId: string): DeviceRow[];
   /** Replaces the metadata. Errors: 404. */
-  setMetadata(userId: string, deviceId: string, metadata: JsonObject): Promise<void>;
+  setMetadata(userId: string, deviceId: string, metadata: JsonObject, by: Actor): Promise<void>;
   /** The results of the last day, newest first; `userId` null: of all users. */
   logs(query: { userId: string | null; limit: number }): LogRow[];
   /** Resolves when no `send` is running. */
@@ -110,8 +111,8 @@ export function createPushService(deps: {
       await topics.add(topic, message);
     },
     devices: (userId) => store.devicesOf(userId),
-    async setMetadata(userId, deviceId, metadata) {
-      const isThere = await store.setMetadata(userId, deviceId, metadata);
+    async setMetadata(userId, deviceId, metadata, by) {
+      const isThere = await store.setMetadata(userId, deviceId, metadata, by);
       if (!isThere) throw notFound(`The user has no device "${deviceId}"`);
     },
     logs: ({ userId, limit }) => store.logs({ userId, limit, after: clock.now() - LOG_RETENTION_MS }),

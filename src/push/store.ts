@@ -1,4 +1,4 @@
-import type { DatabaseFile, Transaction } from "../db/index.ts";
+import type { Actor, DatabaseFile, Transaction } from "../db/index.ts";
 import { unauthorized } from "../kernel/errors.ts";
 import type { JsonObject } from "../kernel/json/json.ts";
 import { DEVICES_PER_USER_MAX, LOGS_MAX, TOPICS_PER_DEVICE_MAX } from "./limits.ts";
@@ -38,7 +38,7 @@ export interface PushStore {
   /** Resolves to the number of the user's devices. */
   unsubscribe(userId: string, topic: string): Promise<number>;
   /** false: no such device. */
-  setMetadata(userId: string, deviceId: string, metadata: JsonObject): Promise<boolean>;
+  setMetadata(userId: string, deviceId: string, metadata: JsonObject, by: Actor): Promise<boolean>;
   /** Adds rows to the log, and deletes the devices of those with the status `removed`. */
   record(entries: readonly NewLogEntry[]): Promise<void>;
   /** Newest first; `userId` null: of all users. */
@@ -65,8 +65,15 @@ export function createPushStore(file: DatabaseFile): PushStore {
         for (const { seq } of devices) deviceQueries.deleteSubscription.run(tx, { topic, deviceSeq: seq });
         return devices.length;
       }),
-    setMetadata: (userId, deviceId, metadata) =>
-      file.write((tx) => deviceQueries.setDeviceMetadata.run(tx, { userId, deviceId, metadata }) === 1),
+    setMetadata: (userId, deviceId, metadata, by) =>
+      file.write((tx) => {
+        tx.causedBy(by);
+        const before = deviceQueries.metadataOfDevice.get(tx, { userId, deviceId })?.metadata;
+        if (before === undefined) return false;
+        const target = `push/users/${userId}/${deviceId}`;
+        tx.audit(() => ({ action: "push.metadata", target, before, after: metadata }));
+        return deviceQueries.setDeviceMetadata.run(tx, { userId, deviceId, metadata }) === 1;
+      }),
     record: (entries) => file.write((tx) => record(tx, entries)),
     logs: ({ userId, after, limit }) =>
       userId === null

@@ -7,6 +7,8 @@ import { type Clock, systemClock } from "../kernel/clock.ts";
 import type { Logger } from "../kernel/logger.ts";
 import { presentUser } from "../sockets/authentication.ts";
 import type { Sockets } from "../sockets/index.ts";
+import { createRoomsAdministration } from "./administration/administration.ts";
+import { roomAdministrationEndpoints } from "./administration/endpoints.ts";
 import { createProtocol } from "./connection/protocol.ts";
 import { SyncTurns } from "./connection/sync-turns.ts";
 import type { Visitor } from "./connection/visitor.ts";
@@ -14,7 +16,7 @@ import { roomEndpoints } from "./endpoints.ts";
 import { createRoomStore, type RoomFile } from "./lifecycle/store.ts";
 import { LoopShare } from "./pace/loop-share.ts";
 import { createRoomsService } from "./service.ts";
-import type { PresentAuth } from "./types.ts";
+import type { PresentAuth, RecordChange } from "./types.ts";
 
 export { roomBacklogMaxBytes, roomMessageMaxBytes } from "./limits.ts";
 
@@ -37,6 +39,7 @@ export function createRoomsArea(deps: {
   app: () => AppAccess;
   /** For the context of rules. */
   lookups: Lookups;
+  audit: RecordChange;
   clock: Clock;
   logger: Logger;
 }): RoomsArea {
@@ -45,17 +48,16 @@ export function createRoomsArea(deps: {
     presentUser(sessions, { kind: "user", sessionId, auth })?.auth ?? null;
   const share = new LoopShare();
   const syncs = new SyncTurns(systemClock.after);
-  const service = createRoomsService({
-    ...deps,
-    standing: sockets.rights,
-    presentAuth,
-    share,
-    store: createRoomStore(deps.file),
-  });
+  const store = createRoomStore(deps.file);
+  const service = createRoomsService({ ...deps, standing: sockets.rights, presentAuth, share, store });
+  const administration = createRoomsAdministration({ service, store, clock: deps.clock });
   const visitors = new Set<Visitor>();
   const connections = sockets.serve(createProtocol({ service, visitors }));
   return {
-    endpoints: roomEndpoints({ service, connections, share, syncs }),
+    endpoints: [
+      ...roomEndpoints({ service, connections, share, syncs }),
+      ...roomAdministrationEndpoints({ service, administration, audit: deps.audit }),
+    ],
     get liveRooms() {
       return service.liveRooms;
     },

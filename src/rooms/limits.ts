@@ -75,6 +75,17 @@ export const ROOM_ID_LENGTH_MAX = 128;
 /** Rooms in memory at once. */
 export const LIVE_ROOMS_MAX = 100_000;
 
+/** Rooms in one list for administrators, and rooms that are looked at in one turn of the event loop. */
+export const LISTED_ROOMS_DEFAULT = 100;
+export const LISTED_ROOMS_MAX = 500;
+export const ROOMS_LOOKED_PER_TURN = 5_000;
+/** Bytes of JSON of the states of a room that an administrator sees: they are serialised at once. */
+export const VIEW_MAX_BYTES = 256 * 1024;
+/** Players of a closed room who leave in one turn of the event loop. */
+export const KICKS_PER_TURN = 100;
+/** Characters of a user's id. */
+export const USER_ID_LENGTH_MAX = 128;
+
 /** How often expired rooms are deleted, and how many at a time. */
 export const SWEEP_INTERVAL_MS = 10 * MINUTE_MS;
 export const SWEEP_ROWS_MAX = 500;

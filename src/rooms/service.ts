@@ -37,6 +37,12 @@ export interface RoomsService {
   metadata(address: RoomAddress): JsonObject;
   /** Rooms that have a place in memory; hibernating rooms with connections are included. */
   readonly liveRooms: number;
+  /** The same rooms, in order of their arrival. */
+  all(): Iterable<LiveRoom>;
+  /** null: it has no place in memory. */
+  live(address: RoomAddress): LiveRoom | null;
+  /** Those that are declared. */
+  readonly namespaces: readonly string[];
   /** Starts nothing more; resolves when the running tasks of all rooms have ended. */
   quiesce(): Promise<void>;
   /** Call it after `quiesce`: saves every room. */
@@ -131,6 +137,9 @@ export function createRoomsService(deps: {
     get liveRooms() {
       return rooms.size;
     },
+    all: () => rooms.values(),
+    live: ({ namespace, id }) => rooms.get(keyOf(namespace.name, id)) ?? null,
+    namespaces: [...namespaces.keys()],
     async quiesce() {
       isStopping = true;
       wakes.stop();

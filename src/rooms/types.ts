@@ -1,4 +1,5 @@
 import type { Auth, Player, RoomConfig } from "../config/types.ts";
+import type { AuditedChange } from "../db/index.ts";
 import type { Millis } from "../kernel/clock.ts";
 import type { JsonObject, JsonValue } from "../kernel/json/json.ts";
 import type { PendingPlaces } from "../sockets/pending-places.ts";
@@ -79,3 +80,6 @@ export interface Member extends PresentPlayer {
   readonly connections: Set<RoomConnection>;
   cancelGrace: (() => void) | null;
 }
+
+/** Writes down for the audit log what an administrator has done. Resolves when it is on disk. */
+export type RecordChange = (change: AuditedChange) => Promise<void>;

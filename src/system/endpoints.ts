@@ -49,6 +49,8 @@ const FullHealth = Type.Object(
         files: figures({ count: Type.Integer(), bytes: Type.Integer(), walBytes: Type.Integer() }),
         backup: figures({ lastAt: Time, verifiedAt: Time }),
         jobs: figures({ waiting: Type.Integer(), failed: Type.Integer() }),
+        sockets: figures({ realtime: Type.Integer(), rooms: Type.Integer() }),
+        memory: figures({ residentBytes: Type.Integer() }),
       },
       { additionalProperties: true, description: "By name; further areas add theirs, such as `certificate`" },
     ),

@@ -9,7 +9,7 @@ import { VERSION } from "../kernel/version.ts";
 import type { Sockets } from "../sockets/index.ts";
 import { createPendingPlaces } from "../sockets/pending-places.ts";
 import { systemEndpoints } from "./endpoints.ts";
-import { addChecks, type Watched } from "./health/checks.ts";
+import { addChecks, addLoad, type Watched } from "./health/checks.ts";
 import { TAIL_PENDING_MAX } from "./limits.ts";
 import { logEndpoints } from "./logs/endpoints.ts";
 import { createTail } from "./logs/tail.ts";
@@ -41,6 +41,7 @@ export function createSystemArea(deps: {
 }): SystemArea {
   const { config, clock, isDrill, health } = deps;
   addChecks(health, clock, deps.watched);
+  addLoad(health, deps.load);
   const startedAt = clock.now();
   const metrics = createMetrics({ clock, startedAt, load: deps.load });
   const tail = deps.sockets.serve(createTail(deps.logs));

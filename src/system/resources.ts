@@ -1,11 +1,13 @@
 import { type Static, Type } from "typebox";
 import type { Principal } from "../access/principal.ts";
-import type { PlatformConfig } from "../config/types.ts";
+import { configWarnings } from "../config/loading/warnings.ts";
+import type { BucketConfig, NamespaceConfig, PlatformConfig } from "../config/types.ts";
 import { type Endpoint, endpoint } from "../http/endpoint.ts";
 import { nullable } from "../kernel/schema/types.ts";
 import { describeSchema, SchemaDescription } from "./schema.ts";
 
 const Names = Type.Array(Type.String());
+const Amount = nullable(Type.Integer());
 
 const Resources = Type.Object(
   {
@@ -15,6 +17,13 @@ const Resources = Type.Object(
         "The access rules of tables as source text, by namespace, table and action; only for `system:*:*:read`",
     }),
     buckets: Type.Array(Type.Object({ name: Type.String(), external: Type.Boolean() })),
+    quotas: Type.Object(
+      {
+        buckets: Type.Record(Type.String(), Type.Object({ total: Amount, perUser: Amount })),
+        namespaces: Type.Record(Type.String(), Type.Object({ perInstance: Amount, instancesPerUser: Amount })),
+      },
+      { description: "Of the buckets and namespaces above that have one: bytes, and instances; null: as many as fit" },
+    ),
     kv: Names,
     d1: Names,
     vectorize: Type.Array(Type.Object({ name: Type.String(), dimensions: Type.Integer(), metric: Type.String() })),
@@ -30,13 +39,20 @@ const Resources = Type.Object(
       }),
       { description: "Without the keys themselves; only for `system:*:*:read`" },
     ),
+    warnings: Type.Array(Type.Object({ path: Type.String(), message: Type.String() }), {
+      description: "What `platform check` warns of; only for `system:*:*:read`",
+    }),
   },
   { description: "What the config declares, as far as the key's scopes name it" },
 );
 type Resources = Static<typeof Resources>;
 
 /** What this key may know of the config. Every member is copied by name, so that no secret gets into the answer by accident. */
-function describe(config: PlatformConfig, may: (...right: [string, string, string, string]) => boolean): Resources {
+function describe(
+  config: PlatformConfig,
+  warnings: () => Resources["warnings"],
+  may: (...right: [string, string, string, string]) => boolean,
+): Resources {
   const maySystem = may("system", "*", "*", "read");
   const mayAny = (area: string, kind: string, name: string, actions: readonly string[]): boolean =>
     actions.some((action) => may(area, kind, name, action));
@@ -45,23 +61,30 @@ function describe(config: PlatformConfig, may: (...right: [string, string, strin
   const tables = (namespace: string, table: string): boolean =>
     mayAny("db", namespace, table, ["read", "insert", "update", "delete"]);
   const jobs = (name: string): boolean => mayAny("jobs", "*", name, ["read", "write"]);
+  const namespaces = shownTables(config, tables);
+  const buckets = Object.entries(config.storage?.buckets ?? {}).filter(([name]) =>
+    mayAny("storage", "bucket", name, ["read", "write", "delete"]),
+  );
   return {
-    namespaces: shownTables(config, tables),
+    namespaces,
+    quotas: quotasOf(
+      buckets,
+      Object.entries(config.databases ?? {}).filter(([name]) => Object.hasOwn(namespaces, name)),
+    ),
     rules: maySystem ? rulesOf(config.databases ?? {}) : {},
-    buckets: Object.entries(config.storage?.buckets ?? {})
-      .filter(([name]) => mayAny("storage", "bucket", name, ["read", "write", "delete"]))
-      .map(([name, bucket]) => ({ name, external: bucket.backend !== undefined })),
+    buckets: buckets.map(([name, bucket]) => ({ name, external: bucket.backend !== undefined })),
     kv: named(config.kv, (name) => mayAny("kv", "namespace", name, ["read", "write"])),
     d1: named(config.d1, (name) => may("d1", "database", name, "*")),
     vectorize: Object.entries(config.vectorize ?? {})
       .filter(([name]) => mayAny("vectorize", "index", name, ["read", "write"]))
       .map(([name, { dimensions, metric = "cosine" }]) => ({ name, dimensions, metric })),
-    rooms: maySystem ? Object.keys(config.rooms ?? {}) : [],
+    rooms: named(config.rooms, (name) => maySystem || mayAny("rooms", "*", name, ["read", "write"])),
     jobs: named(config.jobs, jobs),
     cron: Object.entries(config.cron ?? {})
       .filter(([name]) => jobs(name))
       .map(([name, { schedule, timezone = null }]) => ({ name, schedule, timezone })),
     serviceKeys: maySystem ? keysOf(config.serviceKeys ?? {}) : [],
+    warnings: maySystem ? warnings() : [],
   };
 }
 
@@ -75,6 +98,22 @@ function shownTables(
     if (own.length > 0) shown[name] = { instance, tables: Object.fromEntries(own) };
   }
   return shown;
+}
+
+function quotasOf(
+  buckets: readonly [string, BucketConfig][],
+  namespaces: readonly [string, NamespaceConfig][],
+): Resources["quotas"] {
+  const quotas: Resources["quotas"] = { buckets: {}, namespaces: {} };
+  for (const [name, { quota }] of buckets) {
+    if (quota !== undefined) quotas.buckets[name] = { total: quota.total ?? null, perUser: quota.perUser ?? null };
+  }
+  for (const [name, { quota }] of namespaces) {
+    if (quota === undefined) continue;
+    const { perInstance = null, instancesPerUser = null } = quota;
+    quotas.namespaces[name] = { perInstance, instancesPerUser };
+  }
+  return quotas;
 }
 
 function rulesOf(databases: NonNullable<PlatformConfig["databases"]>): Resources["rules"] {
@@ -99,8 +138,14 @@ const keysOf = (keys: NonNullable<PlatformConfig["serviceKeys"]>): Resources["se
     ips: ips === undefined ? null : [...ips],
   }));
 
-export const resourcesEndpoint = (config: PlatformConfig): Endpoint =>
-  endpoint(
+export function resourcesEndpoint(config: PlatformConfig): Endpoint {
+  /** They ask rules of the config: once. */
+  let known: Resources["warnings"] | null = null;
+  const warnings = () => {
+    known ??= configWarnings(config).map(({ path, message }) => ({ path, message }));
+    return known;
+  };
+  return endpoint(
     "GET /api/admin/resources",
     {
       tag: "Administration",
@@ -111,9 +156,10 @@ export const resourcesEndpoint = (config: PlatformConfig): Endpoint =>
     },
     ({ principal, query }) => {
       query();
-      return describe(config, mayOf(principal));
+      return describe(config, warnings, mayOf(principal));
     },
   );
+}
 
 const mayOf =
   (principal: Principal) =>

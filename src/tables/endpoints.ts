@@ -3,13 +3,14 @@ import type { TableAddress } from "../access/table-door.ts";
 import type { BatchResult } from "../config/app/index.ts";
 import type { TableRecord } from "../config/types.ts";
 import { type Endpoint, endpoint } from "../http/endpoint.ts";
-import { OK } from "../http/reply.ts";
+import { JsonText, OK } from "../http/reply.ts";
 import { badField } from "../kernel/errors.ts";
 import type { JsonObject } from "../kernel/json/json.ts";
 import { chain } from "../kernel/maybe-promise.ts";
 import { declareTableEndpoints, declareTransaction, type RecordSchemas } from "./api/declarations.ts";
 import { AnyRecord, TransactionBody } from "./api/requests.ts";
 import type { Answer } from "./idempotency/answers.ts";
+import { ListText } from "./query/pages/kept-lists.ts";
 import type { TableService, Upserted } from "./service.ts";
 import type { TransactionResult } from "./transaction/transactions.ts";
 
@@ -88,7 +89,9 @@ export function endpointsBelow(
   const { once } = service;
   return {
     list: endpoint(`GET ${base}`, declared.list, (context) =>
-      service.list(context.principal, addressOf(context.params), context, context),
+      chain(service.listed(context.principal, addressOf(context.params), context, context), (answer) =>
+        answer instanceof ListText ? new JsonText(answer.text) : answer,
+      ),
     ),
     count: endpoint(`GET ${base}/count`, declared.count, (context) =>
       service.count(context.principal, addressOf(context.params), context, context),

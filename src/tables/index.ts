@@ -4,7 +4,7 @@ import { type Principal, SERVER } from "../access/principal.ts";
 import type { TableDoor } from "../access/table-door.ts";
 import type { AppAccess, DatabaseAccessor, ServerDatabaseAccessor } from "../config/app/index.ts";
 import type { NamespaceConfig } from "../config/types.ts";
-import type { DatabaseFile, StorageEngine } from "../db/index.ts";
+import type { DatabaseFile, RecordChange, StorageEngine } from "../db/index.ts";
 import type { Endpoint } from "../http/endpoint.ts";
 import type { Clock } from "../kernel/clock.ts";
 import type { Ids } from "../kernel/ids.ts";
@@ -61,6 +61,9 @@ export function createTablesArea(deps: {
   onDelete: InstanceDeletionListener;
   onCommit: TablesChangeListener;
   outbox: TablesOutbox;
+  systemFile: DatabaseFile;
+  /** Writes down what the caller of a request has changed. */
+  audit: RecordChange;
   /** Makes the jobs of `tx.enqueue`. */
   prepareJob: PrepareJob;
   /** For trials of rules; null: there is no such user. */
@@ -73,7 +76,7 @@ export function createTablesArea(deps: {
     endpoints: [
       ...tableEndpoints(service),
       ...transactionEndpoints(service),
-      ...instanceEndpoints(instances),
+      ...instanceEndpoints(instances, deps.audit),
       ...trialEndpoints(createTrials({ ...deps, namespaces }), deps.account),
     ],
     describe: () => describeTables(namespaces, service),

@@ -50,6 +50,20 @@ export const SHOWN_LENGTH_MAX = 100;
 export const PAGE_BYTES_MAX = 8 * 1024 * 1024;
 /** Rows that a list may skip along an index on the main thread. */
 export const QUICK_STEPS_MAX = 2_000;
+/** Records that a list tests along an index on the main thread: so many for each that it answers, within these bounds. */
+export const FILTERED_ROWS_PER_RECORD = 10;
+export const FILTERED_ROWS_MIN = 200;
+export const FILTERED_ROWS_MAX = 2_000;
+/** Bytes of all of them; where one of them has more than its part, the list runs in a query process. */
+export const FILTERED_BYTES_MAX = 4 * 1024 * 1024;
+/** Requests for which a list is not tried along an index again, after that was in vain. */
+export const FILTERED_SKIPS = 100;
+/** Characters of a list that is kept as text, and of all of them. */
+export const KEPT_LIST_LENGTH_MAX = 64 * 1024;
+export const KEPT_LISTS_LENGTH_MAX = 4 * 1024 * 1024;
+/** Totals that are kept for one table of a file, and the characters of a statement and its values with which one is kept. */
+export const TOTALS_MAX = 128;
+export const TOTAL_KEY_LENGTH_MAX = 2_000;
 /** Parsed list requests that are cached per table; applications repeat a few. */
 export const PARSED_REQUESTS_MAX = 256;
 /** Shapes of rules' filters for which the statements of one list request are kept. */
@@ -102,6 +116,9 @@ export const SEARCH_TIMEOUT_MS = 10_000;
 
 /** Instances of a list where the request does not say. */
 export const INSTANCES_LISTED_DEFAULT = 100;
+/** Counted instances of a user whose files are looked at together, and users for whom that has been done. */
+export const CREATORS_CHECKED_AT_ONCE = 64;
+export const CREATORS_CHECKED_MAX = 10_000;
 /** Instances of a list; a larger `limit` counts as this. */
 export const INSTANCES_LISTED_MAX = 1_000;
 

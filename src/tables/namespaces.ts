@@ -13,6 +13,7 @@ import {
 } from "../db/index.ts";
 import type { Logger } from "../kernel/logger.ts";
 import type { Asked, ListValues } from "./api/requests.ts";
+import { countedNamespaces, createCreators } from "./instances/creators.ts";
 import { compileTables, declareTable, type TableModel } from "./model/model.ts";
 import { createValidator, type Validator } from "./model/validation.ts";
 import { refuseOtherKind, warnOfUndeclared } from "./namespace-files.ts";
@@ -57,8 +58,11 @@ export function openNamespaces(deps: {
   onCommit: TablesChangeListener;
   /** Absent: no change sets off anything. */
   outbox?: TablesOutbox | undefined;
+  /** `system.db`, which counts the instances of users. */
+  systemFile: DatabaseFile;
 }): ReadonlyMap<string, Namespace> {
   const namespaces = new Map<string, Namespace>();
+  const counted = countedNamespaces(deps.systemFile);
   const dynamicCount = Object.values(deps.databases).filter(({ instance }) => instance === true).length;
   mkdirSync(deps.directory, { recursive: true });
   warnOfUndeclared(deps.directory, (name) => Object.hasOwn(deps.databases, name), deps.logger);
@@ -81,8 +85,21 @@ export function openNamespaces(deps: {
       rebuildTexts: config.instance === true ? "later" : "now",
     });
     if (config.instance === true) {
+      const directory = join(deps.directory, name);
+      const { perInstance, instancesPerUser } = config.quota ?? {};
+      const isCounted = instancesPerUser !== undefined || counted.has(name);
+      const creators = () =>
+        createCreators({
+          namespace: name,
+          instancesPerUser,
+          file: deps.systemFile,
+          logger: deps.logger,
+          pathOf: (instanceId) => join(directory, `${instanceId}.db`),
+        });
       const instances = createInstanceFiles(deps.engine, {
-        directory: join(deps.directory, name),
+        directory,
+        quota: perInstance === undefined ? undefined : { name, bytesMax: perInstance },
+        creations: isCounted ? creators() : undefined,
         bounds: instanceBounds(deps.engine.descriptorLimit, dynamicCount),
         migrate,
         onChange: (instanceId, groups) => deps.onChange({ namespace: name, instanceId }, groups),

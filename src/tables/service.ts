@@ -27,6 +27,7 @@ import { startAnswerSweep } from "./idempotency/sweep.ts";
 import { createTableLookups, type TableLookups } from "./lookups/session.ts";
 import type { TableModel } from "./model/model.ts";
 import type { Namespace, Table } from "./namespaces.ts";
+import type { ListText } from "./query/pages/kept-lists.ts";
 import { createReads, type Source } from "./query/reads.ts";
 import { createSources, type Sources } from "./query/sources.ts";
 import { CascadeTooLarge } from "./references/cascade-cost.ts";
@@ -68,6 +69,13 @@ interface TableReads {
     asked: Asked<ListValues>,
     caller?: ReadCaller,
   ): MaybePromise<ListResult>;
+  /** The same, which may be a text that is kept for requests like it. */
+  listed(
+    principal: Principal,
+    address: TableAddress,
+    asked: Asked<ListValues>,
+    caller?: ReadCaller,
+  ): MaybePromise<ListResult | ListText>;
   count(
     principal: Principal,
     address: TableAddress,
@@ -178,6 +186,8 @@ export function createTableService(deps: {
       from(principal, address, (source) => reads.get(principal, source, id, asked, caller)),
     list: (principal, address, asked, caller) =>
       from(principal, address, (source) => reads.list(principal, source, asked, caller)),
+    listed: (principal, address, asked, caller) =>
+      from(principal, address, (source) => reads.listed(principal, source, asked, caller)),
     count: (principal, address, asked, caller) =>
       from(principal, address, (source) => reads.count(principal, source, asked, caller)),
     aggregate: (principal, address, asked, caller) =>

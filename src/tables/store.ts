@@ -7,7 +7,7 @@ import { type Codec, createCodec, type Row } from "./model/codec.ts";
 import { type Column, DOCUMENT_COLUMN, type TableModel } from "./model/model.ts";
 import { refuse } from "./model/validation.ts";
 import { firstOf, type ListQuery, type Matches, type PreparedList, prepareList } from "./query/list-sql.ts";
-import { createPages, type Pages } from "./query/pages.ts";
+import { createPages, type Pages } from "./query/pages/pages.ts";
 import { createReferringStore, type ReferringStore } from "./references/referring.ts";
 import type { JsonTexts } from "./write/json-texts.ts";
 import { recordSizeProblem } from "./write/record-size.ts";

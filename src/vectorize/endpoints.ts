@@ -1,6 +1,7 @@
 import { Type } from "typebox";
+import { actorOf } from "../access/principal.ts";
 import { requireOneRight, requireServiceKey } from "../access/service-key-right.ts";
-import type { AnswerText, ReadCaller } from "../db/index.ts";
+import type { Actor, AnswerText, ReadCaller } from "../db/index.ts";
 import { answerBody } from "../http/bodies/answer-body.ts";
 import { type Endpoint, endpoint } from "../http/endpoint.ts";
 import type { Clock } from "../kernel/clock.ts";
@@ -49,7 +50,7 @@ export function vectorEndpoints(services: ReadonlyMap<string, VectorService>, cl
       requireOneRight(principal, [right(index, "read"), right(index, "write")]);
       const action = await body();
       requireServiceKey(principal, right(index, isWrite(action) ? "write" : "read"));
-      return perform({ service, action, caller: { callerName, signal }, clock });
+      return perform({ service, action, by: actorOf(principal), caller: { callerName, signal }, clock });
     },
   );
   return [actions];
@@ -61,19 +62,20 @@ const isWrite = ({ action }: Action): boolean => action === "upsert" || action =
 async function perform(asked: {
   service: VectorService;
   action: Action;
+  by: Actor;
   caller: ReadCaller;
   clock: Clock;
 }): Promise<unknown> {
-  const { service, action, caller, clock } = asked;
+  const { service, action, by, caller, clock } = asked;
   const json = (answer: AnswerText): Response =>
     new Response(answerBody(answer, clock), { headers: { "content-type": "application/json" } });
   switch (action.action) {
     case "upsert":
-      return { ok: true, count: await service.upsert(await storedVectors(service.index, action)) };
+      return { ok: true, count: await service.upsert(await storedVectors(service.index, action), by) };
     case "search":
       return json(await service.search(searchQuery(service.index, action), caller));
     case "delete":
-      return { ok: true, count: await service.delete(action.ids) };
+      return { ok: true, count: await service.delete(action.ids, by) };
     case "getByIds":
       return json(await service.getByIds(action.ids, caller));
     case "describe":

@@ -1,6 +1,13 @@
 import type { VectorAccessor } from "../config/app/index.ts";
 import type { VectorMetric } from "../config/types.ts";
-import { type AnswerText, type DatabaseFile, type ReadCaller, SERVER_CALLER } from "../db/index.ts";
+import {
+  type Actor,
+  type AnswerText,
+  type DatabaseFile,
+  type ReadCaller,
+  SERVER_ACTOR,
+  SERVER_CALLER,
+} from "../db/index.ts";
 import { QueryError } from "../db/processes/query-error.ts";
 import { textOf } from "../db/processes/text-answer.ts";
 import { AppError } from "../kernel/errors.ts";
@@ -17,11 +24,11 @@ import type { IndexDefinition, SearchQuery, SearchTask, StoredVector } from "./t
 export interface VectorService {
   readonly index: IndexDefinition;
   /** Replaces vectors of the same id, with their metadata. Resolves to their number, when they are on disk. */
-  upsert(vectors: readonly StoredVector[]): Promise<number>;
+  upsert(vectors: readonly StoredVector[], by: Actor): Promise<number>;
   /** The JSON of `{ matches, count }`, nearest first. */
   search(query: SearchQuery, caller: ReadCaller): Promise<AnswerText>;
   /** Resolves to the number of vectors that existed. */
-  delete(ids: readonly string[]): Promise<number>;
+  delete(ids: readonly string[], by: Actor): Promise<number>;
   /** The JSON of `{ vectors }`, in the order of `ids`, without those that do not exist. */
   getByIds(ids: readonly string[], caller: ReadCaller): Promise<AnswerText>;
   describe(): { vectorCount: number; dimensions: number; metric: VectorMetric };
@@ -53,13 +60,13 @@ export function createVectorService(deps: {
   let vectorCount = store.count();
   return {
     index,
-    async upsert(vectors) {
-      vectorCount += await store.upsert(vectors);
+    async upsert(vectors, by) {
+      vectorCount += await store.upsert(vectors, by);
       return vectors.length;
     },
     search: (query, caller) => read(store.searchJob(query), caller),
-    async delete(ids) {
-      const count = await store.delete(ids);
+    async delete(ids, by) {
+      const count = await store.delete(ids, by);
       vectorCount -= count;
       compaction.afterDeletions(count);
       return count;
@@ -90,7 +97,7 @@ export function createVectorAccessor(service: VectorService): VectorAccessor {
         values: numbersCopy(`vectors.${position}.values`, values),
         metadata: jsonCopy(metadata ?? {}),
       }));
-      return service.upsert(await storedVectors(index, parse({ action: "upsert", vectors })));
+      return service.upsert(await storedVectors(index, parse({ action: "upsert", vectors })), SERVER_ACTOR);
     },
     async search(values, options = {}) {
       const vector = numbersCopy("vector", values);
@@ -99,6 +106,6 @@ export function createVectorAccessor(service: VectorService): VectorAccessor {
       answer.release();
       return JSON.parse(textOf(answer)).matches;
     },
-    delete: async (ids) => service.delete(parse({ action: "delete", ids: [...ids] }).ids),
+    delete: async (ids) => service.delete(parse({ action: "delete", ids: [...ids] }).ids, SERVER_ACTOR),
   };
 }

@@ -1,6 +1,7 @@
 import type { Database } from "bun:sqlite";
 import { vectorizeLayout } from "../../schema/migrations/index.ts";
-import { type DatabaseFile, layOut, type Transaction } from "../db/index.ts";
+import { type Actor, type DatabaseFile, layOut, SERVER_ACTOR, type Transaction } from "../db/index.ts";
+import { SerialisedJson } from "../kernel/json/shown.ts";
 import { CHUNK_BYTES, CHUNK_VECTORS_MAX, CHUNK_VECTORS_MIN } from "./limits.ts";
 import { conditionsSql } from "./search/metadata-filter.ts";
 import type { Bound, IndexDefinition, ProductJob, QueryJob, SearchQuery, SearchTask, StoredVector } from "./types.ts";
@@ -38,16 +39,17 @@ function refuseChange(sqlite: Database, index: IndexDefinition): void {
 }
 
 export interface VectorStore {
-  /** The number of vectors that are new. Durable when it resolves. */
-  upsert(vectors: readonly StoredVector[]): Promise<number>;
+  /** The number of vectors that are new. Durable when it resolves. `by`: who does it; the server by default. */
+  upsert(vectors: readonly StoredVector[], by?: Actor): Promise<number>;
   /** The number of deleted vectors. */
-  delete(ids: readonly string[]): Promise<number>;
+  delete(ids: readonly string[], by?: Actor): Promise<number>;
   count(): number;
   searchJob(query: SearchQuery): SearchTask;
   getJob(ids: readonly string[]): SearchTask;
 }
 
 const FIND = "SELECT rowid FROM items WHERE id = ?1";
+const METADATA = "SELECT metadata FROM items WHERE rowid = ?1";
 const bytesOf = (values: Float32Array): Uint8Array => new Uint8Array(values.buffer);
 
 export function createVectorStore(file: DatabaseFile, index: IndexDefinition): VectorStore {
@@ -61,12 +63,25 @@ export function createVectorStore(file: DatabaseFile, index: IndexDefinition): V
     tx.query("UPDATE items SET metadata = ?2 WHERE rowid = ?1").run(rowid, vector.metadata);
     tx.query("UPDATE vectors SET embedding = ?2 WHERE rowid = ?1").run(rowid, bytesOf(vector.values));
   };
+  /** Before the change. Of a vector the log has the metadata, and not the values. */
+  const audit = (tx: Transaction, id: string, rowid: number | null, vector: StoredVector | null): void =>
+    tx.audit(() => {
+      const present = rowid === null ? null : tx.query<{ metadata: string }>(METADATA).get(rowid);
+      return {
+        action: vector === null ? "vector.delete" : "vector.upsert",
+        target: `vectorize/${index.name}/${id}`,
+        before: present === null ? null : new SerialisedJson(present.metadata),
+        after: vector === null ? null : new SerialisedJson(vector.metadata),
+      };
+    });
   return {
-    upsert: (list) =>
+    upsert: (list, by = SERVER_ACTOR) =>
       file.write((tx) => {
+        tx.causedBy(by);
         let newCount = 0;
         for (const vector of list) {
           const found = tx.query<{ rowid: number }>(FIND).get(vector.id);
+          audit(tx, vector.id, found?.rowid ?? null, vector);
           if (found !== null) {
             update(tx, found.rowid, vector);
             continue;
@@ -76,12 +91,14 @@ export function createVectorStore(file: DatabaseFile, index: IndexDefinition): V
         }
         return newCount;
       }),
-    delete: (ids) =>
+    delete: (ids, by = SERVER_ACTOR) =>
       file.write((tx) => {
+        tx.causedBy(by);
         let count = 0;
         for (const id of ids) {
           const found = tx.query<{ rowid: number }>(FIND).get(id);
           if (found === null) continue;
+          audit(tx, id, found.rowid, null);
           tx.query("DELETE FROM vectors WHERE rowid = ?1").run(found.rowid);
           tx.query("DELETE FROM items WHERE rowid = ?1").run(found.rowid);
           count++;

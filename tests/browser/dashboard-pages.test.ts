@@ -1,9 +1,7 @@
 import { afterAll, beforeAll, expect } from "bun:test";
-import { readFileSync } from "node:fs";
-import { fileURLToPath } from "node:url";
-import type { Page } from "playwright-core";
 import { testBrowser } from "../support/browser.ts";
-import { SERVICE_KEY, type TestPlatform, testPlatform, until } from "../support/index.ts";
+import { openDashboard, overflowOf, violationsOf } from "../support/dashboard.ts";
+import { type TestPlatform, testPlatform, until } from "../support/index.ts";
 
 const READER = "reader-key-0123456789abcdefghijklmnopqrstuv";
 const CONFIG = `{
@@ -14,9 +12,9 @@ const CONFIG = `{
   routes: (api) => api.post("/mend", ({ app }) => app.jobs.enqueue("mend", {}), { access: true }),
   serviceKeys: { reader: { key: "${READER}", scopes: ["auth:admin:*:read"] } },
 }`;
-const AXE = readFileSync(fileURLToPath(import.meta.resolve("axe-core/axe.min.js")), "utf8");
 
-const { browserTest, openProfile } = testBrowser();
+const browser = testBrowser();
+const { browserTest } = browser;
 let platform: TestPlatform;
 beforeAll(async () => {
   platform = await testPlatform({ config: CONFIG });
@@ -25,14 +23,8 @@ beforeAll(async () => {
 });
 afterAll(() => platform.stop());
 
-async function signedIn(path: string, key = SERVICE_KEY, options: Parameters<typeof openProfile>[0] = {}) {
-  // axe is brought in by the test: the page's own policy allows no such script.
-  const profile = await openProfile({ bypassCSP: true, ...options });
-  const response = await profile.context.request.post(`${platform.url}/api/admin/session`, { data: { key } });
-  expect(response.status()).toBe(204);
-  await profile.page.goto(platform.url + path);
-  return profile;
-}
+const signedIn = (path: string, options: Parameters<typeof openDashboard>[3] = {}) =>
+  openDashboard(browser, platform, path, options);
 const createUser = async (email: string, displayName = "Ada"): Promise<string> => {
   const body = { email, displayName, password: "correct horse battery" };
   return (await platform.service.post<{ user: { id: string } }>("/api/auth/admin/users", body)).body.user.id;
@@ -76,7 +68,7 @@ browserTest("[AD26] users are found, inserted, edited, disabled and deleted", as
 
 browserTest("[AD21] [AD26] a key that may only read sees no button that changes, and no other page", async () => {
   const id = await createUser("linus@example.com", "Linus");
-  const { page } = await signedIn(`/admin/users/${id}`, READER);
+  const { page } = await signedIn(`/admin/users/${id}`, { key: READER });
   await page.getByRole("heading", { level: 1, name: "linus@example.com" }).waitFor();
   for (const name of ["Save", "Disable", "Delete", "End sessions", "View as"]) {
     expect({ name, count: await page.getByRole("button", { name }).count() }).toEqual({ name, count: 0 });
@@ -153,35 +145,33 @@ browserTest("[AD32] analytics shows requests by endpoint and table", async () =>
 });
 
 const PAGES = [
-  ...["", "/tables", "/tables/shared/-/notes", "/users", "/key-value", "/jobs", "/analytics", "/logs", "/audit"],
+  ...[
+    "",
+    "/tables",
+    "/tables/shared/-/notes",
+    "/users",
+    "/key-value",
+    "/sql",
+    "/rooms",
+    "/jobs",
+    "/analytics",
+    "/logs",
+    "/audit",
+  ],
   "/settings",
 ];
-
-interface Violation {
-  id: string;
-  nodes: { html: string }[];
-}
-
-async function violationsOf(page: Page): Promise<object[]> {
-  await page.evaluate(AXE);
-  const { violations } = await page.evaluate<{ violations: Violation[] }>(
-    `axe.run(document, { runOnly: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"] })`,
-  );
-  return violations.map(({ id, nodes }) => ({ id, at: nodes.slice(0, 3).map(({ html }) => html.slice(0, 200)) }));
-}
 
 for (const colorScheme of ["light", "dark"] as const) {
   for (const width of [1440, 360]) {
     browserTest(`[AD30] every page is accessible and fits: ${colorScheme}, ${width} px`, async () => {
-      const { page } = await signedIn("/admin", SERVICE_KEY, { colorScheme, viewport: { width, height: 800 } });
+      const { page } = await signedIn("/admin", { bypassCSP: true, colorScheme, viewport: { width, height: 800 } });
       for (const path of PAGES) {
         await page.goto(`${platform.url}/admin${path}`);
         await page.getByRole("heading", { level: 1 }).waitFor();
         await page.waitForLoadState("networkidle");
         expect({ path, violations: await violationsOf(page) }).toEqual({ path, violations: [] });
         expect(await page.getByRole("main").count()).toBe(1);
-        const overflow = await page.evaluate<number>("document.documentElement.scrollWidth - innerWidth");
-        expect({ path, overflow: Math.max(0, overflow) }).toEqual({ path, overflow: 0 });
+        expect({ path, overflow: await overflowOf(page) }).toEqual({ path, overflow: 0 });
       }
     });
   }

@@ -11,6 +11,7 @@ export default defineConfig({
   kv: { cache: {} },
   d1: { main: {} },
   vectorize: { texts: { dimensions: 2, metric: "cosine" } },
+  rooms: { game: { access: { join: true }, onJoin: (room) => room.setShared({ begun: true }) } },
   jobs: {
     work: {
       retries: 0,

@@ -125,6 +125,25 @@ test("[TC120] backups are made, listed, verified and downloaded", async () => {
   expect([first?.status, second?.status].sort()).toEqual(["fulfilled", "rejected"]);
 });
 
+test("[TC341] live rooms are listed, shown and closed, and players kicked", async () => {
+  const client = createClient({ url: platform.url, store: memoryStore() });
+  await client.auth.signInAnonymously();
+  const userId = client.auth.user?.id ?? "";
+  const room = await client.rooms("game").join("sunday");
+  const { rooms, total } = await admin.rooms.list({ namespace: "game", prefix: "sun" });
+  expect([rooms[0]?.id, rooms[0]?.players, total]).toEqual(["sunday", 1, 1]);
+  expect(await admin.rooms.get("game", "sunday")).toMatchObject({
+    players: [{ userId }],
+    sharedState: { begun: true },
+  });
+  await admin.rooms.kick("game", "sunday", userId);
+  await until("the player has left", () => room.status === "left");
+  expect(await codeOf(admin.rooms.kick("game", "sunday", userId))).toBe("not_found");
+  await client.rooms("game").join("monday");
+  expect(await admin.rooms.close("game", "monday")).toBe(1);
+  client.close();
+});
+
 test("[TC112] what the scopes of a key do not allow is forbidden, a wrong key unauthenticated", async () => {
   const limited = createAdminClient<typeof config>({ url: platform.url, serviceKey: "limited-key-0123456789abcdef" });
   await limited.kv("cache").get("a");

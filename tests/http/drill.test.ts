@@ -106,7 +106,14 @@ test("[CL100] PLATFORM_DRILL has the effect of --drill and accepts 1, true, 0 an
   expect(String(await startWith("on").catch((cause: unknown) => cause))).toContain("ended with 2");
 }, 30_000);
 
-test("[CL100] [TG14] [JB16] nothing outside is called, nothing runs, and what waits goes out once it is no drill", async () => {
+interface Job {
+  name: string;
+  state: string;
+  attempt: number;
+  waitingFor: string | null;
+}
+
+test("[CL100] [TG14] [JB16] [JB45] nothing outside is called, nothing runs, and what waits goes out once it is no drill", async () => {
   const called: string[] = [];
   const outside = Bun.serve({
     port: 0,
@@ -126,13 +133,11 @@ test("[CL100] [TG14] [JB16] nothing outside is called, nothing runs, and what wa
   }`;
   const drill = await testPlatform({ config, args: ["--drill"] });
   expect((await drill.post("/api/db/shared/tables/notes", { text: "x" })).status).toBe(201);
-  const jobs = async () =>
-    (await drill.service.get<{ jobs: { name: string; state: string; attempt: number }[] }>("/api/admin/jobs")).body
-      .jobs;
+  const jobs = async () => (await drill.service.get<{ jobs: Job[] }>("/api/admin/jobs")).body.jobs;
   await until("both wait", async () => (await jobs()).length === 2);
-  expect((await jobs()).map(({ state, attempt }) => [state, attempt])).toEqual([
-    ["waiting", 0],
-    ["waiting", 0],
+  expect((await jobs()).map(({ state, waitingFor, attempt }) => [state, waitingFor, attempt])).toEqual([
+    ["waiting", "drill", 0],
+    ["waiting", "drill", 0],
   ]);
   // A new start passes over what waits, too.
   await drill.restart();

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
-import { type TestPlatform, testPlatform } from "../support/index.ts";
+import { openSocket, type TestPlatform, testPlatform, until } from "../support/index.ts";
 
 const READER_KEY = "system-reader-key-0123456789abcdefghijklm";
 const OTHER_KEY = "key-value-only-key-0123456789abcdefghijk";
@@ -47,6 +47,19 @@ test("[SY10] the checks have figures of disk, syncs, files, backups and jobs", a
   expect(Number(files?.["count"])).toBeGreaterThanOrEqual(3);
   expect(Number(files?.["bytes"])).toBeGreaterThan(Number(files?.["walBytes"]));
   expect(Number(disk?.["freeBytes"])).toBeGreaterThan(64 * 1024 * 1024);
+});
+
+test("[SY361] open sockets and the memory of the process are among the checks", async () => {
+  const { checks } = (await platform.withKey(READER_KEY).get<Health>("/api/health?full")).body;
+  expect(checks["sockets"]).toEqual({ ok: true, realtime: 0, rooms: 0 });
+  expect(Number(checks["memory"]?.["residentBytes"])).toBeGreaterThan(10_000_000);
+  // A report is kept for a second.
+  const socket = await openSocket(`${platform.url.replace("http", "ws")}/api/realtime`);
+  await until("the socket is counted", async () => {
+    const { body } = await platform.withKey(READER_KEY).get<Health>("/api/health?full");
+    return body.checks["sockets"]?.["realtime"] === 1;
+  });
+  await socket.close();
 });
 
 test("[SY10] the checks are for service keys with the scope; without `full`, credentials are not looked at", async () => {

@@ -35,6 +35,7 @@ const NOTHING = {
     namespaces: {},
     rules: {},
     buckets: [],
+    quotas: { buckets: {}, namespaces: {} },
     kv: [],
     d1: [],
     vectorize: [],
@@ -42,6 +43,7 @@ const NOTHING = {
     jobs: [],
     cron: [],
     serviceKeys: [],
+    warnings: [],
   },
 };
 
@@ -75,4 +77,13 @@ test("[SY300] a key with scopes sees what they name, whatever the action, and no
   expect(await seen("nothing")).toEqual(NOTHING);
   expect(await seen("system")).toMatchObject({ namespaces: {}, rooms: ["game"], buckets: [] });
   expect((await platform.get(PATH)).status).toBe(401);
+});
+
+test("[SY360] keys with system:*:*:read get the warnings of the config, and no other key does", async () => {
+  const warning = {
+    path: "databases.spaces",
+    message: "has no access: only service keys can open or create its instances",
+  };
+  expect((await platform.withKey(key("system")).get(PATH)).body["warnings"]).toContainEqual(warning);
+  expect((await platform.withKey(key("writer")).get(PATH)).body["warnings"]).toEqual([]);
 });

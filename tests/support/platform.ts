@@ -35,6 +35,10 @@ export interface TestPlatformOptions {
   ca?: string;
   /** The command; `start` by default. */
   command?: "start" | "dev";
+  /** A program that starts the server, with its arguments. */
+  prefix?: readonly string[];
+  /** The data directory; by default a new one beside the config. */
+  data?: string;
 }
 
 /** A server process of its own, reached by its public door only. By itself it sends no credentials. */
@@ -167,7 +171,7 @@ async function end(child: Bun.Subprocess, signal: NodeJS.Signals): Promise<numbe
 export async function testPlatform(options: TestPlatformOptions): Promise<TestPlatform> {
   const directory = temporaryDirectory();
   const configFile = join(directory, "platform.config.ts");
-  const dataDirectory = join(directory, "data");
+  const dataDirectory = options.data ?? join(directory, "data");
   writeFileSync(configFile, configSource(options.config));
   for (const [path, text] of Object.entries(options.files ?? {})) {
     mkdirSync(dirname(join(directory, path)), { recursive: true });
@@ -176,7 +180,7 @@ export async function testPlatform(options: TestPlatformOptions): Promise<TestPl
   const { descriptorLimit } = options;
   const command = [
     ...(descriptorLimit === undefined ? [] : ["sh", "-c", `ulimit -n ${descriptorLimit}; exec "$@"`, "sh"]),
-    ...[...platformCommand(), options.command ?? "start"],
+    ...[...(options.prefix ?? []), ...platformCommand(), options.command ?? "start"],
     ...["--config", TLS_DIRECTORY === "" ? configFile : withTls(directory), "--data", dataDirectory, "--port", "0"],
     ...(TLS_DIRECTORY === "" ? [] : ["--host", "127.0.0.1"]),
     ...(options.args ?? []),

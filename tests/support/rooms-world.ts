@@ -1,4 +1,5 @@
 import { join } from "node:path";
+import { Elysia } from "elysia";
 import { roomsLayout } from "../../schema/migrations/index.ts";
 import { ANONYMOUS } from "../../src/access/principal.ts";
 import type { Principals } from "../../src/access/principals.ts";
@@ -156,9 +157,12 @@ export async function roomsWorld(config: RoomsConfig): Promise<RoomsWorld> {
       clock: own.clock,
       // No handler of these tests uses it.
       app: () => ({}) as AppAccess,
+      audit: async () => {},
       lookups: createTableLookups({ namespaces: new Map(), logger }),
     });
-    return { area, clock: own, server: mountEndpoints(http, area.endpoints), clients: new Set<{ lose(): void }>() };
+    const served = new Elysia();
+    mountEndpoints(served, http, area.endpoints);
+    return { area, clock: own, server: served, clients: new Set<{ lose(): void }>() };
   }
 
   return {

@@ -11,8 +11,24 @@ export const FLASH_MS = 1_200;
 export const UNDO_MS = 10_000;
 /** Writes of one batch, by the server. */
 export const BATCH_MAX = 500;
-/** Time between two looks at the server's health. */
-export const HEALTH_EVERY_MS = 5_000;
 /** Time between two looks at jobs, and at the log. */
 export const JOBS_EVERY_MS = 3_000;
 export const LOGS_EVERY_MS = 2_000;
+/** Statements that the SQL page remembers of a database, and characters of one that it remembers or has in its address. */
+export const SQL_HISTORY_MAX = 100;
+export const SQL_HISTORY_CHARACTERS_MAX = 10_000;
+export const SQL_ADDRESS_CHARACTERS_MAX = 4_000;
+/** Columns of tables and views that completion knows. */
+export const SQL_COLUMNS_MAX = 5_000;
+/** Time between two looks at rooms. */
+export const ROOMS_EVERY_MS = 700;
+/** Rooms, and channels, that are listed: a search finds the others. */
+export const LISTED_MAX = 200;
+/** Players of a room who are listed before one asks for all. */
+export const PLAYERS_SHOWN = 50;
+/** Time between two looks at the figures of the overview. */
+export const FIGURES_EVERY_MS = 5_000;
+/** Looks at the server that the charts of the overview keep: an hour of them. */
+export const SAMPLES_MAX = 720;
+/** Rows of a chart's numbers. */
+export const CHART_TABLE_ROWS_MAX = 120;

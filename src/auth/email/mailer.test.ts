@@ -22,7 +22,9 @@ function mailer(logger: Logger = silentLogger) {
   const app = () => {
     throw new Error("not used");
   };
-  const jobs = createJobsArea({ ...base, engine, foreground: new Foreground(), secrets, jobs: {}, cron: {}, app });
+  const audit = async () => {};
+  const foreground = new Foreground();
+  const jobs = createJobsArea({ ...base, engine, foreground, secrets, jobs: {}, cron: {}, app, audit });
   const config = { smtp: { host: "127.0.0.1", port: 1 } };
   const made = createMailer({ ...base, config, queue: jobs.queue });
   const stop = async () => {

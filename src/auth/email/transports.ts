@@ -1,6 +1,5 @@
 import { mkdirSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { createTransport } from "nodemailer";
 import type { AuthConfig } from "../../config/types.ts";
 import { FinalFailure } from "../../jobs/index.ts";
 import type { Clock } from "../../kernel/clock.ts";
@@ -61,8 +60,30 @@ export function createOutbox(deps: TransportDeps): Transport {
   };
 }
 
-export function createSmtp(smtp: NonNullable<NonNullable<AuthConfig["mail"]>["smtp"]>): Transport {
-  const transport = createTransport({
+type SmtpConfig = NonNullable<NonNullable<AuthConfig["mail"]>["smtp"]>;
+
+/** Connections are opened when there is mail, and the library is loaded by the first one. */
+export function createSmtp(smtp: SmtpConfig): Transport {
+  let opened: ReturnType<typeof openPool> | null = null;
+  return {
+    async send({ id, kind: _, ...message }) {
+      opened ??= openPool(smtp);
+      const pool = await opened;
+      try {
+        // A mail that is sent twice, because the first answer was lost, has the same id twice: readers show one of them.
+        await pool.sendMail({ ...message, messageId: `<${id}@${domainOf(message.from)}>` });
+      } catch (cause) {
+        if (!isFinal(cause)) throw cause;
+        throw new FinalFailure(cause instanceof Error ? cause.message : String(cause), { cause });
+      }
+    },
+    stop: () => void opened?.then((pool) => pool.close()),
+  };
+}
+
+async function openPool(smtp: SmtpConfig) {
+  const { createTransport } = await import("nodemailer");
+  return createTransport({
     host: smtp.host,
     port: smtp.port,
     secure: smtp.secure ?? smtp.port === 465,
@@ -76,18 +97,6 @@ export function createSmtp(smtp: NonNullable<NonNullable<AuthConfig["mail"]>["sm
     disableFileAccess: true,
     disableUrlAccess: true,
   });
-  return {
-    async send({ id, kind: _, ...message }) {
-      try {
-        // A mail that is sent twice, because the first answer was lost, has the same id twice: readers show one of them.
-        await transport.sendMail({ ...message, messageId: `<${id}@${domainOf(message.from)}>` });
-      } catch (cause) {
-        if (!isFinal(cause)) throw cause;
-        throw new FinalFailure(cause instanceof Error ? cause.message : String(cause), { cause });
-      }
-    },
-    stop: () => transport.close(),
-  };
 }
 
 const domainOf = (from: string): string => /@([^\s>]+)>?\s*$/.exec(from)?.[1] ?? "localhost";

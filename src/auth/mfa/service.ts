@@ -19,7 +19,6 @@ import { countAttempt, deleteSecret, findSecret } from "../statements/secrets.ts
 import { userById } from "../statements/users.ts";
 import type { AuthDeps, Caller, Client, TokenAnswer } from "../types.ts";
 import { requireRecentProof } from "../ways-in.ts";
-import { acceptCode, createTotpSecret, totpUri } from "./totp.ts";
 
 export interface Enrolment {
   factorId: string;
@@ -69,9 +68,13 @@ const wrongCode = (field = "code") => badField(field, "invalid_value", `${field}
 const invalidTicket = () => badField("mfaTicket", "invalid_value", "mfaTicket is unknown, used or expired");
 
 export function createMfaService(deps: AuthDeps, signIns: SignIns, issuer: () => string): MfaService {
-  const checks = createChecks(deps);
-  return { ...createFactorService(deps, checks, issuer), verify: createMfaSignIn(deps, checks, signIns) };
+  const loadChecks = async () => createChecks(deps, await library());
+  return { ...createFactorService(deps, loadChecks, issuer), verify: createMfaSignIn(deps, loadChecks, signIns) };
 }
+
+/** Loaded by the first request about a code: a start without it is faster. */
+const library = () => import("./totp.ts");
+type LoadChecks = () => Promise<Checks>;
 
 interface Checks {
   guessKeys(userId: string, client: Client, kind: "code" | "recovery-code"): GuessKey[];
@@ -82,7 +85,7 @@ interface Checks {
   useProof(write: AccountWrite, userId: string, proof: MfaProof): boolean;
 }
 
-function createChecks({ sealing }: AuthDeps): Checks {
+function createChecks({ sealing }: AuthDeps, { acceptCode }: Awaited<ReturnType<typeof library>>): Checks {
   const recoveryHash: Checks["recoveryHash"] = (userId, code) =>
     sealing.digest("recovery-code", `${userId}:${plainRecoveryCode(code)}`);
   const useCode: Checks["useCode"] = (write, userId, code, factorId) => {
@@ -109,12 +112,13 @@ function createChecks({ sealing }: AuthDeps): Checks {
   };
 }
 
-function createMfaSignIn(deps: AuthDeps, checks: Checks, signIns: SignIns): MfaService["verify"] {
+function createMfaSignIn(deps: AuthDeps, loadChecks: LoadChecks, signIns: SignIns): MfaService["verify"] {
   const { file, sealing, guesses } = deps;
   return async (ticket, proof, client) => {
     const hash = sealing.digest("mfa-ticket", ticket);
     const userId = findSecret.get(file.sql, { hash, purpose: "mfa-ticket", now: deps.clock.now() })?.userId ?? null;
     if (userId === null) throw invalidTicket();
+    const checks = await loadChecks();
     const kind = "code" in proof ? "code" : "recovery-code";
     const budget = kind === "code" ? codeBudget("totp-sign-in", userId, client) : null;
     const guess = async (): Promise<Guess<OpenSession>> => {
@@ -141,10 +145,11 @@ function createMfaSignIn(deps: AuthDeps, checks: Checks, signIns: SignIns): MfaS
   };
 }
 
-function createFactorService(deps: AuthDeps, checks: Checks, issuer: () => string): Omit<MfaService, "verify"> {
+function createFactorService(deps: AuthDeps, loadChecks: LoadChecks, issuer: () => string): Omit<MfaService, "verify"> {
   const { file, sealing, guesses } = deps;
   return {
     async enroll(caller) {
+      const [checks, { createTotpSecret, totpUri }] = await Promise.all([loadChecks(), library()]);
       const secret = createTotpSecret();
       const factorId = deps.ids.uuid();
       const recoveryCodes = Array.from({ length: RECOVERY_CODE_COUNT }, createRecoveryCode);
@@ -171,6 +176,7 @@ function createFactorService(deps: AuthDeps, checks: Checks, issuer: () => strin
     },
 
     async verifyFactor(caller, client, factorId, code) {
+      const checks = await loadChecks();
       const budget = codeBudget("totp-manage", caller.userId, client);
       await guesses.attempt(checks.guessKeys(caller.userId, client, "code"), async (): Promise<Guess<null>> => {
         const error = await file.write<AppError | null>((write) => {
@@ -194,7 +200,7 @@ function createFactorService(deps: AuthDeps, checks: Checks, issuer: () => strin
         createdAt: isoTime(createdAt),
       })),
 
-    remove: createFactorRemoval(deps, checks),
+    remove: createFactorRemoval(deps, loadChecks),
   };
 }
 
@@ -212,8 +218,9 @@ function judgeCode(
   return wrongCode();
 }
 
-function createFactorRemoval({ file, guesses }: AuthDeps, checks: Checks): MfaService["remove"] {
+function createFactorRemoval({ file, guesses }: AuthDeps, loadChecks: LoadChecks): MfaService["remove"] {
   return async (caller, client, proof) => {
+    const checks = await loadChecks();
     const budget = codeBudget("totp-manage", caller.userId, client);
     const removed = async (): Promise<Guess<null>> => {
       const error = await file.write<AppError | null>((write) => {

@@ -20,7 +20,7 @@ import { deleteSecret, findSecret, putSecret } from "../statements/secrets.ts";
 import { type SecretAccount, userByEmail, userById } from "../statements/users.ts";
 import type { AuthDeps, Caller, Client, SignInAnswer } from "../types.ts";
 import { requireOtherWayIn, requireRecentProof } from "../ways-in.ts";
-import { createProviderClient, type Profile, type ProviderClient } from "./provider.ts";
+import type { Profile, ProviderClient } from "./provider.ts";
 import { allowedRedirect } from "./redirect.ts";
 
 export interface IdentityView {
@@ -71,18 +71,13 @@ interface OAuthDeps extends AuthDeps {
 }
 
 export function createOAuthService(deps: OAuthDeps, signIns: SignIns): OAuthService {
-  const clients = createClients(deps.config.oauth ?? {}, deps.clock.now);
+  const clientOf = createClients(deps.config.oauth ?? {}, deps.clock.now);
   const { file, sealing } = deps;
   const secret = () => deps.ids.secret(SECRET_BYTES);
   const callbackOf = (provider: string) =>
     `${deps.publicUrl()}/api/auth/oauth/${encodeURIComponent(provider)}/callback`;
   const browserHash = (secret: string) => sealing.digest("oauth-browser", secret);
 
-  const clientOf = (provider: string): ProviderClient => {
-    const client = clients.get(provider);
-    if (client === undefined) throw notFound(`There is no OAuth provider "${provider}"`);
-    return client;
-  };
   const redirectOf = (text: string | null): URL => {
     if (text === null || text === "") return new URL("/", deps.publicUrl());
     const url = allowedRedirect(text, deps.config.redirectUrls ?? []);
@@ -93,7 +88,7 @@ export function createOAuthService(deps: OAuthDeps, signIns: SignIns): OAuthServ
     ...createIdentities(deps),
 
     async begin(provider, redirectUrl) {
-      const client = clientOf(provider);
+      const client = await clientOf(provider);
       const redirect = redirectOf(redirectUrl);
       const [state, nonce, verifier] = [secret(), secret(), secret()] as const;
       const browserSecret = secret();
@@ -122,7 +117,7 @@ export function createOAuthService(deps: OAuthDeps, signIns: SignIns): OAuthServ
     },
 
     async finish(provider, query, browserSecret, client) {
-      const providerClient = clientOf(provider);
+      const providerClient = await clientOf(provider);
       const text = query.get("state");
       if (text === null || text === "") throw badField("state", "required", "state is required");
       const state = await takeState(deps, text, provider);
@@ -174,8 +169,18 @@ function takeState({ file, sealing }: OAuthDeps, state: string, provider: string
   });
 }
 
-function createClients(providers: NonNullable<AuthConfig["oauth"]>, now: () => number): Map<string, ProviderClient> {
-  return new Map(Object.entries(providers).map(([name, config]) => [name, createProviderClient(name, config, now)]));
+/** Gives the client of a provider. Errors: 404. */
+function createClients(providers: NonNullable<AuthConfig["oauth"]>, now: () => number) {
+  const clients = new Map<string, ProviderClient>();
+  return async (name: string): Promise<ProviderClient> => {
+    const config = Object.hasOwn(providers, name) ? providers[name] : undefined;
+    if (config === undefined) throw notFound(`There is no OAuth provider "${name}"`);
+    // Loaded by the first sign-in: a start without the OpenID library is faster.
+    const { createProviderClient } = await import("./provider.ts");
+    const client = clients.get(name) ?? createProviderClient(name, config, now);
+    clients.set(name, client);
+    return client;
+  };
 }
 
 interface Visit {

@@ -1,12 +1,8 @@
-import {
-  type AuthenticationResponseJSON,
-  generateAuthenticationOptions,
-  generateRegistrationOptions,
-  type PublicKeyCredentialCreationOptionsJSON,
-  type PublicKeyCredentialRequestOptionsJSON,
-  type RegistrationResponseJSON,
-  verifyAuthenticationResponse,
-  verifyRegistrationResponse,
+import type {
+  AuthenticationResponseJSON,
+  PublicKeyCredentialCreationOptionsJSON,
+  PublicKeyCredentialRequestOptionsJSON,
+  RegistrationResponseJSON,
 } from "@simplewebauthn/server";
 import type { AuthConfig } from "../../config/types.ts";
 import { badField, badRequest, conflict, notFound, unauthorized } from "../../kernel/errors.ts";
@@ -70,6 +66,13 @@ const view = (passkey: Passkey): PasskeyView => ({
 function refuseSurplus(registered: readonly Passkey[]): void {
   if (registered.length < PASSKEYS_PER_USER_MAX) return;
   throw badRequest(`A user has at most ${PASSKEYS_PER_USER_MAX} passkeys`);
+}
+
+/** Loaded by the first request about a passkey: it would take a quarter of the time of a start. */
+async function library() {
+  // The library looks for it when it is evaluated.
+  await import("reflect-metadata");
+  return import("@simplewebauthn/server");
 }
 
 const refused = () => badRequest("The authenticator's response does not check");
@@ -152,6 +155,7 @@ function createRegistration(
       const account = requireRecentProof(file.sql, caller, authConfig, clock.now());
       const registered = passkeysOfUser.all(file.sql, { userId: caller.userId });
       refuseSurplus(registered);
+      const { generateRegistrationOptions } = await library();
       const options = await generateRegistrationOptions({
         rpName: config.rpName,
         rpID: config.rpId,
@@ -169,6 +173,7 @@ function createRegistration(
 
     async register(caller, body, name) {
       const expectedChallenge = await challenges.take("passkey-register", body, caller.userId);
+      const { verifyRegistrationResponse } = await library();
       const { registrationInfo } = await verifyRegistrationResponse({
         // The library checks every member that it reads.
         response: body as unknown as RegistrationResponseJSON,
@@ -216,6 +221,7 @@ function createAuthentication(
 ): Pick<PasskeyService, "authOptions" | "authenticate"> {
   return {
     async authOptions() {
+      const { generateAuthenticationOptions } = await library();
       const options = await generateAuthenticationOptions({
         rpID: config.rpId,
         userVerification: "required",
@@ -230,6 +236,7 @@ function createAuthentication(
       const passkey = typeof body["id"] === "string" ? passkeyById.get(file.sql, { id: body["id"] }) : null;
       if (passkey === null) throw refused();
       const { id, publicKey, counter } = passkey;
+      const { verifyAuthenticationResponse } = await library();
       const { verified, authenticationInfo } = await verifyAuthenticationResponse({
         // The library checks every member that it reads.
         response: body as unknown as AuthenticationResponseJSON,

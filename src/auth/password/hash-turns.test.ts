@@ -1,6 +1,10 @@
 import { expect, test } from "bun:test";
 import { createTurns } from "./hash-turns.ts";
 
+const settle = async (): Promise<void> => {
+  for (let turn = 0; turn < 20; turn++) await Promise.resolve();
+};
+
 /** Work that ends when it is told to; `began` notes the order. */
 function world(limits: { waitingMax?: number; waitingPerSharerMax?: number } = {}) {
   const inTurn = createTurns({ atOnceMax: 1, waitingMax: 100, waitingPerSharerMax: 50, ...limits });
@@ -30,6 +34,40 @@ test("[AU107] a caller with many waiting hashes takes turns with a caller with o
   add("bob");
   for (let count = 0; count < 6; count++) await step();
   expect(began).toEqual(["flood 0", "flood 1", "ann", "bob", "flood 2", "flood 3", "flood 4"]);
+});
+
+test("[AU270] once enough wait, further ones run at once, and the turns stay", async () => {
+  const further = { atOnceMax: 1, waitingMin: 2 };
+  const inTurn = createTurns({ atOnceMax: 1, waitingMax: 100, waitingPerSharerMax: 50, further });
+  const ends: (() => void)[] = [];
+  const began: string[] = [];
+  let runningMost = 0;
+  let running = 0;
+  const add = (name: string) =>
+    inTurn(name.charAt(0), async () => {
+      began.push(name);
+      runningMost = Math.max(runningMost, ++running);
+      await new Promise<void>((resolve) => ends.push(resolve));
+      running--;
+    });
+  const all = [add("a1"), add("a2")];
+  await settle();
+  expect(began).toEqual(["a1"]);
+  all.push(add("a3"), add("b1"), add("b2"));
+  await settle();
+  expect(began).toEqual(["a1", "a2"]);
+  while (ends.length > 0) {
+    ends.shift()?.();
+    await settle();
+  }
+  await Promise.all(all);
+  expect(began).toEqual(["a1", "a2", "a3", "b1", "b2"]);
+  expect(runningMost).toBe(2);
+  const later = add("c1");
+  await settle();
+  expect(began.at(-1)).toBe("c1");
+  ends.shift()?.();
+  await later;
 });
 
 test("[AU107] a caller's waiting hashes are bounded; over the total bound, the caller with the most loses one", async () => {

@@ -3,6 +3,7 @@ import { AppError } from "../../kernel/errors.ts";
 /**
  * Runs at most `atOnceMax` pieces of work at once. Sharers take turns, each with its own work in order of arrival: a sharer
  * with a thousand pieces delays only itself. `sharer`: a client's network, or the name of another source of work.
+ * With `further`, so many more run at once from `waitingMin` waiting ones on, until none waits.
  * Errors: 503 when too much work of the sharer waits, or of all: then the sharer with the most waiting is refused.
  */
 export type Turns = <T>(sharer: string, work: () => Promise<T>) => Promise<T>;
@@ -15,7 +16,13 @@ interface Waiting {
 const tooMany = (): AppError =>
   new AppError(503, "Too many passwords are being checked, try again later", { headers: { "retry-after": "5" } });
 
-export function createTurns(limits: { atOnceMax: number; waitingMax: number; waitingPerSharerMax: number }): Turns {
+export function createTurns(limits: {
+  atOnceMax: number;
+  waitingMax: number;
+  waitingPerSharerMax: number;
+  further?: { atOnceMax: number; waitingMin: number };
+}): Turns {
+  const { further = { atOnceMax: 0, waitingMin: 1 } } = limits;
   /** In the order of their next turns. */
   const queues = new Map<string, Waiting[]>();
   let waitingCount = 0;
@@ -47,7 +54,12 @@ export function createTurns(limits: { atOnceMax: number; waitingMax: number; wai
     if (waitingCount >= limits.waitingMax) makeRoom(queue.length);
     waitingCount++;
     queues.set(sharer, queue);
-    return new Promise((resolve, reject) => queue.push({ begin: resolve, refuse: reject }));
+    const turn = new Promise<void>((resolve, reject) => queue.push({ begin: resolve, refuse: reject }));
+    if (waitingCount >= further.waitingMin && running < limits.atOnceMax + further.atOnceMax) {
+      running++;
+      begin();
+    }
+    return turn;
   };
 
   return async (sharer, work) => {

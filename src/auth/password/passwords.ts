@@ -1,5 +1,3 @@
-import { pbkdf2 } from "node:crypto";
-import { promisify } from "node:util";
 import { PASSWORD_MAX_BYTES } from "../../access/limits.ts";
 import type { Clock, Millis } from "../../kernel/clock.ts";
 import {
@@ -7,8 +5,9 @@ import {
   ARGON2_PASSES,
   BCRYPT_COST_MAX,
   BCRYPT_COST_MIN,
-  BCRYPT_MAX_BYTES,
+  HASH_PROCESSES_MAX,
   HASHES_AT_ONCE_MAX,
+  HASHES_WAITING_FOR_PROCESS,
   HASHES_WAITING_MAX,
   HASHES_WAITING_PER_SHARER_MAX,
   PBKDF2_HASH_BYTES_MAX,
@@ -16,10 +15,11 @@ import {
   PBKDF2_ITERATIONS_MAX,
   PBKDF2_SALT_BYTES_MAX,
 } from "../limits.ts";
-import { equalsConstantTime } from "../sealing.ts";
+import { createHashPlaces } from "./hash-places.ts";
 import { createTurns } from "./hash-turns.ts";
+import { BCRYPT, PBKDF2 } from "./hashing.ts";
 
-/** Hashes run off the main thread. `sharer`: see `hash-turns.ts`. Errors: 503 if too many wait. */
+/** Hashes run off the main thread: see `hash-places.ts`. `sharer`: see `hash-turns.ts`. Errors: 503 if too many wait. */
 export interface Passwords {
   /** argon2id. */
   hash(password: string, sharer: string): Promise<string>;
@@ -34,49 +34,46 @@ export interface Passwords {
   isOutdated(hash: string): boolean;
   /** What is wrong with an imported hash, as in "must be …"; null when it can be verified against. */
   hashProblem(text: string): string | null;
+  stop(): Promise<void>;
 }
 
-const BCRYPT = /^\$2[aby]\$(\d\d)\$[./A-Za-z0-9]{53}$/;
-const PBKDF2 = /^pbkdf2:sha256:(\d+):([A-Za-z0-9+/_-]+={0,2}):([A-Za-z0-9+/_-]+={0,2})$/;
 const ARGON2_PREFIX = `$argon2id$v=19$m=${ARGON2_MEMORY_KIB},t=${ARGON2_PASSES},p=1$`;
-
-const deriveKey = promisify(pbkdf2);
 
 export function createPasswords(clock: Clock): Passwords {
   const inTurn = createTurns({
     atOnceMax: HASHES_AT_ONCE_MAX,
     waitingMax: HASHES_WAITING_MAX,
     waitingPerSharerMax: HASHES_WAITING_PER_SHARER_MAX,
+    further: { atOnceMax: HASH_PROCESSES_MAX, waitingMin: HASHES_WAITING_FOR_PROCESS },
   });
-  const hashNow = (password: string) =>
-    Bun.password.hash(password, { algorithm: "argon2id", memoryCost: ARGON2_MEMORY_KIB, timeCost: ARGON2_PASSES });
+  const places = createHashPlaces(clock);
+  // Work of the kind `hash` gives a text, of the kind `check` a boolean.
+  const hashed = async (password: string): Promise<string> => String(await places.run({ kind: "hash", password }));
+  const isHashOf = async (password: string, hash: string): Promise<boolean> =>
+    (await places.run({ kind: "check", password, hash })) === true;
   /** The hash of an unknown password, computed at the first use. */
   let decoy: Promise<string> | null = null;
 
   const check = async (password: string, hash: string | null): Promise<boolean> => {
     const isTooLong = Buffer.byteLength(password) > PASSWORD_MAX_BYTES;
-    if (hash === null || password === "" || isTooLong) {
-      decoy ??= hashNow(Bun.randomUUIDv7());
-      await Bun.password.verify("decoy", await decoy);
-      return false;
-    }
-    if (PBKDF2.test(hash)) return checkPbkdf2(password, hash);
-    if (BCRYPT.test(hash)) return Bun.password.verify(Buffer.from(password).subarray(0, BCRYPT_MAX_BYTES), hash);
-    return Bun.password.verify(password, hash);
+    if (hash !== null && password !== "" && !isTooLong) return isHashOf(password, hash);
+    decoy ??= hashed(Bun.randomUUIDv7());
+    await isHashOf("decoy", await decoy);
+    return false;
   };
 
   return {
-    hash: (password, sharer) => inTurn(sharer, () => hashNow(password)),
+    hash: (password, sharer) => inTurn(sharer, () => hashed(password)),
     async hashAll(passwords, sharer) {
       const hashes: string[] = new Array(passwords.length);
       let next = 0;
       const work = async (): Promise<void> => {
         while (next < passwords.length) {
           const index = next++;
-          hashes[index] = await inTurn(sharer, () => hashNow(passwords[index] ?? ""));
+          hashes[index] = await inTurn(sharer, () => hashed(passwords[index] ?? ""));
         }
       };
-      await Promise.all(Array.from({ length: HASHES_AT_ONCE_MAX }, work));
+      await Promise.all(Array.from({ length: HASHES_AT_ONCE_MAX + HASH_PROCESSES_MAX + 1 }, work));
       return hashes;
     },
     verify: (password, hash, sharer) =>
@@ -86,6 +83,7 @@ export function createPasswords(clock: Clock): Passwords {
       }),
     isOutdated: (hash) => !hash.startsWith(ARGON2_PREFIX),
     hashProblem,
+    stop: () => places.stop(),
   };
 }
 
@@ -104,17 +102,4 @@ function hashProblem(text: string): string | null {
     outside("a number of salt bytes", 1, bytesOf(salt), PBKDF2_SALT_BYTES_MAX) ??
     outside("a number of hash bytes", PBKDF2_HASH_BYTES_MIN, bytesOf(hash), PBKDF2_HASH_BYTES_MAX)
   );
-}
-
-async function checkPbkdf2(password: string, encoded: string): Promise<boolean> {
-  const [, iterations = "", salt = "", hash = ""] = PBKDF2.exec(encoded) ?? [];
-  const expected = Buffer.from(hash, "base64");
-  const actual = await deriveKey(
-    password,
-    Buffer.from(salt, "base64"),
-    Number(iterations),
-    expected.byteLength,
-    "sha256",
-  );
-  return equalsConstantTime(actual, expected);
 }

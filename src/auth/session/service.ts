@@ -77,7 +77,7 @@ export function createSessionService(deps: AuthDeps, signIns: SignIns, verificat
         const rotation = rotate(session, token.generation, write.now);
         if (rotation.kind === "reused") {
           deleteSession.run(write.tx, { id: session.id });
-          write.ended([session.id]);
+          write.signOut(session.userId, [session.id], "reused");
           return invalidToken();
         }
         const expiresAt = write.now + signIns.refreshTtlMs;
@@ -103,7 +103,10 @@ export function createSessionService(deps: AuthDeps, signIns: SignIns, verificat
       const token = deps.tokens.readRefresh(refreshToken);
       if (token === null) return;
       await file.write((write) => {
-        if (deleteSession.run(write.tx, { id: token.sessionId }) > 0) write.ended([token.sessionId]);
+        const session = sessionById.get(write.tx, { id: token.sessionId });
+        if (session === null) return;
+        deleteSession.run(write.tx, { id: session.id });
+        write.signOut(session.userId, [session.id], "asked");
       });
     },
 
@@ -112,7 +115,7 @@ export function createSessionService(deps: AuthDeps, signIns: SignIns, verificat
         if (sessionById.get(write.tx, { id: sessionId })?.userId !== userId)
           throw notFound(`There is no session "${sessionId}"`);
         deleteSession.run(write.tx, { id: sessionId });
-        write.ended([sessionId]);
+        write.signOut(userId, [sessionId], "asked");
       });
     },
 

@@ -7,9 +7,9 @@ import { createBackup } from "../create/create.ts";
 import { BackupError } from "../types.ts";
 import { type TryOpening, verifyBackup } from "../verify/verify.ts";
 import { type Destination, openDestination } from "./destinations.ts";
-import { backupName, failedName, isBackupName, isFailedName, outdated, timeOfName } from "./names.ts";
+import { backupName, failedName, isFailedName, outdated } from "./names.ts";
 import { claimDestination, requireOwned } from "./ownership.ts";
-import { noteVerified, readVerified } from "./verified.ts";
+import { noteVerified } from "./verified.ts";
 
 /** The input of a backup, as JSON on the standard input of its process. */
 export interface BackupJob {
@@ -92,28 +92,6 @@ async function verifyOrSetAside(
       `The backup was made and is kept as ${failedName(name)}, but could not be verified: ${reason}`,
     );
   }
-}
-
-export interface PresentBackups {
-  /** The newest backup, by its name; null: none. */
-  newest: { at: Millis; sizeBytes: number } | null;
-  /** When a backup was last verified; null: never. */
-  verifiedAt: Millis | null;
-  /** Whether a backup that could not be verified is newer than all others. */
-  hasLastFailed: boolean;
-}
-
-/** What earlier backups left at the destination. Errors: those of the destination. */
-export async function presentBackups(destination: Destination): Promise<PresentBackups> {
-  const present = await destination.backups();
-  const newest = present.findLast(({ name }) => isBackupName(name));
-  const at = newest === undefined ? null : timeOfName(newest.name);
-  const failed = present.findLast(({ name }) => isFailedName(name));
-  return {
-    newest: newest === undefined || at === null ? null : { at, sizeBytes: newest.sizeBytes },
-    verifiedAt: (await readVerified(destination)).at,
-    hasLastFailed: failed !== undefined && (newest === undefined || failed.name > newest.name),
-  };
 }
 
 /** Never rejects: the new backup has succeeded, whatever happens to older ones. */

@@ -71,6 +71,7 @@ function schedule(
     logger: ofJobs,
     jobs: {},
     cron: {},
+    audit: async () => {},
     app: () => {
       throw new Error("not used");
     },

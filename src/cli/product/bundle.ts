@@ -1,3 +1,4 @@
+import { dirname } from "node:path";
 import type { BunPlugin } from "bun";
 import { MODULES, type PackedSite, PRODUCT, type ProvidedModules } from "../../config/loading/product.ts";
 import { CommandError } from "../errors.ts";
@@ -33,6 +34,7 @@ export async function bundleProduct(
       ...(runtime === null ? {} : { target, executablePath: runtime }),
     },
     format: "esm",
+    splitting: true,
     bytecode: true,
     // Not minified: rules are read by their source, such as the number of their parameters.
     minify: false,
@@ -56,7 +58,7 @@ const modulesOf = (entry: string, sources: ProductSources): BunPlugin => ({
     }));
     build.onResolve({ filter: /^platform:/ }, ({ path }) => ({ path, namespace }));
     build.onResolve({ filter: oneOf(Object.keys(provided)) }, ({ path, importer }) =>
-      importer === program.path ? undefined : { path: `platform:module/${path}`, namespace },
+      dirname(importer) === program.directory ? undefined : { path: `platform:module/${path}`, namespace },
     );
     build.onLoad({ filter: /./, namespace }, ({ path }) => ({
       loader: "js",

@@ -1,4 +1,4 @@
-import { readFileSync, writeFileSync } from "node:fs";
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { zstdDecompressSync } from "node:zlib";
 import style from "swagger-ui-dist/swagger-ui.css" with { type: "file" };
@@ -9,8 +9,11 @@ import { embeddedExtension } from "../../vectorize/extension/files.ts";
 import { CommandError } from "../errors.ts";
 import { TARGETS, type Target } from "./targets.ts";
 
-/** The platform's own program: its modules in one, and the files that it embeds, by the name that it imports them by. */
+/** The platform's own program: its chunks, and the files that it embeds, by the name that it imports them by. */
 export interface Program {
+  /** Of the chunks. */
+  directory: string;
+  /** Of the chunk that starts it. */
   path: string;
   assets: ReadonlyMap<string, string>;
 }
@@ -22,8 +25,11 @@ export interface Program {
 export async function writeProgram(directory: string, target: Target, library: string | null): Promise<Program> {
   const packed = await packedProgram();
   if (packed === null) throw new CommandError('Only the executable can build one: run "npm run build" first');
-  const path = join(directory, "program.js");
-  writeFileSync(path, zstdDecompressSync(readFileSync(packed)));
+  const chunks = join(directory, "program");
+  mkdirSync(chunks);
+  // scripts/build.ts wrote it.
+  const texts = JSON.parse(zstdDecompressSync(readFileSync(packed)).toString()) as Record<string, string>;
+  for (const [name, text] of Object.entries(texts)) writeFileSync(join(chunks, name), text);
   const files: [name: string, file: string | null][] = [
     ["swagger-ui-dist/swagger-ui.css", style],
     ["swagger-ui-dist/swagger-ui-bundle.js", script],
@@ -40,7 +46,7 @@ export async function writeProgram(directory: string, target: Target, library: s
     writeFileSync(copy, readFileSync(file));
     assets.set(name, copy);
   }
-  return { path, assets };
+  return { directory: chunks, path: join(chunks, "main.js"), assets };
 }
 
 /** null when the program runs from its sources. */

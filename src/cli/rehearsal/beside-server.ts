@@ -1,6 +1,5 @@
 import { existsSync } from "node:fs";
 import { join, resolve } from "node:path";
-import { createInterface } from "node:readline";
 import { Readable } from "node:stream";
 import type { PlatformConfig } from "../../config/types.ts";
 import type { RehearsalJob } from "../../db/index.ts";
@@ -45,9 +44,11 @@ export function rehearseBesideServer(config: PlatformConfig, dataDirectory: stri
   };
 }
 
-function linesOf(stream: ReadableStream<Uint8Array>): AsyncIterable<string> {
+async function* linesOf(stream: ReadableStream<Uint8Array>): AsyncIterable<string> {
+  // Loaded with the first process: most starts have none.
+  const { createInterface } = await import("node:readline");
   // Bun's stream is the one of Node's types.
-  return createInterface({ input: Readable.fromWeb(stream as Parameters<typeof Readable.fromWeb>[0]) });
+  yield* createInterface({ input: Readable.fromWeb(stream as Parameters<typeof Readable.fromWeb>[0]) });
 }
 
 function logLine(line: RehearsalLine, logger: Logger): void {

@@ -3,6 +3,8 @@ import type { Transport } from "../transport/types.ts";
 import { createBackups } from "./backups.ts";
 import { createAnalytics, createAudit } from "./history.ts";
 import type { AdminAnalytics, AdminAudit } from "./history-types.ts";
+import { createAdminRooms } from "./live.ts";
+import type { AdminRooms } from "./live-types.ts";
 import { type AdminBroadcast, createAdminBroadcast, createInstances, createJobs } from "./operations.ts";
 import { createAdminPush } from "./push.ts";
 import { createKeyValue, createSql, createVectors } from "./stores.ts";
@@ -22,6 +24,8 @@ export interface Administration {
   /** What keys and administrators have changed, and who has signed in. */
   readonly audit: AdminAudit;
   readonly analytics: AdminAnalytics;
+  /** Rooms that are live now. */
+  readonly rooms: AdminRooms;
   readonly backups: AdminBackups;
 }
 
@@ -36,5 +40,6 @@ export const createAdministration = (transport: Transport): Administration => ({
   instances: (namespace) => createInstances(transport, namespace),
   audit: createAudit(transport),
   analytics: createAnalytics(transport),
+  rooms: createAdminRooms(transport),
   backups: createBackups(transport, systemRuntime),
 });

@@ -6,5 +6,7 @@ export { type AdminClient, type AdminOptions, createAdminClient } from "./admin.
 export type { Administration } from "./administration.ts";
 export { type Administrator, createAdministrator, type SignedInKey } from "./administrator.ts";
 export type * from "./history-types.ts";
+export type * from "./live-types.ts";
 export type { AdminBroadcast } from "./operations.ts";
+export { type SqlPlace, type SqlStatement, sqlErrorPlace, sqlStatements } from "./sql/script.ts";
 export type * from "./types.ts";

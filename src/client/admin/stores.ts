@@ -17,7 +17,8 @@ export function createKeyValue({ request }: Transport, name: string): KeyValue {
 }
 
 export const createSql = ({ request }: Transport, name: string): Sql => ({
-  query: (query, params) => request("POST", `/api/d1/${encodeURIComponent(name)}`, { body: { query, params } }),
+  query: (query, params, { signal } = {}) =>
+    request("POST", `/api/d1/${encodeURIComponent(name)}`, { body: { query, params }, signal }),
 });
 
 export function createVectors({ request }: Transport, name: string): Vectors {

@@ -98,10 +98,11 @@ export interface KeyValue {
 }
 
 export interface Sql {
-  /** One statement; `?` are bound in order. */
+  /** One statement; `?` are bound in order. `signal` ends a read. */
   query<Row = JsonObject>(
     sql: string,
     params?: readonly (string | number | boolean | null)[],
+    options?: { signal?: AbortSignal },
   ): Promise<{ results: Row[]; meta: { changes: number; rows_read: number; duration: number } }>;
 }
 
@@ -185,6 +186,8 @@ export interface JobRecord {
   id: string;
   name: string;
   state: JobState;
+  /** `drill`: it waits because the server is a drill, in which no job runs. */
+  waitingFor: "drill" | null;
   /** The tries that have begun. */
   attempt: number;
   data: JsonValue;

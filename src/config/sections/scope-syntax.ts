@@ -13,6 +13,7 @@ const ACTIONS: Readonly<Record<string, readonly string[]>> = {
   system: ["read"],
   audit: ["read"],
   functions: ["call"],
+  rooms: ["read", "write"],
   backups: ["read", "write", "download"],
 };
 

@@ -24,6 +24,6 @@ export function entryText(
 ): AuditText {
   const head = `{${startOfAction(action)}",${startOfTarget(target)}","at":${at},"actor":${JSON.stringify(actor)}`;
   const [was, is] = [shownJson(before, AUDIT_VALUE_BYTES), shownJson(after, AUDIT_VALUE_BYTES)];
-  const kind = action.startsWith("signin") ? "session" : "change";
+  const kind = action.startsWith("sign") ? "session" : "change";
   return { kind, text: `${head},${from},"before":${was},"after":${is}}` };
 }

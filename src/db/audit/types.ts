@@ -12,6 +12,12 @@ export interface AuditedChange {
   after?: unknown;
 }
 
+/**
+ * Writes down what the caller of the current request has changed outside of a transaction of the server's; nothing for callers who
+ * are not audited. Resolves when it is on disk.
+ */
+export type RecordChange = (change: AuditedChange) => Promise<void>;
+
 /** An entry of the audit log. */
 export interface AuditEntry {
   action: string;

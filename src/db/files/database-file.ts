@@ -344,6 +344,10 @@ export class OpenFile implements OpenedFile {
     return this.#counts.bytes(table);
   }
 
+  tableVersion(table: string): number | null {
+    return this.#reads.isInWrite ? null : this.#counts.version(table);
+  }
+
   /** Moves the WAL and closes the connections of other processes, off the main thread, so that the close itself is short. */
   async prepareClose(): Promise<void> {
     if (this.#writer.failure === null) await this.#checkpoints.runLast();

@@ -17,7 +17,8 @@ export interface InstanceUses {
   /** Refuses what was got before the instance was deleted: its rights were those to another one. Errors: 404. */
   refuseDeleted(instanceId: string, since: number): void;
   use(instanceId: string): OpenedFile;
-  write<T>(instanceId: string, work: (tx: Transaction) => Sync<T>): Promise<T>;
+  /** `creator`: the user for whom the instance counts if this write creates it; null: nobody. */
+  write<T>(instanceId: string, creator: string | null, work: (tx: Transaction) => Sync<T>): Promise<T>;
   withRoom<T>(instanceId: string, work: (file: OpenedFile) => Promise<T>): Promise<T>;
   closeInstance(instanceId: string): Promise<void>;
 }
@@ -28,15 +29,18 @@ export class InstanceFile implements DatabaseFile {
   readonly #instanceId: string;
   /** The number of deletions when it was got; null: the instance did not exist. */
   readonly #since: number | null;
+  readonly #creator: string | null;
   readonly path: string;
 
   constructor(
     instances: InstanceUses,
-    { instanceId, path, since }: { instanceId: string; path: string; since: number | null },
+    options: { instanceId: string; path: string; since: number | null; creator: string | null },
   ) {
+    const { instanceId, path, since, creator } = options;
     this.#instances = instances;
     this.#instanceId = instanceId;
     this.#since = since;
+    this.#creator = creator;
     this.path = path;
   }
 
@@ -54,7 +58,7 @@ export class InstanceFile implements DatabaseFile {
   }
 
   async write<T>(work: (tx: Transaction) => Sync<T>): Promise<T> {
-    return this.#instances.write(this.#id, work);
+    return this.#instances.write(this.#id, this.#creator, work);
   }
 
   async read(sql: string, params: readonly SqlValue[], options?: ReadOptions): Promise<unknown[][]> {
@@ -75,6 +79,10 @@ export class InstanceFile implements DatabaseFile {
 
   tableBytes(table: string): number | null {
     return this.#instances.use(this.#id).tableBytes(table);
+  }
+
+  tableVersion(table: string): number | null {
+    return this.#instances.use(this.#id).tableVersion(table);
   }
 
   close(): Promise<void> {

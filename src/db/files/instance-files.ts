@@ -23,6 +23,7 @@ import {
   listInstances,
   removeDatabase,
 } from "./instance-listing.ts";
+import { CountedCreations, type InstanceCreations, type InstanceQuota, withinQuota } from "./instance-quota.ts";
 import { createTemplate } from "./new-file.ts";
 import { shortage } from "./sqlite-errors.ts";
 import { UnfitInstances } from "./unfit-instances.ts";
@@ -41,6 +42,10 @@ export interface InstanceFilesOptions {
   onUnfit?(instanceId: string, cause: Error): void;
   /** Called when an instance is removed, before another one of its id can be created. */
   onDelete?(instanceId: string): void;
+  /** Absent: an instance may have any size. */
+  quota?: InstanceQuota | undefined;
+  /** Absent: nobody counts who creates instances. */
+  creations?: InstanceCreations | undefined;
 }
 
 export interface InstanceFiles {
@@ -55,9 +60,10 @@ export interface InstanceFiles {
   /**
    * The instance's file; null if it does not exist and `create` is false. The result may be kept: it opens the file at its
    * first use, and again if the file was closed since. With `create`, the first use creates the file. A write that fails, or
-   * announces no change, does not: `write` is tried on an empty database first, and then runs again on the new file.
+   * announces no change, does not: `write` is tried on an empty database first, and then runs again on the new file. `creator`:
+   * the user for whom a new instance counts; nobody by default.
    */
-  get(instanceId: string, options: { create: boolean }): DatabaseFile | null;
+  get(instanceId: string, options: { create: boolean; creator?: string | null }): DatabaseFile | null;
   /** Number of open files. */
   readonly size: number;
   /** The files that are open now, which their use keeps open. */
@@ -95,6 +101,8 @@ class Instances implements InstanceFiles, InstanceUses {
   #closingCount = 0;
   #isSweepDue = false;
   readonly #deleting = new Map<string, Promise<boolean>>();
+  /** null: nobody counts who creates instances. */
+  readonly #creating: CountedCreations | null;
   /** The number of deletions, and for those of late which one it was. */
   #deletionCount = 0;
   readonly #deletions = new Map<string, number>();
@@ -104,6 +112,10 @@ class Instances implements InstanceFiles, InstanceUses {
     this.#options = options;
     this.#bounds = options.bounds;
     this.#unfit = new UnfitInstances(engine.clock, options.onUnfit);
+    const { creations } = options;
+    const exists = (id: string) => this.exists(id);
+    const deletion = (id: string) => this.#deleting.get(id);
+    this.#creating = creations === undefined ? null : new CountedCreations(creations, { exists, deletion });
   }
 
   get size(): number {
@@ -111,7 +123,7 @@ class Instances implements InstanceFiles, InstanceUses {
   }
 
   openFiles(): DatabaseFile[] {
-    return [...this.#open.keys()].map((id) => this.#handle(id));
+    return [...this.#open.keys()].map((id) => this.#handle(id, this.#deletionCount, null));
   }
 
   exists(instanceId: string): boolean {
@@ -119,15 +131,18 @@ class Instances implements InstanceFiles, InstanceUses {
     return this.#open.has(instanceId) || existsSync(this.#pathOf(instanceId));
   }
 
-  get(instanceId: string, options: { create: boolean }): DatabaseFile | null {
+  get(
+    instanceId: string,
+    { create, creator = null }: { create: boolean; creator?: string | null },
+  ): DatabaseFile | null {
     const exists = this.exists(instanceId);
-    if (!options.create && !exists) return null;
-    return this.#handle(instanceId, exists);
+    if (!create && !exists) return null;
+    return this.#handle(instanceId, exists ? this.#deletionCount : null, creator);
   }
 
-  #handle(instanceId: string, exists = true): DatabaseFile {
-    const since = exists ? this.#deletionCount : null;
-    return new InstanceFile(this, { instanceId, path: this.#pathOf(instanceId), since });
+  /** `since`: the deletions when it was got; null: the instance does not exist. */
+  #handle(instanceId: string, since: number | null, creator: string | null): DatabaseFile {
+    return new InstanceFile(this, { instanceId, path: this.#pathOf(instanceId), since, creator });
   }
 
   refuseDeleted(instanceId: string, since: number): void {
@@ -154,8 +169,11 @@ class Instances implements InstanceFiles, InstanceUses {
     const { promise, resolve, reject } = Promise.withResolvers<boolean>();
     this.#deleting.set(instanceId, promise);
     this.#remove(instanceId).then(
-      (isRemoved) => {
-        if (isRemoved) this.#options.onDelete?.(instanceId);
+      async (isRemoved) => {
+        if (isRemoved) {
+          this.#options.onDelete?.(instanceId);
+          await this.#options.creations?.removed(instanceId);
+        }
         this.#deleting.delete(instanceId);
         resolve(isRemoved);
       },
@@ -201,7 +219,9 @@ class Instances implements InstanceFiles, InstanceUses {
     this.#rehearsal = null;
   }
 
-  async write<T>(instanceId: string, work: (tx: Transaction) => Sync<T>): Promise<T> {
+  async write<T>(instanceId: string, creator: string | null, asked: (tx: Transaction) => Sync<T>): Promise<T> {
+    const { quota } = this.#options;
+    const work = quota === undefined ? asked : withinQuota(quota, asked);
     const deleting = this.#deleting.get(instanceId);
     // Whether it succeeds or not.
     if (deleting !== undefined) await deleting.catch(() => false);
@@ -209,6 +229,8 @@ class Instances implements InstanceFiles, InstanceUses {
       this.#rehearsal ??= new Rehearsal(this.#options.migrate);
       const { result, isChange } = this.#rehearsal.run(work);
       if (!isChange) return result;
+      const create = () => this.withRoom(instanceId, (file) => file.write(work));
+      if (this.#creating !== null) return this.#creating.run(instanceId, creator, create);
     }
     return this.withRoom(instanceId, (file) => file.write(work));
   }

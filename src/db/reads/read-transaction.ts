@@ -21,6 +21,11 @@ export class ReadTransaction {
     this.#statements = statements;
   }
 
+  /** Whether a read now would see what a write has not committed yet. */
+  get isInWrite(): boolean {
+    return !this.#isOpen && this.#sqlite.inTransaction;
+  }
+
   /** Before each quick read. Inside a write, that transaction is the one to read in. */
   begin(): void {
     if (this.#isOpen) return;

@@ -26,11 +26,12 @@ export function forgetCounts(sqlite: Database, tables: readonly string[]): void 
 
 /** The changes of a transaction: rows by table, and bytes by table whose size is known. */
 interface Deltas {
+  tables: ReadonlySet<string>;
   rows: ReadonlyMap<string, number>;
   bytes: ReadonlyMap<string, number>;
 }
 
-const NO_DELTAS: Deltas = { rows: new Map(), bytes: new Map() };
+const NO_BYTES: ReadonlyMap<string, number> = new Map();
 
 /**
  * The number of rows of each table as of the last commit. It is stored in the file by the transactions that change the
@@ -41,6 +42,7 @@ export class RowCounts {
   readonly #statements: StatementCache;
   #rows: Map<string, number> | null = null;
   readonly #bytes = new Map<string, number>();
+  readonly #versions = new Map<string, number>();
 
   constructor(sqlite: Database, statements: StatementCache) {
     this.#sqlite = sqlite;
@@ -49,6 +51,11 @@ export class RowCounts {
 
   get(table: string): number {
     return this.#load().get(table) ?? 0;
+  }
+
+  /** The number of commits since the file was opened that changed the table. */
+  version(table: string): number {
+    return this.#versions.get(table) ?? 0;
   }
 
   /** An estimate; null for more than SIZED_ROWS_MAX rows. Measured once, then updated by each change. [DB126] */
@@ -67,16 +74,16 @@ export class RowCounts {
   /** Writes the sum of `changes` to the file and returns it. Call inside the transaction that makes the changes. */
   write(changes: Iterable<readonly Change[]>): Deltas {
     const groups = [...changes];
-    const rows = sumByTable(groups);
-    const bytes = this.#bytes.size === 0 ? NO_DELTAS.bytes : this.#sumBytes(groups);
-    if (rows.size === 0) return bytes.size === 0 ? NO_DELTAS : { rows, bytes };
-    this.#load();
+    const { tables, rows } = sumByTable(groups);
+    const bytes = this.#bytes.size === 0 ? NO_BYTES : this.#sumBytes(groups);
+    if (rows.size > 0) this.#load();
     for (const [table, delta] of rows) this.#statements.query(ADD).run(table, delta);
-    return { rows, bytes };
+    return { tables, rows, bytes };
   }
 
   /** Updates the counts in memory. Call with the result of `write` after its commit. */
-  apply({ rows: rowDeltas, bytes }: Deltas): void {
+  apply({ tables, rows: rowDeltas, bytes }: Deltas): void {
+    for (const table of tables) this.#versions.set(table, this.version(table) + 1);
     for (const [table, delta] of bytes) {
       this.#bytes.set(table, Math.max(0, (this.#bytes.get(table) ?? 0) + delta));
     }
@@ -131,16 +138,18 @@ export class RowCounts {
   }
 }
 
-function sumByTable(groups: readonly (readonly Change[])[]): Map<string, number> {
-  const deltas = new Map<string, number>();
+function sumByTable(groups: readonly (readonly Change[])[]): { tables: Set<string>; rows: Map<string, number> } {
+  const tables = new Set<string>();
+  const rows = new Map<string, number>();
   for (const changes of groups) {
     for (const { table, before, after } of changes) {
+      tables.add(table);
       const delta = (after === null ? 0 : 1) - (before === null ? 0 : 1);
-      if (delta !== 0) deltas.set(table, (deltas.get(table) ?? 0) + delta);
+      if (delta !== 0) rows.set(table, (rows.get(table) ?? 0) + delta);
     }
   }
-  for (const [table, delta] of deltas) if (delta === 0) deltas.delete(table);
-  return deltas;
+  for (const [table, delta] of rows) if (delta === 0) rows.delete(table);
+  return { tables, rows };
 }
 
 /** Bytes counted for a value that is not a text. */

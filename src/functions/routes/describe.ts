@@ -1,4 +1,3 @@
-import { swagger } from "@elysiajs/swagger";
 import { type AnyElysia, Elysia } from "elysia";
 import type { Described } from "../../http/openapi/document.ts";
 import { errorAnswer } from "../../http/openapi/errors.ts";
@@ -19,6 +18,7 @@ interface Operation {
 
 /** The routes in OpenAPI's form, written by Elysia's plugin from a copy of them that does nothing. */
 export async function describeRoutes(api: AnyElysia, known: KnownRoutes): Promise<Described> {
+  const { swagger } = await import("@elysiajs/swagger");
   const copy = new Elysia({ normalize: false }).model(modelsOf(api));
   for (const { method, path, hooks } of api.routes) {
     if (method === "WS" || method === "ALL" || hooks.detail?.hide === true) continue;

@@ -1,10 +1,8 @@
-import { swagger } from "@elysiajs/swagger";
-import { type AnyElysia, Elysia } from "elysia";
 import type { Principal } from "../../access/principal.ts";
 import { maySeeSchema, type SchemaEndpoint } from "../../access/schema-right.ts";
 import { VERSION } from "../../kernel/version.ts";
 import type { Endpoint } from "../endpoint.ts";
-import { isWide, methodOf } from "../wide-paths.ts";
+import { methodOf } from "../wide-paths.ts";
 import { ERROR_SCHEMA } from "./errors.ts";
 import { documentedPath, operationIdOf, operationOf } from "./operation.ts";
 
@@ -44,9 +42,8 @@ export interface ApiDocument {
   jsonFor(principal: Principal): Promise<string>;
 }
 
-/** The OpenAPI document of the routes that serve, written when it is first asked for. */
+/** The OpenAPI document of the endpoints that serve, written when it is first asked for. */
 export function createApiDocument(deps: {
-  routes: AnyElysia;
   endpoints: readonly Endpoint[];
   tables?: DeclaredTables;
   /** Routes of the config, for those who see the tables. */
@@ -66,43 +63,31 @@ export function createApiDocument(deps: {
 }
 
 async function writeDocument(
-  { routes, endpoints, tables, functions }: Parameters<typeof createApiDocument>[0],
+  { endpoints, tables, functions }: Parameters<typeof createApiDocument>[0],
   hasTables: boolean,
 ): Promise<string> {
   const declared = hasTables ? tables?.describe() : undefined;
   const ofConfig = hasTables ? await functions?.() : undefined;
-  const server = new Elysia().use(routes).use(
-    swagger({
-      path: "/swagger",
-      documentation: {
-        // 3.1 takes JSON Schema as it is: null, const and patterns of property names included.
-        openapi: "3.1.0",
-        info: { title: "Platform", version: VERSION, description: "A whole backend in one executable." },
-        tags: TAGS,
-        // The plugin leaves out paths with a wildcard, which is what the router sees of wide ones. Its types are those of
-        // OpenAPI 3.0, where a JSON Schema may say less.
-        paths: { ...pathsOf(endpoints.filter(isWide)), ...declared?.paths, ...ofConfig?.paths } as Record<
-          string,
-          object
-        >,
-        components: {
-          schemas: { ...ofConfig?.schemas, Error: ERROR_SCHEMA, ...declared?.schemas },
-          securitySchemes: {
-            bearer: { type: "http", scheme: "bearer", bearerFormat: "JWT" },
-            serviceKey: { type: "apiKey", in: "header", name: "X-Platform-Service-Key" },
-          },
-        },
+  const documented = endpoints.filter(({ declaration }) => declaration.isDocumented !== false);
+  return JSON.stringify({
+    // 3.1 takes JSON Schema as it is: null, const and patterns of property names included.
+    openapi: "3.1.0",
+    info: { title: "Platform", version: VERSION, description: "A whole backend in one executable." },
+    tags: TAGS,
+    paths: { ...pathsOf(documented), ...declared?.paths, ...ofConfig?.paths },
+    components: {
+      schemas: { ...ofConfig?.schemas, Error: ERROR_SCHEMA, ...declared?.schemas },
+      securitySchemes: {
+        bearer: { type: "http", scheme: "bearer", bearerFormat: "JWT" },
+        serviceKey: { type: "apiKey", in: "header", name: "X-Platform-Service-Key" },
       },
-    }),
-  );
-  const answer = await server.fetch(new Request("http://localhost/swagger/json"));
-  return answer.text();
+    },
+  });
 }
 
 function pathsOf(endpoints: readonly Endpoint[]): Record<string, Record<string, unknown>> {
   const paths: Record<string, Record<string, unknown>> = {};
   for (const endpoint of endpoints) {
-    if (endpoint.declaration.isDocumented === false) continue;
     const methods = paths[documentedPath(endpoint)] ?? {};
     methods[methodOf(endpoint.route).toLowerCase()] = {
       ...operationOf(endpoint),

@@ -30,7 +30,7 @@ export function operationOf({ route, declaration }: Endpoint): Record<string, un
 /** The path in OpenAPI's form: `/api/kv/{namespace}`. */
 export const documentedPath = (endpoint: Endpoint): string => pathOf(endpoint.route).replace(/:(\w+)\+?/g, "{$1}");
 
-/** As the swagger plugin names operations: `getApiStorageByBucketByKeyMetadata`. */
+/** As Elysia's plugin names operations: `getApiStorageByBucketByKeyMetadata`. */
 export function operationIdOf(endpoint: Endpoint): string {
   const words = documentedPath(endpoint)
     .split("/")

@@ -18,6 +18,7 @@ const JobRecord = Type.Object({
   id: Type.String(),
   name: Type.String(),
   state: State,
+  waitingFor: nullable(Type.Literal("drill", { description: "The server is a drill, in which no job runs" })),
   attempt: Type.Integer({ description: "The tries that have begun" }),
   data: Type.Unknown(),
   error: nullable(Type.String({ description: "Of the latest try that failed" })),

@@ -1,3 +1,4 @@
+import type { Actor, AuditedChange, Transaction } from "../../db/index.ts";
 import type { Clock } from "../../kernel/clock.ts";
 import { conflict, notFound } from "../../kernel/errors.ts";
 import { isoTime } from "../../kernel/time/iso-datetime.ts";
@@ -59,14 +60,22 @@ export interface JobRecords {
   /** null: there is none. */
   find(id: string): JobRow | null;
   /** Errors: 404 if it is gone; 409 unless it has failed, and if another job has its key. */
-  retry(row: JobRow): Promise<void>;
+  retry(row: JobRow, by: Actor): Promise<void>;
   /** Errors: 404 if it is gone; 409 unless it waits. */
-  cancelWaiting(row: JobRow): Promise<void>;
+  cancelWaiting(row: JobRow, by: Actor): Promise<void>;
   /** Errors: 404 if it is gone; 409 unless it waits. */
-  runNow(row: JobRow): Promise<void>;
+  runNow(row: JobRow, by: Actor): Promise<void>;
 }
 
-export function createJobRecords({ core, clock }: { core: QueueCore; clock: Clock }): JobRecords {
+export function createJobRecords({
+  core,
+  clock,
+  isDrill,
+}: {
+  core: QueueCore;
+  clock: Clock;
+  isDrill: boolean;
+}): JobRecords {
   const { onDue } = core.dispatcher;
   return {
     list(listing) {
@@ -82,14 +91,14 @@ export function createJobRecords({ core, clock }: { core: QueueCore; clock: Cloc
         const row = store.file.query<WholeRow>(WHOLE).get(seq);
         last = seq;
         if (row === null) continue;
-        const text = jobText(row);
+        const text = jobText(row, isDrill);
         bytes += text.length;
         jobs.push(text);
       }
       return { jobs, next: last !== null && last !== seqs.at(-1) ? last : null };
     },
     find: (id) => core.existing()?.file.query<JobRow>(BY_ID).get(id) ?? null,
-    async retry({ seq, name, id }) {
+    async retry({ seq, name, id }, by) {
       await core.open().write((tx, deltas) => {
         const { state, group, key } = keptOf(tx.query<Kept>(KEPT).get(seq), id);
         if (state !== FAILED) throw wrongState("retried", "failed", state);
@@ -98,33 +107,47 @@ export function createJobRecords({ core, clock }: { core: QueueCore; clock: Cloc
         }
         const isBehind = group !== null && tx.query(IS_GROUP_BUSY).get(name, group) !== null;
         const now = clock.now();
+        audit(tx, by, auditedChange("retry", { name, id }));
         tx.query(RETRY).run(seq, isBehind ? BEHIND : WAITING, now);
         deltas.move(name, FAILED, WAITING);
         if (!isBehind) onDue(name, now);
         return null;
       });
     },
-    async cancelWaiting({ seq, name, id }) {
+    async cancelWaiting({ seq, name, id }, by) {
       await core.open().write((tx, deltas) => {
         const { state, group } = keptOf(tx.query<Kept>(KEPT).get(seq), id);
         if (state !== WAITING && state !== BEHIND) throw wrongState("cancelled", "waiting or running", state);
+        audit(tx, by, auditedChange("cancel", { name, id }));
         tx.query(CANCEL).run(seq, clock.now());
         deltas.move(name, WAITING, FAILED);
         core.open().promote(tx, name, group, onDue);
         return null;
       });
     },
-    async runNow({ seq, name, id }) {
+    async runNow({ seq, name, id }, by) {
       await core.open().write((tx) => {
         const { state } = keptOf(tx.query<Kept>(KEPT).get(seq), id);
         if (state !== WAITING && state !== BEHIND) throw wrongState("run now", "waiting", state);
         const now = clock.now();
+        audit(tx, by, auditedChange("run-now", { name, id }));
         tx.query(RUN_NOW).run(seq, now);
         if (state === WAITING) onDue(name, now);
         return null;
       });
     },
   };
+}
+
+/** What the audit log says of a change by an administrator. */
+export const auditedChange = (action: string, { name, id }: Pick<JobRow, "name" | "id">): AuditedChange => ({
+  action: `job.${action}`,
+  target: `jobs/${name}/${id}`,
+});
+
+function audit(tx: Transaction, by: Actor, change: AuditedChange): void {
+  tx.causedBy(by);
+  tx.audit(() => change);
 }
 
 function sequence(store: JobStore, { names, state, before, limit }: JobListing): number[] {
@@ -146,9 +169,11 @@ function sequence(store: JobStore, { names, state, before, limit }: JobListing):
 }
 
 /** The data is JSON already. */
-function jobText(row: WholeRow): string {
-  const { id, name, state, attempt, data, error } = row;
-  const head = JSON.stringify({ id, name, state: stateName(state), attempt });
+function jobText(row: WholeRow, isDrill: boolean): string {
+  const { id, name, attempt, data, error } = row;
+  const state = stateName(row.state);
+  const waitingFor = isDrill && state === "waiting" ? "drill" : null;
+  const head = JSON.stringify({ id, name, state, waitingFor, attempt });
   const tail = JSON.stringify({
     error,
     createdAt: isoTime(row.created_at),

@@ -1,10 +1,11 @@
-import type { Principal } from "../../access/principal.ts";
+import { actorOf, type Principal } from "../../access/principal.ts";
 import { requireAnyServiceKey } from "../../access/service-key-right.ts";
+import type { RecordChange } from "../../db/index.ts";
 import { badField, forbidden } from "../../kernel/errors.ts";
 import { LIST_LIMIT_DEFAULT, LIST_LIMIT_MAX } from "../limits.ts";
 import type { QueueCore } from "../queue/core.ts";
 import { type JobState, RUNNING } from "../queue/states.ts";
-import { type JobRecords, type JobRow, noSuchJob, wrongState } from "./records.ts";
+import { auditedChange, type JobRecords, type JobRow, noSuchJob, wrongState } from "./records.ts";
 
 export interface JobQuery {
   name?: string | undefined;
@@ -23,7 +24,12 @@ export interface JobsService {
 
 const ANY = "*";
 
-export function createJobsService(deps: { core: QueueCore; records: JobRecords }): JobsService {
+export function createJobsService(deps: {
+  core: QueueCore;
+  records: JobRecords;
+  /** Writes down what the current caller has done to a job that runs, whose end is in a transaction with others. */
+  audit: RecordChange;
+}): JobsService {
   const { core, records } = deps;
 
   const may = (principal: Principal, name: string, action: "read" | "write"): boolean =>
@@ -73,11 +79,13 @@ export function createJobsService(deps: { core: QueueCore; records: JobRecords }
     },
     async change(principal, id, action, form) {
       const row = writable(principal, id, form);
-      if (action === "retry") return records.retry(row);
-      if (action === "run-now") return records.runNow(row);
-      if (row.state !== RUNNING) return records.cancelWaiting(row);
+      const by = actorOf(principal);
+      if (action === "retry") return records.retry(row, by);
+      if (action === "run-now") return records.runNow(row, by);
+      if (row.state !== RUNNING) return records.cancelWaiting(row, by);
       // It may have ended meanwhile, without having been recorded.
       if (!(await core.dispatcher.cancel(row.seq))) throw wrongState("cancelled", "waiting or running", row.state);
+      await deps.audit(auditedChange(action, row));
     },
   };
 }

@@ -44,6 +44,7 @@ async function start(
         },
       },
     },
+    audit: async () => {},
     app: () => ({}) as never,
   });
   await area.start();

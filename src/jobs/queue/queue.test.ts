@@ -35,6 +35,7 @@ function open(options: { isDrill?: boolean; syncFile?: Parameters<typeof createS
     logger: silentLogger,
     jobs: {},
     cron: {},
+    audit: async () => {},
     app: () => {
       throw new Error("not used");
     },

@@ -1,4 +1,5 @@
 import { Type } from "typebox";
+import { actorOf } from "../../access/principal.ts";
 import { requireServiceKey } from "../../access/service-key-right.ts";
 import { type Endpoint, endpoint } from "../../http/endpoint.ts";
 import { OK } from "../../http/reply.ts";
@@ -26,7 +27,7 @@ export function administrationEndpoints(service: PushService): readonly Endpoint
         requireServiceKey(principal, ["push", "*", "*", "write"]);
         const { userId, deviceId, metadata } = await body();
         requireJsonSize("metadata", metadata, METADATA_MAX_BYTES);
-        await service.setMetadata(userId, deviceId, metadata);
+        await service.setMetadata(userId, deviceId, metadata, actorOf(principal));
         return OK;
       },
     ),

@@ -1,11 +1,13 @@
+import type { RecordChange } from "../../db/index.ts";
 import type { Endpoint } from "../../http/endpoint.ts";
 import type { PushService } from "../service.ts";
 import { administrationEndpoints } from "./administration.ts";
 import { clientEndpoints } from "./client.ts";
 import { sendingEndpoints } from "./sending.ts";
 
-export const pushEndpoints = (service: PushService): readonly Endpoint[] => [
+/** `audit` writes down what service keys send; what they change has its entry in the transaction of the change. */
+export const pushEndpoints = (service: PushService, audit: RecordChange): readonly Endpoint[] => [
   ...clientEndpoints(service),
-  ...sendingEndpoints(service),
+  ...sendingEndpoints(service, audit),
   ...administrationEndpoints(service),
 ];

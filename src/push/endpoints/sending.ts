@@ -1,5 +1,6 @@
 import { Type } from "typebox";
 import { requireServiceKey } from "../../access/service-key-right.ts";
+import type { RecordChange } from "../../db/index.ts";
 import { type Endpoint, endpoint } from "../../http/endpoint.ts";
 import { OK } from "../../http/reply.ts";
 import { BODY_MAX_BYTES, SEND_MANY_BODY_MAX_BYTES } from "../limits.ts";
@@ -20,14 +21,16 @@ const SentOk = Type.Object({ ok: Type.Literal(true), ...COUNTS });
 const Accepted = Type.Object({ success: Type.Literal(true) }, { description: "The message is queued" });
 const IN_THE_LOG = "The answer does not wait for the devices; the log has the result for each of them.";
 
-/** The ways of sending a message. [PU9]–[PU13] */
-export const sendingEndpoints = (service: PushService): readonly Endpoint[] => [
-  ...toUsers(service),
-  toToken(service),
-  ...toTopics(service),
+/** The ways of sending a message. The log of the server has an entry for each message that was sent. [PU9]–[PU13] [AL13] */
+export const sendingEndpoints = (service: PushService, audit: RecordChange): readonly Endpoint[] => [
+  ...toUsers(service, audit),
+  toToken(service, audit),
+  ...toTopics(service, audit),
 ];
 
-const toUsers = (service: PushService): readonly Endpoint[] => [
+const SENT = "push.send";
+
+const toUsers = (service: PushService, audit: RecordChange): readonly Endpoint[] => [
   endpoint(
     "POST /api/push/send",
     {
@@ -41,7 +44,9 @@ const toUsers = (service: PushService): readonly Endpoint[] => [
     async ({ principal, body }) => {
       requireServiceKey(principal, SEND);
       const { userId, ...members } = await body();
-      return { ...OK, ...(await service.send(userId, messageOf(members))) };
+      const counts = await service.send(userId, messageOf(members));
+      await audit({ action: SENT, target: `push/users/${userId}`, after: counts });
+      return { ...OK, ...counts };
     },
   ),
   endpoint(
@@ -58,12 +63,14 @@ const toUsers = (service: PushService): readonly Endpoint[] => [
     async ({ principal, body }) => {
       requireServiceKey(principal, SEND);
       const { userIds, ...members } = await body();
-      return { ...OK, ...(await service.sendMany(userIds, messageOf(members))) };
+      const counts = await service.sendMany(userIds, messageOf(members));
+      await audit({ action: SENT, target: "push/users", after: { users: userIds, ...counts } });
+      return { ...OK, ...counts };
     },
   ),
 ];
 
-const toToken = (service: PushService): Endpoint =>
+const toToken = (service: PushService, audit: RecordChange): Endpoint =>
   endpoint(
     "POST /api/push/send-to-token",
     {
@@ -76,11 +83,13 @@ const toToken = (service: PushService): Endpoint =>
     async ({ principal, body }) => {
       requireServiceKey(principal, SEND);
       const { token, platform, payload } = await body();
-      return service.sendToToken(token, platform ?? "web", messageOf(payload, "payload."));
+      const counts = await service.sendToToken(token, platform ?? "web", messageOf(payload, "payload."));
+      await audit({ action: SENT, target: "push/tokens", after: counts });
+      return counts;
     },
   );
 
-const toTopics = (service: PushService): readonly Endpoint[] => [
+const toTopics = (service: PushService, audit: RecordChange): readonly Endpoint[] => [
   endpoint(
     "POST /api/push/send-to-topic",
     {
@@ -95,6 +104,7 @@ const toTopics = (service: PushService): readonly Endpoint[] => [
       requireServiceKey(principal, SEND);
       const { topic, payload } = await body();
       await service.sendToTopic(topic, messageOf(payload, "payload."));
+      await audit({ action: SENT, target: `push/topics/${topic}` });
       return SUCCESS;
     },
   ),
@@ -112,6 +122,7 @@ const toTopics = (service: PushService): readonly Endpoint[] => [
       requireServiceKey(principal, SEND);
       const { payload } = await body();
       await service.sendToTopic(TOPIC_OF_ALL, messageOf(payload, "payload."));
+      await audit({ action: SENT, target: `push/topics/${TOPIC_OF_ALL}` });
       return SUCCESS;
     },
   ),

@@ -46,6 +46,13 @@ export const updateRegistration = writing((db, v: DeviceKey & Pick<DeviceRow, "t
     .returning(),
 );
 
+export const metadataOfDevice = reading((db, v: DeviceKey) =>
+  db
+    .select({ metadata: devices.metadata })
+    .from(devices)
+    .where(and(eq(devices.userId, v.userId), eq(devices.deviceId, v.deviceId))),
+);
+
 export const setDeviceMetadata = writing((db, v: DeviceKey & Pick<DeviceRow, "metadata">) =>
   db
     .update(devices)

@@ -3,10 +3,14 @@ import type { DatabaseFile } from "../../db/index.ts";
 import type { Millis } from "../../kernel/clock.ts";
 import type { JsonObject } from "../../kernel/json/json.ts";
 import { jsonText } from "../connection/messages.ts";
-import type { PresentPlayer, RoomToSave, SavedRoom } from "../types.ts";
+import type { PresentPlayer, RoomToSave, SavedRoom, StoredTimer } from "../types.ts";
 
 const LOAD = "SELECT * FROM rooms WHERE namespace = ?1 AND id = ?2 AND expires_at > ?3";
 const METADATA = "SELECT metadata FROM rooms WHERE namespace = ?1 AND id = ?2 AND expires_at > ?3";
+/** States that are too large are not read. */
+const LOOK = `SELECT iif(octet_length(shared) <= ?4, shared, NULL) AS shared, shared_version AS sharedVersion,
+  iif(octet_length(server) <= ?4, server, NULL) AS server, metadata, timers
+  FROM rooms WHERE namespace = ?1 AND id = ?2 AND expires_at > ?3`;
 const SAVE = `INSERT OR REPLACE INTO rooms (namespace, id, shared, shared_version, players, server, metadata, timers,
   present, saved_at, expires_at, next_timer_at) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)`;
 const TIMERS = `SELECT namespace, id, next_timer_at AS dueAt FROM rooms
@@ -39,9 +43,27 @@ export interface ExpiringRoom {
   expiresAt: Millis;
 }
 
+interface SavedLook {
+  shared: JsonObject | null;
+  sharedVersion: number;
+  server: JsonObject | null;
+  metadata: JsonObject;
+  timers: Record<string, StoredTimer>;
+}
+
+interface LookRow {
+  shared: string | null;
+  sharedVersion: number;
+  server: string | null;
+  metadata: string;
+  timers: string;
+}
+
 export interface RoomStore {
   /** null: never saved, or expired. */
   load(namespace: string, id: string, now: Millis): SavedRoom | null;
+  /** What an administrator sees. null as for `load`; states of more than `maxBytes` are null. */
+  look(namespace: string, id: string, bounds: { now: Millis; maxBytes: number }): SavedLook | null;
   /** null as for `load`. */
   metadata(namespace: string, id: string, now: Millis): JsonObject | null;
   save(room: RoomToSave): Promise<void>;
@@ -64,6 +86,18 @@ export function createRoomStore(file: RoomFile): RoomStore {
     load(namespace, id, now) {
       const row = file.query<RoomRow>(LOAD).get(namespace, id, now);
       return row === null ? null : readRow(row);
+    },
+    look(namespace, id, { now, maxBytes }) {
+      const row = file.query<LookRow>(LOOK).get(namespace, id, now, maxBytes);
+      if (row === null) return null;
+      const { shared, server, sharedVersion } = row;
+      return {
+        shared: shared === null ? null : JSON.parse(shared),
+        sharedVersion,
+        server: server === null ? null : JSON.parse(server),
+        metadata: JSON.parse(row.metadata),
+        timers: JSON.parse(row.timers),
+      };
     },
     metadata(namespace, id, now) {
       const row = file.query<{ metadata: string }>(METADATA).get(namespace, id, now);

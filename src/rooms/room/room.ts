@@ -60,6 +60,19 @@ export class LiveRoom {
     return this.#memory.state !== null;
   }
 
+  /** null while it hibernates. */
+  get state(): RoomState | null {
+    return this.#memory.state;
+  }
+
+  get playerCount(): number {
+    return this.#members.size;
+  }
+
+  members(): Iterable<Member> {
+    return this.#members.all();
+  }
+
   /** A player is in it, connected or with a place that is kept. */
   get isOccupied(): boolean {
     return this.#members.size > 0;
@@ -134,6 +147,13 @@ export class LiveRoom {
     if (member.connections.size > 0) return;
     this.#members.remove(member);
     this.#postKicked(member);
+  }
+
+  /** An administrator ends the stay of a player, connected or with a place that is kept. false: there is none. */
+  kick(userId: string): boolean {
+    if (this.#memory.isStopping || this.#members.get(userId) === undefined) return false;
+    this.#kick(userId);
+    return true;
   }
 
   /** Restores the room for its timers. */

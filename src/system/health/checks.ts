@@ -44,6 +44,15 @@ export function addChecks(checks: HealthChecks, clock: Clock, { dataDirectory, e
   });
 }
 
+/** Figures that are never wrong by themselves. */
+export function addLoad(checks: HealthChecks, load: () => { realtimeSockets: number; roomSockets: number }): void {
+  checks.add("sockets", () => {
+    const { realtimeSockets, roomSockets } = load();
+    return { ok: true, realtime: realtimeSockets, rooms: roomSockets };
+  });
+  checks.add("memory", () => ({ ok: true, residentBytes: process.memoryUsage.rss() }));
+}
+
 /** What an account without privileges may still write. */
 export async function freeBytesOf(directory: string): Promise<number> {
   const { bavail, bsize } = await statfs(directory);

@@ -7,7 +7,7 @@ import type { Codec, Row } from "../model/codec.ts";
 import type { Column, TableModel } from "../model/model.ts";
 import { NO_FILTER, type ParsedFilter } from "../query/filter.ts";
 import { columnIn, filterToSql, type SqlCondition, scalar, slotCount } from "../query/filter-sql.ts";
-import { pageBounds } from "../query/pages.ts";
+import { pageBounds } from "../query/pages/pages.ts";
 import { isHeavy, isLight, isQuick, type ReadCost, scanCost } from "../query/read-cost.ts";
 
 /** Bytes of the records that one statement reads on the main thread: two or three milliseconds with their JSON. */

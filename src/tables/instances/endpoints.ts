@@ -1,6 +1,7 @@
 import { Type } from "typebox";
 import { requireServiceKey } from "../../access/service-key-right.ts";
 import type { InstancesAccessor } from "../../config/app/index.ts";
+import type { RecordChange } from "../../db/index.ts";
 import { type Endpoint, endpoint } from "../../http/endpoint.ts";
 import { OK } from "../../http/reply.ts";
 import { notFound } from "../../kernel/errors.ts";
@@ -17,7 +18,10 @@ const NAMESPACE = { namespace: "A declared namespace with instances" };
 const of = { tag: "Administration", caller: "serviceKey" } as const;
 
 /** The administration of instances, with a service key for the whole namespace. */
-export const instanceEndpoints = (instances: (namespace: string) => InstancesAccessor): readonly Endpoint[] => [
+export const instanceEndpoints = (
+  instances: (namespace: string) => InstancesAccessor,
+  audit: RecordChange,
+): readonly Endpoint[] => [
   endpoint(
     "GET /api/admin/instances/:namespace",
     {
@@ -62,6 +66,7 @@ export const instanceEndpoints = (instances: (namespace: string) => InstancesAcc
       const own = instances(params.namespace);
       query();
       if (!(await own.delete(params.id))) throw notFound(`There is no instance "${params.id}"`);
+      await audit({ action: "instance.delete", target: `db/${params.namespace}/${params.id}` });
       return OK;
     },
   ),

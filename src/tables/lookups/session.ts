@@ -206,6 +206,9 @@ export class LookupSession implements LookupCall {
     };
     const observed: Transaction = {
       query: (sql) => tx.query(sql),
+      get changes() {
+        return tx.changes;
+      },
       indexText: (table, id, length) => tx.indexText(table, id, length),
       change: (change) => {
         const changed = this.#files.get(name)?.tables.get(change.table);

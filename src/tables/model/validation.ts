@@ -18,7 +18,7 @@ export interface Validator {
   ofChanges(changes: TableRecord): FieldProblems | null;
 }
 
-/** Compiled once per table from its schema. [TB21] */
+/** Compiled from the table's schema by the first record: the start of a server does not wait for all tables. [TB21] */
 export function createValidator(model: TableModel): Validator {
   if (model.isSchemaless) return schemalessValidator(model);
   // By default a compiled schema reports at most 8 errors, but a form may have more.
@@ -26,8 +26,8 @@ export function createValidator(model: TableModel): Validator {
   const own = model.columns.filter((column) => column.field !== null);
   const required = own.filter((column) => !column.isNullable).map((column) => column.name);
   const properties = Object.fromEntries(model.columns.map((column) => [column.name, propertySchema(model, column)]));
-  const whole = Compile({ type: "object", properties, required, additionalProperties: false });
-  const partial = Compile({ type: "object", properties, additionalProperties: false });
+  const whole = compiledOnce({ type: "object", properties, required, additionalProperties: false });
+  const partial = compiledOnce({ type: "object", properties, additionalProperties: false });
   // Checks that JSON Schema does not have, or defines differently.
   const textual = model.columns
     .filter((column) => ["string", "text", "datetime"].includes(column.type))
@@ -48,12 +48,20 @@ export function createValidator(model: TableModel): Validator {
     }
     return Object.keys(problems).length === 0 ? null : problems;
   };
-  return { ofRecord: (record) => check(whole, record), ofChanges: (changes) => check(partial, changes) };
+  return { ofRecord: (record) => check(whole(), record), ofChanges: (changes) => check(partial(), changes) };
 }
 
 interface Compiled {
   Check(value: unknown): boolean;
   Errors(value: unknown): [boolean, SchemaError[]];
+}
+
+function compiledOnce(schema: object): () => Compiled {
+  let compiled: Compiled | null = null;
+  return () => {
+    compiled ??= Compile(schema);
+    return compiled;
+  };
 }
 
 function schemalessValidator(model: TableModel): Validator {

@@ -109,6 +109,46 @@ export function walkOf(model: TableModel, conditions: readonly Condition[], sort
   return groups;
 }
 
+/** A walk whose records are tested: the conditions by which its index is entered hold no other records together. */
+export interface EnteredWalk {
+  walk: Walk;
+  entering: readonly Condition[];
+}
+
+/**
+ * Chooses an index in the requested order for conditions of which it decides only some: those that hold its leading columns
+ * equal, and bounds on the column that follows. `conditions` are those by which it may be entered. null: none.
+ */
+export function enteredWalk(model: TableModel, conditions: readonly Condition[], sort: Sort): EnteredWalk | null {
+  if (sort.terms.some(({ field }) => field.isJson)) return null;
+  const plain = conditions.filter(({ field }) => !field.isJson);
+  const equals = new Map(plain.filter(({ operator }) => operator === "==").map((one) => [one.field.name, one]));
+  let best: EnteredWalk | null = null;
+  for (const index of model.indexes) {
+    const known = index.columns.findIndex((column) => !equals.has(column));
+    for (let count = known < 0 ? index.columns.length : known; count >= 0; count--) {
+      const columns = index.columns.slice(0, count);
+      const by = waysAlong(index, new Set(columns), sort);
+      if (by === null) continue;
+      const leading = columns.flatMap((column) => equals.get(column) ?? []);
+      const entering = [...leading, ...boundsOf(plain, sort)];
+      if (best === null || entering.length > best.entering.length) best = { walk: { index: index.name, by }, entering };
+      break;
+    }
+  }
+  return best;
+}
+
+/** At most one bound on either side of the first sorted column. */
+function boundsOf(conditions: readonly Condition[], { terms }: Sort): Condition[] {
+  const own = conditions.filter(
+    ({ field, operator }) => field.name === terms[0]?.field.name && RANGES.includes(operator),
+  );
+  const both = own.find((one) => isLowerBound(one) && isUpperBound(one));
+  if (both !== undefined) return [both];
+  return [own.find(isLowerBound), own.find(isUpperBound)].filter((one) => one !== undefined);
+}
+
 function waysAlong({ columns, isUnique }: TableIndex, equal: ReadonlySet<string>, { terms }: Sort): Walk["by"] | null {
   if (!columns.slice(0, equal.size).every((column) => equal.has(column))) return null;
   const rest = columns.slice(equal.size);

@@ -4,6 +4,7 @@ import type { Column, TableModel } from "../model/model.ts";
 import type { ParsedFilter } from "./filter.ts";
 import { behindRule, join, type SqlCondition } from "./filter-sql.ts";
 import type { Walk } from "./index-choice.ts";
+import { type FilteredPath, type FilteredWalk, filteredWalk } from "./pages/filtered-walk.ts";
 import { type ReadCost, sortedCost } from "./read-cost.ts";
 import { type Beyond, orderBy, type Sort } from "./sort.ts";
 
@@ -28,6 +29,8 @@ export interface ListQuery {
   limit: number;
   offset: number;
   walk: Walk | null;
+  /** For a list that neither an index nor a walk bounds. */
+  filtered: FilteredPath | null;
   isTotalWanted: boolean;
 }
 
@@ -40,8 +43,13 @@ export interface PreparedList {
   ofFew: { count: SqlCondition; bytes: SqlCondition | null; page: SqlCondition } | null;
   /** Reads the page along an index; `steps` counts the rows that it skips, where the page's size does not bound them. */
   walk: { steps: Steps | null } | null;
+  /** Tests records along an index; null: no index has the order. */
+  filtered: FilteredWalk | null;
   /** Without an index. */
   cost: ReadCost;
+  /** The records of the page, and those before it. */
+  limit: number;
+  offset: number;
 }
 
 /** The number of records to be examined, counted up to a limit, and their bytes. */
@@ -59,7 +67,10 @@ export function prepareList(model: TableModel, query: ListQuery): PreparedList {
     total: isTotalWanted ? { sql: countOf(model, matches) } : null,
     ofFew: few === null ? null : { count: few, bytes: sortedBytes(model, query), page: pageOfFew(model, query) },
     walk: walk === null || !isShort ? null : { steps: walk.by === "groups" ? lastGroup(model, query, walk) : null },
+    filtered: query.filtered === null ? null : filteredWalk(model, query, query.filtered),
     cost: sortedCost(matches.cost, query.sort, query.offset + query.limit),
+    limit: query.limit,
+    offset: query.offset,
   };
 }
 

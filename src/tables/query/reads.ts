@@ -16,10 +16,12 @@ import { denied, type Grant, type RecordRights } from "../rules/access.ts";
 import { encodeCursor } from "./cursor.ts";
 import { type Condition, NO_FILTER, type ParsedFilter } from "./filter.ts";
 import { behindRule, filterToSql, join, type SqlCondition } from "./filter-sql.ts";
-import { coveringIndex, enteringConditions, walkOf } from "./index-choice.ts";
+import { coveringIndex, enteredWalk, enteringConditions, walkOf } from "./index-choice.ts";
 import { type ListRequest, parseFields, parseFilters, pick } from "./list-query.ts";
 import type { Matches, PreparedList } from "./list-sql.ts";
-import type { Page } from "./pages.ts";
+import type { FilteredPath } from "./pages/filtered-walk.ts";
+import { createKeptLists, type ListText } from "./pages/kept-lists.ts";
+import type { Page } from "./pages/pages.ts";
 import { isHeavy, scanCost } from "./read-cost.ts";
 import { ruleShape, withValues } from "./rule-shape.ts";
 import { beyond, parseSort } from "./sort.ts";
@@ -71,6 +73,13 @@ export interface Reads {
   ): MaybePromise<TableRecord>;
   /** `caller`: for whom long reads run; the server by default. */
   list(principal: Principal, source: Source, asked: Asked<ListValues>, caller?: ReadCaller): MaybePromise<ListResult>;
+  /** The same, which may be a text that is kept for requests like it. */
+  listed(
+    principal: Principal,
+    source: Source,
+    asked: Asked<ListValues>,
+    caller?: ReadCaller,
+  ): MaybePromise<ListResult | ListText>;
   count(
     principal: Principal,
     source: Source,
@@ -137,33 +146,27 @@ export function createReads(deps: { rights: RecordRights; expanding: Expanding }
       });
     });
 
+  const { listOf } = createListing(expanding, allReadable);
   const list: Reads["list"] = (principal, source, asked, caller) =>
+    chain(grant(principal, source), (granted) =>
+      listOf(principal, source, { request: source.table.listRequest(asked), granted }, caller),
+    );
+
+  const kept = createKeptLists();
+  const listed: Reads["listed"] = (principal, source, asked, caller) =>
     chain(grant(principal, source), (granted) => {
       const request = source.table.listRequest(asked);
-      if (granted.kind === "record" && !isPlain(request)) throw notByRecord(principal);
-      return chain(find(source, request, granted, caller), ({ records, total, isCut }) => {
-        // With `total=false` the page may be complete, and only the record behind it does not fit.
-        if (isCut && request.paging.mode === "offset" && records.length < request.limit) throw tooLargePage();
-        // Without a total, one record more than requested shows whether there are more.
-        const hasMore = isCut || (total === null ? records.length > request.limit : total > records.length);
-        if (records.length > request.limit) records.length = request.limit;
-        if (request.paging.mode === "before") records.reverse();
-        return chain(allReadable(principal, source, granted, records), () => {
-          const answer = envelope(request, records, hasMore, total);
-          if (request.expand === null) return answer;
-          const shown = (record: TableRecord) => pick(record, request.fields);
-          const expanded = expanding.answers(principal, source, request.expand, records, shown, caller);
-          return chain(expanded, (items) => ({ ...answer, items }));
-        });
-      });
+      const { file, table } = source;
+      const read = () => listOf(principal, source, { request, granted }, caller);
+      if (file === null || granted.kind !== "all" || request.expand !== null) return read();
+      file.assertReadable();
+      const known = kept.get(file, table.model.name, request);
+      if (known !== null) {
+        countRows(known.records);
+        return known;
+      }
+      return chain(read(), kept.begin(file, table.model.name, request));
     });
-
-  const prepared = createPreparing();
-  const find = (source: Source, request: ListRequest, granted: Grant, caller: ReadCaller | undefined) => {
-    const { table, file } = source;
-    if (file === null) return { records: [], total: isTotalWanted(request, granted) ? 0 : null, isCut: false };
-    return table.store.list(file, prepared(table, request, granted), caller);
-  };
 
   const count: Reads["count"] = (principal, source, asked, caller) =>
     chain(grant(principal, source), async (granted) => {
@@ -174,7 +177,43 @@ export function createReads(deps: { rights: RecordRights; expanding: Expanding }
       return { total: await table.store.count(file, matchesOf(table.model, filter, granted), caller) };
     });
 
-  return { get, list, count, grant, allReadable };
+  return { get, list, listed, count, grant, allReadable };
+}
+
+/** Lists of a caller with its grant. */
+function createListing(expanding: Expanding, allReadable: Reads["allReadable"]) {
+  const listOf = (
+    principal: Principal,
+    source: Source,
+    { request, granted }: { request: ListRequest; granted: Grant },
+    caller: ReadCaller | undefined,
+  ): MaybePromise<ListResult> => {
+    if (granted.kind === "record" && !isPlain(request)) throw notByRecord(principal);
+    return chain(find(source, request, granted, caller), ({ records, total, isCut }) => {
+      // With `total=false` the page may be complete, and only the record behind it does not fit.
+      if (isCut && request.paging.mode === "offset" && records.length < request.limit) throw tooLargePage();
+      // Without a total, one record more than requested shows whether there are more.
+      const hasMore = isCut || (total === null ? records.length > request.limit : total > records.length);
+      if (records.length > request.limit) records.length = request.limit;
+      if (request.paging.mode === "before") records.reverse();
+      return chain(allReadable(principal, source, granted, records), () => {
+        const answer = envelope(request, records, hasMore, total);
+        if (request.expand === null) return answer;
+        const shown = (record: TableRecord) => pick(record, request.fields);
+        const expanded = expanding.answers(principal, source, request.expand, records, shown, caller);
+        return chain(expanded, (items) => ({ ...answer, items }));
+      });
+    });
+  };
+
+  const prepared = createPreparing();
+  const find = (source: Source, request: ListRequest, granted: Grant, caller: ReadCaller | undefined) => {
+    const { table, file } = source;
+    if (file === null) return { records: [], total: isTotalWanted(request, granted) ? 0 : null, isCut: false };
+    return table.store.list(file, prepared(table, request, granted), caller);
+  };
+
+  return { listOf };
 }
 
 /**
@@ -231,7 +270,7 @@ export async function firstById(
   { limit, caller }: { limit: number; caller: ReadCaller | undefined },
 ): Promise<Page> {
   const order = { sort: parseSort(model, null), reverse: false };
-  const page = { ...order, behind: null, limit, offset: 0, walk: null, isTotalWanted: false };
+  const page = { ...order, behind: null, limit, offset: 0, walk: null, filtered: null, isTotalWanted: false };
   return store.list(file, store.prepareList({ matches, ...page }), caller);
 }
 
@@ -272,8 +311,10 @@ function prepare({ model, store }: Table, request: ListRequest, grant: Grant): P
   const walk = conditions === null ? null : walkOf(model, conditions, sort);
   // After a cursor, the index must be entered where the page begins.
   const isEntered = behind === null || behind.ranges !== null;
+  const matches = matchesOf(model, filter, grant, { isWalk: walk !== null && isEntered });
   return store.prepareList({
-    matches: matchesOf(model, filter, grant, { isWalk: walk !== null && isEntered }),
+    matches,
+    filtered: walk !== null && isEntered ? null : filteredPath(model, request, grant, matches),
     behind,
     sort,
     reverse,
@@ -282,6 +323,26 @@ function prepare({ model, store }: Table, request: ListRequest, grant: Grant): P
     walk: isEntered ? walk : null,
     isTotalWanted: isTotal,
   });
+}
+
+/** null: no index has the order, a condition may take long for one record, or there is none. */
+export function filteredPath(
+  model: TableModel,
+  { filter, sort }: Pick<ListRequest, "filter" | "sort">,
+  grant: Grant,
+  matches: Matches,
+): FilteredPath | null {
+  const rule = grant.kind === "filter" ? grant.filter : null;
+  const all = [filter, rule ?? NO_FILTER].flatMap((one) => [...one.all, ...one.any]);
+  const where = rule === null ? matches.where : guarded(model, filter, rule);
+  if (where === null || all.some(isHeavy)) return null;
+  // With a rule, the caller's conditions enter an index only where they may. [TB110]
+  const own = rule === null ? filter.all : filter.all.filter((one) => enteringConditions(model, filter.all).has(one));
+  const hasNoChoice = filter.any.length === 0 && (rule === null || rule.any.length === 0);
+  const path = enteredWalk(model, [...own, ...(rule?.all ?? [])], sort);
+  if (path === null) return null;
+  const entering = filterToSql({ all: [...path.entering], any: [] }, `${model.sql}.`);
+  return { walk: path.walk, entering, where, isExact: path.entering.length === all.length && hasNoChoice };
 }
 
 /** Not in cursor mode, not with `total=false`, and not where the rule has to see each record. */

@@ -5,7 +5,7 @@ import type { Grant } from "../rules/access.ts";
 import { NO_FILTER, type ParsedFilter, parseConditions } from "./filter.ts";
 import { walkOf } from "./index-choice.ts";
 import { type PreparedList, prepareList } from "./list-sql.ts";
-import { matchesOf } from "./reads.ts";
+import { filteredPath, matchesOf } from "./reads.ts";
 import { ruleShape, withValues } from "./rule-shape.ts";
 import { parseSort } from "./sort.ts";
 
@@ -35,7 +35,8 @@ function listed(own: ParsedFilter, sortText: string | null, rule: ParsedFilter):
   const walk = walkOf(model as NonNullable<typeof model>, [...own.all, ...rule.all], sort);
   const matches = matchesOf(model as NonNullable<typeof model>, own, grant, { isWalk: walk !== null });
   const page = { behind: null, reverse: false, limit: 20, offset: 0, isTotalWanted: true };
-  return prepareList(model as NonNullable<typeof model>, { matches, sort, walk, ...page });
+  const filtered = filteredPath(model as NonNullable<typeof model>, { filter: own, sort }, grant, matches);
+  return prepareList(model as NonNullable<typeof model>, { matches, sort, walk, filtered, ...page });
 }
 
 const RULES: Filter[] = [

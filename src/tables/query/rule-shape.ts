@@ -71,13 +71,24 @@ export function withValues(list: PreparedList, values: readonly SqlValue[]): Pre
     param instanceof Slot ? (values[param.place] ?? null) : (param as SqlValue);
   const bound = <T extends SqlCondition | null>(condition: T): T =>
     condition === null ? condition : { ...condition, params: condition.params.map(bind) };
-  const { page, total, ofFew, walk } = list;
+  const { page, total, ofFew, walk, filtered } = list;
   const steps = walk?.steps ?? null;
   return {
     ...list,
     page: bound(page),
     total: total === null ? null : { sql: bound(total.sql) },
     ofFew: ofFew === null ? null : { count: bound(ofFew.count), bytes: bound(ofFew.bytes), page: bound(ofFew.page) },
+    filtered:
+      filtered === null
+        ? null
+        : {
+            ...filtered,
+            ranges: filtered.ranges.map((range) => ({
+              page: bound(range.page),
+              group: bound(range.group),
+              rest: bound(range.rest),
+            })),
+          },
     walk: walk === null || steps === null ? walk : { steps: { count: bound(steps.count), bytes: bound(steps.bytes) } },
   };
 }

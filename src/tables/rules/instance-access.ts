@@ -11,6 +11,9 @@ import { isInstanceId } from "../instance-id.ts";
 import type { Namespace } from "../namespaces.ts";
 import { type Asker, denied } from "./access.ts";
 
+/** For whom a new instance counts. Service keys and the server have no quota of instances. */
+const creatorOf = (principal: Principal): string | null => (principal.kind === "user" ? principal.auth.id : null);
+
 type Dynamic = Namespace & { kind: "dynamic" };
 
 /** Rights to instances: to open an existing one, and to create one by its first write. [TB60] */
@@ -72,7 +75,7 @@ export function createInstanceRights(deps: { clock: Clock; logger: Logger }): In
     openForWriting(asker, namespace, instanceId) {
       const id = checkedId(instanceId);
       const existing = namespace.instances.get(id, { create: false });
-      const file = existing ?? namespace.instances.get(id, { create: true });
+      const file = existing ?? namespace.instances.get(id, { create: true, creator: creatorOf(asker.principal) });
       if (file === null) throw new Error(`instance ${id} was not made`);
       const action = existing === null ? "create" : "open";
       return chain(demand(asker.principal, allows(asker, namespace, action, id)), () => file);

@@ -65,6 +65,8 @@ async function orderCertificate(config: AcmeConfig, files: AcmeFiles): Promise<C
 }
 
 async function order({ domains, email, directory = DIRECTORY_DEFAULT }: AcmeConfig, files: AcmeFiles) {
+  // One of its own libraries looks for it when it is evaluated.
+  await import("reflect-metadata");
   const acme = await loadLibrary();
   const account = files.readAccount(directory);
   const accountKey = account?.key ?? (await acme.crypto.createPrivateEcdsaKey()).toString();
@@ -102,6 +104,8 @@ interface LibraryRequest {
 }
 
 async function loadLibrary() {
+  // One of its own libraries looks for it when it is evaluated.
+  await import("reflect-metadata");
   const acme = await import("acme-client");
   // Its types lack `acmeSettings`, and those of its HTTP client belong to a package of its own.
   const defaults = acme.axios.defaults as unknown as { acmeSettings: object; adapter: typeof send };

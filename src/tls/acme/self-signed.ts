@@ -7,6 +7,8 @@ const SERIAL_BYTES = 8;
 
 /** A certificate that no client trusts, so that the server can listen before it has another one. */
 export async function createSelfSigned(names: readonly string[], clock: Clock): Promise<CertificatePair> {
+  // The library looks for it when it is evaluated.
+  await import("reflect-metadata");
   const x509 = await import("@peculiar/x509");
   const keys = await crypto.subtle.generateKey(ALGORITHM, true, ["sign", "verify"]);
   const now = clock.now();

@@ -29,6 +29,11 @@ export interface Resources {
   /** Source texts by namespace, table and action. */
   rules: Readonly<Record<string, Readonly<Record<string, Readonly<Record<string, string>>>>>>;
   buckets: readonly { name: string; external: boolean }[];
+  /** Of those that have one; null: as much as fits. */
+  quotas: {
+    buckets: Readonly<Record<string, { total: number | null; perUser: number | null }>>;
+    namespaces: Readonly<Record<string, { perInstance: number | null; instancesPerUser: number | null }>>;
+  };
   kv: readonly string[];
   d1: readonly string[];
   vectorize: readonly { name: string; dimensions: number; metric: string }[];
@@ -41,6 +46,8 @@ export interface Resources {
     expiresAt: string | null;
     ips: readonly string[] | null;
   }[];
+  /** Of the config, as `platform check` prints them. */
+  warnings: readonly { path: string; message: string }[];
 }
 
 /** It is that of the running config, so it is loaded once. */

@@ -23,7 +23,7 @@ export function Page({
     <Stack gap="md" className={fills ? "page page-fills" : "page"}>
       <Group justify="space-between" align="flex-end" wrap="wrap" gap="sm">
         <Box miw={0}>
-          <Title order={1} size="h3">
+          <Title order={1} size="h3" className="page-title">
             {title}
           </Title>
           {hint === undefined ? null : (

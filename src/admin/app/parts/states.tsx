@@ -43,7 +43,7 @@ export function Empty({ title, children }: { title: string; children?: ReactNode
 /** Keeps the place of a list that is being loaded. */
 export function Loading({ rows = 6 }: { rows?: number }) {
   return (
-    <Stack gap={8} aria-busy="true" aria-label="Loading">
+    <Stack gap={8} role="status" aria-busy="true" aria-label="Loading">
       {Array.from({ length: rows }, (_, index) => (
         // biome-ignore lint/suspicious/noArrayIndexKey: they are all the same
         <Skeleton key={index} height={28} radius="sm" />

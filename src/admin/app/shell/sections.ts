@@ -1,6 +1,8 @@
 import {
   IconBriefcase,
   IconChartBar,
+  IconDatabase,
+  IconDoor,
   IconHome,
   IconKey,
   IconListDetails,
@@ -28,6 +30,8 @@ export const SECTIONS: readonly Section[] = [
   { name: "Tables", path: "/tables", icon: IconTable, rights: [["db", "*", "*", "read"]] },
   { name: "Users", path: "/users", icon: IconUsers, rights: [["auth", "admin", "*", "read"]] },
   { name: "Key-value", path: "/key-value", icon: IconKey, rights: [["kv", "namespace", "*", "read"]] },
+  { name: "SQL", path: "/sql", icon: IconDatabase, rights: [["d1", "database", "*", "*"]] },
+  { name: "Rooms", path: "/rooms", icon: IconDoor, rights: [["rooms", "*", "*", "read"]] },
   { name: "Jobs", path: "/jobs", icon: IconBriefcase, rights: [["jobs", "*", "*", "read"]] },
   { name: "Analytics", path: "/analytics", icon: IconChartBar, rights: [["analytics", "*", "*", "read"]] },
   { name: "Logs", path: "/logs", icon: IconListDetails, rights: [["system", "*", "*", "read"]] },

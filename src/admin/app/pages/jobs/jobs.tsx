@@ -78,7 +78,7 @@ export default function JobsPage() {
 
 function JobLines({ job }: { job: JobRecord }) {
   const [isOpen, setIsOpen] = useState(false);
-  const { id, name, state, attempt, data, error, createdAt, dueAt, finishedAt } = job;
+  const { id, name, state, waitingFor, attempt, data, error, createdAt, dueAt, finishedAt } = job;
   return (
     <Fragment>
       <Table.Tr>
@@ -89,7 +89,7 @@ function JobLines({ job }: { job: JobRecord }) {
         </Table.Td>
         <Table.Td>
           <Badge color={COLOURS[state]} variant="light">
-            {state}
+            {waitingFor === "drill" ? "waits for the drill to end" : state}
           </Badge>
         </Table.Td>
         <Table.Td ta="right" className="number">

@@ -1,0 +1,103 @@
+import { Alert, Badge, Group, Stack, Tabs, Text } from "@mantine/core";
+import type { ReactNode } from "react";
+import { millisText, numberText } from "../../parts/format.ts";
+import { Empty, Failure } from "../../parts/states.tsx";
+import { Plan } from "./plan.tsx";
+import { ResultGrid } from "./result-grid.tsx";
+import type { Runs } from "./runs.ts";
+import type { Outcome } from "./statements.ts";
+
+const TAB_CHARACTERS = 28;
+
+/** `3 rows`, `one row` */
+const counted = (count: number, one: string): string => (count === 1 ? `One ${one}` : `${numberText(count)} ${one}s`);
+
+/** What became of each statement: one as it is, several in tabs. */
+export function Results({ runs }: { runs: Runs }) {
+  const { outcomes, total, cancel, chosen, choose } = runs;
+  if (outcomes.length === 0 && cancel !== null) {
+    return (
+      <Text size="sm" c="dimmed" role="status">
+        Running …
+      </Text>
+    );
+  }
+  if (outcomes.length === 0) {
+    return <Empty title="No results yet">Write a statement, or take one from the history, and run it.</Empty>;
+  }
+  const [only] = outcomes;
+  if (total === 1 && only !== undefined) return <Result outcome={only} note={null} />;
+  const failed = outcomes.findIndex(({ kind }) => kind === "failed");
+  const note =
+    failed === -1
+      ? null
+      : "What earlier statements wrote stays: each is a transaction of its own. Later ones were not run.";
+  return (
+    <Tabs
+      value={String(chosen)}
+      onChange={(next) => choose(Number(next ?? 0))}
+      className="sql-results"
+      keepMounted={false}
+    >
+      <Tabs.List className="sql-tabs">
+        {outcomes.map(({ statement, kind }, index) => (
+          <Tabs.Tab key={statement.from} value={String(index)} {...(kind === "failed" ? { color: "red" } : {})}>
+            <Text size="xs" ff="monospace" span {...(kind === "failed" ? { c: "var(--mantine-color-error)" } : {})}>
+              {index + 1}. {oneLine(statement.text)}
+            </Text>
+          </Tabs.Tab>
+        ))}
+      </Tabs.List>
+      {outcomes.map((outcome, index) => (
+        <Tabs.Panel key={outcome.statement.from} value={String(index)} className="sql-panel">
+          <Result outcome={outcome} note={note} />
+        </Tabs.Panel>
+      ))}
+    </Tabs>
+  );
+}
+
+const oneLine = (text: string): string => {
+  const line = text.replaceAll(/\s+/g, " ");
+  return line.length > TAB_CHARACTERS ? `${line.slice(0, TAB_CHARACTERS)}…` : line;
+};
+
+function Result({ outcome, note }: { outcome: Outcome; note: string | null }): ReactNode {
+  if (outcome.kind === "failed") {
+    return (
+      <Stack gap="xs" pt="xs">
+        <Failure error={outcome.error} />
+        {note === null ? null : <Text size="sm">{note}</Text>}
+      </Stack>
+    );
+  }
+  if (outcome.kind === "plan") return <Plan rows={outcome.rows} />;
+  const { statement, rows, changes, durationMs } = outcome;
+  const isWrite = statement.kind === "write";
+  return (
+    <>
+      <Group gap="xs" py={6} role="status">
+        {isWrite ? <WriteBadge>Write</WriteBadge> : null}
+        <Text size="sm" className="number">
+          {isWrite && rows.length === 0 ? `${counted(changes, "row")} changed` : counted(rows.length, "row")}
+          {isWrite && rows.length > 0 ? `, ${numberText(changes)} changed` : ""} in {millisText(durationMs)}
+        </Text>
+      </Group>
+      {rows.length > 0 ? (
+        <ResultGrid name="Result" rows={rows} />
+      ) : isWrite ? null : (
+        <Alert variant="light" color="gray">
+          The statement ran, and no row is what it asks for.
+        </Alert>
+      )}
+    </>
+  );
+}
+
+export function WriteBadge({ children }: { children: ReactNode }) {
+  return (
+    <Badge color="orange" variant="light" radius="sm">
+      {children}
+    </Badge>
+  );
+}

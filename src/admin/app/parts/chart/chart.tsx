@@ -1,0 +1,93 @@
+import { Card, Group, Skeleton, Table, Text, Title } from "@mantine/core";
+import { lazy, Suspense, useState } from "react";
+import { CHART_TABLE_ROWS_MAX } from "../../limits.ts";
+import { timeText } from "../format.ts";
+import { Wide } from "../wide.tsx";
+import { CHART_HEIGHT_PX, type ChartData, colourOf } from "./data.ts";
+
+const Drawing = lazy(() => import("./drawing.tsx"));
+
+/** Series over the same times, as lines, with what each is now or under the pointer; the numbers are there as a table too. */
+export function Chart({ data, hint }: { data: ChartData; hint?: string }) {
+  const [pointed, setPointed] = useState<number | null>(null);
+  const { title, times, series, format } = data;
+  const shown = pointed ?? times.length - 1;
+  const time = times[shown];
+  return (
+    <Card withBorder component="section" aria-label={title} p="sm">
+      <Group justify="space-between" gap={4}>
+        <Title order={2} size="h5">
+          {title}
+        </Title>
+        <Text size="xs" c="dimmed" className="number">
+          {pointed === null || time === undefined ? hint : timeText(time)}
+        </Text>
+      </Group>
+      <Group gap="md" my={4} component="ul" className="legend">
+        {series.map(({ name, values, colour }) => (
+          <Group key={name} gap={6} component="li" wrap="nowrap">
+            <svg width={10} height={10} aria-hidden="true">
+              <circle cx={5} cy={5} r={5} fill={colourOf(colour)} />
+            </svg>
+            <Text size="sm" c="dimmed">
+              {name}
+            </Text>
+            <Text size="sm" fw={600} className="number">
+              {textOf(values[shown], format)}
+            </Text>
+          </Group>
+        ))}
+      </Group>
+      <Suspense fallback={<Skeleton height={CHART_HEIGHT_PX} />}>
+        <Drawing data={data} onPoint={setPointed} />
+      </Suspense>
+      <Numbers data={data} />
+    </Card>
+  );
+}
+
+const textOf = (value: number | null | undefined, format: ChartData["format"]): string =>
+  value === null || value === undefined ? "–" : format(value);
+
+/** The newest first. */
+function Numbers({ data: { title, times, series, format } }: { data: ChartData }) {
+  const [isOpen, setIsOpen] = useState(false);
+  const last = times.length - 1;
+  const shown = Math.min(times.length, CHART_TABLE_ROWS_MAX);
+  return (
+    <details className="numbers" onToggle={({ currentTarget }) => setIsOpen(currentTarget.open)}>
+      <summary>Numbers</summary>
+      {isOpen ? (
+        <Wide minWidth={320}>
+          <Table verticalSpacing={2} aria-label={title}>
+            <Table.Thead>
+              <Table.Tr>
+                <Table.Th>Time</Table.Th>
+                {series.map(({ name }) => (
+                  <Table.Th key={name} ta="right">
+                    {name}
+                  </Table.Th>
+                ))}
+              </Table.Tr>
+            </Table.Thead>
+            <Table.Tbody>
+              {times.slice(times.length - shown).map((_, index) => {
+                const at = last - index;
+                return (
+                  <Table.Tr key={times[at]}>
+                    <Table.Td className="number">{timeText(times[at] ?? 0)}</Table.Td>
+                    {series.map(({ name, values }) => (
+                      <Table.Td key={name} ta="right" className="number">
+                        {textOf(values[at], format)}
+                      </Table.Td>
+                    ))}
+                  </Table.Tr>
+                );
+              })}
+            </Table.Tbody>
+          </Table>
+        </Wide>
+      ) : null}
+    </details>
+  );
+}

@@ -1,0 +1,31 @@
+/** The largest of many items, in a memory of a few times as many as are wanted. Of equal ones the earlier come first. */
+export class Largest<T> {
+  readonly #wanted: number;
+  #items: { item: T; size: number }[] = [];
+  /** Smaller ones are not wanted any more. */
+  #floor = Number.NEGATIVE_INFINITY;
+
+  /** `wanted`: at least 1. */
+  constructor(wanted: number) {
+    this.#wanted = wanted;
+  }
+
+  add(item: T, size: number): void {
+    if (size <= this.#floor) return;
+    this.#items.push({ item, size });
+    if (this.#items.length < 2 * this.#wanted) return;
+    this.#shorten();
+    this.#floor = this.#items.at(-1)?.size ?? this.#floor;
+  }
+
+  /** The largest first. */
+  sorted(): T[] {
+    this.#shorten();
+    return this.#items.map(({ item }) => item);
+  }
+
+  #shorten(): void {
+    this.#items.sort((one, other) => other.size - one.size);
+    this.#items.length = Math.min(this.#items.length, this.#wanted);
+  }
+}

@@ -1,0 +1,104 @@
+import { afterAll, beforeAll, expect } from "bun:test";
+import { testBrowser } from "../support/browser.ts";
+import { inEveryView, openDashboard, overflowOf, violationsOf } from "../support/dashboard.ts";
+import { type TestPlatform, testPlatform, until } from "../support/index.ts";
+
+const READER = "reader-key-0123456789abcdefghijklmnopqrstuv";
+const LONG = "an-event-with-a-name-that-is-longer-than-any-column-of-a-table-should-ever-be";
+const CONFIG = `{
+  databases: { shared: { tables: { notes: { schema: { text: { type: "string" } } } } } },
+  jobs: { mend: { retries: 0, run() { throw new Error("the roof leaks"); } } },
+  routes: (api) => api.post("/mend", ({ app }) => app.jobs.enqueue("mend", {}), { access: true }),
+  serviceKeys: { reader: { key: "${READER}", scopes: ["db:shared:notes:read"] } },
+}`;
+
+const browser = testBrowser();
+const { browserTest } = browser;
+let platform: TestPlatform;
+beforeAll(async () => {
+  platform = await testPlatform({ config: CONFIG });
+  await platform.service.post("/api/db/shared/tables/notes", { id: "n1", text: "hello" });
+  expect((await platform.post("/api/functions/mend")).status).toBe(200);
+  const events = [
+    { name: "film opened", properties: { film: "Heat" } },
+    { name: "film rated", properties: { stars: 5 } },
+    { name: LONG, properties: { text: "x".repeat(400) } },
+  ];
+  await platform.post("/api/analytics/track", { events });
+});
+afterAll(() => platform.stop());
+
+const open = (path: string, options: Parameters<typeof openDashboard>[3] = {}) =>
+  openDashboard(browser, platform, path, options);
+
+browserTest("[AD67] charts of the overview move, and have their numbers as text and as a table", async () => {
+  const { page, problems } = await open("/admin");
+  const requests = page.getByRole("region", { name: "Requests", exact: true });
+  await requests.getByRole("img", { name: /^Requests\. All: \d+ now/ }).waitFor();
+  await requests.locator("canvas").waitFor();
+  await requests.getByText("Numbers").click();
+  const table = requests.getByRole("table", { name: "Requests" });
+  expect(await table.getByRole("row").count()).toBeGreaterThan(50);
+  for (const name of ["Response times", "Live sockets", "Memory"]) {
+    await page.getByRole("region", { name, exact: true }).locator("canvas").waitFor();
+  }
+  const total = async (): Promise<number> => {
+    const cells = await table.locator("tbody tr td:nth-child(2)").allTextContents();
+    return cells.reduce((sum, text) => sum + Number(text.replaceAll(",", "")), 0);
+  };
+  const before = await total();
+  for (let n = 0; n < 20; n++) await platform.service.get("/api/db/shared/tables/notes");
+  await until("the requests are drawn", async () => (await total()) >= before + 20);
+  expect(problems).toEqual([]);
+});
+
+browserTest("[AD67] the overview has checks, failed jobs, warnings and the last changes", async () => {
+  const { page } = await open("/admin");
+  for (const name of ["disk", "files", "backup"]) await page.getByRole("region", { name, exact: true }).waitFor();
+  await page.getByRole("region", { name: "Jobs that failed" }).getByText("the roof leaks").waitFor();
+  await page
+    .getByRole("region", { name: "Warnings of the config" })
+    .getByText("databases.shared.tables.notes")
+    .waitFor();
+  await page.getByRole("region", { name: "Last changes" }).getByText("db/shared/notes/n1").waitFor();
+});
+
+browserTest("[AD67] a key sees what it may read, and nothing else is asked for", async () => {
+  const { page, problems } = await open("/admin", { key: READER });
+  await page.getByText(/^Version/).waitFor();
+  for (const name of ["Requests", "Jobs that failed", "Warnings of the config", "Last changes", "disk"]) {
+    expect(await page.getByRole("region", { name, exact: true }).count()).toBe(0);
+  }
+  await page.waitForLoadState("networkidle");
+  expect(problems).toEqual([]);
+});
+
+browserTest("[AD68] events are drawn, ranked, listed with their properties, and chosen by name", async () => {
+  const { page, problems } = await open("/admin/analytics?range=1h");
+  await page.getByRole("region", { name: "Users", exact: true }).locator("canvas").waitFor();
+  await page.getByRole("tab", { name: "Events" }).click();
+  await page.getByText('{"film":"Heat"}').waitFor();
+  await page.getByRole("region", { name: "Most frequent" }).getByRole("button", { name: "film rated" }).click();
+  await page.getByText('{"film":"Heat"}').waitFor({ state: "detached" });
+  await page.getByText('{"stars":5}').waitFor();
+  const other = await page.context().newPage();
+  await other.goto(page.url());
+  await other.getByText('{"stars":5}').waitFor();
+  expect(await other.getByText('{"film":"Heat"}').count()).toBe(0);
+  await other.getByRole("button", { name: "All events" }).click();
+  await other.getByText('{"film":"Heat"}').waitFor();
+  expect(problems).toEqual([]);
+});
+
+browserTest("[AD30] charts and long names are accessible and fit", async () => {
+  await inEveryView(async (options) => {
+    const { page, context } = await open("/admin", options);
+    for (const path of ["/admin", "/admin/analytics", "/admin/analytics?view=events"]) {
+      await page.goto(platform.url + path);
+      await page.locator("canvas").first().waitFor();
+      expect({ path, violations: await violationsOf(page) }).toEqual({ path, violations: [] });
+      expect({ path, overflow: await overflowOf(page) }).toEqual({ path, overflow: 0 });
+    }
+    await context.close();
+  });
+});

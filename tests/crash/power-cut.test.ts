@@ -1,0 +1,181 @@
+import { describe, expect, test } from "bun:test";
+import { readFileSync, rmSync } from "node:fs";
+import { join } from "node:path";
+import type { JsonObject } from "../../src/kernel/json/json.ts";
+import { type TestPlatform, temporaryDirectory, testPlatform, until } from "../support/index.ts";
+import { random as seeded, testSeed } from "../support/random.ts";
+import { faultsOfFiles } from "./files.ts";
+import { SimulatedDisk } from "./power/disk.ts";
+import { TRACED, tracedCalls } from "./power/trace.ts";
+
+// A server works under load while every call that changes a file is recorded, with every answer that it sends. From the record,
+// disks are made as power cuts would leave them at random moments: whatever was not synced may be missing, torn or in another
+// order. A server that starts on such a disk has everything that was answered before the cut.
+
+const CUTS = 4 * Number(process.env["PLATFORM_CRASH_ROUNDS"] ?? 3);
+const SEED = testSeed(2_612);
+const LOAD_MS = 4_000;
+const WRITERS = 8;
+const INSTANCES = 3;
+const TEXT = "some words of a text ".repeat(60);
+
+const CONFIG = `{
+  databases: {
+    shared: { tables: { notes: { schema: { text: { type: "text" }, n: { type: "integer" } }, fts: ["text"], indexes: [{ fields: ["n"] }] } } },
+    tenants: { instance: true, tables: { notes: { schema: { text: { type: "text" }, n: { type: "integer" } } } } },
+  },
+  storage: { buckets: { files: {} } },
+  kv: { cache: {} },
+  d1: { main: {} },
+  rateLimits: { auth: { requests: 1000000, window: 60 } },
+}`;
+
+const random = seeded(SEED);
+const hasTracer =
+  process.platform === "linux" &&
+  Bun.which("strace") !== null &&
+  Bun.spawnSync(["strace", "-qq", "true"]).exitCode === 0;
+if (!hasTracer) console.warn("no power cut is tested: strace is not here, or may not trace");
+
+const places = [
+  "/api/db/shared/tables/notes",
+  ...Array.from({ length: INSTANCES }, (_, n) => `/api/db/tenants/t${n}/tables/notes`),
+];
+
+/** Sends writes, one after the other, until `isOver`. Each record and file names what it is in its answer. */
+async function write(platform: TestPlatform, writer: number, isOver: () => boolean): Promise<void> {
+  for (let count = 0; !isOver(); count++) {
+    const place = random.below(places.length);
+    const path = places[place] ?? "";
+    const id = `${place}-${writer}-${count}`;
+    const kind = random.below(10);
+    if (kind === 0) {
+      const form = new FormData();
+      form.set("key", id);
+      form.set("file", new Blob([id.repeat(1 + random.below(2_000))]), id);
+      await platform.service.fetch("/api/storage/files/upload", { method: "POST", body: form });
+    } else if (kind === 1) {
+      const inserts = Array.from({ length: 20 }, (_, index) => ({ id: `${id}-${index}`, n: 1, text: TEXT }));
+      await platform.service.post(`${path}/batch`, { inserts });
+    } else if (kind === 3) {
+      await platform.service.post("/api/kv/cache", { action: "set", key: id, value: { key: id } });
+      // The answer of a set does not say what was set; this one does.
+      await platform.service.post("/api/kv/cache", { action: "get", key: id });
+    } else if (kind === 4) {
+      await platform.service.post("/api/d1/main", { query: "INSERT INTO notes VALUES (?) RETURNING id", params: [id] });
+    } else if (kind === 2) {
+      await platform.service.post("/api/auth/admin/users", {
+        email: `user-${id}@example.com`,
+        password: "long enough",
+      });
+    } else {
+      await platform.service.post(path, { id, n: 1, text: TEXT });
+      for (let n = 2; n <= 1 + random.below(3); n++) await platform.service.patch(`${path}/${id}`, { n });
+    }
+  }
+}
+
+/** Under load until it is killed: what it did to its files, and sent. */
+async function record(): Promise<{ trace: string; root: string }> {
+  const file = join(temporaryDirectory(), "trace");
+  // The tracer is not the server's parent, so that the server is killed and not the tracer.
+  const prefix = ["strace", "-D", "-f", "-y", "-xx", "-q", "-s", "4000000", "-e", `trace=${TRACED}`, "-o", file];
+  const platform = await testPlatform({ config: CONFIG, prefix });
+  const endsAt = performance.now() + LOAD_MS;
+  const isOver = () => performance.now() > endsAt;
+  await platform.service.post("/api/d1/main", { query: "CREATE TABLE notes (id TEXT)" });
+  const writers = Array.from({ length: WRITERS }, (_, writer) => write(platform, writer, isOver));
+  await Promise.all(writers);
+  const { pid } = platform.process;
+  await platform.kill("SIGKILL");
+  const end = new RegExp(`^${pid} +\\+\\+\\+ killed by SIGKILL`, "m");
+  await until("the trace is complete", () => end.test(readFileSync(file, "utf8")));
+  return { trace: readFileSync(file, "utf8"), root: platform.dataDirectory };
+}
+
+/** What was answered: the number of each record's last change, by its path; files and users by their keys. */
+class Answered {
+  readonly records = new Map<string, number>();
+  readonly files = new Set<string>();
+  readonly users = new Set<string>();
+  readonly values = new Set<string>();
+  readonly rows = new Set<string>();
+
+  add(sent: Buffer): void {
+    const text = sent.toString();
+    const body = text.startsWith("HTTP/1.1 20") ? text.slice(text.indexOf("\r\n\r\n") + 4) : "";
+    if (!body.startsWith("{")) return;
+    this.#addBody(JSON.parse(body) as JsonObject);
+  }
+
+  #addBody(body: JsonObject): void {
+    const { id, n, key, email, user, value, inserted, results } = body;
+    if (typeof id === "string" && typeof n === "number") this.records.set(id, Math.max(n, this.records.get(id) ?? 0));
+    else if (typeof email === "string") this.users.add(email);
+    else if (typeof user === "object" && user !== null) this.#addBody(user as JsonObject);
+    else if (typeof key === "string") this.files.add(key);
+    else if (Array.isArray(inserted)) for (const one of inserted) this.#addBody(one as JsonObject);
+    else if (Array.isArray(results)) for (const row of results) this.rows.add(String((row as JsonObject)["id"]));
+    else if (typeof value === "object" && value !== null) this.values.add(String((value as JsonObject)["key"]));
+  }
+}
+
+/** What a server lacks of what was answered. */
+async function missing(platform: TestPlatform, answered: Answered): Promise<string[]> {
+  const lost: string[] = [];
+  for (const [id, n] of answered.records) {
+    const { status, body } = await platform.service.get<{ n: number }>(`${places[Number(id.split("-")[0])]}/${id}`);
+    if (status !== 200 || body.n < n) lost.push(`record ${id}: ${status}, ${body.n} instead of ${n}`);
+  }
+  for (const key of answered.files) {
+    const response = await platform.service.fetch(`/api/storage/files/${key}`);
+    const text = await response.text();
+    if (response.status !== 200 || !text.startsWith(key)) lost.push(`file ${key}: ${response.status}`);
+  }
+  for (const email of answered.users) {
+    const { body } = await platform.service.get<{ users: unknown[] }>("/api/auth/admin/users", { query: { email } });
+    if (body.users.length !== 1) lost.push(`user ${email}`);
+  }
+  for (const key of answered.values) {
+    const { body } = await platform.service.post("/api/kv/cache", { action: "get", key });
+    if (JSON.stringify(body["value"]) !== JSON.stringify({ key })) lost.push(`value ${key}`);
+  }
+  if (answered.rows.size > 0) {
+    const { body } = await platform.service.post<{ results?: { id: string }[] }>("/api/d1/main", {
+      query: "SELECT id FROM notes",
+    });
+    const found = new Set((body.results ?? []).map(({ id }) => id));
+    for (const id of answered.rows) if (!found.has(id)) lost.push(`row ${id}`);
+  }
+  return lost;
+}
+
+describe.if(hasTracer)("a power cut", () => {
+  test("[DB3] whatever of the unsynced writes the disk has kept, everything that was answered is there", async () => {
+    const { trace, root } = await record();
+    const calls = [...tracedCalls(trace, root)];
+    const sentCount = calls.filter(({ kind }) => kind === "sent").length;
+    expect(sentCount).toBeGreaterThan(50);
+    const moments = new Set(Array.from({ length: CUTS }, () => random.below(calls.length)));
+    const disk = new SimulatedDisk(root);
+    const answered = new Answered();
+    for (const [index, call] of calls.entries()) {
+      if (call.kind === "sent") answered.add(call.data);
+      else disk.apply(call, call.line);
+      if (!moments.has(index)) continue;
+      const data = join(temporaryDirectory(), "data");
+      disk.cut(data, random);
+      const platform = await testPlatform({ config: CONFIG, data });
+      const lost = await missing(platform, answered);
+      await platform.kill("SIGTERM");
+      const { faults } = faultsOfFiles(data);
+      expect({ seed: SEED, index, lost, faults }).toEqual({ seed: SEED, index, lost: [], faults: [] });
+      rmSync(data, { recursive: true });
+    }
+    const { records, files, users, values, rows } = answered;
+    const counts = Object.entries({ records, files, users, values, rows }).map(([name, { size }]) => [name, size]);
+    console.info(`${moments.size} cuts among ${calls.length} calls; answered:`, Object.fromEntries(counts));
+    // Each kind of write was tried.
+    expect(counts.filter(([, size]) => size === 0)).toEqual([]);
+  }, 600_000);
+});

@@ -1,0 +1,64 @@
+import { expect } from "bun:test";
+import { readFileSync } from "node:fs";
+import { fileURLToPath } from "node:url";
+import type { BrowserContextOptions, Page } from "playwright-core";
+import type { Profile, TestBrowser } from "./browser.ts";
+import { SERVICE_KEY, type TestPlatform } from "./platform.ts";
+
+const AXE = readFileSync(fileURLToPath(import.meta.resolve("axe-core/axe.min.js")), "utf8");
+
+/** A browser in which an administrator is signed in, at a page of the dashboard such as `/admin/users`. */
+export async function openDashboard(
+  { openProfile }: Pick<TestBrowser, "openProfile">,
+  platform: Pick<TestPlatform, "url">,
+  path: string,
+  { key = SERVICE_KEY, ...options }: BrowserContextOptions & { key?: string } = {},
+): Promise<Profile> {
+  // From sources the pages are built when they are asked for, which takes longer than a browser waits.
+  await fetch(`${platform.url}/admin`);
+  const profile = await openProfile(options);
+  const response = await profile.context.request.post(`${platform.url}/api/admin/session`, { data: { key } });
+  if (response.status() !== 204) throw new Error(`The key does not sign in: ${await response.text()}`);
+  await profile.page.goto(platform.url + path);
+  return profile;
+}
+
+interface Violation {
+  id: string;
+  nodes: { html: string }[];
+}
+
+/** What axe finds against WCAG 2.2 AA. The page has to be opened with `bypassCSP`: its own policy allows no such script. */
+export async function violationsOf(page: Page): Promise<object[]> {
+  await page.evaluate(AXE);
+  const { violations } = await page.evaluate<{ violations: Violation[] }>(
+    `axe.run(document, { runOnly: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"] })`,
+  );
+  return violations.map(({ id, nodes }) => ({ id, at: nodes.slice(0, 3).map(({ html }) => html.slice(0, 200)) }));
+}
+
+/** How many pixels the page is wider than the window. */
+export const overflowOf = (page: Page): Promise<number> =>
+  page.evaluate<number>("Math.max(0, document.documentElement.scrollWidth - innerWidth)");
+
+/** Runs `look` in light and dark colours, on a desk and on a phone. */
+export async function inEveryView(look: (options: BrowserContextOptions) => Promise<void>): Promise<void> {
+  for (const colorScheme of ["light", "dark"] as const) {
+    for (const width of [1440, 360]) await look({ bypassCSP: true, colorScheme, viewport: { width, height: 800 } });
+  }
+}
+
+/** Fails where axe finds something, the page has not one `main`, or is wider than the window. */
+export async function expectAccessible(page: Page): Promise<void> {
+  expect(await violationsOf(page)).toEqual([]);
+  expect(await page.getByRole("main").count()).toBe(1);
+  expect(await overflowOf(page)).toBe(0);
+}
+
+/** The colours and viewports in which every page is looked at. */
+export const LOOKS = (["light", "dark"] as const).flatMap((colorScheme) =>
+  [1440, 360].map((width) => ({
+    name: `${colorScheme}, ${width} px`,
+    options: { bypassCSP: true, colorScheme, viewport: { width, height: 800 } },
+  })),
+);
