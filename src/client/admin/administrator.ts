@@ -1,14 +1,11 @@
-import { createContext } from "../client.ts";
-import type { ClientContext } from "../context.ts";
 import { type Runtime, systemRuntime } from "../runtime.ts";
 import { socketOf } from "../socket/socket.ts";
 import type { Socket } from "../socket/types.ts";
-import { memoryStore } from "../store.ts";
 import { type AnyDatabase, createDatabase } from "../tables/database.ts";
 import { PlatformError } from "../transport/errors.ts";
-import { createSend } from "../transport/send.ts";
 import type { Method, RequestOptions, Transport } from "../transport/types.ts";
 import { type Administration, createAdministration } from "./administration.ts";
+import { keyContext } from "./context.ts";
 
 /** The service key that an administrator has signed in with. */
 export interface SignedInKey {
@@ -52,22 +49,8 @@ export function createAdministrator({
 }
 
 function administratorOf(deps: { url: string; runtime: Runtime; headers: Record<string, string> }): Administrator {
-  const { runtime } = deps;
-  const own = createContext({ url: deps.url, store: memoryStore() }, runtime);
-  const { url } = own.transport;
-  const send = createSend({ base: url(""), runtime });
-  const request: Transport["request"] = async <T>(method: Method, path: string, options: RequestOptions = {}) => {
-    const idempotent = options.idempotent === true ? runtime.uuid() : options.idempotent;
-    // A type of the caller's choice: the answers of the server are not checked again.
-    return (await send(method, path, {
-      ...options,
-      idempotent,
-      headers: { ...options.headers, ...deps.headers },
-    })) as T;
-  };
   let ticket: string | null = null;
-  const transport: Transport = {
-    request,
+  const context = keyContext(deps, {
     /** A connection keeps its ticket: the next one needs another. */
     async token() {
       if (ticket === null || socket.status !== "connected") {
@@ -75,17 +58,10 @@ function administratorOf(deps: { url: string; runtime: Runtime; headers: Record<
       }
       return ticket;
     },
-    userId: () => null,
-    onAuth: () => () => {},
-    url,
-  };
-  const context: ClientContext = {
-    ...own,
-    transport,
-    deliver: ({ request: { method, path, query, body, idempotencyKey } }) =>
-      request(method, path, { query, body, idempotent: idempotencyKey ?? false }),
     socket: async () => socket,
-  };
+  });
+  const { transport } = context;
+  const { request, url } = transport;
   const socket = socketOf(context);
   return {
     ...createAdministration(transport),

@@ -2,6 +2,7 @@ import type { ClientContext } from "../context.ts";
 import type { Retries } from "../live/failures.ts";
 import type { Live } from "../live/live.ts";
 import type { BegunWrite, TableWrite } from "../tables/local-writes.ts";
+import { sendWrite } from "../tables/writes.ts";
 import { isPassing, localError, PlatformError } from "../transport/errors.ts";
 import { UNKNOWN_AFTER_MS, WAITING_WRITES_MAX, WRITE_LENGTH_MAX } from "./limits.ts";
 import type { OfflineStorage, WaitingWrite } from "./storage.ts";
@@ -146,9 +147,7 @@ export class WriteQueue {
       return [null, localError("unknown", message)];
     }
     try {
-      const { method, path, query, body, idempotencyKey } = request;
-      const options = { query, body, idempotent: idempotencyKey ?? false };
-      return [await context.transport.request(method, path, options), null];
+      return [await sendWrite(context.transport, write), null];
     } catch (error) {
       if (!(error instanceof PlatformError)) throw error;
       // It may have been done by a try whose answer was lost: browsers try again by themselves too.

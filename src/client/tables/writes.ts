@@ -1,12 +1,19 @@
 import type { ClientContext } from "../context.ts";
+import type { Transport } from "../transport/types.ts";
 import type { TableAddress } from "./description.ts";
-import type { WriteOperation, WriteRequest } from "./local-writes.ts";
+import type { TableWrite, WriteOperation, WriteRequest } from "./local-writes.ts";
 
 interface Write {
   address: TableAddress;
   operations: readonly WriteOperation[];
   request: Omit<WriteRequest, "idempotencyKey">;
 }
+
+/** Sends a write, and gives its answer. */
+export const sendWrite = (
+  { request }: Pick<Transport, "request">,
+  { request: { method, path, query, body, idempotencyKey } }: TableWrite,
+): Promise<unknown> => request(method, path, { query, body, idempotent: idempotencyKey ?? false });
 
 /** Announces a write to what shows it at once, sends it, and says how it ended. */
 export async function performWrite<Answer>(
