@@ -18,7 +18,8 @@ export async function buildModule(): Promise<Uint8Array> {
  * imports the module, or the bundler would make a chunk of what some of them share with it.
  */
 export async function bundleModule(): Promise<ClientBundle> {
-  const options = { root: MODULE, minify: true };
+  // Browsers have no `Buffer`.
+  const options = { root: MODULE, minify: true, define: { "globalThis.Buffer": "undefined" } };
   const { metafile } = await bundleClient([MODULE_ENTRY], options);
   const later = Object.values(metafile.outputs).flatMap(({ entryPoint }) =>
     entryPoint === undefined ? [] : [join(ROOT, entryPoint)],

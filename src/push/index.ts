@@ -8,7 +8,9 @@ import type { Queue } from "../jobs/index.ts";
 import type { Clock } from "../kernel/clock.ts";
 import type { Ids } from "../kernel/ids.ts";
 import type { Logger } from "../kernel/logger.ts";
+import { createPaces } from "../kernel/time/pace.ts";
 import { createPushAccessor } from "./accessor.ts";
+import { createPushLists } from "./administration/lists.ts";
 import { createDeliveries } from "./delivery/deliveries.ts";
 import { createFanOut } from "./delivery/fan-out.ts";
 import { createTopicQueue } from "./delivery/topic-queue.ts";
@@ -67,7 +69,11 @@ export async function createPushArea(deps: {
   const stopSweep = startSweep({ store, clock, logger });
 
   return {
-    endpoints: pushEndpoints(service, deps.audit),
+    endpoints: pushEndpoints(
+      service,
+      createPushLists({ store, file: deps.file, clock, paces: createPaces() }),
+      deps.audit,
+    ),
     accessor: createPushAccessor(service),
     async stop() {
       stopping.abort();

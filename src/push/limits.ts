@@ -102,3 +102,14 @@ if (RESULTS_PER_WRITE > SWEEP_STEP_ROWS) {
 if (STOP_GRACE_MS >= UNDER_WAY_MAX_MS) {
   throw new Error("a sending request must be answered before a stop cuts it off");
 }
+
+/** Devices, and topics, of one page of administration. */
+export const DEVICES_LISTED_DEFAULT = 50;
+export const DEVICES_LISTED_MAX = 200;
+export const TOPICS_LISTED_DEFAULT = 50;
+export const TOPICS_LISTED_MAX = 200;
+/** Rows that one page of a list reads at once, and examines: where few of them match, the page is short. */
+export const LISTED_CHUNK = 250;
+export const LISTED_SCAN_MAX = 20_000;
+/** Numbers of devices within which a topic is counted in one step. */
+export const TOPIC_COUNT_STEP = 20_000;

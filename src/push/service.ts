@@ -6,9 +6,9 @@ import type { JsonObject } from "../kernel/json/json.ts";
 import type { Deliveries } from "./delivery/deliveries.ts";
 import type { FanOut, NextTarget } from "./delivery/fan-out.ts";
 import type { TopicQueue } from "./delivery/topic-queue.ts";
-import { CALLS_AT_ONCE_MAX, LOG_RETENTION_MS, SENDS_AT_ONCE_MAX } from "./limits.ts";
+import { CALLS_AT_ONCE_MAX, SENDS_AT_ONCE_MAX } from "./limits.ts";
 import type { Registration } from "./schemas.ts";
-import type { DeviceRow, LogRow, PushStore } from "./store.ts";
+import type { DeviceRow, PushStore } from "./store.ts";
 import type { Counts, Message, Target } from "./types.ts";
 
 /** Every device is subscribed to this topic at its first registration. */
@@ -36,8 +36,6 @@ export interface PushService {
   devices(userId: string): DeviceRow[];
   /** Replaces the metadata. Errors: 404. */
   setMetadata(userId: string, deviceId: string, metadata: JsonObject, by: Actor): Promise<void>;
-  /** The results of the last day, newest first; `userId` null: of all users. */
-  logs(query: { userId: string | null; limit: number }): LogRow[];
   /** Resolves when no `send` is running. */
   idle(): Promise<void>;
 }
@@ -115,7 +113,6 @@ export function createPushService(deps: {
       const isThere = await store.setMetadata(userId, deviceId, metadata, by);
       if (!isThere) throw notFound(`The user has no device "${deviceId}"`);
     },
-    logs: ({ userId, limit }) => store.logs({ userId, limit, after: clock.now() - LOG_RETENTION_MS }),
     async idle() {
       await Promise.allSettled(underWay);
     },

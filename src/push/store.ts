@@ -41,8 +41,8 @@ export interface PushStore {
   setMetadata(userId: string, deviceId: string, metadata: JsonObject, by: Actor): Promise<boolean>;
   /** Adds rows to the log, and deletes the devices of those with the status `removed`. */
   record(entries: readonly NewLogEntry[]): Promise<void>;
-  /** Newest first; `userId` null: of all users. */
-  logs(query: { userId: string | null; after: number; limit: number }): LogRow[];
+  /** Newest first: those since a time, before a row; `userId` null: of all users. */
+  logs(query: { userId: string | null; after: number; before: number; limit: number }): LogRow[];
   hasExpiredLogs(until: number): boolean;
   /** Resolves to the number of removed rows. */
   removeExpiredLogs(until: number, limit: number): Promise<number>;
@@ -75,10 +75,10 @@ export function createPushStore(file: DatabaseFile): PushStore {
         return deviceQueries.setDeviceMetadata.run(tx, { userId, deviceId, metadata }) === 1;
       }),
     record: (entries) => file.write((tx) => record(tx, entries)),
-    logs: ({ userId, after, limit }) =>
+    logs: ({ userId, ...range }) =>
       userId === null
-        ? logQueries.logsSince.all(file, { after, limit })
-        : logQueries.logsOfUserSince.all(file, { userId, after, limit }),
+        ? logQueries.logsSince.all(file, range)
+        : logQueries.logsOfUserSince.all(file, { userId, ...range }),
     hasExpiredLogs: (until) => logQueries.expiredLog.get(file, { until }) !== null,
     removeExpiredLogs: (until, limit) => file.write((tx) => logQueries.deleteExpiredLogs.run(tx, { until, limit })),
   };

@@ -2,6 +2,7 @@ import { Type } from "typebox";
 import { type Endpoint, endpoint } from "../http/endpoint.ts";
 import { OK } from "../http/reply.ts";
 import { nullable } from "../kernel/schema/types.ts";
+import { administrationEndpoints } from "./administration/endpoints.ts";
 import { MetadataChanges } from "./content.ts";
 import { downloadEndpoints } from "./downloads/endpoints.ts";
 import type { EndpointDeps } from "./endpoint-deps.ts";
@@ -13,9 +14,21 @@ import { storedFile } from "./service.ts";
 import { signingEndpoints } from "./signing/endpoints.ts";
 import { uploadEndpoints } from "./uploads/endpoints.ts";
 
-const Listed = Type.Object({ key: Type.String(), size: Type.Integer(), uploaded: UploadTime });
+const Listed = Type.Object({
+  key: Type.String(),
+  size: Type.Integer(),
+  contentType: Type.Optional(Type.String({ description: "With `delimiter`" })),
+  uploaded: UploadTime,
+});
 const Page = Type.Object(
-  { objects: Type.Array(Listed), truncated: Type.Boolean(), cursor: nullable(Type.String()) },
+  {
+    objects: Type.Array(Listed),
+    folders: Type.Optional(
+      Type.Array(Type.String(), { description: "With `delimiter`: beginnings of keys, up to and with the slash" }),
+    ),
+    truncated: Type.Boolean(),
+    cursor: nullable(Type.String()),
+  },
   { description: "A page. Where a rule hides many files it may be short and still be truncated" },
 );
 const DeletedKeys = Type.Object(
@@ -35,6 +48,7 @@ export function storageEndpoints(deps: EndpointDeps): readonly Endpoint[] {
     ...uploadEndpoints(deps),
     ...signingEndpoints(deps),
     ...multipartEndpoints(deps),
+    ...administrationEndpoints(deps),
   ];
 }
 

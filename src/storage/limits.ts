@@ -36,6 +36,12 @@ export const UPLOAD_TTL_MS = DAY_MS;
 /** Unfinished uploads of one owner in one bucket. */
 export const UNFINISHED_UPLOADS_MAX = 1_000;
 
+/** Unfinished uploads that one page of administration lists, and examines, of all buckets. */
+export const UPLOADS_LISTED_DEFAULT = 50;
+export const UPLOADS_LISTED_MAX = 200;
+export const UPLOADS_SCAN_CHUNK = 250;
+export const UPLOADS_SCAN_MAX = 5_000;
+
 /** How long the receipt of an upload that may be repeated is kept, and how many of one user, or of all service keys. */
 export const RECEIPT_TTL_MS = DAY_MS;
 export const RECEIPTS_PER_OWNER_MAX = 2_000;

@@ -6,7 +6,7 @@ import type { Metadata } from "./content.ts";
 import { factsOf } from "./facts.ts";
 import { RECEIPTS_PER_OWNER_MAX } from "./limits.ts";
 import { quotaWrites } from "./quotas/quota-writes.ts";
-import type { Quotas } from "./quotas/quotas.ts";
+import type { Quotas, QuotaUse } from "./quotas/quotas.ts";
 import { deleteExpiredGrants, deleteGrant, type GrantRecord, grantById, insertGrant } from "./statements/grants.ts";
 import {
   deleteObject,
@@ -31,6 +31,7 @@ import {
   deleteParts,
   deleteUpload,
   endUpload,
+  extentOfParts,
   firstParts,
   insertUpload,
   partFile,
@@ -39,6 +40,7 @@ import {
   sizeOfOthers,
   stampOfParts,
   uploadById,
+  uploadsBefore,
   uploadsUntil,
 } from "./statements/uploads.ts";
 import { heldAt } from "./statements/usage.ts";
@@ -54,7 +56,7 @@ import type {
 } from "./types.ts";
 
 export type ObjectVersion = Pick<StoredObject, "fileId" | "revision">;
-export type SlimObject = Pick<StoredObject, "key" | "size" | "uploaded">;
+export type SlimObject = Pick<StoredObject, "key" | "size" | "contentType" | "uploaded">;
 
 interface StorageReads {
   find(address: ObjectAddress): StoredObject | null;
@@ -112,6 +114,11 @@ export interface StorageStore extends StorageReads {
   /** Whether a file or a part has these bytes. */
   hasFile(fileId: string): boolean;
   expiredUploads(createdUntil: number, limit: number): string[];
+  /** Unfinished uploads of all buckets, newest first: those before this one. */
+  uploadsBefore(place: Pick<Upload, "createdAt" | "id">, limit: number): Upload[];
+  extentOfParts(uploadId: string): { count: number; size: number };
+  /** The quota of a bucket and what is used of it; null: it has none. */
+  quotaUse(bucket: string): QuotaUse | null;
   /** Resolves to the number of removed grants. */
   removeExpiredGrants(now: number, limit: number): Promise<number>;
   /** Resolves to the number of removed receipts. */
@@ -135,6 +142,9 @@ export function createStorageStore(file: OpenedFile, notes: FileNotes, quotas: Q
     },
     hasFile: (fileId) => ownerOfBytes.get(file, { fileId }) !== null,
     expiredUploads: (createdAt, limit) => uploadsUntil.all(file, { createdAt, limit }).map(({ id }) => id),
+    uploadsBefore: (place, limit) => uploadsBefore.all(file, { ...place, limit }),
+    extentOfParts: (uploadId) => extentOfParts.get(file, { uploadId }) ?? { count: 0, size: 0 },
+    quotaUse: (bucket) => quotas.of(bucket)?.use(file) ?? null,
     removeExpiredGrants: (now, limit) => file.write((tx) => deleteExpiredGrants.run(tx, { now, limit })),
     removeReceipts: (until, limit) => file.write((tx) => deleteReceiptsUntil.run(tx, { until, limit })),
     // What `work` returns here is no promise: every caller's type says so, but a generic one cannot be shown to be.

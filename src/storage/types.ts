@@ -48,11 +48,15 @@ export interface UploadGrant {
 export interface ListedObject {
   key: string;
   size: number;
+  /** Where the list has folders. */
+  contentType?: string;
   uploaded: string;
 }
 
 export interface ObjectPage {
   objects: ListedObject[];
+  /** Where the list has a delimiter: each once, up to and with its slash. */
+  folders?: string[];
   truncated: boolean;
   cursor: string | null;
 }

@@ -75,6 +75,18 @@ test("[TC111] key-value, SQL and vectors", async () => {
   expect(await vectors.delete(["x"])).toBe(1);
 });
 
+test("[TC321] buckets, and their unfinished uploads", async () => {
+  expect(await admin.buckets.describe("files")).toMatchObject({ name: "files", quota: null });
+  const begun = { key: "large.bin" };
+  const created = await platform.service.post<{ uploadId: string }>("/api/storage/files/multipart/create", begun);
+  const { uploadId } = created.body;
+  const { items, cursor } = await admin.buckets.uploads("files");
+  expect([items, cursor]).toMatchObject([[{ uploadId, key: "large.bin", ownerId: null, parts: 0 }], null]);
+  await admin.buckets.abort("files", items[0] ?? { uploadId: "", key: "" });
+  expect((await admin.buckets.uploads("files")).items).toEqual([]);
+  expect(await codeOf(admin.buckets.abort("files", { uploadId, key: "large.bin" }))).toBe("not_found");
+});
+
 test("[TC111] push, broadcasts, jobs and instances", async () => {
   const client = createClient({ url: platform.url, store: memoryStore() });
   await client.auth.signInAnonymously();
@@ -87,7 +99,13 @@ test("[TC111] push, broadcasts, jobs and instances", async () => {
   expect(await codeOf(admin.push.sendToToken("t", { title: "a", body: "b" }))).toBe("unavailable");
   expect(await codeOf(admin.push.sendToTopic("all", { title: "a", body: "b" }))).toBe("unavailable");
   expect(await codeOf(admin.push.broadcast({ title: "a", body: "b" }))).toBe("unavailable");
-  expect(await admin.push.logs({ limit: 5 })).toEqual([]);
+  expect(await admin.push.logs({ limit: 5 })).toEqual({ items: [], cursor: null });
+  expect(await admin.push.listDevices({ platform: "android", topic: "all" })).toMatchObject({
+    items: [{ id: "phone", userId, metadata: { app: "1" }, topics: ["all"] }],
+    cursor: null,
+  });
+  expect((await admin.push.listDevices({ platform: "ios" })).items).toEqual([]);
+  expect(await admin.push.topics()).toEqual({ items: [{ topic: "all", devices: 1 }], cursor: null });
   const heard: unknown[] = [];
   client.broadcast("news").on("said", (payload) => heard.push(payload));
   await until("it listens", () => client.broadcast("news").status === "live");

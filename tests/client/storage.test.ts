@@ -74,6 +74,25 @@ test("[TC80] a small file is stored with its type and metadata, read, listed, ad
   client.close();
 });
 
+test("[TC320] folders, links and deletions of many files, and the beginning of one", async () => {
+  const client = await signedIn();
+  const files = client.storage("files");
+  const keys = ["many/1.txt", "many/2.txt", "many/deep/3.txt"];
+  for (const key of keys) await files.upload(key, "hello", { contentType: "text/csv" });
+  const item = { key: "many/1.txt", size: 5, contentType: "text/csv", uploaded: expect.any(String) };
+  const first = await files.browse({ prefix: "many/", limit: 1 });
+  expect(first).toEqual({ folders: [], items: [item], hasMore: true, cursor: expect.any(String) });
+  const rest = await files.browse({ prefix: "many/", cursor: first.cursor });
+  expect([rest.folders, rest.items.map(({ key }) => key)]).toEqual([["many/deep/"], ["many/2.txt"]]);
+  const urls = await files.signedUrls([...keys, "nothing"], { expiresIn: 60 });
+  expect(urls.map(({ key }) => key)).toEqual(keys);
+  expect(await (await fetch(urls[2]?.url ?? "")).text()).toBe("hello");
+  expect(await (await files.download("many/1.txt", { maxBytes: 2 })).text()).toBe("he");
+  const { deleted, failed } = await files.deleteMany([...keys, "nothing"]);
+  expect([deleted, failed.map(({ key }) => key)]).toEqual([keys, ["nothing"]]);
+  client.close();
+});
+
 test("[TC81] errors are a PlatformError with a code", async () => {
   const client = await signedIn();
   const code = (work: Promise<unknown>) =>

@@ -208,31 +208,45 @@ test(`[ST40, ST41, ST43, ST44, ST46, ST71] every way to read a file allows the s
         );
         expect({ ...about, got }).toEqual({ ...about, got: wanted as [string, number][] });
       }
-      await expectListed(bucket, caller);
+      for (const folder of [null, "", "a/", "z/nobody/"]) await expectListed(bucket, caller, folder);
     }
   }
 });
 
 interface Listed {
   objects?: { key: string }[];
+  folders?: string[];
   cursor: string | null;
 }
 
-async function expectListed(bucket: Bucket, caller: Caller): Promise<void> {
-  const visible = bucket.files.filter((file) => may(bucket, caller, "read", file)).map(({ key }) => key);
+/** The files and folders in a folder, of these keys. */
+function namesIn(folder: string, keys: readonly string[]): string[] {
+  const names = keys.filter((key) => key.startsWith(folder)).map((key) => key.slice(folder.length));
+  return [...new Set(names.map((name) => folder + name.replace(/\/.*$/s, "/")))];
+}
+
+/** `folder` null: all files. */
+async function expectListed(bucket: Bucket, caller: Caller, folder: string | null): Promise<void> {
+  const readable = bucket.files.filter((file) => may(bucket, caller, "read", file)).map(({ key }) => key);
+  const visible = folder === null ? readable : namesIn(folder, readable);
   const listed: string[] = [];
   let status = 200;
   for (let cursor: string | null = ""; cursor !== null && status === 200; ) {
-    const query: Record<string, string | number> = { limit: 7, ...(cursor === "" ? {} : { cursor }) };
+    const query: Record<string, string | number> = {
+      limit: 7,
+      ...(cursor === "" ? {} : { cursor }),
+      ...(folder === null ? {} : { delimiter: "/", prefix: folder }),
+    };
     const answer: Answer<Listed> = await caller.client.get<Listed>(`/api/storage/${bucket.name}`, { query });
     status = answer.status;
-    listed.push(...(answer.body.objects ?? []).map(({ key }) => key));
+    const { objects = [], folders = [] } = answer.body;
+    listed.push(...[...objects.map(({ key }) => key), ...folders].sort());
     cursor = answer.body.cursor;
     const told = Buffer.from(cursor ?? "", "base64url").toString("latin1");
     expect(bucket.files.filter(({ key }) => told.includes(key))).toEqual([]);
   }
   const isDecided = caller.scopes !== null || !bucket.rules.read.looksAtFile;
-  const isDenied = isNobody(caller) || (isDecided && visible.length === 0);
+  const isDenied = isNobody(caller) || (isDecided && readable.length === 0);
   const about = { caller: caller.name, read: bucket.rules.read.source };
   expect({ ...about, status, listed }).toEqual({
     ...about,

@@ -7,6 +7,9 @@ import { SERVICE_KEY, type TestPlatform } from "./platform.ts";
 
 const AXE = readFileSync(fileURLToPath(import.meta.resolve("axe-core/axe.min.js")), "utf8");
 
+/** A server that runs from its sources builds the pages when they are asked for first. */
+const FIRST_PAGE_TIMEOUT_MS = 40_000;
+
 /** A browser in which an administrator is signed in, at a page of the dashboard such as `/admin/users`. */
 export async function openDashboard(
   { openProfile }: Pick<TestBrowser, "openProfile">,
@@ -19,7 +22,7 @@ export async function openDashboard(
   const profile = await openProfile(options);
   const response = await profile.context.request.post(`${platform.url}/api/admin/session`, { data: { key } });
   if (response.status() !== 204) throw new Error(`The key does not sign in: ${await response.text()}`);
-  await profile.page.goto(platform.url + path);
+  await profile.page.goto(platform.url + path, { timeout: FIRST_PAGE_TIMEOUT_MS });
   return profile;
 }
 
@@ -62,3 +65,19 @@ export const LOOKS = (["light", "dark"] as const).flatMap((colorScheme) =>
     options: { bypassCSP: true, colorScheme, viewport: { width, height: 800 } },
   })),
 );
+
+/** Expects each of these pages to be accessible and to fit, in every view. [AD30] */
+export const expectGoodPages = (
+  browser: Pick<TestBrowser, "openProfile">,
+  platform: Pick<TestPlatform, "url">,
+  paths: readonly string[],
+): Promise<void> =>
+  inEveryView(async (options) => {
+    const { page } = await openDashboard(browser, platform, "/admin", options);
+    for (const path of paths) {
+      await page.goto(platform.url + path);
+      await page.getByRole("heading", { level: 1 }).waitFor();
+      await page.waitForLoadState("networkidle");
+      await expectAccessible(page);
+    }
+  });

@@ -7,8 +7,18 @@ import { createAdminRooms } from "./live.ts";
 import type { AdminRooms } from "./live-types.ts";
 import { type AdminBroadcast, createAdminBroadcast, createInstances, createJobs } from "./operations.ts";
 import { createAdminPush } from "./push.ts";
-import { createKeyValue, createSql, createVectors } from "./stores.ts";
-import type { AdminBackups, AdminJobs, AdminPush, AdminUsers, Instances, KeyValue, Sql, Vectors } from "./types.ts";
+import { createBuckets, createKeyValue, createSql, createVectors } from "./stores.ts";
+import type {
+  AdminBackups,
+  AdminBuckets,
+  AdminJobs,
+  AdminPush,
+  AdminUsers,
+  Instances,
+  KeyValue,
+  Sql,
+  Vectors,
+} from "./types.ts";
 import { createUsers } from "./users.ts";
 
 /** What a service key may do beside tables and files: the same in scripts and in the dashboard. Errors of all: `PlatformError`. */
@@ -17,6 +27,8 @@ export interface Administration {
   kv(namespace: string): KeyValue;
   sql(database: string): Sql;
   vectors(index: string): Vectors;
+  /** Limits, quotas and unfinished uploads of buckets; their files are `storage`. */
+  readonly buckets: AdminBuckets;
   readonly push: AdminPush;
   broadcast(name: string): AdminBroadcast;
   readonly jobs: AdminJobs;
@@ -34,6 +46,7 @@ export const createAdministration = (transport: Transport): Administration => ({
   kv: (namespace) => createKeyValue(transport, namespace),
   sql: (database) => createSql(transport, database),
   vectors: (index) => createVectors(transport, index),
+  buckets: createBuckets(transport),
   push: createAdminPush(transport),
   broadcast: (name) => createAdminBroadcast(transport, name),
   jobs: createJobs(transport),

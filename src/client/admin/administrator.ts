@@ -1,6 +1,9 @@
 import { type Runtime, systemRuntime } from "../runtime.ts";
 import { socketOf } from "../socket/socket.ts";
 import type { Socket } from "../socket/types.ts";
+import { createBucket } from "../storage/bucket.ts";
+import type { Bucket } from "../storage/types.ts";
+import { memoryStore, type Store } from "../store.ts";
 import { type AnyDatabase, createDatabase } from "../tables/database.ts";
 import { PlatformError } from "../transport/errors.ts";
 import type { Method, RequestOptions, Transport } from "../transport/types.ts";
@@ -24,6 +27,8 @@ export interface Administrator extends Administration {
   request<T = unknown>(method: Method, path: string, options?: RequestOptions): Promise<T>;
   /** The tables of a namespace, or of one instance. */
   db(namespace: string, instanceId?: string): AnyDatabase;
+  /** The files of a bucket. Uploads that were broken off go on after a reload, where there is a `store`. */
+  storage(bucket: string): Bucket;
   /** The same server as a user sees it; null: as nobody. Needs the root key. */
   as(userId: string | null): Administrator;
   /** Realtime, with the rights of the key. */
@@ -37,18 +42,32 @@ const HEADERS = { "X-Platform-Admin": "1" };
 const SESSION = "/api/admin/session";
 const NOBODY = "anonymous";
 
-/** `url`: the origin of the page, as the session's cookie is sent nowhere else. */
+/**
+ * `url`: the origin of the page, as the session's cookie is sent nowhere else. `store`: where the ids of unfinished uploads are kept,
+ * in memory by default.
+ */
 export function createAdministrator({
   url,
   runtime = systemRuntime,
+  store = memoryStore(),
 }: {
   url: string;
   runtime?: Runtime;
+  store?: Store;
 }): Administrator {
-  return administratorOf({ url, runtime, headers: HEADERS });
+  return administratorOf({ url, runtime, store, headers: HEADERS, userId: null });
 }
 
-function administratorOf(deps: { url: string; runtime: Runtime; headers: Record<string, string> }): Administrator {
+interface AdministratorDeps {
+  url: string;
+  runtime: Runtime;
+  store: Store;
+  headers: Record<string, string>;
+  /** Whom it acts as. */
+  userId: string | null;
+}
+
+function administratorOf(deps: AdministratorDeps): Administrator {
   let ticket: string | null = null;
   const context = keyContext(deps, {
     /** A connection keeps its ticket: the next one needs another. */
@@ -80,7 +99,9 @@ function administratorOf(deps: { url: string; runtime: Runtime; headers: Record<
     signOut: async () => void (await request("DELETE", SESSION, { raw: true })),
     request,
     db: (namespace, instanceId) => createDatabase(context, namespace, instanceId),
-    as: (userId) => administratorOf({ ...deps, headers: { ...HEADERS, "X-Platform-Act-As": userId ?? NOBODY } }),
+    storage: (bucket) => createBucket(context, bucket),
+    as: (userId) =>
+      administratorOf({ ...deps, userId, headers: { ...HEADERS, "X-Platform-Act-As": userId ?? NOBODY } }),
     socket,
     url,
     close: context.close,

@@ -1,6 +1,7 @@
 import type { Transport } from "../transport/types.ts";
-import type { AdminPush, PushLog } from "./types.ts";
+import type { AdminPush, PushDevice, PushLog } from "./types.ts";
 
+type Topic = Awaited<ReturnType<AdminPush["topics"]>>["items"][number];
 type Devices = Awaited<ReturnType<AdminPush["devices"]>>;
 
 export function createAdminPush({ request }: Transport): AdminPush {
@@ -24,6 +25,27 @@ export function createAdminPush({ request }: Transport): AdminPush {
     async setMetadata(userId, deviceId, metadata) {
       await request("PATCH", "/api/push/tokens", { body: { userId, deviceId, metadata } });
     },
-    logs: async (query) => (await request<{ logs: PushLog[] }>("GET", "/api/push/logs", { query: { ...query } })).logs,
+    async listDevices(query) {
+      const { devices, cursor } = await request<{ devices: PushDevice[]; cursor: string | null }>(
+        "GET",
+        "/api/admin/push/devices",
+        { query: { ...query } },
+      );
+      return { items: devices, cursor };
+    },
+    async topics(query) {
+      const { topics, cursor } = await request<{ topics: Topic[]; cursor: string | null }>(
+        "GET",
+        "/api/admin/push/topics",
+        { query: { ...query } },
+      );
+      return { items: topics, cursor };
+    },
+    async logs(query) {
+      const { logs, cursor } = await request<{ logs: PushLog[]; cursor: string | null }>("GET", "/api/push/logs", {
+        query: { ...query },
+      });
+      return { items: logs, cursor };
+    },
   };
 }

@@ -1,6 +1,7 @@
 import type { JsonObject } from "../../kernel/json/json.ts";
+import { bucketPath } from "../storage/paths.ts";
 import type { Transport } from "../transport/types.ts";
-import type { KeyValue, Sql, Vector, VectorMatch, Vectors } from "./types.ts";
+import type { AdminBuckets, KeyValue, Sql, UnfinishedUpload, Vector, VectorMatch, Vectors } from "./types.ts";
 
 export function createKeyValue({ request }: Transport, name: string): KeyValue {
   const act = <T>(body: object) => request<T>("POST", `/api/kv/${encodeURIComponent(name)}`, { body });
@@ -20,6 +21,24 @@ export const createSql = ({ request }: Transport, name: string): Sql => ({
   query: (query, params, { signal } = {}) =>
     request("POST", `/api/d1/${encodeURIComponent(name)}`, { body: { query, params }, signal }),
 });
+
+export function createBuckets({ request }: Transport): AdminBuckets {
+  const path = (bucket: string): string => `/api/admin/storage/${encodeURIComponent(bucket)}`;
+  return {
+    describe: (bucket) => request("GET", path(bucket)),
+    async uploads(bucket, query) {
+      const answer = await request<{ uploads: UnfinishedUpload[]; cursor: string | null }>(
+        "GET",
+        `${path(bucket)}/uploads`,
+        { query: { ...query } },
+      );
+      return { items: answer.uploads, cursor: answer.cursor };
+    },
+    async abort(bucket, { uploadId, key }) {
+      await request("POST", `${bucketPath(bucket)}/multipart/abort`, { body: { uploadId, key } });
+    },
+  };
+}
 
 export function createVectors({ request }: Transport, name: string): Vectors {
   const act = <T>(body: object) => request<T>("POST", `/api/vectorize/${encodeURIComponent(name)}`, { body });

@@ -106,6 +106,45 @@ export interface Sql {
   ): Promise<{ results: Row[]; meta: { changes: number; rows_read: number; duration: number } }>;
 }
 
+/** What the config says of a bucket, and what is used of its quota. All sizes are bytes. */
+export interface BucketDescription {
+  name: string;
+  /** Its files are in an object store. */
+  external: boolean;
+  /** In a drill. */
+  readOnly: boolean;
+  inline: boolean;
+  maxFileSize: number;
+  /** Such as `200x200`. */
+  thumbs: string[];
+  /** null: not limited. */
+  quota: { total: number | null; perUser: number | null; used: number } | null;
+}
+
+export interface UnfinishedUpload {
+  uploadId: string;
+  key: string;
+  contentType: string;
+  /** A user; null: a service key. */
+  ownerId: string | null;
+  /** Those that have arrived, and their bytes. */
+  parts: number;
+  size: number;
+  createdAt: string;
+  expiresAt: string;
+}
+
+export interface AdminBuckets {
+  describe(bucket: string): Promise<BucketDescription>;
+  /** Newest first. */
+  uploads(
+    bucket: string,
+    options?: { limit?: number; cursor?: string | null },
+  ): Promise<{ items: UnfinishedUpload[]; cursor: string | null }>;
+  /** Ends an unfinished upload and removes its parts. Errors: `not_found`. */
+  abort(bucket: string, upload: Pick<UnfinishedUpload, "uploadId" | "key">): Promise<void>;
+}
+
 export interface Vector {
   id: string;
   values: readonly number[];
@@ -158,15 +197,50 @@ export interface AdminPush {
   /** Errors: `not_found` for a user without devices. */
   send(userId: string, message: PushMessage): Promise<Counts>;
   sendMany(userIds: readonly string[], message: PushMessage): Promise<Counts>;
-  sendToToken(token: string, message: PushMessage, options?: { platform?: "android" | "ios" | "web" }): Promise<Counts>;
+  sendToToken(token: string, message: PushMessage, options?: { platform?: PushPlatform }): Promise<Counts>;
   /** Resolves when the message is queued. */
   sendToTopic(topic: string, message: PushMessage): Promise<void>;
   /** To all devices. Resolves when the message is queued. */
   broadcast(message: PushMessage): Promise<void>;
   devices(userId: string): Promise<{ id: string; token: string; platform: string; createdAt: string }[]>;
   setMetadata(userId: string, deviceId: string, metadata: JsonObject): Promise<void>;
+  /** Devices of everybody, or those that fulfil all of these, newest first. */
+  listDevices(options?: {
+    userId?: string;
+    token?: string;
+    platform?: PushPlatform;
+    topic?: string;
+    limit?: number;
+    cursor?: string | null;
+  }): Promise<{ items: PushDevice[]; cursor: string | null }>;
+  /** By name. */
+  topics(options?: {
+    prefix?: string;
+    limit?: number;
+    cursor?: string | null;
+  }): Promise<{ items: { topic: string; devices: number }[]; cursor: string | null }>;
   /** What was sent in the last day, newest first. */
-  logs(options?: { userId?: string; limit?: number }): Promise<PushLog[]>;
+  logs(options?: {
+    userId?: string;
+    status?: PushLog["status"];
+    limit?: number;
+    cursor?: string | null;
+  }): Promise<{ items: PushLog[]; cursor: string | null }>;
+}
+
+export type PushPlatform = "android" | "ios" | "web";
+
+export interface PushDevice {
+  /** Among those of the user. */
+  id: string;
+  userId: string;
+  token: string;
+  platform: PushPlatform;
+  metadata: JsonObject;
+  topics: string[];
+  createdAt: string;
+  /** The latest registration. */
+  registeredAt: string;
 }
 
 export interface PushLog {

@@ -1,5 +1,5 @@
 import type { ServerMessage } from "../socket/types.ts";
-import { codeOf, localError, PlatformError } from "../transport/errors.ts";
+import { localError, type PlatformError, statusError } from "../transport/errors.ts";
 
 /** The statuses that HTTP would answer with, by what the code of a message contains. */
 const STATUSES = [
@@ -15,7 +15,7 @@ const STATUSES = [
 /** The error that a message of a WebSocket describes. */
 export function socketError({ code, message }: ServerMessage): PlatformError {
   const [, status = 400] = STATUSES.find(([known]) => known.test(String(code))) ?? [];
-  return new PlatformError({ status, code: codeOf(status), message: String(message) });
+  return statusError(status, String(message));
 }
 
 export const lostError = (message: string): PlatformError => localError("network", message);

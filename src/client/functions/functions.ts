@@ -3,8 +3,8 @@ import type { ClientContext } from "../context.ts";
 /** The last names of a path, at which a request is sent instead of adding a parameter to the path. */
 const METHODS = new Set(["get", "post", "put", "patch", "delete", "head", "options"]);
 
-/** Members of the socket that `subscribe` gives. */
-const CHAINED = new Set(["send", "on", "off", "subscribe", "addEventListener", "removeEventListener", "close"]);
+/** Members of the socket that `subscribe` gives which are no methods; `then`: it is none, and no promise. */
+const VALUES = new Set(["url", "ws", "then"]);
 
 /**
  * The routes of a config: a path is written as members and calls, `functions.orders({ id }).get()`. The path is kept until a
@@ -42,9 +42,9 @@ function lazySocket(context: ClientContext, path: readonly string[], given: read
     {
       get(_, name) {
         if (name === "~path") return `/api/functions/${path.join("/")}`;
-        if (typeof name === "symbol" || !CHAINED.has(name)) return Reflect.get(socket ?? {}, name);
+        if (typeof name === "symbol" || VALUES.has(name)) return Reflect.get(socket ?? {}, name);
         return (...values: readonly unknown[]) => {
-          // One of the names above, which are its methods.
+          // All other members are methods.
           void opened.then((own) => Reflect.apply(Reflect.get(own, name), own, values));
           return lazy;
         };

@@ -12,6 +12,8 @@ const parsed = (data: unknown): unknown => {
 class RouteSocket {
   readonly url: string;
   readonly ws: WebSocket;
+  readonly on = this.addEventListener;
+  readonly off = this.removeEventListener;
   readonly #heard = new Map<Listener, Listener>();
 
   constructor(ws: WebSocket) {
@@ -27,14 +29,6 @@ class RouteSocket {
       else this.ws.send(text);
     }
     return this;
-  }
-
-  on(type: string, listener: Listener, options?: AddEventListenerOptions): this {
-    return this.addEventListener(type, listener, options);
-  }
-
-  off(type: string, listener: Listener): this {
-    return this.removeEventListener(type, listener);
   }
 
   subscribe(listener: Listener, options?: AddEventListenerOptions): this {

@@ -1,6 +1,7 @@
 import type { ClientContext } from "../context.ts";
 import { createRetries } from "../live/failures.ts";
 import { liveOf } from "../live/live.ts";
+import { onWake } from "../socket/wake.ts";
 import type { TableWrite } from "../tables/local-writes.ts";
 import { WriteQueue } from "./queue.ts";
 import { keepQueries } from "./seen.ts";
@@ -56,8 +57,7 @@ export async function startOffline(context: ClientContext, parts: Parts): Promis
   const stopWatching = socket.subscribe((status) => {
     if (status === "connected") queue.send();
   });
-  const isBack = () => queue.send();
-  if (typeof addEventListener === "function") addEventListener("online", isBack);
+  const stopWaking = onWake({ isBack: () => queue.send(), isLost: () => {} });
   context.onClose(() => {
     stopListening();
     stopWatching();
@@ -65,7 +65,7 @@ export async function startOffline(context: ClientContext, parts: Parts): Promis
     queue.stop();
     tabs.close();
     storage.close();
-    if (typeof removeEventListener === "function") removeEventListener("online", isBack);
+    stopWaking();
   });
   await queue.resume();
 

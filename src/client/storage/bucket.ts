@@ -9,6 +9,7 @@ export function createBucket(context: ClientContext, name: string): Bucket {
   const load = async () => (await import("./operations.ts")).createOperations(context, path);
   return {
     url: (key, { thumb } = {}) => context.transport.url(filePath(path, key), { thumb }),
-    ...deferred(load, "upload", "signedUrl", "download", "list", "metadata", "setMetadata", "delete"),
+    ...deferred(load, "upload", "signedUrl", "signedUrls", "download", "list", "browse"),
+    ...deferred(load, "metadata", "setMetadata", "delete", "deleteMany"),
   };
 }

@@ -13,6 +13,16 @@ export interface FileMetadata extends FileEntry {
   metadata: { [name: string]: string };
 }
 
+/** What is in one folder: its files, and folders below it, of which each page names some. */
+export interface FolderPage {
+  /** Beginnings of keys, up to and with the slash. */
+  folders: string[];
+  items: (FileEntry & { contentType: string })[];
+  hasMore: boolean;
+  /** For `cursor` of the next page; null on the last one. */
+  cursor: string | null;
+}
+
 export interface FilePage {
   /** In byte order of the keys. May be short, and there are more nevertheless, where a rule hides files. */
   items: FileEntry[];
@@ -55,14 +65,20 @@ export interface Bucket {
   url(key: string, options?: { thumb?: string }): string;
   /** An address with which everybody may read the file for a time: `expiresIn` seconds, by default an hour, at most 7 days. */
   signedUrl(key: string, options?: { expiresIn?: number }): Promise<string>;
-  /** The file, or its thumbnail. Errors: `not_found`. */
-  download(key: string, options?: Cancellable & { thumb?: string }): Promise<Blob>;
+  /** The same for up to 100 files; those that do not exist are left out. Errors: `forbidden` where one may not be read. */
+  signedUrls(keys: readonly string[], options?: { expiresIn?: number }): Promise<{ key: string; url: string }[]>;
+  /** The file, its first `maxBytes` bytes, or its thumbnail. Errors: `not_found`. */
+  download(key: string, options?: Cancellable & { thumb?: string; maxBytes?: number }): Promise<Blob>;
   /** The files that the caller may read; 100 by default, 1,000 at most. */
   list(options?: Cancellable & { prefix?: string; limit?: number; cursor?: string | null }): Promise<FilePage>;
+  /** One folder: keys that begin with `prefix`, which ends with a slash or is empty, and go on without or up to the next slash. */
+  browse(options?: Cancellable & { prefix?: string; limit?: number; cursor?: string | null }): Promise<FolderPage>;
   /** null when there is no such file. */
   metadata(key: string): Promise<FileMetadata | null>;
   /** Sets some of the texts beside a file; null removes one. */
   setMetadata(key: string, changes: { readonly [name: string]: string | null }): Promise<FileMetadata>;
   /** Errors: `not_found`. */
   delete(key: string): Promise<void>;
+  /** Up to 100 files, each by the rule. What was not deleted is in `failed`, with the reason. */
+  deleteMany(keys: readonly string[]): Promise<{ deleted: string[]; failed: { key: string; error: string }[] }>;
 }

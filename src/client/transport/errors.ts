@@ -87,6 +87,10 @@ export async function errorOf(response: Response): Promise<PlatformError> {
   });
 }
 
+/** An error with the code that HTTP has for its status. */
+export const statusError = (status: number, message: string): PlatformError =>
+  new PlatformError({ status, code: codeOf(status), message });
+
 /** An error that no answer describes. */
 export const localError = (code: ErrorCode, message: string, cause?: unknown): PlatformError =>
   new PlatformError({ status: 0, code, message, cause });

@@ -16,8 +16,11 @@ export interface BucketAccessor {
   get(key: string): Promise<Blob | null>;
   head(key: string): Promise<StoredFile | null>;
   delete(key: string): Promise<boolean>;
-  list(options?: { prefix?: string; limit?: number; cursor?: string }): Promise<{
-    objects: { key: string; size: number; uploaded: string }[];
+  /** With `delimiter`, keys that go on after the next slash are `folders`, each named once up to that slash. */
+  list(options?: { prefix?: string; delimiter?: "/"; limit?: number; cursor?: string }): Promise<{
+    /** `contentType` is there with `delimiter`. */
+    objects: { key: string; size: number; contentType?: string; uploaded: string }[];
+    folders?: string[];
     truncated: boolean;
     cursor: string | null;
   }>;

@@ -4,13 +4,13 @@ import { requireServiceKey } from "../../access/service-key-right.ts";
 import { type Endpoint, endpoint } from "../../http/endpoint.ts";
 import { OK } from "../../http/reply.ts";
 import { requireJsonSize } from "../../kernel/fields.ts";
-import { BODY_MAX_BYTES, LOGS_LIMIT_DEFAULT, LOGS_LIMIT_MAX, METADATA_MAX_BYTES } from "../limits.ts";
-import { DeviceRecord, deviceRecord, LogRecord, logRecord, SetMetadata } from "../schemas.ts";
+import { BODY_MAX_BYTES, METADATA_MAX_BYTES } from "../limits.ts";
+import { DeviceRecord, deviceRecord, SetMetadata } from "../schemas.ts";
 import type { PushService } from "../service.ts";
 
 const BY_ADMINISTRATOR = { tag: "Push", caller: "serviceKey", missingKeyStatus: 403 } as const;
 
-/** Devices and the log. [PU14] [PU15] */
+/** The devices of a user. [PU14] */
 export function administrationEndpoints(service: PushService): readonly Endpoint[] {
   return [
     endpoint(
@@ -46,30 +46,6 @@ export function administrationEndpoints(service: PushService): readonly Endpoint
         requireServiceKey(principal, ["push", "*", "*", "read"]);
         const { userId } = query();
         return { tokens: service.devices(userId).map(deviceRecord) };
-      },
-    ),
-    endpoint(
-      "GET /api/push/logs",
-      {
-        ...BY_ADMINISTRATOR,
-        summary: "List the results of the last 24 hours",
-        query: {
-          userId: Type.Optional(Type.String({ description: "Only messages to this user" })),
-          limit: Type.Optional(
-            Type.Integer({
-              minimum: 1,
-              default: LOGS_LIMIT_DEFAULT,
-              description: `More counts as ${LOGS_LIMIT_MAX}`,
-            }),
-          ),
-        },
-        answers: { 200: Type.Object({ logs: Type.Array(LogRecord) }, { description: "Newest first" }) },
-        errors: [400],
-      },
-      ({ principal, query }) => {
-        requireServiceKey(principal, ["push", "*", "*", "read"]);
-        const { userId = null, limit = LOGS_LIMIT_DEFAULT } = query();
-        return { logs: service.logs({ userId, limit: Math.min(limit, LOGS_LIMIT_MAX) }).map(logRecord) };
       },
     ),
   ];

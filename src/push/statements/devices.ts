@@ -1,4 +1,4 @@
-import { and, asc, count, eq, gt, inArray, lte, max, ne, or } from "drizzle-orm";
+import { and, asc, count, desc, eq, gt, gte, inArray, lt, lte, max, min, ne, or } from "drizzle-orm";
 import { users } from "../../../schema/auth.ts";
 import { pushDevices as devices, pushTopics as topics } from "../../../schema/push.ts";
 import { reading, writing } from "../../db/declare-query.ts";
@@ -10,6 +10,52 @@ type DeviceKey = Pick<DeviceRow, "userId" | "deviceId">;
 /** In order of first registration. */
 export const devicesOfUser = reading((db, v: { userId: string }) =>
   db.select().from(devices).where(eq(devices.userId, v.userId)).orderBy(asc(devices.seq)),
+);
+
+export const deviceBySeq = reading((db, v: { seq: number }) => db.select().from(devices).where(eq(devices.seq, v.seq)));
+
+export const deviceByToken = reading((db, v: { token: string }) =>
+  db.select({ seq: devices.seq, platform: devices.platform }).from(devices).where(eq(devices.token, v.token)),
+);
+
+/** Newest first, without metadata, which may be large. */
+export const devicesBefore = reading((db, v: { before: number; limit: number }) =>
+  db
+    .select({ seq: devices.seq, platform: devices.platform })
+    .from(devices)
+    .where(lt(devices.seq, v.before))
+    .orderBy(desc(devices.seq))
+    .limit(v.limit),
+);
+
+export const devicesOfUserBefore = reading((db, v: { userId: string; before: number }) =>
+  db
+    .select({ seq: devices.seq, platform: devices.platform })
+    .from(devices)
+    .where(and(eq(devices.userId, v.userId), lt(devices.seq, v.before)))
+    .orderBy(desc(devices.seq)),
+);
+
+export const devicesOfTopicBefore = reading((db, v: { topic: string; before: number; limit: number }) =>
+  db
+    .select({ seq: devices.seq, platform: devices.platform })
+    .from(topics)
+    .innerJoin(devices, eq(devices.seq, topics.deviceSeq))
+    .where(and(eq(topics.topic, v.topic), lt(topics.deviceSeq, v.before)))
+    .orderBy(desc(topics.deviceSeq))
+    .limit(v.limit),
+);
+
+export const topicsOfDevice = reading((db, v: { deviceSeq: number }) =>
+  db.select({ topic: topics.topic }).from(topics).where(eq(topics.deviceSeq, v.deviceSeq)).orderBy(asc(topics.topic)),
+);
+
+/** The first topic that is not before `from`; null: none. */
+export const firstTopic = reading((db, v: { from: string }) =>
+  db
+    .select({ topic: min(topics.topic).as("topic") })
+    .from(topics)
+    .where(gte(topics.topic, v.from)),
 );
 
 export const countDevices = reading((db, v: { userId: string }) =>

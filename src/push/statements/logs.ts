@@ -1,4 +1,4 @@
-import { and, asc, desc, eq, gt, inArray, lte, sql } from "drizzle-orm";
+import { and, asc, desc, eq, gt, inArray, lt, lte, sql } from "drizzle-orm";
 import { pushLogs as logs } from "../../../schema/push.ts";
 import { reading, writing } from "../../db/declare-query.ts";
 
@@ -22,16 +22,29 @@ export const deleteLogsBeyond = writing((db, v: { kept: number }) =>
   db.delete(logs).where(lte(logs.seq, sql`(SELECT max(seq) FROM push_logs) - ${v.kept}`)),
 );
 
-/** Newest first. */
-export const logsSince = reading((db, v: { after: number; limit: number }) =>
-  db.select().from(logs).where(gt(logs.timestamp, v.after)).orderBy(desc(logs.seq)).limit(v.limit),
-);
+interface LogRange {
+  /** A time. */
+  after: number;
+  /** A number of a row. */
+  before: number;
+  limit: number;
+}
 
-export const logsOfUserSince = reading((db, v: { userId: string; after: number; limit: number }) =>
+/** Newest first. */
+export const logsSince = reading((db, v: LogRange) =>
   db
     .select()
     .from(logs)
-    .where(and(eq(logs.userId, v.userId), gt(logs.timestamp, v.after)))
+    .where(and(gt(logs.timestamp, v.after), lt(logs.seq, v.before)))
+    .orderBy(desc(logs.seq))
+    .limit(v.limit),
+);
+
+export const logsOfUserSince = reading((db, v: LogRange & { userId: string }) =>
+  db
+    .select()
+    .from(logs)
+    .where(and(eq(logs.userId, v.userId), gt(logs.timestamp, v.after), lt(logs.seq, v.before)))
     .orderBy(desc(logs.seq))
     .limit(v.limit),
 );

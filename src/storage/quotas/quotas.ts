@@ -10,6 +10,15 @@ export interface Held {
   size: number;
 }
 
+/** Bytes. */
+export interface QuotaUse {
+  /** null: not limited. */
+  total: number | null;
+  perUser: number | null;
+  /** By all files together, and by the parts of unfinished uploads. */
+  used: number;
+}
+
 /** What one bucket may hold, and what it holds. Buckets without a quota have none. */
 export interface BucketQuota {
   /** Errors: 413 when `after` in place of `before` is more than may be held, and more than was held. */
@@ -17,6 +26,7 @@ export interface BucketQuota {
   /** The same, and counts it: of two writes at once the second one sees what the first one holds. */
   replace(tx: Transaction, before: Held | null, after: Held): void;
   release(tx: Transaction, held: Held): void;
+  use(from: Readable): QuotaUse;
 }
 
 export interface Quotas {
@@ -87,6 +97,7 @@ function createQuota(bucket: string, { total, perUser }: NonNullable<BucketConfi
   return {
     require,
     release,
+    use: (from) => ({ total: total ?? null, perUser: perUser ?? null, used: used(from, EVERYBODY) }),
     replace(tx, before, after) {
       require(tx, before, after);
       add(tx, EVERYBODY, after.size - (before?.size ?? 0));

@@ -53,7 +53,7 @@ export const objectsInOrder = reading((db, v: ListRange) =>
 /** The same, with what a list shows and nothing else. */
 export const listedInOrder = reading((db, v: ListRange) =>
   db
-    .select({ key: objects.key, size: objects.size, uploaded: objects.uploaded })
+    .select({ key: objects.key, size: objects.size, contentType: objects.contentType, uploaded: objects.uploaded })
     .from(objects)
     .where(and(eq(objects.bucket, v.bucket), gt(objects.key, v.after), gte(objects.key, v.from)))
     .orderBy(asc(objects.key))

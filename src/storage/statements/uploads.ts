@@ -1,4 +1,4 @@
-import { and, asc, count, eq, gt, lte, ne, sql } from "drizzle-orm";
+import { and, asc, count, desc, eq, gt, lt, lte, ne, or, sql } from "drizzle-orm";
 import { storageParts as parts, storageUploads as uploads } from "../../../schema/storage.ts";
 import { reading, writing } from "../../db/declare-query.ts";
 
@@ -40,6 +40,29 @@ export const uploadsUntil = reading((db, v: { createdAt: number; limit: number }
     .where(lte(uploads.createdAt, v.createdAt))
     .orderBy(asc(uploads.createdAt))
     .limit(v.limit),
+);
+
+/** Newest first: those before a time, or at that time with a smaller id. */
+export const uploadsBefore = reading((db, v: { createdAt: number; id: string; limit: number }) =>
+  db
+    .select()
+    .from(uploads)
+    .where(
+      and(
+        gt(uploads.createdAt, 0),
+        lte(uploads.createdAt, v.createdAt),
+        or(lt(uploads.createdAt, v.createdAt), lt(uploads.id, v.id)),
+      ),
+    )
+    .orderBy(desc(uploads.createdAt), desc(uploads.id))
+    .limit(v.limit),
+);
+
+export const extentOfParts = reading((db, v: { uploadId: string }) =>
+  db
+    .select({ count: count().as("count"), size: sql<number>`coalesce(sum(${parts.size}), 0)`.as("size") })
+    .from(parts)
+    .where(eq(parts.uploadId, v.uploadId)),
 );
 
 export const partsOf = reading((db, v: { uploadId: string }) =>

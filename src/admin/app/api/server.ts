@@ -1,10 +1,11 @@
 import { MutationCache, QueryCache, QueryClient } from "@tanstack/react-query";
 import { createAdministrator } from "../../../client/admin/administrator.ts";
+import { defaultStore } from "../../../client/store.ts";
 import { STALE_MS } from "../limits.ts";
 import { PlatformError } from "./failure.ts";
 
 /** The server that serves this page. */
-export const server = createAdministrator({ url: location.origin });
+export const server = createAdministrator({ url: location.origin, store: defaultStore() });
 
 const RETRIES = 2;
 

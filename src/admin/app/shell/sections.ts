@@ -1,8 +1,10 @@
 import {
+  IconBell,
   IconBriefcase,
   IconChartBar,
   IconDatabase,
   IconDoor,
+  IconFolder,
   IconHome,
   IconKey,
   IconListDetails,
@@ -29,9 +31,27 @@ export const SECTIONS: readonly Section[] = [
   { name: "Overview", path: "/", icon: IconHome, rights: [["*", "*", "*", "*"]] },
   { name: "Tables", path: "/tables", icon: IconTable, rights: [["db", "*", "*", "read"]] },
   { name: "Users", path: "/users", icon: IconUsers, rights: [["auth", "admin", "*", "read"]] },
+  {
+    name: "Files",
+    path: "/files",
+    icon: IconFolder,
+    rights: [
+      ["storage", "bucket", "*", "read"],
+      ["storage", "bucket", "*", "write"],
+    ],
+  },
   { name: "Key-value", path: "/key-value", icon: IconKey, rights: [["kv", "namespace", "*", "read"]] },
   { name: "SQL", path: "/sql", icon: IconDatabase, rights: [["d1", "database", "*", "*"]] },
   { name: "Rooms", path: "/rooms", icon: IconDoor, rights: [["rooms", "*", "*", "read"]] },
+  {
+    name: "Push",
+    path: "/push",
+    icon: IconBell,
+    rights: [
+      ["push", "*", "*", "read"],
+      ["push", "*", "*", "send"],
+    ],
+  },
   { name: "Jobs", path: "/jobs", icon: IconBriefcase, rights: [["jobs", "*", "*", "read"]] },
   { name: "Analytics", path: "/analytics", icon: IconChartBar, rights: [["analytics", "*", "*", "read"]] },
   { name: "Logs", path: "/logs", icon: IconListDetails, rights: [["system", "*", "*", "read"]] },

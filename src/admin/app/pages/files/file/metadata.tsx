@@ -1,0 +1,119 @@
+import { ActionIcon, Alert, Button, Group, Stack, Text, TextInput, Title } from "@mantine/core";
+import { IconPlus, IconTrash } from "@tabler/icons-react";
+import { useMutation } from "@tanstack/react-query";
+import { type SyntheticEvent, useState } from "react";
+import type { FileMetadata } from "../../../../../client/storage/types.ts";
+import { messageOf } from "../../../api/failure.ts";
+import { queries } from "../../../api/server.ts";
+import { useServer, useViewAs } from "../../../shell/view-as.tsx";
+
+interface Entry {
+  id: number;
+  name: string;
+  value: string;
+}
+
+const entriesOf = (metadata: FileMetadata["metadata"]): Entry[] =>
+  Object.entries(metadata).map(([name, value], id) => ({ id, name, value }));
+
+/** The texts that are stored beside a file. */
+export function Metadata({ bucket, file, isWritable }: { bucket: string; file: FileMetadata; isWritable: boolean }) {
+  const server = useServer();
+  const as = useViewAs();
+  const [entries, setEntries] = useState(() => entriesOf(file.metadata));
+  const save = useMutation({
+    mutationFn() {
+      const wanted = new Map(entries.filter(({ name }) => name !== "").map(({ name, value }) => [name, value]));
+      const gone = Object.keys(file.metadata).filter((name) => !wanted.has(name));
+      const changed = [...wanted].filter(([name, value]) => file.metadata[name] !== value);
+      const changes = Object.fromEntries([...changed, ...gone.map((name): [string, null] => [name, null])]);
+      return server.storage(bucket).setMetadata(file.key, changes);
+    },
+    onSuccess: (saved) => queries.setQueryData(["files", bucket, "file", as, file.key], saved),
+  });
+  const edit = (id: number, changes: Partial<Entry>): void =>
+    setEntries((before) => before.map((entry) => (entry.id === id ? { ...entry, ...changes } : entry)));
+  const isChanged =
+    JSON.stringify(entriesOf(file.metadata).map(({ name, value }) => [name, value])) !==
+    JSON.stringify(entries.map(({ name, value }) => [name, value]));
+  const submit = (event: SyntheticEvent): void => {
+    event.preventDefault();
+    save.mutate();
+  };
+  return (
+    <form onSubmit={submit} aria-label="Metadata">
+      <Stack gap="xs">
+        <Title order={3} size="h6">
+          Metadata
+        </Title>
+        {entries.length === 0 ? (
+          <Text size="sm" c="dimmed">
+            {isWritable ? "None yet. Texts that belong to the file go here, such as who is in a picture." : "None."}
+          </Text>
+        ) : null}
+        {entries.map(({ id, name, value }) => (
+          <Group key={id} gap="xs" wrap="nowrap">
+            <TextInput
+              aria-label="Name"
+              placeholder="Name"
+              flex="1 1 40%"
+              value={name}
+              readOnly={!isWritable}
+              onChange={(event) => edit(id, { name: event.currentTarget.value })}
+            />
+            <TextInput
+              aria-label={name === "" ? "Value" : `Value of ${name}`}
+              placeholder="Value"
+              flex="1 1 60%"
+              value={value}
+              readOnly={!isWritable}
+              onChange={(event) => edit(id, { value: event.currentTarget.value })}
+            />
+            {isWritable ? (
+              <ActionIcon
+                variant="subtle"
+                color="gray"
+                aria-label={`Remove ${name}`}
+                onClick={() => setEntries((before) => before.filter((entry) => entry.id !== id))}
+              >
+                <IconTrash size={16} aria-hidden />
+              </ActionIcon>
+            ) : null}
+          </Group>
+        ))}
+        {save.error === null ? null : (
+          <Alert color="red" role="alert">
+            {messageOf(save.error)}
+          </Alert>
+        )}
+        {isWritable ? (
+          <Group gap="xs">
+            <Button
+              size="xs"
+              variant="default"
+              leftSection={<IconPlus size={14} aria-hidden />}
+              onClick={() =>
+                setEntries((before) => [
+                  ...before,
+                  { id: Math.max(-1, ...before.map(({ id }) => id)) + 1, name: "", value: "" },
+                ])
+              }
+            >
+              Add
+            </Button>
+            {isChanged ? (
+              <>
+                <Button size="xs" type="submit" loading={save.isPending}>
+                  Save
+                </Button>
+                <Button size="xs" variant="default" onClick={() => setEntries(entriesOf(file.metadata))}>
+                  Cancel
+                </Button>
+              </>
+            ) : null}
+          </Group>
+        ) : null}
+      </Stack>
+    </form>
+  );
+}

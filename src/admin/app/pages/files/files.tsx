@@ -1,0 +1,99 @@
+import "./files.css";
+import { Button, Stack } from "@mantine/core";
+import { useResources } from "../../api/resources.ts";
+import { useRights } from "../../api/session.tsx";
+import { usePageState } from "../../parts/address.ts";
+import { Page } from "../../parts/page.tsx";
+import { Empty, Loadable } from "../../parts/states.tsx";
+import { useViewAs } from "../../shell/view-as.tsx";
+import type { FilesState } from "./address.ts";
+import { OpenFile } from "./file/file.tsx";
+import { Folder, useDeleteFiles } from "./folder.tsx";
+import { Quota } from "./quota.tsx";
+import { Toolbar } from "./toolbar.tsx";
+import { UnfinishedUploads } from "./upload/unfinished.tsx";
+import { DropPlace, NewFolder, UploadButton, useUploading } from "./upload/upload-button.tsx";
+import { UploadList } from "./upload/upload-list.tsx";
+
+type Names = [bucket: string, prefix: string, q: string];
+
+/** The files of buckets, as the key or a chosen user sees them. */
+export default function FilesPage() {
+  const resources = useResources();
+  return (
+    <Loadable query={resources}>
+      {({ buckets }) => {
+        const [first] = buckets;
+        if (first !== undefined) return <Buckets names={buckets.map(({ name }) => name)} first={first.name} />;
+        return (
+          <Page title="Files">
+            <Empty title="No buckets are declared">
+              Declare some under <code>storage.buckets</code> in platform.config.ts.
+            </Empty>
+          </Page>
+        );
+      }}
+    </Loadable>
+  );
+}
+
+function Buckets({ names, first }: { names: readonly string[]; first: string }) {
+  const { may } = useRights();
+  const as = useViewAs();
+  const { state, change } = usePageState<FilesState>();
+  const { layout = "list", file, uploads = false } = state;
+  // In an address that somebody has written, `?prefix=2026` is a number.
+  const [bucket, prefix, q] = [state.bucket ?? first, state.prefix ?? "", state.q ?? ""].map(String) as Names;
+  // The rules decide what users may: the server says so.
+  const isWritable = as !== null || may("storage", "bucket", bucket, "write");
+  const isDeletable = as !== null || may("storage", "bucket", bucket, "delete");
+  const isKey = as === null;
+  const { upload, dialog } = useUploading(bucket);
+  const remove = useDeleteFiles(bucket);
+  return (
+    <Page
+      title="Files"
+      actions={
+        <>
+          {isKey && may("storage", "bucket", bucket, "read") ? (
+            <Button variant="default" onClick={() => change({ uploads: true })}>
+              Unfinished uploads
+            </Button>
+          ) : null}
+          {isWritable ? (
+            <>
+              <NewFolder prefix={prefix} open={(next) => change({ prefix: next, q: undefined })} />
+              <UploadButton prefix={prefix} upload={upload} />
+            </>
+          ) : null}
+        </>
+      }
+    >
+      <Toolbar {...{ buckets: names, bucket, prefix, q, layout, change }} />
+      {isKey ? <Quota bucket={bucket} /> : null}
+      <UploadList />
+      <DropPlace prefix={prefix} upload={isWritable ? upload : null}>
+        <Stack gap="md">
+          <Folder
+            key={`${bucket}/${prefix}`}
+            {...{ bucket, prefix, q, layout: layout === "pictures" ? layout : "list", isWritable, isDeletable }}
+          />
+        </Stack>
+      </DropPlace>
+      {dialog}
+      {file === undefined ? null : (
+        <OpenFile
+          {...{ bucket, file: String(file), isWritable, isDeletable }}
+          onClose={() => change({ file: undefined })}
+          onDelete={() => {
+            remove([String(file)]);
+            change({ file: undefined });
+          }}
+        />
+      )}
+      {uploads ? (
+        <UnfinishedUploads bucket={bucket} isWritable={isWritable} onClose={() => change({ uploads: undefined })} />
+      ) : null}
+    </Page>
+  );
+}

@@ -1,0 +1,107 @@
+import { Checkbox, SimpleGrid, Stack, Text } from "@mantine/core";
+import { IconFolder } from "@tabler/icons-react";
+import { useState } from "react";
+import { bytesText } from "../../parts/format.ts";
+import { Name, plainName } from "../../parts/name.tsx";
+import { PageLink } from "../../parts/page-link.tsx";
+import { nameOf } from "./address.ts";
+import { useAddresses } from "./addresses.ts";
+import { iconOf, kindOf } from "./kinds.ts";
+import { PICTURE_SHOWN_MAX_BYTES, PICTURE_WIDTH } from "./limits.ts";
+import { type Entries, toggled } from "./list.tsx";
+import { useBucket } from "./quota.tsx";
+
+const COLUMNS = { base: 2, xs: 3, md: 5, lg: 6, xl: 8 };
+
+/** The smallest declared size that fills a place of the grid; null: the picture itself is loaded, unless it is large. */
+function thumbOf(sizes: readonly string[]): string | null {
+  const widths = sizes.map((size) => ({ size, width: Number(size.split("x")[0]) }));
+  const large = widths.filter(({ width }) => width >= PICTURE_WIDTH).sort((a, b) => a.width - b.width);
+  return large[0]?.size ?? widths.sort((a, b) => b.width - a.width)[0]?.size ?? null;
+}
+
+/** Types that the server makes thumbnails of. */
+const THUMBED = /^image\/(png|jpeg|gif|webp|bmp|avif|heic|tiff)/;
+
+/** The folders and files of a folder, as pictures where they are some. */
+export function Pictures({ bucket, folders, files, chosen, onChoose }: Entries) {
+  const thumb = thumbOf(useBucket(bucket).data?.thumbs ?? []);
+  const shown = files.filter(
+    ({ contentType, size }) =>
+      kindOf(contentType) === "picture" &&
+      (size <= PICTURE_SHOWN_MAX_BYTES || (thumb !== null && THUMBED.test(contentType))),
+  );
+  const addresses = useAddresses(
+    bucket,
+    shown.map(({ key }) => key),
+  );
+  const addressOf = (key: string, contentType: string): string | undefined => {
+    const address = addresses.data?.get(key);
+    return address === undefined || thumb === null || !THUMBED.test(contentType)
+      ? address
+      : `${address}&thumb=${thumb}`;
+  };
+  return (
+    <SimpleGrid cols={COLUMNS} spacing="sm" component="ul" className="file-grid">
+      {folders.map((folder) => (
+        <li key={folder} className="file-card">
+          <PageLink change={{ prefix: folder, q: undefined }} className="file-card-link">
+            <span className="file-card-picture">
+              <IconFolder
+                size={44}
+                stroke={1.2}
+                color="var(--mantine-color-yellow-7)"
+                fill="var(--mantine-color-yellow-4)"
+                aria-hidden
+              />
+            </span>
+            <Caption name={nameOf(folder)} about="folder" />
+          </PageLink>
+        </li>
+      ))}
+      {files.map(({ key, contentType, size }) => (
+        <li key={key} className="file-card" data-chosen={chosen.has(key) || undefined}>
+          {onChoose === null ? null : (
+            <Checkbox
+              className="file-card-choose"
+              size="md"
+              aria-label={`Choose ${plainName(nameOf(key))}`}
+              checked={chosen.has(key)}
+              onChange={() => onChoose(toggled(chosen, key))}
+            />
+          )}
+          <PageLink change={{ file: key }} className="file-card-link">
+            <Miniature address={addressOf(key, contentType)} contentType={contentType} />
+            <Caption name={nameOf(key)} about={bytesText(size)} />
+          </PageLink>
+        </li>
+      ))}
+    </SimpleGrid>
+  );
+}
+
+function Miniature({ address, contentType }: { address: string | undefined; contentType: string }) {
+  const [isBroken, setIsBroken] = useState(false);
+  const Icon = iconOf(contentType);
+  return (
+    <span className="file-card-picture">
+      {address === undefined || isBroken ? (
+        <Icon size={44} stroke={1.2} aria-hidden />
+      ) : (
+        // Its name is beside it.
+        <img src={address} alt="" loading="lazy" decoding="async" onError={() => setIsBroken(true)} />
+      )}
+    </span>
+  );
+}
+
+const Caption = ({ name, about }: { name: string; about: string }) => (
+  <Stack gap={0} p={6} miw={0}>
+    <Text size="sm" truncate component="div">
+      <Name>{name}</Name>
+    </Text>
+    <Text size="xs" c="dimmed">
+      {about}
+    </Text>
+  </Stack>
+);

@@ -1,0 +1,63 @@
+import { Button, Stack, Tabs } from "@mantine/core";
+import { IconSend } from "@tabler/icons-react";
+import { useRights } from "../../api/session.tsx";
+import { usePageState } from "../../parts/address.ts";
+import { Page } from "../../parts/page.tsx";
+import { OpenDevice } from "./device.tsx";
+import { Devices } from "./devices.tsx";
+import { Log } from "./log.tsx";
+import { Send } from "./send.tsx";
+import type { PushState, View } from "./state.ts";
+import { Topics } from "./topics.tsx";
+
+const VIEWS: readonly { view: View; label: string }[] = [
+  { view: "devices", label: "Devices" },
+  { view: "topics", label: "Topics" },
+  { view: "log", label: "Log" },
+];
+
+/** Devices and topics that take push messages, and what became of messages. */
+export default function PushPage() {
+  const { may } = useRights();
+  const { state, change } = usePageState<PushState>();
+  const { view = "devices", q = "", device, to } = state;
+  const mayRead = may("push", "*", "*", "read");
+  const maySend = may("push", "*", "*", "send");
+  return (
+    <Page
+      title="Push"
+      actions={
+        maySend ? (
+          <Button leftSection={<IconSend size={16} aria-hidden />} onClick={() => change({ to: "" })}>
+            Send
+          </Button>
+        ) : null
+      }
+    >
+      {mayRead ? (
+        <Tabs
+          value={view}
+          onChange={(next) => change({ view: VIEWS.find((one) => one.view === next)?.view })}
+          keepMounted={false}
+        >
+          <Tabs.List mb="md">
+            {VIEWS.map((one) => (
+              <Tabs.Tab key={one.view} value={one.view}>
+                {one.label}
+              </Tabs.Tab>
+            ))}
+          </Tabs.List>
+          <Tabs.Panel value={view}>
+            <Stack gap="md">
+              {view === "devices" ? <Devices state={state} change={change} /> : null}
+              {view === "topics" ? <Topics q={q} change={change} /> : null}
+              {view === "log" ? <Log state={state} change={change} /> : null}
+            </Stack>
+          </Tabs.Panel>
+        </Tabs>
+      ) : null}
+      {device === undefined || !mayRead ? null : <OpenDevice token={String(device)} change={change} />}
+      {to === undefined || !maySend ? null : <Send to={String(to)} change={change} key={String(to)} />}
+    </Page>
+  );
+}
